@@ -1,0 +1,68 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package dsl
+
+import (
+	"slices"
+	"strings"
+)
+
+// Cause says why a handler runs.
+type Cause string
+
+// The causes. For one object, the essence is everything but its status, its bookkeeping metadata
+// and the engine's own annotations; its base is the essence as it was when it was last handled
+// whole.
+const (
+	// Create: no base is stored for the object, so it was never handled whole.
+	Create Cause = "create"
+	// Update: the essence differs from the base in what the handler looks at.
+	Update Cause = "update"
+	// Delete: the object has a deletion timestamp, or was seen to be gone.
+	Delete Cause = "delete"
+	// Resume: this process sees an object for the first time that was handled before.
+	Resume Cause = "resume"
+	// Resync: the resource's resync period has passed for the object.
+	Resync Cause = "resync"
+	// Child: an object that this object owns has changed.
+	Child Cause = "child"
+)
+
+// Reconcile is, in a list of causes, short for [ReconcileCauses].
+const Reconcile Cause = "reconcile"
+
+// Causes returns all causes in the order in which they take precedence when several apply.
+func Causes() []Cause {
+	return []Cause{Delete, Create, Update, Resume, Child, Resync}
+}
+
+// ReconcileCauses returns what Reconcile stands for: every cause but Delete. A level-triggered
+// handler needs nothing else.
+func ReconcileCauses() []Cause {
+	return []Cause{Create, Update, Resume, Child, Resync}
+}
+
+// ExpandCauses replaces Reconcile by what it stands for and drops repetitions. The result is in
+// the order of [Causes]. Unknown causes are left out; [Operator.Validate] reports them.
+func ExpandCauses(causes []Cause) []Cause {
+	var out []Cause
+	for _, c := range Causes() {
+		named := slices.Contains(causes, c)
+		implied := slices.Contains(causes, Reconcile) && slices.Contains(ReconcileCauses(), c)
+		if named || implied {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// CauseNames returns the words a list of causes may hold, sorted, for messages.
+func CauseNames() []string {
+	names := []string{string(Reconcile)}
+	for _, c := range Causes() {
+		names = append(names, string(c))
+	}
+	slices.SortFunc(names, strings.Compare)
+	return names
+}

@@ -1,0 +1,89 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package dsl
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Temporary marks err as passing: the handler runs again after the given time instead of its own
+// back-off. The attempt counts. A time of zero or less means at once. Temporary(nil, …) is nil.
+func Temporary(err error, after time.Duration) error {
+	if err == nil {
+		return nil
+	}
+	return &temporaryError{err: err, after: max(after, 0)}
+}
+
+// Permanent marks err as final: the handler is not run again until something that it looks at
+// changes. Permanent(nil) is nil.
+func Permanent(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &permanentError{err: err}
+}
+
+// IsTemporary reports whether err, or an error it wraps, came from [Temporary], and the time it
+// asks for.
+func IsTemporary(err error) (after time.Duration, ok bool) {
+	if t, found := errors.AsType[*temporaryError](err); found {
+		return t.after, true
+	}
+	return 0, false
+}
+
+// IsPermanent reports whether err, or an error it wraps, came from [Permanent].
+func IsPermanent(err error) bool {
+	_, ok := errors.AsType[*permanentError](err)
+	return ok
+}
+
+type temporaryError struct {
+	err   error
+	after time.Duration
+}
+
+func (e *temporaryError) Error() string { return e.err.Error() }
+func (e *temporaryError) Unwrap() error { return e.err }
+
+type permanentError struct{ err error }
+
+func (e *permanentError) Error() string { return e.err.Error() }
+func (e *permanentError) Unwrap() error { return e.err }
+
+// ErrNotOwned is wrapped by the error of [Children.Apply] when an object of that name exists
+// that this object does not own. The object found is left untouched.
+var ErrNotOwned = errors.New("it exists and is not owned by this object")
+
+// NotOwnedError names the object that [Children.Apply] refused to touch.
+type NotOwnedError struct {
+	// Resource is the kind of the object found, as in "Deployment".
+	Resource string
+	// Namespace and Name say which one.
+	Namespace, Name string
+	// Owner says who owns it, as in "Foo other"; empty when nobody does.
+	Owner string
+}
+
+// Error names the object and its owner.
+func (e *NotOwnedError) Error() string {
+	owner := ""
+	if e.Owner != "" {
+		owner = " (its owner is " + e.Owner + ")"
+	}
+	return fmt.Sprintf("applying %s %s: %v%s", e.Resource, join(e.Namespace, e.Name), ErrNotOwned, owner)
+}
+
+// Unwrap returns ErrNotOwned, so that errors.Is finds it.
+func (e *NotOwnedError) Unwrap() error { return ErrNotOwned }
+
+func join(namespace, name string) string {
+	if namespace == "" {
+		return name
+	}
+	return namespace + "/" + name
+}

@@ -1,0 +1,222 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package dsl
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"slices"
+	"time"
+)
+
+// Func is a handler's code: the only signature there is.
+//
+// It must be idempotent: it runs at least once for what it handles, and again after a crash that
+// came before its success was recorded. The context ends at the handler's timeout, at shutdown
+// and when leadership is lost; after that no write made with it leaves the process. See the
+// package comment for what the returned error means.
+type Func func(ctx context.Context, r *Request) error
+
+// Predicate is a handler's own filter. It must be quick and must not change the request. An error
+// counts as a failed attempt of the handler.
+type Predicate func(r *Request) (bool, error)
+
+// Backoff is the wait between attempts: it doubles from Initial to Max, each with up to a fifth
+// of jitter.
+type Backoff struct {
+	// Initial defaults to 1 s, Max to 5 min.
+	Initial, Max time.Duration
+}
+
+// The defaults of [Backoff].
+const (
+	DefaultBackoffInitial = time.Second
+	DefaultBackoffMax     = 5 * time.Minute
+)
+
+// Unlimited is Handler.Retries of a handler that is tried until it succeeds.
+const Unlimited = -1
+
+// Handler is user code or a stock action with what the engine must know to run it.
+type Handler struct {
+	// ID is unique within the resource. Progress is kept under it, so a renamed handler is a new
+	// one.
+	ID string
+	// Causes is never empty, in the order of [Causes], with Reconcile expanded.
+	Causes []Cause
+	// Func is the code.
+	Func Func
+	// Action says for people what Func is, as in "call: foo.Announce". Empty for Go code.
+	Action string
+	// Field, when set, is all that the handler looks at: it runs for create and resume when the
+	// field is there, for update when it changed.
+	Field Path
+	// Labels and Annotations must all match, or the handler does not see the object.
+	Labels, Annotations []Match
+	// When, when set, must hold, or the handler does not see the object.
+	When Predicate
+	// Retries is how often the handler is run again after failing, or Unlimited, the default.
+	Retries int
+	// Backoff is the wait between attempts.
+	Backoff Backoff
+	// Timeout ends one attempt's context. Zero means none.
+	Timeout time.Duration
+	// After names handlers that must have succeeded before this one runs.
+	After []string
+	// NoFinalizer, for delete handlers: the object's deletion does not wait for the handler.
+	NoFinalizer bool
+	// Release, for delete handlers: when the handler fails for good, the object is let go.
+	Release bool
+	// NoOld: the handler does not use Request.Old and Request.Diff, so a digest is kept on the
+	// object and not its essence.
+	NoOld bool
+
+	given   []Cause
+	invalid []error
+}
+
+// Option sets something of a handler where it is declared.
+type Option func(*Handler)
+
+// Retries limits how often a failing handler is run again. Without it, a handler is tried until
+// it succeeds. Retries(0) means one attempt.
+func Retries(n int) Option { return func(h *Handler) { h.Retries = n } }
+
+// Timeout limits the time of one attempt.
+func Timeout(d time.Duration) Option { return func(h *Handler) { h.Timeout = d } }
+
+// WithBackoff sets the wait between attempts. Zero values keep the defaults.
+func WithBackoff(initial, most time.Duration) Option {
+	return func(h *Handler) { h.Backoff = Backoff{Initial: initial, Max: most} }
+}
+
+// Field makes the handler look at one field alone; see [ParsePath] for its form and Handler.Field
+// for what it means.
+func Field(path string) Option {
+	return func(h *Handler) {
+		var err error
+		if h.Field, err = ParsePath(path); err != nil {
+			h.invalid = append(h.invalid, err)
+		}
+	}
+}
+
+// Label makes the handler see only objects with this label.
+func Label(key, value string) Option {
+	return func(h *Handler) { h.Labels = append(h.Labels, Match{Key: key, Value: value}) }
+}
+
+// LabelExists makes the handler see only objects that have the label.
+func LabelExists(key string) Option {
+	return func(h *Handler) { h.Labels = append(h.Labels, Match{Key: key, Op: Exists}) }
+}
+
+// LabelAbsent makes the handler see only objects that do not have the label.
+func LabelAbsent(key string) Option {
+	return func(h *Handler) { h.Labels = append(h.Labels, Match{Key: key, Op: Absent}) }
+}
+
+// Annotation makes the handler see only objects with this annotation.
+func Annotation(key, value string) Option {
+	return func(h *Handler) { h.Annotations = append(h.Annotations, Match{Key: key, Value: value}) }
+}
+
+// AnnotationExists makes the handler see only objects that have the annotation.
+func AnnotationExists(key string) Option {
+	return func(h *Handler) { h.Annotations = append(h.Annotations, Match{Key: key, Op: Exists}) }
+}
+
+// AnnotationAbsent makes the handler see only objects that do not have the annotation.
+func AnnotationAbsent(key string) Option {
+	return func(h *Handler) { h.Annotations = append(h.Annotations, Match{Key: key, Op: Absent}) }
+}
+
+// When makes the handler see only objects for which the predicate holds. Several are joined by
+// and.
+func When(p Predicate) Option {
+	return func(h *Handler) {
+		earlier := h.When
+		h.When = func(r *Request) (bool, error) {
+			if earlier != nil {
+				if ok, err := earlier(r); err != nil || !ok {
+					return false, err
+				}
+			}
+			return p(r)
+		}
+	}
+}
+
+// After makes the handler wait for others of its resource, declared before it.
+func After(ids ...string) Option {
+	return func(h *Handler) { h.After = append(h.After, ids...) }
+}
+
+// NoFinalizer lets objects go without waiting for this delete handler. It still runs, with the
+// object as it was last seen, while the process lives; a deletion during a restart is missed.
+func NoFinalizer() Option { return func(h *Handler) { h.NoFinalizer = true } }
+
+// Release lets the object go when this delete handler has failed for good. Without it, the object
+// stays and says so.
+func Release() Option { return func(h *Handler) { h.Release = true } }
+
+// NoOld tells that the handler uses neither Request.Old nor Request.Diff.
+func NoOld() Option { return func(h *Handler) { h.NoOld = true } }
+
+// Described sets Handler.Action.
+func Described(action string) Option { return func(h *Handler) { h.Action = action } }
+
+// On reports whether the handler runs for the cause.
+func (h *Handler) On(c Cause) bool { return slices.Contains(h.Causes, c) }
+
+// Level reports whether the handler is level-triggered: it runs for create, update and resume, so
+// what it has handled need not be remembered on the object.
+func (h *Handler) Level() bool {
+	return h.On(Create) && h.On(Update) && h.On(Resume)
+}
+
+func newHandler(id string, causes []Cause, fn Func, options []Option) *Handler {
+	h := &Handler{ID: id, Causes: ExpandCauses(causes), Func: fn, Retries: Unlimited, given: causes}
+	for _, set := range options {
+		set(h)
+	}
+	return h
+}
+
+var handlerID = regexp.MustCompile(`^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$`)
+
+func (h *Handler) faults(r *Resource, earlier map[string]bool) []error {
+	out := slices.Clone(h.invalid)
+	add := func(format string, args ...any) { out = append(out, fmt.Errorf(format, args...)) }
+	if !handlerID.MatchString(h.ID) {
+		add("the id %q must be letters, digits, '-', '_' and '.', at most 63", h.ID)
+	}
+	if len(h.Causes) == 0 {
+		add("it has no causes")
+	}
+	for _, c := range h.given {
+		if c != Reconcile && !slices.Contains(Causes(), c) {
+			add("unknown cause %q (want one of %v)", c, CauseNames())
+		}
+	}
+	if h.Retries < Unlimited || h.Timeout < 0 || h.Backoff.Initial < 0 || h.Backoff.Max < 0 {
+		add("retries, timeout and back-off must not be negative")
+	}
+	if (h.NoFinalizer || h.Release) && !h.On(Delete) {
+		add("finalizer options are for delete handlers")
+	}
+	if h.On(Resync) && !h.Level() && r.Resync == 0 {
+		add("it waits for resync, but the resource has no resync period")
+	}
+	if h.On(Child) && !h.Level() && len(r.owns) == 0 {
+		add("it waits for children, but the resource owns none")
+	}
+	for _, id := range h.After {
+		if !earlier[id] {
+			add("it comes after %q, which is not a handler declared before it", id)
+		}
+	}
+	return out
+}

@@ -1,0 +1,54 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package dsl
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// ResourceName names a resource as kubectl spells it: plural, version and group. Version is empty
+// for the version that the API server prefers; Group is empty for the core group.
+type ResourceName struct {
+	Resource, Version, Group string
+}
+
+var apiVersion = regexp.MustCompile(`^v[0-9]+((alpha|beta)[0-9]+)?$`)
+
+// ParseResourceName reads "deployments.v1.apps", "deployments.apps" (the preferred version),
+// "pods.v1" and "pods" (the core group).
+func ParseResourceName(text string) (ResourceName, error) {
+	resource, rest, _ := strings.Cut(text, ".")
+	n := ResourceName{Resource: resource}
+	version, group, _ := strings.Cut(rest, ".")
+	if apiVersion.MatchString(version) {
+		n.Version, n.Group = version, group
+	} else {
+		n.Group = rest
+	}
+	if errs := validation.IsDNS1035Label(n.Resource); len(errs) > 0 {
+		return n, fmt.Errorf("reading resource %q: %q is not the plural name of a resource (want lower case, as in deployments.v1.apps)", text, n.Resource)
+	}
+	if n.Group != "" {
+		if errs := validation.IsDNS1123Subdomain(n.Group); len(errs) > 0 {
+			return n, fmt.Errorf("reading resource %q: %q is not an API group (want plural.version.group, as in deployments.v1.apps)", text, n.Group)
+		}
+	}
+	return n, nil
+}
+
+// String writes the name so that ParseResourceName reads it back.
+func (n ResourceName) String() string {
+	out := n.Resource
+	if n.Version != "" {
+		out += "." + n.Version
+	}
+	if n.Group != "" {
+		out += "." + n.Group
+	}
+	return out
+}

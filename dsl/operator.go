@@ -1,0 +1,149 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package dsl
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// DefaultDomain ends the prefix of an operator that names no domain of its own.
+const DefaultDomain = "handwerk.dev"
+
+// Operator is one loaded configuration: its name, its resources, its handlers.
+type Operator struct {
+	// Name is the operator's name, a DNS label. The field manager, finalizer, annotation prefix
+	// and Event source derive from it. Required.
+	Name string
+	// Domain ends the prefix of the operator's annotations and its finalizer. Defaults to
+	// DefaultDomain.
+	Domain string
+	// Scope says where the operator works. Defaults to the whole cluster.
+	Scope Scope
+	// Settings are the operator's own; all have defaults.
+	Settings Settings
+
+	resources []*Resource
+}
+
+// Scope says where an operator works.
+type Scope struct {
+	// Namespaces are names and globs ("team-*"), live while the operator runs. One that begins
+	// with "!" takes out what it matches. Empty means the whole cluster. Resources that have no
+	// namespace are not affected.
+	Namespaces []string
+}
+
+// Settings are an operator's settings; the zero value means the defaults.
+type Settings struct {
+	LeaderElection LeaderElection
+	// GracePeriod is how long handlers may go on after a stop was asked for. Defaults to 20 s,
+	// which leaves 10 s of a pod's usual termination period for the rest.
+	GracePeriod time.Duration
+	// QPS limits the requests per second of this process to the API server, with bursts up to
+	// Burst. Zero means no limit: API Priority and Fairness does it on the server.
+	QPS float32
+	// Burst is the number of requests that may exceed QPS for a moment. Defaults to twice QPS.
+	Burst int
+}
+
+// DefaultGracePeriod is Settings.GracePeriod when none is given.
+const DefaultGracePeriod = 20 * time.Second
+
+// LeaderMode says how several processes of one operator agree on who works.
+type LeaderMode string
+
+// The modes of leadership.
+const (
+	// LeaderNone: every process works. The default; right for one replica.
+	LeaderNone LeaderMode = "none"
+	// LeaderLease: the holder of a Lease works, the others wait with warm caches.
+	LeaderLease LeaderMode = "lease"
+	// LeaderLife: the first pod to own the lock works until that pod is gone.
+	LeaderLife LeaderMode = "life"
+)
+
+// LeaderElection says how the leader is found.
+type LeaderElection struct {
+	// Mode defaults to LeaderNone.
+	Mode LeaderMode
+	// Name is the lock's name. Defaults to the operator's name with "-leader" behind it.
+	Name string
+	// Namespace is the lock's namespace. Defaults to the namespace of the pod; outside a cluster
+	// it is required.
+	Namespace string
+	// LeaseDuration is how long a standby waits after the last renewal it saw. Defaults to 15 s.
+	// Only for LeaderLease, as the next two.
+	LeaseDuration time.Duration
+	// RenewDeadline is how long the leader tries to renew before it gives up. Defaults to 10 s.
+	RenewDeadline time.Duration
+	// RetryPeriod is the time between tries. Defaults to 2 s.
+	RetryPeriod time.Duration
+}
+
+// New returns an operator without resources.
+func New(name string) *Operator { return &Operator{Name: name} }
+
+// Resource adds a resource to watch. The name is kubectl's spelling, as in
+// "deployments.v1.apps"; without a version it means the one that the server prefers. The
+// function define declares what the resource owns and its handlers; it is called at once. A
+// faulty name is reported by [Operator.Validate].
+func (op *Operator) Resource(name string, define func(*Resource)) *Resource {
+	r := &Resource{}
+	r.Name, r.fault = ParseResourceName(name)
+	op.resources = append(op.resources, r)
+	if define != nil {
+		define(r)
+	}
+	return r
+}
+
+// Resources returns the resources in declared order. The slice is the caller's.
+func (op *Operator) Resources() []*Resource { return append([]*Resource(nil), op.resources...) }
+
+// Prefix is what the operator's marks on objects begin with: its name and its domain.
+func (op *Operator) Prefix() string {
+	domain := op.Domain
+	if domain == "" {
+		domain = DefaultDomain
+	}
+	return op.Name + "." + domain
+}
+
+// Finalizer is the name of the operator's finalizer.
+func (op *Operator) Finalizer() string { return op.Prefix() + "/finalizer" }
+
+// StateAnnotation is the key of the one annotation that holds progress and base.
+func (op *Operator) StateAnnotation() string { return op.Prefix() + "/state" }
+
+// AppliedAnnotation is the key of the annotation by which a child tells what it was applied from.
+func (op *Operator) AppliedAnnotation() string { return op.Prefix() + "/applied" }
+
+// Validate reports every fault of the operator, joined: a name that cannot be part of an
+// annotation key, resources declared twice, and what [Resource] and its handlers have wrong.
+// The engine refuses an operator with faults.
+func (op *Operator) Validate() error {
+	var faults []error
+	if errs := validation.IsDNS1123Label(op.Name); len(errs) > 0 {
+		faults = append(faults, fmt.Errorf("operator name %q: %s", op.Name, errs[0]))
+	}
+	if errs := validation.IsDNS1123Subdomain(op.Prefix()); len(errs) > 0 {
+		faults = append(faults, fmt.Errorf("operator domain %q: %s", op.Domain, errs[0]))
+	}
+	if len(op.resources) == 0 {
+		faults = append(faults, errors.New("operator has no resources"))
+	}
+	seen := map[ResourceName]bool{}
+	for _, r := range op.resources {
+		if seen[r.Name] && r.fault == nil {
+			faults = append(faults, fmt.Errorf("resource %s: declared twice", r.Name))
+		}
+		seen[r.Name] = true
+		faults = append(faults, r.faults()...)
+	}
+	return errors.Join(faults...)
+}

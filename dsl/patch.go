@@ -1,0 +1,128 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package dsl
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+)
+
+// Patch is what handlers want changed in their object. The handlers of one pass share it; the
+// engine sends it once, at the end, and nothing of it when the object is so already.
+//
+// Values may be anything that JSON can hold, structs included. A wrong path or value is
+// remembered, and fails the handler for good when it returns.
+type Patch struct {
+	// Object is the merge patch of everything but status, in the sense of RFC 7386: nil removes.
+	Object map[string]any
+	// Status is the merge patch of the object's status.
+	Status map[string]any
+	// Conditions are the conditions to set, at most one of each type.
+	Conditions []metav1.Condition
+
+	faults []error
+}
+
+// NewPatch returns an empty patch.
+func NewPatch() *Patch {
+	return &Patch{Object: map[string]any{}, Status: map[string]any{}}
+}
+
+// Set sets a field outside status, as in Set("spec.volumeName", name). See [ParsePath] for the
+// path.
+func (p *Patch) Set(path string, value any) {
+	p.put(p.Object, path, value, "status", "apiVersion", "kind")
+}
+
+// Remove removes a field outside status.
+func (p *Patch) Remove(path string) { p.put(p.Object, path, nil, "status", "apiVersion", "kind") }
+
+// Label sets a label.
+func (p *Patch) Label(key, value string) {
+	p.note(Path{"metadata", "labels", key}.set(p.Object, value))
+}
+
+// Annotate sets an annotation.
+func (p *Patch) Annotate(key, value string) {
+	p.note(Path{"metadata", "annotations", key}.set(p.Object, value))
+}
+
+// SetStatus sets a field of status; the path begins inside it, as in
+// SetStatus("availableReplicas", 3).
+func (p *Patch) SetStatus(path string, value any) { p.put(p.Status, path, value) }
+
+// RemoveStatus removes a field of status.
+func (p *Patch) RemoveStatus(path string) { p.put(p.Status, path, nil) }
+
+// SetCondition sets the condition of this type in status.conditions. The transition time moves
+// when the condition's status changes and only then; observedGeneration is the generation that
+// the handler saw. Reason is one CamelCase word, message a sentence for a person.
+func (p *Patch) SetCondition(kind string, status metav1.ConditionStatus, reason, message string) {
+	c := metav1.Condition{Type: kind, Status: status, Reason: reason, Message: message}
+	for i := range p.Conditions {
+		if p.Conditions[i].Type == kind {
+			p.Conditions[i] = c
+			return
+		}
+	}
+	p.Conditions = append(p.Conditions, c)
+}
+
+// Empty reports whether nothing is to be changed.
+func (p *Patch) Empty() bool {
+	return len(p.Object) == 0 && len(p.Status) == 0 && len(p.Conditions) == 0
+}
+
+// Err returns what was wrong with paths and values so far, joined.
+func (p *Patch) Err() error { return errors.Join(p.faults...) }
+
+func (p *Patch) put(tree map[string]any, text string, value any, refused ...string) {
+	path, err := ParsePath(text)
+	if err != nil {
+		p.note(err)
+		return
+	}
+	for _, key := range refused {
+		if path[0] == key {
+			p.note(fmt.Errorf("setting %s: %s is not set with Set", text, key))
+			return
+		}
+	}
+	plain, err := Plain(value)
+	if err != nil {
+		p.note(fmt.Errorf("setting %s: %w", text, err))
+		return
+	}
+	p.note(path.set(tree, plain))
+}
+
+func (p *Patch) note(err error) {
+	if err != nil {
+		p.faults = append(p.faults, err)
+	}
+}
+
+// Plain turns any value into what JSON decodes to: maps with string keys, slices, strings,
+// booleans, int64, float64 and nil. Values that are plain already are copied.
+func Plain(value any) (any, error) {
+	switch v := value.(type) {
+	case nil, string, bool, int64, float64:
+		return v, nil
+	case int:
+		return int64(v), nil
+	case int32:
+		return int64(v), nil
+	}
+	data, err := json.Marshal(value)
+	if err != nil {
+		return nil, err
+	}
+	var out any
+	err = utiljson.Unmarshal(data, &out)
+	return out, err
+}

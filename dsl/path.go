@@ -1,0 +1,135 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package dsl
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+)
+
+// Path leads to a field of an object. Each element is a map key; lists are not entered.
+type Path []string
+
+var plainKey = regexp.MustCompile(`^[A-Za-z_$][A-Za-z0-9_$-]*$`)
+
+// ParsePath reads a path as authors write it: keys joined by dots, and in brackets with double
+// quotes a key that has a dot or slash in it, as in `metadata.labels["app.kubernetes.io/name"]`.
+// A leading dot is allowed, as kubectl's JSONPath has it.
+func ParsePath(text string) (Path, error) {
+	rest := strings.TrimPrefix(text, ".")
+	var path Path
+	for first := true; rest != "" || first; first = false {
+		var key string
+		var err error
+		switch {
+		case strings.HasPrefix(rest, `["`):
+			key, rest, err = quotedKey(rest)
+		case first:
+			key, rest, err = dottedKey(rest)
+		case strings.HasPrefix(rest, "."):
+			key, rest, err = dottedKey(rest[1:])
+		default:
+			err = fmt.Errorf("unexpected %q", rest)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("reading field path %q: %w", text, err)
+		}
+		path = append(path, key)
+	}
+	return path, nil
+}
+
+// MustParsePath is [ParsePath] for constants; it panics on a fault.
+func MustParsePath(text string) Path {
+	p, err := ParsePath(text)
+	if err != nil {
+		panic("dsl: " + err.Error())
+	}
+	return p
+}
+
+func dottedKey(s string) (key, rest string, err error) {
+	end := strings.IndexAny(s, ".[")
+	if end < 0 {
+		end = len(s)
+	}
+	key, rest = s[:end], s[end:]
+	if !plainKey.MatchString(key) {
+		return "", "", fmt.Errorf("%q is not a field name (quote it: [%q])", key, key)
+	}
+	return key, rest, nil
+}
+
+func quotedKey(s string) (key, rest string, err error) {
+	end := strings.Index(s, `"]`)
+	if end < 2 {
+		return "", "", fmt.Errorf("%q has no closing \"]", s)
+	}
+	if key = s[2:end]; key == "" {
+		return "", "", fmt.Errorf("empty key")
+	}
+	return key, s[end+2:], nil
+}
+
+// String writes the path so that ParsePath reads it back.
+func (p Path) String() string {
+	var b strings.Builder
+	for i, key := range p {
+		switch {
+		case !plainKey.MatchString(key):
+			fmt.Fprintf(&b, `["%s"]`, key)
+		case i > 0:
+			b.WriteString("." + key)
+		default:
+			b.WriteString(key)
+		}
+	}
+	return b.String()
+}
+
+// In returns the value that p leads to in tree. It is not found when a key is missing or when the
+// path goes through something that is not a map.
+func (p Path) In(tree map[string]any) (value any, found bool) {
+	var at any = tree
+	for _, key := range p {
+		m, ok := at.(map[string]any)
+		if !ok {
+			return nil, false
+		}
+		if at, ok = m[key]; !ok {
+			return nil, false
+		}
+	}
+	return at, true
+}
+
+// Covers reports whether a change at other is a change of what p leads to, or lies around it.
+func (p Path) Covers(other Path) bool {
+	n := min(len(p), len(other))
+	for i := range n {
+		if p[i] != other[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// set puts value at p, making the maps on the way; a nil value is a removal in a merge patch.
+func (p Path) set(tree map[string]any, value any) error {
+	for _, key := range p[:len(p)-1] {
+		next, found := tree[key]
+		if !found {
+			next = map[string]any{}
+			tree[key] = next
+		}
+		m, ok := next.(map[string]any)
+		if !ok {
+			return fmt.Errorf("setting %s: %s is set to something that is not a map", p, key)
+		}
+		tree = m
+	}
+	tree[p[len(p)-1]] = value
+	return nil
+}

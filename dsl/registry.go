@@ -1,0 +1,119 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package dsl
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// Registry holds what a configuration may name: functions for `call`, and the actions
+// themselves. It is a value that main makes and passes in; there is no global one.
+type Registry struct {
+	functions map[string]Function
+	actions   map[string]Action
+	faults    []error
+}
+
+// Function is Go code that a configuration calls by name.
+type Function struct {
+	// Name is what configurations write, by convention "<operator>.<Function>". Required.
+	Name string
+	// Func is the code. Required.
+	Func Func
+	// Doc says in a sentence what it does. Optional.
+	Doc string
+	// Params is a value of the struct that the parameters decode into (json tags), so that they
+	// are checked when the configuration is loaded. Nil means that it takes none.
+	Params any
+}
+
+// Action is what a handler does when it is written in YAML. Its name is the key in the handler,
+// and what stands under the key has the form that Config returns.
+type Action struct {
+	// Name is the YAML key. Required.
+	Name string
+	// Doc says in a sentence what the action does. Required: it is shown to authors.
+	Doc string
+	// Config returns a pointer to a new value of the action's configuration: a struct with yaml
+	// tags, or a scalar. It is decoded strictly, and is part of the JSON Schema. Required.
+	Config func() any
+	// Build turns the configuration into the handler's code. An error is reported with the
+	// place of the action; a [ConfigError] with the place it names. Required.
+	Build func(b Build, config any) (Func, error)
+}
+
+// Build is what an action gets besides its own configuration.
+type Build struct {
+	// Registry is the registry that the action was found in.
+	Registry *Registry
+	// Params are the handler's parameters, nil when it has none.
+	Params Params
+	// Resource is the resource that the handler belongs to.
+	Resource ResourceName
+}
+
+// ConfigError is a fault at a place within an action's configuration.
+type ConfigError struct {
+	// Path leads to the faulty value from the handler, as in {"with", "channel"}.
+	Path []string
+	// Message says what is wrong.
+	Message string
+}
+
+// Error returns the message.
+func (e *ConfigError) Error() string { return e.Message }
+
+// NewRegistry returns an empty registry.
+func NewRegistry() *Registry {
+	return &Registry{functions: map[string]Function{}, actions: map[string]Action{}}
+}
+
+// Func registers a function that takes no parameters under a name.
+func (r *Registry) Func(name string, fn Func) { r.Function(Function{Name: name, Func: fn}) }
+
+// Function registers a function.
+func (r *Registry) Function(f Function) {
+	if _, found := r.functions[f.Name]; found {
+		r.faults = append(r.faults, fmt.Errorf("registering function %s: the name is taken", f.Name))
+	}
+	if f.Name == "" || f.Func == nil {
+		r.faults = append(r.faults, fmt.Errorf("registering function %q: name and code are required", f.Name))
+	}
+	r.functions[f.Name] = f
+}
+
+// Action registers an action.
+func (r *Registry) Action(a Action) {
+	if _, found := r.actions[a.Name]; found {
+		r.faults = append(r.faults, fmt.Errorf("registering action %s: the name is taken", a.Name))
+	}
+	if a.Name == "" || a.Config == nil || a.Build == nil {
+		r.faults = append(r.faults, fmt.Errorf("registering action %q: name, config and build are required", a.Name))
+	}
+	r.actions[a.Name] = a
+}
+
+// Err returns what went wrong while registering, joined.
+func (r *Registry) Err() error { return errors.Join(r.faults...) }
+
+// LookupFunction returns the function of that name.
+func (r *Registry) LookupFunction(name string) (Function, bool) {
+	f, ok := r.functions[name]
+	return f, ok
+}
+
+// Functions returns the names of all functions, sorted.
+func (r *Registry) Functions() []string { return slices.Sorted(maps.Keys(r.functions)) }
+
+// LookupAction returns the action of that name.
+func (r *Registry) LookupAction(name string) (Action, bool) {
+	a, ok := r.actions[name]
+	return a, ok
+}
+
+// Actions returns the names of all actions, sorted.
+func (r *Registry) Actions() []string { return slices.Sorted(maps.Keys(r.actions)) }

@@ -1,0 +1,167 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package dsl
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// CacheProfile says how objects of a resource are held in memory.
+type CacheProfile string
+
+// The cache profiles.
+const (
+	// CacheCompact holds metadata for routing and the object's bytes, about the size of its JSON.
+	// The default.
+	CacheCompact CacheProfile = "compact"
+	// CacheMetadata watches metadata alone: handlers see no spec and no status.
+	CacheMetadata CacheProfile = "metadata"
+	// CacheLive holds keys alone; each pass reads the object from the server.
+	CacheLive CacheProfile = "live"
+)
+
+// DefaultWorkers is the number of objects of a resource that are handled at once when
+// Resource.Workers is zero.
+const DefaultWorkers = 4
+
+// Resource is a watched resource with its handlers. The fields may be set in the function given
+// to [Operator.Resource].
+type Resource struct {
+	// Name is the resource as it was declared.
+	Name ResourceName
+	// Resync is the period after which each object is looked at again, per object and with up to
+	// a tenth of jitter. Zero means never.
+	Resync time.Duration
+	// Workers is how many objects are handled at once. Defaults to DefaultWorkers.
+	Workers int
+	// Cache defaults to CacheCompact.
+	Cache CacheProfile
+	// Keep, for CacheCompact, limits what is held to these fields; metadata is always held.
+	Keep []Path
+	// LabelSelector and FieldSelector are pushed to the server: what they do not select does not
+	// exist for this operator. Both in kubectl's form. Empty means everything.
+	LabelSelector, FieldSelector string
+
+	owns     []ResourceName
+	handlers []*Handler
+	fault    error
+	more     []error
+}
+
+// Owns declares resources whose objects are children: objects with a controller owner reference
+// to one of this resource. They are watched, a change of one runs handlers with cause [Child],
+// and Request.Children reads them from the cache.
+func (r *Resource) Owns(names ...string) {
+	for _, text := range names {
+		name, err := ParseResourceName(text)
+		if err != nil {
+			r.more = append(r.more, fmt.Errorf("owns: %w", err))
+			continue
+		}
+		r.owns = append(r.owns, name)
+	}
+}
+
+// Owned returns the resources declared with Owns, in order. The slice is the caller's.
+func (r *Resource) Owned() []ResourceName { return append([]ResourceName(nil), r.owns...) }
+
+// Handlers returns the handlers in declared order. The slice is the caller's.
+func (r *Resource) Handlers() []*Handler { return append([]*Handler(nil), r.handlers...) }
+
+// OnCreate adds a handler for objects that were never handled.
+func (r *Resource) OnCreate(id string, fn Func, options ...Option) {
+	r.On([]Cause{Create}, id, fn, options...)
+}
+
+// OnUpdate adds a handler for objects whose essence changed.
+func (r *Resource) OnUpdate(id string, fn Func, options ...Option) {
+	r.On([]Cause{Update}, id, fn, options...)
+}
+
+// OnField adds a handler for objects in which the field changed since it was last handled. It is
+// OnUpdate with [Field]: the first value of a new object is a create, not an update.
+func (r *Resource) OnField(field, id string, fn Func, options ...Option) {
+	r.On([]Cause{Update}, id, fn, append([]Option{Field(field)}, options...)...)
+}
+
+// OnDelete adds a handler for objects that are being deleted. The operator's finalizer holds each
+// object that the handler's filters match until the handler has succeeded; see [NoFinalizer] and
+// [Release].
+func (r *Resource) OnDelete(id string, fn Func, options ...Option) {
+	r.On([]Cause{Delete}, id, fn, options...)
+}
+
+// OnResume adds a handler for objects that were handled before this process saw them first.
+func (r *Resource) OnResume(id string, fn Func, options ...Option) {
+	r.On([]Cause{Resume}, id, fn, options...)
+}
+
+// OnResync adds a handler that runs for each object every Resync.
+func (r *Resource) OnResync(id string, fn Func, options ...Option) {
+	r.On([]Cause{Resync}, id, fn, options...)
+}
+
+// OnChild adds a handler that runs when a child of the object changes. See [Resource.Owns].
+func (r *Resource) OnChild(id string, fn Func, options ...Option) {
+	r.On([]Cause{Child}, id, fn, options...)
+}
+
+// OnReconcile adds a level-triggered handler: it runs whenever there may be something to do, but
+// not for deletion. See [ReconcileCauses].
+func (r *Resource) OnReconcile(id string, fn Func, options ...Option) {
+	r.On([]Cause{Reconcile}, id, fn, options...)
+}
+
+// On adds a handler for the causes given; the other On verbs are short for it. Handlers run in
+// declared order. Faults (an id used twice, no causes, a faulty option) are reported by
+// [Operator.Validate]. On panics when fn is nil.
+func (r *Resource) On(causes []Cause, id string, fn Func, options ...Option) {
+	if fn == nil {
+		panic("dsl: handler " + id + " of " + r.Name.String() + " has a nil function")
+	}
+	r.handlers = append(r.handlers, newHandler(id, causes, fn, options))
+}
+
+func (r *Resource) faults() []error {
+	var out []error
+	at := func(err error) { out = append(out, fmt.Errorf("resource %s: %w", r.Name, err)) }
+	if r.fault != nil {
+		out = append(out, r.fault)
+	}
+	for _, err := range r.more {
+		at(err)
+	}
+	if len(r.handlers) == 0 {
+		at(fmt.Errorf("it has no handlers"))
+	}
+	if r.Resync < 0 || r.Workers < 0 {
+		at(fmt.Errorf("resync and workers must not be negative"))
+	}
+	if _, err := labels.Parse(r.LabelSelector); err != nil {
+		at(fmt.Errorf("label selector: %w", err))
+	}
+	if _, err := fields.ParseSelector(r.FieldSelector); err != nil {
+		at(fmt.Errorf("field selector: %w", err))
+	}
+	switch r.Cache {
+	case "", CacheCompact, CacheMetadata, CacheLive:
+	default:
+		at(fmt.Errorf("cache %q: want %s, %s or %s", r.Cache, CacheCompact, CacheMetadata, CacheLive))
+	}
+	ids := map[string]bool{}
+	for _, h := range r.handlers {
+		if ids[h.ID] {
+			at(fmt.Errorf("handler %s: the id is used twice", h.ID))
+		}
+		for _, err := range h.faults(r, ids) {
+			at(fmt.Errorf("handler %s: %w", h.ID, err))
+		}
+		ids[h.ID] = true
+	}
+	return out
+}
