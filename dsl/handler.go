@@ -19,8 +19,9 @@ import (
 // package comment for what the returned error means.
 type Func func(ctx context.Context, r *Request) error
 
-// Predicate is a handler's own filter. It must be quick and must not change the request. An error
-// counts as a failed attempt of the handler.
+// Predicate is a handler's own filter. It must be quick and must not change the request; children,
+// events and client are not there yet. An error is logged, and means that the handler does not see
+// the object.
 type Predicate func(r *Request) (bool, error)
 
 // Backoff is the wait between attempts: it doubles from Initial to Max, each with up to a fifth

@@ -14,6 +14,13 @@ import (
 // DefaultDomain ends the prefix of an operator that names no domain of its own.
 const DefaultDomain = "handwerk.dev"
 
+// StateMark begins the value of every state annotation, whatever the operator's domain, so that
+// operators recognise each other's bookkeeping.
+const StateMark = `{"handwerk":`
+
+// AppliedMark begins the value of the annotation that tells what a child was applied from.
+const AppliedMark = "handwerk:"
+
 // Operator is one loaded configuration: its name, its resources, its handlers.
 type Operator struct {
 	// Name is the operator's name, a DNS label. The field manager, finalizer, annotation prefix

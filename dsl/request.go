@@ -86,7 +86,8 @@ type Children interface {
 	// server returned it, or as the cache has it.
 	Apply(ctx context.Context, desired any) (*unstructured.Unstructured, error)
 	// Get returns the child of that name from the cache, nil when there is none. The resource
-	// must be one that the handled resource owns.
+	// must be one that the handled resource owns. Where the owner has no namespace but the child
+	// has, the name is "namespace/name", here and for Delete.
 	Get(resource, name string) (*unstructured.Unstructured, error)
 	// List returns the object's children of that resource from the cache, sorted by name.
 	List(resource string) ([]*unstructured.Unstructured, error)

@@ -46,6 +46,11 @@ type Resource struct {
 	// LabelSelector and FieldSelector are pushed to the server: what they do not select does not
 	// exist for this operator. Both in kubectl's form. Empty means everything.
 	LabelSelector, FieldSelector string
+	// ObservedGeneration says that status.observedGeneration of this resource belongs to this
+	// operator: that an object was handled is kept there and not in an annotation, which saves a
+	// request where handlers set status. It can be used when every update handler that is not
+	// level-triggered looks at the field spec and has NoOld.
+	ObservedGeneration bool
 
 	owns     []ResourceName
 	handlers []*Handler
@@ -127,6 +132,16 @@ func (r *Resource) On(causes []Cause, id string, fn Func, options ...Option) {
 	r.handlers = append(r.handlers, newHandler(id, causes, fn, options))
 }
 
+// needsBase returns a handler for which status.observedGeneration is not enough, or nil.
+func (r *Resource) needsBase() *Handler {
+	for _, h := range r.handlers {
+		if h.On(Update) && !h.Level() && (h.Field.String() != "spec" || !h.NoOld) {
+			return h
+		}
+	}
+	return nil
+}
+
 func (r *Resource) faults() []error {
 	var out []error
 	at := func(err error) { out = append(out, fmt.Errorf("resource %s: %w", r.Name, err)) }
@@ -147,6 +162,9 @@ func (r *Resource) faults() []error {
 	}
 	if _, err := fields.ParseSelector(r.FieldSelector); err != nil {
 		at(fmt.Errorf("field selector: %w", err))
+	}
+	if h := r.needsBase(); r.ObservedGeneration && h != nil {
+		at(fmt.Errorf("observedGeneration cannot tell what handler %s has seen: it must look at the field spec, without old", h.ID))
 	}
 	switch r.Cache {
 	case "", CacheCompact, CacheMetadata, CacheLive:

@@ -1,0 +1,54 @@
+# SPDX-FileCopyrightText: The Handwerk Authors
+# SPDX-License-Identifier: Apache-2.0
+
+GOLANGCI_VERSION ?= v2.12.2
+GOLANGCI         := bin/golangci-lint-$(GOLANGCI_VERSION)
+IMAGE            ?= handwerk:dev
+
+.DEFAULT_GOAL := help
+
+##@ Use
+.PHONY: help
+help: ## Show this help.
+	@awk 'BEGIN {FS = ":.*##"} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*##/ {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: demo
+demo: build controlplane ## Watch Foos become Deployments with running Pods on a real local control plane.
+	@hack/demo.sh
+
+.PHONY: build
+build: ## Build bin/operator.
+	@CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o bin/operator ./cmd/operator
+
+.PHONY: controlplane
+controlplane: ## Build bin/controlplane, a real local control plane (minutes the first time).
+	@hack/controlplane/build.sh bin/controlplane
+
+.PHONY: image
+image: ## Build the container image $(IMAGE).
+	docker build -t $(IMAGE) .
+
+##@ Work on it
+.PHONY: test
+test: controlplane ## Run all tests, with -race, against the real control plane.
+	go test -race -timeout 30m ./...
+	cd hack/controlplane && go test -race -tags assets ./launch/...
+	cd bench && go vet ./...
+
+.PHONY: lint
+lint: $(GOLANGCI) ## Run the linters.
+	$(GOLANGCI) run ./...
+	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); exit 1; }
+
+.PHONY: bench
+bench: build controlplane ## Measure speed and memory; docs/performance.md explains the figures.
+	cd bench && go run .
+
+.PHONY: schema
+schema: ## Write docs/operator.schema.json anew.
+	go run ./cmd/operator schema > docs/operator.schema.json
+
+$(GOLANGCI):
+	@echo "building golangci-lint $(GOLANGCI_VERSION)"
+	@GOBIN=$(CURDIR)/bin go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)
+	@mv bin/golangci-lint $@

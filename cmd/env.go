@@ -1,0 +1,60 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cmd
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/spf13/pflag"
+)
+
+// envAnnotation marks a flag that has an environment variable, and holds its name.
+const envAnnotation = "env"
+
+// envName is the environment variable of a flag.
+func envName(flag string) string {
+	return "HANDWERK_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+}
+
+// documentEnv gives each flag its environment variable and adds it to the flag's help.
+func documentEnv(set *pflag.FlagSet) {
+	set.VisitAll(func(f *pflag.Flag) {
+		name := envName(f.Name)
+		f.Annotations = map[string][]string{envAnnotation: {name}}
+		f.Usage += "\n[$" + name + "]"
+	})
+}
+
+// setFromEnv sets the flags that were not given from their variables. They count as given then.
+func setFromEnv(set *pflag.FlagSet, env []string) (err error) {
+	set.VisitAll(func(f *pflag.Flag) {
+		if err != nil || f.Changed || len(f.Annotations[envAnnotation]) == 0 {
+			return
+		}
+		name := f.Annotations[envAnnotation][0]
+		value := lookup(env, name)
+		if value == "" {
+			return
+		}
+		if cause := f.Value.Set(value); cause != nil {
+			err = fmt.Errorf("invalid value %q for %s: %w", value, name, cause)
+			return
+		}
+		f.Changed = true
+	})
+	return err
+}
+
+// lookup returns a variable's value, empty when it is not set. As with os/exec, the last of
+// several wins.
+func lookup(env []string, name string) string {
+	value := ""
+	for _, entry := range env {
+		if key, rest, found := strings.Cut(entry, "="); found && key == name {
+			value = rest
+		}
+	}
+	return value
+}

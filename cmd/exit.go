@@ -1,0 +1,66 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cmd
+
+import (
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/handwerk-dev/handwerk/dsl/config"
+)
+
+// The exit codes; the package comment says what they mean.
+const (
+	exitOK          = 0
+	exitFailed      = 1
+	exitUsage       = 2
+	exitInterrupted = 130
+)
+
+// usageError is wrong usage that shows only when the command is at work.
+type usageError struct {
+	command string
+	err     error
+}
+
+func (e *usageError) Error() string { return e.err.Error() }
+func (e *usageError) Unwrap() error { return e.err }
+
+// errTold is returned by a command that has said itself what is wrong.
+var errTold = errors.New("told")
+
+// report tells what failed and returns the exit code.
+func report(w io.Writer, err error) int {
+	if usage, ok := errors.AsType[*usageError](err); ok {
+		return reportUsage(w, usage.err, usage.command)
+	}
+	if errors.Is(err, errTold) {
+		return exitFailed
+	}
+	if list, ok := errors.AsType[config.Faults](err); ok {
+		for _, f := range list {
+			fmt.Fprintln(w, f)
+		}
+		err = fmt.Errorf("the configuration has %s", count(len(list), "fault"))
+	}
+	for _, f := range faults(err) {
+		fmt.Fprintf(w, "error: %s\n", f.Message)
+	}
+	return exitFailed
+}
+
+// reportUsage tells what was wrong in the command line, and where to find what is right.
+func reportUsage(w io.Writer, err error, command string) int {
+	fmt.Fprintf(w, "error: %v\nsee '%s --help'\n", err, command)
+	return exitUsage
+}
+
+// count writes a number with its noun, as in "1 resource" and "2 resources".
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}

@@ -1,0 +1,123 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cmd
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/ops"
+)
+
+// runFlags are the flags of run.
+type runFlags struct {
+	set *pflag.FlagSet
+
+	config     []string
+	kube       kubeFlags
+	namespaces []string
+
+	health, metrics, pprof                  string
+	leaderMode, leaderName, leaderNamespace string
+
+	grace   time.Duration
+	qps     float32
+	burst   int
+	logging logFlags
+}
+
+// addConfig adds --config, which several commands have.
+func addConfig(set *pflag.FlagSet, config *[]string) {
+	set.StringSliceVar(config, "config", nil,
+		"read the operator from this `FILE|DIR`; a directory stands for its *.yaml and *.yml; repeatable")
+}
+
+func (f *runFlags) add(set *pflag.FlagSet) {
+	f.set = set
+	addConfig(set, &f.config)
+	f.kube.add(set)
+	set.StringSliceVarP(&f.namespaces, "namespace", "n", nil,
+		"work in these `namespaces`, not in those of the configuration: names, globs (team-*)\nand exceptions (!team-old); repeatable")
+	set.StringVar(&f.health, ops.HealthFlag, ":8081",
+		"serve /healthz and /readyz on this `address`; 0 turns them off")
+	set.StringVar(&f.metrics, ops.MetricsFlag, ":8080",
+		"serve /metrics on this `address`; 0 turns it off")
+	set.StringVar(&f.pprof, ops.PprofFlag, "",
+		"serve /debug/pprof/ on this `address`, as in 127.0.0.1:6060; off by default")
+	f.addLeader(set)
+	set.DurationVar(&f.grace, "grace-period", 0,
+		"let handlers go on for this long after a stop was asked for (default 20s)")
+	set.Float32Var(&f.qps, "qps", 0,
+		"limit the requests per second to the API server to this `number` (default no limit)")
+	set.IntVar(&f.burst, "burst", 0,
+		"let this `number` of requests exceed --qps for a moment (default twice --qps)")
+	f.logging.add(set)
+}
+
+func (f *runFlags) addLeader(set *pflag.FlagSet) {
+	set.Var(&choice{
+		value: &f.leaderMode,
+		noun:  "mode",
+		words: []string{string(dsl.LeaderNone), string(dsl.LeaderLease), string(dsl.LeaderLife)},
+		also:  map[string]string{"true": string(dsl.LeaderLease), "false": string(dsl.LeaderNone)},
+	}, "leader-elect", `of several processes, let work: none (all of them), lease (the holder of a Lease),
+life (the first one, until its pod is gone; needs $POD_NAME). Write --leader-elect=life`)
+	set.Lookup("leader-elect").NoOptDefVal = string(dsl.LeaderLease)
+	set.StringVar(&f.leaderName, "leader-elect-name", "",
+		"`name` of the lock (default the operator's name with -leader behind it)")
+	set.StringVar(&f.leaderNamespace, "leader-elect-namespace", "",
+		"`namespace` of the lock (default $POD_NAMESPACE, or that of the pod)")
+}
+
+// check reports values that no flag can have.
+func (f *runFlags) check() error {
+	if f.grace < 0 || f.qps < 0 || f.burst < 0 {
+		return errors.New("--grace-period, --qps and --burst must not be negative")
+	}
+	return f.logging.check()
+}
+
+// override puts what was given over what the configuration says.
+func (f *runFlags) override(op *dsl.Operator) {
+	given := f.set.Changed
+	leader := &op.Settings.LeaderElection
+	if given("namespace") {
+		op.Scope.Namespaces = f.namespaces
+	}
+	if given("leader-elect") {
+		leader.Mode = dsl.LeaderMode(f.leaderMode)
+	}
+	if given("leader-elect-name") {
+		leader.Name = f.leaderName
+	}
+	if given("leader-elect-namespace") {
+		leader.Namespace = f.leaderNamespace
+	}
+	if given("grace-period") {
+		op.Settings.GracePeriod = f.grace
+	}
+	if given("qps") {
+		op.Settings.QPS = f.qps
+	}
+	if given("burst") {
+		op.Settings.Burst = f.burst
+	}
+}
+
+// runArguments refuses arguments. A mode after --leader-elect is taken for one, so that is told.
+func runArguments(args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	switch dsl.LeaderMode(args[0]) {
+	case dsl.LeaderNone, dsl.LeaderLease, dsl.LeaderLife:
+		return fmt.Errorf("unknown argument %q (write --leader-elect=%s)", args[0], args[0])
+	default:
+		return fmt.Errorf("unknown argument %q", args[0])
+	}
+}

@@ -1,0 +1,118 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cmd
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// TestGolden compares all that a person sees of a command line: exit code, stdout and stderr.
+func TestGolden(t *testing.T) {
+	tests := map[string]struct {
+		args  string
+		env   []string
+		extra func(*dsl.Operator)
+		run   func(context.Context) error
+	}{
+		"help":                            {args: ""},
+		"help-run":                        {args: "run --help"},
+		"help-validate":                   {args: "validate --help"},
+		"help-schema":                     {args: "help schema"},
+		"help-version":                    {args: "version -h"},
+		"unknown-command":                 {args: "frobnicate"},
+		"unknown-command-near-one":        {args: "valdate --config foo.yaml"},
+		"unknown-shell":                   {args: "completion tcsh"},
+		"unknown-flag":                    {args: "run --confg foo.yaml"},
+		"unknown-argument":                {args: "validate foo.yaml"},
+		"unknown-argument-after-election": {args: "run --config foo.yaml --leader-elect life"},
+		"unknown-choice":                  {args: "run --config foo.yaml --zap-encoder xml"},
+		"unknown-choice-in-env":           {args: "run --config foo.yaml", env: []string{"HANDWERK_LEADER_ELECT=maybe"}},
+		"unknown-level":                   {args: "run --config foo.yaml --zap-log-level 0"},
+		"negative-grace-period":           {args: "run --config foo.yaml --grace-period -1s"},
+		"config-without-value":            {args: "run --config"},
+		"run-without-config":              {args: "run"},
+		"run-with-faults":                 {args: "run --config bad.yaml"},
+		"run-that-fails":                  {args: "run --config foo.yaml --health-probe-bind-address 0 --metrics-bind-address 0 --zap-log-level error", run: func(context.Context) error { return errLost }},
+		"validate":                        {args: "validate --config foo.yaml"},
+		"validate-from-env":               {args: "validate", env: []string{"HANDWERK_CONFIG=foo.yaml"}},
+		"validate-without-config":         {args: "validate"},
+		"validate-with-faults":            {args: "validate --config bad.yaml"},
+		"validate-what-is-not-there":      {args: "validate --config none.yaml"},
+		"validate-json":                   {args: "validate --config foo.yaml -o json"},
+		"validate-json-with-faults":       {args: "validate --config bad.yaml -o json"},
+		"validate-json-not-there":         {args: "validate --config none.yaml -o json"},
+		"validate-with-go":                {args: "validate --config foo.yaml", extra: addBars},
+		"validate-go-alone":               {args: "validate", extra: func(op *dsl.Operator) { op.Name = "bar"; addBars(op) }},
+		"validate-go-with-faults":         {args: "validate", extra: func(op *dsl.Operator) { addBars(op); addBars(op) }},
+		"validate-json-go-with-faults":    {args: "validate -o json", extra: func(op *dsl.Operator) { addBars(op); addBars(op) }},
+		"schema":                          {args: "schema"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, test.env...)
+			if test.run != nil {
+				b.run = test.run
+			}
+			if test.extra != nil {
+				b.extra = []func(*dsl.Operator){test.extra}
+			}
+			code := b.execute(t.Context(), strings.Fields(test.args))
+			got := fmt.Sprintf("$ %s\n-- exit %d --\n-- stdout --\n%s-- stderr --\n%s",
+				strings.Join(append(test.env, strings.TrimSpace("operator "+test.args)), " "), code, b.out.String(), b.err.String())
+			file := filepath.Join("testdata", name+".golden")
+			if *update {
+				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func addBars(op *dsl.Operator) {
+	op.Resource("bars.v1.example.com", func(r *dsl.Resource) { r.OnReconcile("only", nothing) })
+}
+
+func TestCompletion(t *testing.T) {
+	tests := map[string]struct {
+		args string
+		want string
+	}{
+		"bash gets a script":          {"completion bash", "# bash completion V2 for operator"},
+		"zsh gets a script":           {"completion zsh", "#compdef operator"},
+		"fish gets a script":          {"completion fish", "# fish completion for operator"},
+		"commands are completed":      {"__complete va", "validate\tCheck a configuration"},
+		"the words of a flag are too": {"__complete run --zap-encoder j", "json\n"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			if code := b.execute(t.Context(), strings.Fields(test.args)); code != exitOK {
+				t.Errorf("exit code %d: %s", code, b.err.String())
+			}
+			if got := b.out.String(); !strings.Contains(got, test.want) {
+				t.Errorf("got %.300q, want %q in it", got, test.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,63 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cmd
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/spf13/pflag"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// kubeFlags say which API server to talk to.
+type kubeFlags struct {
+	kubeconfig, context string
+}
+
+func (k *kubeFlags) add(set *pflag.FlagSet) {
+	set.StringVar(&k.kubeconfig, "kubeconfig", "",
+		"read the way to the API server from this `FILE` (default $KUBECONFIG, else the pod's own, else ~/.kube/config)")
+	set.StringVar(&k.context, "context", "",
+		"use this `context` of the kubeconfig (default its current one)")
+}
+
+// config finds the API server: --kubeconfig, else $KUBECONFIG (several files are merged), else
+// the pod that this process runs in, else ~/.kube/config. A pod has no contexts, so --context
+// passes over it.
+func (k *kubeFlags) config(env []string, inCluster func() (*rest.Config, error)) (*rest.Config, error) {
+	rules := &clientcmd.ClientConfigLoadingRules{ExplicitPath: k.kubeconfig}
+	listed := filepath.SplitList(lookup(env, clientcmd.RecommendedConfigPathEnvVar))
+	switch {
+	case k.kubeconfig != "":
+	case len(listed) > 0:
+		rules.Precedence = listed
+	default:
+		if k.context == "" {
+			config, err := inCluster()
+			if err == nil {
+				return config, nil
+			}
+			if !errors.Is(err, rest.ErrNotInCluster) {
+				return nil, fmt.Errorf("reading the pod's own access: %w", err)
+			}
+		}
+		rules.Precedence = []string{filepath.Join(lookup(env, "HOME"), ".kube", "config")}
+	}
+	loaded, err := rules.Load()
+	if err != nil {
+		return nil, fmt.Errorf("reading kubeconfig: %w", err)
+	}
+	overrides := &clientcmd.ConfigOverrides{CurrentContext: k.context}
+	config, err := clientcmd.NewNonInteractiveClientConfig(*loaded, k.context, overrides, rules).ClientConfig()
+	if clientcmd.IsEmptyConfig(err) {
+		return nil, fmt.Errorf("finding the API server: nothing in %v, and not in a pod (set --kubeconfig)", rules.Precedence)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading kubeconfig: %w", err)
+	}
+	return config, nil
+}

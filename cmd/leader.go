@@ -1,0 +1,36 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cmd
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+)
+
+// completeLeader fills in what an election needs to know of the pod, or says what is missing.
+func (p *program) completeLeader(op *dsl.Operator) error {
+	leader := &op.Settings.LeaderElection
+	if leader.Mode == "" || leader.Mode == dsl.LeaderNone {
+		return nil
+	}
+	if leader.Mode == dsl.LeaderLife && lookup(p.Env, "POD_NAME") == "" {
+		return errors.New("electing the leader for life: POD_NAME is not set (take it from the pod's metadata.name)")
+	}
+	if leader.Namespace == "" {
+		leader.Namespace = lookup(p.Env, "POD_NAMESPACE")
+	}
+	if leader.Namespace == "" {
+		// Outside a pod there is no such file, so its absence is reported as what it means.
+		text, _ := os.ReadFile(p.podNamespace)
+		leader.Namespace = strings.TrimSpace(string(text))
+	}
+	if leader.Namespace == "" {
+		return fmt.Errorf("electing the leader by %s: outside a pod, --leader-elect-namespace is required", leader.Mode)
+	}
+	return nil
+}

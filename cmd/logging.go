@@ -1,0 +1,152 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cmd
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/go-logr/zapr"
+	"github.com/spf13/pflag"
+	"go.uber.org/zap"
+	"go.uber.org/zap/zapcore"
+	"k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/klog/v2"
+)
+
+// logFlags are the --zap-* flags, as controller-runtime has them.
+type logFlags struct {
+	devel                       bool
+	encoder, level, stack, time string
+}
+
+func (f *logFlags) add(set *pflag.FlagSet) {
+	set.BoolVar(&f.devel, "zap-devel", false,
+		"log for people at a terminal: encoder console, level debug, stack traces from warnings\n"+
+			"on (otherwise: encoder json, level info, stack traces from errors on)")
+	addChoice(set, &choice{value: &f.encoder, noun: "encoder", words: []string{"json", "console"}},
+		"zap-encoder", "", "how log lines are written")
+	set.StringVar(&f.level, "zap-log-level", "",
+		"log from this `level` on: debug, info, error, panic, or a number above 0 for more detail")
+	addChoice(set, &choice{value: &f.stack, noun: "level", words: []string{"info", "error", "panic"}},
+		"zap-stacktrace-level", "", "add stack traces from this level on")
+	times := []string{"epoch", "millis", "nano", "iso8601", "rfc3339", "rfc3339nano"}
+	addChoice(set, &choice{value: &f.time, noun: "encoding", words: times},
+		"zap-time-encoding", "", "how times are written, by default rfc3339")
+}
+
+func (f *logFlags) check() error {
+	_, err := f.enabled()
+	return err
+}
+
+// logger writes to w. The verbosity is the highest V-level that shows.
+func (f *logFlags) logger(w io.Writer) (log logr.Logger, verbosity int) {
+	level, _ := f.enabled() // checked before
+	core := zapcore.NewCore(f.encoding(), zapcore.AddSync(w), level)
+	if !f.devel && level >= zapcore.InfoLevel {
+		// A flood of one message is thinned out, but not for who asked for detail.
+		core = zapcore.NewSamplerWithOptions(core, time.Second, 100, 100)
+	}
+	z := zap.New(core, zap.AddStacktrace(f.stacks()), zap.ErrorOutput(zapcore.AddSync(w)))
+	return zapr.NewLogger(z), max(0, -int(level))
+}
+
+func (f *logFlags) enabled() (zapcore.Level, error) {
+	switch strings.ToLower(f.level) {
+	case "":
+		if f.devel {
+			return zapcore.DebugLevel, nil
+		}
+		return zapcore.InfoLevel, nil
+	case "debug":
+		return zapcore.DebugLevel, nil
+	case "info":
+		return zapcore.InfoLevel, nil
+	case "error":
+		return zapcore.ErrorLevel, nil
+	case "panic":
+		return zapcore.PanicLevel, nil
+	}
+	detail, err := strconv.ParseInt(f.level, 10, 8)
+	if err != nil || detail <= 0 {
+		return 0, fmt.Errorf("invalid value %q for --zap-log-level: want debug, info, error, panic or a number from 1 to 127", f.level)
+	}
+	return zapcore.Level(-detail), nil
+}
+
+func (f *logFlags) encoding() zapcore.Encoder {
+	encoder := f.encoder
+	if encoder == "" && f.devel {
+		encoder = "console"
+	}
+	if encoder == "console" {
+		config := zap.NewDevelopmentEncoderConfig()
+		config.EncodeTime = f.times()
+		return zapcore.NewConsoleEncoder(config)
+	}
+	config := zap.NewProductionEncoderConfig()
+	config.EncodeTime = f.times()
+	return zapcore.NewJSONEncoder(config)
+}
+
+func (f *logFlags) stacks() zapcore.Level {
+	switch {
+	case f.stack == "info":
+		return zapcore.InfoLevel
+	case f.stack == "panic":
+		return zapcore.PanicLevel
+	case f.stack == "" && f.devel:
+		return zapcore.WarnLevel
+	default:
+		return zapcore.ErrorLevel
+	}
+}
+
+func (f *logFlags) times() zapcore.TimeEncoder {
+	switch f.time {
+	case "epoch":
+		return zapcore.EpochTimeEncoder
+	case "millis":
+		return zapcore.EpochMillisTimeEncoder
+	case "nano":
+		return zapcore.EpochNanosTimeEncoder
+	case "iso8601":
+		return zapcore.ISO8601TimeEncoder
+	case "rfc3339nano":
+		return zapcore.RFC3339NanoTimeEncoder
+	default:
+		return zapcore.RFC3339TimeEncoder
+	}
+}
+
+// adoptGlobals sends what is logged without a logger of its own to log: klog's lines, at the
+// same verbosity, and errors that the API machinery has nobody to return to. It changes the
+// process and is not safe while anything logs.
+func adoptGlobals(log logr.Logger, verbosity int) {
+	klog.SetLoggerWithOptions(log, klog.ContextualLogger(true))
+	set := flag.NewFlagSet("klog", flag.ContinueOnError)
+	klog.InitFlags(set)
+	// The flag exists, and a number is what it takes.
+	_ = set.Set("v", strconv.Itoa(verbosity))
+	runtime.ErrorHandlers = []runtime.ErrorHandler{logUnhandled}
+}
+
+// logUnhandled logs an error of the API machinery. What only says that its context has ended is
+// no error: that is how things stop.
+func logUnhandled(ctx context.Context, err error, message string, keysAndValues ...any) {
+	log := klog.FromContext(ctx)
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		log.V(1).Info(message, append(keysAndValues, "err", err)...)
+		return
+	}
+	log.Error(err, message, keysAndValues...)
+}

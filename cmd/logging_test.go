@@ -1,0 +1,159 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cmd
+
+import (
+	"context"
+	"errors"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/pflag"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"k8s.io/klog/v2"
+)
+
+func TestLogFlags(t *testing.T) {
+	const seconds = `20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d(Z|[+-]\d\d:\d\d)`
+	const stack = `"stacktrace":"[^"]*logging_test.go[^"]*"`
+	tests := map[string]struct {
+		args string
+		want []string // a pattern for each line
+	}{
+		"by default, JSON from info on": {"", []string{
+			`{"level":"info","ts":"` + seconds + `","logger":"foo","msg":"info","name":"a"}`,
+			`{"level":"error","ts":"` + seconds + `","logger":"foo","msg":"error","error":"no",` + stack + `}`,
+		}},
+		"for people, lines from debug on": {"--zap-devel", []string{
+			seconds + `\tDEBUG\tfoo\tone\t{"name": "a"}`,
+			seconds + `\tINFO\tfoo\tinfo\t{"name": "a"}`,
+			seconds + `\tERROR\tfoo\terror\t{"error": "no"}`,
+			`STACK`,
+		}},
+		"a number shows that much detail": {"--zap-log-level=3 --zap-stacktrace-level=panic", []string{
+			`{"level":"Level\(-3\)",.*"msg":"three".*`,
+			`{"level":"debug",.*"msg":"one".*`,
+			`{"level":"info",.*`,
+			`{"level":"error","ts":"[^"]*","logger":"foo","msg":"error","error":"no"}`,
+		}},
+		"debug shows one level of detail": {"--zap-log-level=debug --zap-stacktrace-level=panic", []string{
+			`{"level":"debug",.*"msg":"one".*`, `{"level":"info",.*`, `{"level":"error",.*`,
+		}},
+		"a level wins over devel": {"--zap-devel --zap-log-level=error --zap-stacktrace-level=panic", []string{
+			seconds + `\tERROR\tfoo\terror\t{"error": "no"}`,
+		}},
+		"panic silences all":               {"--zap-log-level=panic", nil},
+		"an encoder wins over devel":       {"--zap-devel --zap-encoder=json --zap-log-level=error --zap-stacktrace-level=panic", []string{`{"level":"error".*`}},
+		"console without devel":            {"--zap-encoder=console --zap-log-level=error --zap-stacktrace-level=panic", []string{seconds + `\tERROR\tfoo\terror\t{"error": "no"}`}},
+		"stack traces from info on":        {"--zap-stacktrace-level=info", []string{`{"level":"info".*` + stack + `}`, `{"level":"error".*` + stack + `}`}},
+		"times in seconds":                 {"--zap-time-encoding=epoch --zap-log-level=error", []string{`.*"ts":\d{10}\.\d+,.*`}},
+		"times in milliseconds":            {"--zap-time-encoding=millis --zap-log-level=error", []string{`.*"ts":\d{13}(\.\d+)?,.*`}},
+		"times in nanoseconds":             {"--zap-time-encoding=nano --zap-log-level=error", []string{`.*"ts":\d{19},.*`}},
+		"times after ISO 8601":             {"--zap-time-encoding=iso8601 --zap-log-level=error", []string{`.*"ts":"[-0-9]{10}T[:0-9]{8}\.\d{3}(Z|[+-]\d{4})",.*`}},
+		"times after RFC 3339":             {"--zap-time-encoding=rfc3339 --zap-log-level=error", []string{`.*"ts":"` + seconds + `",.*`}},
+		"times after RFC 3339, exactly":    {"--zap-time-encoding=rfc3339nano --zap-log-level=error", []string{`.*"ts":"[-0-9]{10}T[:0-9]{8}\.\d+(Z|[+-]\d\d:\d\d)",.*`}},
+		"words may be written in capitals": {"--zap-encoder=JSON --zap-log-level=ERROR", []string{`{"level":"error".*`}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			var out buffer
+			log, _ := logFlagsOf(t, test.args).logger(&out)
+			log = log.WithName("foo")
+			log.V(3).Info("three", "name", "a")
+			log.V(1).Info("one", "name", "a")
+			log.Info("info", "name", "a")
+			log.Error(errors.New("no"), "error")
+			text := regexp.MustCompile(`([a-z]\S*\n\t.*\n)+`).ReplaceAllString(out.String(), "STACK\n")
+			pattern := "^" + strings.Join(append(test.want, "$"), "\n")
+			if !regexp.MustCompile(pattern).MatchString(text) {
+				t.Errorf("got\n%s\nwant\n%s", out.String(), pattern)
+			}
+		})
+	}
+}
+
+func TestAFloodOfOneMessageIsThinnedOut(t *testing.T) {
+	tests := map[string]struct {
+		args string
+		want func(lines int) bool
+	}{
+		"by default":                   {"", func(n int) bool { return n >= 100 && n < 300 }},
+		"not for who wants detail":     {"--zap-log-level=debug", func(n int) bool { return n == 500 }},
+		"not for people at a terminal": {"--zap-devel --zap-log-level=info", func(n int) bool { return n == 500 }},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			var out buffer
+			log, _ := logFlagsOf(t, test.args).logger(&out)
+			for range 500 {
+				log.Info("again")
+			}
+			if n := strings.Count(out.String(), "\n"); !test.want(n) {
+				t.Errorf("got %d of 500 lines", n)
+			}
+		})
+	}
+}
+
+func TestBadLevelsAreRefused(t *testing.T) {
+	for _, level := range []string{"0", "-1", "128", "trace", "1.5"} {
+		if err := (&logFlags{level: level}).check(); err == nil {
+			t.Errorf("level %q was taken", level)
+		}
+	}
+}
+
+// TestAdoptGlobals changes the process, so no test of this package runs in parallel.
+func TestAdoptGlobals(t *testing.T) {
+	handlers := utilruntime.ErrorHandlers
+	t.Cleanup(func() {
+		utilruntime.ErrorHandlers = handlers
+		adopted := utilruntime.ErrorHandlers
+		adoptGlobals(logr.Discard(), 0)
+		utilruntime.ErrorHandlers = adopted
+		klog.ClearLogger()
+	})
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	tests := map[string]struct {
+		args string
+		log  func()
+		want string
+	}{
+		"klog's lines go the same way":          {"", func() { klog.InfoS("hello", "name", "a") }, `"msg":"hello","name":"a"`},
+		"klog's detail is hidden":               {"", func() { klog.V(4).InfoS("detail") }, ""},
+		"klog's detail shows when asked for":    {"--zap-log-level=4", func() { klog.V(4).InfoS("detail") }, `"msg":"detail"`},
+		"more detail than asked for does not":   {"--zap-log-level=4", func() { klog.V(5).InfoS("detail") }, ""},
+		"a context without a logger has it too": {"", func() { klog.FromContext(t.Context()).Info("hello") }, `"msg":"hello"`},
+		"unhandled errors are logged":           {"", func() { utilruntime.HandleErrorWithContext(t.Context(), errors.New("no"), "watching", "type", "foos") }, `"msg":"watching","type":"foos","error":"no"`},
+		"what stops because it shall is quiet":  {"", func() { utilruntime.HandleErrorWithContext(ended, context.Canceled, "watching") }, ""},
+		"other errors are told while stopping":  {"", func() { utilruntime.HandleErrorWithContext(ended, errors.New("no"), "watching") }, `"msg":"watching"`},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			var out buffer
+			adoptGlobals(logFlagsOf(t, test.args).logger(&out))
+			test.log()
+			if got := out.String(); !strings.Contains(got, test.want) || (got == "") != (test.want == "") {
+				t.Errorf("got %q, want %q in it", got, test.want)
+			}
+		})
+	}
+}
+
+func logFlagsOf(t *testing.T, args string) *logFlags {
+	t.Helper()
+	f := &logFlags{}
+	set := pflag.NewFlagSet("test", pflag.ContinueOnError)
+	f.add(set)
+	if err := set.Parse(strings.Fields(args)); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.check(); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}

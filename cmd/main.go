@@ -1,0 +1,88 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cmd
+
+import (
+	"context"
+	"io"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+)
+
+// Main runs the program's command line and exits. It is all that a main package needs:
+//
+//	func main() { cmd.Main(handlers.Standard()) }
+//
+// The registry holds what configurations may name. Each extra function is called with the
+// operator after its configuration was read, and may add resources and handlers in Go; with extra
+// functions, --config is optional, and without it they name the operator too.
+//
+// The first SIGINT or SIGTERM asks for an orderly stop, a second one exits at once. Main sends
+// what client-go and the API machinery log the same way as all other lines; that is global to
+// the process, as is the exit, so it is done here and not in [Run].
+func Main(registry *dsl.Registry, extra ...func(*dsl.Operator)) {
+	p := &program{
+		Streams:  Streams{Out: os.Stdout, Err: os.Stderr, Env: os.Environ()},
+		parts:    realParts(),
+		registry: registry,
+		extra:    extra,
+		adopt:    adoptGlobals,
+	}
+	p.main(os.Args[1:])
+}
+
+// Streams are what a program reads and writes.
+type Streams struct {
+	// Out gets what was asked for, Err logs and errors. Required.
+	Out, Err io.Writer
+	// Env is the environment, as "NAME=value". Nil is an empty one.
+	Env []string
+}
+
+// Run runs one command line, without the program's name, and returns the exit code. It returns
+// when the command is done; the run command is done in good order some time after ctx ends.
+// Registry and extra are those of [Main].
+func Run(ctx context.Context, args []string, streams Streams, registry *dsl.Registry, extra ...func(*dsl.Operator)) int {
+	p := &program{Streams: streams, parts: realParts(), registry: registry, extra: extra}
+	return p.execute(ctx, args)
+}
+
+func (p *program) main(args []string) {
+	ctx, release := untilSignal(context.Background(), os.Exit)
+	code := p.execute(ctx, args)
+	release()
+	os.Exit(code)
+}
+
+// untilSignal returns a context that ends with the first signal to stop. A second one calls exit.
+// The function it returns gives the signals back.
+func untilSignal(ctx context.Context, exit func(code int)) (context.Context, func()) {
+	signals, released := make(chan os.Signal, 2), make(chan struct{})
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	ctx, cancel := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for range 2 {
+			select {
+			case <-signals:
+			case <-released:
+				return
+			}
+			if ctx.Err() != nil {
+				exit(exitInterrupted)
+			}
+			cancel()
+		}
+	})
+	return ctx, func() {
+		signal.Stop(signals)
+		close(released)
+		wg.Wait()
+		cancel()
+	}
+}

@@ -1,0 +1,19 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Command operator runs any operator that is written in YAML with the stock handlers. To write
+// handlers in Go, copy this file and register them:
+//
+//	func main() {
+//		registry := handlers.Standard()
+//		registry.Func("foo.Announce", announce)
+//		cmd.Main(registry)
+//	}
+package main
+
+import (
+	"github.com/handwerk-dev/handwerk/cmd"
+	"github.com/handwerk-dev/handwerk/handlers"
+)
+
+func main() { cmd.Main(handlers.Standard()) }

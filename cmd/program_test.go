@@ -1,0 +1,148 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cmd
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"testing"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/config"
+	"github.com/handwerk-dev/handwerk/engine/ops"
+)
+
+// TestMain lets the test binary be a program of its own, for tests that send it signals.
+func TestMain(m *testing.M) {
+	if mode := os.Getenv("HANDWERK_TEST_PROGRAM"); mode != "" {
+		signalled(mode)
+	}
+	os.Exit(m.Run())
+}
+
+// bench is a program whose parts are those of a test.
+type bench struct {
+	program
+
+	out, err buffer
+	// op and settings are what the engine was made with.
+	op       *dsl.Operator
+	settings settings
+	// run is the operator's life; it waits for the end by default.
+	run     func(context.Context) error
+	ready   func() []ops.Check
+	healthy func() []ops.Check
+}
+
+func newBench(t *testing.T, env ...string) *bench {
+	t.Helper()
+	b := &bench{run: func(ctx context.Context) error { <-ctx.Done(); return nil }}
+	kubeconfig := writeFile(t, "kubeconfig", kubeconfigOf("https://api.example:6443"))
+	b.program = program{
+		Streams:  Streams{Out: &b.out, Err: &b.err, Env: append([]string{"KUBECONFIG=" + kubeconfig}, env...)},
+		registry: dsl.NewRegistry(),
+		parts: parts{
+			load:         load,
+			schema:       func(*dsl.Registry) ([]byte, error) { return []byte(`{"title": "Operator"}`), nil },
+			engine:       b.engine,
+			inCluster:    func() (*rest.Config, error) { return nil, rest.ErrNotInCluster },
+			podNamespace: filepath.Join(t.TempDir(), "namespace"),
+		},
+	}
+	return b
+}
+
+func (b *bench) engine(op *dsl.Operator, s settings) (machine, error) {
+	b.op, b.settings = op, s
+	return b, nil
+}
+
+// Run implements machine.
+func (b *bench) Run(ctx context.Context) error { return b.run(ctx) }
+
+// Ready implements machine.
+func (b *bench) Ready() []ops.Check {
+	if b.ready == nil {
+		return nil
+	}
+	return b.ready()
+}
+
+// Healthy implements machine.
+func (b *bench) Healthy() []ops.Check {
+	if b.healthy == nil {
+		return nil
+	}
+	return b.healthy()
+}
+
+// stopAtOnce makes the operator stop as soon as it runs.
+func (b *bench) stopAtOnce() { b.run = func(context.Context) error { return nil } }
+
+// load stands for the reading of configurations.
+func load(files []string, _ *dsl.Registry) (*dsl.Operator, error) {
+	switch files[0] {
+	case "foo.yaml":
+		op := dsl.New("foo")
+		op.Scope.Namespaces = []string{"from-file"}
+		op.Settings.GracePeriod = 7e9
+		op.Settings.LeaderElection.Mode = dsl.LeaderNone
+		op.Resource("foos.v1.example.com", func(r *dsl.Resource) {
+			r.OnCreate("first", nothing)
+			r.OnUpdate("second", nothing)
+		})
+		return op, nil
+	case "bad.yaml":
+		return nil, config.Faults{
+			{File: "bad.yaml", Line: 12, Column: 7, Path: "resources[0].handlers[1].retires", Message: `unknown field (did you mean "retries"?)`},
+			{File: "bad.yaml", Line: 14, Column: 3, Message: "no handlers"},
+		}
+	default:
+		return nil, fmt.Errorf("reading %s: %w", files[0], os.ErrNotExist)
+	}
+}
+
+func nothing(context.Context, *dsl.Request) error { return nil }
+
+var errLost = errors.New("the lease is lost")
+
+// buffer may be written to and read at the same time.
+type buffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (b *buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
+
+func writeFile(t *testing.T, name, text string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// quiet are arguments for run that take no address.
+func quiet(args ...string) []string {
+	return slices.Concat([]string{"run", "--config=foo.yaml", "--health-probe-bind-address=0", "--metrics-bind-address=0"}, args)
+}

@@ -1,0 +1,134 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cmd
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/rest"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+)
+
+// program is one command line with all that it needs from outside.
+type program struct {
+	Streams
+	parts
+
+	registry *dsl.Registry
+	extra    []func(*dsl.Operator)
+	// adopt, when set, is given the logger for what is global to the process, and its verbosity.
+	adopt func(log logr.Logger, verbosity int)
+	// begun: the command line was understood, so what fails from now on is not a matter of usage.
+	begun bool
+}
+
+// parts are the packages behind the commands; tests have others.
+type parts struct {
+	load      func(files []string, registry *dsl.Registry) (*dsl.Operator, error)
+	schema    func(registry *dsl.Registry) ([]byte, error)
+	engine    func(op *dsl.Operator, s settings) (machine, error)
+	inCluster func() (*rest.Config, error)
+	// podNamespace is the file in which a pod finds its namespace.
+	podNamespace string
+}
+
+const rootLong = `Handwerk runs Kubernetes operators that are written in YAML, in Go, or in both.
+
+Every flag has an environment variable, named in its help. A flag wins over its
+variable, the variable over the configuration file, the file over the default.
+
+Exit codes:
+  0    ok
+  1    the run failed, or the configuration has faults
+  2    wrong usage
+  130  interrupted a second time, before an orderly stop was over`
+
+// execute runs the command line and returns the exit code.
+func (p *program) execute(ctx context.Context, args []string) int {
+	root := p.root()
+	root.SetArgs(args)
+	command, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		return exitOK
+	}
+	if p.begun {
+		return report(p.Err, err)
+	}
+	return reportUsage(p.Err, err, command.CommandPath())
+}
+
+func (p *program) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "operator",
+		Short:         "Run Kubernetes operators that are written in YAML, in Go, or in both",
+		Long:          rootLong,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		// It has no flags but --help, so usage need not say that it takes some.
+		DisableFlagsInUseLine: true,
+		Args:                  knownCommand,
+		RunE:                  showHelp,
+		PersistentPreRunE: func(c *cobra.Command, _ []string) error {
+			if err := setFromEnv(c.Flags(), p.Env); err != nil {
+				return err
+			}
+			p.begun = true
+			return nil
+		},
+	}
+	root.AddCommand(p.runCommand(), p.validateCommand(), p.schemaCommand(), p.versionCommand())
+	for _, c := range root.Commands() {
+		documentEnv(c.Flags())
+	}
+	root.SuggestionsMinimumDistance = 2
+	root.SetOut(p.Out)
+	root.SetErr(p.Err)
+	beStrict(root)
+	return root
+}
+
+// beStrict makes wrong usage of what cobra puts in of its own.
+func beStrict(root *cobra.Command) {
+	root.InitDefaultCompletionCmd()
+	for _, c := range root.Commands() {
+		// It would answer an unknown shell with help.
+		if c.Name() == "completion" {
+			c.Args, c.RunE = knownCommand, showHelp
+		}
+	}
+	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
+		// Flags of a command that does not exist are unknown, but that is not what is wrong.
+		if unknown := knownCommand(root, c.Flags().Args()); c == root && unknown != nil {
+			return unknown
+		}
+		return err
+	})
+}
+
+func showHelp(c *cobra.Command, _ []string) error { return c.Help() }
+
+// knownCommand refuses what is not a command, with the ones that were perhaps meant.
+func knownCommand(parent *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	hint := ""
+	if near := parent.SuggestionsFor(args[0]); len(near) > 0 {
+		hint = " (did you mean " + strings.Join(near, " or ") + "?)"
+	}
+	return fmt.Errorf("unknown command %q%s", args[0], hint)
+}
+
+// noArguments refuses arguments that are not flags.
+func noArguments(_ *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return fmt.Errorf("unknown argument %q", args[0])
+	}
+	return nil
+}

@@ -1,0 +1,160 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
+
+	"github.com/handwerk-dev/handwerk/engine/ops"
+)
+
+// machine is an operator that is made and can run.
+type machine interface {
+	// Run blocks until ctx has ended and everything is put away.
+	Run(ctx context.Context) error
+	Ready() []ops.Check
+	Healthy() []ops.Check
+}
+
+// settings are what an operator needs of its process.
+type settings struct {
+	config   *rest.Config
+	log      logr.Logger
+	metrics  *ops.Metrics
+	podName  string
+	identity string
+}
+
+// closing is how long requests to the HTTP server may go on after the operator has stopped.
+const closing = 3 * time.Second
+
+const runExample = `  # run an operator against the cluster of your kubeconfig
+  operator run --config operator.yaml
+
+  # two namespaces only, with lines for people
+  operator run --config operator.yaml -n team-a -n team-b --zap-devel
+
+  # as a Deployment's pods do
+  operator run --config /etc/operator --leader-elect`
+
+func (p *program) runCommand() *cobra.Command {
+	f := &runFlags{}
+	c := &cobra.Command{
+		Use:   "run --config FILE|DIR",
+		Short: "Run an operator until a signal stops it",
+		Long: `Run an operator until SIGINT or SIGTERM. Then no new work is begun, handlers may
+finish within the grace period, and the rest is put away; a second signal exits
+at once.`,
+		Example: runExample,
+		Args:    func(_ *cobra.Command, args []string) error { return runArguments(args) },
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := errors.Join(f.check(), p.needConfig(f.config)); err != nil {
+				return &usageError{command: c.CommandPath(), err: err}
+			}
+			return p.run(c.Context(), f)
+		},
+	}
+	f.add(c.Flags())
+	c.Flags().SortFlags = false
+	completeChoices(c)
+	return c
+}
+
+// run puts the operator together and runs it.
+func (p *program) run(ctx context.Context, f *runFlags) error {
+	op, err := p.operator(f.config, f.override)
+	if err != nil {
+		return err
+	}
+	if err := p.completeLeader(op); err != nil {
+		return err
+	}
+	log, verbosity := f.logging.logger(p.Err)
+	if p.adopt != nil {
+		p.adopt(log, verbosity)
+	}
+	config, err := f.kube.config(p.Env, p.inCluster)
+	if err != nil {
+		return err
+	}
+	config.UserAgent = userAgent(op.Name)
+	metrics := ops.NewMetrics()
+	m, err := p.engine(op, settings{
+		config: config, log: log, metrics: metrics,
+		podName: lookup(p.Env, "POD_NAME"), identity: identity(lookup(p.Env, "POD_NAME")),
+	})
+	if err != nil {
+		return fmt.Errorf("making operator %s: %w", op.Name, err)
+	}
+	server := ops.NewServer(ops.Settings{
+		HealthAddress: f.health, MetricsAddress: f.metrics, PprofAddress: f.pprof,
+		Healthy: m.Healthy, Ready: m.Ready, Metrics: metrics, Log: log.WithName("http"),
+	})
+	log.Info("starting", "operator", op.Name, "version", selfVersion().Version, "server", config.Host)
+	if err := serveWhile(klog.NewContext(ctx, log), server, m.Run); err != nil {
+		return fmt.Errorf("running operator %s: %w", op.Name, err)
+	}
+	return nil
+}
+
+// serveWhile serves while run does, and a little longer: the server stops last, so that it can be
+// seen how the rest stops. When the server fails, run is stopped.
+func serveWhile(ctx context.Context, server *ops.Server, run func(context.Context) error) error {
+	if err := server.Listen(ctx); err != nil {
+		return err
+	}
+	log := klog.FromContext(ctx)
+	log.Info("serving", "health", server.HealthAddress(), "metrics", server.MetricsAddress(), "pprof", server.PprofAddress())
+	running, stop := context.WithCancel(ctx)
+	defer stop()
+	var served error
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if served = server.Serve(); served != nil {
+			stop()
+		}
+	})
+	err := run(running)
+	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), closing)
+	defer cancel()
+	if cut := server.Shutdown(ending); cut != nil {
+		log.Info("cutting off requests", "reason", cut.Error())
+	}
+	wg.Wait()
+	switch {
+	case served == nil:
+		return err
+	case err == nil:
+		return served
+	default:
+		return fmt.Errorf("%w; %w", served, err)
+	}
+}
+
+// identity is this process in an election. The end is random, so that a restarted pod is not
+// taken for the one it was before.
+func identity(pod string) string {
+	if pod == "" {
+		// Without a host name, the random end alone tells processes apart.
+		pod, _ = os.Hostname()
+	}
+	return pod + "_" + string(uuid.NewUUID())
+}
+
+// userAgent is how the operator's requests look in the API server's audit log.
+func userAgent(operator string) string {
+	return fmt.Sprintf("%s/%s (%s/%s) handwerk", operator, selfVersion().Version, runtime.GOOS, runtime.GOARCH)
+}

@@ -1,0 +1,88 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cmd
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"testing"
+
+	"k8s.io/client-go/rest"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+)
+
+func TestSignals(t *testing.T) {
+	tests := map[string]struct {
+		mode    string
+		signals []syscall.Signal
+		code    int
+	}{
+		"SIGTERM stops in good order":              {"orderly", []syscall.Signal{syscall.SIGTERM}, exitOK},
+		"SIGINT too":                               {"orderly", []syscall.Signal{syscall.SIGINT}, exitOK},
+		"a second signal exits at once":            {"stuck", []syscall.Signal{syscall.SIGTERM, syscall.SIGTERM}, exitInterrupted},
+		"a failure while stopping is a failure":    {"failing", []syscall.Signal{syscall.SIGTERM}, exitFailed},
+		"the second signal may be of another kind": {"stuck", []syscall.Signal{syscall.SIGTERM, syscall.SIGINT}, exitInterrupted},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			child := exec.CommandContext(t.Context(), os.Args[0])
+			child.Env = append(os.Environ(), "HANDWERK_TEST_PROGRAM="+test.mode)
+			out, err := child.StdoutPipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := child.Start(); err != nil {
+				t.Fatal(err)
+			}
+			lines := bufio.NewScanner(out)
+			for _, signal := range test.signals {
+				if !lines.Scan() { // it says where it is before it is sent on
+					t.Fatalf("the program says nothing: %v", lines.Err())
+				}
+				if err := child.Process.Signal(signal); err != nil {
+					t.Fatal(err)
+				}
+			}
+			err = child.Wait()
+			if exit, ok := errors.AsType[*exec.ExitError](err); err != nil && !ok {
+				t.Fatal(err)
+			} else if code := child.ProcessState.ExitCode(); code != test.code {
+				t.Errorf("exit code: got %d (%v), want %d", code, exit, test.code)
+			}
+		})
+	}
+}
+
+// signalled is the program that TestSignals sends signals to. It says a line when it runs and
+// another when it is to stop.
+func signalled(mode string) {
+	b := &bench{run: func(ctx context.Context) error {
+		fmt.Println("running")
+		<-ctx.Done()
+		fmt.Println("stopping")
+		switch mode {
+		case "stuck":
+			select {}
+		case "failing":
+			return errLost
+		}
+		return nil
+	}}
+	b.program = program{
+		Streams:  Streams{Out: os.Stdout, Err: &strings.Builder{}},
+		registry: dsl.NewRegistry(),
+		parts: parts{
+			load: load, engine: b.engine,
+			inCluster: func() (*rest.Config, error) { return &rest.Config{Host: "https://pod"}, nil },
+		},
+	}
+	b.main(quiet())
+}

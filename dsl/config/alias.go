@@ -1,0 +1,165 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"fmt"
+
+	"gopkg.in/yaml.v3"
+)
+
+// A document's limits, counting again what aliases repeat.
+const (
+	maxValues = 100_000
+	maxDepth  = 100
+)
+
+// expander replaces aliases by what they stand for and merge keys by the entries they bring in.
+// The result shares what is repeated, so it is no larger than the document; the count of its
+// values is kept within maxValues, so that it can be walked like a tree.
+type expander struct {
+	source *source
+	done   map[*yaml.Node]expansion
+	copied int
+	depth  int
+	faults Faults
+}
+
+// expansion is a node with all below it expanded; its node is nil while that is going on.
+type expansion struct {
+	node         *yaml.Node
+	count, depth int
+}
+
+// expand returns the document without aliases and merge keys. With faults there is none.
+func expand(s *source, root *yaml.Node) (*yaml.Node, Faults) {
+	e := &expander{source: s, done: map[*yaml.Node]expansion{}}
+	out := e.node(root, "")
+	if e.done[root].count > maxValues || e.copied > maxValues {
+		e.fault(root, "", "the document holds more than %d values, counting what aliases repeat", maxValues)
+	}
+	if e.done[root].depth > maxDepth {
+		e.fault(root, "", "the document is nested more than %d deep", maxDepth)
+	}
+	if len(e.faults) > 0 {
+		return nil, e.faults
+	}
+	return out, nil
+}
+
+func (e *expander) node(n *yaml.Node, p path) *yaml.Node {
+	if n.Kind == yaml.AliasNode {
+		if known, begun := e.done[n.Alias]; begun && known.node == nil {
+			e.fault(n, p, "the anchor %s is used within itself", quoted(n.Value))
+			return n
+		}
+		return e.node(n.Alias, p)
+	}
+	if known, begun := e.done[n]; begun {
+		return known.node
+	}
+	e.done[n] = expansion{}
+	e.tag(n, p)
+	out := *n
+	e.depth++
+	switch {
+	case e.depth > maxDepth:
+		out.Content = nil // the way back tells
+	case n.Kind == yaml.MappingNode:
+		out.Content = e.entries(n, p)
+	case n.Kind == yaml.SequenceNode:
+		out.Content = make([]*yaml.Node, len(n.Content))
+		for i, element := range n.Content {
+			out.Content[i] = e.node(element, p.index(i))
+		}
+	}
+	e.depth--
+	e.done[n] = measured(&out, e.done)
+	e.done[&out] = e.done[n]
+	return &out
+}
+
+func measured(n *yaml.Node, done map[*yaml.Node]expansion) expansion {
+	out := expansion{node: n, count: 1}
+	for _, child := range n.Content {
+		out.count = min(out.count+done[child].count, maxValues+1)
+		out.depth = max(out.depth, done[child].depth)
+	}
+	out.depth++
+	return out
+}
+
+// entries returns a map's own entries and then those that it merges in and does not have itself.
+func (e *expander) entries(n *yaml.Node, p path) []*yaml.Node {
+	var own, merged []*yaml.Node
+	has := map[string]bool{}
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		key := e.node(n.Content[i], p)
+		at := p.key(key.Value)
+		value := e.node(n.Content[i+1], at)
+		if key.Tag == "!!merge" {
+			merged = append(merged, e.merged(value, at)...)
+			continue
+		}
+		has[key.Value] = true
+		own = append(own, key, value)
+	}
+	for i := 0; i < len(merged); i += 2 {
+		if key := merged[i]; !has[key.Value] {
+			has[key.Value] = true
+			own = append(own, key, merged[i+1])
+		}
+	}
+	return own
+}
+
+// merged returns the entries of what stands behind a merge key, the ones that win first.
+func (e *expander) merged(n *yaml.Node, p path) []*yaml.Node {
+	sources := []*yaml.Node{n}
+	if n.Kind == yaml.SequenceNode {
+		sources = n.Content
+	}
+	var out []*yaml.Node
+	for _, source := range sources {
+		if source.Kind != yaml.MappingNode {
+			e.fault(source, p, "want a map to merge, or a list of maps, found %s", found(source))
+			continue
+		}
+		if e.copied += len(source.Content); e.copied > maxValues {
+			return nil
+		}
+		out = append(out, source.Content...)
+	}
+	return out
+}
+
+var kindTags = map[yaml.Kind][]string{
+	yaml.MappingNode:  {"!!map"},
+	yaml.SequenceNode: {"!!seq"},
+	yaml.ScalarNode:   {"!!str", "!!int", "!!bool", "!!float", "!!null", "!!timestamp"},
+}
+
+// tag checks a tag that was written out.
+func (e *expander) tag(n *yaml.Node, p path) {
+	if n.Style&yaml.TaggedStyle == 0 {
+		return
+	}
+	for _, known := range kindTags[n.Kind] {
+		if n.ShortTag() != known {
+			continue
+		}
+		var value any
+		if n.Kind == yaml.ScalarNode && n.Decode(&value) != nil {
+			e.fault(n, p, "%s is not what its tag %s says", quoted(n.Value), known)
+		}
+		return
+	}
+	e.fault(n, p, "the tag %s is not known here", quoted(n.ShortTag()))
+}
+
+func (e *expander) fault(n *yaml.Node, p path, format string, args ...any) {
+	e.faults = append(e.faults, Fault{
+		File: e.source.name, Line: n.Line, Column: n.Column, Path: string(p), Message: fmt.Sprintf(format, args...),
+	})
+}

@@ -1,0 +1,115 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package config_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/handwerk-dev/handwerk/dsl/config"
+)
+
+// want is a comment of a bad configuration: "# want: text" is a fault of its line that has the
+// text in it, "# want@7: text" one at column 7. Where a comment cannot stand in the faulty line,
+// "# want+2: text" is for the second line after it.
+var want = regexp.MustCompile(`# want(?:\+(-?\d+))?(?:@(\d+))?: `)
+
+type expectation struct {
+	line, column int
+	text         string
+}
+
+func expectations(text string) []expectation {
+	var out []expectation
+	for i, line := range strings.Split(text, "\n") {
+		places := want.FindAllStringSubmatchIndex(line, -1)
+		for j, place := range places {
+			end := len(line)
+			if j+1 < len(places) {
+				end = places[j+1][0]
+			}
+			number := func(group int) int {
+				if place[group] < 0 {
+					return 0
+				}
+				n, _ := strconv.Atoi(line[place[group]:place[group+1]])
+				return n
+			}
+			out = append(out, expectation{
+				line: i + 1 + number(2), column: number(4), text: strings.TrimSpace(line[place[1]:end]),
+			})
+		}
+	}
+	return out
+}
+
+func (e expectation) meets(f config.Fault) bool {
+	return f.Line == e.line && (e.column == 0 || f.Column == e.column) &&
+		strings.Contains(f.Path+": "+f.Message, e.text)
+}
+
+func TestEveryBadConfigurationTellsAllItsFaultsWhereTheyAre(t *testing.T) {
+	files, err := filepath.Glob("testdata/bad/*.yaml")
+	if err != nil || len(files) < 45 {
+		t.Fatalf("found %d bad configurations (%v), want 45", len(files), err)
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			data, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			wanted := expectations(string(data))
+			if len(wanted) == 0 {
+				t.Fatal("the file expects nothing")
+			}
+			for _, fault := range compare(wanted, faultsOf(t, file, data)) {
+				t.Error(fault)
+			}
+		})
+	}
+}
+
+func faultsOf(t *testing.T, file string, data []byte) config.Faults {
+	t.Helper()
+	op, err := config.Parse(file, data, registry(t))
+	faults, ok := errors.AsType[config.Faults](err)
+	if !ok || len(faults) == 0 {
+		t.Fatalf("Parse() = %v, %v, want faults", op, err)
+	}
+	if op != nil {
+		t.Errorf("Parse() returned an operator along with %d faults", len(faults))
+	}
+	return faults
+}
+
+// compare pairs each fault with one expectation.
+func compare(wanted []expectation, faults config.Faults) []string {
+	var out []string
+	met := make([]bool, len(wanted))
+	for _, f := range faults {
+		found := false
+		for i, e := range wanted {
+			if !met[i] && e.meets(f) {
+				met[i], found = true, true
+				break
+			}
+		}
+		if !found {
+			out = append(out, "unexpected: "+f.String())
+		}
+	}
+	for i, e := range wanted {
+		if !met[i] {
+			out = append(out, fmt.Sprintf("missing: %d:%d: %s", e.line, e.column, e.text))
+		}
+	}
+	return out
+}

@@ -1,0 +1,144 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package config reads the YAML form of an operator.
+//
+// The form is read strictly and whole: a field that is not known, a key that is there twice, a
+// value of the wrong kind, an expression that does not compile or options that exclude each other
+// are faults, and all of them are reported, each with its file, line and column. What an action
+// takes is said by the action: this package knows none by name.
+package config
+
+import (
+	"errors"
+	"os"
+	"strings"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/expr"
+)
+
+// Load reads one operator from files and directories; of a directory, its *.yaml and *.yml files
+// in the order of their names. A file may hold several documents. All documents are of kind
+// Operator and have the same name: the resources of the later ones are added to the first one's.
+//
+// The registry says which actions and functions there are. The error is of type [Faults].
+func Load(paths []string, registry *dsl.Registry) (*dsl.Operator, error) {
+	l := &loader{registry: registry}
+	names, faults := files(paths)
+	l.fault(faults...)
+	if len(paths) == 0 {
+		l.fault(Fault{File: "configuration", Message: "no file was given"})
+	}
+	for _, name := range names {
+		if data, err := os.ReadFile(name); err != nil {
+			l.fault(unread(name, err))
+		} else {
+			l.add(name, data)
+		}
+	}
+	return l.finish()
+}
+
+// Parse is [Load] for text that is at hand; the faults give name as the file.
+func Parse(name string, data []byte, registry *dsl.Registry) (*dsl.Operator, error) {
+	l := &loader{registry: registry}
+	l.add(name, data)
+	return l.finish()
+}
+
+// loader gathers the documents of one operator.
+type loader struct {
+	registry *dsl.Registry
+	faults   Faults
+	parts    []*part
+	names    []string
+	// partial: something could not be read, so what is missing may be there.
+	partial bool
+	cel     *expr.Compiler
+}
+
+func (l *loader) fault(faults ...Fault) {
+	l.faults = append(l.faults, faults...)
+	l.partial = l.partial || len(faults) > 0
+}
+
+// add reads the documents of a file.
+func (l *loader) add(name string, data []byte) {
+	l.names = append(l.names, name)
+	s, faults := newSource(name, data)
+	if len(faults) > 0 {
+		l.fault(faults...)
+		return
+	}
+	roots, fault := s.documents()
+	if fault != nil {
+		l.fault(*fault)
+	}
+	for _, root := range roots {
+		tree, faults := expand(s, root)
+		if len(faults) > 0 {
+			l.fault(faults...)
+			continue
+		}
+		p := &part{decoder: newDecoder(s, l.registry, tree)}
+		if p.read() {
+			l.parts = append(l.parts, p)
+		}
+		l.partial = l.partial || len(p.faults) > 0
+		l.faults = append(l.faults, p.faults...)
+		p.faults = nil
+	}
+}
+
+// finish makes the operator of all parts.
+func (l *loader) finish() (*dsl.Operator, error) {
+	if len(l.parts) == 0 && !l.partial {
+		l.fault(Fault{File: l.names[0], Line: 1, Column: 1, Message: "there is no operator in here (want a document of kind " + Kind + ")"})
+	}
+	op := l.compile()
+	for _, p := range l.parts {
+		l.faults = append(l.faults, p.faults...)
+	}
+	if len(l.faults) == 0 {
+		l.leftovers(op.Validate())
+	}
+	if len(l.faults) > 0 {
+		return nil, l.faults.sorted()
+	}
+	return op, nil
+}
+
+// leftovers places what only the operator as a whole can tell at its first document, or at the
+// resource that the message begins with.
+func (l *loader) leftovers(err error) {
+	for _, err := range flatten(err) {
+		p, at := l.parts[0], path("")
+		for _, candidate := range l.parts {
+			for i, r := range candidate.form.Resources {
+				if strings.HasPrefix(err.Error(), "resource "+r.Resource+": ") {
+					p, at = candidate, path("resources").index(i)
+				}
+			}
+		}
+		p.fault(at, "%s", err.Error())
+		l.faults = append(l.faults, p.faults...)
+		p.faults = nil
+	}
+}
+
+// flatten returns the errors that were joined into err.
+func flatten(err error) []error {
+	if err == nil {
+		return nil
+	}
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok || errors.Join(joined.Unwrap()...).Error() != err.Error() {
+		return []error{err} // one error, perhaps with words around several
+	}
+	var out []error
+	for _, one := range joined.Unwrap() {
+		out = append(out, flatten(one)...)
+	}
+	return out
+}

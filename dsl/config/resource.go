@@ -1,0 +1,186 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+)
+
+// watched is a resource on its way from a document to the operator.
+type watched struct {
+	*part
+	loader *loader
+	at     path
+	form   *resource
+	out    *dsl.Resource
+	// ids are the places of the handlers so far.
+	ids map[string]path
+}
+
+// resource adds resource i of a part. Declared are the places of the resources so far.
+func (l *loader) resource(op *dsl.Operator, p *part, i int, declared map[dsl.ResourceName]string) {
+	w := &watched{part: p, loader: l, at: path("resources").index(i), form: &p.form.Resources[i], ids: map[string]path{}}
+	w.out = op.Resource(w.form.Resource, nil)
+	if at := w.at.key("resource"); w.form.Resource != "" {
+		name, err := dsl.ParseResourceName(w.form.Resource)
+		first, twice := declared[name]
+		switch {
+		case err != nil:
+			p.fault(at, "%v", err)
+		case twice:
+			p.fault(at, "%s is declared twice (first at %s)", name, first)
+		default:
+			declared[name] = p.where(at)
+		}
+	}
+	w.out.Resync = w.form.Resync
+	w.out.Workers = w.form.Workers
+	w.out.Cache = dsl.CacheProfile(w.form.Cache)
+	w.out.ObservedGeneration = w.form.ObservedGeneration
+	w.keep()
+	w.owns()
+	if w.form.Selector != nil {
+		w.selector(w.form.Selector)
+	}
+	for i := range w.form.Handlers {
+		w.handler(w.at.key("handlers").index(i), &w.form.Handlers[i])
+	}
+	w.observed()
+}
+
+func (w *watched) keep() {
+	at := w.at.key("keep")
+	if w.has(at) && w.form.Cache != "" && w.out.Cache != dsl.CacheCompact {
+		w.faultKey(at, "is only for cache %s", dsl.CacheCompact)
+	}
+	w.twice(at, w.form.Keep)
+	for i, text := range w.form.Keep {
+		if field := w.path(at.index(i), text); field != nil {
+			w.out.Keep = append(w.out.Keep, field)
+		}
+	}
+}
+
+// path reads a field path, nil when there is none or it is at fault.
+func (w *watched) path(at path, text string) dsl.Path {
+	if text == "" {
+		return nil
+	}
+	field, err := dsl.ParsePath(text)
+	if err != nil {
+		w.fault(at, "%v", err)
+		return nil
+	}
+	return field
+}
+
+func (w *watched) owns() {
+	at := w.at.key("owns")
+	w.twice(at, w.form.Owns)
+	for i, name := range w.form.Owns {
+		if name == "" {
+			continue
+		}
+		if _, err := dsl.ParseResourceName(name); err != nil {
+			w.fault(at.index(i), "%v", err)
+			continue
+		}
+		w.out.Owns(name)
+	}
+}
+
+func (w *watched) selector(s *selector) {
+	at := w.at.key("selector")
+	if len(w.nearest(at).Content) == 0 {
+		w.fault(at, "must not be empty")
+	}
+	chosen := labels.NewSelector()
+	add := func(key string, op selection.Operator, values ...string) {
+		if r, err := labels.NewRequirement(key, op, values); err == nil {
+			chosen = chosen.Add(*r)
+		}
+	}
+	equal := at.key("matchLabels")
+	for _, key := range slices.Sorted(maps.Keys(s.MatchLabels)) {
+		value := s.MatchLabels[key]
+		w.labelKey(equal.key(key), key)
+		w.labelValue(equal.key(key), value)
+		add(key, selection.Equals, value)
+	}
+	for i, r := range s.MatchExpressions {
+		if op, ok := w.requirement(at.key("matchExpressions").index(i), r); ok {
+			add(r.Key, op, r.Values...)
+		}
+	}
+	w.out.LabelSelector = chosen.String()
+	for i, text := range s.Fields {
+		place := at.key("fields")
+		if w.has(place.index(i)) {
+			place = place.index(i)
+		}
+		if _, err := fields.ParseSelector(text); err != nil {
+			w.fault(place, "want a field selector such as status.phase=Running: %v", err)
+		}
+	}
+	w.out.FieldSelector = strings.Join(s.Fields, ",")
+}
+
+func (w *watched) requirement(at path, r requirement) (selection.Operator, bool) {
+	if r.Key != "" {
+		w.labelKey(at.key("key"), r.Key)
+	}
+	for i, value := range r.Values {
+		w.labelValue(at.key("values").index(i), value)
+	}
+	operators := map[operator]selection.Operator{
+		"In": selection.In, "NotIn": selection.NotIn, "Exists": selection.Exists, "DoesNotExist": selection.DoesNotExist,
+	}
+	values := at.key("values")
+	switch r.Operator {
+	case "":
+		return "", false
+	case "In", "NotIn":
+		if !w.has(values) {
+			w.fault(at, "values is required for operator %s", r.Operator)
+		}
+	default:
+		if w.has(values) {
+			w.faultKey(values, "is not for operator %s", r.Operator)
+		}
+	}
+	return operators[r.Operator], true
+}
+
+func (p *part) labelKey(at path, key string) {
+	if faults := validation.IsQualifiedName(key); len(faults) > 0 {
+		p.faultKey(at, "the key is not one that objects may have: %s", faults[0])
+	}
+}
+
+func (p *part) labelValue(at path, value string) {
+	if faults := validation.IsValidLabelValue(value); len(faults) > 0 {
+		p.fault(at, "the value is not one that labels may have: %s", faults[0])
+	}
+}
+
+// observed checks that the generation tells all that the handlers want to know.
+func (w *watched) observed() {
+	if !w.form.ObservedGeneration {
+		return
+	}
+	for _, h := range w.out.Handlers() {
+		if h.On(dsl.Update) && !h.Level() && (!slices.Equal(h.Field, dsl.Path{"spec"}) || !h.NoOld) {
+			w.faultKey(w.at.key("observedGeneration"), "cannot tell what handler %s has seen: it needs field: spec and old: false", h.ID)
+		}
+	}
+}

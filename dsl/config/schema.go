@@ -1,0 +1,140 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"time"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+)
+
+// The form of a configuration. The tags say all there is to know of a field: its name, whether it
+// is required, its least value (min), its default, and what it means (doc). The decoder, the JSON
+// Schema and whoever explains the form read them here.
+
+type document struct {
+	APIVersion apiVersion `yaml:"apiVersion" required:"true" doc:"The version of this form."`
+	Kind       kind       `yaml:"kind" required:"true" doc:"Always Operator."`
+	Metadata   metadata   `yaml:"metadata" required:"true" doc:"Who the operator is. Several documents of one name make one operator."`
+	Scope      *scope     `yaml:"scope" doc:"Where the operator works. Only in one of its documents."`
+	Settings   *settings  `yaml:"settings" doc:"The operator's own settings; all have defaults. Only in one of its documents."`
+	Resources  []resource `yaml:"resources" doc:"The resources to watch, each in one document only."`
+}
+
+type metadata struct {
+	Name   string `yaml:"name" required:"true" doc:"The operator's name, a DNS label. The field manager, finalizer, annotation prefix and Event source derive from it."`
+	Domain string `yaml:"domain" default:"handwerk.dev" doc:"What ends the prefix of the operator's annotations and of its finalizer, as in example.com. Only in one of its documents."`
+}
+
+type scope struct {
+	Namespaces []string `yaml:"namespaces" required:"true" doc:"Names and globs (team-*), live while the operator runs. One that begins with ! takes out what it matches. Resources that have no namespace are not affected."`
+}
+
+type settings struct {
+	LeaderElection *leaderElection `yaml:"leaderElection" doc:"How several processes of this operator agree on who works. Absent: every process works."`
+	GracePeriod    time.Duration   `yaml:"gracePeriod" default:"20s" doc:"How long handlers may go on after a stop was asked for."`
+	QPS            float32         `yaml:"qps" min:"0.1" doc:"The most requests a second to the API server. Absent: no limit on this side."`
+	Burst          int             `yaml:"burst" min:"1" doc:"How many requests may exceed qps for a moment. Twice qps by default. Needs qps."`
+}
+
+type leaderElection struct {
+	Mode          mode          `yaml:"mode" required:"true" doc:"none: every process works. lease: the holder of a Lease works, the others wait with warm caches. life: the first pod to own the lock works until it is gone."`
+	Name          string        `yaml:"name" doc:"The lock's name. By default the operator's name with -leader behind it."`
+	Namespace     string        `yaml:"namespace" doc:"The lock's namespace. By default the pod's; required outside a cluster."`
+	LeaseDuration time.Duration `yaml:"leaseDuration" default:"15s" doc:"How long a standby waits after the last renewal it saw. Only for mode lease."`
+	RenewDeadline time.Duration `yaml:"renewDeadline" default:"10s" doc:"How long the leader tries to renew before it gives up; less than leaseDuration. Only for mode lease."`
+	RetryPeriod   time.Duration `yaml:"retryPeriod" default:"2s" doc:"The time between tries; 1.2 times of it are less than renewDeadline. Only for mode lease."`
+}
+
+type resource struct {
+	Resource           string        `yaml:"resource" required:"true" doc:"The resource in kubectl's spelling, as in deployments.v1.apps. Without a version: the one that the server prefers."`
+	Resync             time.Duration `yaml:"resync" doc:"The period after which each object is looked at again. Absent: never."`
+	Workers            int           `yaml:"workers" min:"1" default:"4" doc:"How many objects are handled at once."`
+	Cache              cache         `yaml:"cache" default:"compact" doc:"How objects are held. compact: about the size of their JSON. metadata: metadata alone, handlers see no spec and no status. live: keys alone, each pass reads from the server."`
+	Keep               []string      `yaml:"keep" doc:"For cache compact: hold only these fields (paths such as spec.replicas), and metadata."`
+	Selector           *selector     `yaml:"selector" doc:"Which objects exist for this operator; the server selects. Absent: all."`
+	ObservedGeneration bool          `yaml:"observedGeneration" doc:"Whether status.observedGeneration belongs to this operator, and may tell that an object was handled."`
+	Owns               []string      `yaml:"owns" doc:"Resources whose objects are children: a change of one runs handlers with cause child for its owner."`
+	Handlers           []handler     `yaml:"handlers" required:"true" doc:"What to do, in this order."`
+}
+
+type selector struct {
+	MatchLabels      map[string]string `yaml:"matchLabels" doc:"Labels that an object must have, with these values."`
+	MatchExpressions []requirement     `yaml:"matchExpressions" doc:"Conditions on labels."`
+	Fields           texts             `yaml:"fields" doc:"Field selectors that the server knows for the resource, such as status.phase=Running; one or a list."`
+}
+
+type requirement struct {
+	Key      string   `yaml:"key" required:"true" doc:"The label."`
+	Operator operator `yaml:"operator" required:"true" doc:"How the label is compared."`
+	Values   []string `yaml:"values" doc:"What it is compared to, for In and NotIn."`
+}
+
+type handler struct {
+	ID          string         `yaml:"id" required:"true" doc:"Unique within the resource. Progress is kept under it, so a renamed handler is a new one."`
+	Causes      []cause        `yaml:"causes" required:"true" doc:"Why the handler runs. reconcile is short for all but delete."`
+	When        string         `yaml:"when" doc:"A CEL expression that must be true, or the handler does not see the object. Variables: self, old, diff, cause, params."`
+	Field       string         `yaml:"field" doc:"All that the handler looks at, as in spec.replicas."`
+	Labels      matches        `yaml:"labels" doc:"Labels that the object must have: a value, or {exists: true} or {exists: false}."`
+	Annotations matches        `yaml:"annotations" doc:"Annotations that the object must have, in the form of labels."`
+	Retries     *int           `yaml:"retries" min:"0" doc:"How often the handler is run again after failing. Absent: until it succeeds."`
+	Backoff     *backoff       `yaml:"backoff" doc:"The wait between attempts; it doubles from initial to max."`
+	Timeout     time.Duration  `yaml:"timeout" doc:"The time that one attempt may take. Absent: no limit."`
+	After       []string       `yaml:"after" doc:"Handlers declared before this one that must have succeeded."`
+	Finalizer   *bool          `yaml:"finalizer" default:"true" doc:"For cause delete: whether the object's deletion waits for the handler."`
+	OnFailure   onFailure      `yaml:"onFailure" default:"hold" doc:"For cause delete: whether an object is held or released when the handler has failed for good."`
+	Old         *bool          `yaml:"old" default:"true" doc:"Whether the handler uses the old object and the difference. Without, less is kept on the object."`
+	With        map[string]any `yaml:"with" doc:"The parameters of the function that the handler calls."`
+
+	action string // the key of the action, "" when there is none
+	config any    // what stands under it, nil when that is at fault
+	strays bool   // there are unknown fields, so a missing action was perhaps mistyped
+}
+
+type backoff struct {
+	Initial time.Duration `yaml:"initial" default:"1s" doc:"The first wait."`
+	Max     time.Duration `yaml:"max" default:"5m" doc:"The longest wait."`
+}
+
+// choice is a text that is one of a few words.
+type choice interface {
+	choices() (what string, words []string)
+}
+
+type (
+	apiVersion string
+	kind       string
+	mode       string
+	cache      string
+	operator   string
+	cause      string
+	onFailure  string
+)
+
+// The only values of apiVersion and kind.
+const (
+	APIVersion = "handwerk.dev/v1alpha1"
+	Kind       = "Operator"
+)
+
+const (
+	hold    onFailure = "hold"
+	release onFailure = "release"
+)
+
+func (apiVersion) choices() (string, []string) { return "apiVersion", []string{APIVersion} }
+func (kind) choices() (string, []string)       { return "kind", []string{Kind} }
+func (onFailure) choices() (string, []string) {
+	return "policy", []string{string(hold), string(release)}
+}
+func (cause) choices() (string, []string) { return "cause", dsl.CauseNames() }
+func (mode) choices() (string, []string) {
+	return "mode", []string{string(dsl.LeaderNone), string(dsl.LeaderLease), string(dsl.LeaderLife)}
+}
+func (cache) choices() (string, []string) {
+	return "cache profile", []string{string(dsl.CacheCompact), string(dsl.CacheMetadata), string(dsl.CacheLive)}
+}
+func (operator) choices() (string, []string) {
+	return "operator", []string{"In", "NotIn", "Exists", "DoesNotExist"}
+}

@@ -1,0 +1,133 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+)
+
+// maxSize limits a file. A ConfigMap holds 1 MiB.
+const maxSize = 4 << 20
+
+// files replaces directories by the YAML files in them, sorted by name. Files whose names begin
+// with a dot are left out: a mounted ConfigMap keeps its versions there.
+func files(paths []string) (names []string, faults Faults) {
+	seen := map[string]bool{}
+	for _, given := range paths {
+		found, err := filesOf(given)
+		if err != nil {
+			faults = append(faults, unread(given, err))
+			continue
+		}
+		for _, name := range found {
+			if clean := filepath.Clean(name); !seen[clean] {
+				seen[clean] = true
+				names = append(names, name)
+			}
+		}
+	}
+	return names, faults
+}
+
+func filesOf(given string) ([]string, error) {
+	info, err := os.Stat(given)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return []string{given}, nil
+	}
+	entries, err := os.ReadDir(given)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, entry := range entries {
+		extension := filepath.Ext(entry.Name())
+		if strings.HasPrefix(entry.Name(), ".") || extension != ".yaml" && extension != ".yml" {
+			continue
+		}
+		name := filepath.Join(given, entry.Name())
+		if info, err := os.Stat(name); err == nil && info.IsDir() {
+			continue
+		}
+		names = append(names, name)
+	}
+	if len(names) == 0 {
+		return nil, errors.New("the directory holds no *.yaml and no *.yml file")
+	}
+	return names, nil
+}
+
+func unread(name string, err error) Fault {
+	if pathErr, ok := errors.AsType[*fs.PathError](err); ok {
+		err = pathErr.Err
+	}
+	return Fault{File: name, Message: fmt.Sprintf("reading configuration: %v", err)}
+}
+
+// source is the text of one file.
+type source struct {
+	name  string
+	text  string
+	lines []string
+}
+
+// newSource checks that data is text that YAML may hold.
+func newSource(name string, data []byte) (*source, Faults) {
+	if len(data) > maxSize {
+		return nil, Faults{{File: name, Message: fmt.Sprintf("the file is larger than %d MiB", maxSize>>20)}}
+	}
+	text := strings.TrimPrefix(string(data), "\uFEFF")
+	s := &source{name: name, text: text, lines: lines(text)}
+	for i, line := range s.lines {
+		if column, what := unreadable(line); what != "" {
+			return nil, Faults{{File: name, Line: i + 1, Column: column, Message: what}}
+		}
+	}
+	return s, nil
+}
+
+// unreadable returns the first place in a line that YAML may not hold.
+func unreadable(line string) (column int, what string) {
+	column = 1
+	for i, r := range line {
+		if r == utf8.RuneError {
+			if _, size := utf8.DecodeRuneInString(line[i:]); size == 1 {
+				return column, "the text is not UTF-8"
+			}
+		}
+		if !printable(r) {
+			return column, fmt.Sprintf("the character %U must not be in YAML", r)
+		}
+		column++
+	}
+	return 0, ""
+}
+
+func printable(r rune) bool {
+	return r == '\t' || r >= 0x20 && r <= 0x7E || r == 0x85 || r >= 0xA0 && r <= 0xD7FF ||
+		r >= 0xE000 && r <= 0xFFFD && r != 0xFEFF || r >= 0x10000 && r <= 0x10FFFF
+}
+
+// lines splits text where YAML does.
+func lines(text string) []string {
+	text = strings.ReplaceAll(text, "\r\n", "\n")
+	var out []string
+	for {
+		i := strings.IndexAny(text, "\n\r\u0085\u2028\u2029")
+		if i < 0 {
+			return append(out, text)
+		}
+		out = append(out, text[:i])
+		_, size := utf8.DecodeRuneInString(text[i:])
+		text = text[i+size:]
+	}
+}

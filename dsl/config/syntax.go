@@ -1,0 +1,141 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+)
+
+// documents returns the roots of the documents that are not empty, and what is wrong with the
+// syntax. After a syntax error there are no more documents.
+func (s *source) documents() (roots []*yaml.Node, fault *Fault) {
+	decoder := yaml.NewDecoder(strings.NewReader(s.text))
+	for {
+		document, err := next(decoder)
+		if errors.Is(err, io.EOF) {
+			return roots, nil
+		}
+		if err != nil {
+			return roots, s.syntax(err)
+		}
+		if root := document.Content[0]; !isNull(root) {
+			roots = append(roots, root)
+		}
+	}
+}
+
+// next reads a document. The parser panics on a few texts that nobody writes.
+func next(decoder *yaml.Decoder) (document *yaml.Node, err error) {
+	defer func() {
+		if recover() != nil {
+			err = errors.New("yaml: the parser gave up")
+		}
+	}()
+	document = &yaml.Node{}
+	err = decoder.Decode(document)
+	return document, err
+}
+
+var (
+	lineMessage   = regexp.MustCompile(`^line (\d+): (.*)$`)
+	anchorMessage = regexp.MustCompile(`^unknown anchor '(.*)' referenced$`)
+)
+
+// offByOne are the messages of the parser proper, which gives its lines one too low.
+var offByOne = []string{
+	"did not find expected <document start>",
+	"did not find expected node content",
+	"did not find expected '-' indicator",
+	"did not find expected key",
+	"did not find expected ',' or ']'",
+	"did not find expected ',' or '}'",
+	"found undefined tag handle",
+	"found incompatible YAML document",
+	"found duplicate %YAML directive",
+	"found duplicate %TAG directive",
+}
+
+// syntax turns an error of the YAML parser, which is text alone, into a fault.
+func (s *source) syntax(err error) *Fault {
+	message := strings.TrimPrefix(err.Error(), "yaml: ")
+	if m := anchorMessage.FindStringSubmatch(message); m != nil {
+		line, column := s.alias(m[1])
+		return &Fault{File: s.name, Line: line, Column: column, Message: fmt.Sprintf("unknown anchor %s", quoted(m[1]))}
+	}
+	line := 1
+	if m := lineMessage.FindStringSubmatch(message); m != nil {
+		line, _ = strconv.Atoi(m[1])
+		message = m[2]
+		if slices.Contains(offByOne, message) {
+			line++
+		}
+	}
+	line = min(max(line, 1), len(s.lines))
+	if at := strings.IndexByte(indentation(s.lines[line-1]), '\t'); at >= 0 {
+		return &Fault{File: s.name, Line: line, Column: at + 1, Message: "a tab must not indent YAML; use spaces"}
+	}
+	if end := s.reached(); slices.Contains(offByOne, message) && end > line {
+		message += fmt.Sprintf(" (begun here, at fault before the end of line %d)", end)
+	}
+	return &Fault{File: s.name, Line: line, Column: 1, Message: "invalid YAML: " + message}
+}
+
+// alias finds the use of an anchor that does not exist: the last one the parser got to.
+func (s *source) alias(name string) (line, column int) {
+	word := regexp.MustCompile(`\*` + regexp.QuoteMeta(name) + `([^-\w]|$)`)
+	for i := s.reached() - 1; i >= 0; i-- {
+		text := s.lines[i]
+		if found := word.FindAllStringIndex(text, -1); found != nil {
+			return i + 1, len([]rune(text[:found[len(found)-1][0]])) + 1
+		}
+	}
+	return 1, 1
+}
+
+// reached returns the last line with something in it that the parser read before it stopped. The
+// parser does not tell where a block that it began goes wrong; this is close.
+func (s *source) reached() int {
+	input := &slowReader{text: s.text}
+	decoder := yaml.NewDecoder(input)
+	for {
+		if _, err := next(decoder); err != nil {
+			break
+		}
+	}
+	read := lines(s.text[:input.read])
+	for n := len(read); n > 0; n-- {
+		if text := strings.TrimSpace(read[n-1]); text != "" && !strings.HasPrefix(text, "#") {
+			return n
+		}
+	}
+	return 1
+}
+
+// slowReader gives out its text byte by byte, so that what was read tells where the reader is.
+type slowReader struct {
+	text string
+	read int
+}
+
+// Read reads a byte.
+func (r *slowReader) Read(p []byte) (int, error) {
+	if r.read == len(r.text) {
+		return 0, io.EOF
+	}
+	n := copy(p[:1], r.text[r.read:])
+	r.read += n
+	return n, nil
+}
+
+func indentation(line string) string { return line[:len(line)-len(strings.TrimLeft(line, " \t"))] }
+
+func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.Tag == "!!null" }

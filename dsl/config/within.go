@@ -1,0 +1,85 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"strings"
+	"unicode"
+
+	"gopkg.in/yaml.v3"
+)
+
+// faultWithin notes a fault within a text, at the line and column of the text. The place in the
+// file is that of the character: a text may be quoted, folded over lines or indented.
+func (d *decoder) faultWithin(p path, line, column int, message string) {
+	n := *d.nearest(p)
+	n.Line, n.Column = d.source.within(&n, line, column)
+	d.faultAt(&n, p, "%s", message)
+}
+
+// within finds a character of a scalar's value in the file. White space is what YAML changes, so
+// the characters that are none are counted. When file and value do not agree, it is the scalar's
+// own place.
+func (s *source) within(n *yaml.Node, line, column int) (int, int) {
+	count := 0
+	text := strings.Split(n.Value, "\n")
+	for i, part := range text[:min(line, len(text))] {
+		runes := []rune(part)
+		if i == line-1 {
+			runes = runes[:min(column-1, len(runes))]
+		}
+		count += marks(string(runes))
+	}
+	found := s.marks(n, marks(n.Value))
+	switch {
+	case found == nil:
+		return n.Line, n.Column
+	case count < len(found):
+		return found[count].line, found[count].column
+	case len(found) > 0:
+		last := found[len(found)-1]
+		return last.line, last.column + 1
+	default:
+		return n.Line, n.Column
+	}
+}
+
+// marks counts the characters that are no white space.
+func marks(text string) int {
+	count := 0
+	for _, r := range text {
+		if !unicode.IsSpace(r) {
+			count++
+		}
+	}
+	return count
+}
+
+// position is a place in a file.
+type position struct{ line, column int }
+
+// marks returns the places of the first characters of a scalar that are no white space, nil when
+// the file has not as many.
+func (s *source) marks(n *yaml.Node, count int) []position {
+	sc := &scan{lines: s.lines, at: position{n.Line, n.Column}}
+	sc.properties()
+	switch {
+	case n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0:
+		sc.at = position{sc.at.line + 1, 1}
+	case n.Style&yaml.DoubleQuotedStyle != 0, n.Style&yaml.SingleQuotedStyle != 0:
+		sc.at.column++
+	}
+	var out []position
+	for len(out) < count {
+		at := sc.at
+		r, ok := sc.character(n.Style)
+		if !ok {
+			return nil
+		}
+		if !unicode.IsSpace(r) {
+			out = append(out, at)
+		}
+	}
+	return out
+}

@@ -1,0 +1,50 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package dsl
+
+import "strings"
+
+// Nearest returns the known word that was most likely meant by word, and whether there is one
+// that is near enough: letters left out, added, changed or swapped, about one in three. Case does
+// not count. Of words equally near, the first one wins.
+func Nearest(word string, known []string) (nearest string, found bool) {
+	const longest = 100 // nobody mistypes a longer word, and the cost is quadratic
+	if len(word) > longest {
+		return "", false
+	}
+	best := len(word)/3 + 1
+	for _, k := range known {
+		if len(k) > longest {
+			continue
+		}
+		if d := distance(strings.ToLower(word), strings.ToLower(k)); d < best || d == 0 && !found {
+			nearest, found, best = k, true, d
+		}
+	}
+	return nearest, found
+}
+
+// distance counts the letters to leave out, add, change or swap with their neighbour to get from
+// a to b.
+func distance(a, b string) int {
+	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range last {
+		last[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+cost)
+			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
+				row[j] = min(row[j], before[j-2]+1)
+			}
+		}
+		before, last, row = last, row, before
+	}
+	return last[len(b)]
+}

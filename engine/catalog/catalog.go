@@ -1,0 +1,174 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package catalog knows what the API server serves and what this operator may do with it.
+package catalog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	authorization "k8s.io/client-go/kubernetes/typed/authorization/v1"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+)
+
+// ErrMissing is wrapped by the errors of [Catalog.Resolve] and [Catalog.KindOf] when the API
+// server does not serve the group, the version or the resource: it may come with a CRD. All other
+// errors tell that the server could not be asked, or not about that group, or that the resource
+// is of no use.
+var ErrMissing = errors.New("not served by the API server")
+
+// freshness is how old an answer of the server may be to tell that something is missing.
+const freshness = time.Second
+
+// Resource is a resource as the API server serves it.
+type Resource struct {
+	GVR schema.GroupVersionResource
+	// Kind is what its objects are, as in "Deployment".
+	Kind string
+	// Namespaced: its objects live in namespaces.
+	Namespaced bool
+	// Status: it has a status subresource.
+	Status bool
+	// Verbs are what can be done with it, as in "list". They are shared: not to be changed.
+	Verbs []string
+}
+
+// Catalog answers from one snapshot of what the server serves. It asks the server again when
+// something is not in the snapshot, at most once a second, and after [Catalog.Invalidate]. All
+// methods may be called at any time from any goroutine.
+type Catalog struct {
+	discovery discovery.DiscoveryInterfaceWithContext
+	dynamic   dynamic.Interface
+	access    authorization.SelfSubjectAccessReviewsGetter
+
+	turn chan struct{} // held by the one who asks the server
+
+	mu         sync.Mutex
+	snapshot   *snapshot
+	generation int   // counts what made the snapshot invalid
+	attempts   int   // counts the questions to the server
+	failure    error // the last attempt's, if others may share it
+}
+
+// New returns a catalog that has asked nothing yet. The clients of a clientset fit: its
+// Discovery() and AuthorizationV1().
+func New(
+	discovery discovery.DiscoveryInterfaceWithContext, dynamic dynamic.Interface,
+	access authorization.SelfSubjectAccessReviewsGetter,
+) *Catalog {
+	return &Catalog{discovery: discovery, dynamic: dynamic, access: access, turn: make(chan struct{}, 1)}
+}
+
+// Resolve finds a resource that can be watched by its plural name. Without a version it is the one
+// that the server prefers, or else the first that has the resource. The error wraps [ErrMissing]
+// when it is not served; when its own API group is broken, the error says so, and a later call may
+// succeed.
+func (c *Catalog) Resolve(ctx context.Context, name dsl.ResourceName) (Resource, error) {
+	gv := schema.GroupVersion{Group: name.Group, Version: name.Version}
+	r, err := c.find(ctx, gv, "resource "+name.Resource, func(r Resource) bool {
+		return r.GVR.Resource == name.Resource
+	})
+	if err == nil {
+		err = r.watchable()
+	}
+	if err != nil {
+		return Resource{}, fmt.Errorf("resolving resource %s: %w", name, err)
+	}
+	return r, nil
+}
+
+// KindOf finds the resource of an object by the object's apiVersion and kind. Its errors are those
+// of [Catalog.Resolve]; the resource need not be one that can be watched.
+func (c *Catalog) KindOf(ctx context.Context, gvk schema.GroupVersionKind) (Resource, error) {
+	r, err := c.find(ctx, gvk.GroupVersion(), "kind "+gvk.Kind, func(r Resource) bool {
+		return r.Kind == gvk.Kind
+	})
+	if err != nil {
+		return Resource{}, fmt.Errorf("resolving kind %s of %s: %w", gvk.Kind, gvk.GroupVersion(), err)
+	}
+	return r, nil
+}
+
+// Invalidate makes the next question go to the server, as when a CRD came, changed or went.
+func (c *Catalog) Invalidate() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.generation++
+	c.snapshot = nil
+}
+
+func (c *Catalog) find(
+	ctx context.Context, gv schema.GroupVersion, what string, wanted func(Resource) bool,
+) (Resource, error) {
+	known := c.known()
+	if known != nil {
+		r, err := known.find(gv, what, wanted)
+		if err == nil || known.fresh() {
+			return r, err
+		}
+	}
+	known, err := c.renew(ctx)
+	if err != nil {
+		return Resource{}, fmt.Errorf("asking what the API server serves: %w", err)
+	}
+	return known.find(gv, what, wanted)
+}
+
+func (c *Catalog) known() *snapshot {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.snapshot
+}
+
+// renew asks the server. Who waited for another's answer shares it, also when it is an error,
+// unless that one's context had ended or the snapshot became invalid meanwhile.
+func (c *Catalog) renew(ctx context.Context) (*snapshot, error) {
+	_, _, before := c.state()
+	select {
+	case c.turn <- struct{}{}:
+		defer func() { <-c.turn }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	known, failure, attempts := c.state()
+	if attempts > before && known != nil && known.fresh() {
+		return known, nil
+	}
+	if attempts > before && failure != nil {
+		return nil, failure
+	}
+	return c.ask(ctx)
+}
+
+func (c *Catalog) state() (known *snapshot, failure error, attempts int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.snapshot, c.failure, c.attempts
+}
+
+// ask is called by one at a time.
+func (c *Catalog) ask(ctx context.Context) (*snapshot, error) {
+	c.mu.Lock()
+	generation := c.generation
+	c.mu.Unlock()
+	answer, err := takeSnapshot(ctx, c.discovery)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.attempts++
+	c.failure = err
+	if ctx.Err() != nil {
+		c.failure = nil
+	}
+	if err == nil && generation == c.generation {
+		c.snapshot = answer
+	}
+	return answer, err
+}

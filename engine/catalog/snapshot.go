@@ -1,0 +1,143 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package catalog
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+)
+
+// snapshot is what the server served at one time. It does not change.
+type snapshot struct {
+	asked     time.Time
+	versions  map[string][]string // by group, the preferred one first
+	resources map[schema.GroupVersion][]Resource
+	broken    map[schema.GroupVersion]error
+}
+
+// takeSnapshot asks the server: with two requests when it has aggregated discovery, otherwise with
+// one for each group and version.
+func takeSnapshot(ctx context.Context, client discovery.DiscoveryInterfaceWithContext) (*snapshot, error) {
+	s := &snapshot{
+		asked:     time.Now(),
+		versions:  map[string][]string{},
+		resources: map[schema.GroupVersion][]Resource{},
+		broken:    map[schema.GroupVersion]error{},
+	}
+	groups, lists, err := discovery.ServerGroupsAndResourcesWithContext(ctx, client)
+	failed, partly := discovery.GroupDiscoveryFailedErrorGroups(err)
+	if err != nil && !partly {
+		return nil, err
+	}
+	if ctx.Err() != nil {
+		return nil, ctx.Err() // the groups that seem broken were not asked to the end
+	}
+	for gv, err := range failed {
+		// Without aggregated discovery: gone between the first request and its own.
+		if !apierrors.IsNotFound(err) {
+			s.broken[gv] = err
+		}
+	}
+	for _, g := range groups {
+		s.versions[g.Name] = versionsOf(g)
+	}
+	for _, list := range lists {
+		gv, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			return nil, fmt.Errorf("reading group and version: %w", err)
+		}
+		s.resources[gv] = resourcesOf(gv, list.APIResources)
+	}
+	return s, nil
+}
+
+// fresh tells whether what is missing in the snapshot may be said to be missing.
+func (s *snapshot) fresh() bool { return time.Since(s.asked) <= freshness }
+
+// find returns the first resource that is wanted, in the version given or in any, the preferred
+// one first. What says for people what is looked for.
+func (s *snapshot) find(gv schema.GroupVersion, what string, wanted func(Resource) bool) (Resource, error) {
+	versions := s.versions[gv.Group]
+	if gv.Version != "" {
+		versions = []string{gv.Version}
+	}
+	for _, version := range versions {
+		list := s.resources[schema.GroupVersion{Group: gv.Group, Version: version}]
+		if i := slices.IndexFunc(list, wanted); i >= 0 {
+			return list[i], nil
+		}
+	}
+	if err := s.fault(gv); err != nil {
+		return Resource{}, err
+	}
+	switch known := s.versions[gv.Group]; {
+	case len(known) == 0:
+		return Resource{}, fmt.Errorf("API group %s: %w", gv.Group, ErrMissing)
+	case gv.Version != "" && !slices.Contains(known, gv.Version):
+		return Resource{}, fmt.Errorf("API version %s (there is %s): %w", gv, strings.Join(known, ", "), ErrMissing)
+	}
+	return Resource{}, fmt.Errorf("%s: %w", what, ErrMissing)
+}
+
+// fault returns an error when it cannot be known whether something is missing, because the version
+// or, without one, a version of the group is broken.
+func (s *snapshot) fault(gv schema.GroupVersion) error {
+	var names []string
+	for broken := range s.broken {
+		if broken.Group == gv.Group && (gv.Version == "" || broken.Version == gv.Version) {
+			names = append(names, broken.Version)
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	first := schema.GroupVersion{Group: gv.Group, Version: slices.Min(names)}
+	return fmt.Errorf("API %s is broken: %w", first, s.broken[first])
+}
+
+func (r Resource) watchable() error {
+	if slices.Contains(r.Verbs, "list") && slices.Contains(r.Verbs, "watch") {
+		return nil
+	}
+	return fmt.Errorf("it cannot be listed and watched (its verbs are %s)", strings.Join(r.Verbs, ", "))
+}
+
+func versionsOf(g *metav1.APIGroup) []string {
+	var out []string
+	if g.PreferredVersion.Version != "" {
+		out = append(out, g.PreferredVersion.Version)
+	}
+	for _, v := range g.Versions {
+		if !slices.Contains(out, v.Version) {
+			out = append(out, v.Version)
+		}
+	}
+	return out
+}
+
+func resourcesOf(gv schema.GroupVersion, list []metav1.APIResource) []Resource {
+	var out []Resource
+	withStatus := map[string]bool{}
+	for _, r := range list {
+		if name, sub, found := strings.Cut(r.Name, "/"); found {
+			withStatus[name] = withStatus[name] || sub == "status"
+			continue
+		}
+		out = append(out, Resource{
+			GVR: gv.WithResource(r.Name), Kind: r.Kind, Namespaced: r.Namespaced, Verbs: r.Verbs,
+		})
+	}
+	for i := range out {
+		out[i].Status = withStatus[out[i].GVR.Resource]
+	}
+	return out
+}

@@ -1,0 +1,171 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/catalog"
+	"github.com/handwerk-dev/handwerk/engine/child"
+)
+
+// client is dsl.Client for one attempt.
+type client struct {
+	engine *Engine
+	span   *span
+	// wrote is told of every write.
+	wrote func(schema.GroupVersionResource, *unstructured.Unstructured)
+}
+
+var _ dsl.Client = (*client)(nil)
+
+// Get returns one object, from the cache where the operator watches it.
+func (c *client) Get(ctx context.Context, resource, namespace, name string) (*unstructured.Unstructured, error) {
+	ctx, done := c.span.join(ctx)
+	defer done()
+	served, err := c.resolve(ctx, resource)
+	if err != nil {
+		return nil, err
+	}
+	key := cache.ObjectName{Namespace: namespace, Name: name}
+	if f := c.engine.watched(served.GVR, namespace); f != nil {
+		// What is missing here may lie outside what is watched, so only a hit answers.
+		if o, found := f.object(key); found {
+			return o.Tree(), nil
+		}
+	}
+	return c.engine.writer(served.GVR, namespace).Get(ctx, name, metav1.GetOptions{})
+}
+
+// List returns objects, from the cache where the operator watches them.
+func (c *client) List(ctx context.Context, resource, namespace, selector string) ([]*unstructured.Unstructured, error) {
+	ctx, done := c.span.join(ctx)
+	defer done()
+	served, err := c.resolve(ctx, resource)
+	if err != nil {
+		return nil, err
+	}
+	wanted, err := labels.Parse(selector)
+	if err != nil {
+		return nil, dsl.Permanent(fmt.Errorf("listing %s: %w", resource, err))
+	}
+	var out []*unstructured.Unstructured
+	if f := c.engine.watched(served.GVR, namespace); f != nil {
+		for _, o := range f.handle(namespace).Objects() {
+			if (namespace == "" || o.GetNamespace() == namespace) && (wanted.Empty() || wanted.Matches(labels.Set(o.GetLabels()))) {
+				out = append(out, o.Tree())
+			}
+		}
+	} else {
+		list, err := c.engine.writer(served.GVR, namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
+		if err != nil {
+			return nil, err
+		}
+		for i := range list.Items {
+			out = append(out, &list.Items[i])
+		}
+	}
+	slices.SortFunc(out, func(a, b *unstructured.Unstructured) int {
+		return strings.Compare(a.GetNamespace()+"/"+a.GetName(), b.GetNamespace()+"/"+b.GetName())
+	})
+	return out, nil
+}
+
+// Apply makes an object as desired says.
+func (c *client) Apply(ctx context.Context, desired any) (*unstructured.Unstructured, error) {
+	return c.send(ctx, desired, func(ctx context.Context, served catalog.Resource, u *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+		options := metav1.ApplyOptions{FieldManager: c.engine.op.Name, Force: true}
+		return c.engine.writer(served.GVR, u.GetNamespace()).Apply(ctx, u.GetName(), u, options)
+	})
+}
+
+// Create creates an object.
+func (c *client) Create(ctx context.Context, object any) (*unstructured.Unstructured, error) {
+	return c.send(ctx, object, func(ctx context.Context, served catalog.Resource, u *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+		return c.engine.writer(served.GVR, u.GetNamespace()).Create(ctx, u, metav1.CreateOptions{FieldManager: c.engine.op.Name})
+	})
+}
+
+// MergePatch sends a merge patch.
+func (c *client) MergePatch(ctx context.Context, resource, namespace, name string, patch map[string]any, subresource ...string) (*unstructured.Unstructured, error) {
+	ctx, done, err := c.span.write(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	served, err := c.resolve(ctx, resource)
+	if err != nil {
+		return nil, err
+	}
+	data, err := json.Marshal(patch)
+	if err != nil {
+		return nil, dsl.Permanent(fmt.Errorf("patching %s %s: %w", resource, name, err))
+	}
+	result, err := c.engine.writer(served.GVR, namespace).Patch(ctx, name, types.MergePatchType, data, metav1.PatchOptions{FieldManager: c.engine.op.Name}, subresource...)
+	if err == nil {
+		c.wrote(served.GVR, result)
+	}
+	return result, err
+}
+
+// Delete deletes an object.
+func (c *client) Delete(ctx context.Context, resource, namespace, name, uid string) error {
+	ctx, done, err := c.span.write(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	served, err := c.resolve(ctx, resource)
+	if err != nil {
+		return err
+	}
+	options := metav1.DeleteOptions{}
+	if uid != "" {
+		id := types.UID(uid)
+		options.Preconditions = &metav1.Preconditions{UID: &id}
+	}
+	return c.engine.writer(served.GVR, namespace).Delete(ctx, name, options)
+}
+
+// send reads a whole object, finds its resource, writes it and tells of the write.
+func (c *client) send(ctx context.Context, object any, write func(context.Context, catalog.Resource, *unstructured.Unstructured) (*unstructured.Unstructured, error)) (*unstructured.Unstructured, error) {
+	ctx, done, err := c.span.write(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	plain, err := child.Plain(object)
+	if err != nil {
+		return nil, dsl.Permanent(err)
+	}
+	served, err := c.engine.catalog.KindOf(ctx, plain.GroupVersionKind())
+	if err != nil {
+		return nil, err
+	}
+	result, err := write(ctx, served, plain)
+	if err == nil {
+		c.wrote(served.GVR, result)
+	}
+	return result, err
+}
+
+func (c *client) resolve(ctx context.Context, resource string) (catalog.Resource, error) {
+	name, err := dsl.ParseResourceName(resource)
+	if err != nil {
+		return catalog.Resource{}, dsl.Permanent(err)
+	}
+	return c.engine.catalog.Resolve(ctx, name)
+}

@@ -1,0 +1,155 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/handwerk-dev/handwerk/engine/lease"
+)
+
+// Clients are the ways to the API server that an engine uses.
+type Clients struct {
+	// Dynamic reads and writes objects, Metadata watches where metadata is enough.
+	Dynamic  dynamic.Interface
+	Metadata metadata.Interface
+	// Kubernetes sends Events and asks for access.
+	Kubernetes kubernetes.Interface
+	// Lock holds the leader's lock. It has a connection and a timeout of its own, so that a slow
+	// request of a handler cannot cost the lease.
+	Lock kubernetes.Interface
+	// Discovery tells what is served.
+	Discovery discovery.DiscoveryInterfaceWithContext
+}
+
+// connect makes the clients and the elector.
+func (e *Engine) connect() error {
+	e.clients = e.settings.Clients
+	if e.clients == nil {
+		if e.settings.Config == nil {
+			return errors.New("connecting: neither config nor clients are given")
+		}
+		made, err := e.dial(e.settings.Config)
+		if err != nil {
+			return fmt.Errorf("connecting: %w", err)
+		}
+		e.clients = made
+	}
+	le := e.op.Settings.LeaderElection
+	name := le.Name
+	if name == "" {
+		name = e.op.Name + "-leader"
+	}
+	var err error
+	e.elector, err = lease.New(lease.Settings{
+		Mode: le.Mode, Name: name, Namespace: le.Namespace, Identity: e.settings.Identity,
+		PodName: e.settings.PodName, LeaseDuration: le.LeaseDuration, RenewDeadline: le.RenewDeadline,
+		RetryPeriod: le.RetryPeriod, Client: e.clients.Lock, Log: e.log,
+		Changed: func(leading bool) { e.metrics.Leader(name, leading) },
+	})
+	return err
+}
+
+// dial makes clients for a real API server: one connection for work, with the fence and the
+// metrics in its way, and one for the lock.
+func (e *Engine) dial(given *rest.Config) (*Clients, error) {
+	config := rest.CopyConfig(given)
+	if config.UserAgent == "" {
+		config.UserAgent = "handwerk/" + e.op.Name
+	}
+	lock := rest.CopyConfig(config)
+	config.QPS, config.Burst = -1, 0
+	if limit := e.op.Settings.QPS; limit > 0 {
+		config.QPS, config.Burst = limit, e.op.Settings.Burst
+		if config.Burst == 0 {
+			config.Burst = int(2*limit) + 1
+		}
+	}
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return &fence{next: e.metrics.Transport(next), held: e.held}
+	})
+	lock.Timeout = lockTimeout(e.op.Settings.LeaderElection.RenewDeadline)
+	lock.QPS = -1
+	httpClient, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, err
+	}
+	c := &Clients{}
+	if c.Dynamic, err = dynamic.NewForConfigAndClient(config, httpClient); err != nil {
+		return nil, err
+	}
+	if c.Metadata, err = metadata.NewForConfigAndClient(metadata.ConfigFor(config), httpClient); err != nil {
+		return nil, err
+	}
+	typed, err := kubernetes.NewForConfigAndClient(config, httpClient)
+	if err != nil {
+		return nil, err
+	}
+	c.Kubernetes, c.Discovery = typed, typed.DiscoveryClient
+	c.Lock, err = kubernetes.NewForConfig(lock)
+	return c, err
+}
+
+// lockTimeout leaves time for a second try within the deadline for renewing.
+func lockTimeout(renewDeadline time.Duration) time.Duration {
+	if renewDeadline == 0 {
+		renewDeadline = lease.DefaultRenewDeadline
+	}
+	return max(renewDeadline/2, time.Second)
+}
+
+// fence lets writes through only while this process leads. It is the last thing before the wire,
+// so that a process which was stopped and woke up finds it closed.
+type fence struct {
+	next http.RoundTripper
+	held func() bool
+}
+
+// RoundTrip refuses writes when leadership is lost. Reviews of access are questions, not writes.
+func (f *fence) RoundTrip(request *http.Request) (*http.Response, error) {
+	if writes(request) && !f.held() {
+		return nil, fmt.Errorf("sending %s %s: %w", request.Method, request.URL.Path, errNotLeading)
+	}
+	return f.next.RoundTrip(request)
+}
+
+func writes(request *http.Request) bool {
+	switch request.Method {
+	case http.MethodGet, http.MethodHead, http.MethodOptions:
+		return false
+	}
+	return request.URL.Path != "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+}
+
+// writer reaches a resource, in a namespace unless that is empty.
+func (e *Engine) writer(gvr schema.GroupVersionResource, namespace string) dynamic.ResourceInterface {
+	if namespace == "" {
+		return e.clients.Dynamic.Resource(gvr)
+	}
+	return e.clients.Dynamic.Resource(gvr).Namespace(namespace)
+}
+
+// reader reads one object from the server, nil when it is gone.
+func (e *Engine) reader(ctx context.Context, gvr schema.GroupVersionResource, key cache.ObjectName) (*unstructured.Unstructured, error) {
+	o, err := e.writer(gvr, key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	return o, err
+}

@@ -1,0 +1,97 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"time"
+
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/queue"
+)
+
+const (
+	// parkedLook is how long a parked key waits before somebody looks whether its echo got lost.
+	parkedLook = time.Minute
+	// passBackoff and passBackoffMost bound the wait after a pass that could not be finished.
+	passBackoff     = 500 * time.Millisecond
+	passBackoffMost = 5 * time.Minute
+)
+
+// errParked says that a pass did not begin, because the cache is behind this operator's writes.
+var errParked = errors.New("the cache is behind the operator's own writes")
+
+// work takes keys until the queue is shut down. Several of these run for a resource; the queue
+// never gives one key to two of them.
+func (r *resource) work(ctx context.Context, q *queue.Queue[cache.ObjectName]) {
+	for {
+		key, stopped := q.Get()
+		if stopped {
+			return
+		}
+		r.handle(ctx, q, key)
+		q.Done(key)
+	}
+}
+
+// handle runs one pass and decides when the key is due next. No other place does.
+func (r *resource) handle(ctx context.Context, q *queue.Queue[cache.ObjectName], key cache.ObjectName) {
+	next, err := r.pass(ctx, key)
+	switch {
+	case ctx.Err() != nil:
+		// Leadership or the process is ending: whoever works next looks at everything again.
+	case errors.Is(err, errParked):
+		q.AddAfter(key, queue.Due, parkedLook)
+	case err != nil:
+		wait := r.failed(key)
+		r.log.Error(err, "pass could not be finished", "namespace", key.Namespace, "name", key.Name, "again", wait.Round(time.Millisecond).String())
+		q.AddAfter(key, queue.Due, wait)
+	case next.after > 0:
+		q.AddAfter(key, next.class, next.after)
+	}
+}
+
+// due is when a key must be looked at again; zero means not before something happens.
+type due struct {
+	after time.Duration
+	class queue.Class
+}
+
+// sooner returns the earlier of two.
+func (d due) sooner(after time.Duration, class queue.Class) due {
+	after = max(after, time.Nanosecond)
+	if d.after == 0 || after < d.after {
+		return due{after, class}
+	}
+	return d
+}
+
+// failed counts a pass that ended in an error and returns how long the key waits.
+func (r *resource) failed(key cache.ObjectName) time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	e := r.entryLocked(key)
+	if e.memory == nil {
+		e.memory = newMemory(e.uid)
+	}
+	wait := passBackoff
+	for range min(e.memory.failures, 12) {
+		wait *= 2
+	}
+	e.memory.failures++
+	wait = min(wait, passBackoffMost)
+	return wait + rand.N(wait/5)
+}
+
+// workers returns how many objects are handled at once.
+func workers(spec *dsl.Resource) int {
+	if spec.Workers > 0 {
+		return spec.Workers
+	}
+	return dsl.DefaultWorkers
+}

@@ -1,0 +1,48 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package engine runs operators: it watches what a [dsl.Operator] names and calls its handlers.
+//
+// # The way of an event
+//
+//	watch → key → worker → pass → cause → match → due → invoke → one patch → next due time
+//
+// An informer callback reduces the event to a key and a hint (package watch, resource.go). The
+// queue keeps keys apart and in order (package queue). A worker takes the key and decides when it
+// is due next (dispatch.go). The pass (pass.go) reads the object from the cache once, finds out
+// what holds (package cause) and which handlers are due (plan.go, package progress), runs them
+// (invoke.go), turns outcomes into what is to be stored (settle.go) and writes once (package
+// patch). Children go by package child, leadership is package lease, what a person sees from
+// outside is package ops. A feed (feed.go) brings one resource in and heals; package catalog knows
+// what is served and allowed.
+//
+// # The laws
+//
+// These are promises to users; each has tests that try to break it.
+//
+//  1. Nothing is lost. Every change handler in the end succeeds against the newest essence that it
+//     can see a difference in. A change that lands in the middle of a cycle re-runs exactly the
+//     handlers that look at what changed, also those that had already succeeded.
+//  2. At least once, remembered. A crash at any instruction skips no handler. A success that was
+//     recorded is not repeated for the same essence, not even after a restart.
+//  3. Serial per object, parallel across objects. Never two passes of one object at once, whatever
+//     the trigger: event, timer, child, resync.
+//  4. No change, no write. Restart, relist, resync, our own writes' echoes, somebody else's status
+//     or managedFields change: zero write requests. A patch equal to what is there is not sent.
+//  5. One pass, one write. All due handlers run in one pass; what they changed goes out as at most
+//     one request for the object and one for its status.
+//  6. Own writes first. No pass starts from a cache that is older than this operator's last write
+//     to that object or its children. The key is parked and woken when the cache caught up; no
+//     worker waits, and an object outside the informer's scope is never waited for.
+//  7. Deletion is safe. A finalizer is there before the first side effect, only where a handler
+//     needs it, and never when the handler opted out. Deletes in a watch gap are delivered; a
+//     changed UID is a delete and a create. A delete handler that fails for good holds the object
+//     and says so, unless its policy is release.
+//  8. Waiting costs nothing. A retry, a timer or a parked key holds no worker and no goroutine.
+//     Back-off is per handler, exponential with jitter; a new change cuts it short.
+//  9. Faults stay where they are. A missing CRD, a missing permission, a broken aggregated API, a
+//     panicking handler, a hot-looping object or one slow resource degrades itself alone, is
+//     visible in /readyz?verbose, metrics and Events, and heals without a restart.
+//  10. Time is kept. A handler's context ends at its timeout, at shutdown and when leadership is
+//     lost; after that none of its writes leaves the process.
+package engine

@@ -1,0 +1,214 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/client-go/rest"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/catalog"
+	"github.com/handwerk-dev/handwerk/engine/lease"
+	"github.com/handwerk-dev/handwerk/engine/ops"
+	"github.com/handwerk-dev/handwerk/engine/watch"
+)
+
+// stuck is how long Run waits, after the grace period, for handlers that do not heed the end of
+// their context.
+const stuck = 5 * time.Second
+
+// Settings are what an engine needs to run an operator.
+type Settings struct {
+	// Config reaches the API server. Required unless Clients is given.
+	Config *rest.Config
+	// Clients replaces the clients made from Config, for tests.
+	Clients *Clients
+	// Log gets everything the engine has to say. The zero value discards it.
+	Log logr.Logger
+	// Metrics count what happens. Nil means new ones that nobody serves.
+	Metrics *ops.Metrics
+	// PodName is the name of this process's pod. Required for LeaderLife.
+	PodName string
+	// Identity names this process in the leader's lock. Defaults to the host name and a random
+	// part.
+	Identity string
+}
+
+// Engine runs one operator.
+type Engine struct {
+	op        *dsl.Operator
+	settings  Settings
+	log       logr.Logger
+	metrics   *ops.Metrics
+	clients   *Clients
+	catalog   *catalog.Catalog
+	watches   *watch.Set
+	scope     *scope
+	events    *recorder
+	elector   *lease.Elector
+	resources []*resource
+	// extra are feeds that serve the engine itself: of namespaces, and of CRDs once one is missing.
+	namespaces *feed
+	crds       *feed
+	needCRDs   chan struct{}
+
+	started atomic.Bool
+	leaving atomic.Bool
+}
+
+// New prepares an engine. It talks to nobody yet. The error says what is wrong with the operator
+// or with the settings.
+func New(op *dsl.Operator, s Settings) (*Engine, error) {
+	if err := op.Validate(); err != nil {
+		return nil, fmt.Errorf("checking operator: %w", err)
+	}
+	e := &Engine{op: op, settings: s, log: s.Log, metrics: s.Metrics, needCRDs: make(chan struct{}, 1)}
+	if e.metrics == nil {
+		e.metrics = ops.NewMetrics()
+	}
+	e.metrics.Declare(op)
+	if err := e.connect(); err != nil {
+		return nil, err
+	}
+	e.catalog = catalog.New(e.clients.Discovery, e.clients.Dynamic, e.clients.Kubernetes.AuthorizationV1())
+	e.watches = watch.New(watch.Settings{Dynamic: e.clients.Dynamic, Metadata: e.clients.Metadata, Log: e.log, Changed: e.watchChanged})
+	e.events = newRecorder(e.clients.Kubernetes, op.Name)
+	e.scope = newScope(op.Scope.Namespaces)
+	e.scope.changed = e.nudge
+	for _, spec := range op.Resources() {
+		e.resources = append(e.resources, newResource(e, spec))
+	}
+	e.engineFeeds()
+	e.metrics.Resources(e.stats)
+	return e, nil
+}
+
+// Run runs the operator until ctx ends. It starts from the outside in: Events, informers,
+// leadership, workers; and stops in the order in which nothing is lost: keys are not taken any
+// more, handlers get the grace period, Events are sent, informers stop, the lease is released.
+//
+// A missing CRD or permission is no error: the resource waits, visibly. The error is that of a
+// lock that cannot be used, or names handlers that did not end in time.
+func (e *Engine) Run(ctx context.Context) error {
+	outer, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	if err := e.events.start(outer); err != nil {
+		return err
+	}
+	feedsCtx, stopFeeds := context.WithCancel(outer)
+	var feeds sync.WaitGroup
+	for _, f := range e.feeds() {
+		feeds.Go(func() { f.run(feedsCtx) })
+	}
+	feeds.Go(func() { e.watchCRDs(feedsCtx) })
+	e.log.Info("operator starts", "operator", e.op.Name, "resources", e.names())
+
+	err := e.elector.Run(ctx, func(term context.Context) error {
+		leaveErr := e.lead(ctx, term)
+		if ctx.Err() != nil {
+			e.events.stop()
+			stopFeeds()
+			feeds.Wait()
+			e.watches.Close()
+		}
+		return leaveErr
+	})
+	e.leaving.Store(true)
+	stopFeeds()
+	feeds.Wait()
+	e.watches.Close()
+	e.events.stop()
+	e.log.Info("operator stopped", "operator", e.op.Name)
+	if errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}
+
+// lead works until the term ends: by the end of ctx, with the grace period for handlers, or by
+// the loss of leadership, without.
+func (e *Engine) lead(ctx, term context.Context) error {
+	work, cancel := context.WithCancel(context.WithoutCancel(term))
+	defer cancel()
+	if !e.settle(term) {
+		return nil
+	}
+	var running sync.WaitGroup
+	for _, r := range e.resources {
+		q := r.begin()
+		for range workers(r.spec) {
+			running.Go(func() { r.work(work, q) })
+		}
+	}
+	e.started.Store(true)
+	<-term.Done()
+	e.leaving.Store(ctx.Err() != nil)
+	for _, r := range e.resources {
+		r.end()
+	}
+	idle := make(chan struct{})
+	go func() { running.Wait(); close(idle) }()
+	if ctx.Err() != nil {
+		e.log.Info("operator stops; handlers get the grace period", "grace", e.grace().String())
+		wait(idle, e.grace())
+	}
+	cancel()
+	if !wait(idle, stuck) && ctx.Err() != nil {
+		return fmt.Errorf("stopping operator: handlers are still running: %s", strings.Join(e.busy(), ", "))
+	}
+	<-idle // another term must not begin beside handlers of this one
+	return nil
+}
+
+// settle waits until each feed runs or is known to be at fault, so that the first passes find
+// children in the cache. It reports false when the term ended before.
+func (e *Engine) settle(term context.Context) bool {
+	for _, r := range e.resources {
+		for _, f := range r.feeds() {
+			select {
+			case <-f.settled:
+			case <-term.Done():
+				return false
+			}
+		}
+	}
+	return true
+}
+
+func (e *Engine) grace() time.Duration {
+	if e.op.Settings.GracePeriod > 0 {
+		return e.op.Settings.GracePeriod
+	}
+	return dsl.DefaultGracePeriod
+}
+
+// held is the fence: whether writes may leave the process.
+func (e *Engine) held() bool { return e.elector.Held() }
+
+func (e *Engine) names() []string {
+	var out []string
+	for _, r := range e.resources {
+		out = append(out, r.name)
+	}
+	return out
+}
+
+func wait(done <-chan struct{}, most time.Duration) bool {
+	timer := time.NewTimer(most)
+	defer timer.Stop()
+	select {
+	case <-done:
+		return true
+	case <-timer.C:
+		return false
+	}
+}

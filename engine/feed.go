@@ -1,0 +1,406 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/catalog"
+	"github.com/handwerk-dev/handwerk/engine/watch"
+)
+
+const (
+	// lookAgain and lookAgainMost bound the wait before something missing is looked for again
+	// when nothing tells that it came: it doubles from the first to the second.
+	lookAgain     = time.Second
+	lookAgainMost = 10 * time.Second
+)
+
+// phase says how a feed is.
+type phase string
+
+const (
+	phaseStarting  phase = "starting"
+	phaseMissing   phase = "not served"
+	phaseForbidden phase = "forbidden"
+	phaseFaulty    phase = "faulty"
+	phaseRunning   phase = "running"
+)
+
+// feed brings one resource's objects in: it finds what the API server serves under the name, asks
+// for the rights, keeps one informer for each namespace in scope, and heals. One goroutine runs
+// it; a fault of one feed is no other's.
+type feed struct {
+	name dsl.ResourceName
+	// source is what the informers have in common.
+	source watch.Source
+	// writes are subresources that the engine itself must patch, "" for the object. What handlers
+	// write besides, only they know.
+	writes []string
+	// generation: it matters whether objects have status.observedGeneration.
+	generation bool
+	// on gets the events, quickly.
+	on      func(watch.Event)
+	catalog *catalog.Catalog
+	watches *watch.Set
+	scope   *scope
+	log     logr.Logger
+	// missing is called when the name is not served, so that somebody may watch for its CRD.
+	missing func()
+
+	wake chan struct{}
+
+	mu       sync.Mutex
+	served   catalog.Resource
+	known    bool
+	observes bool
+	handles  map[string]*watch.Handle
+	phase    phase
+	message  string
+	settled  chan struct{} // closed when the feed runs or its first fault is known
+}
+
+// run keeps the feed going until ctx ends.
+func (f *feed) run(ctx context.Context) {
+	wait := lookAgain
+	for {
+		before := f.health()
+		again := f.step(ctx)
+		if f.health().phase != before.phase {
+			wait = lookAgain
+		}
+		var timer <-chan time.Time
+		if again {
+			timer = time.After(wait)
+			wait = min(2*wait, lookAgainMost)
+		}
+		select {
+		case <-ctx.Done():
+			f.closeAll(false)
+			return
+		case <-f.wake:
+		case <-timer:
+		}
+	}
+}
+
+// nudge makes the feed look again soon. It never blocks.
+func (f *feed) nudge() {
+	select {
+	case f.wake <- struct{}{}:
+	default:
+	}
+}
+
+// step brings the feed one step nearer to running and reports whether to look again by itself.
+func (f *feed) step(ctx context.Context) (again bool) {
+	if !f.resolve(ctx) {
+		return true
+	}
+	namespaces, ready := f.scope.names(f.resource().Namespaced)
+	if !ready {
+		f.become(phaseStarting, "waiting for the list of namespaces")
+		return false
+	}
+	missing, err := f.access(ctx, namespaces)
+	if err != nil {
+		f.become(phaseFaulty, err.Error())
+		return true
+	}
+	if err := f.open(ctx, namespaces, missing); err != nil {
+		f.become(phaseFaulty, err.Error())
+		return true
+	}
+	return f.judge(missing)
+}
+
+// resolve finds what is served under the name.
+func (f *feed) resolve(ctx context.Context) bool {
+	if f.isKnown() {
+		return true
+	}
+	served, err := f.catalog.Resolve(ctx, f.name)
+	switch {
+	case errors.Is(err, catalog.ErrMissing):
+		f.become(phaseMissing, "the API server does not serve it (is its CRD installed?)")
+		f.missing()
+		return false
+	case err != nil:
+		f.become(phaseFaulty, err.Error())
+		return false
+	}
+	observes := false
+	if f.generation {
+		if observes, err = f.catalog.ObservedGeneration(ctx, served); err != nil {
+			f.become(phaseFaulty, err.Error())
+			return false
+		}
+		if !observes {
+			f.log.Info("its schema has no status.observedGeneration; what was handled is kept in an annotation")
+		}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.served, f.known, f.observes = served, true, observes
+	return true
+}
+
+// denied are the verbs that are missing, by namespace.
+type denied map[string][]string
+
+// reads reports whether the namespace's objects may be listed and watched.
+func (d denied) reads(namespace string) bool {
+	return !slices.Contains(d[namespace], "list") && !slices.Contains(d[namespace], "watch")
+}
+
+func (d denied) String() string {
+	var parts []string
+	for namespace, verbs := range d {
+		text := strings.Join(verbs, ", ")
+		if namespace != "" {
+			text += " in namespace " + namespace
+		}
+		parts = append(parts, text)
+	}
+	slices.Sort(parts)
+	return strings.Join(parts, "; ")
+}
+
+// access asks which of the needed verbs are missing. While all is well nothing is asked.
+func (f *feed) access(ctx context.Context, namespaces []string) (denied, error) {
+	out := denied{}
+	for _, ns := range namespaces {
+		if f.well(ns) {
+			continue
+		}
+		gvr := f.resource().GVR
+		missing, err := f.catalog.Access(ctx, gvr, ns, "", "list", "watch")
+		if err != nil {
+			return nil, err
+		}
+		for _, subresource := range f.writes {
+			if subresource == "status" && !f.resource().Status {
+				continue
+			}
+			more, err := f.catalog.Access(ctx, gvr, ns, subresource, "patch")
+			if err != nil {
+				return nil, err
+			}
+			for _, verb := range more {
+				missing = append(missing, strings.TrimSpace(verb+" "+subresource))
+			}
+		}
+		if len(missing) > 0 {
+			out[ns] = missing
+		}
+	}
+	return out, nil
+}
+
+// well reports whether the namespace's informer runs and nothing was found missing.
+func (f *feed) well(namespace string) bool {
+	f.mu.Lock()
+	h := f.handles[namespace]
+	running := f.phase == phaseRunning
+	f.mu.Unlock()
+	return h != nil && running && h.State().Fault == nil
+}
+
+// open makes the informers those of the namespaces.
+func (f *feed) open(ctx context.Context, namespaces []string, missing denied) error {
+	for _, ns := range f.opened() {
+		if !slices.Contains(namespaces, ns) {
+			f.close(ns)
+		}
+	}
+	for _, ns := range namespaces {
+		if f.handle(ns) != nil || !missing.reads(ns) {
+			continue
+		}
+		src := f.source
+		src.GVR, src.Kind, src.Namespace = f.resource().GVR, f.resource().Kind, ns
+		h, err := f.watches.Open(ctx, src, f.on)
+		if err != nil {
+			return fmt.Errorf("watching %s: %w", f.name, err)
+		}
+		f.mu.Lock()
+		f.handles[ns] = h
+		f.mu.Unlock()
+	}
+	return nil
+}
+
+// judge looks at the informers and says how the feed is.
+func (f *feed) judge(missing denied) (again bool) {
+	for _, ns := range f.opened() {
+		state := f.handle(ns).State()
+		switch {
+		case apierrors.IsNotFound(state.Fault):
+			return f.vanish()
+		case len(missing) > 0:
+		case state.Fault != nil:
+			f.become(phaseFaulty, state.Fault.Error())
+			return true
+		case !state.Synced:
+			f.become(phaseStarting, "listing")
+			return false
+		}
+	}
+	if len(missing) > 0 {
+		f.become(phaseForbidden, missing.String())
+		return true
+	}
+	f.become(phaseRunning, "")
+	return false
+}
+
+// vanish ends the informers of a resource that is served no more: its objects are gone with it.
+func (f *feed) vanish() (again bool) {
+	f.closeAll(true)
+	f.catalog.Invalidate()
+	f.mu.Lock()
+	f.known = false
+	f.mu.Unlock()
+	f.nudge()
+	return true
+}
+
+// closeAll closes every informer; with bury, what they held is reported as deleted.
+func (f *feed) closeAll(bury bool) {
+	for _, ns := range f.opened() {
+		var left []*watch.Object
+		if bury {
+			left = f.handle(ns).Objects()
+		}
+		f.close(ns)
+		for _, o := range left {
+			f.on(watch.Event{Kind: watch.Deleted, Key: cache.ObjectName{Namespace: o.GetNamespace(), Name: o.GetName()}, UID: o.GetUID(), Object: o})
+		}
+	}
+}
+
+func (f *feed) close(namespace string) {
+	f.mu.Lock()
+	h := f.handles[namespace]
+	delete(f.handles, namespace)
+	f.mu.Unlock()
+	h.Close()
+}
+
+func (f *feed) become(p phase, message string) {
+	f.mu.Lock()
+	changed := f.phase != p || f.message != message
+	before := f.phase
+	f.phase, f.message = p, message
+	if p != phaseStarting {
+		select {
+		case <-f.settled:
+		default:
+			close(f.settled)
+		}
+	}
+	f.mu.Unlock()
+	switch {
+	case !changed || p == phaseStarting:
+	case p == phaseRunning && before == phaseStarting:
+		f.log.V(1).Info("resource is watched")
+	case p == phaseRunning:
+		f.log.Info("resource is watched again")
+	default:
+		f.log.Info("resource is degraded", "state", string(p), "reason", message)
+	}
+}
+
+// health is how a feed is, for people.
+type health struct {
+	phase   phase
+	message string
+}
+
+func (f *feed) health() health {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return health{f.phase, f.message}
+}
+
+func (f *feed) isKnown() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.known
+}
+
+func (f *feed) resource() catalog.Resource {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.served
+}
+
+// keepsGeneration reports whether what was handled is kept in status.observedGeneration.
+func (f *feed) keepsGeneration() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.observes && f.served.Status
+}
+
+func (f *feed) opened() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var out []string
+	for ns := range f.handles {
+		out = append(out, ns)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// handle returns the informer that has the namespace's objects, nil when there is none.
+func (f *feed) handle(namespace string) *watch.Handle {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if h, all := f.handles[""]; all {
+		return h
+	}
+	return f.handles[namespace]
+}
+
+// all returns the informers.
+func (f *feed) all() []*watch.Handle {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	out := make([]*watch.Handle, 0, len(f.handles))
+	for _, h := range f.handles {
+		out = append(out, h)
+	}
+	return out
+}
+
+// object returns what the cache has under the key.
+func (f *feed) object(key cache.ObjectName) (*watch.Object, bool) {
+	h := f.handle(key.Namespace)
+	if h == nil {
+		return nil, false
+	}
+	return h.Object(key)
+}
+
+// ownedBy returns the objects that the owner controls.
+func (f *feed) ownedBy(owner types.UID) []*watch.Object {
+	var out []*watch.Object
+	for _, h := range f.all() {
+		out = append(out, h.OwnedBy(owner)...)
+	}
+	return out
+}

@@ -1,0 +1,107 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/watch"
+)
+
+// newFeed returns a feed that is not running yet.
+func (e *Engine) newFeed(name dsl.ResourceName, log logr.Logger, on func(watch.Event)) *feed {
+	return &feed{
+		name: name, on: on, log: log, catalog: e.catalog, watches: e.watches, scope: e.scope,
+		missing: e.wantCRDs, wake: make(chan struct{}, 1), handles: map[string]*watch.Handle{},
+		phase: phaseStarting, settled: make(chan struct{}),
+	}
+}
+
+// engineFeeds prepares the feeds of the engine itself. They watch metadata alone, cluster-wide.
+func (e *Engine) engineFeeds() {
+	everywhere := newScope(nil)
+	if e.scope.live {
+		e.namespaces = e.newFeed(dsl.ResourceName{Resource: "namespaces", Version: "v1"}, e.log.WithValues("resource", "namespaces"), e.scope.seen)
+		e.namespaces.source.Profile = dsl.CacheLive
+		e.namespaces.scope = everywhere
+	}
+	crds := dsl.ResourceName{Resource: "customresourcedefinitions", Version: "v1", Group: "apiextensions.k8s.io"}
+	e.crds = e.newFeed(crds, e.log.V(1).WithValues("resource", crds.String()), func(watch.Event) {
+		e.catalog.Invalidate()
+		e.nudge()
+	})
+	e.crds.source.Profile = dsl.CacheLive
+	e.crds.scope = everywhere
+}
+
+// feeds are all that run from the start.
+func (e *Engine) feeds() []*feed {
+	var out []*feed
+	if e.namespaces != nil {
+		out = append(out, e.namespaces)
+	}
+	for _, r := range e.resources {
+		out = append(out, r.feeds()...)
+	}
+	return out
+}
+
+// nudge makes every feed look again.
+func (e *Engine) nudge() {
+	for _, f := range e.feeds() {
+		f.nudge()
+	}
+}
+
+// watchChanged is called when an informer's state has changed.
+func (e *Engine) watchChanged(src watch.Source, state watch.State) {
+	if e.namespaces != nil && src.GVR == e.namespaces.resource().GVR && state.Synced {
+		e.scope.sync()
+	}
+	for _, f := range append(e.feeds(), e.crds) {
+		if f.isKnown() && f.resource().GVR == src.GVR {
+			f.nudge()
+		}
+	}
+}
+
+// wantCRDs asks for the watch of CRDs, which nobody needs until one is missing.
+func (e *Engine) wantCRDs() {
+	select {
+	case e.needCRDs <- struct{}{}:
+	default:
+	}
+}
+
+// watchCRDs watches CRDs from the time when one is first missing, so that it is found at once when
+// it comes. Without the right to, feeds find it by looking again.
+func (e *Engine) watchCRDs(ctx context.Context) {
+	select {
+	case <-ctx.Done():
+	case <-e.needCRDs:
+		e.crds.run(ctx)
+	}
+}
+
+// watched returns a feed whose cache has every object of the resource in the namespace, whole;
+// nil when there is none.
+func (e *Engine) watched(gvr schema.GroupVersionResource, namespace string) *feed {
+	for _, r := range e.resources {
+		for _, f := range r.feeds() {
+			src := f.source
+			whole := src.LabelSelector == "" && src.FieldSelector == "" && src.Keep == "" && (src.Profile == "" || src.Profile == dsl.CacheCompact)
+			if !whole || f.resource().GVR != gvr {
+				continue
+			}
+			if h := f.handle(namespace); h != nil && h.Synced() {
+				return f
+			}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,182 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package lease decides which process of an operator works.
+//
+// In mode lease the holder of a Lease works and renews it; the others wait until it is released or
+// was not renewed for long enough. In mode life the first pod to create the lock works until that
+// pod is gone. Both need no more than rights in one namespace: get, create, update and delete
+// leases, and for mode life get pods.
+package lease
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/leaderelection"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+)
+
+// The defaults of [Settings].
+const (
+	DefaultLeaseDuration = 15 * time.Second
+	DefaultRenewDeadline = 10 * time.Second
+	DefaultRetryPeriod   = 2 * time.Second
+)
+
+// ErrLost is the cause with which a leader's context ends when leadership is lost.
+var ErrLost = errors.New("leadership is lost")
+
+// Settings say how the leader is found.
+type Settings struct {
+	// Mode defaults to dsl.LeaderNone: every process works, and nothing else here matters.
+	Mode dsl.LeaderMode
+	// Name and Namespace are those of the Lease, in both modes. Required.
+	Name, Namespace string
+	// Identity tells processes apart in mode lease. Defaults to the host's name and a random
+	// UUID. Two processes must not share one.
+	Identity string
+	// PodName is the pod that this process runs in. Required in mode life.
+	PodName string
+	// LeaseDuration is how long a standby waits after the last renewal it saw. It counts in
+	// whole seconds. Defaults to DefaultLeaseDuration.
+	LeaseDuration time.Duration
+	// RenewDeadline is how long the leader may write after it last renewed the lease or, in mode
+	// life, last saw that the lock is its own. Defaults to DefaultRenewDeadline.
+	RenewDeadline time.Duration
+	// RetryPeriod is the time between tries. Defaults to DefaultRetryPeriod.
+	RetryPeriod time.Duration
+	// Client should give up on a request in less than RenewDeadline.
+	Client kubernetes.Interface
+	Log    logr.Logger
+	// Changed, when set, is told when leadership begins and ends, for metrics. It must return
+	// quickly.
+	Changed func(leading bool)
+}
+
+// Elector finds out whether this process leads. Leading, Held and Run may be called from any
+// goroutine, Run once.
+type Elector struct {
+	set   Settings
+	fence fence
+}
+
+// New checks the settings. It asks nobody; Run does.
+func New(set Settings) (*Elector, error) {
+	if set.Changed == nil {
+		set.Changed = func(bool) {}
+	}
+	e := &Elector{set: set.withDefaults()}
+	e.fence.limit = e.set.RenewDeadline
+	if err := e.set.fault(); err != nil {
+		return nil, fmt.Errorf("setting up leader election: %w", err)
+	}
+	if e.set.Mode == dsl.LeaderLease && e.set.Identity == "" {
+		host, err := os.Hostname()
+		if err != nil {
+			return nil, fmt.Errorf("setting up leader election: %w", err)
+		}
+		e.set.Identity = host + "_" + string(uuid.NewUUID())
+	}
+	return e, nil
+}
+
+// Run calls lead whenever this process is the leader, until ctx ends or lead returns by itself;
+// lead's result is then Run's, but for the context's own error.
+//
+// Lead's context ends with ctx, and with the cause [ErrLost] when leadership is lost; [Elector.Held]
+// is false by then. After a loss Run waits for lead to return, and tries to become the leader
+// again. When ctx ends, Run keeps the lease until lead has returned, then releases it; the lock of
+// mode life stays and goes with the pod.
+func (e *Elector) Run(ctx context.Context, lead func(context.Context) error) error {
+	for ctx.Err() == nil {
+		lost, err := e.term(ctx, lead)
+		switch {
+		case ctx.Err() != nil && errors.Is(err, context.Canceled):
+			return nil
+		case !lost:
+			return err
+		case err != nil && !errors.Is(err, context.Canceled):
+			e.set.Log.Error(err, "the work ended with an error when leadership was lost")
+		}
+	}
+	return nil
+}
+
+// Held is the fence: it is true only while this process may write. It is cheap and to be asked
+// right before each write. In mode none it is always true. Otherwise it is true while this process
+// leads and its last renewal, or look at its lock, was begun less than RenewDeadline ago: also for
+// a process that was stopped or suspended and does not know yet that it lost its leadership.
+func (e *Elector) Held() bool { return e.set.Mode == dsl.LeaderNone || e.fence.held() }
+
+// Leading reports whether this process is the leader as far as it knows. In mode none it always
+// is.
+func (e *Elector) Leading() bool { return e.set.Mode == dsl.LeaderNone || e.fence.isOpen() }
+
+// term waits for leadership and holds it until it is lost, ctx ends or lead returns.
+func (e *Elector) term(ctx context.Context, lead func(context.Context) error) (lost bool, err error) {
+	switch e.set.Mode {
+	case dsl.LeaderLease:
+		return e.leaseTerm(ctx, lead)
+	case dsl.LeaderLife:
+		return e.lifeTerm(ctx, lead)
+	}
+	e.set.Changed(true)
+	defer e.set.Changed(false)
+	return false, lead(ctx)
+}
+
+func (s Settings) withDefaults() Settings {
+	defaults := []struct {
+		value *time.Duration
+		or    time.Duration
+	}{
+		{&s.LeaseDuration, DefaultLeaseDuration},
+		{&s.RenewDeadline, DefaultRenewDeadline},
+		{&s.RetryPeriod, DefaultRetryPeriod},
+	}
+	for _, d := range defaults {
+		if *d.value == 0 {
+			*d.value = d.or
+		}
+	}
+	if s.Mode == "" {
+		s.Mode = dsl.LeaderNone
+	}
+	return s
+}
+
+func (s Settings) fault() error {
+	switch s.Mode {
+	case dsl.LeaderNone:
+		return nil
+	case dsl.LeaderLease, dsl.LeaderLife:
+	default:
+		return fmt.Errorf("unknown mode %q (want %s, %s or %s)", s.Mode, dsl.LeaderNone, dsl.LeaderLease, dsl.LeaderLife)
+	}
+	// The lease tells its duration to the others in whole seconds.
+	told := s.LeaseDuration.Truncate(time.Second)
+	longest := time.Duration(leaderelection.JitterFactor * float64(s.RetryPeriod))
+	switch {
+	case s.Client == nil:
+		return errors.New("no client is given")
+	case s.Name == "":
+		return errors.New("the lock has no name: set leaderElection.name")
+	case s.Namespace == "":
+		return errors.New("the lock has no namespace: set leaderElection.namespace, or run in a pod")
+	case s.Mode == dsl.LeaderLife && s.PodName == "":
+		return errors.New("the pod's name is not known, which mode life needs: set POD_NAME to metadata.name by the downward API")
+	case s.RetryPeriod < 0 || s.RenewDeadline <= longest:
+		return fmt.Errorf("the renew deadline (%v) must be more than 1.2 times the retry period (%v)", s.RenewDeadline, s.RetryPeriod)
+	case told <= s.RenewDeadline:
+		return fmt.Errorf("the lease duration (%v, in whole seconds) must be more than the renew deadline (%v)", told, s.RenewDeadline)
+	}
+	return nil
+}

@@ -1,0 +1,165 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lease
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+)
+
+// jitter keeps standbys from asking in step.
+const jitter = 0.2
+
+// life is one campaign and, when it is won, one term in mode life.
+type life struct {
+	*Elector
+	uid     types.UID // of our pod
+	trouble string    // the last error that was logged
+	foreign sighting
+}
+
+// lifeTerm waits until the lock is ours and leads.
+func (e *Elector) lifeTerm(ctx context.Context, lead func(context.Context) error) (lost bool, err error) {
+	l := &life{Elector: e}
+	e.set.Log.Info("Trying to become the leader", "lock", e.lockName())
+	if err := l.identify(ctx); err != nil {
+		return false, err
+	}
+	if !l.win(ctx) {
+		return false, nil
+	}
+	e.set.Log.Info("Became the leader.", "lock", e.lockName())
+	return e.office(ctx, lead, l.keep)
+}
+
+// identify finds out our pod's UID. It tries again until ctx ends, unless there is no such pod.
+func (l *life) identify(ctx context.Context) error {
+	for {
+		pod, err := l.set.Client.CoreV1().Pods(l.set.Namespace).Get(ctx, l.set.PodName, metav1.GetOptions{})
+		if err == nil {
+			l.uid = pod.UID
+			return nil
+		}
+		err = fmt.Errorf("reading our own pod %s/%s: %w", l.set.Namespace, l.set.PodName, err)
+		if apierrors.IsNotFound(err) {
+			return fmt.Errorf("%w (POD_NAME must be metadata.name, and the lock in the pod's namespace)", err)
+		}
+		l.report(ctx, err)
+		if !l.pause(ctx) {
+			return nil
+		}
+	}
+}
+
+// win returns true when the lock is ours, false when ctx has ended.
+func (l *life) win(ctx context.Context) bool {
+	waiting := false
+	for ctx.Err() == nil {
+		begun := time.Now()
+		ours, err := l.try(ctx)
+		switch {
+		case ours:
+			l.fence.renew(begun)
+			return true
+		case err != nil:
+			l.report(ctx, err)
+		case !waiting:
+			waiting = true
+			l.set.Log.Info("Not the leader. Waiting.", "lock", l.lockName())
+		}
+		l.pause(ctx)
+	}
+	return false
+}
+
+// try looks at the lock once, and takes it if it is free.
+func (l *life) try(ctx context.Context) (ours bool, err error) {
+	lock, err := l.set.Client.CoordinationV1().Leases(l.set.Namespace).Get(ctx, l.set.Name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return l.create(ctx)
+	case err != nil:
+		return false, l.failed("reading", err)
+	case ownedBy(lock, l.uid):
+		return true, nil // our container was restarted
+	}
+	if left, err := l.abandoned(ctx, lock); err != nil || !left {
+		return false, err
+	}
+	if err := l.remove(ctx, lock); err != nil {
+		return false, err
+	}
+	return l.create(ctx)
+}
+
+func (l *life) create(ctx context.Context) (ours bool, err error) {
+	_, err = l.set.Client.CoordinationV1().Leases(l.set.Namespace).Create(ctx, l.ownLock(), metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) {
+		return false, nil // somebody else was faster
+	}
+	return err == nil, l.failed("creating", err)
+}
+
+// remove deletes a lock, but no other one than that which was looked at.
+func (l *life) remove(ctx context.Context, lock *coordinationv1.Lease) error {
+	l.set.Log.Info("deleting the lock of a leader that is gone", "lock", l.lockName())
+	err := l.set.Client.CoordinationV1().Leases(l.set.Namespace).Delete(ctx, l.set.Name, metav1.DeleteOptions{
+		Preconditions: &metav1.Preconditions{UID: &lock.UID, ResourceVersion: &lock.ResourceVersion},
+	})
+	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil // somebody else was faster
+	}
+	return l.failed("deleting", err)
+}
+
+// keep looks at the lock until it is not ours. While it cannot be read, the fence closes after the
+// limit, and opens when it is seen to be ours still.
+func (l *life) keep(ctx context.Context, _ <-chan struct{}) {
+	leases := l.set.Client.CoordinationV1().Leases(l.set.Namespace)
+	for l.pause(ctx) {
+		begun := time.Now()
+		lock, err := leases.Get(ctx, l.set.Name, metav1.GetOptions{})
+		switch {
+		case apierrors.IsNotFound(err), err == nil && !ownedBy(lock, l.uid):
+			return
+		case err != nil:
+			l.report(ctx, l.failed("reading", err))
+		default:
+			l.fence.renew(begun)
+		}
+	}
+}
+
+// pause waits for about the retry period. It returns false when ctx has ended.
+func (l *life) pause(ctx context.Context) bool {
+	select {
+	case <-time.After(wait.Jitter(l.set.RetryPeriod, jitter)):
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// report logs an error, but not each time that it comes again.
+func (l *life) report(ctx context.Context, err error) {
+	if ctx.Err() != nil || err.Error() == l.trouble {
+		return
+	}
+	l.trouble = err.Error()
+	l.set.Log.Error(err, "cannot tell who is the leader, trying on", "lock", l.lockName())
+}
+
+func (l *life) failed(doing string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s lease %s: %w", doing, l.lockName(), err)
+}

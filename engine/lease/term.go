@@ -1,0 +1,91 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lease
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"k8s.io/klog/v2"
+)
+
+// leaseTerm is one campaign and, when it is won, one term in mode lease.
+//
+// Client-go's elector would release the lease before lead has returned, on a loss as well as at
+// the end. So it does not release at all, has a context of its own that outlives lead, and the
+// release is done here.
+func (e *Elector) leaseTerm(ctx context.Context, lead func(context.Context) error) (lost bool, err error) {
+	l, err := e.newLock()
+	if err != nil {
+		return false, err
+	}
+	won := make(chan struct{})
+	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
+		Lock:          l,
+		Name:          e.set.Name,
+		LeaseDuration: e.set.LeaseDuration,
+		RenewDeadline: e.set.RenewDeadline,
+		RetryPeriod:   e.set.RetryPeriod,
+		Callbacks: leaderelection.LeaderCallbacks{
+			OnStartedLeading: func(context.Context) { close(won) },
+			OnStoppedLeading: func() {},
+		},
+	})
+	if err != nil {
+		return false, fmt.Errorf("setting up leader election: %w", err)
+	}
+	campaign, stop := context.WithCancel(klog.NewContext(context.WithoutCancel(ctx), e.set.Log))
+	defer stop()
+	var running sync.WaitGroup
+	running.Go(func() {
+		elector.Run(campaign)
+		e.leave() // it gave up renewing
+	})
+	select {
+	case <-won:
+		lost, err = e.office(ctx, lead, e.awaitExpiry)
+	case <-ctx.Done():
+	}
+	stop()
+	running.Wait()
+	if !lost {
+		e.release(ctx, l)
+	}
+	return lost, err
+}
+
+// awaitExpiry returns when the last renewal is too old, whatever the elector hopes for.
+func (e *Elector) awaitExpiry(ctx context.Context, shut <-chan struct{}) {
+	for left := e.fence.left(); left > 0; left = e.fence.left() {
+		select {
+		case <-time.After(left):
+		case <-shut:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (e *Elector) newLock() (*lock, error) {
+	inner, err := resourcelock.New(resourcelock.LeasesResourceLock, e.set.Namespace, e.set.Name,
+		e.set.Client.CoreV1(), e.set.Client.CoordinationV1(),
+		resourcelock.ResourceLockConfig{Identity: e.set.Identity})
+	if err != nil {
+		return nil, fmt.Errorf("setting up the lock: %w", err)
+	}
+	return &lock{Interface: inner, fence: &e.fence, lose: e.leave, patience: e.set.RenewDeadline}, nil
+}
+
+func (e *Elector) release(ctx context.Context, l *lock) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), e.set.RenewDeadline)
+	defer cancel()
+	if err := l.release(ctx); err != nil {
+		e.set.Log.Error(err, "the others have to wait until the lease expires", "lock", e.lockName())
+	}
+}

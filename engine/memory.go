@@ -1,0 +1,126 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/progress"
+	"github.com/handwerk-dev/handwerk/engine/watch"
+)
+
+// entry is what informers tell about one key, for the pass to take. It is guarded by the
+// resource's lock; its memory belongs to the pass alone.
+type entry struct {
+	uid types.UID
+	// fresh: the object appeared after the first listing.
+	fresh bool
+	// child: a child has changed since the last pass.
+	child bool
+	// parked: the last pass was put off until the cache has caught up.
+	parked bool
+	// gone are objects of this key that were deleted and not seen off yet.
+	gone []*departed
+	// echoes are the versions of this operator's own writes to children, by UID: their events
+	// are no news.
+	echoes map[types.UID]string
+
+	memory *memory
+}
+
+// memory is what this process knows of one object beyond what is stored on it. It lasts as long
+// as the object and the leadership; losing it costs a resume.
+type memory struct {
+	uid types.UID
+	// seen: a pass over the object was finished.
+	seen bool
+	// parted: the delete handlers are done.
+	parted bool
+	// state is the progress as it is now; text is the annotation that it was last stored as.
+	state progress.State
+	text  string
+	known bool
+	// records are of causes that do not outlive the process.
+	records map[string]progress.Record
+	// pending are the causes of handlers that are not finished with what arose.
+	pending map[string]dsl.Cause
+	// resync is when the object's resync period ends; zero before the first pass.
+	resync time.Time
+	// awaits are own writes that the cache must show before the next pass.
+	awaits []await
+	// settled are children that the server rewrote; see child.Applier.
+	settled map[string]string
+	// failures counts passes in a row that ended in an error.
+	failures int
+	breaker  breaker
+}
+
+// departed is an object that is gone, with what is remembered of it.
+type departed struct {
+	object *watch.Object
+	memory *memory
+}
+
+// await is a write of this operator that an informer has to catch up to.
+type await struct {
+	feed      *feed
+	namespace string
+	version   string
+}
+
+func newMemory(uid types.UID) *memory {
+	return &memory{uid: uid, settled: map[string]string{}}
+}
+
+// entryLocked returns the key's entry, making it. The resource's lock is held.
+func (r *resource) entryLocked(key cache.ObjectName) *entry {
+	e, found := r.entries[key]
+	if !found {
+		e = &entry{}
+		r.entries[key] = e
+	}
+	return e
+}
+
+// news is what a pass takes from its key's entry.
+type news struct {
+	fresh, child bool
+	gone         []*departed
+	memory       *memory
+}
+
+// take hands the key's news to a pass.
+func (r *resource) take(key cache.ObjectName) news {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	e := r.entryLocked(key)
+	n := news{fresh: e.fresh, child: e.child, gone: e.gone, memory: e.memory}
+	e.child, e.parked, e.gone = false, false, nil
+	return n
+}
+
+// keep remembers an object's memory after a pass, and what the pass could not see off.
+func (r *resource) keep(key cache.ObjectName, m *memory, gone []*departed) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	e := r.entryLocked(key)
+	e.gone = append(gone, e.gone...)
+	e.memory = m
+	if m == nil && len(e.gone) == 0 && !e.child {
+		delete(r.entries, key)
+	}
+}
+
+// park marks the key as waiting for the cache, so that echoes wake it.
+func (r *resource) park(key cache.ObjectName, childNews bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	e := r.entryLocked(key)
+	e.parked = true
+	e.child = e.child || childNews
+}

@@ -1,0 +1,185 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package ops
+
+import (
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+)
+
+// Outcome is how one run of a handler ended.
+type Outcome string
+
+// The outcomes.
+const (
+	// Success: the handler returned nil.
+	Success Outcome = "success"
+	// Retry: it returned an error and will run again.
+	Retry Outcome = "retry"
+	// Failed: it failed for good; no retries are left or the error is permanent.
+	Failed Outcome = "failed"
+	// Timeout: its context ended before it returned, and it will run again.
+	Timeout Outcome = "timeout"
+	// Panic: it panicked, and will run again.
+	Panic Outcome = "panic"
+)
+
+// Outcomes returns all outcomes.
+func Outcomes() []Outcome { return []Outcome{Success, Retry, Failed, Timeout, Panic} }
+
+// Target is what a write request was sent to.
+type Target string
+
+// The targets.
+const (
+	// Object: the handled object itself.
+	Object Target = "object"
+	// Status: the handled object's status subresource.
+	Status Target = "status"
+	// Child: an object that the handled one owns.
+	Child Target = "child"
+	// Other: any other object.
+	Other Target = "other"
+)
+
+// Targets returns all targets.
+func Targets() []Target { return []Target{Object, Status, Child, Other} }
+
+// HandlerRun is one run of a handler, for [Metrics.Handled].
+type HandlerRun struct {
+	// Resource and Handler say which handler ran.
+	Resource, Handler string
+	// Cause says why.
+	Cause dsl.Cause
+	// Outcome says how it ended.
+	Outcome Outcome
+	// Duration is how long it took.
+	Duration time.Duration
+}
+
+// Metrics are an operator's metrics in a registry of their own. All methods may be called at the
+// same time.
+type Metrics struct {
+	registry  *prometheus.Registry
+	queues    *queueMetrics
+	requests  *prometheus.CounterVec
+	latency   *prometheus.HistogramVec
+	leader    *prometheus.GaugeVec
+	runs      *prometheus.CounterVec
+	durations *prometheus.HistogramVec
+	writes    *prometheus.CounterVec
+	resources *resourceCollector
+}
+
+// NewMetrics returns metrics with those of the process and of the Go runtime.
+func NewMetrics() *Metrics {
+	m := &Metrics{
+		registry: prometheus.NewRegistry(),
+		queues:   newQueueMetrics(),
+		requests: newRequests(),
+		latency:  newLatency(),
+		leader: prometheus.NewGaugeVec(prometheus.GaugeOpts{
+			Name: "leader_election_master_status",
+			Help: "Whether this process holds the lock of that name: 1 while it leads, 0 while it stands by.",
+		}, []string{"name"}),
+		runs: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "handwerk_handler_runs_total",
+			Help: "Runs of a handler, by cause and outcome (success, retry, failed, timeout, panic).",
+		}, []string{"resource", "handler", "cause", "outcome"}),
+		durations: prometheus.NewHistogramVec(histogram(
+			"handwerk_handler_duration_seconds",
+			"How long one run of a handler took, whatever its outcome.",
+			handlerBuckets(),
+		), []string{"resource", "handler"}),
+		writes: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "handwerk_writes_total",
+			Help: "Write requests sent for a resource's objects, by target: the object, its status, a child of it, or another object.",
+		}, []string{"resource", "target"}),
+		resources: newResourceCollector(),
+	}
+	m.registry.MustRegister(
+		collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+		m.queues, m.requests, m.latency, m.leader, m.runs, m.durations, m.writes, m.resources,
+	)
+	return m
+}
+
+// Registry is where the metrics are registered. Metrics of an operator's own may be added to it.
+func (m *Metrics) Registry() *prometheus.Registry { return m.registry }
+
+// Handler serves the metrics. What cannot be collected is left out of the answer and logged.
+func (m *Metrics) Handler(log logr.Logger) http.Handler {
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{
+		Registry:      m.registry,
+		ErrorHandling: promhttp.ContinueOnError,
+		ErrorLog:      slog.NewLogLogger(logr.ToSlogHandler(log), slog.LevelError),
+	})
+}
+
+// Declare makes the series of every handler of the operator appear with 0, so that a first
+// failure is an increase and not a new series, which rate() does not see.
+func (m *Metrics) Declare(op *dsl.Operator) {
+	for _, r := range op.Resources() {
+		for _, target := range Targets() {
+			m.writes.WithLabelValues(r.Name.String(), string(target))
+		}
+	}
+	dsl.Walk(op, func(r *dsl.Resource, h *dsl.Handler) {
+		m.durations.WithLabelValues(r.Name.String(), h.ID)
+		for _, cause := range h.Causes {
+			for _, outcome := range Outcomes() {
+				m.runs.WithLabelValues(r.Name.String(), h.ID, string(cause), string(outcome))
+			}
+		}
+	})
+}
+
+// Leader notes whether this process holds the lock of that name.
+func (m *Metrics) Leader(name string, leading bool) {
+	m.leader.WithLabelValues(name).Set(number(leading))
+}
+
+// Handled counts one run of a handler.
+func (m *Metrics) Handled(run HandlerRun) {
+	m.runs.WithLabelValues(run.Resource, run.Handler, string(run.Cause), string(run.Outcome)).Inc()
+	m.durations.WithLabelValues(run.Resource, run.Handler).Observe(run.Duration.Seconds())
+}
+
+// Written counts one write request that was sent for an object of the resource.
+func (m *Metrics) Written(resource string, target Target) {
+	m.writes.WithLabelValues(resource, string(target)).Inc()
+}
+
+// histogram has fixed buckets for every Prometheus and native ones for those that ask for them.
+func histogram(name, help string, buckets []float64) prometheus.HistogramOpts {
+	return prometheus.HistogramOpts{
+		Name:                            name,
+		Help:                            help,
+		Buckets:                         buckets,
+		NativeHistogramBucketFactor:     1.1,
+		NativeHistogramMaxBucketNumber:  100,
+		NativeHistogramMinResetDuration: time.Hour,
+	}
+}
+
+// handlerBuckets reach from a handler that finds nothing to do to one that waits for minutes.
+func handlerBuckets() []float64 {
+	return []float64{.001, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120, 300}
+}
+
+func number(yes bool) float64 {
+	if yes {
+		return 1
+	}
+	return 0
+}

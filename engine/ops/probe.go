@@ -1,0 +1,99 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package ops
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// probe answers /NAME and /NAME/CHECK the way the Kubernetes API server does.
+type probe struct {
+	name   string
+	checks func() []Check
+}
+
+// register adds the probe's paths.
+func (p *probe) register(mux *http.ServeMux) {
+	mux.HandleFunc("GET /"+p.name, p.whole)
+	mux.HandleFunc("GET /"+p.name+"/{check...}", p.single)
+}
+
+// whole answers for all checks. Passed, it says "ok", or every line with ?verbose; failed, it
+// always says every line. ?exclude=CHECK, also several, leaves checks out.
+func (p *probe) whole(w http.ResponseWriter, r *http.Request) {
+	query := r.URL.Query()
+	text := &strings.Builder{}
+	var counted []Check
+	excluded := query["exclude"]
+	for _, c := range p.all() {
+		if i := slices.Index(excluded, c.Name); i >= 0 {
+			excluded = slices.Delete(slices.Clone(excluded), i, i+1)
+			fmt.Fprintf(text, "[+]%s excluded: ok\n", c.Name)
+			continue
+		}
+		counted = append(counted, c)
+		fmt.Fprintln(text, c)
+	}
+	for _, name := range excluded {
+		fmt.Fprintf(text, "warn: cannot exclude %q: no such check\n", name)
+	}
+	ok := passed(counted)
+	if ok && !query.Has("verbose") {
+		answer(w, http.StatusOK, "ok")
+		return
+	}
+	if !ok {
+		fmt.Fprintf(text, "%s check failed\n", p.name)
+		answer(w, http.StatusServiceUnavailable, text.String())
+		return
+	}
+	fmt.Fprintf(text, "%s check passed\n", p.name)
+	answer(w, http.StatusOK, text.String())
+}
+
+// single answers for one check, strictly: who asks for one thing wants to know of that thing, so
+// here a warning fails too.
+func (p *probe) single(w http.ResponseWriter, r *http.Request) {
+	name := r.PathValue("check")
+	if name == "" {
+		p.whole(w, r)
+		return
+	}
+	checks := p.all()
+	i := slices.IndexFunc(checks, func(c Check) bool { return c.Name == name })
+	switch {
+	case i < 0:
+		answer(w, http.StatusNotFound, fmt.Sprintf("%s has no check %q\n", p.name, name))
+	case checks[i].State != Pass:
+		answer(w, http.StatusServiceUnavailable, checks[i].String()+"\n")
+	case r.URL.Query().Has("verbose"):
+		answer(w, http.StatusOK, checks[i].String()+"\n")
+	default:
+		answer(w, http.StatusOK, "ok")
+	}
+}
+
+// all returns the checks; without any of its own, the probe has one that passes whenever the
+// process answers.
+func (p *probe) all() []Check {
+	if p.checks != nil {
+		if checks := p.checks(); len(checks) > 0 {
+			return checks
+		}
+	}
+	return []Check{{Name: "ping"}}
+}
+
+func answer(w http.ResponseWriter, status int, text string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.Header().Set("Cache-Control", "no-cache, no-store")
+	w.WriteHeader(status)
+	// An error here means that nobody reads the answer any more.
+	_, _ = io.WriteString(w, text)
+}

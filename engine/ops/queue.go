@@ -1,0 +1,106 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package ops
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/client-go/util/workqueue"
+)
+
+// Queues is what work queues report to, under the names that client-go's own have everywhere. A
+// queue's name becomes the labels "name" and, as controller-runtime has it, "controller"; one
+// that is made again under a name starts with depth 0.
+func (m *Metrics) Queues() workqueue.MetricsProvider { return m.queues }
+
+// queueMetrics is a [workqueue.MetricsProvider] and a [prometheus.Collector].
+type queueMetrics struct {
+	depth, unfinished, longest *prometheus.GaugeVec
+	adds, retries              *prometheus.CounterVec
+	waiting, working           *prometheus.HistogramVec
+}
+
+func newQueueMetrics() *queueMetrics {
+	labels := []string{"name", "controller"}
+	gauge := func(name, help string) *prometheus.GaugeVec {
+		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, labels)
+	}
+	counter := func(name, help string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, labels)
+	}
+	duration := func(name, help string) *prometheus.HistogramVec {
+		return prometheus.NewHistogramVec(histogram(name, help, queueBuckets()), labels)
+	}
+	return &queueMetrics{
+		depth: gauge("workqueue_depth", "Keys that wait in the queue for a worker."),
+		unfinished: gauge("workqueue_unfinished_work_seconds",
+			"Seconds of work in progress that workqueue_work_duration_seconds has not seen yet, summed over the workers. A steady rise means stuck workers."),
+		longest: gauge("workqueue_longest_running_processor_seconds",
+			"Seconds that the longest running worker of the queue has been at its key."),
+		adds:    counter("workqueue_adds_total", "Keys that were added to the queue."),
+		retries: counter("workqueue_retries_total", "Keys that were added again, to be tried later."),
+		waiting: duration("workqueue_queue_duration_seconds", "How long a key waited in the queue before a worker took it."),
+		working: duration("workqueue_work_duration_seconds", "How long a worker was at a key."),
+	}
+}
+
+// queueBuckets reach from a key that is taken at once to a quarter of an hour.
+func queueBuckets() []float64 { return prometheus.ExponentialBuckets(10e-6, 10, 9) }
+
+func (q *queueMetrics) collectors() []prometheus.Collector {
+	return []prometheus.Collector{
+		q.depth, q.unfinished, q.longest, q.adds, q.retries, q.waiting, q.working,
+	}
+}
+
+// Describe implements [prometheus.Collector].
+func (q *queueMetrics) Describe(out chan<- *prometheus.Desc) {
+	for _, c := range q.collectors() {
+		c.Describe(out)
+	}
+}
+
+// Collect implements [prometheus.Collector].
+func (q *queueMetrics) Collect(out chan<- prometheus.Metric) {
+	for _, c := range q.collectors() {
+		c.Collect(out)
+	}
+}
+
+// NewDepthMetric returns the depth of a queue, set to 0: a queue that was shut down does not
+// count out what it still held.
+func (q *queueMetrics) NewDepthMetric(name string) workqueue.GaugeMetric {
+	depth := q.depth.WithLabelValues(name, name)
+	depth.Set(0)
+	return depth
+}
+
+// NewAddsMetric implements [workqueue.MetricsProvider].
+func (q *queueMetrics) NewAddsMetric(name string) workqueue.CounterMetric {
+	return q.adds.WithLabelValues(name, name)
+}
+
+// NewLatencyMetric implements [workqueue.MetricsProvider].
+func (q *queueMetrics) NewLatencyMetric(name string) workqueue.HistogramMetric {
+	return q.waiting.WithLabelValues(name, name)
+}
+
+// NewWorkDurationMetric implements [workqueue.MetricsProvider].
+func (q *queueMetrics) NewWorkDurationMetric(name string) workqueue.HistogramMetric {
+	return q.working.WithLabelValues(name, name)
+}
+
+// NewUnfinishedWorkSecondsMetric implements [workqueue.MetricsProvider].
+func (q *queueMetrics) NewUnfinishedWorkSecondsMetric(name string) workqueue.SettableGaugeMetric {
+	return q.unfinished.WithLabelValues(name, name)
+}
+
+// NewLongestRunningProcessorSecondsMetric implements [workqueue.MetricsProvider].
+func (q *queueMetrics) NewLongestRunningProcessorSecondsMetric(name string) workqueue.SettableGaugeMetric {
+	return q.longest.WithLabelValues(name, name)
+}
+
+// NewRetriesMetric implements [workqueue.MetricsProvider].
+func (q *queueMetrics) NewRetriesMetric(name string) workqueue.CounterMetric {
+	return q.retries.WithLabelValues(name, name)
+}

@@ -1,0 +1,103 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package ops
+
+import (
+	"io"
+	"net/http"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Transport counts the requests that go to the API server through next and measures how long
+// they take, from the request to the end of the answer's body. Watches are counted, but their
+// duration says nothing and is not measured. It fits rest.Config.Wrap.
+func (m *Metrics) Transport(next http.RoundTripper) http.RoundTripper {
+	return &transport{next: next, requests: m.requests, latency: m.latency}
+}
+
+type transport struct {
+	next     http.RoundTripper
+	requests *prometheus.CounterVec
+	latency  *prometheus.HistogramVec
+}
+
+func newRequests() *prometheus.CounterVec {
+	return prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "rest_client_requests_total",
+		Help: "Requests to the API server, by status code, HTTP method and host. The code is \"<error>\" when there was no answer.",
+	}, []string{"code", "method", "host"})
+}
+
+func newLatency() *prometheus.HistogramVec {
+	buckets := []float64{.005, .025, .1, .25, .5, 1, 2, 4, 8, 15, 30, 60}
+	return prometheus.NewHistogramVec(histogram(
+		"rest_client_request_duration_seconds",
+		"How long a request to the API server took until its answer was read, by HTTP method and host. Watches are left out.",
+		buckets,
+	), []string{"verb", "host"})
+}
+
+// RoundTrip implements [http.RoundTripper].
+func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
+	method, host, start := req.Method, req.URL.Host, time.Now()
+	resp, err := t.next.RoundTrip(req)
+	t.requests.WithLabelValues(code(resp, err), method, host).Inc()
+	if watching(req) {
+		return resp, err
+	}
+	observe := func() { t.latency.WithLabelValues(method, host).Observe(time.Since(start).Seconds()) }
+	if err != nil || resp.Body == nil || resp.StatusCode == http.StatusSwitchingProtocols {
+		observe()
+		return resp, err
+	}
+	resp.Body = &timedBody{ReadCloser: resp.Body, ended: sync.OnceFunc(observe)}
+	return resp, nil
+}
+
+// WrappedRoundTripper lets client-go find the connections underneath, to close idle ones.
+func (t *transport) WrappedRoundTripper() http.RoundTripper { return t.next }
+
+func code(resp *http.Response, err error) string {
+	if err != nil {
+		return "<error>"
+	}
+	return strconv.Itoa(resp.StatusCode)
+}
+
+// watching reports whether the answer is a stream without end: a watch or a followed log.
+func watching(req *http.Request) bool {
+	query := req.URL.Query()
+	for _, key := range []string{"watch", "follow"} {
+		if yes, err := strconv.ParseBool(query.Get(key)); err == nil && yes {
+			return true
+		}
+	}
+	return false
+}
+
+// timedBody tells when an answer's body was read to its end or given up.
+type timedBody struct {
+	io.ReadCloser
+
+	ended func()
+}
+
+// Read implements [io.Reader].
+func (b *timedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err != nil {
+		b.ended()
+	}
+	return n, err
+}
+
+// Close implements [io.Closer].
+func (b *timedBody) Close() error {
+	b.ended()
+	return b.ReadCloser.Close()
+}

@@ -1,0 +1,238 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/cause"
+	"github.com/handwerk-dev/handwerk/engine/patch"
+	"github.com/handwerk-dev/handwerk/engine/progress"
+	"github.com/handwerk-dev/handwerk/engine/queue"
+)
+
+// pass is one run over one object. What it works out is kept only when its write has succeeded;
+// otherwise the next pass begins from the same facts.
+type pass struct {
+	r      *resource
+	key    cache.ObjectName
+	object *unstructured.Unstructured
+	gone   bool
+	// generation: what was handled is kept in status.observedGeneration.
+	generation bool
+	memory     *memory
+	now        time.Time
+
+	essence map[string]any
+	text    string // the state annotation as the object has it
+	facts   cause.Facts
+	state   progress.State
+	records map[string]progress.Record
+	pending map[string]dsl.Cause
+
+	patch   *dsl.Patch
+	jobs    []*job
+	awaits  []await
+	applied map[childID]*unstructured.Unstructured
+	next    due
+	resync  bool
+}
+
+// pass handles one key once. It reads, decides, runs handlers, writes, and says when the key is
+// due next.
+func (r *resource) pass(ctx context.Context, key cache.ObjectName) (due, error) {
+	n := r.take(key)
+	left, next, err := r.seeOff(ctx, key, n)
+	if err != nil {
+		r.keep(key, n.memory, left)
+		return due{}, err
+	}
+	object, err := r.read(ctx, key)
+	if err != nil {
+		r.keep(key, n.memory, left)
+		return due{}, err
+	}
+	if object == nil {
+		r.keep(key, nil, left)
+		r.rest(key, time.Time{})
+		return next, nil
+	}
+	m := n.memory
+	if m == nil || m.uid != object.GetUID() {
+		m = newMemory(object.GetUID())
+	}
+	r.keep(key, m, left)
+	if !m.caughtUp() {
+		r.park(key, n.child)
+		return next, errParked
+	}
+	p := r.newPass(key, object, m)
+	if rest := m.breaker.rests(p.now); rest > 0 && !p.facts.Deleting {
+		r.again(key, n.child)
+		return next.sooner(rest, queue.Due), nil
+	}
+	p.next = next
+	if err := p.run(ctx, n); err != nil {
+		r.again(key, n.child)
+		return due{}, err
+	}
+	return p.next, nil
+}
+
+// run is the pass once its object is known: plan, run what is due, write, remember.
+func (p *pass) run(ctx context.Context, n news) error {
+	p.facts.Fresh = n.fresh
+	p.plan(n)
+	base, err := p.secure(ctx)
+	if errors.Is(err, patch.ErrGone) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for _, j := range p.jobs {
+		if err := p.attempt(ctx, j); err != nil {
+			return err
+		}
+	}
+	marks := p.settle()
+	if err := p.write(ctx, base, marks); err != nil && !errors.Is(err, patch.ErrGone) {
+		p.refused(err)
+		return err
+	}
+	p.remember(marks)
+	return nil
+}
+
+// read returns the object, nil when it is gone.
+func (r *resource) read(ctx context.Context, key cache.ObjectName) (*unstructured.Unstructured, error) {
+	cached, found := r.own.object(key)
+	if !found {
+		return nil, nil
+	}
+	if r.spec.Cache != dsl.CacheLive {
+		return cached.Tree(), nil
+	}
+	object, err := r.engine.reader(ctx, r.own.resource().GVR, key)
+	if err != nil {
+		return nil, fmt.Errorf("reading object: %w", err)
+	}
+	return object, nil
+}
+
+// newPass gathers the facts.
+func (r *resource) newPass(key cache.ObjectName, object *unstructured.Unstructured, m *memory) *pass {
+	p := &pass{r: r, key: key, object: object, memory: m, now: time.Now(), patch: dsl.NewPatch(), applied: map[childID]*unstructured.Unstructured{}}
+	p.essence = cause.Essence(object.Object)
+	p.text = object.GetAnnotations()[r.engine.op.StateAnnotation()]
+	p.state = p.load()
+	p.records, p.pending = maps.Clone(m.records), maps.Clone(m.pending)
+	if p.records == nil {
+		p.records, p.pending = map[string]progress.Record{}, map[string]dsl.Cause{}
+	}
+	p.facts = cause.Facts{
+		Deleting: object.GetDeletionTimestamp() != nil,
+		Handled:  p.state.Handled, Base: p.state.Base,
+		Now:   cause.ViewsOf(p.essence, r.rules.views),
+		First: !m.seen, Stores: r.rules.stores,
+	}
+	if p.generation = r.own.keepsGeneration(); p.generation {
+		p.byGeneration()
+	}
+	return p
+}
+
+// load returns the state as it was left: from memory when the object carries what was stored
+// last, for memory knows more; otherwise from the object.
+func (p *pass) load() progress.State {
+	state := p.memory.state
+	if !p.memory.known || p.memory.text != p.text {
+		var err error
+		if state, err = progress.Parse(p.text); err != nil {
+			p.r.log.Error(err, "state annotation is not readable; the object is handled as a new one", "namespace", p.key.Namespace, "name", p.key.Name)
+			state = progress.State{}
+		}
+	}
+	state.Records = maps.Clone(state.Records)
+	if state.Records == nil {
+		state.Records = map[string]progress.Record{}
+	}
+	return state
+}
+
+// byGeneration takes the base from status.observedGeneration: what a handler looks at is the
+// generation then, and the field's presence.
+func (p *pass) byGeneration() {
+	observed, _, _ := unstructured.NestedInt64(p.object.Object, "status", "observedGeneration")
+	p.facts.Handled = observed > 0
+	p.facts.Base = map[string]string{}
+	for view, digest := range p.facts.Now {
+		p.facts.Base[view] = "g" + strconv.FormatInt(observed, 10)
+		if digest != cause.Digest(nil) {
+			p.facts.Now[view] = "g" + strconv.FormatInt(p.object.GetGeneration(), 10)
+		}
+	}
+}
+
+// secure adds the finalizer before the first handler of an object runs, and returns the object to
+// write to afterwards. When no handler is due, the finalizer goes along with the pass's write.
+func (p *pass) secure(ctx context.Context) (*unstructured.Unstructured, error) {
+	if p.gone || p.facts.Deleting || p.finalizer() || !p.wantsFinalizer() {
+		return p.object, nil
+	}
+	if !slices.ContainsFunc(p.jobs, func(j *job) bool { return j.record.Waits(p.now) <= 0 }) {
+		return p.object, nil
+	}
+	return p.send(ctx, p.object, dsl.NewPatch(), patch.Marks{Finalizer: p.r.engine.op.Finalizer(), Add: true})
+}
+
+// write sends what the pass accumulated.
+func (p *pass) write(ctx context.Context, base *unstructured.Unstructured, marks patch.Marks) error {
+	if p.gone {
+		return nil
+	}
+	_, err := p.send(ctx, base, p.patch, marks)
+	return err
+}
+
+// refused says on the object that the server does not take what handlers want: waiting alone will
+// not mend that.
+func (p *pass) refused(err error) {
+	if apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err) {
+		p.r.engine.events.report(p.object, "write", dsl.Warning, "WriteRefused", err.Error())
+	}
+}
+
+func (p *pass) send(ctx context.Context, base *unstructured.Unstructured, changes *dsl.Patch, marks patch.Marks) (*unstructured.Unstructured, error) {
+	served := p.r.own.resource()
+	target := patch.Target{
+		Client: p.r.engine.writer(served.GVR, p.key.Namespace), Object: base,
+		Subresource: served.Status, Manager: p.r.engine.op.Name,
+	}
+	result, err := patch.Write(ctx, target, changes, marks)
+	p.r.count(result)
+	if result.Status || result.Whole {
+		p.await(p.r.own, p.key.Namespace, result.Object.GetResourceVersion())
+	}
+	if len(result.Dropped) > 0 {
+		p.log().Info("the API server dropped fields that its schema does not have", "fields", fmt.Sprint(result.Dropped))
+	}
+	return result.Object, err
+}
+
+// finalizer reports whether the object has the operator's finalizer.
+func (p *pass) finalizer() bool {
+	return slices.Contains(p.object.GetFinalizers(), p.r.engine.op.Finalizer())
+}

@@ -1,0 +1,154 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package patch
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+)
+
+// change is a merge patch; locked ones hold only for the version that they were made from.
+type change struct {
+	tree   map[string]any
+	locked bool
+}
+
+func (c change) join(other change) change {
+	return change{tree: overlay(c.tree, other.tree), locked: c.locked || other.locked}
+}
+
+// objectChange is what p and m ask for outside status and o does not have.
+func objectChange(o *unstructured.Unstructured, p *dsl.Patch, m Marks) change {
+	wanted := p.Object
+	if m.Annotation != "" {
+		var value any
+		if m.State != "" {
+			value = m.State
+		}
+		wanted = overlay(wanted, map[string]any{"metadata": map[string]any{"annotations": map[string]any{m.Annotation: value}}})
+	}
+	c := change{tree: minimal(o.Object, wanted)}
+	before := o.GetFinalizers()
+	after := before
+	switch {
+	case m.Add && !slices.Contains(before, m.Finalizer):
+		after = append(slices.Clone(before), m.Finalizer)
+	case m.Remove && slices.Contains(before, m.Finalizer):
+		after = slices.DeleteFunc(slices.Clone(before), func(f string) bool { return f == m.Finalizer })
+	default:
+		return c
+	}
+	list := make([]any, len(after))
+	for i, f := range after {
+		list[i] = f
+	}
+	return c.join(change{tree: map[string]any{"metadata": map[string]any{"finalizers": list}}, locked: true})
+}
+
+// statusChange is what p asks for in status and o does not have.
+func statusChange(o *unstructured.Unstructured, p *dsl.Patch) change {
+	status, _ := o.Object["status"].(map[string]any)
+	c := change{tree: minimal(status, p.Status)}
+	if list, changed := conditions(status, p.Conditions, o.GetGeneration()); changed {
+		c = c.join(change{tree: map[string]any{"conditions": list}, locked: true})
+	}
+	if len(c.tree) > 0 {
+		c.tree = map[string]any{"status": c.tree}
+	}
+	return c
+}
+
+// minimal returns the part of a merge patch that changes base.
+func minimal(base, patch map[string]any) map[string]any {
+	out := map[string]any{}
+	for key, wanted := range patch {
+		has, found := base[key]
+		sub, isMap := wanted.(map[string]any)
+		hasMap, both := has.(map[string]any)
+		switch {
+		case wanted == nil:
+			if found && has != nil {
+				out[key] = nil
+			}
+		case isMap && both:
+			if inner := minimal(hasMap, sub); len(inner) > 0 {
+				out[key] = inner
+			}
+		case isMap:
+			// Removals inside a map that is not there would bring it into being, empty.
+			if inner := minimal(nil, sub); len(inner) > 0 || len(sub) == 0 {
+				out[key] = inner
+			}
+		case !same(has, wanted):
+			out[key] = wanted
+		}
+	}
+	return out
+}
+
+// same compares JSON values; numbers by value, for 1 and 1.0 are the same to the server.
+func same(a, b any) bool {
+	x, aNumber := number(a)
+	y, bNumber := number(b)
+	if aNumber && bNumber {
+		return x == y
+	}
+	return reflect.DeepEqual(a, b)
+}
+
+func number(v any) (float64, bool) {
+	switch n := v.(type) {
+	case int64:
+		return float64(n), true
+	case float64:
+		return n, true
+	}
+	return 0, false
+}
+
+// overlay returns base with over laid on it; neither is changed, and nil stays nil, so it joins
+// two merge patches.
+func overlay(base, over map[string]any) map[string]any {
+	out := maps.Clone(base)
+	if out == nil {
+		out = map[string]any{}
+	}
+	for key, value := range over {
+		below, isMap := out[key].(map[string]any)
+		above, both := value.(map[string]any)
+		if isMap && both {
+			value = overlay(below, above)
+		}
+		out[key] = value
+	}
+	return out
+}
+
+// dropped returns the leaves of a merge patch that did not arrive in the object. Bookkeeping of
+// the server's own (metadata) is not looked at.
+func dropped(path dsl.Path, patch, object map[string]any) []dsl.Path {
+	var out []dsl.Path
+	for _, key := range slices.Sorted(maps.Keys(patch)) {
+		if len(path) == 0 && key == "metadata" || patch[key] == nil {
+			continue
+		}
+		at := append(slices.Clone(path), key)
+		has, found := object[key]
+		if !found {
+			out = append(out, at)
+			continue
+		}
+		sub, isMap := patch[key].(map[string]any)
+		inner, both := has.(map[string]any)
+		if isMap && both {
+			out = append(out, dropped(at, sub, inner)...)
+		}
+	}
+	return out
+}

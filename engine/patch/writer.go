@@ -1,0 +1,164 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package patch writes what a pass accumulated: at most one request for the object and one for
+// its status, and none for what the object has already.
+package patch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+)
+
+// conflictRetries is how often a write that needs the newest list (finalizers, conditions) is
+// worked out again after somebody else wrote in between.
+const conflictRetries = 5
+
+// ErrGone means that the object is gone, or that another one has its name now.
+var ErrGone = errors.New("the object is gone")
+
+// Marks are the engine's own wishes for an object.
+type Marks struct {
+	// Annotation is the key of the state annotation; empty leaves it alone.
+	Annotation string
+	// State is its value; empty removes it.
+	State string
+	// Finalizer is the operator's finalizer.
+	Finalizer string
+	// Add and Remove say what to do with the finalizer; at most one is set.
+	Add, Remove bool
+}
+
+// Target is an object to write to.
+type Target struct {
+	// Client reaches the object's resource, in its namespace.
+	Client dynamic.ResourceInterface
+	// Object is the object as it was read. It is not changed.
+	Object *unstructured.Unstructured
+	// Subresource: status is a subresource of its own.
+	Subresource bool
+	// Manager is the field manager.
+	Manager string
+}
+
+// Result tells what a write did.
+type Result struct {
+	// Object is the object after the last request, or as it was when there was none.
+	Object *unstructured.Unstructured
+	// Status and Whole tell which write requests there were: to the status subresource, and to
+	// the object.
+	Status, Whole bool
+	// Dropped are fields that the server did not keep, because its schema does not have them.
+	Dropped []dsl.Path
+}
+
+// Write sends what p and m ask for and the target does not have. Status goes first: a crash
+// between the two requests must not leave the object marked as handled with its status missing.
+//
+// Lists that others write too (finalizers, conditions) are sent with the version that they were
+// worked out from, and worked out again after a conflict. The error wraps ErrGone when the object
+// is gone; other errors are the server's.
+func Write(ctx context.Context, t Target, p *dsl.Patch, m Marks) (Result, error) {
+	r := Result{Object: t.Object}
+	if t.Subresource {
+		if err := t.send(ctx, &r, "status", func(o *unstructured.Unstructured) change { return statusChange(o, p) }); err != nil {
+			return r, fmt.Errorf("writing status: %w", err)
+		}
+	}
+	whole := func(o *unstructured.Unstructured) change {
+		c := objectChange(o, p, m)
+		if !t.Subresource {
+			c = c.join(statusChange(o, p))
+		}
+		return c
+	}
+	if err := t.send(ctx, &r, "", whole); err != nil {
+		return r, fmt.Errorf("writing object: %w", err)
+	}
+	return r, nil
+}
+
+// send works out a change and sends it, again from a fresh read after a conflict.
+func (t Target) send(ctx context.Context, r *Result, subresource string, work func(*unstructured.Unstructured) change) error {
+	for attempt := 0; ; attempt++ {
+		c := work(r.Object)
+		if len(c.tree) == 0 {
+			return nil
+		}
+		written, err := t.patch(ctx, r.Object, c, subresource)
+		if err == nil {
+			r.Dropped = append(r.Dropped, dropped(nil, c.tree, written.Object)...)
+			r.Object = written
+			r.Status = r.Status || subresource != ""
+			r.Whole = r.Whole || subresource == ""
+			return nil
+		}
+		if apierrors.IsNotFound(err) {
+			return ErrGone
+		}
+		if !apierrors.IsConflict(err) && !isForeignUID(err) || attempt == conflictRetries {
+			return err
+		}
+		if r.Object, err = t.reread(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+func (t Target) patch(ctx context.Context, base *unstructured.Unstructured, c change, subresource string) (*unstructured.Unstructured, error) {
+	guard := map[string]any{"uid": string(base.GetUID())}
+	if c.locked {
+		guard["resourceVersion"] = base.GetResourceVersion()
+	}
+	data, err := json.Marshal(overlay(c.tree, map[string]any{"metadata": guard}))
+	if err != nil {
+		return nil, err
+	}
+	var sub []string
+	if subresource != "" {
+		sub = append(sub, subresource)
+	}
+	return t.Client.Patch(ctx, base.GetName(), types.MergePatchType, data, metav1.PatchOptions{FieldManager: t.Manager}, sub...)
+}
+
+func (t Target) reread(ctx context.Context) (*unstructured.Unstructured, error) {
+	live, err := t.Client.Get(ctx, t.Object.GetName(), metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, ErrGone
+	}
+	if err != nil {
+		return nil, err
+	}
+	if live.GetUID() != t.Object.GetUID() {
+		return nil, ErrGone
+	}
+	return live, nil
+}
+
+// isForeignUID reports whether the server refused because another object has the name now: a
+// merge patch that names a uid is an attempt to change it, which is invalid.
+func isForeignUID(err error) bool {
+	if !apierrors.IsInvalid(err) {
+		return false
+	}
+	var status apierrors.APIStatus
+	if !errors.As(err, &status) || status.Status().Details == nil {
+		return false
+	}
+	for _, c := range status.Status().Details.Causes {
+		if c.Field == "metadata.uid" {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,104 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package progress keeps how far handlers have come with an object: attempts, outcome, next due
+// time, and the base of what was handled. It is pure; the engine says what time it is and stores
+// what comes out.
+package progress
+
+import (
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+)
+
+// maxMessage bounds the error text kept in a record, in bytes: it lies on the object.
+const maxMessage = 200
+
+// Record is one handler's progress with one cause on one object.
+type Record struct {
+	// Cause is what the handler runs for.
+	Cause dsl.Cause `json:"cause,omitempty"`
+	// View is the digest of what the handler looked at in its last attempt.
+	View string `json:"view,omitempty"`
+	// Attempts counts the attempts so far.
+	Attempts int `json:"attempts,omitempty"`
+	// Due is when the next attempt may begin; zero means now.
+	Due time.Time `json:"due,omitzero"`
+	// Done: the handler has finished, by success or by failing for good.
+	Done bool `json:"done,omitempty"`
+	// Failed: it has failed for good.
+	Failed bool `json:"failed,omitempty"`
+	// Message is the last error, shortened.
+	Message string `json:"message,omitempty"`
+}
+
+// For returns the record to go on with for this cause and view: the same, or a new one when
+// something else is to be done, which cuts any wait short.
+func (r Record) For(c dsl.Cause, view string) Record {
+	if r.Cause == c && r.View == view {
+		return r
+	}
+	return Record{Cause: c, View: view}
+}
+
+// Waits returns how long the next attempt must still wait; zero or less means that it is due.
+func (r Record) Waits(now time.Time) time.Duration {
+	if r.Due.IsZero() {
+		return 0
+	}
+	return r.Due.Sub(now)
+}
+
+// Succeed notes a successful attempt.
+func (r Record) Succeed() Record {
+	return Record{Cause: r.Cause, View: r.View, Attempts: r.Attempts + 1, Done: true}
+}
+
+// Fail notes a failed attempt and decides what follows: another attempt at Due, or none when the
+// error is permanent or the handler's retries are used up.
+func (r Record) Fail(h *dsl.Handler, err error, now time.Time) Record {
+	r.Attempts++
+	r.Message = shorten(err.Error())
+	if dsl.IsPermanent(err) || h.Retries != dsl.Unlimited && r.Attempts > h.Retries {
+		r.Done, r.Failed, r.Due = true, true, time.Time{}
+		return r
+	}
+	wait, asked := dsl.IsTemporary(err)
+	if !asked {
+		wait = backoff(h.Backoff, r.Attempts)
+	}
+	r.Due = now.Add(wait)
+	return r
+}
+
+// backoff doubles from Initial to Max and adds up to a fifth, so that objects that failed
+// together do not come back together.
+func backoff(b dsl.Backoff, attempts int) time.Duration {
+	initial, most := b.Initial, b.Max
+	if initial == 0 {
+		initial = dsl.DefaultBackoffInitial
+	}
+	if most == 0 {
+		most = max(dsl.DefaultBackoffMax, initial)
+	}
+	wait := initial
+	for range attempts - 1 {
+		if wait >= most {
+			break
+		}
+		wait *= 2
+	}
+	wait = min(wait, most)
+	return wait + rand.N(wait/5+1)
+}
+
+func shorten(message string) string {
+	message = strings.ToValidUTF8(message, "?")
+	if len(message) <= maxMessage {
+		return message
+	}
+	return strings.ToValidUTF8(message[:maxMessage], "") + "…"
+}

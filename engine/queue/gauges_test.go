@@ -1,0 +1,112 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package queue
+
+import (
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/client-go/util/workqueue"
+)
+
+func TestMetrics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &meters{values: map[string]float64{}}
+		q := New[string]("foos", m)
+		for _, key := range []string{"a", "b", "c"} {
+			q.Add(key, Fresh)
+		}
+		q.AddAfter("d", Due, time.Hour)
+		key, _ := q.Get()
+		<-time.After(10*time.Second + time.Millisecond)
+		want := map[string]float64{
+			"foos depth": 2, "foos adds": 3, "foos latency": 1, "foos retries": 1,
+			"foos unfinished": 10, "foos longest": 10,
+		}
+		if diff := cmp.Diff(want, m.copy()); diff != "" {
+			t.Errorf("while a key is in work (-want +got):\n%s", diff)
+		}
+		q.ShutDown()
+		q.Done(key)
+		got := m.copy()
+		if got["foos depth"] != 0 || got["foos unfinished"] != 0 || got["foos longest"] != 0 {
+			t.Errorf("after the end the gauges are not settled: %v", got)
+		}
+		next := New[string]("foos", m)
+		next.Add("a", Fresh)
+		q.ShutDown()
+		if got := m.copy()["foos depth"]; got != 1 {
+			t.Errorf("the depth of the next queue of that name is %v, want 1", got)
+		}
+		next.ShutDown()
+	})
+}
+
+// meters is a provider that adds up; observations are counted.
+type meters struct {
+	mu     sync.Mutex
+	values map[string]float64
+}
+
+func (m *meters) copy() map[string]float64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	out := map[string]float64{}
+	for name, value := range m.values {
+		out[name] = value
+	}
+	return out
+}
+
+type meter struct {
+	all  *meters
+	name string
+}
+
+func (m meter) add(n float64) {
+	m.all.mu.Lock()
+	defer m.all.mu.Unlock()
+	m.all.values[m.name] += n
+}
+
+func (m meter) Inc()            { m.add(1) }
+func (m meter) Dec()            { m.add(-1) }
+func (m meter) Observe(float64) { m.add(1) }
+
+func (m meter) Set(value float64) {
+	m.all.mu.Lock()
+	defer m.all.mu.Unlock()
+	m.all.values[m.name] = value
+}
+
+func (m *meters) NewDepthMetric(name string) workqueue.GaugeMetric {
+	return meter{m, name + " depth"}
+}
+
+func (m *meters) NewAddsMetric(name string) workqueue.CounterMetric {
+	return meter{m, name + " adds"}
+}
+
+func (m *meters) NewLatencyMetric(name string) workqueue.HistogramMetric {
+	return meter{m, name + " latency"}
+}
+
+func (m *meters) NewWorkDurationMetric(name string) workqueue.HistogramMetric {
+	return meter{m, name + " work"}
+}
+
+func (m *meters) NewUnfinishedWorkSecondsMetric(name string) workqueue.SettableGaugeMetric {
+	return meter{m, name + " unfinished"}
+}
+
+func (m *meters) NewLongestRunningProcessorSecondsMetric(name string) workqueue.SettableGaugeMetric {
+	return meter{m, name + " longest"}
+}
+
+func (m *meters) NewRetriesMetric(name string) workqueue.CounterMetric {
+	return meter{m, name + " retries"}
+}

@@ -1,0 +1,192 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package queue
+
+import (
+	"container/heap"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// penalties are what a key of each class is set back by when ages are compared.
+func penalties() [classes]time.Duration {
+	return [classes]time.Duration{Backlog: 30 * time.Second, Due: time.Second, Resync: 30 * time.Second}
+}
+
+const (
+	classes = int(Resync) + 1
+	// share: one in so many keys is the one that has waited longest, whatever its class. A key
+	// of a lower class cannot starve so, and the many keys of a first listing, once they are
+	// old, do not hold up what is fresh.
+	share = 4
+)
+
+// order is the workqueue's store of the keys that are ready: a heap for each class.
+//
+// The workqueue calls Touch, Push, Pop and Len under its own lock, which guards line, places,
+// taken and count. The wanted ranks come from outside of that lock.
+type order[K comparable] struct {
+	closed  atomic.Bool
+	penalty [classes]time.Duration
+
+	lines  [classes]line[K]
+	places map[K]*place[K]
+	taken  uint
+	count  uint64
+
+	mu     sync.Mutex
+	wanted map[K]rank // of the keys that are on their way to Push or Touch
+}
+
+// rank is a key's claim: its class, and its age as the time of its arrival and the penalty.
+type rank struct {
+	class Class
+	since time.Time
+}
+
+// place is a key in a line.
+type place[K comparable] struct {
+	rank
+	key    K
+	number uint64 // of arrival, between those of one time
+	index  int
+}
+
+func newOrder[K comparable]() *order[K] {
+	return &order[K]{penalty: penalties(), places: map[K]*place[K]{}, wanted: map[K]rank{}}
+}
+
+// want notes what the key is about to be added as.
+func (o *order[K]) want(key K, class Class, now time.Time) {
+	r := rank{class: class, since: now.Add(o.penalty[class])}
+	if o.closed.Load() {
+		return
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if known, found := o.wanted[key]; found {
+		r = r.best(known)
+	}
+	o.wanted[key] = r
+}
+
+// take returns what the key was wanted as. There is nothing when two additions crossed and the
+// first one took it for both.
+func (o *order[K]) take(key K) (rank, bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	r, found := o.wanted[key]
+	delete(o.wanted, key)
+	return r, found
+}
+
+// Push queues a key.
+func (o *order[K]) Push(key K) {
+	r, found := o.take(key)
+	if !found {
+		r = rank{class: Fresh, since: time.Now()}
+	}
+	o.count++
+	p := &place[K]{rank: r, key: key, number: o.count}
+	o.places[key] = p
+	heap.Push(&o.lines[r.class], p)
+}
+
+// Touch moves a key that is queued up when it was wanted as something better.
+func (o *order[K]) Touch(key K) {
+	r, found := o.take(key)
+	if !found {
+		return
+	}
+	p := o.places[key]
+	better := p.best(r)
+	if better == p.rank {
+		return
+	}
+	heap.Remove(&o.lines[p.class], p.index)
+	p.rank = better
+	heap.Push(&o.lines[p.class], p)
+}
+
+// Len is the number of keys, none when the queue was shut down: that makes the workqueue hand out
+// nothing more.
+func (o *order[K]) Len() int {
+	if o.closed.Load() {
+		return 0
+	}
+	return len(o.places)
+}
+
+// Pop takes out the key whose turn it is.
+func (o *order[K]) Pop() K {
+	o.taken++
+	next := o.urgent()
+	if o.taken%share == 0 {
+		next = o.oldest()
+	}
+	p := heap.Pop(next).(*place[K])
+	delete(o.places, p.key)
+	return p.key
+}
+
+func (o *order[K]) urgent() *line[K] {
+	for class := range o.lines {
+		if len(o.lines[class]) > 0 {
+			return &o.lines[class]
+		}
+	}
+	return nil
+}
+
+func (o *order[K]) oldest() *line[K] {
+	best := o.urgent()
+	for class := range o.lines {
+		l := &o.lines[class]
+		if len(*l) > 0 && (*l)[0].since.Before((*best)[0].since) {
+			best = l
+		}
+	}
+	return best
+}
+
+// best is the better class and the greater age of two claims to one key.
+func (r rank) best(other rank) rank {
+	r.class = min(r.class, other.class)
+	if other.since.Before(r.since) {
+		r.since = other.since
+	}
+	return r
+}
+
+// line is a heap of the keys of one class, the oldest first.
+type line[K comparable] []*place[K]
+
+func (l line[K]) Len() int { return len(l) }
+
+func (l line[K]) Less(i, j int) bool {
+	if l[i].since.Equal(l[j].since) {
+		return l[i].number < l[j].number
+	}
+	return l[i].since.Before(l[j].since)
+}
+
+func (l line[K]) Swap(i, j int) {
+	l[i], l[j] = l[j], l[i]
+	l[i].index, l[j].index = i, j
+}
+
+func (l *line[K]) Push(x any) {
+	p := x.(*place[K])
+	p.index = len(*l)
+	*l = append(*l, p)
+}
+
+func (l *line[K]) Pop() any {
+	old := *l
+	last := old[len(old)-1]
+	old[len(old)-1] = nil
+	*l = old[:len(old)-1]
+	return last
+}

@@ -1,0 +1,125 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package queue holds the keys of a resource until a worker takes them.
+//
+// It is client-go's workqueue with an order of its own: a key is queued at most once, a key that
+// a worker has is not given to another one, and a delayed key costs no goroutine. What was just
+// seen to change goes before what has time, and age lifts whatever waits.
+package queue
+
+import (
+	"sync"
+	"time"
+
+	"k8s.io/client-go/util/workqueue"
+)
+
+// Class says why a key is queued, and with that how urgent it is.
+type Class int
+
+// The classes, most urgent first.
+const (
+	// Fresh: a change was just seen.
+	Fresh Class = iota
+	// Due: its time has come, as for a retry, a timer or a parked key that is woken.
+	Due
+	// Backlog: the key came with a first listing.
+	Backlog
+	// Resync: nothing happened, but the object is looked at again.
+	Resync
+)
+
+// Queue hands out keys to workers. All methods may be called at any time from any goroutine.
+type Queue[K comparable] struct {
+	inner  *workqueue.Typed[K]
+	delays workqueue.TypedDelayingInterface[K]
+	order  *order[K]
+	gauges *gauges
+	stop   sync.Once
+
+	mu    sync.Mutex
+	later map[K]Class // what the delayed keys will be queued as
+}
+
+// New returns an empty queue. The name is the name label of its metrics; without a provider there
+// are none. [Queue.ShutDown] must be called in the end, or goroutines are left.
+func New[K comparable](name string, provider workqueue.MetricsProvider) *Queue[K] {
+	q := &Queue[K]{order: newOrder[K](), later: map[K]Class{}}
+	if provider == nil {
+		name = "" // client-go keeps no metrics for a queue without a name
+	} else {
+		q.gauges = &gauges{MetricsProvider: provider}
+		provider = q.gauges
+	}
+	q.inner = workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[K]{
+		Name: name, MetricsProvider: provider, Queue: q.order,
+	})
+	q.delays = workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[K]{
+		Name: name, MetricsProvider: provider, Queue: delayed[K]{q.inner, q},
+	})
+	return q
+}
+
+// Add queues the key. One that is queued already moves up if the class is better, and keeps the
+// place that its age has earned. One that a worker has is queued when the worker is done with it.
+// After ShutDown nothing happens.
+func (q *Queue[K]) Add(key K, class Class) {
+	q.order.want(key, class, time.Now())
+	q.inner.Add(key)
+}
+
+// AddAfter queues the key after the time given, at once when that is not positive. Of several
+// delays of a key the earliest counts, with the best of their classes; the others are forgotten.
+// An Add meanwhile does not wait for the delay and does not end it: the key is queued a second
+// time when the delay is over.
+func (q *Queue[K]) AddAfter(key K, class Class, d time.Duration) {
+	if q.order.closed.Load() {
+		return
+	}
+	q.mu.Lock()
+	if known, found := q.later[key]; !found || class < known {
+		q.later[key] = class
+	}
+	q.mu.Unlock()
+	q.delays.AddAfter(key, d)
+}
+
+// Get waits for a key and hands it to the caller, who must call Done with it. After ShutDown it
+// reports shutdown at once, also when keys are left.
+func (q *Queue[K]) Get() (key K, shutdown bool) { return q.inner.Get() }
+
+// Done tells that the worker is done with a key that it had from Get.
+func (q *Queue[K]) Done(key K) { q.inner.Done(key) }
+
+// Len is the number of keys that a worker could take now: without the delayed ones and those that
+// wait for their worker to be done. After ShutDown it is zero.
+func (q *Queue[K]) Len() int { return q.inner.Len() }
+
+// ShutDown stops the handing out of keys. Those that are queued or delayed are dropped; those that
+// workers have stay theirs until Done. It may be called more than once.
+func (q *Queue[K]) ShutDown() {
+	q.stop.Do(func() {
+		q.order.closed.Store(true)
+		q.delays.ShutDown()
+		q.gauges.settle()
+	})
+}
+
+// delayed is where the delaying queue brings a key when its time has come.
+type delayed[K comparable] struct {
+	workqueue.TypedInterface[K]
+	queue *Queue[K]
+}
+
+func (d delayed[K]) Add(key K) {
+	q := d.queue
+	q.mu.Lock()
+	class, found := q.later[key]
+	delete(q.later, key)
+	q.mu.Unlock()
+	if !found {
+		class = Due // two delays of the key crossed, and the first took the class
+	}
+	q.Add(key, class)
+}

@@ -1,0 +1,100 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"time"
+
+	"github.com/handwerk-dev/handwerk/engine/ops"
+)
+
+// Ready tells how the operator is: whether it has started, and how each of its resources is. A
+// degraded resource degrades itself alone.
+func (e *Engine) Ready() []ops.Check {
+	start := ops.Check{Name: "started"}
+	switch {
+	case e.leaving.Load():
+		start.State, start.Message = ops.Fail, "stopping"
+	case e.started.Load():
+	case e.standsBy():
+		start.Message = "standing by: another process leads"
+	default:
+		start.State, start.Message = ops.Fail, "first listings are not complete"
+	}
+	out := []ops.Check{start}
+	for _, r := range e.resources {
+		for i, f := range r.feeds() {
+			c := ops.Check{Name: "resource/" + r.name}
+			if i > 0 {
+				c.Name = "child/" + r.name + "/" + f.name.String()
+			}
+			if h := f.health(); h.phase != phaseRunning {
+				c.State, c.Message = ops.Warn, string(h.phase)
+				if h.message != "" {
+					c.Message += ": " + h.message
+				}
+			}
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// Healthy tells whether the process should be left alone. A degraded resource is no reason to
+// restart it: a restart mends nothing.
+func (e *Engine) Healthy() []ops.Check { return []ops.Check{{Name: "ping"}} }
+
+// standsBy reports whether this process is ready to lead: its caches are warm.
+func (e *Engine) standsBy() bool {
+	for _, f := range e.feeds() {
+		if f.health().phase == phaseStarting {
+			return false
+		}
+	}
+	return !e.elector.Leading()
+}
+
+// stats is the state of the resources for metrics.
+func (e *Engine) stats() []ops.ResourceStats {
+	out := make([]ops.ResourceStats, 0, len(e.resources))
+	for _, r := range e.resources {
+		s := ops.ResourceStats{Resource: r.name, Up: r.own.health().phase == phaseRunning}
+		for _, h := range r.own.all() {
+			s.Objects += h.Len()
+			if last := h.State().LastEvent; last.After(s.LastEvent) {
+				s.LastEvent = last
+			}
+		}
+		s.Parked, s.Broken = r.held()
+		out = append(out, s)
+	}
+	return out
+}
+
+// held counts keys that wait for the cache, and objects that the breaker holds.
+func (r *resource) held() (parked, resting int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, e := range r.entries {
+		if e.parked {
+			parked++
+		}
+	}
+	now := time.Now()
+	for _, until := range r.resting {
+		if until.After(now) {
+			resting++
+		}
+	}
+	return parked, resting
+}
+
+// busy names the handlers that run at this moment, with their objects.
+func (e *Engine) busy() []string {
+	var out []string
+	for _, r := range e.resources {
+		out = append(out, r.runs.list()...)
+	}
+	return out
+}

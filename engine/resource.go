@@ -1,0 +1,201 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/queue"
+	"github.com/handwerk-dev/handwerk/engine/watch"
+)
+
+// resource is one watched resource at work: its feeds, its queue and what it remembers of its
+// objects. Resources share nothing but informers, so a slow one starves nobody.
+type resource struct {
+	engine   *Engine
+	spec     *dsl.Resource
+	name     string
+	rules    rules
+	log      logr.Logger
+	own      *feed
+	children []*feed
+	runs     runs
+
+	mu      sync.Mutex
+	entries map[cache.ObjectName]*entry
+	// queue is nil while this process does not lead.
+	queue *queue.Queue[cache.ObjectName]
+	// resting counts objects that the breaker holds.
+	resting map[cache.ObjectName]time.Time
+}
+
+// newResource prepares a resource; nothing runs yet.
+func newResource(e *Engine, spec *dsl.Resource) *resource {
+	r := &resource{
+		engine: e, spec: spec, name: spec.Name.String(), rules: newRules(spec),
+		log:     e.log.WithValues("resource", spec.Name.String()),
+		entries: map[cache.ObjectName]*entry{},
+		resting: map[cache.ObjectName]time.Time{},
+	}
+	r.own = e.newFeed(spec.Name, r.log, r.seen)
+	r.own.source.Profile = spec.Cache
+	r.own.source.LabelSelector, r.own.source.FieldSelector = spec.LabelSelector, spec.FieldSelector
+	r.own.source.Keep = watch.Keep(spec.Keep)
+	r.own.generation = spec.ObservedGeneration
+	if r.rules.finalizes || r.rules.stores && !spec.ObservedGeneration {
+		r.own.writes = append(r.own.writes, "")
+	}
+	if spec.ObservedGeneration {
+		r.own.writes = append(r.own.writes, "status")
+	}
+	for _, name := range spec.Owned() {
+		child := e.newFeed(name, r.log.WithValues("child", name.String()), r.childSeen)
+		r.children = append(r.children, child)
+	}
+	return r
+}
+
+// feeds are the resource's feeds, its own first.
+func (r *resource) feeds() []*feed { return append([]*feed{r.own}, r.children...) }
+
+// begin starts a term of leadership: every object that is there is looked at. What an earlier
+// term remembered is void, for another process may have worked since.
+func (r *resource) begin() *queue.Queue[cache.ObjectName] {
+	r.mu.Lock()
+	r.entries = map[cache.ObjectName]*entry{}
+	r.resting = map[cache.ObjectName]time.Time{}
+	r.queue = queue.New[cache.ObjectName](r.name, r.engine.metrics.Queues())
+	q := r.queue
+	r.mu.Unlock()
+	for _, h := range r.own.all() {
+		for _, o := range h.Objects() {
+			q.Add(nameOf(o), queue.Backlog)
+		}
+	}
+	return q
+}
+
+// end ends the term: no key is taken any more.
+func (r *resource) end() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.queue.ShutDown()
+	r.queue = nil
+}
+
+// seen takes an event of the resource's own objects.
+func (r *resource) seen(ev watch.Event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.queue == nil {
+		return
+	}
+	e := r.entryLocked(ev.Key)
+	class := queue.Fresh
+	switch ev.Kind {
+	case watch.Added:
+		e.uid, e.fresh = ev.UID, !ev.Initial
+		if ev.Initial {
+			class = queue.Backlog
+		}
+	case watch.Updated:
+		e.uid = ev.UID
+	case watch.Deleted:
+		if r.rules.deletes {
+			e.gone = append(e.gone, &departed{object: ev.Object})
+		}
+	}
+	r.queue.Add(ev.Key, class)
+}
+
+// childSeen takes an event of an object that may be a child: its owner is looked at again. An
+// object that changed owners is news for both.
+func (r *resource) childSeen(ev watch.Event) {
+	owner := r.ownerKey(ev.Object)
+	if owner != nil {
+		r.childNews(*owner, ev)
+	}
+	if before := r.ownerKey(ev.Old); before != nil && (owner == nil || *owner != *before) {
+		r.childNews(*before, ev)
+	}
+}
+
+func (r *resource) childNews(owner cache.ObjectName, ev watch.Event) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.queue == nil || ev.Initial {
+		return // what is there at the start is seen by the first pass anyhow
+	}
+	e, known := r.entries[owner]
+	if !known {
+		return // the owner is not there, or its own first event brings it
+	}
+	if ev.Kind != watch.Deleted && e.echoes[ev.UID] == ev.Object.GetResourceVersion() {
+		delete(e.echoes, ev.UID)
+		if !e.parked {
+			return
+		}
+	} else {
+		e.child = true
+	}
+	r.queue.Add(owner, queue.Fresh)
+}
+
+// echo notes an own write to a child, so that its event is not taken for news.
+func (r *resource) echo(owner cache.ObjectName, child types.UID, version string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	e := r.entryLocked(owner)
+	if e.echoes == nil {
+		e.echoes = map[types.UID]string{}
+	}
+	e.echoes[child] = version
+}
+
+// ownerKey returns the key of the object of this resource that controls o, if one does.
+func (r *resource) ownerKey(o *watch.Object) *cache.ObjectName {
+	if o == nil {
+		return nil
+	}
+	ref := metav1.GetControllerOfNoCopy(o)
+	if ref == nil {
+		return nil
+	}
+	served := r.own.resource()
+	gv, err := schema.ParseGroupVersion(ref.APIVersion)
+	if err != nil || ref.Kind != served.Kind || gv.Group != served.GVR.Group {
+		return nil
+	}
+	key := cache.ObjectName{Name: ref.Name}
+	if served.Namespaced {
+		key.Namespace = o.GetNamespace()
+	}
+	return &key
+}
+
+// nextResync returns when an object is due for its next resync. The first period is drawn at
+// random, so that objects listed together do not come back together.
+func (r *resource) nextResync(now time.Time, first bool) time.Time {
+	period := r.spec.Resync
+	if period <= 0 {
+		return time.Time{}
+	}
+	if first {
+		return now.Add(period/10 + rand.N(period-period/10))
+	}
+	return now.Add(period - rand.N(period/10+1))
+}
+
+func nameOf(o metav1.Object) cache.ObjectName {
+	return cache.ObjectName{Namespace: o.GetNamespace(), Name: o.GetName()}
+}

@@ -1,0 +1,100 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/handwerk-dev/handwerk/engine/watch"
+)
+
+// scope knows the namespaces that an operator works in. Names alone are taken as they are; globs
+// are matched against the namespaces that exist, which a feed of them brings in.
+type scope struct {
+	patterns []string
+	// live: the patterns must be matched against what exists.
+	live bool
+	// changed is called when the set of namespaces has changed.
+	changed func()
+
+	mu       sync.Mutex
+	existing map[string]bool
+	synced   bool
+}
+
+func newScope(patterns []string) *scope {
+	s := &scope{patterns: patterns, existing: map[string]bool{}}
+	s.live = slices.ContainsFunc(patterns, func(p string) bool { return strings.ContainsAny(p, "*?[!") })
+	return s
+}
+
+// names returns the namespaces to watch, [""] meaning all, and false while they are not known.
+func (s *scope) names(namespaced bool) (names []string, known bool) {
+	if !namespaced || len(s.patterns) == 0 {
+		return []string{""}, true
+	}
+	if !s.live {
+		names = slices.Clone(s.patterns)
+		slices.Sort(names)
+		return slices.Compact(names), true
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for name := range s.existing {
+		if s.matches(name) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names, s.synced
+}
+
+// matches reports whether a namespace is in scope: some pattern takes it in, or there are only
+// patterns that take out, and none takes it out.
+func (s *scope) matches(name string) bool {
+	in, positive := false, false
+	for _, p := range s.patterns {
+		out := strings.HasPrefix(p, "!")
+		matched, err := path.Match(strings.TrimPrefix(p, "!"), name)
+		if err != nil {
+			continue // a faulty glob matches nothing; loading the configuration reports it
+		}
+		if out && matched {
+			return false
+		}
+		positive = positive || !out
+		in = in || matched
+	}
+	return in || !positive
+}
+
+// seen takes an event of a namespace.
+func (s *scope) seen(ev watch.Event) {
+	s.mu.Lock()
+	before := s.existing[ev.Key.Name]
+	if ev.Kind == watch.Deleted {
+		delete(s.existing, ev.Key.Name)
+	} else {
+		s.existing[ev.Key.Name] = true
+	}
+	news := before != s.existing[ev.Key.Name] && s.synced && s.matches(ev.Key.Name)
+	s.mu.Unlock()
+	if news {
+		s.changed()
+	}
+}
+
+// sync says that all namespaces that exist were seen.
+func (s *scope) sync() {
+	s.mu.Lock()
+	first := !s.synced
+	s.synced = true
+	s.mu.Unlock()
+	if first {
+		s.changed()
+	}
+}

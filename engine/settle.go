@@ -1,0 +1,256 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"maps"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/ops"
+	"github.com/handwerk-dev/handwerk/engine/patch"
+	"github.com/handwerk-dev/handwerk/engine/progress"
+	"github.com/handwerk-dev/handwerk/engine/queue"
+	"github.com/handwerk-dev/handwerk/engine/watch"
+)
+
+// inMemory is how soon a retry must be due for its progress not to be stored: a crash within this
+// time costs an attempt, a request for each attempt would cost more.
+const inMemory = 10 * time.Second
+
+// settle turns outcomes into what is to be stored. When every handler that had a lasting cause is
+// finished, the object as this pass saw it becomes the base, never what it became meanwhile.
+func (p *pass) settle() patch.Marks {
+	open, held, soon, ran := false, false, true, false
+	for _, j := range p.jobs {
+		if !j.lasting {
+			p.settleArisen(j)
+			continue
+		}
+		p.state.Records[j.handler.ID] = j.record
+		ran = ran || j.ran
+		open = open || !j.record.Done
+		soon = soon && (j.record.Done || j.record.Waits(time.Now()) <= inMemory)
+		held = held || j.record.Failed && !j.handler.Release
+	}
+	marks := patch.Marks{Finalizer: p.r.engine.op.Finalizer(), State: p.text}
+	if p.gone {
+		p.memory.parted = !open // nothing is left that could be held
+		return marks
+	}
+	if p.facts.Deleting {
+		marks.Remove = !open && !held && !p.heldBefore()
+		p.memory.parted = marks.Remove
+		if !marks.Remove && ran && (held || !soon) {
+			p.store(&marks)
+		}
+		return marks
+	}
+	wants := p.wantsFinalizer()
+	marks.Add, marks.Remove = wants && !p.finalizer(), !wants && p.finalizer()
+	switch {
+	case open && (!soon || ran && p.writesAnyhow()):
+		p.store(&marks)
+	case !open && p.r.rules.stores && (ran || p.unfinished() || !p.facts.Handled && p.storable()):
+		p.rebase()
+		p.store(&marks)
+	}
+	return marks
+}
+
+// settleArisen notes the outcome of a job whose cause does not outlive the process.
+func (p *pass) settleArisen(j *job) {
+	p.records[j.handler.ID] = j.record
+	if j.record.Done {
+		delete(p.pending, j.handler.ID)
+	}
+}
+
+// heldBefore reports whether a delete handler that is no job any more failed for good.
+func (p *pass) heldBefore() bool {
+	for _, h := range p.r.rules.handlers {
+		record := p.state.Records[h.ID]
+		if h.On(dsl.Delete) && !h.Release && record.Cause == dsl.Delete && record.Failed {
+			return true
+		}
+	}
+	return false
+}
+
+// writesAnyhow reports whether the object is written to in any case, so that progress may go
+// along.
+func (p *pass) writesAnyhow() bool { return len(p.patch.Object) > 0 }
+
+// unfinished reports whether records are left of handlers that were done while others were not.
+// When those others have nothing to do any more, what is left is a base.
+func (p *pass) unfinished() bool {
+	for _, record := range p.state.Records {
+		if record.Done && !record.Failed {
+			return true
+		}
+	}
+	return false
+}
+
+// storable reports whether some handler that depends on a base sees the object. Without one, the
+// object is left without a mark.
+func (p *pass) storable() bool {
+	for _, h := range p.r.rules.handlers {
+		if storing(h) && p.matches(&job{handler: h, cause: dsl.Update}) {
+			return true
+		}
+	}
+	return false
+}
+
+// rebase makes the object as this pass saw it the base. Records of handlers that failed for good
+// are kept for people to read.
+func (p *pass) rebase() {
+	failed := map[string]progress.Record{}
+	for _, h := range p.r.rules.handlers {
+		if record := p.state.Records[h.ID]; record.Failed {
+			failed[h.ID] = record
+		}
+	}
+	p.state = progress.State{Handled: true, Base: maps.Clone(p.facts.Now), Records: failed}
+	switch {
+	case p.generation:
+		p.state = progress.State{Records: map[string]progress.Record{}}
+		p.patch.SetStatus("observedGeneration", p.object.GetGeneration())
+	case p.r.rules.essence:
+		p.state.Old = p.comparable()
+	}
+}
+
+// store puts the state into the marks.
+func (p *pass) store(marks *patch.Marks) {
+	marks.Annotation = p.r.engine.op.StateAnnotation()
+	marks.State = ""
+	if p.state.Empty() {
+		return
+	}
+	text, degraded, err := p.state.Encode()
+	if err != nil {
+		p.log().Error(err, "state could not be stored")
+		marks.Annotation, marks.State = "", p.text
+		return
+	}
+	if degraded {
+		p.state.Old = nil
+		p.log().Info("the essence is too large to be kept on the object; handlers get no old and diff for the next change")
+	}
+	marks.State = text
+}
+
+// remember keeps what the pass worked out, after its write.
+func (p *pass) remember(marks patch.Marks) {
+	m := p.memory
+	m.state, m.text, m.known = p.state, marks.State, true
+	m.records, m.pending = p.records, p.pending
+	m.failures = 0
+	if p.resync || !m.seen {
+		m.resync = p.r.nextResync(p.now, !m.seen)
+	}
+	m.seen = true
+	if !m.resync.IsZero() {
+		p.next = p.next.sooner(m.resync.Sub(p.now), queue.Resync)
+	}
+	if len(p.awaits) == 0 {
+		return
+	}
+	m.awaits = p.awaits
+	if m.breaker.wrote(p.now) {
+		p.r.rest(p.key, m.breaker.until)
+		p.log().Info("object loops: its passes write again and again; it rests", "until", m.breaker.until.Format(time.RFC3339))
+		p.r.engine.events.report(p.object, "breaker", dsl.Warning, "Looping", "Handlers change this object or its children again and again without coming to rest; it is looked at again in a minute")
+	} else {
+		p.r.rest(p.key, time.Time{})
+	}
+}
+
+// caughtUp reports whether the cache shows this operator's last writes to the object and its
+// children.
+func (m *memory) caughtUp() bool {
+	for _, a := range m.awaits {
+		if h := a.feed.handle(a.namespace); h != nil && !h.CaughtUp(a.version) {
+			return false
+		}
+	}
+	m.awaits = nil
+	return true
+}
+
+// seeOff runs the delete handlers of objects that are gone already: deletions that no finalizer
+// held. It returns those that are not finished, and when they are due.
+func (r *resource) seeOff(ctx context.Context, key cache.ObjectName, n news) (left []*departed, next due, err error) {
+	for i, d := range n.gone {
+		if d.memory == nil && n.memory != nil && n.memory.uid == d.object.GetUID() {
+			d.memory = n.memory
+		}
+		if d.memory == nil {
+			d.memory = newMemory(d.object.GetUID())
+		}
+		if d.memory.parted {
+			continue
+		}
+		p := r.newPass(key, r.tree(d.object), d.memory)
+		p.gone, p.facts.Deleting = true, true
+		if err := p.run(ctx, news{}); err != nil {
+			return append(left, n.gone[i:]...), next, err
+		}
+		if !d.memory.parted && p.next.after > 0 {
+			left = append(left, d)
+			next = next.sooner(p.next.after, queue.Due)
+		}
+	}
+	return left, next, nil
+}
+
+// count tells the metrics about write requests.
+func (r *resource) count(result patch.Result) {
+	if result.Status {
+		r.engine.metrics.Written(r.name, ops.Status)
+	}
+	if result.Whole {
+		r.engine.metrics.Written(r.name, ops.Object)
+	}
+}
+
+// rest notes until when the breaker holds the key; zero when it does not.
+func (r *resource) rest(key cache.ObjectName, until time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if until.IsZero() {
+		delete(r.resting, key)
+		return
+	}
+	r.resting[key] = until
+}
+
+// again puts back news that a pass took but could not deal with.
+func (r *resource) again(key cache.ObjectName, child bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	e := r.entryLocked(key)
+	e.child = e.child || child
+}
+
+// tree returns the object as it was last seen, metadata alone where no more is held.
+func (r *resource) tree(o *watch.Object) *unstructured.Unstructured {
+	if t := o.Tree(); t != nil {
+		return t
+	}
+	served := r.own.resource()
+	t := &unstructured.Unstructured{Object: map[string]any{}}
+	t.SetGroupVersionKind(served.GVR.GroupVersion().WithKind(served.Kind))
+	t.SetNamespace(o.GetNamespace())
+	t.SetName(o.GetName())
+	t.SetUID(o.GetUID())
+	t.SetResourceVersion(o.GetResourceVersion())
+	return t
+}

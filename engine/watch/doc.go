@@ -1,0 +1,18 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package watch keeps caches of Kubernetes objects: one informer per [Source], for any resource,
+// started and stopped while the process runs.
+//
+// A [Set] shares informers between owners. [Set.Open] makes its caller an owner of a source: the
+// first owner starts the informer, the last one to close its [Handle] stops it. Owners get events
+// through one callback each and read the cache through their handle; the informer itself never
+// leaves the package.
+//
+// The cache holds [Object] values: the metadata that routing needs and the object's JSON without
+// managedFields. A tree is built from the bytes each time it is asked for, so nobody shares one
+// and nothing is copied deeply.
+//
+// What goes wrong with a source stays with it: it shows in its [State] and is tried again with
+// client-go's back-off until it works.
+package watch

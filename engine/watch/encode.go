@@ -1,0 +1,215 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package watch
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// encoder writes trees as JSON. It does what encoding/json does for them, in less than half the
+// time and without garbage, and keeps floats floats: 1.0 stays 1.0, so that decoding gives the
+// same tree again. An encoder is reused for its buffers.
+type encoder struct {
+	buf []byte
+	// members is a stack: the sorted members of the map being written, above those of its parents.
+	members []member
+	err     error
+}
+
+type member struct {
+	key   string
+	value any
+}
+
+// whole writes an object: what keep keeps of it, without the managedFields entries of managers
+// other than the given one. The result is valid until the next call. From and to are where the
+// value of metadata is in it.
+func (e *encoder) whole(tree map[string]any, keep projection, manager string) (out []byte, from, to int, err error) {
+	e.reset()
+	e.mark('{')
+	for _, m := range e.push(tree) {
+		below, kept := keep.below(m.key, m.value)
+		if !kept {
+			continue
+		}
+		e.key(m.key)
+		if metadata, ok := m.value.(map[string]any); ok && m.key == "metadata" {
+			from = len(e.buf)
+			e.metadata(metadata, manager)
+			to = len(e.buf)
+			continue
+		}
+		e.value(m.value, below)
+	}
+	e.mark('}')
+	return e.buf, from, to, e.err
+}
+
+// partial writes an object that has nothing but metadata. It returns what whole returns.
+func (e *encoder) partial(kind typeMeta, metadata metav1.ObjectMeta) (out []byte, from, to int, err error) {
+	e.reset()
+	e.mark('{')
+	e.key("apiVersion")
+	e.value(kind.apiVersion, nil)
+	if kind.kind != "" {
+		e.key("kind")
+		e.value(kind.kind, nil)
+	}
+	e.key("metadata")
+	from = len(e.buf)
+	typed := json.NewEncoder(e)
+	typed.SetEscapeHTML(false)
+	e.fail(typed.Encode(metadata))
+	e.buf = bytes.TrimRight(e.buf, "\n")
+	to = len(e.buf)
+	e.mark('}')
+	return e.buf, from, to, e.err
+}
+
+// Write appends what encoding/json writes.
+func (e *encoder) Write(p []byte) (int, error) {
+	e.buf = append(e.buf, p...)
+	return len(p), nil
+}
+
+func (e *encoder) reset() {
+	clear(e.members[:cap(e.members)]) // or a pooled encoder would hold on to the last tree
+	e.buf, e.members, e.err = e.buf[:0], e.members[:0], nil
+}
+
+func (e *encoder) metadata(metadata map[string]any, manager string) {
+	parents := len(e.members)
+	e.mark('{')
+	for _, m := range e.push(metadata) {
+		if m.key != "managedFields" {
+			e.key(m.key)
+			e.value(m.value, nil)
+		} else if own := entriesOf(m.value, manager); len(own) > 0 {
+			e.key(m.key)
+			e.value(own, nil)
+		}
+	}
+	e.mark('}')
+	e.members = e.members[:parents]
+}
+
+func entriesOf(managedFields any, manager string) []any {
+	if manager == "" {
+		return nil
+	}
+	entries, _ := managedFields.([]any)
+	var own []any
+	for _, entry := range entries {
+		if m, ok := entry.(map[string]any); ok && m["manager"] == manager {
+			own = append(own, entry)
+		}
+	}
+	return own
+}
+
+func (e *encoder) value(v any, keep projection) {
+	switch v := v.(type) {
+	case nil:
+		e.buf = append(e.buf, "null"...)
+	case string:
+		e.buf = appendString(e.buf, v)
+	case map[string]any:
+		e.object(v, keep)
+	case []any:
+		e.array(v)
+	case int64:
+		e.buf = strconv.AppendInt(e.buf, v, 10)
+	case float64:
+		e.float(v)
+	case bool:
+		e.buf = strconv.AppendBool(e.buf, v)
+	default:
+		// Not from a decoder. It costs nothing to be generous.
+		text, err := json.Marshal(v)
+		e.fail(err)
+		e.buf = append(e.buf, text...)
+	}
+}
+
+func (e *encoder) object(tree map[string]any, keep projection) {
+	if tree == nil {
+		e.value(nil, nil)
+		return
+	}
+	parents := len(e.members)
+	e.mark('{')
+	for _, m := range e.push(tree) {
+		if below, kept := keep.below(m.key, m.value); kept {
+			e.key(m.key)
+			e.value(m.value, below)
+		}
+	}
+	e.mark('}')
+	e.members = e.members[:parents]
+}
+
+func (e *encoder) array(a []any) {
+	if a == nil {
+		e.value(nil, nil)
+		return
+	}
+	e.mark('[')
+	for i, v := range a {
+		if i > 0 {
+			e.mark(',')
+		}
+		e.value(v, nil)
+	}
+	e.mark(']')
+}
+
+func (e *encoder) float(f float64) {
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		e.fail(fmt.Errorf("%v has no form in JSON", f))
+		return
+	}
+	format := byte('f')
+	if abs := math.Abs(f); abs != 0 && (abs < 1e-6 || abs >= 1e21) {
+		format = 'e'
+	}
+	start := len(e.buf)
+	e.buf = strconv.AppendFloat(e.buf, f, format, -1, 64)
+	if !slices.Contains(e.buf[start:], '.') && format == 'f' {
+		e.buf = append(e.buf, ".0"...)
+	}
+}
+
+// push returns the map's members, sorted. The caller takes them off the stack.
+func (e *encoder) push(tree map[string]any) []member {
+	parents := len(e.members)
+	for key, value := range tree {
+		e.members = append(e.members, member{key, value})
+	}
+	members := e.members[parents:]
+	slices.SortFunc(members, func(a, b member) int { return strings.Compare(a.key, b.key) })
+	return members
+}
+
+func (e *encoder) mark(c byte) { e.buf = append(e.buf, c) }
+
+func (e *encoder) key(key string) {
+	if e.buf[len(e.buf)-1] != '{' {
+		e.buf = append(e.buf, ',')
+	}
+	e.buf = append(appendString(e.buf, key), ':')
+}
+
+func (e *encoder) fail(err error) {
+	if e.err == nil {
+		e.err = err
+	}
+}

@@ -1,0 +1,91 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package watch
+
+import (
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+)
+
+// EventKind says what happened to an object.
+type EventKind int
+
+// The kinds of events.
+const (
+	// Added: the object is new to this owner.
+	Added EventKind = iota
+	// Updated: the object changed.
+	Updated
+	// Deleted: the object is gone, or no longer selected.
+	Deleted
+)
+
+// String names the kind, as in "added".
+func (k EventKind) String() string {
+	switch k {
+	case Added:
+		return "added"
+	case Updated:
+		return "updated"
+	default:
+		return "deleted"
+	}
+}
+
+// Event tells an owner what happened to an object. When it arrives the cache shows this state of
+// the object, or a later one.
+type Event struct {
+	Kind EventKind
+	Key  cache.ObjectName
+	// UID is the object's uid. An object that was deleted and created again is a Deleted with
+	// the old uid and an Added with the new one, also when the watch saw neither.
+	UID types.UID
+	// Initial: the object was there when the owner came, or in the first listing.
+	Initial bool
+	// Object is the object as it is, or for Deleted as it was last seen: an earlier state where
+	// the watch missed the deletion.
+	Object *Object
+	// Old is for Updated the object as it was before.
+	Old *Object
+}
+
+// sink turns an informer's notifications into events for one owner.
+type sink struct{ on func(Event) }
+
+var _ cache.ResourceEventHandler = sink{}
+
+// OnAdd delivers a new object.
+func (s sink) OnAdd(obj any, initial bool) {
+	if o, ok := obj.(*Object); ok {
+		s.on(Event{Kind: Added, Key: keyOf(o), UID: o.uid, Initial: initial, Object: o})
+	}
+}
+
+// OnUpdate delivers a changed object. A relist notifies of unchanged ones too; those are dropped.
+func (s sink) OnUpdate(before, after any) {
+	old, was := before.(*Object)
+	o, is := after.(*Object)
+	switch {
+	case !was || !is:
+	case old.uid != o.uid:
+		s.OnDelete(old)
+		s.OnAdd(o, false)
+	case old.version != o.version || o.version == "": // fakes have no versions
+		s.on(Event{Kind: Updated, Key: keyOf(o), UID: o.uid, Object: o, Old: old})
+	}
+}
+
+// OnDelete delivers that an object is gone. If nobody saw it go, obj is a tombstone.
+func (s sink) OnDelete(obj any) {
+	if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+		obj = gone.Obj
+	}
+	if o, ok := obj.(*Object); ok {
+		s.on(Event{Kind: Deleted, Key: keyOf(o), UID: o.uid, Object: o})
+	}
+}
+
+func keyOf(o *Object) cache.ObjectName {
+	return cache.NewObjectName(o.namespace.Value(), o.name)
+}

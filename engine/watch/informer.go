@@ -1,0 +1,122 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package watch
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/dynamic/dynamicinformer"
+	"k8s.io/client-go/informers"
+	"k8s.io/client-go/metadata/metadatainformer"
+	"k8s.io/client-go/tools/cache"
+	"k8s.io/klog/v2"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+)
+
+// noResync: an informer's resync would come for all objects at once. Whoever wants another look
+// at its objects has a clock of its own.
+const noResync = time.Duration(0)
+
+// informer is one of client-go's with what is known about it. It runs once.
+type informer struct {
+	src    Source
+	scope  scope
+	log    logr.Logger
+	seen   *observer
+	shared cache.SharedIndexInformer
+	// owners is guarded by Set.mu.
+	owners int
+	stop   context.CancelFunc
+	done   chan struct{}
+}
+
+func newInformer(s Settings, src Source) (*informer, error) {
+	log := s.Log.WithValues("resource", src.GVR.GroupResource().String(), "namespace", src.Namespace)
+	in, err := newScope(src)
+	if err != nil {
+		return nil, err
+	}
+	held, err := newTransformer(src, log)
+	if err != nil {
+		return nil, err
+	}
+	i := &informer{src: src, scope: in, log: log, done: make(chan struct{})}
+	i.seen = &observer{health: newHealth(src, log, s.Changed)}
+	generic, err := i.build(s)
+	if err != nil {
+		return nil, err
+	}
+	i.shared = generic.Informer()
+	if err := i.shared.SetTransform(held.transform); err != nil {
+		return nil, err
+	}
+	return i, i.shared.SetWatchErrorHandlerWithContext(i.failed)
+}
+
+func (i *informer) build(s Settings) (informers.GenericInformer, error) {
+	index := cache.Indexers{byController: controllerBucket}
+	selected := func(opts *metav1.ListOptions) {
+		opts.LabelSelector, opts.FieldSelector = i.src.LabelSelector, i.src.FieldSelector
+	}
+	switch i.src.Profile {
+	case dsl.CacheCompact:
+		client := dynamicClient{s.Dynamic, i.seen}
+		return dynamicinformer.NewFilteredDynamicInformer(client, i.src.GVR, i.src.Namespace, noResync, index, selected), nil
+	case dsl.CacheMetadata, dsl.CacheLive:
+		client := metadataClient{s.Metadata, i.seen}
+		return metadatainformer.NewFilteredMetadataInformer(client, i.src.GVR, i.src.Namespace, noResync, index, selected), nil
+	default:
+		return nil, fmt.Errorf("unknown cache profile %q", i.src.Profile)
+	}
+}
+
+// run runs the informer until the context ends and everything it started has stopped.
+func (i *informer) run(ctx context.Context) {
+	defer close(i.done)
+	var waiting sync.WaitGroup
+	waiting.Go(func() {
+		select {
+		case <-i.shared.HasSyncedChecker().Done():
+			i.seen.health.synced()
+		case <-ctx.Done():
+		}
+	})
+	// What client-go says about its watches is said here already, at the right level.
+	i.shared.RunWithContext(klog.NewContext(ctx, i.log.V(1)))
+	waiting.Wait()
+	i.seen.streams.Wait()
+	i.seen.health.end()
+}
+
+// failed is called by the reflector after each error. The observer has noted most of them.
+func (i *informer) failed(ctx context.Context, _ *cache.Reflector, err error) {
+	if ctx.Err() == nil {
+		i.seen.health.missed(err)
+	}
+}
+
+// join adds an owner's callback. It gets the objects that are there as initial.
+func (i *informer) join(on func(Event)) (cache.ResourceEventHandlerRegistration, error) {
+	log, never := i.log.V(1), noResync
+	return i.shared.AddEventHandlerWithOptions(sink{on}, cache.HandlerOptions{Logger: &log, ResyncPeriod: &never})
+}
+
+// leave takes a callback away while other owners stay, and waits until it does not run.
+func (i *informer) leave(joined cache.ResourceEventHandlerRegistration) {
+	if err := cache.ShutDownEventHandler(i.shared, joined); err != nil {
+		i.log.Error(err, "removing callback") // not reached: the registration is this informer's
+	}
+}
+
+// end stops the informer and waits until it has stopped.
+func (i *informer) end() {
+	i.stop()
+	<-i.done
+}

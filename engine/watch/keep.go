@@ -1,0 +1,95 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package watch
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+)
+
+// Keep writes paths as Source.Keep wants them: sorted, so that the order in which they were
+// declared makes no difference.
+func Keep(paths []dsl.Path) string {
+	texts := make([]string, 0, len(paths))
+	for _, p := range paths {
+		texts = append(texts, p.String())
+	}
+	slices.Sort(texts)
+	return strings.Join(slices.Compact(texts), ",")
+}
+
+// projection says what of a map is kept: the keys it has, each with what is kept below it. An
+// empty projection keeps everything.
+type projection map[string]projection
+
+func parseKeep(text string) (projection, error) {
+	if text == "" {
+		return nil, nil
+	}
+	// What every object keeps; encoding needs no exception for it then.
+	keep := projection{"apiVersion": nil, "kind": nil, "metadata": nil}
+	for _, part := range splitPaths(text) {
+		path, err := dsl.ParsePath(part)
+		if err != nil {
+			return nil, fmt.Errorf("reading what to keep: %w", err)
+		}
+		keep.add(path)
+	}
+	return keep, nil
+}
+
+// splitPaths cuts at the commas that are not part of a quoted key.
+func splitPaths(text string) []string {
+	var parts []string
+	start := 0
+	for i := 0; i < len(text); i++ {
+		switch {
+		case strings.HasPrefix(text[i:], `["`):
+			if end := strings.Index(text[i:], `"]`); end > 0 {
+				i += end + 1
+			}
+		case text[i] == ',':
+			parts = append(parts, text[start:i])
+			start = i + 1
+		}
+	}
+	return append(parts, text[start:])
+}
+
+func (p projection) add(path dsl.Path) {
+	at := p
+	for i, key := range path {
+		below, found := at[key]
+		switch {
+		case found && len(below) == 0:
+			return // a shorter path keeps all of it
+		case i == len(path)-1:
+			at[key] = nil
+			return
+		case !found:
+			below = projection{}
+			at[key] = below
+		}
+		at = below
+	}
+}
+
+// below returns what is kept of the value at key, and whether the key is kept at all. A path that
+// goes on where the value is not a map leads nowhere.
+func (p projection) below(key string, value any) (projection, bool) {
+	if len(p) == 0 {
+		return nil, true
+	}
+	sub, found := p[key]
+	if !found {
+		return nil, false
+	}
+	if _, isMap := value.(map[string]any); len(sub) > 0 && !isMap {
+		return nil, false
+	}
+	return sub, true
+}

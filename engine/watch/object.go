@@ -1,0 +1,151 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package watch
+
+import (
+	"encoding/json"
+	"time"
+	"unique"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+)
+
+// Object is an object as the cache holds it: the metadata that routing needs and, unless the
+// profile is live, its JSON. It never changes, so it may be read by any number of goroutines: the
+// setters that metav1.Object asks for do nothing.
+//
+// Labels, annotations, finalizers and managedFields are not held but decoded from the JSON each
+// time; in the live profile there are none.
+type Object struct {
+	kind       unique.Handle[typeMeta]
+	namespace  unique.Handle[string]
+	name       string
+	uid        types.UID
+	version    string
+	generation int64
+	created    seconds
+	deleted    seconds
+	owners     []owner
+	raw        []byte
+	// metadata is where the value of the key metadata lies in raw.
+	metadata struct{ from, to uint32 }
+}
+
+var (
+	_ runtime.Object = (*Object)(nil)
+	_ metav1.Object  = (*Object)(nil)
+)
+
+// Tree decodes the object. The tree is the caller's own: a new one each time, with numbers as
+// int64 or float64. It is nil when the profile is live: the object must be read from the server.
+func (o *Object) Tree() *unstructured.Unstructured {
+	var tree map[string]any
+	if len(o.raw) == 0 || utiljson.Unmarshal(o.raw, &tree) != nil {
+		return nil
+	}
+	return &unstructured.Unstructured{Object: tree}
+}
+
+// Size is the length of the object's JSON in bytes, zero when the profile is live.
+func (o *Object) Size() int { return len(o.raw) }
+
+// GetNamespace returns the namespace, empty for objects without one.
+func (o *Object) GetNamespace() string { return o.namespace.Value() }
+
+// GetName returns the name.
+func (o *Object) GetName() string { return o.name }
+
+// GetUID returns the uid.
+func (o *Object) GetUID() types.UID { return o.uid }
+
+// GetResourceVersion returns the resource version.
+func (o *Object) GetResourceVersion() string { return o.version }
+
+// GetGeneration returns the generation.
+func (o *Object) GetGeneration() int64 { return o.generation }
+
+// GetCreationTimestamp returns when the object was created.
+func (o *Object) GetCreationTimestamp() metav1.Time { return o.created.time() }
+
+// GetDeletionTimestamp returns since when the object is to be deleted, nil when it is not.
+func (o *Object) GetDeletionTimestamp() *metav1.Time {
+	if o.deleted == 0 {
+		return nil
+	}
+	at := o.deleted.time()
+	return &at
+}
+
+// GetOwnerReferences returns the owner references. The slice is the caller's.
+func (o *Object) GetOwnerReferences() []metav1.OwnerReference {
+	var refs []metav1.OwnerReference
+	for _, w := range o.owners {
+		refs = append(refs, w.reference())
+	}
+	return refs
+}
+
+// GetLabels decodes the labels.
+func (o *Object) GetLabels() map[string]string {
+	var held struct {
+		Labels map[string]string `json:"labels"`
+	}
+	o.decode(&held)
+	return held.Labels
+}
+
+// GetAnnotations decodes the annotations.
+func (o *Object) GetAnnotations() map[string]string { return o.decoded().Annotations }
+
+// GetFinalizers decodes the finalizers.
+func (o *Object) GetFinalizers() []string { return o.decoded().Finalizers }
+
+// GetManagedFields decodes the managedFields entries that are held: those of Source.Manager.
+func (o *Object) GetManagedFields() []metav1.ManagedFieldsEntry { return o.decoded().ManagedFields }
+
+// GroupVersionKind returns the kind. See Source.Kind for when it is unknown.
+func (o *Object) GroupVersionKind() schema.GroupVersionKind {
+	kind := o.kind.Value()
+	return schema.FromAPIVersionAndKind(kind.apiVersion, kind.kind)
+}
+
+// decoded is the metadata in full, as far as it is held.
+func (o *Object) decoded() metav1.ObjectMeta {
+	var held metav1.ObjectMeta
+	o.decode(&held)
+	return held
+}
+
+// decode leaves out as it is where nothing is held, or where a field is not what it should be:
+// the caller then sees less of the object, as one that asks an Unstructured does.
+func (o *Object) decode(out any) {
+	if o.metadata.to > 0 {
+		_ = json.Unmarshal(o.raw[o.metadata.from:o.metadata.to], out)
+	}
+}
+
+// typeMeta is shared by all objects of a kind.
+type typeMeta struct{ apiVersion, kind string }
+
+// seconds is a time since the epoch; Kubernetes has no finer times in metadata. Zero is no time.
+type seconds int64
+
+func (s seconds) time() metav1.Time {
+	if s == 0 {
+		return metav1.Time{}
+	}
+	return metav1.Unix(int64(s), 0)
+}
+
+func secondsOf(t time.Time) seconds {
+	if t.IsZero() {
+		return 0
+	}
+	return seconds(t.Unix())
+}

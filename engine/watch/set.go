@@ -1,0 +1,117 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package watch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/go-logr/logr"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/metadata"
+)
+
+// Settings are what a set needs.
+type Settings struct {
+	// Dynamic serves the compact profile. Required.
+	Dynamic dynamic.Interface
+	// Metadata serves the profiles metadata and live. Required.
+	Metadata metadata.Interface
+	// Log gets each fault once, and once that it is over; retries at V(1). Optional.
+	Log logr.Logger
+	// Changed is called when a source has synced for the first time, and when a fault appears,
+	// changes or disappears. For one source the calls come one by one, the last one with the
+	// last state, and none after its last handle was closed. The source has its defaults filled
+	// in, as [Handle.Source] has. It must be quick and must not call Close. Optional.
+	Changed func(Source, State)
+}
+
+// Set holds the informers of a process.
+type Set struct {
+	settings Settings
+	running  sync.WaitGroup
+
+	mu        sync.Mutex
+	closed    bool
+	informers map[Source]*informer
+}
+
+// New returns an empty set.
+func New(s Settings) *Set {
+	return &Set{settings: s, informers: map[Source]*informer{}}
+}
+
+// Open makes the caller an owner of the source. The first owner starts the informer; later ones
+// get what it holds as initial events.
+//
+// The callback gets the events of all objects of the source one by one, in order for each object.
+// It must be quick, as events wait in memory without a limit; it may read handles and open
+// sources, but must not close any.
+//
+// The values of ctx, but not its end, are passed on to the requests: the informer lives until its
+// last handle is closed. Open itself talks to nobody. It fails when a selector, profile or path of
+// the source is faulty and when the set is closed.
+func (s *Set) Open(ctx context.Context, src Source, on func(Event)) (*Handle, error) {
+	i, err := s.acquire(ctx, src.withDefaults())
+	if err != nil {
+		return nil, fmt.Errorf("opening %s: %w", src, err)
+	}
+	joined, err := i.join(on)
+	if err != nil {
+		s.release(i)
+		return nil, fmt.Errorf("opening %s: %w", src, err)
+	}
+	return &Handle{set: s, informer: i, joined: joined, closed: make(chan struct{})}, nil
+}
+
+// Close stops all informers and waits until they have stopped. No callback runs after it. Open
+// handles can be read and closed still.
+func (s *Set) Close() {
+	s.mu.Lock()
+	s.closed = true
+	stopping := slices.Collect(maps.Values(s.informers))
+	s.mu.Unlock()
+	for _, i := range stopping {
+		i.stop()
+	}
+	s.running.Wait()
+}
+
+// acquire adds an owner to the source's informer, which it starts if need be.
+func (s *Set) acquire(ctx context.Context, src Source) (*informer, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil, errors.New("the set is closed")
+	}
+	i, found := s.informers[src]
+	if !found {
+		var err error
+		if i, err = newInformer(s.settings, src); err != nil {
+			return nil, err
+		}
+		run, stop := context.WithCancel(context.WithoutCancel(ctx))
+		i.stop = stop
+		s.informers[src] = i
+		s.running.Go(func() { i.run(run) })
+	}
+	i.owners++
+	return i, nil
+}
+
+// release takes an owner away and reports whether it was the last one; then the informer is no
+// longer the set's and has to be ended.
+func (s *Set) release(i *informer) (last bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i.owners--
+	if i.owners == 0 {
+		delete(s.informers, i.src)
+	}
+	return i.owners == 0
+}

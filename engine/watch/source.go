@@ -1,0 +1,101 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package watch
+
+import (
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+)
+
+// Source says what is watched and how it is held. Equal sources share one informer.
+type Source struct {
+	// GVR is the resource. Required.
+	GVR schema.GroupVersionResource
+	// Kind is the kind of the resource's objects. Only the profiles metadata and live use it: a
+	// server that sends metadata alone does not say the kind. Without it, trees of metadata have
+	// none.
+	Kind string
+	// Namespace limits the source to one namespace. Empty means all, and is required for
+	// resources without namespaces.
+	Namespace string
+	// LabelSelector and FieldSelector, in kubectl's form, are evaluated by the server: what they
+	// do not select does not exist here. Empty means everything.
+	LabelSelector, FieldSelector string
+	// Profile defaults to dsl.CacheCompact.
+	Profile dsl.CacheProfile
+	// Keep limits what the compact profile holds to apiVersion, kind, metadata and these paths;
+	// [Keep] writes it. Empty means the whole object. Other profiles ignore it.
+	Keep string
+	// Manager is the field manager whose entries in managedFields are held; all others are
+	// dropped. Empty drops all.
+	Manager string
+}
+
+// String names the source for people, as in "foos.v1.example.com in default".
+func (s Source) String() string {
+	name := dsl.ResourceName{Resource: s.GVR.Resource, Version: s.GVR.Version, Group: s.GVR.Group}.String()
+	if s.Namespace != "" {
+		name += " in " + s.Namespace
+	}
+	return name
+}
+
+// withDefaults fills in what is left open and drops what the profile ignores, so that sources
+// that mean the same are equal.
+func (s Source) withDefaults() Source {
+	if s.Profile == "" {
+		s.Profile = dsl.CacheCompact
+	}
+	if s.Profile != dsl.CacheCompact {
+		s.Keep = ""
+	}
+	if s.Profile == dsl.CacheLive {
+		s.Manager = ""
+	}
+	return s
+}
+
+// scope decides which objects belong to a source.
+type scope struct {
+	namespace string
+	labels    labels.Selector
+	fields    fields.Selector
+	// blind: the field selector asks for fields that only the server can evaluate.
+	blind bool
+}
+
+func newScope(s Source) (scope, error) {
+	byLabel, err := labels.Parse(s.LabelSelector)
+	if err != nil {
+		return scope{}, fmt.Errorf("reading label selector: %w", err)
+	}
+	byField, err := fields.ParseSelector(s.FieldSelector)
+	if err != nil {
+		return scope{}, fmt.Errorf("reading field selector: %w", err)
+	}
+	known := identity(cache.ObjectName{})
+	blind := slices.ContainsFunc(byField.Requirements(), func(r fields.Requirement) bool {
+		return !known.Has(r.Field)
+	})
+	return scope{namespace: s.Namespace, labels: byLabel, fields: byField, blind: blind}, nil
+}
+
+func (s scope) selects(key cache.ObjectName, set map[string]string) bool {
+	if s.blind || (s.namespace != "" && s.namespace != key.Namespace) {
+		return false
+	}
+	return s.fields.Matches(identity(key)) && s.labels.Matches(labels.Set(set))
+}
+
+// identity holds the fields that every resource can be selected by.
+func identity(key cache.ObjectName) fields.Set {
+	return fields.Set{"metadata.name": key.Name, "metadata.namespace": key.Namespace}
+}

@@ -1,0 +1,221 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package watch
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// State is how a source is doing.
+type State struct {
+	// Synced: the first listing is in the cache. It stays so whatever comes after.
+	Synced bool
+	// Fault is the last failure to list or watch that no success has followed, nil when all is
+	// well. The API machinery's predicates apply: apierrors.IsNotFound says that the resource is
+	// not there, apierrors.IsForbidden that a permission is missing. Meanwhile the cache stays
+	// as it was.
+	Fault error
+	// Since is when Synced or Fault last changed, or when the source was opened.
+	Since time.Time
+	// LastEvent is when the server was last heard of: a listing, an event or a bookmark, of
+	// which most servers send one a minute. Zero before the first.
+	LastEvent time.Time
+}
+
+// health keeps the state of one source.
+//
+// Listing and watching fail separately, or a source that may be listed but not watched would
+// heal and fail with each retry.
+type health struct {
+	src     Source
+	log     logr.Logger
+	changed func(Source, State)
+
+	mu    sync.Mutex
+	state State // Fault is told from the next two
+	list  error
+	watch error
+	// breaks counts the streams that broke in a row. One is a server going away politely.
+	breaks int
+
+	// telling is held while changed runs, so that calls come one by one and the last one tells
+	// of the last state.
+	telling sync.Mutex
+	told    State
+	ended   bool
+}
+
+func newHealth(src Source, log logr.Logger, changed func(Source, State)) *health {
+	return &health{src: src, log: log, changed: changed, state: State{Since: time.Now()}}
+}
+
+// listed notes how a list request ended.
+func (h *health) listed(err error) {
+	h.update(func() {
+		if h.list = h.judge("listing", h.list, err); err == nil {
+			h.state.LastEvent = time.Now()
+		}
+	})
+}
+
+// opened notes how a watch request ended. A stream that opens well proves nothing when the last
+// ones broke.
+func (h *health) opened(err error) {
+	h.update(func() {
+		if err != nil {
+			h.breaks = 0
+		}
+		if h.breaks == 0 {
+			h.watch = h.judge("watching", h.watch, err)
+		}
+	})
+}
+
+// flowed notes that a stream works: it brought an event, or it has been open for a while.
+func (h *health) flowed(event bool) {
+	h.update(func() {
+		h.breaks, h.watch = 0, nil
+		if event {
+			h.state.LastEvent = time.Now()
+		}
+	})
+}
+
+// broke notes that a stream ended with an error.
+func (h *health) broke(err error) {
+	h.update(func() {
+		if h.breaks++; h.breaks > 1 {
+			h.watch = h.judge("watching", h.watch, err)
+		}
+	})
+}
+
+// missed notes an error that the requests did not show, as of a list that makes no sense.
+func (h *health) missed(err error) {
+	h.update(func() {
+		if h.list == nil && h.watch == nil {
+			h.list = h.judge("listing", nil, err)
+		}
+	})
+}
+
+// synced notes that the first listing is in the cache.
+func (h *health) synced() { h.update(func() { h.state.Synced = true }) }
+
+// now returns the state.
+func (h *health) now() State {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.state
+}
+
+// end makes sure that nobody is told anything from here on.
+func (h *health) end() {
+	h.telling.Lock()
+	defer h.telling.Unlock()
+	h.ended = true
+}
+
+// judge returns the fault that err makes of an earlier one.
+func (h *health) judge(doing string, earlier, err error) error {
+	if err == nil {
+		return nil
+	}
+	if routine(err) {
+		return earlier
+	}
+	now := &fault{doing: doing, src: h.src, err: err}
+	if alike(earlier, now) {
+		h.log.V(1).Info("source still fails", "fault", now.Error())
+	}
+	return now
+}
+
+func (h *health) update(change func()) {
+	h.mu.Lock()
+	before := h.state
+	change()
+	// Listing comes first: without it a watch is of no use.
+	if h.state.Fault = h.list; h.list == nil {
+		h.state.Fault = h.watch
+	}
+	same := before.same(h.state)
+	if !same {
+		h.state.Since = time.Now()
+	}
+	h.mu.Unlock()
+	if !same {
+		h.tell()
+	}
+}
+
+func (h *health) tell() {
+	h.telling.Lock()
+	defer h.telling.Unlock()
+	now := h.now()
+	if h.ended || h.told.same(now) {
+		return
+	}
+	switch {
+	case alike(h.told.Fault, now.Fault):
+		h.log.V(1).Info("source is synced")
+	case now.Fault == nil:
+		h.log.Info("source works again")
+	default:
+		h.log.Error(now.Fault, "source fails")
+	}
+	h.told = now
+	if h.changed != nil {
+		h.changed(h.src, now)
+	}
+}
+
+func (s State) same(t State) bool { return s.Synced == t.Synced && alike(s.Fault, t.Fault) }
+
+// fault is what all errors in State.Fault are.
+type fault struct {
+	doing string
+	src   Source
+	err   error
+}
+
+func (f *fault) Error() string { return fmt.Sprintf("%s %s: %v", f.doing, f.src, f.err) }
+func (f *fault) Unwrap() error { return f.err }
+
+// alike reports whether two faults are the same to people.
+func alike(a, b error) bool {
+	f, _ := errors.AsType[*fault](a)
+	g, _ := errors.AsType[*fault](b)
+	if f == nil || g == nil {
+		return f == g
+	}
+	return f.doing == g.doing && rootOf(f.err) == rootOf(g.err)
+}
+
+// rootOf returns what does not differ from one attempt to the next, as ports in messages do.
+func rootOf(err error) string {
+	if reason := apierrors.ReasonForError(err); reason != metav1.StatusReasonUnknown {
+		return string(reason)
+	}
+	for {
+		cause := errors.Unwrap(err)
+		if cause == nil {
+			return err.Error()
+		}
+		err = cause
+	}
+}
+
+// routine reports whether err is part of watching: the reflector starts from a newer version.
+func routine(err error) bool {
+	return apierrors.IsResourceExpired(err) || apierrors.IsGone(err) ||
+		apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge)
+}

@@ -1,0 +1,150 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package watch
+
+import (
+	"slices"
+	"sync"
+	"time"
+	"unique"
+
+	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+)
+
+// transformer turns what a client decodes into what the cache holds. It is an informer's
+// transform, so it never fails: an error there would lose the event.
+type transformer struct {
+	src      Source
+	keep     projection
+	log      logr.Logger
+	encoders sync.Pool
+}
+
+func newTransformer(src Source, log logr.Logger) (*transformer, error) {
+	keep, err := parseKeep(src.Keep)
+	if err != nil {
+		return nil, err
+	}
+	t := &transformer{src: src, keep: keep, log: log}
+	t.encoders.New = func() any { return new(encoder) }
+	return t, nil
+}
+
+// transform is a cache.TransformFunc. What it has made it returns as it is: client-go shows it
+// each object of a streamed list twice.
+func (t *transformer) transform(in any) (any, error) {
+	switch obj := in.(type) {
+	case *unstructured.Unstructured:
+		return t.compact(obj), nil
+	case *metav1.PartialObjectMetadata:
+		return t.partial(obj), nil
+	default:
+		return in, nil
+	}
+}
+
+func (t *transformer) compact(u *unstructured.Unstructured) *Object {
+	tree := u.Object
+	o := routing(tree)
+	e := t.encoders.Get().(*encoder)
+	defer t.encoders.Put(e)
+	out, from, to, err := e.whole(tree, t.keep, t.src.Manager)
+	if err != nil {
+		t.log.Error(err, "encoding object: it will be read from the server", "namespace", u.GetNamespace(), "name", u.GetName())
+		return o
+	}
+	o.hold(out, from, to)
+	return o
+}
+
+// hold copies the bytes, so that not a byte more than they need stays in memory.
+func (o *Object) hold(out []byte, from, to int) {
+	o.raw = make([]byte, len(out))
+	copy(o.raw, out)
+	o.metadata.from, o.metadata.to = uint32(from), uint32(to)
+}
+
+// routing picks what an Object holds decoded. The lookups of Unstructured would walk the tree for
+// each field anew.
+func routing(tree map[string]any) *Object {
+	m, _ := tree["metadata"].(map[string]any)
+	o := &Object{
+		kind:      unique.Make(typeMeta{text(tree, "apiVersion"), text(tree, "kind")}),
+		namespace: unique.Make(text(m, "namespace")),
+		name:      text(m, "name"),
+		uid:       types.UID(text(m, "uid")),
+		version:   text(m, "resourceVersion"),
+		created:   moment(m, "creationTimestamp"),
+		deleted:   moment(m, "deletionTimestamp"),
+	}
+	o.generation, _ = m["generation"].(int64)
+	refs, _ := m["ownerReferences"].([]any)
+	o.owners = ownersIn(refs)
+	return o
+}
+
+func text(m map[string]any, key string) string {
+	s, _ := m[key].(string)
+	return s
+}
+
+func moment(m map[string]any, key string) seconds {
+	at, err := time.Parse(time.RFC3339, text(m, key))
+	if err != nil {
+		return 0
+	}
+	return secondsOf(at)
+}
+
+func (t *transformer) partial(p *metav1.PartialObjectMetadata) *Object {
+	kind := t.kindOf(p)
+	o := &Object{
+		kind:       unique.Make(kind),
+		namespace:  unique.Make(p.Namespace),
+		name:       p.Name,
+		uid:        p.UID,
+		version:    p.ResourceVersion,
+		generation: p.Generation,
+		created:    secondsOf(p.CreationTimestamp.Time),
+	}
+	if p.DeletionTimestamp != nil {
+		o.deleted = secondsOf(p.DeletionTimestamp.Time)
+	}
+	o.owners = ownersOf(p.OwnerReferences)
+	if t.src.Profile == dsl.CacheMetadata {
+		t.holdPartial(o, p)
+	}
+	return o
+}
+
+// kindOf returns the kind of an object of which only the metadata came. A server gives it the
+// kind PartialObjectMetadata.
+func (t *transformer) kindOf(p *metav1.PartialObjectMetadata) typeMeta {
+	kind := typeMeta{apiVersion: t.src.GVR.GroupVersion().String(), kind: t.src.Kind}
+	if kind.kind == "" && p.GroupVersionKind().Group != metav1.GroupName {
+		kind.kind = p.Kind
+	}
+	return kind
+}
+
+// holdPartial keeps the metadata as the JSON of an object that has nothing else.
+func (t *transformer) holdPartial(o *Object, p *metav1.PartialObjectMetadata) {
+	held := p.ObjectMeta
+	held.ManagedFields = slices.DeleteFunc(slices.Clone(held.ManagedFields), func(f metav1.ManagedFieldsEntry) bool {
+		return t.src.Manager == "" || f.Manager != t.src.Manager
+	})
+	e := t.encoders.Get().(*encoder)
+	defer t.encoders.Put(e)
+	out, from, to, err := e.partial(o.kind.Value(), held)
+	if err != nil {
+		t.log.Error(err, "encoding metadata: it will be read from the server", "namespace", p.Namespace, "name", p.Name)
+		return
+	}
+	o.hold(out, from, to)
+}

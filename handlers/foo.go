@@ -1,0 +1,86 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package handlers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+)
+
+// FooDeployment keeps one Deployment for each Foo of kubernetes/sample-controller: as many
+// replicas as the Foo asks for, put back when somebody changes or deletes it. A Deployment of that
+// name that is not the Foo's own is not touched.
+func FooDeployment(ctx context.Context, r *dsl.Request) error {
+	var spec struct {
+		DeploymentName string `json:"deploymentName"`
+		Replicas       int64  `json:"replicas"`
+	}
+	if err := dsl.Into(r, "spec", &spec); err != nil {
+		return dsl.Permanent(err)
+	}
+	if spec.DeploymentName == "" {
+		return dsl.Permanent(errors.New("spec.deploymentName must be set"))
+	}
+	labels := map[string]any{"app": "nginx", "controller": r.Object.GetName()}
+	_, err := r.Children.Apply(ctx, map[string]any{
+		"apiVersion": "apps/v1",
+		"kind":       "Deployment",
+		"metadata":   map[string]any{"name": spec.DeploymentName},
+		"spec": map[string]any{
+			"replicas": spec.Replicas,
+			"selector": map[string]any{"matchLabels": labels},
+			"template": map[string]any{
+				"metadata": map[string]any{"labels": labels},
+				"spec": map[string]any{
+					"containers": []any{map[string]any{"name": "nginx", "image": "nginx:latest"}},
+				},
+			},
+		},
+	})
+	if errors.Is(err, dsl.ErrNotOwned) {
+		r.Events.Event(dsl.Warning, "ErrResourceExists", "Resource %q already exists and is not managed by Foo", spec.DeploymentName)
+		return err
+	}
+	return err
+}
+
+var statusReplicas = dsl.Path{"status", "availableReplicas"}
+
+// FooStatus reports how many replicas of a Foo's Deployment are available.
+func FooStatus(_ context.Context, r *dsl.Request) error {
+	name, _ := dsl.MustParsePath("spec.deploymentName").In(r.Object.Object)
+	deployment, err := r.Children.Get("deployments.v1.apps", fmt.Sprint(name))
+	if err != nil || deployment == nil {
+		return err // without a Deployment, FooDeployment says why
+	}
+	available, found := statusReplicas.In(deployment.Object)
+	if !found {
+		available = int64(0)
+	}
+	if reported, known := statusReplicas.In(r.Object.Object); !known || reported != available {
+		r.Patch.SetStatus("availableReplicas", available)
+		r.Events.Event(dsl.Normal, "Synced", "Foo synced successfully")
+	}
+	return nil
+}
+
+// Foo registers the functions of samples/foo.
+func Foo(r *dsl.Registry) {
+	r.Function(dsl.Function{Name: "foo.Deployment", Func: FooDeployment, Doc: "keeps a Foo's Deployment as the Foo asks for"})
+	r.Function(dsl.Function{Name: "foo.Status", Func: FooStatus, Doc: "reports the available replicas of a Foo's Deployment"})
+}
+
+// FooOperator is samples/foo/operator.yaml written in Go.
+func FooOperator() *dsl.Operator {
+	op := dsl.New("foo")
+	op.Resource("foos.v1alpha1.samplecontroller.k8s.io", func(foo *dsl.Resource) {
+		foo.Owns("deployments.v1.apps")
+		foo.OnReconcile("deployment", FooDeployment)
+		foo.OnReconcile("status", FooStatus)
+	})
+	return op
+}

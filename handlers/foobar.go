@@ -1,0 +1,41 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package handlers
+
+import (
+	"context"
+	"errors"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+)
+
+// errNotBar makes the engine look again, with back-off, until the value is mended.
+var errNotBar = errors.New(`spec.value is not "bar"`)
+
+// FooBarReady sets a Foo's condition Ready: True while spec.value is "bar", False otherwise.
+func FooBarReady(_ context.Context, r *dsl.Request) error {
+	value, _ := dsl.Path{"spec", "value"}.In(r.Object.Object)
+	if value == "bar" {
+		r.Patch.SetCondition("Ready", metav1.ConditionTrue, "FooIsBar", `The value is "bar".`)
+		return nil
+	}
+	r.Patch.SetCondition("Ready", metav1.ConditionFalse, "FooNotBar", `The value must be "bar".`)
+	return errNotBar
+}
+
+// FooBar registers the function of samples/foobar.
+func FooBar(r *dsl.Registry) {
+	r.Function(dsl.Function{Name: "foobar.Ready", Func: FooBarReady, Doc: `sets condition Ready: True while spec.value is "bar"`})
+}
+
+// FooBarOperator is samples/foobar/operator.yaml written in Go.
+func FooBarOperator() *dsl.Operator {
+	op := dsl.New("foobar")
+	op.Resource("foos.v1.foo.example.com", func(foo *dsl.Resource) {
+		foo.OnReconcile("ready", FooBarReady)
+	})
+	return op
+}

@@ -1,0 +1,21 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package handlers holds the stock actions, one a file: what a handler that is written in YAML
+// can do without any Go.
+package handlers
+
+import "github.com/handwerk-dev/handwerk/dsl"
+
+// Standard returns a registry of the stock actions and of the functions in this package. Programs
+// with functions of their own add them to it.
+func Standard() *dsl.Registry {
+	r := dsl.NewRegistry()
+
+	// The actions.
+	r.Action(call())
+
+	// The functions that call finds by name, a line for each file that has some.
+
+	return r
+}
