@@ -1,7 +1,7 @@
 # SPDX-FileCopyrightText: The Handwerk Authors
 # SPDX-License-Identifier: Apache-2.0
 
-GOLANGCI_VERSION ?= v2.12.2
+GOLANGCI_VERSION ?= v2.15.0
 GOLANGCI         := bin/golangci-lint-$(GOLANGCI_VERSION)
 IMAGE            ?= handwerk:dev
 
@@ -14,7 +14,7 @@ help: ## Show this help.
 
 .PHONY: demo
 demo: build controlplane ## Watch Foos become Deployments with running Pods on a real local control plane.
-	@hack/demo.sh
+	@go run ./hack/demo $(DEMO_FLAGS)
 
 .PHONY: build
 build: ## Build bin/operator.

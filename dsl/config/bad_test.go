@@ -70,8 +70,14 @@ func TestEveryBadConfigurationTellsAllItsFaultsWhereTheyAre(t *testing.T) {
 			if len(wanted) == 0 {
 				t.Fatal("the file expects nothing")
 			}
-			for _, fault := range compare(wanted, faultsOf(t, file, data)) {
+			faults := faultsOf(t, file, data)
+			for _, fault := range compare(wanted, faults) {
 				t.Error(fault)
+			}
+			for _, fault := range faults {
+				if what := unsound(fault, file, data); what != "" {
+					t.Errorf("%v: %s", fault, what)
+				}
 			}
 		})
 	}

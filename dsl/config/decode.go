@@ -4,6 +4,7 @@
 package config
 
 import (
+	"encoding"
 	"fmt"
 	"reflect"
 	"strings"
@@ -73,17 +74,18 @@ func (d *decoder) nearest(p path) *yaml.Node {
 // has reports whether there is a value at p, faulty or not.
 func (d *decoder) has(p path) bool { return d.values[p] != nil }
 
-// value fills out from n and reports whether it could.
+// value fills out, which can be addressed, from n and reports whether it could.
 func (d *decoder) value(p path, n *yaml.Node, out reflect.Value) bool {
 	d.values[p] = n
 	if isNull(n) && out.Kind() != reflect.Interface {
 		d.faultAt(n, p, "must not be empty")
 		return false
 	}
-	if out.CanAddr() {
-		if f, ok := out.Addr().Interface().(form); ok {
-			return f.read(d, p, n)
-		}
+	switch own := out.Addr().Interface().(type) {
+	case form:
+		return own.read(d, p, n)
+	case encoding.TextUnmarshaler:
+		return d.scalar(p, n, out)
 	}
 	switch out.Kind() {
 	case reflect.Pointer:

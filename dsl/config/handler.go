@@ -168,12 +168,15 @@ func (w *watched) backoff(at path, b *backoff) {
 }
 
 func (w *watched) deletion(at path, h *handler, causes []dsl.Cause) []dsl.Option {
-	var out []dsl.Option
 	for _, name := range []string{"finalizer", "onFailure"} {
 		if w.has(at.key(name)) && len(causes) > 0 && !slices.Contains(causes, dsl.Delete) {
 			w.faultKey(at.key(name), "is only for handlers with cause delete")
 		}
 	}
+	if !slices.Contains(causes, dsl.Delete) {
+		return nil
+	}
+	var out []dsl.Option
 	if h.Finalizer != nil && !*h.Finalizer {
 		out = append(out, dsl.NoFinalizer())
 		if w.has(at.key("onFailure")) {

@@ -19,11 +19,12 @@ import (
 // more than zero.
 func (d *decoder) scalar(p path, n *yaml.Node, out reflect.Value) bool {
 	message := ""
+	text, reads := out.Addr().Interface().(encoding.TextUnmarshaler)
 	switch {
+	case reads:
+		message = readText(n, text)
 	case out.Type() == reflect.TypeFor[time.Duration]():
 		message = readDuration(n, out)
-	case out.CanAddr() && reflect.PointerTo(out.Type()).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()):
-		message = readText(n, out)
 	case out.Kind() == reflect.String:
 		message = readString(n, out)
 	case out.Kind() == reflect.Bool:
@@ -57,11 +58,11 @@ func readDuration(n *yaml.Node, out reflect.Value) string {
 	return ""
 }
 
-func readText(n *yaml.Node, out reflect.Value) string {
+func readText(n *yaml.Node, out encoding.TextUnmarshaler) string {
 	if n.Kind != yaml.ScalarNode {
 		return "want text, found " + found(n)
 	}
-	if err := out.Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(n.Value)); err != nil {
+	if err := out.UnmarshalText([]byte(n.Value)); err != nil {
 		return err.Error()
 	}
 	return ""

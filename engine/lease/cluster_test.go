@@ -197,6 +197,15 @@ func (c *cluster) start(t *testing.T, name string, mode dsl.LeaderMode, lead fun
 	return p
 }
 
+// drainFor is work that takes its time to end.
+func drainFor(d time.Duration) func(context.Context) error {
+	return func(ctx context.Context) error {
+		<-ctx.Done()
+		<-time.After(d)
+		return nil
+	}
+}
+
 func (p *process) locked(do func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

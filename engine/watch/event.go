@@ -44,7 +44,8 @@ type Event struct {
 	// Initial: the object was there when the owner came, or in the first listing.
 	Initial bool
 	// Object is the object as it is, or for Deleted as it was last seen: an earlier state where
-	// the watch missed the deletion.
+	// the watch missed the deletion. Then client-go reserves the right to know the key alone, and
+	// Object is nil and UID empty.
 	Object *Object
 	// Old is for Updated the object as it was before.
 	Old *Object
@@ -78,11 +79,16 @@ func (s sink) OnUpdate(before, after any) {
 
 // OnDelete delivers that an object is gone. If nobody saw it go, obj is a tombstone.
 func (s sink) OnDelete(obj any) {
-	if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+	gone, unseen := obj.(cache.DeletedFinalStateUnknown)
+	if unseen {
 		obj = gone.Obj
 	}
 	if o, ok := obj.(*Object); ok {
 		s.on(Event{Kind: Deleted, Key: keyOf(o), UID: o.uid, Object: o})
+		return
+	}
+	if key, err := cache.ParseObjectName(gone.Key); unseen && err == nil {
+		s.on(Event{Kind: Deleted, Key: key})
 	}
 }
 

@@ -34,6 +34,13 @@ func wantEvents(t *testing.T, j *journal, want ...string) {
 	}
 }
 
+func wantSame(t *testing.T, want, got any) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
 func TestEqualSourcesShareAnInformer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()

@@ -147,7 +147,7 @@ func measure(b *testing.B, src Source, owned bool) {
 	s.metadata.PrependReactor("list", "foos", func(clienttesting.Action) (bool, runtime.Object, error) {
 		list := &metav1.List{ListMeta: metav1.ListMeta{ResourceVersion: "1000"}}
 		for i := range count {
-			list.Items = append(list.Items, runtime.RawExtension{Object: partialOf(b, sample(i, owned))})
+			list.Items = append(list.Items, runtime.RawExtension{Object: as(sample(i, owned), true)})
 		}
 		return true, list, nil
 	})

@@ -1,0 +1,187 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package config_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/config"
+)
+
+const header = "apiVersion: handwerk.dev/v1alpha1\nkind: Operator\nmetadata: {name: demo}\n"
+
+func watching(resource string) string {
+	return header + "resources: [{resource: " + resource + ", handlers: [{id: a, causes: [create], call: demo.Run}]}]\n"
+}
+
+func TestLoad(t *testing.T) {
+	other := strings.Replace(watching("bars"), "name: demo", "name: domo", 1)
+	tests := map[string]struct {
+		files map[string]string
+		paths []string
+		want  []string // the resources, in order
+		fault string   // the faults
+	}{
+		"one file, whatever its name": {
+			files: map[string]string{"operator.conf": watching("foos")},
+			paths: []string{"operator.conf"},
+			want:  []string{"foos"},
+		},
+		"a directory, in the order of the names": {
+			files: map[string]string{"b.yaml": watching("bars"), "c.yml": watching("cars"), "a.yaml": watching("foos")},
+			paths: []string{"."},
+			want:  []string{"foos", "bars", "cars"},
+		},
+		"files in the order given": {
+			files: map[string]string{"b.yaml": watching("bars"), "a.yaml": watching("foos")},
+			paths: []string{"b.yaml", "a.yaml"},
+			want:  []string{"bars", "foos"},
+		},
+		"a file given twice is read once": {
+			files: map[string]string{"a.yaml": watching("foos")},
+			paths: []string{"a.yaml", ".", "./a.yaml"},
+			want:  []string{"foos"},
+		},
+		"what is no YAML file, hidden or a directory is left out": {
+			files: map[string]string{
+				"a.yaml": watching("foos"), "README.md": "no", "..data/b.yaml": "no", ".c.yaml": "no", "d.yaml/e.yaml": "no",
+			},
+			paths: []string{"."},
+			want:  []string{"foos"},
+		},
+		"a file without a document is left out": {
+			files: map[string]string{"a.yaml": watching("foos"), "b.yaml": "# later\n"},
+			paths: []string{"."},
+			want:  []string{"foos"},
+		},
+		"settings in a file of their own": {
+			files: map[string]string{"a.yaml": header + "settings: {qps: 5}\n", "b.yaml": watching("foos")},
+			paths: []string{"."},
+			want:  []string{"foos"},
+		},
+		"no path": {
+			fault: "configuration: no file was given",
+		},
+		"a file that is not there": {
+			paths: []string{"a.yaml"},
+			fault: "a.yaml: reading configuration: no such file or directory",
+		},
+		"a directory without YAML": {
+			files: map[string]string{"d/README.md": "no"},
+			paths: []string{"d"},
+			fault: "d: reading configuration: the directory holds no *.yaml and no *.yml file",
+		},
+		"an empty file": {
+			files: map[string]string{"a.yaml": ""},
+			paths: []string{"a.yaml"},
+			fault: "a.yaml:1:1: there is no operator in here (want a document of kind Operator)",
+		},
+		"all faults of all files, in order": {
+			files: map[string]string{"a.yaml": watching("foos") + "x: 1\n", "b.yaml": watching("foos") + "scope: {}\n", "c.yaml": "a: [\n"},
+			paths: []string{"c.yaml", "missing.yaml", "b.yaml", "a.yaml"},
+			fault: "a.yaml:4:24: resources[0].resource: foos is declared twice (first at b.yaml:4:24)\n" +
+				"a.yaml:5:1: x: unknown field (want one of apiVersion, kind, metadata, scope, settings, resources)\n" +
+				"b.yaml:5:8: scope: namespaces is required\n" +
+				"c.yaml:2:1: invalid YAML: did not find expected node content\n" +
+				"missing.yaml: reading configuration: no such file or directory",
+		},
+		"two operators": {
+			files: map[string]string{"a.yaml": watching("foos"), "b.yaml": other},
+			paths: []string{"."},
+			fault: `b.yaml:3:18: metadata.name: "domo" is another operator than "demo" at a.yaml:3:18; load them apart`,
+		},
+		"no resources in any document": {
+			files: map[string]string{"a.yaml": header, "b.yaml": header + "settings: {qps: 5}\n"},
+			paths: []string{"."},
+			fault: "a.yaml:1:1: resources is required",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Chdir(t.TempDir())
+			for name, text := range test.files {
+				write(t, name, text)
+			}
+			op, err := config.Load(test.paths, registry(t))
+			if got := message(err); got != test.fault {
+				t.Fatalf("error:\n%s\nwant:\n%s", got, test.fault)
+			}
+			if diff := cmp.Diff(test.want, resources(op)); diff != "" {
+				t.Errorf("resources (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func write(t *testing.T, name, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func message(err error) string {
+	if err == nil {
+		return ""
+	}
+	if _, ok := errors.AsType[config.Faults](err); !ok {
+		return "not faults: " + err.Error()
+	}
+	return err.Error()
+}
+
+func resources(op *dsl.Operator) []string {
+	var out []string
+	if op == nil {
+		return out
+	}
+	for _, r := range op.Resources() {
+		out = append(out, r.Name.String())
+	}
+	return out
+}
+
+func TestTextThatIsNotReadable(t *testing.T) {
+	tests := map[string]struct{ text, want string }{
+		"not UTF-8": {
+			"a: b\nc: \xff\n", "x.yaml:2:4: the text is not UTF-8",
+		},
+		"UTF-16": {
+			"\xff\xfea\x00", "x.yaml:1:1: the text is not UTF-8",
+		},
+		"a control character": {
+			"a: b\nü: \x00\n", "x.yaml:2:4: the character U+0000 must not be in YAML",
+		},
+		"a byte order mark within": {
+			"a: \uFEFFb\n", "x.yaml:1:4: the character U+FEFF must not be in YAML",
+		},
+		"more than a configuration": {
+			strings.Repeat("#", 4<<20) + "\n", "x.yaml: the file is larger than 4 MiB",
+		},
+		"a column counts characters": {
+			watching("foos") + "\"ü\": {ä: 1, ä: 2}\nscope: {\"ü\": 1, namespaces: [ä]}\n",
+			"x.yaml:5:1: [\"ü\"]: unknown field (want one of apiVersion, kind, metadata, scope, settings, resources)\n" +
+				"x.yaml:6:9: scope[\"ü\"]: unknown field (want namespaces)\n" +
+				"x.yaml:6:30: scope.namespaces[0]: want a namespace or a glob such as team-*: ",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, err := config.Parse("x.yaml", []byte(test.text), registry(t))
+			if got := message(err); !strings.HasPrefix(got, test.want) || test.want == "" {
+				t.Errorf("error:\n%s\nwant:\n%s", got, test.want)
+			}
+		})
+	}
+}

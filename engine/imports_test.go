@@ -1,0 +1,105 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/handwerk-dev/handwerk/"
+
+// TestImportsPointDown holds the map of docs/design.md: cmd → engine → engine/* → dsl, handlers →
+// dsl, dsl/config → dsl.
+func TestImportsPointDown(t *testing.T) {
+	allowed := map[string][]string{
+		"dsl":             {},
+		"dsl/expr":        {"dsl"},
+		"dsl/config":      {"dsl", "dsl/expr"},
+		"handlers":        {"dsl"},
+		"engine/cause":    {"dsl"},
+		"engine/progress": {"dsl"},
+		"engine/patch":    {"dsl"},
+		"engine/child":    {"dsl", "engine/patch"},
+		"engine/watch":    {"dsl"},
+		"engine/queue":    {},
+		"engine/catalog":  {"dsl"},
+		"engine/lease":    {"dsl"},
+		"engine/ops":      {"dsl"},
+		"engine": {
+			"dsl", "engine/cause", "engine/catalog", "engine/child", "engine/lease", "engine/ops",
+			"engine/patch", "engine/progress", "engine/queue", "engine/watch",
+		},
+		"engine/enginetest":  nil, // test kits may use everything
+		"engine/e2e/cluster": nil,
+		"cmd":                {"dsl", "dsl/config", "engine", "engine/ops"},
+		"cmd/operator":       {"cmd", "handlers"},
+		"hack/demo":          {},
+	}
+	for _, p := range packages(t) {
+		name := strings.TrimPrefix(p.ImportPath, module)
+		want, known := allowed[name]
+		if !known {
+			t.Errorf("package %s is not on the map: add it to docs/design.md and to this test", name)
+			continue
+		}
+		if want == nil {
+			continue
+		}
+		for _, i := range p.Imports {
+			if ours, ok := strings.CutPrefix(i, module); ok && !slices.Contains(want, ours) {
+				t.Errorf("%s imports %s", name, ours)
+			}
+		}
+	}
+}
+
+// TestPurePackagesTalkToNobody holds that deciding is apart from doing: these packages have no
+// way to the API server and no context.
+func TestPurePackagesTalkToNobody(t *testing.T) {
+	pure := []string{"dsl", "engine/cause", "engine/progress"}
+	for _, p := range packages(t) {
+		name := strings.TrimPrefix(p.ImportPath, module)
+		if !slices.Contains(pure, name) {
+			continue
+		}
+		for _, i := range p.Imports {
+			if strings.HasPrefix(i, "k8s.io/client-go") || i == "net/http" || i == "context" && name != "dsl" {
+				t.Errorf("%s imports %s", name, i)
+			}
+		}
+	}
+}
+
+type goPackage struct {
+	ImportPath string
+	GoFiles    []string
+	Imports    []string
+}
+
+func packages(t *testing.T) []goPackage {
+	t.Helper()
+	list := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,GoFiles,Imports", module+"...")
+	out, err := list.Output()
+	if err != nil {
+		t.Fatalf("listing packages: %v", err)
+	}
+	var all []goPackage
+	for decoder := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p goPackage
+		if err := decoder.Decode(&p); errors.Is(err, io.EOF) {
+			return all
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		if len(p.GoFiles) > 0 {
+			all = append(all, p)
+		}
+	}
+}

@@ -1,0 +1,355 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package lease
+
+import (
+	"context"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+)
+
+func TestNew(t *testing.T) {
+	tests := map[string]struct {
+		change  func(*Settings)
+		wantErr string
+	}{
+		"the defaults are fine":         {change: func(*Settings) {}},
+		"mode none needs nothing":       {change: func(s *Settings) { *s = Settings{} }},
+		"mode life with a pod is fine":  {change: func(s *Settings) { s.Mode, s.PodName = dsl.LeaderLife, "pod" }},
+		"an unknown mode":               {change: func(s *Settings) { s.Mode = "best" }, wantErr: `unknown mode "best" (want none, lease or life)`},
+		"no namespace":                  {change: func(s *Settings) { s.Namespace = "" }, wantErr: "set leaderElection.namespace"},
+		"no name":                       {change: func(s *Settings) { s.Name = "" }, wantErr: "set leaderElection.name"},
+		"no client":                     {change: func(s *Settings) { s.Client = nil }, wantErr: "no client"},
+		"mode life without a pod":       {change: func(s *Settings) { s.Mode = dsl.LeaderLife }, wantErr: "set POD_NAME"},
+		"a deadline that comes at once": {change: func(s *Settings) { s.RenewDeadline = 2 * time.Second }, wantErr: "the renew deadline (2s) must be more than"},
+		"a lease that ends before the deadline": {
+			change:  func(s *Settings) { s.LeaseDuration = 10 * time.Second },
+			wantErr: "the lease duration (10s, in whole seconds) must be more than the renew deadline (10s)",
+		},
+		"a lease that is told as shorter than it is": {
+			change:  func(s *Settings) { s.RenewDeadline, s.LeaseDuration = 10200*time.Millisecond, 10900*time.Millisecond },
+			wantErr: "the lease duration (10s, in whole seconds)",
+		},
+	}
+	for title, test := range tests {
+		t.Run(title, func(t *testing.T) {
+			set := Settings{Mode: dsl.LeaderLease, Name: "lock", Namespace: "ns", Client: fake.NewClientset()}
+			test.change(&set)
+			e, err := New(set)
+			if (err == nil) != (test.wantErr == "") || err != nil && !strings.Contains(err.Error(), test.wantErr) {
+				t.Errorf("error is %v, want %q", err, test.wantErr)
+			}
+			if err == nil && e.Held() != (set.Mode == "") {
+				t.Errorf("Held is %v before Run", e.Held())
+			}
+		})
+	}
+}
+
+func TestIdentity(t *testing.T) {
+	host, err := os.Hostname()
+	if err != nil {
+		t.Skip(err)
+	}
+	seen := map[string]bool{}
+	for range 2 {
+		e, err := New(Settings{Mode: dsl.LeaderLease, Name: "lock", Namespace: "ns", Client: fake.NewClientset()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasPrefix(e.set.Identity, host+"_") || seen[e.set.Identity] {
+			t.Errorf("identity is %q, want the host and something unique", e.set.Identity)
+		}
+		seen[e.set.Identity] = true
+	}
+}
+
+func TestModeNone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster()
+		a, b := c.start(t, "a", dsl.LeaderNone, nil), c.start(t, "b", dsl.LeaderNone, nil)
+		pass(time.Minute)
+		a.state(t, "later", true, true)
+		b.state(t, "later", true, true)
+		if err := a.ends(); err != nil {
+			t.Errorf("Run returned %v at its context's end", err)
+		}
+		b.stop()
+	})
+	synctest.Test(t, func(t *testing.T) {
+		p := newCluster().start(t, "a", dsl.LeaderNone, func(context.Context) error { return errDown })
+		<-p.done
+		if !errors.Is(p.err, errDown) {
+			t.Errorf("Run returned %v, want what lead returned", p.err)
+		}
+	})
+}
+
+func TestOneLeadsAndTheOthersWait(t *testing.T) {
+	for _, mode := range []dsl.LeaderMode{dsl.LeaderLease, dsl.LeaderLife} {
+		t.Run(string(mode), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newCluster("a", "b", "c")
+				all := []*process{c.start(t, "a", mode, nil), c.start(t, "b", mode, nil), c.start(t, "c", mode, nil)}
+				for range 600 {
+					pass(100 * time.Millisecond)
+					leaders := 0
+					for _, p := range all {
+						p.state(t, "while all is well", p.name == c.holder(), p.name == c.holder())
+						if p.leads() {
+							leaders++
+						}
+					}
+					if leaders != 1 {
+						t.Fatalf("%d processes lead", leaders)
+					}
+				}
+				for _, p := range all {
+					if p.terms > 1 || p.name == c.holder() && p.terms != 1 {
+						t.Errorf("%s had %d terms", p.name, p.terms)
+					}
+					p.stop()
+				}
+			})
+		})
+	}
+}
+
+func TestTakeOverAfterDeath(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster()
+		a := c.start(t, "a", dsl.LeaderLease, nil)
+		pass(time.Second)
+		b := c.start(t, "b", dsl.LeaderLease, nil)
+		pass(time.Minute)
+		a.dies()
+		took := until(t, "b leads", b.leads)
+		// The last renewal was up to a retry period ago, and b looks each 2 to 4.4 s.
+		between(t, "taking over", took, 13*time.Second, 20*time.Second)
+		b.state(t, "after taking over", true, true)
+		b.stop()
+	})
+}
+
+func TestReleaseComesAfterTheWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster()
+		const drain = time.Minute // longer than the lease lasts
+		a := c.start(t, "a", dsl.LeaderLease, drainFor(drain))
+		pass(time.Second)
+		b := c.start(t, "b", dsl.LeaderLease, nil)
+		pass(time.Second)
+		a.stop()
+		for range 599 {
+			a.state(t, "while it drains", true, true)
+			b.state(t, "while a drains", false, false)
+			pass(100 * time.Millisecond)
+		}
+		<-a.done
+		synctest.Wait()
+		a.state(t, "in the end", false, false)
+		if a.err != nil || a.ending != context.Canceled {
+			t.Errorf("Run returned %v, lead's context ended with %v", a.err, a.ending)
+		}
+		if c.holder() == "a" {
+			t.Error("the lease is not released")
+		}
+		between(t, "taking over", until(t, "b leads", b.leads), 0, 4500*time.Millisecond)
+		if n := a.logged(`"error"=`); n > 0 {
+			t.Errorf("an orderly end logs %d errors: %v", n, a.lines)
+		}
+		b.stop()
+	})
+}
+
+func TestWorkThatEndsByItself(t *testing.T) {
+	for title, result := range map[string]error{"with an error": errDown, "without": nil} {
+		t.Run(title, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newCluster()
+				p := c.start(t, "a", dsl.LeaderLease, func(context.Context) error {
+					<-time.After(20 * time.Second)
+					return result
+				})
+				<-p.done
+				p.state(t, "in the end", false, false)
+				if !errors.Is(p.err, result) || c.holder() != "" || p.terms != 1 {
+					t.Errorf("Run returned %v after %d terms, the holder is %q", p.err, p.terms, c.holder())
+				}
+			})
+		})
+	}
+}
+
+func TestLossAndReturn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster()
+		const drain = 30 * time.Second
+		var heldAtEnd []bool
+		var p *process
+		p = c.start(t, "a", dsl.LeaderLease, func(ctx context.Context) error {
+			<-ctx.Done()
+			heldAtEnd = append(heldAtEnd, p.Held())
+			<-time.After(drain)
+			return ctx.Err()
+		})
+		pass(time.Minute)
+		p.breaks(func(request string) error {
+			if strings.HasPrefix(request, "update") {
+				return errDown
+			}
+			return nil
+		})
+		took := until(t, "the fence closes", func() bool { return !p.Held() })
+		// The last renewal was up to a retry period ago.
+		between(t, "closing the fence", took, 8*time.Second, 10100*time.Millisecond)
+		if len(heldAtEnd) != 1 || heldAtEnd[0] || p.Leading() {
+			t.Errorf("when lead's context ended Held was %v, want one time false", heldAtEnd)
+		}
+		p.breaks(nil)
+		pass(drain - time.Second)
+		if p.terms != 1 {
+			t.Error("a new term began before the old one's work had ended")
+		}
+		between(t, "winning again", until(t, "it leads again", func() bool { return p.terms == 2 }), 0, 3*time.Second)
+		p.state(t, "in the next term", true, true)
+		if !errors.Is(p.ending, ErrLost) {
+			t.Errorf("lead's context ended with %v, want ErrLost", p.ending)
+		}
+		if err := p.ends(); err != nil {
+			t.Error(err)
+		}
+		if diff := cmp.Diff([]bool{true, false, true, false}, p.changes); diff != "" {
+			t.Errorf("Changed was told (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// A request that hangs is as good as a process that is stopped: when it comes back, it renews a
+// lease that may have been another's meanwhile.
+func TestRenewalThatHangs(t *testing.T) {
+	for title, hang := range map[string]time.Duration{
+		"for a second, which is fine":          time.Second,
+		"beyond the deadline":                  12 * time.Second,
+		"until the lease could be another's":   18 * time.Second,
+		"until the elector gives up by itself": time.Minute,
+	} {
+		t.Run(title, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newCluster()
+				p := c.start(t, "a", dsl.LeaderLease, nil)
+				pass(time.Minute)
+				renewed := p.fence.renewed
+				p.breaks(func(request string) error {
+					p.breaks(nil)
+					<-time.After(hang)
+					return nil
+				})
+				lost := hang > DefaultRenewDeadline
+				for time.Since(renewed) < hang+DefaultRetryPeriod {
+					pass(10 * time.Millisecond)
+					if !p.Held() && (time.Since(renewed) < DefaultRenewDeadline && !lost || p.terms != 1) {
+						t.Fatalf("%v after the last renewal Held is false", time.Since(renewed))
+					}
+					if p.Held() && time.Since(renewed) >= DefaultRenewDeadline && p.terms == 1 && lost {
+						t.Fatalf("%v after the last renewal Held is true in the same term", time.Since(renewed))
+					}
+				}
+				pass(10 * time.Second)
+				p.state(t, "in the end", true, true)
+				if want := map[bool]int{false: 1, true: 2}[lost]; p.terms != want {
+					t.Errorf("%d terms, want %d", p.terms, want)
+				}
+				p.stop()
+			})
+		})
+	}
+}
+
+func TestLeaseTakenByForce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster()
+		p := c.start(t, "a", dsl.LeaderLease, nil)
+		pass(time.Minute)
+		other := "other"
+		c.change(func(c *cluster) { c.lease.Spec.HolderIdentity = &other })
+		took := until(t, "it stops", func() bool { return !p.Held() && !p.leads() })
+		between(t, "noticing", took, 0, 2500*time.Millisecond)
+		between(t, "the other's lease", until(t, "it leads again", p.leads), 14*time.Second, 20*time.Second)
+		p.stop()
+	})
+}
+
+func TestStandbyStopsQuietly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster()
+		a := c.start(t, "a", dsl.LeaderLease, nil)
+		pass(time.Second)
+		b := c.start(t, "b", dsl.LeaderLease, nil)
+		pass(time.Minute)
+		asked := 0
+		b.breaks(func(request string) error {
+			if request != "get leases" {
+				t.Errorf("a standby asked to %s", request)
+			}
+			asked++
+			<-time.After(time.Second)
+			return nil
+		})
+		until(t, "b asks", func() bool { return asked > 0 })
+		if err := b.ends(); err != nil {
+			t.Error(err)
+		}
+		if asked != 1 || b.terms != 0 || b.logged(`"error"=`) > 0 {
+			t.Errorf("after the stop: %d requests, %d terms, %v", asked-1, b.terms, b.lines)
+		}
+		if c.holder() != "a" || !a.Held() {
+			t.Errorf("the holder is %q", c.holder())
+		}
+		a.stop()
+	})
+}
+
+func TestReleaseSurvivesConflicts(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster()
+		p := c.start(t, "a", dsl.LeaderLease, nil)
+		pass(time.Minute)
+		conflicts := 2
+		p.breaks(func(request string) error {
+			if request == "update leases" && conflicts > 0 {
+				conflicts--
+				c.change(func(*cluster) {}) // somebody labels the lease
+			}
+			return nil
+		})
+		if err := p.ends(); err != nil {
+			t.Error(err)
+		}
+		if c.holder() != "" || conflicts != 0 {
+			t.Errorf("the holder is %q", c.holder())
+		}
+	})
+}
+
+func TestReleaseThatFailsIsTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster()
+		p := c.start(t, "a", dsl.LeaderLease, nil)
+		pass(time.Minute)
+		p.dies()
+		if p.err != nil || p.logged("releasing lease ns/lock: it is down") != 1 {
+			t.Errorf("Run returned %v, the log says %v", p.err, p.lines)
+		}
+	})
+}

@@ -1,0 +1,120 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package patch
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+)
+
+type tree = map[string]any
+
+func TestMinimal(t *testing.T) {
+	tests := map[string]struct{ base, patch, want tree }{
+		"what is there already is left out":                   {tree{"a": "1", "b": tree{"c": int64(2)}}, tree{"a": "1", "b": tree{"c": int64(2)}}, tree{}},
+		"what differs is kept, alone":                         {tree{"a": "1", "b": tree{"c": int64(2), "d": "x"}}, tree{"a": "1", "b": tree{"c": int64(3), "d": "x"}}, tree{"b": tree{"c": int64(3)}}},
+		"one and 1.0 are the same":                            {tree{"a": int64(1)}, tree{"a": 1.0}, tree{}},
+		"removing what is not there is nothing":               {tree{}, tree{"a": nil}, tree{}},
+		"removing what is null is nothing":                    {tree{"a": nil}, tree{"a": nil}, tree{}},
+		"removing what is there is kept":                      {tree{"a": "1"}, tree{"a": nil}, tree{"a": nil}},
+		"removing inside a missing map does not make the map": {tree{}, tree{"m": tree{"a": nil}}, tree{}},
+		"an empty map that is missing is made":                {tree{}, tree{"emptyDir": tree{}}, tree{"emptyDir": tree{}}},
+		"a map takes the place of a scalar":                   {tree{"a": "1"}, tree{"a": tree{"b": "2"}}, tree{"a": tree{"b": "2"}}},
+		"lists are compared whole":                            {tree{"l": []any{"a", "b"}}, tree{"l": []any{"a"}}, tree{"l": []any{"a"}}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tt.want, minimal(tt.base, tt.patch)); diff != "" {
+				t.Errorf("patch (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestObjectChange(t *testing.T) {
+	const finalizer = "foo.handwerk.dev/finalizer"
+	object := &unstructured.Unstructured{Object: tree{"metadata": tree{
+		"finalizers": []any{"theirs", finalizer}, "annotations": tree{"s": "old"},
+	}}}
+	bare := &unstructured.Unstructured{Object: tree{"metadata": tree{"finalizers": []any{"theirs"}}}}
+	tests := map[string]struct {
+		object *unstructured.Unstructured
+		marks  Marks
+		want   tree
+		locked bool
+	}{
+		"no wish, no change":                      {object, Marks{}, tree{}, false},
+		"a finalizer joins those of others":       {bare, Marks{Finalizer: finalizer, Add: true}, tree{"metadata": tree{"finalizers": []any{"theirs", finalizer}}}, true},
+		"a finalizer that is there is not added":  {object, Marks{Finalizer: finalizer, Add: true}, tree{}, false},
+		"removing it leaves those of others":      {object, Marks{Finalizer: finalizer, Remove: true}, tree{"metadata": tree{"finalizers": []any{"theirs"}}}, true},
+		"a finalizer that is gone is not removed": {bare, Marks{Finalizer: finalizer, Remove: true}, tree{}, false},
+		"a new state is written":                  {object, Marks{Annotation: "s", State: "new"}, tree{"metadata": tree{"annotations": tree{"s": "new"}}}, false},
+		"the same state is not":                   {object, Marks{Annotation: "s", State: "old"}, tree{}, false},
+		"an empty state is removed":               {object, Marks{Annotation: "s"}, tree{"metadata": tree{"annotations": tree{"s": nil}}}, false},
+		"and not where there is none":             {bare, Marks{Annotation: "s"}, tree{}, false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := objectChange(tt.object, dsl.NewPatch(), tt.marks)
+			if diff := cmp.Diff(tt.want, got.tree); diff != "" || got.locked != tt.locked {
+				t.Errorf("locked %v, change (-want +got):\n%s", got.locked, diff)
+			}
+		})
+	}
+}
+
+func TestConditions(t *testing.T) {
+	const before = "2020-01-01T00:00:00Z"
+	has := func(status, reason string, more ...any) tree {
+		c := tree{"type": "Ready", "status": status, "reason": reason, "message": "m", "lastTransitionTime": before}
+		for i := 0; i < len(more); i += 2 {
+			c[more[i].(string)] = more[i+1]
+		}
+		return c
+	}
+	want := metav1.Condition{Type: "Ready", Status: "True", Reason: "Up", Message: "m"}
+	other := tree{"type": "Other", "status": "False"}
+	tests := map[string]struct {
+		list    []any
+		changed bool
+		moved   bool // the transition time
+		length  int
+	}{
+		"a new condition joins those of others":                     {[]any{other}, true, true, 2},
+		"the same condition is no change":                           {[]any{has("True", "Up", "observedGeneration", int64(7))}, false, false, 1},
+		"another reason does not move the time":                     {[]any{has("True", "Coming", "observedGeneration", int64(7))}, true, false, 1},
+		"another status moves the time":                             {[]any{has("False", "Up", "observedGeneration", int64(7))}, true, true, 1},
+		"a newer generation is noted":                               {[]any{has("True", "Up", "observedGeneration", int64(6))}, true, false, 1},
+		"a schema without observedGeneration is not asked again":    {[]any{has("True", "Up")}, false, false, 1},
+		"a condition of others is left alone, with its own content": {[]any{has("True", "Up", "observedGeneration", int64(7)), other}, false, false, 2},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			list, changed := conditions(tree{"conditions": tt.list}, []metav1.Condition{want}, 7)
+			if changed != tt.changed || len(list) != tt.length {
+				t.Fatalf("changed %v, %d conditions: %v", changed, len(list), list)
+			}
+			for _, item := range list {
+				c := item.(tree)
+				if c["type"] == "Ready" && (c["lastTransitionTime"] != before) != tt.moved {
+					t.Errorf("lastTransitionTime = %v, want it moved: %v", c["lastTransitionTime"], tt.moved)
+				}
+			}
+		})
+	}
+}
+
+func TestDropped(t *testing.T) {
+	patch := tree{"status": tree{"kept": "1", "lost": "2", "deep": tree{"lost": "3"}, "removed": nil}, "metadata": tree{"uid": "u"}}
+	object := tree{"status": tree{"kept": "1", "deep": tree{}}}
+	want := []dsl.Path{{"status", "deep", "lost"}, {"status", "lost"}}
+	if diff := cmp.Diff(want, dropped(nil, patch, object)); diff != "" {
+		t.Errorf("dropped (-want +got):\n%s", diff)
+	}
+}

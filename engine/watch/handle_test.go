@@ -1,0 +1,240 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package watch
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	apiwatch "k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+)
+
+func names(objects []*Object) []string {
+	out := []string{}
+	for _, o := range objects {
+		out = append(out, o.GetName())
+	}
+	slices.Sort(out)
+	return out
+}
+
+func ownedByUID(uid string, controller bool) func(*unstructured.Unstructured) {
+	return func(u *unstructured.Unstructured) {
+		u.SetOwnerReferences(append(u.GetOwnerReferences(), metav1.OwnerReference{
+			APIVersion: "example.com/v1", Kind: "Parent", Name: "p-" + uid, UID: types.UID(uid), Controller: &controller,
+		}))
+	}
+}
+
+func TestHandlesReadTheCache(t *testing.T) {
+	for _, profile := range []dsl.CacheProfile{dsl.CacheCompact, dsl.CacheMetadata, dsl.CacheLive} {
+		t.Run(string(profile), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newServer()
+				set := New(s.settings())
+				defer set.Close()
+				h := mustOpen(t, set, Source{GVR: foos, Profile: profile}, ignore)
+				synctest.Wait()
+				s.put("a", "1", ownedByUID("p1", true))
+				s.put("b", "2", ownedByUID("p0", false), ownedByUID("p1", true))
+				s.put("c", "3", ownedByUID("p1", false))
+				s.put("d", "4", ownedByUID("p2", true))
+				s.put("e", "5")
+				synctest.Wait()
+
+				if o, found := h.Object(key("b")); !found || o.GetUID() != "2" {
+					t.Errorf("b is found: %t, with uid %q", found, o.GetUID())
+				}
+				if o, found := h.Object(key("x")); found || o != nil {
+					t.Errorf("x is found: %v", o)
+				}
+				wantSame(t, []string{"a", "b", "c", "d", "e"}, names(h.Objects()))
+				wantSame(t, 5, h.Len())
+				wantSame(t, []string{"a", "b"}, names(h.OwnedBy("p1")))
+				wantSame(t, []string{}, names(h.OwnedBy("p0")))
+				wantSame(t, []string{}, names(h.OwnedBy("")))
+
+				s.put("a", "1", ownedByUID("p2", true))
+				s.drop("b")
+				synctest.Wait()
+				wantSame(t, []string{}, names(h.OwnedBy("p1")))
+				wantSame(t, []string{"a", "d"}, names(h.OwnedBy("p2")))
+			})
+		})
+	}
+}
+
+// With as many owners as this, several share a bucket.
+func TestOwnersThatShareABucketDoNotShareChildren(t *testing.T) {
+	index := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{byController: controllerBucket})
+	held, _ := newTransformer(Source{GVR: foos}.withDefaults(), (&log{}).logger())
+	for i := range 3 * buckets {
+		if err := index.Add(held.compact(sample(i, true))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 3 * buckets {
+		owner := sample(i, true).GetOwnerReferences()[0].UID
+		owned := ownedBy(index, owner)
+		if len(owned) != 1 || controllerOf(owned[0]) != owner {
+			t.Fatalf("owner %s has the children %v", owner, names(owned))
+		}
+	}
+}
+
+func TestWaitSynced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		s.put("a", "1")
+		s.set(forbidden, nil)
+		set := New(s.settings())
+		defer set.Close()
+		release := make(chan struct{})
+		h := mustOpen(t, set, Source{GVR: foos}, func(Event) { <-release })
+
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		err := h.WaitSynced(ctx)
+		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "forbidden") {
+			t.Errorf("the wait ended with %v, want the deadline and the fault", err)
+		}
+
+		s.set(nil, nil)
+		advance(time.Minute)
+		if !h.State().Synced || h.Synced() {
+			t.Errorf("source synced: %t, handle synced: %t; want true, and false while the callback runs", h.State().Synced, h.Synced())
+		}
+		close(release)
+		if err := h.WaitSynced(t.Context()); err != nil || !h.Synced() {
+			t.Errorf("the wait ended with %v, synced: %t", err, h.Synced())
+		}
+	})
+}
+
+func TestWaitSyncedEndsWithTheHandle(t *testing.T) {
+	tests := map[string]func(*Set, *Handle){
+		"when it is closed":      func(_ *Set, h *Handle) { h.Close() },
+		"when the set is closed": func(s *Set, _ *Handle) { s.Close() },
+	}
+	for name, end := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newServer()
+				s.set(forbidden, nil)
+				set := New(s.settings())
+				defer set.Close()
+				h := mustOpen(t, set, Source{GVR: foos}, ignore)
+				ended := make(chan error, 1)
+				go func() { ended <- h.WaitSynced(t.Context()) }()
+				synctest.Wait()
+				end(set, h)
+				if err := <-ended; err == nil {
+					t.Error("the wait ended without an error")
+				}
+			})
+		})
+	}
+}
+
+func TestCaughtUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer() // at version 100
+		s.set(forbidden, nil)
+		set := New(s.settings())
+		defer set.Close()
+		h := mustOpen(t, set, Source{GVR: foos}, ignore)
+		synctest.Wait()
+		want := func(version string, want bool) {
+			t.Helper()
+			synctest.Wait()
+			if got := h.CaughtUp(version); got != want {
+				t.Errorf("at %q caught up with %q: %t, want %t", h.ResourceVersion(), version, got, want)
+			}
+		}
+		want("1", false)
+		want("opaque", true)
+
+		s.set(nil, nil)
+		advance(time.Minute)
+		want("99", true)
+		want("100", true)
+		want("101", false)
+		want("1000", false)
+		want("opaque", true)
+		want("", true)
+
+		s.put("a", "1")
+		want("101", true)
+		want("102", false)
+		s.drop("a")
+		want("102", true)
+		want("103", false)
+		s.version = 200
+		s.send(apiwatch.Bookmark, s.bookmark(""))
+		want("200", true)
+		want("201", false)
+		s.gap(func() { s.put("b", "2") })
+		want("201", true)
+	})
+}
+
+func TestSelects(t *testing.T) {
+	tests := map[string]struct {
+		src  Source
+		key  cache.ObjectName
+		set  map[string]string
+		want bool
+	}{
+		"everything":                           {Source{}, key("a"), nil, true},
+		"an object without a namespace":        {Source{}, cache.NewObjectName("", "a"), nil, true},
+		"the namespace":                        {Source{Namespace: "default"}, key("a"), nil, true},
+		"not another namespace":                {Source{Namespace: "other"}, key("a"), nil, false},
+		"the label":                            {Source{LabelSelector: "tier=gold"}, key("a"), map[string]string{"tier": "gold"}, true},
+		"not another label":                    {Source{LabelSelector: "tier=gold"}, key("a"), map[string]string{"tier": "tin"}, false},
+		"not without the label":                {Source{LabelSelector: "tier"}, key("a"), nil, false},
+		"one of a set":                         {Source{LabelSelector: "tier in (gold,tin)"}, key("a"), map[string]string{"tier": "tin"}, true},
+		"the name":                             {Source{FieldSelector: "metadata.name=a"}, key("a"), nil, true},
+		"not another name":                     {Source{FieldSelector: "metadata.name=b"}, key("a"), nil, false},
+		"any name but one":                     {Source{FieldSelector: "metadata.name!=b"}, key("a"), nil, true},
+		"any namespace but one":                {Source{FieldSelector: "metadata.namespace!=default"}, key("a"), nil, false},
+		"not what only the server knows":       {Source{FieldSelector: "spec.nodeName=n"}, key("a"), nil, false},
+		"nor what only the server knows to be": {Source{FieldSelector: "spec.nodeName!=n"}, key("a"), nil, false},
+		"not when only one of two holds": {
+			Source{FieldSelector: "metadata.name=a", LabelSelector: "tier=gold"}, key("a"), nil, false,
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := newServer()
+			set := New(s.settings())
+			defer set.Close()
+			tt.src.GVR = foos
+			h := mustOpen(t, set, tt.src, ignore)
+			if got := h.Selects(tt.key, tt.set); got != tt.want {
+				t.Errorf("selects is %t, want %t", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestHandleSourceHasDefaults(t *testing.T) {
+	s := newServer()
+	set := New(s.settings())
+	defer set.Close()
+	h := mustOpen(t, set, Source{GVR: foos, Keep: "spec.a", Manager: "m"}, ignore)
+	wantSame(t, Source{GVR: foos, Profile: dsl.CacheCompact, Keep: "spec.a", Manager: "m"}, h.Source())
+	h = mustOpen(t, set, Source{GVR: foos, Profile: dsl.CacheLive, Keep: "spec.a", Manager: "m"}, ignore)
+	wantSame(t, Source{GVR: foos, Profile: dsl.CacheLive}, h.Source())
+}
