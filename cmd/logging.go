@@ -30,14 +30,13 @@ type logFlags struct {
 
 func (f *logFlags) add(set *pflag.FlagSet) {
 	set.BoolVar(&f.devel, "zap-devel", false,
-		"log for people at a terminal: encoder console, level debug, stack traces from warnings\n"+
-			"on (otherwise: encoder json, level info, stack traces from errors on)")
+		"log for people at a terminal: encoder console, level debug (otherwise json and info)")
 	addChoice(set, &choice{value: &f.encoder, noun: "encoder", words: []string{"json", "console"}},
 		"zap-encoder", "", "how log lines are written")
 	set.StringVar(&f.level, "zap-log-level", "",
 		"log from this `level` on: debug, info, error, panic, or a number above 0 for more detail")
 	addChoice(set, &choice{value: &f.stack, noun: "level", words: []string{"info", "error", "panic"}},
-		"zap-stacktrace-level", "", "add stack traces from this level on")
+		"zap-stacktrace-level", "", "add stack traces from this level on, by default error")
 	times := []string{"epoch", "millis", "nano", "iso8601", "rfc3339", "rfc3339nano"}
 	addChoice(set, &choice{value: &f.time, noun: "encoding", words: times},
 		"zap-time-encoding", "", "how times are written, by default rfc3339")
@@ -51,12 +50,13 @@ func (f *logFlags) check() error {
 // logger writes to w. The verbosity is the highest V-level that shows.
 func (f *logFlags) logger(w io.Writer) (log logr.Logger, verbosity int) {
 	level, _ := f.enabled() // checked before
-	core := zapcore.NewCore(f.encoding(), zapcore.AddSync(w), level)
+	out := zapcore.Lock(zapcore.AddSync(w))
+	core := zapcore.NewCore(f.encoding(), out, level)
 	if !f.devel && level >= zapcore.InfoLevel {
 		// A flood of one message is thinned out, but not for who asked for detail.
 		core = zapcore.NewSamplerWithOptions(core, time.Second, 100, 100)
 	}
-	z := zap.New(core, zap.AddStacktrace(f.stacks()), zap.ErrorOutput(zapcore.AddSync(w)))
+	z := zap.New(core, zap.AddStacktrace(f.stacks()), zap.ErrorOutput(out))
 	return zapr.NewLogger(z), max(0, -int(level))
 }
 
@@ -99,13 +99,11 @@ func (f *logFlags) encoding() zapcore.Encoder {
 }
 
 func (f *logFlags) stacks() zapcore.Level {
-	switch {
-	case f.stack == "info":
+	switch f.stack {
+	case "info":
 		return zapcore.InfoLevel
-	case f.stack == "panic":
+	case "panic":
 		return zapcore.PanicLevel
-	case f.stack == "" && f.devel:
-		return zapcore.WarnLevel
 	default:
 		return zapcore.ErrorLevel
 	}

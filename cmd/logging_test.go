@@ -130,6 +130,7 @@ func TestAdoptGlobals(t *testing.T) {
 		"a context without a logger has it too": {"", func() { klog.FromContext(t.Context()).Info("hello") }, `"msg":"hello"`},
 		"unhandled errors are logged":           {"", func() { utilruntime.HandleErrorWithContext(t.Context(), errors.New("no"), "watching", "type", "foos") }, `"msg":"watching","type":"foos","error":"no"`},
 		"what stops because it shall is quiet":  {"", func() { utilruntime.HandleErrorWithContext(ended, context.Canceled, "watching") }, ""},
+		"a context of another's has ended":      {"", func() { utilruntime.HandleErrorWithContext(t.Context(), context.Canceled, "watching") }, `"msg":"watching"`},
 		"other errors are told while stopping":  {"", func() { utilruntime.HandleErrorWithContext(ended, errors.New("no"), "watching") }, `"msg":"watching"`},
 	}
 	for name, test := range tests {

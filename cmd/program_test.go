@@ -18,6 +18,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/config"
+	"github.com/handwerk-dev/handwerk/engine"
 	"github.com/handwerk-dev/handwerk/engine/ops"
 )
 
@@ -36,7 +37,7 @@ type bench struct {
 	out, err buffer
 	// op and settings are what the engine was made with.
 	op       *dsl.Operator
-	settings settings
+	settings engine.Settings
 	// run is the operator's life; it waits for the end by default.
 	run     func(context.Context) error
 	ready   func() []ops.Check
@@ -53,7 +54,7 @@ func newBench(t *testing.T, env ...string) *bench {
 		parts: parts{
 			load:         load,
 			schema:       func(*dsl.Registry) ([]byte, error) { return []byte(`{"title": "Operator"}`), nil },
-			engine:       b.engine,
+			engine:       b.make,
 			inCluster:    func() (*rest.Config, error) { return nil, rest.ErrNotInCluster },
 			podNamespace: filepath.Join(t.TempDir(), "namespace"),
 		},
@@ -61,7 +62,7 @@ func newBench(t *testing.T, env ...string) *bench {
 	return b
 }
 
-func (b *bench) engine(op *dsl.Operator, s settings) (machine, error) {
+func (b *bench) make(op *dsl.Operator, s engine.Settings) (machine, error) {
 	b.op, b.settings = op, s
 	return b, nil
 }

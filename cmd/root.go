@@ -10,7 +10,6 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
-	"k8s.io/client-go/rest"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 )
@@ -26,16 +25,6 @@ type program struct {
 	adopt func(log logr.Logger, verbosity int)
 	// begun: the command line was understood, so what fails from now on is not a matter of usage.
 	begun bool
-}
-
-// parts are the packages behind the commands; tests have others.
-type parts struct {
-	load      func(files []string, registry *dsl.Registry) (*dsl.Operator, error)
-	schema    func(registry *dsl.Registry) ([]byte, error)
-	engine    func(op *dsl.Operator, s settings) (machine, error)
-	inCluster func() (*rest.Config, error)
-	// podNamespace is the file in which a pod finds its namespace.
-	podNamespace string
 }
 
 const rootLong = `Handwerk runs Kubernetes operators that are written in YAML, in Go, or in both.

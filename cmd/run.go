@@ -5,19 +5,17 @@ package cmd
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"runtime"
 	"sync"
 	"time"
 
-	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/util/uuid"
-	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
+	"github.com/handwerk-dev/handwerk/engine"
 	"github.com/handwerk-dev/handwerk/engine/ops"
 )
 
@@ -27,15 +25,6 @@ type machine interface {
 	Run(ctx context.Context) error
 	Ready() []ops.Check
 	Healthy() []ops.Check
-}
-
-// settings are what an operator needs of its process.
-type settings struct {
-	config   *rest.Config
-	log      logr.Logger
-	metrics  *ops.Metrics
-	podName  string
-	identity string
 }
 
 // closing is how long requests to the HTTP server may go on after the operator has stopped.
@@ -61,7 +50,11 @@ at once.`,
 		Example: runExample,
 		Args:    func(_ *cobra.Command, args []string) error { return runArguments(args) },
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := errors.Join(f.check(), p.needConfig(f.config)); err != nil {
+			err := p.needConfig(f.config)
+			if err == nil {
+				err = f.check()
+			}
+			if err != nil {
 				return &usageError{command: c.CommandPath(), err: err}
 			}
 			return p.run(c.Context(), f)
@@ -92,10 +85,8 @@ func (p *program) run(ctx context.Context, f *runFlags) error {
 	}
 	config.UserAgent = userAgent(op.Name)
 	metrics := ops.NewMetrics()
-	m, err := p.engine(op, settings{
-		config: config, log: log, metrics: metrics,
-		podName: lookup(p.Env, "POD_NAME"), identity: identity(lookup(p.Env, "POD_NAME")),
-	})
+	pod := lookup(p.Env, "POD_NAME")
+	m, err := p.engine(op, engine.Settings{Config: config, Log: log, Metrics: metrics, PodName: pod, Identity: identity(pod)})
 	if err != nil {
 		return fmt.Errorf("making operator %s: %w", op.Name, err)
 	}
@@ -103,8 +94,12 @@ func (p *program) run(ctx context.Context, f *runFlags) error {
 		HealthAddress: f.health, MetricsAddress: f.metrics, PprofAddress: f.pprof,
 		Healthy: m.Healthy, Ready: m.Ready, Metrics: metrics, Log: log.WithName("http"),
 	})
-	log.Info("starting", "operator", op.Name, "version", selfVersion().Version, "server", config.Host)
-	if err := serveWhile(klog.NewContext(ctx, log), server, m.Run); err != nil {
+	if err := server.Listen(ctx); err != nil {
+		return err
+	}
+	log.Info("starting", "operator", op.Name, "version", selfVersion().Version, "server", config.Host,
+		"health", server.HealthAddress(), "metrics", server.MetricsAddress(), "pprof", server.PprofAddress())
+	if err := serveWhile(klog.NewContext(ctx, log), server.Serve, server.Shutdown, m.Run); err != nil {
 		return fmt.Errorf("running operator %s: %w", op.Name, err)
 	}
 	return nil
@@ -112,26 +107,21 @@ func (p *program) run(ctx context.Context, f *runFlags) error {
 
 // serveWhile serves while run does, and a little longer: the server stops last, so that it can be
 // seen how the rest stops. When the server fails, run is stopped.
-func serveWhile(ctx context.Context, server *ops.Server, run func(context.Context) error) error {
-	if err := server.Listen(ctx); err != nil {
-		return err
-	}
-	log := klog.FromContext(ctx)
-	log.Info("serving", "health", server.HealthAddress(), "metrics", server.MetricsAddress(), "pprof", server.PprofAddress())
+func serveWhile(ctx context.Context, serve func() error, shutdown, run func(context.Context) error) error {
 	running, stop := context.WithCancel(ctx)
 	defer stop()
 	var served error
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		if served = server.Serve(); served != nil {
+		if served = serve(); served != nil {
 			stop()
 		}
 	})
 	err := run(running)
 	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), closing)
 	defer cancel()
-	if cut := server.Shutdown(ending); cut != nil {
-		log.Info("cutting off requests", "reason", cut.Error())
+	if cut := shutdown(ending); cut != nil {
+		klog.FromContext(ctx).Info("requests were cut off", "reason", cut.Error())
 	}
 	wg.Wait()
 	switch {

@@ -6,6 +6,7 @@ package cmd
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -18,6 +19,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"k8s.io/klog/v2"
@@ -68,7 +70,7 @@ func TestRunServesUntilTheOperatorHasStopped(t *testing.T) {
 	if got := get(addresses(t, b.err.String())["health"], "/readyz"); got != "" {
 		t.Errorf("after the end: got %q, want no answer", got)
 	}
-	want := []string{"starting", "serving", "the context has the logger"}
+	want := []string{"starting", "the context has the logger"}
 	if diff := cmp.Diff(want, messages(t, b.err.String())); diff != "" {
 		t.Errorf("log (-want +got):\n%s", diff)
 	}
@@ -77,18 +79,23 @@ func TestRunServesUntilTheOperatorHasStopped(t *testing.T) {
 func TestRunTellsTheEngineWhereItIs(t *testing.T) {
 	b := newBench(t, "POD_NAME=foo-0")
 	b.stopAtOnce()
-	if code := b.execute(t.Context(), quiet()); code != exitOK {
+	adopted := -1
+	b.adopt = func(_ logr.Logger, verbosity int) { adopted = verbosity }
+	if code := b.execute(t.Context(), quiet("--zap-log-level=4")); code != exitOK {
 		t.Fatalf("exit code %d: %s", code, b.err.String())
 	}
 	s := b.settings
-	if s.podName != "foo-0" || !regexp.MustCompile(`^foo-0_[0-9a-f-]{36}$`).MatchString(s.identity) {
-		t.Errorf("pod %q with identity %q, want foo-0 and foo-0_UUID", s.podName, s.identity)
+	if s.PodName != "foo-0" || !regexp.MustCompile(`^foo-0_[0-9a-f-]{36}$`).MatchString(s.Identity) {
+		t.Errorf("pod %q with identity %q, want foo-0 and foo-0_UUID", s.PodName, s.Identity)
 	}
-	if s.config.Host != "https://api.example:6443" || !strings.HasPrefix(s.config.UserAgent, "foo/devel (") {
-		t.Errorf("API server %q as %q", s.config.Host, s.config.UserAgent)
+	if s.Config.Host != "https://api.example:6443" || !strings.HasPrefix(s.Config.UserAgent, "foo/devel (") {
+		t.Errorf("API server %q as %q", s.Config.Host, s.Config.UserAgent)
 	}
-	if s.metrics == nil || s.log.GetSink() == nil {
-		t.Errorf("metrics %v and log %v must be there", s.metrics, s.log)
+	if s.Metrics == nil || s.Log.GetSink() == nil {
+		t.Errorf("metrics %v and log %v must be there", s.Metrics, s.Log)
+	}
+	if adopted != 4 {
+		t.Errorf("what is global was given verbosity %d, want 4", adopted)
 	}
 	if identity("") == identity("") {
 		t.Errorf("two processes have one identity")
@@ -109,7 +116,7 @@ func TestRunFails(t *testing.T) {
 	}{
 		"an address in use is named with its flag": {
 			args: quiet("--metrics-bind-address=" + inUse),
-			want: "error: running operator foo: listening on " + inUse + " (--metrics-bind-address): bind: address already in use\n",
+			want: "error: listening on " + inUse + " (--metrics-bind-address): bind: address already in use\n",
 		},
 		"no API server": {
 			args: quiet(), env: []string{"KUBECONFIG=", "HOME=/nowhere"},
@@ -130,6 +137,44 @@ func TestRunFails(t *testing.T) {
 			}
 			if diff := cmp.Diff(test.want, b.err.String()); diff != "" {
 				t.Errorf("stderr (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestServeWhile(t *testing.T) {
+	errServe, errRun := errors.New("accepting: too many files"), errors.New("handlers hang")
+	untilEnd := func(err error) func(context.Context) error {
+		return func(ctx context.Context) error { <-ctx.Done(); return err }
+	}
+	tests := map[string]struct {
+		serve error
+		run   func(context.Context) error
+		want  string
+	}{
+		"a server that fails stops the run": {errServe, untilEnd(nil), "accepting: too many files"},
+		"both may fail":                     {errServe, untilEnd(errRun), "accepting: too many files; handlers hang"},
+		"a run that fails stops the server": {nil, func(context.Context) error { return errRun }, "handlers hang"},
+		"a run that ends in order stops it too, and requests cut off are no error": {nil, func(context.Context) error { return nil }, "<nil>"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			down := make(chan struct{})
+			serve := func() error {
+				if test.serve == nil {
+					<-down
+				}
+				return test.serve
+			}
+			shutdown := func(ctx context.Context) error {
+				if _, limited := ctx.Deadline(); !limited || ctx.Err() != nil {
+					t.Errorf("the shutdown has no time of its own")
+				}
+				close(down)
+				return context.DeadlineExceeded
+			}
+			if err := serveWhile(t.Context(), serve, shutdown, test.run); fmt.Sprint(err) != test.want {
+				t.Errorf("got %v, want %s", err, test.want)
 			}
 		})
 	}
@@ -253,7 +298,7 @@ func TestElection(t *testing.T) {
 func addresses(t *testing.T, log string) map[string]string {
 	t.Helper()
 	for line := range strings.Lines(log) {
-		if strings.Contains(line, `"serving"`) {
+		if strings.Contains(line, `"starting"`) {
 			var fields struct{ Health, Metrics string }
 			if err := json.Unmarshal([]byte(line), &fields); err != nil {
 				t.Fatal(err)

@@ -80,7 +80,7 @@ func signalled(mode string) {
 		Streams:  Streams{Out: os.Stdout, Err: &strings.Builder{}},
 		registry: dsl.NewRegistry(),
 		parts: parts{
-			load: load, engine: b.engine,
+			load: load, engine: b.make,
 			inCluster: func() (*rest.Config, error) { return &rest.Config{Host: "https://pod"}, nil },
 		},
 	}

@@ -4,22 +4,34 @@
 package cmd
 
 import (
-	"errors"
-
 	"k8s.io/client-go/rest"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/config"
+	"github.com/handwerk-dev/handwerk/engine"
 )
 
 // podNamespace is where the kubelet tells a pod its namespace.
 const podNamespace = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 
+// parts are the packages behind the commands; tests have others.
+type parts struct {
+	load      func(paths []string, registry *dsl.Registry) (*dsl.Operator, error)
+	schema    func(registry *dsl.Registry) ([]byte, error)
+	engine    func(op *dsl.Operator, s engine.Settings) (machine, error)
+	inCluster func() (*rest.Config, error)
+	// podNamespace is the file in which a pod finds its namespace.
+	podNamespace string
+}
+
 // realParts are the parts that a program runs with.
 func realParts() parts {
 	return parts{
-		load:         func([]string, *dsl.Registry) (*dsl.Operator, error) { return nil, errors.New("not wired") },
-		schema:       func(*dsl.Registry) ([]byte, error) { return nil, errors.New("not wired") },
-		engine:       func(*dsl.Operator, settings) (machine, error) { return nil, errors.New("not wired") },
+		load:   config.Load,
+		schema: config.Schema,
+		engine: func(op *dsl.Operator, s engine.Settings) (machine, error) {
+			return engine.New(op, s)
+		},
 		inCluster:    rest.InClusterConfig,
 		podNamespace: podNamespace,
 	}

@@ -99,7 +99,7 @@ func New(op *dsl.Operator, s Settings) (*Engine, error) {
 // A missing CRD or permission is no error: the resource waits, visibly. The error is that of a
 // lock that cannot be used, or names handlers that did not end in time.
 func (e *Engine) Run(ctx context.Context) error {
-	outer, stop := context.WithCancel(context.WithoutCancel(ctx))
+	outer, stop := context.WithCancel(logr.NewContext(context.WithoutCancel(ctx), e.log))
 	defer stop()
 	if err := e.events.start(outer); err != nil {
 		return err
@@ -151,6 +151,7 @@ func (e *Engine) lead(ctx, term context.Context) error {
 	}
 	e.started.Store(true)
 	<-term.Done()
+	e.started.Store(false)
 	e.leaving.Store(ctx.Err() != nil)
 	for _, r := range e.resources {
 		r.end()

@@ -6,9 +6,13 @@ package engine
 import (
 	"context"
 	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
 	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/events"
@@ -19,16 +23,26 @@ import (
 // maxNote is the longest note that the API server takes, in bytes.
 const maxNote = 1024
 
+// eventsQuiet and eventsMost bound the wait for Events at the end: until none was sent for the
+// first, at most for the second.
+const (
+	eventsQuiet = 20 * time.Millisecond
+	eventsMost  = 2 * time.Second
+)
+
 // recorder sends Events through client-go's broadcaster, which counts repeated ones instead of
 // adding them.
 type recorder struct {
 	broadcaster events.EventBroadcaster
-	sink        events.EventRecorder
+	events      events.EventRecorder
+	sink        *eventSink
+	once        sync.Once
 }
 
 func newRecorder(client kubernetes.Interface, operator string) *recorder {
-	b := events.NewBroadcaster(&events.EventSinkImpl{Interface: client.EventsV1()})
-	return &recorder{broadcaster: b, sink: b.NewRecorder(runtime.NewScheme(), operator)}
+	sink := &eventSink{EventSinkImpl: events.EventSinkImpl{Interface: client.EventsV1()}}
+	b := events.NewBroadcaster(sink)
+	return &recorder{broadcaster: b, sink: sink, events: b.NewRecorder(runtime.NewScheme(), operator)}
 }
 
 // start begins to send; what is recorded earlier is sent then.
@@ -39,7 +53,40 @@ func (r *recorder) start(ctx context.Context) error {
 	return nil
 }
 
-func (r *recorder) stop() { r.broadcaster.Shutdown() }
+// stop ends recording and waits until what was recorded is sent, for a while.
+func (r *recorder) stop() {
+	r.once.Do(func() {
+		r.broadcaster.Shutdown()
+		for end := time.Now().Add(eventsMost); time.Now().Before(end); {
+			// The broadcaster starts a goroutine for each Event and tells nobody when it ends, so
+			// the end is when nothing is under way after a moment.
+			<-time.After(eventsQuiet)
+			if r.sink.active.Load() == 0 {
+				return
+			}
+		}
+	})
+}
+
+// eventSink knows how many Events are under way.
+type eventSink struct {
+	events.EventSinkImpl
+	active atomic.Int64
+}
+
+// Create sends a new Event.
+func (s *eventSink) Create(ctx context.Context, event *eventsv1.Event) (*eventsv1.Event, error) {
+	s.active.Add(1)
+	defer s.active.Add(-1)
+	return s.EventSinkImpl.Create(ctx, event)
+}
+
+// Patch counts one more of an Event.
+func (s *eventSink) Patch(ctx context.Context, event *eventsv1.Event, data []byte) (*eventsv1.Event, error) {
+	s.active.Add(1)
+	defer s.active.Add(-1)
+	return s.EventSinkImpl.Patch(ctx, event, data)
+}
 
 // report records an Event of the object. Action says what was being done, as in a handler's id.
 func (r *recorder) report(o runtime.Object, action string, kind dsl.EventType, reason, note string) {
@@ -54,7 +101,7 @@ func (r *recorder) report(o runtime.Object, action string, kind dsl.EventType, r
 	if kind == dsl.Warning {
 		name = corev1.EventTypeWarning
 	}
-	r.sink.Eventf(o, nil, name, reason, action, "%s", note)
+	r.events.Eventf(o, nil, name, reason, action, "%s", note)
 }
 
 // reporter is dsl.Events for one attempt.

@@ -16,6 +16,9 @@ func Standard() *dsl.Registry {
 	r.Action(call())
 
 	// The functions that call finds by name, a line for each file that has some.
+	Foo(r)
+	FooBar(r)
+	PodWatch(r)
 
 	return r
 }

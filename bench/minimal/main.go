@@ -28,8 +28,13 @@ import (
 	"github.com/handwerk-dev/handwerk/bench/tell"
 )
 
-// workers is how many patches are under way at once.
-const workers = 16
+const (
+	// workers is how many patches are under way at once.
+	workers = 16
+	// waiting is how many Foos may wait for each worker: enough for the watch never to be held
+	// up, which the server would end.
+	waiting = 1 << 13
+)
 
 func main() {
 	expected := flag.Int("n", 0, "how many Foos there are")
@@ -59,7 +64,7 @@ func run(ctx context.Context, teller *tell.Teller) error {
 	}
 	var working sync.WaitGroup
 	for i := range c.lines {
-		c.lines[i] = make(chan *unstructured.Unstructured, 64)
+		c.lines[i] = make(chan *unstructured.Unstructured, waiting)
 		working.Go(func() { c.work(ctx, c.lines[i]) })
 	}
 	err = c.follow(ctx)

@@ -17,7 +17,7 @@ type Line struct {
 	// Looked: as many different objects as were expected have been looked at.
 	Looked bool `json:"looked,omitempty"`
 	// Name and Replicas are of one object as its handler got it, At is when, in nanoseconds
-	// since the epoch. Only told when traced.
+	// since the epoch.
 	Name     string `json:"name,omitempty"`
 	Replicas int64  `json:"replicas,omitempty"`
 	At       int64  `json:"at,omitempty"`
@@ -38,20 +38,21 @@ type Teller struct {
 	seen map[string]bool
 }
 
-// New returns a teller that says Looked once when it has seen that many objects, and tells of each
-// look when traced.
+// New returns a teller that says Looked once when it has seen that many objects and, when traced,
+// tells of each look from then on.
 func New(out io.Writer, expected int, traced bool) *Teller {
 	return &Teller{expected: expected, traced: traced, out: json.NewEncoder(out), seen: map[string]bool{}}
 }
 
 // Saw notes that an object is looked at.
 func (t *Teller) Saw(name string, replicas int64) error {
+	now := time.Now()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.traced {
-		return t.out.Encode(Line{Name: name, Replicas: replicas, At: time.Now().UnixNano()})
-	}
-	if t.seen == nil || t.seen[name] {
+	switch {
+	case t.seen == nil && t.traced:
+		return t.out.Encode(Line{Name: name, Replicas: replicas, At: now.UnixNano()})
+	case t.seen == nil || t.seen[name]:
 		return nil
 	}
 	t.seen[name] = true

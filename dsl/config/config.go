@@ -1,17 +1,12 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package config reads the YAML form of an operator.
-//
-// The form is read strictly and whole: a field that is not known, a key that is there twice, a
-// value of the wrong kind, an expression that does not compile or options that exclude each other
-// are faults, and all of them are reported, each with its file, line and column. What an action
-// takes is said by the action: this package knows none by name.
 package config
 
 import (
 	"errors"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/handwerk-dev/handwerk/dsl"
@@ -82,12 +77,13 @@ func (l *loader) add(name string, data []byte) {
 			continue
 		}
 		p := &part{decoder: newDecoder(s, l.registry, tree)}
-		if p.read() {
+		whole := p.read()
+		l.partial = l.partial || !whole || p.strays
+		if whole {
 			l.parts = append(l.parts, p)
+		} else {
+			l.faults = append(l.faults, p.faults...)
 		}
-		l.partial = l.partial || len(p.faults) > 0
-		l.faults = append(l.faults, p.faults...)
-		p.faults = nil
 	}
 }
 
@@ -97,34 +93,51 @@ func (l *loader) finish() (*dsl.Operator, error) {
 		l.fault(Fault{File: l.names[0], Line: 1, Column: 1, Message: "there is no operator in here (want a document of kind " + Kind + ")"})
 	}
 	op := l.compile()
-	for _, p := range l.parts {
-		l.faults = append(l.faults, p.faults...)
-	}
-	if len(l.faults) == 0 {
+	if len(l.all()) == 0 {
 		l.leftovers(op.Validate())
 	}
-	if len(l.faults) > 0 {
-		return nil, l.faults.sorted()
+	if faults := l.all(); len(faults) > 0 {
+		return nil, faults
 	}
 	return op, nil
 }
 
-// leftovers places what only the operator as a whole can tell at its first document, or at the
-// resource that the message begins with.
+// all returns the faults of the loader and of its parts.
+func (l *loader) all() Faults {
+	out := slices.Clone(l.faults)
+	for _, p := range l.parts {
+		out = append(out, p.faults...)
+	}
+	return out.sorted()
+}
+
+// leftovers notes what only the operator as a whole could tell.
 func (l *loader) leftovers(err error) {
 	for _, err := range flatten(err) {
-		p, at := l.parts[0], path("")
-		for _, candidate := range l.parts {
-			for i, r := range candidate.form.Resources {
-				if strings.HasPrefix(err.Error(), "resource "+r.Resource+": ") {
-					p, at = candidate, path("resources").index(i)
+		p, at, message := l.placed(err.Error())
+		p.fault(at, "%s", message)
+	}
+}
+
+// placed finds the resource or handler that a message of [dsl.Operator.Validate] begins with. What
+// is about neither is about the first document.
+func (l *loader) placed(message string) (p *part, at path, rest string) {
+	for _, p := range l.parts {
+		for i, r := range p.form.Resources {
+			rest, found := strings.CutPrefix(message, "resource "+r.Resource+": ")
+			if !found {
+				continue
+			}
+			at := path("resources").index(i)
+			for j, h := range r.Handlers {
+				if rest, found := strings.CutPrefix(rest, "handler "+h.ID+": "); found {
+					return p, at.key("handlers").index(j), rest
 				}
 			}
+			return p, at, rest
 		}
-		p.fault(at, "%s", err.Error())
-		l.faults = append(l.faults, p.faults...)
-		p.faults = nil
 	}
+	return l.parts[0], "", message
 }
 
 // flatten returns the errors that were joined into err.

@@ -121,6 +121,18 @@ func TestLoad(t *testing.T) {
 	}
 }
 
+func TestAFileThatGoesAwayWhileTheDirectoryIsRead(t *testing.T) {
+	t.Chdir(t.TempDir())
+	write(t, "a.yaml", watching("foos"))
+	if err := os.Symlink("gone", "b.yaml"); err != nil {
+		t.Fatal(err)
+	}
+	_, err := config.Load([]string{"."}, registry(t))
+	if got, want := message(err), "b.yaml: reading configuration: no such file or directory"; got != want {
+		t.Errorf("error %q, want %q", got, want)
+	}
+}
+
 func write(t *testing.T, name, text string) {
 	t.Helper()
 	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {

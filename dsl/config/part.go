@@ -14,6 +14,8 @@ import (
 type part struct {
 	*decoder
 	form document
+	// strays: there are unknown fields, so something missing was perhaps mistyped.
+	strays bool
 }
 
 // read decodes the document and reports whether it is a part of an operator at all. Of something
@@ -26,7 +28,8 @@ func (p *part) read() bool {
 			return false
 		}
 	}
-	return p.value("", p.root, reflect.ValueOf(&p.form).Elem())
+	strayed := func() { p.strays = true }
+	return p.structure("", p.root, reflect.ValueOf(&p.form).Elem(), &others{strayed: strayed})
 }
 
 // where returns the place of a value, for other values' faults.

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"gopkg.in/yaml.v3"
 )
@@ -92,10 +93,10 @@ func (s *source) syntax(err error) *Fault {
 // alias finds the use of an anchor that does not exist: the last one the parser got to.
 func (s *source) alias(name string) (line, column int) {
 	word := regexp.MustCompile(`\*` + regexp.QuoteMeta(name) + `([^-\w]|$)`)
-	for i := s.reached() - 1; i >= 0; i-- {
-		text := s.lines[i]
-		if found := word.FindAllStringIndex(text, -1); found != nil {
-			return i + 1, len([]rune(text[:found[len(found)-1][0]])) + 1
+	read := s.read()
+	for i := len(read) - 1; i >= 0; i-- {
+		if found := word.FindAllStringIndex(read[i], -1); found != nil {
+			return i + 1, utf8.RuneCountInString(read[i][:found[len(found)-1][0]]) + 1
 		}
 	}
 	return 1, 1
@@ -104,20 +105,24 @@ func (s *source) alias(name string) (line, column int) {
 // reached returns the last line with something in it that the parser read before it stopped. The
 // parser does not tell where a block that it began goes wrong; this is close.
 func (s *source) reached() int {
-	input := &slowReader{text: s.text}
-	decoder := yaml.NewDecoder(input)
-	for {
-		if _, err := next(decoder); err != nil {
-			break
-		}
-	}
-	read := lines(s.text[:input.read])
+	read := s.read()
 	for n := len(read); n > 0; n-- {
 		if text := strings.TrimSpace(read[n-1]); text != "" && !strings.HasPrefix(text, "#") {
 			return n
 		}
 	}
 	return 1
+}
+
+// read returns the lines that the parser read before it stopped.
+func (s *source) read() []string {
+	input := &slowReader{text: s.text}
+	decoder := yaml.NewDecoder(input)
+	for {
+		if _, err := next(decoder); err != nil {
+			return lines(s.text[:input.read])
+		}
+	}
 }
 
 // slowReader gives out its text byte by byte, so that what was read tells where the reader is.

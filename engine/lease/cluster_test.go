@@ -71,13 +71,21 @@ func (c *cluster) change(do func(c *cluster)) {
 	}
 }
 
-func (c *cluster) holder() string {
+// stored returns the Lease, empty when there is none.
+func (c *cluster) stored() *coordinationv1.Lease {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.lease == nil || c.lease.Spec.HolderIdentity == nil {
-		return ""
+	if c.lease == nil {
+		return &coordinationv1.Lease{}
 	}
-	return *c.lease.Spec.HolderIdentity
+	return c.lease.DeepCopy()
+}
+
+func (c *cluster) holder() string {
+	if holder := c.stored().Spec.HolderIdentity; holder != nil {
+		return *holder
+	}
+	return ""
 }
 
 // client returns a clientset of its own for each process. Before each request it calls fault,
@@ -156,17 +164,26 @@ type process struct {
 	mu      sync.Mutex
 	fault   func(request string) error
 	err     error // what Run returned
-	terms   int
+	number  int   // of terms
 	leading bool  // lead runs
 	ending  error // the cause with which lead's last context ended
 	lines   []string
 	changes []bool
 }
 
-// start runs a process. Lead, when it is nil, works until its context ends.
+// start runs a process that works well.
 func (c *cluster) start(t *testing.T, name string, mode dsl.LeaderMode, lead func(context.Context) error) *process {
 	t.Helper()
-	p := &process{name: name, done: make(chan struct{})}
+	return c.startWith(t, name, mode, lead, nil)
+}
+
+// startWith runs a process with a fault from the begin. Lead, when it is nil, works until its
+// context ends.
+func (c *cluster) startWith(
+	t *testing.T, name string, mode dsl.LeaderMode, lead func(context.Context) error, fault func(string) error,
+) *process {
+	t.Helper()
+	p := &process{name: name, done: make(chan struct{}), fault: fault}
 	log := funcr.New(func(_, line string) {
 		p.locked(func() { p.lines = append(p.lines, line) })
 	}, funcr.Options{})
@@ -187,7 +204,7 @@ func (c *cluster) start(t *testing.T, name string, mode dsl.LeaderMode, lead fun
 	go func() {
 		defer close(p.done)
 		err := p.Run(ctx, func(ctx context.Context) error {
-			p.locked(func() { p.leading, p.terms = true, p.terms+1 })
+			p.locked(func() { p.leading, p.number = true, p.number+1 })
 			err := lead(ctx)
 			p.locked(func() { p.leading, p.ending = false, context.Cause(ctx) })
 			return err
@@ -247,6 +264,13 @@ func (p *process) leads() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.leading
+}
+
+// terms tells how many terms there were, and how the last one that has ended did.
+func (p *process) terms() (number int, ending error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.number, p.ending
 }
 
 // logged tells how many lines have the text.

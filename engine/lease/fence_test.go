@@ -18,6 +18,12 @@ func moment(wall, monotonic time.Duration) time.Time {
 	return t
 }
 
+func (p *process) renewed() time.Time {
+	p.fence.mu.Lock()
+	defer p.fence.mu.Unlock()
+	return p.fence.renewed
+}
+
 func TestFence(t *testing.T) {
 	tests := map[string]struct {
 		wall, monotonic time.Duration // since the last renewal

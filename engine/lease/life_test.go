@@ -40,7 +40,7 @@ func TestLifeLockBelongsToThePod(t *testing.T) {
 		p.state(t, "alone", true, true)
 		p.said(t, 1, 0, 1)
 		want := []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: "a", UID: "uid-a"}}
-		if diff := cmp.Diff(want, c.lease.OwnerReferences); diff != "" {
+		if diff := cmp.Diff(want, c.stored().OwnerReferences); diff != "" {
 			t.Errorf("owners (-want +got):\n%s", diff)
 		}
 		if err := p.ends(); err != nil {
@@ -104,8 +104,8 @@ func TestLifeTakeOver(t *testing.T) {
 				between(t, "taking over", until(t, "b leads", b.leads), 0, 2500*time.Millisecond)
 				b.state(t, "after taking over", true, true)
 				b.said(t, 1, 1, 1)
-				if c.lease.OwnerReferences[0].UID != "uid-b" {
-					t.Errorf("the lock belongs to %v", c.lease.OwnerReferences)
+				if owners := c.stored().OwnerReferences; len(owners) != 1 || owners[0].UID != "uid-b" {
+					t.Errorf("the lock belongs to %v", owners)
 				}
 				b.stop()
 			})
@@ -135,17 +135,16 @@ func TestLifeOutlastsTheContainer(t *testing.T) {
 func TestLifePodOfTheSameNameIsNotTheOwner(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newCluster("a")
-		c.start(t, "a", dsl.LeaderLife, nil).stop()
 		a := c.start(t, "a", dsl.LeaderLife, nil)
 		pass(time.Second)
 		a.dies()
-		old := c.lease.UID
+		old := c.stored().UID
 		c.addPod("a", "uid-new")
 		b := c.start(t, "a", dsl.LeaderLife, nil)
 		pass(3 * time.Second)
 		b.state(t, "in the new pod", true, true)
-		if c.lease.UID == old || c.lease.OwnerReferences[0].UID != "uid-new" {
-			t.Errorf("the lock is %s of %v", c.lease.UID, c.lease.OwnerReferences)
+		if l := c.stored(); l.UID == old || l.OwnerReferences[0].UID != "uid-new" {
+			t.Errorf("the lock is %s of %v", l.UID, l.OwnerReferences)
 		}
 		b.stop()
 	})
@@ -158,8 +157,8 @@ func TestLifeLockTakenAway(t *testing.T) {
 		pass(time.Minute)
 		c.change(func(c *cluster) { c.lease.OwnerReferences[0].Name, c.lease.OwnerReferences[0].UID = "b", "uid-b" })
 		between(t, "noticing", until(t, "a stops", func() bool { return !a.Held() && !a.leads() }), 0, 2500*time.Millisecond)
-		if !errors.Is(a.ending, ErrLost) {
-			t.Errorf("lead's context ended with %v, want ErrLost", a.ending)
+		if _, ending := a.terms(); !errors.Is(ending, ErrLost) {
+			t.Errorf("lead's context ended with %v, want ErrLost", ending)
 		}
 		pass(time.Minute)
 		a.state(t, "while b has the lock", false, false)
@@ -167,7 +166,7 @@ func TestLifeLockTakenAway(t *testing.T) {
 		until(t, "a leads again", a.leads)
 		a.said(t, 2, 1, 2)
 		c.change(func(c *cluster) { c.lease = nil })
-		until(t, "the deleted lock is noticed and made anew", func() bool { return a.terms == 3 })
+		until(t, "the deleted lock is noticed and made anew", func() bool { n, _ := a.terms(); return n == 3 })
 		a.stop()
 	})
 }
@@ -186,8 +185,8 @@ func TestLifeLockThatCannotBeRead(t *testing.T) {
 		}
 		a.breaks(nil)
 		between(t, "opening the fence", until(t, "the fence opens", a.Held), 0, 2500*time.Millisecond)
-		if a.terms != 1 {
-			t.Errorf("%d terms, want one for life", a.terms)
+		if n, _ := a.terms(); n != 1 {
+			t.Errorf("%d terms, want one for life", n)
 		}
 		a.stop()
 	})
@@ -215,21 +214,23 @@ func TestLifeDeletesOnlyTheLockItSaw(t *testing.T) {
 		pass(time.Second)
 		a.dies()
 		c.change(func(c *cluster) { delete(c.pods, "a") })
-		b := c.start(t, "b", dsl.LeaderLife, nil)
-		deleting := false
-		slow := c.start(t, "c", dsl.LeaderLife, nil)
-		slow.breaks(func(request string) error {
+		deleting, goOn := make(chan struct{}), make(chan struct{})
+		slow := c.startWith(t, "c", dsl.LeaderLife, nil, func(request string) error {
 			if request == "delete leases" {
-				deleting = true
-				until(t, "b leads", b.leads)
+				close(deleting)
+				<-goOn
 			}
 			return nil
 		})
+		<-deleting
+		b := c.start(t, "b", dsl.LeaderLife, nil)
+		until(t, "b leads", b.leads)
+		close(goOn)
 		pass(time.Minute)
 		b.state(t, "in the end", true, true)
 		slow.state(t, "in the end", false, false)
-		if !deleting || slow.terms != 0 {
-			t.Errorf("c came to delete %v, had %d terms", deleting, slow.terms)
+		if n, _ := slow.terms(); n != 0 {
+			t.Errorf("the slow one had %d terms", n)
 		}
 		b.stop()
 		slow.stop()
@@ -241,8 +242,7 @@ func TestLifeTroubleWhileWaiting(t *testing.T) {
 		t.Run(request, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := newCluster("a")
-				a := c.start(t, "a", dsl.LeaderLife, nil)
-				a.breaks(func(what string) error {
+				a := c.startWith(t, "a", dsl.LeaderLife, nil, func(what string) error {
 					if what == request {
 						return errDown
 					}
@@ -291,7 +291,26 @@ func TestChangeOfModes(t *testing.T) {
 			b := c.start(t, "b", dsl.LeaderLife, nil)
 			pass(time.Minute)
 			old.dies()
-			between(t, "taking over", until(t, "b leads", b.leads), 13*time.Second, 20*time.Second)
+			between(t, "taking over", until(t, "b leads", b.leads), leastWait, mostWait)
+			b.stop()
+		},
+		"a lease that is renewed while life deletes it stays": func(t *testing.T, c *cluster) {
+			old := c.start(t, "a", dsl.LeaderLease, nil)
+			pass(time.Second)
+			old.dies()
+			tried := make(chan struct{}, 100)
+			b := c.startWith(t, "b", dsl.LeaderLife, nil, func(request string) error {
+				if request == "delete leases" {
+					c.change(func(*cluster) {})
+					tried <- struct{}{}
+				}
+				return nil
+			})
+			pass(time.Minute)
+			b.state(t, "after the renewals", false, false)
+			if len(tried) < 2 || c.holder() != "a" {
+				t.Errorf("%d tries, the holder is %q", len(tried), c.holder())
+			}
 			b.stop()
 		},
 		"a lease is not taken from a leader for life": func(t *testing.T, c *cluster) {

@@ -89,7 +89,7 @@ func (l *lock) release(ctx context.Context) error {
 				LeaderTransitions: record.LeaderTransitions, LeaseDurationSeconds: 1, AcquireTime: now, RenewTime: now,
 			})
 		}
-		if true {
+		if !apierrors.IsConflict(err) {
 			break
 		}
 	}

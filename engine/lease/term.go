@@ -42,10 +42,7 @@ func (e *Elector) leaseTerm(ctx context.Context, lead func(context.Context) erro
 	campaign, stop := context.WithCancel(klog.NewContext(context.WithoutCancel(ctx), e.set.Log))
 	defer stop()
 	var running sync.WaitGroup
-	running.Go(func() {
-		elector.Run(campaign)
-		e.leave() // it gave up renewing
-	})
+	running.Go(func() { elector.Run(campaign) })
 	select {
 	case <-won:
 		lost, err = e.office(ctx, lead, e.awaitExpiry)

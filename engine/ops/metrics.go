@@ -137,11 +137,26 @@ func (m *Metrics) Declare(op *dsl.Operator) {
 	dsl.Walk(op, func(r *dsl.Resource, h *dsl.Handler) {
 		m.durations.WithLabelValues(r.Name.String(), h.ID)
 		for _, cause := range h.Causes {
+			if !occurs(cause, r) {
+				continue
+			}
 			for _, outcome := range Outcomes() {
 				m.runs.WithLabelValues(r.Name.String(), h.ID, string(cause), string(outcome))
 			}
 		}
 	})
+}
+
+// occurs reports whether the cause can occur: a level-triggered handler names some that cannot.
+func occurs(cause dsl.Cause, r *dsl.Resource) bool {
+	switch cause {
+	case dsl.Resync:
+		return r.Resync > 0
+	case dsl.Child:
+		return len(r.Owned()) > 0
+	default:
+		return true
+	}
 }
 
 // Leader notes whether this process holds the lock of that name.

@@ -172,6 +172,38 @@ func TestDeclareMakesEverySeriesOfAHandlerAppearWithZero(t *testing.T) {
 	wantSum(t, m, "handwerk_handler_duration_seconds", 0, 0)
 }
 
+func TestDeclareLeavesOutCausesThatCannotOccur(t *testing.T) {
+	tests := map[string]struct {
+		define func(*dsl.Resource)
+		want   []string
+	}{
+		"without resync and children": {func(*dsl.Resource) {}, []string{"create", "resume", "update"}},
+		"with resync":                 {func(r *dsl.Resource) { r.Resync = time.Minute }, []string{"create", "resume", "resync", "update"}},
+		"with children":               {func(r *dsl.Resource) { r.Owns("pods.v1") }, []string{"child", "create", "resume", "update"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			op := dsl.New("foo")
+			op.Resource(foos, func(r *dsl.Resource) {
+				test.define(r)
+				r.OnReconcile("all", func(context.Context, *dsl.Request) error { return nil })
+			})
+			m := ops.NewMetrics()
+			m.Declare(op)
+			var got []string
+			for _, line := range lines(scrape(t, m)) {
+				rest, found := strings.CutPrefix(line, `handwerk_handler_runs_total{cause="`)
+				if cause, _, _ := strings.Cut(rest, `"`); found && !slices.Contains(got, cause) {
+					got = append(got, cause)
+				}
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("causes (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 func TestResources(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := ops.NewMetrics()

@@ -125,8 +125,12 @@ func TestWaitSynced(t *testing.T) {
 
 func TestWaitSyncedEndsWithTheHandle(t *testing.T) {
 	tests := map[string]func(*Set, *Handle){
-		"when it is closed":      func(_ *Set, h *Handle) { h.Close() },
-		"when the set is closed": func(s *Set, _ *Handle) { s.Close() },
+		"when it is closed, the last one": func(_ *Set, h *Handle) { h.Close() },
+		"when the set is closed":          func(s *Set, _ *Handle) { s.Close() },
+		"when it is closed and another is not": func(s *Set, h *Handle) {
+			mustOpen(t, s, Source{GVR: foos}, ignore)
+			h.Close()
+		},
 	}
 	for name, end := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -236,6 +236,11 @@ func TestMetadataAlone(t *testing.T) {
 		t.Error("its size is zero")
 	}
 
+	fake := as(u, true).(*metav1.PartialObjectMetadata)
+	fake.TypeMeta = metav1.TypeMeta{APIVersion: "example.com/v1", Kind: "Bar"}
+	wantSame(t, "Bar", hold(t, Source{Profile: dsl.CacheMetadata}, fake).Tree().GetKind())
+	wantSame(t, "Foo", hold(t, Source{Profile: dsl.CacheMetadata, Kind: "Foo"}, fake).Tree().GetKind())
+
 	delete(want.Object, "kind")
 	wantSame(t, want, hold(t, Source{Profile: dsl.CacheMetadata}, as(u, true)).Tree())
 }

@@ -129,14 +129,21 @@ func TestALaterOwnerGetsWhatIsThereAsInitial(t *testing.T) {
 }
 
 func TestCloseWaitsForTheCallback(t *testing.T) {
-	tests := map[string]bool{"of the last owner": false, "of one of two owners": true}
-	for name, shared := range tests {
+	tests := map[string]struct {
+		shared bool
+		end    func(*Set, *Handle)
+	}{
+		"of the last owner":    {false, func(_ *Set, h *Handle) { h.Close() }},
+		"of one of two owners": {true, func(_ *Set, h *Handle) { h.Close() }},
+		"when the set closes":  {false, func(s *Set, _ *Handle) { s.Close() }},
+	}
+	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := newServer()
 				set := New(s.settings())
 				defer set.Close()
-				if shared {
+				if tt.shared {
 					mustOpen(t, set, Source{GVR: foos}, ignore)
 				}
 				running, release := false, make(chan struct{})
@@ -154,7 +161,7 @@ func TestCloseWaitsForTheCallback(t *testing.T) {
 
 				closed := false
 				go func() {
-					h.Close()
+					tt.end(set, h)
 					closed = true
 				}()
 				synctest.Wait()
@@ -168,7 +175,7 @@ func TestCloseWaitsForTheCallback(t *testing.T) {
 				if running || !closed || calls != 1 {
 					t.Errorf("the callback runs: %t (%d calls), Close has returned: %t; want false (1 call), true", running, calls, closed)
 				}
-				h.Close() // once more does nothing
+				tt.end(set, h) // once more does nothing
 			})
 		})
 	}

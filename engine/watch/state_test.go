@@ -140,6 +140,25 @@ func TestASourceHealsTheMomentItIsListed(t *testing.T) {
 	})
 }
 
+func TestASourceHealsTheMomentItIsWatched(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := &observer{health: newHealth(Source{GVR: foos}, logr.Discard(), nil)}
+		var answer error = forbidden
+		call := func(context.Context, listOptions) (apiwatch.Interface, error) { return apiwatch.NewFake(), answer }
+		_, err := o.watch(t.Context(), options, call)
+		if f := o.health.now().Fault; !errors.Is(f, err) || err == nil {
+			t.Errorf("the fault is %v, want %v", f, err)
+		}
+		answer = nil
+		w, err := o.watch(t.Context(), options, call)
+		if f := o.health.now().Fault; f != nil || err != nil {
+			t.Errorf("the fault is %v (%v), want none", f, err)
+		}
+		w.Stop()
+		o.streams.Wait()
+	})
+}
+
 // A server before 1.34 refuses to stream lists. That is no fault.
 func TestAServerThatCannotStreamListsIsNotFaulty(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -284,9 +303,11 @@ func TestFaultsThatDifferInPortsAreAlike(t *testing.T) {
 func TestNobodyIsToldAfterTheEnd(t *testing.T) {
 	var told changes
 	h := newHealth(Source{GVR: foos}, logr.Discard(), told.on)
+	h.synced()
+	h.tell() // as when two changes were told as one
 	h.end()
 	h.listed(forbidden)
-	if len(told.told) != 0 {
-		t.Errorf("told %q", told.told)
+	if len(told.told) != 1 {
+		t.Errorf("told %q, want one line", told.told)
 	}
 }

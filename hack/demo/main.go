@@ -48,7 +48,7 @@ func run(ctx context.Context, once bool) error {
 		return quiet(ctx, err)
 	}
 
-	say("starting the operator: bin/operator run --config samples/foo")
+	say("starting the operator: bin/operator run --config samples/foo/operator.yaml")
 	operator := program("bin/operator", "run", "--config", "samples/foo/operator.yaml", "--kubeconfig", kubeconfig,
 		"--health-probe-bind-address=0", "--metrics-bind-address=0")
 	if err := operator.start(filepath.Join(dir, "operator.log")); err != nil {

@@ -1,0 +1,61 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// startup is how long a control plane may take to be ready.
+const startup = 2 * time.Minute
+
+// plane is a control plane of this run's own: an API server and etcd, no controllers.
+type plane struct {
+	process    *process
+	kubeconfig string
+}
+
+func (p plan) startPlane(ctx context.Context) (*plane, error) {
+	dir := filepath.Join(p.dir, "plane")
+	started, err := start(ctx, launch{
+		path: p.controlplane,
+		args: []string{"start", "--dir", dir, "--crds", "../samples/foo/crd.yaml", "--without", "kcm,scheduler,kwok"},
+		log:  filepath.Join(p.dir, "plane.log"),
+	})
+	if err != nil {
+		return nil, err
+	}
+	out := &plane{process: started, kubeconfig: filepath.Join(dir, "kubeconfig")}
+	if err := out.ready(ctx); err != nil {
+		out.stop()
+		return nil, fmt.Errorf("starting control plane: %w", err)
+	}
+	return out, nil
+}
+
+// ready waits for the kubeconfig, which is written last.
+func (p *plane) ready(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, startup)
+	defer cancel()
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if _, err := os.Stat(p.kubeconfig); err == nil {
+			return nil
+		}
+		select {
+		case <-p.process.ended:
+			return fmt.Errorf("it ended: %s", p.process.complaint())
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-tick.C:
+		}
+	}
+}
+
+func (p *plane) stop() { _, _ = p.process.stop() } // nothing is measured any more

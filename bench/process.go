@@ -1,0 +1,135 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/handwerk-dev/handwerk/bench/tell"
+)
+
+// farewell is how long a program may take to end when it is told to.
+const farewell = time.Minute
+
+// launch says how a program is started. Env is one variable more than this process has.
+type launch struct {
+	path string
+	args []string
+	env  string
+	log  string
+}
+
+// process is a program that runs.
+type process struct {
+	cmd *exec.Cmd
+	log string
+	// started is when it was.
+	started time.Time
+	// lines are what it tells. They are closed when it ends.
+	lines chan tell.Line
+	// ended is closed when it has ended and was waited for.
+	ended chan struct{}
+	err   error
+}
+
+// start starts a program; stop must be called in the end.
+func start(ctx context.Context, l launch) (*process, error) {
+	log, err := os.Create(l.log)
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	p := &process{cmd: exec.Command(l.path, l.args...), log: l.log, lines: make(chan tell.Line, 1024), ended: make(chan struct{})}
+	p.cmd.Env, p.cmd.Stderr = append(os.Environ(), l.env), log
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a Ctrl-C is for this program, which ends the others in order
+	out, err := p.cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	p.started = time.Now()
+	if err := p.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("starting %s: %w", l.path, err)
+	}
+	go func() {
+		defer close(p.ended)
+		defer close(p.lines)
+		scanner := bufio.NewScanner(out)
+		for scanner.Scan() {
+			var line tell.Line
+			if json.Unmarshal(scanner.Bytes(), &line) != nil {
+				continue // the control plane speaks to people
+			}
+			select {
+			case p.lines <- line:
+			case <-ctx.Done():
+			}
+		}
+		p.err = p.cmd.Wait()
+	}()
+	return p, nil
+}
+
+// stop ends the program and returns the processor time that it took in all.
+func (p *process) stop() (time.Duration, error) {
+	_ = p.cmd.Process.Signal(syscall.SIGTERM) // it may have ended by itself
+	kill := time.AfterFunc(farewell, func() { _ = p.cmd.Process.Kill() })
+	defer kill.Stop()
+	for range p.lines {
+		// what it still tells is of no interest
+	}
+	<-p.ended
+	if p.err != nil {
+		return 0, fmt.Errorf("%s: %w: %s", p.cmd.Path, p.err, p.complaint())
+	}
+	return p.cmd.ProcessState.UserTime() + p.cmd.ProcessState.SystemTime(), nil
+}
+
+// while returns a context that ends when the program does.
+func (p *process) while(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	go func() {
+		select {
+		case <-p.ended:
+			cancel(errors.New("it ended early: " + p.complaint()))
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() { cancel(nil) }
+}
+
+// hear waits for the next line that the program tells and that is wanted.
+func (p *process) hear(ctx context.Context, wanted func(tell.Line) bool) (tell.Line, error) {
+	for {
+		select {
+		case line, open := <-p.lines:
+			if !open {
+				return line, errors.New("it ended early: " + p.complaint())
+			}
+			if wanted(line) {
+				return line, nil
+			}
+		case <-ctx.Done():
+			return tell.Line{}, context.Cause(ctx)
+		}
+	}
+}
+
+// complaint is the end of what the program logged.
+func (p *process) complaint() string {
+	data, err := os.ReadFile(p.log)
+	if err != nil {
+		return err.Error()
+	}
+	text := strings.TrimSpace(string(data))
+	return text[max(0, len(text)-500):]
+}

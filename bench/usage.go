@@ -1,0 +1,98 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	// tick is the unit of processor times in /proc, which Linux has fixed.
+	tick = 10 * time.Millisecond
+	// quietFor is how long a program must have used next to no processor to be at rest, and
+	// quietUsage what that is.
+	quietFor   = time.Second
+	quietUsage = 2 * tick
+)
+
+// cpu is the processor time that the program has taken so far.
+func (p *process) cpu() (time.Duration, error) {
+	s, err := readStat(p.cmd.Process.Pid)
+	return s.own, err
+}
+
+// settle waits until the program is at rest.
+func (p *process) settle(ctx context.Context) error {
+	clock := time.NewTicker(quietFor)
+	defer clock.Stop()
+	before, err := p.cpu()
+	for err == nil {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-clock.C:
+		}
+		var now time.Duration
+		if now, err = p.cpu(); err == nil && now-before <= quietUsage {
+			return nil
+		}
+		before = now
+	}
+	return err
+}
+
+// memory is what a program has in memory, now and at most so far, in bytes.
+type memory struct{ resident, peak int64 }
+
+func (p *process) memory() (memory, error) {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
+	if err != nil {
+		return memory{}, err
+	}
+	var m memory
+	for line := range strings.Lines(string(data)) {
+		name, value, _ := strings.Cut(line, ":")
+		kilobytes, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(value), " kB"), 10, 64)
+		switch {
+		case err != nil:
+		case name == "VmRSS":
+			m.resident = kilobytes << 10
+		case name == "VmHWM":
+			m.peak = kilobytes << 10
+		}
+	}
+	return m, nil
+}
+
+// stat is what /proc says of a process: its parent, its own processor time, and that of its
+// children that have ended.
+type stat struct {
+	parent          int
+	own, ofChildren time.Duration
+}
+
+func readStat(pid int) (stat, error) {
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return stat{}, err
+	}
+	// The name, in parentheses, may hold anything; what follows is numbers.
+	fields := strings.Fields(string(data[strings.LastIndexByte(string(data), ')')+1:]))
+	if len(fields) < 15 {
+		return stat{}, fmt.Errorf("reading the usage of process %d: %d fields", pid, len(fields))
+	}
+	number := func(i int) int {
+		n, _ := strconv.Atoi(fields[i])
+		return n
+	}
+	return stat{
+		parent: number(1), own: time.Duration(number(11)+number(12)) * tick,
+		ofChildren: time.Duration(number(13)+number(14)) * tick,
+	}, nil
+}

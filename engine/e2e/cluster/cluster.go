@@ -1,0 +1,157 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package cluster gives integration tests a real API server, and the means to see and to disturb
+// what an operator does with it: waiting by watching, the audit log, users whose rights come and
+// go, a proxy that injects faults, and the operator itself, as a process or inside the test's.
+//
+// A test binary has one control plane. All its tests use it at the same time, each in namespaces
+// and with users of its own.
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// Environment variables.
+const (
+	// ControlPlaneVariable names the program that starts a control plane. Without it, that is
+	// bin/controlplane in the module.
+	ControlPlaneVariable = "HANDWERK_CONTROLPLANE"
+	// KubeconfigVariable names a kubeconfig of a cluster to use instead. Tests that read the audit
+	// log are skipped then. The user must be allowed everything, impersonation too.
+	KubeconfigVariable = "HANDWERK_TEST_KUBECONFIG"
+)
+
+// patience bounds each wait. It is generous: a test that passes does not need it.
+const patience = 60 * time.Second
+
+// glance is the pause between two looks at what cannot be watched.
+const glance = 5 * time.Millisecond
+
+// Cluster is the API server that the tests of a binary share. Its zero value is for [Main].
+type Cluster struct {
+	root       string // of the module
+	dir        string // temporary
+	plane      *process
+	config     *rest.Config
+	dynamic    dynamic.Interface
+	kubernetes kubernetes.Interface
+	audit      *auditLog // nil where the audit log is out of reach
+	operator   func() (program string, err error)
+}
+
+// Main is for TestMain: it makes c ready, runs the tests and returns the exit code. No process is
+// left. The CRDs in the files that match the glob crds, relative to the module, are there from the
+// start; garbage collection takes up to 30 s to notice those that come later.
+func Main(m *testing.M, c *Cluster, crds string) (code int) {
+	ctx := context.Background()
+	defer func() {
+		if err := c.stop(); err != nil {
+			fmt.Fprintf(os.Stderr, "stopping control plane: %v\n", err)
+			code = 1
+		}
+	}()
+	if err := c.start(ctx, crds); err != nil {
+		fmt.Fprintf(os.Stderr, "starting control plane: %v\n", err)
+		return 1
+	}
+	return m.Run()
+}
+
+// Config returns the admin's access, without client-side rate limit. It is the caller's own.
+func (c *Cluster) Config() *rest.Config { return rest.CopyConfig(c.config) }
+
+// Dynamic returns the admin's client for any resource.
+func (c *Cluster) Dynamic() dynamic.Interface { return c.dynamic }
+
+// Kubernetes returns the admin's client for built-in resources.
+func (c *Cluster) Kubernetes() kubernetes.Interface { return c.kubernetes }
+
+func (c *Cluster) start(ctx context.Context, glob string) (err error) {
+	if c.root, err = moduleRoot(); err != nil {
+		return err
+	}
+	if c.dir, err = os.MkdirTemp("", "handwerk-e2e-"); err != nil {
+		return err
+	}
+	crds, err := filepath.Glob(filepath.Join(c.root, glob))
+	if err != nil {
+		return err
+	}
+	c.operator = sync.OnceValues(c.buildOperator)
+	given := os.Getenv(KubeconfigVariable)
+	if given == "" {
+		kubeconfig, err := c.startPlane(crds)
+		if err != nil {
+			return err
+		}
+		return c.connect(kubeconfig)
+	}
+	if err := c.connect(given); err != nil {
+		return err
+	}
+	for _, file := range crds {
+		if _, err := c.applyAll(ctx, "", file); err != nil {
+			return fmt.Errorf("applying %w", err)
+		}
+	}
+	return nil
+}
+
+func (c *Cluster) connect(kubeconfig string) (err error) {
+	if c.config, err = clientcmd.BuildConfigFromFlags("", kubeconfig); err != nil {
+		return fmt.Errorf("reading %s: %w", kubeconfig, err)
+	}
+	c.config.QPS = -1
+	if c.dynamic, err = dynamic.NewForConfig(c.config); err != nil {
+		return err
+	}
+	c.kubernetes, err = kubernetes.NewForConfig(c.config)
+	return err
+}
+
+func (c *Cluster) stop() error {
+	if c.dir != "" {
+		defer os.RemoveAll(c.dir)
+	}
+	if c.plane == nil {
+		return nil
+	}
+	return c.stopPlane()
+}
+
+// moduleRoot is the nearest folder with a go.mod, from the present one upwards.
+func moduleRoot() (string, error) {
+	dir, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir, nil
+		}
+		if dir == filepath.Dir(dir) {
+			return "", errors.New("finding the module: no go.mod above the present folder")
+		}
+		dir = filepath.Dir(dir)
+	}
+}
+
+// bounded returns a context for one wait. It outlives the test's own, as cleanups wait too.
+func bounded(t testing.TB) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(context.WithoutCancel(t.Context()), patience,
+		fmt.Errorf("nothing more to wait for after %s", patience))
+}

@@ -1,0 +1,52 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"bytes"
+	"fmt"
+	"runtime/pprof"
+	"strings"
+	"time"
+)
+
+const (
+	// goroutineLabel is the label that goroutines inherit from the one that starts them.
+	goroutineLabel = "e2e-operator"
+	// lingering is the time that goroutines which were told to end may take.
+	lingering = 5 * time.Second
+)
+
+// awaitNoGoroutines waits until no goroutine bears the label, and returns the stacks of those that
+// do not end. Nothing but looking tells.
+func awaitNoGoroutines(id string) (leak string) {
+	late, tick := time.After(lingering), time.NewTicker(glance)
+	defer tick.Stop()
+	for {
+		if leak = goroutines(id); leak == "" {
+			return ""
+		}
+		select {
+		case <-tick.C:
+		case <-late:
+			return leak
+		}
+	}
+}
+
+// goroutines returns the stacks of the goroutines of ours and client-go's that bear the label.
+// Connections are not among them: transports keep those for the next client.
+func goroutines(id string) string {
+	var all bytes.Buffer
+	_ = pprof.Lookup("goroutine").WriteTo(&all, 1) // a buffer takes all
+	label := fmt.Sprintf("%q:%q", goroutineLabel, id)
+	var found []string
+	for stack := range strings.SplitSeq(all.String(), "\n\n") {
+		ours := strings.Contains(stack, "handwerk-dev/handwerk/") || strings.Contains(stack, "k8s.io/client-go/")
+		if ours && strings.Contains(stack, label) && !strings.Contains(stack, "k8s.io/client-go/transport.") {
+			found = append(found, stack)
+		}
+	}
+	return strings.Join(found, "\n\n")
+}

@@ -1,0 +1,145 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// errorMarks are in the lines of errors: the operator's JSON, and [Run]'s plain text.
+var errorMarks = [...]string{`"level":"error"`, "ERROR "}
+
+// Lines are lines of a log that can be waited for. All methods may be called at the same time.
+type Lines struct {
+	mu      sync.Mutex
+	lines   []string
+	partial []byte
+	echo    io.Writer // nil for none
+	ended   bool
+	changed signal
+}
+
+func newLines() *Lines { return &Lines{changed: newSignal()} }
+
+// newEcho returns lines that appear in the test's output too.
+func newEcho(t testing.TB) *Lines {
+	l := newLines()
+	l.echo = t.Output()
+	t.Cleanup(func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.echo = nil // writing to it after the test would panic
+	})
+	return l
+}
+
+// Write adds what is written, line by line.
+func (l *Lines) Write(text []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.partial = append(l.partial, text...)
+	for {
+		line, rest, found := bytes.Cut(l.partial, []byte("\n"))
+		if !found {
+			return len(text), nil
+		}
+		l.addLocked(string(line))
+		l.partial = rest
+	}
+}
+
+// All returns all lines so far.
+func (l *Lines) All() []string { return l.With("") }
+
+// With returns the lines so far that contain substring.
+func (l *Lines) With(substring string) []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(l.lines), func(line string) bool { return !strings.Contains(line, substring) })
+}
+
+// Errors returns the lines so far that were logged as errors.
+func (l *Lines) Errors() []string {
+	return slices.DeleteFunc(l.All(), func(line string) bool {
+		return !slices.ContainsFunc(errorMarks[:], func(mark string) bool { return strings.Contains(line, mark) })
+	})
+}
+
+// Await waits for a line that contains substring, unless there was one already, and returns it. It
+// fails the test when there is none in time or can be none any more.
+func (l *Lines) Await(t testing.TB, substring string) string {
+	t.Helper()
+	return l.AwaitTimes(t, 1, substring)
+}
+
+// AwaitTimes is Await for the n-th such line from the start.
+func (l *Lines) AwaitTimes(t testing.TB, n int, substring string) string {
+	t.Helper()
+	if err := l.wait(time.After(patience), n, substring); err != nil {
+		t.Fatal(err)
+	}
+	return l.With(substring)[n-1]
+}
+
+func (l *Lines) wait(limit <-chan time.Time, n int, substring string) error {
+	for {
+		l.mu.Lock()
+		ended, changed := l.ended, l.changed.wait()
+		l.mu.Unlock()
+		found := len(l.With(substring))
+		if found >= n {
+			return nil
+		}
+		if ended {
+			return fmt.Errorf("waiting for line %d with %q: the output ended after %d", n, substring, found)
+		}
+		select {
+		case <-changed:
+		case <-limit:
+			return fmt.Errorf("waiting for line %d with %q: %w after %d", n, substring, errLate, found)
+		}
+	}
+}
+
+// end says that no line will come any more.
+func (l *Lines) end() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(l.partial) > 0 {
+		l.addLocked(string(l.partial))
+		l.partial = nil
+	}
+	l.ended = true
+	l.changed.raise()
+}
+
+func (l *Lines) addLocked(line string) {
+	l.lines = append(l.lines, line)
+	if l.echo != nil {
+		fmt.Fprintln(l.echo, line)
+	}
+	l.changed.raise()
+}
+
+var errLate = errors.New("not in time")
+
+// signal wakes everybody who waits for a change. Its owner's lock guards it.
+type signal struct{ next chan struct{} }
+
+func newSignal() signal { return signal{make(chan struct{})} }
+
+func (s *signal) wait() <-chan struct{} { return s.next }
+
+func (s *signal) raise() {
+	close(s.next)
+	s.next = make(chan struct{})
+}

@@ -1,0 +1,122 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/rest"
+)
+
+// Launch says how to start the operator's program.
+type Launch struct {
+	// Config is its way to the API server. Defaults to the admin's.
+	Config *rest.Config
+	// Args are its arguments, as in "run", "--config", "x.yaml". It runs in the module's folder.
+	Args []string
+	// Env is added to the environment, which has no variables of Handwerk's own but addresses with
+	// free ports; a line of the log tells which.
+	Env []string
+}
+
+// Operator is the operator's program, built as it is released, in a process of its own.
+type Operator struct {
+	*Lines // of its standard output and error
+
+	process *process
+}
+
+// Exit is how a process ended.
+type Exit struct {
+	// Code is the exit code, -1 when a signal ended the process.
+	Code int
+	// After is the time from the request to end.
+	After time.Duration
+}
+
+// Operator starts the operator's program. When the test ends, the process is killed, if it is still
+// there; so it is when the test's process dies.
+func (c *Cluster) Operator(t testing.TB, l Launch) *Operator {
+	t.Helper()
+	program, err := c.operator()
+	if err != nil {
+		t.Fatalf("building operator: %v", err)
+	}
+	if l.Config == nil {
+		l.Config = c.config
+	}
+	cmd := exec.Command(program, l.Args...)
+	cmd.Dir = c.root
+	cmd.Env = append(ownEnvironment(), "KUBECONFIG="+WriteKubeconfig(t, l.Config),
+		"HANDWERK_HEALTH_PROBE_BIND_ADDRESS=127.0.0.1:0", "HANDWERK_METRICS_BIND_ADDRESS=127.0.0.1:0")
+	cmd.Env = append(cmd.Env, l.Env...)
+	p, err := startProcess(cmd, newEcho(t), syscall.SIGKILL)
+	if err != nil {
+		t.Fatalf("starting operator: %v", err)
+	}
+	t.Cleanup(p.kill)
+	return &Operator{Lines: p.lines, process: p}
+}
+
+// Signal sends a signal, such as SIGSTOP.
+func (o *Operator) Signal(t testing.TB, signal os.Signal) {
+	t.Helper()
+	if err := o.process.cmd.Process.Signal(signal); err != nil {
+		t.Fatalf("sending %s to operator: %v", signal, err)
+	}
+}
+
+// Kill ends the process as a crash does, and returns when it is gone. It may be called from any
+// goroutine, and more than once.
+func (o *Operator) Kill() { o.process.kill() }
+
+// Wait waits until the process has ended.
+func (o *Operator) Wait(t testing.TB) Exit {
+	t.Helper()
+	begin := time.Now()
+	select {
+	case <-o.process.done:
+		return Exit{Code: o.process.cmd.ProcessState.ExitCode(), After: time.Since(begin)}
+	case <-time.After(patience):
+		t.Fatalf("waiting for the operator's end: %v", errLate)
+		return Exit{}
+	}
+}
+
+// Stop asks the process to end, as the kubelet does, and returns how it did.
+func (o *Operator) Stop(t testing.TB) Exit {
+	t.Helper()
+	o.Signal(t, syscall.SIGTERM)
+	return o.Wait(t)
+}
+
+// buildOperator builds cmd/operator into the temporary folder.
+func (c *Cluster) buildOperator() (string, error) {
+	program := filepath.Join(c.dir, "operator")
+	args := []string{"build", "-o", program}
+	if raced {
+		args = append(args, "-race")
+	}
+	build := exec.Command("go", append(args, "./cmd/operator")...)
+	build.Dir = c.root
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w:\n%s", err, out)
+	}
+	return program, nil
+}
+
+// ownEnvironment is this process's environment without what would steer an operator.
+func ownEnvironment() []string {
+	return slices.DeleteFunc(os.Environ(), func(variable string) bool {
+		return strings.HasPrefix(variable, "HANDWERK_") || strings.HasPrefix(variable, "KUBECONFIG=") || strings.HasPrefix(variable, "POD_")
+	})
+}

@@ -1,0 +1,93 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+)
+
+const (
+	// planeStart and planeStop are the control plane's time, on a machine that has other work too.
+	planeStart = 3 * time.Minute
+	planeStop  = 30 * time.Second
+	tailLines  = 15
+)
+
+// auditPolicy logs each write twice, when it comes in and when it is answered: who sees a write's
+// effect can rely on the first line, and wait for the second.
+const auditPolicy = `apiVersion: audit.k8s.io/v1
+kind: Policy
+rules:
+- level: None
+  verbs: [get, list, watch]
+- level: Metadata
+  omitStages: [ResponseStarted]
+`
+
+// startPlane starts the control plane and returns its kubeconfig.
+func (c *Cluster) startPlane(crds []string) (kubeconfig string, err error) {
+	program := os.Getenv(ControlPlaneVariable)
+	if program == "" {
+		program = filepath.Join(c.root, "bin", "controlplane")
+	}
+	if _, err := os.Stat(program); err != nil {
+		return "", fmt.Errorf("%w (run `make controlplane`, or set $%s or $%s)", err, ControlPlaneVariable, KubeconfigVariable)
+	}
+	policy, state := filepath.Join(c.dir, "audit-policy.yaml"), filepath.Join(c.dir, "plane")
+	if err := os.WriteFile(policy, []byte(auditPolicy), 0o600); err != nil {
+		return "", err
+	}
+	args := []string{"start", "--dir", state, "--audit-policy", policy}
+	for _, path := range crds {
+		args = append(args, "--crds", path)
+	}
+	// Asked to end, the launcher ends its components in order. A group of its own keeps an
+	// interrupt from the terminal from reaching it twice.
+	if c.plane, err = startProcess(exec.Command(program, args...), newLines(), syscall.SIGTERM); err != nil {
+		return "", err
+	}
+	if err := c.plane.lines.wait(time.After(planeStart), 1, "ready: "); err != nil {
+		return "", fmt.Errorf("%w:\n%s\n%s", err, strings.Join(c.plane.lines.All(), "\n"), tails(state))
+	}
+	c.audit = &auditLog{path: filepath.Join(state, "audit.log")}
+	return filepath.Join(state, "kubeconfig"), nil
+}
+
+// stopPlane fails when the control plane had ended before, or does not end properly.
+func (c *Cluster) stopPlane() error {
+	select {
+	case <-c.plane.done:
+		return fmt.Errorf("it had ended by itself:\n%s", strings.Join(c.plane.lines.All(), "\n"))
+	default:
+	}
+	if !c.plane.stop(planeStop) {
+		return errors.New("it had to be killed")
+	}
+	if code := c.plane.cmd.ProcessState.ExitCode(); code != 0 {
+		return fmt.Errorf("exit code %d:\n%s", code, strings.Join(c.plane.lines.All(), "\n"))
+	}
+	return nil
+}
+
+// tails returns the ends of the components' logs.
+func tails(dir string) string {
+	var out strings.Builder
+	logs, _ := filepath.Glob(filepath.Join(dir, "*.log")) // fails only for a wrong pattern
+	for _, path := range logs {
+		text, err := os.ReadFile(path)
+		if err != nil || filepath.Base(path) == "audit.log" {
+			continue
+		}
+		lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+		fmt.Fprintf(&out, "%s:\n  %s\n", filepath.Base(path), strings.Join(lines[max(0, len(lines)-tailLines):], "\n  "))
+	}
+	return out.String()
+}

@@ -1,0 +1,59 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"os/exec"
+	"runtime"
+	"syscall"
+	"time"
+)
+
+// process is a child process whose output is read line by line.
+type process struct {
+	cmd   *exec.Cmd
+	lines *Lines
+	done  chan struct{} // closed when it has ended and its output is read
+}
+
+// startProcess starts cmd in a process group of its own. Should this process end first, however it
+// does, the child gets the signal orphaned.
+func startProcess(cmd *exec.Cmd, lines *Lines, orphaned syscall.Signal) (*process, error) {
+	p := &process{cmd: cmd, lines: lines, done: make(chan struct{})}
+	cmd.Stdout, cmd.Stderr = lines, lines
+	cmd.SysProcAttr = attributes(orphaned)
+	cmd.WaitDelay = time.Second // for output that a grandchild holds open
+	started := make(chan error)
+	go func() {
+		// The kernel sends the signal when the thread that started the child ends.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := cmd.Start()
+		started <- err
+		if err == nil {
+			_ = cmd.Wait() // ProcessState has it
+			lines.end()
+			close(p.done)
+		}
+	}()
+	return p, <-started
+}
+
+// stop asks the process to end, and kills it when it has not within limit. It reports whether the
+// process ended when asked.
+func (p *process) stop(limit time.Duration) (heeded bool) {
+	_ = p.cmd.Process.Signal(syscall.SIGTERM) // fails only when it is gone
+	select {
+	case <-p.done:
+		return true
+	case <-time.After(limit):
+		p.kill()
+		return false
+	}
+}
+
+func (p *process) kill() {
+	_ = p.cmd.Process.Kill()
+	<-p.done
+}

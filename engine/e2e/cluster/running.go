@@ -1,0 +1,139 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"fmt"
+	"runtime/pprof"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
+	"k8s.io/apimachinery/pkg/util/rand"
+	"k8s.io/klog/v2"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine"
+	"github.com/handwerk-dev/handwerk/engine/ops"
+)
+
+// verbosity is the highest V-level of the lines of [Running].
+const verbosity = 1
+
+// Running is an operator that runs inside the test's process.
+type Running struct {
+	*Lines // of its log, and client-go's; those of errors begin with "ERROR"
+
+	// Engine runs it.
+	Engine *engine.Engine
+	// Metrics are those given, or its own.
+	Metrics *ops.Metrics
+
+	id     string // labels its goroutines
+	cancel context.CancelFunc
+	done   chan struct{}
+	err    error // once done
+	left   bool  // whether its end has been looked at
+}
+
+// Run runs an operator until Stop, at the latest at the test's end. Of the settings, Config is
+// required; Log is set, and Metrics unless they are given.
+func Run(t testing.TB, op *dsl.Operator, s engine.Settings) *Running {
+	t.Helper()
+	if s.Metrics == nil {
+		s.Metrics = ops.NewMetrics()
+	}
+	r := &Running{Lines: newEcho(t), Metrics: s.Metrics, id: rand.String(12), done: make(chan struct{})}
+	s.Log = r.logger()
+	ctx, cancel := context.WithCancel(klog.NewContext(context.WithoutCancel(t.Context()), s.Log))
+	r.cancel = cancel
+	var err error
+	r.labelled(ctx, func(context.Context) { r.Engine, err = engine.New(op, s) })
+	if err != nil {
+		cancel()
+		t.Fatalf("making operator: %v", err)
+	}
+	go func() {
+		defer close(r.done)
+		defer r.end()
+		r.labelled(ctx, func(ctx context.Context) { r.err = r.Engine.Run(ctx) })
+	}()
+	t.Cleanup(func() { r.Stop(t) })
+	return r
+}
+
+// Cancel begins the stop and does not wait. It may be called from any goroutine.
+func (r *Running) Cancel() { r.cancel() }
+
+// Stop stops the operator, and fails the test when that is an error, takes too long or leaves
+// goroutines behind. A second call does nothing.
+func (r *Running) Stop(t testing.TB) {
+	t.Helper()
+	if err := r.Crash(t); err != nil {
+		t.Errorf("running operator: %v", err)
+	}
+}
+
+// Crash stops the operator as Stop does, but returns its error instead of failing. Cut off by
+// [Proxy.Sever] before, the operator cannot do anything any more in the time that the stop takes:
+// for the API server it died at once.
+func (r *Running) Crash(t testing.TB) error {
+	t.Helper()
+	if r.left {
+		return nil
+	}
+	r.left = true
+	r.cancel()
+	select {
+	case <-r.done:
+	case <-time.After(patience):
+		t.Fatalf("stopping operator: %v; its goroutines:\n%s", errLate, goroutines(r.id))
+	}
+	if leak := awaitNoGoroutines(r.id); leak != "" {
+		t.Errorf("stopping operator: goroutines are left:\n%s", leak)
+	}
+	return r.err
+}
+
+// AwaitReady waits until the operator says that all of it is well. Nothing but asking tells.
+func (r *Running) AwaitReady(t testing.TB) {
+	t.Helper()
+	late, tick := time.After(patience), time.NewTicker(glance)
+	defer tick.Stop()
+	for !r.ready() {
+		select {
+		case <-tick.C:
+		case <-r.done:
+			t.Fatalf("waiting for the operator to be ready: it ended: %v", r.err)
+		case <-late:
+			t.Fatalf("waiting for the operator to be ready: %v: %+v", errLate, r.Engine.Ready())
+		}
+	}
+}
+
+func (r *Running) ready() bool {
+	for _, check := range r.Engine.Ready() {
+		if check.State != ops.Pass {
+			return false
+		}
+	}
+	return true
+}
+
+// labelled runs a function whose goroutines, and those they start, bear the operator's label.
+func (r *Running) labelled(ctx context.Context, run func(context.Context)) {
+	pprof.Do(ctx, pprof.Labels(goroutineLabel, r.id), run)
+}
+
+func (r *Running) logger() logr.Logger {
+	return funcr.New(func(name, args string) {
+		level := "ERROR"
+		if len(args) > 8 && args[:8] == `"level"=` { // which only information has
+			level = "INFO"
+		}
+		fmt.Fprintf(r, "%s %s %s %s\n", time.Now().Format("15:04:05.000"), level, name, args)
+	}, funcr.Options{Verbosity: verbosity})
+}

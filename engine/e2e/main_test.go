@@ -1,0 +1,17 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package e2e tests the engine against a real API server.
+package e2e
+
+import (
+	"os"
+	"testing"
+
+	"github.com/handwerk-dev/handwerk/engine/e2e/cluster"
+)
+
+// plane is the cluster that all tests share.
+var plane = &cluster.Cluster{}
+
+func TestMain(m *testing.M) { os.Exit(cluster.Main(m, plane, "samples/*/crd.yaml")) }

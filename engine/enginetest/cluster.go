@@ -1,0 +1,115 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package enginetest
+
+import (
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/enginetest/internal/apiserver"
+)
+
+// Cluster is a cluster in memory. Its methods fail the test when what they are asked for is not
+// possible; those that write objects may be called from handlers too.
+type Cluster struct {
+	t      testing.TB
+	server *apiserver.Server
+	client dynamic.Interface
+
+	mu        sync.Mutex
+	processes []*Process
+	faults    []*fault
+}
+
+// Run calls test in a bubble of its own with a new cluster. What test has started is stopped when
+// it returns. Test must use the t that it gets.
+func Run(t *testing.T, test func(t *testing.T, c *Cluster)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		test(t, New(t))
+	})
+}
+
+// New returns a new cluster. It must be called in a bubble of testing/synctest; [Run] is the usual
+// way. What was started is stopped when the test ends.
+func New(t testing.TB) *Cluster {
+	t.Helper()
+	c := &Cluster{t: t, server: apiserver.New()}
+	client, err := dynamic.NewForConfig(configFor(c.server.Admin(), "enginetest"))
+	if err != nil {
+		t.Fatalf("connecting: %v", err)
+	}
+	c.client = client
+	t.Cleanup(c.stop)
+	return c
+}
+
+// Config reaches the cluster with all rights, for clients of the test's own. What they write does
+// not count as an operator's.
+func (c *Cluster) Config() *rest.Config { return configFor(c.server.Admin(), "enginetest") }
+
+// Settle waits until nothing is left to do before time passes. No time passes.
+func (c *Cluster) Settle() { synctest.Wait() }
+
+// Advance lets time pass, and waits until nothing is left to do at its end.
+func (c *Cluster) Advance(d time.Duration) {
+	<-time.After(d)
+	synctest.Wait()
+}
+
+// stop stops all processes.
+func (c *Cluster) stop() {
+	for _, p := range c.running() {
+		if err := p.Stop(); err != nil {
+			c.t.Errorf("stopping operator: %v", err)
+		}
+	}
+}
+
+func (c *Cluster) running() []*Process {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return append([]*Process(nil), c.processes...)
+}
+
+// resource finds a resource by its name in kubectl's spelling.
+func (c *Cluster) resource(name string) apiserver.Served {
+	c.t.Helper()
+	served, found := c.server.Lookup(c.parse(name))
+	if !found {
+		c.t.Fatalf("resource %s is not served", name)
+	}
+	return served
+}
+
+// parse reads a resource's name in kubectl's spelling.
+func (c *Cluster) parse(name string) schema.GroupVersionResource {
+	c.t.Helper()
+	n, err := dsl.ParseResourceName(name)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return schema.GroupVersionResource{Group: n.Group, Version: n.Version, Resource: n.Resource}
+}
+
+func (c *Cluster) parseAll(names []string) []schema.GroupResource {
+	c.t.Helper()
+	var out []schema.GroupResource
+	for _, name := range names {
+		out = append(out, c.parse(name).GroupResource())
+	}
+	return out
+}
+
+func configFor(link *apiserver.Client, agent string) *rest.Config {
+	return &rest.Config{Host: "http://cluster", Transport: link, UserAgent: agent, QPS: -1,
+		ContentConfig: rest.ContentConfig{ContentType: "application/json"}} // the server reads no protobuf
+}

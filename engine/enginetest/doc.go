@@ -1,0 +1,35 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package enginetest runs operators in tests: in the test's process, against a cluster in memory,
+// in virtual time.
+//
+//	func TestFoo(t *testing.T) {
+//		enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
+//			c.Serve(enginetest.Resource{Name: "foos.v1.example.com", Kind: "Foo"})
+//			c.Start(operator())
+//			c.Create(foo)
+//			c.Settle()
+//			…
+//			c.Advance(time.Hour)
+//		})
+//	}
+//
+// The whole engine runs as it does in a cluster, with client-go's own clients; only the server at
+// the other end of the wire is played. It does what the engine and its handlers depend on as the
+// real one does: uids, resource versions, generations, the status subresource, conflicts, patches,
+// server-side apply with field managers, finalizers, owner references, selectors, watches,
+// discovery, CRDs and namespaces that come and go, access reviews. It does not check objects by
+// their schema or default them, and there are no controllers and no garbage collector: a test
+// plays them by writing what they would write.
+//
+// Time is that of a testing/synctest bubble. It stands still while anything has something to do
+// and jumps to the next timer when all wait, so an hour costs nothing: [Cluster.Settle] waits until
+// nothing is left to do now, [Cluster.Advance] lets time pass. Handlers must not do real network
+// I/O, which a bubble cannot see.
+//
+// Faults are played as well: processes are killed ([Process.Kill], [Process.CrashAfter]), cut off
+// ([Process.Cut]) or restarted, requests fail ([Cluster.FailNext], [Cluster.LoseNext]), rights are
+// missing ([Cluster.Forbid]), API groups break ([Cluster.Break]), and watches lag, end or miss
+// events ([Cluster.HoldWatches], [Cluster.CutWatches], [Cluster.ExpireWatches]).
+package enginetest

@@ -1,0 +1,156 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package enginetest
+
+import (
+	"errors"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/handwerk-dev/handwerk/engine/enginetest/internal/apiserver"
+)
+
+// ErrRefused is what a process gets when it is cut off: an error of the network.
+var ErrRefused = apiserver.ErrRefused
+
+// fault is a request that is to fail.
+type fault struct {
+	verb, subresource string
+	resource          schema.GroupResource
+	err               error
+	lose              bool
+}
+
+func (f *fault) hits(r apiserver.Request) bool {
+	return f.verb == r.Verb && f.resource == r.Resource.GroupResource() && f.subresource == r.Subresource
+}
+
+// FailNext makes the operators' next requests with this verb for this resource fail with these
+// errors, one each. A subresource is written behind a slash, as in "foos.v1.example.com/status".
+// Errors of the API machinery (apierrors.NewConflict and the like) become the server's answer, all
+// others are errors of the network.
+func (c *Cluster) FailNext(verb, resource string, errs ...error) {
+	c.t.Helper()
+	for _, err := range errs {
+		c.addFault(verb, resource, &fault{err: err})
+	}
+}
+
+// LoseNext makes the cluster do the operators' next request with this verb for this resource, but
+// its answer gets lost.
+func (c *Cluster) LoseNext(verb, resource string) {
+	c.t.Helper()
+	c.addFault(verb, resource, &fault{lose: true})
+}
+
+// Forbid takes a right away from the operators: the verb for the resource, in a namespace if one is
+// given. A subresource is written behind a slash. Watches that are open stay so.
+func (c *Cluster) Forbid(verb, resource string, namespace ...string) {
+	c.t.Helper()
+	for _, r := range c.rules(verb, resource, namespace) {
+		c.server.Forbid(r)
+	}
+}
+
+// Allow is the opposite of Forbid with the same arguments.
+func (c *Cluster) Allow(verb, resource string, namespace ...string) {
+	c.t.Helper()
+	for _, r := range c.rules(verb, resource, namespace) {
+		c.server.Allow(r)
+	}
+}
+
+// Break makes an API group answer nothing but 503, as one does whose aggregated server is down.
+func (c *Cluster) Break(group string) { c.server.Break(group) }
+
+// Mend is the opposite of Break.
+func (c *Cluster) Mend(group string) { c.server.Mend(group) }
+
+// HoldWatches keeps watch events of the resources back, of all when none is named: caches grow
+// stale. What is listed is not held, so a watch that begins anew shows it.
+func (c *Cluster) HoldWatches(resources ...string) {
+	c.t.Helper()
+	c.server.Hold(c.parseAll(resources)...)
+}
+
+// ReleaseWatches lets go what HoldWatches kept back.
+func (c *Cluster) ReleaseWatches(resources ...string) {
+	c.t.Helper()
+	c.server.Release(c.parseAll(resources)...)
+}
+
+// CutWatches ends the watches of the resources. Operators resume them, after a moment, where they
+// ended.
+func (c *Cluster) CutWatches(resources ...string) {
+	c.t.Helper()
+	c.server.Cut(c.parseAll(resources)...)
+}
+
+// ExpireWatches ends the watches of the resources, as a server does that has forgotten what
+// happened: operators list anew, after a moment. Events that were held back are lost, so what
+// happened between HoldWatches and ExpireWatches is a gap in the watch.
+func (c *Cluster) ExpireWatches(resources ...string) {
+	c.t.Helper()
+	c.server.Expire(c.parseAll(resources)...)
+}
+
+func (c *Cluster) addFault(verb, resource string, f *fault) {
+	c.t.Helper()
+	f.verb = verb
+	f.resource, f.subresource = c.split(resource)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.faults = append(c.faults, f)
+}
+
+func (c *Cluster) rules(verb, resource string, namespaces []string) []apiserver.Rule {
+	c.t.Helper()
+	rule := apiserver.Rule{Verb: verb}
+	rule.Resource, rule.Subresource = c.split(resource)
+	if len(namespaces) == 0 {
+		return []apiserver.Rule{rule}
+	}
+	var out []apiserver.Rule
+	for _, rule.Namespace = range namespaces {
+		out = append(out, rule)
+	}
+	return out
+}
+
+func (c *Cluster) split(text string) (resource schema.GroupResource, subresource string) {
+	c.t.Helper()
+	name, subresource, _ := strings.Cut(text, "/")
+	return c.parse(name).GroupResource(), subresource
+}
+
+// before sees a request of an operator. An error keeps it from the server.
+func (c *Cluster) before(r apiserver.Request) error {
+	if f := c.strike(r, false); f != nil {
+		return f.err
+	}
+	return nil
+}
+
+// after sees that a request was answered. An error loses the answer.
+func (c *Cluster) after(r apiserver.Request) error {
+	if f := c.strike(r, true); f != nil {
+		return errors.New("connection reset by peer")
+	}
+	return nil
+}
+
+// strike takes the fault that the request runs into, nil when there is none.
+func (c *Cluster) strike(r apiserver.Request, lose bool) *fault {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	i := slices.IndexFunc(c.faults, func(f *fault) bool { return f.lose == lose && f.hits(r) })
+	if i < 0 {
+		return nil
+	}
+	f := c.faults[i]
+	c.faults = slices.Delete(c.faults, i, i+1)
+	return f
+}

@@ -1,0 +1,93 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package apiserver
+
+import (
+	"errors"
+	"maps"
+	"net/http"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// errUID is what is wrong with an apply that names a uid and finds no object.
+var errUID = errors.New("uid mismatch: the provided object specified a uid, and no existing object was found")
+
+// Rule takes a right away.
+type Rule struct {
+	// Verb is as RBAC has it; "*" means all.
+	Verb string
+	// Resource and Subresource say what for.
+	Resource    schema.GroupResource
+	Subresource string
+	// Namespace limits the rule to one. Empty means everywhere.
+	Namespace string
+}
+
+func (r Rule) covers(verb string, resource schema.GroupResource, subresource, namespace string) bool {
+	// Who lacks a right in one namespace does not have it in all of them.
+	in := r.Namespace == "" || namespace == "" || r.Namespace == namespace
+	return in && (r.Verb == "*" || r.Verb == verb) && r.Resource == resource && r.Subresource == subresource
+}
+
+// Forbid takes a right away from every client but those of Admin. Watches that are open stay so.
+func (s *Server) Forbid(r Rule) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.denied = append(s.denied, r)
+}
+
+// Allow takes back what Forbid did by the same rule.
+func (s *Server) Allow(r Rule) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.denied = slices.DeleteFunc(s.denied, func(d Rule) bool { return d == r })
+}
+
+func (s *Server) allowed(verb string, resource schema.GroupResource, subresource, namespace string) bool {
+	return !slices.ContainsFunc(s.denied, func(d Rule) bool { return d.covers(verb, resource, subresource, namespace) })
+}
+
+func (s *Server) authorize(r Request) error {
+	if s.allowed(r.Verb, r.Resource.GroupResource(), r.Subresource, r.Namespace) {
+		return nil
+	}
+	return forbidden(r.Resource.GroupResource(), r.Name, "the operator may not "+r.Verb+" it")
+}
+
+func forbidden(resource schema.GroupResource, name, why string) error {
+	return apierrors.NewForbidden(resource, name, errors.New(why))
+}
+
+func reviews() schema.GroupResource {
+	return schema.GroupResource{Group: "authorization.k8s.io", Resource: "selfsubjectaccessreviews"}
+}
+
+// review answers whether the one who asks may do something.
+func (s *Server) review(r Request) (any, error) {
+	asked, _, _ := unstructured.NestedMap(r.Body, "spec", "resourceAttributes")
+	text := func(key string) string {
+		value, _ := asked[key].(string)
+		return value
+	}
+	resource := schema.GroupResource{Group: text("group"), Resource: text("resource")}
+	out := maps.Clone(r.Body)
+	if out == nil {
+		return nil, apierrors.NewBadRequest("a review is required")
+	}
+	out["status"] = map[string]any{"allowed": s.allowed(text("verb"), resource, text("subresource"), text("namespace"))}
+	return out, nil
+}
+
+// unsupported is the answer for a kind of patch that the resource does not know.
+func unsupported(r Request) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: http.StatusUnsupportedMediaType, Reason: metav1.StatusReasonUnsupportedMediaType,
+		Message: "the body of the request was in an unknown format: " + r.contentType,
+	}}
+}

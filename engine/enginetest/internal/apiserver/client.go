@@ -1,0 +1,176 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package apiserver
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// ErrRefused is the error of requests that do not reach the server.
+var ErrRefused = errors.New("connection refused")
+
+// Client is one process's way to the server, as an http.RoundTripper.
+type Client struct {
+	server *Server
+	// before sees each request for objects. Its error is the answer when it is an API status, or
+	// else what becomes of the connection; the request does not reach the server then.
+	before func(Request) error
+	// after sees each answer, with the status code. Its error means that the answer gets lost.
+	after func(Request, int) error
+	// trusted: it has all rights.
+	trusted bool
+
+	mu      sync.Mutex
+	cut     bool
+	streams map[*stream]bool
+}
+
+// Client returns a new connection. The functions may be nil.
+func (s *Server) Client(before func(Request) error, after func(Request, int) error) *Client {
+	if before == nil {
+		before = func(Request) error { return nil }
+	}
+	if after == nil {
+		after = func(Request, int) error { return nil }
+	}
+	return &Client{server: s, before: before, after: after, streams: map[*stream]bool{}}
+}
+
+// Admin returns a connection with all rights.
+func (s *Server) Admin() *Client {
+	c := s.Client(nil, nil)
+	c.trusted = true
+	return c
+}
+
+// Cut ends the connection: requests do not reach the server until Mend, and watches end.
+func (c *Client) Cut() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.cut = true
+	for s := range c.streams {
+		s.end()
+		delete(c.streams, s)
+	}
+}
+
+// Mend is the opposite of Cut.
+func (c *Client) Mend() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.cut = false
+}
+
+// RoundTrip answers a request.
+func (c *Client) RoundTrip(h *http.Request) (*http.Response, error) {
+	if err := h.Context().Err(); err != nil {
+		return nil, err
+	}
+	if c.isCut() {
+		return nil, ErrRefused
+	}
+	if kind, body, found := c.server.discover(h.URL.Path); found {
+		return answer(h, http.StatusOK, kind, body), nil
+	}
+	r, err := parse(h)
+	if err != nil {
+		return failure(h, err), nil
+	}
+	r.trusted = c.trusted
+	code, result, err := c.handle(h.Context(), r)
+	if err != nil {
+		return nil, err
+	}
+	if lost := c.after(r, code); lost != nil || c.isCut() {
+		return nil, ErrRefused
+	}
+	if s, ok := result.(*stream); ok {
+		return c.streaming(h, s), nil
+	}
+	return answer(h, code, "application/json", result), nil
+}
+
+// handle asks the server, unless something is in the way.
+func (c *Client) handle(ctx context.Context, r Request) (code int, result any, err error) {
+	result, err = nil, c.before(r)
+	if err == nil {
+		result, err = c.server.handle(ctx, r)
+	}
+	status := apierrors.APIStatus(nil)
+	switch {
+	case err == nil && r.Verb == "create":
+		return http.StatusCreated, result, nil
+	case err == nil:
+		return http.StatusOK, result, nil
+	case errors.As(err, &status):
+		s := statusOf(err)
+		return int(s.Code), s, nil
+	}
+	return 0, nil, err
+}
+
+func (c *Client) streaming(h *http.Request, s *stream) *http.Response {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.streams[s] = true
+	return &http.Response{
+		StatusCode: http.StatusOK, Request: h, Body: s, ContentLength: -1,
+		Header: http.Header{"Content-Type": {"application/json"}},
+	}
+}
+
+func (c *Client) isCut() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.cut
+}
+
+func answer(h *http.Request, code int, kind string, result any) *http.Response {
+	data, err := json.Marshal(result)
+	if err != nil {
+		return failure(h, err)
+	}
+	return &http.Response{
+		StatusCode: code, Status: strconv.Itoa(code) + " " + http.StatusText(code), Request: h,
+		Header: http.Header{"Content-Type": {kind}}, ContentLength: int64(len(data)),
+		Body: io.NopCloser(bytes.NewReader(data)), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+	}
+}
+
+func failure(h *http.Request, err error) *http.Response {
+	s := statusOf(err)
+	return answer(h, int(s.Code), "application/json", s)
+}
+
+// statusOf is the error as it is on the wire.
+func statusOf(err error) metav1.Status {
+	var known apierrors.APIStatus
+	if !errors.As(err, &known) {
+		known = apierrors.NewInternalError(err)
+	}
+	s := known.Status()
+	s.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}
+	if s.Code == 0 {
+		s.Code = http.StatusInternalServerError
+	}
+	return s
+}
+
+// notServed is the answer for what the server does not know.
+func notServed() metav1.Status {
+	return metav1.Status{
+		Status: metav1.StatusFailure, Code: http.StatusNotFound, Reason: metav1.StatusReasonNotFound,
+		Message: "the server could not find the requested resource",
+	}
+}

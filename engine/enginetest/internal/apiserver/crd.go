@@ -1,0 +1,62 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package apiserver
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// resourceOf reads what a CRD defines.
+func resourceOf(crd *unstructured.Unstructured) (resource, error) {
+	text := func(path ...string) string {
+		value, _, _ := unstructured.NestedString(crd.Object, path...)
+		return value
+	}
+	r := resource{
+		group: text("spec", "group"), plural: text("spec", "names", "plural"), kind: text("spec", "names", "kind"),
+		namespaced: text("spec", "scope") == "Namespaced", generation: true, custom: true,
+	}
+	list, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
+	for _, item := range list {
+		version, _ := item.(map[string]any)
+		name, _ := version["name"].(string)
+		if version["served"] == true {
+			r.versions = append(r.versions, name)
+		}
+		if _, found, _ := unstructured.NestedMap(version, "subresources", "status"); found {
+			r.status = true
+		}
+	}
+	if r.name().String() != crd.GetName() {
+		return r, fmt.Errorf("the CRD's name must be %s, not %s", r.name(), crd.GetName())
+	}
+	if r.kind == "" || len(r.versions) == 0 {
+		return r, fmt.Errorf("the CRD %s has no kind or no served version", crd.GetName())
+	}
+	return r, nil
+}
+
+// establish says on a CRD that it is served.
+func establish(crd *unstructured.Unstructured) {
+	names, _, _ := unstructured.NestedMap(crd.Object, "spec", "names")
+	condition := func(kind string) any {
+		return map[string]any{"type": kind, "status": "True", "reason": "Accepted", "message": "", "lastTransitionTime": now()}
+	}
+	crd.Object["status"] = map[string]any{
+		"acceptedNames":  names,
+		"conditions":     []any{condition("NamesAccepted"), condition("Established")},
+		"storedVersions": []any{},
+	}
+}
+
+// crdOf returns the CRD that a table comes from, nil when there is none.
+func (s *Server) crdOf(t *table) *unstructured.Unstructured {
+	if !t.custom {
+		return nil
+	}
+	return s.tables[crds()].rows[types.NamespacedName{Name: t.name().String()}]
+}

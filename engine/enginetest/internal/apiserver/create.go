@@ -1,0 +1,114 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package apiserver
+
+import (
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// create stores a new object. Its managedFields are worked out here unless it comes from apply.
+func (s *Server) create(t *table, r Request, o *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	if o.Object == nil || o.GetKind() != t.kind {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("the kind of the object (%s) is not the resource's (%s)", o.GetKind(), t.kind))
+	}
+	if o.GetName() == "" && o.GetGenerateName() != "" {
+		o.SetName(fmt.Sprintf("%s%05d", o.GetGenerateName(), s.version+1))
+	}
+	if err := s.place(t, r, o); err != nil {
+		return nil, err
+	}
+	if o.GetResourceVersion() != "" {
+		return nil, apierrors.NewBadRequest("resourceVersion should not be set on objects to be created")
+	}
+	if t.status {
+		delete(o.Object, "status")
+	}
+	o.SetUID(s.uid())
+	o.SetCreationTimestamp(metav1.Now())
+	for _, field := range []string{"deletionTimestamp", "deletionGracePeriodSeconds", "generation", "selfLink"} {
+		unstructured.RemoveNestedField(o.Object, "metadata", field)
+	}
+	if t.generation {
+		o.SetGeneration(1)
+	}
+	if r.contentType != string(types.ApplyPatchType) {
+		o.SetManagedFields(nil)
+		o = s.owners.updated(t, r, nil, o)
+	}
+	return s.created(t, o)
+}
+
+// created stores the object and does what its coming into being brings along.
+func (s *Server) created(t *table, o *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	if t.name() != crds() {
+		return s.commit(t, added, o), nil
+	}
+	r, err := resourceOf(o)
+	if err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	if _, taken := s.tables[r.name()]; taken {
+		return nil, apierrors.NewBadRequest(r.name().String() + " is served already")
+	}
+	establish(o)
+	s.tables[r.name()] = newTable(r)
+	return s.commit(t, added, o), nil
+}
+
+// place checks where an object is to be: under a name that is free, in a namespace that is there.
+func (s *Server) place(t *table, r Request, o *unstructured.Unstructured) error {
+	if o.GetName() == "" {
+		return apierrors.NewBadRequest("name or generateName is required")
+	}
+	if o.GetNamespace() == "" {
+		o.SetNamespace(r.Namespace)
+	}
+	switch {
+	case o.GetNamespace() != r.Namespace:
+		return apierrors.NewBadRequest("the namespace of the provided object does not match the namespace sent on the request")
+	case t.namespaced && r.Namespace == "":
+		return apierrors.NewBadRequest("an empty namespace may not be set during creation")
+	case !t.namespaced && r.Namespace != "":
+		return &apierrors.StatusError{ErrStatus: notServed()}
+	}
+	if _, taken := t.rows[keyOf(o)]; taken {
+		return apierrors.NewAlreadyExists(t.name(), o.GetName())
+	}
+	if err := s.accepts(r.Namespace); err != nil {
+		return err
+	}
+	return s.acceptsKind(t)
+}
+
+// accepts reports why nothing can be created in a namespace, if so.
+func (s *Server) accepts(namespace string) error {
+	if namespace == "" {
+		return nil
+	}
+	found := s.tables[namespaces()].rows[types.NamespacedName{Name: namespace}]
+	switch {
+	case found == nil:
+		return apierrors.NewNotFound(namespaces(), namespace)
+	case found.GetDeletionTimestamp() != nil:
+		return forbidden(namespaces(), namespace, "it is being terminated")
+	}
+	return nil
+}
+
+// acceptsKind reports why no objects of a CRD can be created, if so.
+func (s *Server) acceptsKind(t *table) error {
+	if crd := s.crdOf(t); crd != nil && crd.GetDeletionTimestamp() != nil {
+		return apierrors.NewMethodNotSupported(t.name(), "create")
+	}
+	return nil
+}
+
+// now is the time as metadata has it.
+func now() string { return time.Now().UTC().Format(time.RFC3339) }

@@ -1,0 +1,108 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package apiserver
+
+import (
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// delete removes an object, or marks it while finalizers hold it. It returns the marked object.
+func (s *Server) delete(t *table, o *unstructured.Unstructured, must metav1.Preconditions) (*unstructured.Unstructured, error) {
+	if must.UID != nil && *must.UID != o.GetUID() {
+		return nil, apierrors.NewConflict(t.name(), o.GetName(), fmt.Errorf(
+			"the UID in the precondition (%s) does not match the UID in record (%s). The object might have been deleted and then recreated", *must.UID, o.GetUID()))
+	}
+	if must.ResourceVersion != nil && *must.ResourceVersion != o.GetResourceVersion() {
+		return nil, apierrors.NewConflict(t.name(), o.GetName(), fmt.Errorf(
+			"the ResourceVersion in the precondition (%s) does not match the ResourceVersion in record (%s). The object might have been modified", *must.ResourceVersion, o.GetResourceVersion()))
+	}
+	switch {
+	case o.GetDeletionTimestamp() != nil:
+		return o, nil
+	case len(o.GetFinalizers()) == 0 && !s.contains(t, o):
+		s.commit(t, deleted, o.DeepCopy())
+		return nil, nil
+	}
+	marked := o.DeepCopy()
+	metadata := marked.Object["metadata"].(map[string]any)
+	metadata["deletionTimestamp"], metadata["deletionGracePeriodSeconds"] = now(), int64(0)
+	if o.GetGeneration() > 0 {
+		marked.SetGeneration(o.GetGeneration() + 1)
+	}
+	marked = s.commit(t, modified, marked)
+	return marked, s.empty(t, marked)
+}
+
+// contains reports whether there are objects that have to go before this one can: those of a
+// namespace or of a CRD.
+func (s *Server) contains(t *table, o *unstructured.Unstructured) bool {
+	return len(s.contents(t, o)) > 0
+}
+
+// content is an object with its table.
+type content struct {
+	table  *table
+	object *unstructured.Unstructured
+}
+
+func (s *Server) contents(t *table, o *unstructured.Unstructured) []content {
+	var out []content
+	for _, other := range s.sorted() {
+		switch {
+		case t.name() == namespaces() && other.namespaced:
+		case t.name() == crds() && other.custom && other.name().String() == o.GetName():
+		default:
+			continue
+		}
+		for key, row := range other.rows {
+			if t.name() == crds() || key.Namespace == o.GetName() {
+				out = append(out, content{other, row})
+			}
+		}
+	}
+	slices.SortStableFunc(out, func(a, b content) int {
+		return slices.Compare([]string{a.object.GetNamespace(), a.object.GetName()}, []string{b.object.GetNamespace(), b.object.GetName()})
+	})
+	return out
+}
+
+// empty deletes what a namespace or a CRD contains.
+func (s *Server) empty(t *table, o *unstructured.Unstructured) error {
+	for _, c := range s.contents(t, o) {
+		if _, err := s.delete(c.table, c.object, metav1.Preconditions{}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sweep lets go namespaces and CRDs that are to be deleted and have become empty.
+func (s *Server) sweep() {
+	for _, name := range []schema.GroupResource{namespaces(), crds()} {
+		t := s.tables[name]
+		for _, o := range t.selected("", everything()) {
+			if o.GetDeletionTimestamp() != nil && len(o.GetFinalizers()) == 0 && !s.contains(t, o) {
+				s.commit(t, deleted, o.DeepCopy())
+				return // the commit has swept the rest
+			}
+		}
+	}
+	s.unserve()
+}
+
+// unserve forgets resources whose CRD is gone.
+func (s *Server) unserve() {
+	for name, t := range s.tables {
+		if t.custom && s.crdOf(t) == nil {
+			t.cut()
+			delete(s.tables, name)
+		}
+	}
+}

@@ -1,0 +1,175 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package apiserver
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// handle answers a request for objects: with a tree, a metav1.Status or a stream.
+func (s *Server) handle(ctx context.Context, r Request) (any, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r.Resource.GroupResource() == reviews() {
+		return s.review(r)
+	}
+	t, err := s.find(r.Resource)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.authorize(r); err != nil && !r.trusted {
+		return nil, err
+	}
+	if r.Subresource != "" && (r.Subresource != "status" || !t.status) {
+		return nil, &apierrors.StatusError{ErrStatus: notServed()}
+	}
+	switch r.Verb {
+	case "list":
+		return s.list(t, r)
+	case "watch":
+		return s.watch(ctx, t, r)
+	}
+	o, err := s.single(t, r)
+	switch {
+	case err != nil:
+		return nil, err
+	case o == nil:
+		return metav1.Status{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusSuccess}, nil
+	}
+	return present(t, r, o), nil
+}
+
+// single does what concerns one object and returns it. It is nil when there is none to return.
+func (s *Server) single(t *table, r Request) (*unstructured.Unstructured, error) {
+	sent := &unstructured.Unstructured{Object: r.Body}
+	old, found := t.rows[types.NamespacedName{Namespace: r.Namespace, Name: r.Name}]
+	switch r.Verb {
+	case "create":
+		return s.create(t, r, sent)
+	case "deletecollection":
+		return nil, s.clear(t, r)
+	case "patch":
+		if found || r.contentType == string(types.ApplyPatchType) {
+			return s.patch(t, r, old)
+		}
+	}
+	if !found {
+		return nil, apierrors.NewNotFound(t.name(), r.Name)
+	}
+	switch r.Verb {
+	case "get":
+		return old, nil
+	case "update":
+		return s.update(t, r, old, sent)
+	case "delete":
+		return s.delete(t, old, preconditions(r.Body))
+	}
+	return nil, apierrors.NewMethodNotSupported(t.name(), r.Verb)
+}
+
+func (s *Server) list(t *table, r Request) (any, error) {
+	sel, err := selectorOf(r)
+	if err != nil {
+		return nil, err
+	}
+	items := []any{}
+	for _, o := range t.selected(r.Namespace, sel) {
+		items = append(items, present(t, r, o))
+	}
+	kind, apiVersion := t.kind+"List", t.apiVersion(r.Resource.Version)
+	if r.partial() {
+		kind, apiVersion = "PartialObjectMetadataList", "meta.k8s.io/v1"
+	}
+	return map[string]any{
+		"kind": kind, "apiVersion": apiVersion, "items": items,
+		"metadata": map[string]any{"resourceVersion": strconv.FormatInt(s.version, 10)},
+	}, nil
+}
+
+func (s *Server) watch(ctx context.Context, t *table, r Request) (any, error) {
+	sel, err := selectorOf(r)
+	if err != nil {
+		return nil, err
+	}
+	st := newStream(ctx, t, r, sel)
+	from, err := strconv.ParseInt(r.options.Get("resourceVersion"), 10, 64)
+	streamed := r.options.Get("sendInitialEvents") == "true"
+	switch {
+	case err != nil && r.options.Get("resourceVersion") != "":
+		return nil, apierrors.NewBadRequest("resourceVersion: " + err.Error())
+	case streamed || from == 0:
+		for _, o := range t.selected(r.Namespace, sel) {
+			st.send(added, o)
+		}
+		if streamed {
+			st.bookmark(s.version)
+		}
+	case from < t.forgotten:
+		st.expired()
+		return st, nil
+	}
+	st.hold(t.held)
+	if !streamed && from > 0 {
+		for _, c := range t.history {
+			if c.version > from {
+				st.tell(c)
+			}
+		}
+	}
+	t.streams[st] = true
+	return st, nil
+}
+
+// present is an object as the client wants to see it.
+func present(t *table, r Request, o *unstructured.Unstructured) map[string]any {
+	if r.partial() {
+		return map[string]any{
+			"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": o.Object["metadata"],
+		}
+	}
+	out := maps.Clone(o.Object)
+	out["apiVersion"] = t.apiVersion(r.Resource.Version)
+	return out
+}
+
+// preconditions reads what must hold of an object that is to be deleted.
+func preconditions(options map[string]any) metav1.Preconditions {
+	var out metav1.Preconditions
+	if uid, found, _ := unstructured.NestedString(options, "preconditions", "uid"); found {
+		out.UID = (*types.UID)(&uid)
+	}
+	if version, found, _ := unstructured.NestedString(options, "preconditions", "resourceVersion"); found {
+		out.ResourceVersion = &version
+	}
+	return out
+}
+
+func (s *Server) clear(t *table, r Request) error {
+	sel, err := selectorOf(r)
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, o := range t.selected(r.Namespace, sel) {
+		_, err := s.delete(t, o, metav1.Preconditions{})
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+func sortByName(list []*unstructured.Unstructured) {
+	slices.SortFunc(list, func(a, b *unstructured.Unstructured) int {
+		return strings.Compare(keyOf(a).String(), keyOf(b).String())
+	})
+}

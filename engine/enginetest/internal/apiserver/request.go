@@ -1,0 +1,129 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package apiserver
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/json"
+)
+
+// Request is what a client asks for.
+type Request struct {
+	// Verb is the verb as RBAC has it.
+	Verb string
+	// Resource is what is asked for, Subresource a part of it, such as "status".
+	Resource    schema.GroupVersionResource
+	Subresource string
+	// Namespace and Name say which one; both may be empty.
+	Namespace, Name string
+	// Body is what the client sent, nil when that is nothing.
+	Body map[string]any
+
+	// trusted: no right is missing.
+	trusted     bool
+	options     url.Values
+	contentType string
+	accept      string
+	agent       string
+}
+
+// Writes reports whether the request changes something.
+func (r Request) Writes() bool {
+	switch r.Verb {
+	case "get", "list", "watch":
+		return false
+	}
+	return r.Resource.GroupResource() != reviews()
+}
+
+// manager is the field manager.
+func (r Request) manager() string {
+	if name := r.options.Get("fieldManager"); name != "" {
+		return name
+	}
+	name, _, _ := strings.Cut(r.agent, "/")
+	if name == "" {
+		return "unknown"
+	}
+	return name
+}
+
+func (r Request) partial() bool { return strings.Contains(r.accept, "as=PartialObjectMetadata") }
+
+// parse reads a request for objects. It is not found when the path is none of a resource.
+func parse(h *http.Request) (Request, error) {
+	r := Request{
+		options: h.URL.Query(), contentType: h.Header.Get("Content-Type"),
+		accept: h.Header.Get("Accept"), agent: h.Header.Get("User-Agent"),
+	}
+	if !r.locate(strings.Split(strings.Trim(h.URL.Path, "/"), "/")) {
+		return r, &apierrors.StatusError{ErrStatus: notServed()}
+	}
+	r.Verb = r.verb(h.Method)
+	if h.Body == nil {
+		return r, nil
+	}
+	defer h.Body.Close()
+	data, err := io.ReadAll(h.Body)
+	if err != nil || len(data) == 0 {
+		return r, err
+	}
+	if err := json.Unmarshal(data, &r.Body); err != nil {
+		return r, apierrors.NewBadRequest(fmt.Sprintf("reading the request: %v", err))
+	}
+	return r, nil
+}
+
+// locate reads a path.
+func (r *Request) locate(path []string) bool {
+	switch {
+	case len(path) > 2 && path[0] == "api":
+		r.Resource.Version, path = path[1], path[2:]
+	case len(path) > 3 && path[0] == "apis":
+		r.Resource.Group, r.Resource.Version, path = path[1], path[2], path[3:]
+	default:
+		return false
+	}
+	if path[0] == "namespaces" && len(path) > 2 && path[2] != "status" {
+		r.Namespace, path = path[1], path[2:]
+	}
+	r.Resource.Resource = path[0]
+	if len(path) > 1 {
+		r.Name = path[1]
+	}
+	if len(path) > 2 {
+		r.Subresource = path[2]
+	}
+	return len(path) <= 3
+}
+
+func (r *Request) verb(method string) string {
+	switch method {
+	case http.MethodPost:
+		return "create"
+	case http.MethodPut:
+		return "update"
+	case http.MethodPatch:
+		return "patch"
+	case http.MethodDelete:
+		if r.Name == "" {
+			return "deletecollection"
+		}
+		return "delete"
+	}
+	switch {
+	case r.options.Get("watch") == "true" || r.options.Get("watch") == "1":
+		return "watch"
+	case r.Name == "":
+		return "list"
+	}
+	return "get"
+}

@@ -1,0 +1,91 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package apiserver
+
+import (
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// resource is what can be stored.
+type resource struct {
+	group, plural, kind string
+	versions            []string // the preferred one first
+	namespaced          bool
+	// status: it has a status subresource.
+	status bool
+	// generation: its objects have one.
+	generation bool
+	// typed: server-side apply knows its fields; where not, lists are taken whole.
+	typed bool
+	// custom: it comes from a CRD.
+	custom bool
+}
+
+func (r resource) name() schema.GroupResource {
+	return schema.GroupResource{Group: r.group, Resource: r.plural}
+}
+
+func (r resource) groupKind() schema.GroupKind {
+	return schema.GroupKind{Group: r.group, Kind: r.kind}
+}
+
+func (r resource) apiVersion(version string) string {
+	return schema.GroupVersion{Group: r.group, Version: version}.String()
+}
+
+func namespaces() schema.GroupResource { return schema.GroupResource{Resource: "namespaces"} }
+
+func crds() schema.GroupResource {
+	return schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}
+}
+
+// builtins are the resources that every server has, as far as operators are likely to use them.
+// The last column: n namespaced, s status, g generation, t typed.
+func builtins() []resource {
+	const rows = `
+		/v1 configmaps ConfigMap n
+		/v1 endpoints Endpoints n
+		/v1 events Event n
+		/v1 limitranges LimitRange nt
+		/v1 namespaces Namespace s
+		/v1 nodes Node st
+		/v1 persistentvolumeclaims PersistentVolumeClaim nst
+		/v1 persistentvolumes PersistentVolume st
+		/v1 pods Pod nsgt
+		/v1 resourcequotas ResourceQuota nst
+		/v1 secrets Secret n
+		/v1 serviceaccounts ServiceAccount nt
+		/v1 services Service nst
+		apiextensions.k8s.io/v1 customresourcedefinitions CustomResourceDefinition sg
+		apps/v1 daemonsets DaemonSet nsgt
+		apps/v1 deployments Deployment nsgt
+		apps/v1 replicasets ReplicaSet nsgt
+		apps/v1 statefulsets StatefulSet nsgt
+		autoscaling/v2 horizontalpodautoscalers HorizontalPodAutoscaler nst
+		batch/v1 cronjobs CronJob nsgt
+		batch/v1 jobs Job nsgt
+		coordination.k8s.io/v1 leases Lease n
+		events.k8s.io/v1 events Event n
+		networking.k8s.io/v1 ingresses Ingress nsgt
+		networking.k8s.io/v1 networkpolicies NetworkPolicy ngt
+		policy/v1 poddisruptionbudgets PodDisruptionBudget nsgt
+		rbac.authorization.k8s.io/v1 clusterrolebindings ClusterRoleBinding t
+		rbac.authorization.k8s.io/v1 clusterroles ClusterRole t
+		rbac.authorization.k8s.io/v1 rolebindings RoleBinding nt
+		rbac.authorization.k8s.io/v1 roles Role nt
+		storage.k8s.io/v1 storageclasses StorageClass t`
+	var out []resource
+	for row := range strings.Lines(strings.TrimSpace(rows)) {
+		columns := append(strings.Fields(row), "")
+		group, version, _ := strings.Cut(columns[0], "/")
+		has := func(letter string) bool { return strings.Contains(columns[3], letter) }
+		out = append(out, resource{
+			group: group, versions: []string{version}, plural: columns[1], kind: columns[2],
+			namespaced: has("n"), status: has("s"), generation: has("g"), typed: has("t"),
+		})
+	}
+	return out
+}

@@ -1,0 +1,92 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package apiserver
+
+import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// eventType is a watch event's type, as it is on the wire.
+type eventType string
+
+const (
+	added    eventType = "ADDED"
+	modified eventType = "MODIFIED"
+	deleted  eventType = "DELETED"
+)
+
+// change is a write that happened. Its objects are never changed.
+type change struct {
+	version int64
+	what    eventType
+	// object is the object as it was made; of a removal as it was last, with the removal's version.
+	object *unstructured.Unstructured
+	before *unstructured.Unstructured
+}
+
+// table holds the objects of one resource. It is guarded by the server's lock.
+type table struct {
+	resource
+	// rows are never changed, only replaced.
+	rows map[types.NamespacedName]*unstructured.Unstructured
+	// history has what happened after the version forgotten.
+	history   []change
+	forgotten int64
+	streams   map[*stream]bool
+	held      bool
+}
+
+func newTable(r resource) *table {
+	return &table{
+		resource: r, streams: map[*stream]bool{},
+		rows: map[types.NamespacedName]*unstructured.Unstructured{},
+	}
+}
+
+func (t *table) note(c change) {
+	t.history = append(t.history, c)
+	for s := range t.streams {
+		if s.over() {
+			delete(t.streams, s)
+		} else {
+			s.tell(c)
+		}
+	}
+}
+
+func (t *table) hold(held bool) {
+	t.held = held
+	for s := range t.streams {
+		s.hold(held)
+	}
+}
+
+func (t *table) cut() {
+	for s := range t.streams {
+		s.end()
+		delete(t.streams, s)
+	}
+}
+
+func (t *table) expire(now int64) {
+	t.history, t.forgotten = nil, now
+	for s := range t.streams {
+		s.drop()
+		s.expired()
+		delete(t.streams, s)
+	}
+}
+
+// selected returns the objects in a namespace, or in all when it is empty, that are selected.
+func (t *table) selected(namespace string, sel selector) []*unstructured.Unstructured {
+	var out []*unstructured.Unstructured
+	for key, o := range t.rows {
+		if (namespace == "" || key.Namespace == namespace) && sel.matches(o) {
+			out = append(out, o)
+		}
+	}
+	sortByName(out)
+	return out
+}

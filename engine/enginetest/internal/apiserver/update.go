@@ -1,0 +1,150 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package apiserver
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// update replaces an object, or its status, by what was sent.
+func (s *Server) update(t *table, r Request, old, sent *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	if uid := sent.GetUID(); uid != "" && uid != old.GetUID() {
+		return nil, apierrors.NewConflict(t.name(), r.Name, fmt.Errorf(
+			"Precondition failed: UID in precondition: %s, UID in object meta: %s", uid, old.GetUID()))
+	}
+	return s.replace(t, r, old, sent)
+}
+
+// replace makes next of old, as far as that is allowed. Next is the caller's to give away.
+func (s *Server) replace(t *table, r Request, old, next *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	if next.GetName() != old.GetName() || next.GetNamespace() != old.GetNamespace() {
+		return nil, apierrors.NewBadRequest("the name of the object does not match the name on the URL")
+	}
+	if err := agrees(t, old, next); err != nil {
+		return nil, err
+	}
+	next = limit(t, r.Subresource, old, next)
+	if errs := immutable(old, next); len(errs) > 0 {
+		return nil, apierrors.NewInvalid(t.groupKind(), r.Name, errs)
+	}
+	if r.contentType != string(types.ApplyPatchType) {
+		next = s.owners.updated(t, r, old, next)
+	}
+	if same(old, next) {
+		return old, nil
+	}
+	if t.generation && !reflect.DeepEqual(desired(t, old), desired(t, next)) {
+		next.SetGeneration(old.GetGeneration() + 1)
+	}
+	if next.GetDeletionTimestamp() != nil && len(next.GetFinalizers()) == 0 {
+		s.commit(t, deleted, old.DeepCopy())
+		return next, nil
+	}
+	return s.commit(t, modified, next), nil
+}
+
+// agrees refuses a write that was worked out from another version.
+func agrees(t *table, old, next *unstructured.Unstructured) error {
+	switch version := next.GetResourceVersion(); {
+	case version == "" && t.custom:
+		return apierrors.NewInvalid(t.groupKind(), old.GetName(), field.ErrorList{
+			field.Invalid(field.NewPath("metadata", "resourceVersion"), 0, "must be specified for an update")})
+	case version != "" && version != old.GetResourceVersion():
+		return apierrors.NewConflict(t.name(), old.GetName(), errors.New(
+			"the object has been modified; please apply your changes to the latest version and try again"))
+	}
+	return nil
+}
+
+// limit takes from next what the endpoint writes, and the rest from old.
+func limit(t *table, subresource string, old, next *unstructured.Unstructured) *unstructured.Unstructured {
+	status, found := next.Object["status"]
+	if subresource == "status" {
+		whole := old.DeepCopy()
+		whole.SetManagedFields(next.GetManagedFields())
+		if !t.custom {
+			whole.SetUID(next.GetUID()) // built-in ones look whether it is the same, custom ones do not
+		}
+		next = whole
+	} else if t.status {
+		status, found = old.Object["status"]
+	}
+	delete(next.Object, "status")
+	if found {
+		next.Object["status"] = status
+	}
+	if next.GetUID() == "" {
+		next.SetUID(old.GetUID())
+	}
+	from, _ := old.Object["metadata"].(map[string]any)
+	to, _ := next.Object["metadata"].(map[string]any)
+	for _, key := range []string{"creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds", "generation", "resourceVersion"} {
+		delete(to, key)
+		if value, found := from[key]; found {
+			to[key] = value
+		}
+	}
+	return next
+}
+
+// immutable lists what must not change.
+func immutable(old, next *unstructured.Unstructured) field.ErrorList {
+	var out field.ErrorList
+	meta := field.NewPath("metadata")
+	if old.GetUID() != next.GetUID() {
+		out = append(out, field.Invalid(meta.Child("uid"), next.GetUID(), "field is immutable"))
+	}
+	if old.GetDeletionTimestamp() == nil {
+		return out
+	}
+	for _, f := range next.GetFinalizers() {
+		if !slices.Contains(old.GetFinalizers(), f) {
+			out = append(out, field.Forbidden(meta.Child("finalizers"),
+				"no new finalizers can be added if the object is being deleted, found new finalizers "+f))
+		}
+	}
+	return out
+}
+
+// same reports whether a write changes nothing but times in managedFields.
+func same(old, next *unstructured.Unstructured) bool {
+	a, b := maps.Clone(old.Object), maps.Clone(next.Object)
+	metaA, managedA := timeless(old)
+	metaB, managedB := timeless(next)
+	a["metadata"], b["metadata"] = metaA, metaB
+	return reflect.DeepEqual(a, b) && reflect.DeepEqual(managedA, managedB)
+}
+
+// timeless returns metadata without managedFields, and these without their times.
+func timeless(u *unstructured.Unstructured) (map[string]any, []metav1.ManagedFieldsEntry) {
+	managed := u.GetManagedFields()
+	for i := range managed {
+		managed[i].Time = nil
+	}
+	meta, _ := u.Object["metadata"].(map[string]any)
+	meta = maps.Clone(meta)
+	delete(meta, "managedFields")
+	return meta, managed
+}
+
+// desired is the part of an object whose change makes a new generation.
+func desired(t *table, u *unstructured.Unstructured) map[string]any {
+	out := maps.Clone(u.Object)
+	delete(out, "metadata")
+	delete(out, "apiVersion")
+	if t.status {
+		delete(out, "status")
+	}
+	return out
+}

@@ -1,0 +1,72 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package enginetest
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/handwerk-dev/handwerk/engine/enginetest/internal/apiserver"
+)
+
+// Write is a write request of an operator.
+type Write struct {
+	// Verb is the verb as RBAC has it.
+	Verb string
+	// Resource is the plural name, with the subresource behind a slash, as in "foos/status".
+	Resource string
+	// Namespace and Name say which object.
+	Namespace, Name string
+	// Body is what was sent.
+	Body map[string]any
+	// Code is the HTTP status of the answer.
+	Code int
+}
+
+// String writes it as in "patch foos/status default/web", with the code behind it when the request
+// was refused.
+func (w Write) String() string {
+	text := w.Verb + " " + w.Resource + " " + strings.TrimPrefix(w.Namespace+"/"+w.Name, "/")
+	if w.Code >= 400 {
+		text += ": " + strconv.Itoa(w.Code)
+	}
+	return text
+}
+
+// asides are resources whose writes do not count: how an operator talks to people and to its peers.
+func asides() []string {
+	return []string{"events", "events.events.k8s.io", "leases.coordination.k8s.io"}
+}
+
+func writeOf(r apiserver.Request, code int) Write {
+	w := Write{Verb: r.Verb, Resource: r.Resource.Resource, Namespace: r.Namespace, Name: r.Name, Body: r.Body, Code: code}
+	if r.Subresource != "" {
+		w.Resource += "/" + r.Subresource
+	}
+	if w.Name == "" {
+		metadata, _ := r.Body["metadata"].(map[string]any)
+		w.Name, _ = metadata["name"].(string)
+	}
+	return w
+}
+
+// Writes returns the write requests of the process since it was called last, in order, without
+// those for Events and Leases.
+func (p *Process) Writes() []Write {
+	p.cluster.mu.Lock()
+	defer p.cluster.mu.Unlock()
+	out := p.writes
+	p.writes = nil
+	return out
+}
+
+// Writes returns the write requests of all processes since it was called last, process by process;
+// see [Process.Writes].
+func (c *Cluster) Writes() []Write {
+	var out []Write
+	for _, p := range c.running() {
+		out = append(out, p.Writes()...)
+	}
+	return out
+}

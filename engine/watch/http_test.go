@@ -1,0 +1,89 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package watch
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+)
+
+// busy is an API server that streams one object as a list, and then changes it all the time.
+func busy(w http.ResponseWriter, r *http.Request) {
+	if r.FormValue("sendInitialEvents") != "true" {
+		http.Error(w, "only streamed lists are expected here", http.StatusTeapot)
+		return
+	}
+	apiVersion, kind := "example.com/v1", "Foo"
+	if r.URL.Query().Has("metadata") {
+		apiVersion, kind = "meta.k8s.io/v1", "PartialObjectMetadata"
+	}
+	w.Header().Set("Content-Type", "application/json")
+	const line = `{"type":%q,"object":{"apiVersion":%q,"kind":%q,"metadata":{"name":"a","namespace":"default","uid":"1","resourceVersion":"%d",` +
+		`"annotations":{"k8s.io/initial-events-end":"true"}}}}` + "\n"
+	fmt.Fprintf(w, line, "ADDED", apiVersion, kind, 1)
+	fmt.Fprintf(w, line, "BOOKMARK", apiVersion, kind, 2)
+	for version := 3; r.Context().Err() == nil; version++ {
+		fmt.Fprintf(w, line, "MODIFIED", apiVersion, kind, version)
+		w.(http.Flusher).Flush()
+	}
+}
+
+// With a real client the end of a busy stream is a read error, which must not be seen.
+func TestStoppingUnderLoadSaysNothing(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(busy))
+	defer s.Close()
+	config := &rest.Config{Host: s.URL, QPS: -1}
+	byTree, err := dynamic.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	byMetadata, err := metadata.NewForConfig(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lines log
+	set := New(Settings{Dynamic: byTree, Metadata: byMetadata, Log: lines.logger()})
+	var handles []*Handle
+	for i := range 20 {
+		src := Source{GVR: foos, Kind: "Foo", LabelSelector: fmt.Sprintf("a=%d", i)}
+		if i%2 == 1 {
+			src.Profile = dsl.CacheMetadata
+		}
+		changed := make(chan struct{}, 1)
+		h := mustOpen(t, set, src, func(e Event) {
+			select {
+			case changed <- struct{}{}:
+			default:
+			}
+		})
+		if err := h.WaitSynced(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for range 3 {
+			<-changed
+		}
+		handles = append(handles, h)
+	}
+	for _, h := range handles[:10] {
+		h.Close()
+	}
+	set.Close()
+	if len(lines.lines) > 0 {
+		t.Errorf("logged %q", lines.lines)
+	}
+	for _, h := range handles {
+		o, found := h.Object(key("a"))
+		if !found || o.Tree().GetKind() != "Foo" || h.State().Fault != nil {
+			t.Errorf("%s: found %t, kind %s, state %+v", h.Source().Profile, found, o.Tree().GetKind(), h.State())
+		}
+	}
+}

@@ -1,0 +1,228 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package handlers
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+)
+
+type Inner struct {
+	Name string `json:"name"`
+}
+
+type closed struct {
+	Name   string `json:"name"`
+	hidden string
+}
+
+type params struct {
+	Inner   `json:",inline"`
+	Channel string             `json:"channel"`
+	Times   int8               `json:"times,omitempty"`
+	Size    uint               `json:"size"`
+	Ratio   float64            `json:"ratio"`
+	Loud    *bool              `json:"loud"`
+	Wait    metav1.Duration    `json:"wait"`
+	To      []Inner            `json:"to"`
+	Extra   map[string]float64 `json:"extra"`
+	Raw     any                `json:"raw"`
+	Plain   string
+}
+
+func registered(t *testing.T, functions ...dsl.Function) *dsl.Registry {
+	t.Helper()
+	r := dsl.NewRegistry()
+	for _, f := range functions {
+		r.Function(f)
+	}
+	if err := r.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// build builds the action call of the standard registry.
+func build(t *testing.T, r *dsl.Registry, name string, with dsl.Params) (dsl.Func, error) {
+	t.Helper()
+	action, found := Standard().LookupAction("call")
+	if !found {
+		t.Fatal("the standard registry has no action call")
+	}
+	config := action.Config()
+	text, ok := config.(*string)
+	if !ok {
+		t.Fatalf("call is configured with %T, want text", config)
+	}
+	*text = name
+	return action.Build(dsl.Build{Registry: r, Params: with}, config)
+}
+
+func TestTheStandardRegistryIsSound(t *testing.T) {
+	r := Standard()
+	if err := r.Err(); err != nil {
+		t.Error(err)
+	}
+	for _, name := range r.Actions() {
+		if action, _ := r.LookupAction(name); action.Doc == "" {
+			t.Errorf("action %s has no doc", name)
+		}
+	}
+}
+
+func TestCallOfAFunctionThatIsNotThere(t *testing.T) {
+	nothing := func(context.Context, *dsl.Request) error { return nil }
+	full := registered(t, dsl.Function{Name: "foo.Announce", Func: nothing}, dsl.Function{Name: "bar.Run", Func: nothing})
+	tests := map[string]struct {
+		registry *dsl.Registry
+		name     string
+		want     string
+	}{
+		"nearly right": {
+			full, "foo.anounce",
+			`unknown function "foo.anounce" (did you mean "foo.Announce"?); registered are bar.Run, foo.Announce`,
+		},
+		"entirely wrong":     {full, "x", `unknown function "x"; registered are bar.Run, foo.Announce`},
+		"nothing registered": {dsl.NewRegistry(), "foo.Run", `unknown function "foo.Run"; none is registered`},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			fn, err := build(t, test.registry, test.name, nil)
+			faulty, ok := errors.AsType[*dsl.ConfigError](err)
+			if !ok || fn != nil {
+				t.Fatalf("Build() = %v, want no function and a ConfigError", err)
+			}
+			want := &dsl.ConfigError{Path: []string{"call"}, Message: test.want}
+			if diff := cmp.Diff(want, faulty); diff != "" {
+				t.Errorf("error (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestCallChecksParameters(t *testing.T) {
+	nothing := func(context.Context, *dsl.Request) error { return nil }
+	tests := map[string]struct {
+		prototype any
+		with      dsl.Params
+		want      string // "path: message" a line
+	}{
+		"none where none are taken":         {nil, nil, ""},
+		"none where some are taken":         {params{}, nil, ""},
+		"some where none are taken":         {nil, dsl.Params{"a": int64(1)}, "with: f takes no parameters"},
+		"an empty map where some are":       {params{}, dsl.Params{}, ""},
+		"a pointer for a prototype":         {&params{}, dsl.Params{"channel": "ops"}, ""},
+		"a map for a prototype":             {map[string]int{}, dsl.Params{"a": int64(1)}, ""},
+		"the wrong value in such a map":     {map[string]int{}, dsl.Params{"a": "b"}, `with.a: want a whole number that fits, found "b"`},
+		"a field of an embedded struct":     {params{}, dsl.Params{"name": "x"}, ""},
+		"a field without a tag":             {params{}, dsl.Params{"Plain": "x"}, ""},
+		"null leaves a field as it is":      {params{}, dsl.Params{"times": nil, "to": []any{nil}}, ""},
+		"a type that reads itself":          {params{}, dsl.Params{"wait": "5s"}, ""},
+		"what such a type refuses":          {params{}, dsl.Params{"wait": "often"}, `with.wait: time: invalid duration "often"`},
+		"anything, where all is taken":      {params{}, dsl.Params{"raw": map[string]any{"a": []any{true}}}, ""},
+		"a whole number for a fraction":     {params{}, dsl.Params{"ratio": int64(2)}, ""},
+		"an unknown one, nearly right":      {params{}, dsl.Params{"chanel": "x"}, `with.chanel: unknown parameter (did you mean "channel"?)`},
+		"a field that is not known":         {params{}, dsl.Params{"volume": "x"}, "with.volume: unknown parameter (want one of Plain, channel, extra, loud, name, ratio, raw, size, times, to, wait)"},
+		"a struct that no decoder can fill": {closed{hidden: "x"}, dsl.Params{"name": "x"}, "with: decoding parameters: the function's struct has a field that is not exported"},
+		"a number for text":                 {params{}, dsl.Params{"channel": int64(5)}, "with.channel: want text, found 5"},
+		"a number that does not fit":        {params{}, dsl.Params{"times": int64(300)}, "with.times: want a whole number that fits, found 300"},
+		"a negative number":                 {params{}, dsl.Params{"size": int64(-1)}, "with.size: want a whole number that fits, found -1"},
+		"a fraction for a whole number":     {params{}, dsl.Params{"times": 1.5}, "with.times: want a whole number that fits, found 1.5"},
+		"text for a number":                 {params{}, dsl.Params{"ratio": "2"}, `with.ratio: want a number, found "2"`},
+		"text for a boolean":                {params{}, dsl.Params{"loud": "yes"}, `with.loud: want true or false, found "yes"`},
+		"a map for a list":                  {params{}, dsl.Params{"to": map[string]any{}}, "with.to: want a list, found {}"},
+		"a list for a map":                  {params{}, dsl.Params{"extra": []any{}}, "with.extra: want a map, found []"},
+		"all of them, however deep": {
+			params{},
+			dsl.Params{"a": "x", "extra": map[string]any{"b": "x"}, "to": []any{map[string]any{"nam": "x"}, map[string]any{"name": true}, "x"}},
+			"with.a: unknown parameter (want one of Plain, channel, extra, loud, name, ratio, raw, size, times, to, wait)\n" +
+				"with.extra.b: want a number, found \"x\"\n" +
+				"with.to.0.nam: unknown parameter (did you mean \"name\"?)\n" +
+				"with.to.1.name: want text, found true\n" +
+				"with.to.2: want a map, found \"x\"",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			r := registered(t, dsl.Function{Name: "f", Func: nothing, Params: test.prototype})
+			fn, err := build(t, r, "f", test.with)
+			if got := placed(t, err); got != test.want {
+				t.Errorf("faults:\n%s\nwant:\n%s", got, test.want)
+			}
+			if (fn == nil) != (test.want != "") {
+				t.Errorf("a function was built: %v", fn != nil)
+			}
+		})
+	}
+}
+
+// placed writes joined faults with their paths.
+func placed(t *testing.T, err error) string {
+	t.Helper()
+	if err == nil {
+		return ""
+	}
+	all := []error{err}
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		all = joined.Unwrap()
+	}
+	var lines []string
+	for _, one := range all {
+		faulty, ok := errors.AsType[*dsl.ConfigError](one)
+		if !ok {
+			t.Fatalf("%v is not a ConfigError", one)
+		}
+		lines = append(lines, strings.Join(faulty.Path, ".")+": "+faulty.Message)
+	}
+	return strings.Join(lines, "\n")
+}
+
+func TestCallGivesEachCallItsOwnParameters(t *testing.T) {
+	var got []string
+	fn := func(_ context.Context, r *dsl.Request) error {
+		to := r.Params["to"].([]any)
+		got = append(got, to[0].(string))
+		to[0] = "changed"
+		return errors.New("own error")
+	}
+	r := registered(t, dsl.Function{Name: "f", Func: fn, Params: struct {
+		To []string `json:"to"`
+	}{}})
+	built, err := build(t, r, "f", dsl.Params{"to": []any{"me"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	request := &dsl.Request{Patch: dsl.NewPatch()}
+	for range 2 {
+		if err := built(t.Context(), request); err == nil || err.Error() != "own error" {
+			t.Errorf("call returned %v, want the function's error", err)
+		}
+	}
+	if diff := cmp.Diff([]string{"me", "me"}, got); diff != "" {
+		t.Errorf("parameters seen (-want +got):\n%s", diff)
+	}
+	if request.Params != nil {
+		t.Error("the parameters are left in the request")
+	}
+}
+
+func TestCallWithoutParametersIsTheFunction(t *testing.T) {
+	var seen *dsl.Request
+	r := registered(t, dsl.Function{Name: "f", Func: func(_ context.Context, r *dsl.Request) error { seen = r; return nil }})
+	built, err := build(t, r, "f", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request := &dsl.Request{}
+	if err := built(t.Context(), request); err != nil || seen != request {
+		t.Errorf("call returned %v, and passed the request on: %v", err, seen == request)
+	}
+}
