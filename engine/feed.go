@@ -29,6 +29,12 @@ const (
 	lookAgainMost = 10 * time.Second
 )
 
+// The verbs with which the engine writes.
+const (
+	patchObject = "patch"
+	patchStatus = "patch status"
+)
+
 // phase says how a feed is.
 type phase string
 
@@ -47,8 +53,8 @@ type feed struct {
 	name dsl.ResourceName
 	// source is what the informers have in common.
 	source watch.Source
-	// writes are subresources that the engine itself must patch, "" for the object. What handlers
-	// write besides, only they know.
+	// writes are the verbs with which the engine itself writes. What handlers write besides, only
+	// they know.
 	writes []string
 	// generation: it matters whether objects have status.observedGeneration.
 	generation bool
@@ -186,28 +192,26 @@ func (f *feed) access(ctx context.Context, namespaces []string) (denied, error) 
 		if f.well(ns) {
 			continue
 		}
-		gvr := f.resource().GVR
-		missing, err := f.catalog.Access(ctx, gvr, ns, "", "list", "watch")
+		missing, err := f.catalog.Access(ctx, f.resource().GVR, ns, f.verbs()...)
 		if err != nil {
 			return nil, err
-		}
-		for _, subresource := range f.writes {
-			if subresource == "status" && !f.resource().Status {
-				continue
-			}
-			more, err := f.catalog.Access(ctx, gvr, ns, subresource, "patch")
-			if err != nil {
-				return nil, err
-			}
-			for _, verb := range more {
-				missing = append(missing, strings.TrimSpace(verb+" "+subresource))
-			}
 		}
 		if len(missing) > 0 {
 			out[ns] = missing
 		}
 	}
 	return out, nil
+}
+
+// verbs are what the engine itself does with the resource.
+func (f *feed) verbs() []string {
+	verbs := []string{"list", "watch"}
+	for _, v := range f.writes {
+		if v != patchStatus || f.resource().Status {
+			verbs = append(verbs, v)
+		}
+	}
+	return verbs
 }
 
 // well reports whether the namespace's informer runs and nothing was found missing.

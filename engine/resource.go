@@ -53,10 +53,10 @@ func newResource(e *Engine, spec *dsl.Resource) *resource {
 	r.own.source.Keep = watch.Keep(spec.Keep)
 	r.own.generation = spec.ObservedGeneration
 	if r.rules.finalizes || r.rules.stores && !spec.ObservedGeneration {
-		r.own.writes = append(r.own.writes, "")
+		r.own.writes = append(r.own.writes, patchObject)
 	}
 	if spec.ObservedGeneration {
-		r.own.writes = append(r.own.writes, "status")
+		r.own.writes = append(r.own.writes, patchStatus)
 	}
 	for _, name := range spec.Owned() {
 		child := e.newFeed(name, r.log.WithValues("child", name.String()), r.childSeen)
