@@ -8,15 +8,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"sync"
 	"time"
 )
 
 // follower watches the status of all Foos and knows when the last one follows.
 type follower struct {
-	stream io.ReadCloser
-	ended  chan struct{}
+	foos  *foos
+	stop  context.CancelFunc
+	ended chan struct{}
 
 	mu       sync.Mutex
 	reported map[string]int64 // what each Foo's status says, -1 for nothing
@@ -28,18 +28,14 @@ type follower struct {
 
 // follow begins to follow; close must be called in the end.
 func (f *foos) follow(ctx context.Context) (*follower, error) {
-	// Without a version the server begins with everything that is there.
-	stream, err := f.client.Get().AbsPath(path).Param("watch", "true").Stream(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("following Foos: %w", err)
-	}
-	w := &follower{stream: stream, ended: make(chan struct{}), reported: map[string]int64{}, count: map[int64]int{}, news: make(chan struct{})}
-	go w.run()
+	ctx, stop := context.WithCancel(ctx)
+	w := &follower{foos: f, stop: stop, ended: make(chan struct{}), reported: map[string]int64{}, count: map[int64]int{}, news: make(chan struct{})}
+	go w.run(ctx)
 	return w, w.until(ctx, func() bool { return len(w.reported) == f.count })
 }
 
 func (w *follower) close() {
-	w.stream.Close()
+	w.stop()
 	<-w.ended
 }
 
@@ -68,28 +64,45 @@ func (w *follower) until(ctx context.Context, holds func() bool) error {
 	}
 }
 
-func (w *follower) run() {
+func (w *follower) run(ctx context.Context) {
 	defer close(w.ended)
-	events := json.NewDecoder(w.stream)
+	// Without a version the server begins with everything that is there.
+	version, err := "", error(nil)
+	for err == nil {
+		version, err = w.watch(ctx, version)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.err = fmt.Errorf("following Foos: %w", err)
+	w.tell()
+}
+
+// watch watches from a version on until the server ends the watch, as it does when it is busy, and
+// returns the version of the last event.
+func (w *follower) watch(ctx context.Context, version string) (string, error) {
+	stream, err := w.foos.client.Get().AbsPath(path).Param("watch", "true").Param("resourceVersion", version).Stream(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer stream.Close()
+	events := json.NewDecoder(stream)
 	for {
 		var event struct {
+			Type   string
 			Object struct {
-				Metadata struct{ Name string }
+				Metadata struct{ Name, ResourceVersion string }
 				Status   struct{ AvailableReplicas *int64 }
+				Message  string
 			}
 		}
-		err := events.Decode(&event)
+		if err := events.Decode(&event); err != nil {
+			return version, ctx.Err()
+		}
+		if event.Type == "ERROR" {
+			return "", errors.New(event.Object.Message)
+		}
+		version = event.Object.Metadata.ResourceVersion
 		w.mu.Lock()
-		if err != nil {
-			w.err = fmt.Errorf("following Foos: %w", err)
-			if errors.Is(err, io.EOF) {
-				w.err = errors.New("following Foos: the server ended the watch")
-			}
-			close(w.news)
-			w.news = make(chan struct{})
-			w.mu.Unlock()
-			return
-		}
 		w.note(event.Object.Metadata.Name, event.Object.Status.AvailableReplicas)
 		w.mu.Unlock()
 	}
@@ -110,6 +123,10 @@ func (w *follower) note(name string, replicas *int64) {
 	w.reported[name] = now
 	w.count[now]++
 	w.last = time.Now()
+	w.tell()
+}
+
+func (w *follower) tell() {
 	close(w.news)
 	w.news = make(chan struct{})
 }

@@ -50,6 +50,9 @@ func (c *children) Apply(ctx context.Context, desired any) (*unstructured.Unstru
 		return nil, err
 	}
 	key := nameOf(whole)
+	if p.memory.settled == nil {
+		p.memory.settled = map[string]string{}
+	}
 	applier := child.Applier{
 		Owner: owner, Manager: p.r.engine.op.Name,
 		AppliedKey: p.r.engine.op.AppliedAnnotation(), Settled: p.memory.settled,

@@ -118,6 +118,10 @@ func (f *feed) step(ctx context.Context) (again bool) {
 	}
 	namespaces, ready := f.scope.names(f.resource().Namespaced)
 	if !ready {
+		if fault := f.scope.fault(); fault != "" {
+			f.become(phaseFaulty, fault)
+			return true
+		}
 		f.become(phaseStarting, "waiting for the list of namespaces")
 		return false
 	}

@@ -29,6 +29,7 @@ func (e *Engine) engineFeeds() {
 		e.namespaces = e.newFeed(dsl.ResourceName{Resource: "namespaces", Version: "v1"}, e.log.WithValues("resource", "namespaces"), e.scope.seen)
 		e.namespaces.source.Profile = dsl.CacheLive
 		e.namespaces.scope = everywhere
+		e.scope.feed = e.namespaces
 	}
 	crds := dsl.ResourceName{Resource: "customresourcedefinitions", Version: "v1", Group: "apiextensions.k8s.io"}
 	e.crds = e.newFeed(crds, e.log.V(1).WithValues("resource", crds.String()), func(watch.Event) {

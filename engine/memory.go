@@ -74,7 +74,7 @@ type await struct {
 }
 
 func newMemory(uid types.UID) *memory {
-	return &memory{uid: uid, settled: map[string]string{}}
+	return &memory{uid: uid}
 }
 
 // entryLocked returns the key's entry, making it. The resource's lock is held.

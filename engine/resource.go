@@ -148,6 +148,9 @@ func (r *resource) childNews(owner cache.ObjectName, ev watch.Event) {
 	} else {
 		e.child = true
 	}
+	if ev.Kind == watch.Deleted {
+		delete(e.echoes, ev.UID)
+	}
 	r.queue.Add(owner, queue.Fresh)
 }
 

@@ -18,6 +18,8 @@ type scope struct {
 	patterns []string
 	// live: the patterns must be matched against what exists.
 	live bool
+	// feed brings the namespaces in; nil when the patterns are names alone.
+	feed *feed
 	// changed is called when the set of namespaces has changed.
 	changed func()
 
@@ -51,6 +53,14 @@ func (s *scope) names(namespaced bool) (names []string, known bool) {
 	}
 	slices.Sort(names)
 	return names, s.synced
+}
+
+// fault says why the namespaces are not known; empty when they are on their way.
+func (s *scope) fault() string {
+	if h := s.feed.health(); h.phase != phaseStarting && h.phase != phaseRunning {
+		return "namespaces are " + string(h.phase) + ": " + h.message
+	}
+	return ""
 }
 
 // matches reports whether a namespace is in scope: some pattern takes it in, or there are only

@@ -2,13 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Command minimal is the least that does the work: a list, a watch, and a status patch for each
-// Foo whose status does not say what its spec asks for. It has no cache, no queue, no retries and
-// forgets what it missed while its watch was broken; it is what the operator is measured against.
+// Foo whose status does not say what its spec asks for. It has no cache, no retries, no order of
+// urgency and ends when its watch has missed something; it is what the operator is measured against.
 package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"hash/maphash"
@@ -91,21 +90,32 @@ func (c *controller) follow(ctx context.Context) error {
 	for i := range list.Items {
 		c.give(ctx, &list.Items[i])
 	}
-	stream, err := c.foos.Watch(ctx, metav1.ListOptions{ResourceVersion: list.GetResourceVersion()})
+	version := list.GetResourceVersion()
+	for err == nil {
+		version, err = c.watch(ctx, version)
+	}
+	return err
+}
+
+// watch watches from a version on until the server ends the watch, as it does now and then, and
+// returns the version of the last event.
+func (c *controller) watch(ctx context.Context, version string) (string, error) {
+	stream, err := c.foos.Watch(ctx, metav1.ListOptions{ResourceVersion: version})
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer stream.Stop()
 	for event := range stream.ResultChan() {
 		foo, ok := event.Object.(*unstructured.Unstructured)
-		switch {
-		case event.Type == watch.Error:
-			return fmt.Errorf("watching: %v", event.Object)
-		case ok && event.Type != watch.Deleted:
+		if event.Type == watch.Error || !ok {
+			return "", fmt.Errorf("watching: %v", event.Object)
+		}
+		version = foo.GetResourceVersion()
+		if event.Type != watch.Deleted {
 			c.give(ctx, foo)
 		}
 	}
-	return errors.New("the watch ended")
+	return version, ctx.Err()
 }
 
 func (c *controller) give(ctx context.Context, foo *unstructured.Unstructured) {

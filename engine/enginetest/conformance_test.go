@@ -197,7 +197,7 @@ func writeCases() map[string]conformanceCase {
 				stale := s.create(`{spec: {size: 1}}`).GetResourceVersion()
 				_, err := s.merge(`{"spec":{"size":2}}`)
 				_, main := s.merge(`{"spec":{"size":3},"metadata":{"resourceVersion":"` + stale + `"}}`)
-				_, status := s.merge(`{"status":{"size":3},"metadata":{"resourceVersion":"` + stale + `"}}`, "status")
+				_, status := s.merge(`{"status":{"size":3},"metadata":{"resourceVersion":"`+stale+`"}}`, "status")
 				return lines(fmt.Sprint(err), tell(nil, main), tell(nil, status))
 			},
 			want: "<nil>; 409; 409",

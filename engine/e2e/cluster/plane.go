@@ -49,13 +49,15 @@ func (c *Cluster) startPlane(crds []string) (kubeconfig string, err error) {
 	for _, path := range crds {
 		args = append(args, "--crds", path)
 	}
-	// Asked to end, the launcher ends its components in order. A group of its own keeps an
-	// interrupt from the terminal from reaching it twice.
+	// Asked to end, the launcher ends its components in order.
 	if c.plane, err = startProcess(exec.Command(program, args...), newLines(), syscall.SIGTERM); err != nil {
 		return "", err
 	}
 	if err := c.plane.lines.wait(time.After(planeStart), 1, "ready: "); err != nil {
-		return "", fmt.Errorf("%w:\n%s\n%s", err, strings.Join(c.plane.lines.All(), "\n"), tails(state))
+		c.plane.stop(planeStop)
+		said := strings.Join(c.plane.lines.All(), "\n")
+		c.plane = nil
+		return "", fmt.Errorf("%w:\n%s\n%s", err, said, tails(state))
 	}
 	c.audit = &auditLog{path: filepath.Join(state, "audit.log")}
 	return filepath.Join(state, "kubeconfig"), nil

@@ -1,0 +1,108 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package handlers_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/config"
+	"github.com/handwerk-dev/handwerk/handlers"
+)
+
+func TestSamplesLoad(t *testing.T) {
+	files, err := filepath.Glob("../samples/*/operator.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("samples: %v, %v", files, err)
+	}
+	for _, file := range files {
+		op, err := config.Load([]string{file}, handlers.Standard())
+		if err != nil {
+			t.Errorf("%v", err)
+			continue
+		}
+		if folder := filepath.Base(filepath.Dir(file)); op.Name != folder {
+			t.Errorf("%s: the operator's name is %s", file, op.Name)
+		}
+	}
+}
+
+// TestSamplesAreTheSameInGo holds that both routes make one operator.
+func TestSamplesAreTheSameInGo(t *testing.T) {
+	for _, inGo := range []*dsl.Operator{handlers.FooOperator(), handlers.FooBarOperator(), handlers.PodWatchOperator()} {
+		t.Run(inGo.Name, func(t *testing.T) {
+			inYAML, err := config.Load([]string{filepath.Join("..", "samples", inGo.Name, "operator.yaml")}, handlers.Standard())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := inGo.Validate(); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(summary(inGo), summary(inYAML)); diff != "" {
+				t.Errorf("Go and YAML differ (-go +yaml):\n%s", diff)
+			}
+		})
+	}
+}
+
+// summary is what an engine sees of an operator, without the functions themselves.
+func summary(op *dsl.Operator) []string {
+	out := []string{op.Name}
+	for _, r := range op.Resources() {
+		out = append(out, fmt.Sprintf("%s owns %v every %s", r.Name, r.Owned(), r.Resync))
+	}
+	dsl.Walk(op, func(r *dsl.Resource, h *dsl.Handler) {
+		out = append(out, fmt.Sprintf("%s %s %v field %s retries %d timeout %s", r.Name, h.ID, h.Causes, h.Field, h.Retries, h.Timeout))
+	})
+	return out
+}
+
+var yamlBlock = regexp.MustCompile("(?s)```yaml\n(.*?)```")
+
+// TestDocumentsLoad holds that a reader can copy a configuration out of any page.
+func TestDocumentsLoad(t *testing.T) {
+	pages, err := filepath.Glob("../docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, page := range append(pages, "../README.md") {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, block := range yamlBlock.FindAllStringSubmatch(string(text), -1) {
+			if !strings.Contains(block[1], "kind: Operator") {
+				continue
+			}
+			found++
+			if _, err := config.Parse(page, []byte(block[1]), handlers.Standard()); err != nil {
+				t.Errorf("%v", err)
+			}
+		}
+	}
+	if found == 0 {
+		t.Error("no page shows a configuration")
+	}
+}
+
+func TestStandardHasNoFaults(t *testing.T) {
+	r := handlers.Standard()
+	if err := r.Err(); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"foo.Deployment", "foo.Status", "foobar.Ready", "podwatch.Print"} {
+		if !slices.Contains(r.Functions(), want) {
+			t.Errorf("function %s is not registered: %v", want, r.Functions())
+		}
+	}
+}
