@@ -5,6 +5,7 @@ package dsl
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -189,35 +190,40 @@ func newHandler(id string, causes []Cause, fn Func, options []Option) *Handler {
 var handlerID = regexp.MustCompile(`^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$`)
 
 func (h *Handler) faults(r *Resource, earlier map[string]bool) []error {
-	out := slices.Clone(h.invalid)
+	out := append(slices.Clone(h.invalid), h.wrongCauses(r)...)
 	add := func(format string, args ...any) { out = append(out, fmt.Errorf(format, args...)) }
 	if !handlerID.MatchString(h.ID) {
 		add("the id %q must be letters, digits, '-', '_' and '.', at most 63", h.ID)
 	}
-	if len(h.Causes) == 0 {
-		add("it has no causes")
-	}
-	for _, c := range h.given {
-		if c != Reconcile && !slices.Contains(Causes(), c) {
-			add("unknown cause %q (want one of %v)", c, CauseNames())
-		}
-	}
-	if h.Retries < Unlimited || h.Timeout < 0 || h.Backoff.Initial < 0 || h.Backoff.Max < 0 {
+	if h.Retries < Unlimited || min(h.Timeout, h.Backoff.Initial, h.Backoff.Max) < 0 {
 		add("retries, timeout and back-off must not be negative")
 	}
 	if (h.NoFinalizer || h.Release) && !h.On(Delete) {
 		add("finalizer options are for delete handlers")
 	}
-	if h.On(Resync) && !h.Level() && r.Resync == 0 {
-		add("it waits for resync, but the resource has no resync period")
-	}
-	if h.On(Child) && !h.Level() && len(r.owns) == 0 {
-		add("it waits for children, but the resource owns none")
-	}
 	for _, id := range h.After {
 		if !earlier[id] {
 			add("it comes after %q, which is not a handler declared before it", id)
 		}
+	}
+	return out
+}
+
+// wrongCauses reports causes that are unknown, or that cannot come about.
+func (h *Handler) wrongCauses(r *Resource) (out []error) {
+	for _, c := range h.given {
+		if c != Reconcile && !slices.Contains(Causes(), c) {
+			out = append(out, fmt.Errorf("unknown cause %q (want one of %v)", c, CauseNames()))
+		}
+	}
+	switch {
+	case len(h.Causes) == 0:
+		out = append(out, errors.New("it has no causes"))
+	case h.Level():
+	case h.On(Resync) && r.Resync == 0:
+		out = append(out, errors.New("it waits for resync, but the resource has no resync period"))
+	case h.On(Child) && len(r.owns) == 0:
+		out = append(out, errors.New("it waits for children, but the resource owns none"))
 	}
 	return out
 }

@@ -23,44 +23,64 @@ import (
 // time costs an attempt, a request for each attempt would cost more.
 const inMemory = 10 * time.Second
 
-// settle turns outcomes into what is to be stored. When every handler that had a lasting cause is
-// finished, the object as this pass saw it becomes the base, never what it became meanwhile.
+// tally sums up the jobs whose causes are stored.
+type tally struct {
+	// ran: some handler ran. open: some is not finished. held: some has failed for good and keeps
+	// a deletion from going on. soon: every retry is due so soon that memory is enough.
+	ran, open, held, soon bool
+}
+
+// settle turns outcomes into what is to be stored.
 func (p *pass) settle() patch.Marks {
-	open, held, soon, ran := false, false, true, false
+	t := p.tally()
+	marks := patch.Marks{Finalizer: p.r.engine.op.Finalizer(), State: p.text}
+	switch {
+	case p.gone:
+		p.memory.parted = !t.open // nothing is left that could be held
+	case p.facts.Deleting:
+		marks.Remove = !t.open && !t.held && !p.heldBefore()
+		p.memory.parted = marks.Remove
+		if !marks.Remove && t.ran && (t.held || !t.soon) {
+			p.store(&marks)
+		}
+	default:
+		wants := p.wantsFinalizer()
+		marks.Add, marks.Remove = wants && !p.finalizer(), !wants && p.finalizer()
+		p.settleBase(t, &marks)
+	}
+	return marks
+}
+
+func (p *pass) tally() tally {
+	t := tally{soon: true}
+	now := time.Now()
 	for _, j := range p.jobs {
 		if !j.lasting {
 			p.settleArisen(j)
 			continue
 		}
 		p.state.Records[j.handler.ID] = j.record
-		ran = ran || j.ran
-		open = open || !j.record.Done
-		soon = soon && (j.record.Done || j.record.Waits(time.Now()) <= inMemory)
-		held = held || j.record.Failed && !j.handler.Release
+		t.ran = t.ran || j.ran
+		t.open = t.open || !j.record.Done
+		t.soon = t.soon && (j.record.Done || j.record.Waits(now) <= inMemory)
+		t.held = t.held || j.record.Failed && !j.handler.Release
 	}
-	marks := patch.Marks{Finalizer: p.r.engine.op.Finalizer(), State: p.text}
-	if p.gone {
-		p.memory.parted = !open // nothing is left that could be held
-		return marks
-	}
-	if p.facts.Deleting {
-		marks.Remove = !open && !held && !p.heldBefore()
-		p.memory.parted = marks.Remove
-		if !marks.Remove && ran && (held || !soon) {
-			p.store(&marks)
-		}
-		return marks
-	}
-	wants := p.wantsFinalizer()
-	marks.Add, marks.Remove = wants && !p.finalizer(), !wants && p.finalizer()
+	return t
+}
+
+// settleBase stores progress, or when every handler with a stored cause is finished, the object as
+// this pass saw it as the base, never what it became meanwhile.
+func (p *pass) settleBase(t tally, marks *patch.Marks) {
 	switch {
-	case open && (!soon || ran && p.writesAnyhow()):
-		p.store(&marks)
-	case !open && p.r.rules.stores && (ran || p.unfinished() || !p.facts.Handled && p.storable()):
+	case t.open:
+		if !t.soon || t.ran && p.writesAnyhow() {
+			p.store(marks)
+		}
+	case !p.r.rules.stores:
+	case t.ran, p.unfinished(), !p.facts.Handled && p.storable():
 		p.rebase()
-		p.store(&marks)
+		p.store(marks)
 	}
-	return marks
 }
 
 // settleArisen notes the outcome of a job whose cause does not outlive the process.

@@ -14,4 +14,11 @@ import (
 // plane is the cluster that all tests share.
 var plane = &cluster.Cluster{}
 
-func TestMain(m *testing.M) { os.Exit(cluster.Main(m, plane, "samples/*/crd.yaml")) }
+// TestMain runs the tests, or, where a test has started this binary once more, the operator that it
+// kills.
+func TestMain(m *testing.M) {
+	if ns := os.Getenv(mortalVariable); ns != "" {
+		os.Exit(runMortal(ns))
+	}
+	os.Exit(cluster.Main(m, plane, "samples/*/crd.yaml", "engine/e2e/testdata/*.yaml"))
+}

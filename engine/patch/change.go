@@ -35,7 +35,7 @@ func objectChange(o *unstructured.Unstructured, p *dsl.Patch, m Marks) change {
 	}
 	c := change{tree: minimal(o.Object, wanted)}
 	before := o.GetFinalizers()
-	after := before
+	var after []string
 	switch {
 	case m.Add && !slices.Contains(before, m.Finalizer):
 		after = append(slices.Clone(before), m.Finalizer)

@@ -54,9 +54,9 @@ type Cluster struct {
 }
 
 // Main is for TestMain: it makes c ready, runs the tests and returns the exit code. No process is
-// left. The CRDs in the files that match the glob crds, relative to the module, are there from the
+// left. The CRDs in the files that match the globs crds, relative to the module, are there from the
 // start; garbage collection takes up to 30 s to notice those that come later.
-func Main(m *testing.M, c *Cluster, crds string) (code int) {
+func Main(m *testing.M, c *Cluster, crds ...string) (code int) {
 	ctx := context.Background()
 	defer func() {
 		if err := c.stop(); err != nil {
@@ -80,16 +80,20 @@ func (c *Cluster) Dynamic() dynamic.Interface { return c.dynamic }
 // Kubernetes returns the admin's client for built-in resources.
 func (c *Cluster) Kubernetes() kubernetes.Interface { return c.kubernetes }
 
-func (c *Cluster) start(ctx context.Context, glob string) (err error) {
+func (c *Cluster) start(ctx context.Context, globs []string) (err error) {
 	if c.root, err = moduleRoot(); err != nil {
 		return err
 	}
 	if c.dir, err = os.MkdirTemp("", "handwerk-e2e-"); err != nil {
 		return err
 	}
-	crds, err := filepath.Glob(filepath.Join(c.root, glob))
-	if err != nil {
-		return err
+	var crds []string
+	for _, glob := range globs {
+		found, err := filepath.Glob(filepath.Join(c.root, glob))
+		if err != nil {
+			return err
+		}
+		crds = append(crds, found...)
 	}
 	c.operator = sync.OnceValues(c.buildOperator)
 	given := os.Getenv(KubeconfigVariable)

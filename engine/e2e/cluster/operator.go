@@ -19,6 +19,8 @@ import (
 
 // Launch says how to start the operator's program.
 type Launch struct {
+	// Program is the path of the program. Defaults to the operator, built as it is released.
+	Program string
 	// Config is its way to the API server. Defaults to the admin's.
 	Config *rest.Config
 	// Args are its arguments, as in "run", "--config", "x.yaml". It runs in the module's folder.
@@ -28,7 +30,7 @@ type Launch struct {
 	Env []string
 }
 
-// Operator is the operator's program, built as it is released, in a process of its own.
+// Operator is an operator's program in a process of its own.
 type Operator struct {
 	*Lines // of its standard output and error
 
@@ -47,14 +49,17 @@ type Exit struct {
 // there; so it is when the test's process dies.
 func (c *Cluster) Operator(t testing.TB, l Launch) *Operator {
 	t.Helper()
-	program, err := c.operator()
-	if err != nil {
-		t.Fatalf("building operator: %v", err)
+	if l.Program == "" {
+		program, err := c.operator()
+		if err != nil {
+			t.Fatalf("building operator: %v", err)
+		}
+		l.Program = program
 	}
 	if l.Config == nil {
 		l.Config = c.config
 	}
-	cmd := exec.Command(program, l.Args...)
+	cmd := exec.Command(l.Program, l.Args...)
 	cmd.Dir = c.root
 	cmd.Env = append(ownEnvironment(), "KUBECONFIG="+WriteKubeconfig(t, l.Config),
 		"HANDWERK_HEALTH_PROBE_BIND_ADDRESS=127.0.0.1:0", "HANDWERK_METRICS_BIND_ADDRESS=127.0.0.1:0")

@@ -107,7 +107,7 @@ type stream struct {
 // Read reads on when nothing is held and the stream is not cut. What has come already waits too.
 func (s *stream) Read(into []byte) (int, error) {
 	n, err := s.body.Read(into)
-	if false {
+	if n > 0 {
 		s.pass()
 	}
 	s.proxy.mu.Lock()

@@ -1,0 +1,230 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/rand"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine"
+	"github.com/handwerk-dev/handwerk/engine/e2e/cluster"
+)
+
+// works is a resource without a meaning: its spec and status hold anything.
+const (
+	works      = "works.v1.e2e.example.com"
+	configMaps = "configmaps.v1"
+)
+
+// stage is a namespace in which an operator works, with rights of its own and behind a proxy.
+type stage struct {
+	*calls
+	ns    string
+	user  *cluster.User
+	proxy *cluster.Proxy
+	works *cluster.Objects
+	maps  *cluster.Objects
+}
+
+func newStage(t *testing.T) *stage {
+	t.Helper()
+	s := &stage{calls: &calls{changed: make(chan struct{})}, ns: plane.Namespace(t), user: plane.User("law")}
+	s.user.Allow(t,
+		cluster.Rule("e2e.example.com", "works,works/status", "*"),
+		cluster.Rule("", "configmaps,services,events", "*"),
+		cluster.Rule("apps", "deployments", "*"),
+		cluster.Rule("events.k8s.io", "events", "*"),
+		cluster.Rule("apiextensions.k8s.io", "customresourcedefinitions", "get", "list", "watch"),
+	)
+	s.proxy = cluster.NewProxy(t, s.user.Config())
+	s.works, s.maps = plane.Objects(works, s.ns), plane.Objects(configMaps, s.ns)
+	return s
+}
+
+// operator is an operator named law of works in the stage's namespace.
+func (s *stage) operator(define func(*dsl.Resource)) *dsl.Operator {
+	op := dsl.New("law")
+	op.Scope.Namespaces = []string{s.ns}
+	op.Resource(works, define)
+	return op
+}
+
+// begin runs an operator in this process until it is ready.
+func (s *stage) begin(t *testing.T, op *dsl.Operator) *cluster.Running {
+	t.Helper()
+	r := cluster.Run(t, op, engine.Settings{Config: s.proxy.Config()})
+	r.AwaitReady(t)
+	return r
+}
+
+// play is begin for an operator of works alone.
+func (s *stage) play(t *testing.T, define func(*dsl.Resource)) *cluster.Running {
+	t.Helper()
+	return s.begin(t, s.operator(define))
+}
+
+// quiesce returns when the operator has come past what happened before: twice a new object went all
+// the way through it, up to this handler. See [cluster.Objects.Quiesce].
+func (s *stage) quiesce(t *testing.T, handler string) {
+	t.Helper()
+	for range 2 {
+		name := "marker-" + rand.String(8)
+		s.works.Create(t, work(name, "marker"))
+		s.await(t, 1, handler, name)
+		s.works.Delete(t, name)
+		s.works.AwaitGone(t, name)
+	}
+}
+
+// writes are the operator's requests for one work since the mark, and for all of the other
+// resources.
+func (s *stage) writes(t *testing.T, mark cluster.Mark, name string) []string {
+	t.Helper()
+	var out []string
+	for _, w := range plane.Writes(t, s.user.Name, mark) {
+		if w.Resource != "works" || w.Name == name {
+			out = append(out, strings.ReplaceAll(w.String(), s.ns+"/", ""))
+		}
+	}
+	return out
+}
+
+// call is one attempt of a handler.
+type call struct {
+	handler string
+	cause   dsl.Cause
+	name    string
+	// uid and version are the object's.
+	uid, version string
+	// value is spec.value.
+	value   string
+	attempt int
+	// object is what the handler saw.
+	object *unstructured.Unstructured
+	at     time.Time
+}
+
+func (c call) String() string { return fmt.Sprintf("%s %s %s", c.handler, c.cause, c.value) }
+
+// calls are the attempts so far, in order.
+type calls struct {
+	mu      sync.Mutex
+	all     []call
+	changed chan struct{}
+}
+
+// told is a handler that notes its attempts before it goes on to do what then says, if anything.
+func (c *calls) told(id string, then dsl.Func) dsl.Func {
+	return func(ctx context.Context, r *dsl.Request) error {
+		value, _, _ := unstructured.NestedString(r.Object.Object, "spec", "value")
+		c.mu.Lock()
+		c.all = append(c.all, call{
+			handler: id, cause: r.Cause, name: r.Object.GetName(), uid: string(r.Object.GetUID()),
+			version: r.Object.GetResourceVersion(), value: value, attempt: r.Attempt, object: r.Object, at: time.Now(),
+		})
+		close(c.changed)
+		c.changed = make(chan struct{})
+		c.mu.Unlock()
+		if then == nil {
+			return nil
+		}
+		return then(ctx, r)
+	}
+}
+
+// of returns a handler's attempts for one object; an empty handler stands for all.
+func (c *calls) of(handler, name string) []call {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(c.all), func(each call) bool {
+		return handler != "" && each.handler != handler || each.name != name
+	})
+}
+
+// said is of as text: handler, cause and spec.value.
+func (c *calls) said(handler, name string) []string {
+	var out []string
+	for _, each := range c.of(handler, name) {
+		out = append(out, each.String())
+	}
+	return out
+}
+
+// await waits until a handler was called n times for an object.
+func (c *calls) await(t *testing.T, n int, handler, name string) []call {
+	t.Helper()
+	late := time.After(time.Minute)
+	for {
+		c.mu.Lock()
+		changed := c.changed
+		c.mu.Unlock()
+		if got := c.of(handler, name); len(got) >= n {
+			return got
+		}
+		select {
+		case <-changed:
+		case <-late:
+			t.Fatalf("handler %q was not called %d times for %s; its calls were %v", handler, n, name, c.said("", name))
+		}
+	}
+}
+
+// work is a Work with a spec.value.
+func work(name, value string) *unstructured.Unstructured {
+	o := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "e2e.example.com/v1", "kind": "Work",
+		"spec": map[string]any{"value": value, "other": "o"},
+	}}
+	o.SetName(name)
+	return o
+}
+
+// configMap is a desired child with one key.
+func configMap(name, value string) map[string]any {
+	return map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap",
+		"metadata": map[string]any{"name": name},
+		"data":     map[string]any{"value": value},
+	}
+}
+
+// settled reports whether the operator has stored on the object that it was handled.
+func settled(o *unstructured.Unstructured) bool {
+	return strings.Contains(o.GetAnnotations()["law.handwerk.dev/state"], `"base"`)
+}
+
+// spec is a string in an object's spec.
+func spec(o *unstructured.Unstructured, key string) string {
+	s, _, _ := unstructured.NestedString(o.Object, "spec", key)
+	return s
+}
+
+// status is a string in an object's status.
+func status(o *unstructured.Unstructured, key string) string {
+	s, _, _ := unstructured.NestedString(o.Object, "status", key)
+	return s
+}
+
+// waitFor asks again and again until met, for what tells nobody when it changes.
+func waitFor(t *testing.T, what string, met func() bool) {
+	t.Helper()
+	late, tick := time.After(time.Minute), time.NewTicker(10*time.Millisecond)
+	defer tick.Stop()
+	for !met() {
+		select {
+		case <-tick.C:
+		case <-late:
+			t.Fatalf("waiting for %s: not in time", what)
+		}
+	}
+}

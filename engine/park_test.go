@@ -1,0 +1,183 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+)
+
+// rollout is a change that the Deployment controller would make.
+func (s *stage) rollout(n int64) {
+	s.t.Helper()
+	s.Update(deployments, "default", "web", func(o *unstructured.Unstructured) {
+		o.Object["status"] = map[string]any{"replicas": n}
+	})
+}
+
+// writesElsewhere is a handler that writes to another object.
+func writesElsewhere(ctx context.Context, r *dsl.Request) error {
+	_, err := r.Client.Apply(ctx, map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "other", "namespace": "default"},
+	})
+	return err
+}
+
+// TestOwnWritesFirst is law 6: no pass starts from a cache that is older than the operator's last
+// write. Watches are held, so that the cache cannot catch up.
+func TestOwnWritesFirst(t *testing.T) {
+	watching := func(write dsl.Func) func(foo *dsl.Resource, j *journal) {
+		return func(foo *dsl.Resource, j *journal) {
+			foo.Owns(deployments)
+			foo.OnReconcile("child", keepsChild)
+			foo.OnReconcile("write", j.note("write", write))
+		}
+	}
+	labels := func(_ context.Context, r *dsl.Request) error {
+		r.Patch.Label("size", r.Object.GetResourceVersion()) // something new with each pass that is not parked
+		return nil
+	}
+	scenarios(t, map[string]scenario{
+		"an object that was written to is not handled from an older cache": {
+			watching(func(_ context.Context, r *dsl.Request) error {
+				size, _ := dsl.MustParsePath("spec.size").In(r.Object.Object)
+				r.Patch.SetStatus("size", size)
+				return nil
+			}), func(s *stage) {
+				s.begin()
+				s.size(2)
+				s.calls("write update")
+				s.Writes()
+				s.HoldWatches(foos)
+				s.p.Engine() // the write below is the operator's, its echo is held
+				s.rollout(1)
+				s.calls("write child")
+			},
+		},
+		"a pass after a write waits until the cache shows it": {watching(labels), func(s *stage) {
+			s.start()
+			s.HoldWatches(foos)
+			s.Create(web)
+			s.calls()
+			s.ReleaseWatches(foos)
+			s.Settle()
+			s.forget()
+			s.HoldWatches(foos)
+			s.rollout(1)
+			s.calls("write child")
+			s.writes("patch foos default/web")
+			s.rollout(2)
+			s.calls()
+			s.Advance(10 * time.Minute)
+			s.calls()
+			s.ReleaseWatches(foos)
+			s.Settle()
+			if got := s.journal.take(); len(got) == 0 || got[0] != "write child" {
+				s.t.Errorf("calls %v: the child's change was lost while the object was parked", got)
+			}
+		}},
+		"a pass after a write to a child waits until the cache shows it": {
+			func(foo *dsl.Resource, j *journal) {
+				foo.Owns(deployments)
+				foo.OnReconcile("child", j.note("child", keepsChild))
+			}, func(s *stage) {
+				s.begin()
+				s.HoldWatches(deployments)
+				s.size(2)
+				s.calls("child update")
+				s.writes("patch deployments default/web")
+				s.size(3)
+				s.calls()
+				s.Advance(10 * time.Minute)
+				s.calls()
+				s.ReleaseWatches(deployments)
+				s.calls("child update")
+				s.writes("patch deployments default/web")
+			},
+		},
+		"a watch that ends while a key is parked does not keep it parked": {
+			func(foo *dsl.Resource, j *journal) {
+				foo.Owns(deployments)
+				foo.OnReconcile("child", j.note("child", keepsChild))
+			}, func(s *stage) {
+				s.begin()
+				s.HoldWatches(deployments)
+				s.size(2)
+				s.size(3)
+				s.forget()
+				s.ExpireWatches(deployments)
+				s.Advance(2 * time.Minute)
+				s.calls("child update")
+			},
+		},
+		"what is not watched is not waited for": {
+			func(foo *dsl.Resource, j *journal) {
+				foo.OnReconcile("write", j.note("write", writesElsewhere))
+			}, func(s *stage) {
+				s.begin()
+				s.HoldWatches("configmaps.v1")
+				s.size(2)
+				s.size(3)
+				s.Settle()
+				if got := s.journal.take(); len(got) == 0 {
+					s.t.Error("the object was parked")
+				}
+			},
+		},
+		"an object that leaves the selection by the operator's own write is not waited for": {
+			func(foo *dsl.Resource, j *journal) {
+				foo.LabelSelector = "tier=gold"
+				foo.OnReconcile("write", j.note("write", func(_ context.Context, r *dsl.Request) error {
+					r.Patch.Label("tier", "iron")
+					return nil
+				}, succeeds))
+			}, func(s *stage) {
+				s.start()
+				s.Create(web)
+				s.set("gold", "metadata", "labels", "tier")
+				s.calls("write create")
+				s.set("gold", "metadata", "labels", "tier")
+				s.calls("write create")
+			},
+		},
+	})
+}
+
+// TestOwnEchoes holds that the events of the operator's own writes run nothing.
+func TestOwnEchoes(t *testing.T) {
+	scenarios(t, map[string]scenario{
+		"a child's creation and change by its owner's handler are no news": {
+			func(foo *dsl.Resource, j *journal) {
+				foo.Owns(deployments)
+				foo.OnReconcile("child", j.note("child", keepsChild))
+			}, func(s *stage) {
+				s.start()
+				for i := range int64(20) {
+					if i == 0 {
+						s.Create(web)
+						s.calls("child create")
+						continue
+					}
+					s.size(i + 1)
+					s.calls("child update")
+				}
+			},
+		},
+		"an own patch of status and annotations is no news": {
+			func(foo *dsl.Resource, j *journal) { foo.On(both(), "report", j.note("report", reports)) },
+			func(s *stage) {
+				s.start()
+				s.Create(web)
+				s.calls("report create")
+				s.size(2)
+				s.calls("report update")
+			},
+		},
+	})
+}
