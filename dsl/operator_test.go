@@ -1,0 +1,202 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package dsl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+func nothing(context.Context, *Request) error { return nil }
+
+func TestValidate(t *testing.T) {
+	tests := map[string]struct {
+		define func(*Resource)
+		want   string
+	}{
+		"a plain handler is well":              {func(r *Resource) { r.OnCreate("h", nothing) }, ""},
+		"every verb is well":                   {everyVerb, ""},
+		"a resource wants handlers":            {func(*Resource) {}, "it has no handlers"},
+		"ids are unique":                       {func(r *Resource) { r.OnCreate("h", nothing); r.OnUpdate("h", nothing) }, "used twice"},
+		"ids are names":                        {func(r *Resource) { r.OnCreate("h/x", nothing) }, "must be letters"},
+		"a handler wants causes":               {func(r *Resource) { r.On(nil, "h", nothing) }, "no causes"},
+		"causes are known":                     {func(r *Resource) { r.On([]Cause{Create, "creat"}, "h", nothing) }, `unknown cause "creat"`},
+		"a resync handler wants a period":      {func(r *Resource) { r.OnResync("h", nothing) }, "no resync period"},
+		"a child handler wants children":       {func(r *Resource) { r.OnChild("h", nothing) }, "owns none"},
+		"after names an earlier handler":       {func(r *Resource) { r.OnCreate("h", nothing, After("later")); r.OnCreate("later", nothing) }, "not a handler declared before"},
+		"finalizer options are for deletion":   {func(r *Resource) { r.OnCreate("h", nothing, Release()) }, "for delete handlers"},
+		"a field path is read":                 {func(r *Resource) { r.OnField("spec[0]", "h", nothing) }, "reading field path"},
+		"an owned resource is read":            {func(r *Resource) { r.Owns("Deployment"); r.OnCreate("h", nothing) }, "owns: reading resource"},
+		"a label selector is read":             {func(r *Resource) { r.LabelSelector = "a in"; r.OnCreate("h", nothing) }, "label selector"},
+		"a field selector is read":             {func(r *Resource) { r.FieldSelector = "a~b"; r.OnCreate("h", nothing) }, "field selector"},
+		"a cache profile is known":             {func(r *Resource) { r.Cache = "huge"; r.OnCreate("h", nothing) }, `cache "huge"`},
+		"retries are not negative":             {func(r *Resource) { r.OnCreate("h", nothing, Retries(-5)) }, "must not be negative"},
+		"a generation does not tell old":       {func(r *Resource) { r.ObservedGeneration = true; r.OnUpdate("h", nothing) }, "observedGeneration cannot tell"},
+		"a generation tells that spec changed": {func(r *Resource) { r.ObservedGeneration = true; r.OnField("spec", "h", nothing, NoOld()) }, ""},
+		"a reconcile handler needs no resync":  {func(r *Resource) { r.OnReconcile("h", nothing) }, ""},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			op := New("test")
+			op.Resource("foos.v1.example.com", tt.define)
+			err := op.Validate()
+			if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
+				t.Errorf("Validate() = %v, want %q", err, tt.want)
+			}
+		})
+	}
+}
+
+func everyVerb(r *Resource) {
+	r.Resync = time.Minute
+	r.Owns("pods.v1")
+	r.OnCreate("a", nothing)
+	r.OnUpdate("b", nothing, After("a"))
+	r.OnField("spec.x", "c", nothing)
+	r.OnDelete("d", nothing, NoFinalizer())
+	r.OnResume("e", nothing)
+	r.OnResync("f", nothing)
+	r.OnChild("g", nothing)
+	r.OnReconcile("h", nothing)
+}
+
+func TestValidateReportsEveryFault(t *testing.T) {
+	op := New("Not A Name")
+	op.Resource("foos", nil)
+	op.Resource("foos", func(r *Resource) { r.OnCreate("h", nothing) })
+	err := op.Validate()
+	for _, want := range []string{"operator name", "foos: it has no handlers", "declared twice"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("Validate() = %v, want %q", err, want)
+		}
+	}
+}
+
+func TestMarksDeriveFromTheName(t *testing.T) {
+	op := New("foo")
+	if got := op.Finalizer() + " " + op.StateAnnotation(); got != "foo.handwerk.dev/finalizer foo.handwerk.dev/state" {
+		t.Error(got)
+	}
+	op.Domain = "example.com"
+	if got := op.Finalizer(); got != "foo.example.com/finalizer" {
+		t.Error(got)
+	}
+}
+
+func TestErrors(t *testing.T) {
+	base := errors.New("x")
+	if after, ok := IsTemporary(fmt.Errorf("y: %w", Temporary(base, time.Minute))); !ok || after != time.Minute {
+		t.Errorf("temporary after %s, %v", after, ok)
+	}
+	if !IsPermanent(fmt.Errorf("y: %w", Permanent(base))) || IsPermanent(base) || IsPermanent(nil) {
+		t.Error("permanent errors are not told from others")
+	}
+	if Temporary(nil, time.Second) != nil || Permanent(nil) != nil {
+		t.Error("no error became one")
+	}
+	if !errors.Is(Permanent(base), base) || !errors.Is(&NotOwnedError{Resource: "Pod", Name: "p"}, ErrNotOwned) {
+		t.Error("the cause is lost")
+	}
+}
+
+func TestPatch(t *testing.T) {
+	p := NewPatch()
+	p.Set("spec.replicas", 3)
+	p.Set("spec.template", struct {
+		Name string `json:"name"`
+	}{"n"})
+	p.Remove("spec.old")
+	p.Label("a/b", "c")
+	p.Annotate("d.e", "f")
+	p.SetStatus("phase", "Ready")
+	p.SetCondition("Ready", metav1.ConditionFalse, "First", "")
+	p.SetCondition("Ready", metav1.ConditionTrue, "Last", "")
+	want := map[string]any{
+		"spec":     map[string]any{"replicas": int64(3), "template": map[string]any{"name": "n"}, "old": nil},
+		"metadata": map[string]any{"labels": map[string]any{"a/b": "c"}, "annotations": map[string]any{"d.e": "f"}},
+	}
+	if diff := cmp.Diff(want, p.Object); diff != "" {
+		t.Errorf("object (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(map[string]any{"phase": "Ready"}, p.Status); diff != "" {
+		t.Errorf("status (-want +got):\n%s", diff)
+	}
+	if len(p.Conditions) != 1 || p.Conditions[0].Reason != "Last" || p.Err() != nil {
+		t.Errorf("conditions %v, fault %v", p.Conditions, p.Err())
+	}
+}
+
+func TestPatchRemembersFaults(t *testing.T) {
+	for name, fault := range map[string]func(*Patch){
+		"a path that is none":         func(p *Patch) { p.Set("a b", 1) },
+		"status by way of Set":        func(p *Patch) { p.Set("status.x", 1) },
+		"the kind":                    func(p *Patch) { p.Set("kind", "x") },
+		"a value that is not JSON":    func(p *Patch) { p.SetStatus("x", func() {}) },
+		"a map where a value was set": func(p *Patch) { p.Set("a", 1); p.Set("a.b", 1) },
+	} {
+		p := NewPatch()
+		if fault(p); p.Err() == nil {
+			t.Errorf("%s is taken", name)
+		}
+	}
+}
+
+func TestInto(t *testing.T) {
+	r := &Request{Object: &unstructured.Unstructured{Object: map[string]any{
+		"spec": map[string]any{"name": "n", "count": int64(2)}, "text": "t",
+	}}}
+	var spec struct {
+		Name  string `json:"name"`
+		Count int    `json:"count"`
+	}
+	if err := Into(r, "spec", &spec); err != nil || spec.Name != "n" || spec.Count != 2 {
+		t.Errorf("spec = %+v, %v", spec, err)
+	}
+	if err := Into(r, "missing", &spec); err != nil || spec.Name != "n" {
+		t.Errorf("a missing section changed %+v, %v", spec, err)
+	}
+	if err := Into(r, "text", &spec); err == nil {
+		t.Error("a text was decoded into a struct")
+	}
+	r.Object.Object["spec"].(map[string]any)["count"] = "two"
+	if err := Into(r, "spec", &spec); err == nil || !strings.Contains(err.Error(), "decoding spec") {
+		t.Errorf("a wrong type gives %v", err)
+	}
+}
+
+func TestRegistry(t *testing.T) {
+	r := NewRegistry()
+	r.Func("a.B", nothing)
+	r.Func("a.A", nothing)
+	if diff := cmp.Diff([]string{"a.A", "a.B"}, r.Functions()); diff != "" || r.Err() != nil {
+		t.Errorf("functions: %s, %v", diff, r.Err())
+	}
+	r.Func("a.A", nothing)
+	r.Action(Action{Name: "x"})
+	if err := r.Err(); err == nil || !strings.Contains(err.Error(), "a.A: the name is taken") || !strings.Contains(err.Error(), "are required") {
+		t.Errorf("Err() = %v", err)
+	}
+}
+
+func TestWhenJoinsByAnd(t *testing.T) {
+	yes := func(*Request) (bool, error) { return true, nil }
+	no := func(*Request) (bool, error) { return false, nil }
+	for _, tt := range []struct {
+		a, b Predicate
+		want bool
+	}{{yes, yes, true}, {yes, no, false}, {no, yes, false}} {
+		h := newHandler("h", []Cause{Create}, nothing, []Option{When(tt.a), When(tt.b)})
+		if got, err := h.When(nil); got != tt.want || err != nil {
+			t.Errorf("When = %v, %v, want %v", got, err, tt.want)
+		}
+	}
+}
