@@ -155,10 +155,12 @@ func TestInto(t *testing.T) {
 		"spec": map[string]any{"name": "n", "count": int64(2)}, "text": "t",
 	}}}
 	var spec struct {
-		Name  string `json:"name"`
-		Count int    `json:"count"`
+		Name  string
+		Count int
+
+		hidden bool // encoding/json leaves it alone
 	}
-	if err := Into(r, "spec", &spec); err != nil || spec.Name != "n" || spec.Count != 2 {
+	if err := Into(r, "spec", &spec); err != nil || spec.hidden || spec.Name != "n" || spec.Count != 2 {
 		t.Errorf("spec = %+v, %v", spec, err)
 	}
 	if err := Into(r, "missing", &spec); err != nil || spec.Name != "n" {

@@ -5,11 +5,11 @@ package dsl
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 )
 
 // Request is what a handler gets.
@@ -123,15 +123,15 @@ type Params map[string]any
 
 // Into decodes the parameters into out, a pointer to the author's struct with json tags.
 func (p Params) Into(out any) error {
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(p, out); err != nil {
+	if err := decode(p, out); err != nil {
 		return fmt.Errorf("decoding parameters: %w", err)
 	}
 	return nil
 }
 
-// Into decodes what path leads to in the request's object into out, a pointer to the author's
-// struct with json tags: types without generated code. Out is left as it is when there is nothing
-// at the path.
+// Into decodes what path leads to in the request's object into out, a pointer to a value of the
+// author's own type, with json tags where names differ: types without generated code. Out is left
+// as it is when there is nothing at the path.
 func Into(r *Request, path string, out any) error {
 	p, err := ParsePath(path)
 	if err != nil {
@@ -141,12 +141,18 @@ func Into(r *Request, path string, out any) error {
 	if !found {
 		return nil
 	}
-	tree, ok := value.(map[string]any)
-	if !ok {
-		return fmt.Errorf("decoding %s: it is not an object", path)
-	}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(tree, out); err != nil {
+	if err := decode(value, out); err != nil {
 		return fmt.Errorf("decoding %s: %w", path, err)
 	}
 	return nil
+}
+
+// decode goes by way of JSON: the authors' structs are theirs, and what encoding/json does with
+// them is what they expect.
+func decode(value, out any) error {
+	data, err := json.Marshal(value)
+	if err != nil {
+		return err
+	}
+	return json.Unmarshal(data, out)
 }

@@ -5,6 +5,7 @@ package enginetest
 
 import (
 	"bytes"
+	"context"
 	"os"
 	"reflect"
 	"slices"
@@ -52,7 +53,7 @@ func (c *Cluster) Apply(manager string, object any) *unstructured.Unstructured {
 	for _, o := range c.read(object) {
 		served := c.place(o)
 		var err error
-		last, err = c.reach(served, o.GetNamespace()).Apply(c.t.Context(), o.GetName(), o, metav1.ApplyOptions{FieldManager: manager, Force: true})
+		last, err = c.reach(served, o.GetNamespace()).Apply(c.ctx(), o.GetName(), o, metav1.ApplyOptions{FieldManager: manager, Force: true})
 		c.check(err)
 	}
 	return last
@@ -75,13 +76,13 @@ func (c *Cluster) Update(resource, namespace, name string, change func(*unstruct
 // Delete deletes an object. Finalizers hold it, as ever.
 func (c *Cluster) Delete(resource, namespace, name string) {
 	c.t.Helper()
-	c.check(c.reach(c.resource(resource), namespace).Delete(c.t.Context(), name, metav1.DeleteOptions{}))
+	c.check(c.reach(c.resource(resource), namespace).Delete(c.ctx(), name, metav1.DeleteOptions{}))
 }
 
 // Get returns an object, nil when there is none.
 func (c *Cluster) Get(resource, namespace, name string) *unstructured.Unstructured {
 	c.t.Helper()
-	o, err := c.reach(c.resource(resource), namespace).Get(c.t.Context(), name, metav1.GetOptions{})
+	o, err := c.reach(c.resource(resource), namespace).Get(c.ctx(), name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
@@ -92,7 +93,7 @@ func (c *Cluster) Get(resource, namespace, name string) *unstructured.Unstructur
 // List returns the objects of a resource in a namespace, or in all when it is empty, sorted.
 func (c *Cluster) List(resource, namespace string) []*unstructured.Unstructured {
 	c.t.Helper()
-	list, err := c.reach(c.resource(resource), namespace).List(c.t.Context(), metav1.ListOptions{})
+	list, err := c.reach(c.resource(resource), namespace).List(c.ctx(), metav1.ListOptions{})
 	c.check(err)
 	var out []*unstructured.Unstructured
 	for i := range list.Items {
@@ -109,21 +110,21 @@ func (c *Cluster) create(o *unstructured.Unstructured) *unstructured.Unstructure
 			"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": ns},
 		}})
 	}
-	out, err := c.reach(served, o.GetNamespace()).Create(c.t.Context(), o, metav1.CreateOptions{})
+	out, err := c.reach(served, o.GetNamespace()).Create(c.ctx(), o, metav1.CreateOptions{})
 	c.check(err)
 	status, found := o.Object["status"]
 	if !found || !served.Status || served.Kind == "CustomResourceDefinition" {
 		return out
 	}
 	out.Object["status"] = status
-	out, err = c.reach(served, o.GetNamespace()).UpdateStatus(c.t.Context(), out, metav1.UpdateOptions{})
+	out, err = c.reach(served, o.GetNamespace()).UpdateStatus(c.ctx(), out, metav1.UpdateOptions{})
 	c.check(err)
 	return out
 }
 
 func (c *Cluster) update(served apiserver.Served, namespace, name string, change func(*unstructured.Unstructured)) (*unstructured.Unstructured, error) {
 	reach := c.reach(served, namespace)
-	old, err := reach.Get(c.t.Context(), name, metav1.GetOptions{})
+	old, err := reach.Get(c.ctx(), name, metav1.GetOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +137,7 @@ func (c *Cluster) update(served apiserver.Served, namespace, name string, change
 	}
 	out := old
 	if !reflect.DeepEqual(old.Object, next.Object) {
-		if out, err = reach.Update(c.t.Context(), next, metav1.UpdateOptions{}); err != nil || !restatus {
+		if out, err = reach.Update(c.ctx(), next, metav1.UpdateOptions{}); err != nil || !restatus {
 			return out, err
 		}
 	}
@@ -147,7 +148,7 @@ func (c *Cluster) update(served apiserver.Served, namespace, name string, change
 	if kept {
 		out.Object["status"] = status
 	}
-	return reach.UpdateStatus(c.t.Context(), out, metav1.UpdateOptions{})
+	return reach.UpdateStatus(c.ctx(), out, metav1.UpdateOptions{})
 }
 
 // place finds an object's resource and gives it a namespace.
@@ -214,3 +215,6 @@ func (c *Cluster) readYAML(text string) []*unstructured.Unstructured {
 	}
 	return out
 }
+
+// ctx does not end with the test, for handlers may run while processes are stopped after it.
+func (c *Cluster) ctx() context.Context { return context.WithoutCancel(c.t.Context()) }

@@ -44,8 +44,8 @@ type Event struct {
 	// Initial: the object was there when the owner came, or in the first listing.
 	Initial bool
 	// Object is the object as it is, or for Deleted as it was last seen: an earlier state where
-	// the watch missed the deletion. Then client-go reserves the right to know the key alone, and
-	// Object is nil and UID empty.
+	// the watch missed the deletion. Then client-go reserves the right to know the name alone, and
+	// the object has nothing else, not even a uid. It is never nil.
 	Object *Object
 	// Old is for Updated the object as it was before.
 	Old *Object
@@ -88,7 +88,7 @@ func (s sink) OnDelete(obj any) {
 		return
 	}
 	if key, err := cache.ParseObjectName(gone.Key); unseen && err == nil {
-		s.on(Event{Kind: Deleted, Key: key})
+		s.on(Event{Kind: Deleted, Key: key, Object: named(key)})
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/client-go/tools/cache"
 )
 
 // Object is an object as the cache holds it: the metadata that routing needs and, unless the
@@ -113,6 +114,11 @@ func (o *Object) GetManagedFields() []metav1.ManagedFieldsEntry { return o.decod
 func (o *Object) GroupVersionKind() schema.GroupVersionKind {
 	kind := o.kind.Value()
 	return schema.FromAPIVersionAndKind(kind.apiVersion, kind.kind)
+}
+
+// named returns an object of which the name is all that is known.
+func named(key cache.ObjectName) *Object {
+	return &Object{kind: unique.Make(typeMeta{}), namespace: unique.Make(key.Namespace), name: key.Name}
 }
 
 // decoded is the metadata in full, as far as it is held.
