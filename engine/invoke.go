@@ -42,6 +42,16 @@ func invoke(ctx context.Context, h *dsl.Handler, request *dsl.Request, bind func
 	return dsl.Permanent(request.Patch.Err())
 }
 
+// ask asks a handler's predicate, and turns a panic into an error.
+func ask(when dsl.Predicate, request *dsl.Request) (holds bool, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			holds, err = false, fmt.Errorf("%w: %v", errPanic, p)
+		}
+	}()
+	return when(request)
+}
+
 // outcome names how an attempt ended.
 func outcome(err error, failed bool) ops.Outcome {
 	switch {

@@ -105,7 +105,7 @@ func (p *pass) matches(j *job) bool {
 	h := j.handler
 	ok := dsl.MatchAll(h.Labels, p.object.GetLabels()) && dsl.MatchAll(h.Annotations, p.object.GetAnnotations())
 	if ok && h.When != nil {
-		holds, err := h.When(p.request(j, nil))
+		holds, err := ask(h.When, p.request(j, nil))
 		if err != nil {
 			p.log().Error(err, "filter failed; the handler does not see the object", "handler", h.ID)
 		}

@@ -35,21 +35,10 @@ func checkParams(f dsl.Function, params dsl.Params) error {
 	if len(c.faults) > 0 {
 		return errors.Join(c.faults...)
 	}
-	if err := decode(params, t); err != nil {
+	if err := params.Into(reflect.New(t).Interface()); err != nil {
 		return &dsl.ConfigError{Path: []string{"with"}, Message: err.Error()}
 	}
 	return nil
-}
-
-// decode does what the function will do when it runs. The decoder panics on structs that have
-// fields it cannot set: that is found here too.
-func decode(params dsl.Params, t reflect.Type) (err error) {
-	defer func() {
-		if recover() != nil {
-			err = errors.New("decoding parameters: the function's struct has a field that is not exported")
-		}
-	}()
-	return params.Into(reflect.New(t).Interface())
 }
 
 // checker compares plain values with Go types and gathers what does not fit.
