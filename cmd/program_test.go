@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -146,4 +147,14 @@ func writeFile(t *testing.T, name, text string) string {
 // quiet are arguments for run that take no address.
 func quiet(args ...string) []string {
 	return slices.Concat([]string{"run", "--config=foo.yaml", "--health-probe-bind-address=0", "--metrics-bind-address=0"}, args)
+}
+
+func TestFaultyRegistryIsTold(t *testing.T) {
+	registry := dsl.NewRegistry()
+	registry.Func("shop.Order", nil)
+	var out, complaint bytes.Buffer
+	code := Run(t.Context(), []string{"version"}, Streams{Out: &out, Err: &complaint}, registry)
+	if code != exitFailed || !strings.Contains(complaint.String(), `registering function "shop.Order"`) || out.Len() > 0 {
+		t.Errorf("code %d, out %q, err %q", code, out.String(), complaint.String())
+	}
 }

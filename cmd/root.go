@@ -40,6 +40,9 @@ Exit codes:
 
 // execute runs the command line and returns the exit code.
 func (p *program) execute(ctx context.Context, args []string) int {
+	if err := p.registry.Err(); err != nil {
+		return report(p.Err, err) // a fault of the program, whatever it is asked
+	}
 	root := p.root()
 	root.SetArgs(args)
 	command, err := root.ExecuteContextC(ctx)
