@@ -31,6 +31,8 @@ const (
 type foos struct {
 	client rest.Interface
 	count  int
+	// asked is how many replicas each Foo asks for.
+	asked []int64
 }
 
 func newFoos(kubeconfig string, count int) (*foos, error) {
@@ -44,7 +46,7 @@ func newFoos(kubeconfig string, count int) (*foos, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &foos{client: client, count: count}, nil
+	return &foos{client: client, count: count, asked: make([]int64, count)}, nil
 }
 
 func nameOf(i int) string { return fmt.Sprintf("foo-%05d", i) }
@@ -78,6 +80,7 @@ func (f *foos) scale(ctx context.Context, replicas int64) error {
 }
 
 func (f *foos) scaleOne(ctx context.Context, i int, replicas int64) error {
+	f.asked[i] = replicas
 	patch := fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas)
 	return f.client.Patch(types.MergePatchType).AbsPath(path, nameOf(i)).Body(patch).Do(ctx).Error()
 }

@@ -42,6 +42,8 @@ func (p phase) String() string {
 // life starts the program while no Foo has the status that it asks for, then changes all Foos as
 // fast as the server takes it, then starts the program again.
 func (s *session) life(ctx context.Context, sub subject) (life, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, errSlow)
+	defer cancel()
 	var l life
 	heard := listen()
 	target := s.next()

@@ -40,6 +40,8 @@ const between = 20 * time.Millisecond
 // latency returns, for one change after the other, the time from the sending of the request that
 // changed a Foo to the call of its handler.
 func (s *session) latency(ctx context.Context, sub subject) ([]time.Duration, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, errSlow)
+	defer cancel()
 	p, err := s.start(ctx, sub, "-trace", "-n", fmt.Sprint(s.objects))
 	if err != nil {
 		return nil, err
@@ -59,13 +61,14 @@ func (s *session) sample(ctx context.Context, p *process) ([]time.Duration, erro
 	var out []time.Duration
 	clock := time.NewTicker(between)
 	defer clock.Stop()
-	for i := range s.samples {
-		replicas := s.next()
+	for n := range s.samples {
+		i := n % s.objects
+		replicas := 1 + s.foos.asked[i]%10
 		sent := time.Now()
-		if err := s.foos.scaleOne(ctx, i%s.objects, replicas); err != nil {
+		if err := s.foos.scaleOne(ctx, i, replicas); err != nil {
 			return nil, err
 		}
-		line, err := p.hear(ctx, func(l tell.Line) bool { return l.Name == nameOf(i%s.objects) && l.Replicas == replicas })
+		line, err := p.hear(ctx, func(l tell.Line) bool { return l.Name == nameOf(i) && l.Replicas == replicas })
 		if err != nil {
 			return nil, err
 		}
@@ -81,6 +84,8 @@ func (s *session) sample(ctx context.Context, p *process) ([]time.Duration, erro
 
 // children runs samples/foo, which has a Deployment and an Event for each Foo besides the status.
 func (s *session) children(ctx context.Context) (life, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, errSlow)
+	defer cancel()
 	var l life
 	sub := subject{name: "operator", args: []string{"-children"}}
 	heard := listen()

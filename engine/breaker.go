@@ -33,7 +33,8 @@ func (b *breaker) wrote(now time.Time) (opened bool) {
 		return false
 	}
 	b.until = now.Add(breakerPause)
-	b.spent = breakerBurst - 1 // the probe may write once; a second pass opens it again
+	// The probe may write once; a second pass opens it again. The pause refills nothing.
+	b.spent, b.last = breakerBurst-1, b.until
 	return true
 }
 

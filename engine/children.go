@@ -141,6 +141,8 @@ func (c *children) Delete(ctx context.Context, resource, name string) error {
 	if err != nil {
 		return fmt.Errorf("deleting %s: %w", name, err)
 	}
+	delete(c.pass.applied, childID{f, nameOf(found)})
+	c.pass.awaitGone(f, nameOf(found), uid)
 	c.pass.r.engine.metrics.Written(c.pass.r.name, ops.Child)
 	return nil
 }
@@ -209,7 +211,7 @@ func (p *pass) cached(f *feed, key cache.ObjectName) *unstructured.Unstructured 
 func (p *pass) wrote(f *feed, result *unstructured.Unstructured) {
 	key := nameOf(result)
 	p.applied[childID{f, key}] = result
-	p.await(f, key.Namespace, result.GetResourceVersion())
+	p.await(f, result)
 	p.r.echo(p.key, result.GetUID(), result.GetResourceVersion())
 	p.r.engine.metrics.Written(p.r.name, ops.Child)
 }
@@ -221,14 +223,7 @@ func (p *pass) wroteOther(gvr schema.GroupVersionResource, o *unstructured.Unstr
 	for _, f := range p.r.feeds() {
 		h := f.handle(o.GetNamespace())
 		if f.resource().GVR == gvr && h != nil && h.Selects(nameOf(o), o.GetLabels()) {
-			p.await(f, o.GetNamespace(), o.GetResourceVersion())
+			p.await(f, o)
 		}
 	}
-}
-
-// await makes the next pass wait for a write. It holds even when this pass fails: what was sent
-// was sent.
-func (p *pass) await(f *feed, namespace, version string) {
-	p.awaits = append(p.awaits, await{f, namespace, version})
-	p.memory.awaits = p.awaits
 }

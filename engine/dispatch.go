@@ -26,6 +26,9 @@ const (
 // errParked says that a pass did not begin, because the cache is behind this operator's writes.
 var errParked = errors.New("the cache is behind the operator's own writes")
 
+// errCaughtUp says that a pass did not begin for that reason, which is gone meanwhile.
+var errCaughtUp = errors.New("the cache was behind the operator's own writes")
+
 // work takes keys until the queue is shut down. Several of these run for a resource; the queue
 // never gives one key to two of them.
 func (r *resource) work(ctx context.Context, q *queue.Queue[cache.ObjectName]) {
@@ -47,6 +50,8 @@ func (r *resource) handle(ctx context.Context, q *queue.Queue[cache.ObjectName],
 		// Leadership or the process is ending: whoever works next looks at everything again.
 	case errors.Is(err, errParked):
 		q.AddAfter(key, queue.Due, parkedLook)
+	case errors.Is(err, errCaughtUp):
+		q.Add(key, queue.Fresh)
 	case err != nil:
 		wait := r.failed(key)
 		r.log.Error(err, "pass could not be finished", "namespace", key.Namespace, "name", key.Name, "again", wait.Round(time.Millisecond).String())

@@ -13,6 +13,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/events"
@@ -74,11 +76,16 @@ type eventSink struct {
 	active atomic.Int64
 }
 
-// Create sends a new Event.
+// Create sends a new Event. That a namespace which is going takes none any more is no fault, and
+// client-go would log it as one.
 func (s *eventSink) Create(ctx context.Context, event *eventsv1.Event) (*eventsv1.Event, error) {
 	s.active.Add(1)
 	defer s.active.Add(-1)
-	return s.EventSinkImpl.Create(ctx, event)
+	created, err := s.EventSinkImpl.Create(ctx, event)
+	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+		return event, nil
+	}
+	return created, err
 }
 
 // Patch counts one more of an Event.
@@ -101,7 +108,18 @@ func (r *recorder) report(o runtime.Object, action string, kind dsl.EventType, r
 	if kind == dsl.Warning {
 		name = corev1.EventTypeWarning
 	}
-	r.events.Eventf(o, nil, name, reason, action, "%s", note)
+	r.events.Eventf(regarding(o), nil, name, reason, action, "%s", note)
+}
+
+// regarding names the object without its version: Events about two versions of an object would not
+// be counted as one.
+func regarding(o runtime.Object) runtime.Object {
+	m, err := meta.Accessor(o)
+	if err != nil {
+		return o
+	}
+	version, kind := o.GetObjectKind().GroupVersionKind().ToAPIVersionAndKind()
+	return &corev1.ObjectReference{APIVersion: version, Kind: kind, Namespace: m.GetNamespace(), Name: m.GetName(), UID: m.GetUID()}
 }
 
 // reporter is dsl.Events for one attempt.

@@ -210,6 +210,9 @@ func (f *feed) access(ctx context.Context, namespaces []string) (denied, error) 
 // verbs are what the engine itself does with the resource.
 func (f *feed) verbs() []string {
 	verbs := []string{"list", "watch"}
+	if len(f.writes) > 0 || f.source.Profile == dsl.CacheLive {
+		verbs = append(verbs, "get") // after a conflict, and for each pass in cache live
+	}
 	for _, v := range f.writes {
 		if v != patchStatus || f.resource().Status {
 			verbs = append(verbs, v)
@@ -289,23 +292,24 @@ func (f *feed) vanish() (again bool) {
 // closeAll closes every informer; with bury, what they held is reported as deleted.
 func (f *feed) closeAll(bury bool) {
 	for _, ns := range f.opened() {
-		var left []*watch.Object
-		if bury {
-			left = f.handle(ns).Objects()
+		h := f.close(ns)
+		if !bury {
+			continue
 		}
-		f.close(ns)
-		for _, o := range left {
-			f.on(watch.Event{Kind: watch.Deleted, Key: cache.ObjectName{Namespace: o.GetNamespace(), Name: o.GetName()}, UID: o.GetUID(), Object: o})
+		for _, o := range h.Objects() {
+			f.on(watch.Event{Kind: watch.Deleted, Key: nameOf(o), UID: o.GetUID(), Object: o})
 		}
 	}
 }
 
-func (f *feed) close(namespace string) {
+// close closes the namespace's informer and returns it: what it held can still be read.
+func (f *feed) close(namespace string) *watch.Handle {
 	f.mu.Lock()
 	h := f.handles[namespace]
 	delete(f.handles, namespace)
 	f.mu.Unlock()
 	h.Close()
+	return h
 }
 
 func (f *feed) become(p phase, message string) {

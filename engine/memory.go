@@ -66,13 +66,6 @@ type departed struct {
 	memory *memory
 }
 
-// await is a write of this operator that an informer has to catch up to.
-type await struct {
-	feed      *feed
-	namespace string
-	version   string
-}
-
 func newMemory(uid types.UID) *memory {
 	return &memory{uid: uid}
 }
@@ -114,13 +107,4 @@ func (r *resource) keep(key cache.ObjectName, m *memory, gone []*departed) {
 	if m == nil && len(e.gone) == 0 && !e.child {
 		delete(r.entries, key)
 	}
-}
-
-// park marks the key as waiting for the cache, so that echoes wake it.
-func (r *resource) park(key cache.ObjectName, childNews bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	e := r.entryLocked(key)
-	e.parked = true
-	e.child = e.child || childNews
 }

@@ -59,6 +59,7 @@ func (r *resource) pass(ctx context.Context, key cache.ObjectName) (due, error) 
 		r.keep(key, n.memory, left)
 		return due{}, err
 	}
+	current := n.memory.caughtUp() // asked before the read, which is then no older than that
 	object, err := r.read(ctx, key)
 	if err != nil {
 		r.keep(key, n.memory, left)
@@ -71,12 +72,11 @@ func (r *resource) pass(ctx context.Context, key cache.ObjectName) (due, error) 
 	}
 	m := n.memory
 	if m == nil || m.uid != object.GetUID() {
-		m = newMemory(object.GetUID())
+		m, current = newMemory(object.GetUID()), true
 	}
 	r.keep(key, m, left)
-	if !m.caughtUp() {
-		r.park(key, n.child)
-		return next, errParked
+	if !current {
+		return next, r.park(key, m, n.child)
 	}
 	p := r.newPass(key, object, m)
 	if rest := m.breaker.rests(p.now); rest > 0 && !p.facts.Deleting {
@@ -147,6 +147,11 @@ func (r *resource) newPass(key cache.ObjectName, object *unstructured.Unstructur
 		Handled:  p.state.Handled, Base: p.state.Base,
 		Now:   cause.ViewsOf(p.essence, r.rules.views),
 		First: !m.seen, Stores: r.rules.stores,
+	}
+	for view, digest := range p.facts.Now {
+		if _, known := p.state.Base[view]; p.state.Handled && !known {
+			p.state.Base[view] = digest // who is new to a handled object begins with it as it is
+		}
 	}
 	if p.generation = r.own.keepsGeneration(); p.generation {
 		p.byGeneration()
@@ -224,7 +229,7 @@ func (p *pass) send(ctx context.Context, base *unstructured.Unstructured, change
 	result, err := patch.Write(ctx, target, changes, marks)
 	p.r.count(result)
 	if result.Status || result.Whole {
-		p.await(p.r.own, p.key.Namespace, result.Object.GetResourceVersion())
+		p.await(p.r.own, result.Object)
 	}
 	if len(result.Dropped) > 0 {
 		p.log().Info("the API server dropped fields that its schema does not have", "fields", fmt.Sprint(result.Dropped))

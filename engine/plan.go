@@ -44,6 +44,9 @@ func (p *pass) plan(n news) {
 func (p *pass) arise(h *dsl.Handler, n news) {
 	record := p.records[h.ID]
 	c := p.facts.Arising(h, finished(record))
+	if c == "" && p.pending[h.ID] == "" {
+		c = p.facts.Appearing(h, finished(record))
+	}
 	triggered := false
 	if c == "" && !p.facts.Deleting {
 		switch {
@@ -74,7 +77,7 @@ func (p *pass) job(h *dsl.Handler) *job {
 	view := p.facts.Now[h.Field.String()]
 	stored := p.state.Records[h.ID]
 	if c := p.facts.Lasting(h, finished(stored)); c != "" {
-		if c == dsl.Delete && p.parted(stored, view) {
+		if c == dsl.Delete && (p.parted(stored, view) || p.released(h)) {
 			return nil
 		}
 		return &job{handler: h, cause: c, lasting: true, record: stored.For(c, view)}
@@ -89,6 +92,12 @@ func (p *pass) job(h *dsl.Handler) *job {
 // when the object changes: that is how a person says that the reason is mended.
 func (p *pass) parted(record progress.Record, view string) bool {
 	return record.Cause == dsl.Delete && record.Done && (!record.Failed || record.View == view)
+}
+
+// released reports whether the object, which others still hold, was let go by this operator: a
+// delete handler that holds its object has nothing to do where the finalizer is gone, or never was.
+func (p *pass) released(h *dsl.Handler) bool {
+	return !p.gone && !h.NoFinalizer && !p.finalizer()
 }
 
 // finished returns the view that the record's handler is done with, empty when it is not.

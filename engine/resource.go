@@ -35,6 +35,8 @@ type resource struct {
 	entries map[cache.ObjectName]*entry
 	// queue is nil while this process does not lead.
 	queue *queue.Queue[cache.ObjectName]
+	// waiting are parked keys by the UIDs of the objects whose events wake them.
+	waiting map[types.UID][]cache.ObjectName
 	// resting counts objects that the breaker holds.
 	resting map[cache.ObjectName]time.Time
 }
@@ -45,6 +47,7 @@ func newResource(e *Engine, spec *dsl.Resource) *resource {
 		engine: e, spec: spec, name: spec.Name.String(), rules: newRules(spec),
 		log:     e.log.WithValues("resource", spec.Name.String()),
 		entries: map[cache.ObjectName]*entry{},
+		waiting: map[types.UID][]cache.ObjectName{},
 		resting: map[cache.ObjectName]time.Time{},
 	}
 	r.own = e.newFeed(spec.Name, r.log, r.seen)
@@ -73,6 +76,7 @@ func (r *resource) feeds() []*feed { return append([]*feed{r.own}, r.children...
 func (r *resource) begin() *queue.Queue[cache.ObjectName] {
 	r.mu.Lock()
 	r.entries = map[cache.ObjectName]*entry{}
+	r.waiting = map[types.UID][]cache.ObjectName{}
 	r.resting = map[cache.ObjectName]time.Time{}
 	r.queue = queue.New[cache.ObjectName](r.name, r.engine.metrics.Queues())
 	q := r.queue
@@ -100,6 +104,7 @@ func (r *resource) seen(ev watch.Event) {
 	if r.queue == nil {
 		return
 	}
+	r.wakeLocked(ev.UID)
 	e := r.entryLocked(ev.Key)
 	class := queue.Fresh
 	switch ev.Kind {
@@ -121,6 +126,7 @@ func (r *resource) seen(ev watch.Event) {
 // childSeen takes an event of an object that may be a child: its owner is looked at again. An
 // object that changed owners is news for both.
 func (r *resource) childSeen(ev watch.Event) {
+	defer r.wake(ev.UID)
 	owner := r.ownerKey(ev.Object)
 	if owner != nil {
 		r.childNews(*owner, ev)
@@ -142,12 +148,9 @@ func (r *resource) childNews(owner cache.ObjectName, ev watch.Event) {
 	}
 	if ev.Kind != watch.Deleted && e.echoes[ev.UID] == ev.Object.GetResourceVersion() {
 		delete(e.echoes, ev.UID)
-		if !e.parked {
-			return
-		}
-	} else {
-		e.child = true
+		return
 	}
+	e.child = true
 	if ev.Kind == watch.Deleted {
 		delete(e.echoes, ev.UID)
 	}

@@ -193,18 +193,6 @@ func (p *pass) remember(marks patch.Marks) {
 	}
 }
 
-// caughtUp reports whether the cache shows this operator's last writes to the object and its
-// children.
-func (m *memory) caughtUp() bool {
-	for _, a := range m.awaits {
-		if h := a.feed.handle(a.namespace); h != nil && !h.CaughtUp(a.version) {
-			return false
-		}
-	}
-	m.awaits = nil
-	return true
-}
-
 // seeOff runs the delete handlers of objects that are gone already: deletions that no finalizer
 // held. It returns those that are not finished, and when they are due.
 func (r *resource) seeOff(ctx context.Context, key cache.ObjectName, n news) (left []*departed, next due, err error) {

@@ -41,7 +41,8 @@ func main() {
 		op = handlers.FooOperator()
 	}
 	watched(op, tell.New(os.Stdout, *expected, *traced))
-	if err := run(ctx, op, *profile); err != nil {
+	err := profiled(ctx, *profile, func(ctx context.Context) error { return run(ctx, op) })
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "operator:", err)
 		os.Exit(1)
 	}
@@ -79,7 +80,7 @@ func replicas(foo *unstructured.Unstructured) int64 {
 	return n
 }
 
-func run(ctx context.Context, op *dsl.Operator, profile string) error {
+func run(ctx context.Context, op *dsl.Operator) error {
 	config, err := clientcmd.BuildConfigFromFlags("", os.Getenv("KUBECONFIG"))
 	if err != nil {
 		return err
@@ -90,16 +91,9 @@ func run(ctx context.Context, op *dsl.Operator, profile string) error {
 	}
 	log := zapr.NewLogger(logger)
 	klog.SetLoggerWithOptions(log, klog.ContextualLogger(true))
-	finish, err := profiled(profile)
-	if err != nil {
-		return err
-	}
 	e, err := engine.New(op, engine.Settings{Config: config, Log: log})
 	if err != nil {
 		return err
 	}
-	if err := e.Run(ctx); err != nil {
-		return err
-	}
-	return finish()
+	return e.Run(ctx)
 }

@@ -4,33 +4,45 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"os"
 	"runtime"
 	"runtime/pprof"
 )
 
-// profiled begins a CPU profile. Finish ends it and writes one of the heap.
-func profiled(prefix string) (finish func() error, err error) {
+// profiled calls run with a context that ends with ctx, and writes profiles of the processor time
+// that run took and of the heap as it is when ctx ends, before run begins to stop.
+func profiled(ctx context.Context, prefix string, run func(context.Context) error) error {
 	if prefix == "" {
-		return func() error { return nil }, nil
+		return run(ctx)
 	}
 	cpu, err := os.Create(prefix + ".cpu.pprof")
 	if err != nil {
-		return nil, err
+		return err
 	}
+	defer cpu.Close()
 	if err := pprof.StartCPUProfile(cpu); err != nil {
-		return nil, err
+		return err
 	}
-	return func() error {
-		pprof.StopCPUProfile()
-		heap, err := os.Create(prefix + ".heap.pprof")
-		if err != nil {
-			return err
-		}
-		runtime.GC()
-		if err := pprof.WriteHeapProfile(heap); err != nil {
-			return err
-		}
-		return heap.Close()
-	}, nil
+	defer pprof.StopCPUProfile()
+	running, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	var heapErr error
+	unhook := context.AfterFunc(ctx, func() {
+		defer stop()
+		heapErr = writeHeap(prefix + ".heap.pprof")
+	})
+	defer unhook()
+	return errors.Join(run(running), heapErr)
+}
+
+func writeHeap(name string) error {
+	heap, err := os.Create(name)
+	if err != nil {
+		return err
+	}
+	defer heap.Close()
+	runtime.GC()
+	return pprof.WriteHeapProfile(heap)
 }

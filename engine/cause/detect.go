@@ -91,6 +91,15 @@ func (f Facts) Arising(h *dsl.Handler, seen string) dsl.Cause {
 	return ""
 }
 
+// Appearing returns Update for a level-triggered handler that had nothing to do so far, because
+// its field was not there, and now has. Seen is as for Arising, which comes first.
+func (f Facts) Appearing(h *dsl.Handler, seen string) dsl.Cause {
+	if f.Deleting || f.First || seen != "" || !h.Level() || !present(h, f.Now[h.Field.String()]) {
+		return ""
+	}
+	return dsl.Update
+}
+
 func (f Facts) isNew() bool {
 	if f.Stores {
 		return !f.Handled

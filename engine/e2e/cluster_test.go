@@ -37,9 +37,9 @@ var foosGVR = schema.GroupVersionResource{Group: "samplecontroller.k8s.io", Vers
 
 func TestAppliedCRDIsServed(t *testing.T) {
 	t.Parallel()
-	group := rand.String(6) + ".example.com"
+	ns, group := plane.Namespace(t), "g"+rand.String(6)+".example.com"
 	plane.Apply(t, "", strings.ReplaceAll(thingCRD, "GROUP", group))
-	things := plane.Objects("things.v1."+group, plane.Namespace(t))
+	things := plane.Objects("things.v1."+group, ns)
 	things.Create(t, &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": group + "/v1", "kind": "Thing", "metadata": map[string]any{"name": "one"},
 	}})
@@ -116,17 +116,24 @@ func TestWritesAreCountedByUser(t *testing.T) {
 	}
 }
 
-// TestWritesIncludeWhatIsSeen would fail now and then if the log were read without waiting: the
-// watch is often quicker than the end of the request.
+// TestWritesIncludeWhatIsSeen holds that reading the log waits for answers: a watch is often quicker
+// than the end of the request that it tells of.
 func TestWritesIncludeWhatIsSeen(t *testing.T) {
 	t.Parallel()
 	ns := plane.Namespace(t)
+	seen, err := plane.Dynamic().Resource(foosGVR).Namespace(ns).Watch(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer seen.Stop()
 	var creating sync.WaitGroup
 	defer creating.Wait()
-	for i := range 30 {
+	for i := range 100 {
 		name, mark := fmt.Sprint("seen-", i), plane.Mark(t)
 		creating.Go(func() { create(t, plane.Config(), ns, foo(name, 1)) })
-		plane.Objects(foos, ns).Await(t, name, "creation", func(*unstructured.Unstructured) bool { return true })
+		if got := nextEvent(t, seen); got != "ADDED "+name {
+			t.Fatalf("event is %q, want that of %s", got, name)
+		}
 		if got := plane.Writes(t, "", mark).Of("foos", name); len(got) != 1 {
 			t.Fatalf("writes to %s: %v", name, got)
 		}

@@ -86,13 +86,13 @@ func (s *stage) quiesce(t *testing.T, handler string) {
 	}
 }
 
-// writes are the operator's requests for one work since the mark, and for all of the other
-// resources.
+// writes are the operator's requests since the mark for one name and for names that begin with it
+// and a dash.
 func (s *stage) writes(t *testing.T, mark cluster.Mark, name string) []string {
 	t.Helper()
 	var out []string
 	for _, w := range plane.Writes(t, s.user.Name, mark) {
-		if w.Resource != "works" || w.Name == name {
+		if w.Name == name || strings.HasPrefix(w.Name, name+"-") {
 			out = append(out, strings.ReplaceAll(w.String(), s.ns+"/", ""))
 		}
 	}
@@ -213,6 +213,10 @@ func spec(o *unstructured.Unstructured, key string) string {
 func status(o *unstructured.Unstructured, key string) string {
 	s, _, _ := unstructured.NestedString(o.Object, "status", key)
 	return s
+}
+
+func containsAll(text string, parts ...string) bool {
+	return !slices.ContainsFunc(parts, func(part string) bool { return !strings.Contains(text, part) })
 }
 
 // waitFor asks again and again until met, for what tells nobody when it changes.

@@ -189,8 +189,8 @@ func TestProxyCrashesAtTheNthWrite(t *testing.T) {
 				t.Errorf("the watch went on: %s", got)
 			}
 			proxy.Restore()
-			if _, err := client.List(t.Context(), metav1.ListOptions{}); err != nil {
-				t.Errorf("listing after Restore: %v", err)
+			if _, err := client.Create(t.Context(), foo("restored", 1), metav1.CreateOptions{}); err != nil {
+				t.Errorf("creating after Restore: %v", err)
 			}
 		})
 	}

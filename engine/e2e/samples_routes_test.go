@@ -11,7 +11,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine"
@@ -51,7 +53,7 @@ func eventRule() rbacv1.PolicyRule {
 // fooRules are the rights that samples/foo needs, and no more.
 func fooRules() []rbacv1.PolicyRule {
 	return []rbacv1.PolicyRule{
-		cluster.Rule("samplecontroller.k8s.io", "foos", "list", "watch"),
+		cluster.Rule("samplecontroller.k8s.io", "foos", "get", "list", "watch"),
 		cluster.Rule("samplecontroller.k8s.io", "foos/status", "patch"),
 		cluster.Rule("apps", "deployments", "get", "list", "watch", "create", "patch"),
 		eventRule(),
@@ -97,5 +99,31 @@ func mustLogNoError(t *testing.T, lines *cluster.Lines) {
 	errors := append(lines.Errors(), lines.With("unable to decode an event from the watch stream")...)
 	if len(errors) > 0 {
 		t.Errorf("errors were logged:\n%s", strings.Join(errors, "\n"))
+	}
+}
+
+// decode reads an object into a struct.
+func decode(t *testing.T, o *unstructured.Unstructured, into any) {
+	t.Helper()
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, into); err != nil {
+		t.Fatalf("decoding %s: %v", o.GetName(), err)
+	}
+}
+
+// eventually asks until met, for what nothing but asking tells. The text is what there was instead.
+func eventually(t *testing.T, what string, met func() (bool, string)) {
+	t.Helper()
+	late, tick := time.After(time.Minute), time.NewTicker(20*time.Millisecond)
+	defer tick.Stop()
+	for {
+		is, instead := met()
+		if is {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-late:
+			t.Fatalf("waiting for %s: not in time: %s", what, instead)
+		}
 	}
 }

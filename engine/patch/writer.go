@@ -71,7 +71,12 @@ type Result struct {
 func Write(ctx context.Context, t Target, p *dsl.Patch, m Marks) (Result, error) {
 	r := Result{Object: t.Object}
 	if t.Subresource {
-		if err := t.send(ctx, &r, "status", func(o *unstructured.Unstructured) change { return statusChange(o, p) }); err != nil {
+		status := func(o *unstructured.Unstructured) change {
+			c := statusChange(o, p)
+			c.locked = true // the status endpoint of a custom resource does not look at the uid
+			return c
+		}
+		if err := t.send(ctx, &r, "status", status); err != nil {
 			return r, fmt.Errorf("writing status: %w", err)
 		}
 	}

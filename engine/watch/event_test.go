@@ -134,8 +134,14 @@ func TestATombstoneWithoutAnObjectTellsTheKey(t *testing.T) {
 	drain.OnDelete(nil)
 	drain.OnAdd(nil, false)
 	drain.OnUpdate(nil, nil)
-	want := []Event{{Kind: Deleted, Key: key("a")}}
-	wantSame(t, want, j.events)
+	if len(j.events) != 1 {
+		t.Fatalf("%d events, want the tombstone's", len(j.events))
+	}
+	e := j.events[0]
+	wantSame(t, []any{Deleted, key("a"), "a", "default"}, []any{e.Kind, e.Key, e.Object.GetName(), e.Object.GetNamespace()})
+	if e.Object.Tree() != nil {
+		t.Errorf("its tree is %v", e.Object.Tree())
+	}
 }
 
 func TestABrokenStreamIsFollowedByAnother(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"k8s.io/client-go/dynamic"
@@ -23,7 +24,7 @@ func busy(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	apiVersion, kind := "example.com/v1", "Foo"
-	if r.URL.Query().Has("metadata") {
+	if strings.Contains(r.Header.Get("Accept"), "PartialObjectMetadata") {
 		apiVersion, kind = "meta.k8s.io/v1", "PartialObjectMetadata"
 	}
 	w.Header().Set("Content-Type", "application/json")
@@ -77,7 +78,7 @@ func TestStoppingUnderLoadSaysNothing(t *testing.T) {
 		h.Close()
 	}
 	set.Close()
-	if len(lines.lines) > 0 {
+	if got, synced := len(lines.lines), lines.count("source is synced"); got != synced {
 		t.Errorf("logged %q", lines.lines)
 	}
 	for _, h := range handles {

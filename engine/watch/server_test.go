@@ -274,7 +274,7 @@ func (l *log) logger() logr.Logger {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.lines = append(l.lines, line)
-	}, funcr.Options{})
+	}, funcr.Options{Verbosity: 1})
 }
 
 func (l *log) count(part string) int {

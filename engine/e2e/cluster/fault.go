@@ -153,15 +153,18 @@ func (p *Proxy) crash(n int, kill func(), last func(*Exchange)) <-chan struct{} 
 	var once sync.Once
 	// All later writes are befallen too. Those that arrive while the n-th is under way wait for
 	// its end, so that exactly n are handled.
-	p.Inject(When{Match: On("write", "*"), Skip: n - 1}, func(x *Exchange) {
+	i := &Injection{proxy: p, when: When{Match: On("write", "*"), Skip: n - 1}}
+	i.fault = func(x *Exchange) {
 		once.Do(func() {
 			defer close(crashed)
 			defer kill()
+			defer i.Remove() // for who comes after Restore
 			defer p.Sever()
 			last(x)
 		})
 		x.Break()
-	})
+	}
+	p.inject(i)
 	return crashed
 }
 

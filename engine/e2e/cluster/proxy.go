@@ -84,11 +84,15 @@ type Injection struct {
 // Inject puts a fault in force. Of several for one request, the one injected first is the outermost;
 // each counts the request, also where an outer one does not forward it.
 func (p *Proxy) Inject(when When, fault Fault) *Injection {
+	i := &Injection{proxy: p, when: when, fault: fault}
+	p.inject(i)
+	return i
+}
+
+func (p *Proxy) inject(i *Injection) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	i := &Injection{proxy: p, when: when, fault: fault}
 	p.injections = append(p.injections, i)
-	return i
 }
 
 // Remove ends the fault for requests to come.

@@ -60,7 +60,7 @@ func (s *Server) authorize(r Request) error {
 	return forbidden(r.Resource.GroupResource(), r.Name, "the operator may not "+r.Verb+" it")
 }
 
-func forbidden(resource schema.GroupResource, name, why string) error {
+func forbidden(resource schema.GroupResource, name, why string) *apierrors.StatusError {
 	return apierrors.NewForbidden(resource, name, errors.New(why))
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -97,7 +98,11 @@ func (s *Server) accepts(namespace string) error {
 	case found == nil:
 		return apierrors.NewNotFound(namespaces(), namespace)
 	case found.GetDeletionTimestamp() != nil:
-		return forbidden(namespaces(), namespace, "it is being terminated")
+		err := forbidden(namespaces(), namespace, "unable to create new content because it is being terminated")
+		err.ErrStatus.Details.Causes = append(err.ErrStatus.Details.Causes, metav1.StatusCause{
+			Type: corev1.NamespaceTerminatingCause, Field: "metadata.namespace", Message: "namespace " + namespace + " is being terminated",
+		})
+		return err
 	}
 	return nil
 }

@@ -1,0 +1,313 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/enginetest"
+)
+
+// child returns web's Deployment, nil when there is none.
+func (s *stage) child() *unstructured.Unstructured {
+	s.t.Helper()
+	s.Settle()
+	return s.Get(deployments, "default", "web")
+}
+
+// replicas checks the child's spec.replicas.
+func (s *stage) replicas(want int64) {
+	s.t.Helper()
+	o := s.child()
+	if o == nil {
+		s.t.Fatal("there is no child")
+	}
+	if got, _, _ := unstructured.NestedInt64(o.Object, "spec", "replicas"); got != want {
+		s.t.Errorf("spec.replicas is %d, want %d", got, want)
+	}
+}
+
+// parent keeps a Deployment by a level-triggered handler.
+func parent(foo *dsl.Resource, j *journal) {
+	foo.Owns(deployments)
+	foo.OnReconcile("child", j.note("child", keepsChild))
+}
+
+func TestChildren(t *testing.T) {
+	scenarios(t, map[string]scenario{
+		"a child is owned and controlled by its object": {parent, func(s *stage) {
+			s.begin()
+			owner, o := s.web(), s.child()
+			if !metav1.IsControlledBy(o, owner) || o.GetNamespace() != "default" {
+				s.t.Errorf("the child is %v", o.Object)
+			}
+		}},
+		"what somebody changes of what is desired is put right": {parent, func(s *stage) {
+			s.begin()
+			s.Update(deployments, "default", "web", func(o *unstructured.Unstructured) {
+				o.Object["spec"] = map[string]any{"replicas": int64(7)}
+			})
+			s.calls("child child")
+			s.replicas(1)
+			s.writes("patch deployments default/web")
+		}},
+		"what somebody sets besides is left alone": {parent, func(s *stage) {
+			s.begin()
+			s.Update(deployments, "default", "web", func(o *unstructured.Unstructured) {
+				o.Object["spec"] = map[string]any{"replicas": int64(1), "paused": true}
+				o.SetLabels(map[string]string{"theirs": "yes"})
+			})
+			s.calls("child child")
+			s.writes()
+			s.size(2)
+			s.replicas(2)
+			o := s.child()
+			if paused, _, _ := unstructured.NestedBool(o.Object, "spec", "paused"); !paused || o.GetLabels()["theirs"] == "" {
+				s.t.Errorf("what others had set is gone: %v", o.Object)
+			}
+		}},
+		"what is desired no more is taken away": {
+			func(foo *dsl.Resource, j *journal) {
+				foo.Owns(deployments)
+				foo.OnReconcile("child", func(ctx ctx, r *dsl.Request) error {
+					d := deployment("web", int64(1))
+					if size, _ := dsl.MustParsePath("spec.size").In(r.Object.Object); size == int64(1) {
+						d["spec"].(map[string]any)["paused"] = true
+					}
+					_, err := r.Children.Apply(ctx, d)
+					return err
+				})
+			}, func(s *stage) {
+				s.begin()
+				s.size(2)
+				if _, found, _ := unstructured.NestedBool(s.child().Object, "spec", "paused"); found {
+					s.t.Error("spec.paused is still there")
+				}
+			},
+		},
+		"a child that is deleted is made again": {parent, func(s *stage) {
+			s.begin()
+			s.Delete(deployments, "default", "web")
+			s.calls("child child")
+			s.replicas(1)
+		}},
+		"one that is being deleted is left alone until it is gone": {parent, func(s *stage) {
+			s.begin()
+			s.Update(deployments, "default", "web", func(o *unstructured.Unstructured) { o.SetFinalizers([]string{"example.com/x"}) })
+			s.Delete(deployments, "default", "web")
+			s.forget()
+			s.size(2)
+			s.Advance(time.Minute)
+			s.writes()
+			s.Update(deployments, "default", "web", func(o *unstructured.Unstructured) { o.SetFinalizers(nil) })
+			s.Advance(time.Minute)
+			s.replicas(2)
+		}},
+		"a deletion that no watch shows is noticed": {parent, func(s *stage) {
+			s.begin()
+			s.HoldWatches(deployments)
+			s.Delete(deployments, "default", "web")
+			s.ExpireWatches(deployments)
+			s.ReleaseWatches(deployments)
+			s.Advance(time.Minute)
+			s.calls("child child")
+			s.replicas(1)
+		}},
+		"an answer that is lost makes no second child": {parent, func(s *stage) {
+			s.start()
+			s.LoseNext("patch", deployments)
+			s.Create(web)
+			s.Advance(time.Minute)
+			s.replicas(1)
+			s.writes("patch deployments default/web")
+		}},
+		"a child in another namespace is refused for good": {
+			func(foo *dsl.Resource, j *journal) {
+				foo.Owns(deployments)
+				foo.OnReconcile("child", j.note("child", func(ctx ctx, r *dsl.Request) error {
+					d := deployment("web", int64(1))
+					d["metadata"].(map[string]any)["namespace"] = "kube-system"
+					_, err := r.Children.Apply(ctx, d)
+					return err
+				}))
+			}, func(s *stage) {
+				s.begin()
+				s.Advance(time.Hour)
+				s.calls()
+				s.writes()
+			},
+		},
+		"one of a kind that is not owned is refused for good": {
+			func(foo *dsl.Resource, j *journal) { foo.OnReconcile("child", j.note("child", keepsChild)) },
+			func(s *stage) {
+				s.begin()
+				s.Advance(time.Hour)
+				s.calls()
+				if len(s.Events()) != 1 {
+					s.t.Errorf("events %+v", s.Events())
+				}
+			},
+		},
+		"when children change owners both get to know": {parent, func(s *stage) {
+			s.begin()
+			second := s.Create(`{apiVersion: example.com/v1, kind: Foo, metadata: {name: second}, spec: {size: 1}}`)
+			s.forget()
+			s.Update(deployments, "default", "web", func(o *unstructured.Unstructured) {
+				refs := o.GetOwnerReferences()
+				refs[0].Name, refs[0].UID = "second", second.GetUID()
+				o.SetOwnerReferences(refs)
+			})
+			s.calls("child child", "child child")
+		}},
+		"the children of an object that is deleted are no news to it": {parent, func(s *stage) {
+			s.begin()
+			s.remove()
+			s.Settle()
+			s.Delete(deployments, "default", "web")
+			s.calls()
+			s.writes()
+		}},
+	})
+}
+
+// TestForeignChildren holds that objects of others are never adopted silently.
+func TestForeignChildren(t *testing.T) {
+	const theirs = `{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {replicas: 7}}`
+	var failure error
+	tries := func(foo *dsl.Resource, j *journal) {
+		foo.Owns(deployments)
+		foo.OnReconcile("child", j.note("child", func(ctx ctx, r *dsl.Request) error {
+			failure = keepsChild(ctx, r)
+			return failure
+		}))
+	}
+	refused := func(s *stage) {
+		s.t.Helper()
+		s.Settle()
+		if !errors.Is(failure, dsl.ErrNotOwned) {
+			s.t.Errorf("the error is %v", failure)
+		}
+		s.replicas(7)
+		if refs := s.child().GetOwnerReferences(); len(refs) > 0 {
+			s.t.Errorf("the owners are %v", refs)
+		}
+		for _, m := range s.child().GetManagedFields() {
+			if m.Manager == "op" {
+				s.t.Error("the operator owns fields of it")
+			}
+		}
+	}
+	scenarios(t, map[string]scenario{
+		"one that the cache has": {tries, func(s *stage) {
+			s.Create(theirs)
+			s.start()
+			s.Create(web)
+			refused(s)
+			s.writes()
+			s.Delete(deployments, "default", "web")
+			s.Advance(time.Minute)
+			s.replicas(1)
+		}},
+		"one that the cache does not have yet": {tries, func(s *stage) {
+			s.start()
+			s.HoldWatches(deployments)
+			s.Create(theirs)
+			s.Create(web)
+			refused(s)
+			s.writes()
+		}},
+		"one that is made in the very moment": {tries, func(s *stage) {
+			s.start()
+			s.FailNext("get", deployments, notFound())
+			s.HoldWatches(deployments)
+			s.Create(theirs)
+			s.Create(web)
+			refused(s)
+		}},
+	})
+}
+
+// TestChildrenRequests holds what handlers see of their children.
+func TestChildrenRequests(t *testing.T) {
+	look := func(r *dsl.Request) string {
+		one, err1 := r.Children.Get(deployments, "web")
+		none, err2 := r.Children.Get(deployments, "nobody")
+		list, err3 := r.Children.List(deployments)
+		_, err4 := r.Children.List("pods.v1")
+		return fmt.Sprint(one != nil, err1, none == nil, err2, len(list), err3, dsl.IsPermanent(err4))
+	}
+	scenarios(t, map[string]scenario{
+		"a child is seen as it was just applied": {
+			func(foo *dsl.Resource, j *journal) {
+				foo.Owns(deployments)
+				foo.OnCreate("child", keepsChild)
+				foo.OnCreate("look", func(_ ctx, r *dsl.Request) error {
+					j.add(look(r))
+					return nil
+				})
+			}, func(s *stage) {
+				s.start()
+				s.HoldWatches(deployments)
+				s.Create(`{apiVersion: apps/v1, kind: Deployment, metadata: {name: theirs}, spec: {replicas: 7}}`)
+				s.Create(web)
+				s.calls("true <nil> true <nil> 1 <nil> true")
+			},
+		},
+		"a child is deleted once, and one that is not owned never": {
+			func(foo *dsl.Resource, j *journal) {
+				foo.Owns(deployments)
+				foo.OnCreate("child", keepsChild)
+				foo.OnUpdate("change", j.note("change", func(ctx ctx, r *dsl.Request) error {
+					return errors.Join(r.Children.Delete(ctx, deployments, "web"), r.Children.Delete(ctx, deployments, "theirs"),
+						r.Children.Delete(ctx, deployments, "nobody"))
+				}))
+			}, func(s *stage) {
+				s.begin()
+				s.Create(`{apiVersion: apps/v1, kind: Deployment, metadata: {name: theirs}, spec: {replicas: 7}}`)
+				s.size(2)
+				s.writes("delete deployments default/web", "patch foos default/web")
+				s.size(3)
+				s.writes("patch foos default/web")
+				if s.child() != nil || s.Get(deployments, "default", "theirs") == nil {
+					s.t.Error("the wrong one was deleted")
+				}
+			},
+		},
+	})
+}
+
+// TestChildrenOfClusterScoped holds that an object without a namespace can own some with one.
+func TestChildrenOfClusterScoped(t *testing.T) {
+	const teams = "teams.v1.example.com"
+	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
+		c.Serve(enginetest.Resource{Name: teams, Kind: "Team", ClusterScoped: true})
+		s := &stage{Cluster: c, t: t, journal: &journal{}, op: dsl.New("op")}
+		s.op.Resource(teams, func(team *dsl.Resource) {
+			team.Owns("configmaps.v1", "namespaces.v1")
+			team.OnReconcile("keep", s.journal.note("keep", func(ctx ctx, r *dsl.Request) error {
+				_, err1 := r.Children.Apply(ctx, map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": "team"}})
+				_, err2 := r.Children.Apply(ctx, map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "a", "namespace": "team"}})
+				found, err3 := r.Children.Get("configmaps.v1", "team/a")
+				if found == nil {
+					s.journal.add("the child is not found")
+				}
+				return errors.Join(err1, err2, err3)
+			}))
+		})
+		s.start()
+		s.Create(`{apiVersion: example.com/v1, kind: Team, metadata: {name: one}}`)
+		s.calls("keep create")
+		s.writes("patch namespaces team", "patch configmaps team/a")
+		s.Delete("configmaps.v1", "team", "a")
+		s.calls("keep child")
+		s.writes("patch configmaps team/a")
+	})
+}

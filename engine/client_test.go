@@ -1,0 +1,133 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+)
+
+func notFound() error {
+	return apierrors.NewNotFound(schema.GroupResource{Group: "apps", Resource: "deployments"}, "web")
+}
+
+// once declares a create handler that does one thing.
+func once(do dsl.Func) func(foo *dsl.Resource, j *journal) {
+	return func(foo *dsl.Resource, j *journal) { foo.OnCreate("once", j.note("once", do)) }
+}
+
+// TestClient holds what handlers can do with objects that are not theirs.
+func TestClient(t *testing.T) {
+	var got string
+	const config = `{apiVersion: v1, kind: ConfigMap, metadata: {name: other, labels: {a: b}}, data: {key: value}}`
+	scenarios(t, map[string]scenario{
+		"what is watched is read from the cache": {
+			func(foo *dsl.Resource, j *journal) {
+				foo.OnUpdate("look", func(ctx ctx, r *dsl.Request) error {
+					cached, err1 := r.Client.Get(ctx, foos, "default", "second")
+					listed, err2 := r.Client.List(ctx, foos, "default", "a=b")
+					got = fmt.Sprint(cached.GetLabels(), err1, len(listed), err2)
+					return nil
+				})
+			}, func(s *stage) {
+				s.begin()
+				s.Create(`{apiVersion: example.com/v1, kind: Foo, metadata: {name: second, labels: {a: b}}}`)
+				s.Settle()
+				s.FailNext("get", foos, errAgain)
+				s.FailNext("list", foos, errAgain)
+				s.size(2)
+				s.Settle()
+				if want := "map[a:b] <nil> 1 <nil>"; got != want {
+					s.t.Errorf("got %s, want %s", got, want)
+				}
+			},
+		},
+		"what is not watched is read from the server, and errors are the server's": {
+			once(func(ctx ctx, r *dsl.Request) error {
+				one, err1 := r.Client.Get(ctx, "configmaps", "default", "other")
+				list, err2 := r.Client.List(ctx, "configmaps.v1", "", "a=b")
+				_, err3 := r.Client.Get(ctx, "configmaps.v1", "default", "nobody")
+				got = fmt.Sprint(one.GetName(), err1, len(list), err2, apierrors.IsNotFound(err3))
+				return nil
+			}), func(s *stage) {
+				s.Create(config)
+				s.begin()
+				if want := "other<nil> 1 <nil> true"; got != want {
+					s.t.Errorf("got %s, want %s", got, want)
+				}
+			},
+		},
+		"it writes under the operator's name": {
+			once(func(ctx ctx, r *dsl.Request) error {
+				_, err1 := r.Client.MergePatch(ctx, "configmaps.v1", "default", "other", map[string]any{"data": map[string]any{"key": "new"}})
+				made, err2 := r.Client.Create(ctx, map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "made", "namespace": "default"}})
+				_, err3 := r.Client.Create(ctx, made.Object)
+				err4 := r.Client.Delete(ctx, "configmaps.v1", "default", "made", "another-uid")
+				err5 := r.Client.Delete(ctx, "configmaps.v1", "default", "made", string(made.GetUID()))
+				got = fmt.Sprint(err1, err2, err3 != nil, apierrors.IsConflict(err4), err5)
+				return nil
+			}), func(s *stage) {
+				s.Create(config)
+				s.begin()
+				if want := "<nil> <nil> true true <nil>"; got != want {
+					s.t.Errorf("got %s, want %s", got, want)
+				}
+				o := s.Get("configmaps.v1", "default", "other")
+				var managers []string
+				for _, m := range o.GetManagedFields() {
+					managers = append(managers, m.Manager)
+				}
+				if diff := cmp.Diff([]string{"enginetest", "op"}, managers); diff != "" {
+					s.t.Errorf("managers (-want +got):\n%s", diff)
+				}
+			},
+		},
+		"what a handler changes in its object has no effect": {
+			func(foo *dsl.Resource, j *journal) {
+				foo.OnReconcile("scribble", func(_ ctx, r *dsl.Request) error {
+					r.Object.Object["spec"].(map[string]any)["size"] = int64(99)
+					return nil
+				})
+				foo.OnReconcile("look", j.note("look", func(_ ctx, r *dsl.Request) error {
+					size, _, err := unstructured.NestedInt64(r.Object.Object, "spec", "size")
+					j.add(fmt.Sprint(size))
+					return err
+				}))
+			}, func(s *stage) {
+				s.start()
+				s.Create(web)
+				s.calls("look create", "1")
+				s.writes()
+			},
+		},
+		"Events are reported for the object, and counted when they come again": {
+			func(foo *dsl.Resource, j *journal) {
+				foo.OnReconcile("tell", func(_ ctx, r *dsl.Request) error {
+					size, _ := dsl.MustParsePath("spec.size").In(r.Object.Object)
+					r.Events.Event(dsl.Normal, "Sized", "It has a size: %v.", size != nil)
+					return nil
+				})
+			}, func(s *stage) {
+				s.begin()
+				for i := range int64(6) {
+					s.Advance(time.Second)
+					s.size(2 + i)
+				}
+				s.Advance(20 * time.Minute) // a count is sent when no more came for a while
+				events := s.Events()
+				if len(events) != 1 || events[0].Count != 7 || events[0].Name != "web" || events[0].Note != "It has a size: true." || events[0].Action != "tell" {
+					s.t.Errorf("events %+v", events)
+				}
+			},
+		},
+	})
+}

@@ -1,0 +1,177 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/e2e/cluster"
+)
+
+// TestOwnWriteToObjectFirst: the works' stream is held back from before the operator's write until
+// after a child's event, which asks for another pass.
+func TestOwnWriteToObjectFirst(t *testing.T) {
+	t.Parallel()
+	s, begun, goOn := newStage(t), make(chan struct{}), make(chan struct{})
+	running := s.play(t, func(r *dsl.Resource) {
+		r.Owns(configMaps)
+		r.On(changes, "change", s.told("change", func(ctx context.Context, r *dsl.Request) error {
+			close(begun)
+			<-goOn
+			_, err := r.Children.Apply(ctx, configMap("w-child", "x"))
+			return err
+		}))
+		r.OnChild("child", s.told("child", nil))
+	})
+	s.works.Create(t, work("w", "a"))
+	<-begun
+	hold := s.proxy.Hold(cluster.On("watch", "works"))
+	close(goOn)
+	own := s.works.Await(t, "w", "the operator's write", settled)
+	hold.Await(t, 1)
+	requests := len(s.proxy.Requests(cluster.On("*", "*")))
+	for i := range 10 {
+		s.maps.Patch(t, "w-child", fmt.Sprintf(`{"data":{"theirs":"%d"}}`, i))
+	}
+	awaitGauge(t, running, "handwerk_parked_keys", 1)
+	if diff := cmp.Diff([]string{"change create a"}, s.said("", "w")); diff != "" {
+		t.Errorf("calls while the cache is behind (-want +got):\n%s", diff)
+	}
+	if now := s.proxy.Requests(cluster.On("*", "*")); len(now) != requests {
+		t.Errorf("requests while the key is parked: %+v", now[requests:])
+	}
+	hold.Release()
+	got := s.await(t, 1, "child", "w")[0]
+	if got.version != own.GetResourceVersion() {
+		t.Errorf("the pass after the write saw version %s, want the written %s", got.version, own.GetResourceVersion())
+	}
+	awaitGauge(t, running, "handwerk_parked_keys", 0)
+}
+
+// TestOwnWriteToChildFirst: the children's stream is held back, and the object changes.
+func TestOwnWriteToChildFirst(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	saw := make(chan string, 1)
+	running := s.play(t, func(r *dsl.Resource) {
+		r.Owns(configMaps)
+		r.On(changes, "change", s.told("change", func(ctx context.Context, r *dsl.Request) error {
+			child, err := r.Children.Get(configMaps, "w-child")
+			if err != nil {
+				return err
+			}
+			if r.Cause == dsl.Update && child != nil {
+				saw <- fmt.Sprint(child.Object["data"])
+			}
+			_, err = r.Children.Apply(ctx, configMap("w-child", spec(r.Object, "value")))
+			return err
+		}))
+	})
+	hold := s.proxy.Hold(cluster.On("watch", "configmaps"))
+	mark := plane.Mark(t)
+	s.works.Create(t, work("w", "a"))
+	s.works.Await(t, "w", "the operator's write", settled)
+	hold.Await(t, 1)
+	s.works.Patch(t, "w", `{"spec":{"value":"b"}}`)
+	awaitGauge(t, running, "handwerk_parked_keys", 1)
+	if diff := cmp.Diff([]string{"change create a"}, s.said("", "w")); diff != "" {
+		t.Errorf("calls while the cache is behind (-want +got):\n%s", diff)
+	}
+	hold.Release()
+	if got := <-saw; got != "map[value:a]" {
+		t.Errorf("the pass after the write saw a child with %s", got)
+	}
+	s.maps.Await(t, "w-child", "the update", func(o *unstructured.Unstructured) bool {
+		value, _, _ := unstructured.NestedString(o.Object, "data", "value")
+		return value == "b"
+	})
+	want := []string{"patch configmaps w-child 201", whole, "patch configmaps w-child 200", whole}
+	s.works.Await(t, "w", "the second write", func(o *unstructured.Unstructured) bool { return handledWith(o, "b") })
+	if diff := cmp.Diff(want, s.writes(t, mark, "w")); diff != "" {
+		t.Errorf("writes (-want +got):\n%s", diff)
+	}
+}
+
+// TestOutsideIsNotWaitedFor: a handler writes to another object of its resource, which the selector
+// takes in or leaves out, and the stream is held back.
+func TestOutsideIsNotWaitedFor(t *testing.T) {
+	t.Parallel()
+	for name, parks := range map[string]bool{"inside": true, "outside": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStage(t)
+			other := work(name, "o")
+			if name == "inside" {
+				other.SetLabels(map[string]string{"tier": "gold"})
+			}
+			s.works.Create(t, other)
+			w := work("w", "a")
+			w.SetLabels(map[string]string{"tier": "gold"})
+			s.works.Create(t, w)
+			child := configMap("w-child", "x")
+			ready := make(chan struct{})
+			running := s.play(t, func(r *dsl.Resource) {
+				r.LabelSelector = "tier=gold"
+				r.Owns(configMaps)
+				r.OnReconcile("level", s.told("level", func(ctx context.Context, r *dsl.Request) error {
+					if r.Object.GetName() != "w" {
+						return nil
+					}
+					if r.Cause != dsl.Child {
+						defer close(ready)
+						_, err := r.Children.Apply(ctx, child)
+						return err
+					}
+					patch := map[string]any{"spec": map[string]any{"by": string(r.Object.GetUID())}}
+					_, err := r.Client.MergePatch(ctx, works, s.ns, name, patch)
+					return err
+				}))
+			})
+			<-ready
+			hold := s.proxy.Hold(cluster.On("watch", "works"))
+			s.maps.Patch(t, "w-child", `{"data":{"theirs":"1"}}`)
+			s.works.Await(t, name, "the handler's write", func(o *unstructured.Unstructured) bool { return spec(o, "by") != "" })
+			s.maps.Patch(t, "w-child", `{"data":{"theirs":"2"}}`)
+			if parks {
+				awaitGauge(t, running, "handwerk_parked_keys", 1)
+				if n := len(s.of("level", "w")); n != 2 {
+					t.Errorf("%d calls while the cache is behind, want 2", n)
+				}
+				hold.Release()
+			}
+			s.await(t, 3, "level", "w")
+			hold.Release()
+		})
+	}
+}
+
+// awaitGauge waits until a metric of the works has a value.
+func awaitGauge(t *testing.T, running *cluster.Running, name string, want float64) {
+	t.Helper()
+	waitFor(t, fmt.Sprintf("%s to be %v", name, want), func() bool { return gauge(t, running, name) == want })
+}
+
+// gauge is the sum of a metric over resources.
+func gauge(t *testing.T, running *cluster.Running, name string) (sum float64) {
+	t.Helper()
+	families, err := running.Metrics.Registry().Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		if family.GetName() != name {
+			continue
+		}
+		for _, metric := range family.GetMetric() {
+			sum += metric.GetGauge().GetValue()
+		}
+	}
+	return sum
+}

@@ -1,0 +1,136 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/handwerk-dev/handwerk/engine/e2e/cluster"
+)
+
+func TestLeaseIsTakenOver(t *testing.T) {
+	t.Parallel()
+	ns := plane.Namespace(t)
+	stage := stageIn(ns)
+	mark := plane.Mark(t)
+	all := contenders(t, ns, byLease, 3)
+	for _, c := range all {
+		c.start(t)
+	}
+	first, others, _ := awaitLeader(t, ns, all...)
+	for _, c := range others {
+		c.awaitStandby(t)
+	}
+	stage.settled(t, "a", 1)
+	mustNotHaveWritten(t, mark, others...)
+
+	mark = plane.Mark(t)
+	killed := time.Now()
+	first.Kill()
+	second, others, lease := awaitLeader(t, ns, others...)
+	if took := lease.Spec.AcquireTime.Sub(killed); took > leaseDuration+longestRetry+delay {
+		t.Errorf("%s took over %s after the leader was killed", second.pod, took)
+	}
+	stage.foos.Patch(t, "a", `{"spec":{"replicas":2}}`)
+	stage.follows(t, "a", 2)
+	mustNotHaveWritten(t, mark, others...)
+	if len(plane.Writes(t, second.user.Name, mark)) == 0 {
+		t.Errorf("%s leads, and wrote nothing", second.pod)
+	}
+
+	stopped := time.Now()
+	if exit := second.Stop(t); exit.Code != 0 {
+		t.Errorf("exit code is %d", exit.Code)
+	}
+	third, _, lease := awaitLeader(t, ns, others...)
+	if took := lease.Spec.AcquireTime.Sub(stopped); took >= leaseDuration {
+		t.Errorf("%s took over %s after the leader was stopped: the lease was not released", third.pod, took)
+	}
+	stage.foos.Patch(t, "a", `{"spec":{"replicas":1}}`)
+	stage.follows(t, "a", 1)
+	for _, c := range []*contender{second, third} {
+		mustLogNoError(t, c.Lines)
+	}
+}
+
+// TestStoppedLeaderWritesNoMore stops the leader's process past its lease, in the midst of its
+// work, and lets it go on when another one leads.
+func TestStoppedLeaderWritesNoMore(t *testing.T) {
+	t.Parallel()
+	ns := plane.Namespace(t)
+	all := contenders(t, ns, byLease, 3)
+	for _, c := range all {
+		c.start(t)
+	}
+	mark := plane.Mark(t)
+	old, others, _ := awaitLeader(t, ns, all...)
+	calm := churn(t, ns, 20)
+	eventually(t, "writes under load", func() (bool, string) {
+		writes := plane.Writes(t, old.user.Name, mark)
+		return len(writes) > 40, writes.String()
+	})
+	old.Signal(t, syscall.SIGSTOP)
+	stopped := time.Now()
+
+	next, others, _ := awaitLeader(t, ns, others...)
+	eventually(t, "writes of the next leader", func() (bool, string) {
+		writes := plane.Writes(t, next.user.Name, mark)
+		return len(writes) > 20, writes.String()
+	})
+	old.Signal(t, syscall.SIGCONT)
+	old.Await(t, "lost leadership")
+	old.awaitStandby(t)
+	calm()
+	stage := stageIn(ns)
+	stage.settled(t, "afterwards", 1)
+
+	// What was on the wire when the process was stopped arrives a moment later.
+	const wire = time.Second
+	for _, w := range plane.Writes(t, old.user.Name, mark, "events") {
+		if late := w.At.Sub(stopped); late > wire {
+			t.Errorf("%s after it was stopped, %s sent: %v", late, old.pod, w)
+		}
+	}
+	mustNotHaveWritten(t, mark, others...)
+	mustNotInterleave(t, plane.Writes(t, "", mark), old, next)
+
+	// It is still in the race.
+	next.Kill()
+	for _, c := range others {
+		c.Kill()
+	}
+	awaitLeader(t, ns, old)
+	stage.settled(t, "again", 1)
+	mustLogNoError(t, old.Lines)
+}
+
+// mustNotInterleave holds that no object has writes of the old leader after one of the next.
+func mustNotInterleave(t *testing.T, writes cluster.Writes, old, next *contender) {
+	t.Helper()
+	taken := map[string]cluster.Write{}
+	both := 0
+	before := map[string]bool{}
+	for _, w := range writes {
+		object := w.Resource + " " + w.Namespace + "/" + w.Name
+		switch w.User {
+		case old.user.Name:
+			before[object] = true
+			if first, is := taken[object]; is {
+				t.Errorf("%v of %s at %s comes after %v of %s at %s", w, old.pod, w.At, first, next.pod, first.At)
+			}
+		case next.user.Name:
+			if _, is := taken[object]; !is {
+				taken[object] = w
+				if before[object] {
+					both++
+				}
+			}
+		}
+	}
+	if both == 0 {
+		t.Error("no object was written by one leader and then by the next")
+	}
+}

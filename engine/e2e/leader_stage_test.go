@@ -1,0 +1,121 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	coordinationv1 "k8s.io/api/coordination/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/handwerk-dev/handwerk/engine/e2e/cluster"
+)
+
+const (
+	leases = "leases.v1.coordination.k8s.io"
+	lock   = "foo-leader"
+
+	// How the leader is found in these tests: quickly.
+	leaseDuration = 3 * time.Second
+	retryPeriod   = 500 * time.Millisecond
+	// longestRetry is the longest pause between two tries: client-go adds up to 1.2 times of it.
+	longestRetry = retryPeriod * 22 / 10
+	// delay is what a busy machine may add.
+	delay = 3 * time.Second
+)
+
+// lockRules are the rights of deploy's role for the lock, in any mode.
+func lockRules() []rbacv1.PolicyRule {
+	return []rbacv1.PolicyRule{
+		cluster.Rule("coordination.k8s.io", "leases", "get", "create", "update", "delete"),
+		cluster.Rule("", "pods", "get"),
+	}
+}
+
+// contender is one process of an operator, with a user and a pod of its own.
+type contender struct {
+	*cluster.Operator
+	pod    string
+	user   *cluster.User
+	launch cluster.Launch
+}
+
+// The settings of the modes, as YAML.
+var (
+	byLease = fmt.Sprintf("{mode: lease, leaseDuration: %s, renewDeadline: 2s, retryPeriod: %s}", leaseDuration, retryPeriod)
+	forLife = "{mode: life}"
+)
+
+// contenders starts no process yet, but prepares them, with rights in one namespace.
+func contenders(t *testing.T, ns, election string, number int) []*contender {
+	t.Helper()
+	config := filepath.Join(t.TempDir(), "operator.yaml")
+	sample, err := os.ReadFile("../../samples/foo/operator.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(config, append(sample, "settings:\n  leaderElection: "+election+"\n"...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	all := make([]*contender, number)
+	for i := range all {
+		c := &contender{pod: fmt.Sprint("op-", i), user: plane.User(fmt.Sprint("op-", i))}
+		c.user.AllowIn(t, ns, append(fooRules(), lockRules()...)...)
+		c.launch = cluster.Launch{
+			Config: c.user.Config(), Args: []string{"run", "--config", config, "-n", ns},
+			Env: []string{"POD_NAME=" + c.pod, "POD_NAMESPACE=" + ns},
+		}
+		all[i] = c
+	}
+	return all
+}
+
+// start starts the contender's process, or its next one.
+func (c *contender) start(t *testing.T) {
+	t.Helper()
+	c.Operator = plane.Operator(t, c.launch)
+}
+
+// awaitStandby waits until the contender is ready and waits.
+func (c *contender) awaitStandby(t *testing.T) {
+	t.Helper()
+	awaitReadyz(t, c.Operator, "[+]started ok: standing by: another process leads")
+}
+
+// awaitLeader waits until one of these contenders holds the lock, and returns it and the others.
+func awaitLeader(t *testing.T, ns string, among ...*contender) (leader *contender, others []*contender, lease coordinationv1.Lease) {
+	t.Helper()
+	plane.Objects(leases, ns).Await(t, lock, "a leader", func(o *unstructured.Unstructured) bool {
+		lease = coordinationv1.Lease{}
+		decode(t, o, &lease)
+		holder := ""
+		if lease.Spec.HolderIdentity != nil {
+			holder, _, _ = strings.Cut(*lease.Spec.HolderIdentity, "_")
+		}
+		i := slices.IndexFunc(among, func(c *contender) bool { return c.pod == holder })
+		if i < 0 {
+			return false
+		}
+		leader, others = among[i], slices.Delete(slices.Clone(among), i, i+1)
+		return true
+	})
+	return leader, others, lease
+}
+
+// mustNotHaveWritten holds that contenders sent no write, nor Events.
+func mustNotHaveWritten(t *testing.T, since cluster.Mark, idle ...*contender) {
+	t.Helper()
+	for _, c := range idle {
+		if got := plane.Writes(t, c.user.Name, since, "events"); len(got) != 0 {
+			t.Errorf("writes of %s, which does not lead:\n%v", c.pod, got)
+		}
+	}
+}

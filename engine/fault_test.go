@@ -1,0 +1,301 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+)
+
+// ready returns what the engine says of what is not well, joined.
+func ready(s *stage) string {
+	s.Settle()
+	var out []string
+	for _, c := range s.p.Engine().Ready() {
+		if c.Message != "" {
+			out = append(out, c.Name+": "+c.Message)
+		}
+	}
+	return strings.Join(out, "\n")
+}
+
+// well checks that nothing is said to be wrong.
+func well(s *stage) {
+	s.t.Helper()
+	if said := ready(s); said != "" {
+		s.t.Errorf("it is said that %s", said)
+	}
+}
+
+// ill checks that something is said to be wrong.
+func ill(s *stage, words ...string) {
+	s.t.Helper()
+	said := ready(s)
+	for _, w := range words {
+		if !strings.Contains(said, w) {
+			s.t.Errorf("%q is not in what is said: %s", w, said)
+		}
+	}
+}
+
+// TestPanics is law 9: a handler that panics costs itself alone.
+func TestPanics(t *testing.T) {
+	panics := func(context.Context, *dsl.Request) error { panic("at the disco") }
+	scenarios(t, map[string]scenario{
+		"a panic is a failure like any other, of that handler": {
+			func(foo *dsl.Resource, j *journal) {
+				foo.OnCreate("panics", j.note("panics", panics, panics, succeeds))
+				foo.OnCreate("next", j.note("next"))
+			}, func(s *stage) {
+				s.start()
+				s.Create(web)
+				s.calls("panics create", "next create")
+				s.Advance(time.Minute)
+				s.calls("panics create 2", "panics create 3")
+			},
+		},
+		"a panic with nil, and one of a runtime error": {
+			func(foo *dsl.Resource, j *journal) {
+				foo.OnCreate("panics", j.note("panics", func(context.Context, *dsl.Request) error {
+					var none map[string]int
+					none["x"]++
+					return nil
+				}, func(context.Context, *dsl.Request) error { panic(nil) }, succeeds))
+			}, func(s *stage) {
+				s.start()
+				s.Create(web)
+				s.Advance(time.Minute)
+				s.calls("panics create", "panics create 2", "panics create 3")
+			},
+		},
+		"a predicate that panics hides the object from its handler alone": {
+			func(foo *dsl.Resource, j *journal) {
+				foo.OnCreate("panics", j.note("panics"), dsl.When(func(*dsl.Request) (bool, error) { panic("at the disco") }))
+				foo.OnCreate("next", j.note("next"))
+			}, func(s *stage) {
+				s.start()
+				s.Create(web)
+				s.calls("next create")
+			},
+		},
+	})
+}
+
+// TestTimeout is law 10: a handler's time ends, and with it what it may write.
+func TestTimeout(t *testing.T) {
+	scenarios(t, map[string]scenario{
+		"a handler's context ends at its timeout": {
+			func(foo *dsl.Resource, j *journal) {
+				foo.OnCreate("slow", j.note("slow", func(ctx context.Context, _ *dsl.Request) error {
+					begun := time.Now()
+					<-ctx.Done()
+					j.add(time.Since(begun).String())
+					return ctx.Err()
+				}, succeeds), dsl.Timeout(30*time.Second))
+			}, func(s *stage) {
+				s.start()
+				s.Create(web)
+				s.Advance(time.Minute)
+				s.calls("slow create", "30s", "slow create 2")
+			},
+		},
+		"what a handler writes after its timeout does not leave the process, whatever context it uses": {
+			func(foo *dsl.Resource, j *journal) {
+				foo.Owns(deployments)
+				foo.OnCreate("slow", j.note("slow", func(ctx context.Context, r *dsl.Request) error {
+					<-ctx.Done()
+					free := context.WithoutCancel(ctx)
+					_, err1 := r.Children.Apply(free, deployment("web", int64(1)))
+					err2 := writesElsewhere(free, r)
+					if err1 == nil || err2 == nil {
+						j.add("a write was not refused")
+					}
+					return err1
+				}, succeeds), dsl.Timeout(30*time.Second))
+			}, func(s *stage) {
+				s.start()
+				s.Create(web)
+				s.Advance(time.Minute)
+				s.calls("slow create", "slow create 2")
+				s.writes("patch foos default/web")
+			},
+		},
+		"what a handler left behind writes nothing after its return": {
+			func(foo *dsl.Resource, j *journal) {
+				foo.Owns(deployments)
+				foo.OnCreate("leaky", j.note("leaky", func(ctx context.Context, r *dsl.Request) error {
+					go func() {
+						<-time.After(time.Second)
+						if _, err := r.Children.Apply(context.WithoutCancel(ctx), deployment("web", int64(1))); err == nil {
+							j.add("a write was not refused")
+						}
+						r.Events.Event(dsl.Normal, "Late", "Nobody should see this.")
+					}()
+					return nil
+				}))
+			}, func(s *stage) {
+				s.start()
+				s.Create(web)
+				s.Advance(time.Minute)
+				s.calls("leaky create")
+				s.writes("patch foos default/web")
+				if events := s.Events(); len(events) > 0 {
+					s.t.Errorf("events %+v", events)
+				}
+			},
+		},
+		"at the end of the process handlers get the grace period, and their result is kept": {
+			func(foo *dsl.Resource, j *journal) {
+				foo.OnCreate("slow", j.note("slow", func(ctx context.Context, _ *dsl.Request) error {
+					select {
+					case <-time.After(10 * time.Second):
+						return nil
+					case <-ctx.Done():
+						return ctx.Err()
+					}
+				}))
+			}, func(s *stage) {
+				s.start()
+				s.Create(web)
+				s.calls("slow create")
+				stop(s)
+				s.writes("patch foos default/web")
+				s.p.Restart()
+				s.calls()
+			},
+		},
+		"a handler that goes on beyond the grace period is ended, and run again by the next process": {
+			func(foo *dsl.Resource, j *journal) {
+				foo.OnCreate("slow", j.note("slow", func(ctx context.Context, _ *dsl.Request) error {
+					<-ctx.Done()
+					return nil
+				}, succeeds))
+			}, func(s *stage) {
+				s.op.Settings.GracePeriod = 5 * time.Second
+				s.start()
+				s.Create(web)
+				s.calls("slow create")
+				begun := time.Now()
+				stop(s)
+				if took := time.Since(begun); took < 5*time.Second || took > 6*time.Second {
+					s.t.Errorf("stopping took %v", took)
+				}
+				s.writes()
+				s.p.Restart()
+				s.calls("slow create")
+			},
+		},
+	})
+}
+
+// TestBreaker is law 9: an object that loops is stopped, probed, and never kept from deletion.
+func TestBreaker(t *testing.T) {
+	loops := func(foo *dsl.Resource, j *journal) {
+		foo.OnReconcile("loop", j.note("loop", func(_ context.Context, r *dsl.Request) error {
+			r.Patch.Label("seen", r.Object.GetResourceVersion())
+			return nil
+		}))
+		foo.OnDelete("left", j.note("left"))
+	}
+	scenarios(t, map[string]scenario{
+		"an object that changes itself with each pass comes to rest for a minute, and says so": {loops, func(s *stage) {
+			s.start()
+			s.Create(web)
+			s.Settle()
+			first := len(s.p.Writes())
+			if first < 20 || first > 40 {
+				s.t.Errorf("%d writes before it was stopped", first)
+			}
+			s.Advance(50 * time.Second)
+			if more := s.p.Writes(); len(more) > 0 {
+				s.t.Errorf("%d writes while it rests", len(more))
+			}
+			events := s.Events()
+			if len(events) != 1 || events[0].Reason != "Looping" || events[0].Type != "Warning" {
+				s.t.Errorf("events %+v", events)
+			}
+			s.Advance(time.Hour)
+			if n := len(s.p.Writes()); n < 60 || n > 60*3 {
+				s.t.Errorf("%d writes of an hour's probes, want about two each minute", n)
+			}
+		}},
+		"it can be deleted while it rests": {loops, func(s *stage) {
+			s.start()
+			s.Create(web)
+			s.forget()
+			s.remove()
+			s.calls("left delete")
+			s.gone()
+		}},
+		"it works again when the reason has gone": {
+			func(foo *dsl.Resource, j *journal) {
+				foo.OnReconcile("loop", j.note("loop", func(_ context.Context, r *dsl.Request) error {
+					if r.Object.GetAnnotations()["mended"] == "" {
+						r.Patch.Label("seen", r.Object.GetResourceVersion())
+					}
+					return nil
+				}))
+			}, func(s *stage) {
+				s.begin()
+				s.set("yes", "metadata", "annotations", "mended")
+				s.calls()
+				s.Advance(2 * time.Minute)
+				s.calls("loop update")
+				s.size(5)
+				s.calls("loop update")
+			},
+		},
+		"another object is not affected": {loops, func(s *stage) {
+			s.start()
+			s.op.Resources()
+			s.Create(web)
+			s.forget()
+			s.Create(`{apiVersion: example.com/v1, kind: Foo, metadata: {name: second}}`)
+			s.Settle()
+			if len(s.journal.take()) == 0 {
+				s.t.Error("no call for the other object")
+			}
+		}},
+		"many changes by others are no loop": {level, func(s *stage) {
+			s.begin()
+			for i := range int64(100) {
+				s.size(i + 10)
+				s.calls("sync update")
+			}
+		}},
+	})
+}
+
+// TestWriteRefused holds what happens when the server does not take what handlers want.
+func TestWriteRefused(t *testing.T) {
+	scenarios(t, map[string]scenario{
+		"the object is tried again, more and more slowly, and an Event says why": {
+			func(foo *dsl.Resource, j *journal) { foo.OnCreate("made", j.note("made")) },
+			func(s *stage) {
+				s.Forbid("patch", foos)
+				s.start()
+				s.Create(web)
+				s.Advance(10 * time.Minute)
+				if n := len(s.p.Writes()); n < 5 || n > 20 {
+					s.t.Errorf("%d tries in ten minutes", n)
+				}
+				events := s.Events()
+				if len(events) != 1 || events[0].Reason != "WriteRefused" {
+					s.t.Errorf("events %+v", events)
+				}
+				ill(s, "patch")
+				s.Allow("patch", foos)
+				s.Advance(10 * time.Minute)
+				if s.web().GetAnnotations()[state] == "" {
+					s.t.Error("the object is not marked as handled")
+				}
+				well(s)
+			},
+		},
+	})
+}

@@ -1,0 +1,289 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine_test
+
+import (
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/enginetest"
+)
+
+// TestServing is law 9: a resource that is not served, or not allowed, degrades itself alone and
+// heals by itself.
+func TestServing(t *testing.T) {
+	beside := func(s *stage) {
+		s.op.Resource("configmaps.v1", func(cm *dsl.Resource) { cm.OnReconcile("beside", s.journal.note("beside")) })
+	}
+	works := func(s *stage, name string) {
+		s.t.Helper()
+		s.Create(`{apiVersion: v1, kind: ConfigMap, metadata: {name: ` + name + `}}`)
+		s.calls("beside create")
+	}
+	crd := enginetest.Resource{Name: foos, Kind: "Foo"}
+	scenarios(t, map[string]scenario{
+		"a CRD that is missing is waited for, and found at once when it comes": {edges, func(s *stage) {
+			beside(s)
+			s.Unserve(foos)
+			s.start()
+			ill(s, "resource/"+foos, "not served")
+			works(s, "a")
+			s.Advance(time.Hour)
+			s.Serve(crd)
+			s.Create(web)
+			s.calls("made create")
+			well(s)
+		}},
+		"without the right to watch CRDs it is found by looking again": {edges, func(s *stage) {
+			s.Forbid("list", "customresourcedefinitions.apiextensions.k8s.io")
+			s.Forbid("watch", "customresourcedefinitions.apiextensions.k8s.io")
+			s.Unserve(foos)
+			s.start()
+			s.Advance(time.Hour)
+			s.Serve(crd)
+			s.Create(web)
+			s.Advance(10 * time.Second)
+			s.calls("made create")
+			well(s)
+		}},
+		"a CRD that is deleted takes its objects along, and one that comes again is new": {edges, func(s *stage) {
+			beside(s)
+			s.begin()
+			s.Unserve(foos)
+			s.calls("left delete")
+			s.Advance(time.Minute)
+			ill(s, "resource/"+foos, "not served")
+			works(s, "a")
+			s.Serve(crd)
+			s.Create(web)
+			s.Advance(time.Second)
+			s.calls("made create")
+			well(s)
+		}},
+		"a CRD that is deleted deletes what no finalizer holds": {
+			func(foo *dsl.Resource, j *journal) { foo.OnDelete("left", j.note("left"), dsl.NoFinalizer()) },
+			func(s *stage) {
+				s.begin()
+				s.Unserve(foos)
+				s.Advance(time.Minute)
+				s.calls("left delete")
+			},
+		},
+		"one that comes again with another scope is found": {level, func(s *stage) {
+			s.begin()
+			s.Unserve(foos)
+			s.Advance(time.Minute)
+			s.Serve(enginetest.Resource{Name: foos, Kind: "Foo", ClusterScoped: true})
+			s.Create(web)
+			s.Advance(time.Second)
+			s.calls("sync resume")
+		}},
+		"a missing right is named, and found again when it is given": {level, func(s *stage) {
+			beside(s)
+			s.Forbid("list", foos)
+			s.start()
+			s.Create(web)
+			ill(s, "resource/"+foos, "forbidden", "list")
+			works(s, "a")
+			s.Advance(time.Hour)
+			s.calls()
+			s.Allow("list", foos)
+			s.Advance(10 * time.Second)
+			s.calls("sync resume")
+			well(s)
+		}},
+		"a right that is taken away while it is used is named": {level, func(s *stage) {
+			s.begin()
+			s.Forbid("watch", foos)
+			s.CutWatches(foos)
+			s.Advance(time.Minute)
+			ill(s, "watch")
+			s.size(2)
+			s.Allow("watch", foos)
+			s.Advance(2 * time.Minute)
+			s.calls("sync update")
+			well(s)
+		}},
+		"a broken API group is no other's fault, and heals": {level, func(s *stage) {
+			beside(s)
+			s.Break("example.com")
+			s.start()
+			ill(s, "resource/"+foos, "broken")
+			works(s, "a")
+			s.Advance(time.Hour)
+			s.Mend("example.com")
+			s.Create(web)
+			s.Advance(10 * time.Second)
+			s.calls("sync resume")
+			well(s)
+		}},
+		"a group that breaks while it is watched keeps what is known, and heals": {edges, func(s *stage) {
+			beside(s)
+			s.begin()
+			s.Break("example.com")
+			s.CutWatches(foos)
+			s.Advance(time.Minute)
+			ill(s, "resource/"+foos)
+			works(s, "a")
+			s.calls()
+			s.Mend("example.com")
+			s.size(2)
+			s.Advance(time.Minute)
+			s.calls("changed update", "sized update")
+			well(s)
+		}},
+		"a child whose resource is missing is a failure of the handler that wants it": {
+			func(foo *dsl.Resource, j *journal) {
+				foo.Owns("bars.v1.example.org")
+				foo.OnReconcile("child", j.note("child", keepsBar))
+				foo.OnReconcile("sync", j.note("sync"))
+			}, func(s *stage) {
+				s.start()
+				s.Create(web)
+				s.calls("child create", "sync create")
+				ill(s, "child/"+foos+"/bars.v1.example.org", "not served")
+				s.Serve(enginetest.Resource{Name: "bars.v1.example.org", Kind: "Bar"})
+				s.Advance(time.Minute)
+				if s.Get("bars.v1.example.org", "default", "web") == nil {
+					s.t.Error("the child was not made when it could be")
+				}
+				well(s)
+			},
+		},
+	})
+}
+
+// TestScope holds which objects an operator sees.
+func TestScope(t *testing.T) {
+	in := func(namespace string) string {
+		return `{apiVersion: example.com/v1, kind: Foo, metadata: {name: web, namespace: ` + namespace + `}}`
+	}
+	named := func(foo *dsl.Resource, j *journal) {
+		where := func(id string) dsl.Func {
+			return func(_ ctx, r *dsl.Request) error {
+				j.add(id + " " + r.Object.GetNamespace() + " " + string(r.Cause))
+				return nil
+			}
+		}
+		foo.OnReconcile("sync", where("sync"))
+		foo.OnDelete("left", where("left"), dsl.NoFinalizer())
+	}
+	scenarios(t, map[string]scenario{
+		"names alone are taken as they are": {named, func(s *stage) {
+			s.op.Scope.Namespaces = []string{"a", "b"}
+			s.start()
+			for _, ns := range []string{"a", "b", "c"} {
+				s.Create(in(ns))
+			}
+			sorted(s, "sync a create", "sync b create")
+			well(s)
+		}},
+		"globs follow the namespaces that come and go": {named, func(s *stage) {
+			s.op.Scope.Namespaces = []string{"team-*", "!team-old"}
+			s.Create(in("team-a"))
+			s.start()
+			s.calls("sync team-a resume")
+			s.Create(in("team-old"))
+			s.Create(in("other"))
+			s.Create(in("team-b"))
+			s.Advance(time.Second)
+			s.Settle()
+			got := s.journal.take()
+			if len(got) != 1 || got[0] != "sync team-b create" && got[0] != "sync team-b resume" {
+				s.t.Errorf("calls %v", got)
+			}
+			s.Delete("namespaces.v1", "", "team-a")
+			s.Advance(time.Second)
+			s.calls("left team-a delete")
+			well(s)
+			s.Create(in("team-a"))
+			s.Advance(time.Second)
+			if got := s.journal.take(); len(got) != 1 {
+				s.t.Errorf("calls %v for a namespace that came again", got)
+			}
+		}},
+		"a pattern that only takes out leaves the rest": {named, func(s *stage) {
+			s.op.Scope.Namespaces = []string{"!kube-*"}
+			s.start()
+			s.Create(in("kube-system"))
+			s.Create(in("default"))
+			s.calls("sync default create")
+		}},
+		"a right in one namespace alone is enough for it": {named, func(s *stage) {
+			s.op.Scope.Namespaces = []string{"a", "b"}
+			s.Forbid("list", foos, "b")
+			s.start()
+			s.Create(in("a"))
+			s.Create(in("b"))
+			s.calls("sync a create")
+			ill(s, "list in namespace b")
+		}},
+		"objects that a selector does not select do not exist": {
+			func(foo *dsl.Resource, j *journal) {
+				foo.LabelSelector = "tier=gold"
+				named(foo, j)
+			}, func(s *stage) {
+				s.start()
+				s.Create(web)
+				s.calls()
+				s.set("gold", "metadata", "labels", "tier")
+				s.calls("sync default create")
+				s.set("iron", "metadata", "labels", "tier")
+				s.calls("left default delete")
+			},
+		},
+		"objects without a namespace are in every scope": {named, func(s *stage) {
+			s.op.Scope.Namespaces = []string{"team-*"}
+			s.op.Resource("nodes.v1", func(n *dsl.Resource) { n.OnReconcile("node", s.journal.note("node")) })
+			s.start()
+			s.Create(`{apiVersion: v1, kind: Node, metadata: {name: one}}`)
+			s.calls("node create")
+		}},
+	})
+}
+
+// TestCacheProfiles holds that handlers work the same whatever is held in memory.
+func TestCacheProfiles(t *testing.T) {
+	for _, profile := range []dsl.CacheProfile{dsl.CacheCompact, dsl.CacheMetadata, dsl.CacheLive} {
+		t.Run(string(profile), func(t *testing.T) {
+			perform(t, scenario{
+				func(foo *dsl.Resource, j *journal) {
+					foo.Cache = profile
+					foo.OnReconcile("sync", j.note("sync", func(_ ctx, r *dsl.Request) error {
+						size, found, _ := unstructured.NestedInt64(r.Object.Object, "spec", "size")
+						if found != (profile != dsl.CacheMetadata) {
+							j.add("the spec is seen, or not, as it should not be")
+						}
+						if found {
+							r.Patch.SetStatus("size", size)
+						}
+						r.Patch.Label("kind", r.Object.GetKind())
+						return nil
+					}))
+					foo.OnDelete("left", j.note("left"))
+				},
+				func(s *stage) {
+					s.start()
+					s.Create(web)
+					s.Settle()
+					if calls := s.journal.take(); len(calls) == 0 || calls[0] != "sync create" {
+						s.t.Errorf("calls %v", calls)
+					}
+					if got := s.web().GetLabels()["kind"]; got != "Foo" {
+						s.t.Errorf("the label is %q", got)
+					}
+					s.forget()
+					s.Advance(time.Hour)
+					s.writes()
+					s.remove()
+					s.calls("left delete")
+					s.gone()
+				},
+			})
+		})
+	}
+}
