@@ -97,7 +97,7 @@ func TestRunTellsTheEngineWhereItIs(t *testing.T) {
 	if adopted != 4 {
 		t.Errorf("what is global was given verbosity %d, want 4", adopted)
 	}
-	if identity("") == identity("") {
+	if first, second := identity(""), identity(""); first == second {
 		t.Errorf("two processes have one identity")
 	}
 }

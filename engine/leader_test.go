@@ -81,7 +81,7 @@ func TestLeaderElection(t *testing.T) {
 			if err := first.Stop(); err != nil {
 				s.t.Error(err)
 			}
-			if took := takeover(s); took > 3*time.Second {
+			if took := takeover(s); took > 5*time.Second {
 				s.t.Errorf("it took %v", took)
 			}
 		}},

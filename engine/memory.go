@@ -20,8 +20,11 @@ type entry struct {
 	uid types.UID
 	// fresh: the object appeared after the first listing.
 	fresh bool
-	// child: a child has changed since the last pass.
+	// child: a child had changed before the last pass, which could not deal with it.
 	child bool
+	// changed are the versions of children that have changed since the last pass, by UID; empty
+	// for one that is gone.
+	changed map[types.UID]string
 	// parked: the last pass was put off until the cache has caught up.
 	parked bool
 	// gone are objects of this key that were deleted and not seen off yet.
@@ -92,8 +95,8 @@ func (r *resource) take(key cache.ObjectName) news {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	e := r.entryLocked(key)
-	n := news{fresh: e.fresh, child: e.child, gone: e.gone, memory: e.memory}
-	e.child, e.parked, e.gone = false, false, nil
+	n := news{fresh: e.fresh, child: e.child || len(e.changed) > 0, gone: e.gone, memory: e.memory}
+	e.child, e.changed, e.parked, e.gone = false, nil, false, nil
 	return n
 }
 
@@ -104,7 +107,7 @@ func (r *resource) keep(key cache.ObjectName, m *memory, gone []*departed) {
 	e := r.entryLocked(key)
 	e.gone = append(gone, e.gone...)
 	e.memory = m
-	if m == nil && len(e.gone) == 0 && !e.child {
+	if m == nil && len(e.gone) == 0 && !e.child && len(e.changed) == 0 {
 		delete(r.entries, key)
 	}
 }

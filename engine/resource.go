@@ -150,18 +150,27 @@ func (r *resource) childNews(owner cache.ObjectName, ev watch.Event) {
 		delete(e.echoes, ev.UID)
 		return
 	}
-	e.child = true
+	if e.changed == nil {
+		e.changed = map[types.UID]string{}
+	}
+	e.changed[ev.UID] = ev.Object.GetResourceVersion()
 	if ev.Kind == watch.Deleted {
+		e.changed[ev.UID] = ""
 		delete(e.echoes, ev.UID)
 	}
 	r.queue.Add(owner, queue.Fresh)
 }
 
-// echo notes an own write to a child, so that its event is not taken for news.
+// echo notes an own write to a child, so that its event is not taken for news: it may come later,
+// or have come before the answer to the request.
 func (r *resource) echo(owner cache.ObjectName, child types.UID, version string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	e := r.entryLocked(owner)
+	if e.changed[child] == version {
+		delete(e.changed, child)
+		return
+	}
 	if e.echoes == nil {
 		e.echoes = map[types.UID]string{}
 	}

@@ -68,10 +68,10 @@ func (s *schemer) of(t reflect.Type) *jsonSchema {
 	if t.Kind() == reflect.Pointer {
 		return s.of(t.Elem())
 	}
-	if f, ok := reflect.New(t).Interface().(form); ok {
+	if f, ok := reflect.TypeAssert[form](reflect.New(t)); ok {
 		return f.schema(s)
 	}
-	if c, ok := reflect.Zero(t).Interface().(choice); ok {
+	if c, ok := reflect.TypeAssert[choice](reflect.Zero(t)); ok {
 		_, words := c.choices()
 		return &jsonSchema{Type: "string", Enum: words}
 	}

@@ -19,7 +19,7 @@ import (
 // more than zero.
 func (d *decoder) scalar(p path, n *yaml.Node, out reflect.Value) bool {
 	message := ""
-	text, reads := out.Addr().Interface().(encoding.TextUnmarshaler)
+	text, reads := reflect.TypeAssert[encoding.TextUnmarshaler](out.Addr())
 	switch {
 	case reads:
 		message = readText(n, text)
@@ -75,7 +75,7 @@ func readString(n *yaml.Node, out reflect.Value) string {
 	if !isText(n) {
 		return fmt.Sprintf("want text, found %s (put it in quotes)", found(n))
 	}
-	if c, ok := out.Interface().(choice); ok {
+	if c, ok := reflect.TypeAssert[choice](out); ok {
 		if what, words := c.choices(); !slices.Contains(words, n.Value) {
 			return unknown(what, n.Value, words)
 		}
@@ -102,15 +102,17 @@ func readWhole(n *yaml.Node, out reflect.Value) string {
 		return "want a whole number, found " + found(n)
 	}
 	number := reflect.ValueOf(value)
+	if out.CanUint() && number.CanInt() {
+		if number.Int() < 0 {
+			return "must not be negative"
+		}
+		number = reflect.ValueOf(uint64(number.Int()))
+	}
 	switch {
 	case out.CanInt() && number.CanInt() && !out.OverflowInt(number.Int()):
 		out.SetInt(number.Int())
 	case out.CanUint() && number.CanUint() && !out.OverflowUint(number.Uint()):
 		out.SetUint(number.Uint())
-	case out.CanUint() && number.CanInt() && number.Int() >= 0 && !out.OverflowUint(uint64(number.Int())):
-		out.SetUint(uint64(number.Int()))
-	case out.CanUint() && number.CanInt() && number.Int() < 0:
-		return "must not be negative"
 	default:
 		return "the number is too large"
 	}

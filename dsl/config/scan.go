@@ -78,14 +78,14 @@ func (s *scan) escaped() (rune, bool) {
 		}
 		return r, ok
 	}
-	code := ""
+	var code strings.Builder
 	for range digits {
 		r, ok = s.next()
 		if !ok {
 			return 0, false
 		}
-		code += string(r)
+		code.WriteString(string(r))
 	}
-	value, err := strconv.ParseUint(code, 16, 32)
+	value, err := strconv.ParseUint(code.String(), 16, 32)
 	return rune(value), err == nil
 }

@@ -94,9 +94,9 @@ func (s *source) syntax(err error) *Fault {
 func (s *source) alias(name string) (line, column int) {
 	word := regexp.MustCompile(`\*` + regexp.QuoteMeta(name) + `([^-\w]|$)`)
 	read := s.read()
-	for i := len(read) - 1; i >= 0; i-- {
-		if found := word.FindAllStringIndex(read[i], -1); found != nil {
-			return i + 1, utf8.RuneCountInString(read[i][:found[len(found)-1][0]]) + 1
+	for i, r := range slices.Backward(read) {
+		if found := word.FindAllStringIndex(r, -1); found != nil {
+			return i + 1, utf8.RuneCountInString(r[:found[len(found)-1][0]]) + 1
 		}
 	}
 	return 1, 1

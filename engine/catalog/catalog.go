@@ -131,14 +131,14 @@ func (c *Catalog) known() *snapshot {
 // renew asks the server. Who waited for another's answer shares it, also when it is an error,
 // unless that one's context had ended or the snapshot became invalid meanwhile.
 func (c *Catalog) renew(ctx context.Context) (*snapshot, error) {
-	_, _, before := c.state()
+	_, before, _ := c.state()
 	select {
 	case c.turn <- struct{}{}:
 		defer func() { <-c.turn }()
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	known, failure, attempts := c.state()
+	known, attempts, failure := c.state()
 	if attempts > before && known != nil && known.fresh() {
 		return known, nil
 	}
@@ -148,10 +148,10 @@ func (c *Catalog) renew(ctx context.Context) (*snapshot, error) {
 	return c.ask(ctx)
 }
 
-func (c *Catalog) state() (known *snapshot, failure error, attempts int) {
+func (c *Catalog) state() (known *snapshot, attempts int, failure error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.snapshot, c.failure, c.attempts
+	return c.snapshot, c.attempts, c.failure
 }
 
 // ask is called by one at a time.

@@ -63,6 +63,10 @@ func TestStoppedLeaderWritesNoMore(t *testing.T) {
 	ns := plane.Namespace(t)
 	all := contenders(t, ns, byLease, 3)
 	for _, c := range all {
+		// Many workers wait for answers when the process is stopped, and have them all when it goes on.
+		proxy := cluster.NewProxy(t, c.user.Config())
+		proxy.Inject(cluster.When{Match: cluster.On("write", "deployments")}, cluster.Delay(100*time.Millisecond))
+		c.launch.Config = proxy.Config()
 		c.start(t)
 	}
 	mark := plane.Mark(t)

@@ -62,7 +62,8 @@ func contenders(t *testing.T, ns, election string, number int) []*contender {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(config, append(sample, "settings:\n  leaderElection: "+election+"\n"...), 0o600); err != nil {
+	text := strings.Replace(string(sample), "    owns:", "    workers: 20\n    owns:", 1) + "settings:\n  leaderElection: " + election + "\n"
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	all := make([]*contender, number)

@@ -165,7 +165,7 @@ func TestReleaseComesAfterTheWork(t *testing.T) {
 		<-a.done
 		synctest.Wait()
 		a.state(t, "in the end", false, false)
-		if _, ending := a.terms(); a.err != nil || ending != context.Canceled {
+		if _, ending := a.terms(); a.err != nil || !errors.Is(ending, context.Canceled) {
 			t.Errorf("Run returned %v, lead's context ended with %v", a.err, ending)
 		}
 		if c.holder() == "a" {

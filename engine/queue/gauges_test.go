@@ -4,6 +4,7 @@
 package queue
 
 import (
+	"maps"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -56,9 +57,7 @@ func (m *meters) copy() map[string]float64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	out := map[string]float64{}
-	for name, value := range m.values {
-		out[name] = value
-	}
+	maps.Copy(out, m.values)
 	return out
 }
 

@@ -25,6 +25,8 @@ func (o *Object) DeepCopyObject() runtime.Object {
 func (o *Object) GetGenerateName() string { return o.decoded().GenerateName }
 
 // GetSelfLink decodes the self link, which servers no longer set.
+//
+//nolint:staticcheck // metav1.Object asks for it
 func (o *Object) GetSelfLink() string { return o.decoded().SelfLink }
 
 // GetDeletionGracePeriodSeconds decodes the grace period.

@@ -109,9 +109,9 @@ func (c *child) start(log string) error {
 		return fmt.Errorf("starting %s: %w (run it with \"make demo\", which builds it)", c.cmd.Path, err)
 	}
 	go func() {
-		err := c.cmd.Wait()
+		_ = c.cmd.Wait() // its state tells more
 		text, _ := os.ReadFile(c.log)
-		c.ended <- fmt.Errorf("%s ended: %v\n%s", c.cmd.Path, err, text)
+		c.ended <- fmt.Errorf("%s ended (%s)\n%s", c.cmd.Path, c.cmd.ProcessState, text)
 		close(c.ended)
 	}()
 	return nil

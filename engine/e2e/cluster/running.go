@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"runtime/pprof"
+	"strings"
 	"testing"
 	"time"
 
@@ -136,4 +137,15 @@ func (r *Running) logger() logr.Logger {
 		}
 		fmt.Fprintf(r, "%s %s %s %s\n", time.Now().Format("15:04:05.000"), level, name, args)
 	}, funcr.Options{Verbosity: verbosity})
+}
+
+// Goroutines counts the goroutines of ours and client-go's that the operator has at this moment.
+func (r *Running) Goroutines() (count int) {
+	for stack := range strings.SplitSeq(goroutines(r.id), "\n\n") {
+		var same int
+		if _, err := fmt.Sscanf(strings.TrimSpace(stack), "%d @", &same); err == nil {
+			count += same
+		}
+	}
+	return count
 }

@@ -20,6 +20,7 @@ import (
 // update replaces an object, or its status, by what was sent.
 func (s *Server) update(t *table, r Request, old, sent *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	if uid := sent.GetUID(); uid != "" && uid != old.GetUID() {
+		//nolint:staticcheck // the words are the API server's
 		return nil, apierrors.NewConflict(t.name(), r.Name, fmt.Errorf(
 			"Precondition failed: UID in precondition: %s, UID in object meta: %s", uid, old.GetUID()))
 	}
