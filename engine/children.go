@@ -61,7 +61,10 @@ func (c *children) Apply(ctx context.Context, desired any) (*unstructured.Unstru
 	if sent {
 		p.wrote(f, result)
 	}
-	return result, err
+	if err != nil {
+		return nil, err
+	}
+	return result, nil
 }
 
 // Get returns one child from the cache, or as this pass has applied it.

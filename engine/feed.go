@@ -91,6 +91,7 @@ func (f *feed) run(ctx context.Context) {
 			f.closeAll(false)
 			return
 		case <-f.wake:
+			wait = lookAgain // something has come; what it brings may take a moment more
 		case <-timer:
 		}
 	}
@@ -165,7 +166,7 @@ func (f *feed) resolve(ctx context.Context) bool {
 func (f *feed) open(ctx context.Context, namespaces []string, missing denied) error {
 	for _, ns := range f.opened() {
 		if !slices.Contains(namespaces, ns) {
-			f.close(ns)
+			f.bury(ns)
 		}
 	}
 	for _, ns := range namespaces {
@@ -223,13 +224,18 @@ func (f *feed) vanish() (again bool) {
 // closeAll closes every informer; with bury, what they held is reported as deleted.
 func (f *feed) closeAll(bury bool) {
 	for _, ns := range f.opened() {
-		h := f.close(ns)
-		if !bury {
-			continue
+		if bury {
+			f.bury(ns)
+		} else {
+			f.close(ns)
 		}
-		for _, o := range h.Objects() {
-			f.on(watch.Event{Kind: watch.Deleted, Key: nameOf(o), UID: o.GetUID(), Object: o})
-		}
+	}
+}
+
+// bury closes the informer of a namespace that is gone, and reports what it held as deleted.
+func (f *feed) bury(namespace string) {
+	for _, o := range f.close(namespace).Objects() {
+		f.on(watch.Event{Kind: watch.Deleted, Key: nameOf(o), UID: o.GetUID(), Object: o})
 	}
 }
 

@@ -4,6 +4,7 @@
 package engine
 
 import (
+	"maps"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -48,9 +49,12 @@ type memory struct {
 	state progress.State
 	text  string
 	known bool
+	// packed: the state has an essence, which is not held here but in text.
+	packed bool
 	// records are of causes that do not outlive the process.
-	records map[string]progress.Record
-	// pending are the causes of handlers that are not finished with what arose.
+	records []kept
+	// pending are the causes of handlers that are not finished with what arose, nil when there are
+	// none.
 	pending map[string]dsl.Cause
 	// resync is when the object's resync period ends; zero before the first pass.
 	resync time.Time
@@ -61,6 +65,46 @@ type memory struct {
 	// failures counts passes in a row that ended in an error.
 	failures int
 	breaker  breaker
+}
+
+// kept is one handler's record as memory holds it. There is mostly one for each object, and a map
+// of one is ten times as large.
+type kept struct {
+	handler string
+	record  progress.Record
+}
+
+// holdArisen holds what arose so far, in little room.
+func (m *memory) holdArisen(records map[string]progress.Record, pending map[string]dsl.Cause) {
+	m.records, m.pending = nil, nil
+	for handler, record := range records {
+		m.records = append(m.records, kept{handler, record})
+	}
+	if len(pending) > 0 {
+		m.pending = pending
+	}
+}
+
+// holdState holds the state as it is now; text is what of it is stored on the object. An essence
+// is read from the text when it is wanted again, for as a tree it is several times as large.
+func (m *memory) holdState(state progress.State, text string) {
+	m.packed = state.Old != nil
+	state.Old = nil
+	if len(state.Records) == 0 {
+		state.Records = nil
+	}
+	m.state, m.text, m.known = state, text, true
+}
+
+// arisen returns what arose so far, for a pass to work on.
+func (m *memory) arisen() (records map[string]progress.Record, pending map[string]dsl.Cause) {
+	records = make(map[string]progress.Record, len(m.records))
+	for _, k := range m.records {
+		records[k.handler] = k.record
+	}
+	pending = map[string]dsl.Cause{}
+	maps.Copy(pending, m.pending)
+	return records, pending
 }
 
 // departed is an object that is gone, with what is remembered of it.

@@ -138,10 +138,7 @@ func (r *resource) newPass(key cache.ObjectName, object *unstructured.Unstructur
 	p.essence = cause.Essence(object.Object)
 	p.text = object.GetAnnotations()[r.engine.op.StateAnnotation()]
 	p.state = p.load()
-	p.records, p.pending = maps.Clone(m.records), maps.Clone(m.pending)
-	if p.records == nil {
-		p.records, p.pending = map[string]progress.Record{}, map[string]dsl.Cause{}
-	}
+	p.records, p.pending = m.arisen()
 	p.facts = cause.Facts{
 		Deleting: object.GetDeletionTimestamp() != nil,
 		Handled:  p.state.Handled, Base: p.state.Base,
@@ -162,12 +159,18 @@ func (r *resource) newPass(key cache.ObjectName, object *unstructured.Unstructur
 // load returns the state as it was left: from memory when the object carries what was stored
 // last, for memory knows more; otherwise from the object.
 func (p *pass) load() progress.State {
-	state := p.memory.state
-	if !p.memory.known || p.memory.text != p.text {
-		var err error
-		if state, err = progress.Parse(p.text); err != nil {
+	m := p.memory
+	state, known := m.state, m.known && m.text == p.text
+	if !known || m.packed {
+		stored, err := progress.Parse(p.text)
+		switch {
+		case known:
+			state.Old = stored.Old
+		case err != nil:
 			p.r.log.Error(err, "state annotation is not readable; the object is handled as a new one", "namespace", p.key.Namespace, "name", p.key.Name)
 			state = progress.State{}
+		default:
+			state = stored
 		}
 	}
 	state.Records = maps.Clone(state.Records)

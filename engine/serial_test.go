@@ -68,7 +68,7 @@ func TestSerialPerObject(t *testing.T) {
 				s.Update(foos, "default", fmt.Sprint("web-", i%5), func(o *unstructured.Unstructured) {
 					o.Object["spec"] = map[string]any{"size": int64(i)}
 				})
-				if i > 10 {
+				if s.Get(deployments, "default", fmt.Sprint("web-", i%5)) != nil {
 					s.Update(deployments, "default", fmt.Sprint("web-", i%5), func(o *unstructured.Unstructured) {
 						o.Object["status"] = map[string]any{"replicas": int64(i)}
 					})

@@ -170,8 +170,8 @@ func (p *pass) store(marks *patch.Marks) {
 // remember keeps what the pass worked out, after its write.
 func (p *pass) remember(marks patch.Marks) {
 	m := p.memory
-	m.state, m.text, m.known = p.state, marks.State, true
-	m.records, m.pending = p.records, p.pending
+	m.holdState(p.state, marks.State)
+	m.holdArisen(p.records, p.pending)
 	m.failures = 0
 	if p.resync || !m.seen {
 		m.resync = p.r.nextResync(p.now, !m.seen)

@@ -28,7 +28,8 @@ type Applier struct {
 }
 
 // Apply makes the child as desired, which comes from [Owner.Desired]. Cached is the object of
-// that name in the cache, nil when there is none. Sent tells whether there was a write request.
+// that name in the cache, nil when there is none. Sent tells whether there was a write request;
+// result is what it made of the object, also where it is given back.
 // An object that the owner does not own is left alone; the error is a *dsl.NotOwnedError then.
 func (a Applier) Apply(ctx context.Context, c dynamic.ResourceInterface, desired, cached *unstructured.Unstructured) (result *unstructured.Unstructured, sent bool, err error) {
 	live := cached
@@ -37,7 +38,7 @@ func (a Applier) Apply(ctx context.Context, c dynamic.ResourceInterface, desired
 		live, err = c.Get(ctx, desired.GetName(), metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			result, err = a.create(ctx, c, desired)
-			return result, err == nil, err
+			return result, result != nil, err
 		}
 		if err != nil {
 			return nil, false, fmt.Errorf("applying %s: reading it: %w", name(desired), err)
@@ -74,7 +75,7 @@ func (a Applier) create(ctx context.Context, c dynamic.ResourceInterface, desire
 	}
 	for _, entry := range result.GetManagedFields() {
 		if entry.Manager != a.Manager {
-			return nil, a.giveBack(ctx, c, result)
+			return a.giveBack(ctx, c, result)
 		}
 	}
 	a.settle(desired, result)
@@ -82,16 +83,17 @@ func (a Applier) create(ctx context.Context, c dynamic.ResourceInterface, desire
 }
 
 // giveBack drops every field that this operator has in an object, and says that it is not ours.
-func (a Applier) giveBack(ctx context.Context, c dynamic.ResourceInterface, joined *unstructured.Unstructured) error {
+func (a Applier) giveBack(ctx context.Context, c dynamic.ResourceInterface, joined *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	empty := &unstructured.Unstructured{}
 	empty.SetAPIVersion(joined.GetAPIVersion())
 	empty.SetKind(joined.GetKind())
 	empty.SetName(joined.GetName())
 	empty.SetNamespace(joined.GetNamespace())
-	if _, err := c.Apply(ctx, joined.GetName(), empty, metav1.ApplyOptions{FieldManager: a.Manager, Force: true}); err != nil {
-		return fmt.Errorf("giving back %s: %w", name(joined), err)
+	back, err := c.Apply(ctx, joined.GetName(), empty, metav1.ApplyOptions{FieldManager: a.Manager, Force: true})
+	if err != nil {
+		return joined, fmt.Errorf("giving back %s: %w", name(joined), err)
 	}
-	return notOwned(joined, "")
+	return back, notOwned(joined, "")
 }
 
 func (a Applier) update(ctx context.Context, c dynamic.ResourceInterface, desired, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {

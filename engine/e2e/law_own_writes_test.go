@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	model "github.com/prometheus/client_model/go"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
@@ -161,17 +162,35 @@ func awaitGauge(t *testing.T, running *cluster.Running, name string, want float6
 // gauge is the sum of a metric over resources.
 func gauge(t *testing.T, running *cluster.Running, name string) (sum float64) {
 	t.Helper()
+	for _, metric := range metrics(t, running, name) {
+		sum += metric.GetGauge().GetValue()
+	}
+	return sum
+}
+
+// counter is the sum of a metric's series that have the label.
+func counter(t *testing.T, running *cluster.Running, name, label, value string) (sum float64) {
+	t.Helper()
+	for _, metric := range metrics(t, running, name) {
+		for _, pair := range metric.GetLabel() {
+			if pair.GetName() == label && pair.GetValue() == value {
+				sum += metric.GetCounter().GetValue()
+			}
+		}
+	}
+	return sum
+}
+
+func metrics(t *testing.T, running *cluster.Running, name string) []*model.Metric {
+	t.Helper()
 	families, err := running.Metrics.Registry().Gather()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, family := range families {
-		if family.GetName() != name {
-			continue
-		}
-		for _, metric := range family.GetMetric() {
-			sum += metric.GetGauge().GetValue()
+		if family.GetName() == name {
+			return family.GetMetric()
 		}
 	}
-	return sum
+	return nil
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine"
 	"github.com/handwerk-dev/handwerk/engine/e2e/cluster"
+	"github.com/handwerk-dev/handwerk/engine/ops"
 )
 
 // works is a resource without a meaning: its spec and status hold anything.
@@ -62,9 +63,26 @@ func (s *stage) operator(define func(*dsl.Resource)) *dsl.Operator {
 // begin runs an operator in this process until it is ready.
 func (s *stage) begin(t *testing.T, op *dsl.Operator) *cluster.Running {
 	t.Helper()
-	r := cluster.Run(t, op, engine.Settings{Config: s.proxy.Config()})
+	r := cluster.Run(t, op, settingsOf(s))
 	r.AwaitReady(t)
 	return r
+}
+
+func settingsOf(s *stage) engine.Settings { return engine.Settings{Config: s.proxy.Config()} }
+
+// awaitCheck waits until a check of the operator's readiness has the state and says the words.
+func awaitCheck(t *testing.T, running *cluster.Running, name string, state ops.State, words string) (found ops.Check) {
+	t.Helper()
+	waitFor(t, fmt.Sprintf("%s to be %v with %q", name, state, words), func() bool {
+		for _, c := range running.Engine.Ready() {
+			if c.Name == name && c.State == state && strings.Contains(c.Message, words) {
+				found = c
+				return true
+			}
+		}
+		return false
+	})
+	return found
 }
 
 // play is begin for an operator of works alone.

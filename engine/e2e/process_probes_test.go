@@ -90,7 +90,7 @@ func TestProgramServesProbesAndMetrics(t *testing.T) {
 		`handwerk_handler_duration_seconds_count{handler="status",resource="foos.v1alpha1.samplecontroller.k8s.io"} `,
 		`handwerk_writes_total{resource="foos.v1alpha1.samplecontroller.k8s.io",target="child"} 1`,
 		`handwerk_writes_total{resource="foos.v1alpha1.samplecontroller.k8s.io",target="status"} `,
-		`workqueue_depth{controller="foos.v1alpha1.samplecontroller.k8s.io",name="foos.v1alpha1.samplecontroller.k8s.io"} 0`,
+		`workqueue_depth{controller="foos.v1alpha1.samplecontroller.k8s.io",name="foos.v1alpha1.samplecontroller.k8s.io"} `,
 		`workqueue_adds_total{controller="foos.v1alpha1.samplecontroller.k8s.io",name="foos.v1alpha1.samplecontroller.k8s.io"} `,
 		`rest_client_requests_total{`, `leader_election_master_status{name="foo-leader"} 1`,
 		`go_goroutines `, `process_resident_memory_bytes `,

@@ -6,6 +6,7 @@ package enginetest
 import (
 	"bytes"
 	"context"
+	"math"
 	"os"
 	"reflect"
 	"slices"
@@ -203,7 +204,7 @@ func (c *Cluster) read(value any) []*unstructured.Unstructured {
 func (c *Cluster) readYAML(text string) []*unstructured.Unstructured {
 	c.t.Helper()
 	var out []*unstructured.Unstructured
-	for document := range strings.SplitSeq("\n"+text, "\n---") {
+	for document := range strings.SplitSeq("\n"+dedent(text), "\n---") {
 		data, err := yaml.YAMLToJSON([]byte(document))
 		c.check(err)
 		if data = bytes.TrimSpace(data); slices.Equal(data, []byte("null")) {
@@ -214,6 +215,22 @@ func (c *Cluster) readYAML(text string) []*unstructured.Unstructured {
 		out = append(out, o)
 	}
 	return out
+}
+
+// dedent takes away the tabs that all lines begin with: YAML has none, Go code around it does.
+func dedent(text string) string {
+	least := math.MaxInt
+	for line := range strings.Lines(text) {
+		if rest := strings.TrimLeft(line, "\t"); strings.TrimSpace(rest) != "" {
+			least = min(least, len(line)-len(rest))
+		}
+	}
+	var out strings.Builder
+	for line := range strings.Lines(text) {
+		rest := strings.TrimLeft(line, "\t")
+		out.WriteString(line[min(least, len(line)-len(rest)):])
+	}
+	return out.String()
 }
 
 // ctx does not end with the test, for handlers may run while processes are stopped after it.

@@ -6,7 +6,6 @@ package enginetest
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/go-logr/logr/testr"
 	"k8s.io/client-go/rest"
@@ -82,8 +81,8 @@ func (p *Process) Cut() { p.link.Cut() }
 // Mend is the opposite of Cut.
 func (p *Process) Mend() { p.link.Mend() }
 
-// CrashAfter cuts the process off, for good, right after the cluster has done its next n write
-// requests; it does not get to know of the last one. Call Kill to clear it away.
+// CrashAfter cuts the process off, for good, with its n-th write request from now: the cluster does
+// it, but the process does not get to know. Call Kill to clear it away.
 func (p *Process) CrashAfter(n int) {
 	p.cluster.mu.Lock()
 	defer p.cluster.mu.Unlock()
@@ -103,7 +102,7 @@ func (p *Process) start() {
 	c.mu.Lock()
 	p.left = 0
 	c.mu.Unlock()
-	p.link = c.server.Client(c.before, p.after)
+	p.link = c.server.Client(p.before, p.after)
 	settings := engine.Settings{
 		Config: p.Config(), Log: testr.NewWithInterface(c.t, testr.Options{Verbosity: 1}).WithName(p.name),
 		Identity: p.name, PodName: p.name,
@@ -126,22 +125,27 @@ func (p *Process) start() {
 	c.Settle()
 }
 
-// after notes the answer to a request of the process. An error loses the answer.
-func (p *Process) after(r apiserver.Request, code int) error {
-	if !r.Writes() {
-		return p.cluster.after(r)
+// before sees a request of the process on its way to the cluster.
+func (p *Process) before(r apiserver.Request) error {
+	if err := p.cluster.before(r); err != nil || !counts(r) {
+		return err
 	}
-	c := p.cluster
-	crash := false
-	if !slices.Contains(asides(), r.Resource.GroupResource().String()) {
-		c.mu.Lock()
-		p.writes = append(p.writes, writeOf(r, code))
-		crash = p.left == 1
-		p.left = max(0, p.left-1)
-		c.mu.Unlock()
-	}
+	p.cluster.mu.Lock()
+	crash := p.left == 1
+	p.left = max(0, p.left-1)
+	p.cluster.mu.Unlock()
 	if crash {
-		p.link.Cut()
+		p.link.Cut() // this request gets there still, its answer does not come back
 	}
-	return c.after(r)
+	return nil
+}
+
+// after sees the answer to a request of the process. An error loses the answer.
+func (p *Process) after(r apiserver.Request, code int) error {
+	if counts(r) {
+		p.cluster.mu.Lock()
+		p.writes = append(p.writes, writeOf(r, code))
+		p.cluster.mu.Unlock()
+	}
+	return p.cluster.after(r)
 }

@@ -34,9 +34,14 @@ func (w Write) String() string {
 	return text
 }
 
-// asides are resources whose writes do not count: how an operator talks to people and to its peers.
-func asides() []string {
-	return []string{"events", "events.events.k8s.io", "leases.coordination.k8s.io"}
+// counts reports whether a request is a write that counts: one by which an operator does its work,
+// and not one by which it talks to people or to its peers.
+func counts(r apiserver.Request) bool {
+	switch r.Resource.GroupResource().String() {
+	case "events", "events.events.k8s.io", "leases.coordination.k8s.io":
+		return false
+	}
+	return r.Writes()
 }
 
 func writeOf(r apiserver.Request, code int) Write {

@@ -39,7 +39,7 @@ func (e *Elector) leaseTerm(ctx context.Context, lead func(context.Context) erro
 	if err != nil {
 		return false, fmt.Errorf("setting up leader election: %w", err)
 	}
-	campaign, stop := context.WithCancel(klog.NewContext(context.WithoutCancel(ctx), e.set.Log))
+	campaign, stop := context.WithCancel(klog.NewContext(context.WithoutCancel(ctx), withRivalry(e.set.Log)))
 	defer stop()
 	var running sync.WaitGroup
 	running.Go(func() { elector.Run(campaign) })

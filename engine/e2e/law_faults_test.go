@@ -1,0 +1,257 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/rand"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/e2e/cluster"
+	"github.com/handwerk-dev/handwerk/engine/ops"
+)
+
+const crds = "customresourcedefinitions.v1.apiextensions.k8s.io"
+
+// TestResourceComesAndGoes: a CRD is missing at the start, comes, goes with its objects, and comes
+// again with another scope, while the operator runs and handles works.
+func TestResourceComesAndGoes(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	group := "g" + rand.String(6) + ".example.com"
+	s.user.Allow(t, cluster.Rule(group, "things", "*"))
+	name := "things.v1." + group
+	op := s.operator(func(r *dsl.Resource) { r.OnReconcile("level", s.told("level", nil)) })
+	op.Resource(name, func(r *dsl.Resource) {
+		r.On(changes, "change", s.told("change", nil))
+		r.OnDelete("farewell", s.told("farewell", nil))
+	})
+	running := cluster.Run(t, op, settingsOf(s))
+	thing := func(name string) *unstructured.Unstructured {
+		o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": group + "/v1", "kind": "Thing"}}
+		o.SetName(name)
+		return o
+	}
+	missing := func(when string) {
+		t.Helper()
+		awaitCheck(t, running, "resource/"+name, ops.Warn, "not served")
+		s.works.Create(t, work("beside-"+when, "a"))
+		s.await(t, 1, "level", "beside-"+when)
+	}
+	serve := func(scope string) *cluster.Objects {
+		t.Helper()
+		crd := strings.ReplaceAll(strings.ReplaceAll(thingCRD, "GROUP", group), "Namespaced", scope)
+		plane.Apply(t, "", crd)
+		running.AwaitReady(t)
+		if scope == "Cluster" {
+			return plane.Objects(name, "")
+		}
+		return plane.Objects(name, s.ns)
+	}
+	missing("at-the-start")
+	serve("Namespaced").Create(t, thing("one"))
+	s.await(t, 1, "change", "one")
+	plane.Objects(crds, "").Delete(t, "things."+group)
+	s.await(t, 1, "farewell", "one")
+	plane.Objects(crds, "").AwaitGone(t, "things."+group)
+	missing("while-gone")
+	wide := serve("Cluster")
+	t.Cleanup(func() { plane.Objects(crds, "").Delete(t, "things."+group) })
+	wide.Create(t, thing("two"))
+	s.await(t, 1, "change", "two")
+	wide.Delete(t, "two")
+	wide.AwaitGone(t, "two")
+	running.Stop(t)
+}
+
+// TestRightsComeAndGo: the rights for one of two resources are taken away and given back. The other
+// one does not notice.
+func TestRightsComeAndGo(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	role := s.user.Allow(t, cluster.Rule("samplecontroller.k8s.io", "foos,foos/status", "*"))
+	op := s.operator(func(r *dsl.Resource) { r.OnReconcile("level", s.told("level", nil)) })
+	op.Resource(foos, func(r *dsl.Resource) { r.On(changes, "change", s.told("change", nil)) })
+	running := s.begin(t, op)
+	foosHere := plane.Objects(foos, s.ns)
+	foosHere.Create(t, foo("before", 1))
+	s.await(t, 1, "change", "before")
+	well := s.latency(t, "well")
+	role.Revoke(t)
+	s.proxy.Cut(cluster.On("watch", "foos"))
+	check := awaitCheck(t, running, "resource/"+foos, ops.Warn, "forbidden")
+	if !containsAll(check.Message, "list", "watch", "patch", s.ns) || strings.Contains(check.Message, "delete") {
+		t.Errorf("the check says %q", check.Message)
+	}
+	foosHere.Create(t, foo("during", 1))
+	degraded := s.latency(t, "degraded")
+	for _, c := range running.Engine.Ready() {
+		if c.Name != check.Name && c.State != ops.Pass {
+			t.Errorf("another check is degraded too: %v", c)
+		}
+	}
+	t.Logf("median time to a handler: %s while all is well, %s while another resource is degraded", well, degraded)
+	if degraded > 10*well+time.Second {
+		t.Errorf("handlers wait %s while another resource is degraded, %s while all is well", degraded, well)
+	}
+	if n := len(s.of("change", "during")); n != 0 {
+		t.Error("an object was handled without rights")
+	}
+	role.Grant(t)
+	running.AwaitReady(t)
+	s.await(t, 1, "change", "during")
+	foosHere.Await(t, "during", "its base", settled)
+}
+
+// latency is the median time from the creation of a work to its handler.
+func (s *stage) latency(t *testing.T, prefix string) time.Duration {
+	t.Helper()
+	var took []time.Duration
+	for i := range 15 {
+		name := fmt.Sprint(prefix, "-", i)
+		begin := time.Now()
+		s.works.Create(t, work(name, "a"))
+		took = append(took, s.await(t, 1, "level", name)[0].at.Sub(begin))
+	}
+	slices.Sort(took)
+	return took[len(took)/2]
+}
+
+// TestPanic: a handler that panics is tried again, and other objects do not notice.
+func TestPanic(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	running := s.play(t, func(r *dsl.Resource) {
+		r.Workers = 1
+		r.On(changes, "change", s.told("change", func(_ context.Context, r *dsl.Request) error {
+			if r.Object.GetName() == "w" && r.Attempt == 1 {
+				var nothing map[string]int
+				nothing["x"]++
+			}
+			return nil
+		}), dsl.WithBackoff(500*time.Millisecond, time.Second))
+	})
+	s.works.Create(t, work("w", "a"))
+	s.works.Create(t, work("beside", "a"))
+	s.works.Await(t, "beside", "its base", settled)
+	s.works.Await(t, "w", "its base", settled)
+	if calls := s.of("change", "w"); len(calls) != 2 || calls[1].attempt != 2 {
+		t.Errorf("calls %v", calls)
+	}
+	if n := counter(t, running, "handwerk_handler_runs_total", "outcome", "panic"); n != 1 {
+		t.Errorf("%v panics were counted, want 1", n)
+	}
+	if lines := running.With("handler panicked"); len(lines) != 1 || !strings.Contains(lines[0], "TestPanic") {
+		t.Errorf("log %q", lines)
+	}
+}
+
+// TestHotLoop: a handler changes what it looks at, each time. The breaker stops the object alone,
+// says so, and does not hold its deletion back.
+func TestHotLoop(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	running := s.play(t, func(r *dsl.Resource) {
+		r.On(changes, "change", s.told("change", func(_ context.Context, r *dsl.Request) error {
+			if r.Object.GetName() == "w" {
+				r.Patch.Set("spec.round", r.Object.GetResourceVersion())
+			}
+			return nil
+		}))
+		r.OnDelete("farewell", s.told("farewell", nil))
+	})
+	s.works.Create(t, work("w", "a"))
+	awaitGauge(t, running, "handwerk_breaker_open", 1)
+	s.quiesce(t, "change")
+	calls := len(s.of("change", "w"))
+	s.works.Patch(t, "w", `{"spec":{"more":"x"}}`)
+	s.quiesce(t, "change")
+	if now := len(s.of("change", "w")); now != calls || now > 50 {
+		t.Errorf("%d calls, then %d more while the object rests", calls, now-calls)
+	}
+	waitFor(t, "the Event", func() bool {
+		return slices.ContainsFunc(plane.Objects("events.v1.events.k8s.io", s.ns).List(t), func(e unstructured.Unstructured) bool {
+			return e.Object["reason"] == "Looping"
+		})
+	})
+	s.works.Delete(t, "w")
+	s.works.AwaitGone(t, "w")
+	if n := len(s.of("farewell", "w")); n != 1 {
+		t.Errorf("the delete handler ran %d times", n)
+	}
+	awaitGauge(t, running, "handwerk_breaker_open", 0)
+}
+
+// TestBrokenAggregatedAPI: discovery is never whole, and that does not matter.
+func TestBrokenAggregatedAPI(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	group := "broken" + rand.String(6) + ".example.com"
+	services := plane.Objects("apiservices.v1.apiregistration.k8s.io", "")
+	services.Create(t, &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apiregistration.k8s.io/v1", "kind": "APIService",
+		"metadata": map[string]any{"name": "v1." + group},
+		"spec": map[string]any{
+			"group": group, "version": "v1", "groupPriorityMinimum": int64(100), "versionPriority": int64(10),
+			"insecureSkipTLSVerify": true, "service": map[string]any{"namespace": s.ns, "name": "nowhere"},
+		},
+	}})
+	t.Cleanup(func() { services.Delete(t, "v1."+group) })
+	services.Await(t, "v1."+group, "being unavailable", func(o *unstructured.Unstructured) bool {
+		return cluster.Condition(o, "Available") == "False"
+	})
+	op := s.operator(func(r *dsl.Resource) { r.OnReconcile("level", s.told("level", nil)) })
+	op.Resource("gizmos."+group, func(r *dsl.Resource) { r.OnReconcile("never", s.told("never", nil)) })
+	op.Resource("foos.samplecontroller.k8s.io", func(r *dsl.Resource) { r.OnReconcile("foo", s.told("foo", nil)) })
+	s.user.Allow(t, cluster.Rule("samplecontroller.k8s.io", "foos,foos/status", "*"))
+	running := cluster.Run(t, op, settingsOf(s))
+	s.works.Create(t, work("w", "a"))
+	s.await(t, 1, "level", "w")
+	plane.Objects(foos, s.ns).Create(t, foo("f", 1))
+	s.await(t, 1, "foo", "f")
+	awaitCheck(t, running, "resource/gizmos."+group, ops.Warn, "")
+	for _, c := range running.Engine.Ready() {
+		if c.State != ops.Pass && !strings.Contains(c.Name, group) {
+			t.Errorf("another check is degraded: %v", c)
+		}
+	}
+}
+
+// TestSlowResourceStarvesNobody: all workers of one resource are stuck.
+func TestSlowResourceStarvesNobody(t *testing.T) {
+	t.Parallel()
+	s, end := newStage(t), make(chan struct{})
+	s.user.Allow(t, cluster.Rule("samplecontroller.k8s.io", "foos,foos/status", "*"))
+	op := s.operator(func(r *dsl.Resource) { r.OnReconcile("level", s.told("level", nil)) })
+	op.Resource(foos, func(r *dsl.Resource) {
+		r.Workers = 1
+		r.OnReconcile("stuck", s.told("stuck", func(ctx context.Context, _ *dsl.Request) error {
+			select {
+			case <-end:
+				return nil
+			case <-ctx.Done():
+				return errors.New("ended")
+			}
+		}))
+	})
+	s.begin(t, op)
+	plane.Objects(foos, s.ns).Create(t, foo("a", 1))
+	plane.Objects(foos, s.ns).Create(t, foo("b", 1))
+	waitFor(t, "the worker to be stuck", func() bool { return len(s.of("stuck", "a"))+len(s.of("stuck", "b")) > 0 })
+	s.quiesce(t, "level")
+	if n := len(s.of("stuck", "a")) + len(s.of("stuck", "b")); n != 1 {
+		t.Errorf("%d calls of the stuck handler", n)
+	}
+	close(end)
+	s.await(t, 1, "stuck", "a")
+	s.await(t, 1, "stuck", "b")
+}
