@@ -252,7 +252,6 @@ func TestBreaker(t *testing.T) {
 		},
 		"another object is not affected": {loops, func(s *stage) {
 			s.start()
-			s.op.Resources()
 			s.Create(web)
 			s.forget()
 			s.Create(`{apiVersion: example.com/v1, kind: Foo, metadata: {name: second}}`)

@@ -6,6 +6,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/go-logr/logr"
 )
@@ -32,7 +33,7 @@ func (q quiet) Error(err error, message string, values ...any) {
 	case !errors.Is(err, context.Canceled):
 		q.LogSink.Error(err, message, values...)
 	case q.Enabled(1):
-		q.Info(1, message, append(values[:len(values):len(values)], "reason", err.Error())...)
+		q.Info(1, message, append(slices.Clip(values), "reason", err.Error())...)
 	}
 }
 

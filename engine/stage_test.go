@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -102,7 +103,7 @@ func (s *stage) writes(want ...string) {
 	s.t.Helper()
 	s.Settle()
 	var got []string
-	for _, w := range s.Cluster.Writes() {
+	for _, w := range s.Writes() {
 		got = append(got, w.String())
 	}
 	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
@@ -148,7 +149,7 @@ type journal struct {
 // the second attempt. It then does what is given: each call the next, the last one for all that
 // follow.
 func (j *journal) note(id string, then ...dsl.Func) dsl.Func {
-	n := 0
+	var n atomic.Int32
 	return func(ctx context.Context, r *dsl.Request) error {
 		line := id + " " + string(r.Cause)
 		if r.Attempt > 1 {
@@ -158,9 +159,7 @@ func (j *journal) note(id string, then ...dsl.Func) dsl.Func {
 		if len(then) == 0 {
 			return nil
 		}
-		do := then[min(n, len(then)-1)]
-		n++
-		return do(ctx, r)
+		return then[min(int(n.Add(1)), len(then))-1](ctx, r)
 	}
 }
 

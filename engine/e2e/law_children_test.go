@@ -62,7 +62,7 @@ func TestChildIsKept(t *testing.T) {
 			made := children.Await(t, "w-child", "being made", func(*unstructured.Unstructured) bool { return true })
 			s.quiesce(t, "level")
 			running.Stop(t)
-			running = s.play(t, define)
+			s.play(t, define)
 			s.quiesce(t, "level")
 			created := "patch " + children.Name.Resource + " w-child 201"
 			if diff := cmp.Diff([]string{created}, s.writes(t, mark, "w")); diff != "" {
@@ -207,6 +207,7 @@ func TestDeletedChildIsMadeAgain(t *testing.T) {
 	s := newStage(t)
 	running := s.play(t, func(r *dsl.Resource) {
 		r.Owns(configMaps)
+		r.OnChild("child", s.told("child", nil))
 		r.On(changes, "change", s.told("change", func(ctx context.Context, r *dsl.Request) error {
 			if spec(r.Object, "value") == "none" {
 				return r.Children.Delete(ctx, configMaps, "w-child")
@@ -217,19 +218,16 @@ func TestDeletedChildIsMadeAgain(t *testing.T) {
 	})
 	s.works.Create(t, work("w", "a"))
 	s.works.Await(t, "w", "its base", settled)
+	first := s.maps.Patch(t, "w-child", `{"data":{"theirs":"x"}}`)
+	s.await(t, 1, "child", "w") // so its creation has come through
 	hold := s.proxy.Hold(cluster.On("watch", "configmaps"))
-	first := s.maps.Get(t, "w-child")
-	s.await(t, 1, "change", "w")
 	s.works.Patch(t, "w", `{"spec":{"value":"none"}}`)
-	waitFor(t, "the child's deletion, or its stream", func() bool {
-		return s.maps.Get(t, "w-child") == nil || gauge(t, running, "handwerk_parked_keys") == 1
-	})
-	if s.maps.Get(t, "w-child") != nil { // its creation had not come through before
-		hold.Release()
-		s.maps.AwaitGone(t, "w-child")
-		hold = s.proxy.Hold(cluster.On("watch", "configmaps"))
-	}
+	s.works.Await(t, "w", "its handling", func(o *unstructured.Unstructured) bool { return handledWith(o, "none") })
 	s.works.Patch(t, "w", `{"spec":{"value":"a"}}`)
+	awaitGauge(t, running, "handwerk_parked_keys", 1)
+	if n := len(s.of("change", "w")); n != 2 {
+		t.Errorf("%d calls while the cache shows the deleted child, want 2", n)
+	}
 	hold.Release()
 	s.maps.Await(t, "w-child", "being made again", func(o *unstructured.Unstructured) bool { return o.GetUID() != first.GetUID() })
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -151,9 +152,7 @@ type conformanceCase struct {
 func conformance() map[string]conformanceCase {
 	all := map[string]conformanceCase{}
 	for _, some := range []map[string]conformanceCase{writeCases(), deleteCases(), applyCases(), watchCases()} {
-		for name, c := range some {
-			all[name] = c
-		}
+		maps.Copy(all, some)
 	}
 	return all
 }

@@ -4,6 +4,8 @@
 package lease
 
 import (
+	"slices"
+
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
@@ -26,7 +28,7 @@ func (r rivalry) Error(err error, message string, values ...any) {
 	case !apierrors.IsAlreadyExists(err) && !apierrors.IsConflict(err):
 		r.LogSink.Error(err, message, values...)
 	case r.Enabled(1):
-		r.Info(1, message, append(values[:len(values):len(values)], "reason", err.Error())...)
+		r.Info(1, message, append(slices.Clip(values), "reason", err.Error())...)
 	}
 }
 
