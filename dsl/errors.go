@@ -75,13 +75,13 @@ func (e *NotOwnedError) Error() string {
 	if e.Owner != "" {
 		owner = " (its owner is " + e.Owner + ")"
 	}
-	return fmt.Sprintf("applying %s %s: %v%s", e.Resource, join(e.Namespace, e.Name), ErrNotOwned, owner)
+	return fmt.Sprintf("applying %s %s: %v%s", e.Resource, qualified(e.Namespace, e.Name), ErrNotOwned, owner)
 }
 
 // Unwrap returns ErrNotOwned, so that errors.Is finds it.
 func (e *NotOwnedError) Unwrap() error { return ErrNotOwned }
 
-func join(namespace, name string) string {
+func qualified(namespace, name string) string {
 	if namespace == "" {
 		return name
 	}

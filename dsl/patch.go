@@ -12,8 +12,10 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
-// Patch is what handlers want changed in their object. The handlers of one pass share it; the
-// engine sends it once, at the end, and nothing of it when the object is so already.
+// Patch is what a handler wants changed in its object. The engine joins those of the handlers of a
+// pass, in their order, and sends them once, at the end, and nothing of it when the object is so
+// already. What a handler wanted before it failed is sent too, so that it can report why; but not
+// when it overran its timeout or panicked.
 //
 // Values may be anything that JSON can hold, structs included. A wrong path or value is
 // remembered, and fails the handler for good when it returns.
@@ -73,6 +75,15 @@ func (p *Patch) SetCondition(kind string, status metav1.ConditionStatus, reason,
 	p.Conditions = append(p.Conditions, c)
 }
 
+// Join lays another patch over this one.
+func (p *Patch) Join(over *Patch) {
+	join(p.Object, over.Object)
+	join(p.Status, over.Status)
+	for _, c := range over.Conditions {
+		p.SetCondition(c.Type, c.Status, c.Reason, c.Message)
+	}
+}
+
 // Empty reports whether nothing is to be changed.
 func (p *Patch) Empty() bool {
 	return len(p.Object) == 0 && len(p.Status) == 0 && len(p.Conditions) == 0
@@ -125,4 +136,17 @@ func Plain(value any) (any, error) {
 	var out any
 	err = utiljson.Unmarshal(data, &out)
 	return out, err
+}
+
+// join lays one merge patch over another, which it changes.
+func join(base, over map[string]any) {
+	for key, value := range over {
+		below, isMap := base[key].(map[string]any)
+		above, both := value.(map[string]any)
+		if isMap && both {
+			join(below, above)
+			continue
+		}
+		base[key] = value
+	}
 }

@@ -28,7 +28,7 @@ type Request struct {
 	Attempt int
 	// Log carries the resource, namespace, name, handler, cause and attempt.
 	Log logr.Logger
-	// Patch is what the handlers of this pass want changed in the object, status included.
+	// Patch is what the handler wants changed in the object, status included.
 	Patch *Patch
 	// Children are the objects that this object owns.
 	Children Children

@@ -230,3 +230,13 @@ func (p *pass) wroteOther(gvr schema.GroupVersionResource, o *unstructured.Unstr
 		}
 	}
 }
+
+// deletedOther is wroteOther for a deletion: what the cache still has is waited for.
+func (p *pass) deletedOther(gvr schema.GroupVersionResource, key cache.ObjectName) {
+	p.r.engine.metrics.Written(p.r.name, ops.Other)
+	for _, f := range p.r.feeds() {
+		if o, found := f.object(key); found && f.resource().GVR == gvr {
+			p.awaitGone(f, key, o.GetUID())
+		}
+	}
+}

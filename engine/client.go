@@ -26,8 +26,9 @@ import (
 type client struct {
 	engine *Engine
 	span   *span
-	// wrote is told of every write.
-	wrote func(schema.GroupVersionResource, *unstructured.Unstructured)
+	// wrote is told of every write, deleted of every deletion.
+	wrote   func(schema.GroupVersionResource, *unstructured.Unstructured)
+	deleted func(schema.GroupVersionResource, cache.ObjectName)
 }
 
 var _ dsl.Client = (*client)(nil)
@@ -137,7 +138,11 @@ func (c *client) Delete(ctx context.Context, resource, namespace, name, uid stri
 		id := types.UID(uid)
 		options.Preconditions = &metav1.Preconditions{UID: &id}
 	}
-	return c.engine.writer(served.GVR, namespace).Delete(ctx, name, options)
+	err = c.engine.writer(served.GVR, namespace).Delete(ctx, name, options)
+	if err == nil {
+		c.deleted(served.GVR, cache.ObjectName{Namespace: namespace, Name: name})
+	}
+	return err
 }
 
 // send reads a whole object, finds its resource, writes it and tells of the write.

@@ -169,6 +169,43 @@ func TestTimeout(t *testing.T) {
 				s.calls()
 			},
 		},
+		"an Event that was reported at the very end is sent": {
+			func(foo *dsl.Resource, j *journal) {
+				foo.OnCreate("slow", func(_ ctx, r *dsl.Request) error {
+					<-time.After(10 * time.Second)
+					r.Events.Event(dsl.Normal, "Done", "It took its time.")
+					return nil
+				})
+			}, func(s *stage) {
+				s.start()
+				s.Create(web)
+				s.Settle()
+				stop(s)
+				if events := s.Events(); len(events) != 1 || events[0].Reason != "Done" {
+					s.t.Errorf("events %+v", events)
+				}
+			},
+		},
+		"a handler that does not heed its context is named": {
+			func(foo *dsl.Resource, j *journal) {
+				foo.OnCreate("deaf", func(ctx, *dsl.Request) error {
+					<-time.After(time.Hour)
+					return nil
+				})
+			}, func(s *stage) {
+				s.start()
+				s.Create(web)
+				s.Settle()
+				begun := time.Now()
+				err := s.p.Stop()
+				if err == nil || !strings.Contains(err.Error(), "deaf of default/web") {
+					s.t.Errorf("the error is %v", err)
+				}
+				if took := time.Since(begun); took > 30*time.Second {
+					s.t.Errorf("stopping took %v", took)
+				}
+			},
+		},
 		"a handler that goes on beyond the grace period is ended, and run again by the next process": {
 			func(foo *dsl.Resource, j *journal) {
 				foo.OnCreate("slow", j.note("slow", func(ctx context.Context, _ *dsl.Request) error {

@@ -13,8 +13,12 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/ops"
 )
 
-// errPanic is wrapped by the error of a handler that panicked.
-var errPanic = errors.New("panic")
+// errPanic and errTimeout are wrapped by the errors of handlers that panicked, and that did not
+// return in time.
+var (
+	errPanic   = errors.New("panic")
+	errTimeout = errors.New("the timeout passed")
+)
 
 // invoke runs one attempt of a handler: with its deadline, and a panic turned into an error. The
 // handler's context is ended when it returns, so nothing that it left behind writes later.
@@ -33,14 +37,20 @@ func invoke(ctx context.Context, h *dsl.Handler, request *dsl.Request, bind func
 			err = fmt.Errorf("%w: %v", errPanic, p)
 		}
 	}()
-	if err = h.Func(ctx, request); err != nil {
-		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-			err = fmt.Errorf("the timeout of %s passed: %w", h.Timeout, err)
-		}
+	err = h.Func(ctx, request)
+	switch {
+	case errors.Is(ctx.Err(), context.DeadlineExceeded) && err != nil:
+		return fmt.Errorf("%w (%s): %w", errTimeout, h.Timeout, err)
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return fmt.Errorf("%w (%s)", errTimeout, h.Timeout)
+	case err != nil:
 		return err
 	}
 	return dsl.Permanent(request.Patch.Err())
 }
+
+// overran reports whether what the handler wanted is void: its time was over, or it broke off.
+func overran(err error) bool { return errors.Is(err, errTimeout) || errors.Is(err, errPanic) }
 
 // ask asks a handler's predicate, and turns a panic into an error.
 func ask(when dsl.Predicate, request *dsl.Request) (holds bool, err error) {
@@ -61,7 +71,7 @@ func outcome(err error, failed bool) ops.Outcome {
 		return ops.Panic
 	case failed:
 		return ops.Failed
-	case errors.Is(err, context.DeadlineExceeded):
+	case errors.Is(err, errTimeout):
 		return ops.Timeout
 	}
 	return ops.Retry

@@ -156,6 +156,22 @@ func TestOwnEchoes(t *testing.T) {
 				}
 			},
 		},
+		"nor are they when their event comes before the answer": {parent, func(s *stage) {
+			s.start()
+			s.DelayNext("patch", deployments, time.Second)
+			s.Create(web)
+			s.Advance(2 * time.Second)
+			s.calls("child create")
+		}},
+		"what somebody else does to a child before the answer comes is news": {parent, func(s *stage) {
+			s.start()
+			s.DelayNext("patch", deployments, time.Second)
+			s.Create(web)
+			s.Settle()
+			s.rollout(1)
+			s.Advance(2 * time.Second)
+			s.calls("child create", "child child")
+		}},
 		"an own patch of status and annotations is no news": {
 			func(foo *dsl.Resource, j *journal) { foo.On(both(), "report", j.note("report", reports)) },
 			func(s *stage) {

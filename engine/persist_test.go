@@ -179,6 +179,18 @@ func TestStateOnTheObject(t *testing.T) {
 				s.keeps("base", "handlers", "handwerk")
 			},
 		},
+		"an annotation where the schema has no observedGeneration, though it was asked for": {
+			func(foo *dsl.Resource, j *journal) {
+				foo.ObservedGeneration = true
+				foo.On(both(), "made", j.note("made"), dsl.Field("spec"), dsl.NoOld())
+			},
+			func(s *stage) {
+				s.begin()
+				s.keeps("base", "handwerk")
+				s.size(2)
+				s.calls("made update")
+			},
+		},
 		"what somebody has spoilt is handled as new": {
 			func(foo *dsl.Resource, j *journal) { foo.OnCreate("made", j.note("made")) },
 			func(s *stage) {

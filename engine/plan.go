@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/cause"
@@ -159,9 +160,11 @@ func (p *pass) attempt(ctx context.Context, j *job) error {
 	end := p.r.runs.begin(p.key, j.handler.ID)
 	err := invoke(ctx, j.handler, request, func(c context.Context) { s.ctx = c })
 	end()
-	p.patch.Conditions = request.Patch.Conditions
 	if ctx.Err() != nil {
 		return ctx.Err()
+	}
+	if !overran(err) {
+		p.patch.Join(request.Patch)
 	}
 	p.note(j, err, time.Since(start))
 	return nil
@@ -222,21 +225,20 @@ func (p *pass) request(j *job, s *span) *dsl.Request {
 	h := j.handler
 	request := &dsl.Request{
 		Object: p.object.DeepCopy(), Cause: j.cause, Attempt: j.record.Attempts + 1,
-		// The handlers of a pass add to one patch, but each answers for its own faults.
-		Patch: &dsl.Patch{Object: p.patch.Object, Status: p.patch.Status, Conditions: p.patch.Conditions},
+		Patch: dsl.NewPatch(),
 		Log:   p.log().WithValues("handler", h.ID, "cause", string(j.cause), "attempt", j.record.Attempts+1),
 	}
 	if j.cause != dsl.Create && p.state.Old != nil {
-		request.Old = p.state.Old
+		request.Old = runtime.DeepCopyJSON(p.state.Old)
 		changes := cause.Diff(p.state.Old, p.comparable())
 		request.Diff = cause.Within(changes, h.Field)
 		if len(h.Field) > 0 {
-			request.Old = cause.Project(p.state.Old, []dsl.Path{h.Field})
+			request.Old = cause.Project(request.Old, []dsl.Path{h.Field})
 		}
 	}
 	if s != nil {
 		request.Children = &children{pass: p, span: s}
-		request.Client = &client{engine: p.r.engine, span: s, wrote: p.wroteOther}
+		request.Client = &client{engine: p.r.engine, span: s, wrote: p.wroteOther, deleted: p.deletedOther}
 		request.Events = &reporter{engine: p.r.engine, object: p.object, handler: h.ID, span: s}
 	}
 	return request

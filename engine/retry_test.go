@@ -211,6 +211,52 @@ func TestWaitingCostsNothing(t *testing.T) {
 	})
 }
 
+// TestWaitingHoldsNoWorker is law 8 as well: with one worker, others are handled while one waits.
+func TestWaitingHoldsNoWorker(t *testing.T) {
+	const second = `{apiVersion: example.com/v1, kind: Foo, metadata: {name: second}, spec: {size: 1}}`
+	scenarios(t, map[string]scenario{
+		"one that is to be tried again": {
+			func(foo *dsl.Resource, j *journal) {
+				foo.Workers = 1
+				foo.OnReconcile("vain", j.note("vain", temporary(time.Hour), succeeds))
+			}, func(s *stage) {
+				s.begin()
+				s.Create(second)
+				s.calls("vain create")
+			},
+		},
+		"one that is parked": {
+			func(foo *dsl.Resource, j *journal) {
+				foo.Workers = 1
+				parent(foo, j)
+			}, func(s *stage) {
+				s.begin()
+				s.HoldWatches(deployments)
+				s.size(2)
+				s.calls("child update")
+				s.size(3)
+				s.Create(second)
+				s.calls("child create")
+			},
+		},
+		"one that the breaker holds": {
+			func(foo *dsl.Resource, j *journal) {
+				foo.Workers = 1
+				foo.OnReconcile("loop", j.note("loop", func(_ ctx, r *dsl.Request) error {
+					if r.Object.GetName() == "web" {
+						r.Patch.Label("seen", r.Object.GetResourceVersion())
+					}
+					return nil
+				}))
+			}, func(s *stage) {
+				s.begin()
+				s.Create(second)
+				s.calls("loop create")
+			},
+		},
+	})
+}
+
 // TestAttempt holds what a handler gets to know of its attempts.
 func TestAttempt(t *testing.T) {
 	var got []int

@@ -38,6 +38,13 @@ func TestServing(t *testing.T) {
 			s.calls("made create")
 			well(s)
 		}},
+		"one that comes right after it was found missing is found at once": {edges, func(s *stage) {
+			s.Unserve(foos)
+			s.start()
+			s.Serve(crd)
+			s.Create(web)
+			s.calls("made create")
+		}},
 		"without the right to watch CRDs it is found by looking again": {edges, func(s *stage) {
 			s.Forbid("list", "customresourcedefinitions.apiextensions.k8s.io")
 			s.Forbid("watch", "customresourcedefinitions.apiextensions.k8s.io")

@@ -4,9 +4,11 @@
 package enginetest
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -20,9 +22,14 @@ var ErrRefused = apiserver.ErrRefused
 type fault struct {
 	verb, subresource string
 	resource          schema.GroupResource
-	err               error
-	lose              bool
+	// one of these is set
+	err   error
+	lose  bool
+	delay time.Duration
 }
+
+// late reports whether the fault is one of the answer.
+func (f *fault) late() bool { return f.lose || f.delay > 0 }
 
 func (f *fault) hits(r apiserver.Request) bool {
 	return f.verb == r.Verb && f.resource == r.Resource.GroupResource() && f.subresource == r.Subresource
@@ -44,6 +51,13 @@ func (c *Cluster) FailNext(verb, resource string, errs ...error) {
 func (c *Cluster) LoseNext(verb, resource string) {
 	c.t.Helper()
 	c.addFault(verb, resource, &fault{lose: true})
+}
+
+// DelayNext makes the cluster do the operators' next request with this verb for this resource at
+// once, but its answer takes so long to come.
+func (c *Cluster) DelayNext(verb, resource string, d time.Duration) {
+	c.t.Helper()
+	c.addFault(verb, resource, &fault{delay: d})
 }
 
 // Forbid takes a right away from the operators: the verb for the resource, in a namespace if one is
@@ -135,18 +149,27 @@ func (c *Cluster) before(r apiserver.Request) error {
 }
 
 // after sees that a request was answered. An error loses the answer.
-func (c *Cluster) after(r apiserver.Request) error {
-	if f := c.strike(r, true); f != nil {
+func (c *Cluster) after(ctx context.Context, r apiserver.Request) error {
+	f := c.strike(r, true)
+	switch {
+	case f == nil:
+		return nil
+	case f.lose:
 		return errors.New("connection reset by peer")
 	}
-	return nil
+	select {
+	case <-time.After(f.delay):
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // strike takes the fault that the request runs into, nil when there is none.
-func (c *Cluster) strike(r apiserver.Request, lose bool) *fault {
+func (c *Cluster) strike(r apiserver.Request, late bool) *fault {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	i := slices.IndexFunc(c.faults, func(f *fault) bool { return f.lose == lose && f.hits(r) })
+	i := slices.IndexFunc(c.faults, func(f *fault) bool { return f.late() == late && f.hits(r) })
 	if i < 0 {
 		return nil
 	}

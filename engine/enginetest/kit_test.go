@@ -112,6 +112,20 @@ func TestFaults(t *testing.T) {
 			},
 			want: []string{"2", "2"}, writes: []string{"patch foos/status default/web"},
 		},
+		"an answer that is late was a write at once": {
+			play: func(c *enginetest.Cluster, p *enginetest.Process) {
+				c.DelayNext("patch", foos+"/status", time.Minute)
+				size(c, 2)
+				c.Settle()
+				size(c, 3)
+				c.Advance(59 * time.Second)
+				if n := len(p.Writes()); n != 1 {
+					panic(fmt.Sprint(n, " writes while the answer is on its way"))
+				}
+				c.Advance(time.Second)
+			},
+			want: []string{"2", "3"}, writes: []string{"patch foos/status default/web"},
+		},
 		"a right that is missing is refused, until it is given": {
 			play: func(c *enginetest.Cluster, _ *enginetest.Process) {
 				c.Forbid("patch", foos+"/status")

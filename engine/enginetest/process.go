@@ -34,8 +34,10 @@ type Process struct {
 }
 
 // Start runs an operator until the test ends or the process is stopped, and waits until it has
-// nothing left to do. Several processes of one operator may run at once. The functions may adjust
-// the engine's settings, which have a log that goes to the test's.
+// nothing left to do. Several processes of one operator may run at once: in pods that are named
+// after the operator and numbered, as in foo-0, though these are no objects unless the test
+// creates them. The functions may adjust the engine's settings, which have a log that goes to the
+// test's.
 func (c *Cluster) Start(op *dsl.Operator, adjust ...func(*engine.Settings)) *Process {
 	c.t.Helper()
 	c.mu.Lock()
@@ -141,11 +143,11 @@ func (p *Process) before(r apiserver.Request) error {
 }
 
 // after sees the answer to a request of the process. An error loses the answer.
-func (p *Process) after(r apiserver.Request, code int) error {
+func (p *Process) after(ctx context.Context, r apiserver.Request, code int) error {
 	if counts(r) {
 		p.cluster.mu.Lock()
 		p.writes = append(p.writes, writeOf(r, code))
 		p.cluster.mu.Unlock()
 	}
-	return p.cluster.after(r)
+	return p.cluster.after(ctx, r)
 }

@@ -26,8 +26,9 @@ type Client struct {
 	// before sees each request for objects. Its error is the answer when it is an API status, or
 	// else what becomes of the connection; the request does not reach the server then.
 	before func(Request) error
-	// after sees each answer, with the status code. Its error means that the answer gets lost.
-	after func(Request, int) error
+	// after sees each answer, with the status code, and may take its time. Its error means that
+	// the answer gets lost.
+	after func(context.Context, Request, int) error
 	// trusted: it has all rights.
 	trusted bool
 
@@ -37,12 +38,12 @@ type Client struct {
 }
 
 // Client returns a new connection. The functions may be nil.
-func (s *Server) Client(before func(Request) error, after func(Request, int) error) *Client {
+func (s *Server) Client(before func(Request) error, after func(context.Context, Request, int) error) *Client {
 	if before == nil {
 		before = func(Request) error { return nil }
 	}
 	if after == nil {
-		after = func(Request, int) error { return nil }
+		after = func(context.Context, Request, int) error { return nil }
 	}
 	return &Client{server: s, before: before, after: after, streams: map[*stream]bool{}}
 }
@@ -92,7 +93,10 @@ func (c *Client) RoundTrip(h *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if lost := c.after(r, code); lost != nil || c.isCut() {
+	if err := c.after(h.Context(), r, code); err != nil {
+		return nil, err
+	}
+	if c.isCut() {
 		return nil, ErrRefused
 	}
 	if s, ok := result.(*stream); ok {
