@@ -125,6 +125,28 @@ func TestTimeout(t *testing.T) {
 				s.writes("patch foos default/web")
 			},
 		},
+		"what a handler wanted of its object when its time was over is void, even if it says all is well": {
+			func(foo *dsl.Resource, j *journal) {
+				foo.OnCreate("slow", j.note("slow", func(ctx context.Context, r *dsl.Request) error {
+					<-ctx.Done()
+					r.Patch.Label("late", "yes")
+					r.Patch.SetStatus("late", true)
+					return nil
+				}, succeeds), dsl.Timeout(30*time.Second))
+				foo.OnCreate("quick", func(_ ctx, r *dsl.Request) error {
+					r.Patch.Label("quick", "yes")
+					return nil
+				})
+			}, func(s *stage) {
+				s.start()
+				s.Create(web)
+				s.Advance(time.Minute)
+				s.calls("slow create", "slow create 2")
+				if labels := s.web().GetLabels(); labels["late"] != "" || labels["quick"] != "yes" {
+					s.t.Errorf("labels %v", labels)
+				}
+			},
+		},
 		"what a handler left behind writes nothing after its return": {
 			func(foo *dsl.Resource, j *journal) {
 				foo.Owns(deployments)
