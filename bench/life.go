@@ -26,6 +26,8 @@ type phase struct {
 	wall time.Duration
 	// cpu is the processor time that the program took, until it was at rest.
 	cpu time.Duration
+	// server is the processor time that the control plane took meanwhile.
+	server time.Duration
 	// writes is the number of requests that changed something.
 	writes int
 }
@@ -36,7 +38,7 @@ func (l life) String() string {
 }
 
 func (p phase) String() string {
-	return fmt.Sprintf("%.2f s (cpu %.2f s)", p.wall.Seconds(), p.cpu.Seconds())
+	return fmt.Sprintf("%.2f s (cpu %.2f s, server %.2f s)", p.wall.Seconds(), p.cpu.Seconds(), p.server.Seconds())
 }
 
 // life starts the program while no Foo has the status that it asks for, then changes all Foos as
@@ -73,11 +75,11 @@ func (s *session) life(ctx context.Context, sub subject) (life, error) {
 
 // works is the part of a life in which there is something to do.
 func (s *session) works(ctx context.Context, p *process, w *follower, target int64, l *life) error {
-	if err := s.phase(ctx, p, w, target, p.started, &l.backlog); err != nil {
+	if err := s.phase(ctx, p, w, target, moment{p.started, s.plane.cpu()}, &l.backlog); err != nil {
 		return err
 	}
 	target = s.next()
-	begun := time.Now()
+	begun := moment{time.Now(), s.plane.cpu()}
 	if err := s.foos.scale(ctx, target); err != nil {
 		return err
 	}
@@ -90,18 +92,25 @@ func (s *session) works(ctx context.Context, p *process, w *follower, target int
 	return err
 }
 
+// moment is when something begins, and the processor time that the control plane had taken then.
+type moment struct {
+	at     time.Time
+	server time.Duration
+}
+
 // phase waits for the end of a phase. Its cpu is that since the program's start.
-func (s *session) phase(ctx context.Context, p *process, w *follower, target int64, begun time.Time, out *phase) error {
+func (s *session) phase(ctx context.Context, p *process, w *follower, target int64, begun moment, out *phase) error {
 	running, done := p.while(ctx)
 	defer done()
 	end, err := w.reach(running, s.objects, target)
 	if err != nil {
 		return err
 	}
-	out.wall = end.Sub(begun)
+	out.wall = end.Sub(begun.at)
 	if err := p.settle(ctx); err != nil {
 		return err
 	}
+	out.server = s.plane.cpu() - begun.server
 	out.cpu, err = p.cpu()
 	return err
 }

@@ -17,7 +17,7 @@ type noise struct {
 	busy, ours time.Duration
 }
 
-func listen() noise { return noise{time.Now(), busy(), ours()} }
+func listen() noise { return noise{time.Now(), busy(), tree(os.Getpid())} }
 
 // share is the part of all cores that programs of others took since, from 0 to 1.
 func (n noise) share() float64 {
@@ -43,8 +43,8 @@ func busy() time.Duration {
 	return sum
 }
 
-// ours is the processor time of this program and everything that it started.
-func ours() time.Duration {
+// tree is the processor time of a program and everything that it started.
+func tree(root int) time.Duration {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
 		return 0
@@ -62,7 +62,7 @@ func ours() time.Duration {
 	var sum time.Duration
 	for pid, s := range all {
 		for at, found := pid, true; found && at > 1; {
-			if at == os.Getpid() {
+			if at == root {
 				sum += s.own + s.ofChildren
 				break
 			}

@@ -49,12 +49,16 @@ func (r *result) write(out io.Writer) error {
 	backlogCPU := func(l life) float64 { return l.backlog.cpu.Seconds() }
 	stormWall := func(l life) float64 { return l.storm.wall.Seconds() }
 	stormCPU := func(l life) float64 { return l.storm.cpu.Seconds() }
+	backlogServer := func(l life) float64 { return l.backlog.server.Seconds() }
+	stormServer := func(l life) float64 { return l.storm.server.Seconds() }
 	resident := func(l life) float64 { return float64(l.memory.resident) / 1e6 }
 	peak := func(l life) float64 { return float64(l.memory.peak) / 1e6 }
 	r.pair(t, "backlog: all statuses from a cold start", "s", backlogWall, "1.3")
 	r.pair(t, "backlog: processor time", "s", backlogCPU, "4")
+	r.pair(t, "backlog: processor time of the control plane", "s", backlogServer, "")
 	r.pair(t, "update storm: from the first change until all statuses follow", "s", stormWall, "1.1")
 	r.pair(t, "update storm: processor time", "s", stormCPU, "")
+	r.pair(t, "update storm: processor time of the control plane", "s", stormServer, "")
 	r.single(t, "memory (RSS) at rest after that", "MB", resident, "75 MB")
 	r.single(t, "memory (RSS) at most", "MB", peak, "")
 	r.single(t, "restart: until all were looked at", "s", func(l life) float64 { return l.restart.wall.Seconds() }, "")

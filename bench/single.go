@@ -103,7 +103,7 @@ func (s *session) children(ctx context.Context) (life, error) {
 		return l, err
 	}
 	// Without controllers no Deployment ever has available replicas.
-	err = s.phase(ctx, p, w, 0, p.started, &l.backlog)
+	err = s.phase(ctx, p, w, 0, moment{p.started, s.plane.cpu()}, &l.backlog)
 	if err == nil {
 		l.memory, err = s.atRest(ctx, p)
 	}

@@ -135,6 +135,27 @@ func TestPatch(t *testing.T) {
 	}
 }
 
+func TestPatchesAreJoined(t *testing.T) {
+	first, second, all := NewPatch(), NewPatch(), NewPatch()
+	first.Label("side", "left")
+	first.Set("spec.a", 1)
+	second.Label("side", "right")
+	second.Set("spec.b", 2)
+	second.SetStatus("x", true)
+	all.Join(first)
+	all.Join(second)
+	want := map[string]any{
+		"metadata": map[string]any{"labels": map[string]any{"side": "right"}},
+		"spec":     map[string]any{"a": int64(1), "b": int64(2)},
+	}
+	if diff := cmp.Diff(want, all.Object); diff != "" || all.Status["x"] != true {
+		t.Errorf("status %v, object (-want +got):\n%s", all.Status, diff)
+	}
+	if side, _ := MustParsePath("metadata.labels.side").In(first.Object); side != "left" {
+		t.Error("what was joined has changed")
+	}
+}
+
 func TestPatchRemembersFaults(t *testing.T) {
 	for name, fault := range map[string]func(*Patch){
 		"a path that is none":         func(p *Patch) { p.Set("a b", 1) },

@@ -138,15 +138,19 @@ func Plain(value any) (any, error) {
 	return out, err
 }
 
-// join lays one merge patch over another, which it changes.
+// join lays one merge patch over another, which it changes. The two share no maps afterwards.
 func join(base, over map[string]any) {
 	for key, value := range over {
-		below, isMap := base[key].(map[string]any)
-		above, both := value.(map[string]any)
-		if isMap && both {
-			join(below, above)
+		above, isMap := value.(map[string]any)
+		if !isMap {
+			base[key] = value
 			continue
 		}
-		base[key] = value
+		below, both := base[key].(map[string]any)
+		if !both {
+			below = map[string]any{}
+			base[key] = below
+		}
+		join(below, above)
 	}
 }

@@ -58,6 +58,7 @@ func (r *recorder) start(ctx context.Context) error {
 // stop ends recording and waits until what was recorded is sent, for a while.
 func (r *recorder) stop() {
 	r.once.Do(func() {
+		<-time.After(eventsQuiet) // the recorder hands over each Event in a goroutine of its own
 		r.broadcaster.Shutdown()
 		for end := time.Now().Add(eventsMost); time.Now().Before(end); {
 			// The broadcaster starts a goroutine for each Event and tells nobody when it ends, so

@@ -226,6 +226,7 @@ func TestTimeout(t *testing.T) {
 				if took := time.Since(begun); took > 30*time.Second {
 					s.t.Errorf("stopping took %v", took)
 				}
+				s.Advance(time.Hour) // a bubble waits for nobody
 			},
 		},
 		"a handler that goes on beyond the grace period is ended, and run again by the next process": {
@@ -254,15 +255,21 @@ func TestTimeout(t *testing.T) {
 
 // TestBreaker is law 9: an object that loops is stopped, probed, and never kept from deletion.
 func TestBreaker(t *testing.T) {
-	loops := func(foo *dsl.Resource, j *journal) {
-		foo.OnReconcile("loop", j.note("loop", func(_ context.Context, r *dsl.Request) error {
-			r.Patch.Label("seen", r.Object.GetResourceVersion())
+	side := func(which string) dsl.Func {
+		return func(_ context.Context, r *dsl.Request) error {
+			if r.Object.GetAnnotations()["mended"] == "" {
+				r.Patch.Label("side", which)
+			}
 			return nil
-		}))
-		foo.OnDelete("left", j.note("left"))
+		}
+	}
+	loops := func(foo *dsl.Resource, j *journal) {
+		foo.OnReconcile("left", j.note("left", side("left")))
+		foo.OnReconcile("right", j.note("right", side("right")))
+		foo.OnDelete("gone", j.note("gone"))
 	}
 	scenarios(t, map[string]scenario{
-		"an object that changes itself with each pass comes to rest for a minute, and says so": {loops, func(s *stage) {
+		"an object whose handlers undo each other comes to rest for a minute, and says so": {loops, func(s *stage) {
 			s.start()
 			s.Create(web)
 			s.Settle()
@@ -288,27 +295,18 @@ func TestBreaker(t *testing.T) {
 			s.Create(web)
 			s.forget()
 			s.remove()
-			s.calls("left delete")
+			s.calls("gone delete")
 			s.gone()
 		}},
-		"it works again when the reason has gone": {
-			func(foo *dsl.Resource, j *journal) {
-				foo.OnReconcile("loop", j.note("loop", func(_ context.Context, r *dsl.Request) error {
-					if r.Object.GetAnnotations()["mended"] == "" {
-						r.Patch.Label("seen", r.Object.GetResourceVersion())
-					}
-					return nil
-				}))
-			}, func(s *stage) {
-				s.begin()
-				s.set("yes", "metadata", "annotations", "mended")
-				s.calls()
-				s.Advance(2 * time.Minute)
-				s.calls("loop update")
-				s.size(5)
-				s.calls("loop update")
-			},
-		},
+		"it works again when the reason has gone": {loops, func(s *stage) {
+			s.begin()
+			s.set("yes", "metadata", "annotations", "mended")
+			s.calls()
+			s.Advance(2 * time.Minute)
+			s.calls("left update", "right update")
+			s.size(5)
+			s.calls("left update", "right update")
+		}},
 		"another object is not affected": {loops, func(s *stage) {
 			s.start()
 			s.Create(web)

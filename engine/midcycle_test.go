@@ -114,19 +114,24 @@ func TestChangesInTheMiddleOfACycle(t *testing.T) {
 				s.calls("size update", "any update")
 			},
 		},
-		"a handler's own change of the spec is a change like any other, and comes to rest": {
+		"a handler's own change of the spec is no news for it, but for others that look there": {
 			func(foo *dsl.Resource, j *journal) {
 				foo.On(both(), "size", j.note("size", func(_ context.Context, r *dsl.Request) error {
 					r.Patch.Set("spec.size", 7)
 					return nil
 				}), dsl.Field("spec.size"))
 				foo.On(both(), "color", j.note("color"), dsl.Field("spec.color"))
+				foo.On(both(), "any", j.note("any"))
 			}, func(s *stage) {
 				s.start()
 				s.Create(web)
-				s.calls("size create", "color create", "size update")
+				s.calls("size create", "color create", "any create", "any create")
+				s.writes("patch foos default/web", "patch foos default/web")
 				s.Advance(time.Hour)
 				s.calls()
+				s.p.Restart()
+				s.calls()
+				s.writes()
 			},
 		},
 		"a change that undoes what a handler has just written is handled": {

@@ -42,6 +42,8 @@ type pass struct {
 	records map[string]progress.Record
 	pending map[string]dsl.Cause
 
+	// behind: a handler that is done has not seen what this pass itself changes.
+	behind  bool
 	patch   *dsl.Patch
 	jobs    []*job
 	awaits  []await

@@ -26,6 +26,8 @@ type job struct {
 	lasting bool
 	record  progress.Record
 	ran     bool
+	// wants is what the handler asked for in this pass.
+	wants *dsl.Patch
 }
 
 // plan finds the handlers that have a cause and that see the object.
@@ -164,7 +166,8 @@ func (p *pass) attempt(ctx context.Context, j *job) error {
 		return ctx.Err()
 	}
 	if !overran(err) {
-		p.patch.Join(request.Patch)
+		j.wants = request.Patch
+		p.patch.Join(j.wants)
 	}
 	p.note(j, err, time.Since(start))
 	return nil

@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/cause"
 	"github.com/handwerk-dev/handwerk/engine/ops"
 	"github.com/handwerk-dev/handwerk/engine/patch"
 	"github.com/handwerk-dev/handwerk/engine/progress"
@@ -32,6 +33,7 @@ type tally struct {
 
 // settle turns outcomes into what is to be stored.
 func (p *pass) settle() patch.Marks {
+	p.absorb()
 	t := p.tally()
 	marks := patch.Marks{Finalizer: p.r.engine.op.Finalizer(), State: p.text}
 	switch {
@@ -51,6 +53,49 @@ func (p *pass) settle() patch.Marks {
 	return marks
 }
 
+// absorb takes this pass's own changes of the essence for what they are: no news for the handler
+// that asked for them, nor for one that is to be tried again anyhow, but news for others that look
+// at what was changed.
+func (p *pass) absorb() {
+	if len(p.patch.Object) == 0 || p.generation || p.facts.Deleting {
+		return
+	}
+	for _, j := range p.jobs {
+		asked := p.patch.Object
+		if j.record.Done {
+			asked = nil
+			if j.wants != nil {
+				asked = j.wants.Object
+			}
+		}
+		after := cause.Essence(cause.Patched(p.object.Object, asked))
+		j.record.View = cause.Digest(cause.View(after, j.handler.Field))
+	}
+	before := p.facts.Now
+	p.essence = cause.Essence(cause.Patched(p.object.Object, p.patch.Object))
+	p.facts.Now = cause.ViewsOf(p.essence, p.r.rules.views)
+	p.behind = p.someBehind(before)
+}
+
+// someBehind reports whether a handler that is done has not seen what this pass itself changes.
+// Before digests the object as it was read.
+func (p *pass) someBehind(before cause.Views) bool {
+	for _, h := range p.r.rules.handlers {
+		view := h.Field.String()
+		record := p.state.Records[h.ID]
+		current := record.View == before[view]
+		for _, j := range p.jobs {
+			if j.handler == h && j.lasting {
+				record, current = j.record, true
+			}
+		}
+		if storing(h) && record.Done && current && record.View != p.facts.Now[view] {
+			return true
+		}
+	}
+	return false
+}
+
 func (p *pass) tally() tally {
 	t := tally{soon: true}
 	now := time.Now()
@@ -65,6 +110,7 @@ func (p *pass) tally() tally {
 		t.soon = t.soon && (j.record.Done || j.record.Waits(now) <= inMemory)
 		t.held = t.held || j.record.Failed && !j.handler.Release
 	}
+	t.open = t.open || p.behind
 	return t
 }
 
