@@ -167,6 +167,12 @@ func TestHotLoop(t *testing.T) {
 			}
 			return nil
 		}))
+		r.On(changes, "rival", func(_ context.Context, r *dsl.Request) error {
+			if r.Object.GetName() == "w" {
+				r.Patch.Set("spec.round", "not "+r.Object.GetResourceVersion())
+			}
+			return nil
+		})
 		r.OnDelete("farewell", s.told("farewell", nil))
 	})
 	s.works.Create(t, work("w", "a"))

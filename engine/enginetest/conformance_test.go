@@ -49,6 +49,7 @@ func TestServerDoesAsARealOneDoes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		config.QPS = -1
 		conform(t, config)
 	})
 }
