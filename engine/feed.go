@@ -175,13 +175,15 @@ func (f *feed) open(ctx context.Context, namespaces []string, missing denied) er
 		}
 		src := f.source
 		src.GVR, src.Kind, src.Namespace = f.resource().GVR, f.resource().Kind, ns
+		f.mu.Lock() // the pass that the first event starts must find the handle
 		h, err := f.watches.Open(ctx, src, f.on)
+		if err == nil {
+			f.handles[ns] = h
+		}
+		f.mu.Unlock()
 		if err != nil {
 			return fmt.Errorf("watching %s: %w", f.name, err)
 		}
-		f.mu.Lock()
-		f.handles[ns] = h
-		f.mu.Unlock()
 	}
 	return nil
 }

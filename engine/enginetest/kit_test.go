@@ -305,12 +305,14 @@ func TestThingsThatContain(t *testing.T) {
 			t.Error("the namespace is not emptied, or gone too early")
 		}
 		c.Update(foos, "a", "held", func(o *unstructured.Unstructured) { o.SetFinalizers(nil) })
+		c.Advance(time.Second)
 		if c.Get("namespaces.v1", "", "a") != nil {
 			t.Error("the namespace is still there")
 		}
 		c.Create(`{apiVersion: example.com/v1, kind: Foo, metadata: {name: held, finalizers: [example.com/x]}}`)
 		c.Unserve(foos)
 		c.Update(foos, "default", "held", func(o *unstructured.Unstructured) { o.SetFinalizers(nil) })
+		c.Advance(time.Second)
 		if n := len(c.List("customresourcedefinitions.v1.apiextensions.k8s.io", "")); n != 0 {
 			t.Errorf("%d CRDs are left", n)
 		}

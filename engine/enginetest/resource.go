@@ -33,7 +33,7 @@ func (c *Cluster) Serve(resources ...Resource) {
 }
 
 // Unserve deletes the CRDs of custom resources and with them their objects. Where finalizers hold
-// objects, the CRD goes when they are gone.
+// objects, the CRD goes when they are gone: a second later, as everywhere controllers take a moment.
 func (c *Cluster) Unserve(names ...string) {
 	c.t.Helper()
 	for _, name := range names {

@@ -6,6 +6,7 @@ package apiserver
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -28,6 +29,7 @@ func (s *Server) delete(t *table, o *unstructured.Unstructured, must metav1.Prec
 		return o, nil
 	case len(o.GetFinalizers()) == 0 && !s.contains(t, o):
 		s.commit(t, deleted, o.DeepCopy())
+		s.unserve()
 		return nil, nil
 	}
 	marked := o.DeepCopy()
@@ -83,16 +85,38 @@ func (s *Server) empty(t *table, o *unstructured.Unstructured) error {
 	return nil
 }
 
-// sweep lets go namespaces and CRDs that are to be deleted and have become empty.
-func (s *Server) sweep() {
+// lag is the time after which controllers of a real server notice that something is empty.
+const lag = time.Second
+
+// sweepLater lets go, after a while, what is empty by then. It is so that the end of a namespace or
+// a CRD is seen after that of its objects.
+func (s *Server) sweepLater() {
+	if len(s.emptied()) > 0 {
+		time.AfterFunc(lag, func() {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.sweep()
+		})
+	}
+}
+
+// emptied are the namespaces and CRDs that are to be deleted and have become empty.
+func (s *Server) emptied() []content {
+	var out []content
 	for _, name := range []schema.GroupResource{namespaces(), crds()} {
 		t := s.tables[name]
 		for _, o := range t.selected("", everything()) {
 			if o.GetDeletionTimestamp() != nil && len(o.GetFinalizers()) == 0 && !s.contains(t, o) {
-				s.commit(t, deleted, o.DeepCopy())
-				return // the commit has swept the rest
+				out = append(out, content{t, o})
 			}
 		}
+	}
+	return out
+}
+
+func (s *Server) sweep() {
+	for _, c := range s.emptied() {
+		s.commit(c.table, deleted, c.object.DeepCopy())
 	}
 	s.unserve()
 }

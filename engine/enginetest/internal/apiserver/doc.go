@@ -13,6 +13,6 @@
 // It does not validate, default or prune objects by their schema, run admission, collect garbage
 // or play any controller.
 //
-// It needs no network and no goroutine of its own, and nothing in it waits but the reading of a
+// It needs no network and no goroutine that goes on, and nothing in it waits but the reading of a
 // watch, so it works in a testing/synctest bubble.
 package apiserver

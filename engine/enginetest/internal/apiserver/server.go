@@ -104,7 +104,7 @@ func (s *Server) commit(t *table, what eventType, next *unstructured.Unstructure
 	}
 	t.note(c)
 	if what == deleted {
-		s.sweep()
+		s.sweepLater()
 	}
 	return next
 }
