@@ -24,43 +24,38 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/lease"
 )
 
-// Clients are the ways to the API server that an engine uses.
-type Clients struct {
-	// Dynamic reads and writes objects, Metadata watches where metadata is enough.
-	Dynamic  dynamic.Interface
-	Metadata metadata.Interface
-	// Kubernetes sends Events and asks for access.
-	Kubernetes kubernetes.Interface
-	// Lock holds the leader's lock. It has a connection and a timeout of its own, so that a slow
+// clients are the ways to the API server that an engine uses.
+type clients struct {
+	// dynamic reads and writes objects, metadata watches where metadata is enough.
+	dynamic  dynamic.Interface
+	metadata metadata.Interface
+	// kubernetes sends Events and asks for access.
+	kubernetes kubernetes.Interface
+	// lock holds the leader's lock. It has a connection and a timeout of its own, so that a slow
 	// request of a handler cannot cost the lease.
-	Lock kubernetes.Interface
-	// Discovery tells what is served.
-	Discovery discovery.DiscoveryInterfaceWithContext
+	lock kubernetes.Interface
+	// discovery tells what is served.
+	discovery discovery.DiscoveryInterfaceWithContext
 }
 
 // connect makes the clients and the elector.
 func (e *Engine) connect() error {
-	e.clients = e.settings.Clients
-	if e.clients == nil {
-		if e.settings.Config == nil {
-			return errors.New("connecting: neither config nor clients are given")
-		}
-		made, err := e.dial(e.settings.Config)
-		if err != nil {
-			return fmt.Errorf("connecting: %w", err)
-		}
-		e.clients = made
+	if e.settings.Config == nil {
+		return errors.New("connecting: no config is given")
+	}
+	var err error
+	if e.clients, err = e.dial(e.settings.Config); err != nil {
+		return fmt.Errorf("connecting: %w", err)
 	}
 	le := e.op.Settings.LeaderElection
 	name := le.Name
 	if name == "" {
 		name = e.op.Name + "-leader"
 	}
-	var err error
 	e.elector, err = lease.New(lease.Settings{
 		Mode: le.Mode, Name: name, Namespace: le.Namespace, Identity: e.settings.Identity,
 		PodName: e.settings.PodName, LeaseDuration: le.LeaseDuration, RenewDeadline: le.RenewDeadline,
-		RetryPeriod: le.RetryPeriod, Client: e.clients.Lock, Log: e.log,
+		RetryPeriod: le.RetryPeriod, Client: e.clients.lock, Log: e.log,
 		Changed: func(leading bool) { e.metrics.Leader(name, leading) },
 	})
 	return err
@@ -68,7 +63,7 @@ func (e *Engine) connect() error {
 
 // dial makes clients for a real API server: one connection for work, with the fence and the
 // metrics in its way, and one for the lock.
-func (e *Engine) dial(given *rest.Config) (*Clients, error) {
+func (e *Engine) dial(given *rest.Config) (*clients, error) {
 	config := rest.CopyConfig(given)
 	if config.UserAgent == "" {
 		config.UserAgent = "handwerk/" + e.op.Name
@@ -90,19 +85,19 @@ func (e *Engine) dial(given *rest.Config) (*Clients, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Clients{}
-	if c.Dynamic, err = dynamic.NewForConfigAndClient(config, httpClient); err != nil {
+	c := &clients{}
+	if c.dynamic, err = dynamic.NewForConfigAndClient(config, httpClient); err != nil {
 		return nil, err
 	}
-	if c.Metadata, err = metadata.NewForConfigAndClient(metadata.ConfigFor(config), httpClient); err != nil {
+	if c.metadata, err = metadata.NewForConfigAndClient(metadata.ConfigFor(config), httpClient); err != nil {
 		return nil, err
 	}
 	typed, err := kubernetes.NewForConfigAndClient(config, httpClient)
 	if err != nil {
 		return nil, err
 	}
-	c.Kubernetes, c.Discovery = typed, typed.DiscoveryClient
-	c.Lock, err = kubernetes.NewForConfig(lock)
+	c.kubernetes, c.discovery = typed, typed.DiscoveryClient
+	c.lock, err = kubernetes.NewForConfig(lock)
 	return c, err
 }
 
@@ -140,9 +135,9 @@ func writes(request *http.Request) bool {
 // writer reaches a resource, in a namespace unless that is empty.
 func (e *Engine) writer(gvr schema.GroupVersionResource, namespace string) dynamic.ResourceInterface {
 	if namespace == "" {
-		return e.clients.Dynamic.Resource(gvr)
+		return e.clients.dynamic.Resource(gvr)
 	}
-	return e.clients.Dynamic.Resource(gvr).Namespace(namespace)
+	return e.clients.dynamic.Resource(gvr).Namespace(namespace)
 }
 
 // reader reads one object from the server, nil when it is gone.

@@ -28,10 +28,8 @@ const stuck = 5 * time.Second
 
 // Settings are what an engine needs to run an operator.
 type Settings struct {
-	// Config reaches the API server. Required unless Clients is given.
+	// Config reaches the API server. Required.
 	Config *rest.Config
-	// Clients replaces the clients made from Config, for tests.
-	Clients *Clients
 	// Log gets everything the engine has to say. The zero value discards it.
 	Log logr.Logger
 	// Metrics count what happens. Nil means new ones that nobody serves.
@@ -49,7 +47,7 @@ type Engine struct {
 	settings  Settings
 	log       logr.Logger
 	metrics   *ops.Metrics
-	clients   *Clients
+	clients   *clients
 	catalog   *catalog.Catalog
 	watches   *watch.Set
 	scope     *scope
@@ -79,9 +77,9 @@ func New(op *dsl.Operator, s Settings) (*Engine, error) {
 	if err := e.connect(); err != nil {
 		return nil, err
 	}
-	e.catalog = catalog.New(e.clients.Discovery, e.clients.Dynamic, e.clients.Kubernetes.AuthorizationV1())
-	e.watches = watch.New(watch.Settings{Dynamic: e.clients.Dynamic, Metadata: e.clients.Metadata, Log: e.log, Changed: e.watchChanged})
-	e.events = newRecorder(e.clients.Kubernetes, op.Name)
+	e.catalog = catalog.New(e.clients.discovery, e.clients.dynamic, e.clients.kubernetes.AuthorizationV1())
+	e.watches = watch.New(watch.Settings{Dynamic: e.clients.dynamic, Metadata: e.clients.metadata, Log: e.log, Changed: e.watchChanged})
+	e.events = newRecorder(e.clients.kubernetes, op.Name)
 	e.scope = newScope(op.Scope.Namespaces)
 	e.scope.changed = e.nudge
 	for _, spec := range op.Resources() {
