@@ -14,7 +14,8 @@ help: ## Show this help.
 
 .PHONY: demo
 demo: build controlplane ## Watch Foos become Deployments with running Pods on a real local control plane.
-	@go run ./hack/demo $(DEMO_FLAGS)
+	@go build -o bin/demo ./hack/demo
+	@exec bin/demo $(DEMO_FLAGS)
 
 .PHONY: build
 build: ## Build bin/operator.

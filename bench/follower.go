@@ -77,24 +77,34 @@ func (w *follower) run(ctx context.Context) {
 	w.tell()
 }
 
+// asTable asks for the columns that kubectl shows. The server keeps what it encodes for one
+// watcher for others that ask for the same; it must not be this one that saves either program's
+// encoding.
+const asTable = "application/json;as=Table;g=meta.k8s.io;v=v1"
+
+// tableEvent is an event of such a watch. The cells of a row are name, Deployment, replicas and
+// available replicas.
+type tableEvent struct {
+	Type   string
+	Object struct {
+		Metadata struct{ ResourceVersion string }
+		Rows     []struct{ Cells []any }
+		Message  string
+	}
+}
+
 // watch watches from a version on until the server ends the watch, as it does when it is busy, and
 // returns the version of the last event.
 func (w *follower) watch(ctx context.Context, version string) (string, error) {
-	stream, err := w.foos.client.Get().AbsPath(path).Param("watch", "true").Param("resourceVersion", version).Stream(ctx)
+	stream, err := w.foos.client.Get().AbsPath(path).SetHeader("Accept", asTable).
+		Param("watch", "true").Param("includeObject", "None").Param("resourceVersion", version).Stream(ctx)
 	if err != nil {
 		return "", err
 	}
 	defer stream.Close()
 	events := json.NewDecoder(stream)
 	for {
-		var event struct {
-			Type   string
-			Object struct {
-				Metadata struct{ Name, ResourceVersion string }
-				Status   struct{ AvailableReplicas *int64 }
-				Message  string
-			}
-		}
+		var event tableEvent
 		if err := events.Decode(&event); err != nil {
 			return version, ctx.Err()
 		}
@@ -102,16 +112,22 @@ func (w *follower) watch(ctx context.Context, version string) (string, error) {
 			return "", errors.New(event.Object.Message)
 		}
 		version = event.Object.Metadata.ResourceVersion
-		w.mu.Lock()
-		w.note(event.Object.Metadata.Name, event.Object.Status.AvailableReplicas)
-		w.mu.Unlock()
+		for _, row := range event.Object.Rows {
+			if len(row.Cells) != 4 {
+				return "", fmt.Errorf("a row has the cells %v", row.Cells)
+			}
+			w.note(row.Cells[0], row.Cells[3])
+		}
 	}
 }
 
-func (w *follower) note(name string, replicas *int64) {
+func (w *follower) note(cell, replicas any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	name, _ := cell.(string)
 	now := int64(-1)
-	if replicas != nil {
-		now = *replicas
+	if n, ok := replicas.(float64); ok {
+		now = int64(n)
 	}
 	before, known := w.reported[name]
 	if known && before == now {
