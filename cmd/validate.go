@@ -88,7 +88,7 @@ func verdictOn(op *dsl.Operator, err error) verdict {
 	v := verdict{OK: err == nil, Faults: []fault{}}
 	if err != nil {
 		for _, f := range faults(err) {
-			v.Faults = append(v.Faults, fault(f))
+			v.Faults = append(v.Faults, fault{File: f.File, Line: f.Line, Column: f.Column, Path: f.Path, Message: f.Message})
 		}
 		return v
 	}

@@ -20,7 +20,7 @@ func TestRun(t *testing.T) {
 		Name:   "note",
 		Doc:    "Note something.",
 		Config: func() any { return new(string) },
-		Build:  func(dsl.Build, any) (dsl.Func, error) { return nothing, nil },
+		Build:  func(dsl.Build, any) (dsl.Built, error) { return dsl.Built{Func: nothing}, nil },
 	})
 	tests := map[string]struct {
 		args        []string

@@ -27,6 +27,10 @@ const (
 	Resync Cause = "resync"
 	// Child: an object that this object owns has changed.
 	Child Cause = "child"
+	// RelatedChange: an object that one of the resource's relations selects has changed.
+	RelatedChange Cause = "related"
+	// Timer: the handler's time has come.
+	Timer Cause = "timer"
 )
 
 // Reconcile is, in a list of causes, short for [ReconcileCauses].
@@ -34,13 +38,13 @@ const Reconcile Cause = "reconcile"
 
 // Causes returns all causes in the order in which they take precedence when several apply.
 func Causes() []Cause {
-	return []Cause{Delete, Create, Update, Resume, Child, Resync}
+	return []Cause{Delete, Create, Update, Resume, Child, RelatedChange, Timer, Resync}
 }
 
-// ReconcileCauses returns what Reconcile stands for: every cause but Delete. A level-triggered
+// ReconcileCauses returns what Reconcile stands for: every cause but Delete and Timer. A level-triggered
 // handler needs nothing else.
 func ReconcileCauses() []Cause {
-	return []Cause{Create, Update, Resume, Child, Resync}
+	return []Cause{Create, Update, Resume, Child, RelatedChange, Resync}
 }
 
 // ExpandCauses replaces Reconcile by what it stands for and drops repetitions. The result is in

@@ -27,6 +27,27 @@ func Permanent(err error) error {
 	return &permanentError{err: err}
 }
 
+// Waiting says that the handler is not done and has not failed: it waits for something that others
+// do, and runs again when a child or a related object changes, at the latest after the time given,
+// or a minute when that is zero. It is no attempt. Reason says for people what it waits for.
+func Waiting(reason string, most time.Duration) error {
+	if most <= 0 {
+		most = DefaultWaiting
+	}
+	return &waitingError{reason: reason, most: most}
+}
+
+// DefaultWaiting is how long a handler waits at most when [Waiting] is given no time.
+const DefaultWaiting = time.Minute
+
+// IsWaiting reports whether err, or an error it wraps, came from [Waiting], and the time it gives.
+func IsWaiting(err error) (most time.Duration, ok bool) {
+	if w, found := errors.AsType[*waitingError](err); found {
+		return w.most, true
+	}
+	return 0, false
+}
+
 // IsTemporary reports whether err, or an error it wraps, came from [Temporary], and the time it
 // asks for.
 func IsTemporary(err error) (after time.Duration, ok bool) {
@@ -49,6 +70,13 @@ type temporaryError struct {
 
 func (e *temporaryError) Error() string { return e.err.Error() }
 func (e *temporaryError) Unwrap() error { return e.err }
+
+type waitingError struct {
+	reason string
+	most   time.Duration
+}
+
+func (e *waitingError) Error() string { return "waiting for " + e.reason }
 
 type permanentError struct{ err error }
 

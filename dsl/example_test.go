@@ -34,7 +34,7 @@ func Example() {
 	dsl.Walk(op, func(r *dsl.Resource, h *dsl.Handler) { fmt.Println(r.Name, h.ID, h.Causes) })
 	fmt.Println(op.Validate())
 	// Output:
-	// greetings.v1.example.com card [create update resume child resync]
+	// greetings.v1.example.com card [create update resume child related resync]
 	// greetings.v1.example.com goodbye [delete]
 	// <nil>
 }

@@ -65,6 +65,10 @@ type Handler struct {
 	Backoff Backoff
 	// Timeout ends one attempt's context. Zero means none.
 	Timeout time.Duration
+	// Timing, for cause [Timer], says when the handler runs.
+	Timing *Timing
+	// Whole: the handler runs for the resource as a whole. See [Resource.Schedule].
+	Whole bool
 	// After names handlers that must have succeeded before this one runs.
 	After []string
 	// NoFinalizer, for delete handlers: the object's deletion does not wait for the handler.
@@ -170,6 +174,11 @@ func NoOld() Option { return func(h *Handler) { h.NoOld = true } }
 // Described sets Handler.Action.
 func Described(action string) Option { return func(h *Handler) { h.Action = action } }
 
+// Also gives the handler causes beside those it is declared with.
+func Also(causes ...Cause) Option {
+	return func(h *Handler) { h.add(causes...) }
+}
+
 // On reports whether the handler runs for the cause.
 func (h *Handler) On(c Cause) bool { return slices.Contains(h.Causes, c) }
 
@@ -187,6 +196,11 @@ func newHandler(id string, causes []Cause, fn Func, options []Option) *Handler {
 	return h
 }
 
+func (h *Handler) add(causes ...Cause) {
+	h.given = append(slices.Clone(h.given), causes...)
+	h.Causes = ExpandCauses(h.given)
+}
+
 var handlerID = regexp.MustCompile(`^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$`)
 
 func (h *Handler) faults(r *Resource, earlier map[string]bool) []error {
@@ -197,6 +211,10 @@ func (h *Handler) faults(r *Resource, earlier map[string]bool) []error {
 	}
 	if h.Retries < Unlimited || min(h.Timeout, h.Backoff.Initial, h.Backoff.Max) < 0 {
 		add("retries, timeout and back-off must not be negative")
+	}
+	out = append(out, h.Timing.faults()...)
+	if h.Whole && (len(h.Causes) != 1 || len(h.Field) > 0 || len(h.Labels)+len(h.Annotations) > 0 || h.When != nil) {
+		add("it runs for the resource as a whole, so it has no cause but %s and no filters", Timer)
 	}
 	if (h.NoFinalizer || h.Release) && !h.On(Delete) {
 		add("finalizer options are for delete handlers")
@@ -217,6 +235,8 @@ func (h *Handler) wrongCauses(r *Resource) (out []error) {
 		}
 	}
 	switch {
+	case h.On(Timer) && h.Timing == nil:
+		out = append(out, errors.New("it waits for a timer, but has no timing"))
 	case len(h.Causes) == 0:
 		out = append(out, errors.New("it has no causes"))
 	case h.Level():
@@ -224,6 +244,8 @@ func (h *Handler) wrongCauses(r *Resource) (out []error) {
 		out = append(out, errors.New("it waits for resync, but the resource has no resync period"))
 	case h.On(Child) && len(r.owns) == 0:
 		out = append(out, errors.New("it waits for children, but the resource owns none"))
+	case h.On(RelatedChange) && len(r.relations) == 0:
+		out = append(out, errors.New("it waits for related objects, but the resource has no relations"))
 	}
 	return out
 }

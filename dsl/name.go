@@ -17,6 +17,9 @@ type ResourceName struct {
 	Resource, Version, Group string
 }
 
+// celName is an identifier in an expression.
+var celName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
 var apiVersion = regexp.MustCompile(`^v[0-9]+((alpha|beta)[0-9]+)?$`)
 
 // ParseResourceName reads "deployments.v1.apps", "deployments.apps" (the preferred version),

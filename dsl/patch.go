@@ -26,6 +26,8 @@ type Patch struct {
 	Status map[string]any
 	// Conditions are the conditions to set, at most one of each type.
 	Conditions []metav1.Condition
+	// Offered are conditions that are set only where the resource's schema has status.conditions.
+	Offered []metav1.Condition
 
 	faults []error
 }
@@ -65,14 +67,23 @@ func (p *Patch) RemoveStatus(path string) { p.put(p.Status, path, nil) }
 // when the condition's status changes and only then; observedGeneration is the generation that
 // the handler saw. Reason is one CamelCase word, message a sentence for a person.
 func (p *Patch) SetCondition(kind string, status metav1.ConditionStatus, reason, message string) {
-	c := metav1.Condition{Type: kind, Status: status, Reason: reason, Message: message}
-	for i := range p.Conditions {
-		if p.Conditions[i].Type == kind {
-			p.Conditions[i] = c
-			return
+	p.Conditions = withCondition(p.Conditions, metav1.Condition{Type: kind, Status: status, Reason: reason, Message: message})
+}
+
+// OfferCondition is SetCondition for resources whose schema has status.conditions; for others
+// nothing is set. Stock actions report this way, whatever resource they are used for.
+func (p *Patch) OfferCondition(kind string, status metav1.ConditionStatus, reason, message string) {
+	p.Offered = withCondition(p.Offered, metav1.Condition{Type: kind, Status: status, Reason: reason, Message: message})
+}
+
+func withCondition(list []metav1.Condition, c metav1.Condition) []metav1.Condition {
+	for i := range list {
+		if list[i].Type == c.Type {
+			list[i] = c
+			return list
 		}
 	}
-	p.Conditions = append(p.Conditions, c)
+	return append(list, c)
 }
 
 // Join lays another patch over this one.
@@ -82,11 +93,14 @@ func (p *Patch) Join(over *Patch) {
 	for _, c := range over.Conditions {
 		p.SetCondition(c.Type, c.Status, c.Reason, c.Message)
 	}
+	for _, c := range over.Offered {
+		p.OfferCondition(c.Type, c.Status, c.Reason, c.Message)
+	}
 }
 
 // Empty reports whether nothing is to be changed.
 func (p *Patch) Empty() bool {
-	return len(p.Object) == 0 && len(p.Status) == 0 && len(p.Conditions) == 0
+	return len(p.Object) == 0 && len(p.Status) == 0 && len(p.Conditions) == 0 && len(p.Offered) == 0
 }
 
 // Err returns what was wrong with paths and values so far, joined.

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // Registry holds what a configuration may name: functions for `call`, and the actions
@@ -41,9 +43,25 @@ type Action struct {
 	// Config returns a pointer to a new value of the action's configuration: a struct with yaml
 	// tags, or a scalar. It is decoded strictly, and is part of the JSON Schema. Required.
 	Config func() any
-	// Build turns the configuration into the handler's code. An error is reported with the
-	// place of the action; a [ConfigError] with the place it names. Required.
-	Build func(b Build, config any) (Func, error)
+	// Build turns the configuration into the handler's code and what goes with it. An error is
+	// reported with the place of the action; a [ConfigError] with the place it names; errors.Join
+	// reports several. Required.
+	Build func(b Build, config any) (Built, error)
+}
+
+// Built is what an action makes of its configuration.
+type Built struct {
+	// Func is the handler's code. Required.
+	Func Func
+	// Options are set on the handler before its own, as in [Also] for causes that the action
+	// needs, and [NoOld].
+	Options []Option
+	// Owns are the kinds of the children that the handler makes.
+	Owns []schema.GroupVersionKind
+	// Children are those of them that have names.
+	Children []NamedChild
+	// Checks hold the configuration against schemas. Their errors are as those of Build.
+	Checks []Check
 }
 
 // Build is what an action gets besides its own configuration.
@@ -54,12 +72,28 @@ type Build struct {
 	Params Params
 	// Resource is the resource that the handler belongs to.
 	Resource ResourceName
+	// ID is the handler's id.
+	ID string
+	// Whole: the handler runs for the resource as a whole. See [Resource.Schedule].
+	Whole bool
+	// Siblings are all handlers of the resource, this one among them.
+	Siblings []Sibling
+}
+
+// Sibling is a handler as an action's Build sees it.
+type Sibling struct {
+	// ID is the handler's id, Action the name of its action.
+	ID, Action string
 }
 
 // ConfigError is a fault at a place within an action's configuration.
 type ConfigError struct {
-	// Path leads to the faulty value from the handler, as in {"with", "channel"}.
+	// Path leads to the faulty value from the handler, as in {"with", "channel"}. An index of a
+	// list is its number.
 	Path []string
+	// Line and Column, both from 1, are the place within the value, when that is a text; zero means
+	// its beginning. Columns count characters.
+	Line, Column int
 	// Message says what is wrong.
 	Message string
 }

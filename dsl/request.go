@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -36,8 +37,22 @@ type Request struct {
 	Events Events
 	// Client reads and writes other objects.
 	Client Client
+	// Made are the named children that the resource's handlers make.
+	Made []NamedChild
+	// Related are the objects that the resource's relations select. See [Resource.Relates].
+	Related Related
+	// Objects are all objects of the resource, for a handler that runs for the resource as a whole,
+	// sorted by namespace and name; Object has no more than apiVersion and kind then. Each is a
+	// private copy. Nil for other handlers.
+	Objects []*unstructured.Unstructured
 	// Params are the handler's parameters from the configuration.
 	Params Params
+	// Now is the time of the pass: the same for all of its handlers and expressions.
+	Now time.Time
+	// Step is for handlers that are made of steps: how many of them are done for what the handler
+	// sees now. A handler sets it as it goes; when it has to be run again, the next attempt finds
+	// it as the last one left it.
+	Step int
 }
 
 // Op says how a field changed.
@@ -72,28 +87,6 @@ type Events interface {
 	// Event reports. Reason is one CamelCase word, the note a sentence; it is formatted as
 	// fmt.Sprintf does.
 	Event(kind EventType, reason, note string, args ...any)
-}
-
-// Children are the objects that the handled object owns.
-type Children interface {
-	// Apply makes the child as desired says, by server-side apply under the operator's field
-	// manager: fields that desired does not have are left to others. Desired is a map or any
-	// value that is an object in JSON; apiVersion, kind and metadata.name are required, the
-	// namespace defaults to the owner's. The owner reference is added.
-	//
-	// Nothing is sent when the child is so already. An object of that name that this object does
-	// not own is left alone, and the error is a [NotOwnedError]. Result is the child as the
-	// server returned it, or as the cache has it.
-	Apply(ctx context.Context, desired any) (*unstructured.Unstructured, error)
-	// Get returns the child of that name from the cache, nil when there is none. The resource
-	// must be one that the handled resource owns. Where the owner has no namespace but the child
-	// has, the name is "namespace/name", here and for Delete.
-	Get(resource, name string) (*unstructured.Unstructured, error)
-	// List returns the object's children of that resource from the cache, sorted by name.
-	List(resource string) ([]*unstructured.Unstructured, error)
-	// Delete deletes the child of that name when this object owns it. One that is not there is
-	// no error.
-	Delete(ctx context.Context, resource, name string) error
 }
 
 // Client reads and writes objects other than the handled one. Reads of a resource that the

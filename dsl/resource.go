@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // CacheProfile says how objects of a resource are held in memory.
@@ -52,10 +54,17 @@ type Resource struct {
 	// level-triggered looks at the field spec and has NoOld.
 	ObservedGeneration bool
 
-	owns     []ResourceName
-	handlers []*Handler
-	fault    error
-	more     []error
+	// CRD, when set, is the CustomResourceDefinition that the configuration describes, in its JSON
+	// form. See package dsl/crd.
+	CRD map[string]any
+
+	owns      []OwnedKind
+	relations []Relation
+	makes     []NamedChild
+	checks    []Check
+	handlers  []*Handler
+	fault     error
+	more      []error
 }
 
 // Owns declares resources whose objects are children: objects with a controller owner reference
@@ -68,12 +77,31 @@ func (r *Resource) Owns(names ...string) {
 			r.more = append(r.more, fmt.Errorf("owns: %w", err))
 			continue
 		}
-		r.owns = append(r.owns, name)
+		r.own(OwnedKind{Name: name})
 	}
 }
 
-// Owned returns the resources declared with Owns, in order. The slice is the caller's.
-func (r *Resource) Owned() []ResourceName { return append([]ResourceName(nil), r.owns...) }
+// OwnsKind is Owns for a kind, as in OwnsKind(appsv1.SchemeGroupVersion.WithKind("Deployment")).
+// A kind whose resource is declared already adds nothing.
+func (r *Resource) OwnsKind(kinds ...schema.GroupVersionKind) {
+	for _, kind := range kinds {
+		guess, _ := meta.UnsafeGuessKindToResource(kind)
+		r.own(OwnedKind{Name: ResourceName{Resource: guess.Resource, Version: guess.Version, Group: guess.Group}, Kind: kind})
+	}
+}
+
+// own adds a kind of children unless it is there.
+func (r *Resource) own(kind OwnedKind) {
+	for _, known := range r.owns {
+		if known.Name.Resource == kind.Name.Resource && known.Name.Group == kind.Name.Group {
+			return
+		}
+	}
+	r.owns = append(r.owns, kind)
+}
+
+// Owned returns the kinds declared with Owns and OwnsKind, in order. The slice is the caller's.
+func (r *Resource) Owned() []OwnedKind { return append([]OwnedKind(nil), r.owns...) }
 
 // Handlers returns the handlers in declared order. The slice is the caller's.
 func (r *Resource) Handlers() []*Handler { return append([]*Handler(nil), r.handlers...) }
@@ -114,6 +142,12 @@ func (r *Resource) OnResync(id string, fn Func, options ...Option) {
 // OnChild adds a handler that runs when a child of the object changes. See [Resource.Owns].
 func (r *Resource) OnChild(id string, fn Func, options ...Option) {
 	r.On([]Cause{Child}, id, fn, options...)
+}
+
+// OnRelated adds a handler that runs when an object that a relation selects changes. See
+// [Resource.Relates].
+func (r *Resource) OnRelated(id string, fn Func, options ...Option) {
+	r.On([]Cause{RelatedChange}, id, fn, options...)
 }
 
 // OnReconcile adds a level-triggered handler: it runs whenever there may be something to do, but
@@ -170,6 +204,9 @@ func (r *Resource) faults() []error {
 	case "", CacheCompact, CacheMetadata, CacheLive:
 	default:
 		at(fmt.Errorf("cache %q: want %s, %s or %s", r.Cache, CacheCompact, CacheMetadata, CacheLive))
+	}
+	for _, err := range r.wrongRelations() {
+		at(err)
 	}
 	ids := map[string]bool{}
 	for _, h := range r.handlers {

@@ -29,7 +29,7 @@ type children struct {
 var _ dsl.Children = (*children)(nil)
 
 // Apply makes a child as desired says.
-func (c *children) Apply(ctx context.Context, desired any) (*unstructured.Unstructured, error) {
+func (c *children) Apply(ctx context.Context, desired any, _ ...dsl.ChildSpec) (*unstructured.Unstructured, error) {
 	ctx, done, err := c.span.write(ctx)
 	if err != nil {
 		return nil, err
@@ -66,6 +66,17 @@ func (c *children) Apply(ctx context.Context, desired any) (*unstructured.Unstru
 	}
 	return result, nil
 }
+
+// Stale reports whether Apply would change a child.
+func (c *children) Stale(context.Context, any, dsl.ChildSpec) (bool, *unstructured.Unstructured, error) {
+	return false, nil, nil
+}
+
+// All returns the children that were applied with names.
+func (c *children) All() ([]dsl.ChildObject, error) { return nil, nil }
+
+// Remove takes a child away.
+func (c *children) Remove(context.Context, dsl.ChildObject) error { return nil }
 
 // Get returns one child from the cache, or as this pass has applied it.
 func (c *children) Get(resource, name string) (*unstructured.Unstructured, error) {

@@ -62,7 +62,7 @@ func newResource(e *Engine, spec *dsl.Resource) *resource {
 		r.own.writes = append(r.own.writes, patchStatus)
 	}
 	for _, name := range spec.Owned() {
-		child := e.newFeed(name, r.log.WithValues("child", name.String()), r.childSeen)
+		child := e.newFeed(name.Name, r.log.WithValues("child", name.Name.String()), r.childSeen)
 		r.children = append(r.children, child)
 	}
 	return r

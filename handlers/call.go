@@ -19,8 +19,9 @@ func call() dsl.Action {
 		Name:   "call",
 		Doc:    "Call a Go function, registered by name. Its parameters stand under with.",
 		Config: func() any { return new(string) },
-		Build: func(b dsl.Build, config any) (dsl.Func, error) {
-			return buildCall(b, *config.(*string))
+		Build: func(b dsl.Build, config any) (dsl.Built, error) {
+			fn, err := buildCall(b, *config.(*string))
+			return dsl.Built{Func: fn}, err
 		},
 	}
 }

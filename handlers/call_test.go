@@ -63,7 +63,8 @@ func build(t *testing.T, r *dsl.Registry, name string, with dsl.Params) (dsl.Fun
 		t.Fatalf("call is configured with %T, want text", config)
 	}
 	*text = name
-	return action.Build(dsl.Build{Registry: r, Params: with}, config)
+	built, err := action.Build(dsl.Build{Registry: r, Params: with}, config)
+	return built.Func, err
 }
 
 func TestTheStandardRegistryIsSound(t *testing.T) {

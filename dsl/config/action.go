@@ -6,30 +6,71 @@ package config
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
 // action builds the handler's code, nil when it is at fault.
-func (w *watched) action(at path, h *handler) dsl.Func {
+func (w *watched) action(at path, h *handler) *dsl.Built {
 	action, found := w.registry.LookupAction(h.action)
 	if !found || h.config == nil || h.With == nil && w.has(at.key("with")) {
 		return nil
 	}
-	build := dsl.Build{Registry: w.registry, Params: h.With, Resource: w.out.Name}
-	fn, err := action.Build(build, h.config)
-	for _, err := range flatten(err) {
-		place := at.key(h.action)
-		if faulty, ok := errors.AsType[*dsl.ConfigError](err); ok {
-			place = w.step(at, faulty.Path)
-		}
-		w.fault(place, "%v", err)
+	build := dsl.Build{Registry: w.registry, Params: h.With, Resource: w.out.Name, ID: h.ID, Whole: h.whole}
+	for _, other := range slices.Concat(w.form.Handlers, w.form.Schedule) {
+		build.Siblings = append(build.Siblings, dsl.Sibling{ID: other.ID, Action: other.action})
 	}
-	if err == nil && fn == nil {
+	built, err := action.Build(build, h.config)
+	w.misfit(at, h.action, err)
+	if err != nil {
+		return nil
+	}
+	if built.Func == nil {
 		w.fault(at.key(h.action), "the action made no handler")
+		return nil
 	}
-	return fn
+	w.declare(at, h, built)
+	return &built
+}
+
+// declare adds to the resource what goes with a handler.
+func (w *watched) declare(at path, h *handler, built dsl.Built) {
+	w.out.OwnsKind(built.Owns...)
+	for _, child := range built.Children {
+		if first, twice := w.made[child.Name]; twice {
+			w.fault(at.key(h.action).key(child.Name), "there is a child of this name already (at %s)", w.where(first))
+			continue
+		}
+		w.made[child.Name] = at.key(h.action).key(child.Name)
+		w.out.Makes(child)
+	}
+	for _, check := range built.Checks {
+		w.out.Checks(func(s dsl.Schemas) []error {
+			return w.misfits(at, h.action, errors.Join(check(s)...))
+		})
+	}
+}
+
+// misfit notes the faults that an action has found in its configuration.
+func (w *watched) misfit(at path, action string, err error) {
+	for _, fault := range w.misfits(at, action, err) {
+		w.faults = append(w.faults, fault.(Fault))
+	}
+}
+
+// misfits gives the faults that an action has found their places.
+func (w *watched) misfits(at path, action string, err error) (out []error) {
+	for _, err := range flatten(err) {
+		place := at.key(action)
+		line, column := 0, 0
+		if faulty, ok := errors.AsType[*dsl.ConfigError](err); ok {
+			place, line, column = w.step(at, faulty.Path), faulty.Line, faulty.Column
+		}
+		out = append(out, w.placedFault(place, line, column, err.Error()))
+	}
+	return out
 }
 
 // step follows the steps of an action's fault; those that are numbers may be indexes of a list.

@@ -96,6 +96,11 @@ func (l *loader) finish() (*dsl.Operator, error) {
 	if len(l.all()) == 0 {
 		l.leftovers(op.Validate())
 	}
+	if len(l.all()) == 0 {
+		for _, r := range op.Resources() {
+			l.unfit(r.CheckSchemas(nil))
+		}
+	}
 	if faults := l.all(); len(faults) > 0 {
 		return nil, faults
 	}
@@ -116,6 +121,15 @@ func (l *loader) leftovers(err error) {
 	for _, err := range flatten(err) {
 		p, at, message := l.placed(err.Error())
 		p.fault(at, "%s", message)
+	}
+}
+
+// unfit notes what checks have found.
+func (l *loader) unfit(errs []error) {
+	for _, err := range errs {
+		if f, ok := errors.AsType[Fault](err); ok {
+			l.fault(f)
+		}
 	}
 }
 

@@ -22,6 +22,9 @@ type Fault struct {
 	Path string
 	// Message says what is wrong, in one line.
 	Message string
+	// Excerpt, for faults within an expression, is the line of the file and below it a caret under
+	// the place. It is not part of String.
+	Excerpt string
 }
 
 // String returns the fault as "file:line:column: path: message".
@@ -35,6 +38,9 @@ func (f Fault) String() string {
 	}
 	return out + ": " + f.Message
 }
+
+// Error is String: a fault of its own is an error, as the checks of a resource return it.
+func (f Fault) Error() string { return f.String() }
 
 // Faults are all that is wrong with a configuration, sorted by file and position. It is an error
 // when it is not empty.

@@ -52,15 +52,8 @@ func (w *watched) when(at path, h *handler) *expr.Program {
 	if h.When == "" {
 		return nil
 	}
-	program, err := w.loader.expression(h.When)
-	if faulty, ok := errors.AsType[*expr.Error](err); ok {
-		for _, issue := range faulty.Issues {
-			w.faultWithin(at, issue.Line, issue.Column, issue.Message)
-		}
-		return nil
-	}
-	if err != nil {
-		w.fault(at, "%v", err)
+	program := w.predicate(at, h.When)
+	if program == nil {
 		return nil
 	}
 	for _, variable := range []string{expr.Old, expr.Diff} {
@@ -71,8 +64,39 @@ func (w *watched) when(at path, h *handler) *expr.Program {
 	return program
 }
 
-// expression compiles; the compiler is made for the first expression.
-func (l *loader) expression(text string) (*expr.Program, error) {
+// predicate compiles an expression that is true or false, nil when it is at fault. It is checked
+// again when schemas are known.
+func (w *watched) predicate(at path, text string, variables ...string) *expr.Program {
+	compiler, err := w.loader.compiler(variables...)
+	if err != nil {
+		w.fault(at, "%v", err)
+		return nil
+	}
+	program, err := compiler.Compile(text)
+	for _, f := range w.wrongExpression(at, err) {
+		w.faults = append(w.faults, f.(Fault))
+	}
+	if err != nil {
+		return nil
+	}
+	w.out.Checks(func(s dsl.Schemas) []error { return w.wrongExpression(at, program.Check(s)) })
+	return program
+}
+
+// wrongExpression gives what is wrong with an expression its places.
+func (w *watched) wrongExpression(at path, err error) (out []error) {
+	if faulty, ok := errors.AsType[*expr.Error](err); ok {
+		for _, issue := range faulty.Issues {
+			out = append(out, w.placedFault(at, issue.Line, issue.Column, issue.Message))
+		}
+	} else if err != nil {
+		out = append(out, w.placedFault(at, 0, 0, err.Error()))
+	}
+	return out
+}
+
+// compiler returns the compiler with more variables; it is made for the first expression.
+func (l *loader) compiler(variables ...string) (*expr.Compiler, error) {
 	if l.cel == nil {
 		compiler, err := expr.New()
 		if err != nil {
@@ -80,5 +104,5 @@ func (l *loader) expression(text string) (*expr.Program, error) {
 		}
 		l.cel = compiler
 	}
-	return l.cel.Compile(text)
+	return l.cel.With(variables...)
 }

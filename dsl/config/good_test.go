@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
@@ -19,6 +20,7 @@ import (
 
 // operators compares operators; of code, only whether it is there.
 var operators = cmp.Options{
+	cmpopts.IgnoreTypes([]dsl.Check{}),
 	cmp.AllowUnexported(dsl.Operator{}, dsl.Resource{}, dsl.Handler{}),
 	cmp.Comparer(func(a, b dsl.Func) bool { return (a == nil) == (b == nil) }),
 	cmp.Comparer(func(a, b dsl.Predicate) bool { return (a == nil) == (b == nil) }),

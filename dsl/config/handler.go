@@ -15,8 +15,9 @@ var handlerID = regexp.MustCompile(`^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9]
 // handler adds a handler to the resource, unless something that it cannot do without is at fault.
 func (w *watched) handler(at path, h *handler) {
 	w.id(at.key("id"), h.ID)
-	causes := w.causes(at.key("causes"), h.Causes)
+	causes := w.causes(at.key("causes"), h)
 	options := slices.Concat(
+		w.timing(at, &h.timing),
 		w.filters(at, h),
 		w.attempts(at, h),
 		w.deletion(at, h, causes),
@@ -25,12 +26,12 @@ func (w *watched) handler(at path, h *handler) {
 	if h.Old != nil && !*h.Old {
 		options = append(options, dsl.NoOld())
 	}
-	fn := w.action(at, h)
-	if fn == nil {
+	built := w.action(at, h)
+	if built == nil {
 		return
 	}
-	options = append(options, dsl.Described(described(h)))
-	w.out.On(causes, h.ID, fn, options...)
+	options = slices.Concat(built.Options, options, []dsl.Option{dsl.Described(described(h))})
+	w.out.On(causes, h.ID, built.Func, options...)
 }
 
 func (w *watched) id(at path, id string) {
@@ -47,7 +48,13 @@ func (w *watched) id(at path, id string) {
 	w.ids[id] = at
 }
 
-func (w *watched) causes(at path, given []cause) []dsl.Cause {
+// causes checks the causes that are given. Without any a handler is level-triggered, unless it has
+// a timer.
+func (w *watched) causes(at path, h *handler) []dsl.Cause {
+	given := h.Causes
+	if !w.has(at) && !h.timing.given() {
+		return []dsl.Cause{dsl.Reconcile}
+	}
 	var out []dsl.Cause
 	var names []string
 	for i, c := range given {
@@ -59,8 +66,11 @@ func (w *watched) causes(at path, given []cause) []dsl.Cause {
 		if dsl.Cause(c) == dsl.Resync && !w.has(w.at.key("resync")) {
 			w.fault(at.index(i), "the resource has no resync period")
 		}
-		if dsl.Cause(c) == dsl.Child && !w.has(w.at.key("owns")) {
-			w.fault(at.index(i), "the resource owns nothing, so no child changes")
+		if dsl.Cause(c) == dsl.RelatedChange && !w.has(w.at.key("related")) {
+			w.fault(at.index(i), "the resource has no related objects")
+		}
+		if dsl.Cause(c) == dsl.Timer && !h.timing.given() {
+			w.fault(at.index(i), "the handler has no timer (want every, cron or idle)")
 		}
 	}
 	w.twice(at, names)

@@ -123,7 +123,7 @@ func (s *schemer) structure(t reflect.Type) *jsonSchema {
 		if least, err := strconv.ParseFloat(field.Tag.Get("min"), 64); err == nil {
 			property.Minimum = &least
 		}
-		if field.Tag.Get("required") != "" {
+		if field.Tag.Get("required") != "" && field.Tag.Get("unless") == "" {
 			out.Required = append(out.Required, name)
 		}
 		out.Properties[name] = property

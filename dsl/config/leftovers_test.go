@@ -13,7 +13,7 @@ import (
 
 func TestWhatOnlyTheOperatorTellsIsPlacedWhereItBelongs(t *testing.T) {
 	l := &loader{registry: dsl.NewRegistry()}
-	l.registry.Action(dsl.Action{Name: "x", Config: func() any { return new(string) }, Build: func(dsl.Build, any) (dsl.Func, error) { return nil, nil }})
+	l.registry.Action(dsl.Action{Name: "x", Config: func() any { return new(string) }, Build: func(dsl.Build, any) (dsl.Built, error) { return dsl.Built{}, nil }})
 	l.add("a.yaml", []byte("apiVersion: handwerk.dev/v1alpha1\nkind: Operator\nmetadata: {name: a}\nresources:\n"+
 		"  - resource: foos\n    handlers:\n    - {id: one, causes: [create], x: y}\n    - {id: two, causes: [create], x: y}\n"))
 	l.leftovers(errors.Join(
@@ -33,7 +33,7 @@ func TestWhatOnlyTheOperatorTellsIsPlacedWhereItBelongs(t *testing.T) {
 
 func TestAnActionThatMakesNoHandlerIsAtFault(t *testing.T) {
 	r := dsl.NewRegistry()
-	r.Action(dsl.Action{Name: "x", Config: func() any { return new(string) }, Build: func(dsl.Build, any) (dsl.Func, error) { return nil, nil }})
+	r.Action(dsl.Action{Name: "x", Config: func() any { return new(string) }, Build: func(dsl.Build, any) (dsl.Built, error) { return dsl.Built{}, nil }})
 	_, err := Parse("a.yaml", []byte("{apiVersion: handwerk.dev/v1alpha1, kind: Operator, metadata: {name: a},\n"+
 		"resources: [{resource: foos, handlers: [{id: one, causes: [create], x: y}]}]}"), r)
 	if want := "a.yaml:2:72: resources[0].handlers[0].x: the action made no handler"; err == nil || err.Error() != want {

@@ -64,16 +64,16 @@ func registry(t testing.TB) *dsl.Registry {
 	r.Action(dsl.Action{
 		Name: "note", Doc: "Note something.",
 		Config: func() any { return &noteConfig{} },
-		Build: func(_ dsl.Build, config any) (dsl.Func, error) {
+		Build: func(_ dsl.Build, config any) (dsl.Built, error) {
 			note := config.(*noteConfig)
 			if note.Text == "refuse" {
-				return nil, errors.Join(
+				return dsl.Built{}, errors.Join(
 					&dsl.ConfigError{Path: []string{"note", "lines", "1", "text"}, Message: "this line is refused"},
 					&dsl.ConfigError{Path: []string{"note", "missing"}, Message: "this is missing"},
 					errors.New("the note\nis refused"),
 				)
 			}
-			return nothing, nil
+			return dsl.Built{Func: nothing}, nil
 		},
 	})
 	for _, name := range []string{"foo.Announce", "foo.Beat", "demo.Run", "demo.Farewell"} {

@@ -18,11 +18,13 @@ type watched struct {
 	out    *dsl.Resource
 	// ids are the places of the handlers so far.
 	ids map[string]path
+	// made are the places of the named children so far.
+	made map[string]path
 }
 
 // resource adds resource i of a part. Declared are the places of the resources so far.
 func (l *loader) resource(op *dsl.Operator, p *part, i int, declared map[dsl.ResourceName]string) {
-	w := &watched{part: p, loader: l, at: path("resources").index(i), form: &p.form.Resources[i], ids: map[string]path{}}
+	w := &watched{part: p, loader: l, at: path("resources").index(i), form: &p.form.Resources[i], ids: map[string]path{}, made: map[string]path{}}
 	w.out = op.Resource(w.form.Resource, nil)
 	if at := w.at.key("resource"); w.form.Resource != "" {
 		name, err := dsl.ParseResourceName(w.form.Resource)
@@ -45,10 +47,29 @@ func (l *loader) resource(op *dsl.Operator, p *part, i int, declared map[dsl.Res
 	if w.form.Selector != nil {
 		w.selector(w.form.Selector)
 	}
+	w.related()
 	for i := range w.form.Handlers {
 		w.handler(w.at.key("handlers").index(i), &w.form.Handlers[i])
 	}
+	for i := range w.form.Schedule {
+		w.scheduled(w.at.key("schedule").index(i), &w.form.Schedule[i])
+	}
+	w.childless()
 	w.observed()
+}
+
+// childless checks handlers that wait for children, once it is known what handlers make.
+func (w *watched) childless() {
+	if len(w.out.Owned()) > 0 || w.has(w.at.key("owns")) {
+		return
+	}
+	for i, h := range w.form.Handlers {
+		for j, c := range h.Causes {
+			if dsl.Cause(c) == dsl.Child {
+				w.fault(w.at.key("handlers").index(i).key("causes").index(j), "the resource owns nothing, so no child changes")
+			}
+		}
+	}
 }
 
 func (w *watched) keep() {

@@ -10,7 +10,7 @@ import (
 )
 
 // The form of a configuration. The tags say all there is to know of a field: its name, whether it
-// is required, its least value (min), its default, and what it means (doc). The decoder, the JSON
+// is required (unless another one is there), its least value (min), its default, and what it means (doc). The decoder, the JSON
 // Schema and whoever explains the form read them here.
 
 type document struct {
@@ -56,7 +56,9 @@ type resource struct {
 	Selector           *selector     `yaml:"selector" doc:"Which objects exist for this operator; the server selects. Absent: all."`
 	ObservedGeneration bool          `yaml:"observedGeneration" doc:"Whether status.observedGeneration belongs to this operator, and may tell that an object was handled."`
 	Owns               []string      `yaml:"owns" doc:"Resources whose objects are children: a change of one runs handlers with cause child for its owner."`
-	Handlers           []handler     `yaml:"handlers" required:"true" doc:"What to do, in this order."`
+	Related            []relation    `yaml:"related" doc:"Objects that handlers look at without owning them; a change of one runs handlers with cause related."`
+	Handlers           []handler     `yaml:"handlers" required:"true" unless:"schedule" doc:"What to do for each object, in this order."`
+	Schedule           []handler     `yaml:"schedule" doc:"What to do by time (every or cron) for the resource as a whole: the variable objects has all objects."`
 }
 
 type selector struct {
@@ -73,7 +75,7 @@ type requirement struct {
 
 type handler struct {
 	ID          string         `yaml:"id" required:"true" doc:"Unique within the resource. Progress is kept under it, so a renamed handler is a new one."`
-	Causes      []cause        `yaml:"causes" required:"true" doc:"Why the handler runs. reconcile is short for all but delete."`
+	Causes      []cause        `yaml:"causes" doc:"Why the handler runs. reconcile is short for create, update, resume, resync, child and related, and is the default of handlers without a timer."`
 	When        string         `yaml:"when" doc:"A CEL expression that must be true, or the handler does not see the object. Variables: self, old, diff, cause, params."`
 	Field       string         `yaml:"field" doc:"All that the handler looks at, as in spec.replicas."`
 	Labels      matches        `yaml:"labels" doc:"Labels that the object must have: a value, or {exists: true} or {exists: false}."`
@@ -86,10 +88,32 @@ type handler struct {
 	OnFailure   onFailure      `yaml:"onFailure" default:"hold" doc:"For cause delete: whether an object is held or released when the handler has failed for good."`
 	Old         *bool          `yaml:"old" default:"true" doc:"Whether the handler uses the old object and the difference. Without, less is kept on the object."`
 	With        map[string]any `yaml:"with" doc:"The parameters of the function that the handler calls."`
+	timing
 
 	action string // the key of the action, "" when there is none
 	config any    // what stands under it, nil when that is at fault
+	whole  bool   // it stands under schedule
 	strays bool   // there are unknown fields, so a missing action was perhaps mistyped
+}
+
+type timing struct {
+	Every    time.Duration `yaml:"every" doc:"Run time and again, with this period; as a cause beside others, or alone."`
+	Cron     string        `yaml:"cron" doc:"Run by a schedule of five fields, such as 0 3 * * *, or @hourly, @daily, @weekly, @monthly, @yearly."`
+	TimeZone string        `yaml:"timeZone" default:"UTC" doc:"The time zone that cron is read in, as in Europe/Berlin."`
+	Idle     time.Duration `yaml:"idle" doc:"Run only when the object has not changed for this time: once after each change, or with every or cron at each of their times."`
+	Jitter   time.Duration `yaml:"jitter" doc:"The most by which a run is moved at random: earlier for every, later for cron. By default a tenth of the period, for cron at most a minute."`
+}
+
+// given reports whether there is a timer.
+func (t *timing) given() bool { return t.Every != 0 || t.Cron != "" || t.Idle != 0 }
+
+type relation struct {
+	Name      string    `yaml:"name" required:"true" doc:"What expressions call it: related.<name>. Letters, digits and _."`
+	Resource  string    `yaml:"resource" required:"true" doc:"The resource in kubectl's spelling. It is watched."`
+	Namespace string    `yaml:"namespace" doc:"The namespace to look into; may have ${…}. By default the object's own; * means all."`
+	Object    string    `yaml:"object" doc:"The name of the one object that is wanted; may have ${…}. Then related.<name> is that object, otherwise it is a list."`
+	Selector  *selector `yaml:"selector" doc:"Which objects are wanted; the server selects, unless a value has ${…}."`
+	Where     string    `yaml:"where" doc:"A CEL expression that must be true for an object, as in object.spec.class == self.spec.class."`
 }
 
 type backoff struct {

@@ -16,6 +16,21 @@ import (
 
 func (w *watched) selector(s *selector) {
 	at := w.at.key("selector")
+	w.out.LabelSelector = w.labelSelector(at, s)
+	for i, text := range s.Fields {
+		place := at.key("fields")
+		if w.has(place.index(i)) {
+			place = place.index(i)
+		}
+		if _, err := fields.ParseSelector(text); err != nil {
+			w.fault(place, "want a field selector such as status.phase=Running: %v", err)
+		}
+	}
+	w.out.FieldSelector = strings.Join(s.Fields, ",")
+}
+
+// labelSelector returns the selector's conditions on labels in kubectl's form.
+func (w *watched) labelSelector(at path, s *selector) string {
 	if len(w.nearest(at).Content) == 0 {
 		w.fault(at, "must not be empty")
 	}
@@ -37,17 +52,7 @@ func (w *watched) selector(s *selector) {
 			add(r.Key, op, r.Values...)
 		}
 	}
-	w.out.LabelSelector = chosen.String()
-	for i, text := range s.Fields {
-		place := at.key("fields")
-		if w.has(place.index(i)) {
-			place = place.index(i)
-		}
-		if _, err := fields.ParseSelector(text); err != nil {
-			w.fault(place, "want a field selector such as status.phase=Running: %v", err)
-		}
-	}
-	w.out.FieldSelector = strings.Join(s.Fields, ",")
+	return chosen.String()
 }
 
 func (w *watched) requirement(at path, r requirement) (selection.Operator, bool) {

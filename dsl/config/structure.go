@@ -49,7 +49,9 @@ func (d *decoder) structure(p path, n *yaml.Node, out reflect.Value, rest *other
 		d.faultKey(at, "unknown field (%s)", suggestion(meant, near, known))
 	})
 	for _, name := range names {
-		if isMap && fields[name].Tag.Get("required") != "" && !given[name] {
+		tag := fields[name].Tag
+		instead := tag.Get("unless")
+		if isMap && tag.Get("required") != "" && !given[name] && (instead == "" || !given[instead]) {
 			d.faultAt(n, p, "%s is required", name)
 		}
 	}

@@ -13,9 +13,29 @@ import (
 // faultWithin notes a fault within a text, at the line and column of the text. The place in the
 // file is that of the character: a text may be quoted, folded over lines or indented.
 func (d *decoder) faultWithin(p path, line, column int, message string) {
+	d.faults = append(d.faults, d.placedFault(p, line, column, message))
+}
+
+// placedFault makes a fault at a value, or within it when line and column, of the text, are not
+// zero; then it shows the line.
+func (d *decoder) placedFault(p path, line, column int, message string) Fault {
 	n := *d.nearest(p)
-	n.Line, n.Column = d.source.within(&n, line, column)
-	d.faultAt(&n, p, "%s", message)
+	message = strings.Join(strings.Fields(message), " ")
+	out := Fault{File: d.source.name, Line: n.Line, Column: n.Column, Path: string(p), Message: message}
+	if line > 0 && n.Kind == yaml.ScalarNode {
+		out.Line, out.Column = d.source.within(&n, line, column)
+		out.Excerpt = d.source.excerpt(out.Line, out.Column)
+	}
+	return out
+}
+
+// excerpt shows a line of the file with a caret under a column.
+func (s *source) excerpt(line, column int) string {
+	if line < 1 || line > len(s.lines) {
+		return ""
+	}
+	text := strings.ReplaceAll(strings.TrimRight(string(s.lines[line-1]), "\r\n"), "\t", " ")
+	return text + "\n" + strings.Repeat(" ", max(column-1, 0)) + "^"
 }
 
 // within finds a character of a scalar's value in the file. White space is what YAML changes, so

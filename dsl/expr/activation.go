@@ -4,46 +4,135 @@
 package expr
 
 import (
+	"errors"
+	"fmt"
+
 	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/types"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
+// Scope is what an evaluation can see. It is only read.
+type Scope struct {
+	// Request gives self, old, diff, cause, now, children and related. Required.
+	Request *dsl.Request
+	// Params are the handler's parameters.
+	Params dsl.Params
+	// Vars are the variables of [Compiler.With].
+	Vars map[string]any
+}
+
 // activation gives an evaluation its variables, and makes only those that it asks for. The plain
 // maps of a request are read by CEL as they are: nothing is converted or copied.
 type activation struct {
-	request *dsl.Request
-	params  dsl.Params
+	scope Scope
 }
 
 var _ cel.Activation = (*activation)(nil)
 
-// ResolveName returns the value of a variable.
+// ResolveName returns the value of a variable. What cannot be had is an error value, which ends
+// the evaluation.
 func (a *activation) ResolveName(name string) (any, bool) {
+	r := a.scope.Request
 	switch name {
 	case Self:
-		if a.request.Object == nil {
-			return map[string]any{}, true
-		}
-		return a.request.Object.Object, true
+		return treeOf(r.Object), true
 	case Old:
-		if a.request.Old == nil {
+		if r.Old == nil {
 			return nil, true
 		}
-		return a.request.Old, true
+		return r.Old, true
 	case Diff:
-		return changes(a.request.Diff), true
+		return changes(r.Diff), true
 	case Cause:
-		return string(a.request.Cause), true
+		return string(r.Cause), true
 	case Params:
-		return map[string]any(a.params), true
-	default:
-		return nil, false
+		return map[string]any(a.scope.Params), true
+	case Now:
+		return r.Now, true
+	case Children:
+		return value(children(r))
+	case Related:
+		return value(related(r))
 	}
+	v, found := a.scope.Vars[name]
+	return v, found
 }
 
 // Parent returns nil: there is no wider scope.
 func (a *activation) Parent() cel.Activation { return nil }
+
+// value makes an error a value: CEL's activations have no other way to fail.
+func value(v map[string]any, err error) (any, bool) {
+	if err != nil {
+		return types.WrapErr(err), true
+	}
+	return v, true
+}
+
+func children(r *dsl.Request) (map[string]any, error) {
+	if r.Children == nil {
+		return nil, errors.New("there are no children here")
+	}
+	all, err := r.Children.All()
+	if err != nil {
+		return nil, fmt.Errorf("reading children: %w", err)
+	}
+	out := make(map[string]any, len(r.Made))
+	for _, made := range r.Made {
+		var found []*unstructured.Unstructured
+		for _, child := range all {
+			if child.Name == made.Name && (child.Key != "") == made.List {
+				found = append(found, child.Object)
+			}
+		}
+		out[made.Name] = shaped(found, !made.List)
+	}
+	return out, nil
+}
+
+func related(r *dsl.Request) (map[string]any, error) {
+	if r.Related == nil {
+		return nil, errors.New("there are no related objects here")
+	}
+	out := map[string]any{}
+	for _, relation := range r.Related.Relations() {
+		found, err := r.Related.Get(relation.Name)
+		if err != nil {
+			return nil, err
+		}
+		out[relation.Name] = shaped(found, relation.One)
+	}
+	return out, nil
+}
+
+// shaped returns the one object, or the list of all.
+func shaped(objects []*unstructured.Unstructured, one bool) any {
+	if one {
+		if len(objects) == 0 {
+			return map[string]any{}
+		}
+		return treeOf(objects[0])
+	}
+	return trees(objects)
+}
+
+func trees(objects []*unstructured.Unstructured) []any {
+	out := make([]any, len(objects))
+	for i, o := range objects {
+		out[i] = treeOf(o)
+	}
+	return out
+}
+
+func treeOf(o *unstructured.Unstructured) map[string]any {
+	if o == nil || o.Object == nil {
+		return map[string]any{}
+	}
+	return o.Object
+}
 
 func changes(diff []dsl.Change) []any {
 	out := make([]any, len(diff))

@@ -6,11 +6,15 @@
 // The language is the one that Kubernetes itself uses in admission policies and CRDs, with the
 // same libraries and the same limit on what one evaluation may cost. The variables are self (the
 // object), old (its essence as it was handled last, null when that is not kept), diff (a list of
-// {op, path, old, new}), cause (a string) and params (the handler's parameters).
+// {op, path, old, new}), cause (a string), params (the handler's parameters), now (the time of the
+// pass), children (by the names they are made under: an object, or a list where there may be
+// several) and related (by the names of the relations, in the same form). A child or related object
+// that is not there is an empty map.
 package expr
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/google/cel-go/cel"
 	"k8s.io/apiserver/pkg/cel/environment"
@@ -19,7 +23,8 @@ import (
 // Compiler compiles expressions. All programs of one compiler share its environment. It is safe
 // for use by several goroutines.
 type Compiler struct {
-	env *cel.Env
+	env  *cel.Env
+	more []string
 }
 
 // The variables of an expression.
@@ -29,6 +34,10 @@ const (
 	Diff   = "diff"
 	Cause  = "cause"
 	Params = "params"
+	Now    = "now"
+
+	Children = "children"
+	Related  = "related"
 )
 
 // New returns a compiler.
@@ -41,11 +50,40 @@ func New() (*Compiler, error) {
 		cel.Variable(Diff, cel.ListType(object)),
 		cel.Variable(Cause, cel.StringType),
 		cel.Variable(Params, object),
+		cel.Variable(Now, cel.TimestampType),
+		cel.Variable(Children, object),
+		cel.Variable(Related, object),
 	)
 	if err != nil {
 		return nil, fmt.Errorf("making the CEL environment: %w", err)
 	}
 	return &Compiler{env: env}, nil
+}
+
+// With returns a compiler that knows more variables, whose types are known only when they are
+// evaluated. They are given in Scope.Vars.
+func (c *Compiler) With(variables ...string) (*Compiler, error) {
+	if len(variables) == 0 {
+		return c, nil
+	}
+	var options []cel.EnvOption
+	for _, name := range variables {
+		options = append(options, cel.Variable(name, cel.DynType))
+	}
+	env, err := c.env.Extend(options...)
+	if err != nil {
+		return nil, fmt.Errorf("adding variables %v: %w", variables, err)
+	}
+	return &Compiler{env: env, more: append(slices.Clone(c.more), variables...)}, nil
+}
+
+// Value compiles an expression of any type.
+func (c *Compiler) Value(text string) (*Program, error) {
+	ast, issues := c.env.Compile(text)
+	if issues.Err() != nil {
+		return nil, newError(text, issues.Errors())
+	}
+	return c.program(text, ast)
 }
 
 // Compile compiles a predicate: an expression that is true or false. The error is an [Error] when
@@ -60,11 +98,15 @@ func (c *Compiler) Compile(text string) (*Program, error) {
 		message := fmt.Sprintf("the result is %s, want true or false", named(t.TypeName()))
 		return nil, &Error{Text: text, Issues: []Issue{{Line: 1, Column: 1, Message: message}}}
 	}
+	return c.program(text, ast)
+}
+
+func (c *Compiler) program(text string, ast *cel.Ast) (*Program, error) {
 	program, err := c.env.Program(ast)
 	if err != nil {
 		return nil, fmt.Errorf("preparing expression: %w", err)
 	}
-	return &Program{text: text, program: program, uses: variables(ast)}, nil
+	return &Program{text: text, program: program, uses: variables(ast), compiler: c}, nil
 }
 
 // named describes a type to people who write YAML.

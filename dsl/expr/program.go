@@ -19,6 +19,8 @@ type Program struct {
 	text    string
 	program cel.Program
 	uses    map[string]bool
+	// compiler is the one that made it, for checks against schemas.
+	compiler *Compiler
 }
 
 // Text returns the expression.
@@ -28,13 +30,20 @@ func (p *Program) Text() string { return p.text }
 // to the variable's counts too.
 func (p *Program) Uses(variable string) bool { return p.uses[variable] }
 
-// Holds evaluates the predicate for a request. The request is only read. The parameters are given
-// apart, since a handler's filters run before its parameters are in the request.
-//
-// An error means that there is no answer: a key that is missing, a result that is neither true
-// nor false, or an evaluation that costs more than Kubernetes allows one.
-func (p *Program) Holds(r *dsl.Request, params dsl.Params) (bool, error) {
-	out, _, err := p.program.Eval(&activation{request: r, params: params})
+// Eval evaluates an expression and returns its value as JSON has it: maps, slices, text, int64,
+// float64, booleans and nil. A time is text as RFC 3339 has it, a duration as in 1h30m0s, bytes are
+// base64. An optional value that is not there is [None].
+func (p *Program) Eval(s Scope) (any, error) {
+	out, _, err := p.program.Eval(&activation{scope: s})
+	if err != nil {
+		return nil, evaluation(err)
+	}
+	return plainValue(out)
+}
+
+// Bool evaluates a predicate in a scope; see [Program.Holds].
+func (p *Program) Bool(s Scope) (bool, error) {
+	out, _, err := p.program.Eval(&activation{scope: s})
 	if err != nil {
 		return false, evaluation(err)
 	}
@@ -43,6 +52,18 @@ func (p *Program) Holds(r *dsl.Request, params dsl.Params) (bool, error) {
 		return false, fmt.Errorf("the result is %s, want true or false", named(out.Type().TypeName()))
 	}
 	return bool(holds), nil
+}
+
+// Check holds the expression against schemas. The error is an [Error].
+func (p *Program) Check(dsl.Schemas) error { return nil }
+
+// Holds evaluates the predicate for a request. The request is only read. The parameters are given
+// apart, since a handler's filters run before its parameters are in the request.
+//
+// An error means that there is no answer: a key that is missing, a result that is neither true
+// nor false, or an evaluation that costs more than Kubernetes allows one.
+func (p *Program) Holds(r *dsl.Request, params dsl.Params) (bool, error) {
+	return p.Bool(Scope{Request: r, Params: params})
 }
 
 // Predicate makes a handler's filter of the program. Name is what the author calls it, as in
@@ -59,10 +80,23 @@ func (p *Program) Predicate(name string, params dsl.Params) dsl.Predicate {
 
 var errCost = errors.New("it costs more than one evaluation may (is it a loop over a long list?)")
 
+// ErrMissing is wrapped by the errors of evaluations that came upon something that is not there: a
+// key, an element, an optional value.
+var ErrMissing = errors.New("something is missing")
+
+type missingError struct{ error }
+
+func (e *missingError) Unwrap() []error { return []error{ErrMissing, e.error} }
+
 // evaluation puts CEL's one error that nobody understands into words.
 func evaluation(err error) error {
 	if strings.Contains(err.Error(), "actual cost limit exceeded") {
 		return errCost
+	}
+	for _, missing := range []string{"no such key", "no such field", "index out of bounds", "optional.none() dereference"} {
+		if strings.Contains(err.Error(), missing) {
+			return &missingError{err}
+		}
 	}
 	return err
 }

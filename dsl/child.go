@@ -1,0 +1,157 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package dsl
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Ownership says how a child is tied to its owner.
+type Ownership string
+
+// The ways of owning.
+const (
+	// Owned: a controller owner reference. The default. Kubernetes deletes the child after its
+	// owner; both are in one namespace, or the owner has none.
+	Owned Ownership = "owned"
+	// Labelled: a label that names the owner, for children in other namespaces or without one.
+	// The operator deletes them, so its finalizer holds the owner until they are gone.
+	Labelled Ownership = "labelled"
+	// Unowned: nothing. The object is applied and then forgotten: it is not watched, not pruned
+	// and not deleted.
+	Unowned Ownership = "none"
+)
+
+// Adoption says what happens when an object of a child's name is there that nobody made for this
+// owner.
+type Adoption string
+
+// The policies of adoption. An object that has another owner is never taken.
+const (
+	// AdoptNever leaves the object alone; the error is a [NotOwnedError]. The default.
+	AdoptNever Adoption = "never"
+	// AdoptIfUnowned takes an object that has no owner.
+	AdoptIfUnowned Adoption = "ifUnowned"
+)
+
+// DeletePolicy says what becomes of a child that is wanted no more, or whose owner is deleted.
+type DeletePolicy string
+
+// The policies of deletion.
+const (
+	// DeleteChild deletes it. The default.
+	DeleteChild DeletePolicy = "delete"
+	// OrphanChild leaves it behind without a tie to its owner, free for others.
+	OrphanChild DeletePolicy = "orphan"
+	// RetainChild leaves it behind with a tie to its owner's name: another owner of this kind,
+	// namespace and name takes it up again. Such a child has a label and no owner reference.
+	RetainChild DeletePolicy = "retain"
+)
+
+// ChildSpec is how a child is kept; the zero value is an owned child without a name.
+type ChildSpec struct {
+	// Handler and Name say which child it is, Key which one of several of that name. They are
+	// written onto the child, so that it is found again whatever it is called. Optional: a child
+	// without a name is never pruned.
+	Handler, Name, Key string
+	// Ownership defaults to Owned.
+	Ownership Ownership
+	// Adopt defaults to AdoptNever.
+	Adopt Adoption
+	// OnDelete defaults to DeleteChild.
+	OnDelete DeletePolicy
+}
+
+// ByReference reports whether the child carries an owner reference.
+func (s ChildSpec) ByReference() bool {
+	return (s.Ownership == "" || s.Ownership == Owned) && s.OnDelete != RetainChild
+}
+
+// ChildObject is a child as it is found.
+type ChildObject struct {
+	ChildSpec
+	// Object is the child as the cache has it, or as this pass has applied it.
+	Object *unstructured.Unstructured
+}
+
+// Children are the objects that the handled object owns.
+type Children interface {
+	// Apply makes the child as desired says, by server-side apply under the operator's field
+	// manager: fields that desired does not have are left to others. Desired is a map or any
+	// value that is an object in JSON; apiVersion, kind and metadata.name are required, the
+	// namespace defaults to the owner's. What ties it to its owner is added as the spec says; at
+	// most one is given.
+	//
+	// Nothing is sent when the child is so already. An object of that name that this object does
+	// not own is left alone, and the error is a [NotOwnedError]. Result is the child as the
+	// server returned it, or as the cache has it.
+	Apply(ctx context.Context, desired any, spec ...ChildSpec) (*unstructured.Unstructured, error)
+	// Stale reports whether Apply would change a child that is there. One that is not there is
+	// not stale; live is nil then. Nothing is written.
+	Stale(ctx context.Context, desired any, spec ChildSpec) (stale bool, live *unstructured.Unstructured, err error)
+	// All returns every child that was applied with a name, of all kinds that the resource owns,
+	// sorted by handler, name, key, and name of the object. Unowned ones are among them
+	// only when this pass applied them.
+	All() ([]ChildObject, error)
+	// Remove takes a child of All away as its OnDelete says: it is deleted, and only if it still
+	// is the same object, or its tie to the owner is cut. A child that is gone is no error.
+	Remove(ctx context.Context, child ChildObject) error
+	// Get returns the child of that name from the cache, nil when there is none. The resource
+	// must be one that the handled resource owns. Where the owner has no namespace but the child
+	// has, the name is "namespace/name", here and for Delete.
+	Get(resource, name string) (*unstructured.Unstructured, error)
+	// List returns the object's children of that resource from the cache, sorted by name.
+	List(resource string) ([]*unstructured.Unstructured, error)
+	// Delete deletes the child of that name when this object owns it. One that is not there is
+	// no error.
+	Delete(ctx context.Context, resource, name string) error
+}
+
+// OwnedKind is a kind of children that a resource declares.
+type OwnedKind struct {
+	// Name is the resource as it was declared, or as a kind is most often spelt.
+	Name ResourceName
+	// Kind is set when it was declared by kind: it then counts, and not the name.
+	Kind schema.GroupVersionKind
+}
+
+// ChildAnnotation is the key of the annotation that says which child an object is:
+// "<handler>/<name>" or "<handler>/<name>/<key>", and behind a semicolon its [DeletePolicy] when
+// that is not [DeleteChild].
+func (op *Operator) ChildAnnotation() string { return op.Prefix() + "/child" }
+
+// OwnerAnnotation is the key of the annotation that names the owner of a child without an owner
+// reference: "<group>/<kind>/<namespace>/<name>", with nothing for a namespace that it has not.
+func (op *Operator) OwnerAnnotation() string { return op.Prefix() + "/owner" }
+
+// OwnerLabel is the key of the label by which children without an owner reference are found: the
+// owner's uid, or for a child that is retained a digest of the owner's name.
+func (op *Operator) OwnerLabel() string { return op.Prefix() + "/owner" }
+
+// Validate reports a word that is not known, or a policy that cannot be kept.
+func (s ChildSpec) Validate() error {
+	switch s.Ownership {
+	case "", Owned, Labelled, Unowned:
+	default:
+		return fmt.Errorf("ownership %q: want %s, %s or %s", s.Ownership, Owned, Labelled, Unowned)
+	}
+	switch s.Adopt {
+	case "", AdoptNever, AdoptIfUnowned:
+	default:
+		return fmt.Errorf("adopt %q: want %s or %s", s.Adopt, AdoptNever, AdoptIfUnowned)
+	}
+	switch s.OnDelete {
+	case "", DeleteChild, OrphanChild, RetainChild:
+	default:
+		return fmt.Errorf("onDelete %q: want %s, %s or %s", s.OnDelete, DeleteChild, OrphanChild, RetainChild)
+	}
+	if s.Ownership == Unowned && s.OnDelete != "" {
+		return fmt.Errorf("onDelete %s: an object that is not owned is never deleted", s.OnDelete)
+	}
+	return nil
+}

@@ -1,0 +1,182 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/expr"
+)
+
+// everywhere is a relation's namespace that means all.
+const everywhere = "*"
+
+// related adds the resource's relations.
+func (w *watched) related() {
+	seen := map[string]path{}
+	for i := range w.form.Related {
+		at, form := w.at.key("related").index(i), &w.form.Related[i]
+		if first, twice := seen[form.Name]; twice && form.Name != "" {
+			w.fault(at.key("name"), "the name is used twice (first at %s)", w.where(first))
+		}
+		seen[form.Name] = at.key("name")
+		w.relation(at, form)
+	}
+}
+
+func (w *watched) relation(at path, form *relation) {
+	out := dsl.Relation{Name: form.Name, One: form.Object != ""}
+	if form.Resource != "" {
+		name, err := dsl.ParseResourceName(form.Resource)
+		if err != nil {
+			w.fault(at.key("resource"), "%v", err)
+			return
+		}
+		out.Resource = name
+	}
+	for _, other := range []string{"selector", "where"} {
+		if out.One && w.has(at.key(other)) {
+			w.faultKey(at.key(other), "is not for a relation with object, which names one")
+		}
+	}
+	s := &selecting{namespace: w.text(at.key("namespace"), form.Namespace), object: w.text(at.key("object"), form.Object)}
+	s.any = form.Namespace == everywhere
+	if form.Where != "" {
+		s.where = w.predicate(at.key("where"), form.Where, "object")
+	}
+	if form.Selector != nil {
+		s.labels = w.labelTemplate(at.key("selector"), form.Selector)
+		if s.labels == nil {
+			out.LabelSelector = w.labelSelector(at.key("selector"), form.Selector)
+		}
+		if len(form.Selector.Fields) > 0 {
+			w.faultKey(at.key("selector").key("fields"), "is not for related objects")
+		}
+	}
+	out.Select = s.selection
+	w.out.Relates(out)
+}
+
+// text compiles a text that may have ${…} in it, nil when there is none or it is at fault.
+func (w *watched) text(at path, text string) *expr.Template {
+	if text == "" || text == everywhere {
+		return nil
+	}
+	return w.template(at, text)
+}
+
+// template compiles a tree that may have ${…} in it, nil when it is at fault. It is checked again
+// when schemas are known.
+func (w *watched) template(at path, tree any) *expr.Template {
+	compiler, err := w.loader.compiler()
+	if err != nil {
+		w.fault(at, "%v", err)
+		return nil
+	}
+	t, err := compiler.Template(tree)
+	for _, f := range w.misfits(at, "", err) {
+		w.faults = append(w.faults, f.(Fault))
+	}
+	if err != nil {
+		return nil
+	}
+	w.out.Checks(func(s dsl.Schemas) (out []error) {
+		for _, err := range t.Check(s, nil) {
+			out = append(out, w.misfits(at, "", err)...)
+		}
+		return out
+	})
+	return t
+}
+
+// labelTemplate compiles a selector with ${…} in its values, nil when it has none.
+func (w *watched) labelTemplate(at path, form *selector) *expr.Template {
+	tree := map[string]any{}
+	for key, value := range form.MatchLabels {
+		tree[key] = value
+	}
+	t := w.template(at.key("matchLabels"), tree)
+	if t == nil || len(t.Programs()) == 0 {
+		return nil
+	}
+	if len(form.MatchExpressions) > 0 {
+		w.faultKey(at.key("matchExpressions"), "cannot stand beside labels with ${…}")
+	}
+	return t
+}
+
+// selecting works out what a relation selects for an object.
+type selecting struct {
+	namespace, object, labels *expr.Template
+	where                     *expr.Program
+	any                       bool
+}
+
+func (s *selecting) selection(r *dsl.Request) (dsl.Selection, error) {
+	scope := expr.Scope{Request: r}
+	out := dsl.Selection{Namespace: r.Object.GetNamespace()}
+	if s.any {
+		out.Namespace = ""
+	}
+	var err error
+	if s.namespace != nil {
+		if out.Namespace, err = textOf(s.namespace, scope, "namespace"); err != nil {
+			return out, err
+		}
+	}
+	if s.object != nil {
+		name, err := textOf(s.object, scope, "object")
+		if err != nil {
+			return out, err
+		}
+		out.Names = []string{name}
+	}
+	if s.labels != nil {
+		if out.Labels, err = labelsOf(s.labels, scope); err != nil {
+			return out, err
+		}
+	}
+	if s.where != nil {
+		out.Match = func(o *unstructured.Unstructured) (bool, error) {
+			return s.where.Bool(expr.Scope{Request: r, Vars: map[string]any{"object": o.Object}})
+		}
+	}
+	return out, nil
+}
+
+// textOf renders a template that must be text. What is not there is the empty text, which no object
+// is called.
+func textOf(t *expr.Template, s expr.Scope, what string) (string, error) {
+	value, err := t.Render(s)
+	if err != nil {
+		return "", fmt.Errorf("selecting related objects: %s: %w", what, err)
+	}
+	if value == nil || value == expr.None {
+		return "", nil
+	}
+	text, ok := value.(string)
+	if !ok {
+		return "", fmt.Errorf("selecting related objects: %s: want text, found %v", what, value)
+	}
+	return text, nil
+}
+
+func labelsOf(t *expr.Template, s expr.Scope) (labels.Selector, error) {
+	value, err := t.Render(s)
+	if err != nil {
+		return nil, fmt.Errorf("selecting related objects: selector: %w", err)
+	}
+	tree, _ := value.(map[string]any)
+	set := labels.Set{}
+	for _, key := range slices.Sorted(maps.Keys(tree)) {
+		set[key] = fmt.Sprint(tree[key])
+	}
+	return labels.ValidatedSelectorFromSet(set)
+}

@@ -1,0 +1,57 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"github.com/handwerk-dev/handwerk/dsl"
+)
+
+// timing checks a handler's timer.
+func (w *watched) timing(at path, t *timing) []dsl.Option {
+	if w.has(at.key("timeZone")) && t.Cron == "" {
+		w.faultKey(at.key("timeZone"), "is only for cron")
+	}
+	if w.has(at.key("jitter")) && !t.given() {
+		w.faultKey(at.key("jitter"), "is only for timers (every, cron or idle)")
+	}
+	if !t.given() {
+		return nil
+	}
+	if t.Cron != "" {
+		if w.has(at.key("every")) {
+			w.faultKey(at.key("every"), "excludes cron")
+		}
+		if err := dsl.ParseCron(t.Cron, t.TimeZone); err != nil {
+			w.fault(at.key("cron"), "%v", err)
+			return nil
+		}
+	}
+	return []dsl.Option{dsl.At(dsl.Timing{Every: t.Every, Cron: t.Cron, TimeZone: t.TimeZone, Idle: t.Idle, Jitter: t.Jitter})}
+}
+
+// notScheduled are the fields that mean nothing where there is no one object.
+var notScheduled = []string{"causes", "when", "field", "labels", "annotations", "idle", "after", "finalizer", "onFailure", "old"}
+
+// scheduled adds a handler that runs for the resource as a whole.
+func (w *watched) scheduled(at path, h *handler) {
+	h.whole = true
+	for _, name := range notScheduled {
+		if w.has(at.key(name)) {
+			w.faultKey(at.key(name), "is not for a schedule, which has no one object")
+		}
+	}
+	if !h.timing.given() && !h.strays {
+		w.fault(at, "a schedule has a time (want every or cron)")
+	}
+	w.id(at.key("id"), h.ID)
+	timing := w.timing(at, &h.timing)
+	attempts := w.attempts(at, h)
+	built := w.action(at, h)
+	if built == nil || timing == nil {
+		return
+	}
+	options := append(append(built.Options, timing...), attempts...)
+	options = append(options, dsl.Described(described(h)), func(into *dsl.Handler) { into.Whole = true })
+	w.out.On([]dsl.Cause{dsl.Timer}, h.ID, built.Func, options...)
+}

@@ -1,0 +1,97 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package expr
+
+import (
+	"encoding/base64"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/common/types/traits"
+)
+
+// none is the type of None.
+type none struct{}
+
+// None is the value of an optional that is not there. A template leaves out what has it.
+var None any = none{}
+
+// plainValue turns a value of CEL into one that JSON can hold.
+func plainValue(v ref.Val) (any, error) {
+	switch v := v.(type) {
+	case types.Null:
+		return nil, nil
+	case types.Bool:
+		return bool(v), nil
+	case types.Int:
+		return int64(v), nil
+	case types.Uint:
+		if uint64(v) > math.MaxInt64 {
+			return nil, fmt.Errorf("the number %d is too large", uint64(v))
+		}
+		return int64(v), nil
+	case types.Double:
+		if f := float64(v); math.IsNaN(f) || math.IsInf(f, 0) {
+			return nil, fmt.Errorf("the number %v cannot be written", f)
+		}
+		return float64(v), nil
+	case types.String:
+		return string(v), nil
+	case types.Bytes:
+		return base64.StdEncoding.EncodeToString(v), nil
+	case types.Timestamp:
+		return v.UTC().Format(time.RFC3339Nano), nil
+	case types.Duration:
+		return v.Duration.String(), nil
+	case *types.Optional:
+		if !v.HasValue() {
+			return None, nil
+		}
+		return plainValue(v.GetValue())
+	case traits.Mapper:
+		return plainMap(v)
+	case traits.Lister:
+		return plainList(v)
+	}
+	if text, ok := v.Value().(fmt.Stringer); ok {
+		return text.String(), nil // quantities, URLs, addresses and versions
+	}
+	return nil, fmt.Errorf("the result is %s, which cannot be written", named(v.Type().TypeName()))
+}
+
+func plainMap(m traits.Mapper) (any, error) {
+	out := map[string]any{}
+	for it := m.Iterator(); it.HasNext() == types.True; {
+		key := it.Next()
+		name, ok := key.(types.String)
+		if !ok {
+			return nil, fmt.Errorf("a key of a map is %s, want text", named(key.Type().TypeName()))
+		}
+		element, err := plainValue(m.Get(key))
+		if err != nil {
+			return nil, err
+		}
+		if element != None {
+			out[string(name)] = element
+		}
+	}
+	return out, nil
+}
+
+func plainList(l traits.Lister) (any, error) {
+	out := []any{}
+	for it := l.Iterator(); it.HasNext() == types.True; {
+		element, err := plainValue(it.Next())
+		if err != nil {
+			return nil, err
+		}
+		if element != None {
+			out = append(out, element)
+		}
+	}
+	return out, nil
+}

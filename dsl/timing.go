@@ -1,0 +1,130 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package dsl
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/robfig/cron/v3"
+)
+
+// Timing says when a handler with cause [Timer] runs. At least one of Every, Idle and Cron is set,
+// and Cron excludes Every.
+//
+// Times are kept in memory and ride the resource's queue: a timer holds no goroutine. What fell
+// due while no process worked is not caught up.
+type Timing struct {
+	// Every is the time from one run's beginning to the next one's. The first run of an object
+	// that a process finds at its start comes at a random time within the period, so that objects
+	// do not fire together; that of a new object after one period.
+	Every time.Duration
+	// Cron is a schedule of five fields, or one of @hourly, @daily, @weekly, @monthly, @yearly.
+	Cron string
+	// TimeZone is the one that Cron is read in, as in "Europe/Berlin". Defaults to UTC.
+	TimeZone string
+	// Idle is how long the object's essence must have been the same. Without Every the handler
+	// runs once after each change; with Every, at each period in which it holds. With Cron, the
+	// same. A new process counts from when it first sees the object.
+	Idle time.Duration
+	// Jitter is the most by which a run is moved, at random: earlier for Every, later for Cron.
+	// Zero means a tenth of Every, and for Cron a tenth of the time to the next run, at most a
+	// minute. A negative one means none.
+	Jitter time.Duration
+
+	schedule cron.Schedule
+}
+
+// Every adds a handler that runs for each object, time and again.
+func (r *Resource) Every(period time.Duration, id string, fn Func, options ...Option) {
+	r.On([]Cause{Timer}, id, fn, append([]Option{At(Timing{Every: period})}, options...)...)
+}
+
+// Cron adds a handler that runs for each object by a schedule; see Timing.Cron.
+func (r *Resource) Cron(schedule, id string, fn Func, options ...Option) {
+	r.On([]Cause{Timer}, id, fn, append([]Option{At(Timing{Cron: schedule})}, options...)...)
+}
+
+// Idle adds a handler that runs for each object that was not changed for a time, once.
+func (r *Resource) Idle(quiet time.Duration, id string, fn Func, options ...Option) {
+	r.On([]Cause{Timer}, id, fn, append([]Option{At(Timing{Idle: quiet})}, options...)...)
+}
+
+// Schedule adds a handler that runs by time for the resource as a whole, and not for each object:
+// Request.Objects has them all. Its id shares its names with the handlers'.
+func (r *Resource) Schedule(timing Timing, id string, fn Func, options ...Option) {
+	whole := func(h *Handler) { h.Whole = true }
+	r.On([]Cause{Timer}, id, fn, append([]Option{At(timing), whole}, options...)...)
+}
+
+// At sets when the handler runs; it gives the handler the cause [Timer], beside its others.
+func At(timing Timing) Option {
+	return func(h *Handler) {
+		var err error
+		if timing.Cron != "" {
+			if timing.schedule, err = parseCron(timing.Cron, timing.TimeZone); err != nil {
+				h.invalid = append(h.invalid, err)
+			}
+		}
+		h.Timing = &timing
+		h.add(Timer)
+	}
+}
+
+// Next returns when the schedule's next run is after the time given; zero when never. Only for a
+// timing with Cron that a handler has.
+func (t *Timing) Next(after time.Time) time.Time {
+	if t.schedule == nil {
+		return time.Time{}
+	}
+	return t.schedule.Next(after)
+}
+
+// ParseCron reports what is wrong with a schedule and its time zone; see [Timing].
+func ParseCron(schedule, timeZone string) error {
+	_, err := parseCron(schedule, timeZone)
+	return err
+}
+
+func parseCron(text, timeZone string) (cron.Schedule, error) {
+	if timeZone == "" {
+		timeZone = "UTC"
+	}
+	if _, err := time.LoadLocation(timeZone); err != nil || timeZone == "Local" {
+		return nil, fmt.Errorf("reading time zone %q: it is not known", timeZone)
+	}
+	parser := cron.NewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.Descriptor)
+	if len(text) > 4 && (text[:3] == "TZ=" || text[:4] == "CRON") {
+		return nil, fmt.Errorf("reading schedule %q: a time zone stands in timeZone", text)
+	}
+	schedule, err := parser.Parse("TZ=" + timeZone + " " + text)
+	if err != nil {
+		return nil, fmt.Errorf("reading schedule %q: %w", text, err)
+	}
+	if _, fixed := schedule.(cron.ConstantDelaySchedule); fixed {
+		return nil, fmt.Errorf("reading schedule %q: a fixed period stands in every", text)
+	}
+	if schedule.Next(time.Now()).IsZero() {
+		return nil, fmt.Errorf("reading schedule %q: that day never comes", text)
+	}
+	return schedule, nil
+}
+
+// faults reports times that contradict each other.
+func (t *Timing) faults() (out []error) {
+	switch {
+	case t == nil:
+		return nil
+	case t.Every < 0 || t.Idle < 0:
+		out = append(out, errors.New("every and idle must not be negative"))
+	case t.Every == 0 && t.Idle == 0 && t.Cron == "":
+		out = append(out, errors.New("it has a timer without a time (want every, cron or idle)"))
+	case t.Every > 0 && t.Cron != "":
+		out = append(out, errors.New("every and cron exclude each other"))
+	case t.TimeZone != "" && t.Cron == "":
+		out = append(out, errors.New("timeZone is for cron"))
+	}
+	return out
+}
