@@ -107,7 +107,8 @@ type Client interface {
 	Create(ctx context.Context, object any) (*unstructured.Unstructured, error)
 	// MergePatch sends a merge patch in the sense of RFC 7386, to a subresource if one is given.
 	MergePatch(ctx context.Context, resource, namespace, name string, patch map[string]any, subresource ...string) (*unstructured.Unstructured, error)
-	// Delete deletes the object; with a uid only if it still is that one.
+	// Delete deletes the object, and in the background what it owns; with a uid only if it still is
+	// that one.
 	Delete(ctx context.Context, resource, namespace, name, uid string) error
 }
 

@@ -133,7 +133,8 @@ func (c *client) Delete(ctx context.Context, resource, namespace, name, uid stri
 	if err != nil {
 		return err
 	}
-	options := metav1.DeleteOptions{}
+	background := metav1.DeletePropagationBackground // some kinds, such as Job, leave their pods behind otherwise
+	options := metav1.DeleteOptions{PropagationPolicy: &background}
 	if uid != "" {
 		id := types.UID(uid)
 		options.Preconditions = &metav1.Preconditions{UID: &id}

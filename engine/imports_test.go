@@ -22,7 +22,7 @@ func TestImportsPointDown(t *testing.T) {
 		"dsl":             {},
 		"dsl/expr":        {"dsl"},
 		"dsl/config":      {"dsl", "dsl/expr"},
-		"handlers":        {"dsl"},
+		"handlers":        {"dsl", "dsl/expr"},
 		"engine/cause":    {"dsl"},
 		"engine/progress": {"dsl"},
 		"engine/patch":    {"dsl"},

@@ -5,7 +5,10 @@ package handlers
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -14,30 +17,72 @@ import (
 )
 
 // call runs a Go function that is registered by name, with the handler's parameters.
-func call() dsl.Action {
+func call(cel compilerOf) dsl.Action {
 	return dsl.Action{
 		Name:   "call",
 		Doc:    "Call a Go function, registered by name. Its parameters stand under with.",
 		Config: func() any { return new(string) },
 		Build: func(b dsl.Build, config any) (dsl.Built, error) {
-			fn, err := buildCall(b, *config.(*string))
-			return dsl.Built{Func: fn}, err
+			return buildCall(cel, b, *config.(*string))
 		},
 	}
 }
 
-func buildCall(b dsl.Build, name string) (dsl.Func, error) {
+func buildCall(cel compilerOf, b dsl.Build, name string) (dsl.Built, error) {
 	function, found := b.Registry.LookupFunction(name)
 	if !found {
-		return nil, unknownFunction(name, b.Registry.Functions())
+		return dsl.Built{}, unknownFunction(name, b.Registry.Functions())
 	}
 	if err := checkParams(function, b.Params); err != nil {
-		return nil, err
+		return dsl.Built{}, err
 	}
-	if b.Params == nil {
-		return function.Func, nil
+	switch {
+	case b.Params == nil:
+		return dsl.Built{Func: function.Func}, nil
+	case hasExpression(map[string]any(b.Params)):
+		return computedParams(cel, b, function)
 	}
-	return withParams(function.Func, b.Params), nil
+	return dsl.Built{Func: withParams(function.Func, b.Params)}, nil
+}
+
+// computedParams works out the parameters for each call. What the expressions give is checked then.
+func computedParams(cel compilerOf, b dsl.Build, function dsl.Function) (dsl.Built, error) {
+	params := map[string]any(b.Params)
+	b.Params = nil // the parameters cannot be made of themselves
+	w, err := newWriter(cel, b)
+	if err != nil {
+		return dsl.Built{}, err
+	}
+	t := w.template(params, nil, "with")
+	if err := errors.Join(w.faults...); err != nil {
+		return dsl.Built{}, err
+	}
+	return dsl.Built{Checks: w.checks, Func: func(ctx context.Context, r *dsl.Request) error {
+		value, err := t.Render(w.scope(r))
+		if err != nil {
+			return fmt.Errorf("calling %s: %w", function.Name, err)
+		}
+		tree, _ := value.(map[string]any)
+		if err := checkParams(function, tree); err != nil {
+			return dsl.Permanent(fmt.Errorf("calling %s: %w", function.Name, err))
+		}
+		own := *r
+		own.Params = tree
+		return function.Func(ctx, &own)
+	}}, nil
+}
+
+// hasExpression reports whether there is a ${…} in a plain value.
+func hasExpression(value any) bool {
+	switch value := value.(type) {
+	case string:
+		return strings.Contains(value, "${")
+	case map[string]any:
+		return slices.ContainsFunc(slices.Collect(maps.Values(value)), hasExpression)
+	case []any:
+		return slices.ContainsFunc(value, hasExpression)
+	}
+	return false
 }
 
 // withParams gives each call its own copy of the parameters: calls run side by side.

@@ -5,15 +5,28 @@
 // can do without any Go.
 package handlers
 
-import "github.com/handwerk-dev/handwerk/dsl"
+import (
+	"sync"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/expr"
+)
+
+// compilerOf gives the actions their expression compiler.
+type compilerOf func() (*expr.Compiler, error)
 
 // Standard returns a registry of the stock actions and of the functions in this package. Programs
 // with functions of their own add them to it.
 func Standard() *dsl.Registry {
 	r := dsl.NewRegistry()
+	cel := sync.OnceValues(expr.New) // one compiler for all, made when an expression is first met
 
 	// The actions.
-	r.Action(call())
+	r.Action(call(cel))
+	r.Action(set(cel))
+	r.Action(event(cel))
+	r.Action(logLine(cel))
+	r.Action(remove(cel))
 
 	// The functions that call finds by name, a line for each file that has some.
 	Foo(r)

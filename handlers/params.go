@@ -35,6 +35,9 @@ func checkParams(f dsl.Function, params dsl.Params) error {
 	if len(c.faults) > 0 {
 		return errors.Join(c.faults...)
 	}
+	if c.computed {
+		return nil
+	}
 	if err := params.Into(reflect.New(t).Interface()); err != nil {
 		return &dsl.ConfigError{Path: []string{"with"}, Message: err.Error()}
 	}
@@ -42,7 +45,11 @@ func checkParams(f dsl.Function, params dsl.Params) error {
 }
 
 // checker compares plain values with Go types and gathers what does not fit.
-type checker struct{ faults []error }
+type checker struct {
+	faults []error
+	// computed: a parameter has ${…} in it.
+	computed bool
+}
 
 func (c *checker) fault(path []string, format string, args ...any) {
 	c.faults = append(c.faults, &dsl.ConfigError{Path: slices.Clone(path), Message: fmt.Sprintf(format, args...)})
@@ -54,6 +61,10 @@ func (c *checker) value(path []string, value any, t reflect.Type) {
 	}
 	if value == nil {
 		return // it leaves the field as it is
+	}
+	if text, ok := value.(string); ok && hasExpression(text) {
+		c.computed = true // its value is checked when there is one
+		return
 	}
 	list, isList := value.([]any)
 	tree, isMap := value.(map[string]any)

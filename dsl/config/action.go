@@ -6,7 +6,6 @@ package config
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 
 	"github.com/handwerk-dev/handwerk/dsl"
@@ -14,14 +13,15 @@ import (
 
 // action builds the handler's code, nil when it is at fault.
 func (w *watched) action(at path, h *handler) *dsl.Built {
+	if len(h.Steps) > 0 {
+		return w.steps(at, h)
+	}
 	action, found := w.registry.LookupAction(h.action)
 	if !found || h.config == nil || h.With == nil && w.has(at.key("with")) {
 		return nil
 	}
 	build := dsl.Build{Registry: w.registry, Params: h.With, Resource: w.out.Name, ID: h.ID, Whole: h.whole}
-	for _, other := range slices.Concat(w.form.Handlers, w.form.Schedule) {
-		build.Siblings = append(build.Siblings, dsl.Sibling{ID: other.ID, Action: other.action})
-	}
+	build.Siblings = w.siblings()
 	built, err := action.Build(build, h.config)
 	w.misfit(at, h.action, err)
 	if err != nil {
@@ -87,6 +87,9 @@ func (w *watched) step(at path, steps []string) path {
 
 // described says for people what a handler does.
 func described(h *handler) string {
+	if len(h.Steps) > 0 {
+		return stepActions(h.Steps)
+	}
 	if name, ok := h.config.(*string); ok {
 		return fmt.Sprintf("%s: %s", h.action, *name)
 	}

@@ -29,6 +29,9 @@ func (w *watched) filters(at path, h *handler) []dsl.Option {
 	out = append(out, func(into *dsl.Handler) { into.Labels, into.Annotations = h.Labels, h.Annotations })
 	if program := w.when(at.key("when"), h); program != nil {
 		out = append(out, dsl.When(program.Predicate("when", h.With)))
+		if program.Uses(expr.Old) || program.Uses(expr.Diff) {
+			out = append(out, func(into *dsl.Handler) { into.NoOld = false })
+		}
 	}
 	return out
 }

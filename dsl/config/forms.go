@@ -79,25 +79,47 @@ func (m *matches) schema(s *schemer) *jsonSchema {
 // read fills a handler. Its action is the one key that is no field and that the registry knows;
 // what stands under the key has the form that the action says.
 func (h *handler) read(d *decoder, p path, n *yaml.Node) bool {
+	return d.oneAction(p, n, reflect.ValueOf(h).Elem(), "handler", func(name string, config any) {
+		h.action, h.config = name, config
+	})
+}
+
+func (h *handler) schema(s *schemer) *jsonSchema { return s.withAction(reflect.TypeFor[handler]()) }
+
+// oneAction fills a struct that has one action beside its fields, or steps where it has that
+// field. Took is called with the action's name, and with its configuration or nil when that is at
+// fault.
+func (d *decoder) oneAction(p path, n *yaml.Node, out reflect.Value, what string, took func(name string, config any)) bool {
+	given, strayed := "", false
 	take := func(name string, at path, value *yaml.Node) {
-		if h.action != "" {
-			d.faultKey(at, "a handler has one action, this one has %s already", h.action)
+		if given != "" {
+			d.faultKey(at, "a %s has one action, this one has %s already", what, given)
 			return
 		}
-		h.action = name
+		given = name
 		action, _ := d.registry.LookupAction(name)
 		config := reflect.ValueOf(action.Config())
 		if d.filled(at, value, config.Elem()) {
-			h.config = config.Interface()
+			took(name, config.Interface())
+		} else {
+			took(name, nil)
 		}
 	}
 	actions := d.registry.Actions()
-	strayed := func() { h.strays = true }
-	ok := d.structure(p, n, reflect.ValueOf(h).Elem(), &others{names: actions, take: take, strayed: strayed})
-	if ok && h.action == "" && !h.strays {
-		d.faultAt(n, p, "a handler has an action (%s)", suggestion("", false, actions))
+	ok := d.structure(p, n, out, &others{names: actions, take: take, strayed: func() { strayed = true }})
+	if _, known := fieldsByName(out.Type())[steps]; known && d.has(p.key(steps)) {
+		if given != "" {
+			d.faultKey(p.key(steps), "a %s has one action or steps, this one has %s already", what, given)
+		}
+		return ok
+	}
+	if ok && given == "" && !strayed {
+		d.faultAt(n, p, "a %s has an action (%s)", what, suggestion("", false, actions))
 	}
 	return ok
 }
 
-func (h *handler) schema(s *schemer) *jsonSchema { return s.handler() }
+func fieldsByName(t reflect.Type) map[string]reflect.StructField {
+	_, fields := fieldsOf(t)
+	return fields
+}

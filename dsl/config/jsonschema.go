@@ -140,9 +140,13 @@ func value(text string) any {
 	return out
 }
 
-// handler describes a handler: its fields and exactly one of the registry's actions.
-func (s *schemer) handler() *jsonSchema {
-	out := s.structure(reflect.TypeFor[handler]())
+// withAction describes a struct that has exactly one of the registry's actions beside its fields,
+// or steps where it has that field.
+func (s *schemer) withAction(t reflect.Type) *jsonSchema {
+	out := s.structure(t)
+	if _, known := out.Properties[steps]; known {
+		out.OneOf = append(out.OneOf, &jsonSchema{Required: []string{steps}})
+	}
 	for _, name := range s.registry.Actions() {
 		action, _ := s.registry.LookupAction(name)
 		property := s.filled(reflect.TypeOf(action.Config()).Elem())

@@ -88,12 +88,12 @@ type handler struct {
 	OnFailure   onFailure      `yaml:"onFailure" default:"hold" doc:"For cause delete: whether an object is held or released when the handler has failed for good."`
 	Old         *bool          `yaml:"old" default:"true" doc:"Whether the handler uses the old object and the difference. Without, less is kept on the object."`
 	With        map[string]any `yaml:"with" doc:"The parameters of the function that the handler calls."`
+	Steps       []step         `yaml:"steps" doc:"Several actions, in order, instead of one. Each is remembered: after a failure those before it are not repeated."`
 	timing
 
 	action string // the key of the action, "" when there is none
 	config any    // what stands under it, nil when that is at fault
 	whole  bool   // it stands under schedule
-	strays bool   // there are unknown fields, so a missing action was perhaps mistyped
 }
 
 type timing struct {

@@ -1,0 +1,134 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"context"
+	"reflect"
+	"strconv"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+)
+
+// steps is the key under which a handler has several actions.
+const steps = "steps"
+
+var _ form = (*step)(nil)
+
+// step is one action of a handler that has several.
+type step struct {
+	Name string         `yaml:"name" doc:"What the step is called. By default its number. The children that apply makes in it belong to it by this name."`
+	When string         `yaml:"when" doc:"A CEL expression that must be true, or the step is left out. Variables as in a handler's own, and children and related."`
+	With map[string]any `yaml:"with" doc:"The parameters of the function that the step calls."`
+
+	action string
+	config any
+}
+
+// read fills a step; see [handler.read].
+func (s *step) read(d *decoder, p path, n *yaml.Node) bool {
+	return d.oneAction(p, n, reflect.ValueOf(s).Elem(), "step", func(name string, config any) {
+		s.action, s.config = name, config
+	})
+}
+
+func (s *step) schema(of *schemer) *jsonSchema { return of.withAction(reflect.TypeFor[step]()) }
+
+// name returns what the step is called.
+func (s *step) name(i int) string {
+	if s.Name != "" {
+		return s.Name
+	}
+	return strconv.Itoa(i + 1)
+}
+
+// steps builds a handler of several actions, nil when one is at fault.
+func (w *watched) steps(at path, h *handler) *dsl.Built {
+	out, looksBack := &dsl.Built{}, false
+	var fns []dsl.Func
+	seen := map[string]path{}
+	for i := range h.Steps {
+		s, place := &h.Steps[i], at.key(steps).index(i)
+		name := s.name(i)
+		if first, twice := seen[name]; twice {
+			w.fault(place.key("name"), "the name is used twice (first at %s)", w.where(first))
+		}
+		seen[name] = place
+		if !handlerID.MatchString(name) {
+			w.fault(place.key("name"), "want letters, digits, '-', '_' and '.', at most 63, found %s", quoted(name))
+		}
+		one := &handler{ID: h.ID + "." + name, With: s.With, whole: h.whole, action: s.action, config: s.config}
+		built := w.action(place, one)
+		if built == nil {
+			out = nil
+			continue
+		}
+		fns = append(fns, w.onlyWhen(place.key("when"), s, built.Func))
+		if out != nil {
+			out.Options = append(out.Options, built.Options...)
+			looksBack = looksBack || !noOld(built.Options)
+		}
+	}
+	if out == nil {
+		return nil
+	}
+	out.Options = append(out.Options, func(into *dsl.Handler) { into.NoOld = !looksBack })
+	out.Func = dsl.Steps(fns...)
+	return out
+}
+
+// noOld reports whether the options say that the handler does not look back.
+func noOld(options []dsl.Option) bool {
+	probe := &dsl.Handler{}
+	for _, set := range options {
+		set(probe)
+	}
+	return probe.NoOld
+}
+
+// onlyWhen makes a step depend on its expression.
+func (w *watched) onlyWhen(at path, s *step, fn dsl.Func) dsl.Func {
+	if s.When == "" {
+		return fn
+	}
+	program := w.predicate(at, s.When)
+	if program == nil {
+		return fn
+	}
+	holds := program.Predicate("when", s.With)
+	return func(ctx context.Context, r *dsl.Request) error {
+		if ok, err := holds(r); err != nil || !ok {
+			return err
+		}
+		return fn(ctx, r)
+	}
+}
+
+// siblings are all handlers of the resource; one with steps is as many as it has steps.
+func (w *watched) siblings() []dsl.Sibling {
+	var out []dsl.Sibling
+	for _, list := range [][]handler{w.form.Handlers, w.form.Schedule} {
+		for _, h := range list {
+			if len(h.Steps) == 0 {
+				out = append(out, dsl.Sibling{ID: h.ID, Action: h.action})
+			}
+			for i := range h.Steps {
+				out = append(out, dsl.Sibling{ID: h.ID + "." + h.Steps[i].name(i), Action: h.Steps[i].action})
+			}
+		}
+	}
+	return out
+}
+
+// stepActions says for people what a handler with steps does.
+func stepActions(list []step) string {
+	var names []string
+	for _, s := range list {
+		names = append(names, s.action)
+	}
+	return steps + ": " + strings.Join(names, ", ")
+}

@@ -1,0 +1,70 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package handlers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+)
+
+// eventConfig is what stands under event.
+type eventConfig struct {
+	Type    string `yaml:"type" default:"Normal" doc:"Normal or Warning."`
+	Reason  string `yaml:"reason" required:"true" doc:"One CamelCase word; may have ${…}."`
+	Message string `yaml:"message" required:"true" doc:"A sentence for people; may have ${…}."`
+}
+
+// event reports an Event of the object.
+func event(cel compilerOf) dsl.Action {
+	return dsl.Action{
+		Name:   "event",
+		Doc:    "Report a Kubernetes Event of the object; repeated ones are counted.",
+		Config: func() any { return new(eventConfig) },
+		Build: func(b dsl.Build, config any) (dsl.Built, error) {
+			return buildEvent(cel, b, config.(*eventConfig))
+		},
+	}
+}
+
+func buildEvent(cel compilerOf, b dsl.Build, config *eventConfig) (dsl.Built, error) {
+	w, err := newWriter(cel, b)
+	if err != nil {
+		return dsl.Built{}, err
+	}
+	if b.Whole {
+		w.fault([]string{"event"}, "a schedule has no one object that an Event could be about")
+	}
+	kind := dsl.EventType(config.Type)
+	switch kind {
+	case "":
+		kind = dsl.Normal
+	case dsl.Normal, dsl.Warning:
+	default:
+		w.fault([]string{"event", "type"}, "want %s or %s, found %q", dsl.Normal, dsl.Warning, config.Type)
+	}
+	reason := w.template(config.Reason, nil, "event", "reason")
+	if reason != nil && len(reason.Programs()) == 0 && !conditionReason.MatchString(config.Reason) {
+		w.fault([]string{"event", "reason"}, "want one CamelCase word, found %q", config.Reason)
+	}
+	message := w.template(config.Message, nil, "event", "message")
+	if err := errors.Join(w.faults...); err != nil {
+		return dsl.Built{}, err
+	}
+	return w.built(func(_ context.Context, r *dsl.Request) error {
+		scope := w.scope(r)
+		why, err := text(reason, scope)
+		if err != nil {
+			return fmt.Errorf("reporting event: %w", err)
+		}
+		note, err := text(message, scope)
+		if err != nil {
+			return fmt.Errorf("reporting event: %w", err)
+		}
+		r.Events.Event(kind, why, "%s", note)
+		return nil
+	}), nil
+}

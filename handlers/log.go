@@ -1,0 +1,78 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package handlers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/expr"
+)
+
+// logConfig is what stands under log.
+type logConfig struct {
+	Message string         `yaml:"message" required:"true" doc:"The line; may have ${…}."`
+	Level   string         `yaml:"level" default:"info" doc:"info, or debug for what is seen only with --zap-log-level=debug."`
+	Values  map[string]any `yaml:"values" doc:"What the line carries besides; values may have ${…}."`
+}
+
+// logLine writes a line to the operator's log.
+func logLine(cel compilerOf) dsl.Action {
+	return dsl.Action{
+		Name:   "log",
+		Doc:    "Write a line to the operator's log.",
+		Config: func() any { return new(logConfig) },
+		Build: func(b dsl.Build, config any) (dsl.Built, error) {
+			return buildLog(cel, b, config.(*logConfig))
+		},
+	}
+}
+
+func buildLog(cel compilerOf, b dsl.Build, config *logConfig) (dsl.Built, error) {
+	w, err := newWriter(cel, b)
+	if err != nil {
+		return dsl.Built{}, err
+	}
+	levels := map[string]int{"": 0, "info": 0, "debug": 1}
+	level, known := levels[config.Level]
+	if !known {
+		w.fault([]string{"log", "level"}, "want info or debug, found %q", config.Level)
+	}
+	message := w.template(config.Message, nil, "log", "message")
+	values := w.template(config.Values, nil, "log", "values")
+	if err := errors.Join(w.faults...); err != nil {
+		return dsl.Built{}, err
+	}
+	return w.built(func(_ context.Context, r *dsl.Request) error {
+		scope := w.scope(r)
+		line, err := text(message, scope)
+		if err != nil {
+			return fmt.Errorf("writing log line: %w", err)
+		}
+		pairs, err := pairsOf(values, scope)
+		if err != nil {
+			return fmt.Errorf("writing log line: %w", err)
+		}
+		r.Log.V(level).Info(line, pairs...)
+		return nil
+	}), nil
+}
+
+// pairsOf renders the values of a line, sorted by key.
+func pairsOf(values *expr.Template, scope expr.Scope) ([]any, error) {
+	rendered, err := values.Render(scope)
+	if err != nil {
+		return nil, err
+	}
+	tree, _ := rendered.(map[string]any)
+	var pairs []any
+	for _, key := range slices.Sorted(maps.Keys(tree)) {
+		pairs = append(pairs, key, tree[key])
+	}
+	return pairs, nil
+}

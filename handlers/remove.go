@@ -1,0 +1,95 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package handlers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/expr"
+)
+
+// remove deletes objects: the handled one, or what an expression gives.
+func remove(cel compilerOf) dsl.Action {
+	return dsl.Action{
+		Name:   "delete",
+		Doc:    "Delete objects: ${self}, an object or a list of objects. Each is deleted only if it still is the same one.",
+		Config: func() any { return new(string) },
+		Build: func(b dsl.Build, config any) (dsl.Built, error) {
+			return buildRemove(cel, b, *config.(*string))
+		},
+	}
+}
+
+func buildRemove(cel compilerOf, b dsl.Build, what string) (dsl.Built, error) {
+	w, err := newWriter(cel, b)
+	if err != nil {
+		return dsl.Built{}, err
+	}
+	t := w.template(what, nil, "delete")
+	if t != nil && len(t.Programs()) == 0 {
+		w.fault([]string{"delete"}, "want an expression such as ${self}, found %q", what)
+	}
+	if err := errors.Join(w.faults...); err != nil {
+		return dsl.Built{}, err
+	}
+	return w.built(func(ctx context.Context, r *dsl.Request) error {
+		return deleteAll(ctx, r, b.Resource, t, w.scope(r))
+	}), nil
+}
+
+// deleteAll deletes what the template gives. One that cannot be deleted does not keep the others.
+func deleteAll(ctx context.Context, r *dsl.Request, own dsl.ResourceName, t *expr.Template, scope expr.Scope) error {
+	value, err := t.Render(scope)
+	if err != nil {
+		return err
+	}
+	list, many := value.([]any)
+	switch {
+	case value == nil || value == expr.None:
+		return nil
+	case !many:
+		list = []any{value}
+	}
+	var faults []error
+	for _, one := range list {
+		if err := deleteOne(ctx, r, own, one); err != nil {
+			faults = append(faults, err)
+		}
+	}
+	return errors.Join(faults...)
+}
+
+func deleteOne(ctx context.Context, r *dsl.Request, own dsl.ResourceName, value any) error {
+	tree, ok := value.(map[string]any)
+	if !ok {
+		return dsl.Permanent(fmt.Errorf("deleting: want an object, found %v", value))
+	}
+	if len(tree) == 0 {
+		return nil // a child or a related object that is not there
+	}
+	o := &unstructured.Unstructured{Object: tree}
+	if o.GetKind() == "" || o.GetName() == "" || o.GetUID() == "" {
+		return dsl.Permanent(errors.New("deleting: want whole objects, as self, children and related have them (this one has no kind, name or uid)"))
+	}
+	if o.GetDeletionTimestamp() != nil {
+		return nil
+	}
+	resource := own
+	if o.GroupVersionKind().GroupKind() != r.Object.GroupVersionKind().GroupKind() {
+		guess, _ := meta.UnsafeGuessKindToResource(o.GroupVersionKind())
+		resource = dsl.ResourceName{Resource: guess.Resource, Version: guess.Version, Group: guess.Group}
+	}
+	err := r.Client.Delete(ctx, resource.String(), o.GetNamespace(), o.GetName(), string(o.GetUID()))
+	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+		return nil // gone, or another object has the name
+	}
+	return fmt.Errorf("deleting %s %s/%s: %w", o.GetKind(), o.GetNamespace(), o.GetName(), err)
+}

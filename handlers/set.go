@@ -1,0 +1,301 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package handlers
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/expr"
+)
+
+// setConfig is what stands under set.
+type setConfig struct {
+	Status      map[string]any `yaml:"status" doc:"Fields of status; values may have ${…}. A field whose expression comes upon something that is not there is removed."`
+	Conditions  []setCondition `yaml:"conditions" doc:"Conditions in status.conditions, kept as the API conventions want it."`
+	Labels      map[string]any `yaml:"labels" doc:"Labels of the object; null removes one."`
+	Annotations map[string]any `yaml:"annotations" doc:"Annotations of the object; null removes one."`
+	Spec        map[string]any `yaml:"spec" doc:"Fields of spec; null removes one."`
+}
+
+// setCondition is one condition.
+type setCondition struct {
+	Type    string `yaml:"type" required:"true" doc:"The condition's type, one CamelCase word, as in Ready."`
+	Status  any    `yaml:"status" required:"true" doc:"true, false, or the text True, False or Unknown; mostly an expression. Unknown when that comes upon something that is not there."`
+	Reason  string `yaml:"reason" doc:"One CamelCase word for programs. By default the condition's type when it is true, and Not with the type when it is not."`
+	Message string `yaml:"message" doc:"A sentence for people."`
+}
+
+// set writes computed values to the object itself.
+func set(cel compilerOf) dsl.Action {
+	return dsl.Action{
+		Name:   "set",
+		Doc:    "Set fields of the object itself: status, conditions, labels, annotations, spec.",
+		Config: func() any { return new(setConfig) },
+		Build: func(b dsl.Build, config any) (dsl.Built, error) {
+			return buildSet(cel, b, config.(*setConfig))
+		},
+	}
+}
+
+// setter is a compiled set.
+type setter struct {
+	*writer
+	status, spec, labels, annotations []field
+	conditions                        []condition
+}
+
+// field is one field to set.
+type field struct {
+	path  dsl.Path
+	value *expr.Template
+}
+
+// condition is a condition to set.
+type condition struct {
+	kind                    string
+	status, reason, message *expr.Template
+}
+
+func buildSet(cel compilerOf, b dsl.Build, config *setConfig) (dsl.Built, error) {
+	w, err := newWriter(cel, b)
+	if err != nil {
+		return dsl.Built{}, err
+	}
+	s := &setter{writer: w}
+	if b.Whole {
+		s.fault([]string{"set"}, "a schedule has no one object to set something of")
+	}
+	if len(config.Status)+len(config.Spec)+len(config.Labels)+len(config.Annotations)+len(config.Conditions) == 0 {
+		s.fault([]string{"set"}, "must not be empty")
+	}
+	s.status = s.fields(config.Status, nil, "set", "status")
+	s.spec = s.fields(config.Spec, dsl.Path{"spec"}, "set", "spec")
+	s.labels = s.texts(config.Labels, "set", "labels")
+	s.annotations = s.texts(config.Annotations, "set", "annotations")
+	for _, name := range []string{"conditions", "observedGeneration"} {
+		if _, there := config.Status[name]; there {
+			s.fault([]string{"set", "status", name}, "is kept by the engine (conditions stand under set.conditions, observedGeneration is a setting of the resource)")
+		}
+	}
+	seen := map[string]bool{}
+	for i, c := range config.Conditions {
+		at := []string{"set", "conditions", fmt.Sprint(i)}
+		if seen[c.Type] && c.Type != "" {
+			s.fault(append(at, "type"), "the condition %s is set twice", c.Type)
+		}
+		seen[c.Type] = true
+		s.condition(at, c)
+	}
+	if len(config.Conditions) > 0 {
+		s.checks = append(s.checks, holdsConditions)
+	}
+	if err := errors.Join(s.faults...); err != nil {
+		return dsl.Built{}, err
+	}
+	return s.built(s.run), nil
+}
+
+// holdsConditions checks that the resource's schema has a place for conditions.
+func holdsConditions(s dsl.Schemas) []error {
+	self := s.Self.Schema
+	if self == nil || property(self, "status", "conditions") != nil {
+		return nil
+	}
+	if status := property(self, "status"); status != nil && (len(status.Properties) == 0 || status.AdditionalProperties != nil) {
+		return nil // anything goes
+	}
+	return []error{&dsl.ConfigError{Path: []string{"set", "conditions"}, Message: "the resource's schema has no status.conditions"}}
+}
+
+// fields compiles a tree: every value that is not a map is a field of its own.
+func (s *setter) fields(tree map[string]any, below dsl.Path, at ...string) []field {
+	if len(tree) == 0 {
+		return nil
+	}
+	part := func(schemas dsl.Schemas) *spec.Schema { return property(schemas.Self.Schema, at[1]) }
+	if s.template(tree, part, at...) == nil { // checked as a whole, rendered field by field
+		return nil
+	}
+	var out []field
+	for _, key := range slices.Sorted(maps.Keys(tree)) {
+		path := append(slices.Clone(below), key)
+		if branch, isMap := tree[key].(map[string]any); isMap && len(branch) > 0 {
+			out = append(out, s.branch(branch, path, append(slices.Clone(at), key))...)
+			continue
+		}
+		out = append(out, s.field(tree[key], path, append(slices.Clone(at), key)))
+	}
+	return out
+}
+
+func (s *setter) branch(tree map[string]any, below dsl.Path, at []string) []field {
+	var out []field
+	for _, key := range slices.Sorted(maps.Keys(tree)) {
+		path, place := append(slices.Clone(below), key), append(slices.Clone(at), key)
+		if deeper, isMap := tree[key].(map[string]any); isMap && len(deeper) > 0 {
+			out = append(out, s.branch(deeper, path, place)...)
+			continue
+		}
+		out = append(out, s.field(tree[key], path, place))
+	}
+	return out
+}
+
+// field compiles one value, whose faults and checks the tree around it has had.
+func (s *setter) field(value any, path dsl.Path, at []string) field {
+	t, err := s.compiler.Template(value, at...)
+	if err != nil {
+		s.faults = append(s.faults, err)
+	}
+	return field{path: path, value: t}
+}
+
+// texts compiles labels or annotations.
+func (s *setter) texts(tree map[string]any, at ...string) []field {
+	var out []field
+	for _, key := range slices.Sorted(maps.Keys(tree)) {
+		place := append(slices.Clone(at), key)
+		switch tree[key].(type) {
+		case string, nil:
+		default:
+			s.fault(place, "want text, found %v (put it in quotes)", tree[key])
+			continue
+		}
+		if t := s.template(tree[key], nil, place...); t != nil {
+			out = append(out, field{path: dsl.Path{key}, value: t})
+		}
+	}
+	return out
+}
+
+var (
+	conditionType   = regexp.MustCompile(`^([A-Za-z0-9][-A-Za-z0-9_.]*/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$`)
+	conditionReason = regexp.MustCompile(`^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$`)
+)
+
+func (s *setter) condition(at []string, c setCondition) {
+	out := condition{kind: c.Type}
+	if c.Type != "" && !conditionType.MatchString(c.Type) {
+		s.fault(append(at, "type"), "want one CamelCase word, found %q", c.Type)
+	}
+	switch value := c.Status.(type) {
+	case string, bool:
+		out.status = s.template(value, nil, append(slices.Clone(at), "status")...)
+		if out.status != nil && len(out.status.Programs()) == 0 && truth(value) == "" {
+			s.fault(append(at, "status"), "want true, false, True, False or Unknown, found %v", value)
+		}
+	case nil:
+	default:
+		s.fault(append(at, "status"), "want true, false, True, False or Unknown, found %v", value)
+	}
+	if c.Reason != "" {
+		out.reason = s.template(c.Reason, nil, append(slices.Clone(at), "reason")...)
+		if out.reason != nil && len(out.reason.Programs()) == 0 && !conditionReason.MatchString(c.Reason) {
+			s.fault(append(at, "reason"), "want one CamelCase word, found %q", c.Reason)
+		}
+	}
+	if c.Message != "" {
+		out.message = s.template(c.Message, nil, append(slices.Clone(at), "message")...)
+	}
+	s.conditions = append(s.conditions, out)
+}
+
+// run sets everything. A field that cannot be worked out fails the handler after the others are
+// set.
+func (s *setter) run(_ context.Context, r *dsl.Request) error {
+	scope := s.scope(r)
+	var faults []error
+	each := func(list []field, put func(path dsl.Path, value any)) {
+		for _, f := range list {
+			value, err := f.value.Render(scope)
+			switch {
+			case errors.Is(err, expr.ErrMissing), value == expr.None:
+				put(f.path, nil)
+			case err != nil:
+				faults = append(faults, err)
+			default:
+				put(f.path, value)
+			}
+		}
+	}
+	each(s.status, func(path dsl.Path, value any) { r.Patch.SetStatus(path.String(), value) })
+	each(s.spec, func(path dsl.Path, value any) { r.Patch.Set(path.String(), value) })
+	each(s.labels, func(path dsl.Path, value any) { setText(r.Patch, "labels", path[0], value) })
+	each(s.annotations, func(path dsl.Path, value any) { setText(r.Patch, "annotations", path[0], value) })
+	for _, c := range s.conditions {
+		if err := c.set(r.Patch, scope); err != nil {
+			faults = append(faults, err)
+		}
+	}
+	return errors.Join(faults...)
+}
+
+// setText sets a label or an annotation; nil removes it.
+func setText(p *dsl.Patch, what, key string, value any) {
+	path := dsl.Path{"metadata", what, key}.String()
+	switch value := value.(type) {
+	case nil:
+		p.Remove(path)
+	case string:
+		p.Set(path, value)
+	default:
+		p.Set(path, fmt.Sprint(value))
+	}
+}
+
+func (c condition) set(p *dsl.Patch, scope expr.Scope) error {
+	value, err := c.status.Render(scope)
+	missing := errors.Is(err, expr.ErrMissing)
+	if err != nil && !missing {
+		return fmt.Errorf("setting condition %s: %w", c.kind, err)
+	}
+	status := truth(value)
+	if missing || value == nil || value == expr.None {
+		status = metav1.ConditionUnknown
+	}
+	if status == "" {
+		return dsl.Permanent(fmt.Errorf("setting condition %s: its status is %v, want true, false, True, False or Unknown", c.kind, value))
+	}
+	reason, message := c.kind, ""
+	if status != metav1.ConditionTrue {
+		reason = "Not" + c.kind
+	}
+	if c.reason != nil {
+		if reason, err = text(c.reason, scope); err != nil {
+			return fmt.Errorf("setting condition %s: %w", c.kind, err)
+		}
+	}
+	if !conditionReason.MatchString(reason) {
+		return dsl.Permanent(fmt.Errorf("setting condition %s: its reason is %q, want one CamelCase word", c.kind, reason))
+	}
+	if c.message != nil {
+		if message, err = text(c.message, scope); err != nil && !errors.Is(err, expr.ErrMissing) {
+			return fmt.Errorf("setting condition %s: %w", c.kind, err)
+		}
+	}
+	p.SetCondition(c.kind, status, reason, message)
+	return nil
+}
+
+// truth reads a condition's status, empty when it is none.
+func truth(value any) metav1.ConditionStatus {
+	switch value {
+	case true, "True", "true":
+		return metav1.ConditionTrue
+	case false, "False", "false":
+		return metav1.ConditionFalse
+	case "Unknown":
+		return metav1.ConditionUnknown
+	}
+	return ""
+}

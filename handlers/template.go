@@ -1,0 +1,117 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package handlers
+
+import (
+	"fmt"
+	"slices"
+
+	"k8s.io/kube-openapi/pkg/validation/spec"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/expr"
+)
+
+// writer gathers what the actions that are made of templates have in common: compiled templates,
+// their faults, whether they look back, and their checks.
+type writer struct {
+	compiler  *expr.Compiler
+	params    dsl.Params
+	looksBack bool
+	checks    []dsl.Check
+	faults    []error
+}
+
+// newWriter returns a writer for a handler; one that runs for a whole resource knows objects.
+func newWriter(cel compilerOf, b dsl.Build) (*writer, error) {
+	compiler, err := cel()
+	if err != nil {
+		return nil, err
+	}
+	if b.Whole {
+		if compiler, err = compiler.With(objectsVariable); err != nil {
+			return nil, err
+		}
+	}
+	return &writer{compiler: compiler, params: b.Params}, nil
+}
+
+// objectsVariable is what expressions of a schedule call the resource's objects.
+const objectsVariable = "objects"
+
+// template compiles a tree; the place of it in the handler is at. Part picks the schema of what
+// the tree becomes; nil when there is none to hold it against.
+func (w *writer) template(tree any, part func(dsl.Schemas) *spec.Schema, at ...string) *expr.Template {
+	t, err := w.compiler.Template(tree, at...)
+	if err != nil {
+		w.faults = append(w.faults, err)
+		return nil
+	}
+	w.looksBack = w.looksBack || t.Uses(expr.Old) || t.Uses(expr.Diff)
+	w.checks = append(w.checks, func(s dsl.Schemas) []error {
+		var target *spec.Schema
+		if part != nil {
+			target = part(s)
+		}
+		return t.Check(s, target)
+	})
+	return t
+}
+
+// fault notes a fault at a place in the handler.
+func (w *writer) fault(at []string, format string, args ...any) {
+	w.faults = append(w.faults, &dsl.ConfigError{Path: slices.Clone(at), Message: fmt.Sprintf(format, args...)})
+}
+
+// built is what an action returns.
+func (w *writer) built(fn dsl.Func) dsl.Built {
+	out := dsl.Built{Func: fn, Checks: w.checks}
+	if !w.looksBack {
+		out.Options = append(out.Options, dsl.NoOld())
+	}
+	return out
+}
+
+// scope is what the expressions of an attempt see.
+func (w *writer) scope(r *dsl.Request) expr.Scope {
+	s := expr.Scope{Request: r, Params: w.params}
+	if r.Objects != nil {
+		objects := make([]any, len(r.Objects))
+		for i, o := range r.Objects {
+			objects[i] = o.Object
+		}
+		s.Vars = map[string]any{objectsVariable: objects}
+	}
+	return s
+}
+
+// text renders a template that must be text; what is not there is the empty text.
+func text(t *expr.Template, s expr.Scope) (string, error) {
+	value, err := t.Render(s)
+	switch value := value.(type) {
+	case string:
+		return value, err
+	case bool, int64, float64:
+		return fmt.Sprint(value), err
+	}
+	if err == nil && value != nil && value != expr.None {
+		err = fmt.Errorf("want text, found %v", value)
+	}
+	return "", err
+}
+
+// property returns the schema of a field, nil when it is not known.
+func property(s *spec.Schema, names ...string) *spec.Schema {
+	for _, name := range names {
+		if s == nil {
+			return nil
+		}
+		found, ok := s.Properties[name]
+		if !ok {
+			return nil
+		}
+		s = &found
+	}
+	return s
+}
