@@ -96,7 +96,7 @@ type tableEvent struct {
 // watch watches from a version on until the server ends the watch, as it does when it is busy, and
 // returns the version of the last event.
 func (w *follower) watch(ctx context.Context, version string) (string, error) {
-	stream, err := w.foos.client.Get().AbsPath(path).SetHeader("Accept", asTable).
+	stream, err := w.foos.client.Get().AbsPath(w.foos.path).SetHeader("Accept", asTable).
 		Param("watch", "true").Param("includeObject", "None").Param("resourceVersion", version).Stream(ctx)
 	if err != nil {
 		return "", err

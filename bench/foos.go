@@ -23,7 +23,7 @@ const (
 	parallel = 16
 	// size is about how large the JSON of a Foo is without managedFields, in bytes.
 	size = 1500
-	path = "/apis/samplecontroller.k8s.io/v1alpha1/namespaces/default/foos"
+	api  = "/apis/samplecontroller.k8s.io/v1alpha1/namespaces/"
 )
 
 // foos are the objects that everything is about, and the loader that makes and changes them. It
@@ -31,11 +31,13 @@ const (
 type foos struct {
 	client rest.Interface
 	count  int
+	// path is where they are.
+	path string
 	// asked is how many replicas each Foo asks for.
 	asked []int64
 }
 
-func newFoos(kubeconfig string, count int) (*foos, error) {
+func newFoos(kubeconfig, namespace string, count int) (*foos, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
 		return nil, err
@@ -46,7 +48,7 @@ func newFoos(kubeconfig string, count int) (*foos, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &foos{client: client, count: count, asked: make([]int64, count)}, nil
+	return &foos{client: client, count: count, path: api + namespace + "/foos", asked: make([]int64, count)}, nil
 }
 
 func nameOf(i int) string { return fmt.Sprintf("foo-%05d", i) }
@@ -70,7 +72,7 @@ func (f *foos) create(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		return f.client.Post().AbsPath(path).SetHeader("Content-Type", "application/json").Body(data).Do(ctx).Error()
+		return f.client.Post().AbsPath(f.path).SetHeader("Content-Type", "application/json").Body(data).Do(ctx).Error()
 	})
 }
 
@@ -82,7 +84,7 @@ func (f *foos) scale(ctx context.Context, replicas int64) error {
 func (f *foos) scaleOne(ctx context.Context, i int, replicas int64) error {
 	f.asked[i] = replicas
 	patch := fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas)
-	return f.client.Patch(types.MergePatchType).AbsPath(path, nameOf(i)).Body(patch).Do(ctx).Error()
+	return f.client.Patch(types.MergePatchType).AbsPath(f.path, nameOf(i)).Body(patch).Do(ctx).Error()
 }
 
 // each calls do for all Foos, several at once, and returns the first error.
@@ -111,7 +113,8 @@ func (f *foos) each(ctx context.Context, do func(context.Context, int) error) er
 	return context.Cause(ctx)
 }
 
-// writes counts the requests that the server got so far to change Foos, Deployments and Events.
+// writes counts the requests that the server got so far to change Foos, what operators make for
+// them, and Events.
 func (f *foos) writes(ctx context.Context) (int, error) {
 	data, err := f.client.Get().AbsPath("/metrics").Do(ctx).Raw()
 	if err != nil {
@@ -137,7 +140,7 @@ func (f *foos) writes(ctx context.Context) (int, error) {
 }
 
 func watched(series string) bool {
-	for _, resource := range []string{"foos", "deployments", "events"} {
+	for _, resource := range []string{"foos", "deployments", "configmaps", "services", "serviceaccounts", "horizontalpodautoscalers", "events"} {
 		if strings.Contains(series, `resource="`+resource+`"`) {
 			return true
 		}

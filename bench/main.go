@@ -20,9 +20,9 @@ import (
 
 // plan is what is to be measured.
 type plan struct {
-	objects, pairs, samples int
-	rest                    time.Duration
-	controlplane, profile   string
+	objects, pairs, samples, families int
+	rest                              time.Duration
+	controlplane, profile             string
 	// dir is where programs, data and logs go.
 	dir string
 	log io.Writer
@@ -33,6 +33,7 @@ func main() {
 	flag.IntVar(&p.objects, "n", 5000, "how many Foos there are")
 	flag.IntVar(&p.pairs, "pairs", 3, "how often the two are measured, in alternation")
 	flag.IntVar(&p.samples, "samples", 500, "how many changes the latency is taken from")
+	flag.IntVar(&p.families, "families", 1000, "how many Foos have five children each, by an operator in YAML")
 	flag.DurationVar(&p.rest, "rest", 15*time.Second, "how long a program has nothing to do before its memory is read")
 	flag.StringVar(&p.controlplane, "controlplane", "../bin/controlplane", "the program that starts a control plane")
 	flag.StringVar(&p.profile, "profile", "", "write pprof profiles of the operator into this `folder`")
@@ -73,7 +74,7 @@ func (p plan) run(ctx context.Context, out io.Writer) (err error) {
 		return err
 	}
 	defer plane.stop()
-	foos, err := newFoos(plane.kubeconfig, p.objects)
+	foos, err := newFoos(plane.kubeconfig, "default", p.objects)
 	if err != nil {
 		return err
 	}

@@ -22,6 +22,7 @@ type result struct {
 	// quick are the latencies of the minimal client, ours those of the operator.
 	quick, ours []time.Duration
 	children    life
+	family      family
 }
 
 func (r *result) add(sub subject, l life) {
@@ -82,8 +83,10 @@ func (r *result) write(out io.Writer) error {
 	c.row("processor time", fmt.Sprintf("%.1f s", l.backlog.cpu.Seconds()), fmt.Sprintf("%.2f s", l.restart.cpu.Seconds()))
 	c.row("writes", fmt.Sprint(l.backlog.writes), fmt.Sprint(l.restart.writes))
 	c.row("memory (RSS) at rest / at most", megabytes(l.memory.resident)+" / "+megabytes(l.memory.peak), "")
-	_, err = c.WriteTo(out)
-	return err
+	if _, err = c.WriteTo(out); err != nil {
+		return err
+	}
+	return r.writeFamily(out)
 }
 
 // pair is a row of medians whose ratio counts.

@@ -68,6 +68,10 @@ func (s *session) measure(ctx context.Context) (*result, error) {
 	if r.children, err = s.children(ctx); err != nil {
 		return nil, fmt.Errorf("measuring samples/foo: %w", err)
 	}
+	s.say("%d Foos with five children each", s.families)
+	if r.family, err = s.family(ctx); err != nil {
+		return nil, fmt.Errorf("measuring children: %w", err)
+	}
 	return r, nil
 }
 

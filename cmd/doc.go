@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cmd is the command line of an operator: run, validate, schema, version and completion.
+// Package cmd is the command line of an operator: run, validate, crd, init, schema, version
+// and completion.
 //
 // A main package of one line makes a whole operator of it, see [Main]. Tests and programs that
 // keep the process in their own hands call [Run], which touches nothing that is global.

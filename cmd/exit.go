@@ -41,7 +41,7 @@ func report(w io.Writer, err error) int {
 	}
 	if list, ok := errors.AsType[config.Faults](err); ok {
 		for _, f := range list {
-			fmt.Fprintln(w, f)
+			tellFault(w, f)
 		}
 		err = fmt.Errorf("the configuration has %s", count(len(list), "fault"))
 	}

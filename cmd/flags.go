@@ -29,6 +29,8 @@ type runFlags struct {
 	qps     float32
 	burst   int
 	logging logFlags
+
+	installCRDs bool
 }
 
 // addConfig adds --config, which several commands have.
@@ -41,6 +43,8 @@ func (f *runFlags) add(set *pflag.FlagSet) {
 	f.set = set
 	addConfig(set, &f.config)
 	f.kube.add(set)
+	set.BoolVar(&f.installCRDs, "install-crds", false,
+		"install the CRDs of the configuration before the operator works, and update those that\nhave changed")
 	set.StringSliceVarP(&f.namespaces, "namespace", "n", nil,
 		"work in these `namespaces`, not in those of the configuration: names, globs (team-*)\nand exceptions (!team-old); repeatable")
 	set.StringVar(&f.health, ops.HealthFlag, ":8081",

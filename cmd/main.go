@@ -27,7 +27,7 @@ import (
 // the process, as is the exit, so it is done here and not in [Run].
 func Main(registry *dsl.Registry, extra ...func(*dsl.Operator)) {
 	p := &program{
-		Streams:  Streams{Out: os.Stdout, Err: os.Stderr, Env: os.Environ()},
+		Streams:  Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Env: os.Environ()},
 		parts:    realParts(),
 		registry: registry,
 		extra:    extra,
@@ -38,6 +38,8 @@ func Main(registry *dsl.Registry, extra ...func(*dsl.Operator)) {
 
 // Streams are what a program reads and writes.
 type Streams struct {
+	// In is what a person answers. Nil when nobody can be asked.
+	In io.Reader
 	// Out gets what was asked for, Err logs and errors. Required.
 	Out, Err io.Writer
 	// Env is the environment, as "NAME=value". Nil is an empty one.

@@ -11,10 +11,13 @@ import (
 	"sync"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
+	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine"
 	"github.com/handwerk-dev/handwerk/engine/ops"
 )
@@ -99,10 +102,27 @@ func (p *program) run(ctx context.Context, f *runFlags) error {
 	}
 	log.Info("starting", "operator", op.Name, "version", selfVersion().Version, "server", config.Host,
 		"health", server.HealthAddress(), "metrics", server.MetricsAddress(), "pprof", server.PprofAddress())
-	if err := serveWhile(klog.NewContext(ctx, log), server.Serve, server.Shutdown, m.Run); err != nil {
+	work := m.Run
+	if f.installCRDs {
+		work = p.installing(op, config, log, m.Run)
+	}
+	if err := serveWhile(klog.NewContext(ctx, log), server.Serve, server.Shutdown, work); err != nil {
 		return fmt.Errorf("running operator %s: %w", op.Name, err)
 	}
 	return nil
+}
+
+// installing runs when the operator's CRDs are there. A signal while they are waited for is no fault.
+func (p *program) installing(op *dsl.Operator, config *rest.Config, log logr.Logger, run func(context.Context) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		if err := p.install(ctx, op, config, log); err != nil {
+			if ctx.Err() != nil {
+				return nil
+			}
+			return err
+		}
+		return run(ctx)
+	}
 }
 
 // serveWhile serves while run does, and a little longer: the server stops last, so that it can be

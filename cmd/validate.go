@@ -4,23 +4,31 @@
 package cmd
 
 import (
+	"cmp"
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/config"
 )
 
 // verdict is what validate says with -o json.
 type verdict struct {
-	Operator  string  `json:"operator,omitempty"`
-	Resources int     `json:"resources,omitempty"`
-	Handlers  int     `json:"handlers,omitempty"`
-	OK        bool    `json:"ok"`
-	Faults    []fault `json:"faults"`
+	Operator  string `json:"operator,omitempty"`
+	Resources int    `json:"resources,omitempty"`
+	Handlers  int    `json:"handlers,omitempty"`
+	OK        bool   `json:"ok"`
+	// Warnings name what could not be checked against the cluster.
+	Warnings []string `json:"warnings,omitempty"`
+	Faults   []fault  `json:"faults"`
 }
 
 // fault is one mistake in a configuration. Line and column are 0 where they are not known.
@@ -30,40 +38,94 @@ type fault struct {
 	Column  int    `json:"column,omitempty"`
 	Path    string `json:"path,omitempty"`
 	Message string `json:"message"`
+	// Excerpt is the line of the file, and below it a caret under the place.
+	Excerpt string `json:"excerpt,omitempty"`
+}
+
+// validateFlags are the flags of validate.
+type validateFlags struct {
+	files   []string
+	output  string
+	cluster bool
+	kube    kubeFlags
 }
 
 func (p *program) validateCommand() *cobra.Command {
-	var files []string
-	var output string
+	f := &validateFlags{}
 	c := &cobra.Command{
 		Use:   "validate --config FILE|DIR",
-		Short: "Check a configuration without a cluster",
-		Long: `Check a configuration without a cluster. Every fault is told, with its place; with
-one or more of them, the exit code is 1.`,
+		Short: "Check a configuration, without a cluster or against one",
+		Long: `Check a configuration. Every fault is told, with its place; with one or more of
+them, the exit code is 1. Expressions are checked against the schemas that the
+configuration has, and with --cluster against those of a cluster, which is read
+and not changed. What is not on the cluster is a warning.`,
 		Example: `  operator validate --config operator.yaml
-  operator validate --config samples/foo -o json`,
+  operator validate --config samples/foo -o json
+  operator validate --config operator.yaml --cluster`,
 		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := p.needConfig(files); err != nil {
+			if err := p.needConfig(f.files); err != nil {
 				return &usageError{command: c.CommandPath(), err: err}
 			}
-			op, err := p.operator(files, func(*dsl.Operator) {})
-			if output == "json" {
-				return judge(c.OutOrStdout(), op, err)
-			}
-			if err != nil {
-				return err
-			}
-			v := verdictOn(op, nil)
-			fmt.Fprintf(c.OutOrStdout(), "operator %s: %s, %s: ok\n",
-				v.Operator, count(v.Resources, "resource"), count(v.Handlers, "handler"))
-			return nil
+			return p.validate(c.Context(), f, c.OutOrStdout())
 		},
 	}
-	addConfig(c.Flags(), &files)
-	addOutput(c.Flags(), &output)
+	addConfig(c.Flags(), &f.files)
+	c.Flags().BoolVar(&f.cluster, "cluster", false, "check against the resources and schemas of a cluster, too")
+	f.kube.add(c.Flags())
+	addOutput(c.Flags(), &f.output)
 	completeChoices(c)
 	return c
+}
+
+// validate says what is to be said of a configuration.
+func (p *program) validate(ctx context.Context, f *validateFlags, out io.Writer) error {
+	op, err := p.operator(f.files, func(*dsl.Operator) {})
+	var warnings []string
+	if err == nil && f.cluster {
+		warnings, err = p.checkCluster(ctx, f, op)
+	}
+	if f.output == "json" {
+		return judge(out, op, warnings, err)
+	}
+	for _, warning := range warnings {
+		fmt.Fprintf(p.Err, "warning: %s\n", warning)
+	}
+	if err != nil {
+		return err
+	}
+	v := verdictOn(op, nil)
+	fmt.Fprintf(out, "operator %s: %s, %s: ok\n",
+		v.Operator, count(v.Resources, "resource"), count(v.Handlers, "handler"))
+	return nil
+}
+
+// checkCluster holds an operator against a cluster. Faults come as the error.
+func (p *program) checkCluster(ctx context.Context, f *validateFlags, op *dsl.Operator) (warnings []string, err error) {
+	rest, err := f.kube.config(p.Env, p.inCluster)
+	if err != nil {
+		return nil, err
+	}
+	rest.UserAgent = userAgent(op.Name)
+	found, err := p.check(ctx, op, rest)
+	if err != nil {
+		return nil, fmt.Errorf("checking against the cluster: %w", err)
+	}
+	list := config.Faults{}
+	for _, fault := range found.Faults {
+		if placed, ok := errors.AsType[config.Fault](fault); ok {
+			list = append(list, placed)
+		} else {
+			list = append(list, config.Fault{File: "configuration", Message: fault.Error()})
+		}
+	}
+	slices.SortStableFunc(list, func(a, b config.Fault) int {
+		return cmp.Or(strings.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
+	if list = slices.Compact(list); len(list) > 0 {
+		return found.Warnings, list
+	}
+	return found.Warnings, nil
 }
 
 // addOutput adds -o, which several commands have.
@@ -74,8 +136,10 @@ func addOutput(set *pflag.FlagSet, output *string) {
 }
 
 // judge writes the verdict for machines.
-func judge(w io.Writer, op *dsl.Operator, err error) error {
-	if failed := writeJSON(w, verdictOn(op, err)); failed != nil {
+func judge(w io.Writer, op *dsl.Operator, warnings []string, err error) error {
+	v := verdictOn(op, err)
+	v.Warnings = warnings
+	if failed := writeJSON(w, v); failed != nil {
 		return failed
 	}
 	if err != nil {
@@ -88,7 +152,7 @@ func verdictOn(op *dsl.Operator, err error) verdict {
 	v := verdict{OK: err == nil, Faults: []fault{}}
 	if err != nil {
 		for _, f := range faults(err) {
-			v.Faults = append(v.Faults, fault{File: f.File, Line: f.Line, Column: f.Column, Path: f.Path, Message: f.Message})
+			v.Faults = append(v.Faults, fault{File: f.File, Line: f.Line, Column: f.Column, Path: f.Path, Message: f.Message, Excerpt: f.Excerpt})
 		}
 		return v
 	}

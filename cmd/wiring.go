@@ -4,6 +4,10 @@
 package cmd
 
 import (
+	"context"
+	"io"
+
+	"github.com/go-logr/logr"
 	"k8s.io/client-go/rest"
 
 	"github.com/handwerk-dev/handwerk/dsl"
@@ -20,6 +24,13 @@ type parts struct {
 	schema    func(registry *dsl.Registry) ([]byte, error)
 	engine    func(op *dsl.Operator, s engine.Settings) (machine, error)
 	inCluster func() (*rest.Config, error)
+	// install brings an operator's CRDs to the cluster, check holds the operator against it.
+	install func(context.Context, *dsl.Operator, *rest.Config, logr.Logger) error
+	check   func(context.Context, *dsl.Operator, *rest.Config) (engine.Findings, error)
+	// parse reads a configuration that is not in a file.
+	parse func(name string, data []byte, registry *dsl.Registry) (*dsl.Operator, error)
+	// asks reports whether a person can be asked through the reader.
+	asks func(io.Reader) bool
 	// podNamespace is the file in which a pod finds its namespace.
 	podNamespace string
 }
@@ -33,6 +44,10 @@ func realParts() parts {
 			return engine.New(op, s)
 		},
 		inCluster:    rest.InClusterConfig,
+		install:      engine.InstallCRDs,
+		check:        engine.Check,
+		parse:        config.Parse,
+		asks:         isTerminal,
 		podNamespace: podNamespace,
 	}
 }

@@ -23,7 +23,7 @@ const (
 	// The operator deletes them, so its finalizer holds the owner until they are gone.
 	Labelled Ownership = "labelled"
 	// Unowned: nothing. The object is applied and then forgotten: it is not watched, not pruned
-	// and not deleted.
+	// and not deleted. An annotation names who applied it, so that no second owner does.
 	Unowned Ownership = "none"
 )
 
@@ -35,7 +35,8 @@ type Adoption string
 const (
 	// AdoptNever leaves the object alone; the error is a [NotOwnedError]. The default.
 	AdoptNever Adoption = "never"
-	// AdoptIfUnowned takes an object that has no owner.
+	// AdoptIfUnowned takes an object that has no owner: no controller owner reference, and no label
+	// or annotation by which this operator or another of its kind says whose it is.
 	AdoptIfUnowned Adoption = "ifUnowned"
 )
 
@@ -79,31 +80,39 @@ type ChildObject struct {
 	Object *unstructured.Unstructured
 }
 
-// Children are the objects that the handled object owns.
+// Children are the objects that the handled object owns. A handler may use it from several
+// goroutines at once.
 type Children interface {
 	// Apply makes the child as desired says, by server-side apply under the operator's field
 	// manager: fields that desired does not have are left to others. Desired is a map or any
 	// value that is an object in JSON; apiVersion, kind and metadata.name are required, the
 	// namespace defaults to the owner's. What ties it to its owner is added as the spec says; at
-	// most one is given.
+	// most one is given. A child whose tie is to be another one than before is tied anew, and
+	// not made again. Only an unowned child may be of a kind that is not declared.
 	//
 	// Nothing is sent when the child is so already. An object of that name that this object does
-	// not own is left alone, and the error is a [NotOwnedError]. Result is the child as the
-	// server returned it, or as the cache has it.
+	// not own is left alone, and the error is a [NotOwnedError]; other errors wrap that of the API
+	// machinery, as when a field cannot be changed. Result is the child as the server returned it,
+	// or as the cache has it.
 	Apply(ctx context.Context, desired any, spec ...ChildSpec) (*unstructured.Unstructured, error)
 	// Stale reports whether Apply would change a child that is there. One that is not there is
-	// not stale; live is nil then. Nothing is written.
+	// not stale; live is nil then. For an object that Apply would leave alone the error is Apply's.
+	// Nothing is written.
 	Stale(ctx context.Context, desired any, spec ChildSpec) (stale bool, live *unstructured.Unstructured, err error)
 	// All returns every child that was applied with a name, of all kinds that the resource owns,
 	// sorted by handler, name, key, and name of the object. Unowned ones are among them
-	// only when this pass applied them.
+	// only when this pass applied them. What cannot be read from a child is left open in its spec:
+	// Adopt, and how one would be owned that is retained. Children that are being deleted have a
+	// deletion timestamp. The error names a kind of which not all objects can be seen; one that
+	// the API server does not serve has none.
 	All() ([]ChildObject, error)
 	// Remove takes a child of All away as its OnDelete says: it is deleted, and only if it still
-	// is the same object, or its tie to the owner is cut. A child that is gone is no error.
+	// is the same object, or its tie to the owner is cut; nothing happens to one that is retained or
+	// unowned. A child that is gone, or not this owner's any more, is no error.
 	Remove(ctx context.Context, child ChildObject) error
 	// Get returns the child of that name from the cache, nil when there is none. The resource
-	// must be one that the handled resource owns. Where the owner has no namespace but the child
-	// has, the name is "namespace/name", here and for Delete.
+	// must be one that the handled resource owns. Where the child is not in the owner's namespace,
+	// the name is "namespace/name", here and for Delete.
 	Get(resource, name string) (*unstructured.Unstructured, error)
 	// List returns the object's children of that resource from the cache, sorted by name.
 	List(resource string) ([]*unstructured.Unstructured, error)
@@ -121,12 +130,13 @@ type OwnedKind struct {
 }
 
 // ChildAnnotation is the key of the annotation that says which child an object is:
-// "<handler>/<name>" or "<handler>/<name>/<key>", and behind a semicolon its [DeletePolicy] when
-// that is not [DeleteChild].
+// "<handler>/<name>" or "<handler>/<name>/<key>", each part escaped as in the path of a URL, and
+// behind a semicolon its [DeletePolicy] when that is not [DeleteChild].
 func (op *Operator) ChildAnnotation() string { return op.Prefix() + "/child" }
 
 // OwnerAnnotation is the key of the annotation that names the owner of a child without an owner
 // reference: "<group>/<kind>/<namespace>/<name>", with nothing for a namespace that it has not.
+// Unowned children have it too.
 func (op *Operator) OwnerAnnotation() string { return op.Prefix() + "/owner" }
 
 // OwnerLabel is the key of the label by which children without an owner reference are found: the

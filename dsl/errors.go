@@ -97,13 +97,13 @@ type NotOwnedError struct {
 	Owner string
 }
 
-// Error names the object and its owner.
+// Error names the object and its owner, and says what can be done.
 func (e *NotOwnedError) Error() string {
-	owner := ""
+	more := "; rename the child, delete the object, or say adopt: ifUnowned"
 	if e.Owner != "" {
-		owner = " (its owner is " + e.Owner + ")"
+		more = " (its owner is " + e.Owner + "); rename the child, or delete the object"
 	}
-	return fmt.Sprintf("applying %s %s: %v%s", e.Resource, qualified(e.Namespace, e.Name), ErrNotOwned, owner)
+	return fmt.Sprintf("applying %s %s: %v%s", e.Resource, qualified(e.Namespace, e.Name), ErrNotOwned, more)
 }
 
 // Unwrap returns ErrNotOwned, so that errors.Is finds it.

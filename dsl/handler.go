@@ -20,9 +20,9 @@ import (
 // package comment for what the returned error means.
 type Func func(ctx context.Context, r *Request) error
 
-// Predicate is a handler's own filter. It must be quick and must not change the request; children,
-// events and client are not there yet. An error is logged, and means that the handler does not see
-// the object.
+// Predicate is a handler's own filter. It must be quick and must not change the request. Children
+// can be read and not written; events and client are not there yet. An error is logged, and means
+// that the handler does not see the object.
 type Predicate func(r *Request) (bool, error)
 
 // Backoff is the wait between attempts: it doubles from Initial to Max, each with up to a fifth
@@ -213,9 +213,7 @@ func (h *Handler) faults(r *Resource, earlier map[string]bool) []error {
 		add("retries, timeout and back-off must not be negative")
 	}
 	out = append(out, h.Timing.faults()...)
-	if h.Whole && (len(h.Causes) != 1 || len(h.Field) > 0 || len(h.Labels)+len(h.Annotations) > 0 || h.When != nil) {
-		add("it runs for the resource as a whole, so it has no cause but %s and no filters", Timer)
-	}
+	out = append(out, h.wrongWhole()...)
 	if (h.NoFinalizer || h.Release) && !h.On(Delete) {
 		add("finalizer options are for delete handlers")
 	}
@@ -223,6 +221,20 @@ func (h *Handler) faults(r *Resource, earlier map[string]bool) []error {
 		if !earlier[id] {
 			add("it comes after %q, which is not a handler declared before it", id)
 		}
+	}
+	return out
+}
+
+// wrongWhole reports what a handler that runs for the resource as a whole cannot have.
+func (h *Handler) wrongWhole() (out []error) {
+	if !h.Whole {
+		return nil
+	}
+	if len(h.Causes) != 1 || len(h.Field) > 0 || len(h.Labels)+len(h.Annotations) > 0 || h.When != nil {
+		out = append(out, fmt.Errorf("it runs for the resource as a whole, so it has no cause but %s and no filters", Timer))
+	}
+	if len(h.After) > 0 || h.Timing != nil && h.Timing.Idle > 0 {
+		out = append(out, errors.New("it runs for the resource as a whole, so it comes after no handler and knows no idle object"))
 	}
 	return out
 }

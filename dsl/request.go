@@ -43,7 +43,8 @@ type Request struct {
 	Related Related
 	// Objects are all objects of the resource, for a handler that runs for the resource as a whole,
 	// sorted by namespace and name; Object has no more than apiVersion and kind then. Each is a
-	// private copy. Nil for other handlers.
+	// private copy, with as much as the cache holds: for CacheMetadata the metadata, for CacheLive
+	// kind, namespace, name, uid and resource version. Nil for other handlers.
 	Objects []*unstructured.Unstructured
 	// Params are the handler's parameters from the configuration.
 	Params Params

@@ -17,21 +17,26 @@ import (
 // Times are kept in memory and ride the resource's queue: a timer holds no goroutine. What fell
 // due while no process worked is not caught up.
 type Timing struct {
-	// Every is the time from one run's beginning to the next one's. The first run of an object
-	// that a process finds at its start comes at a random time within the period, so that objects
-	// do not fire together; that of a new object after one period.
+	// Every is the time from one run to the next. The first run of an object that a process finds
+	// at its start comes at a random time within the period, so that objects do not fire together;
+	// that of a new object after one period. A run that fails is tried again by the handler's
+	// back-off, which does not move the next ones; those that fall due meanwhile, or while the
+	// handler still runs, are left out.
 	Every time.Duration
 	// Cron is a schedule of five fields, or one of @hourly, @daily, @weekly, @monthly, @yearly.
 	Cron string
-	// TimeZone is the one that Cron is read in, as in "Europe/Berlin". Defaults to UTC.
+	// TimeZone is the one that Cron is read in, as in "Europe/Berlin". Defaults to UTC. Where clocks
+	// are changed, a run at a time that is left out is left out, one at a time that comes twice comes
+	// twice.
 	TimeZone string
-	// Idle is how long the object's essence must have been the same. Without Every the handler
-	// runs once after each change; with Every, at each period in which it holds. With Cron, the
-	// same. A new process counts from when it first sees the object.
+	// Idle is how long what the handler looks at, the object's essence or Handler.Field, must have
+	// been the same. Without Every the handler runs once after each change; with Every, at each
+	// period in which it holds. With Cron, the same. A new process counts from when it first sees
+	// the object. What the handler itself changes by Request.Patch is no change.
 	Idle time.Duration
-	// Jitter is the most by which a run is moved, at random: earlier for Every, later for Cron.
-	// Zero means a tenth of Every, and for Cron a tenth of the time to the next run, at most a
-	// minute. A negative one means none.
+	// Jitter is the most by which a run is moved, at random: earlier for Every, later for Cron and
+	// for Idle alone, and never past the next run. Zero means a tenth of the time between two runs,
+	// or of Idle, which for Cron and Idle is at most a minute. A negative one means none.
 	Jitter time.Duration
 
 	schedule cron.Schedule
@@ -93,7 +98,7 @@ func parseCron(text, timeZone string) (cron.Schedule, error) {
 		timeZone = "UTC"
 	}
 	if _, err := time.LoadLocation(timeZone); err != nil || timeZone == "Local" {
-		return nil, fmt.Errorf("reading time zone %q: it is not known", timeZone)
+		return nil, fmt.Errorf("reading schedule: %w", fmt.Errorf("the time zone %q is not known", timeZone))
 	}
 	parser := cron.NewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.Descriptor)
 	if len(text) > 4 && (text[:3] == "TZ=" || text[:4] == "CRON") {

@@ -26,13 +26,18 @@ type await struct {
 // await makes the next pass wait for a write. It holds even when this pass fails: what was sent
 // was sent.
 func (p *pass) await(f *feed, o *unstructured.Unstructured) {
-	p.awaits = append(p.awaits, await{f, nameOf(o), o.GetUID(), o.GetResourceVersion()})
-	p.memory.awaits = p.awaits
+	p.wait(await{f, nameOf(o), o.GetUID(), o.GetResourceVersion()})
 }
 
 // awaitGone is await for a deletion.
 func (p *pass) awaitGone(f *feed, key cache.ObjectName, uid types.UID) {
-	p.awaits = append(p.awaits, await{feed: f, key: key, uid: uid})
+	p.wait(await{feed: f, key: key, uid: uid})
+}
+
+func (p *pass) wait(a await) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.awaits = append(p.awaits, a)
 	p.memory.awaits = p.awaits
 }
 

@@ -58,6 +58,7 @@ type Engine struct {
 	namespaces *feed
 	crds       *feed
 	needCRDs   chan struct{}
+	checks     *checks
 
 	started atomic.Bool
 	leaving atomic.Bool
@@ -78,7 +79,7 @@ func New(op *dsl.Operator, s Settings) (*Engine, error) {
 		return nil, err
 	}
 	e.catalog = catalog.New(e.clients.discovery, e.clients.dynamic, e.clients.kubernetes.AuthorizationV1())
-	e.watches = watch.New(watch.Settings{Dynamic: e.clients.dynamic, Metadata: e.clients.metadata, Log: e.log, Changed: e.watchChanged})
+	e.watches = watch.New(watch.Settings{Dynamic: e.clients.dynamic, Metadata: e.clients.metadata, OwnerLabel: op.OwnerLabel(), Log: e.log, Changed: e.watchState})
 	e.events = newRecorder(e.clients.kubernetes, op.Name)
 	e.scope = newScope(op.Scope.Namespaces)
 	e.scope.changed = e.nudge
@@ -86,6 +87,7 @@ func New(op *dsl.Operator, s Settings) (*Engine, error) {
 		e.resources = append(e.resources, newResource(e, spec))
 	}
 	e.engineFeeds()
+	e.checks = newChecks(e)
 	e.metrics.Resources(e.stats)
 	return e, nil
 }
@@ -109,6 +111,7 @@ func (e *Engine) Run(ctx context.Context) error {
 		feeds.Go(func() { f.run(feedsCtx) })
 	}
 	feeds.Go(func() { e.watchCRDs(feedsCtx) })
+	feeds.Go(func() { e.checks.run(feedsCtx) })
 	e.log.Info("operator starts", "operator", e.op.Name, "resources", e.names())
 
 	err := e.elector.Run(ctx, func(term context.Context) error {

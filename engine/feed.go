@@ -5,7 +5,6 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -13,7 +12,7 @@ import (
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
@@ -43,7 +42,10 @@ const (
 // for the rights, keeps one informer for each namespace in scope, and heals. One goroutine runs
 // it; a fault of one feed is no other's.
 type feed struct {
+	// name is the resource as it was declared, or as it is called for people when a kind was.
 	name dsl.ResourceName
+	// kind, when set, is what was declared.
+	kind schema.GroupVersionKind
 	// source is what the informers have in common.
 	source watch.Source
 	// writes are the verbs with which the engine itself writes. What handlers write besides, only
@@ -128,38 +130,7 @@ func (f *feed) step(ctx context.Context) (again bool) {
 		f.become(phaseFaulty, err.Error())
 		return true
 	}
-	return f.judge(missing)
-}
-
-// resolve finds what is served under the name.
-func (f *feed) resolve(ctx context.Context) bool {
-	if f.isKnown() {
-		return true
-	}
-	served, err := f.catalog.Resolve(ctx, f.name)
-	switch {
-	case errors.Is(err, catalog.ErrMissing):
-		f.become(phaseMissing, "the API server does not serve it (is its CRD installed?)")
-		f.missing()
-		return false
-	case err != nil:
-		f.become(phaseFaulty, err.Error())
-		return false
-	}
-	observes := false
-	if f.generation {
-		if observes, err = f.catalog.ObservedGeneration(ctx, served); err != nil {
-			f.become(phaseFaulty, err.Error())
-			return false
-		}
-		if !observes {
-			f.log.Info("its schema has no status.observedGeneration; what was handled is kept in an annotation")
-		}
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.served, f.known, f.observes = served, true, observes
-	return true
+	return f.judge(ctx, missing)
 }
 
 // open makes the informers those of the namespaces.
@@ -189,7 +160,7 @@ func (f *feed) open(ctx context.Context, namespaces []string, missing denied) er
 }
 
 // judge looks at the informers and says how the feed is.
-func (f *feed) judge(missing denied) (again bool) {
+func (f *feed) judge(ctx context.Context, missing denied) (again bool) {
 	for _, ns := range f.opened() {
 		state := f.handle(ns).State()
 		switch {
@@ -201,6 +172,8 @@ func (f *feed) judge(missing denied) (again bool) {
 			return true
 		case !state.Synced:
 			f.become(phaseStarting, "listing")
+			return false
+		case f.handle(ns).WaitSynced(ctx) != nil: // a moment, until the last callback has returned
 			return false
 		}
 	}
@@ -347,8 +320,8 @@ func (f *feed) object(key cache.ObjectName) (*watch.Object, bool) {
 	return h.Object(key)
 }
 
-// ownedBy returns the objects that the owner controls.
-func (f *feed) ownedBy(owner types.UID) []*watch.Object {
+// ownedBy returns the objects that the owner controls, or that have its label.
+func (f *feed) ownedBy(owner string) []*watch.Object {
 	var out []*watch.Object
 	for _, h := range f.all() {
 		out = append(out, h.OwnedBy(owner)...)

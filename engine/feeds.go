@@ -69,6 +69,12 @@ func (e *Engine) watchChanged(src watch.Source, state watch.State) {
 			f.nudge()
 		}
 	}
+	if !state.Synced {
+		return
+	}
+	for _, r := range e.resources {
+		r.relatedListed(src.GVR)
+	}
 }
 
 // wantCRDs asks for the watch of CRDs, which nobody needs until one is missing.

@@ -8,9 +8,15 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/cause"
 	"github.com/handwerk-dev/handwerk/engine/ops"
+	"github.com/handwerk-dev/handwerk/engine/queue"
 )
 
 // errPanic and errTimeout are wrapped by the errors of handlers that panicked, and that did not
@@ -19,6 +25,125 @@ var (
 	errPanic   = errors.New("panic")
 	errTimeout = errors.New("the timeout passed")
 )
+
+// attempt runs a job when it is due and notes its outcome. The error is that of a pass that must
+// end, because the process or its leadership does.
+func (p *pass) attempt(ctx context.Context, j *job) error {
+	if wait := j.record.Waits(p.now); wait > 0 {
+		p.next = p.next.sooner(wait, queue.Due)
+		return nil
+	}
+	if failed, blocked := p.blocked(j.handler); blocked {
+		if failed != "" {
+			err := dsl.Permanent(fmt.Errorf("it comes after %s, which failed", failed))
+			p.note(j, err, 0)
+		}
+		return nil
+	}
+	s := &span{held: p.r.engine.held}
+	request := p.request(j, s)
+	start := time.Now()
+	end := p.r.runs.begin(p.key, j.handler.ID)
+	err := invoke(ctx, j.handler, request, func(c context.Context) { s.ctx = c })
+	end()
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if !overran(err) {
+		j.wants, j.record.Step = request.Patch, request.Step
+		p.patch.Join(j.wants)
+	}
+	p.note(j, err, time.Since(start))
+	return nil
+}
+
+// blocked reports whether a handler that this one comes after is not through yet, and names one
+// that failed for good.
+func (p *pass) blocked(h *dsl.Handler) (failed string, blocked bool) {
+	for _, id := range h.After {
+		for _, other := range p.jobs {
+			switch {
+			case other.handler.ID != id || other.record.Done && !other.record.Failed:
+			case other.record.Failed:
+				return id, true
+			default:
+				blocked = true
+			}
+		}
+	}
+	return "", blocked
+}
+
+// note records the outcome of an attempt, and says it where people look.
+func (p *pass) note(j *job, err error, took time.Duration) {
+	j.ran = true
+	log := p.log().WithValues("handler", j.handler.ID, "cause", string(j.cause), "attempt", j.record.Attempts+1)
+	most, waiting := waits(err)
+	switch {
+	case err == nil:
+		j.record = j.record.Succeed()
+		log.V(1).Info("handler succeeded", "took", took.String())
+	case waiting:
+		j.record = j.record.Wait(err, most, time.Now())
+		log.V(1).Info("handler waits", "reason", err.Error(), "most", most.String())
+	default:
+		j.record = j.record.Fail(j.handler, err, time.Now())
+		p.complain(log, j, err)
+	}
+	p.r.engine.metrics.Handled(ops.HandlerRun{
+		Resource: p.r.name, Handler: j.handler.ID, Cause: j.cause,
+		Outcome: outcome(err, j.record.Failed), Duration: took,
+	})
+	if wait := j.record.Waits(time.Now()); !j.record.Done {
+		p.next = p.next.sooner(wait, queue.Due)
+	}
+}
+
+func (p *pass) complain(log logr.Logger, j *job, err error) {
+	if !j.record.Failed {
+		log.Info("handler will be tried again", "error", err.Error(), "again", time.Until(j.record.Due).Round(time.Millisecond).String())
+		return
+	}
+	log.Error(err, "handler failed for good")
+	if p.whole {
+		return // there is no object that an Event could be about
+	}
+	note := "Handler %s failed for good after %d attempts: %s"
+	if j.cause == dsl.Delete && !j.handler.Release {
+		note = "Deletion is held: handler %s failed for good after %d attempts: %s"
+	}
+	p.r.engine.events.report(p.object, j.handler.ID, dsl.Warning, "HandlerFailed", fmt.Sprintf(note, j.handler.ID, j.record.Attempts, j.record.Message))
+}
+
+// request is what the handler gets; without a span, what its filters get.
+func (p *pass) request(j *job, s *span) *dsl.Request {
+	h := j.handler
+	request := &dsl.Request{
+		Object: p.object.DeepCopy(), Cause: j.cause, Attempt: j.record.Attempts + 1, Step: j.record.Step,
+		Patch: dsl.NewPatch(), Made: p.r.spec.Made(), Now: p.now, Related: p.around,
+		Log: p.log().WithValues("handler", h.ID, "cause", string(j.cause), "attempt", j.record.Attempts+1),
+	}
+	if p.whole {
+		p.asWhole(request, s)
+		return request
+	}
+	if j.cause != dsl.Create && p.state.Old != nil {
+		request.Old = runtime.DeepCopyJSON(p.state.Old)
+		changes := cause.Diff(p.state.Old, p.comparable())
+		request.Diff = cause.Within(changes, h.Field)
+		if len(h.Field) > 0 {
+			request.Old = cause.Project(request.Old, []dsl.Path{h.Field})
+		}
+	}
+	if s == nil {
+		request.Children = readOnly{&children{pass: p}}
+		return request
+	}
+	request.Children = &children{pass: p, span: s}
+	request.Client = &client{engine: p.r.engine, span: s, wrote: p.wroteOther, deleted: p.deletedOther}
+	request.Events = &reporter{engine: p.r.engine, object: p.object, handler: h.ID, span: s}
+	return request
+}
 
 // invoke runs one attempt of a handler: with its deadline, and a panic turned into an error. The
 // handler's context is ended when it returns, so nothing that it left behind writes later.
@@ -43,10 +168,30 @@ func invoke(ctx context.Context, h *dsl.Handler, request *dsl.Request, bind func
 		return fmt.Errorf("%w (%s): %w", errTimeout, h.Timeout, err)
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
 		return fmt.Errorf("%w (%s)", errTimeout, h.Timeout)
-	case err != nil:
+	}
+	if _, waiting := waits(err); err != nil && !waiting {
 		return err
 	}
-	return dsl.Permanent(request.Patch.Err())
+	if faults := wrongPatch(h, request.Patch); faults != nil {
+		return dsl.Permanent(faults)
+	}
+	return err
+}
+
+// wrongPatch returns what is wrong with what a handler wants, for which it fails for good.
+func wrongPatch(h *dsl.Handler, p *dsl.Patch) error {
+	if h.Whole && !p.Empty() {
+		return errors.New("it wants to change an object, but runs for the resource as a whole: others are changed with the client")
+	}
+	return p.Err()
+}
+
+// waits reports whether the handler waits for what others do, and how long at most.
+func waits(err error) (most time.Duration, ok bool) {
+	if err == nil || overran(err) || dsl.IsPermanent(err) {
+		return 0, false
+	}
+	return dsl.IsWaiting(err)
 }
 
 // overran reports whether what the handler wanted is void: its time was over, or it broke off.
@@ -73,6 +218,9 @@ func outcome(err error, failed bool) ops.Outcome {
 		return ops.Failed
 	case errors.Is(err, errTimeout):
 		return ops.Timeout
+	}
+	if _, waiting := waits(err); waiting {
+		return ops.Waiting
 	}
 	return ops.Retry
 }

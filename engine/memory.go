@@ -26,6 +26,8 @@ type entry struct {
 	// changed are the versions of children that have changed since the last pass, by UID; empty
 	// for one that is gone.
 	changed map[types.UID]string
+	// related are changes of related objects since the last pass, nil when there are none.
+	related *relatedNews
 	// parked: the last pass was put off until the cache has caught up.
 	parked bool
 	// gone are objects of this key that were deleted and not seen off yet.
@@ -58,6 +60,12 @@ type memory struct {
 	pending map[string]dsl.Cause
 	// resync is when the object's resync period ends; zero before the first pass.
 	resync time.Time
+	// ticks are the resource's timers for this object, nil where there are none.
+	ticks []tick
+	// kin is what handlers last saw of each of the resource's relations, nil before the first pass;
+	// version is the object's own, by which it was selected.
+	kin     []kin
+	version string
 	// awaits are own writes that the cache must show before the next pass.
 	awaits []await
 	// settled are children that the server rewrote; see child.Applier.
@@ -130,6 +138,7 @@ func (r *resource) entryLocked(key cache.ObjectName) *entry {
 // news is what a pass takes from its key's entry.
 type news struct {
 	fresh, child bool
+	related      *relatedNews
 	gone         []*departed
 	memory       *memory
 }
@@ -139,8 +148,8 @@ func (r *resource) take(key cache.ObjectName) news {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	e := r.entryLocked(key)
-	n := news{fresh: e.fresh, child: e.child || len(e.changed) > 0, gone: e.gone, memory: e.memory}
-	e.child, e.changed, e.parked, e.gone = false, nil, false, nil
+	n := news{fresh: e.fresh, child: e.child || len(e.changed) > 0, related: e.related, gone: e.gone, memory: e.memory}
+	e.child, e.changed, e.related, e.parked, e.gone = false, nil, nil, false, nil
 	return n
 }
 

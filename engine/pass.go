@@ -10,6 +10,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -30,6 +31,8 @@ type pass struct {
 	key    cache.ObjectName
 	object *unstructured.Unstructured
 	gone   bool
+	// whole: the pass is over the resource as a whole, and object has no more than its kind.
+	whole bool
 	// generation: what was handled is kept in status.observedGeneration.
 	generation bool
 	memory     *memory
@@ -44,17 +47,27 @@ type pass struct {
 
 	// behind: a handler that is done has not seen what this pass itself changes.
 	behind  bool
+	mu      sync.Mutex // guards awaits, applied and memory.settled: a handler may use goroutines
 	patch   *dsl.Patch
 	jobs    []*job
 	awaits  []await
 	applied map[childID]*unstructured.Unstructured
 	next    due
 	resync  bool
+	// ticks are the object's timers as this pass leaves them, nil when it has none.
+	ticks []tick
+	// kin is what this pass sees of related objects; related: that is news.
+	kin     []kin
+	related bool
+	around  *around
 }
 
 // pass handles one key once. It reads, decides, runs handlers, writes, and says when the key is
 // due next.
 func (r *resource) pass(ctx context.Context, key cache.ObjectName) (due, error) {
+	if h := r.scheduled(key); h != nil {
+		return r.wholePass(ctx, key, h)
+	}
 	n := r.take(key)
 	left, next, err := r.seeOff(ctx, key, n)
 	if err != nil {
@@ -70,6 +83,7 @@ func (r *resource) pass(ctx context.Context, key cache.ObjectName) (due, error) 
 	if object == nil {
 		r.keep(key, nil, left)
 		r.rest(key, time.Time{})
+		r.unsubscribe(key)
 		return next, nil
 	}
 	m := n.memory
@@ -78,16 +92,17 @@ func (r *resource) pass(ctx context.Context, key cache.ObjectName) (due, error) 
 	}
 	r.keep(key, m, left)
 	if !current {
+		r.again(key, n)
 		return next, r.park(key, m, n.child)
 	}
 	p := r.newPass(key, object, m)
 	if rest := m.breaker.rests(p.now); rest > 0 && !p.facts.Deleting {
-		r.again(key, n.child)
+		r.again(key, n)
 		return next.sooner(rest, queue.Due), nil
 	}
 	p.next = next
 	if err := p.run(ctx, n); err != nil {
-		r.again(key, n.child)
+		r.again(key, n)
 		return due{}, err
 	}
 	return p.next, nil
@@ -137,6 +152,7 @@ func (r *resource) read(ctx context.Context, key cache.ObjectName) (*unstructure
 // newPass gathers the facts.
 func (r *resource) newPass(key cache.ObjectName, object *unstructured.Unstructured, m *memory) *pass {
 	p := &pass{r: r, key: key, object: object, memory: m, now: time.Now(), patch: dsl.NewPatch(), applied: map[childID]*unstructured.Unstructured{}}
+	p.around = &around{pass: p}
 	p.essence = cause.Essence(object.Object)
 	p.text = object.GetAnnotations()[r.engine.op.StateAnnotation()]
 	p.state = p.load()
@@ -231,7 +247,7 @@ func (p *pass) send(ctx context.Context, base *unstructured.Unstructured, change
 		Client: p.r.engine.writer(served.GVR, p.key.Namespace), Object: base,
 		Subresource: served.Status, Manager: p.r.engine.op.Name,
 	}
-	result, err := patch.Write(ctx, target, changes, marks)
+	result, err := patch.Write(ctx, target, p.r.withOffers(ctx, changes), marks)
 	p.r.count(result)
 	if result.Status || result.Whole {
 		p.await(p.r.own, result.Object)

@@ -4,18 +4,13 @@
 package engine
 
 import (
-	"context"
-	"fmt"
 	"time"
 
 	"github.com/go-logr/logr"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/cause"
-	"github.com/handwerk-dev/handwerk/engine/ops"
 	"github.com/handwerk-dev/handwerk/engine/progress"
-	"github.com/handwerk-dev/handwerk/engine/queue"
 )
 
 // job is a handler with a cause in this pass.
@@ -32,6 +27,8 @@ type job struct {
 
 // plan finds the handlers that have a cause and that see the object.
 func (p *pass) plan(n news) {
+	p.wind()
+	p.lookAround(n)
 	p.resync = !p.memory.resync.IsZero() && !p.now.Before(p.memory.resync)
 	for _, h := range p.r.rules.handlers {
 		p.arise(h, n)
@@ -45,34 +42,52 @@ func (p *pass) plan(n news) {
 
 // arise notes what has come up for a handler since the last pass.
 func (p *pass) arise(h *dsl.Handler, n news) {
+	if n.child || p.related {
+		p.hurry(h)
+	}
 	record := p.records[h.ID]
 	c := p.facts.Arising(h, finished(record))
 	if c == "" && p.pending[h.ID] == "" {
 		c = p.facts.Appearing(h, finished(record))
 	}
-	triggered := false
-	if c == "" && !p.facts.Deleting {
-		switch {
-		case n.child && h.On(dsl.Child):
-			c, triggered = dsl.Child, true
-		case p.resync && h.On(dsl.Resync):
-			c, triggered = dsl.Resync, true
-		}
-	}
-	if c == "" {
+	if c != "" {
+		p.pending[h.ID] = c
 		return
 	}
-	if triggered && p.pending[h.ID] != "" {
-		if c == dsl.Child {
-			record.Due = time.Time{} // what it waits for may have come
-			p.records[h.ID] = record
+	switch c := p.triggered(h, n); {
+	case c == "":
+	case p.pending[h.ID] == "":
+		p.pending[h.ID] = c
+	case c == dsl.Child || c == dsl.RelatedChange:
+		record.Due = time.Time{} // what it waits for may have come
+		p.records[h.ID] = record
+	}
+}
+
+// hurry lets a handler that waits for what others do have a look.
+func (p *pass) hurry(h *dsl.Handler) {
+	for _, records := range []map[string]progress.Record{p.records, p.state.Records} {
+		if record, found := records[h.ID]; found {
+			records[h.ID] = record.Hurry()
 		}
-		return
 	}
-	p.pending[h.ID] = c
-	if record.Done {
-		delete(p.records, h.ID)
+}
+
+// triggered returns the cause that a handler has by what happened beside the object, empty when
+// there is none.
+func (p *pass) triggered(h *dsl.Handler, n news) dsl.Cause {
+	switch {
+	case p.facts.Deleting:
+	case n.child && h.On(dsl.Child):
+		return dsl.Child
+	case p.related && h.On(dsl.RelatedChange):
+		return dsl.RelatedChange
+	case p.rings(h):
+		return dsl.Timer
+	case p.resync && h.On(dsl.Resync):
+		return dsl.Resync
 	}
+	return ""
 }
 
 // job returns what the handler has to do, nil when nothing.
@@ -86,7 +101,11 @@ func (p *pass) job(h *dsl.Handler) *job {
 		return &job{handler: h, cause: c, lasting: true, record: stored.For(c, view)}
 	}
 	if c := p.pending[h.ID]; c != "" && !p.facts.Deleting {
-		return &job{handler: h, cause: c, record: p.records[h.ID].For(c, view)}
+		record := p.records[h.ID]
+		if record.Done {
+			record = progress.Record{} // that was another time
+		}
+		return &job{handler: h, cause: c, record: record.For(c, view)}
 	}
 	return nil
 }
@@ -112,7 +131,7 @@ func finished(r progress.Record) string {
 }
 
 // matches applies the handler's filters. An object that does not match any more has nothing to do
-// with a child's or a resync's news; new and changed ones are kept in mind, should it match later.
+// with what happened beside it; new and changed ones are kept in mind, should it match later.
 func (p *pass) matches(j *job) bool {
 	h := j.handler
 	ok := dsl.MatchAll(h.Labels, p.object.GetLabels()) && dsl.MatchAll(h.Annotations, p.object.GetAnnotations())
@@ -123,8 +142,11 @@ func (p *pass) matches(j *job) bool {
 		}
 		ok = holds && err == nil
 	}
-	if !ok && (j.cause == dsl.Child || j.cause == dsl.Resync) {
-		delete(p.pending, h.ID)
+	switch j.cause {
+	case dsl.Child, dsl.RelatedChange, dsl.Timer, dsl.Resync:
+		if !ok {
+			delete(p.pending, h.ID)
+		}
 	}
 	return ok
 }
@@ -142,111 +164,6 @@ func (p *pass) wantsFinalizer() bool {
 	return false
 }
 
-// attempt runs a job when it is due and notes its outcome. The error is that of a pass that must
-// end, because the process or its leadership does.
-func (p *pass) attempt(ctx context.Context, j *job) error {
-	if wait := j.record.Waits(p.now); wait > 0 {
-		p.next = p.next.sooner(wait, queue.Due)
-		return nil
-	}
-	if failed, blocked := p.blocked(j.handler); blocked {
-		if failed != "" {
-			err := dsl.Permanent(fmt.Errorf("it comes after %s, which failed", failed))
-			p.note(j, err, 0)
-		}
-		return nil
-	}
-	s := &span{held: p.r.engine.held}
-	request := p.request(j, s)
-	start := time.Now()
-	end := p.r.runs.begin(p.key, j.handler.ID)
-	err := invoke(ctx, j.handler, request, func(c context.Context) { s.ctx = c })
-	end()
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	if !overran(err) {
-		j.wants = request.Patch
-		p.patch.Join(j.wants)
-	}
-	p.note(j, err, time.Since(start))
-	return nil
-}
-
-// blocked reports whether a handler that this one comes after is not through yet, and names one
-// that failed for good.
-func (p *pass) blocked(h *dsl.Handler) (failed string, blocked bool) {
-	for _, id := range h.After {
-		for _, other := range p.jobs {
-			switch {
-			case other.handler.ID != id || other.record.Done && !other.record.Failed:
-			case other.record.Failed:
-				return id, true
-			default:
-				blocked = true
-			}
-		}
-	}
-	return "", blocked
-}
-
-// note records the outcome of an attempt, and says it where people look.
-func (p *pass) note(j *job, err error, took time.Duration) {
-	j.ran = true
-	log := p.log().WithValues("handler", j.handler.ID, "cause", string(j.cause), "attempt", j.record.Attempts+1)
-	if err == nil {
-		j.record = j.record.Succeed()
-		log.V(1).Info("handler succeeded", "took", took.String())
-	} else {
-		j.record = j.record.Fail(j.handler, err, time.Now())
-		p.complain(log, j, err)
-	}
-	p.r.engine.metrics.Handled(ops.HandlerRun{
-		Resource: p.r.name, Handler: j.handler.ID, Cause: j.cause,
-		Outcome: outcome(err, j.record.Failed), Duration: took,
-	})
-	if wait := j.record.Waits(time.Now()); !j.record.Done {
-		p.next = p.next.sooner(wait, queue.Due)
-	}
-}
-
-func (p *pass) complain(log logr.Logger, j *job, err error) {
-	if !j.record.Failed {
-		log.Info("handler will be tried again", "error", err.Error(), "again", time.Until(j.record.Due).Round(time.Millisecond).String())
-		return
-	}
-	log.Error(err, "handler failed for good")
-	note := "Handler %s failed for good after %d attempts: %s"
-	if j.cause == dsl.Delete && !j.handler.Release {
-		note = "Deletion is held: handler %s failed for good after %d attempts: %s"
-	}
-	p.r.engine.events.report(p.object, j.handler.ID, dsl.Warning, "HandlerFailed", fmt.Sprintf(note, j.handler.ID, j.record.Attempts, j.record.Message))
-}
-
-// request is what the handler gets.
-func (p *pass) request(j *job, s *span) *dsl.Request {
-	h := j.handler
-	request := &dsl.Request{
-		Object: p.object.DeepCopy(), Cause: j.cause, Attempt: j.record.Attempts + 1,
-		Patch: dsl.NewPatch(),
-		Log:   p.log().WithValues("handler", h.ID, "cause", string(j.cause), "attempt", j.record.Attempts+1),
-	}
-	if j.cause != dsl.Create && p.state.Old != nil {
-		request.Old = runtime.DeepCopyJSON(p.state.Old)
-		changes := cause.Diff(p.state.Old, p.comparable())
-		request.Diff = cause.Within(changes, h.Field)
-		if len(h.Field) > 0 {
-			request.Old = cause.Project(request.Old, []dsl.Path{h.Field})
-		}
-	}
-	if s != nil {
-		request.Children = &children{pass: p, span: s}
-		request.Client = &client{engine: p.r.engine, span: s, wrote: p.wroteOther, deleted: p.deletedOther}
-		request.Events = &reporter{engine: p.r.engine, object: p.object, handler: h.ID, span: s}
-	}
-	return request
-}
-
 // comparable is the essence as far as the base was kept.
 func (p *pass) comparable() map[string]any {
 	if p.r.rules.fields == nil {
@@ -256,5 +173,8 @@ func (p *pass) comparable() map[string]any {
 }
 
 func (p *pass) log() logr.Logger {
+	if p.whole {
+		return p.r.log
+	}
 	return p.r.log.WithValues("namespace", p.key.Namespace, "name", p.key.Name)
 }

@@ -24,21 +24,27 @@ func (e *Engine) Ready() []ops.Check {
 	}
 	out := []ops.Check{start}
 	for _, r := range e.resources {
-		for i, f := range r.feeds() {
-			c := ops.Check{Name: "resource/" + r.name}
-			if i > 0 {
-				c.Name = "child/" + r.name + "/" + f.name.String()
-			}
-			if h := f.health(); h.phase != phaseRunning {
-				c.State, c.Message = ops.Warn, string(h.phase)
-				if h.message != "" {
-					c.Message += ": " + h.message
-				}
-			}
-			out = append(out, c)
+		out = append(out, r.own.check("resource/"+r.name))
+		for _, f := range r.children {
+			out = append(out, f.check("child/"+r.name+"/"+f.name.String()))
+		}
+		for _, one := range r.relations {
+			out = append(out, one.feed.check("related/"+r.name+"/"+one.Name))
 		}
 	}
-	return out
+	return append(out, e.checks.ready()...)
+}
+
+// check tells how the feed is.
+func (f *feed) check(name string) ops.Check {
+	c := ops.Check{Name: name}
+	if h := f.health(); h.phase != phaseRunning {
+		c.State, c.Message = ops.Warn, string(h.phase)
+		if h.message != "" {
+			c.Message += ": " + h.message
+		}
+	}
+	return c
 }
 
 // Healthy tells whether the process should be left alone. A degraded resource is no reason to

@@ -10,7 +10,6 @@ import (
 
 	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
@@ -29,7 +28,10 @@ type resource struct {
 	log      logr.Logger
 	own      *feed
 	children []*feed
-	runs     runs
+	// relations are the resource's relations with their feeds.
+	relations []*relation
+	runs      runs
+	offers    offers
 
 	mu      sync.Mutex
 	entries map[cache.ObjectName]*entry
@@ -61,15 +63,21 @@ func newResource(e *Engine, spec *dsl.Resource) *resource {
 	if spec.ObservedGeneration {
 		r.own.writes = append(r.own.writes, patchStatus)
 	}
-	for _, name := range spec.Owned() {
-		child := e.newFeed(name.Name, r.log.WithValues("child", name.Name.String()), r.childSeen)
-		r.children = append(r.children, child)
+	for _, owned := range spec.Owned() {
+		r.children = append(r.children, r.childFeedOf(owned))
 	}
+	r.relate()
 	return r
 }
 
 // feeds are the resource's feeds, its own first.
-func (r *resource) feeds() []*feed { return append([]*feed{r.own}, r.children...) }
+func (r *resource) feeds() []*feed {
+	out := append([]*feed{r.own}, r.children...)
+	for _, one := range r.relations {
+		out = append(out, one.feed)
+	}
+	return out
+}
 
 // begin starts a term of leadership: every object that is there is looked at. What an earlier
 // term remembered is void, for another process may have worked since.
@@ -78,9 +86,13 @@ func (r *resource) begin() *queue.Queue[cache.ObjectName] {
 	r.entries = map[cache.ObjectName]*entry{}
 	r.waiting = map[types.UID][]cache.ObjectName{}
 	r.resting = map[cache.ObjectName]time.Time{}
+	r.unsubscribeAllLocked()
 	r.queue = queue.New[cache.ObjectName](r.name, r.engine.metrics.Queues())
 	q := r.queue
 	r.mu.Unlock()
+	for _, h := range r.rules.schedules {
+		q.Add(scheduleKey(h), queue.Due)
+	}
 	for _, h := range r.own.all() {
 		for _, o := range h.Objects() {
 			q.Add(nameOf(o), queue.Backlog)
@@ -175,27 +187,6 @@ func (r *resource) echo(owner cache.ObjectName, child types.UID, version string)
 		e.echoes = map[types.UID]string{}
 	}
 	e.echoes[child] = version
-}
-
-// ownerKey returns the key of the object of this resource that controls o, if one does.
-func (r *resource) ownerKey(o *watch.Object) *cache.ObjectName {
-	if o == nil {
-		return nil
-	}
-	ref := metav1.GetControllerOfNoCopy(o)
-	if ref == nil {
-		return nil
-	}
-	served := r.own.resource()
-	gv, err := schema.ParseGroupVersion(ref.APIVersion)
-	if err != nil || ref.Kind != served.Kind || gv.Group != served.GVR.Group {
-		return nil
-	}
-	key := cache.ObjectName{Name: ref.Name}
-	if served.Namespaced {
-		key.Namespace = o.GetNamespace()
-	}
-	return &key
 }
 
 // nextResync returns when an object is due for its next resync. The first period is drawn at

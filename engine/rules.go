@@ -12,7 +12,10 @@ import (
 // rules are what a resource's handlers ask for, worked out once: what is kept on its objects and
 // whether they need the finalizer.
 type rules struct {
-	handlers []*dsl.Handler
+	// handlers are those that run for objects, timers those of them that run by time.
+	handlers, timers []*dsl.Handler
+	// schedules run for the resource as a whole.
+	schedules []*dsl.Handler
 	// views are the fields that handlers look at; an empty path is the whole essence.
 	views []dsl.Path
 	// stores: a base is kept, because some handler depends on what was handled before and is not
@@ -28,33 +31,41 @@ type rules struct {
 }
 
 func newRules(r *dsl.Resource) rules {
-	out := rules{handlers: r.Handlers()}
-	whole := false
-	for _, h := range out.handlers {
-		if !slices.ContainsFunc(out.views, func(p dsl.Path) bool { return slices.Equal(p, h.Field) }) {
-			out.views = append(out.views, h.Field)
-		}
-		out.deletes = out.deletes || h.On(dsl.Delete)
-		if h.On(dsl.Delete) && !h.NoFinalizer {
-			out.finalizes = true
-		}
-		if h.Level() || !h.On(dsl.Create) && !h.On(dsl.Update) {
-			continue
-		}
-		out.stores = true
-		if h.On(dsl.Update) && !h.NoOld {
-			out.essence = true
-			whole = whole || len(h.Field) == 0
-			out.fields = append(out.fields, h.Field)
+	out := rules{}
+	for _, h := range r.Handlers() {
+		if h.Whole {
+			out.schedules = append(out.schedules, h)
+		} else {
+			out.add(h)
 		}
 	}
-	if whole {
-		out.fields = nil
+	if slices.ContainsFunc(out.fields, func(p dsl.Path) bool { return len(p) == 0 }) {
+		out.fields = nil // the essence is kept whole
 	}
 	if r.Name.Resource == "secrets" && r.Name.Group == "" {
 		out.essence = false // values of a Secret are never copied into annotations
 	}
 	return out
+}
+
+func (r *rules) add(h *dsl.Handler) {
+	r.handlers = append(r.handlers, h)
+	if h.On(dsl.Timer) {
+		r.timers = append(r.timers, h)
+	}
+	if !slices.ContainsFunc(r.views, func(p dsl.Path) bool { return slices.Equal(p, h.Field) }) {
+		r.views = append(r.views, h.Field)
+	}
+	r.deletes = r.deletes || h.On(dsl.Delete)
+	r.finalizes = r.finalizes || h.On(dsl.Delete) && !h.NoFinalizer
+	if !storing(h) {
+		return
+	}
+	r.stores = true
+	if h.On(dsl.Update) && !h.NoOld {
+		r.essence = true
+		r.fields = append(r.fields, h.Field)
+	}
 }
 
 // storing reports whether the handler is one for which a base is kept.

@@ -107,7 +107,7 @@ func (p *pass) tally() tally {
 		p.state.Records[j.handler.ID] = j.record
 		t.ran = t.ran || j.ran
 		t.open = t.open || !j.record.Done
-		t.soon = t.soon && (j.record.Done || j.record.Waits(now) <= inMemory)
+		t.soon = t.soon && (j.record.Done || j.record.Waiting || j.record.Waits(now) <= inMemory)
 		t.held = t.held || j.record.Failed && !j.handler.Release
 	}
 	t.open = t.open || p.behind
@@ -132,8 +132,12 @@ func (p *pass) settleBase(t tally, marks *patch.Marks) {
 // settleArisen notes the outcome of a job whose cause does not outlive the process.
 func (p *pass) settleArisen(j *job) {
 	p.records[j.handler.ID] = j.record
-	if j.record.Done {
-		delete(p.pending, j.handler.ID)
+	if !j.record.Done {
+		return
+	}
+	delete(p.pending, j.handler.ID)
+	if !j.record.Failed && !j.handler.Level() {
+		delete(p.records, j.handler.ID) // only a level-triggered handler is asked what it has seen
 	}
 }
 
@@ -197,10 +201,11 @@ func (p *pass) rebase() {
 func (p *pass) store(marks *patch.Marks) {
 	marks.Annotation = p.r.engine.op.StateAnnotation()
 	marks.State = ""
-	if p.state.Empty() {
+	lasting := p.state.Lasting()
+	if lasting.Empty() {
 		return
 	}
-	text, degraded, err := p.state.Encode()
+	text, degraded, err := lasting.Encode()
 	if err != nil {
 		p.log().Error(err, "state could not be stored")
 		marks.Annotation, marks.State = "", p.text
@@ -223,8 +228,10 @@ func (p *pass) remember(marks patch.Marks) {
 		m.resync = p.r.nextResync(p.now, !m.seen)
 	}
 	m.seen = true
+	m.kin, m.version = p.kin, p.object.GetResourceVersion()
+	p.rewind()
 	if !m.resync.IsZero() {
-		p.next = p.next.sooner(m.resync.Sub(p.now), queue.Resync)
+		p.next = p.next.sooner(time.Until(m.resync), queue.Resync)
 	}
 	if len(p.awaits) == 0 {
 		return
@@ -254,7 +261,7 @@ func (r *resource) seeOff(ctx context.Context, key cache.ObjectName, n news) (le
 		}
 		p := r.newPass(key, r.tree(d.object), d.memory)
 		p.gone, p.facts.Deleting = true, true
-		if err := p.run(ctx, news{}); err != nil {
+		if err := p.run(ctx, news{child: n.child}); err != nil {
 			return append(left, n.gone[i:]...), next, err
 		}
 		if !d.memory.parted && p.next.after > 0 {
@@ -287,11 +294,14 @@ func (r *resource) rest(key cache.ObjectName, until time.Time) {
 }
 
 // again puts back news that a pass took but could not deal with.
-func (r *resource) again(key cache.ObjectName, child bool) {
+func (r *resource) again(key cache.ObjectName, n news) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	e := r.entryLocked(key)
-	e.child = e.child || child
+	e.child = e.child || n.child
+	if n.related != nil {
+		e.related = &relatedNews{all: true}
+	}
 }
 
 // tree returns the object as it was last seen, metadata alone where no more is held.

@@ -47,7 +47,7 @@ func buildEvent(cel compilerOf, b dsl.Build, config *eventConfig) (dsl.Built, er
 		w.fault([]string{"event", "type"}, "want %s or %s, found %q", dsl.Normal, dsl.Warning, config.Type)
 	}
 	reason := w.template(config.Reason, nil, "event", "reason")
-	if reason != nil && len(reason.Programs()) == 0 && !conditionReason.MatchString(config.Reason) {
+	if reason != nil && config.Reason != "" && len(reason.Programs()) == 0 && !conditionReason.MatchString(config.Reason) {
 		w.fault([]string{"event", "reason"}, "want one CamelCase word, found %q", config.Reason)
 	}
 	message := w.template(config.Message, nil, "event", "message")

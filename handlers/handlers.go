@@ -27,6 +27,7 @@ func Standard() *dsl.Registry {
 	r.Action(event(cel))
 	r.Action(logLine(cel))
 	r.Action(remove(cel))
+	r.Action(apply(cel))
 
 	// The functions that call finds by name, a line for each file that has some.
 	Foo(r)

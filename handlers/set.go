@@ -10,6 +10,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/kube-openapi/pkg/validation/spec"
@@ -123,6 +124,7 @@ func (s *setter) fields(tree map[string]any, below dsl.Path, at ...string) []fie
 		return nil
 	}
 	part := func(schemas dsl.Schemas) *spec.Schema { return property(schemas.Self.Schema, at[1]) }
+	s.keys(tree, at)
 	if s.template(tree, part, at...) == nil { // checked as a whole, rendered field by field
 		return nil
 	}
@@ -136,6 +138,19 @@ func (s *setter) fields(tree map[string]any, below dsl.Path, at ...string) []fie
 		out = append(out, s.field(tree[key], path, append(slices.Clone(at), key)))
 	}
 	return out
+}
+
+// keys refuses keys with expressions: what is set must be known when it is not set any more.
+func (s *setter) keys(tree map[string]any, at []string) {
+	for _, key := range slices.Sorted(maps.Keys(tree)) {
+		below := append(slices.Clone(at), key)
+		if strings.Contains(key, "${") {
+			s.fault(below, "a key cannot have ${…} here")
+		}
+		if deeper, isMap := tree[key].(map[string]any); isMap {
+			s.keys(deeper, below)
+		}
+	}
 }
 
 func (s *setter) branch(tree map[string]any, below dsl.Path, at []string) []field {
@@ -162,6 +177,7 @@ func (s *setter) field(value any, path dsl.Path, at []string) field {
 
 // texts compiles labels or annotations.
 func (s *setter) texts(tree map[string]any, at ...string) []field {
+	s.keys(tree, at)
 	var out []field
 	for _, key := range slices.Sorted(maps.Keys(tree)) {
 		place := append(slices.Clone(at), key)

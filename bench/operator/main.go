@@ -21,6 +21,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/bench/tell"
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/config"
 	"github.com/handwerk-dev/handwerk/engine"
 	"github.com/handwerk-dev/handwerk/handlers"
 )
@@ -33,19 +34,34 @@ func main() {
 	traced := flag.Bool("trace", false, "tell of each look")
 	children := flag.Bool("children", false, "run samples/foo, with a Deployment for each Foo, instead of keeping status alone")
 	profile := flag.String("profile", "", "write pprof profiles to files that begin so: cpu while it runs, heap when it stops")
+	file := flag.String("config", "", "run this configuration instead")
+	namespace := flag.String("namespace", "default", "the namespace to work in")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	op := status()
-	if *children {
-		op = handlers.FooOperator()
-	}
-	watched(op, tell.New(os.Stdout, *expected, *traced))
-	err := profiled(ctx, *profile, func(ctx context.Context) error { return run(ctx, op) })
+	op, err := chosen(*children, *file)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "operator:", err)
 		os.Exit(1)
 	}
+	op.Scope.Namespaces = []string{*namespace}
+	watched(op, tell.New(os.Stdout, *expected, *traced))
+	err = profiled(ctx, *profile, func(ctx context.Context) error { return run(ctx, op) })
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "operator:", err)
+		os.Exit(1)
+	}
+}
+
+// chosen is the operator to run.
+func chosen(children bool, file string) (*dsl.Operator, error) {
+	switch {
+	case file != "":
+		return config.Load([]string{file}, handlers.Standard())
+	case children:
+		return handlers.FooOperator(), nil
+	}
+	return status(), nil
 }
 
 // status is an operator that reports what is asked for.

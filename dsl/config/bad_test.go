@@ -13,7 +13,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/config"
+	"github.com/handwerk-dev/handwerk/handlers"
 )
 
 // want is a comment of a bad configuration: "# want: text" is a fault of its line that has the
@@ -56,9 +58,20 @@ func (e expectation) meets(f config.Fault) bool {
 }
 
 func TestEveryBadConfigurationTellsAllItsFaultsWhereTheyAre(t *testing.T) {
-	files, err := filepath.Glob("testdata/bad/*.yaml")
-	if err != nil || len(files) < 45 {
-		t.Fatalf("found %d bad configurations (%v), want 45", len(files), err)
+	holdExpectations(t, "testdata/bad/*.yaml", 115, registry(t))
+}
+
+// TestEveryFaultOfTheLanguageIsToldWhereItIs is the same for the stock actions.
+func TestEveryFaultOfTheLanguageIsToldWhereItIs(t *testing.T) {
+	holdExpectations(t, "testdata/language/*.yaml", 70, handlers.Standard())
+}
+
+// holdExpectations compares the faults of each file with what its comments want.
+func holdExpectations(t *testing.T, glob string, least int, actions *dsl.Registry) {
+	t.Helper()
+	files, err := filepath.Glob(glob)
+	if err != nil || len(files) < least {
+		t.Fatalf("found %d bad configurations (%v), want %d", len(files), err, least)
 	}
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
@@ -70,7 +83,7 @@ func TestEveryBadConfigurationTellsAllItsFaultsWhereTheyAre(t *testing.T) {
 			if len(wanted) == 0 {
 				t.Fatal("the file expects nothing")
 			}
-			faults := faultsOf(t, file, data)
+			faults := faultsOf(t, file, data, actions)
 			for _, fault := range compare(wanted, faults) {
 				t.Error(fault)
 			}
@@ -83,9 +96,9 @@ func TestEveryBadConfigurationTellsAllItsFaultsWhereTheyAre(t *testing.T) {
 	}
 }
 
-func faultsOf(t *testing.T, file string, data []byte) config.Faults {
+func faultsOf(t *testing.T, file string, data []byte, actions *dsl.Registry) config.Faults {
 	t.Helper()
-	op, err := config.Parse(file, data, registry(t))
+	op, err := config.Parse(file, data, actions)
 	faults, ok := errors.AsType[config.Faults](err)
 	if !ok || len(faults) == 0 {
 		t.Fatalf("Parse() = %v, %v, want faults", op, err)

@@ -97,8 +97,9 @@ func (l *loader) finish() (*dsl.Operator, error) {
 		l.leftovers(op.Validate())
 	}
 	if len(l.all()) == 0 {
+		schemas := schemasOf(op)
 		for _, r := range op.Resources() {
-			l.unfit(r.CheckSchemas(nil))
+			l.unfit(r.CheckSchemas(schemas))
 		}
 	}
 	if faults := l.all(); len(faults) > 0 {

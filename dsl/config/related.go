@@ -6,6 +6,7 @@ package config
 import (
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -14,6 +15,9 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/expr"
 )
+
+// identifier is a name in an expression.
+var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // everywhere is a relation's namespace that means all.
 const everywhere = "*"
@@ -27,6 +31,9 @@ func (w *watched) related() {
 			w.fault(at.key("name"), "the name is used twice (first at %s)", w.where(first))
 		}
 		seen[form.Name] = at.key("name")
+		if form.Name != "" && !identifier.MatchString(form.Name) {
+			w.fault(at.key("name"), "want letters, digits and '_', as expressions use it, found %s", quoted(form.Name))
+		}
 		w.relation(at, form)
 	}
 }

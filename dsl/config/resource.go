@@ -48,6 +48,7 @@ func (l *loader) resource(op *dsl.Operator, p *part, i int, declared map[dsl.Res
 		w.selector(w.form.Selector)
 	}
 	w.related()
+	w.customResource()
 	for i := range w.form.Handlers {
 		w.handler(w.at.key("handlers").index(i), &w.form.Handlers[i])
 	}
@@ -60,6 +61,11 @@ func (l *loader) resource(op *dsl.Operator, p *part, i int, declared map[dsl.Res
 
 // childless checks handlers that wait for children, once it is known what handlers make.
 func (w *watched) childless() {
+	for _, made := range w.out.Made() {
+		if made.Kind.Empty() && !w.has(w.at.key("owns")) {
+			w.fault(w.made[made.Name], "its kind is worked out, so the resource must say with owns what it may be")
+		}
+	}
 	if len(w.out.Owned()) > 0 || w.has(w.at.key("owns")) {
 		return
 	}

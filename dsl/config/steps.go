@@ -6,6 +6,7 @@ package config
 import (
 	"context"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -67,7 +68,11 @@ func (w *watched) steps(at path, h *handler) *dsl.Built {
 			out = nil
 			continue
 		}
-		fns = append(fns, w.onlyWhen(place.key("when"), s, built.Func))
+		fn := w.onlyWhen(place.key("when"), s, built.Func)
+		if !deletes(built.Options) && !slices.Contains(h.Causes, cause(dsl.Delete)) {
+			fn = notOnDelete(fn) // another step gives the handler that cause
+		}
+		fns = append(fns, fn)
 		if out != nil {
 			out.Options = append(out.Options, built.Options...)
 			looksBack = looksBack || !noOld(built.Options)
@@ -79,6 +84,24 @@ func (w *watched) steps(at path, h *handler) *dsl.Built {
 	out.Options = append(out.Options, func(into *dsl.Handler) { into.NoOld = !looksBack })
 	out.Func = dsl.Steps(fns...)
 	return out
+}
+
+// deletes reports whether the options give the handler the cause delete.
+func deletes(options []dsl.Option) bool {
+	probe := &dsl.Handler{}
+	for _, set := range options {
+		set(probe)
+	}
+	return probe.On(dsl.Delete)
+}
+
+func notOnDelete(fn dsl.Func) dsl.Func {
+	return func(ctx context.Context, r *dsl.Request) error {
+		if r.Cause == dsl.Delete {
+			return nil
+		}
+		return fn(ctx, r)
+	}
 }
 
 // noOld reports whether the options say that the handler does not look back.

@@ -4,6 +4,8 @@
 package config
 
 import (
+	"errors"
+
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
@@ -21,6 +23,10 @@ func (w *watched) timing(at path, t *timing) []dsl.Option {
 	if t.Cron != "" {
 		if w.has(at.key("every")) {
 			w.faultKey(at.key("every"), "excludes cron")
+		}
+		if err := dsl.ParseCron("@daily", t.TimeZone); err != nil {
+			w.fault(at.key("timeZone"), "%v", errors.Unwrap(err))
+			return nil
 		}
 		if err := dsl.ParseCron(t.Cron, t.TimeZone); err != nil {
 			w.fault(at.key("cron"), "%v", err)

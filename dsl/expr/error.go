@@ -6,8 +6,6 @@ package expr
 import (
 	"fmt"
 	"strings"
-
-	"github.com/google/cel-go/common"
 )
 
 // Error says what is wrong with the text of an expression.
@@ -46,25 +44,4 @@ func (e *Error) Render() string {
 			strings.Repeat(" ", issue.Column-1))
 	}
 	return b.String()
-}
-
-func newError(text string, errs []*common.Error) *Error {
-	out := &Error{Text: text}
-	for _, err := range errs {
-		out.Issues = append(out.Issues, Issue{
-			Line:    max(err.Location.Line(), 1),
-			Column:  max(err.Location.Column()+1, 1),
-			Message: plain(err.Message),
-		})
-	}
-	return out
-}
-
-// plain takes the parser's own wording out of a message.
-func plain(message string) string {
-	message = strings.TrimPrefix(message, "Syntax error: ")
-	message, _, _ = strings.Cut(message, " (in container")
-	message, _, _ = strings.Cut(message, " expecting {")
-	message = strings.Replace(message, "mismatched input '<EOF>'", "unexpected end of the expression", 1)
-	return strings.Join(strings.Fields(message), " ")
 }

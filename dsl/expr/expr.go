@@ -10,13 +10,20 @@
 // pass), children (by the names they are made under: an object, or a list where there may be
 // several) and related (by the names of the relations, in the same form). A child or related object
 // that is not there is an empty map.
+//
+// Beside the libraries of Kubernetes there are ready(object), whether an object is as its spec wants
+// it by the rules of kstatus, and false for one that is not there or is being deleted; hash(any), a
+// short digest that is equal for equal values; base64(text or bytes), and unbase64(text), which
+// fails when that is not base64 or when what is encoded is no text.
 package expr
 
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/decls"
 	"k8s.io/apiserver/pkg/cel/environment"
 )
 
@@ -25,6 +32,8 @@ import (
 type Compiler struct {
 	env  *cel.Env
 	more []string
+	// functions are all that there are, by name.
+	functions map[string]*decls.FunctionDecl
 }
 
 // The variables of an expression.
@@ -45,6 +54,7 @@ func New() (*Compiler, error) {
 	base := environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion())
 	object := cel.MapType(cel.StringType, cel.DynType)
 	env, err := base.NewExpressionsEnv().Extend(
+		cel.Lib(functions{}),
 		cel.Variable(Self, object),
 		cel.Variable(Old, cel.DynType),
 		cel.Variable(Diff, cel.ListType(object)),
@@ -57,7 +67,7 @@ func New() (*Compiler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making the CEL environment: %w", err)
 	}
-	return &Compiler{env: env}, nil
+	return &Compiler{env: env, functions: env.Functions()}, nil
 }
 
 // With returns a compiler that knows more variables, whose types are known only when they are
@@ -74,52 +84,92 @@ func (c *Compiler) With(variables ...string) (*Compiler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("adding variables %v: %w", variables, err)
 	}
-	return &Compiler{env: env, more: append(slices.Clone(c.more), variables...)}, nil
+	more := append(slices.Clone(c.more), variables...)
+	return &Compiler{env: env, more: more, functions: c.functions}, nil
 }
 
 // Value compiles an expression of any type.
 func (c *Compiler) Value(text string) (*Program, error) {
-	ast, issues := c.env.Compile(text)
-	if issues.Err() != nil {
-		return nil, newError(text, issues.Errors())
+	checked, err := c.understand(text)
+	if err != nil {
+		return nil, err
 	}
-	return c.program(text, ast)
+	return c.program(text, checked)
 }
 
 // Compile compiles a predicate: an expression that is true or false. The error is an [Error] when
 // the text is at fault. An expression whose type is known only when it runs is accepted here and
 // checked then.
 func (c *Compiler) Compile(text string) (*Program, error) {
-	ast, issues := c.env.Compile(text)
-	if issues.Err() != nil {
-		return nil, newError(text, issues.Errors())
+	checked, err := c.understand(text)
+	if err != nil {
+		return nil, err
 	}
-	if t := ast.OutputType(); !t.IsExactType(cel.BoolType) && !t.IsExactType(cel.DynType) {
+	if t := checked.OutputType(); !t.IsExactType(cel.BoolType) && !t.IsExactType(cel.DynType) {
 		message := fmt.Sprintf("the result is %s, want true or false", named(t.TypeName()))
 		return nil, &Error{Text: text, Issues: []Issue{{Line: 1, Column: 1, Message: message}}}
 	}
-	return c.program(text, ast)
-}
-
-func (c *Compiler) program(text string, ast *cel.Ast) (*Program, error) {
-	program, err := c.env.Program(ast)
+	p, err := c.program(text, checked)
 	if err != nil {
-		return nil, fmt.Errorf("preparing expression: %w", err)
+		return nil, err
 	}
-	return &Program{text: text, program: program, uses: variables(ast), compiler: c}, nil
+	p.predicate = true
+	return p, nil
 }
 
-// named describes a type to people who write YAML.
+// understand parses and checks an expression. The error is an [Error].
+func (c *Compiler) understand(text string) (*cel.Ast, error) {
+	parsed, issues := c.env.Parse(text)
+	if issues.Err() != nil {
+		return nil, syntaxError(text, issues.Errors())
+	}
+	checked, issues := c.env.Check(parsed)
+	if issues.Err() != nil {
+		return nil, c.meaningError(text, parsed.NativeRep(), issues.Errors())
+	}
+	return checked, nil
+}
+
+func (c *Compiler) program(text string, checked *cel.Ast) (*Program, error) {
+	program, err := c.env.Program(checked)
+	if err != nil { // a constant that nothing can be done with
+		message := strings.Join(strings.Fields(err.Error()), " ")
+		if strings.HasPrefix(message, "invalid qualifier type") {
+			message = "what stands in brackets must be text or a number"
+		}
+		return nil, &Error{Text: text, Issues: []Issue{{Line: 1, Column: 1, Message: message}}}
+	}
+	return &Program{
+		text: text, program: program, uses: variables(checked), compiler: c, ast: checked.NativeRep(),
+	}, nil
+}
+
+// named describes a type of CEL to people who write YAML.
 func named(typeName string) string {
+	typeName, _, _ = strings.Cut(typeName, "(")
 	switch typeName {
 	case "string":
 		return "text"
-	case "int", "uint", "double":
+	case "int", "uint":
+		return "a whole number"
+	case "double":
 		return "a number"
+	case "bool":
+		return "true or false"
 	case "list", "map":
 		return "a " + typeName
-	case "null_type":
+	case "null", "null_type":
 		return "null"
+	case "bytes":
+		return "bytes"
+	case "timestamp", "google.protobuf.Timestamp":
+		return "a time"
+	case "duration", "google.protobuf.Duration":
+		return "a duration"
+	case "optional_type":
+		return "an optional value"
+	case "dyn":
+		return "a value"
 	default:
 		return "of type " + typeName
 	}

@@ -101,12 +101,12 @@ func TestEvaluationErrorsSayWhatIsWrong(t *testing.T) {
 	r.Object.Object["list"] = make([]any, 1000)
 	tests := map[string]struct{ text, want string }{
 		"a missing key":      {"self.spec.missing > 1", "evaluating when: no such key: missing"},
-		"a number":           {"self.spec.replicas", "evaluating when: the result is a number, want true or false"},
+		"a number":           {"self.spec.replicas", "evaluating when: the result is a whole number, want true or false"},
 		"a text":             {"self.spec.flag", "evaluating when: the result is text, want true or false"},
 		"a list":             {"self.spec.ports", "evaluating when: the result is a list, want true or false"},
 		"a map":              {"self.spec", "evaluating when: the result is a map, want true or false"},
 		"null":               {"self.spec.nothing", "evaluating when: the result is null, want true or false"},
-		"kinds do not match": {"self.spec.flag > 1", "evaluating when: no such overload"},
+		"kinds do not match": {"self.spec.flag > 1", "evaluating when: a function or an operator does not go with the kinds of its values"},
 		"too much work": {
 			"self.list.all(a, !self.long.contains('bbbbbbbbbb'))",
 			"evaluating when: it costs more than one evaluation may (is it a loop over a long list?)",
@@ -132,17 +132,17 @@ func TestFaultsOfTheTextAreShownWhereTheyAre(t *testing.T) {
 		text string
 		want []expr.Issue
 	}{
-		"an unknown variable":      {"slef.spec", []expr.Issue{{Line: 1, Column: 1, Message: "undeclared reference to 'slef'"}}},
-		"an unknown function":      {"foo(1)", []expr.Issue{{Line: 1, Column: 4, Message: "undeclared reference to 'foo'"}}},
+		"an unknown variable":      {"slef.spec", []expr.Issue{{Line: 1, Column: 1, Message: `unknown variable "slef" (did you mean "self"?)`}}},
+		"an unknown function":      {"foo(1)", []expr.Issue{{Line: 1, Column: 1, Message: `unknown function "foo"`}}},
 		"an end too early":         {"self.x ==", []expr.Issue{{Line: 1, Column: 10, Message: "unexpected end of the expression"}}},
 		"a text that is no result": {"cause", []expr.Issue{{Line: 1, Column: 1, Message: "the result is text, want true or false"}}},
-		"kinds that never match":   {"cause > 1", []expr.Issue{{Line: 1, Column: 7, Message: "found no matching overload for '_>_' applied to '(string, int)'"}}},
-		"a bad pattern":            {"self.a.matches('(')", []expr.Issue{{Line: 1, Column: 16, Message: "invalid matches argument"}}},
+		"kinds that never match":   {"cause > 1", []expr.Issue{{Line: 1, Column: 7, Message: "cannot use > with text and a whole number"}}},
+		"a bad pattern":            {"self.a.matches('(')", []expr.Issue{{Line: 1, Column: 16, Message: "this is no regular expression"}}},
 		"several in several lines": {
 			"'ä' == slef ||\n  'ä' == b",
 			[]expr.Issue{
-				{Line: 1, Column: 8, Message: "undeclared reference to 'slef'"},
-				{Line: 2, Column: 10, Message: "undeclared reference to 'b'"},
+				{Line: 1, Column: 8, Message: `unknown variable "slef" (did you mean "self"?)`},
+				{Line: 2, Column: 10, Message: `unknown variable "b" (want one of self, old, diff, cause, params, now, children, related)`},
 			},
 		},
 	}
@@ -168,18 +168,18 @@ func TestAFaultIsRenderedWithACaret(t *testing.T) {
 		t.Fatalf("Compile() = %v, want an expr.Error", err)
 	}
 	want := strings.Join([]string{
-		"2:2: undeclared reference to 'slef'",
+		`2:2: unknown variable "slef" (did you mean "self"?)`,
 		"   slef && foo(1)",
 		"   ^",
-		"2:13: undeclared reference to 'foo'",
+		`2:10: unknown function "foo"`,
 		"   slef && foo(1)",
-		"              ^",
+		"           ^",
 		"",
 	}, "\n")
 	if diff := cmp.Diff(want, faulty.Render()); diff != "" {
 		t.Errorf("rendered (-want +got):\n%s", diff)
 	}
-	if want := "2:2: undeclared reference to 'slef'; 2:13: undeclared reference to 'foo'"; err.Error() != want {
+	if want := `2:2: unknown variable "slef" (did you mean "self"?); 2:10: unknown function "foo"`; err.Error() != want {
 		t.Errorf("error %q, want %q", err, want)
 	}
 }

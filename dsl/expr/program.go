@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/types"
 
 	"github.com/handwerk-dev/handwerk/dsl"
@@ -19,8 +20,11 @@ type Program struct {
 	text    string
 	program cel.Program
 	uses    map[string]bool
-	// compiler is the one that made it, for checks against schemas.
+	// compiler is the one that made it, and ast what CEL understood, for checks against schemas.
 	compiler *Compiler
+	ast      *ast.AST
+	// predicate: the result must be true or false.
+	predicate bool
 }
 
 // Text returns the expression.
@@ -54,9 +58,6 @@ func (p *Program) Bool(s Scope) (bool, error) {
 	return bool(holds), nil
 }
 
-// Check holds the expression against schemas. The error is an [Error].
-func (p *Program) Check(dsl.Schemas) error { return nil }
-
 // Holds evaluates the predicate for a request. The request is only read. The parameters are given
 // apart, since a handler's filters run before its parameters are in the request.
 //
@@ -80,6 +81,8 @@ func (p *Program) Predicate(name string, params dsl.Params) dsl.Predicate {
 
 var errCost = errors.New("it costs more than one evaluation may (is it a loop over a long list?)")
 
+var errKinds = errors.New("a function or an operator does not go with the kinds of its values")
+
 // ErrMissing is wrapped by the errors of evaluations that came upon something that is not there: a
 // key, an element, an optional value.
 var ErrMissing = errors.New("something is missing")
@@ -97,6 +100,9 @@ func evaluation(err error) error {
 		if strings.Contains(err.Error(), missing) {
 			return &missingError{err}
 		}
+	}
+	if strings.HasPrefix(err.Error(), "no such overload") {
+		return errKinds
 	}
 	return err
 }

@@ -38,7 +38,7 @@ func scan(text string) ([]piece, *Error) {
 		size := expressionSize(rest[i+2:])
 		line, column := position(text, at+2)
 		if size < 0 {
-			return nil, &Error{Text: text, Issues: []Issue{{Line: line, Column: column - 2, Message: "${ has no closing }"}}}
+			return nil, &Error{Text: text, Issues: []Issue{unclosed(text, at, line, column)}}
 		}
 		if literal.Len() > 0 {
 			out = append(out, piece{text: literal.String()})
@@ -51,6 +51,20 @@ func scan(text string) ([]piece, *Error) {
 		out = append(out, piece{text: literal.String()})
 	}
 	return out, nil
+}
+
+// unclosed says why the expression behind a byte of text does not end.
+func unclosed(text string, at, line, column int) Issue {
+	if _, open := tokens(text[at+2:]); open >= 0 {
+		line, column = position(text, at+2+open)
+		return Issue{Line: line, Column: column, Message: unclosedText(text[at+2+open:])}
+	}
+	return Issue{Line: line, Column: column - 2, Message: "${ has no closing }"}
+}
+
+// unclosedText is the message for a text in quotes that does not end.
+func unclosedText(from string) string {
+	return "the text that begins here has no closing " + from[:1]
 }
 
 // expressionSize returns where the brace that closes an expression stands, -1 when it is not
@@ -89,26 +103,23 @@ func expressionSize(s string) int {
 
 // isRaw reports whether a text that begins behind s is raw: backslashes mean themselves.
 func isRaw(s string) bool {
-	s = strings.TrimRight(s, "bB")
-	if s == "" || !strings.ContainsRune("rR", rune(s[len(s)-1])) {
-		return false
-	}
-	before, _ := utf8.DecodeLastRuneInString(s[:len(s)-1])
-	return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_", before)
+	return strings.ContainsAny(s[len(strings.TrimRight(s, "rRbB")):], "rR")
 }
 
 // quotedSize returns the length of the text in quotes that s begins with, -1 when it does not end.
+// Only one in triple quotes goes over several lines.
 func quotedSize(s string, raw bool) int {
 	quote := s[:1]
 	if strings.HasPrefix(s, strings.Repeat(quote, 3)) {
 		quote = strings.Repeat(quote, 3)
 	}
 	for i := len(quote); i < len(s); i++ {
-		if s[i] == '\\' && !raw {
+		switch {
+		case s[i] == '\\' && !raw:
 			i++
-			continue
-		}
-		if strings.HasPrefix(s[i:], quote) {
+		case s[i] == '\n' && len(quote) == 1:
+			return -1
+		case strings.HasPrefix(s[i:], quote):
 			return i + len(quote)
 		}
 	}

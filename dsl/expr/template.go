@@ -11,8 +11,6 @@ import (
 	"strconv"
 	"strings"
 
-	"k8s.io/kube-openapi/pkg/validation/spec"
-
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
@@ -236,23 +234,6 @@ func (t *Template) Programs() []*Program {
 // Uses reports whether an expression refers to the variable.
 func (t *Template) Uses(variable string) bool {
 	return slices.ContainsFunc(t.Programs(), func(p *Program) bool { return p.Uses(variable) })
-}
-
-// Check holds the expressions against schemas, and the tree against the schema of what it is to
-// become, when that is not nil. The errors are *dsl.ConfigError.
-func (t *Template) Check(s dsl.Schemas, _ *spec.Schema) []error {
-	var out []error
-	t.root.each(func(n *node) {
-		for _, p := range n.pieces {
-			if p.program == nil {
-				continue
-			}
-			if err := p.program.Check(s); err != nil {
-				out = append(out, placed(n.path, err, p.line, p.column)...)
-			}
-		}
-	})
-	return out
 }
 
 // each visits every part of the template.

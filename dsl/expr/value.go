@@ -27,26 +27,10 @@ func plainValue(v ref.Val) (any, error) {
 		return nil, nil
 	case types.Bool:
 		return bool(v), nil
-	case types.Int:
-		return int64(v), nil
-	case types.Uint:
-		if uint64(v) > math.MaxInt64 {
-			return nil, fmt.Errorf("the number %d is too large", uint64(v))
-		}
-		return int64(v), nil
-	case types.Double:
-		if f := float64(v); math.IsNaN(f) || math.IsInf(f, 0) {
-			return nil, fmt.Errorf("the number %v cannot be written", f)
-		}
-		return float64(v), nil
 	case types.String:
 		return string(v), nil
-	case types.Bytes:
-		return base64.StdEncoding.EncodeToString(v), nil
-	case types.Timestamp:
-		return v.UTC().Format(time.RFC3339Nano), nil
-	case types.Duration:
-		return v.Duration.String(), nil
+	case types.Int, types.Uint, types.Double:
+		return plainNumber(v)
 	case *types.Optional:
 		if !v.HasValue() {
 			return None, nil
@@ -57,13 +41,50 @@ func plainValue(v ref.Val) (any, error) {
 	case traits.Lister:
 		return plainList(v)
 	}
-	if text, ok := v.Value().(fmt.Stringer); ok {
-		return text.String(), nil // quantities, URLs, addresses and versions
+	if text, ok := asText(v); ok {
+		return text, nil
 	}
 	return nil, fmt.Errorf("the result is %s, which cannot be written", named(v.Type().TypeName()))
 }
 
+func plainNumber(v ref.Val) (any, error) {
+	switch v := v.(type) {
+	case types.Uint:
+		if uint64(v) > math.MaxInt64 {
+			return nil, fmt.Errorf("the number %d is too large", uint64(v))
+		}
+		return int64(v), nil
+	case types.Double:
+		if f := float64(v); math.IsNaN(f) || math.IsInf(f, 0) {
+			return nil, fmt.Errorf("the number %v cannot be written", f)
+		}
+		return float64(v), nil
+	default:
+		return v.Value(), nil
+	}
+}
+
+// asText writes what JSON has no kind for.
+func asText(v ref.Val) (string, bool) {
+	switch v := v.(type) {
+	case types.Bytes:
+		return base64.StdEncoding.EncodeToString(v), true
+	case types.Timestamp:
+		return v.UTC().Format(time.RFC3339Nano), true
+	case types.Duration:
+		return v.String(), true
+	}
+	text, ok := v.Value().(fmt.Stringer) // quantities, URLs, addresses and versions
+	if !ok {
+		return "", false
+	}
+	return text.String(), true
+}
+
 func plainMap(m traits.Mapper) (any, error) {
+	if tree, ok := m.Value().(map[string]any); ok {
+		return copied(tree)
+	}
 	out := map[string]any{}
 	for it := m.Iterator(); it.HasNext() == types.True; {
 		key := it.Next()
@@ -83,6 +104,9 @@ func plainMap(m traits.Mapper) (any, error) {
 }
 
 func plainList(l traits.Lister) (any, error) {
+	if tree, ok := l.Value().([]any); ok {
+		return copied(tree)
+	}
 	out := []any{}
 	for it := l.Iterator(); it.HasNext() == types.True; {
 		element, err := plainValue(it.Next())
@@ -94,4 +118,38 @@ func plainList(l traits.Lister) (any, error) {
 		}
 	}
 	return out, nil
+}
+
+// copied copies what is plain already, which is most of it: a part of an object, or parameters.
+func copied(value any) (any, error) {
+	switch value := value.(type) {
+	case nil, string, bool, int64:
+		return value, nil
+	case map[string]any:
+		out := make(map[string]any, len(value))
+		for key, element := range value {
+			element, err := copied(element)
+			if err != nil {
+				return nil, err
+			}
+			if element != None {
+				out[key] = element
+			}
+		}
+		return out, nil
+	case []any:
+		out := make([]any, 0, len(value))
+		for _, element := range value {
+			element, err := copied(element)
+			if err != nil {
+				return nil, err
+			}
+			if element != None {
+				out = append(out, element)
+			}
+		}
+		return out, nil
+	default:
+		return plainValue(types.DefaultTypeAdapter.NativeToValue(value))
+	}
 }

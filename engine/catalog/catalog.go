@@ -56,6 +56,8 @@ type Catalog struct {
 	generation int   // counts what made the snapshot invalid
 	attempts   int   // counts the questions to the server
 	failure    error // the last attempt's, if others may share it
+	// status has the fields of status by resource, as far as anybody asked for them.
+	status map[schema.GroupVersionResource]map[string]bool
 }
 
 // New returns a catalog that has asked nothing yet. The clients of a clientset fit: its
@@ -102,7 +104,7 @@ func (c *Catalog) Invalidate() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.generation++
-	c.snapshot = nil
+	c.snapshot, c.status = nil, nil
 }
 
 func (c *Catalog) find(

@@ -6,40 +6,111 @@ package catalog
 import (
 	"context"
 	"fmt"
+	"maps"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/kubernetes/scheme"
 )
 
 // ObservedGeneration reports whether the resource keeps status.observedGeneration: it has a status
 // subresource and its CRD's schema has that field. It is false too for what is not from a CRD, and
-// when the CRD may not be read. The error tells that the server could not be asked.
+// when neither the CRD nor what the server publishes may be read. The error tells that the server could not be asked.
 func (c *Catalog) ObservedGeneration(ctx context.Context, r Resource) (bool, error) {
 	if !r.Status {
 		return false, nil // without the subresource a write of status moves the generation
 	}
+	fields, err := c.statusFields(ctx, r)
+	if apierrors.IsForbidden(err) {
+		return false, nil
+	}
+	return fields["observedGeneration"], err
+}
+
+// Conditions reports whether the resource keeps status.conditions: its CRD's schema has that field.
+// It is false for what is not from a CRD: the conditions of built-in kinds are those of their own
+// controllers. The error tells that the server could not be asked, or that the CRD may not be read;
+// apierrors.IsForbidden applies then.
+func (c *Catalog) Conditions(ctx context.Context, r Resource) (bool, error) {
+	fields, err := c.statusFields(ctx, r)
+	return fields["conditions"], err
+}
+
+// statusFields returns the fields that the schema of the resource's status has. What was learnt
+// holds until the catalog is invalidated.
+func (c *Catalog) statusFields(ctx context.Context, r Resource) (map[string]bool, error) {
+	c.mu.Lock()
+	known, found := c.status[r.GVR]
+	generation := c.generation
+	c.mu.Unlock()
+	if found {
+		return known, nil
+	}
+	fields, err := c.askStatus(ctx, r.GVR)
+	if apierrors.IsForbidden(err) {
+		fields, err = c.publishedStatus(ctx, r, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if generation == c.generation {
+		if c.status == nil {
+			c.status = map[schema.GroupVersionResource]map[string]bool{}
+		}
+		c.status[r.GVR] = fields
+	}
+	return fields, nil
+}
+
+// publishedStatus is askStatus for those who may not read CRDs: the schemas that the server publishes
+// may be read by everybody who is logged in. They are large, so the CRD is asked for first. Built-in
+// kinds have no CRD there. When nothing is published, refused is the error.
+func (c *Catalog) publishedStatus(ctx context.Context, r Resource, refused error) (map[string]bool, error) {
+	kind := r.GVR.GroupVersion().WithKind(r.Kind)
+	if scheme.Scheme.Recognizes(kind) {
+		return nil, nil
+	}
+	found, err := NewSchemas(c.discovery).Of(ctx, kind)
+	if err != nil || found[kind] == nil {
+		return nil, refused
+	}
+	fields := map[string]bool{}
+	for field := range found[kind].Properties["status"].Properties {
+		fields[field] = true
+	}
+	return fields, nil
+}
+
+func (c *Catalog) askStatus(ctx context.Context, gvr schema.GroupVersionResource) (map[string]bool, error) {
 	crds := schema.GroupVersionResource{
 		Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions",
 	}
-	crd, err := c.dynamic.Resource(crds).Get(ctx, r.GVR.GroupResource().String(), metav1.GetOptions{})
-	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
-		return false, nil
+	crd, err := c.dynamic.Resource(crds).Get(ctx, gvr.GroupResource().String(), metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("reading the CRD of %s: %w", r.GVR.GroupResource(), err)
+		return nil, fmt.Errorf("reading the CRD of %s: %w", gvr.GroupResource(), err)
 	}
 	list, _, _ := unstructured.NestedFieldNoCopy(crd.Object, "spec", "versions")
 	versions, _ := list.([]any)
 	for _, v := range versions {
 		version, ok := v.(map[string]any)
-		if !ok || version["name"] != r.GVR.Version {
+		if !ok || version["name"] != gvr.Version {
 			continue
 		}
-		_, found, _ := unstructured.NestedFieldNoCopy(version,
-			"schema", "openAPIV3Schema", "properties", "status", "properties", "observedGeneration")
-		return found, nil
+		properties, _, _ := unstructured.NestedFieldNoCopy(version,
+			"schema", "openAPIV3Schema", "properties", "status", "properties")
+		tree, _ := properties.(map[string]any)
+		fields := map[string]bool{}
+		for field := range maps.Keys(tree) {
+			fields[field] = true
+		}
+		return fields, nil
 	}
-	return false, nil
+	return nil, nil
 }

@@ -6,6 +6,7 @@ package child
 import (
 	"context"
 	"fmt"
+	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -20,17 +21,20 @@ type Applier struct {
 	Owner Owner
 	// Manager is the field manager.
 	Manager string
-	// AppliedKey is the key of the annotation that tells what a child was applied from.
-	AppliedKey string
+	// Adopt says what happens to an object that nobody owns.
+	Adopt dsl.Adoption
 	// Settled remembers children that differ from what was desired although they were applied so:
 	// the server rewrote a value. It is the owner's, and lives as long as the process.
 	Settled map[string]string
+	// Guard is held while Settled is used; children of one owner may be applied at the same time.
+	Guard sync.Locker
 }
 
 // Apply makes the child as desired, which comes from [Owner.Desired]. Cached is the object of
 // that name in the cache, nil when there is none. Sent tells whether there was a write request;
 // result is what it made of the object, also where it is given back.
-// An object that the owner does not own is left alone; the error is a *dsl.NotOwnedError then.
+// An object that the owner may not have is left alone; the error is a *dsl.NotOwnedError then.
+// Other errors wrap those of the API machinery and name the child.
 func (a Applier) Apply(ctx context.Context, c dynamic.ResourceInterface, desired, cached *unstructured.Unstructured) (result *unstructured.Unstructured, sent bool, err error) {
 	live := cached
 	if live == nil {
@@ -44,22 +48,45 @@ func (a Applier) Apply(ctx context.Context, c dynamic.ResourceInterface, desired
 			return nil, false, fmt.Errorf("applying %s: reading it: %w", name(desired), err)
 		}
 	}
-	if ours, by := a.Owner.owned(live); !ours {
-		return nil, false, notOwned(live, by)
+	stale, adopts, err := a.judge(desired, live)
+	if err != nil || !stale {
+		return live, false, err
 	}
-	if live.GetDeletionTimestamp() != nil || a.holds(desired, live) {
-		return live, false, nil
-	}
-	result, err = a.update(ctx, c, desired, live)
+	result, err = a.update(ctx, c, desired, live, adopts)
 	return result, err == nil, err
+}
+
+// Stale reports whether Apply would change an object that is there. The error is a
+// *dsl.NotOwnedError for one that the owner may not have.
+func (a Applier) Stale(desired, live *unstructured.Unstructured) (bool, error) {
+	stale, _, err := a.judge(desired, live)
+	return stale, err
+}
+
+// judge decides what applying desired would do to an object that is there.
+func (a Applier) judge(desired, live *unstructured.Unstructured) (stale, adopts bool, err error) {
+	ours, by := a.Owner.owned(live)
+	going := live.GetDeletionTimestamp() != nil
+	switch {
+	case !ours && (by != "" || going || a.Adopt != dsl.AdoptIfUnowned):
+		return false, false, notOwned(live, by)
+	case !ours:
+		return true, true, nil
+	}
+	return !going && !a.holds(desired, live), false, nil
 }
 
 // holds reports whether applying desired would change nothing.
 func (a Applier) holds(desired, live *unstructured.Unstructured) bool {
-	if live.GetAnnotations()[a.AppliedKey] != desired.GetAnnotations()[a.AppliedKey] {
+	if live.GetAnnotations()[a.Owner.Keys.Applied] != desired.GetAnnotations()[a.Owner.Keys.Applied] {
 		return false
 	}
-	return covers(desired.Object, live.Object, false) || a.Settled[name(live)] == content(live)
+	if coversObject(desired, live) {
+		return true
+	}
+	a.Guard.Lock()
+	defer a.Guard.Unlock()
+	return a.Settled[name(live)] == content(live)
 }
 
 // create applies without force, so that an object which somebody else made in this moment is not
@@ -67,7 +94,7 @@ func (a Applier) holds(desired, live *unstructured.Unstructured) bool {
 // back as it was.
 func (a Applier) create(ctx context.Context, c dynamic.ResourceInterface, desired *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	result, err := c.Apply(ctx, desired.GetName(), desired, metav1.ApplyOptions{FieldManager: a.Manager})
-	if apierrors.IsConflict(err) {
+	if apierrors.HasStatusCause(err, metav1.CauseTypeFieldManagerConflict) {
 		return nil, notOwned(desired, "")
 	}
 	if err != nil {
@@ -96,20 +123,29 @@ func (a Applier) giveBack(ctx context.Context, c dynamic.ResourceInterface, join
 	return back, notOwned(joined, "")
 }
 
-func (a Applier) update(ctx context.Context, c dynamic.ResourceInterface, desired, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+// update applies with force to the object that was looked at and to no other of its name. One that
+// is adopted must not have changed since: somebody else may have taken it.
+func (a Applier) update(ctx context.Context, c dynamic.ResourceInterface, desired, live *unstructured.Unstructured, adopts bool) (*unstructured.Unstructured, error) {
 	guarded := desired.DeepCopy()
-	guarded.SetUID(live.GetUID()) // another object of this name, made meanwhile, is not ours
+	guarded.SetUID(live.GetUID())
+	doing := "applying"
+	if adopts {
+		doing = "adopting"
+		guarded.SetResourceVersion(live.GetResourceVersion())
+	}
 	result, err := c.Apply(ctx, desired.GetName(), guarded, metav1.ApplyOptions{FieldManager: a.Manager, Force: true})
 	if err != nil {
-		return nil, fmt.Errorf("applying %s: %w", name(desired), err)
+		return nil, fmt.Errorf("%s %s: %w", doing, name(desired), err)
 	}
 	a.settle(desired, result)
 	return result, nil
 }
 
 func (a Applier) settle(desired, result *unstructured.Unstructured) {
+	a.Guard.Lock()
+	defer a.Guard.Unlock()
 	delete(a.Settled, name(result))
-	if !covers(desired.Object, result.Object, false) {
+	if !coversObject(desired, result) {
 		a.Settled[name(result)] = content(result)
 	}
 }

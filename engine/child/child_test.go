@@ -4,10 +4,13 @@
 package child
 
 import (
+	"maps"
 	"strings"
 	"testing"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/handwerk-dev/handwerk/dsl"
 )
 
 type tree = map[string]any
@@ -32,10 +35,11 @@ func TestCovers(t *testing.T) {
 		"entries in order may have defaults":                  {tree{"l": []any{tree{"port": int64(80)}}}, tree{"l": []any{tree{"port": int64(80), "protocol": "TCP"}}}, true},
 		"an entry added by others is no difference":           {tree{"l": []any{named("a")}}, tree{"l": []any{named("sidecar"), named("a", "image", "i")}}, true},
 		"a named entry with another value is":                 {tree{"l": []any{named("a", "image", "i")}}, tree{"l": []any{named("sidecar"), named("a", "image", "j")}}, false},
+		"arguments that somebody added are a difference":      {tree{"args": []any{"a"}}, tree{"args": []any{"a", "b"}}, false},
 		"a named entry that is gone is":                       {tree{"l": []any{named("a")}}, tree{"l": []any{named("b")}}, false},
 		"named entries in another order are no difference":    {tree{"l": []any{named("a"), named("b")}}, tree{"l": []any{named("b"), named("a")}}, true},
 		"a shorter list is":                                   {tree{"l": []any{"a", "b"}}, tree{"l": []any{"a"}}, false},
-		"scalars in a set that others added to are found":     {tree{"l": []any{"a"}}, tree{"l": []any{"b", "a"}}, true},
+		"finalizers that others added are none":               {tree{"finalizers": []any{"a"}}, tree{"finalizers": []any{"b", "a"}}, true},
 		"a float and an integer of one value are the same":    {tree{"n": 3.0}, tree{"n": int64(3)}, true},
 		"a quantity may be written otherwise":                 {tree{"limits": tree{"cpu": "1000m", "memory": "1Gi"}}, tree{"limits": tree{"cpu": "1", "memory": "1Gi"}}, true},
 		"a quantity of another value is a difference":         {tree{"limits": tree{"cpu": "1000m"}}, tree{"limits": tree{"cpu": "2"}}, false},
@@ -46,24 +50,53 @@ func TestCovers(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := covers(tt.desired, tt.live, false); got != tt.want {
+			if got := (knowledge{}).covers("", tt.desired, tt.live, false); got != tt.want {
 				t.Errorf("covers() = %v, want %v", got, tt.want)
 			}
 		})
 	}
 }
 
-func owner() Owner {
-	o := &unstructured.Unstructured{Object: tree{
-		"apiVersion": "example.com/v1", "kind": "Foo",
-		"metadata": tree{"name": "f", "namespace": "ns", "uid": "u-1"},
-	}}
-	return Owner{Object: o, Namespaced: true}
+// TestCoversBuiltin holds what is known of the kinds of Kubernetes itself.
+func TestCoversBuiltin(t *testing.T) {
+	container := func(more tree) tree {
+		out := tree{"name": "c"}
+		maps.Copy(out, more)
+		return tree{"containers": []any{out}}
+	}
+	tests := map[string]struct {
+		kind          string
+		desired, live tree
+		want          bool
+	}{
+		"a container that was injected is none of ours":     {"apps/Deployment", container(nil), tree{"containers": []any{tree{"name": "sidecar"}, tree{"name": "c"}}}, true},
+		"a port that was added to a Service is none":        {"/Service", tree{"ports": []any{tree{"port": int64(80)}}}, tree{"ports": []any{tree{"port": int64(1), "name": "x"}, tree{"port": int64(80), "protocol": "TCP"}}}, true},
+		"a mount that was added is none":                    {"/Pod", container(tree{"volumeMounts": []any{tree{"mountPath": "/a", "name": "v"}}}), container(tree{"volumeMounts": []any{tree{"mountPath": "/b", "name": "v"}, tree{"mountPath": "/a", "name": "v"}}}), true},
+		"an empty value of a variable is left out":          {"apps/Deployment", container(tree{"env": []any{tree{"name": "E", "value": ""}}}), container(tree{"env": []any{tree{"name": "E"}}}), true},
+		"a value that is no longer empty is a difference":   {"apps/Deployment", container(tree{"env": []any{tree{"name": "E", "value": ""}}}), container(tree{"env": []any{tree{"name": "E", "value": "x"}}}), false},
+		"an empty value of a ConfigMap that is gone is one": {"/ConfigMap", tree{"data": tree{"value": ""}}, tree{"data": tree{}}, false},
+		"a subject that somebody added to a binding is one": {"rbac.authorization.k8s.io/RoleBinding", tree{"subjects": []any{tree{"name": "a"}}}, tree{"subjects": []any{tree{"name": "a"}, tree{"name": "b"}}}, false},
+		"a verb that somebody added to a role is one":       {"rbac.authorization.k8s.io/Role", tree{"rules": []any{tree{"verbs": []any{"get"}}}}, tree{"rules": []any{tree{"verbs": []any{"get", "delete"}}}}, false},
+		"a port that somebody opened in a policy is one":    {"networking.k8s.io/NetworkPolicy", tree{"ports": []any{tree{"port": int64(80)}}}, tree{"ports": []any{tree{"port": int64(80)}, tree{"port": int64(22)}}}, false},
+		"false where nothing is written is no difference":   {"/Pod", tree{"hostNetwork": false}, tree{}, true},
+		"but it is where nothing means something else":      {"/Pod", tree{"automountServiceAccountToken": false}, tree{}, false},
+		"the target of an autoscaler is a quantity":         {"autoscaling/HorizontalPodAutoscaler", tree{"target": tree{"value": "1000m"}}, tree{"target": tree{"value": "1"}}, true},
+		"the value of a variable is not":                    {"apps/Deployment", container(tree{"env": []any{tree{"name": "E", "value": "1000m"}}}), container(tree{"env": []any{tree{"name": "E", "value": "1"}}}), false},
+		"a CRD's kind may mean something by false":          {"example.com/Foo", tree{"paused": false}, tree{}, false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			group, kind, _ := strings.Cut(tt.kind, "/")
+			if got := knowing(schema.GroupKind{Group: group, Kind: kind}).covers("", tt.desired, tt.live, false); got != tt.want {
+				t.Errorf("covers() = %v, want %v", got, tt.want)
+			}
+		})
+	}
 }
 
 func TestDesired(t *testing.T) {
 	given := tree{"apiVersion": "v1", "kind": "ConfigMap", "metadata": tree{"name": "c", "creationTimestamp": nil}, "data": tree{"n": "1"}, "status": tree{}}
-	got, err := owner().Desired(given, true, "foo.handwerk.dev/applied")
+	got, err := owner().Desired(given, true, dsl.ChildSpec{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +106,7 @@ func TestDesired(t *testing.T) {
 	if _, found := got.Object["status"]; found {
 		t.Error("an empty status would be applied")
 	}
-	if !strings.HasPrefix(got.GetAnnotations()["foo.handwerk.dev/applied"], "handwerk:") {
+	if !strings.HasPrefix(got.GetAnnotations()["op.handwerk.dev/applied"], "handwerk:") {
 		t.Errorf("annotations = %v", got.GetAnnotations())
 	}
 	if _, changed := given["metadata"].(tree)["namespace"]; changed {
@@ -90,7 +123,7 @@ func TestDesiredRefuses(t *testing.T) {
 		"a child in another place": tree{"apiVersion": "v1", "kind": "ConfigMap", "metadata": tree{"name": "c", "namespace": "other"}},
 		"what JSON cannot hold":    tree{"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": func() {}},
 	} {
-		if _, err := owner().Desired(given, true, "k"); err == nil {
+		if _, err := owner().Desired(given, true, dsl.ChildSpec{}); err == nil {
 			t.Errorf("%s is taken", name)
 		}
 	}
@@ -99,11 +132,11 @@ func TestDesiredRefuses(t *testing.T) {
 func TestSecretValuesAreNotDigested(t *testing.T) {
 	mark := func(password string) string {
 		secret := tree{"apiVersion": "v1", "kind": "Secret", "metadata": tree{"name": "s"}, "stringData": tree{"password": password}}
-		got, err := owner().Desired(secret, true, "k")
+		got, err := owner().Desired(secret, true, dsl.ChildSpec{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		return got.GetAnnotations()["k"]
+		return got.GetAnnotations()["op.handwerk.dev/applied"]
 	}
 	if mark("one") != mark("two") {
 		t.Error("the mark tells one password from another")

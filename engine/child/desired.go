@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package child makes the objects that an object owns as its operator wants them, by server-side
-// apply: owned by reference, adopted never silently, and without a request when nothing is
+// apply: tied to their owner, adopted never silently, and without a request when nothing is
 // different.
 package child
 
@@ -13,7 +13,6 @@ import (
 	"errors"
 	"fmt"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
@@ -43,13 +42,6 @@ func Plain(value any) (*unstructured.Unstructured, error) {
 	return u, nil
 }
 
-// Owner is the object that children belong to.
-type Owner struct {
-	Object *unstructured.Unstructured
-	// Namespaced says whether the owner has a namespace.
-	Namespaced bool
-}
-
 // reference is the owner reference that children carry.
 func (o Owner) reference() map[string]any {
 	return map[string]any{
@@ -62,29 +54,107 @@ func (o Owner) reference() map[string]any {
 	}
 }
 
-// Desired completes what an author gave: the namespace, the owner reference, and the annotation
-// that tells what the child was applied from. An owner with a namespace cannot own objects outside
-// it: Kubernetes would delete them.
-func (o Owner) Desired(value any, namespaced bool, appliedKey string) (*unstructured.Unstructured, error) {
+// Desired completes what an author gave: the namespace, what ties it to its owner, which child it
+// is, and the annotation that tells what it was applied from. An owner with a namespace cannot
+// have an owner reference in objects outside it: Kubernetes would delete them.
+func (o Owner) Desired(value any, namespaced bool, spec dsl.ChildSpec) (*unstructured.Unstructured, error) {
 	desired, err := Plain(value)
 	if err != nil {
 		return nil, err
 	}
-	if namespaced && desired.GetNamespace() == "" {
+	switch {
+	case !namespaced:
+		desired.SetNamespace("")
+	case desired.GetNamespace() == "":
 		desired.SetNamespace(o.Object.GetNamespace())
 	}
-	if o.Namespaced && desired.GetNamespace() != o.Object.GetNamespace() {
-		return nil, dsl.Permanent(fmt.Errorf("applying %s %s: a child must be in the namespace of its owner, %s",
-			desired.GetKind(), desired.GetName(), o.Object.GetNamespace()))
+	if spec.ByReference() && o.Namespaced && desired.GetNamespace() != o.Object.GetNamespace() {
+		return nil, dsl.Permanent(fmt.Errorf("applying %s: an owned child must be in the namespace of its owner, %s (elsewhere it needs ownership: labelled)",
+			name(desired), o.Object.GetNamespace()))
 	}
-	if err := unstructured.SetNestedSlice(desired.Object, []any{o.reference()}, "metadata", "ownerReferences"); err != nil {
-		return nil, fmt.Errorf("reading object: %w", err)
+	if err := o.tie(desired, spec); err != nil {
+		return nil, fmt.Errorf("reading object %s: %w", name(desired), err)
 	}
+	encodeValues(desired)
 	mark := dsl.AppliedMark + digest(withoutValues(desired))
-	if err := unstructured.SetNestedField(desired.Object, mark, "metadata", "annotations", appliedKey); err != nil {
-		return nil, fmt.Errorf("reading object: %w", err)
+	if err := unstructured.SetNestedField(desired.Object, mark, "metadata", "annotations", o.Keys.Applied); err != nil {
+		return nil, fmt.Errorf("reading object %s: %w", name(desired), err)
 	}
 	return desired, nil
+}
+
+// tie adds what ties a child to its owner, and takes away what a copy of another child brings.
+func (o Owner) tie(desired *unstructured.Unstructured, spec dsl.ChildSpec) error {
+	labels, notes := map[string]any{}, map[string]any{}
+	switch {
+	case spec.ByReference():
+		if err := unstructured.SetNestedSlice(desired.Object, []any{o.reference()}, "metadata", "ownerReferences"); err != nil {
+			return err
+		}
+	case spec.Ownership == dsl.Unowned:
+		notes[o.Keys.Owner] = o.Name().String()
+	case spec.OnDelete == dsl.RetainChild:
+		labels[o.Keys.Label], notes[o.Keys.Owner] = o.Name().Retained(), o.Name().String()
+	default:
+		labels[o.Keys.Label], notes[o.Keys.Owner] = string(o.Object.GetUID()), o.Name().String()
+	}
+	if title := Title(spec); title != "" {
+		notes[o.Keys.Child] = title
+	}
+	if err := set(desired, "labels", []string{o.Keys.Label}, labels); err != nil {
+		return err
+	}
+	return set(desired, "annotations", []string{o.Keys.Child, o.Keys.Owner, o.Keys.Applied}, notes)
+}
+
+// set makes the given keys of a map in metadata what is wanted of them.
+func set(u *unstructured.Unstructured, field string, keys []string, wanted map[string]any) error {
+	if value, found, _ := unstructured.NestedFieldNoCopy(u.Object, "metadata", field); found && value == nil {
+		unstructured.RemoveNestedField(u.Object, "metadata", field)
+	}
+	for _, key := range keys {
+		unstructured.RemoveNestedField(u.Object, "metadata", field, key)
+	}
+	for key, value := range wanted {
+		if err := unstructured.SetNestedField(u.Object, value, "metadata", field, key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// encodeValues writes the values of a Secret and the binary ones of a ConfigMap as the server
+// does. A field manager that sent stringData would not own what the server makes of it, so a key
+// that is taken away would stay.
+func encodeValues(u *unstructured.Unstructured) {
+	if u.GetAPIVersion() != "v1" {
+		return
+	}
+	field := map[string]string{"Secret": "data", "ConfigMap": "binaryData"}[u.GetKind()]
+	values, _ := u.Object[field].(map[string]any)
+	for key, value := range values {
+		if text, ok := value.(string); ok {
+			if raw, err := base64.StdEncoding.DecodeString(text); err == nil {
+				values[key] = base64.StdEncoding.EncodeToString(raw)
+			}
+		}
+	}
+	plain, ok := u.Object["stringData"].(map[string]any)
+	if u.GetKind() != "Secret" || !ok {
+		return
+	}
+	if values == nil {
+		values = map[string]any{}
+	}
+	for key, value := range plain {
+		text, ok := value.(string)
+		if !ok {
+			return // the server says best what is wrong with it
+		}
+		values[key] = base64.StdEncoding.EncodeToString([]byte(text))
+	}
+	delete(u.Object, "stringData")
+	u.Object["data"] = values
 }
 
 // withoutValues hides the values of a Secret: not even their digest goes into an annotation.
@@ -113,16 +183,4 @@ func digest(value any) string {
 	}
 	sum := sha256.Sum256(data)
 	return base64.RawURLEncoding.EncodeToString(sum[:9])
-}
-
-// owned reports whether live is controlled by the owner, and by whom otherwise.
-func (o Owner) owned(live *unstructured.Unstructured) (ours bool, by string) {
-	ref := metav1.GetControllerOfNoCopy(live)
-	switch {
-	case ref == nil:
-		return false, ""
-	case ref.UID == o.Object.GetUID():
-		return true, ""
-	}
-	return false, ref.Kind + " " + ref.Name
 }

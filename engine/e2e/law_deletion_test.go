@@ -8,6 +8,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -236,7 +237,8 @@ func TestWritesDoNotReachNamesake(t *testing.T) {
 		t.Parallel()
 		ns := plane.Namespace(t)
 		maps, owner := plane.Objects(configMaps, ns), plane.Objects(works, ns).Create(t, work("w", "a"))
-		desired, err := child.Owner{Object: owner, Namespaced: true}.Desired(configMap("c", "x"), true, "law.handwerk.dev/applied")
+		of := child.Owner{Object: owner, Namespaced: true, Keys: child.KeysOf(dsl.New("law"))}
+		desired, err := of.Desired(configMap("c", "x"), true, dsl.ChildSpec{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -246,7 +248,7 @@ func TestWritesDoNotReachNamesake(t *testing.T) {
 		if err := unstructured.SetNestedField(desired.Object, "y", "data", "value"); err != nil {
 			t.Fatal(err)
 		}
-		applier := child.Applier{Owner: child.Owner{Object: owner, Namespaced: true}, Manager: "law", AppliedKey: "law.handwerk.dev/applied", Settled: map[string]string{}}
+		applier := child.Applier{Owner: of, Manager: "law", Settled: map[string]string{}, Guard: &sync.Mutex{}}
 		_, sent, err := applier.Apply(t.Context(), plane.Dynamic().Resource(maps.Name).Namespace(ns), desired, old)
 		if sent || !apierrors.IsConflict(err) && !apierrors.IsInvalid(err) {
 			t.Errorf("sent %t, error %v", sent, err)

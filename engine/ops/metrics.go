@@ -31,10 +31,12 @@ const (
 	Timeout Outcome = "timeout"
 	// Panic: it panicked, and will run again.
 	Panic Outcome = "panic"
+	// Waiting: it waits for what others do, and will run again. See [dsl.Waiting].
+	Waiting Outcome = "waiting"
 )
 
 // Outcomes returns all outcomes.
-func Outcomes() []Outcome { return []Outcome{Success, Retry, Failed, Timeout, Panic} }
+func Outcomes() []Outcome { return []Outcome{Success, Retry, Failed, Timeout, Panic, Waiting} }
 
 // Target is what a write request was sent to.
 type Target string
@@ -93,7 +95,7 @@ func NewMetrics() *Metrics {
 		}, []string{"name"}),
 		runs: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "handwerk_handler_runs_total",
-			Help: "Runs of a handler, by cause and outcome (success, retry, failed, timeout, panic).",
+			Help: "Runs of a handler, by cause and outcome (success, retry, failed, timeout, panic, waiting).",
 		}, []string{"resource", "handler", "cause", "outcome"}),
 		durations: prometheus.NewHistogramVec(histogram(
 			"handwerk_handler_duration_seconds",
@@ -154,6 +156,8 @@ func occurs(cause dsl.Cause, r *dsl.Resource) bool {
 		return r.Resync > 0
 	case dsl.Child:
 		return len(r.Owned()) > 0
+	case dsl.RelatedChange:
+		return len(r.Relations()) > 0
 	default:
 		return true
 	}

@@ -163,7 +163,8 @@ func TestDeclareMakesEverySeriesOfAHandlerAppearWithZero(t *testing.T) {
 		handwerk_handler_runs_total{cause="delete",handler="farewell",outcome="panic",resource="foos.v1.example.com"} 0
 		handwerk_handler_runs_total{cause="delete",handler="farewell",outcome="retry",resource="foos.v1.example.com"} 0
 		handwerk_handler_runs_total{cause="delete",handler="farewell",outcome="success",resource="foos.v1.example.com"} 0
-		handwerk_handler_runs_total{cause="delete",handler="farewell",outcome="timeout",resource="foos.v1.example.com"} 0`)
+		handwerk_handler_runs_total{cause="delete",handler="farewell",outcome="timeout",resource="foos.v1.example.com"} 0
+		handwerk_handler_runs_total{cause="delete",handler="farewell",outcome="waiting",resource="foos.v1.example.com"} 0`)
 	want(t, m, "handwerk_writes_total", `
 		handwerk_writes_total{resource="foos.v1.example.com",target="child"} 0
 		handwerk_writes_total{resource="foos.v1.example.com",target="object"} 0

@@ -33,6 +33,11 @@ type Record struct {
 	Failed bool `json:"failed,omitempty"`
 	// Message is the last error, shortened.
 	Message string `json:"message,omitempty"`
+	// Step is how many of the handler's steps are done; see dsl.Request.
+	Step int `json:"step,omitempty"`
+	// Waiting: the last attempt found that something is to come first. It is not stored: a process
+	// that begins anew looks again.
+	Waiting bool `json:"-"`
 }
 
 // For returns the record to go on with for this cause and view: the same, or a new one when
@@ -52,6 +57,25 @@ func (r Record) Waits(now time.Time) time.Duration {
 	return r.Due.Sub(now)
 }
 
+// Wait notes an attempt that was none: the handler waits for what others do, at most for the time
+// given.
+func (r Record) Wait(reason error, most time.Duration, now time.Time) Record {
+	r.Waiting, r.Due, r.Message = true, now.Add(most), shorten(reason.Error())
+	return r
+}
+
+// Hurry returns the record of a handler that waits as one that is due now: what it waits for may
+// have come. Any other is returned as it is.
+func (r Record) Hurry() Record {
+	if r.Waiting {
+		r.Due = time.Time{}
+	}
+	return r
+}
+
+// bare reports whether the record says nothing but that its handler waits.
+func (r Record) bare() bool { return r.Waiting && r.Attempts == 0 && r.Step == 0 }
+
 // Succeed notes a successful attempt.
 func (r Record) Succeed() Record {
 	return Record{Cause: r.Cause, View: r.View, Attempts: r.Attempts + 1, Done: true}
@@ -61,9 +85,9 @@ func (r Record) Succeed() Record {
 // error is permanent or the handler's retries are used up.
 func (r Record) Fail(h *dsl.Handler, err error, now time.Time) Record {
 	r.Attempts++
-	r.Message = shorten(err.Error())
+	r.Waiting, r.Message = false, shorten(err.Error())
 	if dsl.IsPermanent(err) || h.Retries != dsl.Unlimited && r.Attempts > h.Retries {
-		r.Done, r.Failed, r.Due = true, true, time.Time{}
+		r.Done, r.Failed, r.Step, r.Due = true, true, 0, time.Time{}
 		return r
 	}
 	wait, asked := dsl.IsTemporary(err)

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
@@ -51,6 +52,22 @@ type stored struct {
 
 // Empty reports whether there is nothing to store.
 func (s State) Empty() bool { return !s.Handled && len(s.Records) == 0 }
+
+// Lasting returns what of the state is worth storing: that a handler waits is not.
+func (s State) Lasting() State {
+	records := make(map[string]Record, len(s.Records))
+	for handler, r := range s.Records {
+		if r.bare() {
+			continue
+		}
+		if r.Waiting {
+			r.Due = time.Time{} // what it waits for may come while nobody looks
+		}
+		records[handler] = r
+	}
+	s.Records = records
+	return s
+}
 
 // Encode returns the annotation's value. When it would be larger than MaxSize, the essence is
 // left out and degraded is true: the object is handled all the same, without Old.

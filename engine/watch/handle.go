@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"sync"
 
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/client-go/tools/cache"
 )
@@ -60,9 +59,10 @@ func (h *Handle) Objects() []*Object {
 	return out
 }
 
-// OwnedBy returns the objects whose controlling owner reference has the uid, in no order.
-func (h *Handle) OwnedBy(uid types.UID) []*Object {
-	return ownedBy(h.informer.shared.GetIndexer(), uid)
+// OwnedBy returns the objects whose controlling owner reference has this uid, and those whose label
+// Settings.OwnerLabel has this value, in no order.
+func (h *Handle) OwnedBy(owner string) []*Object {
+	return ownedBy(h.informer.shared.GetIndexer(), owner, h.set.settings.OwnerLabel)
 }
 
 // Len returns the number of objects.

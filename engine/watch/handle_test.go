@@ -76,9 +76,41 @@ func TestHandlesReadTheCache(t *testing.T) {
 	}
 }
 
+// TestOwnersByLabel holds that objects are found by the label that names their owner, as it changes.
+func TestOwnersByLabel(t *testing.T) {
+	const label = "op.handwerk.dev/owner"
+	tree := func(name string, labels map[string]any) *Object {
+		held, _ := newTransformer(Source{GVR: foos}.withDefaults(), (&log{}).logger())
+		meta := map[string]any{"name": name, "annotations": map[string]any{label: "p1"}}
+		if labels != nil {
+			meta["labels"] = labels
+		}
+		return held.compact(&unstructured.Unstructured{Object: map[string]any{"metadata": meta}})
+	}
+	index := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{byOwner: ownerBuckets(label)})
+	wants := func(owner string, want ...string) {
+		t.Helper()
+		wantSame(t, append([]string{}, want...), names(ownedBy(index, owner, label)))
+	}
+	for _, o := range []*Object{tree("a", map[string]any{label: "p1"}), tree("b", map[string]any{label: "p2", "x": "p1"}), tree("c", nil)} {
+		if err := index.Add(o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wants("p1", "a")
+	wants("p2", "b")
+	wants("")
+	for _, o := range []*Object{tree("a", nil), tree("c", map[string]any{label: "p1"})} {
+		if err := index.Update(o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wants("p1", "c")
+}
+
 // With as many owners as this, several share a bucket.
 func TestOwnersThatShareABucketDoNotShareChildren(t *testing.T) {
-	index := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{byController: controllerBucket})
+	index := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{byOwner: ownerBuckets("")})
 	held, _ := newTransformer(Source{GVR: foos}.withDefaults(), (&log{}).logger())
 	for i := range 3 * buckets {
 		if err := index.Add(held.compact(sample(i, true))); err != nil {
@@ -87,7 +119,7 @@ func TestOwnersThatShareABucketDoNotShareChildren(t *testing.T) {
 	}
 	for i := range 3 * buckets {
 		owner := sample(i, true).GetOwnerReferences()[0].UID
-		owned := ownedBy(index, owner)
+		owned := ownedBy(index, string(owner), "")
 		if len(owned) != 1 || controllerOf(owned[0]) != owner {
 			t.Fatalf("owner %s has the children %v", owner, names(owned))
 		}

@@ -61,7 +61,7 @@ func newInformer(s Settings, src Source) (*informer, error) {
 }
 
 func (i *informer) build(s Settings) (informers.GenericInformer, error) {
-	index := cache.Indexers{byController: controllerBucket}
+	index := cache.Indexers{byOwner: ownerBuckets(s.OwnerLabel)}
 	selected := func(opts *metav1.ListOptions) {
 		opts.LabelSelector, opts.FieldSelector = i.src.LabelSelector, i.src.FieldSelector
 	}

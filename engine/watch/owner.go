@@ -4,6 +4,7 @@
 package watch
 
 import (
+	"bytes"
 	"hash/fnv"
 	"unique"
 
@@ -74,43 +75,62 @@ func controllerOf(o *Object) types.UID {
 	return ""
 }
 
-// byController is the index of objects by the owner that controls them, or rather by a bucket
-// that the owner's uid falls into. The index has a map for each of its values, and most owners
-// have one or two objects of a kind: a map each would cost as much as everything else that is
-// kept beside the object's bytes. Whoever reads a bucket picks what has the right uid.
-const byController = "controller"
+// Label returns the value of a label, empty when there is none. Unlike GetLabels it costs next to
+// nothing where the key does not occur in the object's metadata.
+func (o *Object) Label(key string) string {
+	if key == "" || !bytes.Contains(o.raw[o.metadata.from:o.metadata.to], []byte(`"`+key+`"`)) {
+		return ""
+	}
+	return o.GetLabels()[key]
+}
+
+// byOwner is the index of objects by the uid of the owner that controls them and by the value of
+// the label that names their owner, or rather by the buckets that these fall into. The index has a
+// map for each of its values, and most owners have one or two objects of a kind: a map each would
+// cost as much as everything else that is kept beside the object's bytes. Whoever reads a bucket
+// picks what has the right one.
+const byOwner = "owner"
 
 // buckets bounds the objects that are looked at in vain: a thousandth of all.
 const buckets = 1 << 10
 
-func controllerBucket(obj any) ([]string, error) {
-	o, ok := obj.(*Object)
-	if !ok {
-		return nil, nil
+// ownerBuckets indexes objects; label is the key of the owner label, empty when there is none.
+func ownerBuckets(label string) cache.IndexFunc {
+	return func(obj any) ([]string, error) {
+		o, ok := obj.(*Object)
+		if !ok {
+			return nil, nil
+		}
+		var in []string
+		if uid := controllerOf(o); uid != "" {
+			in = append(in, bucketOf(string(uid)))
+		}
+		if named := o.Label(label); named != "" {
+			in = append(in, bucketOf(named))
+		}
+		return in, nil
 	}
-	uid := controllerOf(o)
-	if uid == "" {
-		return nil, nil
-	}
-	return []string{bucketOf(uid)}, nil
 }
 
-func bucketOf(uid types.UID) string {
+func bucketOf(owner string) string {
 	hash := fnv.New32a()
-	hash.Write([]byte(uid))
+	hash.Write([]byte(owner))
 	n := hash.Sum32() % buckets
 	return string([]byte{byte(n >> 8), byte(n)})
 }
 
-// ownedBy returns the objects that the owner controls, in no order.
-func ownedBy(index cache.Indexer, uid types.UID) []*Object {
-	items, err := index.ByIndex(byController, bucketOf(uid))
+// ownedBy returns the objects that the owner controls and those with its label, in no order.
+func ownedBy(index cache.Indexer, owner, label string) []*Object {
+	if owner == "" {
+		return nil
+	}
+	items, err := index.ByIndex(byOwner, bucketOf(owner))
 	if err != nil {
 		return nil // not reached: the index is there from the start
 	}
 	var owned []*Object
 	for _, item := range items {
-		if o, ok := item.(*Object); ok && controllerOf(o) == uid {
+		if o, ok := item.(*Object); ok && (string(controllerOf(o)) == owner || o.Label(label) == owner) {
 			owned = append(owned, o)
 		}
 	}

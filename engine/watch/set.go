@@ -22,6 +22,9 @@ type Settings struct {
 	Dynamic dynamic.Interface
 	// Metadata serves the profiles metadata and live. Required.
 	Metadata metadata.Interface
+	// OwnerLabel is the key of the label by which objects name an owner that does not control them;
+	// see [Handle.OwnedBy]. Optional.
+	OwnerLabel string
 	// Log gets each fault once, and once that it is over; retries at V(1). Optional.
 	Log logr.Logger
 	// Changed is called when a source has synced for the first time, and when a fault appears,

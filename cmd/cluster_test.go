@@ -1,0 +1,104 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cmd
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/go-logr/logr"
+	"k8s.io/client-go/rest"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/config"
+	"github.com/handwerk-dev/handwerk/engine"
+)
+
+func TestValidateAgainstACluster(t *testing.T) {
+	second := config.Fault{File: "foo.yaml", Line: 14, Column: 20, Path: "a", Message: "second"}
+	first := config.Fault{File: "foo.yaml", Line: 14, Column: 7, Path: "a", Message: "first", Excerpt: "  when: slef\n        ^"}
+	found := map[string]struct {
+		findings engine.Findings
+		err      error
+	}{
+		"cluster-fits":     {},
+		"cluster-warnings": {findings: engine.Findings{Warnings: []string{"resource bars: not served by the API server"}}},
+		"cluster-faults": {findings: engine.Findings{
+			Faults: []error{second, first, second, errors.New("placeless")}, Warnings: []string{"one", "two"},
+		}},
+		"cluster-away": {err: errors.New("asking the API server: connection refused")},
+	}
+	for name, test := range found {
+		for suffix, args := range map[string]string{"": "", "-json": " -o json"} {
+			t.Run(name+suffix, func(t *testing.T) {
+				b := newBench(t)
+				host := ""
+				b.check = func(_ context.Context, _ *dsl.Operator, c *rest.Config) (engine.Findings, error) {
+					host = c.Host
+					return test.findings, test.err
+				}
+				golden(t, "validate-"+name+suffix+".golden", said(t, b, "validate --config foo.yaml --cluster"+args))
+				if host != "https://api.example:6443" {
+					t.Errorf("asked %q", host)
+				}
+			})
+		}
+	}
+}
+
+func TestAFaultyConfigurationIsNotHeldAgainstTheCluster(t *testing.T) {
+	b := newBench(t)
+	b.check = func(context.Context, *dsl.Operator, *rest.Config) (engine.Findings, error) {
+		t.Error("the cluster was asked")
+		return engine.Findings{}, nil
+	}
+	if code := b.execute(t.Context(), strings.Fields("validate --config bad.yaml --cluster")); code != exitFailed {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+func TestRunInstallsCRDsBeforeItWorks(t *testing.T) {
+	tests := map[string]struct {
+		args    []string
+		err     error
+		signal  bool
+		want    string
+		code    int
+		message string
+	}{
+		"when told to":                      {args: []string{"--install-crds"}, want: "install run"},
+		"not otherwise":                     {want: "run"},
+		"and not at all without them":       {args: []string{"--install-crds"}, err: errors.New("installing CRD of foos: no"), want: "install", code: exitFailed, message: "error: running operator foo: installing CRD of foos: no\n"},
+		"and stops well while it waits":     {args: []string{"--install-crds"}, err: context.Canceled, signal: true, want: "install"},
+		"also when the environment asks so": {args: nil, want: "install run"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			if name == "also when the environment asks so" {
+				b.Env = append(b.Env, "HANDWERK_INSTALL_CRDS=true")
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			var did []string
+			b.install = func(_ context.Context, op *dsl.Operator, _ *rest.Config, _ logr.Logger) error {
+				did = append(did, "install")
+				if op.Name != "foo" {
+					t.Errorf("installing for %s", op.Name)
+				}
+				if test.signal {
+					cancel()
+				}
+				return test.err
+			}
+			b.run = func(context.Context) error { did = append(did, "run"); return nil }
+			code := b.execute(ctx, quiet(test.args...))
+			if got := strings.Join(did, " "); got != test.want || code != test.code || !strings.Contains(b.err.String(), test.message) {
+				t.Errorf("did %q with exit code %d, want %q with %d: %s", got, code, test.want, test.code, b.err.String())
+			}
+		})
+	}
+}

@@ -1,0 +1,120 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cmd
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"gopkg.in/yaml.v3"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/config"
+)
+
+// noting is a registry with an action that does nothing.
+func noting() *dsl.Registry {
+	r := dsl.NewRegistry()
+	r.Action(dsl.Action{
+		Name: "note", Doc: "Note something.", Config: func() any { return new(string) },
+		Build: func(dsl.Build, any) (dsl.Built, error) { return dsl.Built{Func: nothing}, nil },
+	})
+	return r
+}
+
+// reading is a bench that reads configurations as they are.
+func reading(t *testing.T) *bench {
+	t.Helper()
+	b := newBench(t)
+	b.load, b.registry = config.Load, noting()
+	return b
+}
+
+// said is all that a person sees of a command line.
+func said(t *testing.T, b *bench, args string) string {
+	t.Helper()
+	code := b.execute(t.Context(), strings.Fields(args))
+	return fmt.Sprintf("$ operator %s\n-- exit %d --\n-- stdout --\n%s-- stderr --\n%s", args, code, b.out.String(), b.err.String())
+}
+
+// golden compares what a person sees with a file.
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	file := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestCRDCommand(t *testing.T) {
+	for name, args := range map[string]string{
+		"yaml":           "crd --config testdata/crd/operator.yaml",
+		"json":           "crd --config testdata/crd/operator.yaml -o json",
+		"without-any":    "crd --config testdata/operator.yaml",
+		"with-faults":    "crd --config testdata/crd/faulty.yaml",
+		"help":           "crd --help",
+		"without-config": "crd",
+	} {
+		t.Run(name, func(t *testing.T) { golden(t, "crd/"+name+".golden", said(t, reading(t), args)) })
+	}
+}
+
+func TestCRDsAreTheSameInBothFormats(t *testing.T) {
+	text, object := reading(t), reading(t)
+	text.execute(t.Context(), strings.Fields("crd --config testdata/crd/operator.yaml"))
+	object.execute(t.Context(), strings.Fields("crd --config testdata/crd/operator.yaml -o json"))
+	var list struct{ Items []any }
+	if err := json.Unmarshal([]byte(object.out.String()), &list); err != nil {
+		t.Fatal(err)
+	}
+	var documents []any
+	for decoder := yaml.NewDecoder(strings.NewReader(text.out.String())); ; {
+		var document map[string]any
+		if decoder.Decode(&document) != nil {
+			break
+		}
+		documents = append(documents, document)
+	}
+	// Numbers are of other types in the two.
+	if got, want := fmt.Sprint(documents), fmt.Sprint(list.Items); got != want || len(documents) != 2 {
+		t.Errorf("as YAML\n%s\nas JSON\n%s", got, want)
+	}
+}
+
+func TestFaultsShowTheLineTheyAreIn(t *testing.T) {
+	tests := map[string]struct {
+		line   string
+		column int
+		want   string
+	}{
+		"indented":            {"    when: self.spec.x", 21, "  when: self.spec.x\n                  ^\n"},
+		"at the beginning":    {"when: x", 1, "  when: x\n  ^\n"},
+		"behind wide letters": {`  a: "世界" + x`, 13, "  a: \"世界\" + x\n              ^\n"},
+		"behind accents":      {"  a: e\u0301 x", 9, "  a: e\u0301 x\n       ^\n"},
+		"behind the end":      {"  a: x", 40, "  a: x\n      ^\n"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			var out strings.Builder
+			tellFault(&out, config.Fault{File: "f", Line: 1, Column: test.column, Message: "m", Excerpt: test.line + "\n^"})
+			if diff := cmp.Diff(fmt.Sprintf("f:1:%d: m\n", test.column)+test.want, out.String()); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,145 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cmd
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"golang.org/x/term"
+
+	"github.com/handwerk-dev/handwerk/dsl/config"
+)
+
+// initFlags are the flags of init.
+type initFlags struct {
+	name, resource, kind, dir string
+	children                  []string
+	force                     bool
+}
+
+func (p *program) initCommand() *cobra.Command {
+	f := &initFlags{}
+	c := &cobra.Command{
+		Use:   "init [NAME]",
+		Short: "Write the beginning of an operator",
+		Long: `Write the beginning of an operator into a folder: operator.yaml with a schema, the
+children of an object and its status, crd.yaml with its CRD, and example.yaml with
+an object. What the flags leave open is asked for when a person is there.`,
+		Example: `  operator init
+  operator init webapp --resource webapps.v1alpha1.example.com --kind WebApp --child Deployment,Service`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return fmt.Errorf("unknown argument %q", args[1])
+			}
+			return nil
+		},
+		RunE: func(c *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				f.name = args[0]
+			}
+			if err := p.completeInit(f); err != nil {
+				return &usageError{command: c.CommandPath(), err: err}
+			}
+			return p.init(f)
+		},
+	}
+	f.add(c.Flags())
+	completeChoices(c)
+	return c
+}
+
+func (f *initFlags) add(set *pflag.FlagSet) {
+	set.StringVar(&f.resource, "resource", "",
+		"watch this `resource`: plural.version.group, as in webapps.v1alpha1.example.com")
+	set.StringVar(&f.kind, "kind", "", "what an object is, in `CamelCase`, as in WebApp")
+	set.StringSliceVar(&f.children, "child", nil,
+		"make these `kinds` of children: "+strings.Join(childKinds(), ", ")+"\n(default Deployment)")
+	set.StringVar(&f.dir, "dir", "", "write into this `folder` (default the operator's name)")
+	set.BoolVar(&f.force, "force", false, "overwrite files that are there")
+}
+
+// completeInit asks for what is open, or says which flags are missing, and checks the whole.
+func (p *program) completeInit(f *initFlags) error {
+	if f.resource == "" || f.kind == "" {
+		if p.In == nil || !p.asks(p.In) {
+			return errors.New("--resource and --kind are required where nobody can be asked")
+		}
+		if err := ask(p.In, p.Out, f); err != nil {
+			return err
+		}
+	}
+	if len(f.children) == 0 {
+		f.children = []string{"Deployment"}
+	}
+	f.name = cmp.Or(f.name, strings.ToLower(f.kind))
+	f.dir = cmp.Or(f.dir, f.name)
+	return f.check()
+}
+
+// init writes the files. The configuration is read before, so that what is written is good.
+func (p *program) init(f *initFlags) error {
+	text := render(f)
+	op, err := p.parse(filepath.Join(f.dir, "operator.yaml"), []byte(text), p.registry)
+	if err != nil {
+		// Its places are in a text that nobody has; the flags are what can be at fault.
+		return fmt.Errorf("making the configuration: %w", plainly(err))
+	}
+	var crds bytes.Buffer
+	if err := writeYAML(&crds, crdsOf(op)); err != nil {
+		return fmt.Errorf("writing crd.yaml: %w", err)
+	}
+	files := []struct{ name, text string }{
+		{"operator.yaml", text}, {"crd.yaml", crds.String()}, {"example.yaml", example(f)},
+	}
+	if err := os.MkdirAll(f.dir, 0o755); err != nil {
+		return err
+	}
+	for _, file := range files {
+		if _, err := os.Stat(filepath.Join(f.dir, file.name)); err == nil && !f.force {
+			return fmt.Errorf("%s is there already (overwrite it with --force)", filepath.Join(f.dir, file.name))
+		}
+	}
+	for _, file := range files {
+		name := filepath.Join(f.dir, file.name)
+		if err := os.WriteFile(name, []byte(file.text), 0o644); err != nil {
+			return err
+		}
+		fmt.Fprintln(p.Out, "wrote", name)
+	}
+	fmt.Fprintf(p.Out, `
+next:
+  operator validate --config %[1]s/operator.yaml
+  operator run --config %[1]s/operator.yaml --install-crds
+  kubectl apply -f %[1]s/example.yaml
+`, filepath.ToSlash(f.dir))
+	return nil
+}
+
+// plainly returns the faults of a configuration without their places.
+func plainly(err error) error {
+	list, ok := errors.AsType[config.Faults](err)
+	if !ok {
+		return err
+	}
+	var out []error
+	for _, f := range list {
+		out = append(out, errors.New(f.Path+": "+f.Message))
+	}
+	return errors.Join(out...)
+}
+
+// isTerminal reports whether a person can be asked.
+func isTerminal(in io.Reader) bool {
+	f, ok := in.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}

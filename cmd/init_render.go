@@ -1,0 +1,160 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cmd
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+)
+
+// beginning is a kind of children as init writes it.
+type beginning struct {
+	kind string
+	// name is what expressions call the child.
+	name string
+	// spec and status are fields that the child needs, of those of specFields and statusFields.
+	spec, status []string
+	// template is the child, as it stands under its name.
+	template string
+}
+
+// childKinds are the kinds that init knows.
+func childKinds() []string {
+	var out []string
+	for _, b := range beginnings() {
+		out = append(out, b.kind)
+	}
+	return out
+}
+
+// specFields are fields of spec in the order in which they are written, each with what an example
+// object has.
+var specFields = []struct{ name, field, example string }{
+	{"image", `string | required=true description="The image that runs."`, "nginx:stable"},
+	{"replicas", `integer | default=1 minimum=0 maximum=50 description="How many of it run."`, "2"},
+	{"port", `integer | default=80 minimum=1 maximum=65535 description="The port that it listens on."`, ""},
+	{"host", `string | required=true description="The name under which it is reached from outside."`, "www.example.com"},
+	{"schedule", `string | default="0 3 * * *" description="When it runs, as cron has it."`, ""},
+	{"settings", `"map[string]string"`, "{greeting: hello}"},
+}
+
+// statusFields are fields of status, each with its type and its value.
+var statusFields = []struct{ name, field, value string }{
+	{"readyReplicas", "integer", "${children.%s.?status.?readyReplicas.orValue(0)}"},
+	{"url", "string", "http://${self.metadata.name}.${self.metadata.namespace}:${string(self.spec.port)}"},
+}
+
+const operatorHead = `# The operator %[1]s keeps the children of every %[2]s.
+#
+#   operator validate --config operator.yaml
+#   operator run --config operator.yaml --install-crds
+apiVersion: handwerk.dev/v1alpha1
+kind: Operator
+metadata:
+  name: %[1]s
+resources:
+  - resource: %[3]s
+    # What a %[2]s is. "operator crd" prints the CRD. A field is its type and, behind a bar,
+    # markers; a map is an object with fields.
+    schema:
+      kind: %[2]s
+      spec:
+`
+
+const applyHead = `    handlers:
+      # Children are made, kept as they are written here, and taken away with their owner.
+      # ${…} holds CEL; self is the object.
+      - id: children
+        apply:
+`
+
+// render writes the configuration.
+func render(f *initFlags) string {
+	var out strings.Builder
+	chosen := f.beginnings()
+	fmt.Fprintf(&out, operatorHead, f.name, f.kind, f.resource)
+	for _, field := range specFields {
+		if slices.ContainsFunc(chosen, func(b beginning) bool { return slices.Contains(b.spec, field.name) }) {
+			fmt.Fprintf(&out, "        %s: %s\n", field.name, field.field)
+		}
+	}
+	status, columns, values := f.status(chosen)
+	if len(status) > 0 {
+		fmt.Fprintf(&out, "      # Conditions are part of every status.\n      status:\n%s", strings.Join(status, ""))
+	}
+	fmt.Fprintf(&out, "      # What kubectl get shows, beside the name and the age.\n      columns:\n%s%s",
+		"        - {name: Ready, path: '.status.conditions[?(@.type==\"Ready\")].status'}\n", strings.Join(columns, ""))
+	out.WriteString(applyHead)
+	var ready []string
+	for _, b := range chosen {
+		fmt.Fprintf(&out, "          %s:\n%s", b.name, indent(b.template, "            "))
+		ready = append(ready, "ready(children."+b.name+")")
+	}
+	out.WriteString("      # What people see. It is worked out anew whenever a child changes.\n      - id: status\n        set:\n")
+	if len(values) > 0 {
+		fmt.Fprintf(&out, "          status:\n%s", strings.Join(values, ""))
+	}
+	fmt.Fprintf(&out, "          conditions:\n            - type: Ready\n              status: ${%s}\n", strings.Join(ready, " && "))
+	return out.String()
+}
+
+// beginnings are the children that were chosen, in the order in which init knows them.
+func (f *initFlags) beginnings() []beginning {
+	return slices.DeleteFunc(beginnings(), func(b beginning) bool { return !slices.Contains(f.children, b.kind) })
+}
+
+// status returns the lines for fields of status: their types, their columns and their values.
+func (f *initFlags) status(chosen []beginning) (types, columns, values []string) {
+	for _, field := range statusFields {
+		i := slices.IndexFunc(chosen, func(b beginning) bool { return slices.Contains(b.status, field.name) })
+		if i < 0 {
+			continue
+		}
+		value := field.value
+		if strings.Contains(value, "%s") {
+			value = fmt.Sprintf(value, chosen[i].name)
+		}
+		types = append(types, fmt.Sprintf("        %s: %s\n", field.name, field.field))
+		columns = append(columns, fmt.Sprintf("        - {name: %s, path: .status.%s}\n", heading(field.name), field.name))
+		values = append(values, fmt.Sprintf("            %s: %s\n", field.name, value))
+	}
+	return types, columns, values
+}
+
+// heading makes the heading of a column of a field's name.
+func heading(field string) string {
+	if field == "url" {
+		return "URL"
+	}
+	return "Replicas"
+}
+
+// example writes an object.
+func example(f *initFlags) string {
+	name, err := dsl.ParseResourceName(f.resource)
+	if err != nil {
+		return "" // it was checked before
+	}
+	var out strings.Builder
+	fmt.Fprintf(&out, "apiVersion: %s/%s\nkind: %s\nmetadata:\n  name: example\nspec:\n", name.Group, name.Version, f.kind)
+	for _, field := range specFields {
+		used := slices.ContainsFunc(f.beginnings(), func(b beginning) bool { return slices.Contains(b.spec, field.name) })
+		if used && field.example != "" {
+			fmt.Fprintf(&out, "  %s: %s\n", field.name, field.example)
+		}
+	}
+	return strings.TrimSuffix(out.String(), "spec:\n")
+}
+
+// indent puts white space before every line.
+func indent(text, by string) string {
+	var out strings.Builder
+	for line := range strings.Lines(strings.TrimPrefix(text, "\n")) {
+		out.WriteString(by + line)
+	}
+	return out.String()
+}

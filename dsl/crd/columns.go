@@ -1,0 +1,142 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package crd
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+)
+
+// columnTypes are what a column can be.
+var columnTypes = []string{"string", "integer", "number", "boolean", "date"}
+
+// columns makes the columns of kubectl get; the age is always one of them.
+func (b *builder) columns(root *apiextensions.JSONSchemaProps) (out []apiextensions.CustomResourceColumnDefinition) {
+	age := apiextensions.CustomResourceColumnDefinition{Name: "Age", Type: "date", JSONPath: ".metadata.creationTimestamp"}
+	seen := map[string]bool{}
+	for i, c := range b.form.Columns {
+		at := []string{"columns", strconv.Itoa(i)}
+		if name := strings.ToLower(c.Name); name != "" {
+			if seen[name] {
+				b.fault(append(at, "name"), "there is a column %s already", quote(c.Name))
+			}
+			seen[name] = true
+		}
+		if c.Type != "" && !slices.Contains(columnTypes, c.Type) {
+			b.fault(append(at, "type"), "%s", unknown("column type", c.Type, columnTypes))
+		}
+		typ := b.columnPath(append(at, "path"), c.Path, root)
+		if c.Type != "" {
+			typ = c.Type
+		}
+		out = append(out, apiextensions.CustomResourceColumnDefinition{
+			Name: c.Name, Type: typ, JSONPath: c.Path, Description: c.Description, Format: c.Format, Priority: int32(c.Priority),
+		})
+	}
+	if !seen["age"] {
+		out = append(out, age)
+	}
+	return out
+}
+
+// columnPath checks that a column's path leads to something, and returns what type it has.
+func (b *builder) columnPath(at []string, path string, root *apiextensions.JSONSchemaProps) (typ string) {
+	if path != "" && !strings.HasPrefix(path, ".") {
+		b.fault(at, "want a path from the object that begins with a dot, as in .status.url")
+		return "string"
+	}
+	s, t := root, text(path)
+	for i := 0; i < len(t); {
+		begin := i + 1
+		for i = begin; i < len(t) && t[i] != '.' && t[i] != '['; {
+			i++
+		}
+		if s = b.columnField(at, t, begin, i, s); s != nil && i < len(t) && t[i] == '[' {
+			s, i = b.columnElement(at, t, i, s)
+		}
+		if s == nil {
+			return "string" // nothing more is known
+		}
+	}
+	return columnType(s)
+}
+
+// columnField returns the schema of the field that a path names from begin to end, nil when it is not
+// known.
+func (b *builder) columnField(at []string, t text, begin, end int, s *apiextensions.JSONSchemaProps) *apiextensions.JSONSchemaProps {
+	name := string(t[begin:end])
+	if begin == 1 && slices.Contains([]string{"metadata", "apiVersion", "kind"}, name) || strings.Contains(name, `\`) {
+		return nil
+	}
+	next, open := child(s, name)
+	if next == nil && !open && name != "" {
+		b.faultIn(at, t, begin, unknown("field", name, propertiesOf(s)))
+	}
+	return next
+}
+
+// columnElement returns the schema of the elements that brackets select, nil when it is not known,
+// and the place behind the brackets.
+func (b *builder) columnElement(at []string, t text, begin int, s *apiextensions.JSONSchemaProps) (*apiextensions.JSONSchemaProps, int) {
+	end, closed := closing(t, begin)
+	if !closed {
+		b.faultIn(at, t, begin, "the bracket is not closed")
+	}
+	if s.Items == nil {
+		return nil, end
+	}
+	return s.Items.Schema, end
+}
+
+// child returns the schema of an object's field. Open: anything may be there.
+func child(s *apiextensions.JSONSchemaProps, name string) (next *apiextensions.JSONSchemaProps, open bool) {
+	if p, has := s.Properties[name]; has {
+		return &p, false
+	}
+	if s.AdditionalProperties != nil {
+		return s.AdditionalProperties.Schema, true
+	}
+	return nil, s.XPreserveUnknownFields != nil || s.XEmbeddedResource || s.Type != "object"
+}
+
+// closing returns the place behind the bracket that closes the one at i.
+func closing(t text, i int) (end int, closed bool) {
+	depth, quoted := 0, rune(0)
+	for ; i < len(t); i++ {
+		switch r := t[i]; {
+		case quoted != 0:
+			if r == quoted {
+				quoted = 0
+			}
+		case r == '"' || r == '\'':
+			quoted = r
+		case r == '[':
+			depth++
+		case r == ']':
+			if depth--; depth == 0 {
+				return i + 1, true
+			}
+		}
+	}
+	return i, false
+}
+
+func columnType(s *apiextensions.JSONSchemaProps) string {
+	switch {
+	case s.Format == "date-time" || s.Format == "date":
+		return "date"
+	case slices.Contains(columnTypes, s.Type):
+		return s.Type
+	default:
+		return "string"
+	}
+}
+
+func propertiesOf(s *apiextensions.JSONSchemaProps) []string {
+	return slices.Sorted(maps.Keys(s.Properties))
+}

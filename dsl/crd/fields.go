@@ -1,0 +1,167 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package crd
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+)
+
+// largest limits a schema, counting what types repeat.
+const largest = 5000
+
+// builder makes a schema and keeps where each part of it came from.
+type builder struct {
+	form   *Schema
+	faults []*dsl.ConfigError
+	// places are where parts of the schema were written, by the steps that lead to them.
+	places map[string]place
+	// open are the types that are being expanded, cyclic those of which a cycle was told.
+	open   []string
+	cyclic []string
+	size   int
+}
+
+// place is where something was written.
+type place struct {
+	path []string
+	// text is set for what was written in a field's text, with the characters' places there.
+	text text
+	at   []int
+}
+
+// steps lead to a part of the schema, as the API server names them: properties, spec, …
+type steps []string
+
+func (s steps) to(more ...string) steps { return slices.Concat(s, more) }
+
+func (s steps) key() string { return strings.Join(s, "\x00") }
+
+// fault notes what is wrong with a value.
+func (b *builder) fault(path []string, format string, args ...any) {
+	b.faults = append(b.faults, &dsl.ConfigError{Path: slices.Clone(path), Message: fmt.Sprintf(format, args...)})
+}
+
+// faultIn notes what is wrong with a character of a text.
+func (b *builder) faultIn(path []string, t text, at int, message string) {
+	line, column := t.position(at)
+	b.faults = append(b.faults, &dsl.ConfigError{Path: slices.Clone(path), Line: line, Column: column, Message: message})
+}
+
+// root makes the schema of the whole object.
+func (b *builder) root() *apiextensions.JSONSchemaProps {
+	if b.form.OpenAPIV3Schema != nil {
+		return b.openAPI()
+	}
+	for _, name := range slices.Sorted(maps.Keys(b.form.Types)) {
+		b.typeName(name)
+		b.own(name, steps{"types", name})
+	}
+	root := &apiextensions.JSONSchemaProps{Type: "object", Properties: map[string]apiextensions.JSONSchemaProps{}}
+	if b.form.Spec != nil {
+		spec := b.object([]string{"spec"}, steps{"properties", "spec"}, b.form.Spec)
+		if filled, ok := filling(spec); !ok {
+			root.Required = []string{"spec"}
+		} else if defaults(spec) {
+			spec.Default = filled
+		}
+		root.Properties["spec"] = *spec
+	}
+	at := steps{"properties", "status"}
+	status := b.object([]string{"status"}, at, b.form.Status)
+	if _, has := status.Properties["conditions"]; !has {
+		status.Properties["conditions"] = conditions()
+	}
+	if _, has := status.Properties["observedGeneration"]; !has && b.form.ObservedGeneration {
+		status.Properties["observedGeneration"] = apiextensions.JSONSchemaProps{Type: "integer", Format: "int64"}
+	}
+	root.Properties["status"] = *status
+	return root
+}
+
+// object makes the schema of an object with fields.
+func (b *builder) object(path []string, to steps, fields map[string]any) *apiextensions.JSONSchemaProps {
+	b.places[to.key()] = place{path: path}
+	out := &apiextensions.JSONSchemaProps{Type: "object", Properties: map[string]apiextensions.JSONSchemaProps{}}
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		field, required := b.field(slices.Concat(path, []string{name}), to.to("properties", name), fields[name])
+		if required {
+			out.Required = append(out.Required, name)
+		} else if filled, ok := filling(field); ok && field.Default == nil && defaults(field) {
+			field.Default = filled
+		}
+		out.Properties[name] = *field
+	}
+	return out
+}
+
+// field makes the schema of a field.
+func (b *builder) field(path []string, to steps, value any) (out *apiextensions.JSONSchemaProps, required bool) {
+	if b.size++; b.size > largest {
+		if b.size == largest+1 {
+			b.fault(nil, "the schema has more than %d fields, counting what types repeat", largest)
+		}
+		return anything(), false
+	}
+	switch v := value.(type) {
+	case string:
+		return b.declared(path, to, text(v))
+	case map[string]any:
+		return b.object(path, to, v), false
+	case []any:
+		b.fault(path, `want a type or a map of fields, found a list (a list of text is "[]string")`)
+	default:
+		b.fault(path, `want a type or a map of fields, found %s (as in "integer | default=1")`, described(value))
+	}
+	return anything(), false
+}
+
+// anything stands for a part that is at fault.
+func anything() *apiextensions.JSONSchemaProps {
+	yes := true
+	return &apiextensions.JSONSchemaProps{XPreserveUnknownFields: &yes}
+}
+
+// declared makes the schema of a field from its text.
+func (b *builder) declared(path []string, to steps, t text) (out *apiextensions.JSONSchemaProps, required bool) {
+	typ, at, markers, wrong := t.split()
+	b.places[to.key()] = place{path: path, text: t, at: []int{at}}
+	out = b.typed(path, to, t, typ, at)
+	if wrong != nil {
+		b.faultIn(path, t, wrong.at, wrong.message)
+		return anything(), false
+	}
+	if out == nil || out.Type == "" && !out.XIntOrString {
+		return anything(), false // the type is at fault
+	}
+	return out, b.mark(path, to, t, out, markers)
+}
+
+// conditions is the standard list of conditions.
+func conditions() apiextensions.JSONSchemaProps {
+	words := []apiextensions.JSON{{Raw: []byte(`"True"`)}, {Raw: []byte(`"False"`)}, {Raw: []byte(`"Unknown"`)}}
+	byType := "map"
+	return apiextensions.JSONSchemaProps{
+		Type: "array", Description: "What is known of the object's state.",
+		XListType: &byType, XListMapKeys: []string{"type"},
+		Items: &apiextensions.JSONSchemaPropsOrArray{Schema: &apiextensions.JSONSchemaProps{
+			Type:     "object",
+			Required: []string{"lastTransitionTime", "message", "reason", "status", "type"},
+			Properties: map[string]apiextensions.JSONSchemaProps{
+				"type":               {Type: "string", Description: "What it is about."},
+				"status":             {Type: "string", Enum: words},
+				"reason":             {Type: "string", Description: "One word for programs."},
+				"message":            {Type: "string", Description: "A sentence for people."},
+				"lastTransitionTime": {Type: "string", Format: "date-time"},
+				"observedGeneration": {Type: "integer", Format: "int64", Description: "The generation that it was found for."},
+			},
+		}},
+	}
+}

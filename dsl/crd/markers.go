@@ -1,0 +1,191 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package crd
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+)
+
+// class is what markers distinguish of types.
+type class string
+
+const (
+	classText    class = "text"
+	classInteger class = "integers"
+	classNumber  class = "numbers"
+	classBoolean class = "booleans"
+	classEither  class = "int-or-string and quantity"
+	classList    class = "lists"
+	classMap     class = "maps"
+	classObject  class = "objects"
+)
+
+func classOf(s *apiextensions.JSONSchemaProps) class {
+	switch {
+	case s.XIntOrString:
+		return classEither
+	case s.Type == "array":
+		return classList
+	case s.Type == "object" && s.AdditionalProperties != nil:
+		return classMap
+	case s.Type == "object":
+		return classObject
+	case s.Type == "integer":
+		return classInteger
+	case s.Type == "number":
+		return classNumber
+	case s.Type == "boolean":
+		return classBoolean
+	default:
+		return classText
+	}
+}
+
+// kindOfMarker says where a marker fits, which word of the schema it sets and how.
+type kindOfMarker struct {
+	name string
+	fits []class
+	// sets is the word of the schema, for places.
+	sets string
+	// many: it may be there more than once.
+	many bool
+	set  func(s *apiextensions.JSONSchemaProps, m *marker) error
+}
+
+// markers are all markers, the most common ones first.
+func markers() []kindOfMarker {
+	numbers, texts, lists, maps := []class{classInteger, classNumber}, []class{classText}, []class{classList}, []class{classMap}
+	return []kindOfMarker{
+		{name: "required", sets: "required", set: boolean(func(*apiextensions.JSONSchemaProps) {})},
+		{name: "default", sets: "default", set: setDefault},
+		{name: "description", sets: "description", set: func(s *apiextensions.JSONSchemaProps, m *marker) error { s.Description = m.value; return nil }},
+		{name: "enum", sets: "enum", fits: []class{classText, classInteger, classNumber}, set: setEnum},
+		{name: "minimum", sets: "minimum", fits: numbers, set: number(func(s *apiextensions.JSONSchemaProps, n float64) { s.Minimum = &n })},
+		{name: "maximum", sets: "maximum", fits: numbers, set: number(func(s *apiextensions.JSONSchemaProps, n float64) { s.Maximum = &n })},
+		{name: "minLength", sets: "minLength", fits: texts, set: length(func(s *apiextensions.JSONSchemaProps, n int64) { s.MinLength = &n })},
+		{name: "maxLength", sets: "maxLength", fits: texts, set: length(func(s *apiextensions.JSONSchemaProps, n int64) { s.MaxLength = &n })},
+		{name: "pattern", sets: "pattern", fits: texts, set: func(s *apiextensions.JSONSchemaProps, m *marker) error { s.Pattern = m.value; return nil }},
+		{name: "format", sets: "format", fits: texts, set: func(s *apiextensions.JSONSchemaProps, m *marker) error { s.Format = m.value; return nil }},
+		{name: "minItems", sets: "minItems", fits: lists, set: length(func(s *apiextensions.JSONSchemaProps, n int64) { s.MinItems = &n })},
+		{name: "maxItems", sets: "maxItems", fits: lists, set: length(func(s *apiextensions.JSONSchemaProps, n int64) { s.MaxItems = &n })},
+		{name: "uniqueItems", sets: "x-kubernetes-list-type", fits: lists, set: boolean(func(s *apiextensions.JSONSchemaProps) { set := "set"; s.XListType = &set })},
+		{name: "listType", sets: "x-kubernetes-list-type", fits: lists, set: setListType},
+		{name: "listMapKey", sets: "x-kubernetes-list-map-keys", fits: lists, set: setListMapKey},
+		{name: "minProperties", sets: "minProperties", fits: maps, set: length(func(s *apiextensions.JSONSchemaProps, n int64) { s.MinProperties = &n })},
+		{name: "maxProperties", sets: "maxProperties", fits: maps, set: length(func(s *apiextensions.JSONSchemaProps, n int64) { s.MaxProperties = &n })},
+		{name: "immutable", sets: "x-kubernetes-validations", set: boolean(setImmutable)},
+		{name: "validation", sets: "x-kubernetes-validations", many: true, set: setValidation},
+		{name: "message", sets: "x-kubernetes-validations", many: true, set: setMessage},
+	}
+}
+
+// mark sets what a field's markers say. It reports whether the field is required.
+func (b *builder) mark(path []string, to steps, t text, s *apiextensions.JSONSchemaProps, list []marker) (required bool) {
+	given := map[string]bool{}
+	for i := range list {
+		m := &list[i]
+		kind, wrong := markerFor(m, s, given)
+		if wrong != "" {
+			b.faultIn(path, t, m.at, wrong)
+			continue
+		}
+		given[kind.name] = true
+		if err := kind.set(s, m); err != nil {
+			b.faultIn(path, t, m.begin(), err.Error())
+			continue
+		}
+		required = required || kind.name == "required" && m.value == "true"
+		at := to.to(kind.sets)
+		if kind.sets == "x-kubernetes-validations" && kind.name != "message" {
+			at = at.to(strconv.Itoa(len(s.XValidations) - 1))
+		}
+		b.places[at.key()] = place{path: path, text: t, at: m.places}
+	}
+	b.markSet(path, t, s, list, given["listType"])
+	return required
+}
+
+// markSet checks what says that a list is a set.
+func (b *builder) markSet(path []string, t text, s *apiextensions.JSONSchemaProps, list []marker, typed bool) {
+	for _, m := range list {
+		switch set := s.XListType != nil && *s.XListType == "set"; {
+		case m.name == "uniqueItems" && typed:
+			b.faultIn(path, t, m.at, "uniqueItems is short for listType=set, and excludes listType")
+		case set && (m.name == "uniqueItems" || m.name == "listType") && s.Items.Schema.Type == "object":
+			b.faultIn(path, t, m.at, "the elements of a set are single values, not objects (for objects, say which field tells them apart: listMapKey=…)")
+			s.XListType = nil
+		}
+	}
+}
+
+// markerFor finds a marker's kind, or says why there is none that fits.
+func markerFor(m *marker, s *apiextensions.JSONSchemaProps, given map[string]bool) (kindOfMarker, string) {
+	all := markers()
+	at := slices.IndexFunc(all, func(k kindOfMarker) bool { return k.name == m.name })
+	if at < 0 {
+		var names []string
+		for _, k := range all {
+			names = append(names, k.name)
+		}
+		return kindOfMarker{}, unknown("marker", m.name, names)
+	}
+	kind := all[at]
+	if given[m.name] && !kind.many {
+		return kind, "the marker " + m.name + " is there twice"
+	}
+	if c := classOf(s); kind.fits != nil && !slices.Contains(kind.fits, c) {
+		var fits []string
+		for _, c := range kind.fits {
+			fits = append(fits, string(c))
+		}
+		hint := ""
+		if c == classList && slices.Contains(kind.fits, classOf(s.Items.Schema)) {
+			hint = "; for the elements of a list, give them a type under types"
+		}
+		return kind, fmt.Sprintf("%s is for %s, not for %s%s", m.name, strings.Join(fits, " and "), c, hint)
+	}
+	return kind, ""
+}
+
+func boolean(set func(*apiextensions.JSONSchemaProps)) func(*apiextensions.JSONSchemaProps, *marker) error {
+	return func(s *apiextensions.JSONSchemaProps, m *marker) error {
+		switch m.value {
+		case "true":
+			set(s)
+			return nil
+		case "false":
+			return nil
+		}
+		return fmt.Errorf("want true or false, found %s", quote(m.value))
+	}
+}
+
+func number(set func(*apiextensions.JSONSchemaProps, float64)) func(*apiextensions.JSONSchemaProps, *marker) error {
+	return func(s *apiextensions.JSONSchemaProps, m *marker) error {
+		if _, err := scalar(classOf(s), m); err != nil {
+			return err
+		}
+		n, err := strconv.ParseFloat(m.value, 64)
+		if err == nil {
+			set(s, n)
+		}
+		return err
+	}
+}
+
+func length(set func(*apiextensions.JSONSchemaProps, int64)) func(*apiextensions.JSONSchemaProps, *marker) error {
+	return func(s *apiextensions.JSONSchemaProps, m *marker) error {
+		n, err := strconv.ParseInt(m.value, 10, 64)
+		if err != nil || n < 0 {
+			return fmt.Errorf("want an integer that is not negative, found %s", quote(m.value))
+		}
+		set(s, n)
+		return nil
+	}
+}

@@ -1,0 +1,171 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package crd
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+)
+
+// Schema is what an author says of a resource. Values are plain, as JSON has them.
+type Schema struct {
+	// Kind is what an object is, as in WebApp. Required.
+	Kind string
+	// ListKind and Singular default to Kind with List behind it, and Kind in lower case.
+	ListKind, Singular string
+	// Scope is Namespaced, the default, or Cluster.
+	Scope string
+	// ShortNames and Categories are what kubectl get takes beside the resource's name.
+	ShortNames, Categories []string
+	// Spec and Status are fields in short form, Types the types that they may use.
+	Spec, Status, Types map[string]any
+	// OpenAPIV3Schema is the whole schema in the form of Kubernetes, instead of the three above.
+	OpenAPIV3Schema map[string]any
+	// Columns are what kubectl get shows. The age is added when it is not among them.
+	Columns []Column
+	// ObservedGeneration adds the field of this name to a status in short form.
+	ObservedGeneration bool
+}
+
+// Column is a column of kubectl get.
+type Column struct {
+	// Name is the heading and Path where the value is, as in .status.url. Required.
+	Name, Path string
+	// Type is integer, number, string, boolean or date; by default what the schema has at the path.
+	Type string
+	// Description is for people; Format tells more of the type, as OpenAPI does. Both optional.
+	Description, Format string
+	// Priority above 0 shows the column only with -o wide.
+	Priority int
+}
+
+// The scopes.
+const (
+	namespaced = "Namespaced"
+	cluster    = "Cluster"
+)
+
+// unapproved is what the API server wants to see where a group's name belongs to Kubernetes.
+const unapproved = "unapproved, the operator's own"
+
+var kindName = regexp.MustCompile(`^[A-Z][A-Za-z0-9]{0,62}$`)
+
+// CheckName reports why a resource of that name cannot have a CRD.
+func CheckName(name dsl.ResourceName) error {
+	switch {
+	case name.Group == "":
+		return errors.New("a resource with a schema is in an API group of its own (want plural.version.group, as in webapps.v1alpha1.example.com)")
+	case name.Version == "":
+		return errors.New("a resource with a schema needs a version (want plural.version.group, as in webapps.v1alpha1.example.com)")
+	case !strings.Contains(name.Group, "."):
+		return fmt.Errorf("the API group %q of a resource with a schema needs a dot (want a domain, as in example.com)", name.Group)
+	default:
+		return nil
+	}
+}
+
+// Build makes the CRD, in its JSON form, or tells all that is wrong. Paths of faults lead from the
+// schema; a fault of the name itself has none.
+func Build(name dsl.ResourceName, s *Schema) (map[string]any, []*dsl.ConfigError) {
+	b := &builder{form: s, places: map[string]place{}}
+	if err := CheckName(name); err != nil {
+		b.fault(nil, "%v", err)
+		return nil, b.faults
+	}
+	b.names()
+	root := b.root()
+	crd := definition(name, s, root, b.columns(root))
+	if s.OpenAPIV3Schema == nil || len(b.faults) == 0 {
+		b.lint(nil, root)
+		b.validate(crd)
+	}
+	if len(b.faults) > 0 {
+		return nil, b.sorted()
+	}
+	out, err := plain(crd)
+	if err != nil {
+		b.fault(nil, "%v", err)
+	}
+	return out, b.faults
+}
+
+// definition puts the CRD together.
+func definition(
+	name dsl.ResourceName, s *Schema, root *apiextensions.JSONSchemaProps, columns []apiextensions.CustomResourceColumnDefinition,
+) *apiextensions.CustomResourceDefinition {
+	crd := &apiextensions.CustomResourceDefinition{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "apiextensions.k8s.io/v1", Kind: "CustomResourceDefinition"},
+		ObjectMeta: metav1.ObjectMeta{Name: name.Resource + "." + name.Group},
+		Spec: apiextensions.CustomResourceDefinitionSpec{
+			Group: name.Group,
+			Scope: apiextensions.ResourceScope(cmp.Or(s.Scope, namespaced)),
+			Names: apiextensions.CustomResourceDefinitionNames{
+				Plural: name.Resource, Kind: s.Kind,
+				Singular:   cmp.Or(s.Singular, strings.ToLower(s.Kind)),
+				ListKind:   cmp.Or(s.ListKind, s.Kind+"List"),
+				ShortNames: s.ShortNames, Categories: s.Categories,
+			},
+			Versions: []apiextensions.CustomResourceDefinitionVersion{{
+				Name: name.Version, Served: true, Storage: true,
+				Schema:                   &apiextensions.CustomResourceValidation{OpenAPIV3Schema: root},
+				Subresources:             &apiextensions.CustomResourceSubresources{Status: &apiextensions.CustomResourceSubresourceStatus{}},
+				AdditionalPrinterColumns: columns,
+			}},
+		},
+	}
+	if apihelpers.IsProtectedCommunityGroup(name.Group) {
+		crd.Annotations = map[string]string{apiextensions.KubeAPIApprovedAnnotation: unapproved}
+	}
+	return crd
+}
+
+// names checks what can be told better than the API server does.
+func (b *builder) names() {
+	s := b.form
+	if !kindName.MatchString(s.Kind) && s.Kind != "" {
+		b.fault([]string{"kind"}, "want a kind in CamelCase, as in WebApp")
+	}
+	if s.Scope != "" && s.Scope != namespaced && s.Scope != cluster {
+		b.fault([]string{"scope"}, "%s", unknown("scope", s.Scope, []string{namespaced, cluster}))
+	}
+	if s.OpenAPIV3Schema == nil {
+		return
+	}
+	for name, given := range map[string]bool{"spec": s.Spec != nil, "status": s.Status != nil, "types": s.Types != nil} {
+		if given {
+			b.fault([]string{name}, "excludes openAPIV3Schema, which says all")
+		}
+	}
+}
+
+// unknown says that a word is not one of those known.
+func unknown(what, word string, known []string) string {
+	if nearest, near := dsl.Nearest(word, known); near {
+		return fmt.Sprintf("unknown %s %q (did you mean %q?)", what, word, nearest)
+	}
+	if len(known) == 0 {
+		return fmt.Sprintf("unknown %s %q (there are none)", what, word)
+	}
+	return fmt.Sprintf("unknown %s %q (want one of %s)", what, word, strings.Join(known, ", "))
+}
+
+// sorted returns the faults in order, each once: a type's faults are found wherever it is used.
+func (b *builder) sorted() []*dsl.ConfigError {
+	order := func(x, y *dsl.ConfigError) int {
+		return cmp.Or(slices.Compare(x.Path, y.Path), cmp.Compare(x.Line, y.Line), cmp.Compare(x.Column, y.Column), strings.Compare(x.Message, y.Message))
+	}
+	slices.SortFunc(b.faults, order)
+	b.faults = slices.CompactFunc(b.faults, func(x, y *dsl.ConfigError) bool { return order(x, y) == 0 })
+	return b.faults
+}

@@ -1,0 +1,166 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package crd
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+)
+
+// text is a field's "type | markers", as characters, so that places in it can be told.
+type text []rune
+
+// marker is a name=value behind the bar.
+type marker struct {
+	name  string
+	value string
+	// at is where the name begins, places where each character of the value is, and behind them
+	// its end.
+	at     int
+	places []int
+	quoted bool
+}
+
+// begin is where the value begins.
+func (m *marker) begin() int { return m.places[0] }
+
+// mistake is a fault within a text.
+type mistake struct {
+	at      int
+	message string
+}
+
+// position returns line and column of a character, both from 1.
+func (t text) position(at int) (line, column int) {
+	line, column = 1, 1
+	for _, r := range t[:min(at, len(t))] {
+		column++
+		if r == '\n' {
+			line, column = line+1, 1
+		}
+	}
+	return line, column
+}
+
+// split returns the type, where it begins, and the markers.
+func (t text) split() (typ string, at int, markers []marker, wrong *mistake) {
+	bar := slices.Index(t, '|')
+	if bar < 0 {
+		bar = len(t)
+	}
+	for at < bar && unicode.IsSpace(t[at]) {
+		at++
+	}
+	typ = strings.TrimSpace(string(t[at:bar]))
+	for i := bar; ; {
+		for i < len(t) && (unicode.IsSpace(t[i]) || t[i] == '|') {
+			i++
+		}
+		if i >= len(t) {
+			return typ, at, markers, nil
+		}
+		m, end, wrong := t.marker(i)
+		if wrong != nil {
+			return typ, at, markers, wrong
+		}
+		markers = append(markers, m)
+		i = end
+	}
+}
+
+// marker reads the marker that begins at i.
+func (t text) marker(i int) (m marker, end int, wrong *mistake) {
+	m.at = i
+	for i < len(t) && (unicode.IsLetter(t[i]) || unicode.IsDigit(t[i]) || t[i] == '-' || t[i] == '_') {
+		i++
+	}
+	m.name = string(t[m.at:i])
+	switch {
+	case i == m.at:
+		return m, i, &mistake{i, "want a marker such as required=true, found " + quote(string(t[i:]))}
+	case i >= len(t) || t[i] != '=':
+		hint := "name=value"
+		if m.name == "required" || m.name == "immutable" || m.name == "uniqueItems" {
+			hint = m.name + "=true"
+		}
+		return m, i, &mistake{m.at, "the marker " + quote(m.name) + " has no value (want " + hint + ", without spaces around =)"}
+	}
+	return t.valueOf(m, i+1)
+}
+
+// valueOf reads a marker's value, which begins at i.
+func (t text) valueOf(m marker, i int) (marker, int, *mistake) {
+	end, wrong := i, (*mistake)(nil)
+	switch {
+	case i >= len(t) || unicode.IsSpace(t[i]):
+		return m, i, &mistake{i, "the marker " + quote(m.name) + " has an empty value"}
+	case t[i] == '"' || t[i] == '\'':
+		m, end, wrong = t.quotation(m, i)
+	case t[i] == '[' || t[i] == '{':
+		m, end, wrong = t.brackets(m, i)
+	default:
+		for end < len(t) && !unicode.IsSpace(t[end]) {
+			m.places = append(m.places, end)
+			end++
+		}
+		m.value, m.places = string(t[i:end]), append(m.places, end)
+	}
+	if wrong == nil && end < len(t) && !unicode.IsSpace(t[end]) && t[end] != '|' {
+		wrong = &mistake{end, "want a space between markers"}
+	}
+	return m, end, wrong
+}
+
+// quotation reads text in quotes. A backslash stands before a quote or another backslash; before
+// anything else it is itself, for patterns.
+func (t text) quotation(m marker, begin int) (marker, int, *mistake) {
+	m.quoted = true
+	var value []rune
+	for i := begin + 1; i < len(t); i++ {
+		switch {
+		case t[i] == t[begin]:
+			m.value, m.places = string(value), append(m.places, i)
+			return m, i + 1, nil
+		case t[i] == '\\' && i+1 < len(t) && (t[i+1] == t[begin] || t[i+1] == '\\'):
+			i++
+		}
+		value, m.places = append(value, t[i]), append(m.places, i)
+	}
+	return m, len(t), &mistake{begin, "the value of " + quote(m.name) + " has no closing quote (a # behind a space ends text in YAML, unless all of it is in quotes)"}
+}
+
+// brackets reads a list or an object in JSON.
+func (t text) brackets(m marker, begin int) (marker, int, *mistake) {
+	depth, quoted := 0, false
+	for i := begin; i < len(t); i++ {
+		m.places = append(m.places, i)
+		switch r := t[i]; {
+		case r == '\\' && quoted && i+1 < len(t):
+			i++
+			m.places = append(m.places, i)
+		case r == '"':
+			quoted = !quoted
+		case quoted:
+		case r == '[' || r == '{':
+			depth++
+		case r == ']' || r == '}':
+			depth--
+		}
+		if depth == 0 {
+			m.value, m.places = string(t[begin:i+1]), append(m.places, i+1)
+			return m, i + 1, nil
+		}
+	}
+	return m, len(t), &mistake{begin, "the value of " + quote(m.name) + " has no closing bracket"}
+}
+
+// quote returns text in quotes, cut when it is long.
+func quote(s string) string {
+	const longest = 30
+	if r := []rune(s); len(r) > longest {
+		s = string(r[:longest]) + "…"
+	}
+	return `"` + s + `"`
+}

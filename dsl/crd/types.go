@@ -1,0 +1,168 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package crd
+
+import (
+	"encoding/json"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+)
+
+// quantityPattern is what Kubernetes takes for a quantity, as in 1.5, 100m and 2Gi.
+const quantityPattern = `^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[0-9]+(\.[0-9]*)?)?$`
+
+// builtin returns the schema of a type that everybody has, nil when there is none of that name.
+func builtin(name string) *apiextensions.JSONSchemaProps {
+	either := []apiextensions.JSONSchemaProps{{Type: "integer"}, {Type: "string"}}
+	anything := true
+	switch name {
+	case "string", "boolean":
+		return &apiextensions.JSONSchemaProps{Type: name}
+	case "integer":
+		return &apiextensions.JSONSchemaProps{Type: name, Format: "int64"}
+	case "number", "float":
+		return &apiextensions.JSONSchemaProps{Type: "number"}
+	case "date":
+		return &apiextensions.JSONSchemaProps{Type: "string", Format: "date"}
+	case "datetime":
+		return &apiextensions.JSONSchemaProps{Type: "string", Format: "date-time"}
+	case "object":
+		return &apiextensions.JSONSchemaProps{Type: "object", XPreserveUnknownFields: &anything}
+	case "int-or-string":
+		return &apiextensions.JSONSchemaProps{AnyOf: either, XIntOrString: true}
+	case "quantity":
+		return &apiextensions.JSONSchemaProps{AnyOf: either, XIntOrString: true, Pattern: quantityPattern}
+	}
+	return nil
+}
+
+// builtins are the names of these types, and others are what people coming from elsewhere write.
+var (
+	builtins = []string{"string", "integer", "number", "boolean", "date", "datetime", "quantity", "int-or-string", "object"}
+	others   = map[string]string{
+		"int": "integer", "int32": "integer", "int64": "integer", "long": "integer", "bool": "boolean", "double": "number",
+		"float32": "number", "float64": "number", "str": "string", "text": "string", "time": "datetime", "date-time": "datetime",
+		"timestamp": "datetime", "list": "[]string", "array": "[]string", "map": "map[string]string", "any": "object",
+		"IntOrString": "int-or-string",
+	}
+	typeNames = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]*$`)
+)
+
+// typed makes the schema of a type, nil when it is at fault. The type's text begins at the
+// character given.
+func (b *builder) typed(path []string, to steps, t text, typ string, at int) *apiextensions.JSONSchemaProps {
+	element, prefix := "", ""
+	switch {
+	case strings.HasPrefix(typ, "[]"):
+		prefix, element = "[]", typ[2:]
+	case strings.HasPrefix(typ, "map[string]"):
+		prefix, element = "map[string]", typ[len("map[string]"):]
+	case strings.HasPrefix(typ, "map["):
+		b.faultIn(path, t, at, "the keys of a map are text (want map[string]…)")
+		return nil
+	default:
+		return b.named(path, to, t, typ, at)
+	}
+	trimmed := strings.TrimLeft(element, " ")
+	at += len(prefix) + len(element) - len(trimmed)
+	if prefix == "[]" {
+		items := b.typed(path, to.to("items"), t, trimmed, at)
+		if items == nil {
+			return nil
+		}
+		items = withoutDefault(items)
+		return &apiextensions.JSONSchemaProps{Type: "array", Items: &apiextensions.JSONSchemaPropsOrArray{Schema: items}}
+	}
+	values := b.typed(path, to.to("additionalProperties"), t, trimmed, at)
+	if values == nil {
+		return nil
+	}
+	values = withoutDefault(values)
+	return &apiextensions.JSONSchemaProps{Type: "object", AdditionalProperties: &apiextensions.JSONSchemaPropsOrBool{Allows: true, Schema: values}}
+}
+
+// named makes the schema of a type that has a name.
+func (b *builder) named(path []string, to steps, t text, name string, at int) *apiextensions.JSONSchemaProps {
+	if out := builtin(name); out != nil {
+		return out
+	}
+	if _, own := b.form.Types[name]; own {
+		if begin := slices.Index(b.open, name); begin >= 0 {
+			if cycle := b.open[begin:]; !slices.Contains(b.cyclic, name) {
+				b.cyclic = append(b.cyclic, cycle...)
+				b.faultIn(path, t, at, "the type "+name+" contains itself ("+strings.Join(append(slices.Clone(cycle), name), " → ")+"), which a CRD cannot say")
+			}
+			return nil
+		}
+		return b.own(name, to)
+	}
+	message := unknown("type", name, slices.Concat(builtins, slices.Sorted(maps.Keys(b.form.Types))))
+	if meant, known := others[name]; known {
+		message = "unknown type " + quote(name) + " (did you mean " + quote(meant) + "?)"
+	}
+	if name == "" {
+		message = `want a type, as in "integer | default=1"`
+	}
+	b.faultIn(path, t, at, message)
+	return nil
+}
+
+// own makes the schema of a type of the author's.
+func (b *builder) own(name string, to steps) *apiextensions.JSONSchemaProps {
+	b.open = append(b.open, name)
+	defer func() { b.open = b.open[:len(b.open)-1] }()
+	path := []string{"types", name}
+	out, required := b.field(path, to, b.form.Types[name])
+	if required {
+		b.fault(path, "required belongs to the field that has this type")
+	}
+	return out
+}
+
+// typeName checks the name of a type of the author's.
+func (b *builder) typeName(name string) {
+	switch {
+	case builtin(name) != nil:
+		b.fault([]string{"types", name}, "%s is a type already", name)
+	case !typeNames.MatchString(name):
+		b.fault([]string{"types", name}, "want a name of letters and digits for a type, as in User")
+	}
+}
+
+// defaults reports whether a field of an object has a default. Objects within have one already when
+// a field of theirs has.
+func defaults(s *apiextensions.JSONSchemaProps) bool {
+	for _, p := range s.Properties {
+		if p.Default != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// filling returns what an object is when it is left out: its required fields with their defaults,
+// for the API server fills in all others. It reports false when a required field has no default.
+func filling(s *apiextensions.JSONSchemaProps) (*apiextensions.JSON, bool) {
+	out := map[string]json.RawMessage{}
+	for _, name := range s.Required {
+		p := s.Properties[name]
+		if p.Default == nil {
+			return nil, false
+		}
+		out[name] = p.Default.Raw
+	}
+	raw, err := json.Marshal(out)
+	return &apiextensions.JSON{Raw: raw}, err == nil
+}
+
+// withoutDefault returns the schema of an element: a default of its own, which a type may bring along,
+// can never take effect there.
+func withoutDefault(s *apiextensions.JSONSchemaProps) *apiextensions.JSONSchemaProps {
+	s.Default = nil
+	return s
+}

@@ -1,0 +1,147 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package crd
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+)
+
+// scalar reads a marker's value as one of its field's type, in JSON.
+func scalar(c class, m *marker) (json.RawMessage, error) {
+	switch c {
+	case classInteger:
+		n, err := strconv.ParseInt(m.value, 10, 64)
+		if err != nil {
+			return nil, fmt.Errorf("want an integer, found %s", quote(m.value))
+		}
+		return json.Marshal(n)
+	case classNumber:
+		n, err := strconv.ParseFloat(m.value, 64)
+		if err != nil {
+			return nil, fmt.Errorf("want a number, found %s", quote(m.value))
+		}
+		raw, err := json.Marshal(n)
+		if err != nil {
+			return nil, fmt.Errorf("want a number that JSON can hold, found %s", quote(m.value))
+		}
+		return raw, nil
+	case classBoolean:
+		if m.value != "true" && m.value != "false" {
+			return nil, fmt.Errorf("want true or false, found %s", quote(m.value))
+		}
+		return json.RawMessage(m.value), nil
+	case classEither:
+		if n, err := strconv.ParseInt(m.value, 10, 64); err == nil && !m.quoted {
+			return json.Marshal(n)
+		}
+	}
+	return json.Marshal(m.value)
+}
+
+func setDefault(s *apiextensions.JSONSchemaProps, m *marker) error {
+	c := classOf(s)
+	var raw json.RawMessage
+	var err error
+	switch c {
+	case classList, classMap, classObject:
+		raw, err = structured(c, m)
+	default:
+		raw, err = scalar(c, m)
+	}
+	if err != nil {
+		return err
+	}
+	s.Default = &apiextensions.JSON{Raw: raw}
+	return nil
+}
+
+// structured reads a list or an object in JSON.
+func structured(c class, m *marker) (json.RawMessage, error) {
+	first, example := "{", `{"a": 1}`
+	if c == classList {
+		first, example = "[", `["a", "b"]`
+	}
+	if !strings.HasPrefix(m.value, first) {
+		return nil, fmt.Errorf("want JSON, as in %s, found %s", example, quote(m.value))
+	}
+	var value any
+	if err := json.Unmarshal([]byte(m.value), &value); err != nil {
+		return nil, fmt.Errorf("want JSON, as in %s: %w", example, err)
+	}
+	return json.Marshal(value)
+}
+
+func setEnum(s *apiextensions.JSONSchemaProps, m *marker) error {
+	var seen []string
+	for word := range strings.SplitSeq(m.value, ",") {
+		word = strings.TrimSpace(word)
+		if word == "" {
+			return errors.New(`want values with commas between them, as in enum="a,b", found an empty one`)
+		}
+		if slices.Contains(seen, word) {
+			return fmt.Errorf("%s is in the list twice", quote(word))
+		}
+		seen = append(seen, word)
+		raw, err := scalar(classOf(s), &marker{value: word})
+		if err != nil {
+			return err
+		}
+		s.Enum = append(s.Enum, apiextensions.JSON{Raw: raw})
+	}
+	return nil
+}
+
+func setListType(s *apiextensions.JSONSchemaProps, m *marker) error {
+	words := []string{"atomic", "set", "map"}
+	if !slices.Contains(words, m.value) {
+		return errors.New(unknown("list type", m.value, words))
+	}
+	s.XListType = &m.value
+	return nil
+}
+
+func setListMapKey(s *apiextensions.JSONSchemaProps, m *marker) error {
+	items := s.Items.Schema
+	for key := range strings.SplitSeq(m.value, ",") {
+		key = strings.TrimSpace(key)
+		if classOf(items) != classObject {
+			return errors.New("listMapKey is for lists of objects")
+		}
+		if _, has := items.Properties[key]; !has {
+			return errors.New(unknown("field", key, propertiesOf(items)))
+		}
+		s.XListMapKeys = append(s.XListMapKeys, key)
+	}
+	if s.XListType == nil {
+		byKey := "map"
+		s.XListType = &byKey
+	}
+	return nil
+}
+
+func setImmutable(s *apiextensions.JSONSchemaProps) {
+	s.XValidations = append(s.XValidations, apiextensions.ValidationRule{Rule: "self == oldSelf", Message: "it must not be changed"})
+}
+
+func setValidation(s *apiextensions.JSONSchemaProps, m *marker) error {
+	s.XValidations = append(s.XValidations, apiextensions.ValidationRule{Rule: m.value})
+	return nil
+}
+
+// setMessage sets the message of the rule before it.
+func setMessage(s *apiextensions.JSONSchemaProps, m *marker) error {
+	last := len(s.XValidations) - 1
+	if last < 0 || s.XValidations[last].Message != "" {
+		return errors.New("a message stands behind the validation that it is for")
+	}
+	s.XValidations[last].Message = m.value
+	return nil
+}

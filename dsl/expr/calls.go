@@ -1,0 +1,177 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package expr
+
+import (
+	"strings"
+
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/decls"
+	"github.com/google/cel-go/common/operators"
+)
+
+// argument is an argument of a call and what is known of it.
+type argument struct {
+	ast.Expr
+	valueType
+}
+
+// call returns the type of a call's result.
+func (in *inspector) call(e ast.Expr, s *scope) valueType {
+	call := e.AsCall()
+	var args []argument
+	if call.IsMemberFunction() {
+		args = append(args, argument{call.Target(), in.infer(call.Target(), s)})
+	}
+	for _, arg := range call.Args() {
+		args = append(args, argument{arg, in.infer(arg, s)})
+	}
+	switch call.FunctionName() {
+	case operators.OptSelect:
+		name, _ := constantText(args[1].Expr)
+		return optional(in.member(args[0].Expr, args[0].valueType, name, in.fieldPlace(e)))
+	case operators.Index, operators.OptIndex:
+		return in.index(e, args)
+	case operators.Equals, operators.NotEquals:
+		return in.equality(e, args)
+	case operators.LogicalAnd, operators.LogicalOr:
+		in.conditions(e, args)
+		return only(isBool)
+	case operators.Conditional:
+		in.conditions(e, args[:1])
+		return join(args[1].valueType, args[2].valueType)
+	}
+	out := in.resolve(e, args)
+	if known, special := passedOn(call.FunctionName(), args); special {
+		return known
+	}
+	return out
+}
+
+// passedOn returns the result of functions that hand on what they are given.
+func passedOn(function string, args []argument) (valueType, bool) {
+	if len(args) == 0 {
+		return valueType{}, false
+	}
+	first := args[0]
+	switch {
+	case function == "dyn":
+		return unknown(), true
+	case function == "optional.of", function == "optional.ofNonZeroValue":
+		return optional(first.valueType), true
+	case function == operators.Add && first.kinds == isList && args[1].kinds == isList:
+		return listOf(join(first.inner(), args[1].inner())), true
+	case first.kinds != isOptional:
+		return valueType{}, false
+	case function == "value":
+		return first.inner(), true
+	case function == "orValue":
+		return join(first.inner(), args[1].valueType), true
+	case function == "or" && args[1].kinds == isOptional:
+		return optional(join(first.inner(), args[1].inner())), true
+	}
+	return valueType{}, false
+}
+
+// index returns the type of an element of a list, or of a field in brackets.
+func (in *inspector) index(e ast.Expr, args []argument) valueType {
+	of, key := args[0], args[1]
+	wrap := func(t valueType) valueType { return t }
+	if e.AsCall().FunctionName() == operators.OptIndex || of.kinds == isOptional {
+		wrap = optional
+	}
+	if of.kinds == isOptional {
+		of.valueType = of.inner()
+	}
+	if name, constant := constantText(key.Expr); constant && !of.isUnknown() && of.may(isMap) {
+		return wrap(in.member(of.Expr, of.valueType, name, in.placeOf(key.Expr)))
+	}
+	in.resolve(e, []argument{of, key})
+	switch {
+	case of.kinds == isList:
+		return wrap(of.inner())
+	case of.kinds == isMap && of.fields != nil:
+		return wrap(of.fields.any())
+	}
+	return wrap(unknown())
+}
+
+// equality reports two values that are never equal. Null and optional values are left alone.
+func (in *inspector) equality(e ast.Expr, args []argument) valueType {
+	a, b := args[0].kinds, args[1].kinds
+	for _, numeric := range []*kinds{&a, &b} {
+		if *numeric&isNumeric != 0 {
+			*numeric |= isNumeric
+		}
+	}
+	const odd = isNull | isOptional | isOther
+	if a != 0 && b != 0 && a&b == 0 && (a|b)&odd == 0 {
+		in.issue(in.placeOf(e), "%s and %s are never equal",
+			in.called(args[0].Expr, args[0].valueType), in.called(args[1].Expr, args[1].valueType))
+	}
+	return only(isBool)
+}
+
+// conditions reports what can be neither true nor false.
+func (in *inspector) conditions(e ast.Expr, args []argument) {
+	for _, arg := range args {
+		if !arg.may(isBool) {
+			in.issue(in.placeOf(arg.Expr), "%s wants true or false, not %s",
+				functionNamed(e.AsCall().FunctionName()), in.called(arg.Expr, arg.valueType))
+		}
+	}
+}
+
+// resolve looks for what a function is declared for, as it will be done when it runs, and reports
+// arguments that it takes in no way.
+func (in *inspector) resolve(e ast.Expr, args []argument) valueType {
+	call := e.AsCall()
+	declared := in.program.compiler.functions[call.FunctionName()]
+	if declared == nil {
+		return in.static(e)
+	}
+	var out valueType
+	tried, taken := false, false
+	for _, overload := range declared.OverloadDecls() {
+		if overload.IsMemberFunction() != call.IsMemberFunction() || len(overload.ArgTypes()) != len(args) {
+			continue
+		}
+		tried = true
+		if takes(overload, args) {
+			taken = true
+			out = join(out, ofCEL(overload.ResultType()))
+		}
+	}
+	if !taken {
+		if tried {
+			in.mismatch(e, args)
+		}
+		return unknown()
+	}
+	return out
+}
+
+func takes(overload *decls.OverloadDecl, args []argument) bool {
+	for i, parameter := range overload.ArgTypes() {
+		if !args[i].may(kindsOfCEL(parameter)) {
+			return false
+		}
+	}
+	return true
+}
+
+// mismatch reports arguments that do not go with a function or with each other.
+func (in *inspector) mismatch(e ast.Expr, args []argument) {
+	var with []string
+	for _, arg := range args {
+		if !arg.isUnknown() {
+			with = append(with, in.called(arg.Expr, arg.valueType))
+		}
+	}
+	in.issue(in.callPlace(e), "%s", cannotUse(e.AsCall().FunctionName(), with))
+}
+
+func cannotUse(function string, with []string) string {
+	return "cannot use " + functionNamed(function) + " with " + strings.Join(with, " and ")
+}

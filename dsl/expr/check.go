@@ -1,0 +1,251 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package expr
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+)
+
+// Check holds the expression against schemas and the names of children and relations. The error is
+// an [Error].
+//
+// It goes over the expression as CEL has understood it and works out what each part can be when it
+// runs. CEL's own checker is not asked again: with Kubernetes' types for schemas it rejects much
+// that is right here, where objects are plain maps, and times and bytes are text. What is reported
+// fails, or is never true, for every object that the schema allows.
+func (p *Program) Check(s dsl.Schemas) error {
+	if _, err := p.infer(s); err != nil {
+		return err
+	}
+	return nil
+}
+
+// infer returns the type of the result as well. The error is nil when nothing is wrong.
+func (p *Program) infer(s dsl.Schemas) (valueType, *Error) {
+	in := &inspector{program: p, source: p.ast.SourceInfo(), text: []rune(p.text), schemas: s, seen: map[Issue]bool{}}
+	result := in.infer(p.ast.Expr(), nil)
+	if p.predicate && !result.may(isBool) {
+		in.issue(place{1, 1}, "the result is %s, want true or false", result.kinds)
+	}
+	if len(in.issues) == 0 {
+		return result, nil
+	}
+	slices.SortStableFunc(in.issues, func(a, b Issue) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
+	return result, &Error{Text: p.text, Issues: in.issues}
+}
+
+// inspector works out the types of an expression's parts.
+type inspector struct {
+	program *Program
+	source  *ast.SourceInfo
+	text    []rune
+	schemas dsl.Schemas
+	issues  []Issue
+	// seen: what a macro repeats is reported once.
+	seen map[Issue]bool
+}
+
+// scope is a variable of a macro and those around it.
+type scope struct {
+	name  string
+	of    valueType
+	outer *scope
+}
+
+func (s *scope) find(name string) (valueType, bool) {
+	for ; s != nil; s = s.outer {
+		if s.name == name {
+			return s.of, true
+		}
+	}
+	return valueType{}, false
+}
+
+func (in *inspector) issue(at place, format string, args ...any) {
+	i := Issue{Line: at.line, Column: at.column, Message: fmt.Sprintf(format, args...)}
+	if !in.seen[i] {
+		in.seen[i] = true
+		in.issues = append(in.issues, i)
+	}
+}
+
+// infer returns what the value of a part can be, and reports what is wrong in it.
+func (in *inspector) infer(e ast.Expr, s *scope) valueType {
+	switch e.Kind() {
+	case ast.IdentKind:
+		return in.variable(e, s)
+	case ast.SelectKind:
+		selection := e.AsSelect()
+		operand := in.infer(selection.Operand(), s)
+		out := in.member(selection.Operand(), operand, selection.FieldName(), in.fieldPlace(e))
+		if selection.IsTestOnly() {
+			return only(isBool)
+		}
+		return out
+	case ast.CallKind:
+		return in.call(e, s)
+	case ast.ListKind:
+		return in.list(e.AsList(), s)
+	case ast.MapKind:
+		for _, entry := range e.AsMap().Entries() {
+			in.infer(entry.AsMapEntry().Key(), s)
+			in.infer(entry.AsMapEntry().Value(), s)
+		}
+		return only(isMap)
+	case ast.ComprehensionKind:
+		return in.loop(e, s)
+	default:
+		return in.static(e)
+	}
+}
+
+// static returns what CEL knows without schemas.
+func (in *inspector) static(e ast.Expr) valueType { return ofCEL(in.program.ast.GetType(e.ID())) }
+
+func (in *inspector) variable(e ast.Expr, s *scope) valueType {
+	name := strings.TrimPrefix(e.AsIdent(), ".")
+	if t, found := s.find(name); found {
+		return t
+	}
+	switch {
+	case name == Self && in.schemas.Self.Schema != nil:
+		return typeOf(in.schemas.Self.Schema, true)
+	case name == Children && in.schemas.Children != nil:
+		return valueType{kinds: isMap, fields: &namedFields{"child", in.schemas.Children}}
+	case name == Related && in.schemas.Related != nil:
+		return valueType{kinds: isMap, fields: &namedFields{"relation", in.schemas.Related}}
+	}
+	return in.static(e)
+}
+
+// member returns the type of a field of a value.
+func (in *inspector) member(of ast.Expr, t valueType, name string, at place) valueType {
+	if t.kinds == isOptional {
+		return optional(in.member(of, t.inner(), name, at))
+	}
+	if !t.may(isMap | isOptional | isOther) {
+		in.issue(at, "%s has no field %q", in.called(of, t), name)
+		return unknown()
+	}
+	if t.fields == nil || t.kinds&^isNull != isMap {
+		return unknown()
+	}
+	field, found := t.fields.field(name)
+	if !found {
+		in.issue(at, "%s", unknownWord(t.fields.what(), name, in.within(of, t.fields), t.fields.names()))
+	}
+	return field
+}
+
+// within says which object's fields are meant.
+func (in *inspector) within(of ast.Expr, fields fieldSet) string {
+	if described := described(of); fields.what() == "field" && described != "" {
+		return " in " + described
+	}
+	return ""
+}
+
+// called describes a value by its kind and by how the expression calls it.
+func (in *inspector) called(e ast.Expr, t valueType) string {
+	if described := described(e); described != "" {
+		return fmt.Sprintf("%s (%s)", t.kinds, described)
+	}
+	return t.kinds.String()
+}
+
+// described returns the text of an expression that is a way through an object, else nothing.
+func described(e ast.Expr) string {
+	switch e.Kind() {
+	case ast.IdentKind:
+		if !strings.ContainsAny(e.AsIdent(), "@#") { // not a macro's own
+			return strings.TrimPrefix(e.AsIdent(), ".")
+		}
+	case ast.SelectKind:
+		if of := described(e.AsSelect().Operand()); of != "" && !e.AsSelect().IsTestOnly() {
+			return of + "." + e.AsSelect().FieldName()
+		}
+	case ast.CallKind:
+		call := e.AsCall()
+		if len(call.Args()) != 2 {
+			return ""
+		}
+		of := described(call.Args()[0])
+		name, constant := constantText(call.Args()[1])
+		switch {
+		case of == "" || !constant:
+		case call.FunctionName() == operators.OptSelect:
+			return of + "." + name
+		case call.FunctionName() == operators.Index, call.FunctionName() == operators.OptIndex:
+			return fmt.Sprintf("%s['%s']", of, name)
+		}
+	}
+	return ""
+}
+
+func (in *inspector) list(l ast.ListExpr, s *scope) valueType {
+	var element valueType
+	for i, e := range l.Elements() {
+		t := in.infer(e, s)
+		if l.IsOptional(int32(i)) && t.kinds == isOptional {
+			t = t.inner()
+		}
+		element = join(element, t)
+	}
+	return listOf(element)
+}
+
+// loop is what macros become.
+func (in *inspector) loop(e ast.Expr, s *scope) valueType {
+	c := e.AsComprehension()
+	over := in.infer(c.IterRange(), s)
+	if !over.may(isList | isMap) {
+		in.issue(in.callPlace(e), "%s() wants a list or a map, not %s", in.callName(e), in.called(c.IterRange(), over))
+		over = unknown()
+	}
+	first, second := iterated(over, c.HasIterVar2())
+	gathered := in.infer(c.AccuInit(), s)
+	inside := &scope{c.IterVar(), first, &scope{c.AccuVar(), gathered, s}}
+	if c.HasIterVar2() {
+		inside = &scope{c.IterVar2(), second, inside}
+	}
+	gathered = join(gathered, in.infer(c.LoopStep(), inside))
+	return in.infer(c.Result(), &scope{c.AccuVar(), gathered, s})
+}
+
+// iterated returns the types of a macro's variables.
+func iterated(over valueType, two bool) (first, second valueType) {
+	switch {
+	case over.kinds == isList && two:
+		return only(isInt), over.inner()
+	case over.kinds == isList:
+		return over.inner(), unknown()
+	case over.kinds == isMap && over.fields != nil:
+		return only(isText), over.fields.any()
+	}
+	return unknown(), unknown()
+}
+
+// functionNamed returns how people write a function or an operator.
+func functionNamed(name string) string {
+	if operator, found := operators.FindReverse(name); found && operator != "" {
+		return operator
+	}
+	switch name {
+	case operators.Index, operators.OptIndex:
+		return "[]"
+	case operators.Conditional:
+		return "?:"
+	}
+	return name + "()"
+}

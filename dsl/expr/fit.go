@@ -1,0 +1,193 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package expr
+
+import (
+	"fmt"
+
+	"k8s.io/kube-openapi/pkg/validation/spec"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+)
+
+// Check holds the expressions against schemas and names, and the tree against the schema of what it
+// is to become, when that is not nil: its fields, its plain values, and the results of expressions as
+// far as they are known. The schema may be that of a part of an object; see [SchemaAt]. The errors
+// are *dsl.ConfigError.
+func (t *Template) Check(s dsl.Schemas, target *spec.Schema) []error {
+	f := &fitter{schemas: s}
+	f.node(&t.root, typeOf(target, true))
+	return f.faults
+}
+
+// fitter holds a template against what it is to become.
+type fitter struct {
+	schemas dsl.Schemas
+	faults  []error
+}
+
+func (f *fitter) fault(path []string, format string, args ...any) {
+	f.faults = append(f.faults, &dsl.ConfigError{Path: path, Message: fmt.Sprintf(format, args...)})
+}
+
+func (f *fitter) node(n *node, want valueType) {
+	switch n.kind {
+	case textNode:
+		f.text(n, want)
+	case mapNode:
+		f.wanted(n.path, want, isMap)
+		f.entries(n, want)
+	case listNode:
+		f.wanted(n.path, want, isList)
+		element := unknown()
+		if want.kinds&^isNull == isList {
+			element = want.inner()
+		}
+		for i := range n.list {
+			f.node(&n.list[i], element)
+		}
+	default:
+		f.wanted(n.path, want, kindsOf(n.plain))
+	}
+}
+
+// entries holds the entries of a map against the fields that there can be.
+func (f *fitter) entries(n *node, want valueType) {
+	fields := want.fields
+	if want.kinds&^isNull != isMap {
+		fields = nil
+	}
+	for i := range n.entries {
+		e := &n.entries[i]
+		of := unknown()
+		switch {
+		case e.key.kind == textNode:
+			f.text(&e.key, only(isText))
+			if fields != nil {
+				of = fields.any()
+			}
+		case fields != nil:
+			name, _ := e.key.plain.(string)
+			field, found := fields.field(name)
+			if !found {
+				f.fault(e.key.path, "%s", unknownWord("field", name, "", fields.names()))
+			}
+			of = field
+		}
+		f.node(&e.value, of)
+	}
+}
+
+// text checks the expressions of a text. One that is all of it becomes its value.
+func (f *fitter) text(n *node, want valueType) {
+	before := len(f.faults)
+	var result valueType
+	for _, p := range n.pieces {
+		if p.program == nil {
+			continue
+		}
+		t, err := p.program.infer(f.schemas)
+		if err != nil {
+			f.faults = append(f.faults, placed(n.path, err, p.line, p.column)...)
+		}
+		result = t
+	}
+	if len(f.faults) > before {
+		return // what is wrong in an expression says more than what comes of it
+	}
+	if len(n.pieces) > 1 {
+		f.wanted(n.path, want, isText)
+		return
+	}
+	if message := misfit(result, want); message != "" {
+		piece := n.pieces[0]
+		f.faults = append(f.faults, &dsl.ConfigError{
+			Path: n.path, Line: piece.line, Column: piece.column, Message: message,
+		})
+	}
+}
+
+// misfit says why the value of an expression cannot be what is wanted, which is empty when it can.
+func misfit(result, want valueType) string {
+	if result.kinds == isOptional {
+		result = result.inner()
+	}
+	switch given := written(result.kinds); {
+	case !fits(given, want):
+		return fmt.Sprintf("want %s, found %s%s", want.kinds&^isNull, result.kinds, remedy(given, want.kinds))
+	case result.kinds == isList && want.kinds&^isNull == isList && result.element != nil && want.element != nil:
+		if message := misfit(*result.element, *want.element); message != "" {
+			return "in its elements: " + message
+		}
+	}
+	return ""
+}
+
+// wanted reports a plain value of a kind that does not fit.
+func (f *fitter) wanted(path []string, want valueType, given kinds) {
+	if !fits(given, want) {
+		f.fault(path, "want %s, found %s%s", want.kinds&^isNull, given, quoting(given, want.kinds))
+	}
+}
+
+// fits reports whether one of the kinds given can stand where something is wanted. Null stands
+// anywhere: the field is not set. Whether a number is whole is not held against it.
+func fits(given kinds, want valueType) bool {
+	if want.kinds&isNumeric != 0 {
+		want.kinds |= isNumeric
+	}
+	return given == 0 || given&isNull != 0 || want.may(given)
+}
+
+// written returns the kinds that values have in JSON.
+func written(k kinds) kinds {
+	if k&(isBytes|isTime|isDuration|isOther) != 0 {
+		k |= isText
+	}
+	if k&isOptional != 0 {
+		return anyKind
+	}
+	return k
+}
+
+// remedy says how an expression gets the kind that is wanted.
+func remedy(given, want kinds) string {
+	switch {
+	case want == isText && given&(isNumeric|isBool) != 0:
+		return ": string(…) makes it text"
+	case want&isNumeric != 0 && given == isText:
+		return ": int(…) makes it a number"
+	}
+	return ""
+}
+
+// quoting says that a plain value is text in quotes.
+func quoting(given, want kinds) string {
+	if want&isText != 0 && given&(isNumeric|isBool) != 0 {
+		return " (put it in quotes)"
+	}
+	return ""
+}
+
+// kindsOf returns the kind of a plain value.
+func kindsOf(value any) kinds {
+	switch value.(type) {
+	case nil:
+		return isNull
+	case bool:
+		return isBool
+	case string:
+		return isText
+	case int, int32, int64, uint, uint32, uint64:
+		return isInt
+	case float32, float64:
+		return isNumber
+	case map[string]any:
+		return isMap
+	case []any:
+		return isList
+	default:
+		return anyKind
+	}
+}

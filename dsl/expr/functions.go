@@ -1,0 +1,170 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package expr
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"math"
+	"unicode/utf8"
+
+	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/ext"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apiserver/pkg/cel/library"
+)
+
+// functions is the library of what neither CEL nor Kubernetes has.
+type functions struct{}
+
+// LibraryName keeps the library from being added twice.
+func (functions) LibraryName() string { return "handwerk" }
+
+// CompileOptions declares the functions.
+func (functions) CompileOptions() []cel.EnvOption {
+	one := func(t *cel.Type) []*cel.Type { return []*cel.Type{t} }
+	return []cel.EnvOption{
+		ext.Encoders(ext.EncodersVersion(0)), // later ones write JSON with spaces that vary from build to build
+		cel.Function("ready",
+			cel.Overload("ready_map", one(cel.MapType(cel.StringType, cel.DynType)), cel.BoolType),
+			cel.Overload("ready_null", one(cel.NullType), cel.BoolType),
+			cel.SingletonUnaryBinding(ready)),
+		cel.Function("hash",
+			cel.Overload("hash_dyn", one(cel.DynType), cel.StringType, cel.UnaryBinding(hash))),
+		cel.Function("base64",
+			cel.Overload("base64_string", one(cel.StringType), cel.StringType),
+			cel.Overload("base64_bytes", one(cel.BytesType), cel.StringType),
+			cel.SingletonUnaryBinding(encode)),
+		cel.Function("unbase64",
+			cel.Overload("unbase64_string", one(cel.StringType), cel.StringType, cel.UnaryBinding(decode))),
+	}
+}
+
+// ProgramOptions puts the functions into the cost model.
+func (functions) ProgramOptions() []cel.ProgramOption {
+	return []cel.ProgramOption{cel.CostTracking(costs{&library.CostEstimator{}})}
+}
+
+// ready reports whether an object is as its spec wants it, by the rules of kstatus.
+func ready(v ref.Val) ref.Val {
+	if v == types.NullValue {
+		return types.False
+	}
+	value, err := plainValue(v)
+	if err != nil {
+		return types.NewErr("ready(): %v", err)
+	}
+	object, ok := value.(map[string]any)
+	if !ok {
+		return types.NewErr("ready(): want one object, found %s", kindOf(value))
+	}
+	if len(object) == 0 {
+		return types.False
+	}
+	result, err := status.Compute(&unstructured.Unstructured{Object: object})
+	if err != nil {
+		return types.NewErr("ready(): %v", err)
+	}
+	return types.Bool(result.Status == status.CurrentStatus)
+}
+
+// hash makes a short digest. Equal values have equal ones: JSON sorts the keys of maps, and writes
+// a number that is whole in one way only.
+func hash(v ref.Val) ref.Val {
+	value, err := plainValue(v)
+	if err != nil {
+		return types.NewErr("hash(): %v", err)
+	}
+	if value == None {
+		value = nil
+	}
+	data, err := json.Marshal(value)
+	if err != nil {
+		return types.NewErr("hash(): %v", err)
+	}
+	const length = 10
+	sum := sha256.Sum256(data)
+	return types.String(hex.EncodeToString(sum[:])[:length])
+}
+
+func encode(v ref.Val) ref.Val {
+	switch v := v.(type) {
+	case types.String:
+		return types.String(base64.StdEncoding.EncodeToString([]byte(v)))
+	case types.Bytes:
+		return types.String(base64.StdEncoding.EncodeToString(v))
+	default:
+		return types.NewErr("base64(): want text or bytes, found %s", named(v.Type().TypeName()))
+	}
+}
+
+func decode(v ref.Val) ref.Val {
+	text, ok := v.(types.String)
+	if !ok {
+		return types.NewErr("unbase64(): want text, found %s", named(v.Type().TypeName()))
+	}
+	data, err := base64.StdEncoding.DecodeString(string(text))
+	if err != nil {
+		return types.NewErr("unbase64(): the text is not base64")
+	}
+	if !utf8.Valid(data) {
+		return types.NewErr("unbase64(): what is encoded is not text (base64.decode(…) gives the bytes)")
+	}
+	return types.String(data)
+}
+
+// costs is Kubernetes' cost model with our functions in it.
+type costs struct{ *library.CostEstimator }
+
+// CallCost returns what a call cost, nil where CEL's own figure is to be taken.
+func (c costs) CallCost(function, overload string, args []ref.Val, result ref.Val) *uint64 {
+	var cost uint64
+	switch function {
+	case "ready":
+		cost = 100 // a look at some fields and the conditions takes as long as that
+	case "hash", "base64", "unbase64", "base64.encode", "base64.decode":
+		for _, arg := range args {
+			cost += uint64(math.Ceil(size(arg.Value()) / 10)) // as CEL has it for going through a text
+		}
+		cost++
+	default:
+		return c.CostEstimator.CallCost(function, overload, args, result)
+	}
+	return &cost
+}
+
+// size estimates how many letters a value is written with.
+func size(value any) float64 {
+	out := 10.0
+	switch value := value.(type) {
+	case ref.Val:
+		return size(value.Value())
+	case string:
+		return out + float64(len(value))
+	case []byte:
+		return out + float64(len(value))
+	case map[string]any:
+		for key, element := range value {
+			out += float64(len(key)) + size(element)
+		}
+	case map[ref.Val]ref.Val:
+		for key, element := range value {
+			out += size(key) + size(element)
+		}
+	case []any:
+		for _, element := range value {
+			out += size(element)
+		}
+	case []ref.Val:
+		for _, element := range value {
+			out += size(element)
+		}
+	}
+	return out
+}

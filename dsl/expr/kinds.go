@@ -1,0 +1,179 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package expr
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/google/cel-go/common/types"
+)
+
+// kinds is a set of the kinds that a value may be of when an expression runs. The empty set is that
+// of a value that never is, such as an element of [].
+type kinds uint16
+
+const (
+	isNull kinds = 1 << iota
+	isBool
+	isInt
+	isNumber // with a fraction
+	isText
+	isBytes
+	isTime
+	isDuration
+	isList
+	isMap
+	isOptional
+	isOther
+	anyKind = 1<<iota - 1
+
+	isNumeric = isInt | isNumber
+)
+
+// String describes the kinds to people who write YAML.
+func (k kinds) String() string {
+	if k == 0 || k == anyKind {
+		return "a value"
+	}
+	if k&isNumeric == isNumeric {
+		k &^= isInt
+	}
+	words := []string{
+		"null", "true or false", "a whole number", "a number", "text", "bytes", "a time", "a duration",
+		"a list", "a map", "an optional value", "a value of another kind",
+	}
+	var out []string
+	for i, word := range words {
+		if k&(1<<i) != 0 {
+			out = append(out, word)
+		}
+	}
+	return strings.Join(out, " or ")
+}
+
+// valueType is what is known of a value before there is one.
+type valueType struct {
+	kinds kinds
+	// fields are those of a map; nil when they are not known.
+	fields fieldSet
+	// element is that of a list or of an optional value; nil when it is not known.
+	element *valueType
+}
+
+// fieldSet is what is known of the fields of a map. Implementations are pointers.
+type fieldSet interface {
+	// field returns the type of a field, and whether there can be one of that name.
+	field(name string) (valueType, bool)
+	// any returns the type of a field whose name is not known.
+	any() valueType
+	// names returns the names that are known, sorted.
+	names() []string
+	// what calls a field by its word.
+	what() string
+}
+
+func unknown() valueType            { return valueType{kinds: anyKind} }
+func only(k kinds) valueType        { return valueType{kinds: k} }
+func listOf(t valueType) valueType  { return valueType{kinds: isList, element: &t} }
+func (t valueType) isUnknown() bool { return t.kinds == 0 || t.kinds == anyKind }
+
+// may reports whether the value may be of one of the kinds.
+func (t valueType) may(k kinds) bool { return t.kinds == 0 || t.kinds&k != 0 }
+
+// inner returns the type of the elements of a list or of what is in an optional value.
+func (t valueType) inner() valueType {
+	if t.element == nil {
+		return unknown()
+	}
+	return *t.element
+}
+
+// optional returns the type of an optional of t; one of an optional is the same.
+func optional(t valueType) valueType {
+	if t.kinds == isOptional {
+		return t
+	}
+	return valueType{kinds: isOptional, element: &t}
+}
+
+// join returns the type of a value that is of one type or the other. What the two do not agree
+// about is not known.
+func join(a, b valueType) valueType {
+	if a.kinds == 0 {
+		return b
+	}
+	if b.kinds == 0 {
+		return a
+	}
+	out := valueType{kinds: a.kinds | b.kinds}
+	switch {
+	case a.kinds&isMap == 0:
+		out.fields = b.fields
+	case b.kinds&isMap == 0 || a.fields == b.fields:
+		out.fields = a.fields
+	}
+	const holders = isList | isOptional
+	switch {
+	case out.kinds&holders == holders:
+	case a.kinds&holders == 0:
+		out.element = b.element
+	case b.kinds&holders == 0:
+		out.element = a.element
+	case a.element != nil && b.element != nil:
+		element := join(*a.element, *b.element)
+		out.element = &element
+	}
+	return out
+}
+
+// ofCEL returns what a type of CEL says.
+func ofCEL(t *types.Type) valueType {
+	if t == nil {
+		return unknown()
+	}
+	switch t.Kind() {
+	case types.ListKind:
+		return listOf(ofCEL(t.Parameters()[0]))
+	case types.OpaqueKind:
+		if t.TypeName() == types.OptionalType.TypeName() {
+			return optional(ofCEL(slices.Concat(t.Parameters(), []*types.Type{types.DynType})[0]))
+		}
+	}
+	return only(kindsOfCEL(t))
+}
+
+func kindsOfCEL(t *types.Type) kinds {
+	switch t.Kind() {
+	case types.NullTypeKind:
+		return isNull
+	case types.BoolKind:
+		return isBool
+	case types.IntKind, types.UintKind:
+		return isInt
+	case types.DoubleKind:
+		return isNumber
+	case types.StringKind:
+		return isText
+	case types.BytesKind:
+		return isBytes
+	case types.TimestampKind:
+		return isTime
+	case types.DurationKind:
+		return isDuration
+	case types.ListKind:
+		return isList
+	case types.MapKind:
+		return isMap
+	case types.TypeKind:
+		return isOther
+	case types.OpaqueKind:
+		if t.TypeName() == types.OptionalType.TypeName() {
+			return isOptional
+		}
+		return isOther
+	default: // known only when it runs
+		return anyKind
+	}
+}

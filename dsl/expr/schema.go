@@ -1,0 +1,260 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package expr
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+
+	apicel "k8s.io/apiserver/pkg/cel"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+)
+
+// SchemaAt returns the schema of what a path of field names leads to, nil when it is not known. In
+// a list, a number stands for an element.
+func SchemaAt(s *spec.Schema, path ...string) *spec.Schema {
+	for _, name := range path {
+		if s == nil {
+			return nil
+		}
+		if _, err := strconv.Atoi(name); err == nil && s.Items != nil {
+			s = s.Items.Schema
+			continue
+		}
+		s = (&schemaFields{schema: s}).find(name)
+	}
+	return s
+}
+
+// typeOf returns what a schema says of a value as it is in JSON: times and bytes are text there.
+// Root is for whole objects, which have apiVersion, kind and metadata even if the schema is silent.
+func typeOf(s *spec.Schema, root bool) valueType {
+	if s == nil {
+		return unknown()
+	}
+	out := only(schemaKinds(s))
+	if out.kinds&isMap != 0 && out.kinds != anyKind {
+		out.fields = &schemaFields{schema: s, root: root}
+	}
+	if out.kinds&isList != 0 && s.Items != nil && s.Items.Schema != nil {
+		element := typeOf(s.Items.Schema, extension(s.Items.Schema, "x-kubernetes-embedded-resource"))
+		out.element = &element
+	}
+	return out
+}
+
+func schemaKinds(s *spec.Schema) kinds {
+	if s.Ref.GetURL() != nil { // a circle that nobody resolved
+		return anyKind
+	}
+	out := typeKinds(s)
+	if out == 0 {
+		for _, either := range slices.Concat(s.OneOf, s.AnyOf) {
+			out |= schemaKinds(&either)
+		}
+	}
+	for i := 0; i < len(s.AllOf) && out == 0; i++ {
+		if k := schemaKinds(&s.AllOf[i]); k != anyKind {
+			out = k
+		}
+	}
+	switch unsure := out == 0 || out == anyKind; {
+	case unsure && len(s.Properties) > 0:
+		out = isMap
+	case unsure:
+		return anyKind
+	}
+	if s.Nullable {
+		out |= isNull
+	}
+	return out
+}
+
+// typeKinds returns what the schema's own type says, nothing when it has none.
+func typeKinds(s *spec.Schema) (out kinds) {
+	if s.Format == (intstr.IntOrString{}).OpenAPISchemaFormat() || extension(s, "x-kubernetes-int-or-string") {
+		return isInt | isText
+	}
+	for _, word := range s.Type {
+		out |= wordKinds(word)
+	}
+	if out == isText && strings.HasPrefix(s.Description, "Quantity is a fixed-point") {
+		out |= isNumeric // older documents say no more about quantities
+	}
+	return out
+}
+
+func wordKinds(word string) kinds {
+	switch word {
+	case "object":
+		return isMap
+	case "array":
+		return isList
+	case "string":
+		return isText
+	case "integer":
+		return isInt
+	case "number":
+		return isNumeric
+	case "boolean":
+		return isBool
+	case "null":
+		return isNull
+	default:
+		return anyKind
+	}
+}
+
+func extension(s *spec.Schema, key string) bool {
+	set, found := s.Extensions.GetBool(key)
+	return found && set
+}
+
+// schemaFields are the fields of what a schema describes.
+type schemaFields struct {
+	schema *spec.Schema
+	// root: it is a whole object.
+	root bool
+	// open: there may be other fields too.
+	open bool
+}
+
+func (f *schemaFields) field(name string) (valueType, bool) {
+	found := f.find(name)
+	if plain, ok := apicel.Unescape(name); ok && found == nil { // Kubernetes' form of odd names
+		found = f.find(plain)
+	}
+	switch {
+	case f.root && name == "metadata":
+		return f.metadata(found), true
+	case found != nil:
+		return typeOf(found, extension(found, "x-kubernetes-embedded-resource")), true
+	case f.root && (name == "apiVersion" || name == "kind"):
+		return only(isText), true
+	}
+	return unknown(), f.open || isOpen(f.schema)
+}
+
+// metadata returns the type of an object's metadata, which a CRD describes only as far as it
+// restricts them.
+func (f *schemaFields) metadata(s *spec.Schema) valueType {
+	t := typeOf(s, false)
+	fields, described := t.fields.(*schemaFields)
+	if !described {
+		return only(isMap)
+	}
+	fields.open = !isObjectMeta(fields)
+	return t
+}
+
+// isObjectMeta reports whether metadata is described whole, and not only in what a CRD restricts.
+func isObjectMeta(f *schemaFields) bool {
+	return f.find("labels") != nil && f.find("annotations") != nil && f.find("uid") != nil
+}
+
+// find returns the schema of a field, nil when there is none.
+func (f *schemaFields) find(name string) *spec.Schema {
+	s := f.schema
+	if property, found := s.Properties[name]; found {
+		return &property
+	}
+	for i := range s.AllOf {
+		if found := (&schemaFields{schema: &s.AllOf[i]}).find(name); found != nil {
+			return found
+		}
+	}
+	if s.AdditionalProperties != nil {
+		return s.AdditionalProperties.Schema
+	}
+	return nil
+}
+
+func (f *schemaFields) any() valueType {
+	if s := f.schema; len(s.Properties) == 0 && len(s.AllOf) == 0 && s.AdditionalProperties != nil {
+		return typeOf(s.AdditionalProperties.Schema, false)
+	}
+	return unknown()
+}
+
+func (f *schemaFields) names() []string {
+	all := map[string]bool{}
+	gather(f.schema, all)
+	return slices.Sorted(maps.Keys(all))
+}
+
+func gather(s *spec.Schema, into map[string]bool) {
+	for name := range s.Properties {
+		into[name] = true
+	}
+	for i := range s.AllOf {
+		gather(&s.AllOf[i], into)
+	}
+}
+
+func (f *schemaFields) what() string { return "field" }
+
+// isOpen reports whether there may be fields that the schema does not name.
+func isOpen(s *spec.Schema) bool {
+	switch others := s.AdditionalProperties; {
+	case s.Ref.GetURL() != nil, len(s.PatternProperties) > 0, extension(s, "x-kubernetes-preserve-unknown-fields"):
+		return true
+	case others != nil:
+		return others.Allows || others.Schema != nil
+	}
+	described := len(s.Properties) > 0
+	for _, too := range s.AllOf {
+		if len(too.Type) == 0 && len(too.Properties) == 0 && too.Ref.GetURL() == nil {
+			continue // it only restricts
+		}
+		if isOpen(&too) {
+			return true
+		}
+		described = true
+	}
+	return !described || hasMore(s)
+}
+
+// hasMore reports whether an alternative names fields that the schema itself does not.
+func hasMore(s *spec.Schema) bool {
+	for _, either := range slices.Concat(s.OneOf, s.AnyOf) {
+		for name := range either.Properties {
+			if _, named := s.Properties[name]; !named {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// namedFields are the fields of children and related.
+type namedFields struct {
+	word   string
+	shapes map[string]dsl.Shape
+}
+
+func (f *namedFields) field(name string) (valueType, bool) {
+	shape, found := f.shapes[name]
+	one := typeOf(shape.Schema, true)
+	if shape.Schema == nil {
+		one = only(isMap)
+	}
+	switch {
+	case !found:
+		return unknown(), false
+	case shape.List:
+		return listOf(one), true
+	default:
+		return one, true
+	}
+}
+
+func (f *namedFields) any() valueType  { return unknown() }
+func (f *namedFields) names() []string { return slices.Sorted(maps.Keys(f.shapes)) }
+func (f *namedFields) what() string    { return f.word }

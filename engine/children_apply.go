@@ -1,0 +1,182 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/catalog"
+	"github.com/handwerk-dev/handwerk/engine/child"
+)
+
+// wanted is a child that is to be applied.
+type wanted struct {
+	spec dsl.ChildSpec
+	// object is what is applied, whole.
+	object *unstructured.Unstructured
+	served catalog.Resource
+	// feed has the children of this kind; nil for an unowned one of another kind.
+	feed    *feed
+	key     cache.ObjectName
+	applier child.Applier
+	client  dynamic.ResourceInterface
+}
+
+// id names the child within the pass.
+func (w *wanted) id() childID { return idOf(w.served.GVR, w.key) }
+
+// Apply makes a child as desired says.
+func (c *children) Apply(ctx context.Context, desired any, specs ...dsl.ChildSpec) (*unstructured.Unstructured, error) {
+	ctx, done, err := c.write(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	var spec dsl.ChildSpec
+	switch {
+	case len(specs) > 1:
+		return nil, dsl.Permanent(errors.New("applying child: there is more than one ChildSpec"))
+	case len(specs) == 1:
+		spec = specs[0]
+	}
+	w, err := c.want(ctx, desired, spec)
+	if err != nil {
+		return nil, err
+	}
+	result, sent, err := w.applier.Apply(ctx, w.client, w.object, c.pass.known(w))
+	if sent {
+		c.pass.wrote(w.feed, w.served.GVR, result)
+	}
+	if err != nil {
+		return nil, err
+	}
+	c.pass.hold(w.id(), result)
+	return result, nil
+}
+
+// Stale reports whether Apply would change a child.
+func (c *children) Stale(ctx context.Context, desired any, spec dsl.ChildSpec) (bool, *unstructured.Unstructured, error) {
+	ctx, done := c.read(ctx)
+	defer done()
+	w, err := c.want(ctx, desired, spec)
+	if err != nil {
+		return false, nil, err
+	}
+	live := c.pass.known(w)
+	if live == nil && (w.feed == nil || w.feed.handle(w.key.Namespace) == nil) {
+		live, err = w.client.Get(ctx, w.key.Name, metav1.GetOptions{})
+		if err != nil && !apierrors.IsNotFound(err) {
+			return false, nil, fmt.Errorf("reading %s %s: %w", w.object.GetKind(), w.key, err)
+		}
+		if err != nil {
+			live = nil
+		}
+	}
+	if live == nil {
+		return false, nil, nil
+	}
+	stale, err := w.applier.Stale(w.object, live)
+	if err != nil {
+		return false, nil, err
+	}
+	return stale, live, nil
+}
+
+// want works out what applying desired comes to. What is wrong with it for good is permanent.
+func (c *children) want(ctx context.Context, desired any, spec dsl.ChildSpec) (*wanted, error) {
+	if err := spec.Validate(); err != nil {
+		return nil, dsl.Permanent(fmt.Errorf("applying child: %w", err))
+	}
+	plain, err := child.Plain(desired)
+	if err != nil {
+		return nil, dsl.Permanent(err)
+	}
+	w := &wanted{spec: spec}
+	if err := c.pass.r.place(ctx, w, plain); err != nil {
+		return nil, err
+	}
+	owner := c.pass.owner()
+	if w.object, err = owner.Desired(plain, w.served.Namespaced, spec); err != nil {
+		return nil, err
+	}
+	w.key = nameOf(w.object)
+	if !spec.ByReference() && spec.Ownership != dsl.Unowned && w.feed.handle(w.key.Namespace) == nil {
+		// It would never be found again, and so never be deleted.
+		return nil, fmt.Errorf("applying %s %s: the namespace is not one that the operator watches", w.object.GetKind(), w.key)
+	}
+	w.client = c.pass.r.engine.writer(w.served.GVR, w.key.Namespace)
+	w.applier = child.Applier{
+		Owner: owner, Manager: c.pass.r.engine.op.Name, Adopt: spec.Adopt,
+		Settled: c.pass.settled(), Guard: &c.pass.mu,
+	}
+	return w, nil
+}
+
+// place finds where an object of this kind goes. Only an unowned child may be of a kind that is not
+// declared, or not readable.
+func (r *resource) place(ctx context.Context, w *wanted, o *unstructured.Unstructured) (err error) {
+	kind := o.GroupVersionKind()
+	w.feed, err = r.childFeed(kind)
+	switch {
+	case err == nil:
+		w.served = w.feed.resource()
+	case w.spec.Ownership == dsl.Unowned:
+		w.feed = nil
+		if w.served, err = r.engine.catalog.KindOf(ctx, kind); err != nil {
+			return fmt.Errorf("applying %s %s: %w", kind.Kind, o.GetName(), err)
+		}
+	default:
+		return fmt.Errorf("applying %s %s: %w", kind.Kind, o.GetName(), err)
+	}
+	return nil
+}
+
+// childFeed returns the feed of the owned resource that serves this kind.
+func (r *resource) childFeed(kind schema.GroupVersionKind) (*feed, error) {
+	for _, f := range r.children {
+		served := f.resource()
+		if !f.isKnown() || served.Kind != kind.Kind || served.GVR.Group != kind.Group {
+			continue
+		}
+		if served.GVR.Version != kind.Version {
+			return nil, dsl.Permanent(fmt.Errorf("its apiVersion is %s, but children of its kind are watched as %s",
+				kind.GroupVersion(), served.GVR.GroupVersion()))
+		}
+		return f, f.readable()
+	}
+	for _, f := range r.children {
+		if !f.isKnown() && f.name.Group == kind.Group {
+			return nil, fmt.Errorf("%s is %s: %s", f.name, f.health().phase, f.health().message)
+		}
+	}
+	return nil, dsl.Permanent(errors.New("no resource of that kind is declared with owns"))
+}
+
+// known returns the object of a wanted child's name, as far as it is known without asking.
+func (p *pass) known(w *wanted) *unstructured.Unstructured {
+	if w.feed == nil {
+		return p.asApplied(w.id())
+	}
+	return p.cached(w.feed, w.key)
+}
+
+// settled are the children that the server rewrote.
+func (p *pass) settled() map[string]string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.memory.settled == nil {
+		p.memory.settled = map[string]string{}
+	}
+	return p.memory.settled
+}

@@ -1,0 +1,87 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/child"
+	"github.com/handwerk-dev/handwerk/engine/watch"
+)
+
+// childFeedOf prepares the feed of a kind of children.
+func (r *resource) childFeedOf(owned dsl.OwnedKind) *feed {
+	f := r.engine.newFeed(owned.Name, r.log.WithValues("child", owned.Name.String()), nil)
+	f.kind, f.on = owned.Kind, r.childSeen
+	if !f.kind.Empty() {
+		f.on = func(ev watch.Event) {
+			if !r.repeats(f) {
+				r.childSeen(ev)
+			}
+		}
+	}
+	return f
+}
+
+// repeats reports whether a feed that was declared by kind brings in what another one, declared by
+// name, does already: the plural of a kind is not always what one would guess.
+func (r *resource) repeats(f *feed) bool {
+	for _, other := range r.children {
+		if !f.kind.Empty() && other.kind.Empty() && other.isKnown() && other.resource().GVR == f.resource().GVR {
+			return true
+		}
+	}
+	return false
+}
+
+// ownerKey returns the key of the object of this resource that o is a child of: the one that
+// controls it, or, where none does, the one that its owner label and annotation name together.
+func (r *resource) ownerKey(o *watch.Object) *cache.ObjectName {
+	if o == nil {
+		return nil
+	}
+	ref := metav1.GetControllerOfNoCopy(o)
+	if ref == nil {
+		return r.labelledOwner(o)
+	}
+	gv, err := schema.ParseGroupVersion(ref.APIVersion)
+	if err != nil || !r.serves(schema.GroupKind{Group: gv.Group, Kind: ref.Kind}) {
+		return nil
+	}
+	key := cache.ObjectName{Name: ref.Name}
+	if r.own.resource().Namespaced {
+		key.Namespace = o.GetNamespace()
+	}
+	return &key
+}
+
+// labelledOwner is ownerKey for an object that nobody controls. The annotation names the owner, and
+// the label must be that one's: annotations are copied, and another object may have the name now.
+func (r *resource) labelledOwner(o *watch.Object) *cache.ObjectName {
+	label := o.Label(r.engine.op.OwnerLabel())
+	if label == "" {
+		return nil
+	}
+	name, ok := child.ParseOwnerName(o.GetAnnotations()[r.engine.op.OwnerAnnotation()])
+	if !ok || !r.serves(name.Kind) {
+		return nil
+	}
+	key := cache.ObjectName{Namespace: name.Namespace, Name: name.Name}
+	if label == name.Retained() {
+		return &key
+	}
+	if owner, found := r.own.object(key); !found || string(owner.GetUID()) != label {
+		return nil
+	}
+	return &key
+}
+
+// serves reports whether the resource's objects are of this kind.
+func (r *resource) serves(kind schema.GroupKind) bool {
+	served := r.own.resource()
+	return kind.Kind == served.Kind && kind.Group == served.GVR.Group
+}

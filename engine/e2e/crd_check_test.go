@@ -1,0 +1,156 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/handwerk-dev/handwerk/dsl/config"
+	"github.com/handwerk-dev/handwerk/engine"
+	"github.com/handwerk-dev/handwerk/engine/e2e/cluster"
+	"github.com/handwerk-dev/handwerk/engine/ops"
+	"github.com/handwerk-dev/handwerk/handlers"
+)
+
+// misspelt is an operator without a schema, whose faults only a cluster can tell.
+const misspelt = `
+apiVersion: handwerk.dev/v1alpha1
+kind: Operator
+metadata: {name: webapp}
+resources:
+  - resource: webapps.v1alpha1.GROUP
+    related: [{name: nodes, resource: nodes.v1}]
+    handlers:
+      - id: children
+        when: self.spec.replcias > 0
+        apply:
+          deployment:
+            apiVersion: apps/v1
+            kind: Deployment
+            metadata: {name: "${self.metadata.name}"}
+            spec:
+              replcas: ${self.spec.replicas}
+              selector: {matchLabels: {app: web}}
+              template:
+                metadata: {labels: {app: web}}
+                spec: {containers: [{name: main, image: "${self.spec.image}"}]}
+`
+
+func write(t *testing.T, text string) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "operator.yaml")
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+func TestAConfigurationIsHeldAgainstTheCluster(t *testing.T) {
+	t.Parallel()
+	const group = "check.example.com"
+	admin := plane.User("installer")
+	admin.Allow(t, crdRules("get", "create", "patch"))
+	file := write(t, strings.ReplaceAll(misspelt, "GROUP", group))
+	validate := func(t *testing.T) (cluster.Exit, []string) {
+		p := plane.Operator(t, cluster.Launch{Args: []string{"validate", "--cluster", "--config", file}, Config: plane.User("reader").Config()})
+		exit := p.Wait(t)
+		var lines []string
+		for _, line := range p.All() {
+			lines = append(lines, strings.TrimPrefix(line, filepath.Dir(file)+"/"))
+		}
+		return exit, lines
+	}
+	t.Run("a CRD that is not there is a warning", func(t *testing.T) {
+		exit, lines := validate(t)
+		text := strings.Join(lines, "\n")
+		if !strings.Contains(text, "warning: resolving resource webapps.v1alpha1."+group) || !strings.Contains(text, "replcas") || strings.Contains(text, "replcias\" in") {
+			t.Errorf("exit code %d:\n%s", exit.Code, text)
+		}
+	})
+	install(t, admin, described(t, group, "v1alpha1", `image: string, replicas: integer`))
+	t.Run("typos are told with their places", func(t *testing.T) {
+		exit, lines := validate(t)
+		want := []string{
+			`operator.yaml:10:25: resources[0].handlers[0].when: unknown field "replcias" in self.spec (did you mean "replicas"?)`,
+			`  when: self.spec.replcias > 0`,
+			`                  ^`,
+		}
+		if len(lines) < 5 || exit.Code != 1 {
+			t.Fatalf("exit code %d:\n%s", exit.Code, strings.Join(lines, "\n"))
+		}
+		if diff := cmp.Diff(want, lines[:3]); diff != "" {
+			t.Errorf("first fault (-want +got):\n%s", diff)
+		}
+		if !strings.HasPrefix(lines[3], "operator.yaml:17:") || !strings.Contains(lines[3], `replcas`) || !strings.Contains(lines[3], `did you mean "replicas"?`) {
+			t.Errorf("second fault: %s", lines[3])
+		}
+		if got := lines[len(lines)-1]; got != "error: the configuration has 2 faults" {
+			t.Errorf("in the end: %s", got)
+		}
+	})
+}
+
+// TestARunningOperatorShowsWhatDoesNotFit lets a CRD come, and then the field that was missing.
+func TestARunningOperatorShowsWhatDoesNotFit(t *testing.T) {
+	t.Parallel()
+	const group = "recheck.example.com"
+	admin, user := plane.User("installer"), plane.User("webapp")
+	admin.Allow(t, crdRules("get", "create", "patch"))
+	user.Allow(t, cluster.Rule("", "nodes", "list", "watch"), cluster.Rule(group, "webapps", "list", "watch", "patch"),
+		cluster.Rule("apps", "deployments", "list", "watch", "get", "create", "patch"), crdRules("list", "watch"))
+	text := strings.ReplaceAll(strings.ReplaceAll(misspelt, "GROUP", group), "replcas", "replicas")
+	op, err := config.Parse("operator.yaml", []byte(text), handlers.Standard())
+	if err != nil {
+		t.Fatal(err)
+	}
+	running := cluster.Run(t, op, engine.Settings{Config: user.Config()})
+	running.Await(t, "not served")
+	install(t, admin, described(t, group, "v1alpha1", `image: string, replicas: integer`))
+	line := running.Await(t, "an expression does not fit the cluster's schemas")
+	if !strings.Contains(line, "replcias") || !strings.Contains(line, "operator.yaml:10:25") {
+		t.Errorf("the log says %s", line)
+	}
+	want := ops.Check{
+		Name: "expressions/webapps.v1alpha1." + group, State: ops.Warn,
+		Message: `operator.yaml:10:25: resources[0].handlers[0].when: unknown field "replcias" in self.spec (did you mean "replicas"?)`,
+	}
+	if got := expressions(running); got == nil || *got != want {
+		t.Errorf("readyz has %+v, want %+v", got, want)
+	}
+	install(t, admin, described(t, group, "v1alpha1", `image: string, replicas: integer, replcias: integer`))
+	running.Await(t, "expressions fit the cluster's schemas again")
+	if got := expressions(running); got != nil {
+		t.Errorf("readyz has %+v still", got)
+	}
+	if n := len(running.With("an expression does not fit")); n != 1 {
+		t.Errorf("it was logged %d times", n)
+	}
+	mustBeQuietSoon(t, running)
+}
+
+// expressions is what readyz says of expressions.
+func expressions(r *cluster.Running) *ops.Check {
+	for _, c := range r.Engine.Ready() {
+		if strings.HasPrefix(c.Name, "expressions/") {
+			return &c
+		}
+	}
+	return nil
+}
+
+// mustBeQuietSoon fails when the operator does not end promptly.
+func mustBeQuietSoon(t *testing.T, r *cluster.Running) {
+	t.Helper()
+	begin := time.Now()
+	r.Stop(t)
+	if took := time.Since(begin); took > 10*time.Second {
+		t.Errorf("stopping took %v", took)
+	}
+}

@@ -1,0 +1,191 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package e2e
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/config"
+	"github.com/handwerk-dev/handwerk/engine"
+	"github.com/handwerk-dev/handwerk/engine/e2e/cluster"
+	"github.com/handwerk-dev/handwerk/handlers"
+)
+
+// crdRules are what installing CRDs takes.
+func crdRules(verbs ...string) rbacv1.PolicyRule {
+	return cluster.Rule("apiextensions.k8s.io", "customresourcedefinitions", verbs...)
+}
+
+// described is an operator of WebApps in a group of the test's own.
+func described(t *testing.T, group, version, spec string) *dsl.Operator {
+	t.Helper()
+	text := fmt.Sprintf(`
+apiVersion: handwerk.dev/v1alpha1
+kind: Operator
+metadata: {name: webapp}
+resources:
+  - resource: webapps.%s.%s
+    schema:
+      kind: WebApp
+      spec: {%s}
+      status: {readyReplicas: integer}
+    handlers:
+      - {id: status, set: {status: {readyReplicas: "${1}"}}}
+`, version, group, spec)
+	op, err := config.Parse("operator.yaml", []byte(text), handlers.Standard())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		gvr := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+		// It may have gone with another cleanup.
+		_ = plane.Dynamic().Resource(gvr).Delete(t.Context(), "webapps."+group, metav1.DeleteOptions{})
+	})
+	return op
+}
+
+// install installs an operator's CRDs and returns what was written.
+func install(t *testing.T, user *cluster.User, op *dsl.Operator) cluster.Writes {
+	t.Helper()
+	mark := plane.Mark(t)
+	if err := engine.InstallCRDs(t.Context(), op, user.Config(), logr.Discard()); err != nil {
+		t.Fatal(err)
+	}
+	return plane.Writes(t, user.Name, mark)
+}
+
+func mustWrite(t *testing.T, what string, got cluster.Writes, want int) {
+	t.Helper()
+	if len(got) != want {
+		t.Errorf("%s: %d writes, want %d\n%v", what, len(got), want, got)
+	}
+}
+
+// webapp is a WebApp with the spec given, in JSON.
+func webapp(group, name string, spec map[string]any) *unstructured.Unstructured {
+	o := &unstructured.Unstructured{Object: map[string]any{"spec": spec}}
+	o.SetAPIVersion(group + "/v1alpha1")
+	o.SetKind("WebApp")
+	o.SetName(name)
+	return o
+}
+
+func TestACRDIsInstalledAndWrittenOnlyWhenItChanges(t *testing.T) {
+	t.Parallel()
+	const group = "install.example.com"
+	user := plane.User("installer")
+	user.Allow(t, crdRules("get", "create", "patch"))
+	op := described(t, group, "v1alpha1", `image: string | required=true, replicas: integer | default=2 maximum=5, probe: {path: string | default=/healthz}`)
+	mustWrite(t, "installing", install(t, user, op), 1)
+	mustWrite(t, "installing again", install(t, user, op), 0)
+
+	objects := plane.Objects("webapps.v1alpha1."+group, plane.Namespace(t))
+	got := objects.Create(t, webapp(group, "first", map[string]any{"image": "nginx"}))
+	want := map[string]any{"image": "nginx", "replicas": int64(2), "probe": map[string]any{"path": "/healthz"}}
+	if diff := cmp.Diff(want, got.Object["spec"]); diff != "" {
+		t.Errorf("spec with defaults (-want +got):\n%s", diff)
+	}
+
+	more := described(t, group, "v1alpha1", `image: string | required=true, replicas: integer | default=2 maximum=5, mode: string | default=fast`)
+	mustWrite(t, "a field comes, another goes", install(t, user, more), 1)
+	mustWrite(t, "installing that again", install(t, user, more), 0)
+	second := objects.Await(t, "first", "the new field", func(o *unstructured.Unstructured) bool {
+		mode, _, _ := unstructured.NestedString(o.Object, "spec", "mode")
+		return mode == "fast"
+	})
+	if _, found, _ := unstructured.NestedMap(second.Object, "spec", "probe"); found {
+		t.Error("the field that went is still there")
+	}
+	fewer := described(t, group, "v1alpha1", `image: string | required=true, replicas: integer | default=2 maximum=5`)
+	mustWrite(t, "a field goes and none comes", install(t, user, fewer), 1)
+	mustWrite(t, "back to the first", install(t, user, op), 1)
+}
+
+func TestACRDOfOthersIsNotTakenOver(t *testing.T) {
+	t.Parallel()
+	const group = "others.example.com"
+	op := described(t, group, "v1alpha1", `image: string`)
+	user := plane.User("installer")
+	user.Allow(t, crdRules("get", "create", "patch"))
+	install(t, user, op)
+	admin := plane.Objects(crds, "")
+	admin.Patch(t, "webapps."+group, `{"spec":{"names":{"shortNames":["wa"]}}}`)
+	mustWrite(t, "what others added does not matter", install(t, user, op), 0)
+
+	gvr := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+	change := `[{"op":"add","path":"/spec/versions/0/additionalPrinterColumns","value":[{"name":"X","type":"string","jsonPath":".spec.image"}]}]`
+	_, err := plane.Dynamic().Resource(gvr).Patch(t.Context(), "webapps."+group, types.JSONPatchType, []byte(change), metav1.PatchOptions{FieldManager: "somebody"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = engine.InstallCRDs(t.Context(), op, user.Config(), logr.Discard())
+	for _, want := range []string{"installing CRD of webapps.v1alpha1." + group, `"somebody"`, ".spec.versions", "--force-conflicts --field-manager=webapp"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error is %v, want %q in it", err, want)
+		}
+	}
+}
+
+func TestACRDThatMustNotBeChangedIsLeftAlone(t *testing.T) {
+	t.Parallel()
+	const group = "refuse.example.com"
+	user := plane.User("installer")
+	user.Allow(t, crdRules("get", "create", "patch"))
+	install(t, user, described(t, group, "v1alpha1", `image: string`))
+	tests := map[string]struct {
+		op   *dsl.Operator
+		want string
+	}{
+		"another version": {described(t, group, "v1", `image: string`), "objects may be stored as v1alpha1, which the configuration has not"},
+		"another kind":    {changed(t, described(t, group, "v1alpha1", `image: string`), "Other", "spec", "names", "kind"), "its kind is WebApp on the cluster and Other in the configuration"},
+		"another scope":   {changed(t, described(t, group, "v1alpha1", `image: string`), "Cluster", "spec", "scope"), "its scope is Namespaced on the cluster and Cluster"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			mark := plane.Mark(t)
+			err := engine.InstallCRDs(t.Context(), test.op, user.Config(), logr.Discard())
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("error is %v, want %q in it", err, test.want)
+			}
+			mustWrite(t, "refused", plane.Writes(t, user.Name, mark), 0)
+		})
+	}
+}
+
+// changed sets a value of an operator's only CRD.
+func changed(t *testing.T, op *dsl.Operator, value string, path ...string) *dsl.Operator {
+	t.Helper()
+	if err := unstructured.SetNestedField(op.Resources()[0].CRD, value, path...); err != nil {
+		t.Fatal(err)
+	}
+	return op
+}
+
+func TestWhoMayNotInstallCRDsIsToldTheVerb(t *testing.T) {
+	t.Parallel()
+	const group = "rights.example.com"
+	op := described(t, group, "v1alpha1", `image: string`)
+	for name, verbs := range map[string][]string{"get": {"list"}, "patch": {"get", "create"}, "create": {"get", "patch"}} {
+		t.Run(name, func(t *testing.T) {
+			user := plane.User("powerless")
+			user.Allow(t, crdRules(verbs...))
+			err := engine.InstallCRDs(t.Context(), op, user.Config(), logr.Discard())
+			want := "this process may not " + name + " customresourcedefinitions.apiextensions.k8s.io: --install-crds needs get, create and patch"
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("error is %v, want %q in it", err, want)
+			}
+		})
+	}
+}

@@ -1,0 +1,112 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/catalog"
+)
+
+// resolve finds what is served under the name, or of the kind.
+func (f *feed) resolve(ctx context.Context) bool {
+	if f.isKnown() {
+		return true
+	}
+	served, err := f.look(ctx)
+	switch {
+	case errors.Is(err, catalog.ErrMissing):
+		if other := f.elsewhere(ctx); other != "" {
+			f.become(phaseFaulty, "the API server serves it in version "+other+" and not in that one")
+		} else {
+			f.become(phaseMissing, "the API server does not serve it (is its CRD installed?)")
+		}
+		f.missing()
+		return false
+	case err != nil:
+		f.become(phaseFaulty, err.Error())
+		return false
+	}
+	observes := false
+	if f.generation {
+		if observes, err = f.catalog.ObservedGeneration(ctx, served); err != nil {
+			f.become(phaseFaulty, err.Error())
+			return false
+		}
+		if !observes {
+			f.log.Info("its schema has no status.observedGeneration; what was handled is kept in an annotation")
+		}
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.served, f.known, f.observes = served, true, observes
+	return true
+}
+
+// look asks the catalog for what was declared.
+func (f *feed) look(ctx context.Context) (catalog.Resource, error) {
+	name := f.name
+	if !f.kind.Empty() {
+		served, err := f.catalog.KindOf(ctx, f.kind)
+		if err != nil {
+			return catalog.Resource{}, err
+		}
+		name = dsl.ResourceName{Resource: served.GVR.Resource, Version: served.GVR.Version, Group: served.GVR.Group}
+	}
+	return f.catalog.Resolve(ctx, name)
+}
+
+// elsewhere returns another version in which the API server has what was declared, empty when it
+// does not have it at all. Where it has none, there are no objects of it either.
+func (f *feed) elsewhere(ctx context.Context) string {
+	other := &feed{name: f.name, kind: f.kind, catalog: f.catalog}
+	other.name.Version, other.kind.Version = "", ""
+	served, err := other.look(ctx)
+	if err != nil {
+		return ""
+	}
+	return served.GVR.Version
+}
+
+// is reports whether the feed is that of a resource, by the name that it was declared with or has.
+func (f *feed) is(name dsl.ResourceName) bool {
+	served := f.resource().GVR
+	return f.name == name || f.isKnown() && served.Resource == name.Resource && served.Group == name.Group &&
+		(name.Version == "" || name.Version == served.Version)
+}
+
+// readable reports why the cache cannot be asked, if so.
+func (f *feed) readable() error {
+	if h := f.health(); len(f.opened()) == 0 {
+		return fmt.Errorf("reading %s: it is %s: %s", f.name, h.phase, h.message)
+	}
+	for _, h := range f.all() {
+		if !h.Synced() {
+			return fmt.Errorf("reading %s: its first listing is not complete", f.name)
+		}
+	}
+	return nil
+}
+
+// complete reports why the cache may not have every object in the operator's scope, if so. What is
+// not served has no objects.
+func (f *feed) complete() error {
+	h := f.health()
+	if h.phase == phaseMissing {
+		return nil
+	}
+	namespaces, known := f.scope.names(f.resource().Namespaced)
+	if !known || !f.isKnown() {
+		return fmt.Errorf("reading %s: it is %s: %s", f.name, h.phase, h.message)
+	}
+	for _, ns := range namespaces {
+		if opened := f.handle(ns); opened == nil || !opened.Synced() {
+			return fmt.Errorf("reading %s: it is %s: %s", f.name, h.phase, h.message)
+		}
+	}
+	return nil
+}

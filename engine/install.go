@@ -1,0 +1,240 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	poll "k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+)
+
+const (
+	// establishing is how long a CRD may take to be served.
+	establishing = 30 * time.Second
+	// lookAtCRD is the time between looks whether it is.
+	lookAtCRD = 200 * time.Millisecond
+)
+
+// InstallCRDs applies the CRDs that the operator's configuration describes and waits until they are
+// served, for at most 30 seconds. The field manager is the operator's name, and nothing is taken from
+// others: a conflict is an error.
+//
+// Nothing is written when nothing has changed: a CRD carries a digest of what it was applied from,
+// and has every value of it. A CRD is not changed when that would take away a version that is served or
+// in which objects are stored, or would make another kind or scope of it. The error names the CRD,
+// and a verb when that is not allowed. It may be called by several processes at once.
+func InstallCRDs(ctx context.Context, op *dsl.Operator, config *rest.Config, log logr.Logger) error {
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("connecting: %w", err)
+	}
+	gvr := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+	i := &installer{op: op, client: client.Resource(gvr), log: log}
+	var names []string
+	for _, r := range op.Resources() {
+		if r.CRD == nil {
+			continue
+		}
+		desired, err := i.desired(r.CRD)
+		if err == nil {
+			err = i.install(ctx, desired)
+		}
+		if err != nil {
+			return fmt.Errorf("installing CRD of %s: %w", r.Name, err)
+		}
+		names = append(names, desired.GetName())
+	}
+	if len(names) == 0 {
+		return errors.New("installing CRDs: there are none: no resource has a schema")
+	}
+	for _, name := range names {
+		if err := i.await(ctx, name); err != nil {
+			return fmt.Errorf("installing CRD %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// installer installs the CRDs of one operator.
+type installer struct {
+	op     *dsl.Operator
+	client dynamic.ResourceInterface
+	log    logr.Logger
+}
+
+// desired is the CRD with the annotation that tells what it was applied from.
+func (i *installer) desired(tree map[string]any) (*unstructured.Unstructured, error) {
+	data, err := json.Marshal(tree)
+	if err != nil {
+		return nil, err
+	}
+	sum := sha256.Sum256(data)
+	out := (&unstructured.Unstructured{Object: tree}).DeepCopy()
+	notes := out.GetAnnotations()
+	if notes == nil {
+		notes = map[string]string{}
+	}
+	notes[i.op.AppliedAnnotation()] = dsl.AppliedMark + base64.RawURLEncoding.EncodeToString(sum[:9])
+	out.SetAnnotations(notes)
+	return out, nil
+}
+
+// install applies one CRD unless it is so already.
+func (i *installer) install(ctx context.Context, desired *unstructured.Unstructured) error {
+	live, err := i.client.Get(ctx, desired.GetName(), metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		i.log.Info("installing CRD", "crd", desired.GetName())
+		return i.apply(ctx, desired, "create")
+	case err != nil:
+		return refusal(err, "get")
+	}
+	if err := compatible(live, desired); err != nil {
+		return err
+	}
+	if within(desired.Object, live.Object) {
+		return nil // with the annotation, so that nothing is there which has gone from the configuration
+	}
+	i.log.Info("updating CRD", "crd", desired.GetName())
+	return i.apply(ctx, desired, "patch")
+}
+
+func (i *installer) apply(ctx context.Context, desired *unstructured.Unstructured, verb string) error {
+	_, err := i.client.Apply(ctx, desired.GetName(), desired, metav1.ApplyOptions{FieldManager: i.op.Name})
+	if apierrors.HasStatusCause(err, metav1.CauseTypeFieldManagerConflict) {
+		return fmt.Errorf("%w (to take it over: operator crd --config … | kubectl apply --server-side --force-conflicts --field-manager=%s -f -)", err, i.op.Name)
+	}
+	return refusal(err, verb)
+}
+
+// refusal names what is not allowed. Applying what is not there needs two verbs.
+func refusal(err error, verb string) error {
+	if !apierrors.IsForbidden(err) {
+		return err
+	}
+	if verb == "create" && strings.Contains(err.Error(), "cannot patch") {
+		verb = "patch"
+	}
+	return fmt.Errorf("this process may not %s customresourcedefinitions.apiextensions.k8s.io: --install-crds needs get, create and patch (or install the CRDs before: operator crd --config … | kubectl apply -f -): %w", verb, err)
+}
+
+// compatible reports why a CRD that is there must not become the desired one.
+func compatible(live, desired *unstructured.Unstructured) error {
+	if live.GetDeletionTimestamp() != nil {
+		return errors.New("it is being deleted, with all its objects")
+	}
+	for _, path := range [][]string{{"spec", "names", "kind"}, {"spec", "scope"}} {
+		is, _, _ := unstructured.NestedString(live.Object, path...)
+		wanted, _, _ := unstructured.NestedString(desired.Object, path...)
+		if is != wanted {
+			return fmt.Errorf("its %s is %s on the cluster and %s in the configuration, which cannot be changed", path[len(path)-1], is, wanted)
+		}
+	}
+	stored, _, _ := unstructured.NestedStringSlice(live.Object, "status", "storedVersions")
+	kept := versions(desired)
+	for _, version := range stored {
+		if !slices.Contains(kept, version) {
+			return fmt.Errorf("objects may be stored as %s, which the configuration has not: their API would be gone (store them anew, and then take the version out of status.storedVersions)", version)
+		}
+	}
+	for _, version := range versions(live) {
+		if !slices.Contains(kept, version) {
+			return fmt.Errorf("version %s is served, which the configuration has not: who uses it would lose it (set served to false first)", version)
+		}
+	}
+	return nil
+}
+
+// versions are the versions that a CRD serves.
+func versions(crd *unstructured.Unstructured) (out []string) {
+	list, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
+	for _, item := range list {
+		if version, ok := item.(map[string]any); ok && version["served"] == true {
+			name, _ := version["name"].(string)
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// within reports whether a value is there, perhaps among others that the server or somebody else has
+// added to maps.
+func within(wanted, there any) bool {
+	switch w := wanted.(type) {
+	case map[string]any:
+		t, is := there.(map[string]any)
+		for key, value := range w {
+			if found, has := t[key]; !has || !within(value, found) {
+				return false
+			}
+		}
+		return is
+	case []any:
+		t, is := there.([]any)
+		return is && len(w) == len(t) && !slices.ContainsFunc(indexes(w), func(i int) bool { return !within(w[i], t[i]) })
+	default:
+		return reflect.DeepEqual(wanted, there)
+	}
+}
+
+func indexes(list []any) []int {
+	out := make([]int, len(list))
+	for i := range list {
+		out[i] = i
+	}
+	return out
+}
+
+// await waits until the CRD is served.
+func (i *installer) await(ctx context.Context, name string) error {
+	missing := ""
+	err := poll.PollUntilContextTimeout(ctx, lookAtCRD, establishing, true, func(ctx context.Context) (bool, error) {
+		live, err := i.client.Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return false, refusal(err, "get")
+		}
+		missing = unmet(live)
+		return missing == "", nil
+	})
+	if poll.Interrupted(err) && ctx.Err() == nil {
+		return fmt.Errorf("it is not served after %v: %s", establishing, missing)
+	}
+	return err
+}
+
+// unmet says what a CRD lacks to be served.
+func unmet(crd *unstructured.Unstructured) string {
+	list, _, _ := unstructured.NestedSlice(crd.Object, "status", "conditions")
+	for _, wanted := range []string{"NamesAccepted", "Established"} {
+		i := slices.IndexFunc(list, func(item any) bool {
+			c, ok := item.(map[string]any)
+			return ok && c["type"] == wanted
+		})
+		if i < 0 {
+			return "it has no condition " + wanted
+		}
+		if c := list[i].(map[string]any); c["status"] != "True" {
+			return fmt.Sprintf("%s is %v: %v", wanted, c["status"], c["message"])
+		}
+	}
+	return ""
+}

@@ -1,0 +1,141 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine_test
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/client-go/rest"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine"
+)
+
+// crdServer has one CRD, whose conditions a test tells by the time since the CRD was applied.
+type crdServer struct {
+	conditions func(time.Duration) []any
+	applied    time.Time
+	tree       map[string]any
+	writes     int
+}
+
+// RoundTrip answers a request.
+func (s *crdServer) RoundTrip(r *http.Request) (*http.Response, error) {
+	code, body := http.StatusOK, any(nil)
+	switch {
+	case r.Method == http.MethodPatch:
+		s.writes++
+		s.applied, s.tree = time.Now(), map[string]any{}
+		if err := json.NewDecoder(r.Body).Decode(&s.tree); err != nil {
+			return nil, err
+		}
+		body = s.tree
+	case s.tree == nil:
+		code, body = http.StatusNotFound, map[string]any{"kind": "Status", "apiVersion": "v1", "reason": "NotFound", "code": 404}
+	default:
+		s.tree["status"] = map[string]any{"conditions": s.conditions(time.Since(s.applied))}
+		body = s.tree
+	}
+	data, err := json.Marshal(body)
+	return &http.Response{
+		StatusCode: code, Request: r, Header: http.Header{"Content-Type": {"application/json"}},
+		Body: io.NopCloser(strings.NewReader(string(data))),
+	}, err
+}
+
+func condition(kind, status, message string) any {
+	return map[string]any{"type": kind, "status": status, "message": message}
+}
+
+func withCRD(t *testing.T) *dsl.Operator {
+	t.Helper()
+	op := dsl.New("webapp")
+	op.Resource("webapps.v1.example.com", func(r *dsl.Resource) {
+		r.CRD = map[string]any{
+			"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
+			"metadata": map[string]any{"name": "webapps.example.com"},
+			"spec":     map[string]any{"scope": "Cluster", "versions": []any{map[string]any{"name": "v1", "served": true}}},
+		}
+	})
+	return op
+}
+
+func TestInstallingWaitsUntilACRDIsServed(t *testing.T) {
+	accepted, established := condition("NamesAccepted", "True", ""), condition("Established", "True", "")
+	tests := map[string]struct {
+		conditions func(time.Duration) []any
+		want       string
+		after      time.Duration
+	}{
+		"at once": {func(time.Duration) []any { return []any{accepted, established} }, "", 0},
+		"in a while": {func(since time.Duration) []any {
+			if since < 5*time.Second {
+				return []any{accepted, condition("Established", "False", "installing")}
+			}
+			return []any{accepted, established}
+		}, "", 5 * time.Second},
+		"never": {func(time.Duration) []any { return nil }, "installing CRD webapps.example.com: it is not served after 30s: it has no condition NamesAccepted", 30 * time.Second},
+		"because of its names": {
+			func(time.Duration) []any {
+				return []any{condition("NamesAccepted", "False", `"WebApp" is already in use`), condition("Established", "False", "not all names are accepted")}
+			},
+			`it is not served after 30s: NamesAccepted is False: "WebApp" is already in use`, 30 * time.Second,
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &crdServer{conditions: test.conditions}
+				begin := time.Now()
+				err := engine.InstallCRDs(t.Context(), withCRD(t), &rest.Config{Host: "http://server", Transport: s, QPS: -1}, logr.Discard())
+				if text := errorText(err); !strings.Contains(text, test.want) || (text == "") != (test.want == "") {
+					t.Errorf("error is %q, want %q", text, test.want)
+				}
+				if took := time.Since(begin); took < test.after || took > test.after+time.Second {
+					t.Errorf("it took %v, want %v", took, test.after)
+				}
+				if s.writes != 1 {
+					t.Errorf("%d writes, want one", s.writes)
+				}
+			})
+		})
+	}
+}
+
+func TestInstallingEndsWithItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+		defer cancel()
+		begin := time.Now()
+		s := &crdServer{conditions: func(time.Duration) []any { return nil }}
+		err := engine.InstallCRDs(ctx, withCRD(t), &rest.Config{Host: "http://server", Transport: s, QPS: -1}, logr.Discard())
+		if took := time.Since(begin); err == nil || took > 4*time.Second {
+			t.Errorf("error is %v after %v", err, took)
+		}
+	})
+}
+
+func TestThereMustBeSomethingToInstall(t *testing.T) {
+	op := dsl.New("webapp")
+	op.Resource("webapps.v1.example.com", nil)
+	err := engine.InstallCRDs(t.Context(), op, &rest.Config{Host: "http://server"}, logr.Discard())
+	if text := errorText(err); !strings.Contains(text, "no resource has a schema") {
+		t.Errorf("error is %q", text)
+	}
+}
+
+func errorText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}

@@ -1,0 +1,60 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package progress
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+)
+
+func TestWait(t *testing.T) {
+	before := Record{Cause: dsl.Delete, View: "v", Attempts: 2, Step: 1}
+	got := before.Wait(dsl.Waiting("rain", time.Hour), time.Hour, now)
+	want := before
+	want.Waiting, want.Due, want.Message = true, now.Add(time.Hour), "waiting for rain"
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("record (-want +got):\n%s", diff)
+	}
+	if got.Hurry().Waits(now) > 0 {
+		t.Error("it cannot be hurried")
+	}
+	failing := Record{Due: now.Add(time.Hour)}
+	if failing.Hurry() != failing {
+		t.Error("one that has failed is hurried")
+	}
+	if after := got.Fail(&dsl.Handler{Retries: dsl.Unlimited}, errTest, now); after.Waiting || after.Step != 1 || after.Attempts != 3 {
+		t.Errorf("after a failure the record is %+v", after)
+	}
+	if after := got.Succeed(); after.Waiting || after.Step != 0 {
+		t.Errorf("after a success the record is %+v", after)
+	}
+}
+
+func TestWaitingIsNotStored(t *testing.T) {
+	due := now.Add(time.Hour)
+	s := State{Records: map[string]Record{
+		"bare":   {Cause: dsl.Create, Waiting: true, Due: due},
+		"step":   {Cause: dsl.Create, Waiting: true, Due: due, Step: 2},
+		"failed": {Cause: dsl.Create, Due: due, Attempts: 1},
+	}}
+	text, _, err := s.Lasting().Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]Record{"step": {Cause: dsl.Create, Step: 2}, "failed": s.Records["failed"]}
+	if diff := cmp.Diff(want, got.Records); diff != "" {
+		t.Errorf("records (-want +got):\n%s", diff)
+	}
+	if len(s.Records) != 3 {
+		t.Error("the state itself was changed")
+	}
+}

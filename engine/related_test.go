@@ -1,0 +1,558 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/enginetest"
+)
+
+// relates returns an operator whose handler notes what a relation selects.
+func relates(relation dsl.Relation, causes ...dsl.Cause) func(foo *dsl.Resource, j *journal) {
+	return func(foo *dsl.Resource, j *journal) {
+		relation.Name = "them"
+		if relation.Resource.Resource == "" {
+			relation.Resource = dsl.ResourceName{Resource: "configmaps", Version: "v1"}
+		}
+		foo.Relates(relation)
+		foo.On(causes, "see", func(_ ctx, r *dsl.Request) error {
+			line := r.Object.GetName() + " " + string(r.Cause) + ":"
+			found, err := r.Related.Get("them")
+			for _, o := range found {
+				value, _, _ := unstructured.NestedString(o.Object, "data", "v")
+				line += " " + o.GetNamespace() + "/" + o.GetName() + "=" + value
+				o.Object["data"] = "spoilt"
+			}
+			if err != nil {
+				line += " error"
+			}
+			j.add(line)
+			return err
+		}, dsl.WithBackoff(24*time.Hour, 24*time.Hour))
+	}
+}
+
+// byName selects the ConfigMap that spec.ref names, in the object's namespace.
+func byName(r *dsl.Request) (dsl.Selection, error) {
+	name, _, err := unstructured.NestedString(r.Object.Object, "spec", "ref")
+	return dsl.Selection{Namespace: r.Object.GetNamespace(), Names: []string{name}}, err
+}
+
+// byLabel selects the ConfigMaps of the namespace that have the object's name as their label app.
+func byLabel(r *dsl.Request) (dsl.Selection, error) {
+	return dsl.Selection{Namespace: r.Object.GetNamespace(), Labels: labels.SelectorFromSet(labels.Set{"app": r.Object.GetName()})}, nil
+}
+
+// byMatch selects the ConfigMaps of any namespace whose data has the object's name.
+func byMatch(r *dsl.Request) (dsl.Selection, error) {
+	name := r.Object.GetName()
+	return dsl.Selection{Match: func(o *unstructured.Unstructured) (bool, error) {
+		owner, found, _ := unstructured.NestedString(o.Object, "data", "for")
+		if !found {
+			return true, errors.New("an error is a no")
+		}
+		return owner == name, nil
+	}}, nil
+}
+
+func foo(name, ref string) string {
+	return fmt.Sprintf(`{apiVersion: example.com/v1, kind: Foo, metadata: {name: %s}, spec: {ref: %s}}`, name, ref)
+}
+
+// settingsMap returns a ConfigMap; the name may have a namespace before it.
+func settingsMap(name, app, owner, value string) string {
+	namespace, rest, both := strings.Cut(name, "/")
+	if !both {
+		namespace, rest = "default", name
+	}
+	return fmt.Sprintf(`{apiVersion: v1, kind: ConfigMap, metadata: {namespace: %s, name: %s, labels: {app: "%s"}}, data: {for: "%s", v: "%s"}}`,
+		namespace, rest, app, owner, value)
+}
+
+// give sets the value of a ConfigMap's data.
+func (s *stage) give(name, key, value string) {
+	s.t.Helper()
+	namespace, rest, both := strings.Cut(name, "/")
+	if !both {
+		namespace, rest = "default", name
+	}
+	s.Update(configMaps, namespace, rest, func(o *unstructured.Unstructured) {
+		if key == "app" {
+			o.SetLabels(map[string]string{"app": value})
+			return
+		}
+		_ = unstructured.SetNestedField(o.Object, value, "data", key)
+	})
+}
+
+func TestRelated(t *testing.T) {
+	scenarios(t, map[string]scenario{
+		"by name: those that name the object are woken, and no others": {
+			relates(dsl.Relation{Select: byName}, dsl.Reconcile), func(s *stage) {
+				s.Create(settingsMap("a", "", "", "1"))
+				s.start()
+				s.Create(foo("one", "a"))
+				s.Create(foo("two", "b"))
+				sorted(s, "one create: default/a=1", "two create:")
+				s.give("a", "v", "2")
+				s.calls("one related: default/a=2")
+				s.Create(settingsMap("b", "", "", "1"))
+				s.calls("two related: default/b=1")
+				s.Create(settingsMap("other/b", "", "", "9"))
+				s.Create(settingsMap("c", "", "", "9"))
+				s.calls()
+				s.Delete(configMaps, "default", "b")
+				s.calls("two related:")
+				s.writes()
+			},
+		},
+		"what an object asks for may change": {
+			relates(dsl.Relation{Select: byName}, dsl.Reconcile), func(s *stage) {
+				s.Create(settingsMap("a", "", "", "1"))
+				s.Create(settingsMap("b", "", "", "1"))
+				s.start()
+				s.Create(foo("web", "a"))
+				s.calls("web create: default/a=1")
+				s.set("b", "spec", "ref")
+				s.calls("web update: default/b=1")
+				s.give("a", "v", "2")
+				s.calls()
+				s.give("b", "v", "2")
+				s.calls("web related: default/b=2")
+				s.remove()
+				s.Settle()
+				s.give("b", "v", "3")
+				s.calls()
+			},
+		},
+		"a handler for related changes alone sees that its object asks for another": {
+			relates(dsl.Relation{Select: byName}, dsl.RelatedChange), func(s *stage) {
+				s.Create(settingsMap("a", "", "", "1"))
+				s.start()
+				s.Create(foo("web", "x"))
+				s.set("y", "spec", "ref")
+				s.calls()
+				s.set("a", "spec", "ref")
+				s.calls("web related: default/a=1")
+			},
+		},
+		"by labels: those whose selector the object fulfils or did fulfil": {
+			relates(dsl.Relation{Select: byLabel}, dsl.Reconcile), func(s *stage) {
+				s.start()
+				s.Create(foo("one", "x"))
+				s.Create(foo("two", "x"))
+				s.forget()
+				s.Create(settingsMap("b", "one", "", "1"))
+				s.calls("one related: default/b=1")
+				s.Create(settingsMap("a", "one", "", "1"))
+				s.calls("one related: default/a=1 default/b=1")
+				s.give("a", "app", "two")
+				sorted(s, "one related: default/b=1", "two related: default/a=1")
+				s.give("a", "app", "none")
+				s.calls("two related:")
+				s.Create(settingsMap("other/a", "one", "", "1"))
+				s.calls()
+			},
+		},
+		"by a condition: those for which it holds or did hold": {
+			relates(dsl.Relation{Select: byMatch}, dsl.Reconcile), func(s *stage) {
+				s.start()
+				s.Create(foo("one", "x"))
+				s.Create(foo("two", "x"))
+				s.forget()
+				s.Create(settingsMap("other/a", "", "one", "1"))
+				s.calls("one related: other/a=1")
+				s.give("other/a", "for", "two")
+				sorted(s, "one related:", "two related: other/a=1")
+				s.give("other/a", "for", "nobody")
+				s.calls("two related:")
+				s.give("other/a", "v", "2")
+				s.Delete(configMaps, "other", "a")
+				s.calls()
+			},
+		},
+		"without a selection all of them": {
+			relates(dsl.Relation{}, dsl.Reconcile), func(s *stage) {
+				s.start()
+				s.Create(web)
+				s.calls("web create:")
+				s.Create(settingsMap("other/a", "", "", "1"))
+				s.calls("web related: other/a=1")
+			},
+		},
+		"what the server does not select is not there": {
+			relates(dsl.Relation{LabelSelector: "app=x"}, dsl.Reconcile), func(s *stage) {
+				s.start()
+				s.Create(web)
+				s.forget()
+				s.Create(settingsMap("a", "y", "", "1"))
+				s.calls()
+				s.Create(settingsMap("b", "x", "", "1"))
+				s.calls("web related: default/b=1")
+			},
+		},
+		"a deletion in a gap of the watch counts": {
+			relates(dsl.Relation{Select: byName}, dsl.Reconcile), func(s *stage) {
+				s.Create(settingsMap("a", "", "", "1"))
+				s.start()
+				s.Create(foo("web", "a"))
+				s.forget()
+				s.HoldWatches(configMaps)
+				s.Delete(configMaps, "default", "a")
+				s.ExpireWatches(configMaps)
+				s.ReleaseWatches(configMaps)
+				s.Advance(time.Minute)
+				s.calls("web related:")
+			},
+		},
+		"a selection that fails fails the handler, which is tried again": {
+			relates(dsl.Relation{Select: func(*dsl.Request) (dsl.Selection, error) { return dsl.Selection{}, errAgain }}, dsl.Reconcile),
+			func(s *stage) {
+				s.start()
+				s.Create(web)
+				s.Advance(29 * time.Hour)
+				s.calls("web create: error", "web create: error")
+			},
+		},
+		"one that panics too": {
+			relates(dsl.Relation{Select: func(*dsl.Request) (dsl.Selection, error) { panic("no") }}, dsl.Reconcile),
+			func(s *stage) {
+				s.start()
+				s.Create(web)
+				s.calls("web create: error")
+			},
+		},
+		"a change cuts a retry short": {
+			func(foo *dsl.Resource, j *journal) {
+				relates(dsl.Relation{}, dsl.RelatedChange)(foo, j)
+				foo.OnReconcile("vain", j.note("vain", temporary(time.Hour), fails(dsl.Waiting("them", time.Hour)), succeeds))
+				foo.OnCreate("made", j.note("made", fails(dsl.Waiting("them", time.Hour)), succeeds))
+			}, func(s *stage) {
+				s.start()
+				s.Create(web)
+				s.calls("vain create", "made create")
+				s.Create(settingsMap("a", "", "", "1"))
+				s.calls("web related: default/a=1", "vain create 2", "made create")
+				s.give("a", "v", "2")
+				s.calls("web related: default/a=2", "vain create 2")
+			},
+		},
+		"a restart brings no news": {
+			relates(dsl.Relation{}, dsl.RelatedChange), func(s *stage) {
+				s.Create(settingsMap("a", "", "", "1"))
+				s.begin()
+				s.p.Restart()
+				s.calls()
+				s.give("a", "v", "2")
+				s.calls("web related: default/a=2")
+			},
+		},
+		"news of a pass that failed are told to the next": {
+			func(foo *dsl.Resource, j *journal) {
+				foo.Relates(dsl.Relation{Name: "them", Resource: dsl.ResourceName{Resource: "configmaps", Version: "v1"}})
+				foo.OnRelated("see", j.note("see", func(_ ctx, r *dsl.Request) error {
+					r.Patch.SetStatus("seen", r.Now.String())
+					return nil
+				}))
+			}, func(s *stage) {
+				s.begin()
+				s.FailNext("patch", foos+"/status", errors.New("connection refused"))
+				s.Create(settingsMap("a", "", "", "1"))
+				s.Advance(time.Second)
+				s.calls("see related", "see related")
+			},
+		},
+	})
+}
+
+// TestRelatedToItself holds that an object that is among its related ones is not news to itself, and
+// that two that are each other's come to rest.
+func TestRelatedToItself(t *testing.T) {
+	any := func(*unstructured.Unstructured) (bool, error) { return true, nil }
+	operator := func(foo *dsl.Resource, j *journal) {
+		foo.Relates(dsl.Relation{
+			Name: "foos", Resource: dsl.ResourceName{Resource: "foos", Version: "v1", Group: "example.com"},
+			Select: func(*dsl.Request) (dsl.Selection, error) { return dsl.Selection{Match: any}, nil },
+		})
+		foo.OnReconcile("count", func(_ ctx, r *dsl.Request) error {
+			found, err := r.Related.Get("foos")
+			j.add(fmt.Sprint(r.Object.GetName(), " ", r.Cause, " ", len(found)))
+			r.Patch.SetStatus("foos", len(found))
+			r.Patch.SetStatus("at", r.Now.String())
+			if r.Object.GetName() != "web" {
+				delete(r.Patch.Status, "at")
+			}
+			return err
+		})
+	}
+	scenarios(t, map[string]scenario{
+		"alone it writes once": {operator, func(s *stage) {
+			s.start()
+			s.Create(web)
+			s.calls("web create 1")
+			s.writes("patch foos/status default/web")
+			s.Advance(time.Hour)
+			s.calls()
+			s.writes()
+		}},
+		"others are news": {operator, func(s *stage) {
+			s.begin()
+			s.Create(foo("other", "x"))
+			s.Advance(time.Minute)
+			if n := len(s.Writes()); n < 2 || n > 6 {
+				s.t.Errorf("%d writes", n)
+			}
+			s.forget()
+			s.Advance(time.Hour)
+			s.calls()
+			s.writes()
+		}},
+	})
+}
+
+// TestRelatedThatComeLater holds that handlers see all of the related objects or none, and that they
+// are run when those can be seen.
+func TestRelatedThatComeLater(t *testing.T) {
+	bars := dsl.ResourceName{Resource: "bars", Version: "v1", Group: "example.org"}
+	const bar = `{apiVersion: example.org/v1, kind: Bar, metadata: {name: a}, data: {v: "1"}}`
+	serve := func(s *stage) { s.Serve(enginetest.Resource{Name: "bars.v1.example.org", Kind: "Bar"}) }
+	health := func(s *stage, want string) {
+		s.t.Helper()
+		for _, c := range s.p.Engine().Ready() {
+			if c.Name == "related/"+foos+"/them" && strings.HasPrefix(c.Message, want) && (want == "") == (c.Message == "") {
+				return
+			}
+		}
+		s.t.Errorf("health %+v, want %q of the relation", s.p.Engine().Ready(), want)
+	}
+	scenarios(t, map[string]scenario{
+		"a resource that is served later": {relates(dsl.Relation{Resource: bars}, dsl.Reconcile), func(s *stage) {
+			s.start()
+			health(s, "not served")
+			s.Create(web)
+			s.calls("web create: error")
+			s.Advance(10 * time.Minute)
+			s.forget()
+			serve(s)
+			s.Create(bar)
+			s.Advance(10 * time.Second)
+			last(s, "default/a=1")
+			health(s, "")
+			s.Unserve("bars.v1.example.org")
+			s.Advance(10 * time.Minute)
+			s.calls("web related:") // its objects were deleted with it
+			health(s, "not served")
+			serve(s)
+			s.Create(bar)
+			s.Advance(10 * time.Second)
+			last(s, "web related: default/a=1")
+		}},
+		"one that has no objects": {relates(dsl.Relation{Resource: bars}, dsl.Reconcile), func(s *stage) {
+			s.start()
+			s.Create(web)
+			s.Advance(10 * time.Minute)
+			s.forget()
+			serve(s)
+			s.Advance(15 * time.Second)
+			s.calls("web create:")
+		}},
+		"one that may be read later": {relates(dsl.Relation{}, dsl.Reconcile), func(s *stage) {
+			s.Create(settingsMap("a", "", "", "1"))
+			s.Forbid("list", configMaps)
+			s.start()
+			health(s, "forbidden: list")
+			s.Create(web)
+			s.Advance(10 * time.Minute)
+			s.forget()
+			s.Allow("list", configMaps)
+			s.Advance(15 * time.Second)
+			s.calls("web create: default/a=1")
+		}},
+		"a handler that did not look is told": {
+			func(foo *dsl.Resource, j *journal) {
+				foo.Relates(dsl.Relation{Name: "them", Resource: bars})
+				foo.OnReconcile("sync", j.note("sync"))
+			}, func(s *stage) {
+				s.start()
+				s.Create(web)
+				s.calls("sync create")
+				serve(s)
+				s.Advance(15 * time.Second)
+				s.calls("sync related")
+			},
+		},
+	})
+}
+
+// last checks how the last call ends, and that none has failed: the listing may be over before the
+// first object comes.
+func last(s *stage, want string) {
+	s.t.Helper()
+	s.Settle()
+	calls := s.journal.take()
+	if len(calls) == 0 || !strings.HasSuffix(calls[len(calls)-1], want) || strings.Contains(strings.Join(calls, ""), "error") {
+		s.t.Errorf("calls %q, want the last one to be %s", calls, want)
+	}
+}
+
+// TestRelatedInFilters holds that filters see related objects and children, and cannot write.
+func TestRelatedInFilters(t *testing.T) {
+	scenarios(t, map[string]scenario{
+		"a new object is handled when its related one comes": {
+			func(foo *dsl.Resource, j *journal) {
+				foo.Owns(deployments)
+				foo.Relates(dsl.Relation{Name: "them", Resource: dsl.ResourceName{Resource: "configmaps", Version: "v1"}})
+				foo.OnCreate("made", j.note("made"), dsl.When(func(r *dsl.Request) (bool, error) {
+					if _, err := r.Children.Apply(t.Context(), nil); !dsl.IsPermanent(err) {
+						j.add("a filter can write")
+					}
+					found, err := r.Related.Get("them")
+					children, err2 := r.Children.List(deployments)
+					return len(found) > 0 && len(children) == 0 && !r.Now.IsZero(), errors.Join(err, err2)
+				}))
+			}, func(s *stage) {
+				s.begin()
+				s.calls()
+				s.Create(settingsMap("a", "", "", "1"))
+				s.calls("made create")
+			},
+		},
+	})
+}
+
+// TestRelatedOfClusterScoped holds that objects without namespaces relate and are related.
+func TestRelatedOfClusterScoped(t *testing.T) {
+	const teams = "teams.v1.example.com"
+	scenarios(t, map[string]scenario{
+		"a related resource without namespaces has none to ask for": {
+			relates(dsl.Relation{
+				Resource: dsl.ResourceName{Resource: "teams", Version: "v1", Group: "example.com"}, Select: byName,
+			}, dsl.Reconcile), func(s *stage) {
+				s.Serve(enginetest.Resource{Name: teams, Kind: "Team", ClusterScoped: true})
+				s.start()
+				s.Create(foo("web", "red"))
+				s.calls("web create:")
+				s.Create(`{apiVersion: example.com/v1, kind: Team, metadata: {name: blue}}`)
+				s.Create(`{apiVersion: example.com/v1, kind: Team, metadata: {name: red}}`)
+				s.calls("web related: /red=")
+			},
+		},
+		"names without a namespace are looked for in all": {
+			relates(dsl.Relation{Select: func(r *dsl.Request) (dsl.Selection, error) {
+				s, err := byName(r)
+				s.Namespace = ""
+				return s, err
+			}}, dsl.Reconcile), func(s *stage) {
+				s.start()
+				s.Create(foo("web", "a"))
+				s.calls("web create:")
+				s.Create(settingsMap("other/a", "", "", "1"))
+				s.calls("web related: other/a=1")
+			},
+		},
+	})
+}
+
+// TestRelatedConditionsAreAskedSparingly holds that an event costs each owner a question or two, and
+// not one for every object.
+func TestRelatedConditionsAreAskedSparingly(t *testing.T) {
+	const owners, objects = 100, 100
+	var asked, ran atomic.Int64
+	perform(t, scenario{
+		func(foo *dsl.Resource, _ *journal) {
+			foo.Relates(dsl.Relation{Name: "them", Resource: dsl.ResourceName{Resource: "configmaps", Version: "v1"},
+				Select: func(r *dsl.Request) (dsl.Selection, error) {
+					s, err := byMatch(r)
+					inner := s.Match
+					s.Match = func(o *unstructured.Unstructured) (bool, error) {
+						asked.Add(1)
+						return inner(o)
+					}
+					return s, err
+				}})
+			foo.OnRelated("see", func(ctx, *dsl.Request) error { ran.Add(1); return nil })
+		},
+		func(s *stage) {
+			for i := range objects {
+				s.Create(settingsMap(fmt.Sprint("c", i), "", fmt.Sprint("web-", i), "1"))
+				s.Create(foo(fmt.Sprint("web-", i), "x"))
+			}
+			s.start()
+			asked.Store(0)
+			for i := range 10 {
+				s.give(fmt.Sprint("c", i), "v", "2")
+				s.Settle()
+			}
+			if n := ran.Load(); n != 10 {
+				s.t.Errorf("%d runs, want one for each event", n)
+			}
+			if n := asked.Load(); n > 10*(2*owners+objects) {
+				s.t.Errorf("10 events are %d questions", n)
+			}
+			s.writes()
+		},
+	})
+}
+
+// TestRelatedAnswerReads holds that the client reads what is watched from the cache.
+func TestRelatedAnswerReads(t *testing.T) {
+	perform(t, scenario{
+		func(foo *dsl.Resource, j *journal) {
+			foo.Relates(dsl.Relation{Name: "them", Resource: dsl.ResourceName{Resource: "configmaps", Version: "v1"}})
+			foo.OnRelated("see", func(ctx ctx, r *dsl.Request) error {
+				found, err := r.Client.List(ctx, configMaps, "", "")
+				j.add(fmt.Sprint(len(found), " ", err))
+				return nil
+			})
+		},
+		func(s *stage) {
+			s.begin()
+			s.FailNext("list", configMaps, errAgain)
+			s.Create(settingsMap("a", "", "", "1"))
+			s.calls("1 <nil>")
+		},
+	})
+}
+
+// TestRelatedOwnWrites is law 6 for what the relations watch: the next pass waits for what this one
+// wrote, and is woken when the cache has it, whether the object asked for it or not.
+func TestRelatedOwnWrites(t *testing.T) {
+	for name, want := range map[string]string{"other": "update 1", "another": "update 0"} {
+		perform(t, scenario{
+			func(foo *dsl.Resource, j *journal) {
+				foo.Relates(dsl.Relation{Name: "them", Resource: dsl.ResourceName{Resource: "configmaps", Version: "v1"},
+					Select: func(*dsl.Request) (dsl.Selection, error) { return dsl.Selection{Names: []string{name}}, nil }})
+				foo.OnReconcile("write", func(ctx ctx, r *dsl.Request) error {
+					found, err := r.Related.Get("them")
+					j.add(fmt.Sprint(r.Cause, " ", len(found)))
+					return errors.Join(err, writesElsewhere(ctx, r))
+				})
+			},
+			func(s *stage) {
+				s.start()
+				s.HoldWatches(configMaps)
+				s.Create(web)
+				s.calls("create 0")
+				s.size(2)
+				s.calls()
+				s.Advance(10*time.Minute + time.Second)
+				s.calls()
+				s.ReleaseWatches(configMaps)
+				s.calls(want)
+				s.Advance(time.Hour)
+				s.calls()
+			},
+		})
+	}
+}

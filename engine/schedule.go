@@ -1,0 +1,189 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/queue"
+)
+
+// schedulePrefix begins the name under which a schedule rides the queue. No object's name has a
+// slash.
+const schedulePrefix = "schedule/"
+
+// scheduleKey is the key of a handler that runs for the resource as a whole.
+func scheduleKey(h *dsl.Handler) cache.ObjectName {
+	return cache.ObjectName{Name: schedulePrefix + h.ID}
+}
+
+// scheduled returns the handler that the key is of, nil when it is an object's.
+func (r *resource) scheduled(key cache.ObjectName) *dsl.Handler {
+	id, is := strings.CutPrefix(key.Name, schedulePrefix)
+	if !is {
+		return nil
+	}
+	i := slices.IndexFunc(r.rules.schedules, func(h *dsl.Handler) bool { return h.ID == id })
+	if i < 0 {
+		return nil
+	}
+	return r.rules.schedules[i]
+}
+
+// wholePass runs a handler for the resource as a whole when its time has come. What it is
+// remembered by lasts as long as the term, as that of objects does.
+func (r *resource) wholePass(ctx context.Context, key cache.ObjectName, h *dsl.Handler) (due, error) {
+	m := r.take(key).memory
+	if m == nil {
+		m = newMemory("")
+		m.ticks = []tick{firstTick(h.Timing, time.Now(), false)}
+	}
+	r.keep(key, m, nil)
+	if !m.caughtUp() {
+		return due{}, r.park(key, m, false)
+	}
+	p := &pass{r: r, key: key, whole: true, memory: m, now: time.Now(), patch: dsl.NewPatch(), object: r.kindOnly()}
+	p.records, p.pending = m.arisen()
+	j := p.scheduled(h)
+	if j != nil && r.own.listed("") != nil {
+		return due{}.sooner(lookAgainMost, queue.Due), nil // it would take those that are missing for gone
+	}
+	if j != nil {
+		if err := p.attempt(ctx, j); err != nil {
+			return due{}, err
+		}
+		p.settleArisen(j)
+	}
+	p.rememberWhole(h)
+	return p.next, nil
+}
+
+// scheduled returns what the handler has to do, nil when its time has not come. One that is to be
+// tried again is not run twice for what falls due meanwhile.
+func (p *pass) scheduled(h *dsl.Handler) *job {
+	if p.pending[h.ID] == "" && p.memory.ticks[0].struck(p.now) {
+		p.pending[h.ID] = dsl.Timer
+		delete(p.records, h.ID)
+	}
+	if p.pending[h.ID] == "" {
+		return nil
+	}
+	return &job{handler: h, cause: dsl.Timer, record: p.records[h.ID].For(dsl.Timer, "")}
+}
+
+// rememberWhole keeps what came of the pass, and makes the next one come in time.
+func (p *pass) rememberWhole(h *dsl.Handler) {
+	m, now := p.memory, time.Now()
+	m.holdArisen(p.records, p.pending)
+	m.failures = 0
+	if m.ticks[0].struck(p.now) {
+		m.ticks[0] = m.ticks[0].after(h.Timing, now)
+	}
+	if at := m.ticks[0].due; !at.IsZero() {
+		p.next = p.next.sooner(at.Sub(now), queue.Due)
+	}
+}
+
+// kindOnly is the object of a handler that has none.
+func (r *resource) kindOnly() *unstructured.Unstructured {
+	served := r.own.resource()
+	o := &unstructured.Unstructured{Object: map[string]any{}}
+	o.SetGroupVersionKind(served.GVR.GroupVersion().WithKind(served.Kind))
+	return o
+}
+
+// asWhole makes a request one for the resource as a whole.
+func (p *pass) asWhole(request *dsl.Request, s *span) {
+	request.Objects = p.r.objects()
+	request.Children, request.Related = none{}, nowhere{p.r.spec.Relations()}
+	request.Client = &client{engine: p.r.engine, span: s, wrote: p.wroteOther, deleted: p.deletedOther}
+	request.Events = &told{request: request, span: s}
+}
+
+// objects returns all objects of the resource as the cache has them, sorted.
+func (r *resource) objects() []*unstructured.Unstructured {
+	out := []*unstructured.Unstructured{}
+	for _, h := range r.own.all() {
+		for _, o := range h.Objects() {
+			out = append(out, r.tree(o))
+		}
+	}
+	slices.SortFunc(out, func(a, b *unstructured.Unstructured) int {
+		return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
+	})
+	return out
+}
+
+// told is dsl.Events where there is no object that an Event could be about: it is logged.
+type told struct {
+	request *dsl.Request
+	span    *span
+}
+
+var _ dsl.Events = (*told)(nil)
+
+// Event logs what is reported.
+func (t *told) Event(kind dsl.EventType, reason, note string, args ...any) {
+	if t.span.ctx.Err() == nil {
+		t.request.Log.Info("handler reports", "type", string(kind), "reason", reason, "note", fmt.Sprintf(note, args...))
+	}
+}
+
+// errNoObject is the error of what needs an object, in a handler that has none.
+var errNoObject = errors.New("the handler runs for the resource as a whole, and not for one object")
+
+// none is dsl.Children where there is no object that could own any.
+type none struct{}
+
+var _ dsl.Children = none{}
+
+func (none) refuse() error { return dsl.Permanent(fmt.Errorf("asking for children: %w", errNoObject)) }
+
+// Apply fails: there is no owner.
+func (n none) Apply(context.Context, any, ...dsl.ChildSpec) (*unstructured.Unstructured, error) {
+	return nil, n.refuse()
+}
+
+// Stale fails: there is no owner.
+func (n none) Stale(context.Context, any, dsl.ChildSpec) (bool, *unstructured.Unstructured, error) {
+	return false, nil, n.refuse()
+}
+
+// All fails: there is no owner.
+func (n none) All() ([]dsl.ChildObject, error) { return nil, n.refuse() }
+
+// Remove fails: there is no owner.
+func (n none) Remove(context.Context, dsl.ChildObject) error { return n.refuse() }
+
+// Get fails: there is no owner.
+func (n none) Get(string, string) (*unstructured.Unstructured, error) { return nil, n.refuse() }
+
+// List fails: there is no owner.
+func (n none) List(string) ([]*unstructured.Unstructured, error) { return nil, n.refuse() }
+
+// Delete fails: there is no owner.
+func (n none) Delete(context.Context, string, string) error { return n.refuse() }
+
+// nowhere is dsl.Related where there is no object that relations could select for.
+type nowhere struct{ relations []dsl.Relation }
+
+var _ dsl.Related = nowhere{}
+
+// Get fails: there is no object.
+func (nowhere) Get(name string) ([]*unstructured.Unstructured, error) {
+	return nil, dsl.Permanent(fmt.Errorf("reading related objects of %s: %w", name, errNoObject))
+}
+
+// Relations returns the resource's relations.
+func (n nowhere) Relations() []dsl.Relation { return n.relations }

@@ -1,0 +1,273 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine"
+	"github.com/handwerk-dev/handwerk/engine/enginetest"
+	"github.com/handwerk-dev/handwerk/engine/ops"
+)
+
+// hourly is a schedule at each full hour; the bubble's time begins at one.
+func hourly() dsl.Timing { return exact(dsl.Timing{Cron: "@hourly"}) }
+
+// names are those of the request's objects.
+func names(r *dsl.Request) string {
+	var out []string
+	for _, o := range r.Objects {
+		out = append(out, o.GetNamespace()+"/"+o.GetName())
+	}
+	return strings.Join(out, " ")
+}
+
+func TestSchedules(t *testing.T) {
+	sees := func(foo *dsl.Resource, j *journal) {
+		foo.Schedule(hourly(), "report", func(_ ctx, r *dsl.Request) error {
+			j.add(fmt.Sprint(r.Cause, " ", r.Object.GetKind(), r.Object.GetName(), " ", names(r)))
+			if len(r.Objects) > 0 {
+				r.Objects[0].Object["spec"] = "spoilt"
+			}
+			return nil
+		})
+	}
+	const elsewhere = `{apiVersion: example.com/v1, kind: Foo, metadata: {name: a, namespace: other}}`
+	scenarios(t, map[string]scenario{
+		"it runs once for all objects, and writes nothing": {sees, func(s *stage) {
+			s.start()
+			s.Create(web)
+			s.Create(elsewhere)
+			s.Create(`{apiVersion: example.com/v1, kind: Foo, metadata: {name: app}}`)
+			s.Advance(59 * time.Minute)
+			s.calls()
+			s.Advance(time.Minute)
+			s.calls("timer Foo default/app default/web other/a")
+			s.Advance(2 * time.Hour)
+			s.calls("timer Foo default/app default/web other/a", "timer Foo default/app default/web other/a")
+			s.writes()
+		}},
+		"it runs where there are no objects": {sees, func(s *stage) {
+			s.start()
+			s.Advance(time.Hour)
+			s.calls("timer Foo ")
+		}},
+		"objects that are only in the cache as keys have their names": {
+			func(foo *dsl.Resource, j *journal) {
+				foo.Cache = dsl.CacheLive
+				sees(foo, j)
+			}, func(s *stage) {
+				s.start()
+				s.Create(web)
+				s.Advance(time.Hour)
+				s.calls("timer Foo default/web")
+			},
+		},
+		"it is tried again by its back-off and not run twice": {
+			func(foo *dsl.Resource, j *journal) {
+				foo.Schedule(hourly(), "report", j.note("report", temporary(90*time.Minute), succeeds))
+			}, func(s *stage) {
+				s.start()
+				s.Advance(149 * time.Minute)
+				s.calls("report timer")
+				s.Advance(time.Minute)
+				s.calls("report timer 2")
+				s.Advance(30 * time.Minute)
+				s.calls("report timer")
+			},
+		},
+		"a panic is the handler's alone": {
+			func(foo *dsl.Resource, j *journal) {
+				foo.Schedule(hourly(), "report", j.note("report", func(ctx, *dsl.Request) error { panic("no") }, succeeds))
+				foo.OnReconcile("sync", j.note("sync"))
+			}, func(s *stage) {
+				s.start()
+				s.Advance(61 * time.Minute)
+				s.Create(web)
+				s.calls("report timer", "report timer 2", "sync create")
+			},
+		},
+		"it waits for the listing": {sees, func(s *stage) {
+			s.Create(web)
+			s.Forbid("list", foos)
+			s.start()
+			s.Advance(90 * time.Minute)
+			s.calls()
+			s.Allow("list", foos)
+			s.Advance(time.Minute)
+			s.calls("timer Foo default/web")
+		}},
+		"an object may have a schedule's name": {
+			func(foo *dsl.Resource, j *journal) {
+				foo.Schedule(hourly(), "web", j.note("web"))
+				foo.OnReconcile("sync", j.note("sync"))
+			}, func(s *stage) {
+				s.start()
+				s.Create(web)
+				s.calls("sync create")
+				s.remove()
+				s.Advance(time.Hour)
+				s.calls("web timer")
+			},
+		},
+	})
+}
+
+// TestScheduleRequests holds what a handler for the resource as a whole can do.
+func TestScheduleRequests(t *testing.T) {
+	metrics := ops.NewMetrics()
+	perform(t, scenario{
+		func(foo *dsl.Resource, j *journal) {
+			foo.Owns(deployments)
+			foo.Schedule(hourly(), "report", func(ctx context.Context, r *dsl.Request) error {
+				_, err := r.Children.List(deployments)
+				_, err2 := r.Related.Get("x")
+				j.add(fmt.Sprint(dsl.IsPermanent(err), dsl.IsPermanent(err2)))
+				r.Events.Event(dsl.Normal, "Said", "nothing")
+				return writesElsewhere(ctx, r)
+			})
+		},
+		func(s *stage) {
+			s.p = s.Start(s.op, func(e *engine.Settings) { e.Metrics = metrics })
+			s.Advance(time.Hour)
+			s.calls("true true")
+			s.writes("patch configmaps default/other")
+			if len(s.Events()) > 0 || runsOf(s.t, metrics, "report", "success") != 1 {
+				s.t.Errorf("events %v, runs %v", s.Events(), runsOf(s.t, metrics, "report", "success"))
+			}
+		},
+	})
+}
+
+// TestSchedulePatches holds that what a schedule wants of an object fails it for good, and that its
+// next run comes.
+func TestSchedulePatches(t *testing.T) {
+	metrics := ops.NewMetrics()
+	perform(t, scenario{
+		func(foo *dsl.Resource, j *journal) {
+			foo.Schedule(hourly(), "report", j.note("report", func(_ ctx, r *dsl.Request) error {
+				r.Patch.SetStatus("x", 1)
+				return nil
+			}))
+		},
+		func(s *stage) {
+			s.p = s.Start(s.op, func(e *engine.Settings) { e.Metrics = metrics })
+			s.Create(web)
+			s.Advance(150 * time.Minute)
+			s.calls("report timer", "report timer")
+			s.writes()
+			if n := runsOf(s.t, metrics, "report", "failed"); n != 2 {
+				s.t.Errorf("%v runs have failed for good, want 2", n)
+			}
+		},
+	})
+}
+
+// TestScheduleOwnWrites holds that a run sees what the one before it wrote.
+func TestScheduleOwnWrites(t *testing.T) {
+	perform(t, scenario{
+		func(foo *dsl.Resource, j *journal) {
+			foo.Schedule(hourly(), "scale", func(ctx context.Context, r *dsl.Request) error {
+				n, _, _ := unstructured.NestedInt64(r.Objects[0].Object, "spec", "size")
+				j.add(fmt.Sprint("size ", n))
+				_, err := r.Client.MergePatch(ctx, foos, "default", "web", map[string]any{"spec": map[string]any{"size": n + 1}})
+				return err
+			})
+		},
+		func(s *stage) {
+			s.start()
+			s.Create(web)
+			s.Settle()
+			s.HoldWatches(foos)
+			s.Advance(150 * time.Minute)
+			s.calls("size 1")
+			s.ReleaseWatches(foos)
+			s.calls("size 2")
+		},
+	})
+}
+
+// TestScheduleIsTheLeaders holds that of several processes one runs it, and that the next leader
+// begins anew.
+func TestScheduleIsTheLeaders(t *testing.T) {
+	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
+		c.Serve(enginetest.Resource{Name: foos, Kind: "Foo"})
+		s := &stage{Cluster: c, t: t, journal: &journal{}}
+		process := func(id string) *enginetest.Process {
+			op := dsl.New("op")
+			op.Settings.LeaderElection = dsl.LeaderElection{Mode: dsl.LeaderLease, Namespace: "default"}
+			op.Resource(foos, func(foo *dsl.Resource) { foo.Schedule(hourly(), id, s.journal.note(id)) })
+			p := s.Start(op)
+			s.Advance(time.Second)
+			return p
+		}
+		first := process("first")
+		process("second")
+		s.Advance(2 * time.Hour)
+		s.calls("first timer", "first timer")
+		if err := first.Stop(); err != nil {
+			t.Error(err)
+		}
+		s.Advance(time.Hour)
+		s.calls("second timer")
+	})
+}
+
+// TestScheduleEndsWithLeadership is law 10 for schedules.
+func TestScheduleEndsWithLeadership(t *testing.T) {
+	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
+		c.Serve(enginetest.Resource{Name: foos, Kind: "Foo"})
+		s := &stage{Cluster: c, t: t, journal: &journal{}}
+		op := dsl.New("op")
+		op.Settings.LeaderElection = dsl.LeaderElection{Mode: dsl.LeaderLease, Namespace: "default"}
+		var failure error
+		op.Resource(foos, func(foo *dsl.Resource) {
+			foo.Schedule(hourly(), "slow", func(ctx context.Context, r *dsl.Request) error {
+				s.journal.add("begins")
+				<-ctx.Done()
+				s.journal.add("ends")
+				failure = writesElsewhere(context.WithoutCancel(ctx), r)
+				return failure
+			})
+		})
+		p := s.Start(op)
+		s.Advance(time.Hour + time.Second)
+		s.calls("begins")
+		p.Cut()
+		s.Advance(time.Minute)
+		p.Mend()
+		s.Settle()
+		if got := s.journal.take(); !slices.Contains(got, "ends") || failure == nil {
+			t.Errorf("calls %v, the write's error is %v", got, failure)
+		}
+		s.writes()
+	})
+}
+
+// TestWrongSchedules holds that what cannot be is refused.
+func TestWrongSchedules(t *testing.T) {
+	for name, option := range map[string]dsl.Option{
+		"a second cause": dsl.Also(dsl.Create),
+		"a filter":       dsl.Label("a", "b"),
+		"an idle object": dsl.At(dsl.Timing{Idle: time.Hour}),
+		"an order":       dsl.After("first"),
+	} {
+		op := dsl.New("op")
+		op.Resource(foos, func(foo *dsl.Resource) {
+			foo.OnReconcile("first", succeeds)
+			foo.Schedule(hourly(), "whole", succeeds, option)
+		})
+		if op.Validate() == nil {
+			t.Errorf("%s is taken", name)
+		}
+	}
+}

@@ -1,0 +1,388 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine"
+)
+
+// beats notes when a handler ran, by the object's name.
+type beats struct {
+	mu    sync.Mutex
+	begun time.Time
+	at    map[string][]time.Duration
+}
+
+// begin starts the count.
+func (b *beats) begin() { b.begun, b.at = time.Now(), map[string][]time.Duration{} }
+
+func (b *beats) handler(then ...dsl.Func) dsl.Func {
+	n := 0
+	return func(ctx context.Context, r *dsl.Request) error {
+		b.mu.Lock()
+		name := r.Object.GetName()
+		b.at[name] = append(b.at[name], time.Since(b.begun))
+		do := dsl.Func(succeeds)
+		if len(then) > 0 {
+			do = then[min(n, len(then)-1)]
+		}
+		n++
+		b.mu.Unlock()
+		return do(ctx, r)
+	}
+}
+
+// want compares the beats of web, to the millisecond.
+func (b *beats) want(t *testing.T, want ...time.Duration) {
+	t.Helper()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	near := cmpopts.EquateApprox(0, 1e6)
+	if diff := cmp.Diff(floats(want), floats(b.at["web"]), near, cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("runs at %v, want %v", b.at["web"], want)
+	}
+}
+
+func floats(all []time.Duration) []float64 {
+	var out []float64
+	for _, d := range all {
+		out = append(out, float64(d))
+	}
+	return out
+}
+
+// exact is a timing without jitter.
+func exact(t dsl.Timing) dsl.Timing {
+	t.Jitter = -1
+	return t
+}
+
+// timed plays with one timer handler of web, which is new when the count begins.
+func timed(t *testing.T, timing dsl.Timing, options []dsl.Option, then []dsl.Func, play func(s *stage), want ...time.Duration) {
+	t.Helper()
+	b := &beats{}
+	perform(t, scenario{
+		func(foo *dsl.Resource, _ *journal) {
+			foo.On([]dsl.Cause{dsl.Timer}, "beat", b.handler(then...), append([]dsl.Option{dsl.At(timing)}, options...)...)
+		},
+		func(s *stage) {
+			s.start()
+			b.begin()
+			s.Create(web)
+			play(s)
+			s.writes()
+			b.want(t, want...)
+		},
+	})
+}
+
+func TestEvery(t *testing.T) {
+	minute := exact(dsl.Timing{Every: time.Minute})
+	passes := func(d time.Duration) func(*stage) { return func(s *stage) { s.Advance(d) } }
+	tests := map[string]struct {
+		options []dsl.Option
+		then    []dsl.Func
+		play    func(*stage)
+		want    []time.Duration
+	}{
+		"a new object has a whole period before it": {play: passes(59 * time.Second)},
+		"it runs each period and writes nothing":    {play: passes(200 * time.Second), want: seconds(60, 120, 180)},
+		"a run that fails is tried again by its back-off, which does not move the next one": {
+			then: []dsl.Func{temporary(10 * time.Second), succeeds}, play: passes(130 * time.Second), want: seconds(60, 70, 120),
+		},
+		"what falls due while it is being tried again is left out": {
+			then: []dsl.Func{temporary(130 * time.Second), succeeds}, play: passes(250 * time.Second), want: seconds(60, 190, 240),
+		},
+		"a run that fails for good is over, and the next one comes": {
+			then: []dsl.Func{fails(dsl.Permanent(errAgain))}, play: passes(200 * time.Second), want: seconds(60, 120, 180),
+		},
+		"what falls due while it runs is left out": {
+			then: []dsl.Func{takes(130 * time.Second), succeeds}, play: passes(250 * time.Second), want: seconds(60, 240),
+		},
+		"a filter is asked each time": {
+			options: []dsl.Option{dsl.Label("beat", "yes")},
+			play: func(s *stage) {
+				s.Advance(90 * time.Second)
+				s.set("yes", "metadata", "labels", "beat")
+				s.Advance(time.Minute)
+				s.set("no", "metadata", "labels", "beat")
+				s.Advance(time.Minute)
+			},
+			want: seconds(120),
+		},
+		"one that waits is run again when its time is over": {
+			then: []dsl.Func{fails(dsl.Waiting("rain", 5*time.Second)), succeeds}, play: passes(130 * time.Second), want: seconds(60, 65, 120),
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			timed(t, minute, test.options, test.then, test.play, test.want...)
+		})
+	}
+}
+
+// takes returns a handler that takes its time.
+func takes(d time.Duration) dsl.Func {
+	return func(ctx context.Context, _ *dsl.Request) error {
+		select {
+		case <-time.After(d):
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+func TestTimersBesideOtherCauses(t *testing.T) {
+	minute := dsl.At(exact(dsl.Timing{Every: time.Minute}))
+	scenarios(t, map[string]scenario{
+		"a level-triggered handler may have a timer": {
+			func(foo *dsl.Resource, j *journal) { foo.OnReconcile("sync", j.note("sync"), minute) },
+			func(s *stage) {
+				s.start()
+				s.Create(web)
+				s.calls("sync create")
+				s.Advance(time.Minute)
+				s.calls("sync timer")
+				s.size(2)
+				s.calls("sync update")
+				s.Advance(time.Minute)
+				s.calls("sync timer")
+				s.writes()
+			},
+		},
+		"a filter that does not match at a tick makes nothing new of the object": {
+			func(foo *dsl.Resource, j *journal) {
+				on := true
+				foo.OnReconcile("sync", j.note("sync"), minute, dsl.When(func(r *dsl.Request) (bool, error) {
+					on = r.Cause != dsl.Timer
+					return on, nil
+				}))
+			},
+			func(s *stage) {
+				s.begin()
+				s.Advance(time.Hour)
+				s.set("x", "status", "theirs")
+				s.calls()
+			},
+		},
+		"one that is failing is not run a second time by its timer, and a change is seen": {
+			func(foo *dsl.Resource, j *journal) {
+				foo.OnReconcile("sync", j.note("sync", temporary(150*time.Second), succeeds), minute)
+			},
+			func(s *stage) {
+				s.start()
+				s.Create(web)
+				s.calls("sync create")
+				s.Advance(149 * time.Second)
+				s.calls()
+				s.Advance(time.Second)
+				s.calls("sync create 2")
+				s.Advance(30 * time.Second)
+				s.calls("sync timer")
+			},
+		},
+		"so is one whose cause is stored": {
+			func(foo *dsl.Resource, j *journal) {
+				foo.OnCreate("made", j.note("made", temporary(150*time.Second), succeeds), minute)
+			},
+			func(s *stage) {
+				s.start()
+				s.Create(web)
+				s.Advance(151 * time.Second)
+				s.calls("made create", "made create 2")
+				s.Advance(29 * time.Second)
+				s.calls("made timer")
+			},
+		},
+		"a tick that failed for good counts no attempts for the next": {
+			func(foo *dsl.Resource, j *journal) {
+				foo.Every(time.Minute, "beat", j.note("beat", fails(errAgain)), minute, dsl.Retries(1), dsl.WithBackoff(time.Second, time.Second))
+			},
+			func(s *stage) {
+				s.begin()
+				s.Advance(125 * time.Second)
+				s.calls("beat timer", "beat timer 2", "beat timer", "beat timer 2")
+				s.writes()
+			},
+		},
+		"an object that is being deleted has no timers": {
+			func(foo *dsl.Resource, j *journal) {
+				foo.Every(time.Minute, "beat", j.note("beat"), minute)
+				foo.OnDelete("bye", j.note("bye", temporary(10*time.Minute), succeeds))
+			},
+			func(s *stage) {
+				s.begin()
+				s.remove()
+				s.Advance(9 * time.Minute)
+				s.calls("bye delete")
+				s.Advance(time.Hour)
+				s.calls("bye delete 2")
+				if s.web() != nil {
+					s.t.Error("it is still there")
+				}
+			},
+		},
+		"what a tick wants is written": {
+			func(foo *dsl.Resource, j *journal) {
+				foo.Every(time.Minute, "beat", func(_ ctx, r *dsl.Request) error {
+					r.Patch.SetStatus("beat", r.Now.Unix())
+					return nil
+				}, minute)
+			},
+			func(s *stage) {
+				s.begin()
+				s.Advance(125 * time.Second)
+				s.writes("patch foos/status default/web", "patch foos/status default/web")
+			},
+		},
+		"a tick whose write failed is run again": {
+			func(foo *dsl.Resource, j *journal) {
+				foo.Every(time.Minute, "beat", j.note("beat", func(_ ctx, r *dsl.Request) error {
+					r.Patch.SetStatus("beat", r.Now.Unix())
+					return nil
+				}), minute)
+			},
+			func(s *stage) {
+				s.begin()
+				s.FailNext("patch", foos+"/status", errors.New("connection refused"))
+				s.Advance(63 * time.Second)
+				s.calls("beat timer", "beat timer")
+				s.writes("patch foos/status default/web")
+			},
+		},
+	})
+}
+
+// TestTimersOfManyObjects is law 8 for timers: ten thousand of them hold no goroutine, come spread
+// over the period, and each in its own.
+func TestTimersOfManyObjects(t *testing.T) {
+	const many, periods = 10000, 3
+	b := &beats{}
+	perform(t, scenario{
+		func(foo *dsl.Resource, _ *journal) { foo.Every(time.Minute, "beat", b.handler()) },
+		func(s *stage) {
+			for i := range many {
+				s.Create(fmt.Sprintf(`{"apiVersion": "example.com/v1", "kind": "Foo", "metadata": {"name": "web-%d"}}`, i))
+			}
+			before := runtime.NumGoroutine()
+			b.begin()
+			s.p = s.Start(s.op, func(e *engine.Settings) { e.Log = logr.Discard() })
+			s.Advance(periods * time.Minute)
+			if more := runtime.NumGoroutine() - before; more > 60 {
+				s.t.Errorf("%d timers hold %d goroutines", many, more)
+			}
+			s.writes()
+			spread(s.t, b, many, periods)
+		},
+	})
+}
+
+// spread checks that runs do not come together (evenly spread, a second has 1.7 of a hundred), and that each object has one in each period.
+func spread(t *testing.T, b *beats, many, periods int) {
+	t.Helper()
+	perSecond := map[int]int{}
+	if len(b.at) != many {
+		t.Errorf("%d objects have run, want %d", len(b.at), many)
+	}
+	for name, at := range b.at {
+		for i, when := range at {
+			perSecond[int(when/time.Second)]++
+			latest := at[0] + time.Duration(i)*time.Minute + time.Second
+			if early := latest - when; early < 0 || early > 7*time.Second {
+				t.Fatalf("%s ran at %v: run %d is not within the jitter", name, at, i)
+			}
+		}
+		if len(at) < periods || at[0] > time.Minute {
+			t.Fatalf("%s ran at %v", name, at)
+		}
+	}
+	for second, n := range perSecond {
+		if n > many*4/100 {
+			t.Errorf("in second %d there are %d runs of %d objects", second, n, many)
+		}
+	}
+}
+
+// TestTimersAfterARestart holds that the runs are spread again, and none is caught up.
+func TestTimersAfterARestart(t *testing.T) {
+	const many = 300
+	b := &beats{}
+	perform(t, scenario{
+		func(foo *dsl.Resource, _ *journal) { foo.Every(time.Hour, "beat", b.handler()) },
+		func(s *stage) {
+			b.begin()
+			s.start()
+			for i := range many {
+				s.Create(fmt.Sprintf(`{"apiVersion": "example.com/v1", "kind": "Foo", "metadata": {"name": "web-%d"}}`, i))
+			}
+			s.Advance(30 * time.Minute)
+			if len(b.at) > 0 {
+				s.t.Errorf("%d new objects ran before their period was over", len(b.at))
+			}
+			stop(s)
+			s.Advance(5 * time.Hour)
+			s.p.Restart()
+			b.begin()
+			s.Advance(time.Hour)
+			thirds := [3]int{}
+			for _, at := range b.at {
+				thirds[min(2, int(at[0]/(20*time.Minute)))]++
+			}
+			if len(b.at) != many || min(thirds[0], thirds[1], thirds[2]) < many/5 {
+				s.t.Errorf("of %d objects %d ran, by thirds of the hour %v", many, len(b.at), thirds)
+			}
+		},
+	})
+}
+
+// TestTimersLetFreshChangesPass holds that a thousand ticks of one moment hold up no change.
+func TestTimersLetFreshChangesPass(t *testing.T) {
+	const many = 1000
+	var seen time.Time
+	perform(t, scenario{
+		func(foo *dsl.Resource, _ *journal) {
+			foo.Workers = 1
+			foo.On([]dsl.Cause{dsl.Timer}, "beat", takes(10*time.Millisecond), dsl.At(exact(dsl.Timing{Cron: "0 * * * *"})))
+			foo.OnField("spec.size", "sized", func(ctx, *dsl.Request) error {
+				seen = time.Now()
+				return nil
+			}, dsl.NoOld())
+		},
+		func(s *stage) {
+			s.begin()
+			for i := range many {
+				s.Create(fmt.Sprintf(`{"apiVersion": "example.com/v1", "kind": "Foo", "metadata": {"name": "web-%d"}}`, i))
+			}
+			s.Advance(time.Until(time.Now().Truncate(time.Hour).Add(time.Hour + time.Second)))
+			changed := time.Now()
+			s.size(2)
+			s.Advance(time.Minute)
+			if wait := seen.Sub(changed); wait < 0 || wait > 100*time.Millisecond {
+				s.t.Errorf("a change waited %v behind the ticks", wait)
+			}
+		},
+	})
+}
+
+// compare compares lists of text.
+func compare(t *testing.T, got []string, want ...string) {
+	t.Helper()
+	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

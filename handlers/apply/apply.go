@@ -1,0 +1,187 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package apply is the action apply: it keeps the children of an object as templates say, in the
+// order in which they need each other.
+//
+// What the configuration says is read and compiled when it is loaded (parse.go, options.go,
+// object.go, needs.go). A run (run.go) goes through the children level by level: it works out what
+// is wanted (wanted.go), applies it (send.go, rollout.go), and asks whether it is ready. When
+// everything is applied and nothing waits, what is wanted no more is taken away (remove.go). What
+// came of it is told in one condition, one Event and the handler's error (outcome.go, reason.go).
+package apply
+
+import (
+	"errors"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/expr"
+	"github.com/handwerk-dev/handwerk/handlers/graph"
+)
+
+// action is the action's name.
+const action = "apply"
+
+// Action returns the action. Cel gives it a compiler; it is called for each handler.
+func Action(cel func() (*expr.Compiler, error)) dsl.Action {
+	return dsl.Action{
+		Name:   action,
+		Doc:    "Keep children of the object as their templates say, in the order in which they need each other.",
+		Config: func() any { return new(map[string]any) },
+		Build: func(b dsl.Build, config any) (dsl.Built, error) {
+			compiler, err := cel()
+			if err != nil {
+				return dsl.Built{}, err
+			}
+			return build(compiler, b, *config.(*map[string]any))
+		},
+	}
+}
+
+// plan is a handler's children, compiled. It is only read once it is made.
+type plan struct {
+	// id is the handler's, condition the type of the condition that reports on it.
+	id, condition string
+	params        dsl.Params
+	children      map[string]*child
+	graph         *graph.Graph
+}
+
+func build(compiler *expr.Compiler, b dsl.Build, config map[string]any) (dsl.Built, error) {
+	p, err := newParser(compiler, b)
+	if err != nil {
+		return dsl.Built{}, err
+	}
+	switch {
+	case b.Whole:
+		p.fault(nil, "a schedule has no one object to make children of")
+	case len(config) == 0:
+		p.fault(nil, "must not be empty")
+	}
+	made := &plan{id: b.ID, condition: conditionType(b), params: b.Params, children: map[string]*child{}}
+	for _, name := range slices.Sorted(maps.Keys(config)) {
+		made.children[name] = p.child(name, config[name])
+	}
+	made.graph = p.needs(made.children)
+	p.twice(made.children)
+	if err := errors.Join(p.faults...); err != nil {
+		return dsl.Built{}, err
+	}
+	return made.built(), nil
+}
+
+// built returns the handler and what goes with it.
+func (p *plan) built() dsl.Built {
+	out := dsl.Built{Func: p.run}
+	looksBack, atDeletion := false, false
+	for _, name := range p.graph.Names() {
+		c := p.children[name]
+		out.Children = append(out.Children, dsl.NamedChild{Name: name, Kind: c.kind, List: c.forEach != nil})
+		out.Checks = append(out.Checks, c.check)
+		if !c.kind.Empty() && c.spec.Ownership != dsl.Unowned && !slices.Contains(out.Owns, c.kind) {
+			out.Owns = append(out.Owns, c.kind)
+		}
+		looksBack = looksBack || c.uses(expr.Old) || c.uses(expr.Diff)
+		atDeletion = atDeletion || needsRemoval(c.spec)
+	}
+	if len(out.Owns) > 0 {
+		out.Options = append(out.Options, dsl.Also(dsl.Child)) // or drift would not be put back
+	}
+	if atDeletion {
+		out.Options = append(out.Options, dsl.Also(dsl.Delete))
+	}
+	if !looksBack {
+		out.Options = append(out.Options, dsl.NoOld())
+	}
+	return out
+}
+
+// needsRemoval reports whether something is to be done about such a child when its owner is
+// deleted: nobody else deletes it, or Kubernetes would delete it although it is to stay.
+func needsRemoval(s dsl.ChildSpec) bool {
+	switch {
+	case s.Ownership == dsl.Unowned, s.OnDelete == dsl.RetainChild:
+		return false
+	case s.OnDelete == dsl.OrphanChild:
+		return true
+	}
+	return !s.ByReference()
+}
+
+// child is a named child, compiled.
+type child struct {
+	name string
+	// spec is how it is kept, but for the key.
+	spec dsl.ChildSpec
+	// kind is empty where it is worked out.
+	kind schema.GroupVersionKind
+	// forEach gives the elements that there is a child for; nil for one child. key says which is
+	// which, nil for the default.
+	forEach, key *expr.Template
+	// limit is the most elements that there may be.
+	limit int
+	// include and ready may be nil.
+	include, ready *condition
+	rollout        *rollout
+	template       *expr.Template
+	// needs are the other children of this handler that its expressions use; looks reports whether
+	// they use any children.
+	needs []string
+	looks bool
+	// config is all that the configuration says of the child, source the part that is the template.
+	config, source any
+}
+
+// programs returns the expressions that say what the child is and whether it is wanted.
+func (c *child) programs() []*expr.Program {
+	var out []*expr.Program
+	if c.include != nil {
+		out = append(out, c.include.program)
+	}
+	for _, t := range []*expr.Template{c.forEach, c.key, c.template} {
+		if t != nil {
+			out = append(out, t.Programs()...)
+		}
+	}
+	return out
+}
+
+// conditions returns the predicates that look at what the child has become.
+func (c *child) conditions() []*expr.Program {
+	var out []*expr.Program
+	if c.ready != nil {
+		out = append(out, c.ready.program)
+	}
+	if c.rollout != nil && c.rollout.ready != nil {
+		out = append(out, c.rollout.ready.program)
+	}
+	return out
+}
+
+func (c *child) uses(variable string) bool {
+	return slices.ContainsFunc(slices.Concat(c.programs(), c.conditions()), func(p *expr.Program) bool { return p.Uses(variable) })
+}
+
+// check holds the child's expressions, and what it is to become, against schemas.
+func (c *child) check(s dsl.Schemas) []error {
+	out := c.template.Check(s, s.Children[c.name].Schema)
+	for _, t := range []*expr.Template{c.forEach, c.key} {
+		if t != nil {
+			out = append(out, t.Check(s, nil)...)
+		}
+	}
+	conditions := []*condition{c.include, c.ready}
+	if c.rollout != nil {
+		conditions = append(conditions, c.rollout.ready)
+	}
+	for _, one := range conditions {
+		if one != nil {
+			out = append(out, one.placed(one.program.Check(s))...)
+		}
+	}
+	return out
+}

@@ -1,0 +1,245 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package apply_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/config"
+	"github.com/handwerk-dev/handwerk/handlers/apply"
+)
+
+func TestWhatGoesWithTheHandler(t *testing.T) {
+	configMap := schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
+	deployment := schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}
+	tests := map[string]struct {
+		config   string
+		owns     []schema.GroupVersionKind
+		children []dsl.NamedChild
+		causes   string
+		old      bool
+	}{
+		"children that are owned": {
+			config:   "{b: {" + head + "{name: b}}, a: {apiVersion: apps/v1, kind: Deployment, metadata: {name: a}}, c: {" + head + "{name: c}}}",
+			owns:     []schema.GroupVersionKind{deployment, configMap},
+			children: []dsl.NamedChild{{Name: "a", Kind: deployment}, {Name: "b", Kind: configMap}, {Name: "c", Kind: configMap}},
+			causes:   "create child",
+		},
+		"several of a name": {
+			config:   "{a: {forEach: [x], template: {" + head + "{name: '${item}'}}}}",
+			owns:     []schema.GroupVersionKind{configMap},
+			children: []dsl.NamedChild{{Name: "a", Kind: configMap, List: true}},
+			causes:   "create child",
+		},
+		"a kind that is worked out": {
+			config:   "{a: {apiVersion: v1, kind: '${self.spec.kind}', metadata: {name: a}}}",
+			children: []dsl.NamedChild{{Name: "a"}},
+			causes:   "create",
+		},
+		"an object that is not owned": {
+			config:   "{a: {ownership: none, template: {" + head + "{name: a}}}}",
+			children: []dsl.NamedChild{{Name: "a", Kind: configMap}},
+			causes:   "create",
+		},
+		"one that nobody else deletes": {
+			config:   "{a: {ownership: labelled, template: {" + head + "{name: a}}}}",
+			owns:     []schema.GroupVersionKind{configMap},
+			children: []dsl.NamedChild{{Name: "a", Kind: configMap}},
+			causes:   "delete create child",
+		},
+		"one that is to stay, and has an owner reference": {
+			config:   "{a: {onDelete: orphan, template: {" + head + "{name: a}}}}",
+			owns:     []schema.GroupVersionKind{configMap},
+			children: []dsl.NamedChild{{Name: "a", Kind: configMap}},
+			causes:   "delete create child",
+		},
+		"one that is retained has none": {
+			config:   "{a: {onDelete: retain, template: {" + head + "{name: a}}}}",
+			owns:     []schema.GroupVersionKind{configMap},
+			children: []dsl.NamedChild{{Name: "a", Kind: configMap}},
+			causes:   "create child",
+		},
+		"an expression that looks back": {
+			config:   "{a: {" + head + "{name: a}, data: {old: '${old.spec.x}'}}}",
+			owns:     []schema.GroupVersionKind{configMap},
+			children: []dsl.NamedChild{{Name: "a", Kind: configMap}},
+			causes:   "create child",
+			old:      true,
+		},
+		"a predicate that looks back": {
+			config:   "{a: {includeWhen: size(diff) == 0, template: {" + head + "{name: a}}}}",
+			owns:     []schema.GroupVersionKind{configMap},
+			children: []dsl.NamedChild{{Name: "a", Kind: configMap}},
+			causes:   "create child",
+			old:      true,
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			built, err := build(t, test.config, dsl.Build{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(test.owns, built.Owns); diff != "" {
+				t.Errorf("owns (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(test.children, built.Children); diff != "" {
+				t.Errorf("children (-want +got):\n%s", diff)
+			}
+			op := dsl.New("x")
+			op.Resource("foos.v1.example.com", func(r *dsl.Resource) {
+				r.OwnsKind(built.Owns...)
+				r.OnCreate("h", built.Func, built.Options...)
+			})
+			if err := op.Validate(); err != nil {
+				t.Error(err)
+			}
+			dsl.Walk(op, func(_ *dsl.Resource, h *dsl.Handler) {
+				if got := strings.Trim(fmt.Sprint(h.Causes), "[]"); got != test.causes || h.NoOld == test.old {
+					t.Errorf("causes %s, without old %v, want %s, %v", got, h.NoOld, test.causes, !test.old)
+				}
+			})
+		})
+	}
+}
+
+func TestTheConditionIsTheHandlersOwn(t *testing.T) {
+	tests := map[string]struct {
+		siblings []dsl.Sibling
+		want     string
+	}{
+		"the only handler that applies": {[]dsl.Sibling{{ID: "my-db.one", Action: "apply"}, {ID: "x", Action: "set"}}, "Applied"},
+		"one of several":                {[]dsl.Sibling{{ID: "my-db.one", Action: "apply"}, {ID: "x", Action: "apply"}}, "MyDbOneApplied"},
+		"two that are written alike":    {[]dsl.Sibling{{ID: "my-db.one", Action: "apply"}, {ID: "my.db-one", Action: "apply"}}, "my-db.oneApplied"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			built, err := build(t, "{a: {"+head+"{name: a}}}", dsl.Build{ID: "my-db.one", Siblings: test.siblings})
+			if err != nil {
+				t.Fatal(err)
+			}
+			w := start(t, "{a: {"+head+"{name: a}}}", "{}")
+			w.built = built
+			if err := w.run(dsl.Create); err != nil {
+				t.Fatal(err)
+			}
+			if want := test.want + "=True AllApplied: The child is applied."; w.said() != want {
+				t.Errorf("condition %q, want %q", w.said(), want)
+			}
+		})
+	}
+}
+
+func TestFaultsAreShownInTheirFile(t *testing.T) {
+	r := dsl.NewRegistry()
+	r.Action(apply.Action(compiler))
+	_, err := config.Parse("operator.yaml", []byte(`apiVersion: handwerk.dev/v1alpha1
+kind: Operator
+metadata: {name: x}
+resources:
+  - resource: foos.v1.example.com
+    handlers:
+      - id: h
+        apply:
+          pods:
+            forEach: ${self.spec.users}
+            includeWhen: itme.enabled
+            readyWhen: |
+              ready(child) &&
+                has(children.pod.status)
+            template:
+              apiVersion: v1
+              kind: Pod
+              metadata: {name: "${item.nam}-${slef.x}"}
+`), r)
+	faults, _ := errors.AsType[config.Faults](err)
+	var got []string
+	for _, f := range faults {
+		got = append(got, fmt.Sprintf("%d:%d %s", f.Line, f.Column, f.Path))
+	}
+	want := []string{
+		"11:26 resources[0].handlers[0].apply.pods.includeWhen",
+		"18:47 resources[0].handlers[0].apply.pods.template.metadata.name",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("faults (-want +got):\n%s", diff)
+	}
+}
+
+func TestExpressionsAreHeldAgainstWhatThereIs(t *testing.T) {
+	r := dsl.NewRegistry()
+	r.Action(apply.Action(compiler))
+	_, err := config.Parse("operator.yaml", []byte(`apiVersion: handwerk.dev/v1alpha1
+kind: Operator
+metadata: {name: x}
+resources:
+  - resource: foos.v1.example.com
+    handlers:
+      - id: h
+        apply:
+          pods:
+            forEach: ${children.bd.spec.list}
+            key: ${children.bd.spec.key}
+            includeWhen: ${has(children.bd.status)}
+            readyWhen: has(children.bd.status)
+            rollout: {maxUnavailable: 1, readyWhen: "has(children.bd.status)"}
+            template: {apiVersion: v1, kind: Pod, metadata: {name: "${children.bd.metadata.name}"}}
+          db: {apiVersion: v1, kind: Pod, metadata: {name: db}}
+`), r)
+	faults, _ := errors.AsType[config.Faults](err)
+	var got []string
+	for _, f := range faults {
+		got = append(got, fmt.Sprintf("%d:%d %s", f.Line, f.Column, strings.TrimPrefix(f.Path, "resources[0].handlers[0].apply.pods.")))
+		if !strings.Contains(f.Message, "db") {
+			t.Errorf("%s does not help", f)
+		}
+	}
+	want := []string{"10:33 forEach", "11:29 key", "12:41 includeWhen", "13:37 readyWhen", "14:67 rollout.readyWhen", "15:80 template.metadata.name"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("faults (-want +got):\n%s\n%v", diff, err)
+	}
+}
+
+func TestAConfigurationMakesAnOperator(t *testing.T) {
+	r := dsl.NewRegistry()
+	r.Action(apply.Action(compiler))
+	op, err := config.Parse("operator.yaml", []byte(`apiVersion: handwerk.dev/v1alpha1
+kind: Operator
+metadata: {name: x}
+resources:
+  - resource: foos.v1.example.com
+    handlers:
+      - id: h
+        apply:
+          pods:
+            forEach: ${self.spec.users}
+            key: ${item.name}
+            limit: 100
+            includeWhen: item.enabled
+            readyWhen: ready(child)
+            ownership: owned
+            adopt: ifUnowned
+            onDelete: delete
+            rollout: {maxUnavailable: 25%}
+            template: {apiVersion: v1, kind: Pod, metadata: {name: "${self.metadata.name}-${key}"}}
+          db: {apiVersion: apps/v1, kind: StatefulSet, metadata: {name: db}}
+          web:
+            ownership: labelled
+            template: {apiVersion: v1, kind: Service, metadata: {name: "${children.db.metadata.name}"}}
+`), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	foo := op.Resources()[0]
+	if len(foo.Made()) != 3 || len(foo.Owned()) != 3 || !foo.Handlers()[0].On(dsl.Delete) {
+		t.Errorf("made %v, owned %v, causes %v", foo.Made(), foo.Owned(), foo.Handlers()[0].Causes)
+	}
+}

@@ -1,0 +1,111 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/handwerk-dev/handwerk/dsl/expr"
+	"github.com/handwerk-dev/handwerk/handlers/graph"
+)
+
+// needs finds out which children need which, and notes circles.
+func (p *parser) needs(children map[string]*child) *graph.Graph {
+	edges := map[string][]string{}
+	for _, c := range sorted(children) {
+		wanted := p.references(c, c.programs())
+		made := p.references(c, c.conditions())
+		c.looks = len(wanted) > 0
+		for _, name := range slices.Concat(wanted, slices.DeleteFunc(made, func(n string) bool { return n == c.name })) {
+			if children[name] != nil && !slices.Contains(c.needs, name) {
+				c.needs = append(c.needs, name)
+			}
+		}
+		edges[c.name] = c.needs
+	}
+	g := graph.New(edges)
+	if cycle := g.Cycle(); cycle != nil {
+		p.fault([]string{cycle[0]}, "the children need each other in a circle: %s", strings.Join(cycle, " → "))
+	}
+	return g
+}
+
+// references returns the names of the children that expressions of a child use.
+func (p *parser) references(c *child, programs []*expr.Program) []string {
+	var out []string
+	for _, program := range programs {
+		names, whole := program.Children()
+		if whole {
+			p.fault(c.holds(program), "name the child that is meant, as in children.db: with children as a whole there is no telling what to wait for")
+		}
+		out = append(out, names...)
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// holds returns the place of an expression.
+func (c *child) holds(program *expr.Program) []string {
+	if at := find(c.config, program.Text(), []string{c.name}); at != nil {
+		return at
+	}
+	return []string{c.name}
+}
+
+// find returns the place of the first text that has a part, nil when there is none.
+func find(tree any, part string, at []string) []string {
+	switch tree := tree.(type) {
+	case string:
+		if strings.Contains(tree, part) {
+			return at
+		}
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(tree)) {
+			if strings.Contains(key, part) {
+				return below(at, key)
+			}
+			if found := find(tree[key], part, below(at, key)); found != nil {
+				return found
+			}
+		}
+	case []any:
+		for i, element := range tree {
+			if found := find(element, part, below(at, strconv.Itoa(i))); found != nil {
+				return found
+			}
+		}
+	}
+	return nil
+}
+
+// sorted returns children by their names.
+func sorted(children map[string]*child) []*child {
+	out := make([]*child, 0, len(children))
+	for _, name := range slices.Sorted(maps.Keys(children)) {
+		out = append(out, children[name])
+	}
+	return out
+}
+
+// camel writes a handler's id as one CamelCase word.
+func camel(id string) string {
+	var out strings.Builder
+	first := true
+	for _, letter := range id {
+		switch {
+		case !unicode.IsLetter(letter) && !unicode.IsDigit(letter):
+			first = true
+			continue
+		case first:
+			letter = unicode.ToUpper(letter)
+		}
+		first = false
+		out.WriteRune(letter)
+	}
+	return out.String()
+}

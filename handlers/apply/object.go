@@ -1,0 +1,154 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/expr"
+)
+
+// object reads the template of a child at a place.
+func (p *parser) object(c *child, at []string, config any) {
+	c.source = config
+	compiler := p.one
+	if c.forEach != nil {
+		compiler = p.each
+	}
+	c.template = p.tree(compiler, config, at)
+	if c.template == nil {
+		c.template = &expr.Template{}
+	}
+	switch tree := config.(type) {
+	case map[string]any:
+		p.fields(c, at, tree)
+	case string:
+		if len(c.template.Programs()) != 1 {
+			p.fault(at, "want an object (apiVersion, kind, metadata, …), or one expression that gives one")
+		}
+	default:
+		p.fault(at, "want an object (apiVersion, kind, metadata, …), or one expression that gives one")
+	}
+}
+
+// fields checks what can be told of an object without evaluating anything.
+func (p *parser) fields(c *child, at []string, tree map[string]any) {
+	if has(tree, "status") {
+		p.fault(below(at, "status"), "belongs to whoever controls the child, and cannot be applied")
+	}
+	whole := p.required(at, tree, "apiVersion")
+	whole = p.required(at, tree, "kind") && whole
+	if metadata, isMap := tree["metadata"].(map[string]any); isMap {
+		p.metadata(below(at, "metadata"), metadata)
+	} else {
+		p.required(at, tree, "metadata")
+	}
+	version, fixed := p.constant(tree["apiVersion"])
+	kind, fixedToo := p.constant(tree["kind"])
+	if !whole || !fixed || !fixedToo {
+		return
+	}
+	group, err := schema.ParseGroupVersion(version)
+	if err != nil {
+		p.fault(below(at, "apiVersion"), "want a version, with its group before it unless that is the core group, as in apps/v1")
+		return
+	}
+	c.kind = group.WithKind(kind)
+}
+
+func (p *parser) metadata(at []string, tree map[string]any) {
+	if has(tree, "generateName") {
+		p.fault(below(at, "generateName"), "a child is found again by its name, so it cannot be left to the server: give metadata.name, "+
+			"as in ${self.metadata.name}-${key}")
+		return
+	}
+	p.required(at, tree, "name")
+}
+
+// required checks that a text is there.
+func (p *parser) required(at []string, tree map[string]any, key string) bool {
+	given, found := tree[key]
+	text, isText := given.(string)
+	switch {
+	case !found:
+		p.fault(at, "%s is required", key)
+	case !isText || text == "":
+		p.fault(below(at, key), "want text")
+	default:
+		return true
+	}
+	return false
+}
+
+// place names an object: what two children cannot have in common.
+type place struct{ group, kind, namespace, name string }
+
+// written returns the place of a child as its template has it, expressions and all, when everything
+// about it is written there.
+func (c *child) written() (place, bool) {
+	tree, _ := c.source.(map[string]any)
+	metadata, _ := tree["metadata"].(map[string]any)
+	name, named := metadata["name"].(string)
+	namespace, _ := metadata["namespace"].(string)
+	if c.kind.Empty() || !named || c.forEach != nil {
+		return place{}, false
+	}
+	return place{c.kind.Group, c.kind.Kind, namespace, name}, true
+}
+
+// twice notes children that are written as the same object, unless both have includeWhen: they may
+// be one or the other. It notes also what is of one kind in two versions.
+func (p *parser) twice(children map[string]*child) {
+	var before []*child
+	versions := map[schema.GroupKind]*child{}
+	for _, c := range sorted(children) {
+		p.versions(versions, c)
+		mine, known := c.written()
+		first := slices.IndexFunc(before, func(other *child) bool {
+			theirs, _ := other.written()
+			return theirs == mine && (c.include == nil || other.include == nil)
+		})
+		if known && first >= 0 {
+			p.fault([]string{c.name}, "is the same object as %s: %s %s", before[first].name, mine.kind, mine.name)
+		}
+		if known {
+			before = append(before, c)
+		}
+	}
+}
+
+// versions notes a child of a kind that another one is of in another version.
+func (p *parser) versions(before map[schema.GroupKind]*child, c *child) {
+	if c.kind.Empty() || c.spec.Ownership == dsl.Unowned {
+		return // it is not watched
+	}
+	if first := before[c.kind.GroupKind()]; first != nil && first.kind != c.kind {
+		p.fault([]string{c.name}, "is of %s, but %s is of %s: children of one kind are watched in one version",
+			c.kind.GroupVersion(), first.name, first.kind.GroupVersion())
+	}
+	before[c.kind.GroupKind()] = c
+}
+
+// conditionType is the type of the condition that reports on a handler: Applied, with its id
+// before it where there are several that apply.
+func conditionType(b dsl.Build) string {
+	const word = "Applied"
+	mine, others, alike := camel(b.ID), 0, false
+	for _, s := range b.Siblings {
+		if s.Action == action && s.ID != b.ID {
+			others++
+			alike = alike || camel(s.ID) == mine
+		}
+	}
+	switch {
+	case others == 0:
+		return word
+	case alike:
+		return b.ID + word
+	}
+	return mine + word
+}

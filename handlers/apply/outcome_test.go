@@ -1,0 +1,164 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package apply_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+)
+
+// answer is an error of the API server, in the words of the engine.
+func answer(code int32, reason metav1.StatusReason, message string, details *metav1.StatusDetails) error {
+	return fmt.Errorf("applying Thing ns/a: %w", &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: code, Reason: reason, Message: message, Details: details,
+	}})
+}
+
+func causes(list ...metav1.StatusCause) *metav1.StatusDetails {
+	return &metav1.StatusDetails{Causes: list}
+}
+
+func TestReasonsSayWhatToDo(t *testing.T) {
+	things := schema.GroupResource{Group: "x.io", Resource: "things"}
+	tests := map[string]struct {
+		err  error
+		want string // the condition behind Applied=False
+	}{
+		"an object of nobody": {
+			fmt.Errorf("x: %w", &dsl.NotOwnedError{Resource: "Thing", Namespace: "ns", Name: "a"}),
+			"NotOwned: Thing ns/a: it is there and was not made for this object: delete it, give the child another name, or take it over with adopt: ifUnowned",
+		},
+		"an object of somebody": {
+			&dsl.NotOwnedError{Resource: "Thing", Namespace: "ns", Name: "a", Owner: "Foo other"},
+			"NotOwned: Thing ns/a: it is there and belongs to Foo other: give the child another name",
+		},
+		"an immutable field": {
+			answer(422, metav1.StatusReasonInvalid, `Thing.x.io "a" is invalid: spec.selector: Invalid value: {}: field is immutable`,
+				causes(metav1.StatusCause{Type: metav1.CauseTypeFieldValueInvalid, Field: "spec.selector", Message: "Invalid value: {}: field is immutable"})),
+			"Immutable: Thing ns/a: spec.selector is immutable: delete it, or give it another name; it is made anew then",
+		},
+		"fields that may not change": {
+			answer(422, metav1.StatusReasonInvalid, "x",
+				causes(metav1.StatusCause{Field: "spec", Message: "Forbidden: updates to statefulset spec for fields other than 'replicas' are forbidden"})),
+			"Immutable: Thing ns/a: spec: Forbidden: updates to statefulset spec for fields other than 'replicas' are forbidden: delete it, or give it another name; it is made anew then",
+		},
+		"a value that is invalid": {
+			answer(422, metav1.StatusReasonInvalid, `Thing.x.io "a" is invalid: spec.n: Invalid value: -1: must be positive`,
+				causes(metav1.StatusCause{Field: "spec.n", Message: "Invalid value: -1: must be positive"})),
+			`Invalid: Thing ns/a: Thing.x.io "a" is invalid: spec.n: Invalid value: -1: must be positive`,
+		},
+		"an unknown field": {
+			apierrors.NewBadRequest(`strict decoding error: unknown field "spec.x"`),
+			`Invalid: Thing ns/a: strict decoding error: unknown field "spec.x"`,
+		},
+		"a right that is missing": {
+			apierrors.NewForbidden(things, "a", errors.New(`User "op" cannot patch resource "things"`)),
+			`Forbidden: Thing ns/a: things.x.io "a" is forbidden: User "op" cannot patch resource "things": allow it to the operator`,
+		},
+		"a quota that is used up": {
+			apierrors.NewForbidden(things, "a", errors.New("exceeded quota: q, requested: pods=1,cpu=2, used: pods=3,cpu=4, limited: pods=3,cpu=9")),
+			"QuotaExceeded: Thing ns/a: exceeded quota: q, requested: pods=1,cpu=2, limited: pods=3,cpu=9: raise the quota, or free some of it",
+		},
+		"a webhook that says no": {
+			answer(403, metav1.StatusReasonForbidden, `admission webhook "w.example.com" denied the request: no latest tag`, nil),
+			`Denied: Thing ns/a: admission webhook "w.example.com" denied the request: no latest tag`,
+		},
+		"a policy that says no": {
+			answer(422, metav1.StatusReasonInvalid, `things.x.io "a" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: too big`, nil),
+			`Denied: Thing ns/a: things.x.io "a" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: too big`,
+		},
+		"a namespace that ends": {
+			answer(403, metav1.StatusReasonForbidden, "x", causes(metav1.StatusCause{Type: corev1.NamespaceTerminatingCause})),
+			"NamespaceMissing: Thing ns/a: its namespace is being deleted: nothing can be made in it",
+		},
+		"a namespace that is not there": {
+			answer(404, metav1.StatusReasonNotFound, "x", &metav1.StatusDetails{Kind: "namespaces", Name: "ns"}),
+			"NamespaceMissing: Thing ns/a: there is no namespace ns: create it",
+		},
+		"a field of another manager": {
+			answer(http.StatusConflict, metav1.StatusReasonConflict, `Apply failed with 1 conflict: conflict with "kubectl": .spec.n`, nil),
+			`Conflict: Thing ns/a: Apply failed with 1 conflict: conflict with "kubectl": .spec.n`,
+		},
+		"a server that has a bad day": {
+			apierrors.NewInternalError(errors.New("etcd is gone\nwith a trace")),
+			"ApplyFailed: Thing ns/a: Internal error occurred: etcd is gone",
+		},
+		"anything else": {errBroken, "ApplyFailed: Thing ns/a: broken"},
+		"a long story":  {errors.New(strings.Repeat("ä", 1000)), "ApplyFailed: Thing ns/a: " + strings.Repeat("ä", 300) + "…"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := start(t, "{a: {"+thing+"{name: a}}}", "{}")
+			w.refused["Thing a"] = test.err
+			err := w.run(dsl.Create)
+			if want := "Applied=False " + test.want; w.said() != want {
+				t.Errorf("condition\n%s\nwant\n%s", w.said(), want)
+			}
+			if want := "Warning " + test.want; len(w.events) != 1 || w.events[0] != want {
+				t.Errorf("events %q", w.events)
+			}
+			if _, waits := dsl.IsWaiting(err); waits || err == nil || dsl.IsPermanent(err) {
+				t.Errorf("error %v: want one that is tried again", err)
+			}
+		})
+	}
+}
+
+func TestWhenAFailureIsTriedAgain(t *testing.T) {
+	temporary := func(after time.Duration) error { return dsl.Temporary(errBroken, after) }
+	tests := map[string]struct {
+		a, b      error
+		slow      bool
+		permanent bool
+		after     time.Duration
+		waiting   bool
+	}{
+		"what is final is final":                     {a: dsl.Permanent(errBroken), permanent: true},
+		"but not while something else may come":      {a: dsl.Permanent(errBroken), b: errBroken},
+		"nor while something is waited for":          {a: dsl.Permanent(errBroken), slow: true},
+		"one that asks for a time gets it":           {a: temporary(time.Hour), after: time.Hour},
+		"the shortest of several counts":             {a: temporary(time.Hour), b: temporary(time.Minute), after: time.Minute},
+		"the others' back-off counts before it":      {a: temporary(time.Hour), b: errBroken},
+		"an object that is waited for is no failure": {a: dsl.Waiting("its kind to be served", time.Second), waiting: true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := start(t, "{a: {"+thing+"{name: a}}, b: {"+thing+"{name: b}}, c: {readyWhen: child.status.ready, template: {"+thing+"{name: c}}}}", "{}")
+			w.refused["Thing a"], w.refused["Thing b"], w.slow["Thing c"] = test.a, test.b, test.slow
+			err := w.run(dsl.Create)
+			after, isTemporary := dsl.IsTemporary(err)
+			if dsl.IsPermanent(err) != test.permanent || after != test.after || isTemporary != (test.after > 0) {
+				t.Errorf("%v: permanent %v, temporary %v after %s", err, dsl.IsPermanent(err), isTemporary, after)
+			}
+			most, waits := dsl.IsWaiting(err)
+			if waits != test.waiting || waits && (most != time.Second || err.Error() != "waiting for Thing ns/a: its kind to be served") {
+				t.Errorf("%v: waiting %v, %s", err, waits, most)
+			}
+		})
+	}
+}
+
+func TestTheReportIsTheSameEachTime(t *testing.T) {
+	w := start(t, "{a: {forEach: '${self.spec.l}', template: {"+thing+"{name: '${item}'}}}}", "{l: [i, h, g, f, e, d, c, b]}")
+	for _, name := range []string{"b", "c", "d", "e", "f", "g", "h"} {
+		w.refused["Thing "+name] = errBroken
+	}
+	want := "Applied=False ApplyFailed: Thing ns/b: broken; Thing ns/c: broken; Thing ns/d: broken; Thing ns/e: broken; Thing ns/f: broken and 2 more"
+	for range 3 {
+		if err := w.run(dsl.Update); err == nil || w.said() != want {
+			t.Errorf("condition\n%s\nwant\n%s", w.said(), want)
+		}
+	}
+}

@@ -1,0 +1,165 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/expr"
+)
+
+// The variables of a child's expressions, besides those of every expression.
+const (
+	itemVar  = "item"
+	indexVar = "index"
+	keyVar   = "key"
+	valueVar = "value"
+	childVar = "child"
+)
+
+// itemVariables are those of one element of forEach.
+func itemVariables() []string { return []string{itemVar, indexVar, keyVar, valueVar} }
+
+// templateKey is where the child itself stands in the long form.
+const templateKey = "template"
+
+// keywords are the options of the long form that no object has for fields.
+func keywords() []string {
+	return []string{"forEach", "includeWhen", "readyWhen", "ownership", "adopt", "onDelete", "rollout"}
+}
+
+func options() []string { return append(keywords(), "key", "limit", templateKey) }
+
+// parser reads the action's configuration and gathers what is wrong with it.
+type parser struct {
+	id string
+	// The compilers of expressions: those for one child, those for each of several, and the same
+	// for predicates that look at the child.
+	one, each, oneLive, eachLive *expr.Compiler
+	faults                       []error
+}
+
+func newParser(compiler *expr.Compiler, b dsl.Build) (*parser, error) {
+	p := &parser{id: b.ID, one: compiler}
+	var err error
+	if p.each, err = compiler.With(itemVariables()...); err != nil {
+		return nil, err
+	}
+	if p.oneLive, err = compiler.With(childVar); err != nil {
+		return nil, err
+	}
+	p.eachLive, err = compiler.With(append(itemVariables(), childVar)...)
+	return p, err
+}
+
+// fault notes a fault at a place below the action.
+func (p *parser) fault(at []string, format string, args ...any) {
+	p.faults = append(p.faults, &dsl.ConfigError{
+		Path: slices.Concat([]string{action}, at), Message: fmt.Sprintf(format, args...),
+	})
+}
+
+// below returns the place of a key within another.
+func below(at []string, keys ...string) []string { return slices.Concat(at, keys) }
+
+var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// child reads a child. It returns one also when it is at fault, so that others can refer to it.
+func (p *parser) child(name string, config any) *child {
+	at := []string{name}
+	c := &child{name: name, config: config, spec: dsl.ChildSpec{Handler: p.id, Name: name}, limit: defaultLimit}
+	if !identifier.MatchString(name) || slices.Contains([]string{"true", "false", "null", "in"}, name) {
+		p.fault(at, "%q is no name for a child: want letters, digits and _, as in children.db", name)
+	}
+	tree, isMap := config.(map[string]any)
+	if !isMap {
+		p.fault(at, "want a map: %s", bothForms)
+		return c
+	}
+	switch {
+	case has(tree, "apiVersion") || has(tree, "kind"):
+		p.shortForm(c, at, tree)
+	default:
+		p.longForm(c, at, tree)
+	}
+	return c
+}
+
+const bothForms = "the child itself (apiVersion, kind, metadata, …), or options with the child under template"
+
+func has(tree map[string]any, key string) bool {
+	_, found := tree[key]
+	return found
+}
+
+func (p *parser) shortForm(c *child, at []string, tree map[string]any) {
+	for _, option := range keywords() {
+		if has(tree, option) {
+			p.fault(below(at, option), "is an option, beside which the child itself stands under template")
+			return
+		}
+	}
+	p.object(c, at, tree)
+}
+
+func (p *parser) longForm(c *child, at []string, tree map[string]any) {
+	p.unknown(at, tree, options())
+	p.several(c, at, tree)
+	p.ownership(c, at, tree)
+	p.predicates(c, at, tree)
+	if has(tree, templateKey) {
+		p.object(c, below(at, templateKey), tree[templateKey])
+		return
+	}
+	for key := range tree {
+		if meant, near := dsl.Nearest(key, options()); near && meant == templateKey {
+			return // it was mistyped, which was said
+		}
+	}
+	p.fault(at, "there is no child in here: want %s", bothForms)
+}
+
+// unknown notes keys that are not known.
+func (p *parser) unknown(at []string, tree map[string]any, known []string) {
+	for _, key := range slices.Sorted(maps.Keys(tree)) {
+		if slices.Contains(known, key) {
+			continue
+		}
+		hint := "want one of " + strings.Join(slices.Sorted(slices.Values(known)), ", ")
+		if meant, near := dsl.Nearest(key, known); near {
+			hint = fmt.Sprintf("did you mean %q?", meant)
+		}
+		p.fault(below(at, key), "unknown field (%s)", hint)
+	}
+}
+
+// tree compiles a tree of templates, nil when it is at fault.
+func (p *parser) tree(c *expr.Compiler, tree any, at []string) *expr.Template {
+	t, err := c.Template(tree, slices.Concat([]string{action}, at)...)
+	if err != nil {
+		p.faults = append(p.faults, err)
+		return nil
+	}
+	return t
+}
+
+// constant returns a text that has no expression in it.
+func (p *parser) constant(config any) (string, bool) {
+	text, isText := config.(string)
+	if !isText {
+		return "", false
+	}
+	t, err := p.each.Template(text)
+	if err != nil || len(t.Programs()) > 0 {
+		return "", false
+	}
+	plain, err := t.Render(expr.Scope{})
+	out, isText := plain.(string)
+	return out, err == nil && isText
+}

@@ -1,0 +1,163 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+)
+
+// The reasons of the condition and of the Event.
+const (
+	reasonAllApplied    = "AllApplied"
+	reasonWaiting       = "Waiting"
+	reasonNotOwned      = "NotOwned"
+	reasonNameCollision = "NameCollision"
+	reasonImmutable     = "Immutable"
+	reasonInvalid       = "Invalid"
+	reasonDenied        = "Denied"
+	reasonForbidden     = "Forbidden"
+	reasonQuota         = "QuotaExceeded"
+	reasonConflict      = "Conflict"
+	reasonNamespace     = "NamespaceMissing"
+	reasonUnresolved    = "Unresolved"
+	reasonTooMany       = "TooMany"
+	reasonFailed        = "ApplyFailed"
+)
+
+// verdict is an error with the reason that it is told under.
+type verdict struct {
+	reason string
+	err    error
+}
+
+func (v *verdict) Error() string { return v.err.Error() }
+func (v *verdict) Unwrap() error { return v.err }
+
+func wrong(reason, format string, args ...any) error {
+	return &verdict{reason: reason, err: fmt.Errorf(format, args...)}
+}
+
+// explain says under which reason an error is told, and in words for people what is wrong and what
+// to do about it. The words are the same for each attempt.
+func explain(err error) (reason, text string) {
+	if v, ok := errors.AsType[*verdict](err); ok {
+		return v.reason, short(err.Error())
+	}
+	if found, ok := errors.AsType[*dsl.NotOwnedError](err); ok {
+		return reasonNotOwned, notOwned(found)
+	}
+	if errors.Is(err, dsl.ErrNotOwned) {
+		return reasonNotOwned, short(err.Error())
+	}
+	if answer := apierrors.APIStatus(nil); errors.As(err, &answer) {
+		return refused(answer.Status())
+	}
+	return reasonFailed, short(err.Error())
+}
+
+func notOwned(err *dsl.NotOwnedError) string {
+	if err.Owner != "" {
+		return fmt.Sprintf("it is there and belongs to %s: give the child another name", err.Owner)
+	}
+	return "it is there and was not made for this object: delete it, give the child another name, or take it over with adopt: ifUnowned"
+}
+
+// refused explains an answer of the API server.
+func refused(s metav1.Status) (reason, text string) {
+	message := short(s.Message)
+	switch {
+	case strings.Contains(s.Message, "exceeded quota"):
+		return reasonQuota, quota(s.Message) + ": raise the quota, or free some of it"
+	case deniedByPolicy(s.Message):
+		return reasonDenied, message
+	case ending(s):
+		return reasonNamespace, "its namespace is being deleted: nothing can be made in it"
+	case s.Reason == metav1.StatusReasonNotFound && s.Details != nil && s.Details.Kind == "namespaces":
+		return reasonNamespace, fmt.Sprintf("there is no namespace %s: create it", s.Details.Name)
+	}
+	switch s.Reason {
+	case metav1.StatusReasonInvalid:
+		if fields := immutable(s); fields != "" {
+			return reasonImmutable, fields + ": delete it, or give it another name; it is made anew then"
+		}
+		return reasonInvalid, message
+	case metav1.StatusReasonBadRequest, metav1.StatusReasonRequestEntityTooLarge:
+		return reasonInvalid, message
+	case metav1.StatusReasonForbidden, metav1.StatusReasonUnauthorized:
+		return reasonForbidden, message + ": allow it to the operator"
+	case metav1.StatusReasonConflict, metav1.StatusReasonAlreadyExists:
+		return reasonConflict, message
+	}
+	return reasonFailed, message
+}
+
+// deniedByPolicy reports whether an admission webhook or policy has spoken: its own words say best
+// what to do.
+func deniedByPolicy(message string) bool {
+	for _, words := range []string{"denied the request", "denied request", "violates PodSecurity"} {
+		if strings.Contains(message, words) {
+			return true
+		}
+	}
+	return false
+}
+
+func ending(s metav1.Status) bool {
+	if s.Details == nil {
+		return false
+	}
+	for _, cause := range s.Details.Causes {
+		if cause.Type == corev1.NamespaceTerminatingCause {
+			return true
+		}
+	}
+	return false
+}
+
+// quota leaves out what is used now: it changes from one attempt to the next.
+func quota(message string) string {
+	_, message, _ = strings.Cut(message, "exceeded quota")
+	before, rest, _ := strings.Cut(message, ", used: ")
+	if _, limited, found := strings.Cut(rest, ", limited: "); found {
+		before += ", limited: " + limited
+	}
+	return short("exceeded quota" + before)
+}
+
+// immutable names the fields that cannot be changed, empty when it is not about that.
+func immutable(s metav1.Status) string {
+	if s.Details == nil {
+		return ""
+	}
+	var out []string
+	for _, cause := range s.Details.Causes {
+		lower := strings.ToLower(cause.Message)
+		switch {
+		case strings.Contains(lower, "field is immutable"):
+			out = append(out, cause.Field+" is immutable")
+		case strings.Contains(lower, "immutable"), strings.Contains(lower, "may not change"),
+			strings.Contains(lower, "updates to ") && strings.Contains(lower, "forbidden"):
+			out = append(out, cause.Field+": "+short(cause.Message))
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+// short returns the first line of a text, and not more than a person reads.
+func short(text string) string {
+	const most = 600
+	text, _, _ = strings.Cut(strings.TrimSpace(text), "\n")
+	if len(text) > most {
+		text = strings.ToValidUTF8(text[:most], "") + "…"
+	}
+	return text
+}

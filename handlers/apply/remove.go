@@ -1,0 +1,133 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+)
+
+// prune takes away the objects of this handler that are wanted no more. What counts is the object
+// and not what it was made as: it may have become another child's.
+func (p *pass) prune(ctx context.Context) {
+	p.clear(ctx, func(found dsl.ChildObject) bool {
+		return p.taken[p.placeOf(found)] == nil
+	})
+}
+
+// leave does what has to be done before the owner is gone: children that nobody else deletes are
+// deleted, and those that are to stay are cut loose. No expression is needed for it.
+func (p *pass) leave(ctx context.Context) {
+	p.clear(ctx, func(found dsl.ChildObject) bool { return needsRemoval(found.ChildSpec) })
+}
+
+// clear takes away this handler's children that are unwanted, what needs others before those. A
+// wave must be gone before the next one goes. Nothing goes while something is amiss or waited for:
+// what is wanted may look different then.
+func (p *pass) clear(ctx context.Context, unwanted func(dsl.ChildObject) bool) {
+	if !p.quiet() || ctx.Err() != nil {
+		return
+	}
+	all, err := p.r.Children.All()
+	if err != nil {
+		p.fail("reading children", err)
+		return
+	}
+	left := slices.DeleteFunc(all, func(found dsl.ChildObject) bool {
+		return found.Handler != p.id || found.Ownership == dsl.Unowned || found.OnDelete == dsl.RetainChild || !unwanted(found)
+	})
+	for len(left) > 0 && p.quiet() && ctx.Err() == nil {
+		wave, rest := p.wave(left)
+		p.remove(ctx, wave)
+		left = rest
+	}
+}
+
+// quiet reports whether nothing failed and nothing is waited for.
+func (p *pass) quiet() bool { return len(p.failures) == 0 && len(p.waits) == 0 }
+
+// remove takes the children of a wave away, several at a time. Those that are being deleted already
+// are only waited for.
+func (p *pass) remove(ctx context.Context, wave []dsl.ChildObject) {
+	errs := make([]error, len(wave))
+	indexes := make([]int, len(wave))
+	for i := range indexes {
+		indexes[i] = i
+	}
+	each(ctx, indexes, func(i int) {
+		if wave[i].OnDelete == dsl.OrphanChild || wave[i].Object.GetDeletionTimestamp() == nil {
+			errs[i] = p.r.Children.Remove(ctx, wave[i])
+		}
+	})
+	for i, found := range wave {
+		switch {
+		case errs[i] != nil:
+			p.fail(labelOf(found.Object), errs[i])
+		case found.OnDelete != dsl.OrphanChild:
+			p.wait(0, "%s to be gone", labelOf(found.Object))
+		}
+	}
+}
+
+// wave parts children into those that go next and the rest. Children whose names the configuration
+// does not have any more go first, the youngest name before the others; nothing is known of what
+// they needed. Then come those that no other one needs.
+func (p *pass) wave(left []dsl.ChildObject) (wave, rest []dsl.ChildObject) {
+	born := map[string]time.Time{}
+	var known []string
+	for _, found := range left {
+		if p.graph.Has(found.Name) {
+			known = append(known, found.Name)
+			continue
+		}
+		at := found.Object.GetCreationTimestamp().Time
+		if first, seen := born[found.Name]; !seen || at.Before(first) {
+			born[found.Name] = at
+		}
+	}
+	next := p.graph.Last(known)
+	if len(born) > 0 {
+		next = youngest(born)
+	}
+	for _, found := range left {
+		if slices.Contains(next, found.Name) {
+			wave = append(wave, found)
+		} else {
+			rest = append(rest, found)
+		}
+	}
+	return wave, rest
+}
+
+// youngest returns the names with the latest time.
+func youngest(born map[string]time.Time) (out []string) {
+	var latest time.Time
+	for name, at := range born {
+		switch {
+		case len(out) == 0 || at.After(latest):
+			out, latest = []string{name}, at
+		case at.Equal(latest):
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
+// placeOf returns the place of an object that is there.
+func (p *pass) placeOf(found dsl.ChildObject) place {
+	u := found.Object
+	out := place{
+		group: schema.FromAPIVersionAndKind(u.GetAPIVersion(), u.GetKind()).Group,
+		kind:  u.GetKind(), namespace: u.GetNamespace(), name: u.GetName(),
+	}
+	if out.namespace == "" {
+		out.namespace = p.r.Object.GetNamespace() // as for what is wanted
+	}
+	return out
+}

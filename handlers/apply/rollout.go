@@ -1,0 +1,99 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"context"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// secondLook is how soon a rollout looks again at what it updated, if no event comes before.
+const secondLook = 10 * time.Second
+
+// roll applies the objects of a child with a rollout: new ones at once, changed ones only so many
+// that no more than allowed are unready at a time. Those that are unready anyway are changed at
+// once: nothing is lost by it, and the change may be what mends them.
+func (p *pass) roll(ctx context.Context, c *child, st *state) {
+	var now, later []*object
+	var down []string
+	for _, o := range st.objects {
+		if o.err != nil {
+			continue
+		}
+		stale, live, err := p.r.Children.Stale(ctx, o.desired, o.spec())
+		if err != nil {
+			o.err = err
+			continue
+		}
+		o.live = live
+		if live == nil {
+			now = append(now, o)
+			continue
+		}
+		up := p.isUp(c, o)
+		switch {
+		case !up:
+			down = append(down, o.label())
+			if stale {
+				now = append(now, o)
+			}
+		case stale:
+			later = append(later, o)
+		}
+	}
+	p.send(ctx, now)
+	left, more := p.batches(ctx, c, later, c.rollout.allowed(len(st.objects))-len(down))
+	if len(left) == 0 {
+		return
+	}
+	st.open = true
+	for _, o := range left {
+		o.held = true
+	}
+	most := time.Duration(0)
+	if len(left) < len(later) || len(now) > 0 {
+		most = secondLook
+	}
+	p.wait(most, "the rollout of %s (%d of %d are still to be updated; not ready: %s)",
+		c.name, len(left), len(st.objects), listed(append(down, more...), ", "))
+}
+
+// batches applies objects, at most so many at a time, and goes on while those that were applied are
+// ready at once. It returns those that are left, and the names of those that are not ready. One
+// that is refused counts as unready: what one is refused for, most are.
+func (p *pass) batches(ctx context.Context, c *child, list []*object, free int) (left []*object, down []string) {
+	for len(list) > 0 && free > len(down) && ctx.Err() == nil {
+		batch := list[:min(free-len(down), len(list))]
+		list = list[len(batch):]
+		p.send(ctx, batch)
+		for _, o := range batch {
+			if o.err != nil || hasStatus(o.live) || !p.isUp(c, o) {
+				down = append(down, o.label())
+			}
+		}
+	}
+	return list, down
+}
+
+// isUp reports whether an object that is there is ready in the sense of the rollout. What its
+// controller has yet to look at is not. Where there is no telling, it is not, and that is a failure.
+func (p *pass) isUp(c *child, o *object) bool {
+	if observed, found, _ := unstructured.NestedInt64(o.live.Object, "status", "observedGeneration"); found && observed < o.live.GetGeneration() {
+		return false
+	}
+	up, err := p.holds(c.rollout.ready, o)
+	if err != nil {
+		p.fail(o.label(), wrong(reasonUnresolved, "evaluating rollout.readyWhen: %w", err))
+	}
+	return err == nil && up
+}
+
+// hasStatus reports whether the object has a status: then it was just applied, and what the status
+// says is about what it was before.
+func hasStatus(live *unstructured.Unstructured) bool {
+	_, found := live.Object["status"]
+	return found
+}

@@ -1,0 +1,206 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/expr"
+)
+
+// want works out the objects of a child.
+func (p *pass) want(c *child) *state {
+	st := &state{}
+	blocked := slices.ContainsFunc(c.needs, func(name string) bool { return p.states[name].open })
+	if blocked || c.looks && p.unknown != nil {
+		st.open = true // why was said where it belongs
+		return st
+	}
+	scope := p.scope(nil)
+	if c.include != nil && !c.includesEach() {
+		if !p.included(c, st, c.label(""), scope) {
+			st.excluded = !st.open
+			return st
+		}
+	}
+	list, err := p.elements(c, scope)
+	if err != nil {
+		st.excluded = p.unresolved(st, c.label(""), err, c.forEach.Programs(), scope)
+		return st
+	}
+	for _, e := range list {
+		p.object(c, st, e)
+	}
+	st.excluded = c.forEach == nil && len(st.objects) == 0 && !st.open
+	return st
+}
+
+// includesEach reports whether includeWhen is about each item.
+func (c *child) includesEach() bool {
+	return c.forEach != nil && slices.ContainsFunc(itemVariables(), c.include.program.Uses)
+}
+
+// included evaluates includeWhen.
+func (p *pass) included(c *child, st *state, label string, scope expr.Scope) bool {
+	holds, err := c.include.program.Bool(scope)
+	if err != nil {
+		p.unresolved(st, label, fmt.Errorf("evaluating includeWhen: %w", err), []*expr.Program{c.include.program}, scope)
+	}
+	return holds && err == nil
+}
+
+// object works out one object of a child, unless it is left out.
+func (p *pass) object(c *child, st *state, e element) {
+	scope, label := p.scope(e.vars), c.label(e.key)
+	if c.include != nil && c.includesEach() && !p.included(c, st, label, scope) {
+		return
+	}
+	value, err := c.template.Render(scope)
+	if err != nil {
+		p.unresolved(st, label, err, c.template.Programs(), scope)
+		return
+	}
+	o := &object{child: c, key: e.key, vars: e.vars}
+	if err := p.fit(o, value); err != nil {
+		st.open = true
+		p.fail(label, err)
+		return
+	}
+	st.objects = append(st.objects, o)
+}
+
+// fit checks what a template has come out as.
+func (p *pass) fit(o *object, value any) error {
+	tree, isMap := value.(map[string]any)
+	if !isMap {
+		return wrong(reasonInvalid, "the template has to give an object, and gives %s", typeOf(value))
+	}
+	o.desired = tree
+	for _, path := range [][]string{{"apiVersion"}, {"kind"}, {"metadata", "name"}} {
+		text, found, err := unstructured.NestedString(tree, path...)
+		if err != nil || !found || text == "" {
+			return wrong(reasonInvalid, "%s is missing or no text: give it a value", strings.Join(path, "."))
+		}
+	}
+	u := unstructured.Unstructured{Object: tree}
+	group := schema.FromAPIVersionAndKind(u.GetAPIVersion(), u.GetKind()).Group
+	own := p.r.Object.GetNamespace()
+	o.place = place{group, u.GetKind(), u.GetNamespace(), u.GetName()}
+	switch {
+	case o.place.namespace == "":
+		o.place.namespace = own
+	case o.child.spec.ByReference() && o.child.spec.Ownership != dsl.Unowned && own != "" && own != o.place.namespace:
+		return wrong(reasonInvalid, "an owned child is in its owner's namespace, %s, and not in %s: leave the namespace out, or give the child ownership: labelled", own, o.place.namespace)
+	}
+	return nil
+}
+
+// unresolved notes an evaluation that failed. It reports whether the child is left out for it:
+// because it looked for something in a child that is not wanted.
+func (p *pass) unresolved(st *state, label string, err error, programs []*expr.Program, scope expr.Scope) (leftOut bool) {
+	if errors.Is(err, expr.ErrMissing) {
+		from, cause := p.missing(programs, scope)
+		switch excluded := p.states[from] != nil && p.states[from].excluded; {
+		case excluded:
+			return true
+		case from != "":
+			st.open = true
+			p.wait(0, "what %s takes from %s: %v", label, from, cause)
+			return false
+		}
+	}
+	st.open = true
+	if _, judged := errors.AsType[*verdict](err); !judged {
+		err = wrong(reasonUnresolved, "%w", err)
+	}
+	p.fail(label, err)
+	return false
+}
+
+// missing finds the expression that came upon something missing, and where it looked: a child's
+// name, or the related objects; empty when it looked at neither.
+func (p *pass) missing(programs []*expr.Program, scope expr.Scope) (from string, cause error) {
+	for _, program := range programs {
+		_, err := program.Eval(scope)
+		if !errors.Is(err, expr.ErrMissing) {
+			continue
+		}
+		names, _ := program.Children()
+		for _, name := range names {
+			if st := p.states[name]; st != nil && st.excluded {
+				return name, err
+			}
+		}
+		switch {
+		case len(names) > 0:
+			return names[0], err
+		case program.Uses(expr.Related):
+			return "related objects", err
+		}
+		return "", err
+	}
+	return "", nil
+}
+
+// apart fails the objects of a level that come out as the same, or as one of an earlier level.
+func (p *pass) apart(names []string) {
+	here := map[place][]*object{}
+	for _, name := range names {
+		for _, o := range p.states[name].objects {
+			here[o.place] = append(here[o.place], o)
+		}
+	}
+	for at, objects := range here {
+		rivals := objects
+		if earlier := p.taken[at]; earlier != nil {
+			rivals = append([]*object{earlier}, objects...)
+		} else {
+			p.taken[at] = objects[0]
+		}
+		if len(rivals) == 1 {
+			continue
+		}
+		var labels []string
+		for _, o := range rivals {
+			labels = append(labels, o.child.label(o.key))
+		}
+		for _, o := range objects {
+			o.err = wrong(reasonNameCollision, "%s come out as the same object: give each a name of its own", strings.Join(labels, " and "))
+		}
+	}
+}
+
+// label names a child of the configuration, or one of several, for people.
+func (c *child) label(key string) string {
+	if key == "" {
+		return "child " + c.name
+	}
+	return fmt.Sprintf("child %s[%q]", c.name, key)
+}
+
+// label names the object.
+func (o *object) label() string {
+	if o.live != nil {
+		return labelOf(o.live)
+	}
+	return words(o.place.kind, o.place.namespace, o.place.name)
+}
+
+func labelOf(u *unstructured.Unstructured) string {
+	return words(u.GetKind(), u.GetNamespace(), u.GetName())
+}
+
+func words(kind, namespace, name string) string {
+	if namespace == "" {
+		return kind + " " + name
+	}
+	return kind + " " + namespace + "/" + name
+}
