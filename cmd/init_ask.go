@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/dsl/crd"
 )
 
 var camelCase = regexp.MustCompile(`^[A-Z][A-Za-z0-9]{0,62}$`)
@@ -88,10 +87,10 @@ func (f *initFlags) check() error {
 
 func (f *initFlags) checkResource() error {
 	name, err := dsl.ParseResourceName(f.resource)
-	if err != nil {
-		return err
+	if err == nil && (name.Version == "" || !strings.Contains(name.Group, ".")) {
+		return fmt.Errorf("%q has no version, or no group of its own (want plural.version.group, as in webapps.v1alpha1.example.com)", f.resource)
 	}
-	return crd.CheckName(name)
+	return err
 }
 
 func (f *initFlags) checkKind() error {

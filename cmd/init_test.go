@@ -105,8 +105,8 @@ func TestInitRefuses(t *testing.T) {
 	const good = "init --resource webapps.v1.example.com --kind WebApp "
 	for name, test := range map[string]struct{ args, want string }{
 		"where nobody can be asked":    {"init", "--resource and --kind are required where nobody can be asked"},
-		"a resource without version":   {"init --resource webapps.example.com --kind WebApp", "needs a version"},
-		"a resource of the core":       {"init --resource webapps --kind WebApp", "API group of its own"},
+		"a resource without version":   {"init --resource webapps.example.com --kind WebApp", "has no version, or no group of its own"},
+		"a resource of the core":       {"init --resource webapps --kind WebApp", "has no version, or no group of its own"},
 		"a kind in lower case":         {"init --resource webapps.v1.example.com --kind webApp", "want CamelCase"},
 		"a kind of Kubernetes":         {"init --resource webapps.v1.example.com --kind Deployment", "a kind of Kubernetes already"},
 		"a child it has no text for":   {good + "--child Deploymnet", `did you mean "Deployment"?`},

@@ -48,20 +48,18 @@ func (w *watched) declare(at path, h *handler, built dsl.Built) {
 	}
 	for _, check := range built.Checks {
 		w.out.Checks(func(s dsl.Schemas) []error {
-			return w.misfits(at, h.action, errors.Join(check(s)...))
+			return w.misfits(at, h.action, errors.Join(check(s)...)).errors()
 		})
 	}
 }
 
 // misfit notes the faults that an action has found in its configuration.
 func (w *watched) misfit(at path, action string, err error) {
-	for _, fault := range w.misfits(at, action, err) {
-		w.faults = append(w.faults, fault.(Fault))
-	}
+	w.faults = append(w.faults, w.misfits(at, action, err)...)
 }
 
 // misfits gives the faults that an action has found their places.
-func (w *watched) misfits(at path, action string, err error) (out []error) {
+func (w *watched) misfits(at path, action string, err error) (out Faults) {
 	for _, err := range flatten(err) {
 		place := at.key(action)
 		line, column := 0, 0

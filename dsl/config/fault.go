@@ -55,6 +55,15 @@ func (fs Faults) Error() string {
 	return strings.Join(lines, "\n")
 }
 
+// errors returns the faults as errors, as the checks of a resource do.
+func (fs Faults) errors() []error {
+	out := make([]error, len(fs))
+	for i, f := range fs {
+		out[i] = f
+	}
+	return out
+}
+
 // sorted returns the faults in order and without repetitions: what an alias repeats is at fault
 // in one place.
 func (fs Faults) sorted() Faults {

@@ -76,18 +76,16 @@ func (w *watched) predicate(at path, text string, variables ...string) *expr.Pro
 		return nil
 	}
 	program, err := compiler.Compile(text)
-	for _, f := range w.wrongExpression(at, err) {
-		w.faults = append(w.faults, f.(Fault))
-	}
+	w.faults = append(w.faults, w.wrongExpression(at, err)...)
 	if err != nil {
 		return nil
 	}
-	w.out.Checks(func(s dsl.Schemas) []error { return w.wrongExpression(at, program.Check(s)) })
+	w.out.Checks(func(s dsl.Schemas) []error { return w.wrongExpression(at, program.Check(s)).errors() })
 	return program
 }
 
 // wrongExpression gives what is wrong with an expression its places.
-func (w *watched) wrongExpression(at path, err error) (out []error) {
+func (w *watched) wrongExpression(at path, err error) (out Faults) {
 	if faulty, ok := errors.AsType[*expr.Error](err); ok {
 		for _, issue := range faulty.Issues {
 			out = append(out, w.placedFault(at, issue.Line, issue.Column, issue.Message))

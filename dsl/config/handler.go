@@ -52,7 +52,7 @@ func (w *watched) id(at path, id string) {
 // a timer.
 func (w *watched) causes(at path, h *handler) []dsl.Cause {
 	given := h.Causes
-	if !w.has(at) && !h.timing.given() {
+	if !w.has(at) && !h.given() {
 		return []dsl.Cause{dsl.Reconcile}
 	}
 	var out []dsl.Cause
@@ -69,7 +69,7 @@ func (w *watched) causes(at path, h *handler) []dsl.Cause {
 		if dsl.Cause(c) == dsl.RelatedChange && !w.has(w.at.key("related")) {
 			w.fault(at.index(i), "the resource has no related objects")
 		}
-		if dsl.Cause(c) == dsl.Timer && !h.timing.given() {
+		if dsl.Cause(c) == dsl.Timer && !h.given() {
 			w.fault(at.index(i), "the handler has no timer (want every, cron or idle)")
 		}
 	}

@@ -88,15 +88,13 @@ func (w *watched) template(at path, tree any) *expr.Template {
 		return nil
 	}
 	t, err := compiler.Template(tree)
-	for _, f := range w.misfits(at, "", err) {
-		w.faults = append(w.faults, f.(Fault))
-	}
+	w.faults = append(w.faults, w.misfits(at, "", err)...)
 	if err != nil {
 		return nil
 	}
 	w.out.Checks(func(s dsl.Schemas) (out []error) {
 		for _, err := range t.Check(s, nil) {
-			out = append(out, w.misfits(at, "", err)...)
+			out = append(out, w.misfits(at, "", err).errors()...)
 		}
 		return out
 	})

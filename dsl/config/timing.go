@@ -47,7 +47,7 @@ func (w *watched) scheduled(at path, h *handler) {
 			w.faultKey(at.key(name), "is not for a schedule, which has no one object")
 		}
 	}
-	if !h.timing.given() {
+	if !h.given() {
 		w.fault(at, "a schedule has a time (want every or cron)")
 	}
 	w.id(at.key("id"), h.ID)

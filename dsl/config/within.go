@@ -10,12 +10,6 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// faultWithin notes a fault within a text, at the line and column of the text. The place in the
-// file is that of the character: a text may be quoted, folded over lines or indented.
-func (d *decoder) faultWithin(p path, line, column int, message string) {
-	d.faults = append(d.faults, d.placedFault(p, line, column, message))
-}
-
 // placedFault makes a fault at a value, or within it when line and column, of the text, are not
 // zero; then it shows the line.
 func (d *decoder) placedFault(p path, line, column int, message string) Fault {
@@ -34,7 +28,7 @@ func (s *source) excerpt(line, column int) string {
 	if line < 1 || line > len(s.lines) {
 		return ""
 	}
-	text := strings.ReplaceAll(strings.TrimRight(string(s.lines[line-1]), "\r\n"), "\t", " ")
+	text := strings.ReplaceAll(strings.TrimRight(s.lines[line-1], "\r\n"), "\t", " ")
 	return text + "\n" + strings.Repeat(" ", max(column-1, 0)) + "^"
 }
 
