@@ -46,8 +46,8 @@ bench: build controlplane ## Measure speed and memory; docs/performance.md expla
 	cd bench && go run .
 
 .PHONY: schema
-schema: ## Write docs/operator.schema.json anew.
-	go run ./cmd/operator schema > docs/operator.schema.json
+schema: ## Write docs/operator.schema.json and the reference in docs/language.md anew.
+	go test ./dsl/config -run 'TestThePublishedSchema|TestTheReference' -update
 
 $(GOLANGCI):
 	@echo "building golangci-lint $(GOLANGCI_VERSION)"

@@ -16,6 +16,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/config"
+	"github.com/handwerk-dev/handwerk/handlers"
 )
 
 // noting is a registry with an action that does nothing.
@@ -116,5 +117,21 @@ func TestFaultsShowTheLineTheyAreIn(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestSampleCRDsAreThoseOfTheirConfigurations holds that the files are what the command prints.
+func TestSampleCRDsAreThoseOfTheirConfigurations(t *testing.T) {
+	b := newBench(t)
+	b.load, b.registry = config.Load, handlers.Standard()
+	if code := b.execute(t.Context(), []string{"crd", "--config", "../samples/webapp/operator.yaml"}); code != 0 {
+		t.Fatalf("exit code %d: %s", code, b.err.String())
+	}
+	want, err := os.ReadFile("../samples/webapp/crd.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), b.out.String()); diff != "" {
+		t.Errorf("samples/webapp/crd.yaml is not current (-file +printed):\n%s", diff)
 	}
 }

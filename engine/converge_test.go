@@ -172,8 +172,9 @@ func meddle(o *unstructured.Unstructured) {
 	unstructured.RemoveNestedField(o.Object, "metadata", "annotations", "op.handwerk.dev/applied")
 }
 
-// child picks one of the children that there are.
+// child picks one of the children that there are, at a moment when nobody takes them away.
 func (f *fleetRun) child() (resource string, o *unstructured.Unstructured) {
+	f.Settle()
 	for _, i := range f.r.Perm(len(kinds)) {
 		for _, ns := range []string{"default", "abroad"} {
 			if all := f.List(kinds[i], ns); len(all) > 0 {
