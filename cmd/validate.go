@@ -58,7 +58,9 @@ func (p *program) validateCommand() *cobra.Command {
 		Long: `Check a configuration. Every fault is told, with its place; with one or more of
 them, the exit code is 1. Expressions are checked against the schemas that the
 configuration has, and with --cluster against those of a cluster, which is read
-and not changed. What is not on the cluster is a warning.`,
+and not changed. What is not on the cluster is a warning. The CRDs of the
+configuration are sent as a dry run then: the API server knows more of CRDs than
+is checked here.`,
 		Example: `  operator validate --config operator.yaml
   operator validate --config samples/foo -o json
   operator validate --config operator.yaml --cluster`,

@@ -26,6 +26,11 @@ type Schemas struct {
 	Self Shape
 	// Children and Related have every name that there is, with or without a schema.
 	Children, Related map[string]Shape
+	// Vars are those of further variables that are objects or lists of them. One that is not here
+	// may be anything.
+	Vars map[string]Shape
+	// Without are variables that expressions can see nothing in here, and why that is.
+	Without map[string]string
 }
 
 // NamedChild is a child that a handler makes under a name.
@@ -53,6 +58,9 @@ func (r *Resource) Made() []NamedChild { return append([]NamedChild(nil), r.make
 
 // Checks adds checks that [Resource.CheckSchemas] runs.
 func (r *Resource) Checks(checks ...Check) { r.checks = append(r.checks, checks...) }
+
+// Checked reports whether the resource has any checks, so that schemas are of use.
+func (r *Resource) Checked() bool { return len(r.checks) > 0 }
 
 // CheckSchemas holds the resource against the schemas that are there and returns what does not
 // fit. A nil source has none: then only names are checked.

@@ -22,7 +22,7 @@ type Func func(ctx context.Context, r *Request) error
 
 // Predicate is a handler's own filter. It must be quick and must not change the request. Children
 // can be read and not written; events and client are not there yet. An error is logged, and means
-// that the handler does not see the object.
+// that the handler does not see the object; a deletion is held until there is an answer.
 type Predicate func(r *Request) (bool, error)
 
 // Backoff is the wait between attempts: it doubles from Initial to Max, each with up to a fifth

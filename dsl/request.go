@@ -111,6 +111,9 @@ type Client interface {
 	// Delete deletes the object, and in the background what it owns; with a uid only if it still is
 	// that one.
 	Delete(ctx context.Context, resource, namespace, name, uid string) error
+	// DeleteObject is Delete for an object that is at hand, by its kind. Without a uid in it, it
+	// deletes whatever has its name.
+	DeleteObject(ctx context.Context, object *unstructured.Unstructured) error
 }
 
 // Params are a handler's parameters: plain values as JSON has them.

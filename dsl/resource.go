@@ -57,6 +57,8 @@ type Resource struct {
 	// CRD, when set, is the CustomResourceDefinition that the configuration describes, in its JSON
 	// form. See package dsl/crd.
 	CRD map[string]any
+	// CRDFault, when set, gives what is wrong with the CRD its place in the configuration.
+	CRDFault func(error) error
 
 	owns      []OwnedKind
 	relations []Relation

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	poll "k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
@@ -34,7 +35,8 @@ type Findings struct {
 
 // Check holds an operator against the cluster that config reaches: every resource, child and related
 // resource is looked for, and every expression and template checked against the schemas that are
-// served. It writes nothing. The error tells that the cluster could not be asked.
+// served. The API server is asked, too, whether it would take the CRDs that the operator brings along,
+// if that is allowed. It writes nothing. The error tells that the cluster could not be asked.
 func Check(ctx context.Context, op *dsl.Operator, config *rest.Config) (Findings, error) {
 	config = rest.CopyConfig(config)
 	config.QPS = -1
@@ -60,10 +62,36 @@ func Check(ctx context.Context, op *dsl.Operator, config *rest.Config) (Findings
 		return Findings{}, err
 	}
 	out := Findings{Warnings: append(l.warnings, l.found.unpublished()...)}
+	i := &installer{op: op, client: dyn.Resource(crdResource())}
 	for _, r := range op.Resources() {
+		if err := out.tryCRD(ctx, i, r); err != nil {
+			return Findings{}, err
+		}
 		out.Faults = append(out.Faults, r.CheckSchemas(l.found)...)
 	}
 	return out, nil
+}
+
+// tryCRD adds what the API server would refuse of a resource's CRD.
+func (f *Findings) tryCRD(ctx context.Context, i *installer, r *dsl.Resource) error {
+	if r.CRD == nil {
+		return nil
+	}
+	refused, err := i.try(ctx, r.CRD)
+	if apierrors.IsForbidden(err) {
+		f.Warnings = append(f.Warnings, fmt.Sprintf("the API server was not asked whether it takes the CRD of %s: that is a dry run, which needs the rights to create and patch CRDs: %v", r.Name, err))
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("trying CRD of %s: %w", r.Name, err)
+	}
+	for _, fault := range refused {
+		if r.CRDFault != nil {
+			fault = r.CRDFault(fault)
+		}
+		f.Faults = append(f.Faults, fault)
+	}
+	return nil
 }
 
 // looker looks for what an operator names.

@@ -26,7 +26,7 @@ func (c *children) All() ([]dsl.ChildObject, error) {
 	owner := c.pass.owner()
 	var out []dsl.ChildObject
 	for _, f := range c.pass.r.children {
-		if err := f.complete(); err != nil {
+		if err := f.refusal(f.complete()); err != nil {
 			return nil, fmt.Errorf("listing children: %w", err)
 		}
 		if c.pass.r.repeats(f) {

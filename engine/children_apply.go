@@ -113,7 +113,7 @@ func (c *children) want(ctx context.Context, desired any, spec dsl.ChildSpec) (*
 	w.key = nameOf(w.object)
 	if !spec.ByReference() && spec.Ownership != dsl.Unowned && w.feed.handle(w.key.Namespace) == nil {
 		// It would never be found again, and so never be deleted.
-		return nil, fmt.Errorf("applying %s %s: the namespace is not one that the operator watches", w.object.GetKind(), w.key)
+		return nil, fmt.Errorf("applying %s %s: %w", w.object.GetKind(), w.key, w.feed.unseen(w.key.Namespace))
 	}
 	w.client = c.pass.r.engine.writer(w.served.GVR, w.key.Namespace)
 	w.applier = child.Applier{
@@ -153,7 +153,7 @@ func (r *resource) childFeed(kind schema.GroupVersionKind) (*feed, error) {
 			return nil, dsl.Permanent(fmt.Errorf("its apiVersion is %s, but children of its kind are watched as %s",
 				kind.GroupVersion(), served.GVR.GroupVersion()))
 		}
-		return f, f.readable()
+		return f, f.refusal(f.readable())
 	}
 	for _, f := range r.children {
 		if !f.isKnown() && f.name.Group == kind.Group {

@@ -124,24 +124,37 @@ func (c *client) MergePatch(ctx context.Context, resource, namespace, name strin
 
 // Delete deletes an object.
 func (c *client) Delete(ctx context.Context, resource, namespace, name, uid string) error {
+	return c.remove(ctx, cache.ObjectName{Namespace: namespace, Name: name}, types.UID(uid), func(ctx context.Context) (catalog.Resource, error) {
+		return c.resolve(ctx, resource)
+	})
+}
+
+// DeleteObject deletes an object by its kind.
+func (c *client) DeleteObject(ctx context.Context, object *unstructured.Unstructured) error {
+	return c.remove(ctx, nameOf(object), object.GetUID(), func(ctx context.Context) (catalog.Resource, error) {
+		return c.engine.catalog.KindOf(ctx, object.GroupVersionKind())
+	})
+}
+
+// remove deletes what has the key, of the resource that is found.
+func (c *client) remove(ctx context.Context, key cache.ObjectName, uid types.UID, find func(context.Context) (catalog.Resource, error)) error {
 	ctx, done, err := c.span.write(ctx)
 	if err != nil {
 		return err
 	}
 	defer done()
-	served, err := c.resolve(ctx, resource)
+	served, err := find(ctx)
 	if err != nil {
 		return err
 	}
 	background := metav1.DeletePropagationBackground // some kinds, such as Job, leave their pods behind otherwise
 	options := metav1.DeleteOptions{PropagationPolicy: &background}
 	if uid != "" {
-		id := types.UID(uid)
-		options.Preconditions = &metav1.Preconditions{UID: &id}
+		options.Preconditions = &metav1.Preconditions{UID: &uid}
 	}
-	err = c.engine.writer(served.GVR, namespace).Delete(ctx, name, options)
+	err = c.engine.writer(served.GVR, key.Namespace).Delete(ctx, key.Name, options)
 	if err == nil {
-		c.deleted(served.GVR, cache.ObjectName{Namespace: namespace, Name: name})
+		c.deleted(served.GVR, key)
 	}
 	return err
 }

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/enginetest"
 )
 
 func notFound() error {
@@ -88,6 +89,26 @@ func TestClient(t *testing.T) {
 				}
 				if diff := cmp.Diff([]string{"enginetest", "op"}, managers); diff != "" {
 					s.t.Errorf("managers (-want +got):\n%s", diff)
+				}
+			},
+		},
+		"an object at hand is deleted by its kind, whatever its resource is called": {
+			once(func(ctx ctx, r *dsl.Request) error {
+				o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "sea.io/v1", "kind": "Octopus"}}
+				o.SetNamespace("default")
+				o.SetName("ink")
+				o.SetUID("another")
+				err1 := r.Client.DeleteObject(ctx, o)
+				o.SetUID("")
+				err2 := r.Client.DeleteObject(ctx, o)
+				got = fmt.Sprint(apierrors.IsConflict(err1), err2)
+				return nil
+			}), func(s *stage) {
+				s.Serve(enginetest.Resource{Name: "octopi.v1.sea.io", Kind: "Octopus"})
+				s.Create(`{apiVersion: sea.io/v1, kind: Octopus, metadata: {name: ink}}`)
+				s.begin()
+				if want := "true <nil>"; got != want || s.Get("octopi.v1.sea.io", "default", "ink") != nil {
+					s.t.Errorf("got %s, want %s, and it to be gone", got, want)
 				}
 			},
 		},

@@ -66,8 +66,8 @@ func (f *feed) elsewhere(ctx context.Context) string {
 	other := &feed{name: f.name, kind: f.kind, catalog: f.catalog}
 	other.name.Version, other.kind.Version = "", ""
 	served, err := other.look(ctx)
-	if err != nil {
-		return ""
+	if err != nil || served.GVR.Version == f.name.Version || served.GVR.Version == f.kind.Version {
+		return "" // the second one is there since the first question was asked; the next look finds it
 	}
 	return served.GVR.Version
 }

@@ -32,12 +32,22 @@ func (e *Engine) engineFeeds() {
 		e.scope.feed = e.namespaces
 	}
 	crds := dsl.ResourceName{Resource: "customresourcedefinitions", Version: "v1", Group: "apiextensions.k8s.io"}
-	e.crds = e.newFeed(crds, e.log.V(1).WithValues("resource", crds.String()), func(watch.Event) {
+	e.crds = e.newFeed(crds, e.log.V(1).WithValues("resource", crds.String()), func(ev watch.Event) {
+		e.crdChanged(ev)
 		e.catalog.Invalidate()
 		e.nudge()
 	})
 	e.crds.source.Profile = dsl.CacheLive
 	e.crds.scope = everywhere
+}
+
+// crdChanged tells the resource whose CRD has changed.
+func (e *Engine) crdChanged(ev watch.Event) {
+	for _, r := range e.resources {
+		if !ev.Initial && r.own.resource().GVR.GroupResource().String() == ev.Key.Name {
+			r.schemas.Add(1)
+		}
+	}
 }
 
 // feeds are all that run from the start.

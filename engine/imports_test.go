@@ -67,7 +67,7 @@ func TestImportsPointDown(t *testing.T) {
 // TestPurePackagesTalkToNobody holds that deciding is apart from doing: these packages have no
 // way to the API server and no context.
 func TestPurePackagesTalkToNobody(t *testing.T) {
-	pure := []string{"dsl", "engine/cause", "engine/progress", "handlers/graph"}
+	pure := []string{"dsl", "dsl/crd", "engine/cause", "engine/progress", "handlers/graph"}
 	for _, p := range packages(t) {
 		name := strings.TrimPrefix(p.ImportPath, module)
 		if !slices.Contains(pure, name) {
@@ -76,6 +76,22 @@ func TestPurePackagesTalkToNobody(t *testing.T) {
 		for _, i := range p.Imports {
 			if strings.HasPrefix(i, "k8s.io/client-go") || i == "net/http" || i == "context" && name != "dsl" {
 				t.Errorf("%s imports %s", name, i)
+			}
+		}
+	}
+}
+
+// TestTheAPIServerIsNotLinked holds that the program stays small: a package of the API server easily
+// brings all of it along, with its webhooks and tracing, and 20 MB of memory.
+func TestTheAPIServerIsNotLinked(t *testing.T) {
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", module+"cmd/operator").Output()
+	if err != nil {
+		t.Fatalf("listing packages: %v", err)
+	}
+	for name := range strings.Lines(string(out)) {
+		for _, heavy := range []string{"google.golang.org/grpc", "k8s.io/apiserver/pkg/endpoints", "k8s.io/apiserver/pkg/server", "go.opentelemetry.io/otel/exporters"} {
+			if strings.HasPrefix(name, heavy) {
+				t.Errorf("the operator links %s", name)
 			}
 		}
 	}

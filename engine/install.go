@@ -47,8 +47,7 @@ func InstallCRDs(ctx context.Context, op *dsl.Operator, config *rest.Config, log
 	if err != nil {
 		return fmt.Errorf("connecting: %w", err)
 	}
-	gvr := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
-	i := &installer{op: op, client: client.Resource(gvr), log: log}
+	i := &installer{op: op, client: client.Resource(crdResource()), log: log}
 	var names []string
 	for _, r := range op.Resources() {
 		if r.CRD == nil {
@@ -72,6 +71,11 @@ func InstallCRDs(ctx context.Context, op *dsl.Operator, config *rest.Config, log
 		}
 	}
 	return nil
+}
+
+// crdResource is what CRDs are to the API server.
+func crdResource() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 }
 
 // installer installs the CRDs of one operator.
@@ -135,6 +139,30 @@ func refusal(err error, verb string) error {
 		verb = "patch"
 	}
 	return fmt.Errorf("this process may not %s customresourcedefinitions.apiextensions.k8s.io: --install-crds needs get, create and patch (or install the CRDs before: operator crd --config … | kubectl apply -f -): %w", verb, err)
+}
+
+// try has the API server say what it would refuse of a CRD, and changes nothing. The error tells that
+// it could not be asked; apierrors.IsForbidden applies when that is not allowed.
+func (i *installer) try(ctx context.Context, tree map[string]any) (refused []error, err error) {
+	desired, err := i.desired(tree)
+	if err != nil {
+		return nil, err
+	}
+	// Whose the fields are is nothing that a configuration could be wrong about.
+	options := metav1.ApplyOptions{FieldManager: i.op.Name, DryRun: []string{metav1.DryRunAll}, Force: true}
+	_, err = i.client.Apply(ctx, desired.GetName(), desired, options)
+	if !apierrors.IsInvalid(err) && !apierrors.IsBadRequest(err) {
+		return nil, err
+	}
+	if status, ok := errors.AsType[*apierrors.StatusError](err); ok && status.ErrStatus.Details != nil {
+		for _, cause := range status.ErrStatus.Details.Causes {
+			refused = append(refused, fmt.Errorf("the API server refuses the CRD: %s: %s", cause.Field, cause.Message))
+		}
+	}
+	if len(refused) == 0 {
+		refused = []error{fmt.Errorf("the API server refuses the CRD: %w", err)}
+	}
+	return refused, nil
 }
 
 // compatible reports why a CRD that is there must not become the desired one.

@@ -136,7 +136,7 @@ func (p *pass) request(j *job, s *span) *dsl.Request {
 		}
 	}
 	if s == nil {
-		request.Children = readOnly{&children{pass: p}}
+		request.Children = &readOnly{Children: &children{pass: p}}
 		return request
 	}
 	request.Children = &children{pass: p, span: s}
@@ -196,16 +196,6 @@ func waits(err error) (most time.Duration, ok bool) {
 
 // overran reports whether what the handler wanted is void: its time was over, or it broke off.
 func overran(err error) bool { return errors.Is(err, errTimeout) || errors.Is(err, errPanic) }
-
-// ask asks a handler's predicate, and turns a panic into an error.
-func ask(when dsl.Predicate, request *dsl.Request) (holds bool, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			holds, err = false, fmt.Errorf("%w: %v", errPanic, p)
-		}
-	}()
-	return when(request)
-}
 
 // outcome names how an attempt ended.
 func outcome(err error, failed bool) ops.Outcome {

@@ -68,6 +68,10 @@ type memory struct {
 	version string
 	// awaits are own writes that the cache must show before the next pass.
 	awaits []await
+	// futile are changes that the server does not make, nil when there are none; see patch.Target.
+	// They were so when the CRD had changed as often as schemas says.
+	futile  []uint64
+	schemas int64
 	// settled are children that the server rewrote; see child.Applier.
 	settled map[string]string
 	// failures counts passes in a row that ended in an error.

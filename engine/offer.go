@@ -5,17 +5,19 @@ package engine
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
-// offersAgain is how long it is not asked again whether a resource has conditions, when that could
-// not be found out.
+// offersAgain is how long it is not asked again whether a resource has conditions, when this process
+// may not know.
 const offersAgain = time.Minute
 
 // offers knows whether the conditions that handlers offer are wanted by a resource.
@@ -26,15 +28,16 @@ type offers struct {
 }
 
 // withOffers returns the patch with its offered conditions set, if the resource's schema has
-// status.conditions, and without them otherwise. What a handler sets itself counts more.
-func (r *resource) withOffers(ctx context.Context, p *dsl.Patch) *dsl.Patch {
+// status.conditions, and without them otherwise. What a handler sets itself counts more. The error
+// tells that it cannot be found out now: a handler that is done would not offer them again.
+func (r *resource) withOffers(ctx context.Context, p *dsl.Patch) (*dsl.Patch, error) {
 	if len(p.Offered) == 0 {
-		return p
+		return p, nil
 	}
 	out := *p
 	out.Offered = nil
-	if !r.keepsConditions(ctx) {
-		return &out
+	if keeps, err := r.keepsConditions(ctx); err != nil || !keeps {
+		return &out, err
 	}
 	out.Conditions = slices.Clone(p.Conditions)
 	for _, offered := range p.Offered {
@@ -42,23 +45,23 @@ func (r *resource) withOffers(ctx context.Context, p *dsl.Patch) *dsl.Patch {
 			out.Conditions = append(out.Conditions, offered)
 		}
 	}
-	return &out
+	return &out, nil
 }
 
-func (r *resource) keepsConditions(ctx context.Context) bool {
+func (r *resource) keepsConditions(ctx context.Context) (bool, error) {
 	o := &r.offers
 	o.mu.Lock()
 	wait := time.Until(o.after)
 	o.mu.Unlock()
 	if wait > 0 {
-		return false
+		return false, nil
 	}
 	keeps, err := r.engine.catalog.Conditions(ctx, r.own.resource())
 	if err == nil {
-		return keeps
+		return keeps, nil
 	}
-	if ctx.Err() != nil {
-		return false
+	if !apierrors.IsForbidden(err) {
+		return false, fmt.Errorf("asking whether the resource has conditions: %w", err)
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -66,5 +69,5 @@ func (r *resource) keepsConditions(ctx context.Context) bool {
 		r.log.Info("conditions that handlers offer are not set: it cannot be found out whether the resource has conditions", "reason", err.Error())
 	}
 	o.told, o.after = true, time.Now().Add(offersAgain)
-	return false
+	return false, nil
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -88,6 +89,31 @@ func TestOfferedConditionsYield(t *testing.T) {
 		s.writes("patch foos/status default/web")
 		if ready, other := message(s.web(), "Ready"), message(s.web(), "Other"); ready != "set" || other != "offered" {
 			t.Errorf("the conditions say %q and %q", ready, other)
+		}
+	})
+}
+
+// TestOffersOutliveATransientFault holds that what a handler offered is set later, when it could not be
+// found out at once whether the resource has conditions: the handler is done.
+func TestOffersOutliveATransientFault(t *testing.T) {
+	const crds = "customresourcedefinitions.v1.apiextensions.k8s.io"
+	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
+		c.Serve(enginetest.Resource{Name: foos, Kind: "Foo"})
+		c.Update(crds, "", "foos.example.com", addConditions)
+		s := &stage{Cluster: c, t: t, journal: &journal{}, op: dsl.New("op")}
+		s.op.Resource(foos, func(foo *dsl.Resource) {
+			foo.OnReconcile("offer", func(_ ctx, r *dsl.Request) error {
+				r.Patch.OfferCondition("Ready", metav1.ConditionTrue, "Offered", "offered")
+				return nil
+			})
+		})
+		s.start()
+		s.FailNext("get", crds, apierrors.NewInternalError(errAgain))
+		s.Create(web)
+		s.Settle()
+		s.Advance(10 * time.Second)
+		if got := message(s.web(), "Ready"); got != "offered" {
+			t.Errorf("condition Ready says %q", got)
 		}
 	})
 }

@@ -56,6 +56,10 @@ type pass struct {
 	resync  bool
 	// ticks are the object's timers as this pass leaves them, nil when it has none.
 	ticks []tick
+	// answers are what handlers' filters have said in this pass.
+	answers map[question]answer
+	// unsure: whether a handler that holds the object sees it cannot be told.
+	unsure bool
 	// kin is what this pass sees of related objects; related: that is news.
 	kin     []kin
 	related bool
@@ -69,15 +73,17 @@ func (r *resource) pass(ctx context.Context, key cache.ObjectName) (due, error) 
 		return r.wholePass(ctx, key, h)
 	}
 	n := r.take(key)
-	left, next, err := r.seeOff(ctx, key, n)
+	left, next, err := r.seeOff(ctx, key, &n)
 	if err != nil {
 		r.keep(key, n.memory, left)
+		r.again(key, n)
 		return due{}, err
 	}
 	current := n.memory.caughtUp() // asked before the read, which is then no older than that
 	object, err := r.read(ctx, key)
 	if err != nil {
 		r.keep(key, n.memory, left)
+		r.again(key, n)
 		return due{}, err
 	}
 	if object == nil {
@@ -102,6 +108,9 @@ func (r *resource) pass(ctx context.Context, key cache.ObjectName) (due, error) 
 	}
 	p.next = next
 	if err := p.run(ctx, n); err != nil {
+		if len(r.relations) > 0 {
+			n.related = &relatedNews{all: true} // what the object asks for now may be noted, and not handled
+		}
 		r.again(key, n)
 		return due{}, err
 	}
@@ -227,10 +236,28 @@ func (p *pass) secure(ctx context.Context) (*unstructured.Unstructured, error) {
 // write sends what the pass accumulated.
 func (p *pass) write(ctx context.Context, base *unstructured.Unstructured, marks patch.Marks) error {
 	if p.gone {
-		return nil
+		return p.letGo(ctx, marks)
 	}
 	_, err := p.send(ctx, base, p.patch, marks)
 	return err
+}
+
+// letGo takes the finalizer from an object that is gone only from sight, because a selector does not
+// select it any more: nobody would do it later, and it could never be deleted.
+func (p *pass) letGo(ctx context.Context, marks patch.Marks) error {
+	seen := p.finalizer() || p.r.rules.finalizes && p.r.spec.Cache == dsl.CacheLive // which does not show it
+	if !marks.Remove || !seen {
+		return nil
+	}
+	live, err := p.r.engine.reader(ctx, p.r.own.resource().GVR, p.key)
+	if err == nil && live != nil && live.GetUID() == p.object.GetUID() {
+		_, err = p.send(ctx, live, dsl.NewPatch(), marks)
+	}
+	if err != nil && !errors.Is(err, patch.ErrGone) {
+		p.memory.parted = false
+		return fmt.Errorf("letting object go: %w", err)
+	}
+	return nil
 }
 
 // refused says on the object that the server does not take what handlers want: waiting alone will
@@ -247,12 +274,24 @@ func (p *pass) send(ctx context.Context, base *unstructured.Unstructured, change
 		Client: p.r.engine.writer(served.GVR, p.key.Namespace), Object: base,
 		Subresource: served.Status, Manager: p.r.engine.op.Name,
 	}
-	result, err := patch.Write(ctx, target, p.r.withOffers(ctx, changes), marks)
+	schemas := p.r.schemas.Load()
+	if p.memory.schemas == schemas {
+		target.Futile = p.memory.futile
+	}
+	wanted, err := p.r.withOffers(ctx, changes)
+	if err != nil {
+		return nil, err
+	}
+	result, err := patch.Write(ctx, target, wanted, marks)
 	p.r.count(result)
+	if err == nil && !changes.Empty() {
+		p.memory.futile, p.memory.schemas = result.Futile, schemas
+	}
 	if result.Status || result.Whole {
 		p.await(p.r.own, result.Object)
 	}
 	if len(result.Dropped) > 0 {
+		p.r.engine.wantCRDs() // should the schema get them, they are sent again
 		p.log().Info("the API server dropped fields that its schema does not have", "fields", fmt.Sprint(result.Dropped))
 	}
 	return result.Object, err

@@ -45,6 +45,9 @@ func (p *pass) arise(h *dsl.Handler, n news) {
 	if n.child || p.related {
 		p.hurry(h)
 	}
+	if !p.facts.Deleting && (n.child && h.On(dsl.Child) || p.related && h.On(dsl.RelatedChange)) {
+		p.anew(h)
+	}
 	record := p.records[h.ID]
 	c := p.facts.Arising(h, finished(record))
 	if c == "" && p.pending[h.ID] == "" {
@@ -69,6 +72,16 @@ func (p *pass) hurry(h *dsl.Handler) {
 	for _, records := range []map[string]progress.Record{p.records, p.state.Records} {
 		if record, found := records[h.ID]; found {
 			records[h.ID] = record.Hurry()
+		}
+	}
+}
+
+// anew lets a handler of steps begin with the first: what that one did may not be so any more.
+func (p *pass) anew(h *dsl.Handler) {
+	for _, records := range []map[string]progress.Record{p.records, p.state.Records} {
+		if record, found := records[h.ID]; found {
+			record.Step = 0
+			records[h.ID] = record
 		}
 	}
 }
@@ -128,40 +141,6 @@ func finished(r progress.Record) string {
 		return r.View
 	}
 	return ""
-}
-
-// matches applies the handler's filters. An object that does not match any more has nothing to do
-// with what happened beside it; new and changed ones are kept in mind, should it match later.
-func (p *pass) matches(j *job) bool {
-	h := j.handler
-	ok := dsl.MatchAll(h.Labels, p.object.GetLabels()) && dsl.MatchAll(h.Annotations, p.object.GetAnnotations())
-	if ok && h.When != nil {
-		holds, err := ask(h.When, p.request(j, nil))
-		if err != nil {
-			p.log().Error(err, "filter failed; the handler does not see the object", "handler", h.ID)
-		}
-		ok = holds && err == nil
-	}
-	switch j.cause {
-	case dsl.Child, dsl.RelatedChange, dsl.Timer, dsl.Resync:
-		if !ok {
-			delete(p.pending, h.ID)
-		}
-	}
-	return ok
-}
-
-// wantsFinalizer reports whether some delete handler wants to see the object off.
-func (p *pass) wantsFinalizer() bool {
-	if !p.r.rules.finalizes {
-		return false
-	}
-	for _, h := range p.r.rules.handlers {
-		if h.On(dsl.Delete) && !h.NoFinalizer && p.matches(&job{handler: h, cause: dsl.Delete}) {
-			return true
-		}
-	}
-	return false
 }
 
 // comparable is the essence as far as the base was kept.

@@ -7,12 +7,14 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/catalog"
@@ -30,13 +32,20 @@ const (
 // checks hold the operator's expressions against the schemas of the cluster while it runs: when a
 // resource begins to be served, and when a CRD changes. What does not fit is shown and does not stop
 // anybody: an expression that cannot be evaluated fails by itself.
+//
+// There is nothing to do and nothing is asked for resources without expressions.
 type checks struct {
-	log     logr.Logger
-	schemas *catalog.Schemas
-	specs   []*dsl.Resource
-	// feeds are those of resources, and so all that expressions speak of.
+	log       logr.Logger
+	discovery discovery.DiscoveryInterfaceWithContext
+	// specs are the resources that have checks.
+	specs []*dsl.Resource
+	// feeds are those of these resources, and so all that expressions speak of.
 	feeds func() []*feed
 	wake  chan struct{}
+
+	// schemas are kept from one look to the next, as long as there are more to come; nil otherwise,
+	// because they are large. Only run's goroutine uses them.
+	schemas *catalog.Schemas
 
 	// looked is what was served when the checks ran last; only run's goroutine uses it.
 	looked []schema.GroupVersionKind
@@ -50,8 +59,16 @@ type checks struct {
 // newChecks prepares the checks of an engine that has its feeds, and has them told of CRDs.
 func newChecks(e *Engine) *checks {
 	c := &checks{
-		log: e.log, schemas: catalog.NewSchemas(e.clients.discovery), specs: e.op.Resources(),
-		feeds: e.feeds, wake: make(chan struct{}, 1), findings: map[string][]string{},
+		log: e.log, discovery: e.clients.discovery, feeds: e.checkedFeeds,
+		wake: make(chan struct{}, 1), findings: map[string][]string{},
+	}
+	for _, spec := range e.op.Resources() {
+		if spec.Checked() {
+			c.specs = append(c.specs, spec)
+		}
+	}
+	if len(c.specs) == 0 {
+		return c
 	}
 	tell := e.crds.on
 	e.crds.on = func(ev watch.Event) {
@@ -64,8 +81,21 @@ func newChecks(e *Engine) *checks {
 	return c
 }
 
-// recheck has the checks run soon. It never blocks.
+// checkedFeeds are the feeds of the resources that have checks.
+func (e *Engine) checkedFeeds() (out []*feed) {
+	for _, r := range e.resources {
+		if r.spec.Checked() {
+			out = append(out, r.feeds()...)
+		}
+	}
+	return out
+}
+
+// recheck has the checks run soon, if there are any. It never blocks.
 func (e *Engine) recheck() {
+	if len(e.checks.specs) == 0 {
+		return
+	}
 	select {
 	case e.checks.wake <- struct{}{}:
 	default:
@@ -96,6 +126,8 @@ func (c *checks) run(ctx context.Context) {
 			looked := c.look(ctx, looks > 0)
 			if looks++; looked && looks < mostLooks {
 				timer.Reset(settling << (2 * looks))
+			} else {
+				c.rest()
 			}
 		}
 	}
@@ -114,6 +146,9 @@ func (c *checks) look(ctx context.Context, anyhow bool) bool {
 	if !c.news() && !anyhow && slices.Equal(served.kinds, c.looked) {
 		return false
 	}
+	if c.schemas == nil {
+		c.schemas = catalog.NewSchemas(c.discovery)
+	}
 	if err := served.fill(ctx, c.schemas); err != nil {
 		// Schemas are a help, not a need: what cannot be read is not held against anything.
 		c.log.V(1).Info("expressions are not checked against the cluster's schemas", "reason", err.Error())
@@ -125,6 +160,15 @@ func (c *checks) look(ctx context.Context, anyhow bool) bool {
 		c.found(spec.Name.String(), spec.CheckSchemas(served))
 	}
 	return true
+}
+
+// rest gives back what the schemas took: the next CRD may be long in coming.
+func (c *checks) rest() {
+	if c.schemas == nil {
+		return
+	}
+	c.schemas = nil
+	debug.FreeOSMemory()
 }
 
 // news reports whether a CRD has changed since it was called last.

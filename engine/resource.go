@@ -6,6 +6,7 @@ package engine
 import (
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -32,6 +33,8 @@ type resource struct {
 	relations []*relation
 	runs      runs
 	offers    offers
+	// schemas counts changes of the resource's CRD, as far as CRDs are watched.
+	schemas atomic.Int64
 
 	mu      sync.Mutex
 	entries map[cache.ObjectName]*entry

@@ -35,12 +35,18 @@ type tally struct {
 func (p *pass) settle() patch.Marks {
 	p.absorb()
 	t := p.tally()
+	p.mu.Lock()
+	if len(p.applied) > 0 {
+		p.answers = nil
+	}
+	p.mu.Unlock()
 	marks := patch.Marks{Finalizer: p.r.engine.op.Finalizer(), State: p.text}
 	switch {
 	case p.gone:
-		p.memory.parted = !t.open // nothing is left that could be held
+		p.memory.parted = !t.open && !p.unsure
+		marks.Remove = p.memory.parted && !t.held // see pass.letGo
 	case p.facts.Deleting:
-		marks.Remove = !t.open && !t.held && !p.heldBefore()
+		marks.Remove = !t.open && !t.held && !p.unsure && !p.heldBefore()
 		p.memory.parted = marks.Remove
 		if !marks.Remove && t.ran && (t.held || !t.soon) {
 			p.store(&marks)
@@ -228,7 +234,9 @@ func (p *pass) remember(marks patch.Marks) {
 		m.resync = p.r.nextResync(p.now, !m.seen)
 	}
 	m.seen = true
-	m.kin, m.version = p.kin, p.object.GetResourceVersion()
+	if m.kin = p.kin; m.kin != nil {
+		m.version = p.object.GetResourceVersion()
+	}
 	p.rewind()
 	if !m.resync.IsZero() {
 		p.next = p.next.sooner(time.Until(m.resync), queue.Resync)
@@ -248,8 +256,11 @@ func (p *pass) remember(marks patch.Marks) {
 
 // seeOff runs the delete handlers of objects that are gone already: deletions that no finalizer
 // held. It returns those that are not finished, and when they are due.
-func (r *resource) seeOff(ctx context.Context, key cache.ObjectName, n news) (left []*departed, next due, err error) {
+func (r *resource) seeOff(ctx context.Context, key cache.ObjectName, n *news) (left []*departed, next due, err error) {
 	for i, d := range n.gone {
+		if there, found := r.own.object(key); found && there.GetUID() == d.object.GetUID() {
+			continue // it only was out of sight
+		}
 		if d.memory == nil && n.memory != nil && n.memory.uid == d.object.GetUID() {
 			d.memory = n.memory
 		}
@@ -263,6 +274,10 @@ func (r *resource) seeOff(ctx context.Context, key cache.ObjectName, n news) (le
 		p.gone, p.facts.Deleting = true, true
 		if err := p.run(ctx, news{child: n.child}); err != nil {
 			return append(left, n.gone[i:]...), next, err
+		}
+		if d.memory == n.memory { // should a selector bring it back, all begins anew
+			n.memory = newMemory(d.memory.uid)
+			n.memory.awaits = d.memory.awaits
 		}
 		if !d.memory.parted && p.next.after > 0 {
 			left = append(left, d)

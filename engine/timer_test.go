@@ -28,7 +28,11 @@ type beats struct {
 }
 
 // begin starts the count.
-func (b *beats) begin() { b.begun, b.at = time.Now(), map[string][]time.Duration{} }
+func (b *beats) begin() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.begun, b.at = time.Now(), map[string][]time.Duration{}
+}
 
 func (b *beats) handler(then ...dsl.Func) dsl.Func {
 	n := 0

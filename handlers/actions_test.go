@@ -49,6 +49,11 @@ func (d deleting) Delete(_ context.Context, resource, namespace, name, uid strin
 	return d.refuse[name]
 }
 
+func (d deleting) DeleteObject(_ context.Context, o *unstructured.Unstructured) error {
+	d.deleted = append(d.deleted, o.GroupVersionKind().GroupKind().String()+" "+o.GetNamespace()+"/"+o.GetName()+" "+string(o.GetUID()))
+	return d.refuse[o.GetName()]
+}
+
 // prepared loads an operator with one handler, which is given as YAML, for an object.
 func prepared(t *testing.T, handler, object string) *attempt {
 	t.Helper()
@@ -176,6 +181,41 @@ func TestSetWorksOutWhatItWrites(t *testing.T) {
 	}
 }
 
+func TestSetTakesAwayWhatAMapHasNoMore(t *testing.T) {
+	a := prepared(t, "set: {status: {zones: '${self.spec.zones}', other: {kept: '${1}'}}}", `
+metadata: {name: f, namespace: ns, uid: u-1}
+spec: {zones: {a: {x: 1}, c: {x: 3}}}
+status: {zones: {a: {x: 1, old: o}, b: {x: 2}}, other: {theirs: y}}
+`)
+	if err := a.run(t); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]any{
+		"zones": map[string]any{"a": map[string]any{"x": int64(1), "old": nil}, "b": nil, "c": map[string]any{"x": int64(3)}},
+		"other": map[string]any{"kept": int64(1)},
+	}
+	if diff := cmp.Diff(want, a.request.Patch.Status); diff != "" {
+		t.Errorf("status (-want +got):\n%s", diff)
+	}
+}
+
+func TestSetSendsNoLabelThatIsNone(t *testing.T) {
+	a := prepared(t, `set: {status: {kept: 1}, labels: {good: "${self.spec.name}", bad: "${self.spec.name + ' & co'}", map: "${self.spec}"}, annotations: {any: "a b", list: "${[1]}"}}`, foo)
+	err := a.run(t)
+	for _, want := range []string{
+		`setting labels.bad: "web & co" is no value of a label: `, "setting labels.map: want text, found a list or a map",
+		"setting annotations.list: want text, found a list or a map",
+	} {
+		if err == nil || !dsl.IsPermanent(err) || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want %s", err, want)
+		}
+	}
+	want := map[string]any{"metadata": map[string]any{"labels": map[string]any{"good": "web"}, "annotations": map[string]any{"any": "a b"}}}
+	if diff := cmp.Diff(want, a.request.Patch.Object); diff != "" {
+		t.Errorf("object (-want +got):\n%s", diff)
+	}
+}
+
 func TestActionsTellWhetherTheyLookBack(t *testing.T) {
 	for handler, want := range map[string]bool{
 		"causes: [update]\nlog: {message: hello}":                                               true,
@@ -185,6 +225,8 @@ func TestActionsTellWhetherTheyLookBack(t *testing.T) {
 		"causes: [update]\nsteps: [{log: {message: a}}, {log: {message: b}}]":                   true,
 		"causes: [update]\nsteps: [{log: {message: '${old.spec.name}'}}, {log: {message: b}}]":  false,
 		"causes: [update]\nsteps: [{log: {message: b}}, {call: foo.Status}]":                    false,
+		"causes: [update]\nsteps: [{when: size(diff) > 1, log: {message: b}}]":                  false,
+		"causes: [update]\nsteps: [{when: cause == 'update', log: {message: b}}]":               true,
 		"causes: [update]\nevent: {reason: Changed, message: 'from ${diff[0].old}'}":            false,
 		"causes: [update]\nset: {status: {a: '${old.spec.name}'}}":                              false,
 		"causes: [update]\nset: {status: {a: '${self.spec.name}'}}":                             true,
@@ -229,12 +271,12 @@ func TestDeleteTakesObjectsAndNothingElse(t *testing.T) {
 		"an optional that is not there": {what: "${self.?status.?x}"},
 		"a list, of other kinds too": {
 			what: `${[dyn(self), dyn({"apiVersion": dyn("networking.k8s.io/v1"), "kind": dyn("Ingress"), "metadata": dyn({"name": "i", "uid": "u-2"})})]}`,
-			want: []string{"foos.v1.example.com ns/f u-1", "ingresses.v1.networking.k8s.io /i u-2"},
+			want: []string{"foos.v1.example.com ns/f u-1", "Ingress.networking.k8s.io /i u-2"},
 		},
 		"one that is on its way already": {
 			what: `${{"apiVersion": dyn("v1"), "kind": dyn("Pod"), "metadata": dyn({"name": "p", "uid": "u", "deletionTimestamp": "2026-01-01T00:00:00Z"})}}`,
 		},
-		"text is no object":       {what: "${self.metadata.name}", err: "want an object"},
+		"text is no object":       {what: "${self.metadata.name}", err: "want objects"},
 		"an object without a uid": {what: `${{"apiVersion": dyn("v1"), "kind": dyn("Pod"), "metadata": dyn({"name": "p"})}}`, err: "whole objects"},
 	}
 	for name, tt := range tests {
@@ -267,6 +309,17 @@ func TestScheduleDeletesWhatTheListHas(t *testing.T) {
 	}
 	if !a.handler.Whole || !a.handler.On(dsl.Timer) {
 		t.Errorf("handler %+v", a.handler)
+	}
+}
+
+func TestAStepOfAScheduleSeesTheObjectsInWhen(t *testing.T) {
+	a := preparedIn(t, "schedule", "every: 1h\nsteps:\n- {when: size(objects) > 1, log: {message: many}}\n- {when: size(objects) > 0, log: {message: some}}", foo)
+	a.request.Objects = []*unstructured.Unstructured{a.request.Object}
+	if err := a.run(t); err != nil {
+		t.Fatal(err)
+	}
+	if len(a.lines) != 1 || !strings.Contains(a.lines[0], "some") {
+		t.Errorf("lines %v", a.lines)
 	}
 }
 

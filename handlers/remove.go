@@ -9,8 +9,8 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/kube-openapi/pkg/validation/spec"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/expr"
@@ -33,7 +33,7 @@ func buildRemove(cel compilerOf, b dsl.Build, what string) (dsl.Built, error) {
 	if err != nil {
 		return dsl.Built{}, err
 	}
-	t := w.template(what, nil, "delete")
+	t := w.template(what, objectOrList, "delete")
 	if t != nil && len(t.Programs()) == 0 {
 		w.fault([]string{"delete"}, "want an expression such as ${self}, found %q", what)
 	}
@@ -43,6 +43,11 @@ func buildRemove(cel compilerOf, b dsl.Build, what string) (dsl.Built, error) {
 	return w.built(func(ctx context.Context, r *dsl.Request) error {
 		return deleteAll(ctx, r, b.Resource, t, w.scope(r))
 	}), nil
+}
+
+// objectOrList is the schema of what can be deleted.
+func objectOrList(dsl.Schemas) *spec.Schema {
+	return &spec.Schema{SchemaProps: spec.SchemaProps{Type: spec.StringOrArray{"object", "array"}}}
 }
 
 // deleteAll deletes what the template gives. One that cannot be deleted does not keep the others.
@@ -70,7 +75,7 @@ func deleteAll(ctx context.Context, r *dsl.Request, own dsl.ResourceName, t *exp
 func deleteOne(ctx context.Context, r *dsl.Request, own dsl.ResourceName, value any) error {
 	tree, ok := value.(map[string]any)
 	if !ok {
-		return dsl.Permanent(fmt.Errorf("deleting: want an object, found %v", value))
+		return dsl.Permanent(errors.New("deleting: want objects, and what is given is none"))
 	}
 	if len(tree) == 0 {
 		return nil // a child or a related object that is not there
@@ -82,12 +87,12 @@ func deleteOne(ctx context.Context, r *dsl.Request, own dsl.ResourceName, value 
 	if o.GetDeletionTimestamp() != nil {
 		return nil
 	}
-	resource := own
-	if o.GroupVersionKind().GroupKind() != r.Object.GroupVersionKind().GroupKind() {
-		guess, _ := meta.UnsafeGuessKindToResource(o.GroupVersionKind())
-		resource = dsl.ResourceName{Resource: guess.Resource, Version: guess.Version, Group: guess.Group}
+	var err error
+	if o.GroupVersionKind().GroupKind() == r.Object.GroupVersionKind().GroupKind() {
+		err = r.Client.Delete(ctx, own.String(), o.GetNamespace(), o.GetName(), string(o.GetUID()))
+	} else {
+		err = r.Client.DeleteObject(ctx, o)
 	}
-	err := r.Client.Delete(ctx, resource.String(), o.GetNamespace(), o.GetName(), string(o.GetUID()))
 	if err == nil || apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
 		return nil // gone, or another object has the name
 	}

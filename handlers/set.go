@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
 	"github.com/handwerk-dev/handwerk/dsl"
@@ -181,6 +182,13 @@ func (s *setter) texts(tree map[string]any, at ...string) []field {
 	var out []field
 	for _, key := range slices.Sorted(maps.Keys(tree)) {
 		place := append(slices.Clone(at), key)
+		name := key
+		if at[1] == "annotations" {
+			name = strings.ToLower(key) // as the API server does
+		}
+		if wrong := validation.IsQualifiedName(name); len(wrong) > 0 && !strings.Contains(key, "${") {
+			s.fault(place, "is no key: %s", wrong[0])
+		}
 		switch tree[key].(type) {
 		case string, nil:
 		default:
@@ -244,10 +252,23 @@ func (s *setter) run(_ context.Context, r *dsl.Request) error {
 			}
 		}
 	}
-	each(s.status, func(path dsl.Path, value any) { r.Patch.SetStatus(path.String(), value) })
-	each(s.spec, func(path dsl.Path, value any) { r.Patch.Set(path.String(), value) })
-	each(s.labels, func(path dsl.Path, value any) { setText(r.Patch, "labels", path[0], value) })
-	each(s.annotations, func(path dsl.Path, value any) { setText(r.Patch, "annotations", path[0], value) })
+	each(s.status, func(path dsl.Path, value any) {
+		has, _ := append(dsl.Path{"status"}, path...).In(r.Object.Object)
+		r.Patch.SetStatus(path.String(), instead(value, has))
+	})
+	each(s.spec, func(path dsl.Path, value any) {
+		has, _ := path.In(r.Object.Object)
+		r.Patch.Set(path.String(), instead(value, has))
+	})
+	texts := func(list []field, what string) {
+		each(list, func(path dsl.Path, value any) {
+			if err := setText(r.Patch, what, path[0], value); err != nil {
+				faults = append(faults, err)
+			}
+		})
+	}
+	texts(s.labels, "labels")
+	texts(s.annotations, "annotations")
 	for _, c := range s.conditions {
 		if err := c.set(r.Patch, scope); err != nil {
 			faults = append(faults, err)
@@ -256,17 +277,46 @@ func (s *setter) run(_ context.Context, r *dsl.Request) error {
 	return errors.Join(faults...)
 }
 
-// setText sets a label or an annotation; nil removes it.
-func setText(p *dsl.Patch, what, key string, value any) {
+// instead returns the patch that makes a value of what is there: a merge patch leaves the keys of a map
+// that it does not have.
+func instead(value, has any) any {
+	wanted, isMap := value.(map[string]any)
+	there, both := has.(map[string]any)
+	if !isMap || !both {
+		return value
+	}
+	out := maps.Clone(wanted)
+	for key, below := range there {
+		if above, stays := wanted[key]; stays {
+			out[key] = instead(above, below)
+		} else {
+			out[key] = nil
+		}
+	}
+	return out
+}
+
+// setText sets a label or an annotation; nil removes it. What the API server would not take fails this
+// handler alone: sent, it would be refused with all that the other handlers of the object want.
+func setText(p *dsl.Patch, what, key string, value any) error {
 	path := dsl.Path{"metadata", what, key}.String()
+	text := ""
 	switch value := value.(type) {
 	case nil:
 		p.Remove(path)
+		return nil
 	case string:
-		p.Set(path, value)
+		text = value
+	case bool, int64, float64:
+		text = fmt.Sprint(value)
 	default:
-		p.Set(path, fmt.Sprint(value))
+		return dsl.Permanent(fmt.Errorf("setting %s.%s: want text, found a list or a map", what, key))
 	}
+	if wrong := validation.IsValidLabelValue(text); what == "labels" && len(wrong) > 0 {
+		return dsl.Permanent(fmt.Errorf("setting labels.%s: %q is no value of a label: %s", key, text, wrong[0]))
+	}
+	p.Set(path, text)
+	return nil
 }
 
 func (c condition) set(p *dsl.Patch, scope expr.Scope) error {

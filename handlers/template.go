@@ -6,6 +6,7 @@ package handlers
 import (
 	"fmt"
 	"slices"
+	"sync"
 
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
@@ -50,6 +51,7 @@ func (w *writer) template(tree any, part func(dsl.Schemas) *spec.Schema, at ...s
 	}
 	w.looksBack = w.looksBack || t.Uses(expr.Old) || t.Uses(expr.Diff)
 	w.checks = append(w.checks, func(s dsl.Schemas) []error {
+		s.Vars = map[string]dsl.Shape{objectsVariable: {Schema: s.Self.Schema, List: true}}
 		var target *spec.Schema
 		if part != nil {
 			target = part(s)
@@ -73,9 +75,14 @@ func (w *writer) built(fn dsl.Func) dsl.Built {
 	return out
 }
 
-// scope is what the expressions of an attempt see.
+// scope is what the expressions of an attempt see: all of them the same children, which are read once.
 func (w *writer) scope(r *dsl.Request) expr.Scope {
 	s := expr.Scope{Request: r, Params: w.params}
+	if r.Children != nil {
+		own := *r
+		own.Children = readOnce{r.Children, sync.OnceValues(r.Children.All)}
+		s.Request = &own
+	}
 	if r.Objects != nil {
 		objects := make([]any, len(r.Objects))
 		for i, o := range r.Objects {
@@ -85,6 +92,15 @@ func (w *writer) scope(r *dsl.Request) expr.Scope {
 	}
 	return s
 }
+
+// readOnce are children that are read at most once.
+type readOnce struct {
+	dsl.Children
+	all func() ([]dsl.ChildObject, error)
+}
+
+// All returns what was read.
+func (c readOnce) All() ([]dsl.ChildObject, error) { return c.all() }
 
 // text renders a template that must be text; what is not there is the empty text.
 func text(t *expr.Template, s expr.Scope) (string, error) {

@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/expr"
 )
 
 // action builds the handler's code, nil when it is at fault.
@@ -48,9 +49,26 @@ func (w *watched) declare(at path, h *handler, built dsl.Built) {
 	}
 	for _, check := range built.Checks {
 		w.out.Checks(func(s dsl.Schemas) []error {
+			s.Without = without(h)
 			return w.misfits(at, h.action, errors.Join(check(s)...)).errors()
 		})
 	}
+}
+
+// without are the variables that are never there for a handler.
+func without(h *handler) map[string]string {
+	out := map[string]string{}
+	if h.Old != nil && !*h.Old {
+		for _, name := range []string{expr.Old, expr.Diff} {
+			out[name] = "is not known to a handler with old: false"
+		}
+	}
+	if h.whole {
+		for _, name := range []string{expr.Self, expr.Old, expr.Diff, expr.Children, expr.Related} {
+			out[name] = "is not there in a schedule, which has no one object (objects has them all)"
+		}
+	}
+	return out
 }
 
 // misfit notes the faults that an action has found in its configuration.

@@ -96,6 +96,7 @@ func (w *watched) customResource() {
 	}
 	w.misfit(w.at, "schema", errors.Join(errs...))
 	w.out.CRD = tree
+	w.out.CRDFault = func(err error) error { return w.placedFault(w.at.key("schema"), 0, 0, err.Error()) }
 }
 
 // ownSchemas are the schemas that a configuration itself describes.

@@ -67,10 +67,38 @@ func (w *watched) when(at path, h *handler) *expr.Program {
 	return program
 }
 
+// variable is one that an expression has besides those of all.
+type variable struct {
+	name  string
+	shape func(dsl.Schemas) dsl.Shape
+}
+
+// objects is the variable that a schedule has for all objects of the resource.
+const objects = "objects"
+
+// predicateFor is predicate for a handler, which may be one that has no object.
+func (w *watched) predicateFor(h *handler, at path, text string) *expr.Program {
+	var variables []variable
+	if h.whole {
+		variables = append(variables, variable{objects, func(s dsl.Schemas) dsl.Shape {
+			return dsl.Shape{Schema: s.Self.Schema, List: true}
+		}})
+	}
+	return w.predicateWithout(without(h), at, text, variables...)
+}
+
 // predicate compiles an expression that is true or false, nil when it is at fault. It is checked
 // again when schemas are known.
-func (w *watched) predicate(at path, text string, variables ...string) *expr.Program {
-	compiler, err := w.loader.compiler(variables...)
+func (w *watched) predicate(at path, text string, variables ...variable) *expr.Program {
+	return w.predicateWithout(nil, at, text, variables...)
+}
+
+func (w *watched) predicateWithout(without map[string]string, at path, text string, variables ...variable) *expr.Program {
+	var names []string
+	for _, v := range variables {
+		names = append(names, v.name)
+	}
+	compiler, err := w.loader.compiler(names...)
 	if err != nil {
 		w.fault(at, "%v", err)
 		return nil
@@ -80,7 +108,13 @@ func (w *watched) predicate(at path, text string, variables ...string) *expr.Pro
 	if err != nil {
 		return nil
 	}
-	w.out.Checks(func(s dsl.Schemas) []error { return w.wrongExpression(at, program.Check(s)).errors() })
+	w.out.Checks(func(s dsl.Schemas) []error {
+		s.Vars, s.Without = map[string]dsl.Shape{}, without
+		for _, v := range variables {
+			s.Vars[v.name] = v.shape(s)
+		}
+		return w.wrongExpression(at, program.Check(s)).errors()
+	})
 	return program
 }
 

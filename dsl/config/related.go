@@ -56,10 +56,11 @@ func (w *watched) relation(at path, form *relation) {
 	s := &selecting{namespace: w.text(at.key("namespace"), form.Namespace), object: w.text(at.key("object"), form.Object)}
 	s.any = form.Namespace == everywhere
 	if form.Where != "" {
-		s.where = w.predicate(at.key("where"), form.Where, "object")
+		object := func(s dsl.Schemas) dsl.Shape { return dsl.Shape{Schema: s.Related[form.Name].Schema} }
+		s.where = w.predicate(at.key("where"), form.Where, variable{"object", object})
 	}
 	if form.Selector != nil {
-		s.labels = w.labelTemplate(at.key("selector"), form.Selector)
+		s.labels, s.wanted = w.labelTemplate(at.key("selector"), form.Selector), len(form.Selector.MatchLabels)
 		if s.labels == nil {
 			out.LabelSelector = w.labelSelector(at.key("selector"), form.Selector)
 		}
@@ -122,6 +123,8 @@ type selecting struct {
 	namespace, object, labels *expr.Template
 	where                     *expr.Program
 	any                       bool
+	// wanted is how many labels there must be.
+	wanted int
 }
 
 func (s *selecting) selection(r *dsl.Request) (dsl.Selection, error) {
@@ -132,8 +135,8 @@ func (s *selecting) selection(r *dsl.Request) (dsl.Selection, error) {
 	}
 	var err error
 	if s.namespace != nil {
-		if out.Namespace, err = textOf(s.namespace, scope, "namespace"); err != nil {
-			return out, err
+		if out.Namespace, err = textOf(s.namespace, scope, "namespace"); err != nil || out.Namespace == "" {
+			return nothing(), err // and not what is in any namespace
 		}
 	}
 	if s.object != nil {
@@ -144,8 +147,8 @@ func (s *selecting) selection(r *dsl.Request) (dsl.Selection, error) {
 		out.Names = []string{name}
 	}
 	if s.labels != nil {
-		if out.Labels, err = labelsOf(s.labels, scope); err != nil {
-			return out, err
+		if out.Labels, err = s.labelsOf(scope); err != nil || out.Labels == nil {
+			return nothing(), err
 		}
 	}
 	if s.where != nil {
@@ -173,15 +176,25 @@ func textOf(t *expr.Template, s expr.Scope, what string) (string, error) {
 	return text, nil
 }
 
-func labelsOf(t *expr.Template, s expr.Scope) (labels.Selector, error) {
-	value, err := t.Render(s)
+// nothing selects no object.
+func nothing() dsl.Selection { return dsl.Selection{Names: []string{}} }
+
+// labelsOf returns the selector, nil when a value of it is not there: what is left would select more
+// than is meant.
+func (s *selecting) labelsOf(scope expr.Scope) (labels.Selector, error) {
+	value, err := s.labels.Render(scope)
 	if err != nil {
 		return nil, fmt.Errorf("selecting related objects: selector: %w", err)
 	}
 	tree, _ := value.(map[string]any)
 	set := labels.Set{}
 	for _, key := range slices.Sorted(maps.Keys(tree)) {
-		set[key] = fmt.Sprint(tree[key])
+		if tree[key] != nil {
+			set[key] = fmt.Sprint(tree[key])
+		}
+	}
+	if len(set) < s.wanted {
+		return nil, nil
 	}
 	return labels.ValidatedSelectorFromSet(set)
 }

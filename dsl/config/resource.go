@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/expr"
 )
 
 // watched is a resource on its way from a document to the operator.
@@ -101,6 +102,9 @@ func (w *watched) path(at path, text string) dsl.Path {
 		w.fault(at, "%v", err)
 		return nil
 	}
+	w.out.Checks(func(s dsl.Schemas) []error {
+		return w.wrongExpression(at, expr.CheckPath(s.Self.Schema, field...)).errors()
+	})
 	return field
 }
 

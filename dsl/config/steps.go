@@ -5,6 +5,7 @@ package config
 
 import (
 	"context"
+	"fmt"
 	"reflect"
 	"slices"
 	"strconv"
@@ -13,6 +14,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/expr"
 )
 
 // steps is the key under which a handler has several actions.
@@ -62,20 +64,20 @@ func (w *watched) steps(at path, h *handler) *dsl.Built {
 		if !handlerID.MatchString(name) {
 			w.fault(place.key("name"), "want letters, digits, '-', '_' and '.', at most 63, found %s", quoted(name))
 		}
-		one := &handler{ID: h.ID + "." + name, With: s.With, whole: h.whole, action: s.action, config: s.config}
+		one := &handler{ID: h.ID + "." + name, With: s.With, Old: h.Old, whole: h.whole, action: s.action, config: s.config}
 		built := w.action(place, one)
 		if built == nil {
 			out = nil
 			continue
 		}
-		fn := w.onlyWhen(place.key("when"), s, built.Func)
+		fn, asksBack := w.onlyWhen(place.key("when"), h, s, built.Func)
 		if !deletes(built.Options) && !slices.Contains(h.Causes, cause(dsl.Delete)) {
 			fn = notOnDelete(fn) // another step gives the handler that cause
 		}
 		fns = append(fns, fn)
 		if out != nil {
 			out.Options = append(out.Options, built.Options...)
-			looksBack = looksBack || !noOld(built.Options)
+			looksBack = looksBack || asksBack || !noOld(built.Options)
 		}
 	}
 	if out == nil {
@@ -113,22 +115,34 @@ func noOld(options []dsl.Option) bool {
 	return probe.NoOld
 }
 
-// onlyWhen makes a step depend on its expression.
-func (w *watched) onlyWhen(at path, s *step, fn dsl.Func) dsl.Func {
+// onlyWhen makes a step depend on its expression, and reports whether that looks back.
+func (w *watched) onlyWhen(at path, h *handler, s *step, fn dsl.Func) (only dsl.Func, looksBack bool) {
 	if s.When == "" {
-		return fn
+		return fn, false
 	}
-	program := w.predicate(at, s.When)
+	program := w.predicateFor(h, at, s.When)
 	if program == nil {
-		return fn
+		return fn, false
 	}
-	holds := program.Predicate("when", s.With)
 	return func(ctx context.Context, r *dsl.Request) error {
-		if ok, err := holds(r); err != nil || !ok {
-			return err
+		holds, err := program.Bool(expr.Scope{Request: r, Params: s.With, Vars: objectsOf(r)})
+		if err != nil {
+			return fmt.Errorf("evaluating when: %w", err)
+		}
+		if !holds {
+			return nil
 		}
 		return fn(ctx, r)
+	}, program.Uses(expr.Old) || program.Uses(expr.Diff)
+}
+
+// objectsOf is the variable of schedules.
+func objectsOf(r *dsl.Request) map[string]any {
+	list := make([]any, len(r.Objects))
+	for i, o := range r.Objects {
+		list[i] = o.Object
 	}
+	return map[string]any{objects: list}
 }
 
 // siblings are all handlers of the resource; one with steps is as many as it has steps.

@@ -87,7 +87,21 @@ func (s *source) syntax(err error) *Fault {
 	if end := s.reached(); slices.Contains(offByOne, message) && end > line {
 		message += fmt.Sprintf(" (begun here, at fault before the end of line %d)", end)
 	}
-	return &Fault{File: s.name, Line: line, Column: 1, Message: "invalid YAML: " + message}
+	return &Fault{File: s.name, Line: line, Column: 1, Message: "invalid YAML: " + message + remedy(message, s.lines[line-1])}
+}
+
+// bare is a value within braces or brackets that begins with ${ and not with a quote.
+var bare = regexp.MustCompile(`[{\[](.*[:,])?\s*\$\{`)
+
+// remedy says what helps against the two mistakes that are made most.
+func remedy(message, line string) string {
+	switch {
+	case strings.HasPrefix(message, "did not find expected ',' or ") && bare.MatchString(line):
+		return " (within {…} and […] of YAML, ${…} stands in quotes)"
+	case message == "mapping values are not allowed in this context":
+		return " (does a text with ': ' in it lack quotes?)"
+	}
+	return ""
 }
 
 // alias finds the use of an anchor that does not exist: the last one the parser got to.

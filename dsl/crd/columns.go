@@ -15,6 +15,9 @@ import (
 // columnTypes are what a column can be.
 var columnTypes = []string{"string", "integer", "number", "boolean", "date"}
 
+// columnFormats are those that the API server takes for a column.
+var columnFormats = []string{"int32", "int64", "float", "double", "byte", "date", "date-time", "password"}
+
 // columns makes the columns of kubectl get; the age is always one of them.
 func (b *builder) columns(root *apiextensions.JSONSchemaProps) (out []apiextensions.CustomResourceColumnDefinition) {
 	age := apiextensions.CustomResourceColumnDefinition{Name: "Age", Type: "date", JSONPath: ".metadata.creationTimestamp"}
@@ -29,6 +32,9 @@ func (b *builder) columns(root *apiextensions.JSONSchemaProps) (out []apiextensi
 		}
 		if c.Type != "" && !slices.Contains(columnTypes, c.Type) {
 			b.fault(append(at, "type"), "%s", unknown("column type", c.Type, columnTypes))
+		}
+		if c.Format != "" && !slices.Contains(columnFormats, c.Format) {
+			b.fault(append(at, "format"), "%s", unknown("column format", c.Format, columnFormats))
 		}
 		typ := b.columnPath(append(at, "path"), c.Path, root)
 		if c.Type != "" {

@@ -10,8 +10,9 @@
 // int-or-string, object (of any form), []T, map[string]T and the author's own. A field that is a
 // map is an object with fields.
 //
-// What comes out is what the API server accepts: [Build] asks the server's own code, and tells each
-// mistake with its place.
+// What comes out is what the API server accepts: [Build] asks the server's own code where that can be
+// had without the rest of the server, checks by itself what else the short form can get wrong, and
+// tells each mistake with its place. Of an openAPIV3Schema the server may refuse more.
 //
 // A default within an object takes effect when the object itself is left out, provided that the
 // object is not required and that nothing in it is required which has no default: then the object

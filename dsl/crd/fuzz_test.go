@@ -51,6 +51,9 @@ func FuzzField(f *testing.F) {
 		if tree == nil {
 			return
 		}
+		if refused := refusedByTheServer(t, tree); len(refused) > 0 {
+			t.Errorf("the API server refuses it: %v", refused)
+		}
 		if s, err := crd.ObjectSchema(tree); err != nil || s.Properties["metadata"].Properties["name"].Type[0] != "string" {
 			t.Errorf("reading it back: %v", err)
 		}

@@ -6,6 +6,7 @@ package crd
 import (
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -18,9 +19,16 @@ var formats = []string{
 	"bsonobjectid", "datetime", "k8s-short-name", "k8s-long-name",
 }
 
-// lint notes what the API server accepts and what yet is a mistake, at s and below.
+// typeWords are the types of a schema.
+var typeWords = []string{"array", "boolean", "integer", "number", "object", "string"}
+
+// lint notes, at s and below, what the API server accepts and what yet is a mistake, and what it
+// refuses without code that could be asked.
 func (b *builder) lint(at steps, s *apiextensions.JSONSchemaProps) {
 	b.contradictions(at, s)
+	b.unsupported(at, s)
+	b.lists(at, s)
+	b.ruleTexts(at, s)
 	if s.Type == "string" && s.Format != "" && !slices.Contains(formats, s.Format) {
 		b.faultAt(at.to("format"), unknown("format", s.Format, formats))
 	}
@@ -57,6 +65,46 @@ func (b *builder) contradictions(at steps, s *apiextensions.JSONSchemaProps) {
 	} {
 		if bounds.least != nil && bounds.most != nil && *bounds.least > *bounds.most {
 			b.faultAt(at.to("min"+bounds.word), "min"+bounds.word+" is above max"+bounds.word)
+		}
+	}
+}
+
+// unsupported notes words of OpenAPI that a CRD cannot have. There are no markers for them.
+func (b *builder) unsupported(at steps, s *apiextensions.JSONSchemaProps) {
+	if s.Type != "" && !slices.Contains(typeWords, s.Type) {
+		b.faultAt(at.to("type"), "unknown value "+quote(s.Type)+" (want one of "+strings.Join(typeWords, ", ")+")")
+	}
+	for _, word := range []struct {
+		is   bool
+		name string
+	}{
+		{s.Ref != nil, "$ref"}, {s.ID != "", "id"}, {s.AdditionalItems != nil, "additionalItems"},
+		{len(s.PatternProperties) > 0, "patternProperties"}, {len(s.Definitions) > 0, "definitions"},
+		{s.Dependencies != nil, "dependencies"},
+	} {
+		if word.is {
+			b.faultAt(at.to(word.name), word.name+" is not supported")
+		}
+	}
+	if s.UniqueItems {
+		b.faultAt(at.to("uniqueItems"), "uniqueItems is not supported (want x-kubernetes-list-type: set)")
+	}
+}
+
+// ruleTexts notes rules and messages of the wrong form.
+func (b *builder) ruleTexts(at steps, s *apiextensions.JSONSchemaProps) {
+	for i, rule := range s.XValidations {
+		at := at.to("x-kubernetes-validations", strconv.Itoa(i))
+		text, message := strings.TrimSpace(rule.Rule), strings.TrimSpace(rule.Message)
+		switch {
+		case text == "":
+			b.faultAt(at.to("rule"), "the rule is empty")
+		case rule.Message != "" && message == "":
+			b.faultAt(at.to("message"), "the message is empty")
+		case strings.ContainsAny(message, "\n\r"):
+			b.faultAt(at.to("message"), "a message is one line")
+		case strings.ContainsAny(text, "\n\r") && message == "":
+			b.faultAt(at.to("rule"), "a rule of several lines needs a message")
 		}
 	}
 }

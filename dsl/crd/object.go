@@ -7,9 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/kube-openapi/pkg/validation/spec"
@@ -57,16 +55,13 @@ func ObjectSchema(crd map[string]any) (*spec.Schema, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading schema: %w", err)
 	}
-	given, internal := &apiextensionsv1.JSONSchemaProps{}, &apiextensions.JSONSchemaProps{}
+	given := &apiextensionsv1.JSONSchemaProps{}
 	if err := json.Unmarshal(data, given); err != nil {
 		return nil, fmt.Errorf("reading schema: %w", err)
 	}
-	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(given, internal, nil); err != nil {
-		return nil, fmt.Errorf("reading schema: %w", err)
-	}
-	s, err := structural.NewStructural(internal)
+	s, err := internalForm(given)
 	if err != nil {
-		return nil, fmt.Errorf("reading schema: %w", err)
+		return nil, err
 	}
 	out := s.ToKubeOpenAPI()
 	if out.Properties == nil {

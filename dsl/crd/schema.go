@@ -9,11 +9,13 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 )
@@ -88,7 +90,7 @@ func Build(name dsl.ResourceName, s *Schema) (map[string]any, []*dsl.ConfigError
 	crd := definition(name, s, root, b.columns(root))
 	if s.OpenAPIV3Schema == nil || len(b.faults) == 0 {
 		b.lint(nil, root)
-		b.validate(crd)
+		b.validate(root)
 	}
 	if len(b.faults) > 0 {
 		return nil, b.sorted()
@@ -130,9 +132,10 @@ func definition(
 	return crd
 }
 
-// names checks what can be told better than the API server does.
+// names checks what the resource is called, and that there is one form of the schema.
 func (b *builder) names() {
 	s := b.form
+	b.labels()
 	if !kindName.MatchString(s.Kind) && s.Kind != "" {
 		b.fault([]string{"kind"}, "want a kind in CamelCase, as in WebApp")
 	}
@@ -146,6 +149,34 @@ func (b *builder) names() {
 		if given {
 			b.fault([]string{name}, "excludes openAPIV3Schema, which says all")
 		}
+	}
+}
+
+// labels checks the names that kubectl takes.
+func (b *builder) labels() {
+	s := b.form
+	label := func(name string, at ...string) {
+		if errs := validation.IsDNS1035Label(name); len(errs) > 0 {
+			b.fault(at, "%s", strings.Join(errs, ", "))
+		}
+	}
+	if s.Singular != "" {
+		label(s.Singular, "singular")
+	}
+	switch {
+	case s.ListKind == "" && kindName.MatchString(s.Kind):
+		label(strings.ToLower(s.Kind+"List"), "kind")
+	case s.ListKind == "": // the kind is at fault
+	case s.ListKind == s.Kind:
+		b.fault([]string{"listKind"}, "kind and listKind may not be the same")
+	default:
+		label(strings.ToLower(s.ListKind), "listKind")
+	}
+	for i, name := range s.ShortNames {
+		label(name, "shortNames", strconv.Itoa(i))
+	}
+	for i, name := range s.Categories {
+		label(name, "categories", strconv.Itoa(i))
 	}
 }
 

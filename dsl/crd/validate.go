@@ -5,102 +5,76 @@ package crd
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"fmt"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/validation"
+	structural "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/schema/defaulting"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apimachinery/pkg/util/wait"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
-// validate asks the API server's own code whether it would take the CRD.
-func (b *builder) validate(crd *apiextensionsv1.CustomResourceDefinition) {
-	whole := crd.DeepCopy()
-	apiextensionsv1.SetDefaults_CustomResourceDefinition(whole)
-	internal := &apiextensions.CustomResourceDefinition{}
-	err := apiextensionsv1.Convert_v1_CustomResourceDefinition_To_apiextensions_CustomResourceDefinition(whole, internal, nil)
+// validate asks the API server's own code what it would refuse of a schema that was linted. It uses
+// those parts of it that can be had without the rest of the server, which would take more memory
+// than everything else here.
+func (b *builder) validate(root *apiextensionsv1.JSONSchemaProps) {
+	faulty := len(b.faults) > 0
+	s, err := internalForm(root)
 	if err != nil {
-		b.fault(nil, "%v", err)
+		if !faulty { // otherwise that is it, with its place
+			b.faultAt(nil, err.Error())
+		}
 		return
 	}
-	// The context carries nothing: this is computation alone.
-	faulty := len(b.faults) > 0
-	errs := validation.ValidateCustomResourceDefinition(context.TODO(), internal)
-	if faulty {
-		// what is at fault already is not there for rules
-		errs = slices.DeleteFunc(errs, func(e *field.Error) bool { return strings.Contains(e.Detail, "undefined field") })
-	}
-	slices.SortStableFunc(errs, func(x, y *field.Error) int { return cmp.Compare(rank(x), rank(y)) })
-	for i, e := range errs {
-		if i > 0 && rank(e) > 1 && rank(e) > rank(errs[i-1]) {
-			return // it follows from the others
-		}
+	at := field.NewPath("openAPIV3Schema")
+	errs := structural.ValidateStructural(at, s)
+	for _, e := range errs {
 		b.refused(e)
+	}
+	if len(errs) > 0 {
+		return
+	}
+	b.rules(s, faulty)
+	// The context carries nothing and never ends: all of this is computation.
+	errs, err = defaulting.ValidateDefaults(wait.ContextForChannel(nil), at, s, true, true)
+	if err != nil {
+		b.faultAt(nil, err.Error())
+	}
+	slices.SortFunc(errs, func(x, y *field.Error) int {
+		return cmp.Or(cmp.Compare(x.Field, y.Field), cmp.Compare(x.Detail, y.Detail))
+	})
+	for _, e := range errs {
+		if !strings.HasPrefix(e.Detail, "rule compile error") { // that of the rule is told
+			b.refused(e)
+		}
 	}
 }
 
-// rank puts first what is wrong for sure, then single rules that cost too much, then those that do so
-// together, and then the sum.
-func rank(e *field.Error) int {
-	switch {
-	case strings.HasPrefix(e.Detail, "x-kubernetes-validations estimated rule cost total"):
-		return 3
-	case strings.HasPrefix(e.Detail, "contributed to estimated rule cost"):
-		return 2
-	case strings.HasPrefix(e.Detail, "estimated rule cost"):
-		return 1
-	default:
-		return 0
+// internalForm is a schema in the form that the API server works with.
+func internalForm(root *apiextensionsv1.JSONSchemaProps) (*structural.Structural, error) {
+	internal := &apiextensions.JSONSchemaProps{}
+	if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(root.DeepCopy(), internal, nil); err != nil {
+		return nil, fmt.Errorf("reading schema: %w", err)
 	}
+	s, err := structural.NewStructural(internal)
+	if err != nil {
+		return nil, fmt.Errorf("reading schema: %w", err)
+	}
+	return s, nil
 }
 
 // refused notes what the API server would refuse.
 func (b *builder) refused(e *field.Error) {
-	at := parsePath(e.Field)
-	switch {
-	case at.begins("spec", "validation", "openAPIV3Schema"):
-		at = at[3:]
-	case at.begins("spec", "additionalPrinterColumns") && len(at) > 2:
-		words := append([]string{"columns"}, at[2:]...)
-		if words[len(words)-1] == "JSONPath" {
-			words[len(words)-1] = "path"
-		}
-		b.fault(words, "%s", reason(e, at))
-		b.once()
-		return
-	case at.begins("spec", "names"):
-		b.fault(at[2:], "%s", reason(e, at))
-		b.once()
-		return
-	case at.begins("spec", "scope"):
-		b.fault(at[1:], "%s", reason(e, at))
-		b.once()
-		return
-	default:
-		b.fault(nil, "%s: %s", e.Field, reason(e, at))
-		return
-	}
-	if issues := issue.FindAllStringSubmatch(e.Detail, -1); issues != nil {
-		for _, m := range issues {
-			line, _ := strconv.Atoi(m[1])
-			column, _ := strconv.Atoi(m[2])
-			b.faultAtLine(at, line, column, strings.ReplaceAll(m[3], " (in container '')", ""))
-		}
-		return
-	}
+	at := parsePath(e.Field)[1:]
 	b.faultAt(at, reason(e, at))
 }
-
-// issue is a fault that CEL tells of.
-var issue = regexp.MustCompile(`(?m)ERROR: <input>:(\d+):(\d+): (.*)$`)
 
 // body is how the API server begins what it says of a value.
 var body = regexp.MustCompile(`^\S* in body `)
@@ -115,8 +89,6 @@ func reason(e *field.Error, at steps) string {
 		value = " " + string(data)
 	}
 	switch {
-	case strings.HasPrefix(detail, "oldSelf cannot be used"):
-		return "elements of a list cannot be compared with what they were (unless the list has listMapKey)"
 	case e.Type == field.ErrorTypeRequired && detail != "":
 		return detail
 	case slices.Contains(at, "default"):
@@ -197,10 +169,6 @@ func (b *builder) find(at steps) (path []string, t text, places []int) {
 		}
 	}
 	return nil, nil, nil
-}
-
-func (s steps) begins(words ...string) bool {
-	return len(s) >= len(words) && slices.Equal(s[:len(words)], words)
 }
 
 // last is the last step, empty when there is none.

@@ -22,12 +22,18 @@ type Scope struct {
 	Params dsl.Params
 	// Vars are the variables of [Compiler.With].
 	Vars map[string]any
+	// Anything names children in which whatever an expression looks for is found: an evaluation that
+	// still wraps [ErrMissing] then misses something elsewhere. Its value is of no use.
+	Anything []string
 }
 
 // activation gives an evaluation its variables, and makes only those that it asks for. The plain
 // maps of a request are read by CEL as they are: nothing is converted or copied.
 type activation struct {
 	scope Scope
+	// known are the children and related objects once they were asked for: a macro asks for each
+	// element. CEL evaluates in one goroutine.
+	known map[string]any
 }
 
 var _ cel.Activation = (*activation)(nil)
@@ -53,23 +59,43 @@ func (a *activation) ResolveName(name string) (any, bool) {
 	case Now:
 		return r.Now, true
 	case Children:
-		return value(children(r))
+		return a.once(name, a.children)
 	case Related:
-		return value(related(r))
+		return a.once(name, related)
 	}
 	v, found := a.scope.Vars[name]
 	return v, found
 }
 
+// once reads what is costly to read.
+func (a *activation) once(name string, read func(*dsl.Request) (map[string]any, error)) (any, bool) {
+	if v, found := a.known[name]; found {
+		return v, true
+	}
+	var v any
+	v, err := read(a.scope.Request)
+	if err != nil {
+		v = types.WrapErr(err) // CEL's activations have no other way to fail
+	}
+	if a.known == nil {
+		a.known = map[string]any{}
+	}
+	a.known[name] = v
+	return v, true
+}
+
 // Parent returns nil: there is no wider scope.
 func (a *activation) Parent() cel.Activation { return nil }
 
-// value makes an error a value: CEL's activations have no other way to fail.
-func value(v map[string]any, err error) (any, bool) {
-	if err != nil {
-		return types.WrapErr(err), true
+// children are those of the request, and those in which anything is found.
+func (a *activation) children(r *dsl.Request) (map[string]any, error) {
+	out, err := children(r)
+	for _, name := range a.scope.Anything {
+		if err == nil {
+			out[name] = anything{}
+		}
 	}
-	return v, true
+	return out, err
 }
 
 func children(r *dsl.Request) (map[string]any, error) {

@@ -4,11 +4,14 @@
 package expr
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/decls"
 	"github.com/google/cel-go/common/operators"
+
+	"github.com/handwerk-dev/handwerk/dsl"
 )
 
 // argument is an argument of a call and what is known of it.
@@ -34,6 +37,8 @@ func (in *inspector) call(e ast.Expr, s *scope) valueType {
 	case operators.Index, operators.OptIndex:
 		return in.index(e, args)
 	case operators.Equals, operators.NotEquals:
+		in.comparedCause(args[0], args[1], s)
+		in.comparedCause(args[1], args[0], s)
 		return in.equality(e, args)
 	case operators.LogicalAnd, operators.LogicalOr:
 		in.conditions(e, args)
@@ -41,6 +46,9 @@ func (in *inspector) call(e ast.Expr, s *scope) valueType {
 	case operators.Conditional:
 		in.conditions(e, args[:1])
 		return join(args[1].valueType, args[2].valueType)
+	}
+	if call.FunctionName() == operators.In {
+		in.comparedCause(args[0], args[1], s)
 	}
 	out := in.resolve(e, args)
 	if known, special := passedOn(call.FunctionName(), args); special {
@@ -111,6 +119,29 @@ func (in *inspector) equality(e ast.Expr, args []argument) valueType {
 			in.called(args[0].Expr, args[0].valueType), in.called(args[1].Expr, args[1].valueType))
 	}
 	return only(isBool)
+}
+
+// comparedCause reports words that the variable cause is compared with, or looked for in, and never is.
+func (in *inspector) comparedCause(cause, with argument, s *scope) {
+	if cause.Kind() != ast.IdentKind || strings.TrimPrefix(cause.AsIdent(), ".") != Cause {
+		return
+	}
+	if _, macros := s.find(Cause); macros {
+		return
+	}
+	words := []ast.Expr{with.Expr}
+	if with.Kind() == ast.ListKind {
+		words = with.AsList().Elements()
+	}
+	for _, word := range words {
+		if text, constant := constantText(word); constant && !slices.Contains(dsl.Causes(), dsl.Cause(text)) {
+			var known []string
+			for _, c := range dsl.Causes() {
+				known = append(known, string(c))
+			}
+			in.issue(in.placeOf(word), "%s", unknownWord("cause", text, "", known))
+		}
+	}
 }
 
 // conditions reports what can be neither true nor false.

@@ -118,6 +118,10 @@ func (in *inspector) variable(e ast.Expr, s *scope) valueType {
 	if t, found := s.find(name); found {
 		return t
 	}
+	if why, without := in.schemas.Without[name]; without {
+		in.issue(in.placeOf(e), "%s %s", name, why)
+		return unknown()
+	}
 	switch {
 	case name == Self && in.schemas.Self.Schema != nil:
 		return typeOf(in.schemas.Self.Schema, true)
@@ -125,6 +129,9 @@ func (in *inspector) variable(e ast.Expr, s *scope) valueType {
 		return valueType{kinds: isMap, fields: &namedFields{"child", in.schemas.Children}}
 	case name == Related && in.schemas.Related != nil:
 		return valueType{kinds: isMap, fields: &namedFields{"relation", in.schemas.Related}}
+	}
+	if shape, known := in.schemas.Vars[name]; known {
+		return typeOfShape(shape)
 	}
 	return in.static(e)
 }
@@ -143,9 +150,18 @@ func (in *inspector) member(of ast.Expr, t valueType, name string, at place) val
 	}
 	field, found := t.fields.field(name)
 	if !found {
-		in.issue(at, "%s", unknownWord(t.fields.what(), name, in.within(of, t.fields), t.fields.names()))
+		in.issue(at, "%s", in.unknownField(of, t.fields, name))
 	}
 	return field
+}
+
+func (in *inspector) unknownField(of ast.Expr, fields fieldSet, name string) string {
+	if from, ok := fields.(*schemaFields); ok {
+		if plain, escaped := from.unescaped(name); escaped {
+			return fmt.Sprintf("unknown field %q%s (write ['%s'])", name, in.within(of, fields), plain)
+		}
+	}
+	return unknownWord(fields.what(), name, in.within(of, fields), fields.names())
 }
 
 // within says which object's fields are meant.

@@ -91,8 +91,8 @@ func TestNothingIsSaidAboutWhatIsRight(t *testing.T) {
 	tests := []string{
 		"self.metadata.labels['app.kubernetes.io/name'] == 'x'", "self.metadata.annotations['x'] + 'y'", "self.metadata.name == 'x'",
 		"self.metadata.whatever.there.is", "self.apiVersion + self.kind == 'x'", "self['spec']['replicas'] + 1", "self.spec['a-b'] == 'x'",
-		"self.spec.`a-b` == 'x'", "self.spec.a__dash__b == 'x'", "self.spec.namespace == 'x'", "self.spec.__namespace__ == 'x'",
-		"self.spec.a__b == 'x'", "self.spec.a__underscores__b == 'x'", "self.spec['x.y'] == self.spec.x__dot__y",
+		"self.spec.`a-b` == 'x'", "self.spec.namespace == 'x'", "self.spec.a__b == 'x'", "self.spec['x.y'] == 'x'",
+		"cause == 'timer' || cause != 'related' || cause in ['create', 'resume']", "cause == params.x || cause in params.list", "['x'].exists(cause, cause == 'x')",
 		"has(self.spec.replicas) && self.spec.replicas > 1", "has(self.spec.some.thing)", "self.?spec.?replicas.orValue(0) + 1",
 		"self.spec.?list.orValue([]).size()", "self.?spec.orValue({}) == {}", "self[?'spec'].?replicas.hasValue()", "self.spec.list[?0].?name.orValue('x') + 'y'",
 		"self.?spec.?replicas.optMap(n, n + 1).orValue(0) > 0", "self.?spec.optFlatMap(s, s.?name).orValue('') + 'x'",
@@ -189,6 +189,11 @@ func TestWhatCannotBeRightIsFound(t *testing.T) {
 		"self.spec.texts.map(x, x + 1)":              `1:26: cannot use + with text (x) and a whole number`,
 		"self.spec.replicas in self.spec.name":       `1:20: cannot use in with a whole number (self.spec.replicas) and text (self.spec.name)`,
 		"self.spec.?replicas.orValue(0) + 'x'":       `1:32: cannot use + with a whole number and text`,
+		"self.spec.x__dot__y":                        `1:11: unknown field "x__dot__y" in self.spec (write ['x.y'])`,
+		"self.spec.?__namespace__":                   `1:12: unknown field "__namespace__" in self.spec (write ['namespace'])`,
+		"cause == 'udpate'":                          `1:10: unknown cause "udpate" (did you mean "update"?)`,
+		"'reconcile' != cause":                       `1:1: unknown cause "reconcile" (want one of delete, create, update, resume, child, related, timer, resync)`,
+		"cause in ['create', 'crate']":               `1:21: unknown cause "crate" (did you mean "create"?)`,
 		"self.spec.nam + self.metadata.x.y + self.z": `1:11: unknown field "nam" in self.spec (did you mean "name"?); 1:42: unknown field "z" in self (want one of metadata, spec, status)`,
 	}
 	c, s := compiler(t), schemas(t)
@@ -200,6 +205,62 @@ func TestWhatCannotBeRightIsFound(t *testing.T) {
 		}
 		if err := p.Check(s); err == nil || err.Error() != want {
 			t.Errorf("%s:\n got %v\nwant %s", text, err, want)
+		}
+	}
+}
+
+func TestFurtherVariablesAreCheckedWhereTheyAreKnown(t *testing.T) {
+	tests := map[string]string{
+		"child.stat.x == 1":                     `1:7: unknown field "stat" in child (want one of apiVersion, kind, metadata, spec, status)`,
+		"objects.map(o, o.spec.replcias)":       `1:23: unknown field "replcias" in o.spec (did you mean "replicas"?)`,
+		"objects.spec":                          `1:9: a list (objects) has no field "spec"`,
+		"unseen.x":                              `1:8: a list (unseen) has no field "x"`,
+		"child.status.x == 1":                   `1:14: unknown field "x" in child.status (want one of availableReplicas, collisionCount, conditions, observedGeneration, readyReplicas, replicas, terminatingReplicas, unavailableReplicas, updatedReplicas)`,
+		"child.status.replicas + item.any == 1": "",
+		"objects.all(o, o.spec.replicas > 1)":   "",
+		"unseen.all(o, o.any.thing)":            "",
+	}
+	c, err := compiler(t).With("child", "objects", "unseen", "item")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := schemas(t)
+	s.Vars = map[string]dsl.Shape{"child": s.Children["deployment"], "objects": {Schema: s.Self.Schema, List: true}, "unseen": {List: true}}
+	for text, want := range tests {
+		p, err := c.Value(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		if err := p.Check(s); err != nil {
+			got = err.Error()
+		}
+		if got != want {
+			t.Errorf("%s:\n got %s\nwant %s", text, got, want)
+		}
+	}
+}
+
+func TestPathsAreCheckedAgainstSchemas(t *testing.T) {
+	tests := map[string]string{
+		"spec replicas": "", "spec map a.b": "", "spec any thing": "", "spec raw a b": "", "spec some thing else": "", "spec list 0 name": "",
+		"metadata labels x": "", "status": "", "kind": "", "spec x.y": "", "": "",
+		"stauts":              `unknown field "stauts" (did you mean "status"?)`,
+		"spec replcias":       `unknown field "replcias" in spec (did you mean "replicas"?)`,
+		"spec objects a siz":  `unknown field "siz" in spec.objects.a (did you mean "size"?)`,
+		"spec replicas value": `a whole number (spec.replicas) has no field "value"`,
+	}
+	s := schema(t, custom)
+	for path, want := range tests {
+		got := ""
+		if err := expr.CheckPath(s, strings.Fields(path)...); err != nil {
+			got = err.Error()
+		}
+		if got != want {
+			t.Errorf("%s: %q, want %q", path, got, want)
+		}
+		if err := expr.CheckPath(nil, strings.Fields(path)...); err != nil {
+			t.Errorf("%s: without a schema: %v", path, err)
 		}
 	}
 }

@@ -170,8 +170,12 @@ func named(typeName string) string {
 		return "an optional value"
 	case "dyn":
 		return "a value"
+	case "kubernetes.Quantity":
+		return "a quantity"
+	case "type":
+		return "a type"
 	default:
-		return "of type " + typeName
+		return "a value of type " + typeName
 	}
 }
 

@@ -100,13 +100,14 @@ func TestEvaluationErrorsSayWhatIsWrong(t *testing.T) {
 	r.Object.Object["long"] = strings.Repeat("a", 100_000)
 	r.Object.Object["list"] = make([]any, 1000)
 	tests := map[string]struct{ text, want string }{
-		"a missing key":      {"self.spec.missing > 1", "evaluating when: no such key: missing"},
-		"a number":           {"self.spec.replicas", "evaluating when: the result is a whole number, want true or false"},
-		"a text":             {"self.spec.flag", "evaluating when: the result is text, want true or false"},
-		"a list":             {"self.spec.ports", "evaluating when: the result is a list, want true or false"},
-		"a map":              {"self.spec", "evaluating when: the result is a map, want true or false"},
-		"null":               {"self.spec.nothing", "evaluating when: the result is null, want true or false"},
-		"kinds do not match": {"self.spec.flag > 1", "evaluating when: a function or an operator does not go with the kinds of its values"},
+		"a missing key":          {"self.spec.missing > 1", "evaluating when: no such key: missing"},
+		"a number":               {"self.spec.replicas", "evaluating when: the result is a whole number, want true or false"},
+		"a text":                 {"self.spec.flag", "evaluating when: the result is text, want true or false"},
+		"a list":                 {"self.spec.ports", "evaluating when: the result is a list, want true or false"},
+		"a map":                  {"self.spec", "evaluating when: the result is a map, want true or false"},
+		"null":                   {"self.spec.nothing", "evaluating when: the result is null, want true or false"},
+		"kinds do not match":     {"self.spec.flag > 1", "evaluating when: > does not go with the kinds of its values (string(…), int(…) and double(…) convert them)"},
+		"an operand is no truth": {"self.spec.replicas && true", "evaluating when: && does not go with the kinds of its values"},
 		"too much work": {
 			"self.list.all(a, !self.long.contains('bbbbbbbbbb'))",
 			"evaluating when: it costs more than one evaluation may (is it a loop over a long list?)",

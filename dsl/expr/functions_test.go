@@ -167,7 +167,7 @@ func TestFunctionsSayWhatTheyCannotDo(t *testing.T) {
 	tests := map[string]string{
 		"unbase64('%')":      "unbase64(): the text is not base64",
 		"unbase64('/w==')":   "unbase64(): what is encoded is not text (base64.decode(…) gives the bytes)",
-		"unbase64(o.status)": "a function or an operator does not go with the kinds of its values",
+		"unbase64(o.status)": "unbase64() does not go with the kinds of its values",
 		"base64(o.status)":   "base64(): want text or bytes, found a map",
 		"ready([o][0].kind)": "ready(): want one object, found text",
 		"ready(dyn([o]))":    "ready(): want one object, found a list",

@@ -79,7 +79,8 @@ func (m *meaning) message(err *common.Error) string {
 		if found[1] == "bool" {
 			return fmt.Sprintf("want true or false, found %s", named(found[2]))
 		}
-		return fmt.Sprintf("a list or map has values of one kind, not %s and %s (dyn(…) around each lifts that)", named(found[1]), named(found[2]))
+		one, other := namedApart(found[1], found[2])
+		return fmt.Sprintf("a list or map has values of one kind, not %s and %s (dyn(…) around each lifts that)", one, other)
 	}
 	if found := noFields.FindStringSubmatch(err.Message); found != nil {
 		return named(found[1]) + " has no fields"
@@ -96,6 +97,29 @@ func (m *meaning) message(err *common.Error) string {
 	}
 	message, _, _ := strings.Cut(err.Message, " (in container")
 	return strings.Join(strings.Fields(message), " ")
+}
+
+// namedApart describes two types, with what lists and maps have in them where they would be called alike.
+func namedApart(a, b string) (one, other string) {
+	one, other = named(a), named(b)
+	if one != other {
+		return one, other
+	}
+	return one + holding(a), other + holding(b)
+}
+
+// holding says what is in a list or map.
+func holding(typeName string) string {
+	_, inner, found := strings.Cut(strings.TrimSuffix(typeName, ")"), "(")
+	if parts := split(inner); found && len(parts) > 0 {
+		last := parts[len(parts)-1]
+		one := named(last)
+		if several, counts := strings.CutPrefix(one, "a "); counts {
+			one = several + "s"
+		}
+		return " of " + one + holding(last)
+	}
+	return ""
 }
 
 // undeclared says that a name is not known.
@@ -139,7 +163,8 @@ func (m *meaning) overload(function, signature string) string {
 		return message
 	}
 	if function == operators.Conditional && len(given) == 3 && given[0] == "bool" {
-		return fmt.Sprintf("both outcomes of ?: must be of one kind, not %s and %s (dyn(…) around each lifts that)", named(given[1]), named(given[2]))
+		one, other := namedApart(given[1], given[2])
+		return fmt.Sprintf("both outcomes of ?: must be of one kind, not %s and %s (dyn(…) around each lifts that)", one, other)
 	}
 	for i, t := range given {
 		given[i] = named(t)
@@ -164,6 +189,8 @@ func (m *meaning) style(function string, given int, behind bool) string {
 	case len(counts) == 0 && otherwise && behind:
 		return fmt.Sprintf("%s() takes its value as an argument: %s(x)", function, function)
 	case len(counts) == 0 && otherwise:
+		return fmt.Sprintf("%s() stands behind its value: x.%s(…)", function, function)
+	case len(counts) == 0 && !behind && len(m.compiler.functions[function].OverloadDecls()) > 0 && isWord([]rune(function)[0]):
 		return fmt.Sprintf("%s() stands behind its value: x.%s(…)", function, function)
 	case len(counts) == 0:
 		return ""

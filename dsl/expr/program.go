@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
 
 	"github.com/handwerk-dev/handwerk/dsl"
@@ -40,7 +41,7 @@ func (p *Program) Uses(variable string) bool { return p.uses[variable] }
 func (p *Program) Eval(s Scope) (any, error) {
 	out, _, err := p.program.Eval(&activation{scope: s})
 	if err != nil {
-		return nil, evaluation(err)
+		return nil, p.evaluation(err)
 	}
 	return plainValue(out)
 }
@@ -49,7 +50,7 @@ func (p *Program) Eval(s Scope) (any, error) {
 func (p *Program) Bool(s Scope) (bool, error) {
 	out, _, err := p.program.Eval(&activation{scope: s})
 	if err != nil {
-		return false, evaluation(err)
+		return false, p.evaluation(err)
 	}
 	holds, ok := out.(types.Bool)
 	if !ok {
@@ -81,8 +82,6 @@ func (p *Program) Predicate(name string, params dsl.Params) dsl.Predicate {
 
 var errCost = errors.New("it costs more than one evaluation may (is it a loop over a long list?)")
 
-var errKinds = errors.New("a function or an operator does not go with the kinds of its values")
-
 // ErrMissing is wrapped by the errors of evaluations that came upon something that is not there: a
 // key, an element, an optional value.
 var ErrMissing = errors.New("something is missing")
@@ -91,8 +90,8 @@ type missingError struct{ error }
 
 func (e *missingError) Unwrap() []error { return []error{ErrMissing, e.error} }
 
-// evaluation puts CEL's one error that nobody understands into words.
-func evaluation(err error) error {
+// evaluation puts those of CEL's errors that nobody understands into words.
+func (p *Program) evaluation(err error) error {
 	if strings.Contains(err.Error(), "actual cost limit exceeded") {
 		return errCost
 	}
@@ -102,7 +101,27 @@ func evaluation(err error) error {
 		}
 	}
 	if strings.HasPrefix(err.Error(), "no such overload") {
-		return errKinds
+		return p.wrongKinds(err)
 	}
 	return err
+}
+
+// wrongKinds says which function or operator does not take what it was given.
+func (p *Program) wrongKinds(err error) error {
+	name := ""
+	if failed, ok := errors.AsType[*types.Err](err); ok {
+		ast.PreOrderVisit(p.ast.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
+			if e.ID() == failed.NodeID() && e.Kind() == ast.CallKind {
+				name = e.AsCall().FunctionName()
+			}
+		}))
+	}
+	switch name {
+	case "":
+		return errors.New("a function or an operator does not go with the kinds of its values")
+	case operators.Add, operators.Subtract, operators.Multiply, operators.Divide, operators.Modulo,
+		operators.Less, operators.LessEquals, operators.Greater, operators.GreaterEquals:
+		return fmt.Errorf("%s does not go with the kinds of its values (string(…), int(…) and double(…) convert them)", functionNamed(name))
+	}
+	return fmt.Errorf("%s does not go with the kinds of its values", functionNamed(name))
 }

@@ -4,6 +4,8 @@
 package expr
 
 import (
+	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -33,6 +35,30 @@ func SchemaAt(s *spec.Schema, path ...string) *spec.Schema {
 	return s
 }
 
+// CheckPath reports whether a path of field names can lead to anything in a whole object of a schema,
+// which may be nil: then nothing is known. What follows a list is not looked at.
+func CheckPath(s *spec.Schema, path ...string) error {
+	t := typeOf(s, true)
+	for i, name := range path {
+		if t.fields == nil || t.kinds&^isNull != isMap {
+			if t.may(isMap | isList) {
+				return nil
+			}
+			return fmt.Errorf("%s (%s) has no field %q", t.kinds, strings.Join(path[:i], "."), name)
+		}
+		next, found := t.fields.field(name)
+		if !found {
+			where := ""
+			if i > 0 {
+				where = " in " + strings.Join(path[:i], ".")
+			}
+			return errors.New(unknownWord("field", name, where, t.fields.names()))
+		}
+		t = next
+	}
+	return nil
+}
+
 // typeOf returns what a schema says of a value as it is in JSON: times and bytes are text there.
 // Root is for whole objects, which have apiVersion, kind and metadata even if the schema is silent.
 func typeOf(s *spec.Schema, root bool) valueType {
@@ -48,6 +74,18 @@ func typeOf(s *spec.Schema, root bool) valueType {
 		out.element = &element
 	}
 	return out
+}
+
+// typeOfShape is the type of an object, or of a list of objects.
+func typeOfShape(shape dsl.Shape) valueType {
+	one := only(isMap)
+	if shape.Schema != nil {
+		one = typeOf(shape.Schema, true)
+	}
+	if shape.List {
+		return listOf(one)
+	}
+	return one
 }
 
 func schemaKinds(s *spec.Schema) kinds {
@@ -128,9 +166,6 @@ type schemaFields struct {
 
 func (f *schemaFields) field(name string) (valueType, bool) {
 	found := f.find(name)
-	if plain, ok := apicel.Unescape(name); ok && found == nil { // Kubernetes' form of odd names
-		found = f.find(plain)
-	}
 	switch {
 	case f.root && name == "metadata":
 		return f.metadata(found), true
@@ -157,6 +192,13 @@ func (f *schemaFields) metadata(s *spec.Schema) valueType {
 // isObjectMeta reports whether metadata is described whole, and not only in what a CRD restricts.
 func isObjectMeta(f *schemaFields) bool {
 	return f.find("labels") != nil && f.find("annotations") != nil && f.find("uid") != nil
+}
+
+// unescaped returns the field that a name means in the form that CRDs have for odd names, where
+// objects are not plain maps: it is not known here.
+func (f *schemaFields) unescaped(name string) (string, bool) {
+	plain, ok := apicel.Unescape(name)
+	return plain, ok && plain != name && f.find(plain) != nil
 }
 
 // find returns the schema of a field, nil when there is none.
@@ -241,18 +283,10 @@ type namedFields struct {
 
 func (f *namedFields) field(name string) (valueType, bool) {
 	shape, found := f.shapes[name]
-	one := typeOf(shape.Schema, true)
-	if shape.Schema == nil {
-		one = only(isMap)
-	}
-	switch {
-	case !found:
+	if !found {
 		return unknown(), false
-	case shape.List:
-		return listOf(one), true
-	default:
-		return one, true
 	}
+	return typeOfShape(shape), true
 }
 
 func (f *namedFields) any() valueType  { return unknown() }

@@ -83,7 +83,7 @@ func TestRenderFails(t *testing.T) {
 		"a key that is no text": {map[string]any{"${self.spec.replicas}": 1}, "evaluating spec.${self.spec.replicas}: the key is a number, want text", false},
 		"a map with other keys": {"${{1: 2}}", "evaluating spec: a key of a map is a whole number, want text", false},
 		"a number without end":  {"${1.0 / 0.0}", "evaluating spec: the number +Inf cannot be written", false},
-		"a type":                {"${type(1)}", "evaluating spec: the result is of type type, which cannot be written", false},
+		"a type":                {"${type(1)}", "evaluating spec: the result is a type, which cannot be written", false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -66,6 +66,7 @@ func (a Applier) Stale(desired, live *unstructured.Unstructured) (bool, error) {
 // judge decides what applying desired would do to an object that is there.
 func (a Applier) judge(desired, live *unstructured.Unstructured) (stale, adopts bool, err error) {
 	ours, by := a.Owner.owned(live)
+	ours = ours || by == "" && a.made(desired, live)
 	going := live.GetDeletionTimestamp() != nil
 	switch {
 	case !ours && (by != "" || going || a.Adopt != dsl.AdoptIfUnowned):
@@ -76,9 +77,19 @@ func (a Applier) judge(desired, live *unstructured.Unstructured) (stale, adopts 
 	return !going && !a.holds(desired, live), false, nil
 }
 
+// made reports whether an object that is tied to nobody was made from what is desired now, in which
+// its owner is named: then somebody has cut the tie by hand, which is put back like any other change.
+func (a Applier) made(desired, live *unstructured.Unstructured) bool {
+	return applied(live.GetAnnotations(), a.Owner.Keys.Applied) && a.sameMark(desired, live)
+}
+
+func (a Applier) sameMark(desired, live *unstructured.Unstructured) bool {
+	return live.GetAnnotations()[a.Owner.Keys.Applied] == desired.GetAnnotations()[a.Owner.Keys.Applied]
+}
+
 // holds reports whether applying desired would change nothing.
 func (a Applier) holds(desired, live *unstructured.Unstructured) bool {
-	if live.GetAnnotations()[a.Owner.Keys.Applied] != desired.GetAnnotations()[a.Owner.Keys.Applied] {
+	if !a.sameMark(desired, live) {
 		return false
 	}
 	if coversObject(desired, live) {

@@ -68,6 +68,9 @@ func (o Owner) Desired(value any, namespaced bool, spec dsl.ChildSpec) (*unstruc
 	case desired.GetNamespace() == "":
 		desired.SetNamespace(o.Object.GetNamespace())
 	}
+	if o.is(desired) {
+		return nil, dsl.Permanent(fmt.Errorf("applying %s: an object cannot be a child of itself: give the child another name", name(desired)))
+	}
 	if spec.ByReference() && o.Namespaced && desired.GetNamespace() != o.Object.GetNamespace() {
 		return nil, dsl.Permanent(fmt.Errorf("applying %s: an owned child must be in the namespace of its owner, %s (elsewhere it needs ownership: labelled)",
 			name(desired), o.Object.GetNamespace()))
@@ -81,6 +84,12 @@ func (o Owner) Desired(value any, namespaced bool, spec dsl.ChildSpec) (*unstruc
 		return nil, fmt.Errorf("reading object %s: %w", name(desired), err)
 	}
 	return desired, nil
+}
+
+// is reports whether an object would be the owner itself.
+func (o Owner) is(desired *unstructured.Unstructured) bool {
+	return desired.GroupVersionKind().GroupKind() == o.Object.GroupVersionKind().GroupKind() &&
+		desired.GetNamespace() == o.Object.GetNamespace() && desired.GetName() == o.Object.GetName()
 }
 
 // tie adds what ties a child to its owner, and takes away what a copy of another child brings.

@@ -7,10 +7,12 @@ import (
 	"errors"
 	"maps"
 	"regexp"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -214,5 +216,67 @@ func TestSecretValues(t *testing.T) {
 	}
 	if _, err := owner().Desired(tree{"apiVersion": "v1", "kind": "Secret", "metadata": tree{"name": "s", "annotations": nil, "labels": nil}}, true, dsl.ChildSpec{}); err != nil {
 		t.Errorf("metadata without values: %v", err)
+	}
+}
+
+func TestAnObjectIsNoChildOfItself(t *testing.T) {
+	itself := tree{"apiVersion": "example.com/v2", "kind": "Foo", "metadata": tree{"name": "f"}}
+	for _, spec := range []dsl.ChildSpec{{}, {Ownership: dsl.Labelled}, {Ownership: dsl.Unowned}, {Adopt: dsl.AdoptIfUnowned}} {
+		if _, err := owner().Desired(itself, true, spec); !dsl.IsPermanent(err) {
+			t.Errorf("%+v: %v", spec, err)
+		}
+	}
+	others := []tree{
+		{"apiVersion": "example.com/v1", "kind": "Foo", "metadata": tree{"name": "g"}},
+		{"apiVersion": "example.org/v1", "kind": "Foo", "metadata": tree{"name": "f"}},
+		{"apiVersion": "example.com/v1", "kind": "Bar", "metadata": tree{"name": "f"}},
+	}
+	for _, other := range others {
+		if _, err := owner().Desired(other, true, dsl.ChildSpec{}); err != nil {
+			t.Errorf("%v: %v", other, err)
+		}
+	}
+}
+
+func TestATieThatWasCutIsPutBack(t *testing.T) {
+	a := Applier{Owner: owner(), Settled: map[string]string{}, Guard: &sync.Mutex{}}
+	given := tree{"apiVersion": "v1", "kind": "ConfigMap", "metadata": tree{"name": "c"}, "data": tree{"n": "1"}}
+	desired, err := owner().Desired(given, true, dsl.ChildSpec{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cut := func(edit func(*unstructured.Unstructured)) *unstructured.Unstructured {
+		live := desired.DeepCopy()
+		live.SetOwnerReferences(nil)
+		edit(live)
+		return live
+	}
+	another := true
+	tests := map[string]struct {
+		live  *unstructured.Unstructured
+		stale bool
+		ours  bool
+	}{
+		"what was made from the same is": {cut(func(*unstructured.Unstructured) {}), true, true},
+		"what was made from something else": {cut(func(u *unstructured.Unstructured) {
+			u.SetAnnotations(map[string]string{a.Owner.Keys.Applied: dsl.AppliedMark + "x"})
+		}), false, false},
+		"what was not made": {cut(func(u *unstructured.Unstructured) { u.SetAnnotations(nil) }), false, false},
+		"what somebody else has come to own": {cut(func(u *unstructured.Unstructured) {
+			u.SetOwnerReferences([]metav1.OwnerReference{{Kind: "K", Name: "k", UID: "k", Controller: &another}})
+		}), false, false},
+		"what another operator has taken since": {cut(func(u *unstructured.Unstructured) {
+			notes := u.GetAnnotations()
+			notes["x.example.com/owner"], notes["x.example.com/applied"] = "g/K/ns/n", dsl.AppliedMark+"x"
+			u.SetAnnotations(notes)
+		}), false, false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			stale, err := a.Stale(desired, test.live)
+			if stale != test.stale || (err == nil) != test.ours {
+				t.Errorf("stale %v, error %v", stale, err)
+			}
+		})
 	}
 }

@@ -4,6 +4,7 @@
 package e2e
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +12,9 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/handwerk-dev/handwerk/dsl/config"
 	"github.com/handwerk-dev/handwerk/engine"
@@ -50,6 +54,67 @@ func write(t *testing.T, text string) string {
 		t.Fatal(err)
 	}
 	return name
+}
+
+// refused has a CRD with a fault that only an API server knows.
+const refused = `
+apiVersion: handwerk.dev/v1alpha1
+kind: Operator
+metadata: {name: webapp}
+resources:
+  - resource: webapps.v1alpha1.GROUP
+    schema:
+      kind: WebApp
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec:
+            type: object
+            x-kubernetes-validations: [{rule: "true", reason: Bad}]
+    handlers:
+      - {id: status, set: {annotations: {seen: "yes"}}}
+`
+
+// TestTheServerIsAskedAboutTheCRDs holds that what the API server alone would refuse is told with a
+// place, that nothing is written, and that a missing right is told.
+func TestTheServerIsAskedAboutTheCRDs(t *testing.T) {
+	t.Parallel()
+	const group = "dryrun.example.com"
+	writer, reader := plane.User("dryrunner"), plane.User("reader")
+	writer.Allow(t, crdRules("create", "patch"))
+	validate := func(t *testing.T, user *cluster.User, text string) (code int, said string) {
+		t.Helper()
+		file := write(t, strings.ReplaceAll(text, "GROUP", group))
+		p := plane.Operator(t, cluster.Launch{Args: []string{"validate", "--cluster", "--config", file}, Config: user.Config()})
+		code = p.Wait(t).Code
+		return code, strings.ReplaceAll(strings.Join(p.All(), "\n"), filepath.Dir(file)+"/", "")
+	}
+	tests := map[string]struct {
+		user *cluster.User
+		text string
+		code int
+		want string
+	}{
+		"a CRD that is refused is a fault": {writer, refused, 1,
+			"operator.yaml:8:7: resources[0].schema: the API server refuses the CRD: spec.validation.openAPIV3Schema.properties[spec].x-kubernetes-validations[0].reason: Unsupported value"},
+		"a CRD that is taken is none":     {writer, strings.ReplaceAll(refused, "Bad", "FieldValueInvalid"), 0, ": ok"},
+		"a right that is missing is told": {reader, refused, 0, "warning: the API server was not asked whether it takes the CRD of webapps.v1alpha1." + group},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			code, said := validate(t, test.user, test.text)
+			if code != test.code || !strings.Contains(said, test.want) {
+				t.Errorf("exit code %d, want %d and %q:\n%s", code, test.code, test.want, said)
+			}
+			if strings.Contains(said, "was not asked") != (test.user == reader) {
+				t.Errorf("of rights it says:\n%s", said)
+			}
+		})
+	}
+	gvr := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+	if _, err := plane.Dynamic().Resource(gvr).Get(t.Context(), "webapps."+group, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		t.Errorf("the CRD is there: %v", err)
+	}
 }
 
 func TestAConfigurationIsHeldAgainstTheCluster(t *testing.T) {
@@ -152,5 +217,36 @@ func mustBeQuietSoon(t *testing.T, r *cluster.Running) {
 	r.Stop(t)
 	if took := time.Since(begin); took > 10*time.Second {
 		t.Errorf("stopping took %v", took)
+	}
+}
+
+// TestSchemasAreAskedForOnlyWhereThereAreExpressions has two operators that differ in an expression.
+func TestSchemasAreAskedForOnlyWhereThereAreExpressions(t *testing.T) {
+	t.Parallel()
+	user := plane.User("webapp")
+	user.Allow(t, cluster.Rule("", "nodes", "list", "watch"), crdRules("get", "list", "watch"))
+	asked := func(r cluster.Request) bool { return strings.HasPrefix(r.URI, "/openapi/v3") }
+	start := func(when string) *cluster.Proxy {
+		text := fmt.Sprintf(`
+apiVersion: handwerk.dev/v1alpha1
+kind: Operator
+metadata: {name: webapp}
+resources:
+  - resource: nodes.v1
+    handlers: [{id: gone, causes: [delete], finalizer: false, %scall: foo.Status}]
+`, when)
+		op, err := config.Parse("operator.yaml", []byte(text), handlers.Standard())
+		if err != nil {
+			t.Fatal(err)
+		}
+		proxy := cluster.NewProxy(t, user.Config())
+		cluster.Run(t, op, engine.Settings{Config: proxy.Config()}).Await(t, "operator starts")
+		proxy.Await(t, 1, cluster.On("watch", "nodes"))
+		return proxy
+	}
+	without := start("")
+	start(`when: self.metadata.name != "a", `).Await(t, 1, asked)
+	if got := without.Requests(asked); len(got) > 0 {
+		t.Errorf("without expressions, it asked %v", got)
 	}
 }

@@ -110,6 +110,33 @@ func TestResyncDoesNotWrite(t *testing.T) {
 	}
 }
 
+// TestWhatTheServerDropsIsSentOnce: a field that the server does not keep is not sent again each time
+// the handler runs, but is when its value is another.
+func TestWhatTheServerDropsIsSentOnce(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	op := s.operator(func(r *dsl.Resource) { r.OnReconcile("level", s.told("level", nil)) })
+	op.Resource(configMaps, func(r *dsl.Resource) {
+		r.Resync = 100 * time.Millisecond
+		r.OnReconcile("tick", s.told("tick", func(_ context.Context, r *dsl.Request) error {
+			value, _, err := unstructured.NestedString(r.Object.Object, "data", "value")
+			r.Patch.SetStatus("value", value)
+			return err
+		}))
+	})
+	s.begin(t, op)
+	mark := plane.Mark(t)
+	s.maps.Create(t, &unstructured.Unstructured{Object: configMap("w", "a")})
+	s.await(t, 4, "tick", "w")
+	s.maps.Patch(t, "w", `{"data":{"value":"b"}}`)
+	before := len(s.of("tick", "w"))
+	s.await(t, before+4, "tick", "w")
+	const dropped = "patch configmaps w 200"
+	if diff := cmp.Diff([]string{dropped, dropped}, s.writes(t, mark, "w")); diff != "" {
+		t.Errorf("writes (-want +got):\n%s", diff)
+	}
+}
+
 // frugal has handlers of every kind, that want the same each time.
 func frugal(s *stage, resync time.Duration) func(*dsl.Resource) {
 	return func(r *dsl.Resource) {

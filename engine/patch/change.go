@@ -4,7 +4,10 @@
 package patch
 
 import (
+	"encoding/json"
+	"hash/fnv"
 	"maps"
+	"math/rand/v2"
 	"reflect"
 	"slices"
 
@@ -21,6 +24,54 @@ type change struct {
 
 func (c change) join(other change) change {
 	return change{tree: overlay(c.tree, other.tree), locked: c.locked || other.locked}
+}
+
+// digest tells the change from others, and from the same one of an object that is otherwise in what is
+// to be changed. The time in a condition does not count: it is always that of the attempt.
+func (c change) digest(object map[string]any) uint64 {
+	hash := fnv.New64a()
+	data, err := json.Marshal([]any{timeless(c.tree), timeless(covered(object, c.tree))})
+	if err != nil {
+		return rand.Uint64() // not JSON: it is sent, and the server says what is wrong with it
+	}
+	_, _ = hash.Write(data) // hashes return no errors
+	return hash.Sum64()
+}
+
+// covered is the part of an object that a merge patch is about.
+func covered(object, patch map[string]any) map[string]any {
+	out := map[string]any{}
+	for key, wanted := range patch {
+		has, found := object[key]
+		sub, isMap := wanted.(map[string]any)
+		inner, both := has.(map[string]any)
+		switch {
+		case isMap && both:
+			out[key] = covered(inner, sub)
+		case found:
+			out[key] = has
+		}
+	}
+	return out
+}
+
+// timeless is the tree without the transition times of its conditions.
+func timeless(tree map[string]any) map[string]any {
+	status, _ := tree["status"].(map[string]any)
+	list, _ := status["conditions"].([]any)
+	if len(list) == 0 {
+		return tree
+	}
+	bare := make([]any, len(list))
+	for i, item := range list {
+		if c, ok := item.(map[string]any); ok {
+			c = maps.Clone(c)
+			delete(c, "lastTransitionTime")
+			item = c
+		}
+		bare[i] = item
+	}
+	return overlay(tree, map[string]any{"status": map[string]any{"conditions": bare}})
 }
 
 // objectChange is what p and m ask for outside status and o does not have.

@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -49,6 +50,9 @@ type Target struct {
 	Subresource bool
 	// Manager is the field manager.
 	Manager string
+	// Futile are changes that the server did not make when they were sent, from Result.Futile. They
+	// are not sent again while the object is as it was then.
+	Futile []uint64
 }
 
 // Result tells what a write did.
@@ -60,6 +64,8 @@ type Result struct {
 	Status, Whole bool
 	// Dropped are fields that the server did not keep, because its schema does not have them.
 	Dropped []dsl.Path
+	// Futile are digests of what is different still: what the server dropped, or rewrote.
+	Futile []uint64
 }
 
 // Write sends what p and m ask for and the target does not have. Status goes first: a crash
@@ -100,10 +106,17 @@ func (t Target) send(ctx context.Context, r *Result, subresource string, work fu
 		if len(c.tree) == 0 {
 			return nil
 		}
+		if futile := c.digest(r.Object.Object); slices.Contains(t.Futile, futile) {
+			r.Futile = append(r.Futile, futile)
+			return nil
+		}
 		written, err := t.patch(ctx, r.Object, c, subresource)
 		if err == nil {
 			r.Dropped = append(r.Dropped, dropped(nil, c.tree, written.Object)...)
 			r.Object = written
+			if left := work(written); len(left.tree) > 0 {
+				r.Futile = append(r.Futile, left.digest(written.Object))
+			}
 			r.Status = r.Status || subresource != ""
 			r.Whole = r.Whole || subresource == ""
 			return nil

@@ -129,7 +129,7 @@ type child struct {
 	rollout        *rollout
 	template       *expr.Template
 	// needs are the other children of this handler that its expressions use; looks reports whether
-	// they use any children.
+	// they use children of other handlers.
 	needs []string
 	looks bool
 	// config is all that the configuration says of the child, source the part that is the template.
@@ -178,6 +178,7 @@ func (c *child) check(s dsl.Schemas) []error {
 	if c.rollout != nil {
 		conditions = append(conditions, c.rollout.ready)
 	}
+	s.Vars = map[string]dsl.Shape{childVar: {Schema: s.Children[c.name].Schema}}
 	for _, one := range conditions {
 		if one != nil {
 			out = append(out, one.placed(one.program.Check(s))...)

@@ -20,9 +20,11 @@ func (p *parser) needs(children map[string]*child) *graph.Graph {
 	for _, c := range sorted(children) {
 		wanted := p.references(c, c.programs())
 		made := p.references(c, c.conditions())
-		c.looks = len(wanted) > 0
 		for _, name := range slices.Concat(wanted, slices.DeleteFunc(made, func(n string) bool { return n == c.name })) {
-			if children[name] != nil && !slices.Contains(c.needs, name) {
+			switch {
+			case children[name] == nil:
+				c.looks = true
+			case !slices.Contains(c.needs, name):
 				c.needs = append(c.needs, name)
 			}
 		}

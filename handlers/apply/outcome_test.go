@@ -63,6 +63,22 @@ func TestReasonsSayWhatToDo(t *testing.T) {
 			apierrors.NewBadRequest(`strict decoding error: unknown field "spec.x"`),
 			`Invalid: Thing ns/a: strict decoding error: unknown field "spec.x"`,
 		},
+		"a field that the kind does not have": {
+			answer(500, "", "failed to create typed patch object (ns/a; x.io/v1, Kind=Thing): .dada: field not declared in schema", nil),
+			"Invalid: Thing ns/a: .dada: field not declared in schema",
+		},
+		"a value of another type, which is not told: it may be secret": {
+			answer(500, "", "failed to create typed patch object (ns/a; /v1, Kind=Secret): .data.pin: expected string, got &{1234}", nil),
+			"Invalid: Thing ns/a: .data.pin: expected string",
+		},
+		"a value that cannot be read": {
+			answer(500, "", "failed to convert new object (ns/a; /v1, Kind=Secret) to proper version: illegal base64 data at input byte 0", nil),
+			"Invalid: Thing ns/a: failed to convert new object (ns/a; /v1, Kind=Secret) to proper version: illegal base64 data at input byte 0",
+		},
+		"a role that cannot be changed": {
+			answer(422, metav1.StatusReasonInvalid, "x", causes(metav1.StatusCause{Field: "roleRef", Message: "Invalid value: x: cannot change roleRef"})),
+			"Immutable: Thing ns/a: roleRef: Invalid value: x: cannot change roleRef: delete it, or give it another name; it is made anew then",
+		},
 		"a right that is missing": {
 			apierrors.NewForbidden(things, "a", errors.New(`User "op" cannot patch resource "things"`)),
 			`Forbidden: Thing ns/a: things.x.io "a" is forbidden: User "op" cannot patch resource "things": allow it to the operator`,

@@ -79,6 +79,8 @@ func refused(s metav1.Status) (reason, text string) {
 		return reasonQuota, quota(s.Message) + ": raise the quota, or free some of it"
 	case deniedByPolicy(s.Message):
 		return reasonDenied, message
+	case misshapen(s.Message):
+		return reasonInvalid, shape(message)
 	case ending(s):
 		return reasonNamespace, "its namespace is being deleted: nothing can be made in it"
 	case s.Reason == metav1.StatusReasonNotFound && s.Details != nil && s.Details.Kind == "namespaces":
@@ -109,6 +111,22 @@ func deniedByPolicy(message string) bool {
 		}
 	}
 	return false
+}
+
+// misshapen reports whether the API server could not read what it was sent as an object of the kind.
+// It does not say so by a reason.
+func misshapen(message string) bool {
+	return strings.Contains(message, "failed to create typed patch object") || strings.Contains(message, "failed to convert new object")
+}
+
+// shape leaves out which object it is about, which is said before, and what was sent: it may be a
+// secret.
+func shape(message string) string {
+	if _, rest, found := strings.Cut(message, "): "); found {
+		message = rest
+	}
+	message, _, _ = strings.Cut(message, ", got &{")
+	return message
 }
 
 func ending(s metav1.Status) bool {
@@ -144,7 +162,7 @@ func immutable(s metav1.Status) string {
 		switch {
 		case strings.Contains(lower, "field is immutable"):
 			out = append(out, cause.Field+" is immutable")
-		case strings.Contains(lower, "immutable"), strings.Contains(lower, "may not change"),
+		case strings.Contains(lower, "immutable"), strings.Contains(lower, "may not change"), strings.Contains(lower, "cannot change"),
 			strings.Contains(lower, "updates to ") && strings.Contains(lower, "forbidden"):
 			out = append(out, cause.Field+": "+short(cause.Message))
 		}

@@ -9,15 +9,23 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
 // prune takes away the objects of this handler that are wanted no more. What counts is the object
-// and not what it was made as: it may have become another child's.
+// and not what it was made as: it may have become another child's. Where it was applied counts too,
+// and not only where its template has it: a kind without namespaces may have one written in it.
 func (p *pass) prune(ctx context.Context) {
+	applied := map[types.UID]bool{}
+	for _, o := range p.taken {
+		if o.live != nil && o.live.GetUID() != "" {
+			applied[o.live.GetUID()] = true
+		}
+	}
 	p.clear(ctx, func(found dsl.ChildObject) bool {
-		return p.taken[p.placeOf(found)] == nil
+		return p.taken[p.placeOf(found)] == nil && !applied[found.Object.GetUID()]
 	})
 }
 

@@ -24,7 +24,8 @@ const atOnce = 8
 type pass struct {
 	*plan
 	r *dsl.Request
-	// others are the children that other handlers made; unknown is why they cannot be told.
+	// others are the children that other handlers made; unknown is why they cannot be told. What
+	// needs none of them goes on then.
 	others  []dsl.ChildObject
 	unknown error
 	states  map[string]*state
@@ -102,7 +103,10 @@ func (p *pass) keep(ctx context.Context) {
 // level handles children that do not need each other.
 func (p *pass) level(ctx context.Context, names []string) {
 	for _, name := range names {
-		p.states[name] = p.want(p.children[name])
+		p.states[name] = p.want(ctx, p.children[name])
+	}
+	if ctx.Err() != nil {
+		return // not all that is wanted is known
 	}
 	p.apart(names)
 	var ready []*object
@@ -138,9 +142,11 @@ func (p *pass) send(ctx context.Context, objects []*object) {
 	})
 }
 
-// each calls fn for each element, several at a time, until the context ends.
+// each calls fn for each element, several at a time, until the context ends. A panic is the caller's:
+// in a goroutine of its own it would be the end of the process.
 func each[T any](ctx context.Context, list []T, fn func(T)) {
 	slots := make(chan struct{}, atOnce)
+	panics := make(chan any, len(list))
 	var group sync.WaitGroup
 	for _, element := range list {
 		slots <- struct{}{}
@@ -148,11 +154,19 @@ func each[T any](ctx context.Context, list []T, fn func(T)) {
 			break
 		}
 		group.Go(func() {
-			defer func() { <-slots }()
+			defer func() {
+				if p := recover(); p != nil {
+					panics <- p
+				}
+				<-slots
+			}()
 			fn(element)
 		})
 	}
 	group.Wait()
+	if len(panics) > 0 {
+		panic(<-panics)
+	}
 }
 
 // note notes which of a child's objects are not there as they should be.
@@ -224,9 +238,6 @@ type seen struct {
 
 // All returns the children of other handlers, and this handler's as they are in this pass.
 func (s seen) All() ([]dsl.ChildObject, error) {
-	if s.pass.unknown != nil {
-		return nil, s.pass.unknown
-	}
 	out := slices.Clone(s.pass.others)
 	for _, name := range s.pass.graph.Names() {
 		st := s.pass.states[name]

@@ -347,11 +347,13 @@ func TestALaterChildDoesNotTakeAnEarlierOnesObject(t *testing.T) {
 	calls(t, w, "create Thing x")
 }
 
-func TestChildrenThatCannotBeReadStopOnlyWhoLooks(t *testing.T) {
-	w := start(t, `{a: {`+thing+`{name: a}}, b: {`+thing+`{name: "${children.a.metadata.name}-b"}}}`, "{}")
+func TestChildrenThatCannotBeReadStopOnlyWhoLooksAtThoseOfOthers(t *testing.T) {
+	w := start(t, `{
+		a: {`+thing+`{name: a}}, b: {`+thing+`{name: "${children.a.metadata.name}-b"}},
+		c: {`+thing+`{name: "${children.elsewhere.?metadata.?name.orValue('c')}"}}}`, "{}")
 	w.allErr = errBroken
 	if err := w.run(dsl.Create); text(err) != "reading children: broken" {
 		t.Errorf("error %v", err)
 	}
-	calls(t, w, "create Thing a")
+	calls(t, w, "create Thing a", "create Thing a-b")
 }

@@ -4,6 +4,7 @@
 package apply
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -16,8 +17,9 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/expr"
 )
 
-// want works out the objects of a child.
-func (p *pass) want(c *child) *state {
+// want works out the objects of a child, as far as the context lets it: what one expression may cost
+// is bounded, but not what those of all elements cost together.
+func (p *pass) want(ctx context.Context, c *child) *state {
 	st := &state{}
 	blocked := slices.ContainsFunc(c.needs, func(name string) bool { return p.states[name].open })
 	if blocked || c.looks && p.unknown != nil {
@@ -37,6 +39,10 @@ func (p *pass) want(c *child) *state {
 		return st
 	}
 	for _, e := range list {
+		if ctx.Err() != nil {
+			st.open = true
+			return st
+		}
 		p.object(c, st, e)
 	}
 	st.excluded = c.forEach == nil && len(st.objects) == 0 && !st.open
@@ -126,7 +132,8 @@ func (p *pass) unresolved(st *state, label string, err error, programs []*expr.P
 }
 
 // missing finds the expression that came upon something missing, and where it looked: a child's
-// name, or the related objects; empty when it looked at neither.
+// name, or the related objects; empty when it looked at neither. A child that is not wanted is named
+// only when nothing else is missing: what looks for something in it is taken away.
 func (p *pass) missing(programs []*expr.Program, scope expr.Scope) (from string, cause error) {
 	for _, program := range programs {
 		_, err := program.Eval(scope)
@@ -134,20 +141,37 @@ func (p *pass) missing(programs []*expr.Program, scope expr.Scope) (from string,
 			continue
 		}
 		names, _ := program.Children()
-		for _, name := range names {
-			if st := p.states[name]; st != nil && st.excluded {
-				return name, err
+		excluded, others := p.parted(names)
+		if len(excluded) > 0 {
+			filled := scope
+			filled.Anything = excluded
+			_, elsewhere := program.Eval(filled)
+			if !errors.Is(elsewhere, expr.ErrMissing) {
+				return excluded[0], err
 			}
+			err = elsewhere
 		}
 		switch {
-		case len(names) > 0:
-			return names[0], err
+		case len(others) > 0:
+			return others[0], err
 		case program.Uses(expr.Related):
 			return "related objects", err
 		}
 		return "", err
 	}
 	return "", nil
+}
+
+// parted parts names of children into those that are not wanted and the others.
+func (p *pass) parted(names []string) (excluded, others []string) {
+	for _, name := range names {
+		if st := p.states[name]; st != nil && st.excluded {
+			excluded = append(excluded, name)
+		} else {
+			others = append(others, name)
+		}
+	}
+	return excluded, others
 }
 
 // apart fails the objects of a level that come out as the same, or as one of an earlier level.

@@ -1,0 +1,13 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package crd
+
+import "github.com/handwerk-dev/handwerk/dsl"
+
+// Unchecked is the CRD that Build makes, as it is before it is checked.
+func Unchecked(name dsl.ResourceName, s *Schema) (map[string]any, error) {
+	b := &builder{form: s, places: map[string]place{}}
+	root := b.root()
+	return plain(definition(name, s, root, b.columns(root)))
+}

@@ -1,0 +1,166 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/queue"
+)
+
+// question is what a pass asks a handler's filters: whether it sees the object, for a cause.
+type question struct {
+	handler *dsl.Handler
+	cause   dsl.Cause
+}
+
+// answer is what they say.
+type answer struct {
+	holds bool
+	err   error
+	// unread: they could not read children, which may be otherwise a moment later.
+	unread bool
+}
+
+// matches applies the handler's filters. An object that does not match any more has nothing to do
+// with what happened beside it; new and changed ones are kept in mind, should it match later.
+func (p *pass) matches(j *job) bool {
+	a := p.answer(j)
+	switch j.cause {
+	case dsl.Child, dsl.RelatedChange, dsl.Timer, dsl.Resync:
+		if !a.holds && !a.unread {
+			delete(p.pending, j.handler.ID)
+		}
+	}
+	return a.holds
+}
+
+// answer asks the handler's filters, for each cause once in a pass, as they may be costly: and once more
+// when handlers have written children.
+func (p *pass) answer(j *job) answer {
+	q := question{j.handler, j.cause}
+	a, asked := p.answers[q]
+	if asked {
+		return a
+	}
+	h := j.handler
+	a.holds = dsl.MatchAll(h.Labels, p.object.GetLabels()) && dsl.MatchAll(h.Annotations, p.object.GetAnnotations())
+	if a.holds && h.When != nil {
+		request := p.request(j, nil)
+		a.holds, a.err = ask(h.When, request)
+		if a.err != nil {
+			read, is := request.Children.(*readOnly)
+			a.holds, a.unread = false, is && read.failed
+			p.baffled(j, a)
+		}
+	}
+	if p.answers == nil {
+		p.answers = map[question]answer{}
+	}
+	p.answers[q] = a
+	return a
+}
+
+// baffled deals with a filter that failed. The handler does not see the object, but a deletion waits
+// for the answer.
+func (p *pass) baffled(j *job, a answer) {
+	p.log().Error(a.err, "filter failed; the handler does not see the object", "handler", j.handler.ID)
+	if a.unread {
+		p.next = p.next.sooner(p.r.childrenLook(), queue.Resync) // nobody is woken when children can be read
+	}
+	if j.cause != dsl.Delete || !p.facts.Deleting || j.handler.NoFinalizer && !p.gone {
+		return
+	}
+	p.unsure = true
+	p.next = p.next.sooner(lookAgainMost, queue.Due)
+	p.r.engine.events.report(p.object, j.handler.ID, dsl.Warning, "FilterFailed",
+		fmt.Sprintf("Deletion is held: whether handler %s sees the object cannot be told: %v", j.handler.ID, a.err))
+}
+
+// childrenLook is how long it is until children that could not be read are looked at again.
+func (r *resource) childrenLook() (again time.Duration) {
+	for _, f := range r.children {
+		if len(f.opened()) > 0 && f.readable() != nil {
+			return listingLook
+		}
+	}
+	return parkedLook
+}
+
+// wantsFinalizer reports whether some delete handler wants to see the object off. Where that cannot
+// be told, it stays as it is.
+func (p *pass) wantsFinalizer() bool {
+	if !p.r.rules.finalizes {
+		return false
+	}
+	for _, h := range p.r.rules.handlers {
+		if !h.On(dsl.Delete) || h.NoFinalizer {
+			continue
+		}
+		if a := p.answer(&job{handler: h, cause: dsl.Delete}); a.holds || a.err != nil && p.finalizer() {
+			return true
+		}
+	}
+	return false
+}
+
+// ask asks a handler's predicate, and turns a panic into an error.
+func ask(when dsl.Predicate, request *dsl.Request) (holds bool, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			holds, err = false, fmt.Errorf("%w: %v", errPanic, p)
+		}
+	}()
+	return when(request)
+}
+
+// errReadOnly is the error of a filter that writes.
+var errReadOnly = dsl.Permanent(errors.New("changing children: a filter only reads"))
+
+// readOnly is dsl.Children for filters.
+type readOnly struct {
+	dsl.Children
+	// failed: something could not be read.
+	failed bool
+}
+
+// All notes when it fails.
+func (c *readOnly) All() ([]dsl.ChildObject, error) {
+	out, err := c.Children.All()
+	c.note(err)
+	return out, err
+}
+
+// Get notes when it fails.
+func (c *readOnly) Get(resource, name string) (*unstructured.Unstructured, error) {
+	out, err := c.Children.Get(resource, name)
+	c.note(err)
+	return out, err
+}
+
+// List notes when it fails.
+func (c *readOnly) List(resource string) ([]*unstructured.Unstructured, error) {
+	out, err := c.Children.List(resource)
+	c.note(err)
+	return out, err
+}
+
+func (c *readOnly) note(err error) { c.failed = c.failed || err != nil && !dsl.IsPermanent(err) }
+
+// Apply fails: nothing is written.
+func (*readOnly) Apply(context.Context, any, ...dsl.ChildSpec) (*unstructured.Unstructured, error) {
+	return nil, errReadOnly
+}
+
+// Remove fails: nothing is written.
+func (*readOnly) Remove(context.Context, dsl.ChildObject) error { return errReadOnly }
+
+// Delete fails: nothing is written.
+func (*readOnly) Delete(context.Context, string, string) error { return errReadOnly }

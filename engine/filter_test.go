@@ -1,0 +1,177 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+)
+
+// colour is a filter that holds for red objects, and fails for those without a colour.
+func colour(r *dsl.Request) (bool, error) {
+	got, found, _ := unstructured.NestedString(r.Object.Object, "spec", "color")
+	if !found {
+		return false, errors.New("no colour")
+	}
+	return got == "red", nil
+}
+
+func unpaint(s *stage) {
+	s.Update(foos, "default", "web", func(o *unstructured.Unstructured) {
+		unstructured.RemoveNestedField(o.Object, "spec", "color")
+	})
+}
+
+// TestFiltersThatFail holds that a filter without an answer lets no object go, and that what could
+// not be read is looked at again.
+func TestFiltersThatFail(t *testing.T) {
+	guarded := func(foo *dsl.Resource, j *journal) { foo.OnDelete("left", j.note("left"), dsl.When(colour)) }
+	scenarios(t, map[string]scenario{
+		"a deletion waits until it is known whether the handler sees the object": {guarded, func(s *stage) {
+			s.begin()
+			unpaint(s)
+			s.finalizers(finalizer)
+			s.remove()
+			s.finalizers(finalizer)
+			s.Advance(time.Minute)
+			s.calls()
+			s.writes()
+			s.set("red", "spec", "color")
+			s.calls("left delete")
+			s.gone()
+		}},
+		"one that does not hold lets it go": {guarded, func(s *stage) {
+			s.begin()
+			unpaint(s)
+			s.remove()
+			s.finalizers(finalizer)
+			s.set("blue", "spec", "color")
+			s.calls()
+			s.gone()
+		}},
+		"an object without the finalizer gets none for it": {guarded, func(s *stage) {
+			s.start()
+			s.Create(`{apiVersion: example.com/v1, kind: Foo, metadata: {name: web}, spec: {size: 1}}`)
+			s.finalizers()
+			s.writes()
+		}},
+		"a filter is asked once in a pass for each cause": {
+			func(foo *dsl.Resource, j *journal) {
+				foo.On([]dsl.Cause{dsl.Create, dsl.Delete}, "both", j.note("both"), dsl.When(func(r *dsl.Request) (bool, error) {
+					j.add("asked for " + string(r.Cause))
+					return true, nil
+				}))
+			}, func(s *stage) {
+				s.start()
+				s.Create(web)
+				s.Settle()
+				asked := 0
+				for _, line := range s.journal.take() {
+					if line == "asked for delete" {
+						asked++
+					}
+				}
+				if passes := 2; asked > passes { // that of the object, and that of the echo
+					s.t.Errorf("asked %d times", asked)
+				}
+			},
+		},
+		"children that the pass itself made count for the finalizer": {
+			func(foo *dsl.Resource, j *journal) {
+				foo.Owns(deployments)
+				foo.OnReconcile("child", keepsChild)
+				foo.OnDelete("left", j.note("left"), dsl.When(func(r *dsl.Request) (bool, error) {
+					found, err := r.Children.Get(deployments, "web")
+					return found != nil, err
+				}))
+			}, func(s *stage) {
+				s.begin()
+				s.finalizers(finalizer)
+			},
+		},
+		"children that cannot be read yet are looked at again": {
+			func(foo *dsl.Resource, j *journal) {
+				foo.Owns(deployments)
+				foo.OnReconcile("sync", j.note("sync"), dsl.When(func(r *dsl.Request) (bool, error) {
+					_, err := r.Children.List(deployments)
+					return err == nil, err
+				}))
+			}, func(s *stage) {
+				s.Forbid("list", deployments)
+				s.start()
+				s.Create(web)
+				s.calls()
+				s.Allow("list", deployments)
+				s.Advance(2 * time.Minute)
+				s.calls("sync create")
+			},
+		},
+	})
+}
+
+// TestOutOfSight is about objects that a selector does not select any more.
+func TestOutOfSight(t *testing.T) {
+	gold := func(profile dsl.CacheProfile, then ...dsl.Func) func(foo *dsl.Resource, j *journal) {
+		return func(foo *dsl.Resource, j *journal) {
+			foo.LabelSelector, foo.Cache = "tier=gold", profile
+			foo.OnReconcile("sync", j.note("sync"))
+			foo.OnDelete("left", j.note("left", then...), dsl.Retries(0))
+		}
+	}
+	tier := func(s *stage, value string) { s.set(value, "metadata", "labels", "tier") }
+	all := map[string]scenario{
+		"one whose handler has failed for good is held": {gold("", fails(errAgain)), func(s *stage) {
+			s.start()
+			s.Create(web)
+			tier(s, "gold")
+			s.finalizers(finalizer)
+			tier(s, "iron")
+			s.calls("sync create", "left delete")
+			s.finalizers(finalizer)
+		}},
+		"one that is back is handled anew": {gold(""), func(s *stage) {
+			s.start()
+			s.Create(web)
+			for range 3 {
+				tier(s, "gold")
+				s.finalizers(finalizer)
+				s.calls("sync create")
+				tier(s, "iron")
+				s.finalizers()
+				s.calls("left delete")
+			}
+			tier(s, "gold")
+			s.calls("sync create")
+			tier(s, "iron")
+			tier(s, "gold")
+			s.Settle()
+			switch got := strings.Join(s.journal.take(), ", "); got {
+			case "", "left delete, sync create": // it was out of sight too shortly, or long enough
+			default:
+				s.t.Errorf("calls %s", got)
+			}
+			s.finalizers(finalizer)
+		}},
+	}
+	for _, profile := range []dsl.CacheProfile{dsl.CacheCompact, dsl.CacheMetadata, dsl.CacheLive} {
+		all["the finalizer goes when the handler is done, with cache "+string(profile)] = scenario{gold(profile), func(s *stage) {
+			s.start()
+			s.Create(web)
+			tier(s, "gold")
+			s.finalizers(finalizer)
+			tier(s, "iron")
+			s.calls("sync create", "left delete")
+			s.finalizers()
+			s.remove()
+			s.gone()
+		}}
+	}
+	scenarios(t, all)
+}

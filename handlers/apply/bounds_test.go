@@ -1,0 +1,143 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package apply_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+)
+
+// wicked are children of which each panics when it is applied.
+type wicked struct{ *cluster }
+
+func (wicked) Apply(context.Context, any, ...dsl.ChildSpec) (*unstructured.Unstructured, error) {
+	panic("wicked")
+}
+
+// TestAPanicIsTheHandlers holds that a panic is not one of a goroutine, where it would end the process.
+func TestAPanicIsTheHandlers(t *testing.T) {
+	w := start(t, `{a: {forEach: ["1", "2", "3"], template: {`+thing+`{name: "a-${item}"}}}}`, "{}")
+	defer func() {
+		if p := recover(); p != "wicked" {
+			t.Errorf("recovered %v", p)
+		}
+	}()
+	_ = w.built.Func(t.Context(), &dsl.Request{
+		Object: &unstructured.Unstructured{Object: w.self}, Cause: dsl.Create, Patch: dsl.NewPatch(),
+		Events: &w.events, Children: wicked{w.cluster}, Made: w.built.Children,
+	})
+}
+
+// ending is a context that ends when it has been asked a few times.
+type ending struct {
+	context.Context
+	left int
+}
+
+func (e *ending) Err() error {
+	if e.left--; e.left < 0 {
+		return context.DeadlineExceeded
+	}
+	return nil
+}
+
+// asked counts how often related objects are asked for.
+type asked struct{ times int }
+
+func (a *asked) Get(string) ([]*unstructured.Unstructured, error) {
+	a.times++
+	return nil, nil
+}
+
+func (*asked) Relations() []dsl.Relation { return []dsl.Relation{{Name: "them"}} }
+
+// TestElementsAreWorkedOutWhileThereIsTime holds that the expressions of many elements end with the
+// handler's time, and that nothing is applied or taken away then.
+func TestElementsAreWorkedOutWhileThereIsTime(t *testing.T) {
+	w := start(t, `{a: {forEach: "${self.spec.list}", template: {`+thing+`{name: "a-${item}-${size(related.them)}"}}}}`, "{list: [a, b, c, d, e]}")
+	related := &asked{}
+	run := func(ctx context.Context) error {
+		return w.built.Func(ctx, &dsl.Request{
+			Object: &unstructured.Unstructured{Object: w.self}, Cause: dsl.Update, Patch: dsl.NewPatch(),
+			Events: &w.events, Children: w.cluster, Related: related, Made: w.built.Children,
+		})
+	}
+	if err := run(t.Context()); err != nil || related.times != 5 {
+		t.Fatalf("asked %d times; %v", related.times, err)
+	}
+	w.told()
+	w.spec("{list: [d, e, f, g, h]}")
+	related.times = 0
+	if err := run(&ending{t.Context(), 3}); err == nil || related.times > 3 {
+		t.Errorf("asked %d times; %v", related.times, err)
+	}
+	calls(t, w)
+}
+
+// TestNothingIsTakenAwayForWhatIsMissingElsewhere holds that a child which looks at one that is not
+// wanted stays, when what it misses is not in that one.
+func TestNothingIsTakenAwayForWhatIsMissingElsewhere(t *testing.T) {
+	with := func(expression string) string {
+		return `{
+			a: {includeWhen: self.spec.a, template: {` + thing + `{name: a}}},
+			b: {` + thing + `{name: b}},
+			c: {` + thing + `{name: c}, spec: {x: "${` + expression + `}"}}}`
+	}
+	tests := map[string]struct {
+		expression string
+		err        string
+		names      []string
+	}{
+		"in one that is wanted": {
+			"children.a.?metadata.?name.orValue('none') + children.b.status.host",
+			"waiting for what child c takes from b: no such key: host", []string{"Thing a", "Thing b", "Thing c"},
+		},
+		"in one that is wanted, too": {
+			"children.a.metadata.name + children.b.status.host",
+			"waiting for what child c takes from b: no such key: host", []string{"Thing a", "Thing b", "Thing c"},
+		},
+		"in the object itself": {
+			"children.a.?metadata.?name.orValue('none') + self.spec.typo",
+			"child c: evaluating apply.c.spec.x: no such key: typo", []string{"Thing a", "Thing b", "Thing c"},
+		},
+		"but when it is in that one": {
+			"children.a.metadata.name + children.b.metadata.name", "", []string{"Thing b"},
+		},
+		"but when it is in a map, in brackets, or of an element in that one": {
+			"string(children.a['metadata']['name']) + children.a.status.list[0].x + children.b.metadata.name", "", []string{"Thing b"},
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := start(t, with("'1'"), "{a: true}")
+			if err := w.run(dsl.Create); err != nil {
+				t.Fatal(err)
+			}
+			w.collect()
+			w.configure(with(tt.expression))
+			w.spec("{a: false}")
+			w.objects["Thing b"].live.Object["status"] = map[string]any{}
+			var err error
+			for range 3 {
+				err = w.run(dsl.Update)
+				for name, r := range w.objects {
+					if r.live.GetDeletionTimestamp() != nil {
+						delete(w.objects, name)
+					}
+				}
+			}
+			if got := text(err); got != tt.err {
+				t.Errorf("error %q, want %q", got, tt.err)
+			}
+			if diff := cmp.Diff(tt.names, w.names()); diff != "" {
+				t.Errorf("objects (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
