@@ -117,7 +117,7 @@ func TestAllChildren(t *testing.T) {
 			s.Forbid("list", configMaps)
 			s.p.Restart()
 			s.size(2)
-			s.calls("error: listing children: reading configmaps.v1: it is forbidden: list")
+			s.calls("error: listing children: configmaps is forbidden: the operator may not list")
 			s.Allow("list", configMaps)
 			s.Advance(time.Minute)
 			got := s.journal.take()

@@ -93,8 +93,8 @@ func TestApplyIsRefused(t *testing.T) {
 		"by an admission policy": {another, nil, func(t *testing.T, s *applyStage) trouble {
 			return trouble{"Denied", []string{"w-another", "ask the platform team for a permit"}, deny(t, s.ns)}
 		}},
-		"by a quota": {another, nil, func(t *testing.T, s *applyStage) trouble {
-			// The namespace's own ConfigMap and the one beside fill it.
+		"by a quota": {strings.Replace(another, "self.spec.value", "children.beside.metadata.name", 1), nil, func(t *testing.T, s *applyStage) trouble {
+			// The namespace's own ConfigMap and the one beside, which comes first, fill it.
 			s.maps.Await(t, "kube-root-ca.crt", "being made", func(*unstructured.Unstructured) bool { return true })
 			quotas := plane.Objects("resourcequotas.v1", s.ns)
 			plane.Apply(t, s.ns, "apiVersion: v1\nkind: ResourceQuota\nmetadata: {name: few}\nspec: {hard: {count/configmaps: \"2\"}}")

@@ -115,9 +115,7 @@ func TestApplyIsQuietInTheEnd(t *testing.T) {
 	s.works.Create(t, work("w", "b")) // with which the server rewrites nothing
 	s.applied(t, "w")
 	s.quiesce(t, "w")
-	before := s.works.Await(t, "w", "its last report", func(o *unstructured.Unstructured) bool {
-		return strings.Contains(asJSON(t, field(o, "status", "conditions")), fmt.Sprintf(`"observedGeneration":%d`, o.GetGeneration()))
-	})
+	before := s.works.Get(t, "w")
 	s.running.Stop(t)
 
 	mark := plane.Mark(t)

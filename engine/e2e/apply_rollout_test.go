@@ -79,7 +79,7 @@ func (s *shards) seen(o *unstructured.Unstructured) {
 	s.most = max(s.most, len(s.unready))
 }
 
-// mustHaveBeen fails the test if more than one was unready at a time, or none ever.
+// mustHaveBeenOneByOne fails the test if more than one was unready at a time, or none ever.
 func (s *shards) mustHaveBeenOneByOne(t *testing.T) {
 	t.Helper()
 	s.mu.Lock()

@@ -156,13 +156,17 @@ func (s *applyStage) awaitWarning(t *testing.T, name, reason string, words ...st
 }
 
 // quiesce returns when the operator has come past what happened before to a work that has the child
-// [beside]: twice a change of the work went through it, with all that was in the queue before.
+// [beside]: twice a change of the work went through it, with all that was in the queue before, and was
+// reported.
 func (s *applyStage) quiesce(t *testing.T, name string) {
 	t.Helper()
 	for range 2 {
 		value := rand.String(8)
 		s.works.Patch(t, name, fmt.Sprintf(`{"spec":{"other":%q}}`, value))
 		s.maps.Await(t, name+"-beside", "the change", func(o *unstructured.Unstructured) bool { return dataValue(o) == value })
+		s.works.Await(t, name, "the report", func(o *unstructured.Unstructured) bool {
+			return strings.Contains(asJSON(t, field(o, "status", "conditions")), fmt.Sprintf(`"observedGeneration":%d`, o.GetGeneration()))
+		})
 	}
 }
 
@@ -185,7 +189,7 @@ func (s *applyStage) mustBackOff(t *testing.T, name string) {
 	waitFor(t, "two more attempts", func() bool { return len(s.attempts(name)) >= before+2 })
 	writes, at := plane.Writes(t, s.user.Name, mark), s.attempts(name)
 	first, second := at[before].Sub(at[before-1]), at[before+1].Sub(at[before])
-	if first < firstWait || second < first*3/2 { // each wait is twice the one before, and up to a fifth longer
+	if first < firstWait || second < 2*firstWait {
 		t.Errorf("the attempts are %s and %s apart", first, second)
 	}
 	if n := len(writes); n > len(at)-before {

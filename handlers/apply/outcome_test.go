@@ -71,6 +71,10 @@ func TestReasonsSayWhatToDo(t *testing.T) {
 			answer(500, "", "failed to create typed patch object (ns/a; /v1, Kind=Secret): .data.pin: expected string, got &{1234}", nil),
 			"Invalid: Thing ns/a: .data.pin: expected string",
 		},
+		"several values of another type": {
+			answer(500, "", "failed to create typed patch object (ns/a; /v1, Kind=Secret): errors:\n  .stringData.pin: expected string, got &value.valueUnstructured{Value:1234}\n  .stringData.x: expected string, got &value.valueUnstructured{Value:true}", nil),
+			"Invalid: Thing ns/a: .stringData.pin: expected string, .stringData.x: expected string",
+		},
 		"a value that cannot be read": {
 			answer(500, "", "failed to convert new object (ns/a; /v1, Kind=Secret) to proper version: illegal base64 data at input byte 0", nil),
 			"Invalid: Thing ns/a: failed to convert new object (ns/a; /v1, Kind=Secret) to proper version: illegal base64 data at input byte 0",

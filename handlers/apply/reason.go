@@ -80,7 +80,7 @@ func refused(s metav1.Status) (reason, text string) {
 	case deniedByPolicy(s.Message):
 		return reasonDenied, message
 	case misshapen(s.Message):
-		return reasonInvalid, shape(message)
+		return reasonInvalid, shape(s.Message)
 	case ending(s):
 		return reasonNamespace, "its namespace is being deleted: nothing can be made in it"
 	case s.Reason == metav1.StatusReasonNotFound && s.Details != nil && s.Details.Kind == "namespaces":
@@ -125,8 +125,14 @@ func shape(message string) string {
 	if _, rest, found := strings.Cut(message, "): "); found {
 		message = rest
 	}
-	message, _, _ = strings.Cut(message, ", got &{")
-	return message
+	var faults []string // of several, each has a line of its own
+	for line := range strings.Lines(strings.TrimPrefix(message, "errors:")) {
+		line, _, _ = strings.Cut(strings.TrimSpace(line), ", got &")
+		if line != "" {
+			faults = append(faults, line)
+		}
+	}
+	return short(strings.Join(faults, ", "))
 }
 
 func ending(s metav1.Status) bool {

@@ -15,7 +15,8 @@ const secondLook = 10 * time.Second
 
 // roll applies the objects of a child with a rollout: new ones at once, changed ones only so many
 // that no more than allowed are unready at a time. Those that are unready anyway are changed at
-// once: nothing is lost by it, and the change may be what mends them.
+// once: nothing is lost by it, and the change may be what mends them. Those that their controller has
+// yet to look at count as unready, but may well be ready: they wait.
 func (p *pass) roll(ctx context.Context, c *child, st *state) {
 	var now, later []*object
 	var down []string
@@ -37,8 +38,10 @@ func (p *pass) roll(ctx context.Context, c *child, st *state) {
 		switch {
 		case !up:
 			down = append(down, o.label())
-			if stale {
+			if stale && observed(live) {
 				now = append(now, o)
+			} else if stale {
+				later = append(later, o)
 			}
 		case stale:
 			later = append(later, o)
@@ -81,7 +84,7 @@ func (p *pass) batches(ctx context.Context, c *child, list []*object, free int) 
 // isUp reports whether an object that is there is ready in the sense of the rollout. What its
 // controller has yet to look at is not. Where there is no telling, it is not, and that is a failure.
 func (p *pass) isUp(c *child, o *object) bool {
-	if observed, found, _ := unstructured.NestedInt64(o.live.Object, "status", "observedGeneration"); found && observed < o.live.GetGeneration() {
+	if !observed(o.live) {
 		return false
 	}
 	up, err := p.holds(c.rollout.ready, o)
@@ -96,4 +99,10 @@ func (p *pass) isUp(c *child, o *object) bool {
 func hasStatus(live *unstructured.Unstructured) bool {
 	_, found := live.Object["status"]
 	return found
+}
+
+// observed reports whether the object's controller has looked at it as it is, as far as it says.
+func observed(live *unstructured.Unstructured) bool {
+	generation, found, _ := unstructured.NestedInt64(live.Object, "status", "observedGeneration")
+	return !found || generation >= live.GetGeneration()
 }

@@ -176,3 +176,25 @@ func TestARolloutThatCannotTellWhatIsReadySaysSo(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// TestARolloutWaitsForControllersThatLag holds that objects which their controllers have yet to look at
+// are not taken for broken ones, which are changed at once.
+func TestARolloutWaitsForControllersThatLag(t *testing.T) {
+	w := start(t, `{a: {forEach: "${self.spec.list}", rollout: {maxUnavailable: 1, readyWhen: child.status.ready},
+		template: {`+thing+`{name: "${item}"}, spec: {v: "${self.spec.v}"}}}}`, "{list: [a, b, c], v: '1'}")
+	if err := w.run(dsl.Create); err != nil {
+		t.Fatal(err)
+	}
+	w.told()
+	for _, name := range w.names() {
+		w.objects[name].live.SetGeneration(2) // somebody has changed something, and its controller has not looked
+	}
+	w.spec("{list: [a, b, c], v: '2'}")
+	if _, waits := dsl.IsWaiting(w.run(dsl.Update)); !waits {
+		t.Error("it does not wait")
+	}
+	calls(t, w)
+	w.collect()
+	_ = w.run(dsl.Child)
+	calls(t, w, "update Thing a")
+}
