@@ -186,14 +186,8 @@ func (m *meaning) style(function string, given int, behind bool) string {
 	switch {
 	case slices.Contains(counts, given):
 		return ""
-	case len(counts) == 0 && otherwise && behind:
-		return fmt.Sprintf("%s() takes its value as an argument: %s(x)", function, function)
-	case len(counts) == 0 && otherwise:
-		return fmt.Sprintf("%s() stands behind its value: x.%s(…)", function, function)
-	case len(counts) == 0 && !behind && len(m.compiler.functions[function].OverloadDecls()) > 0 && isWord([]rune(function)[0]):
-		return fmt.Sprintf("%s() stands behind its value: x.%s(…)", function, function)
 	case len(counts) == 0:
-		return ""
+		return m.otherStyle(function, behind, otherwise)
 	}
 	if behind { // the value in front is none in the eyes of people
 		given--
@@ -202,6 +196,20 @@ func (m *meaning) style(function string, given int, behind bool) string {
 		}
 	}
 	return fmt.Sprintf("%s wants %s, not %d", functionNamed(function), counted(counts), given)
+}
+
+// otherStyle says that a function is only written in the other way. Otherwise means that it is with
+// as many arguments.
+func (m *meaning) otherStyle(function string, behind, otherwise bool) string {
+	known := len(m.compiler.functions[function].OverloadDecls()) > 0
+	switch {
+	case behind && otherwise:
+		return fmt.Sprintf("%s() takes its value as an argument: %s(x)", function, function)
+	case !behind && (otherwise || known && isWord([]rune(function)[0])):
+		return fmt.Sprintf("%s() stands behind its value: x.%s(…)", function, function)
+	default:
+		return ""
+	}
 }
 
 // split splits a list of types at its outermost commas.
