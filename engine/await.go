@@ -4,6 +4,7 @@
 package engine
 
 import (
+	"hash/crc32"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -26,17 +27,19 @@ type await struct {
 // await makes the next pass wait for a write. It holds even when this pass fails: what was sent
 // was sent.
 func (p *pass) await(f *feed, o *unstructured.Unstructured) {
-	p.wait(await{f, nameOf(o), o.GetUID(), o.GetResourceVersion()})
+	own := f == p.r.own && nameOf(o) == p.key
+	p.wait(await{f, nameOf(o), o.GetUID(), o.GetResourceVersion()}, contentOf(o, p.r.engine.op.StateAnnotation(), own))
 }
 
 // awaitGone is await for a deletion.
 func (p *pass) awaitGone(f *feed, key cache.ObjectName, uid types.UID) {
-	p.wait(await{feed: f, key: key, uid: uid})
+	p.wait(await{feed: f, key: key, uid: uid}, crc32.ChecksumIEEE([]byte(uid)))
 }
 
-func (p *pass) wait(a await) {
+func (p *pass) wait(a await, content uint32) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.content += content // in any order
 	p.awaits = append(p.awaits, a)
 	p.memory.awaits = p.awaits
 }

@@ -5,6 +5,7 @@ package engine_test
 
 import (
 	"context"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -288,6 +289,29 @@ func TestBreaker(t *testing.T) {
 			s.Advance(time.Hour)
 			if n := len(s.p.Writes()); n < 60 || n > 60*3 {
 				s.t.Errorf("%d writes of an hour's probes, want about two each minute", n)
+			}
+		}},
+		"one that gets on is let go on": {func(foo *dsl.Resource, j *journal) {
+			count := func(odd int) dsl.Func {
+				return func(_ context.Context, r *dsl.Request) error {
+					n, _ := strconv.Atoi(r.Object.GetLabels()["n"])
+					if n%2 == odd && n < 100 {
+						r.Patch.Label("n", strconv.Itoa(n+1))
+					}
+					return nil
+				}
+			}
+			foo.OnReconcile("even", count(0))
+			foo.OnReconcile("odd", count(1))
+		}, func(s *stage) {
+			s.start()
+			s.Create(web)
+			s.Settle()
+			if n := len(s.p.Writes()); n != 100 {
+				s.t.Errorf("%d writes, want 100", n)
+			}
+			if events := s.Events(); len(events) > 0 {
+				s.t.Errorf("events %+v", events)
 			}
 		}},
 		"it can be deleted while it rests": {loops, func(s *stage) {

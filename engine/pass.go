@@ -47,10 +47,11 @@ type pass struct {
 
 	// behind: a handler that is done has not seen what this pass itself changes.
 	behind  bool
-	mu      sync.Mutex // guards awaits, applied and memory.settled: a handler may use goroutines
+	mu      sync.Mutex // guards awaits, content, applied and memory.settled: a handler may use goroutines
 	patch   *dsl.Patch
 	jobs    []*job
 	awaits  []await
+	content uint32 // tells what was written from other things; see breaker
 	applied map[childID]*unstructured.Unstructured
 	next    due
 	resync  bool

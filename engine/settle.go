@@ -5,6 +5,7 @@ package engine
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"time"
 
@@ -245,10 +246,13 @@ func (p *pass) remember(marks patch.Marks) {
 		return
 	}
 	m.awaits = p.awaits
-	if m.breaker.wrote(p.now) {
+	if m.breaker.wrote(p.now, p.content) {
 		p.r.rest(p.key, m.breaker.until)
-		p.log().Info("object loops: its passes write again and again; it rests", "until", m.breaker.until.Format(time.RFC3339))
-		p.r.engine.events.report(p.object, "breaker", dsl.Warning, "Looping", "Handlers change this object or its children again and again without coming to rest; it is looked at again in a minute")
+		last := p.awaits[len(p.awaits)-1]
+		p.log().Info("object loops: its passes write again and again; it rests",
+			"until", m.breaker.until.Format(time.RFC3339), "written", last.feed.name.String()+" "+last.key.String())
+		p.r.engine.events.report(p.object, "breaker", dsl.Warning, "Looping", fmt.Sprintf(
+			"Handlers change this object or its children again and again without coming to rest, last %s %s; it is looked at again in a minute", last.feed.name, last.key))
 	} else {
 		p.r.rest(p.key, time.Time{})
 	}
