@@ -20,7 +20,7 @@ const (
 	// newsBurst and newsRefill are the same for passes that write something new: a roll-out of many
 	// children does, and a status that follows many pods.
 	newsBurst  = 300
-	newsRefill = 500 * time.Millisecond
+	newsRefill = breakerRefill
 	// breakerPause is how long an object that used them up rests before it is probed again.
 	breakerPause = time.Minute
 )
@@ -66,6 +66,7 @@ func (b *breaker) wrote(now time.Time, content uint32) (opened bool) {
 		return true
 	case !known && b.news.spend(now, newsBurst, newsRefill):
 		b.until = now.Add(breakerPause)
+		b.news = allowance{newsBurst - 1, b.until}
 		return true
 	}
 	return false

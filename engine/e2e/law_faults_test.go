@@ -155,21 +155,30 @@ func TestPanic(t *testing.T) {
 	}
 }
 
-// TestHotLoop: a handler changes what it looks at, each time. The breaker stops the object alone,
-// says so, and does not hold its deletion back.
+// turn sets a field to what it is not.
+func turn(r *dsl.Request, field string) {
+	value := "tick"
+	if was, _, _ := unstructured.NestedString(r.Object.Object, "spec", field); was == value {
+		value = "tock"
+	}
+	r.Patch.Set("spec."+field, value)
+}
+
+// TestHotLoop: two handlers change what the other looks at, each time. The breaker stops the object
+// alone, says so, and does not hold its deletion back.
 func TestHotLoop(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	running := s.play(t, func(r *dsl.Resource) {
 		r.On(changes, "change", s.told("change", func(_ context.Context, r *dsl.Request) error {
 			if r.Object.GetName() == "w" {
-				r.Patch.Set("spec.round", r.Object.GetResourceVersion())
+				turn(r, "round")
 			}
 			return nil
 		}))
 		r.On(changes, "rival", func(_ context.Context, r *dsl.Request) error {
 			if r.Object.GetName() == "w" {
-				r.Patch.Set("spec.round", "not "+r.Object.GetResourceVersion())
+				turn(r, "more")
 			}
 			return nil
 		})
@@ -179,7 +188,7 @@ func TestHotLoop(t *testing.T) {
 	awaitGauge(t, running, "handwerk_breaker_open", 1)
 	s.quiesce(t, "change")
 	calls := len(s.of("change", "w"))
-	s.works.Patch(t, "w", `{"spec":{"more":"x"}}`)
+	s.works.Patch(t, "w", `{"spec":{"round":"x"}}`)
 	s.quiesce(t, "change")
 	if now := len(s.of("change", "w")); now != calls || now > 50 {
 		t.Errorf("%d calls, then %d more while the object rests", calls, now-calls)
