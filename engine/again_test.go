@@ -19,7 +19,7 @@ func TestTheNextOfAName(t *testing.T) {
 			func(foo *dsl.Resource, j *journal) {
 				foo.Cache = dsl.CacheLive
 				foo.OnReconcile("sync", j.note("sync"))
-				foo.Every(time.Hour, "tick", succeeds)
+				foo.Every(time.Hour, "tick", succeeds, dsl.At(dsl.Timing{Every: time.Hour, Jitter: -1}))
 			}, func(s *stage) {
 				s.begin()
 				s.HoldWatches(foos)

@@ -82,18 +82,6 @@ func TestRequestsHaveADeadline(t *testing.T) {
 				s.calls("sync create")
 			},
 		},
-		"a first listing that never comes is asked for again": {level, func(s *stage) {
-			s.Forbid("watch", foos)
-			s.DelayNext("list", foos, time.Hour)
-			s.start()
-			s.Allow("watch", foos)
-			s.Create(web)
-			s.Advance(2 * time.Minute)
-			if calls := s.journal.take(); len(calls) != 1 {
-				s.t.Errorf("calls %v", calls)
-			}
-			well(s)
-		}},
 	})
 }
 

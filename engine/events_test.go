@@ -51,6 +51,7 @@ func TestEventsAreLimited(t *testing.T) {
 			func(s *stage) {
 				log := overheard(s, "Events of an object are dropped")
 				s.Create(web)
+				s.Advance(time.Millisecond) // Events are named after the time
 				change(s, 2, 502)
 				if n := len(s.Events()); n != 25 {
 					s.t.Errorf("%d Events, want 25", n)
@@ -78,6 +79,7 @@ func TestEventsAreLimited(t *testing.T) {
 			func(s *stage) {
 				s.p = s.Start(s.op, func(e *engine.Settings) { e.Metrics = metrics })
 				s.Create(web)
+				s.Advance(time.Millisecond) // Events are named after the time
 				change(s, 2, 52)
 				if n := droppedBy(s.t, metrics, "handler"); n != 26 {
 					s.t.Errorf("%v are counted as dropped, want 26", n)
@@ -97,6 +99,7 @@ func TestEventsAreLimited(t *testing.T) {
 			func(s *stage) {
 				s.start()
 				s.Create(web)
+				s.Advance(time.Millisecond) // Events are named after the time
 				change(s, 2, 102)
 				s.Advance(15 * time.Minute)
 				if events := s.Events(); len(events) != 1 || events[0].Count != 101 {
@@ -112,6 +115,7 @@ func TestEventsAreLimited(t *testing.T) {
 			func(s *stage) {
 				s.start()
 				s.Create(web)
+				s.Advance(time.Millisecond) // Events are named after the time
 				change(s, 2, 102)
 				s.remove()
 				s.Settle()

@@ -159,16 +159,23 @@ func (r *resource) take(key cache.ObjectName) news {
 	return n
 }
 
-// keep remembers an object's memory after a pass, and what the pass could not see off. The entry of
-// an object that is gone goes too, unless something came while the pass looked: then another object
-// has the key, and the next pass must learn that it is a new one.
+// keep remembers an object's memory after a pass, and what the pass could not see off.
 func (r *resource) keep(key cache.ObjectName, m *memory, gone []*departed) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	e := r.entryLocked(key)
 	e.gone = append(gone, e.gone...)
 	e.memory = m
-	if m == nil && len(e.gone) == 0 && !e.child && len(e.changed) == 0 && !e.came {
+}
+
+// forget is keep for a key that has no object any more: its entry goes too. It stays when something
+// came while the pass looked, for then another object has the key, and the next pass must learn that
+// it is a new one.
+func (r *resource) forget(key cache.ObjectName, gone []*departed) {
+	r.keep(key, nil, gone)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if e := r.entryLocked(key); len(e.gone) == 0 && !e.child && len(e.changed) == 0 && !e.came {
 		delete(r.entries, key)
 	}
 }

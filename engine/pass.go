@@ -88,7 +88,7 @@ func (r *resource) pass(ctx context.Context, key cache.ObjectName) (due, error) 
 		return due{}, err
 	}
 	if object == nil {
-		r.keep(key, nil, left)
+		r.forget(key, left)
 		r.rest(key, time.Time{})
 		r.unsubscribe(key)
 		return next, nil
