@@ -80,7 +80,7 @@ func New(op *dsl.Operator, s Settings) (*Engine, error) {
 	}
 	e.catalog = catalog.New(e.clients.discovery, e.clients.dynamic, e.clients.kubernetes.AuthorizationV1())
 	e.watches = watch.New(watch.Settings{Dynamic: e.clients.dynamic, Metadata: e.clients.metadata, OwnerLabel: op.OwnerLabel(), Log: e.log, Changed: e.watchState})
-	e.events = newRecorder(e.clients.kubernetes, op.Name)
+	e.events = newRecorder(e.clients.kubernetes, op.Name, e.log, e.metrics.EventDropped)
 	e.scope = newScope(op.Scope.Namespaces)
 	e.scope.changed = e.nudge
 	for _, spec := range op.Resources() {

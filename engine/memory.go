@@ -21,6 +21,8 @@ type entry struct {
 	uid types.UID
 	// fresh: the object appeared after the first listing.
 	fresh bool
+	// came: an object of this key appeared or changed since the last pass began.
+	came bool
 	// child: a child had changed before the last pass, which could not deal with it.
 	child bool
 	// changed are the versions of children that have changed since the last pass, by UID; empty
@@ -153,7 +155,7 @@ func (r *resource) take(key cache.ObjectName) news {
 	defer r.mu.Unlock()
 	e := r.entryLocked(key)
 	n := news{fresh: e.fresh, child: e.child || len(e.changed) > 0, related: e.related, gone: e.gone, memory: e.memory}
-	e.child, e.changed, e.related, e.parked, e.gone = false, nil, nil, false, nil
+	e.child, e.changed, e.related, e.parked, e.gone, e.came = false, nil, nil, false, nil, false
 	return n
 }
 
@@ -164,7 +166,16 @@ func (r *resource) keep(key cache.ObjectName, m *memory, gone []*departed) {
 	e := r.entryLocked(key)
 	e.gone = append(gone, e.gone...)
 	e.memory = m
-	if m == nil && len(e.gone) == 0 && !e.child && len(e.changed) == 0 {
+}
+
+// forget is keep for a key that has no object any more: its entry goes too. It stays when something
+// came while the pass looked, for then another object has the key, and the next pass must learn that
+// it is a new one.
+func (r *resource) forget(key cache.ObjectName, gone []*departed) {
+	r.keep(key, nil, gone)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if e := r.entryLocked(key); len(e.gone) == 0 && !e.child && len(e.changed) == 0 && !e.came {
 		delete(r.entries, key)
 	}
 }

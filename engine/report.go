@@ -31,6 +31,9 @@ func (e *Engine) Ready() []ops.Check {
 		for _, one := range r.relations {
 			out = append(out, one.feed.check("related/"+r.name+"/"+one.Name))
 		}
+		if message := r.runs.said(); message != "" {
+			out = append(out, ops.Check{Name: "running/" + r.name, State: ops.Warn, Message: message})
+		}
 	}
 	return append(out, e.checks.ready()...)
 }

@@ -70,6 +70,7 @@ func newResource(e *Engine, spec *dsl.Resource) *resource {
 		r.children = append(r.children, r.childFeedOf(owned))
 	}
 	r.relate()
+	r.runs.long = r.runsLong
 	return r
 }
 
@@ -124,12 +125,12 @@ func (r *resource) seen(ev watch.Event) {
 	class := queue.Fresh
 	switch ev.Kind {
 	case watch.Added:
-		e.uid, e.fresh = ev.UID, !ev.Initial
+		e.uid, e.fresh, e.came = ev.UID, !ev.Initial, true
 		if ev.Initial {
 			class = queue.Backlog
 		}
 	case watch.Updated:
-		e.uid = ev.UID
+		e.uid, e.came = ev.UID, true
 	case watch.Deleted:
 		if r.rules.deletes {
 			e.gone = append(e.gone, &departed{object: ev.Object})
