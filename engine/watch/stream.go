@@ -20,8 +20,8 @@ const (
 	// though it brought nothing.
 	steadyAfter = 5 * time.Second
 	// brief is how long a stream must have been open at least for the reflector to take its end for
-	// an ordinary one.
-	brief = time.Second
+	// an ordinary one: a second, and a bit because it measures for itself.
+	brief = 1100 * time.Millisecond
 	// silentAfter is the least time after which a stream counts as silent, and silentBeats how many
 	// times the longest time between bookmarks it takes. API servers send one a minute.
 	silentAfter = 3 * time.Minute
@@ -40,7 +40,7 @@ type stream struct {
 	listing bool
 	begun   time.Time
 	// any: an event came, the last one when heard says. Marked is when the last bookmark came. Before
-	// the first these are when the stream began.
+	// the first these are when the stream began, or when a streamed list was complete.
 	any           bool
 	heard, marked time.Time
 
@@ -145,7 +145,8 @@ func (s *stream) note(event watch.Event) error {
 	}
 	if m.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true" {
 		s.seen.arrived(m.GetResourceVersion())
-		s.listing, s.marked = false, s.heard
+		s.listing, s.any = false, false
+		s.begun, s.marked = s.heard, s.heard
 		h.listed(nil)
 		h.followed()
 		return nil
