@@ -18,7 +18,7 @@ func (e *Engine) newFeed(name dsl.ResourceName, log logr.Logger, on func(watch.E
 	return &feed{
 		name: name, on: on, log: log, catalog: e.catalog, watches: e.watches, scope: e.scope,
 		missing: e.wantCRDs, wake: make(chan struct{}, 1), handles: map[string]*watch.Handle{},
-		phase: phaseStarting, settled: make(chan struct{}),
+		phase: phaseStarting, settled: make(chan struct{}), denials: map[string]*denial{},
 	}
 }
 
