@@ -40,7 +40,7 @@ func (f *feed) check(name string) ops.Check {
 	c := ops.Check{Name: name}
 	switch h := f.health(); {
 	case h.phase == phaseRunning && h.warning != "":
-		c.State, c.Message = ops.Warn, h.warning
+		c.State, c.Message = ops.Warn, "watched, but not in every namespace: "+h.warning
 	case h.phase != phaseRunning:
 		c.State, c.Message = ops.Warn, string(h.phase)
 		if h.message != "" {
