@@ -79,9 +79,9 @@ type feed struct {
 	// suspects are namespaces where a request was refused; false for a while after that was looked
 	// into.
 	suspects map[string]bool
-	// denials are known to be missing; only run's goroutine uses them. Granted, when set, is called
-	// when one is gone.
+	// denials are known to be missing; only run's goroutine uses them.
 	denials map[string]*denial
+	// granted, when set, is called when a hindrance is gone.
 	granted func()
 }
 
@@ -194,9 +194,7 @@ func (f *feed) judge(ctx context.Context, missing denied) (again bool) {
 			well++
 		}
 	}
-	f.mu.Lock()
-	f.hindrances = bad
-	f.mu.Unlock()
+	defer f.hinder(bad)
 	switch {
 	case listing && (well == 0 || f.health().phase != phaseRunning):
 		f.become(phaseStarting, "listing")

@@ -55,6 +55,24 @@ func (all hindrances) warning(missing denied) string {
 	return strings.Join(parts, "; ")
 }
 
+// hinder notes what hinders the feed now. When something does not any more, those who were refused are
+// told.
+func (f *feed) hinder(now hindrances) {
+	f.mu.Lock()
+	before := f.hindrances
+	f.hindrances = now
+	f.mu.Unlock()
+	if f.granted == nil {
+		return
+	}
+	for ns := range before {
+		if _, still := now[ns]; !still {
+			f.granted()
+			return
+		}
+	}
+}
+
 // warn notes what is wrong in some namespaces while the feed runs, and logs it when it changes.
 func (f *feed) warn(text string) {
 	f.mu.Lock()

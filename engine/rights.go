@@ -120,8 +120,8 @@ func (f *feed) missingIn(ctx context.Context, ns string) ([]string, error) {
 		next.again = now.Add(next.wait - rand.N(next.wait/5))
 		f.denials[ns] = next
 	}
-	if known != nil && len(missing) < len(known.verbs) {
-		f.given(ns)
+	if h := f.handle(ns); known != nil && len(missing) < len(known.verbs) && h != nil && h.State().Fault != nil {
+		h.Retry()
 	}
 	return missing, nil
 }
@@ -146,16 +146,6 @@ func (f *feed) forget(namespaces []string) {
 		if !slices.Contains(namespaces, ns) {
 			delete(f.denials, ns)
 		}
-	}
-}
-
-// given is called when a right was found that had been missing: whoever waits for it need not.
-func (f *feed) given(ns string) {
-	if h := f.handle(ns); h != nil && h.State().Fault != nil {
-		h.Retry()
-	}
-	if f.granted != nil {
-		f.granted()
 	}
 }
 

@@ -108,7 +108,9 @@ func TestRightsInOneNamespace(t *testing.T) {
 			asked.take()
 			s.Create(team(4))
 			s.Advance(10 * time.Second)
-			s.calls("sync create")
+			if n := len(s.journal.take()); n != 1 {
+				s.t.Errorf("%d objects of the new namespace are handled, want 1", n)
+			}
 			if n := asked.take(); n > 3+3 {
 				s.t.Errorf("%d questions when a namespace came, want those about it and a few about the other", n)
 			}
@@ -184,6 +186,97 @@ func TestRightsInOneNamespace(t *testing.T) {
 				s.start()
 				refused := "configmaps is forbidden: the operator may not list in namespace team-1"
 				sorted(s, "team-0 own: <nil>", "team-0: listing children: "+refused, "team-1 own: "+refused, "team-1: listing children: "+refused)
+			},
+		},
+	})
+}
+
+// TestRightsGivenBack holds that what waited for a right does not wait on when it is there.
+func TestRightsGivenBack(t *testing.T) {
+	const noticed = 12 * time.Second
+	scenarios(t, map[string]scenario{
+		"a handler that may read its children again does so": {
+			func(foo *dsl.Resource, j *journal) {
+				foo.Owns(deployments)
+				foo.OnReconcile("child", j.note("child", keepsChild))
+			}, func(s *stage) {
+				s.Forbid("list", deployments)
+				s.Forbid("watch", deployments)
+				s.start()
+				s.Create(web)
+				s.Advance(time.Hour)
+				s.forget()
+				s.seen(deployments)
+				s.Advance(noticed)
+				if s.Get(deployments, "default", "web") == nil {
+					s.t.Error("there is no child")
+				}
+				well(s)
+			},
+		},
+		"an object that may be written again is": {
+			func(foo *dsl.Resource, j *journal) { foo.OnCreate("made", j.note("made")) },
+			func(s *stage) {
+				s.start()
+				s.Forbid("patch", foos)
+				s.Create(web)
+				s.Advance(time.Hour)
+				ill(s, "resource/"+foos+": forbidden: patch")
+				s.Allow("patch", foos)
+				s.Advance(noticed)
+				if s.web().GetAnnotations()[state] == "" {
+					s.t.Error("the object is not marked as handled")
+				}
+				well(s)
+			},
+		},
+		"the same in one namespace": {
+			func(foo *dsl.Resource, j *journal) { foo.OnCreate("made", j.note("made")) },
+			func(s *stage) {
+				s.op.Scope.Namespaces = []string{"team-*"}
+				s.Create(`{apiVersion: v1, kind: Namespace, metadata: {name: team-0}}`)
+				s.Create(`{apiVersion: v1, kind: Namespace, metadata: {name: team-1}}`)
+				s.start()
+				s.Forbid("patch", foos, "team-1")
+				teams(s, 2)
+				s.Advance(time.Hour)
+				up(s, true)
+				ill(s, "forbidden: patch in namespace team-1")
+				s.Allow("patch", foos, "team-1")
+				s.Advance(noticed)
+				if s.Get(foos, "team-1", "web").GetAnnotations()[state] == "" {
+					s.t.Error("the object is not marked as handled")
+				}
+				well(s)
+			},
+		},
+		"a right that only the handler knows of is tried every half minute at least": {
+			func(foo *dsl.Resource, j *journal) { foo.OnCreate("other", j.note("other", writesElsewhere)) },
+			func(s *stage) {
+				s.Forbid("patch", configMaps)
+				s.start()
+				s.Create(web)
+				s.Advance(time.Hour)
+				s.Allow("patch", configMaps)
+				s.Advance(30 * time.Second)
+				if s.Get(configMaps, "default", "other") == nil {
+					s.t.Error("the handler's object is not there")
+				}
+			},
+		},
+		"one that waits for another reason waits on": {
+			func(foo *dsl.Resource, j *journal) {
+				foo.Owns(deployments)
+				foo.OnReconcile("late", j.note("late", temporary(2*time.Hour), succeeds))
+			}, func(s *stage) {
+				s.Forbid("list", deployments)
+				s.start()
+				s.Create(web)
+				s.calls("late create")
+				s.Advance(time.Hour)
+				s.Allow("list", deployments)
+				s.Advance(time.Minute)
+				s.calls()
 			},
 		},
 	})

@@ -110,10 +110,6 @@ func (h *Handle) CaughtUp(version string) bool {
 	return order >= 0
 }
 
-// History counts how often the server's versions have gone back, as they do when it is restored from
-// a backup. A version from before is not waited for then: CaughtUp may say for long that it is to come.
-func (h *Handle) History() int { return h.informer.seen.history() }
-
 // Retry makes the source try at once what it would try again later, because the reason for its fault
 // may be gone. It does no harm where there is none.
 func (h *Handle) Retry() { h.informer.seen.pace.retry() }

@@ -30,8 +30,6 @@ type observer struct {
 	broken error
 	// beat is the longest time between two bookmarks so far, zero before the first one.
 	beat time.Duration
-	// histories counts how often the server's versions went back.
-	histories int
 }
 
 // list passes a list request on.
@@ -139,14 +137,11 @@ func (o *observer) beats(last time.Duration) time.Duration {
 	return o.beat
 }
 
-// arrived notes the version of a complete listing.
+// arrived says so when a complete listing is older than what the cache had.
 func (o *observer) arrived(version string) {
 	if !o.back(version) {
 		return
 	}
-	o.mu.Lock()
-	o.histories++
-	o.mu.Unlock()
 	o.health.log.Info("the server's versions have gone back, as after a restored backup", "from", o.version(), "to", version)
 }
 
@@ -157,11 +152,4 @@ func (o *observer) back(version string) bool {
 	}
 	order, err := resourceversion.CompareResourceVersion(version, o.version())
 	return err == nil && order < 0
-}
-
-// history counts the times that the server's versions went back.
-func (o *observer) history() int {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.histories
 }

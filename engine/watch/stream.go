@@ -28,6 +28,10 @@ const (
 	silentBeats = 3
 )
 
+// errSilent is what is wrong with a stream that was opened for one that fell silent, and is silent too.
+// A watch is, that begins at a version which its server has yet to come to: a listing shows it.
+var errSilent = errors.New("two watches in a row were silent")
+
 // errBrief is what is wrong with a stream that ends as soon as it begins.
 var errBrief = errors.New("the server ended the watch at once")
 
@@ -90,7 +94,10 @@ func (s *stream) pass(ctx context.Context) error {
 			h.flowed(false)
 		case <-silent.C:
 			if s.patience() > 0 {
-				h.log.Info("watch is silent though it has sent bookmarks; another one is opened", "since", s.heard.Format(time.RFC3339))
+				h.log.Info("watch is silent though bookmarks were to come; another one is opened", "since", s.heard.Format(time.RFC3339))
+				if !s.any {
+					return errSilent
+				}
 				return nil
 			}
 		case event, open := <-s.inner.ResultChan():
