@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -21,6 +20,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/handwerk-dev/handwerk/engine/gone"
 	"github.com/handwerk-dev/handwerk/engine/lease"
 )
 
@@ -140,10 +140,11 @@ func (e *Engine) writer(gvr schema.GroupVersionResource, namespace string) dynam
 	return e.clients.dynamic.Resource(gvr).Namespace(namespace)
 }
 
-// reader reads one object from the server, nil when it is gone.
+// reader reads one object from the server, nil when the answer says that it is gone: a 404 that does
+// not name the object is an error like any other.
 func (e *Engine) reader(ctx context.Context, gvr schema.GroupVersionResource, key cache.ObjectName) (*unstructured.Unstructured, error) {
 	o, err := e.writer(gvr, key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
+	if gone.Says(err, gvr.GroupResource(), key.Name) {
 		return nil, nil
 	}
 	return o, err

@@ -44,6 +44,8 @@ type resource struct {
 	waiting map[types.UID][]cache.ObjectName
 	// resting counts objects that the breaker holds.
 	resting map[cache.ObjectName]time.Time
+	// unclear are objects that nobody saw go, with why it cannot be told whether they are gone.
+	unclear map[types.UID]string
 }
 
 // newResource prepares a resource; nothing runs yet.
@@ -54,6 +56,7 @@ func newResource(e *Engine, spec *dsl.Resource) *resource {
 		entries: map[cache.ObjectName]*entry{},
 		waiting: map[types.UID][]cache.ObjectName{},
 		resting: map[cache.ObjectName]time.Time{},
+		unclear: map[types.UID]string{},
 	}
 	r.own = e.newFeed(spec.Name, r.log, r.seen)
 	r.own.source.Profile = spec.Cache
@@ -89,6 +92,7 @@ func (r *resource) begin() *queue.Queue[cache.ObjectName] {
 	r.entries = map[cache.ObjectName]*entry{}
 	r.waiting = map[types.UID][]cache.ObjectName{}
 	r.resting = map[cache.ObjectName]time.Time{}
+	r.unclear = map[types.UID]string{}
 	r.unsubscribeAllLocked()
 	r.queue = queue.New[cache.ObjectName](r.name, r.engine.metrics.Queues())
 	q := r.queue
@@ -132,7 +136,7 @@ func (r *resource) seen(ev watch.Event) {
 		e.uid = ev.UID
 	case watch.Deleted:
 		if r.rules.deletes {
-			e.gone = append(e.gone, &departed{object: ev.Object})
+			e.gone = append(e.gone, &departed{object: ev.Object, unseen: ev.Unseen})
 		}
 	}
 	r.queue.Add(ev.Key, class)
