@@ -42,6 +42,7 @@ const (
 // seeOff runs the delete handlers of objects that are gone already: deletions that no finalizer
 // held. It returns those that are not finished, and when they are due.
 func (r *resource) seeOff(ctx context.Context, key cache.ObjectName, n *news) (left []*departed, next due, err error) {
+	n.gone = together(n.gone)
 	for i, d := range n.gone {
 		if d.memory == nil && n.memory != nil && n.memory.uid == d.object.GetUID() {
 			d.memory = n.memory
@@ -77,6 +78,22 @@ func (r *resource) seeOff(ctx context.Context, key cache.ObjectName, n *news) (l
 	return left, next, nil
 }
 
+// together makes one of those that are of one object: first a listing did not have it, and then it was
+// seen to go.
+func together(all []*departed) []*departed {
+	var out []*departed
+	for _, d := range all {
+		uid := d.object.GetUID()
+		i := slices.IndexFunc(out, func(o *departed) bool { return uid != "" && o.object.GetUID() == uid })
+		if i < 0 {
+			out = append(out, d)
+			continue
+		}
+		out[i].unseen = out[i].unseen && d.unseen
+	}
+	return out
+}
+
 // back reports whether the cache shows the object: it only was out of sight, and what is remembered
 // of it holds on.
 func (r *resource) back(key cache.ObjectName, d *departed, n *news) bool {
@@ -95,6 +112,9 @@ func (r *resource) back(key cache.ObjectName, d *departed, n *news) bool {
 // now. Of a deletion that nobody saw, the object itself is asked first.
 func (r *resource) prove(ctx context.Context, key cache.ObjectName, d *departed) time.Duration {
 	if !d.unseen {
+		if d.looks > 0 {
+			r.cleared(d)
+		}
 		return 0
 	}
 	if wait := time.Until(d.next); wait > 0 {

@@ -56,8 +56,8 @@ func (c *Cluster) FailNext(verb, resource string, errs ...error) {
 }
 
 // FailWhile makes the operators' requests with this verb for this resource fail with this error
-// until the function that it returns is called, which says how many have failed. Errors are as with
-// [Cluster.FailNext].
+// until the function that it returns is called, which says how many these were. Errors are as with
+// [Cluster.FailNext]; nil lets the requests pass.
 func (c *Cluster) FailWhile(verb, resource string, err error) (end func() (failed int)) {
 	c.t.Helper()
 	f := &fault{err: err, lasts: true}
@@ -106,6 +106,33 @@ func (c *Cluster) Break(group string) { c.server.Break(group) }
 
 // Mend is the opposite of Break.
 func (c *Cluster) Mend(group string) { c.server.Mend(group) }
+
+// Withdraw makes the cluster answer 404 for everything of the resources and leave them out of what it
+// says that it serves, as an API server that is behind does, or one whose aggregated API is registered
+// anew. CRDs and objects stay. Restore is the opposite.
+func (c *Cluster) Withdraw(resources ...string) {
+	c.t.Helper()
+	c.server.Withdraw(c.parseAll(resources)...)
+}
+
+// Restore is the opposite of Withdraw.
+func (c *Cluster) Restore(resources ...string) {
+	c.t.Helper()
+	c.server.Restore(c.parseAll(resources)...)
+}
+
+// Omit makes lists not show an object that is there, as those of a server that is behind. Reveal is
+// the opposite.
+func (c *Cluster) Omit(resource, namespace, name string) {
+	c.t.Helper()
+	c.server.Omit(c.parse(resource).GroupResource(), namespace, name, true)
+}
+
+// Reveal is the opposite of Omit.
+func (c *Cluster) Reveal(resource, namespace, name string) {
+	c.t.Helper()
+	c.server.Omit(c.parse(resource).GroupResource(), namespace, name, false)
+}
 
 // HoldWatches keeps watch events of the resources back, of all when none is named: caches grow
 // stale. What is listed is not held, so a watch that begins anew shows it.
