@@ -133,7 +133,7 @@ func TestAllChildren(t *testing.T) {
 				s.Serve(enginetest.Resource{Name: "bars.v1.example.org", Kind: "Bar"})
 				s.start()
 				s.Create(web)
-				s.calls("error: listing children: reading bars.v1alpha1.example.org: it is faulty: the API server serves it in version v1 and not in that one")
+				s.calls("error: listing children: reading bars.v1alpha1.example.org: it is not served: the API server serves it in version v1 and not in that one")
 			},
 		},
 	})

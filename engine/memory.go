@@ -130,6 +130,11 @@ func (m *memory) arisen() (records map[string]progress.Record, pending map[strin
 type departed struct {
 	object *watch.Object
 	memory *memory
+	// unseen: nobody saw it go, and nothing has said yet that it is gone. Only the pass uses it and
+	// what follows: looks counts how often the object was looked for, next is when to look again.
+	unseen bool
+	looks  int
+	next   time.Time
 }
 
 func newMemory(uid types.UID) *memory {

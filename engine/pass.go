@@ -90,7 +90,9 @@ func (r *resource) pass(ctx context.Context, key cache.ObjectName) (due, error) 
 	if object == nil {
 		r.forget(key, left)
 		r.rest(key, time.Time{})
-		r.unsubscribe(key)
+		if len(left) == 0 { // what is left may come back
+			r.unsubscribe(key)
+		}
 		return next, nil
 	}
 	m := n.memory
