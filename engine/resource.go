@@ -152,13 +152,13 @@ func (r *resource) seen(ev watch.Event) {
 
 // childSeen takes an event of an object that may be a child: its owner is looked at again. An
 // object that changed owners is news for both.
-func (r *resource) childSeen(ev watch.Event) {
+func (r *resource) childSeen(f *feed, ev watch.Event) {
 	defer r.wake(ev.UID)
-	owner := r.ownerKey(ev.Object)
+	owner := r.ownerKey(f, ev.Object)
 	if owner != nil {
 		r.childNews(*owner, ev)
 	}
-	if before := r.ownerKey(ev.Old); before != nil && (owner == nil || *owner != *before) {
+	if before := r.ownerKey(f, ev.Old); before != nil && (owner == nil || *owner != *before) {
 		r.childNews(*before, ev)
 	}
 }

@@ -230,6 +230,7 @@ func (p *pass) remember(marks patch.Marks) {
 	m.holdState(p.state, marks.State)
 	m.holdArisen(p.records, p.pending)
 	m.failures = 0
+	p.closeRecord()
 	if p.resync || !m.seen {
 		m.resync = p.r.nextResync(p.now, !m.seen)
 	}
