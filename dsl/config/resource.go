@@ -21,6 +21,8 @@ type watched struct {
 	ids map[string]path
 	// made are the places of the named children so far.
 	made map[string]path
+	// kin are all handlers of the resource, once they were asked for.
+	kin []dsl.Sibling
 }
 
 // resource adds resource i of a part. Declared are the places of the resources so far.

@@ -98,12 +98,17 @@ func (b *builder) text(text string, at []string) node {
 		b.fault(at, fault, 1, 1)
 		return n
 	}
+	before := len(b.faults)
 	for _, p := range pieces {
 		if !p.expression {
 			n.pieces = append(n.pieces, part{piece: p})
 			continue
 		}
 		n.kind = textNode
+		if len(b.faults)-before >= mostIssues {
+			b.faults = append(b.faults, unread(at, p))
+			return n
+		}
 		program, err := b.compiler.Value(p.text)
 		if err != nil {
 			b.fault(at, err, p.line, p.column)
@@ -120,6 +125,15 @@ func (b *builder) text(text string, at []string) node {
 // fault notes what is wrong with an expression that begins at a line and column of its text.
 func (b *builder) fault(at []string, err error, line, column int) {
 	b.faults = append(b.faults, placed(at, err, line, column)...)
+}
+
+// unread says that the expressions of a text from a piece on were not looked at, because enough is wrong
+// with it.
+func unread(at []string, from piece) error {
+	return &dsl.ConfigError{
+		Path: at, Line: from.line, Column: from.column,
+		Message: fmt.Sprintf("the text has %d faults before this expression: from here on it was not checked", mostIssues),
+	}
 }
 
 // placed turns the faults of an expression, which begins at a line and column of the text that it
