@@ -155,8 +155,12 @@ func placed(at []string, err error, line, column int) (out []error) {
 }
 
 // Render evaluates the template. The error names the place of the expression that failed; one that
-// came upon something missing wraps [ErrMissing]. The result shares nothing with the template.
-func (t *Template) Render(s Scope) (any, error) { return t.root.render(s) }
+// came upon something missing wraps [ErrMissing], one that there is no room for [ErrTooLarge]. The
+// result shares nothing with the template.
+func (t *Template) Render(s Scope) (any, error) {
+	s.Room = s.room()
+	return t.root.render(s)
+}
 
 func (n *node) render(s Scope) (any, error) {
 	switch n.kind {
@@ -165,6 +169,9 @@ func (n *node) render(s Scope) (any, error) {
 	case mapNode:
 		return n.renderMap(s)
 	case listNode:
+		if err := n.takes(s, ""); err != nil {
+			return nil, err
+		}
 		out := make([]any, 0, len(n.list))
 		for i := range n.list {
 			value, err := n.list[i].render(s)
@@ -177,11 +184,23 @@ func (n *node) render(s Scope) (any, error) {
 		}
 		return out, nil
 	default:
-		return n.plain, nil
+		text, _ := n.plain.(string)
+		return n.plain, n.takes(s, text)
 	}
 }
 
+// takes counts what the template itself gives.
+func (n *node) takes(s Scope, text string) error {
+	if err := s.Room.value(text); err != nil {
+		return fmt.Errorf("evaluating %s: %w", where(n.path), err)
+	}
+	return nil
+}
+
 func (n *node) renderMap(s Scope) (any, error) {
+	if err := n.takes(s, ""); err != nil {
+		return nil, err
+	}
 	out := make(map[string]any, len(n.entries))
 	for i := range n.entries {
 		e := &n.entries[i]
@@ -215,6 +234,9 @@ func (n *node) renderText(s Scope) (any, error) {
 	var out strings.Builder
 	for _, p := range n.pieces {
 		if p.program == nil {
+			if err := n.takes(s, p.text); err != nil {
+				return nil, err
+			}
 			out.WriteString(p.text)
 			continue
 		}
