@@ -30,6 +30,7 @@ const (
 	reasonNamespace     = "NamespaceMissing"
 	reasonUnresolved    = "Unresolved"
 	reasonTooMany       = "TooMany"
+	reasonTooLarge      = "TooLarge"
 	reasonFailed        = "ApplyFailed"
 )
 
