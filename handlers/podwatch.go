@@ -27,15 +27,15 @@ func PodPrint(_ context.Context, r *dsl.Request) error {
 
 // PodWatch registers the function of samples/podwatch.
 func PodWatch(r *dsl.Registry) {
-	r.Function(dsl.Function{Name: "podwatch.Print", Func: PodPrint, Doc: "logs what happens to a Pod"})
+	r.Function(dsl.Function{Name: "podwatch.Print", Func: PodPrint, Doc: "logs what happens to a Pod", Needs: []dsl.Need{}})
 }
 
 // PodWatchOperator is samples/podwatch/operator.yaml written in Go.
 func PodWatchOperator() *dsl.Operator {
 	op := dsl.New("podwatch")
 	op.Resource("pods.v1", func(pod *dsl.Resource) {
-		pod.On([]dsl.Cause{dsl.Create, dsl.Update, dsl.Resume}, "print", PodPrint, dsl.Retries(5))
-		pod.OnDelete("farewell", PodPrint, dsl.Retries(5))
+		pod.On([]dsl.Cause{dsl.Create, dsl.Update, dsl.Resume}, "print", PodPrint, dsl.Retries(5), dsl.WithNeeds())
+		pod.OnDelete("farewell", PodPrint, dsl.Retries(5), dsl.WithNeeds())
 	})
 	return op
 }
