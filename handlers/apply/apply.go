@@ -78,7 +78,7 @@ func build(compiler *expr.Compiler, b dsl.Build, config map[string]any) (dsl.Bui
 func (p *plan) built() dsl.Built {
 	// Every run reports in a condition.
 	out := dsl.Built{Func: p.run, Needs: []dsl.Need{dsl.MustParseNeed("patch", "self/status")}}
-	looksBack, atDeletion := false, false
+	looksBack, atDeletion, byReference := false, false, false
 	for _, name := range p.graph.Names() {
 		c := p.children[name]
 		out.Children = append(out.Children, dsl.NamedChild{Name: name, Kind: c.kind, List: c.forEach != nil})
@@ -91,6 +91,10 @@ func (p *plan) built() dsl.Built {
 		}
 		looksBack = looksBack || c.uses(expr.Old) || c.uses(expr.Diff)
 		atDeletion = atDeletion || needsRemoval(c.spec)
+		byReference = byReference || c.spec.ByReference()
+	}
+	if byReference {
+		out.Needs = append(out.Needs, dsl.MustParseNeed("update", "self/finalizers"))
 	}
 	if len(out.Owns) > 0 {
 		out.Options = append(out.Options, dsl.Also(dsl.Child)) // or drift would not be put back
