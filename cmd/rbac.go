@@ -29,6 +29,7 @@ type rbacFlags struct {
 	output  string
 	cluster bool
 	check   bool
+	minimal bool
 }
 
 func (p *program) rbacCommand() *cobra.Command {
@@ -76,6 +77,7 @@ func (f *rbacFlags) add(set *pflag.FlagSet) {
 	set.StringVar(&f.account, "service-account", defaultAccount,
 		"the account of the operator's pod, as `NAMESPACE/NAME`")
 	set.BoolVar(&f.cluster, "cluster", false, "learn from a cluster which resources have namespaces, rather than guess")
+	set.BoolVar(&f.minimal, "minimal", false, "leave out what the operator works without, in part")
 	set.BoolVar(&f.check, "check", false, "ask a cluster which of the rights are missing, and print these")
 	addChoice(set, &choice{value: &f.output, noun: "format", words: []string{"yaml", "json"}}, "output", "o", "how the roles are written")
 }
@@ -126,7 +128,11 @@ func (p *program) rbac(ctx context.Context, f *rbacFlags, out io.Writer) error {
 			return p.checkRights(ctx, op, rights.Of(op, set), review, f.output, out)
 		}
 	}
-	roles := rights.Roles(rights.Of(op, set))
+	rules := rights.Of(op, set)
+	if f.minimal {
+		rules = slices.DeleteFunc(rules, func(r rights.Rule) bool { return r.Optional })
+	}
+	roles := rights.Roles(rules)
 	if f.output == "json" {
 		return writeJSON(out, map[string]any{"apiVersion": "v1", "kind": "List", "items": roleObjects(op, who, roles)})
 	}

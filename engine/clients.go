@@ -135,9 +135,9 @@ func writes(request *http.Request) bool {
 // writer reaches a resource, in a namespace unless that is empty.
 func (e *Engine) writer(gvr schema.GroupVersionResource, namespace string) dynamic.ResourceInterface {
 	if namespace == "" {
-		return e.clients.dynamic.Resource(gvr)
+		return advising{e.clients.dynamic.Resource(gvr), e}
 	}
-	return e.clients.dynamic.Resource(gvr).Namespace(namespace)
+	return advising{e.clients.dynamic.Resource(gvr).Namespace(namespace), e}
 }
 
 // reader reads one object from the server, nil when it is gone.

@@ -62,7 +62,7 @@ func policy(rules []Rule) Policy {
 		}
 	}
 	for _, reason := range reasons {
-		out.Reasons = append(out.Reasons, verbsFor(rules, reason)+" for "+reason.String())
+		out.Reasons = append(out.Reasons, reason.String()+" ("+verbsFor(rules, reason)+")")
 	}
 	return out
 }
@@ -75,11 +75,11 @@ func verbsFor(rules []Rule, reason Reason) string {
 		if slices.Contains(r.Reasons, reason) {
 			verbs = append(verbs, r.Verb)
 			if r.Optional {
-				optional = "(optional) "
+				optional = "; optional"
 			}
 		}
 	}
-	return optional + strings.Join(verbs, ", ")
+	return strings.Join(verbs, ", ") + optional
 }
 
 // chunks cuts a list where neighbours are not the same.
