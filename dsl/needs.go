@@ -35,6 +35,9 @@ type Need struct {
 	// Names are the only objects that it is about. Empty means any. They say nothing for create, list
 	// and watch, which Kubernetes does not allow by name.
 	Names []string
+	// Offered: it is no more than the conditions of [Patch.OfferCondition], which built-in kinds do not
+	// get.
+	Offered bool
 	// Namespace is where the objects are. Empty means the namespaces that the operator works in.
 	Namespace string
 }

@@ -5,6 +5,7 @@ package rights
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 )
@@ -16,7 +17,9 @@ func (c *collector) resource(r *dsl.Resource) {
 	c.marks(r, own)
 	for _, h := range r.Handlers() {
 		for _, need := range h.Needs {
-			c.need(r, h, need)
+			if !need.Offered || !builtIn(r.Name.Group) {
+				c.need(r, h, need)
+			}
 		}
 	}
 	for _, kind := range r.Owned() {
@@ -53,7 +56,7 @@ func (c *collector) marks(r *dsl.Resource, own about) {
 			c.add(own, because("remembers what was handled"), "patch")
 		}
 		reads = reads || h.On(dsl.Delete) || !h.Whole && !h.Level() && (h.On(dsl.Create) || h.On(dsl.Update)) ||
-			slices.ContainsFunc(h.Needs, writesSelf)
+			slices.ContainsFunc(h.Needs, func(n dsl.Need) bool { return writesSelf(n) && (!n.Offered || !builtIn(r.Name.Group)) })
 	}
 	if r.ObservedGeneration {
 		c.add(about{Name: r.Name, subresource: "status"}, because("keeps observedGeneration"), "patch")
@@ -86,7 +89,8 @@ func byReference(r *dsl.Resource) bool {
 
 // need adds what a handler needs.
 func (c *collector) need(r *dsl.Resource, h *dsl.Handler, n dsl.Need) {
-	why := Reason{Who: "handler " + handlerName(r, h), Why: h.Action}
+	action, _, _ := strings.Cut(h.Action, ": ${") // an expression says little here
+	why := Reason{Who: "handler " + handlerName(r, h), Why: action}
 	of := about{Name: n.Resource, Kind: n.Kind, subresource: n.Subresource, names: n.Names, namespace: n.Namespace}
 	switch {
 	case n.Child != "":

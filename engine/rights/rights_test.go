@@ -105,6 +105,15 @@ func TestAnOperatorNeedsWhatItAndItsHandlersDo(t *testing.T) {
 			}},
 			want: []string{"get,list,watch,patch foos of example.com"},
 		},
+		"an offered condition is for what comes from CRDs": {
+			op: func() *dsl.Operator {
+				offered := dsl.WithNeeds(dsl.Need{Verbs: []string{"patch"}, Subresource: "status", Offered: true})
+				op := foos(func(r *dsl.Resource) { r.OnReconcile("one", nothing, offered) })
+				op.Resource("pods.v1", func(r *dsl.Resource) { r.OnReconcile("one", nothing, offered) })
+				return op
+			}(),
+			want: []string{"list,watch pods", "get,list,watch foos of example.com", "patch foos/status of example.com"},
+		},
 		"children are watched, and made by who declares it": {
 			op: foos(func(r *dsl.Resource) {
 				r.Owns("deployments.v1.apps", "services")

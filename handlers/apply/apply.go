@@ -76,8 +76,9 @@ func build(compiler *expr.Compiler, b dsl.Build, config map[string]any) (dsl.Bui
 
 // built returns the handler and what goes with it.
 func (p *plan) built() dsl.Built {
-	// Every run reports in a condition.
-	out := dsl.Built{Func: p.run, Needs: []dsl.Need{dsl.MustParseNeed("patch", "self/status")}}
+	reports := dsl.MustParseNeed("patch", "self/status")
+	reports.Offered = true
+	out := dsl.Built{Func: p.run, Needs: []dsl.Need{reports}}
 	looksBack, atDeletion, byReference := false, false, false
 	for _, name := range p.graph.Names() {
 		c := p.children[name]
