@@ -74,7 +74,7 @@ func (e *Engine) advise(ctx context.Context, err error) error {
 	}
 	verb, target, group := found[1], found[2], found[3]
 	resource, subresource, _ := strings.Cut(target, "/")
-	advice := "operator rbac prints the roles that allow it"
+	advice := "allow it to the operator: operator rbac prints the roles"
 	if known := rights.Of(e.op, rights.Settings{Lookup: lookupIn(ctx, e.op, e.catalog)}); !rights.Has(known, group, resource, subresource, verb) {
 		name := resource
 		if group != "" {
@@ -83,7 +83,8 @@ func (e *Engine) advise(ctx context.Context, err error) error {
 		if subresource != "" {
 			name += "/" + subresource
 		}
-		advice = fmt.Sprintf("declare it with needs: [{resource: %[1]s, verbs: [%[2]s]}] (dsl.Needs(%[2]q, %[1]q) in Go), so that operator rbac allows it", name, verb)
+		advice = fmt.Sprintf("allow it to the operator: declare it with needs: [{resource: %[1]s, verbs: [%[2]s]}] (dsl.Needs(%[2]q, %[1]q) in Go), "+
+			"and operator rbac prints the roles", name, verb)
 	}
 	advised := &apierrors.StatusError{ErrStatus: *answer.ErrStatus.DeepCopy()}
 	advised.ErrStatus.Message += "; " + advice
