@@ -35,9 +35,9 @@ func TestDeployHasTheRights(t *testing.T) {
 	}
 	t.Cleanup(func() { withdraw(t, granted) })
 	config := serviceAccount()
-	awaitAllowed(t, config, "samplecontroller.k8s.io", "foos", "watch", "")
-	awaitAllowed(t, config, "events.k8s.io", "events", "create", "")
-	awaitAllowed(t, config, "coordination.k8s.io", "leases", "update", system)
+	awaitAllowed(t, config, "samplecontroller.k8s.io", "foos", "watch", "", "")
+	awaitAllowed(t, config, "events.k8s.io", "events", "create", "", "")
+	awaitAllowed(t, config, "coordination.k8s.io", "leases", "update", system, lock)
 
 	program := plane.Operator(t, cluster.Launch{
 		Config: config, Args: deployedArgs(t), Env: []string{"POD_NAME=operator-0", "POD_NAMESPACE=" + system},
@@ -117,11 +117,11 @@ func deployedArgs(t *testing.T) []string {
 }
 
 // awaitAllowed waits until a right is in force: the API server learns of roles a little later.
-func awaitAllowed(t *testing.T, config *rest.Config, group, resource, verb, namespace string) {
+func awaitAllowed(t *testing.T, config *rest.Config, group, resource, verb, namespace, name string) {
 	t.Helper()
 	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 		User: config.Impersonate.UserName, Groups: config.Impersonate.Groups,
-		ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: namespace, Verb: verb, Group: group, Resource: resource},
+		ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: namespace, Verb: verb, Group: group, Resource: resource, Name: name},
 	}}
 	eventually(t, fmt.Sprintf("permission to %s %s", verb, resource), func() (bool, string) {
 		got, err := plane.Kubernetes().AuthorizationV1().SubjectAccessReviews().Create(t.Context(), review, metav1.CreateOptions{})

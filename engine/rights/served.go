@@ -68,7 +68,7 @@ func Guess(op *dsl.Operator) Lookup {
 func builtIn(group string) bool {
 	return slices.Contains([]string{
 		"", "apps", "autoscaling", "batch", "coordination.k8s.io", "discovery.k8s.io", "events.k8s.io", "extensions",
-		"internal.apiserver.k8s.io", "policy", "storagemigration.k8s.io",
+		"internal.apiserver.k8s.io", "policy",
 	}, group) || withoutNamespace(group) != nil
 }
 
@@ -102,9 +102,11 @@ func withoutNamespace(group string) []string {
 	case "rbac.authorization.k8s.io":
 		return []string{"clusterrolebindings", "clusterroles"}
 	case "resource.k8s.io":
-		return []string{"deviceclasses", "resourceslices"}
+		return []string{"deviceclasses", "devicetaintrules", "resourceslices"}
 	case "scheduling.k8s.io":
 		return []string{"priorityclasses"}
+	case "storagemigration.k8s.io":
+		return []string{"storageversionmigrations"}
 	case "storage.k8s.io":
 		return []string{"csidrivers", "csinodes", "storageclasses", "volumeattachments", "volumeattributesclasses"}
 	}
