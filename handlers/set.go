@@ -101,6 +101,12 @@ func buildSet(cel compilerOf, b dsl.Build, config *setConfig) (dsl.Built, error)
 	if len(config.Conditions) > 0 {
 		s.checks = append(s.checks, holdsConditions)
 	}
+	if len(config.Status)+len(config.Conditions) > 0 {
+		s.needs = append(s.needs, dsl.MustParseNeed("patch", "self/status"))
+	}
+	if len(config.Spec)+len(config.Labels)+len(config.Annotations) > 0 {
+		s.needs = append(s.needs, dsl.MustParseNeed("patch", "self"))
+	}
 	if err := errors.Join(s.faults...); err != nil {
 		return dsl.Built{}, err
 	}
