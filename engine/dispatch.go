@@ -45,12 +45,16 @@ func (r *resource) work(ctx context.Context, q *queue.Queue[cache.ObjectName]) {
 
 // handle runs one pass and decides when the key is due next. No other place does.
 func (r *resource) handle(ctx context.Context, q *queue.Queue[cache.ObjectName], key cache.ObjectName) {
+	end := r.runs.begin(key)
 	next, err := r.pass(ctx, key)
+	end()
 	switch {
 	case ctx.Err() != nil:
 		// Leadership or the process is ending: whoever works next looks at everything again.
 	case errors.Is(err, errParked):
-		q.AddAfter(key, queue.Due, parkedLook)
+		// What was due besides, as for an object of this key that is gone, does not wait for the cache.
+		next = next.sooner(parkedLook, queue.Due)
+		q.AddAfter(key, next.class, next.after)
 	case errors.Is(err, errCaughtUp):
 		q.Add(key, queue.Fresh)
 	case err != nil:

@@ -43,9 +43,9 @@ func (p *pass) attempt(ctx context.Context, j *job) error {
 	s := &span{held: p.r.engine.held}
 	request := p.request(j, s)
 	start := time.Now()
-	end := p.r.runs.begin(p.key, j.handler.ID)
+	leave := p.r.runs.enter(p.key, j.handler.ID)
 	err := invoke(ctx, j.handler, request, func(c context.Context) { s.ctx = c })
-	end()
+	leave()
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}

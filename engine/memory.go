@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/child"
 	"github.com/handwerk-dev/handwerk/engine/progress"
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
@@ -21,6 +22,8 @@ type entry struct {
 	uid types.UID
 	// fresh: the object appeared after the first listing.
 	fresh bool
+	// came: an object of this key appeared or changed since the last pass began.
+	came bool
 	// child: a child had changed before the last pass, which could not deal with it.
 	child bool
 	// changed are the versions of children that have changed since the last pass, by UID; empty
@@ -37,6 +40,8 @@ type entry struct {
 	// echoes are the versions of this operator's own writes to children, by UID: their events
 	// are no news.
 	echoes map[types.UID]string
+	// record lists the object's labelled children as its last pass knew them.
+	record *child.Record
 
 	memory *memory
 }
@@ -47,6 +52,8 @@ type memory struct {
 	uid types.UID
 	// seen: a pass over the object was finished.
 	seen bool
+	// told: what passes for a child and is none was named in the log.
+	told bool
 	// parted: the delete handlers are done.
 	parted bool
 	// state is the progress as it is now; text is the annotation that it was last stored as.
@@ -79,6 +86,8 @@ type memory struct {
 	schemas int64
 	// settled are children that the server rewrote; see child.Applier.
 	settled map[string]string
+	// ties is about the object's labelled children, nil where it has no record of any.
+	ties *ties
 	// failures counts passes in a row that ended in an error.
 	failures int
 	breaker  breaker
@@ -128,6 +137,11 @@ func (m *memory) arisen() (records map[string]progress.Record, pending map[strin
 type departed struct {
 	object *watch.Object
 	memory *memory
+	// unseen: nobody saw it go, and nothing has said yet that it is gone. Only the pass uses it and
+	// what follows: looks counts how often the object was looked for, next is when to look again.
+	unseen bool
+	looks  int
+	next   time.Time
 }
 
 func newMemory(uid types.UID) *memory {
@@ -159,7 +173,7 @@ func (r *resource) take(key cache.ObjectName) news {
 	defer r.mu.Unlock()
 	e := r.entryLocked(key)
 	n := news{fresh: e.fresh, child: e.child || len(e.changed) > 0, related: e.related, granted: e.granted, gone: e.gone, memory: e.memory}
-	e.child, e.changed, e.related, e.granted, e.parked, e.gone = false, nil, nil, nil, false, nil
+	e.child, e.changed, e.related, e.granted, e.parked, e.gone, e.came = false, nil, nil, nil, false, nil, false
 	return n
 }
 
@@ -170,7 +184,16 @@ func (r *resource) keep(key cache.ObjectName, m *memory, gone []*departed) {
 	e := r.entryLocked(key)
 	e.gone = append(gone, e.gone...)
 	e.memory = m
-	if m == nil && len(e.gone) == 0 && !e.child && len(e.changed) == 0 {
+}
+
+// forget is keep for a key that has no object any more: its entry goes too. It stays when something
+// came while the pass looked, for then another object has the key, and the next pass must learn that
+// it is a new one.
+func (r *resource) forget(key cache.ObjectName, gone []*departed) {
+	r.keep(key, nil, gone)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if e := r.entryLocked(key); len(e.gone) == 0 && !e.child && len(e.changed) == 0 && !e.came {
 		delete(r.entries, key)
 		delete(r.lacking, key)
 	}
