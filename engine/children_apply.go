@@ -4,6 +4,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -54,15 +55,35 @@ func (c *children) Apply(ctx context.Context, desired any, specs ...dsl.ChildSpe
 	if err != nil {
 		return nil, err
 	}
-	result, sent, err := w.applier.Apply(ctx, w.client, w.object, c.pass.known(w))
+	live := c.pass.known(w)
+	if spec.ByLabel() {
+		if err := c.pass.enrol(ctx, w, live); err != nil {
+			return nil, err
+		}
+	}
+	result, sent, err := w.applier.Apply(ctx, w.client, w.object, live)
 	if sent {
 		c.pass.wrote(w.feed, w.served.GVR, result)
 	}
 	if err != nil {
-		return nil, err
+		return nil, c.pass.unapplied(ctx, w, err)
 	}
 	c.pass.hold(w.id(), result)
 	return result, nil
+}
+
+// unapplied sees to the record after a child could not be applied.
+func (p *pass) unapplied(ctx context.Context, w *wanted, err error) error {
+	switch {
+	case !w.spec.ByLabel():
+	case !errors.Is(err, dsl.ErrNotOwned):
+		p.doubt(w.place()) // the answer may be all that was lost
+	case w.applier.Vacant:
+		if struck := p.strike(ctx, w.place()); struck != nil {
+			return errors.Join(err, struck)
+		}
+	}
+	return err
 }
 
 // Stale reports whether Apply would change a child.
@@ -103,7 +124,7 @@ func (c *children) want(ctx context.Context, desired any, spec dsl.ChildSpec) (*
 		return nil, dsl.Permanent(err)
 	}
 	w := &wanted{spec: spec}
-	if err := c.pass.r.place(ctx, w, plain); err != nil {
+	if err := c.pass.r.place(ctx, w, plain, cmp.Or(plain.GetNamespace(), c.pass.object.GetNamespace())); err != nil {
 		return nil, err
 	}
 	owner := c.pass.owner()
@@ -111,7 +132,7 @@ func (c *children) want(ctx context.Context, desired any, spec dsl.ChildSpec) (*
 		return nil, err
 	}
 	w.key = nameOf(w.object)
-	if !spec.ByReference() && spec.Ownership != dsl.Unowned && w.feed.handle(w.key.Namespace) == nil {
+	if spec.ByLabel() && w.feed.handle(w.key.Namespace) == nil {
 		// It would never be found again, and so never be deleted.
 		return nil, fmt.Errorf("applying %s %s: %w", w.object.GetKind(), w.key, w.feed.unseen(w.key.Namespace))
 	}
@@ -123,11 +144,11 @@ func (c *children) want(ctx context.Context, desired any, spec dsl.ChildSpec) (*
 	return w, nil
 }
 
-// place finds where an object of this kind goes. Only an unowned child may be of a kind that is not
+// place finds where an object of this kind goes, in this namespace if it has one. Only an unowned child may be of a kind that is not
 // declared, or not readable.
-func (r *resource) place(ctx context.Context, w *wanted, o *unstructured.Unstructured) (err error) {
+func (r *resource) place(ctx context.Context, w *wanted, o *unstructured.Unstructured, namespace string) (err error) {
 	kind := o.GroupVersionKind()
-	w.feed, err = r.childFeed(kind)
+	w.feed, err = r.childFeed(kind, namespace)
 	switch {
 	case err == nil:
 		w.served = w.feed.resource()
@@ -142,8 +163,9 @@ func (r *resource) place(ctx context.Context, w *wanted, o *unstructured.Unstruc
 	return nil
 }
 
-// childFeed returns the feed of the owned resource that serves this kind.
-func (r *resource) childFeed(kind schema.GroupVersionKind) (*feed, error) {
+// childFeed returns the feed of the owned resource that serves this kind, once its objects in the
+// namespace can be read.
+func (r *resource) childFeed(kind schema.GroupVersionKind, namespace string) (*feed, error) {
 	for _, f := range r.children {
 		served := f.resource()
 		if !f.isKnown() || served.Kind != kind.Kind || served.GVR.Group != kind.Group {
@@ -153,7 +175,7 @@ func (r *resource) childFeed(kind schema.GroupVersionKind) (*feed, error) {
 			return nil, dsl.Permanent(fmt.Errorf("its apiVersion is %s, but children of its kind are watched as %s",
 				kind.GroupVersion(), served.GVR.GroupVersion()))
 		}
-		return f, f.refusal(f.readable())
+		return f, f.refusal(f.readable(namespace))
 	}
 	for _, f := range r.children {
 		if !f.isKnown() && f.name.Group == kind.Group {

@@ -87,7 +87,7 @@ func (p *pass) baffled(j *job, a answer) {
 // childrenLook is how long it is until children that could not be read are looked at again.
 func (r *resource) childrenLook() (again time.Duration) {
 	for _, f := range r.children {
-		if len(f.opened()) > 0 && f.readable() != nil {
+		if len(f.opened()) > 0 && f.readable("") != nil {
 			return listingLook
 		}
 	}
@@ -158,6 +158,9 @@ func (c *readOnly) note(err error) { c.failed = c.failed || err != nil && !dsl.I
 func (*readOnly) Apply(context.Context, any, ...dsl.ChildSpec) (*unstructured.Unstructured, error) {
 	return nil, errReadOnly
 }
+
+// Enter fails: nothing is written.
+func (*readOnly) Enter(context.Context, ...dsl.DesiredChild) error { return errReadOnly }
 
 // Remove fails: nothing is written.
 func (*readOnly) Remove(context.Context, dsl.ChildObject) error { return errReadOnly }

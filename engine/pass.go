@@ -53,6 +53,7 @@ type pass struct {
 	awaits  []await
 	content uint32 // tells what was written from other things; see breaker
 	applied map[childID]*unstructured.Unstructured
+	ties    enrolment
 	next    due
 	resync  bool
 	// ticks are the object's timers as this pass leaves them, nil when it has none.
@@ -80,7 +81,7 @@ func (r *resource) pass(ctx context.Context, key cache.ObjectName) (due, error) 
 		r.again(key, n)
 		return due{}, err
 	}
-	current := n.memory.caughtUp() // asked before the read, which is then no older than that
+	current := n.memory.caughtUp() || r.recall(ctx, n.memory) // asked before the read, which is then no older than that
 	object, err := r.read(ctx, key)
 	if err != nil {
 		r.keep(key, n.memory, left)
@@ -88,7 +89,7 @@ func (r *resource) pass(ctx context.Context, key cache.ObjectName) (due, error) 
 		return due{}, err
 	}
 	if object == nil {
-		r.keep(key, nil, left)
+		r.forget(key, left)
 		r.rest(key, time.Time{})
 		if len(left) == 0 { // what is left may come back
 			r.unsubscribe(key)
@@ -123,6 +124,7 @@ func (r *resource) pass(ctx context.Context, key cache.ObjectName) (due, error) 
 // run is the pass once its object is known: plan, run what is due, write, remember.
 func (p *pass) run(ctx context.Context, n news) error {
 	p.facts.Fresh = n.fresh
+	p.tie()
 	p.plan(n)
 	base, err := p.secure(ctx)
 	if errors.Is(err, patch.ErrGone) {
@@ -131,12 +133,14 @@ func (p *pass) run(ctx context.Context, n news) error {
 	if err != nil {
 		return err
 	}
+	p.ties.base = base
 	for _, j := range p.jobs {
 		if err := p.attempt(ctx, j); err != nil {
 			return err
 		}
 	}
 	marks := p.settle()
+	base = p.trim(&marks)
 	if err := p.write(ctx, base, marks); err != nil && !errors.Is(err, patch.ErrGone) {
 		p.refused(err)
 		return err
@@ -165,6 +169,7 @@ func (r *resource) read(ctx context.Context, key cache.ObjectName) (*unstructure
 func (r *resource) newPass(key cache.ObjectName, object *unstructured.Unstructured, m *memory) *pass {
 	p := &pass{r: r, key: key, object: object, memory: m, now: time.Now(), patch: dsl.NewPatch(), applied: map[childID]*unstructured.Unstructured{}}
 	p.around = &around{pass: p}
+	p.ties.begin(p)
 	p.essence = cause.Essence(object.Object)
 	p.text = object.GetAnnotations()[r.engine.op.StateAnnotation()]
 	p.state = p.load()
@@ -274,7 +279,7 @@ func (p *pass) refused(err error) {
 func (p *pass) send(ctx context.Context, base *unstructured.Unstructured, changes *dsl.Patch, marks patch.Marks) (*unstructured.Unstructured, error) {
 	served := p.r.own.resource()
 	target := patch.Target{
-		Client: p.r.engine.writer(served.GVR, p.key.Namespace), Object: base,
+		Client: p.r.engine.writer(served.GVR, p.key.Namespace), Object: base, Resource: served.GVR.GroupResource(),
 		Subresource: served.Status, Manager: p.r.engine.op.Name,
 	}
 	schemas := p.r.schemas.Load()
@@ -292,6 +297,9 @@ func (p *pass) send(ctx context.Context, base *unstructured.Unstructured, change
 	}
 	if result.Status || result.Whole {
 		p.await(p.r.own, result.Object)
+	}
+	if errors.Is(err, patch.ErrGone) {
+		p.log().V(1).Info("object is gone; what its handlers want of it is dropped")
 	}
 	if len(result.Dropped) > 0 {
 		p.r.engine.wantCRDs() // should the schema get them, they are sent again

@@ -42,6 +42,8 @@ type resource struct {
 	queue *queue.Queue[cache.ObjectName]
 	// waiting are parked keys by the UIDs of the objects whose events wake them.
 	waiting map[types.UID][]cache.ObjectName
+	// lacking are the keys for which a right was missing, with the handlers that lacked it.
+	lacking map[cache.ObjectName][]string
 	// resting counts objects that the breaker holds.
 	resting map[cache.ObjectName]time.Time
 	// unclear are objects that nobody saw go, with why it cannot be told whether they are gone.
@@ -55,6 +57,7 @@ func newResource(e *Engine, spec *dsl.Resource) *resource {
 		log:     e.log.WithValues("resource", spec.Name.String()),
 		entries: map[cache.ObjectName]*entry{},
 		waiting: map[types.UID][]cache.ObjectName{},
+		lacking: map[cache.ObjectName][]string{},
 		resting: map[cache.ObjectName]time.Time{},
 		unclear: map[types.UID]string{},
 	}
@@ -73,6 +76,10 @@ func newResource(e *Engine, spec *dsl.Resource) *resource {
 		r.children = append(r.children, r.childFeedOf(owned))
 	}
 	r.relate()
+	r.runs.long = r.runsLong
+	for _, f := range r.feeds() {
+		f.granted = r.granted
+	}
 	return r
 }
 
@@ -91,6 +98,7 @@ func (r *resource) begin() *queue.Queue[cache.ObjectName] {
 	r.mu.Lock()
 	r.entries = map[cache.ObjectName]*entry{}
 	r.waiting = map[types.UID][]cache.ObjectName{}
+	r.lacking = map[cache.ObjectName][]string{}
 	r.resting = map[cache.ObjectName]time.Time{}
 	r.unclear = map[types.UID]string{}
 	r.unsubscribeAllLocked()
@@ -128,12 +136,12 @@ func (r *resource) seen(ev watch.Event) {
 	class := queue.Fresh
 	switch ev.Kind {
 	case watch.Added:
-		e.uid, e.fresh = ev.UID, !ev.Initial
+		e.uid, e.fresh, e.came = ev.UID, !ev.Initial, true
 		if ev.Initial {
 			class = queue.Backlog
 		}
 	case watch.Updated:
-		e.uid = ev.UID
+		e.uid, e.came = ev.UID, true
 	case watch.Deleted:
 		if r.rules.deletes {
 			e.gone = append(e.gone, &departed{object: ev.Object, unseen: ev.Unseen})
@@ -144,13 +152,13 @@ func (r *resource) seen(ev watch.Event) {
 
 // childSeen takes an event of an object that may be a child: its owner is looked at again. An
 // object that changed owners is news for both.
-func (r *resource) childSeen(ev watch.Event) {
+func (r *resource) childSeen(f *feed, ev watch.Event) {
 	defer r.wake(ev.UID)
-	owner := r.ownerKey(ev.Object)
+	owner := r.ownerKey(f, ev.Object)
 	if owner != nil {
 		r.childNews(*owner, ev)
 	}
-	if before := r.ownerKey(ev.Old); before != nil && (owner == nil || *owner != *before) {
+	if before := r.ownerKey(f, ev.Old); before != nil && (owner == nil || *owner != *before) {
 		r.childNews(*before, ev)
 	}
 }

@@ -230,6 +230,7 @@ func (p *pass) remember(marks patch.Marks) {
 	m.holdState(p.state, marks.State)
 	m.holdArisen(p.records, p.pending)
 	m.failures = 0
+	p.closeRecord()
 	if p.resync || !m.seen {
 		m.resync = p.r.nextResync(p.now, !m.seen)
 	}
@@ -284,6 +285,7 @@ func (r *resource) again(key cache.ObjectName, n news) {
 	defer r.mu.Unlock()
 	e := r.entryLocked(key)
 	e.child = e.child || n.child
+	e.granted = append(e.granted, n.granted...)
 	if n.related != nil {
 		e.related = &relatedNews{all: true}
 	}
