@@ -81,7 +81,7 @@ func TestAVersionThatIsServedNoMore(t *testing.T) {
 				r.OnReconcile("level", s.told("level", func(ctx context.Context, r *dsl.Request) error {
 					child := configMap(r.Object.GetName()+"-child", "x")
 					child["metadata"].(map[string]any)["namespace"] = other
-					_, err := r.Children.Apply(ctx, child)
+					_, err := r.Children.Apply(ctx, child, dsl.ChildSpec{Ownership: dsl.Labelled})
 					return err
 				}))
 				r.OnDelete("farewell", s.told("farewell", nil))
