@@ -30,7 +30,9 @@ type pass struct {
 	unknown error
 	states  map[string]*state
 	// taken has every object that is wanted.
-	taken    map[place]*object
+	taken map[place]*object
+	// rendered is how many bytes the templates of the children have given.
+	rendered int
 	failures []failure
 	waits    []wait
 }
