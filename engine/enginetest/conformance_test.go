@@ -371,6 +371,15 @@ func watchCases() map[string]conformanceCase {
 			},
 			want: "ADDED yes 1; MODIFIED yes 2; DELETED yes 2; ADDED yes 2; DELETED yes 2",
 		},
+		"a version that is yet to come cannot be listed": {
+			play: func(s *scene) string {
+				_, err := s.foos().List(s.ctx, metav1.ListOptions{
+					ResourceVersion: "999999999999", ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan,
+				})
+				return fmt.Sprint(apierrors.IsTimeout(err), apierrors.HasStatusCause(err, metav1.CauseTypeResourceVersionTooLarge))
+			},
+			want: "true true",
+		},
 		"a streamed list ends with a bookmark": {
 			play: func(s *scene) string {
 				s.create(`{metadata: {labels: {in: "yes"}}, spec: {size: 1}}`)

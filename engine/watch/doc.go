@@ -13,6 +13,6 @@
 // managedFields. A tree is built from the bytes each time it is asked for, so nobody shares one
 // and nothing is copied deeply.
 //
-// What goes wrong with a source stays with it: it shows in its [State] and is tried again with
-// client-go's back-off until it works.
+// What goes wrong with a source stays with it: it shows in its [State] and is tried again until it
+// works, after 20 s at most, or when [Handle.Retry] says so.
 package watch
