@@ -56,7 +56,7 @@ func (e *Engine) connect() error {
 	e.elector, err = lease.New(lease.Settings{
 		Mode: le.Mode, Name: name, Namespace: le.Namespace, Identity: e.settings.Identity,
 		PodName: e.settings.PodName, LeaseDuration: le.LeaseDuration, RenewDeadline: le.RenewDeadline,
-		RetryPeriod: le.RetryPeriod, Client: e.clients.lock, Log: e.log,
+		RetryPeriod: le.RetryPeriod, Client: e.clients.lock, Watcher: e.clients.kubernetes, Log: e.log,
 		Changed: func(leading bool) { e.metrics.Leader(name, leading) },
 	})
 	return err
@@ -82,7 +82,7 @@ func (e *Engine) dial(given *rest.Config) (*clients, error) {
 		return nil, err
 	}
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return &fence{next: e.metrics.Transport(next), held: e.held, reviews: reviews}
+		return &fence{next: e.metrics.Transport(next), held: e.held, reviews: reviews, conflict: func() { e.elector.Doubt() }}
 	})
 	config = withDeadline(config)
 	lock.Timeout = lockTimeout(e.op.Settings.LeaderElection.RenewDeadline)
@@ -119,17 +119,27 @@ func lockTimeout(renewDeadline time.Duration) time.Duration {
 // so that a process which was stopped and woke up finds it closed.
 type fence struct {
 	next http.RoundTripper
-	held func() bool
+	held func(context.Context) bool
 	// reviews is the path of access reviews, see reviewsPath.
 	reviews string
+	// conflict is told of a write that was refused because somebody else wrote: that may have been
+	// another leader, of which this process does not know yet.
+	conflict func()
 }
 
 // RoundTrip refuses writes when leadership is lost.
 func (f *fence) RoundTrip(request *http.Request) (*http.Response, error) {
-	if f.writes(request) && !f.held() {
+	if !f.writes(request) {
+		return f.next.RoundTrip(request)
+	}
+	if !f.held(request.Context()) {
 		return nil, fmt.Errorf("sending %s %s: %w", request.Method, request.URL.Path, errNotLeading)
 	}
-	return f.next.RoundTrip(request)
+	response, err := f.next.RoundTrip(request)
+	if err == nil && response.StatusCode == http.StatusConflict {
+		f.conflict()
+	}
+	return response, err
 }
 
 // WrappedRoundTripper lets client-go find the connections underneath.

@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
@@ -57,7 +58,7 @@ func (r *resource) handle(ctx context.Context, q *queue.Queue[cache.ObjectName],
 	case errors.Is(err, errCaughtUp):
 		q.Add(key, queue.Fresh)
 	case err != nil:
-		wait := r.failed(key)
+		wait := r.failed(key, err)
 		r.log.Error(err, "pass could not be finished", "namespace", key.Namespace, "name", key.Name, "again", wait.Round(time.Millisecond).String())
 		q.AddAfter(key, queue.Due, wait)
 	case next.after > 0:
@@ -81,7 +82,8 @@ func (d due) sooner(after time.Duration, class queue.Class) due {
 }
 
 // failed counts a pass that ended in an error and returns how long the key waits.
-func (r *resource) failed(key cache.ObjectName) time.Duration {
+func (r *resource) failed(key cache.ObjectName, err error) time.Duration {
+	r.refused(key, wholeWrite, err)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	e := r.entryLocked(key)
@@ -93,7 +95,9 @@ func (r *resource) failed(key cache.ObjectName) time.Duration {
 		wait *= 2
 	}
 	e.memory.failures++
-	wait = min(wait, passBackoffMost)
+	if wait = min(wait, passBackoffMost); apierrors.IsForbidden(err) {
+		wait = min(wait, passRefusedMost)
+	}
 	return wait + rand.N(wait/5)
 }
 

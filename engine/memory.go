@@ -32,6 +32,8 @@ type entry struct {
 	related *relatedNews
 	// parked: the last pass was put off until the cache has caught up.
 	parked bool
+	// granted are handlers that lacked a right which has been given since.
+	granted []string
 	// gone are objects of this key that were deleted and not seen off yet.
 	gone []*departed
 	// echoes are the versions of this operator's own writes to children, by UID: their events
@@ -70,6 +72,9 @@ type memory struct {
 	version string
 	// awaits are own writes that the cache must show before the next pass.
 	awaits []await
+	// parked is since when the object waits for them, or when the server was last asked about them;
+	// zero while it does not wait.
+	parked time.Time
 	// futile are changes that the server does not make, nil when there are none; see patch.Target.
 	// They were so when the CRD had changed as often as schemas says.
 	futile  []uint64
@@ -145,6 +150,7 @@ func (r *resource) entryLocked(key cache.ObjectName) *entry {
 type news struct {
 	fresh, child bool
 	related      *relatedNews
+	granted      []string
 	gone         []*departed
 	memory       *memory
 }
@@ -154,8 +160,8 @@ func (r *resource) take(key cache.ObjectName) news {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	e := r.entryLocked(key)
-	n := news{fresh: e.fresh, child: e.child || len(e.changed) > 0, related: e.related, gone: e.gone, memory: e.memory}
-	e.child, e.changed, e.related, e.parked, e.gone, e.came = false, nil, nil, false, nil, false
+	n := news{fresh: e.fresh, child: e.child || len(e.changed) > 0, related: e.related, granted: e.granted, gone: e.gone, memory: e.memory}
+	e.child, e.changed, e.related, e.granted, e.parked, e.gone, e.came = false, nil, nil, nil, false, nil, false
 	return n
 }
 
@@ -177,5 +183,6 @@ func (r *resource) forget(key cache.ObjectName, gone []*departed) {
 	defer r.mu.Unlock()
 	if e := r.entryLocked(key); len(e.gone) == 0 && !e.child && len(e.changed) == 0 && !e.came {
 		delete(r.entries, key)
+		delete(r.lacking, key)
 	}
 }

@@ -80,7 +80,7 @@ func (r *resource) pass(ctx context.Context, key cache.ObjectName) (due, error) 
 		r.again(key, n)
 		return due{}, err
 	}
-	current := n.memory.caughtUp() // asked before the read, which is then no older than that
+	current := n.memory.caughtUp() || r.recall(ctx, n.memory) // asked before the read, which is then no older than that
 	object, err := r.read(ctx, key)
 	if err != nil {
 		r.keep(key, n.memory, left)
