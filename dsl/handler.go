@@ -78,6 +78,10 @@ type Handler struct {
 	// NoOld: the handler does not use Request.Old and Request.Diff, so a digest is kept on the
 	// object and not its essence.
 	NoOld bool
+	// Needs are what its code does with other resources, and with its own object beyond what the
+	// engine does. Declared says that they are all: without it, nobody knows. See [Needs].
+	Needs    []Need
+	Declared bool
 
 	given   []Cause
 	invalid []error
@@ -212,6 +216,11 @@ func (h *Handler) faults(r *Resource, earlier map[string]bool) []error {
 	}
 	if h.Retries < Unlimited || min(h.Timeout, h.Backoff.Initial, h.Backoff.Max) < 0 {
 		add("retries, timeout and back-off must not be negative")
+	}
+	for _, need := range h.Needs {
+		if err := need.fault(); err != nil {
+			add("its need of %s: %w", need.Text(), err)
+		}
 	}
 	out = append(out, h.Timing.faults()...)
 	out = append(out, h.wrongWhole()...)

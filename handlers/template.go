@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"unicode/utf8"
 
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
@@ -22,6 +23,8 @@ type writer struct {
 	looksBack bool
 	checks    []dsl.Check
 	faults    []error
+	// needs are what the action does beside what the engine does.
+	needs []dsl.Need
 }
 
 // newWriter returns a writer for a handler; one that runs for a whole resource knows objects.
@@ -35,7 +38,7 @@ func newWriter(cel compilerOf, b dsl.Build) (*writer, error) {
 			return nil, err
 		}
 	}
-	return &writer{compiler: compiler, params: b.Params}, nil
+	return &writer{compiler: compiler, params: b.Params, needs: []dsl.Need{}}, nil
 }
 
 // objectsVariable is what expressions of a schedule call the resource's objects.
@@ -68,7 +71,7 @@ func (w *writer) fault(at []string, format string, args ...any) {
 
 // built is what an action returns.
 func (w *writer) built(fn dsl.Func) dsl.Built {
-	out := dsl.Built{Func: fn, Checks: w.checks}
+	out := dsl.Built{Func: fn, Checks: w.checks, Needs: w.needs}
 	if !w.looksBack {
 		out.Options = append(out.Options, dsl.NoOld())
 	}
@@ -90,6 +93,14 @@ func (w *writer) scope(r *dsl.Request) expr.Scope {
 		}
 		s.Vars = map[string]any{objectsVariable: objects}
 	}
+	return s
+}
+
+// objectScope is scope for what becomes a part of an object, or is written down somewhere: all of it
+// together is no larger than an object may be.
+func (w *writer) objectScope(r *dsl.Request) expr.Scope {
+	s := w.scope(r)
+	s.Room = expr.NewRoom(expr.MostOfAnObject)
 	return s
 }
 
@@ -115,6 +126,18 @@ func text(t *expr.Template, s expr.Scope) (string, error) {
 		err = fmt.Errorf("want text, found %v", value)
 	}
 	return "", err
+}
+
+// cut shortens a text for people to so many bytes.
+func cut(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	most -= len("…")
+	for !utf8.RuneStart(text[most]) {
+		most--
+	}
+	return text[:most] + "…"
 }
 
 // property returns the schema of a field, nil when it is not known.

@@ -75,7 +75,9 @@ func (w *watched) steps(at path, h *handler) *dsl.Built {
 			fn = notOnDelete(fn) // another step gives the handler that cause
 		}
 		fns = append(fns, fn)
+		h.untold = h.untold || built.Needs == nil
 		if out != nil {
+			out.Needs = append(out.Needs, built.Needs...)
 			out.Options = append(out.Options, built.Options...)
 			looksBack = looksBack || asksBack || !noOld(built.Options)
 		}
@@ -147,6 +149,9 @@ func objectsOf(r *dsl.Request) map[string]any {
 
 // siblings are all handlers of the resource; one with steps is as many as it has steps.
 func (w *watched) siblings() []dsl.Sibling {
+	if w.kin != nil {
+		return w.kin // every handler asks, and each is told the same
+	}
 	var out []dsl.Sibling
 	for _, list := range [][]handler{w.form.Handlers, w.form.Schedule} {
 		for _, h := range list {
@@ -158,6 +163,7 @@ func (w *watched) siblings() []dsl.Sibling {
 			}
 		}
 	}
+	w.kin = out
 	return out
 }
 
