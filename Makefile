@@ -36,6 +36,10 @@ test: controlplane ## Run all tests, with -race, against the real control plane.
 	cd hack/controlplane && go test -race -tags assets ./launch/...
 	cd bench && go vet ./...
 
+.PHONY: test-stress
+test-stress: controlplane ## Run the tests of PACKAGES 20 times in a row with all cores busy elsewhere.
+	@hack/stress.sh $(PACKAGES)
+
 .PHONY: lint
 lint: $(GOLANGCI) ## Run the linters.
 	$(GOLANGCI) run ./...

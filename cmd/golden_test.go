@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -56,6 +57,9 @@ func TestGolden(t *testing.T) {
 		"validate-json-not-there":         {args: "validate --config none.yaml -o json"},
 		"validate-with-go":                {args: "validate --config foo.yaml", extra: addBars},
 		"validate-go-alone":               {args: "validate", extra: func(op *dsl.Operator) { op.Name = "bar"; addBars(op) }},
+		"validate-schedule-unled":         {args: "validate", extra: addCensus(dsl.LeaderNone)},
+		"validate-json-schedule-unled":    {args: "validate -o json", extra: addCensus(dsl.LeaderNone)},
+		"validate-schedule-led":           {args: "validate", extra: addCensus(dsl.LeaderLease)},
 		"validate-go-with-faults":         {args: "validate", extra: func(op *dsl.Operator) { addBars(op); addBars(op) }},
 		"validate-json-go-with-faults":    {args: "validate -o json", extra: func(op *dsl.Operator) { addBars(op); addBars(op) }},
 		"schema":                          {args: "schema"},
@@ -91,6 +95,18 @@ func TestGolden(t *testing.T) {
 
 func addBars(op *dsl.Operator) {
 	op.Resource("bars.v1.example.com", func(r *dsl.Resource) { r.OnReconcile("only", nothing) })
+}
+
+// addCensus makes it an operator with a schedule, in this mode of leadership.
+func addCensus(mode dsl.LeaderMode) func(*dsl.Operator) {
+	return func(op *dsl.Operator) {
+		op.Name = "bar"
+		op.Settings.LeaderElection.Mode = mode
+		op.Resource("bars.v1.example.com", func(r *dsl.Resource) {
+			r.OnReconcile("only", nothing)
+			r.Schedule(dsl.Timing{Every: time.Hour}, "census", nothing)
+		})
+	}
 }
 
 func TestCompletion(t *testing.T) {

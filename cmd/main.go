@@ -22,8 +22,8 @@ import (
 // operator after its configuration was read, and may add resources and handlers in Go; with extra
 // functions, --config is optional, and without it they name the operator too.
 //
-// The first SIGINT or SIGTERM asks for an orderly stop, a second one exits at once. Main sends
-// what client-go and the API machinery log the same way as all other lines; that is global to
+// The first SIGINT, SIGTERM or SIGHUP asks for an orderly stop, a second SIGINT or SIGTERM exits at
+// once. A SIGHUP that is ignored at the start, as nohup does, stays ignored. Main sends what client-go and the API machinery log the same way as all other lines; that is global to
 // the process, as is the exit, so it is done here and not in [Run].
 func Main(registry *dsl.Registry, extra ...func(*dsl.Operator)) {
 	p := &program{
@@ -61,21 +61,26 @@ func (p *program) main(args []string) {
 	os.Exit(code)
 }
 
-// untilSignal returns a context that ends with the first signal to stop. A second one calls exit.
-// The function it returns gives the signals back.
+// untilSignal returns a context that ends with the first signal to stop. A second one calls exit,
+// but for SIGHUP: the kernel and the shell both send it when a terminal is closed, which is nobody
+// who has lost patience. The function it returns gives the signals back.
 func untilSignal(ctx context.Context, exit func(code int)) (context.Context, func()) {
 	signals, released := make(chan os.Signal, 2), make(chan struct{})
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	if !signal.Ignored(syscall.SIGHUP) { // to be notified would undo nohup
+		signal.Notify(signals, syscall.SIGHUP)
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		for range 2 {
+		for {
+			var got os.Signal
 			select {
-			case <-signals:
+			case got = <-signals:
 			case <-released:
 				return
 			}
-			if ctx.Err() != nil {
+			if ctx.Err() != nil && got != syscall.SIGHUP {
 				exit(exitInterrupted)
 			}
 			cancel()

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"strings"
 	"syscall"
 	"testing"
@@ -27,6 +28,8 @@ func TestSignals(t *testing.T) {
 	}{
 		"SIGTERM stops in good order":              {"orderly", []syscall.Signal{syscall.SIGTERM}, exitOK},
 		"SIGINT too":                               {"orderly", []syscall.Signal{syscall.SIGINT}, exitOK},
+		"SIGHUP too":                               {"orderly", []syscall.Signal{syscall.SIGHUP}, exitOK},
+		"a second SIGHUP is no loss of patience":   {"hung up", []syscall.Signal{syscall.SIGHUP, syscall.SIGHUP}, exitOK},
 		"a second signal exits at once":            {"stuck", []syscall.Signal{syscall.SIGTERM, syscall.SIGTERM}, exitInterrupted},
 		"a failure while stopping is a failure":    {"failing", []syscall.Signal{syscall.SIGTERM}, exitFailed},
 		"the second signal may be of another kind": {"stuck", []syscall.Signal{syscall.SIGTERM, syscall.SIGINT}, exitInterrupted},
@@ -65,14 +68,21 @@ func TestSignals(t *testing.T) {
 // another when it is to stop.
 func signalled(mode string) {
 	b := &bench{run: func(ctx context.Context) error {
+		again := make(chan os.Signal, 1)
 		fmt.Println("running")
 		<-ctx.Done()
+		if mode == "hung up" {
+			signal.Notify(again, syscall.SIGHUP)
+		}
 		fmt.Println("stopping")
 		switch mode {
 		case "stuck":
 			select {}
 		case "failing":
 			return errLost
+		case "hung up":
+			// Another listener tells when the signal has been delivered to all of them.
+			<-again
 		}
 		return nil
 	}}

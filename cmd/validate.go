@@ -26,7 +26,7 @@ type verdict struct {
 	Resources int    `json:"resources,omitempty"`
 	Handlers  int    `json:"handlers,omitempty"`
 	OK        bool   `json:"ok"`
-	// Warnings name what could not be checked against the cluster.
+	// Warnings name what could not be checked against the cluster, and what may surprise.
 	Warnings []string `json:"warnings,omitempty"`
 	Faults   []fault  `json:"faults"`
 }
@@ -60,7 +60,8 @@ them, the exit code is 1. Expressions are checked against the schemas that the
 configuration has, and with --cluster against those of a cluster, which is read
 and not changed. What is not on the cluster is a warning. The CRDs of the
 configuration are sent as a dry run then: the API server knows more of CRDs than
-is checked here.`,
+is checked here. A schedule that would run on each of several processes, as no
+leader is elected, is a warning too.`,
 		Example: `  operator validate --config operator.yaml
   operator validate --config samples/foo -o json
   operator validate --config operator.yaml --cluster`,
@@ -84,8 +85,13 @@ is checked here.`,
 func (p *program) validate(ctx context.Context, f *validateFlags, out io.Writer) error {
 	op, err := p.operator(f.files, func(*dsl.Operator) {})
 	var warnings []string
+	if err == nil {
+		warnings = unled(op)
+	}
 	if err == nil && f.cluster {
-		warnings, err = p.checkCluster(ctx, f, op)
+		var more []string
+		more, err = p.checkCluster(ctx, f, op)
+		warnings = append(warnings, more...)
 	}
 	if f.output == "json" {
 		return judge(out, op, warnings, err)
@@ -100,6 +106,20 @@ func (p *program) validate(ctx context.Context, f *validateFlags, out io.Writer)
 	fmt.Fprintf(out, "operator %s: %s, %s: ok\n",
 		v.Operator, count(v.Resources, "resource"), count(v.Handlers, "handler"))
 	return nil
+}
+
+// unled returns warnings of schedules that nobody leads: they are meant to run once at their time,
+// and run once on each process.
+func unled(op *dsl.Operator) (warnings []string) {
+	if mode := op.Settings.LeaderElection.Mode; mode != "" && mode != dsl.LeaderNone {
+		return nil
+	}
+	dsl.Walk(op, func(r *dsl.Resource, h *dsl.Handler) {
+		if h.Whole {
+			warnings = append(warnings, fmt.Sprintf("resource %s: schedule %s: runs on each process of the operator, as no leader is elected (set settings.leaderElection, or run with --leader-elect)", r.Name, h.ID))
+		}
+	})
+	return warnings
 }
 
 // checkCluster holds an operator against a cluster. Faults come as the error.

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
@@ -54,4 +55,14 @@ func (n ResourceName) String() string {
 		out += "." + n.Group
 	}
 	return out
+}
+
+// Objects names the objects that the resource shows: names with the same result mean the same
+// objects, however they are spelled. All versions of a resource show the same objects, and so do the
+// Events of the core group and those of events.k8s.io.
+func (n ResourceName) Objects() schema.GroupResource {
+	if n.Resource == "events" && n.Group == "" {
+		return schema.GroupResource{Group: "events.k8s.io", Resource: "events"}
+	}
+	return schema.GroupResource{Group: n.Group, Resource: n.Resource}
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
@@ -131,7 +132,8 @@ func (op *Operator) StateAnnotation() string { return op.Prefix() + "/state" }
 func (op *Operator) AppliedAnnotation() string { return op.Prefix() + "/applied" }
 
 // Validate reports every fault of the operator, joined: a name that cannot be part of an
-// annotation key, resources declared twice, and what [Resource] and its handlers have wrong.
+// annotation key, resources whose objects are declared twice, under whatever spelling (two would work
+// on one object at the same time and share its bookkeeping), and what [Resource] and its handlers have wrong.
 // The engine refuses an operator with faults.
 func (op *Operator) Validate() error {
 	var faults []error
@@ -144,12 +146,18 @@ func (op *Operator) Validate() error {
 	if len(op.resources) == 0 {
 		faults = append(faults, errors.New("operator has no resources"))
 	}
-	seen := map[ResourceName]bool{}
+	seen := map[schema.GroupResource]ResourceName{}
 	for _, r := range op.resources {
-		if seen[r.Name] && r.fault == nil {
+		first, twice := seen[r.Name.Objects()]
+		switch {
+		case r.fault != nil: // it has no name to speak of
+		case !twice:
+			seen[r.Name.Objects()] = r.Name
+		case first == r.Name:
 			faults = append(faults, fmt.Errorf("resource %s: declared twice", r.Name))
+		default:
+			faults = append(faults, fmt.Errorf("resource %s: it has the same objects as %s, which is declared too", r.Name, first))
 		}
-		seen[r.Name] = true
 		faults = append(faults, r.faults()...)
 	}
 	return errors.Join(faults...)

@@ -81,6 +81,37 @@ func TestValidateReportsEveryFault(t *testing.T) {
 	}
 }
 
+func TestObjectsAreDeclaredOnce(t *testing.T) {
+	tests := map[string]struct {
+		first, second string
+		want          string // empty: both may be there
+	}{
+		"the same spelling":                    {"pods.v1", "pods.v1", "resource pods.v1: declared twice"},
+		"with and without a version":           {"pods", "pods.v1", "resource pods.v1: it has the same objects as pods, which is declared too"},
+		"without and with a version":           {"foos.v1.example.com", "foos.example.com", "resource foos.example.com: it has the same objects as foos.v1.example.com, which is declared too"},
+		"two versions":                         {"foos.v1.example.com", "foos.v1beta1.example.com", "resource foos.v1beta1.example.com: it has the same objects as foos.v1.example.com, which is declared too"},
+		"Events of both groups":                {"events.v1", "events.events.k8s.io", "resource events.events.k8s.io: it has the same objects as events.v1, which is declared too"},
+		"two groups with a plural in common":   {"foos.example.com", "foos.example.org", ""},
+		"two plurals of a group":               {"foos.v1.example.com", "bars.v1.example.com", ""},
+		"a plural that the core group has too": {"pods.v1", "pods.v1beta1.metrics.k8s.io", ""},
+	}
+	for title, test := range tests {
+		t.Run(title, func(t *testing.T) {
+			op := New("op")
+			for _, name := range []string{test.first, test.second} {
+				op.Resource(name, func(r *Resource) { r.OnCreate("h", nothing) })
+			}
+			got := ""
+			if err := op.Validate(); err != nil {
+				got = err.Error()
+			}
+			if got != test.want {
+				t.Errorf("Validate() = %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
 func TestMarksDeriveFromTheName(t *testing.T) {
 	op := New("foo")
 	if got := op.Finalizer() + " " + op.StateAnnotation(); got != "foo.handwerk.dev/finalizer foo.handwerk.dev/state" {

@@ -4,11 +4,14 @@
 package engine
 
 import (
+	"context"
 	"hash/crc32"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/engine/queue"
@@ -22,13 +25,15 @@ type await struct {
 	uid types.UID
 	// version is what it was written as; empty when it was deleted.
 	version string
+	// own: the object is of the resource whose pass wrote it.
+	own bool
 }
 
 // await makes the next pass wait for a write. It holds even when this pass fails: what was sent
 // was sent.
 func (p *pass) await(f *feed, o *unstructured.Unstructured) {
 	own := f == p.r.own && nameOf(o) == p.key
-	p.wait(await{f, nameOf(o), o.GetUID(), o.GetResourceVersion()}, contentOf(o, p.r.engine.op.StateAnnotation(), own))
+	p.wait(await{feed: f, key: nameOf(o), uid: o.GetUID(), version: o.GetResourceVersion()}, contentOf(o, p.r.engine.op.StateAnnotation(), own))
 }
 
 // awaitGone is await for a deletion.
@@ -37,6 +42,7 @@ func (p *pass) awaitGone(f *feed, key cache.ObjectName, uid types.UID) {
 }
 
 func (p *pass) wait(a await, content uint32) {
+	a.own = a.feed == p.r.own
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.content += content // in any order
@@ -45,9 +51,13 @@ func (p *pass) wait(a await, content uint32) {
 }
 
 // met reports whether the cache shows the write. What is not watched any more is not waited for.
+//
+// A cache that has not been told of changes for long holds nobody up either, not for deletion above
+// all: until it is told again, handlers that read it get an error. But the object itself is read from
+// its own cache, so no pass begins before that one has caught up.
 func (a await) met() bool {
 	h := a.feed.handle(a.key.Namespace)
-	if h == nil {
+	if h == nil || !a.own && h.State().Blind {
 		return true
 	}
 	if a.version != "" {
@@ -66,8 +76,43 @@ func (m *memory) caughtUp() bool {
 	if slices.ContainsFunc(m.awaits, func(a await) bool { return !a.met() }) {
 		return false
 	}
-	m.awaits = nil
+	m.awaits, m.parked = nil, time.Time{}
 	return true
+}
+
+// recall asks the server about writes that a key has been parked for so long that they may never be
+// shown, and gives up those that the server does not know any more: it was restored from a backup, and
+// its versions have gone back. It reports whether none is left.
+func (r *resource) recall(ctx context.Context, m *memory) bool {
+	if m.parked.IsZero() || time.Since(m.parked) < parkedLook {
+		return false
+	}
+	m.awaits = slices.DeleteFunc(m.awaits, func(a await) bool { return a.met() || r.forgot(ctx, a) })
+	if len(m.awaits) > 0 {
+		m.parked = time.Now()
+		return false
+	}
+	m.parked = time.Time{}
+	return true
+}
+
+// forgot reports whether the server does not know of a write any more.
+func (r *resource) forgot(ctx context.Context, a await) bool {
+	if h := a.feed.handle(a.key.Namespace); h == nil || h.State().Fault != nil {
+		return false // that the cache is behind has another reason
+	}
+	live, err := r.engine.reader(ctx, a.feed.resource().GVR, a.key)
+	if err != nil {
+		return false // the next look tells
+	}
+	if a.version == "" {
+		return live != nil && live.GetUID() == a.uid && live.GetDeletionTimestamp() == nil
+	}
+	if live == nil || live.GetUID() != a.uid {
+		return true
+	}
+	order, err := resourceversion.CompareResourceVersion(live.GetResourceVersion(), a.version)
+	return err == nil && order < 0
 }
 
 // park puts a key aside until an event of an object that it waits for. The result is errParked, or
@@ -76,6 +121,9 @@ func (r *resource) park(key cache.ObjectName, m *memory, childNews bool) error {
 	r.mu.Lock()
 	e := r.entryLocked(key)
 	e.parked = true
+	if m.parked.IsZero() {
+		m.parked = time.Now()
+	}
 	e.child = e.child || childNews
 	for _, a := range m.awaits {
 		if !slices.Contains(r.waiting[a.uid], key) {
@@ -87,6 +135,15 @@ func (r *resource) park(key cache.ObjectName, m *memory, childNews bool) error {
 		return errCaughtUp
 	}
 	return errParked
+}
+
+// wakeAll brings back every key that is parked, to look whether it still must be.
+func (r *resource) wakeAll() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for uid := range r.waiting {
+		r.wakeLocked(uid)
+	}
 }
 
 // wake is wakeLocked for those who do not hold the lock.

@@ -38,7 +38,7 @@ type Findings struct {
 // served. The API server is asked, too, whether it would take the CRDs that the operator brings along,
 // if that is allowed. It writes nothing. The error tells that the cluster could not be asked.
 func Check(ctx context.Context, op *dsl.Operator, config *rest.Config) (Findings, error) {
-	config = rest.CopyConfig(config)
+	config = withDeadline(config)
 	config.QPS = -1
 	typed, err := kubernetes.NewForConfig(config)
 	if err != nil {

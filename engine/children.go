@@ -103,7 +103,7 @@ func (c *children) declared(resource string) (*feed, error) {
 	}
 	for _, f := range c.pass.r.children {
 		if f.is(name) {
-			return f, f.readable()
+			return f, f.refusal(f.readable(c.pass.object.GetNamespace()))
 		}
 	}
 	return nil, dsl.Permanent(fmt.Errorf("reading children: %s is not declared with owns", resource))

@@ -82,7 +82,7 @@ func (c *children) Remove(ctx context.Context, gone dsl.ChildObject) error {
 	if gone.Ownership == dsl.Unowned || gone.OnDelete == dsl.RetainChild {
 		return nil
 	}
-	f, err := c.pass.r.childFeed(gone.Object.GroupVersionKind())
+	f, err := c.pass.r.childFeed(gone.Object.GroupVersionKind(), gone.Object.GetNamespace())
 	if err != nil {
 		return fmt.Errorf("removing %s %s: %w", gone.Object.GetKind(), nameOf(gone.Object), err)
 	}

@@ -4,6 +4,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -103,7 +104,7 @@ func (c *children) want(ctx context.Context, desired any, spec dsl.ChildSpec) (*
 		return nil, dsl.Permanent(err)
 	}
 	w := &wanted{spec: spec}
-	if err := c.pass.r.place(ctx, w, plain); err != nil {
+	if err := c.pass.r.place(ctx, w, plain, cmp.Or(plain.GetNamespace(), c.pass.object.GetNamespace())); err != nil {
 		return nil, err
 	}
 	owner := c.pass.owner()
@@ -123,11 +124,11 @@ func (c *children) want(ctx context.Context, desired any, spec dsl.ChildSpec) (*
 	return w, nil
 }
 
-// place finds where an object of this kind goes. Only an unowned child may be of a kind that is not
+// place finds where an object of this kind goes, in this namespace if it has one. Only an unowned child may be of a kind that is not
 // declared, or not readable.
-func (r *resource) place(ctx context.Context, w *wanted, o *unstructured.Unstructured) (err error) {
+func (r *resource) place(ctx context.Context, w *wanted, o *unstructured.Unstructured, namespace string) (err error) {
 	kind := o.GroupVersionKind()
-	w.feed, err = r.childFeed(kind)
+	w.feed, err = r.childFeed(kind, namespace)
 	switch {
 	case err == nil:
 		w.served = w.feed.resource()
@@ -142,8 +143,9 @@ func (r *resource) place(ctx context.Context, w *wanted, o *unstructured.Unstruc
 	return nil
 }
 
-// childFeed returns the feed of the owned resource that serves this kind.
-func (r *resource) childFeed(kind schema.GroupVersionKind) (*feed, error) {
+// childFeed returns the feed of the owned resource that serves this kind, once its objects in the
+// namespace can be read.
+func (r *resource) childFeed(kind schema.GroupVersionKind, namespace string) (*feed, error) {
 	for _, f := range r.children {
 		served := f.resource()
 		if !f.isKnown() || served.Kind != kind.Kind || served.GVR.Group != kind.Group {
@@ -153,7 +155,7 @@ func (r *resource) childFeed(kind schema.GroupVersionKind) (*feed, error) {
 			return nil, dsl.Permanent(fmt.Errorf("its apiVersion is %s, but children of its kind are watched as %s",
 				kind.GroupVersion(), served.GVR.GroupVersion()))
 		}
-		return f, f.refusal(f.readable())
+		return f, f.refusal(f.readable(namespace))
 	}
 	for _, f := range r.children {
 		if !f.isKnown() && f.name.Group == kind.Group {

@@ -5,7 +5,6 @@ package engine
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -43,21 +42,10 @@ func (r *resource) repeats(f *feed) bool {
 	return false
 }
 
-// refusal says the reason why a kind of children cannot be read in the words of the API server, when
-// it is that a right is missing: then it is known from other errors by who handles them.
-func (f *feed) refusal(err error) error {
-	h := f.health()
-	if err == nil || h.phase != phaseForbidden {
-		return err
-	}
-	return apierrors.NewForbidden(f.resource().GVR.GroupResource(), "", fmt.Errorf("the operator may not %s", h.message))
-}
-
 // unseen says why the objects of a namespace are not watched.
 func (f *feed) unseen(namespace string) error {
 	if names, _ := f.scope.names(true); slices.Contains(names, namespace) {
-		h := f.health()
-		return f.refusal(fmt.Errorf("reading %s: it is %s: %s", f.name, h.phase, h.message))
+		return f.refusal(f.unread(namespace))
 	}
 	if f.scope.live && f.scope.matches(namespace) { // and so does not exist, or the names would have it
 		return apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, namespace)

@@ -8,9 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"path"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/handwerk-dev/handwerk/engine/gone"
 	"github.com/handwerk-dev/handwerk/engine/lease"
 )
 
@@ -55,14 +56,14 @@ func (e *Engine) connect() error {
 	e.elector, err = lease.New(lease.Settings{
 		Mode: le.Mode, Name: name, Namespace: le.Namespace, Identity: e.settings.Identity,
 		PodName: e.settings.PodName, LeaseDuration: le.LeaseDuration, RenewDeadline: le.RenewDeadline,
-		RetryPeriod: le.RetryPeriod, Client: e.clients.lock, Log: e.log,
+		RetryPeriod: le.RetryPeriod, Client: e.clients.lock, Watcher: e.clients.kubernetes, Log: e.log,
 		Changed: func(leading bool) { e.metrics.Leader(name, leading) },
 	})
 	return err
 }
 
-// dial makes clients for a real API server: one connection for work, with the fence and the
-// metrics in its way, and one for the lock.
+// dial makes clients for a real API server: one connection for work, with the deadline, the fence
+// and the metrics in its way, and one for the lock.
 func (e *Engine) dial(given *rest.Config) (*clients, error) {
 	config := rest.CopyConfig(given)
 	if config.UserAgent == "" {
@@ -76,9 +77,14 @@ func (e *Engine) dial(given *rest.Config) (*clients, error) {
 			config.Burst = int(2*limit) + 1
 		}
 	}
+	reviews, err := reviewsPath(config)
+	if err != nil {
+		return nil, err
+	}
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return &fence{next: e.metrics.Transport(next), held: e.held}
+		return &fence{next: e.metrics.Transport(next), held: e.held, reviews: reviews, conflict: func() { e.elector.Doubt() }}
 	})
+	config = withDeadline(config)
 	lock.Timeout = lockTimeout(e.op.Settings.LeaderElection.RenewDeadline)
 	lock.QPS = -1
 	httpClient, err := rest.HTTPClientFor(config)
@@ -113,23 +119,51 @@ func lockTimeout(renewDeadline time.Duration) time.Duration {
 // so that a process which was stopped and woke up finds it closed.
 type fence struct {
 	next http.RoundTripper
-	held func() bool
+	held func(context.Context) bool
+	// reviews is the path of access reviews, see reviewsPath.
+	reviews string
+	// conflict is told of a write that was refused because somebody else wrote: that may have been
+	// another leader, of which this process does not know yet.
+	conflict func()
 }
 
-// RoundTrip refuses writes when leadership is lost. Reviews of access are questions, not writes.
+// RoundTrip refuses writes when leadership is lost.
 func (f *fence) RoundTrip(request *http.Request) (*http.Response, error) {
-	if writes(request) && !f.held() {
+	if !f.writes(request) {
+		return f.next.RoundTrip(request)
+	}
+	if !f.held(request.Context()) {
 		return nil, fmt.Errorf("sending %s %s: %w", request.Method, request.URL.Path, errNotLeading)
 	}
-	return f.next.RoundTrip(request)
+	response, err := f.next.RoundTrip(request)
+	if err == nil && response.StatusCode == http.StatusConflict {
+		f.conflict()
+	}
+	return response, err
 }
 
-func writes(request *http.Request) bool {
+// WrappedRoundTripper lets client-go find the connections underneath.
+func (f *fence) WrappedRoundTripper() http.RoundTripper { return f.next }
+
+// writes reports whether the request changes something. Reviews of access are posted, but they are
+// questions: a process that stands by asks them too.
+func (f *fence) writes(request *http.Request) bool {
 	switch request.Method {
 	case http.MethodGet, http.MethodHead, http.MethodOptions:
 		return false
 	}
-	return request.URL.Path != "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+	return request.URL.Path != f.reviews
+}
+
+// reviewsPath is the path of access reviews as this config's requests have it. The server's URL may
+// have a path of its own, before that of the API, as behind Rancher or kubectl proxy --api-prefix. It
+// is the whole path that is compared, so no other resource can pass for it.
+func reviewsPath(config *rest.Config) (string, error) {
+	base, _, err := rest.DefaultServerUrlFor(config)
+	if err != nil {
+		return "", err
+	}
+	return path.Join("/", base.Path, "apis/authorization.k8s.io/v1/selfsubjectaccessreviews"), nil
 }
 
 // writer reaches a resource, in a namespace unless that is empty.
@@ -140,10 +174,11 @@ func (e *Engine) writer(gvr schema.GroupVersionResource, namespace string) dynam
 	return advising{e.clients.dynamic.Resource(gvr).Namespace(namespace), e}
 }
 
-// reader reads one object from the server, nil when it is gone.
+// reader reads one object from the server, nil when it is gone. A 404 that is not of the object, but of
+// its resource, is an error.
 func (e *Engine) reader(ctx context.Context, gvr schema.GroupVersionResource, key cache.ObjectName) (*unstructured.Unstructured, error) {
 	o, err := e.writer(gvr, key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
+	if gone.Says(err, gvr.GroupResource(), key.Name) {
 		return nil, nil
 	}
 	return o, err

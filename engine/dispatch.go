@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
@@ -44,16 +45,20 @@ func (r *resource) work(ctx context.Context, q *queue.Queue[cache.ObjectName]) {
 
 // handle runs one pass and decides when the key is due next. No other place does.
 func (r *resource) handle(ctx context.Context, q *queue.Queue[cache.ObjectName], key cache.ObjectName) {
+	end := r.runs.begin(key)
 	next, err := r.pass(ctx, key)
+	end()
 	switch {
 	case ctx.Err() != nil:
 		// Leadership or the process is ending: whoever works next looks at everything again.
 	case errors.Is(err, errParked):
-		q.AddAfter(key, queue.Due, parkedLook)
+		// What was due besides, as for an object of this key that is gone, does not wait for the cache.
+		next = next.sooner(parkedLook, queue.Due)
+		q.AddAfter(key, next.class, next.after)
 	case errors.Is(err, errCaughtUp):
 		q.Add(key, queue.Fresh)
 	case err != nil:
-		wait := r.failed(key)
+		wait := r.failed(key, err)
 		r.log.Error(err, "pass could not be finished", "namespace", key.Namespace, "name", key.Name, "again", wait.Round(time.Millisecond).String())
 		q.AddAfter(key, queue.Due, wait)
 	case next.after > 0:
@@ -77,7 +82,8 @@ func (d due) sooner(after time.Duration, class queue.Class) due {
 }
 
 // failed counts a pass that ended in an error and returns how long the key waits.
-func (r *resource) failed(key cache.ObjectName) time.Duration {
+func (r *resource) failed(key cache.ObjectName, err error) time.Duration {
+	r.refused(key, wholeWrite, err)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	e := r.entryLocked(key)
@@ -89,7 +95,9 @@ func (r *resource) failed(key cache.ObjectName) time.Duration {
 		wait *= 2
 	}
 	e.memory.failures++
-	wait = min(wait, passBackoffMost)
+	if wait = min(wait, passBackoffMost); apierrors.IsForbidden(err) {
+		wait = min(wait, passRefusedMost)
+	}
 	return wait + rand.N(wait/5)
 }
 

@@ -80,7 +80,7 @@ func New(op *dsl.Operator, s Settings) (*Engine, error) {
 	}
 	e.catalog = catalog.New(e.clients.discovery, e.clients.dynamic, e.clients.kubernetes.AuthorizationV1())
 	e.watches = watch.New(watch.Settings{Dynamic: e.clients.dynamic, Metadata: e.clients.metadata, OwnerLabel: op.OwnerLabel(), Log: e.log, Changed: e.watchState})
-	e.events = newRecorder(e.clients.kubernetes, op.Name)
+	e.events = newRecorder(e.clients.kubernetes, op.Name, e.log, e.metrics.EventDropped)
 	e.scope = newScope(op.Scope.Namespaces)
 	e.scope.changed = e.nudge
 	for _, spec := range op.Resources() {
@@ -136,12 +136,12 @@ func (e *Engine) Run(ctx context.Context) error {
 	return err
 }
 
-// lead works until the term ends: by the end of ctx, with the grace period for handlers, or by
-// the loss of leadership, without.
+// lead works until ctx ends, with the grace period for handlers, or until the term ends by the loss
+// of leadership, without; also when that happens in the grace period.
 func (e *Engine) lead(ctx, term context.Context) error {
-	work, cancel := context.WithCancel(context.WithoutCancel(term))
+	work, cancel := context.WithCancel(term)
 	defer cancel()
-	if !e.settle(term) {
+	if !e.settle(ctx, term) {
 		return nil
 	}
 	var running sync.WaitGroup
@@ -152,7 +152,10 @@ func (e *Engine) lead(ctx, term context.Context) error {
 		}
 	}
 	e.started.Store(true)
-	<-term.Done()
+	select {
+	case <-ctx.Done():
+	case <-term.Done():
+	}
 	e.started.Store(false)
 	e.leaving.Store(ctx.Err() != nil)
 	for _, r := range e.resources {
@@ -160,12 +163,12 @@ func (e *Engine) lead(ctx, term context.Context) error {
 	}
 	idle := make(chan struct{})
 	go func() { running.Wait(); close(idle) }()
-	if ctx.Err() != nil {
+	if term.Err() == nil {
 		e.log.Info("operator stops; handlers get the grace period", "grace", e.grace().String())
-		wait(idle, e.grace())
+		wait(term, idle, e.grace())
 	}
 	cancel()
-	if !wait(idle, stuck) && ctx.Err() != nil {
+	if !wait(context.WithoutCancel(ctx), idle, stuck) && ctx.Err() != nil {
 		return fmt.Errorf("stopping operator: handlers are still running: %s", strings.Join(e.busy(), ", "))
 	}
 	<-idle // another term must not begin beside handlers of this one
@@ -173,12 +176,14 @@ func (e *Engine) lead(ctx, term context.Context) error {
 }
 
 // settle waits until each feed runs or is known to be at fault, so that the first passes find
-// children in the cache. It reports false when the term ended before.
-func (e *Engine) settle(term context.Context) bool {
+// children in the cache. It reports false when ctx or the term ended before.
+func (e *Engine) settle(ctx, term context.Context) bool {
 	for _, r := range e.resources {
 		for _, f := range r.feeds() {
 			select {
 			case <-f.settled:
+			case <-ctx.Done():
+				return false
 			case <-term.Done():
 				return false
 			}
@@ -194,8 +199,8 @@ func (e *Engine) grace() time.Duration {
 	return dsl.DefaultGracePeriod
 }
 
-// held is the fence: whether writes may leave the process.
-func (e *Engine) held() bool { return e.elector.Held() }
+// held is the fence: whether writes may leave the process. While that is in doubt, it waits.
+func (e *Engine) held(ctx context.Context) bool { return e.elector.Sure(ctx) }
 
 func (e *Engine) names() []string {
 	var out []string
@@ -205,12 +210,15 @@ func (e *Engine) names() []string {
 	return out
 }
 
-func wait(done <-chan struct{}, most time.Duration) bool {
+// wait reports whether done was closed before ctx ended or the time was over.
+func wait(ctx context.Context, done <-chan struct{}, most time.Duration) bool {
 	timer := time.NewTimer(most)
 	defer timer.Stop()
 	select {
 	case <-done:
 		return true
+	case <-ctx.Done():
+		return false
 	case <-timer.C:
 		return false
 	}

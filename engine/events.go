@@ -11,6 +11,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -20,6 +21,7 @@ import (
 	"k8s.io/client-go/tools/events"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/ops"
 )
 
 // maxNote is the longest note that the API server takes, in bytes.
@@ -33,18 +35,21 @@ const (
 )
 
 // recorder sends Events through client-go's broadcaster, which counts repeated ones instead of
-// adding them.
+// adding them. How many others there may be of one object is limited.
 type recorder struct {
 	broadcaster events.EventBroadcaster
 	events      events.EventRecorder
 	sink        *eventSink
 	once        sync.Once
+	limit       eventLimit
+	log         logr.Logger
+	dropped     func(ops.Reporter) // is told of each Event that is not sent
 }
 
-func newRecorder(client kubernetes.Interface, operator string) *recorder {
+func newRecorder(client kubernetes.Interface, operator string, log logr.Logger, dropped func(ops.Reporter)) *recorder {
 	sink := &eventSink{EventSinkImpl: events.EventSinkImpl{Interface: client.EventsV1()}}
 	b := events.NewBroadcaster(sink)
-	return &recorder{broadcaster: b, sink: sink, events: b.NewRecorder(runtime.NewScheme(), operator)}
+	return &recorder{broadcaster: b, sink: sink, events: b.NewRecorder(runtime.NewScheme(), operator), log: log, dropped: dropped}
 }
 
 // start begins to send; what is recorded earlier is sent then.
@@ -96,8 +101,18 @@ func (s *eventSink) Patch(ctx context.Context, event *eventsv1.Event, data []byt
 	return s.EventSinkImpl.Patch(ctx, event, data)
 }
 
-// report records an Event of the object. Action says what was being done, as in a handler's id.
+// report records an Event that the engine has to say of the object. Action says what was being done,
+// as in a handler's id.
 func (r *recorder) report(o runtime.Object, action string, kind dsl.EventType, reason, note string) {
+	r.send(ops.ByEngine, o, action, kind, reason, note)
+}
+
+// send records an Event, unless there are too many of the object.
+func (r *recorder) send(by ops.Reporter, o runtime.Object, action string, kind dsl.EventType, reason, note string) {
+	about := regarding(o)
+	if !r.admits(by, about, sort{kind, action, reason}) {
+		return
+	}
 	if len(note) > maxNote {
 		cut := maxNote - len("…")
 		for !utf8.RuneStart(note[cut]) {
@@ -109,15 +124,34 @@ func (r *recorder) report(o runtime.Object, action string, kind dsl.EventType, r
 	if kind == dsl.Warning {
 		name = corev1.EventTypeWarning
 	}
-	r.events.Eventf(regarding(o), nil, name, reason, action, "%s", note)
+	r.events.Eventf(about, nil, name, reason, action, "%s", note)
+}
+
+// admits reports whether an Event may be sent, and says once of many why it may not.
+func (r *recorder) admits(by ops.Reporter, about *corev1.ObjectReference, what sort) bool {
+	id := string(about.UID)
+	if id == "" {
+		id = about.Kind + "/" + about.Namespace + "/" + about.Name
+	}
+	admitted, first := r.limit.admit(subject{id, by}, what, time.Now())
+	if admitted {
+		return true
+	}
+	r.dropped(by)
+	if first {
+		r.log.Info("Events of an object are dropped: there are too many different ones", "kind", about.Kind,
+			"namespace", about.Namespace, "name", about.Name, "reporter", string(by), "reason", what.reason,
+			"burst", eventsBurst, "thenOneEvery", eventsRefill.String())
+	}
+	return false
 }
 
 // regarding names the object without its version: Events about two versions of an object would not
 // be counted as one.
-func regarding(o runtime.Object) runtime.Object {
+func regarding(o runtime.Object) *corev1.ObjectReference {
 	m, err := meta.Accessor(o)
 	if err != nil {
-		return o
+		return &corev1.ObjectReference{} // no object: the engine's always are
 	}
 	version, kind := o.GetObjectKind().GroupVersionKind().ToAPIVersionAndKind()
 	return &corev1.ObjectReference{APIVersion: version, Kind: kind, Namespace: m.GetNamespace(), Name: m.GetName(), UID: m.GetUID()}
@@ -136,6 +170,6 @@ var _ dsl.Events = (*reporter)(nil)
 // Event records an Event, unless the attempt is over.
 func (r *reporter) Event(kind dsl.EventType, reason, note string, args ...any) {
 	if r.span.ctx.Err() == nil {
-		r.engine.events.report(r.object, r.handler, kind, reason, fmt.Sprintf(note, args...))
+		r.engine.events.send(ops.ByHandler, r.object, r.handler, kind, reason, fmt.Sprintf(note, args...))
 	}
 }

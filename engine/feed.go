@@ -72,6 +72,17 @@ type feed struct {
 	phase    phase
 	message  string
 	settled  chan struct{} // closed when the feed runs or its first fault is known
+	// hindrances are what is wrong in single namespaces; warning is what is said of it while others
+	// are well.
+	hindrances hindrances
+	warning    string
+	// suspects are namespaces where a request was refused; false for a while after that was looked
+	// into.
+	suspects map[string]bool
+	// denials are known to be missing; only run's goroutine uses them.
+	denials map[string]*denial
+	// granted, when set, is called when a hindrance is gone.
+	granted func()
 }
 
 // run keeps the feed going until ctx ends.
@@ -159,30 +170,42 @@ func (f *feed) open(ctx context.Context, namespaces []string, missing denied) er
 	return nil
 }
 
-// judge looks at the informers and says how the feed is.
+// judge looks at the informers and says how the feed is. It is degraded as a whole when nothing works;
+// what is wrong in some namespaces, which people without rights may have made, is a warning.
 func (f *feed) judge(ctx context.Context, missing denied) (again bool) {
+	bad := hindrances{}
+	for ns := range missing {
+		bad[ns] = hindrance{phaseForbidden, missing.in(ns)}
+	}
+	well, listing := 0, false
 	for _, ns := range f.opened() {
 		state := f.handle(ns).State()
 		switch {
 		case apierrors.IsNotFound(state.Fault):
 			return f.vanish()
-		case len(missing) > 0:
+		case bad[ns].phase != "":
 		case state.Fault != nil:
-			f.become(phaseFaulty, state.Fault.Error())
-			return true
+			bad[ns] = hindrance{phaseFaulty, state.Fault.Error()}
 		case !state.Synced:
-			f.become(phaseStarting, "listing")
-			return false
+			listing = true
 		case f.handle(ns).WaitSynced(ctx) != nil: // a moment, until the last callback has returned
 			return false
+		default:
+			well++
 		}
 	}
-	if len(missing) > 0 {
-		f.become(phaseForbidden, missing.String())
-		return true
+	defer f.hinder(bad)
+	switch {
+	case listing && (well == 0 || f.health().phase != phaseRunning):
+		f.become(phaseStarting, "listing")
+	case well == 0 && len(bad) > 0:
+		f.warn("")
+		f.become(bad.outcome(missing))
+	default:
+		f.become(phaseRunning, "")
+		f.warn(bad.warning(missing))
 	}
-	f.become(phaseRunning, "")
-	return false
+	return len(bad) > 0
 }
 
 // vanish ends the informers of a resource that is served no more: its objects are gone with it.
@@ -252,12 +275,14 @@ func (f *feed) become(p phase, message string) {
 type health struct {
 	phase   phase
 	message string
+	// warning tells what is wrong in some namespaces while the feed runs.
+	warning string
 }
 
 func (f *feed) health() health {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return health{f.phase, f.message}
+	return health{f.phase, f.message, f.warning}
 }
 
 func (f *feed) isKnown() bool {

@@ -7,9 +7,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/catalog"
+	"github.com/handwerk-dev/handwerk/engine/watch"
 )
 
 // resolve finds what is served under the name, or of the kind.
@@ -79,33 +81,62 @@ func (f *feed) is(name dsl.ResourceName) bool {
 		(name.Version == "" || name.Version == served.Version)
 }
 
-// readable reports why the cache cannot be asked, if so.
-func (f *feed) readable() error {
-	if h := f.health(); len(f.opened()) == 0 {
-		return fmt.Errorf("reading %s: it is %s: %s", f.name, h.phase, h.message)
+// readable reports why the cache cannot be asked for objects of the namespace, or of any when it is
+// empty, if so.
+func (f *feed) readable(namespace string) error {
+	if len(f.opened()) == 0 {
+		return f.unread(namespace)
 	}
+	found := false
 	for _, h := range f.all() {
-		if !h.Synced() {
-			return fmt.Errorf("reading %s: its first listing is not complete", f.name)
+		if ns := h.Source().Namespace; namespace != "" && ns != "" && ns != namespace {
+			continue
 		}
+		found = true
+		if err := f.whole(h); err != nil {
+			return err
+		}
+	}
+	if names, _ := f.scope.names(f.resource().Namespaced); !found && slices.Contains(names, namespace) {
+		return f.unread(namespace)
 	}
 	return nil
 }
 
-// complete reports why the cache may not have every object in the operator's scope, if so. What is
-// not served has no objects.
+// whole reports why an informer's cache is not to be taken for what there is, if so: it is not
+// complete yet, or it has not been told of changes for long.
+func (f *feed) whole(h *watch.Handle) error {
+	if !h.Synced() {
+		return fmt.Errorf("reading %s: its first listing is not complete", f.name)
+	}
+	state := h.State()
+	if !state.Blind {
+		return nil
+	}
+	why := f.hindered(h.Source().Namespace)
+	if why.phase != phaseForbidden {
+		why = hindrance{phaseFaulty, state.Fault.Error()}
+	}
+	return &unreadError{f.name.String(), why}
+}
+
+// complete reports why the cache may not have every object in the operator's scope as it is, if so.
+// What is not served has no objects.
 func (f *feed) complete() error {
-	h := f.health()
-	if h.phase == phaseMissing {
+	if f.health().phase == phaseMissing {
 		return nil
 	}
 	namespaces, known := f.scope.names(f.resource().Namespaced)
 	if !known || !f.isKnown() {
-		return fmt.Errorf("reading %s: it is %s: %s", f.name, h.phase, h.message)
+		return f.unread("")
 	}
 	for _, ns := range namespaces {
-		if opened := f.handle(ns); opened == nil || !opened.Synced() {
-			return fmt.Errorf("reading %s: it is %s: %s", f.name, h.phase, h.message)
+		opened := f.handle(ns)
+		if opened == nil {
+			return f.unread(ns)
+		}
+		if err := f.whole(opened); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -18,7 +18,7 @@ func (e *Engine) newFeed(name dsl.ResourceName, log logr.Logger, on func(watch.E
 	return &feed{
 		name: name, on: on, log: log, catalog: e.catalog, watches: e.watches, scope: e.scope,
 		missing: e.wantCRDs, wake: make(chan struct{}, 1), handles: map[string]*watch.Handle{},
-		phase: phaseStarting, settled: make(chan struct{}),
+		phase: phaseStarting, settled: make(chan struct{}), denials: map[string]*denial{},
 	}
 }
 
@@ -79,11 +79,13 @@ func (e *Engine) watchChanged(src watch.Source, state watch.State) {
 			f.nudge()
 		}
 	}
-	if !state.Synced {
-		return
-	}
 	for _, r := range e.resources {
-		r.relatedListed(src.GVR)
+		if state.Blind {
+			r.wakeAll()
+		}
+		if state.Synced {
+			r.relatedListed(src.GVR)
+		}
 	}
 }
 
@@ -115,7 +117,7 @@ func (e *Engine) watched(gvr schema.GroupVersionResource, namespace string) *fee
 			if !whole || f.resource().GVR != gvr {
 				continue
 			}
-			if h := f.handle(namespace); h != nil && h.Synced() {
+			if h := f.handle(namespace); h != nil && h.Synced() && !h.State().Blind {
 				return f
 			}
 		}

@@ -87,7 +87,7 @@ func (p *pass) baffled(j *job, a answer) {
 // childrenLook is how long it is until children that could not be read are looked at again.
 func (r *resource) childrenLook() (again time.Duration) {
 	for _, f := range r.children {
-		if len(f.opened()) > 0 && f.readable() != nil {
+		if len(f.opened()) > 0 && f.readable("") != nil {
 			return listingLook
 		}
 	}

@@ -28,8 +28,9 @@ func TestImportsPointDown(t *testing.T) {
 		"handlers/graph":  {},
 		"engine/cause":    {"dsl"},
 		"engine/progress": {"dsl"},
-		"engine/patch":    {"dsl"},
-		"engine/child":    {"dsl", "engine/patch"},
+		"engine/gone":     {},
+		"engine/patch":    {"dsl", "engine/gone"},
+		"engine/child":    {"dsl", "engine/gone", "engine/patch"},
 		"engine/watch":    {"dsl"},
 		"engine/queue":    {},
 		"engine/catalog":  {"dsl"},
@@ -37,7 +38,7 @@ func TestImportsPointDown(t *testing.T) {
 		"engine/ops":      {"dsl"},
 		"engine/rights":   {"dsl"},
 		"engine": {
-			"dsl", "engine/cause", "engine/catalog", "engine/child", "engine/lease", "engine/ops",
+			"dsl", "engine/cause", "engine/catalog", "engine/child", "engine/gone", "engine/lease", "engine/ops",
 			"engine/patch", "engine/progress", "engine/queue", "engine/rights", "engine/watch",
 		},
 		"engine/enginetest":                    nil, // test kits may use everything
@@ -68,7 +69,7 @@ func TestImportsPointDown(t *testing.T) {
 // TestPurePackagesTalkToNobody holds that deciding is apart from doing: these packages have no
 // way to the API server and no context.
 func TestPurePackagesTalkToNobody(t *testing.T) {
-	pure := []string{"dsl", "dsl/crd", "engine/cause", "engine/progress", "handlers/graph"}
+	pure := []string{"dsl", "dsl/crd", "engine/cause", "engine/gone", "engine/progress", "handlers/graph"}
 	for _, p := range packages(t) {
 		name := strings.TrimPrefix(p.ImportPath, module)
 		if !slices.Contains(pure, name) {

@@ -43,9 +43,9 @@ func (p *pass) attempt(ctx context.Context, j *job) error {
 	s := &span{held: p.r.engine.held}
 	request := p.request(j, s)
 	start := time.Now()
-	end := p.r.runs.begin(p.key, j.handler.ID)
+	leave := p.r.runs.enter(p.key, j.handler.ID)
 	err := invoke(ctx, j.handler, request, func(c context.Context) { s.ctx = c })
-	end()
+	leave()
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
@@ -87,9 +87,10 @@ func (p *pass) note(j *job, err error, took time.Duration) {
 		j.record = j.record.Wait(err, most, time.Now())
 		log.V(1).Info("handler waits", "reason", err.Error(), "most", most.String())
 	default:
-		j.record = j.record.Fail(j.handler, err, time.Now())
+		j.record = bounded(j.record.Fail(j.handler, err, time.Now()), j.handler, err, time.Now())
 		p.complain(log, j, err)
 	}
+	p.r.refused(p.key, j.handler.ID, err)
 	p.r.engine.metrics.Handled(ops.HandlerRun{
 		Resource: p.r.name, Handler: j.handler.ID, Cause: j.cause,
 		Outcome: outcome(err, j.record.Failed), Duration: took,

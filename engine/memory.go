@@ -21,6 +21,8 @@ type entry struct {
 	uid types.UID
 	// fresh: the object appeared after the first listing.
 	fresh bool
+	// came: an object of this key appeared or changed since the last pass began.
+	came bool
 	// child: a child had changed before the last pass, which could not deal with it.
 	child bool
 	// changed are the versions of children that have changed since the last pass, by UID; empty
@@ -30,6 +32,8 @@ type entry struct {
 	related *relatedNews
 	// parked: the last pass was put off until the cache has caught up.
 	parked bool
+	// granted are handlers that lacked a right which has been given since.
+	granted []string
 	// gone are objects of this key that were deleted and not seen off yet.
 	gone []*departed
 	// echoes are the versions of this operator's own writes to children, by UID: their events
@@ -68,6 +72,9 @@ type memory struct {
 	version string
 	// awaits are own writes that the cache must show before the next pass.
 	awaits []await
+	// parked is since when the object waits for them, or when the server was last asked about them;
+	// zero while it does not wait.
+	parked time.Time
 	// futile are changes that the server does not make, nil when there are none; see patch.Target.
 	// They were so when the CRD had changed as often as schemas says.
 	futile  []uint64
@@ -143,6 +150,7 @@ func (r *resource) entryLocked(key cache.ObjectName) *entry {
 type news struct {
 	fresh, child bool
 	related      *relatedNews
+	granted      []string
 	gone         []*departed
 	memory       *memory
 }
@@ -152,8 +160,8 @@ func (r *resource) take(key cache.ObjectName) news {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	e := r.entryLocked(key)
-	n := news{fresh: e.fresh, child: e.child || len(e.changed) > 0, related: e.related, gone: e.gone, memory: e.memory}
-	e.child, e.changed, e.related, e.parked, e.gone = false, nil, nil, false, nil
+	n := news{fresh: e.fresh, child: e.child || len(e.changed) > 0, related: e.related, granted: e.granted, gone: e.gone, memory: e.memory}
+	e.child, e.changed, e.related, e.granted, e.parked, e.gone, e.came = false, nil, nil, nil, false, nil, false
 	return n
 }
 
@@ -164,7 +172,17 @@ func (r *resource) keep(key cache.ObjectName, m *memory, gone []*departed) {
 	e := r.entryLocked(key)
 	e.gone = append(gone, e.gone...)
 	e.memory = m
-	if m == nil && len(e.gone) == 0 && !e.child && len(e.changed) == 0 {
+}
+
+// forget is keep for a key that has no object any more: its entry goes too. It stays when something
+// came while the pass looked, for then another object has the key, and the next pass must learn that
+// it is a new one.
+func (r *resource) forget(key cache.ObjectName, gone []*departed) {
+	r.keep(key, nil, gone)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if e := r.entryLocked(key); len(e.gone) == 0 && !e.child && len(e.changed) == 0 && !e.came {
 		delete(r.entries, key)
+		delete(r.lacking, key)
 	}
 }

@@ -43,12 +43,18 @@ func TestAMissingRightSaysWhatToDo(t *testing.T) {
 		},
 		"to read, which is a need too": {
 			verb: "get", resource: configMaps,
-			ask:  func(ctx ctx, r *dsl.Request) error { _, err := r.Client.Get(ctx, configMaps, "default", "one"); return err },
+			ask: func(ctx ctx, r *dsl.Request) error {
+				_, err := r.Client.Get(ctx, configMaps, "default", "one")
+				return err
+			},
 			want: `needs: [{resource: configmaps, verbs: [get]}]`,
 		},
 		"to list": {
 			verb: "list", resource: configMaps,
-			ask:  func(ctx ctx, r *dsl.Request) error { _, err := r.Client.List(ctx, configMaps, "default", ""); return err },
+			ask: func(ctx ctx, r *dsl.Request) error {
+				_, err := r.Client.List(ctx, configMaps, "default", "")
+				return err
+			},
 			want: `needs: [{resource: configmaps, verbs: [list]}]`,
 		},
 		"to apply, with its group": {

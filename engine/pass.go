@@ -80,7 +80,7 @@ func (r *resource) pass(ctx context.Context, key cache.ObjectName) (due, error) 
 		r.again(key, n)
 		return due{}, err
 	}
-	current := n.memory.caughtUp() // asked before the read, which is then no older than that
+	current := n.memory.caughtUp() || r.recall(ctx, n.memory) // asked before the read, which is then no older than that
 	object, err := r.read(ctx, key)
 	if err != nil {
 		r.keep(key, n.memory, left)
@@ -88,7 +88,7 @@ func (r *resource) pass(ctx context.Context, key cache.ObjectName) (due, error) 
 		return due{}, err
 	}
 	if object == nil {
-		r.keep(key, nil, left)
+		r.forget(key, left)
 		r.rest(key, time.Time{})
 		r.unsubscribe(key)
 		return next, nil
@@ -272,7 +272,7 @@ func (p *pass) refused(err error) {
 func (p *pass) send(ctx context.Context, base *unstructured.Unstructured, changes *dsl.Patch, marks patch.Marks) (*unstructured.Unstructured, error) {
 	served := p.r.own.resource()
 	target := patch.Target{
-		Client: p.r.engine.writer(served.GVR, p.key.Namespace), Object: base,
+		Client: p.r.engine.writer(served.GVR, p.key.Namespace), Object: base, Resource: served.GVR.GroupResource(),
 		Subresource: served.Status, Manager: p.r.engine.op.Name,
 	}
 	schemas := p.r.schemas.Load()
@@ -290,6 +290,9 @@ func (p *pass) send(ctx context.Context, base *unstructured.Unstructured, change
 	}
 	if result.Status || result.Whole {
 		p.await(p.r.own, result.Object)
+	}
+	if errors.Is(err, patch.ErrGone) {
+		p.log().V(1).Info("object is gone; what its handlers want of it is dropped")
 	}
 	if len(result.Dropped) > 0 {
 		p.r.engine.wantCRDs() // should the schema get them, they are sent again

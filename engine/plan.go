@@ -4,6 +4,7 @@
 package engine
 
 import (
+	"slices"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -44,6 +45,9 @@ func (p *pass) plan(n news) {
 func (p *pass) arise(h *dsl.Handler, n news) {
 	if n.child || p.related {
 		p.hurry(h)
+	}
+	if slices.Contains(n.granted, h.ID) {
+		p.renew(h)
 	}
 	if !p.facts.Deleting && (n.child && h.On(dsl.Child) || p.related && h.On(dsl.RelatedChange)) {
 		p.anew(h)

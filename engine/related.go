@@ -294,8 +294,10 @@ func (f *feed) listed(namespace string) error {
 		}
 		switch h := f.handle(ns); {
 		case h == nil:
-			now := f.health()
-			return fmt.Errorf("%s is %s: %s", f.name, now.phase, now.message)
+			now := f.hindered(ns)
+			return fmt.Errorf("%s is %s: %s", f.name, now.phase, now.text)
+		case h.State().Blind:
+			return f.whole(h)
 		case !h.Synced():
 			return fmt.Errorf("the first listing of %s is not complete", f.name)
 		}

@@ -31,6 +31,9 @@ func (e *Engine) Ready() []ops.Check {
 		for _, one := range r.relations {
 			out = append(out, one.feed.check("related/"+r.name+"/"+one.Name))
 		}
+		if message := r.runs.said(); message != "" {
+			out = append(out, ops.Check{Name: "running/" + r.name, State: ops.Warn, Message: message})
+		}
 	}
 	return append(out, e.checks.ready()...)
 }
@@ -38,7 +41,10 @@ func (e *Engine) Ready() []ops.Check {
 // check tells how the feed is.
 func (f *feed) check(name string) ops.Check {
 	c := ops.Check{Name: name}
-	if h := f.health(); h.phase != phaseRunning {
+	switch h := f.health(); {
+	case h.phase == phaseRunning && h.warning != "":
+		c.State, c.Message = ops.Warn, "watched, but not in every namespace: "+h.warning
+	case h.phase != phaseRunning:
 		c.State, c.Message = ops.Warn, string(h.phase)
 		if h.message != "" {
 			c.Message += ": " + h.message

@@ -42,6 +42,8 @@ type resource struct {
 	queue *queue.Queue[cache.ObjectName]
 	// waiting are parked keys by the UIDs of the objects whose events wake them.
 	waiting map[types.UID][]cache.ObjectName
+	// lacking are the keys for which a right was missing, with the handlers that lacked it.
+	lacking map[cache.ObjectName][]string
 	// resting counts objects that the breaker holds.
 	resting map[cache.ObjectName]time.Time
 }
@@ -53,6 +55,7 @@ func newResource(e *Engine, spec *dsl.Resource) *resource {
 		log:     e.log.WithValues("resource", spec.Name.String()),
 		entries: map[cache.ObjectName]*entry{},
 		waiting: map[types.UID][]cache.ObjectName{},
+		lacking: map[cache.ObjectName][]string{},
 		resting: map[cache.ObjectName]time.Time{},
 	}
 	r.own = e.newFeed(spec.Name, r.log, r.seen)
@@ -70,6 +73,10 @@ func newResource(e *Engine, spec *dsl.Resource) *resource {
 		r.children = append(r.children, r.childFeedOf(owned))
 	}
 	r.relate()
+	r.runs.long = r.runsLong
+	for _, f := range r.feeds() {
+		f.granted = r.granted
+	}
 	return r
 }
 
@@ -88,6 +95,7 @@ func (r *resource) begin() *queue.Queue[cache.ObjectName] {
 	r.mu.Lock()
 	r.entries = map[cache.ObjectName]*entry{}
 	r.waiting = map[types.UID][]cache.ObjectName{}
+	r.lacking = map[cache.ObjectName][]string{}
 	r.resting = map[cache.ObjectName]time.Time{}
 	r.unsubscribeAllLocked()
 	r.queue = queue.New[cache.ObjectName](r.name, r.engine.metrics.Queues())
@@ -124,12 +132,12 @@ func (r *resource) seen(ev watch.Event) {
 	class := queue.Fresh
 	switch ev.Kind {
 	case watch.Added:
-		e.uid, e.fresh = ev.UID, !ev.Initial
+		e.uid, e.fresh, e.came = ev.UID, !ev.Initial, true
 		if ev.Initial {
 			class = queue.Backlog
 		}
 	case watch.Updated:
-		e.uid = ev.UID
+		e.uid, e.came = ev.UID, true
 	case watch.Deleted:
 		if r.rules.deletes {
 			e.gone = append(e.gone, &departed{object: ev.Object})

@@ -44,17 +44,21 @@ func (r *resource) scheduled(key cache.ObjectName) *dsl.Handler {
 // wholePass runs a handler for the resource as a whole when its time has come. What it is
 // remembered by lasts as long as the term, as that of objects does.
 func (r *resource) wholePass(ctx context.Context, key cache.ObjectName, h *dsl.Handler) (due, error) {
-	m := r.take(key).memory
+	n := r.take(key)
+	m := n.memory
 	if m == nil {
 		m = newMemory("")
 		m.ticks = []tick{firstTick(h.Timing, time.Now(), false)}
 	}
 	r.keep(key, m, nil)
-	if !m.caughtUp() {
+	if !m.caughtUp() && !r.recall(ctx, m) {
 		return due{}, r.park(key, m, false)
 	}
 	p := &pass{r: r, key: key, whole: true, memory: m, now: time.Now(), patch: dsl.NewPatch(), object: r.kindOnly()}
 	p.records, p.pending = m.arisen()
+	if len(n.granted) > 0 {
+		p.renew(h)
+	}
 	j := p.scheduled(h)
 	if j != nil && r.own.listed("") != nil {
 		return due{}.sooner(lookAgainMost, queue.Due), nil // it would take those that are missing for gone

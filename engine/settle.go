@@ -318,6 +318,7 @@ func (r *resource) again(key cache.ObjectName, n news) {
 	defer r.mu.Unlock()
 	e := r.entryLocked(key)
 	e.child = e.child || n.child
+	e.granted = append(e.granted, n.granted...)
 	if n.related != nil {
 		e.related = &relatedNews{all: true}
 	}

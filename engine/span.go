@@ -17,7 +17,7 @@ var errNotLeading = errors.New("this process does not lead")
 // with the span.
 type span struct {
 	ctx  context.Context
-	held func() bool
+	held func(context.Context) bool
 }
 
 // join returns a context that ends with ctx and with the span.
@@ -32,7 +32,7 @@ func (s *span) write(ctx context.Context) (context.Context, context.CancelFunc, 
 	if err := s.ctx.Err(); err != nil {
 		return nil, nil, fmt.Errorf("writing: the handler's time is over: %w", err)
 	}
-	if !s.held() {
+	if !s.held(ctx) {
 		return nil, nil, fmt.Errorf("writing: %w", errNotLeading)
 	}
 	joined, cancel := s.join(ctx)

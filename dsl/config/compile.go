@@ -6,6 +6,7 @@ package config
 import (
 	"strings"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/handwerk-dev/handwerk/dsl"
@@ -22,7 +23,7 @@ func (l *loader) compile() *dsl.Operator {
 	if p := l.only("settings"); p != nil {
 		op.Settings = p.settings(p.form.Settings)
 	}
-	declared := map[dsl.ResourceName]string{}
+	declared := map[schema.GroupResource]declaration{}
 	found := false
 	for _, p := range l.parts {
 		found = found || p.has("resources")

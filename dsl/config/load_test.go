@@ -84,6 +84,16 @@ func TestLoad(t *testing.T) {
 			paths: []string{"a.yaml"},
 			fault: "a.yaml:1:1: there is no operator in here (want a document of kind Operator)",
 		},
+		"one resource in two spellings": {
+			files: map[string]string{"a.yaml": watching("pods"), "b.yaml": watching("pods.v1")},
+			paths: []string{"."},
+			fault: "b.yaml:4:24: resources[0].resource: pods.v1 has the same objects as pods at a.yaml:4:24: put the handlers of both under one",
+		},
+		"one resource in two versions": {
+			files: map[string]string{"a.yaml": watching("foos.v2.example.com"), "b.yaml": watching("foos.v1.example.com")},
+			paths: []string{"."},
+			fault: "b.yaml:4:24: resources[0].resource: foos.v1.example.com has the same objects as foos.v2.example.com at a.yaml:4:24: put the handlers of both under one",
+		},
 		"all faults of all files, in order": {
 			files: map[string]string{"a.yaml": watching("foos") + "x: 1\n", "b.yaml": watching("foos") + "scope: {}\n", "c.yaml": "a: [\n"},
 			paths: []string{"c.yaml", "missing.yaml", "b.yaml", "a.yaml"},

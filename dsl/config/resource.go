@@ -6,6 +6,8 @@ package config
 import (
 	"slices"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/expr"
 )
@@ -23,20 +25,28 @@ type watched struct {
 	made map[string]path
 }
 
-// resource adds resource i of a part. Declared are the places of the resources so far.
-func (l *loader) resource(op *dsl.Operator, p *part, i int, declared map[dsl.ResourceName]string) {
+// declaration is a resource's name as it was written, and where.
+type declaration struct {
+	name dsl.ResourceName
+	at   string
+}
+
+// resource adds resource i of a part. Declared are the resources so far, by their objects.
+func (l *loader) resource(op *dsl.Operator, p *part, i int, declared map[schema.GroupResource]declaration) {
 	w := &watched{part: p, loader: l, at: path("resources").index(i), form: &p.form.Resources[i], ids: map[string]path{}, made: map[string]path{}}
 	w.out = op.Resource(w.form.Resource, nil)
 	if at := w.at.key("resource"); w.form.Resource != "" {
 		name, err := dsl.ParseResourceName(w.form.Resource)
-		first, twice := declared[name]
+		first, twice := declared[name.Objects()]
 		switch {
 		case err != nil:
 			p.fault(at, "%v", err)
+		case twice && name == first.name:
+			p.fault(at, "%s is declared twice (first at %s)", name, first.at)
 		case twice:
-			p.fault(at, "%s is declared twice (first at %s)", name, first)
+			p.fault(at, "%s has the same objects as %s at %s: put the handlers of both under one", name, first.name, first.at)
 		default:
-			declared[name] = p.where(at)
+			declared[name.Objects()] = declaration{name, p.where(at)}
 		}
 	}
 	w.out.Resync = w.form.Resync

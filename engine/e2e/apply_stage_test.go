@@ -187,7 +187,7 @@ func (s *applyStage) mustBackOff(t *testing.T, name string) {
 	t.Helper()
 	before, mark := len(s.attempts(name)), plane.Mark(t)
 	waitFor(t, "two more attempts", func() bool { return len(s.attempts(name)) >= before+2 })
-	writes, at := plane.Writes(t, s.user.Name, mark), s.attempts(name)
+	writes, at := writesFor(plane.Writes(t, s.user.Name, mark), name), s.attempts(name)
 	first, second := at[before].Sub(at[before-1]), at[before+1].Sub(at[before])
 	if first < firstWait || second < 2*firstWait {
 		t.Errorf("the attempts are %s and %s apart", first, second)
@@ -198,6 +198,13 @@ func (s *applyStage) mustBackOff(t *testing.T, name string) {
 	if again := slices.IndexFunc(writes, func(w cluster.Write) bool { return w.Code < 400 }); again >= 0 {
 		t.Errorf("what is done already, or said, was written again:\n%s", writes)
 	}
+}
+
+// writesFor returns the writes to a work and to its children, which are called after it.
+func writesFor(writes cluster.Writes, name string) cluster.Writes {
+	return slices.DeleteFunc(writes, func(w cluster.Write) bool {
+		return w.Name != name && !strings.HasPrefix(w.Name, name+"-")
+	})
 }
 
 // trouble is what keeps a child of the work w from being applied.

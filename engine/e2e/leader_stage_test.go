@@ -34,8 +34,11 @@ const (
 
 // lockRules are the rights of deploy's role for the lock, in any mode.
 func lockRules() []rbacv1.PolicyRule {
+	named := cluster.Rule("coordination.k8s.io", "leases", "get", "watch", "update", "delete")
+	named.ResourceNames = []string{lock}
 	return []rbacv1.PolicyRule{
-		cluster.Rule("coordination.k8s.io", "leases", "get", "create", "update", "delete"),
+		named,
+		cluster.Rule("coordination.k8s.io", "leases", "create"),
 		cluster.Rule("", "pods", "get"),
 	}
 }

@@ -37,7 +37,10 @@ func TestDeployHasTheRights(t *testing.T) {
 	config := serviceAccount()
 	awaitAllowed(t, config, "samplecontroller.k8s.io", "foos", "watch", "", "")
 	awaitAllowed(t, config, "events.k8s.io", "events", "create", "", "")
-	awaitAllowed(t, config, "coordination.k8s.io", "leases", "update", system, lock)
+	awaitAllowed(t, config, "coordination.k8s.io", "leases", "watch", system, lock)
+	if allowed(t, config, "coordination.k8s.io", "leases", "update", system, "another") {
+		t.Error("the operator may update any Lease")
+	}
 
 	program := plane.Operator(t, cluster.Launch{
 		Config: config, Args: deployedArgs(t), Env: []string{"POD_NAME=operator-0", "POD_NAMESPACE=" + system},
@@ -119,14 +122,22 @@ func deployedArgs(t *testing.T) []string {
 // awaitAllowed waits until a right is in force: the API server learns of roles a little later.
 func awaitAllowed(t *testing.T, config *rest.Config, group, resource, verb, namespace, name string) {
 	t.Helper()
+	eventually(t, fmt.Sprintf("permission to %s %s", verb, resource), func() (bool, string) {
+		return allowed(t, config, group, resource, verb, namespace, name), "it is not allowed"
+	})
+}
+
+func allowed(t *testing.T, config *rest.Config, group, resource, verb, namespace, name string) bool {
+	t.Helper()
 	review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 		User: config.Impersonate.UserName, Groups: config.Impersonate.Groups,
 		ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: namespace, Verb: verb, Group: group, Resource: resource, Name: name},
 	}}
-	eventually(t, fmt.Sprintf("permission to %s %s", verb, resource), func() (bool, string) {
-		got, err := plane.Kubernetes().AuthorizationV1().SubjectAccessReviews().Create(t.Context(), review, metav1.CreateOptions{})
-		return err == nil && got.Status.Allowed, fmt.Sprint(got.Status, err)
-	})
+	got, err := plane.Kubernetes().AuthorizationV1().SubjectAccessReviews().Create(t.Context(), review, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got.Status.Allowed
 }
 
 // withdraw deletes what was applied.

@@ -111,6 +111,10 @@ func (c *Cluster) ExpireWatches(resources ...string) {
 	c.server.Expire(c.parseAll(resources)...)
 }
 
+// Snapshot remembers the cluster as it is. What it returns puts it back, as when etcd is restored from
+// a backup: versions begin anew from there, and operators list anew, after a moment.
+func (c *Cluster) Snapshot() (restore func()) { return c.server.Snapshot() }
+
 func (c *Cluster) addFault(verb, resource string, f *fault) {
 	c.t.Helper()
 	f.verb = verb

@@ -203,7 +203,9 @@ func (c *cluster) startWith(
 	p.stop = stop
 	go func() {
 		defer close(p.done)
-		err := p.Run(ctx, func(ctx context.Context) error {
+		err := p.Run(ctx, func(term context.Context) error {
+			ctx, leave := either(ctx, term)
+			defer leave()
 			p.locked(func() { p.leading, p.number = true, p.number+1 })
 			err := lead(ctx)
 			p.locked(func() { p.leading, p.ending = false, context.Cause(ctx) })
@@ -212,6 +214,13 @@ func (c *cluster) startWith(
 		p.locked(func() { p.err = err })
 	}()
 	return p
+}
+
+// either returns a context that ends with each of two, for the same cause.
+func either(ctx, term context.Context) (context.Context, func()) {
+	both, cancel := context.WithCancelCause(term)
+	stop := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
+	return both, func() { stop(); cancel(nil) }
 }
 
 // drainFor is work that takes its time to end.

@@ -6,7 +6,8 @@
 // In mode lease the holder of a Lease works and renews it; the others wait until it is released or
 // was not renewed for long enough. In mode life the first pod to create the lock works until that
 // pod is gone. Both need no more than rights in one namespace: get, create, update and delete
-// leases, and for mode life get pods.
+// leases, and for mode life get pods. With the right to watch leases, a leader whose lock is taken
+// by hand notices at once.
 package lease
 
 import (
@@ -55,7 +56,11 @@ type Settings struct {
 	RetryPeriod time.Duration
 	// Client should give up on a request in less than RenewDeadline.
 	Client kubernetes.Interface
-	Log    logr.Logger
+	// Watcher, when set, watches the Lease while this process leads, so that it notices at once
+	// when somebody else takes the Lease or deletes it. It must not have a timeout. Without the
+	// right to watch the Lease it is not used.
+	Watcher kubernetes.Interface
+	Log     logr.Logger
 	// Changed, when set, is told when leadership begins and ends, for metrics. It must return
 	// quickly.
 	Changed func(leading bool)
@@ -74,7 +79,7 @@ func New(set Settings) (*Elector, error) {
 		set.Changed = func(bool) {}
 	}
 	e := &Elector{set: set.withDefaults()}
-	e.fence.limit = e.set.RenewDeadline
+	e.fence.limit, e.fence.asked = e.set.RenewDeadline, make(chan struct{}, 1)
 	if err := e.set.fault(); err != nil {
 		return nil, fmt.Errorf("setting up leader election: %w", err)
 	}
@@ -91,17 +96,18 @@ func New(set Settings) (*Elector, error) {
 // Run calls lead whenever this process is the leader, until ctx ends or lead returns by itself;
 // lead's result is then Run's, but for the context's own error.
 //
-// Lead's context ends with ctx, and with the cause [ErrLost] when leadership is lost; [Elector.Held]
-// is false by then. After a loss Run waits for lead to return, and tries to become the leader
-// again. When ctx ends, Run keeps the lease until lead has returned, then releases it; the lock of
-// mode life stays and goes with the pod.
+// Lead's context ends with the cause [ErrLost] when leadership is lost; [Elector.Held] is false by
+// then. It does not end with ctx: lead has to see to that itself, may take its time then, and is
+// told of a loss in that time, too. After a loss Run waits for lead to return, and tries to become
+// the leader again unless ctx has ended. When ctx ends, Run keeps the lease until lead has
+// returned, then releases it; the lock of mode life stays and goes with the pod.
 func (e *Elector) Run(ctx context.Context, lead func(context.Context) error) error {
 	for ctx.Err() == nil {
 		lost, err := e.term(ctx, lead)
 		switch {
 		case ctx.Err() != nil && errors.Is(err, context.Canceled):
 			return nil
-		case !lost:
+		case !lost || ctx.Err() != nil:
 			return err
 		case err != nil && !errors.Is(err, context.Canceled):
 			e.set.Log.Error(err, "the work ended with an error when leadership was lost")
@@ -112,9 +118,21 @@ func (e *Elector) Run(ctx context.Context, lead func(context.Context) error) err
 
 // Held is the fence: it is true only while this process may write. It is cheap and to be asked
 // right before each write. In mode none it is always true. Otherwise it is true while this process
-// leads and its last renewal, or look at its lock, was begun less than RenewDeadline ago: also for
-// a process that was stopped or suspended and does not know yet that it lost its leadership.
+// leads, its last renewal, or look at its lock, was begun less than RenewDeadline ago, and it is not
+// in doubt: also for a process that was stopped or suspended and does not know yet that it lost its
+// leadership.
 func (e *Elector) Held() bool { return e.set.Mode == dsl.LeaderNone || e.fence.held() }
+
+// Sure is Held for a write that can wait: while there is doubt, it waits until the lock was read,
+// until ctx ends, or until the last renewal is too old.
+func (e *Elector) Sure(ctx context.Context) bool {
+	return e.set.Mode == dsl.LeaderNone || e.fence.sure(ctx)
+}
+
+// Doubt says that there is a sign of another leader, as is a conflict with another's write. Held is
+// false until the lock was read, which is done at once; when it is not this process's any more,
+// leadership is lost. It does nothing while this process does not lead.
+func (e *Elector) Doubt() { e.fence.doubt() }
 
 // Leading reports whether this process is the leader as far as it knows. In mode none it always
 // is.
@@ -130,7 +148,7 @@ func (e *Elector) term(ctx context.Context, lead func(context.Context) error) (l
 	}
 	e.set.Changed(true)
 	defer e.set.Changed(false)
-	return false, lead(ctx)
+	return false, lead(context.WithoutCancel(ctx))
 }
 
 func (s Settings) withDefaults() Settings {

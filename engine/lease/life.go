@@ -12,11 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
 )
-
-// jitter keeps standbys from asking in step.
-const jitter = 0.2
 
 // life is one campaign and, when it is won, one term in mode life.
 type life struct {
@@ -37,7 +33,7 @@ func (e *Elector) lifeTerm(ctx context.Context, lead func(context.Context) error
 		return false, nil
 	}
 	e.set.Log.Info("Became the leader.", "lock", e.lockName())
-	return e.office(ctx, lead, l.keep)
+	return e.office(ctx, lead, l.keep, l.owns)
 }
 
 // identify finds out our pod's UID. It tries again until ctx ends, unless there is no such pod.
@@ -122,7 +118,7 @@ func (l *life) remove(ctx context.Context, lock *coordinationv1.Lease) error {
 
 // keep looks at the lock until it is not ours. While it cannot be read, the fence closes after the
 // limit, and opens when it is seen to be ours still.
-func (l *life) keep(ctx context.Context, _ <-chan struct{}) {
+func (l *life) keep(ctx context.Context) {
 	leases := l.set.Client.CoordinationV1().Leases(l.set.Namespace)
 	for l.pause(ctx) {
 		begun := time.Now()
@@ -138,15 +134,7 @@ func (l *life) keep(ctx context.Context, _ <-chan struct{}) {
 	}
 }
 
-// pause waits for about the retry period. It returns false when ctx has ended.
-func (l *life) pause(ctx context.Context) bool {
-	select {
-	case <-time.After(wait.Jitter(l.set.RetryPeriod, jitter)):
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
+func (l *life) owns(lock *coordinationv1.Lease) bool { return ownedBy(lock, l.uid) }
 
 // report logs an error, but not each time that it comes again.
 func (l *life) report(ctx context.Context, err error) {

@@ -28,7 +28,8 @@ func (l *lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []b
 	ctx, cancel := l.through(ctx)
 	defer cancel()
 	record, raw, err := l.Interface.Get(ctx)
-	if err == nil && record.HolderIdentity != l.Identity() {
+	if apierrors.IsNotFound(err) || err == nil && record.HolderIdentity != l.Identity() {
+		// A Lease that is gone is anybody's: whoever creates it leads, and may have done so.
 		l.lose()
 	}
 	return record, raw, err
@@ -52,10 +53,14 @@ func (l *lock) write(
 	defer cancel()
 	l.tried = true
 	begun := time.Now()
-	if err := send(ctx, record); err != nil {
+	err := send(ctx, record)
+	if apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+		l.fence.doubt() // somebody else wrote the Lease, or deleted it
+	}
+	if err != nil {
 		return err
 	}
-	if l.fence.isOpen() && !l.fence.held() {
+	if l.fence.isOpen() && l.fence.left() <= 0 {
 		// Too late: writes were refused meanwhile and somebody else may have led. The term is
 		// over, and the next one begins anew.
 		l.lose()

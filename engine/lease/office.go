@@ -9,22 +9,23 @@ import (
 )
 
 // office is a term from its begin to its end: it opens the fence, calls lead, and closes the fence
-// after lead has returned, or when guard does. Guard watches over the leadership until its context
-// ends or until it is lost; the channel that it gets is closed when the fence was closed from
-// elsewhere.
+// after lead has returned, or when leadership is lost: when guard returns before its context ends,
+// or when the fence was closed from elsewhere. Ours tells whether a lock is this process's.
+//
+// Lead's context does not end with ctx. Leadership is kept while lead comes to its end after that,
+// and it may be lost then as at any time.
 func (e *Elector) office(
-	ctx context.Context, lead func(context.Context) error,
-	guard func(ctx context.Context, shut <-chan struct{}),
+	ctx context.Context, lead func(context.Context) error, guard func(context.Context), ours holds,
 ) (lost bool, err error) {
 	e.set.Changed(true)
 	shut := e.fence.start()
-	inOffice, leave := context.WithCancelCause(ctx)
+	inOffice, leave := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer leave(nil)
-	// Leadership is kept while lead comes to its end after ctx has ended.
 	watch, relax := context.WithCancel(context.WithoutCancel(ctx))
+	defer relax()
 	var guards sync.WaitGroup
 	guards.Go(func() {
-		guard(watch, shut)
+		e.until(watch, shut, guard, ours)
 		if watch.Err() == nil {
 			lost = true
 			e.leave()
@@ -37,6 +38,24 @@ func (e *Elector) office(
 	guards.Wait()
 	e.leave()
 	return lost, err
+}
+
+// until looks after the leadership, and returns when it is lost or ctx ends.
+func (e *Elector) until(ctx context.Context, shut <-chan struct{}, guard func(context.Context), ours holds) {
+	ctx, stop := context.WithCancel(ctx)
+	var helpers sync.WaitGroup
+	helpers.Go(func() { e.examine(ctx, ours) })
+	helpers.Go(func() { e.listen(ctx, ours) })
+	helpers.Go(func() {
+		defer stop()
+		select {
+		case <-shut:
+		case <-ctx.Done():
+		}
+	})
+	guard(ctx)
+	stop()
+	helpers.Wait()
 }
 
 // leave closes the fence.

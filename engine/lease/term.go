@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/klog/v2"
@@ -45,7 +46,7 @@ func (e *Elector) leaseTerm(ctx context.Context, lead func(context.Context) erro
 	running.Go(func() { elector.Run(campaign) })
 	select {
 	case <-won:
-		lost, err = e.office(ctx, lead, e.awaitExpiry)
+		lost, err = e.office(ctx, lead, e.awaitExpiry, e.holdsLease)
 	case <-ctx.Done():
 	}
 	stop()
@@ -57,16 +58,18 @@ func (e *Elector) leaseTerm(ctx context.Context, lead func(context.Context) erro
 }
 
 // awaitExpiry returns when the last renewal is too old, whatever the elector hopes for.
-func (e *Elector) awaitExpiry(ctx context.Context, shut <-chan struct{}) {
+func (e *Elector) awaitExpiry(ctx context.Context) {
 	for left := e.fence.left(); left > 0; left = e.fence.left() {
 		select {
 		case <-time.After(left):
-		case <-shut:
-			return
 		case <-ctx.Done():
 			return
 		}
 	}
+}
+
+func (e *Elector) holdsLease(lock *coordinationv1.Lease) bool {
+	return lock.Spec.HolderIdentity != nil && *lock.Spec.HolderIdentity == e.set.Identity
 }
 
 func (e *Elector) newLock() (*lock, error) {

@@ -56,6 +56,17 @@ const (
 // Targets returns all targets.
 func Targets() []Target { return []Target{Object, Status, Child, Other} }
 
+// Reporter is who reports an Event.
+type Reporter string
+
+// The reporters.
+const (
+	// ByHandler: a handler reports it, through its request.
+	ByHandler Reporter = "handler"
+	// ByEngine: the engine itself does, as of a deletion that is held.
+	ByEngine Reporter = "engine"
+)
+
 // HandlerRun is one run of a handler, for [Metrics.Handled].
 type HandlerRun struct {
 	// Resource and Handler say which handler ran.
@@ -79,6 +90,7 @@ type Metrics struct {
 	runs      *prometheus.CounterVec
 	durations *prometheus.HistogramVec
 	writes    *prometheus.CounterVec
+	dropped   *prometheus.CounterVec
 	resources *resourceCollector
 }
 
@@ -106,13 +118,20 @@ func NewMetrics() *Metrics {
 			Name: "handwerk_writes_total",
 			Help: "Write requests sent for a resource's objects, by target: the object, its status, a child of it, or another object.",
 		}, []string{"resource", "target"}),
+		dropped: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "handwerk_events_dropped_total",
+			Help: "Events that were not sent, because there were too many of one object, by who reported them: a handler or the engine.",
+		}, []string{"reporter"}),
 		resources: newResourceCollector(),
 	}
 	m.registry.MustRegister(
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		m.queues, m.requests, m.latency, m.leader, m.runs, m.durations, m.writes, m.resources,
+		m.queues, m.requests, m.latency, m.leader, m.runs, m.durations, m.writes, m.dropped, m.resources,
 	)
+	for _, by := range []Reporter{ByHandler, ByEngine} {
+		m.dropped.WithLabelValues(string(by)) // appears with 0
+	}
 	return m
 }
 
@@ -178,6 +197,9 @@ func (m *Metrics) Handled(run HandlerRun) {
 func (m *Metrics) Written(resource string, target Target) {
 	m.writes.WithLabelValues(resource, string(target)).Inc()
 }
+
+// EventDropped counts an Event that was not sent, because there were too many of its object.
+func (m *Metrics) EventDropped(by Reporter) { m.dropped.WithLabelValues(string(by)).Inc() }
 
 // histogram has fixed buckets for every Prometheus and native ones for those that ask for them.
 func histogram(name, help string, buckets []float64) prometheus.HistogramOpts {

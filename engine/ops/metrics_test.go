@@ -59,6 +59,7 @@ func TestNames(t *testing.T) {
 	want := []string{
 		"handwerk_breaker_open{resource} gauge",
 		"handwerk_cache_objects{resource} gauge",
+		"handwerk_events_dropped_total{reporter} counter",
 		"handwerk_handler_duration_seconds{handler,resource} histogram",
 		"handwerk_handler_runs_total{cause,handler,outcome,resource} counter",
 		"handwerk_informer_age_seconds{resource} gauge",

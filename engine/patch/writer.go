@@ -14,11 +14,13 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/client-go/dynamic"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/gone"
 )
 
 // conflictRetries is how often a write that needs the newest list (finalizers, conditions) is
@@ -46,6 +48,8 @@ type Target struct {
 	Client dynamic.ResourceInterface
 	// Object is the object as it was read. It is not changed.
 	Object *unstructured.Unstructured
+	// Resource is the object's resource. A 404 that does not name it says nothing of the object.
+	Resource schema.GroupResource
 	// Subresource: status is a subresource of its own.
 	Subresource bool
 	// Manager is the field manager.
@@ -73,7 +77,7 @@ type Result struct {
 //
 // Lists that others write too (finalizers, conditions) are sent with the version that they were
 // worked out from, and worked out again after a conflict. The error wraps ErrGone when the object
-// is gone; other errors are the server's.
+// is gone, which a read has confirmed; other errors are the server's.
 func Write(ctx context.Context, t Target, p *dsl.Patch, m Marks) (Result, error) {
 	r := Result{Object: t.Object}
 	if t.Subresource {
@@ -121,8 +125,8 @@ func (t Target) send(ctx context.Context, r *Result, subresource string, work fu
 			r.Whole = r.Whole || subresource == ""
 			return nil
 		}
-		if apierrors.IsNotFound(err) {
-			return ErrGone
+		if gone.Says(err, t.Resource, r.Object.GetName()) {
+			return t.confirm(ctx, err)
 		}
 		if !apierrors.IsConflict(err) && !isForeignUID(err) || attempt == conflictRetries {
 			return err
@@ -149,13 +153,25 @@ func (t Target) patch(ctx context.Context, base *unstructured.Unstructured, c ch
 	return t.Client.Patch(ctx, base.GetName(), types.MergePatchType, data, metav1.PatchOptions{FieldManager: t.Manager}, sub...)
 }
 
+// confirm looks whether an object is gone of which a write was told so. A server that is behind the
+// others, or a resource that is registered anew, says so of objects that live, and what their
+// handlers want would be dropped without a word.
+func (t Target) confirm(ctx context.Context, said error) error {
+	if _, err := t.reread(ctx); err != nil {
+		return err
+	}
+	return fmt.Errorf("a read finds the object: %w", said)
+}
+
+// reread reads the object as it is now. The error is ErrGone when it is gone, or another one has its
+// name.
 func (t Target) reread(ctx context.Context) (*unstructured.Unstructured, error) {
 	live, err := t.Client.Get(ctx, t.Object.GetName(), metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
+	if gone.Says(err, t.Resource, t.Object.GetName()) {
 		return nil, ErrGone
 	}
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("reading it again: %w", err)
 	}
 	if live.GetUID() != t.Object.GetUID() {
 		return nil, ErrGone

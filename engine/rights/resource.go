@@ -112,8 +112,16 @@ func (c *collector) need(r *dsl.Resource, h *dsl.Handler, n dsl.Need) {
 		c.offer(of, because(holdsUp), n.Verbs...)
 		return
 	}
-	c.add(of, why, n.Verbs...)
+	for _, verb := range n.Verbs {
+		one := of
+		if verb == "list" || verb == "watch" {
+			one.names = nil // they take a field selector where they are allowed by name, and who knows
+		}
+		c.add(one, why, verb)
+	}
 }
+
+const hears = "notices at once when somebody takes or deletes the leader's lock"
 
 // events adds the right to send Events: they are in the namespace of the object that they are about,
 // or in the namespace default when that has none.
@@ -141,9 +149,11 @@ func (c *collector) leader(namespace string) {
 	case dsl.LeaderLease:
 		c.add(named, because("holds the leader's lock"), "get", "update")
 		c.add(lock, because("holds the leader's lock"), "create")
+		c.offer(named, because(hears), "watch")
 	case dsl.LeaderLife:
 		c.add(named, because("holds the leader's lock"), "get", "delete")
 		c.add(lock, because("holds the leader's lock"), "create")
+		c.offer(named, because(hears), "watch")
 		c.add(about{Name: dsl.ResourceName{Resource: "pods"}, namespace: namespace}, because("looks whether the leader's pod is there"), "get")
 	}
 }

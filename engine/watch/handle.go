@@ -110,6 +110,10 @@ func (h *Handle) CaughtUp(version string) bool {
 	return order >= 0
 }
 
+// Retry makes the source try at once what it would try again later, because the reason for its fault
+// may be gone. It does no harm where there is none.
+func (h *Handle) Retry() { h.informer.seen.pace.retry() }
+
 // State returns how the source is doing.
 func (h *Handle) State() State { return h.informer.seen.health.now() }
 

@@ -48,12 +48,13 @@ func newInformer(s Settings, src Source) (*informer, error) {
 		return nil, err
 	}
 	i := &informer{src: src, scope: in, log: log, done: make(chan struct{})}
-	i.seen = &observer{health: newHealth(src, log, s.Changed)}
+	i.seen = &observer{health: newHealth(src, log, s.Changed), pace: pace{hurry: make(chan struct{}, 1)}}
 	generic, err := i.build(s)
 	if err != nil {
 		return nil, err
 	}
 	i.shared = generic.Informer()
+	i.seen.version = i.shared.GetIndexer().LastStoreSyncResourceVersion
 	if err := i.shared.SetTransform(held.transform); err != nil {
 		return nil, err
 	}
@@ -93,13 +94,6 @@ func (i *informer) run(ctx context.Context) {
 	waiting.Wait()
 	i.seen.streams.Wait()
 	i.seen.health.end()
-}
-
-// failed is called by the reflector after each error. The observer has noted most of them.
-func (i *informer) failed(ctx context.Context, _ *cache.Reflector, err error) {
-	if ctx.Err() == nil {
-		i.seen.health.missed(err)
-	}
 }
 
 // join adds an owner's callback. It gets the objects that are there as initial.

@@ -10,21 +10,26 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/apimachinery/pkg/watch"
 )
-
-// steadyAfter is how long a stream stays open without an error before it counts as working
-// though it brought nothing.
-const steadyAfter = 5 * time.Second
 
 // observer stands between a reflector and its client and notes what becomes of the requests.
 type observer struct {
 	health *health
+	pace   pace
+	// version returns the version that the cache has caught up to; nil where nobody asks.
+	version func() string
 	// streams counts the forwarding goroutines.
 	streams sync.WaitGroup
+
+	mu sync.Mutex
+	// broken is what the last stream ended with, for the next request to return.
+	broken error
+	// beat is the longest time between two bookmarks so far, zero before the first one.
+	beat time.Duration
 }
 
 // list passes a list request on.
@@ -35,6 +40,9 @@ func list[L any](ctx context.Context, o *observer, opts metav1.ListOptions, call
 		opts.ResourceVersion = ""
 	}
 	out, err := call(ctx, opts)
+	if listed, ok := any(out).(metav1.ListInterface); ok && err == nil {
+		o.arrived(listed.GetResourceVersion())
+	}
 	if ctx.Err() == nil {
 		o.health.listed(err)
 	}
@@ -43,92 +51,105 @@ func list[L any](ctx context.Context, o *observer, opts metav1.ListOptions, call
 
 // watch passes a watch request on.
 func (o *observer) watch(ctx context.Context, opts metav1.ListOptions, call func(context.Context, metav1.ListOptions) (watch.Interface, error)) (watch.Interface, error) {
-	inner, err := call(ctx, opts)
 	streamed := opts.SendInitialEvents != nil && *opts.SendInitialEvents
-	switch {
-	case err == nil:
-		o.health.opened(nil)
-		return o.forward(ctx, inner), nil
-	case streamed:
-		// A list request follows and tells what is wrong, if anything: a server without streamed
-		// lists refuses here.
-		return nil, withoutRetry(err)
-	case ctx.Err() == nil:
-		o.health.opened(err)
+	if err := o.release(); err != nil && !streamed {
+		return nil, err // the stream before this one told it
 	}
-	return nil, err
+	for {
+		inner, err := call(ctx, opts)
+		switch {
+		case err == nil:
+			o.health.opened(nil)
+			if !streamed {
+				o.health.followed()
+			}
+			return o.forward(ctx, inner, streamed), nil
+		case streamed:
+			// A list request follows and tells what is wrong, if anything: a server without streamed
+			// lists refuses here.
+			return nil, withoutRetry(err)
+		case ctx.Err() != nil:
+			return nil, err
+		}
+		o.health.opened(err)
+		if !retriable(err) {
+			return nil, err
+		}
+		if o.pace.pause(ctx, err); ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// retriable reports whether a watch can be resumed where it was, without another list: the server was
+// away for a moment, or has too much to do.
+func retriable(err error) bool {
+	return utilnet.IsConnectionRefused(err) || apierrors.IsTooManyRequests(err)
 }
 
 // withoutRetry hides what makes the reflector try a streamed list again after a sleep that the
 // end of the context does not end: stopping would take up to a minute.
 func withoutRetry(err error) error {
-	if utilnet.IsConnectionRefused(err) || apierrors.IsTooManyRequests(err) {
+	if retriable(err) {
 		return errors.New(err.Error())
 	}
 	return err
 }
 
 // forward wraps a stream so that its events are noted.
-func (o *observer) forward(ctx context.Context, inner watch.Interface) watch.Interface {
-	s := &stream{inner: inner, out: make(chan watch.Event), stopped: make(chan struct{})}
-	o.streams.Go(func() { s.run(ctx, o.health) })
+func (o *observer) forward(ctx context.Context, inner watch.Interface, listing bool) watch.Interface {
+	s := &stream{seen: o, inner: inner, listing: listing, out: make(chan watch.Event), stopped: make(chan struct{})}
+	o.streams.Go(func() { s.run(ctx) })
 	return s
 }
 
-// stream is a watch whose events are noted as they pass.
-type stream struct {
-	inner   watch.Interface
-	out     chan watch.Event
-	once    sync.Once
-	stopped chan struct{}
-}
-
-// ResultChan returns the channel that the events come through.
-func (s *stream) ResultChan() <-chan watch.Event { return s.out }
-
-// Stop ends the stream, also when nobody reads from it any more.
-func (s *stream) Stop() {
-	s.once.Do(func() { close(s.stopped) })
-	s.inner.Stop()
-}
-
-func (s *stream) run(ctx context.Context, h *health) {
-	defer close(s.out)
-	steady := time.NewTimer(steadyAfter)
-	defer steady.Stop()
-	for {
-		select {
-		case <-s.stopped:
-			return
-		case <-steady.C:
-			h.flowed(false)
-		case event, open := <-s.inner.ResultChan():
-			if !open {
-				return
-			}
-			if event.Type == watch.Error && ctx.Err() != nil {
-				continue // the request was ended by us, which is no error
-			}
-			note(h, event)
-			select {
-			case s.out <- event:
-			case <-s.stopped:
-				return
-			}
-		}
+// ended notes that a stream is over.
+func (o *observer) ended(s *stream) {
+	if time.Since(s.begun) >= calmAfter {
+		o.pace.calm()
+	}
+	if !s.listing {
+		o.health.lost()
 	}
 }
 
-func note(h *health, event watch.Event) {
-	if event.Type == watch.Error {
-		h.broke(apierrors.FromObject(event.Object))
+// hold keeps an error for the next request.
+func (o *observer) hold(err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.broken = err
+}
+
+// release returns what hold kept.
+func (o *observer) release() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	err := o.broken
+	o.broken = nil
+	return err
+}
+
+// beats notes the time between two bookmarks, and returns the longest one so far.
+func (o *observer) beats(last time.Duration) time.Duration {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.beat = max(o.beat, last)
+	return o.beat
+}
+
+// arrived says so when a complete listing is older than what the cache had.
+func (o *observer) arrived(version string) {
+	if !o.back(version) {
 		return
 	}
-	h.flowed(true)
-	if event.Type != watch.Bookmark {
-		return
+	o.health.log.Info("the server's versions have gone back, as after a restored backup", "from", o.version(), "to", version)
+}
+
+// back reports whether the server is at an older version than the cache.
+func (o *observer) back(version string) bool {
+	if o.version == nil {
+		return false
 	}
-	if m, err := meta.Accessor(event.Object); err == nil && m.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true" {
-		h.listed(nil)
-	}
+	order, err := resourceversion.CompareResourceVersion(version, o.version())
+	return err == nil && order < 0
 }

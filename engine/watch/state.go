@@ -14,6 +14,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
+// blindAfter is how long after nothing told of changes any more a source counts as blind. It is longer
+// than the waits between attempts: one that fails now and then is not.
+const blindAfter = 30 * time.Second
+
+// errBlind is what is wrong with a source whose requests neither fail nor come to an end.
+var errBlind = fmt.Errorf("nothing has told of changes for %s", blindAfter)
+
 // State is how a source is doing.
 type State struct {
 	// Synced: the first listing is in the cache. It stays so whatever comes after.
@@ -23,8 +30,14 @@ type State struct {
 	// not there, apierrors.IsForbidden that a permission is missing. Meanwhile the cache stays
 	// as it was.
 	Fault error
-	// Since is when Synced or Fault last changed, or when the source was opened.
+	// Since is when Synced, Fault or Blind last changed, or when the source was opened.
 	Since time.Time
+	// Stale is since when nothing tells of changes: no watch is open, and no listing was complete since
+	// then. Zero while a watch is open, and before the first listing.
+	Stale time.Time
+	// Blind: Stale is longer ago than half a minute. What the cache has is not to be taken for how
+	// things are.
+	Blind bool
 	// LastEvent is when the server was last heard of: a listing, an event or a bookmark, of
 	// which most servers send one a minute. Zero before the first.
 	LastEvent time.Time
@@ -34,6 +47,8 @@ type State struct {
 //
 // Listing and watching fail separately, or a source that may be listed but not watched would
 // heal and fail with each retry.
+//
+// A source that nothing is wrong with, and that is blind all the same, is at fault too.
 type health struct {
 	src     Source
 	log     logr.Logger
@@ -45,6 +60,8 @@ type health struct {
 	watch error
 	// breaks counts the streams that broke in a row. One is a server going away politely.
 	breaks int
+	// dim makes the state blind when its time comes; nil before the first listing.
+	dim *time.Timer
 
 	// telling is held while changed runs, so that calls come one by one and the last one tells
 	// of the last state.
@@ -62,7 +79,33 @@ func (h *health) listed(err error) {
 	h.update(func() {
 		if h.list = h.judge("listing", h.list, err); err == nil {
 			h.state.LastEvent = time.Now()
+			h.staleLocked()
 		}
+	})
+}
+
+// followed notes that a watch is open which tells of all that comes after the last listing.
+func (h *health) followed() {
+	h.update(func() {
+		h.state.Stale, h.state.Blind = time.Time{}, false
+		if h.dim != nil {
+			h.dim.Stop()
+		}
+	})
+}
+
+// lost notes that the watch has ended.
+func (h *health) lost() { h.update(h.staleLocked) }
+
+// staleLocked begins the time in which nothing tells of changes.
+func (h *health) staleLocked() {
+	h.state.Stale, h.state.Blind = time.Now(), false
+	if h.dim != nil {
+		h.dim.Reset(blindAfter)
+		return
+	}
+	h.dim = time.AfterFunc(blindAfter, func() {
+		h.update(func() { h.state.Blind = !h.state.Stale.IsZero() && time.Since(h.state.Stale) >= blindAfter })
 	})
 }
 
@@ -119,6 +162,11 @@ func (h *health) now() State {
 
 // end makes sure that nobody is told anything from here on.
 func (h *health) end() {
+	h.mu.Lock()
+	if h.dim != nil {
+		h.dim.Stop()
+	}
+	h.mu.Unlock()
 	h.telling.Lock()
 	defer h.telling.Unlock()
 	h.ended = true
@@ -147,6 +195,9 @@ func (h *health) update(change func()) {
 	if h.state.Fault = h.list; h.list == nil {
 		h.state.Fault = h.watch
 	}
+	if h.state.Fault == nil && h.state.Blind {
+		h.state.Fault = &fault{doing: "following", src: h.src, err: errBlind}
+	}
 	same := before.same(h.state)
 	if !same {
 		h.state.Since = time.Now()
@@ -165,6 +216,8 @@ func (h *health) tell() {
 		return
 	}
 	switch {
+	case alike(h.told.Fault, now.Fault) && h.told.Synced == now.Synced:
+		h.log.V(1).Info("source is blind, or not any more", "blind", now.Blind)
 	case alike(h.told.Fault, now.Fault):
 		h.log.V(1).Info("source is synced")
 	case now.Fault == nil:
@@ -178,7 +231,9 @@ func (h *health) tell() {
 	}
 }
 
-func (s State) same(t State) bool { return s.Synced == t.Synced && alike(s.Fault, t.Fault) }
+func (s State) same(t State) bool {
+	return s.Synced == t.Synced && s.Blind == t.Blind && alike(s.Fault, t.Fault)
+}
 
 // fault is what all errors in State.Fault are.
 type fault struct {

@@ -6,6 +6,7 @@ package apiserver
 import (
 	"context"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -83,6 +84,9 @@ func (s *Server) list(t *table, r Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := s.future(r); err != nil {
+		return nil, err
+	}
 	items := []any{}
 	for _, o := range t.selected(r.Namespace, sel) {
 		items = append(items, present(t, r, o))
@@ -108,6 +112,8 @@ func (s *Server) watch(ctx context.Context, t *table, r Request) (any, error) {
 	switch {
 	case err != nil && r.options.Get("resourceVersion") != "":
 		return nil, apierrors.NewBadRequest("resourceVersion: " + err.Error())
+	case streamed && s.future(r) != nil:
+		return nil, s.future(r)
 	case streamed || from == 0:
 		for _, o := range t.selected(r.Namespace, sel) {
 			st.send(added, o)
@@ -129,6 +135,17 @@ func (s *Server) watch(ctx context.Context, t *table, r Request) (any, error) {
 	}
 	t.streams[st] = true
 	return st, nil
+}
+
+// future is the error for a request that wants a version which has not been reached.
+func (s *Server) future(r Request) error {
+	from, err := strconv.ParseInt(r.options.Get("resourceVersion"), 10, 64)
+	if err != nil || from <= s.version {
+		return nil // what is no number at all is refused elsewhere
+	}
+	out := apierrors.NewTimeoutError(fmt.Sprintf("Too large resource version: %d, current: %d", from, s.version), 1)
+	out.ErrStatus.Details.Causes = []metav1.StatusCause{{Type: metav1.CauseTypeResourceVersionTooLarge, Message: "Too large resource version"}}
+	return out
 }
 
 // present is an object as the client wants to see it.

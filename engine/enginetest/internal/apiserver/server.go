@@ -6,6 +6,7 @@ package apiserver
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"sync"
@@ -77,6 +78,29 @@ func (s *Server) Cut(resources ...schema.GroupResource) {
 // and events that were held are lost.
 func (s *Server) Expire(resources ...schema.GroupResource) {
 	s.each(resources, func(t *table) { t.expire(s.version) })
+}
+
+// Snapshot remembers all objects and the version, as a backup of etcd does. What it returns puts them
+// back: versions begin anew from there, and watches end as expired.
+func (s *Server) Snapshot() (restore func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	version, rows := s.version, map[*table]map[types.NamespacedName]*unstructured.Unstructured{}
+	for _, t := range s.tables {
+		rows[t] = maps.Clone(t.rows)
+	}
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.version = version
+		for _, t := range s.tables {
+			t.rows = maps.Clone(rows[t])
+			if t.rows == nil {
+				t.rows = map[types.NamespacedName]*unstructured.Unstructured{}
+			}
+			t.expire(version)
+		}
+	}
 }
 
 // each calls do for the resources that are served, for all when none are named.

@@ -1,0 +1,131 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine_test
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine"
+)
+
+// late65 is a moment after the deadline of requests, when what failed then was tried again.
+const late65 = 67 * time.Second
+
+// TestRequestsHaveADeadline is law 9: an answer that never comes costs a minute, and not the worker
+// and its object.
+func TestRequestsHaveADeadline(t *testing.T) {
+	scenarios(t, map[string]scenario{
+		"a write whose answer never comes ends, and the object goes on from what the cluster has": {
+			func(foo *dsl.Resource, j *journal) {
+				foo.OnCreate("made", j.note("made"))
+				foo.OnUpdate("changed", j.note("changed"))
+			}, func(s *stage) {
+				s.start()
+				s.DelayNext("patch", foos, time.Hour)
+				s.Create(web)
+				s.calls("made create")
+				s.size(2)
+				s.Advance(time.Minute)
+				s.calls()
+				s.Advance(7 * time.Second)
+				s.calls("changed update")
+				s.Advance(2 * time.Hour)
+				s.calls()
+			},
+		},
+		"so does the write of a status, which is tried again": {
+			func(foo *dsl.Resource, j *journal) { foo.OnReconcile("report", j.note("report", reports)) },
+			func(s *stage) {
+				s.start()
+				s.DelayNext("patch", foos+"/status", time.Hour)
+				s.Create(web)
+				s.calls("report create")
+				s.Advance(late65)
+				s.calls("report create")
+			},
+		},
+		"a handler gets the error of its own request, and is tried again": {
+			func(foo *dsl.Resource, j *journal) {
+				foo.OnCreate("write", j.note("write", func(ctx context.Context, r *dsl.Request) error {
+					err := writesElsewhere(ctx, r)
+					if err != nil && !strings.HasSuffix(err.Error(), "no answer within 65s") {
+						j.add(err.Error())
+					}
+					return err
+				}))
+			}, func(s *stage) {
+				s.start()
+				s.DelayNext("patch", "configmaps.v1", time.Hour)
+				s.Create(web)
+				s.Advance(64 * time.Second)
+				s.calls("write create")
+				s.Advance(time.Minute)
+				s.calls("write create 2")
+			},
+		},
+		"an object that is read live is read again": {
+			func(foo *dsl.Resource, j *journal) {
+				foo.Cache = dsl.CacheLive
+				foo.OnReconcile("sync", j.note("sync"))
+			}, func(s *stage) {
+				s.start()
+				s.DelayNext("get", foos, time.Hour)
+				s.Create(web)
+				s.calls()
+				s.Advance(late65)
+				s.calls("sync create")
+			},
+		},
+	})
+}
+
+// prefixed is the API behind a path, as Rancher and kubectl proxy --api-prefix serve it.
+type prefixed struct {
+	prefix string
+	next   http.RoundTripper
+}
+
+func (p prefixed) RoundTrip(request *http.Request) (*http.Response, error) {
+	path, found := strings.CutPrefix(request.URL.Path, p.prefix)
+	if !found {
+		return &http.Response{StatusCode: http.StatusBadGateway, Body: http.NoBody, Request: request}, nil
+	}
+	request = request.Clone(request.Context())
+	request.URL.Path = path
+	return p.next.RoundTrip(request)
+}
+
+// TestBehindAPath holds that a server's URL may have a path: a process that stands by gets ready and
+// takes over.
+func TestBehindAPath(t *testing.T) {
+	behind := func(e *engine.Settings) {
+		const prefix = "/k8s/clusters/c-1"
+		e.Config.Host += prefix + "/"
+		e.Config.Transport = prefixed{prefix, e.Config.Transport}
+	}
+	scenarios(t, map[string]scenario{
+		"who stands by is ready, and takes over": {level, func(s *stage) {
+			first := s.Start(replica(s.journal, "first", dsl.LeaderLease), behind)
+			s.Advance(time.Second)
+			s.p = s.Start(replica(s.journal, "second", dsl.LeaderLease), behind)
+			s.Advance(time.Second)
+			s.Create(web)
+			s.calls("first create")
+			for _, c := range s.p.Engine().Ready() {
+				if c.State != 0 || c.Name == "started" && !strings.Contains(c.Message, "standing by") {
+					s.t.Errorf("the standby says %+v", c)
+				}
+			}
+			if err := first.Stop(); err != nil {
+				s.t.Error(err)
+			}
+			takeover(s)
+		}},
+	})
+}

@@ -1,0 +1,37 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package gone reads what a 404 says. The code alone says little: a server that is behind, an API
+// that is registered anew and a version that is served no more answer it for objects that live.
+package gone
+
+import (
+	"errors"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// Says reports whether the error, of a request for one object, says that there is no such object:
+// it is a NotFound, and its details name the resource and the object. A server that was asked for
+// the object itself answers so.
+//
+// What a server does not serve it answers with the text "404 page not found". client-go makes a
+// NotFound of it and fills in the details from the request; the cause UnexpectedServerResponse
+// tells that they are not the server's.
+func Says(err error, resource schema.GroupResource, name string) bool {
+	var known apierrors.APIStatus
+	if !apierrors.IsNotFound(err) || !errors.As(err, &known) {
+		return false
+	}
+	details := known.Status().Details
+	return details != nil && name != "" && details.Name == name && details.Kind == resource.Resource &&
+		details.Group == resource.Group && !slices.ContainsFunc(details.Causes, byClient)
+}
+
+// byClient reports whether the cause says that the details were filled in by the client.
+func byClient(cause metav1.StatusCause) bool {
+	return cause.Type == metav1.CauseTypeUnexpectedServerResponse
+}

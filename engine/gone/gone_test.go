@@ -1,0 +1,51 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package gone_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/handwerk-dev/handwerk/engine/gone"
+)
+
+// TestSays holds that only a server that was asked for the object itself can say that it is gone.
+func TestSays(t *testing.T) {
+	foos := schema.GroupResource{Group: "example.com", Resource: "foos"}
+	bare := &apierrors.StatusError{ErrStatus: metav1.Status{Code: http.StatusNotFound, Reason: metav1.StatusReasonNotFound}}
+	tests := map[string]struct {
+		err  error
+		want bool
+	}{
+		"the object is not found":               {apierrors.NewNotFound(foos, "web"), true},
+		"the same, wrapped":                     {fmt.Errorf("reading: %w", apierrors.NewNotFound(foos, "web")), true},
+		"the page is not found":                 {apierrors.NewGenericServerResponse(http.StatusNotFound, "GET", foos, "web", "404 page not found", 0, true), false},
+		"the same of a client without resource": {apierrors.NewGenericServerResponse(http.StatusNotFound, "GET", schema.GroupResource{}, "", "404 page not found", 0, true), false},
+		"a status without details":              {bare, false},
+		"another object":                        {apierrors.NewNotFound(foos, "other"), false},
+		"an object of another resource":         {apierrors.NewNotFound(schema.GroupResource{Group: "example.com", Resource: "bars"}, "web"), false},
+		"one of another group":                  {apierrors.NewNotFound(schema.GroupResource{Resource: "foos"}, "web"), false},
+		"its namespace":                         {apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "web"), false},
+		"gone, as a version of the watch is":    {apierrors.NewResourceExpired("too old"), false},
+		"forbidden":                             {apierrors.NewForbidden(foos, "web", errors.New("no")), false},
+		"an error of the network":               {errors.New("connection refused"), false},
+		"no error":                              {nil, false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := gone.Says(tt.err, foos, "web"); got != tt.want {
+				t.Errorf("Says is %t, want %t", got, tt.want)
+			}
+		})
+	}
+	if gone.Says(apierrors.NewNotFound(foos, ""), foos, "") {
+		t.Error("a NotFound of nothing names something")
+	}
+}

@@ -1,0 +1,126 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// hindrance is why a feed does not bring in a namespace's objects as it should.
+type hindrance struct {
+	phase phase
+	text  string
+}
+
+// hindrances are those of a feed, by namespace.
+type hindrances map[string]hindrance
+
+// outcome says how a feed is that has these hindrances in all of its namespaces.
+func (all hindrances) outcome(missing denied) (phase, string) {
+	if len(missing) > 0 {
+		return phaseForbidden, missing.String()
+	}
+	for _, ns := range slices.Sorted(maps.Keys(all)) {
+		return all[ns].phase, all[ns].text
+	}
+	return phaseRunning, ""
+}
+
+// warning tells of the namespaces that are hindered while others are not, empty when none is.
+func (all hindrances) warning(missing denied) string {
+	var parts []string
+	if len(missing) > 0 {
+		parts = append(parts, string(phaseForbidden)+": "+missing.String())
+	}
+	more := 0
+	for _, ns := range slices.Sorted(maps.Keys(all)) {
+		switch h := all[ns]; {
+		case h.phase == phaseForbidden:
+		case len(parts) < namesMost:
+			parts = append(parts, string(h.phase)+": "+h.text)
+		default:
+			more++
+		}
+	}
+	if more > 0 {
+		parts = append(parts, fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// hinder notes what hinders the feed now. When something does not any more, those who were refused are
+// told.
+func (f *feed) hinder(now hindrances) {
+	f.mu.Lock()
+	before := f.hindrances
+	f.hindrances = now
+	f.mu.Unlock()
+	if f.granted == nil {
+		return
+	}
+	for ns := range before {
+		if _, still := now[ns]; !still {
+			f.granted()
+			return
+		}
+	}
+}
+
+// warn notes what is wrong in some namespaces while the feed runs, and logs it when it changes.
+func (f *feed) warn(text string) {
+	f.mu.Lock()
+	before := f.warning
+	f.warning = text
+	f.mu.Unlock()
+	switch {
+	case before == text:
+	case text == "":
+		f.log.Info("resource is watched in every namespace again")
+	default:
+		f.log.Info("resource is not watched well in every namespace", "reason", text)
+	}
+}
+
+// unreadError is why a feed's objects cannot be read from the cache.
+type unreadError struct {
+	feed string
+	hindrance
+}
+
+func (e *unreadError) Error() string {
+	return fmt.Sprintf("reading %s: it is %s: %s", e.feed, e.phase, e.text)
+}
+
+// hindered returns what hinders the feed in a namespace, or how it is as a whole.
+func (f *feed) hindered(namespace string) hindrance {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, ns := range []string{"", namespace} {
+		if h, found := f.hindrances[ns]; found {
+			return h
+		}
+	}
+	return hindrance{f.phase, f.message}
+}
+
+// unread returns why the objects of a namespace cannot be read.
+func (f *feed) unread(namespace string) error {
+	return &unreadError{f.name.String(), f.hindered(namespace)}
+}
+
+// refusal says the reason why a kind of children cannot be read in the words of the API server, when
+// it is that a right is missing: then it is known from other errors by who handles them.
+func (f *feed) refusal(err error) error {
+	unread, is := errors.AsType[*unreadError](err)
+	if !is || unread.phase != phaseForbidden {
+		return err
+	}
+	return apierrors.NewForbidden(f.resource().GVR.GroupResource(), "", fmt.Errorf("the operator may not %s", unread.text))
+}

@@ -1,0 +1,86 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/progress"
+	"github.com/handwerk-dev/handwerk/engine/queue"
+)
+
+// refusedMost and passRefusedMost bound the wait after a handler or a pass was refused for lack of a
+// right. What the feeds ask for themselves wakes those who wait for it; this is for rights that only
+// handlers know of, as that to create a child.
+const (
+	refusedMost     = 30 * time.Second
+	passRefusedMost = time.Minute
+)
+
+// wholeWrite stands for the pass's own write among the handlers that were refused.
+const wholeWrite = ""
+
+// refused notes how a handler, or the pass's own write, ended: whether a right was missing.
+func (r *resource) refused(key cache.ObjectName, handler string, err error) {
+	lacks := apierrors.IsForbidden(err)
+	r.mu.Lock()
+	was := slices.Index(r.lacking[key], handler)
+	switch {
+	case lacks && was < 0:
+		r.lacking[key] = append(r.lacking[key], handler)
+	case !lacks && was >= 0:
+		r.lacking[key] = slices.Delete(r.lacking[key], was, was+1)
+	}
+	if len(r.lacking[key]) == 0 {
+		delete(r.lacking, key)
+	}
+	r.mu.Unlock()
+	if lacks && handler == wholeWrite {
+		r.own.suspect(key.Namespace)
+	}
+}
+
+// granted is called when a feed found a right that had been missing: whoever was refused tries again
+// at once.
+func (r *resource) granted() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.queue == nil {
+		return
+	}
+	for key, handlers := range r.lacking {
+		e := r.entryLocked(key)
+		e.granted = append(e.granted, handlers...)
+		r.queue.Add(key, queue.Fresh)
+	}
+	clear(r.lacking)
+}
+
+// renew lets a handler that was refused try again at once.
+func (p *pass) renew(h *dsl.Handler) {
+	for _, records := range []map[string]progress.Record{p.records, p.state.Records} {
+		if record, found := records[h.ID]; found && !record.Done {
+			record.Due = time.Time{}
+			records[h.ID] = record
+		}
+	}
+}
+
+// bounded returns the record with a wait that is not too long for one who was refused. Whoever asked
+// for a longer one keeps it.
+func bounded(r progress.Record, h *dsl.Handler, err error, now time.Time) progress.Record {
+	_, asked := dsl.IsTemporary(err)
+	if r.Done || asked || !apierrors.IsForbidden(err) {
+		return r
+	}
+	if most := now.Add(max(refusedMost, h.Backoff.Initial)); r.Due.After(most) {
+		r.Due = most
+	}
+	return r
+}

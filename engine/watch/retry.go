@@ -1,0 +1,89 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package watch
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"k8s.io/client-go/tools/cache"
+)
+
+const (
+	// retryFirst is the wait after the first failure; it doubles with each that follows.
+	retryFirst = time.Second
+	// retryMost bounds the wait after a failure.
+	retryMost = 20 * time.Second
+	// relistMost bounds the wait after the server forgot the version that a watch was at. Nothing is
+	// wrong then, and until the next listing nobody is told of changes.
+	relistMost = 10 * time.Second
+	// calmAfter is how long a stream must stay open for the waits to begin anew.
+	calmAfter = time.Minute
+)
+
+// pace says how long a source waits before its next attempt. The zero value is ready to use, but
+// for hurry.
+type pace struct {
+	// hurry ends a wait.
+	hurry chan struct{}
+
+	mu   sync.Mutex
+	last time.Duration
+}
+
+// pause waits before the next attempt after err, at most for as long as the context lasts.
+func (p *pace) pause(ctx context.Context, err error) {
+	timer := time.NewTimer(p.next(err))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-p.hurry:
+		p.calm()
+	case <-ctx.Done():
+	}
+}
+
+// next returns the next wait. Half of it is drawn at random, so that sources that failed together do
+// not come back together.
+func (p *pace) next(err error) time.Duration {
+	most := retryMost
+	if routine(err) {
+		most = relistMost
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.last = min(max(2*p.last, retryFirst), retryMost)
+	wait := min(p.last, most)
+	return wait/2 + rand.N(wait/2)
+}
+
+// calm lets the waits begin anew.
+func (p *pace) calm() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.last = 0
+}
+
+// retry ends the wait that there is, or spares the next one.
+func (p *pace) retry() {
+	select {
+	case p.hurry <- struct{}{}:
+	default:
+	}
+}
+
+// failed is called by the reflector when listing or watching has failed, and makes the next attempts
+// itself. The reflector would wait up to a minute between them, longer each time, also when the
+// server just forgot old versions; nobody could end that wait when a missing right is given.
+func (i *informer) failed(ctx context.Context, r *cache.Reflector, err error) {
+	for err != nil && ctx.Err() == nil {
+		i.seen.health.missed(err) // the observer has noted most of them
+		i.seen.pace.pause(ctx, err)
+		if ctx.Err() == nil {
+			err = r.ListAndWatchWithContext(ctx)
+		}
+	}
+}

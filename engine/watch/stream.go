@@ -1,0 +1,177 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package watch
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+)
+
+const (
+	// steadyAfter is how long a stream stays open without an error before it counts as working
+	// though it brought nothing.
+	steadyAfter = 5 * time.Second
+	// brief is how long a stream must have been open at least for the reflector to take its end for
+	// an ordinary one: a second, and a bit because it measures for itself.
+	brief = 1100 * time.Millisecond
+	// silentAfter is the least time after which a stream counts as silent, and silentBeats how many
+	// times the longest time between bookmarks it takes. API servers send one a minute.
+	silentAfter = 3 * time.Minute
+	silentBeats = 3
+)
+
+// errSilent is what is wrong with a stream that was opened for one that fell silent, and is silent too.
+// A watch is, that begins at a version which its server has yet to come to: a listing shows it.
+var errSilent = errors.New("two watches in a row were silent")
+
+// errBrief is what is wrong with a stream that ends as soon as it begins.
+var errBrief = errors.New("the server ended the watch at once")
+
+// stream is a watch whose events are noted as they pass.
+type stream struct {
+	seen  *observer
+	inner watch.Interface
+	out   chan watch.Event
+	// listing: the events still are those of a streamed list, and the reflector deals with errors.
+	listing bool
+	begun   time.Time
+	// any: an event came, the last one when heard says. Marked is when the last bookmark came. Before
+	// the first these are when the stream began, or when a streamed list was complete.
+	any           bool
+	heard, marked time.Time
+
+	once    sync.Once
+	stopped chan struct{}
+}
+
+// ResultChan returns the channel that the events come through.
+func (s *stream) ResultChan() <-chan watch.Event { return s.out }
+
+// Stop ends the stream, also when nobody reads from it any more.
+func (s *stream) Stop() {
+	s.once.Do(func() { close(s.stopped) })
+	s.inner.Stop()
+}
+
+func (s *stream) run(ctx context.Context) {
+	defer close(s.out)
+	s.begun = time.Now()
+	s.heard, s.marked = s.begun, s.begun
+	err := s.pass(ctx)
+	s.inner.Stop()
+	s.seen.ended(s)
+	if err == nil && !s.any && time.Since(s.begun) < brief {
+		err = errBrief
+	}
+	if err == nil || s.listing || ctx.Err() != nil {
+		return
+	}
+	s.seen.hold(err)
+	s.linger()
+}
+
+// pass passes events on until the stream ends, with the error that ended it if there is one. That
+// error is not passed on but told by the next request, which follows at once: only then does the
+// reflector give the next attempt into our hands; see informer.failed.
+func (s *stream) pass(ctx context.Context) error {
+	h := s.seen.health
+	steady, silent := time.NewTimer(steadyAfter), time.NewTimer(s.patience())
+	defer steady.Stop()
+	defer silent.Stop()
+	for {
+		select {
+		case <-s.stopped:
+			return nil
+		case <-steady.C:
+			h.flowed(false)
+		case <-silent.C:
+			if s.patience() > 0 {
+				h.log.Info("watch is silent though bookmarks were to come; another one is opened", "since", s.heard.Format(time.RFC3339))
+				if !s.any {
+					return errSilent
+				}
+				return nil
+			}
+		case event, open := <-s.inner.ResultChan():
+			switch {
+			case !open:
+				return nil
+			case event.Type == watch.Error && ctx.Err() != nil:
+				continue // the request was ended by us, which is no error
+			}
+			err := s.note(event)
+			if err != nil && !s.listing {
+				return err
+			}
+			if wait := s.patience(); wait > 0 {
+				silent.Reset(wait)
+			}
+			select {
+			case s.out <- event:
+			case <-s.stopped:
+				return nil
+			}
+		}
+	}
+}
+
+// patience is how long the stream may be silent; zero when that cannot be told, because its server
+// has sent no bookmarks.
+func (s *stream) patience() time.Duration {
+	beat := s.seen.beats(0)
+	if beat == 0 {
+		return 0
+	}
+	return max(silentBeats*beat, silentAfter)
+}
+
+// note notes an event. The error is the one that it tells of, or that it shows.
+func (s *stream) note(event watch.Event) error {
+	h := s.seen.health
+	if event.Type == watch.Error {
+		err := apierrors.FromObject(event.Object)
+		h.broke(err)
+		return err
+	}
+	s.heard, s.any = time.Now(), true
+	h.flowed(true)
+	if event.Type != watch.Bookmark {
+		return nil
+	}
+	m, err := meta.Accessor(event.Object)
+	if err != nil {
+		return nil // the reflector says so
+	}
+	if m.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true" {
+		s.seen.arrived(m.GetResourceVersion())
+		s.listing, s.any = false, false
+		s.begun, s.marked = s.heard, s.heard
+		h.listed(nil)
+		h.followed()
+		return nil
+	}
+	s.seen.beats(s.heard.Sub(s.marked))
+	s.marked = s.heard
+	if s.seen.back(m.GetResourceVersion()) {
+		return apierrors.NewResourceExpired("the server's versions have gone back")
+	}
+	return nil
+}
+
+// linger waits until the reflector takes the stream for one that has worked.
+func (s *stream) linger() {
+	timer := time.NewTimer(brief - time.Since(s.begun))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-s.stopped:
+	}
+}
