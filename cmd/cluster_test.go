@@ -19,7 +19,7 @@ import (
 
 func TestValidateAgainstACluster(t *testing.T) {
 	second := config.Fault{File: "foo.yaml", Line: 14, Column: 20, Path: "a", Message: "second"}
-	first := config.Fault{File: "foo.yaml", Line: 14, Column: 7, Path: "a", Message: "first", Excerpt: "  when: slef\n        ^"}
+	first := config.Fault{File: "foo.yaml", Line: 14, Column: 7, Path: "a", Message: "first", Excerpt: "  when: slef\n      ^"}
 	found := map[string]struct {
 		findings engine.Findings
 		err      error

@@ -112,7 +112,8 @@ func TestFaultsShowTheLineTheyAreIn(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			var out strings.Builder
-			tellFault(&out, config.Fault{File: "f", Line: 1, Column: test.column, Message: "m", Excerpt: test.line + "\n^"})
+			mark := strings.Repeat(" ", test.column-1) + "^"
+			tellFault(&out, config.Fault{File: "f", Line: 1, Column: test.column, Message: "m", Excerpt: test.line + "\n" + mark})
 			if diff := cmp.Diff(fmt.Sprintf("f:1:%d: m\n", test.column)+test.want, out.String()); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}

@@ -17,14 +17,14 @@ import (
 // tellFault writes a fault, and below it the line that it is in with a caret under the place.
 func tellFault(w io.Writer, f config.Fault) {
 	fmt.Fprintln(w, f)
-	line, _, found := strings.Cut(f.Excerpt, "\n")
+	line, mark, found := strings.Cut(f.Excerpt, "\n")
 	if !found {
 		return
 	}
 	text := strings.TrimLeft(line, " ")
 	begin := len(line) - len(text)
 	before := []rune(text)
-	before = before[:min(max(f.Column-1-begin, 0), len(before))]
+	before = before[:min(max(len(mark)-len("^")-begin, 0), len(before))]
 	fmt.Fprintf(w, "  %s\n  %s^\n", text, strings.Repeat(" ", columns(before)))
 }
 

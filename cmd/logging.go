@@ -91,11 +91,11 @@ func (f *logFlags) encoding() zapcore.Encoder {
 	if encoder == "console" {
 		config := zap.NewDevelopmentEncoderConfig()
 		config.EncodeTime = f.times()
-		return zapcore.NewConsoleEncoder(config)
+		return oneLine{zapcore.NewConsoleEncoder(config), true}
 	}
 	config := zap.NewProductionEncoderConfig()
 	config.EncodeTime = f.times()
-	return zapcore.NewJSONEncoder(config)
+	return oneLine{zapcore.NewJSONEncoder(config), false}
 }
 
 func (f *logFlags) stacks() zapcore.Level {

@@ -5,10 +5,12 @@ package cmd
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"regexp"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/pflag"
@@ -95,6 +97,44 @@ func TestAFloodOfOneMessageIsThinnedOut(t *testing.T) {
 				t.Errorf("got %d of 500 lines", n)
 			}
 		})
+	}
+}
+
+// TestNobodyWritesLinesOfTheirOwn holds that texts of users are within one line of the log, and steer no
+// terminal: neither as a message, nor as a value, nor in an error.
+func TestNobodyWritesLinesOfTheirOwn(t *testing.T) {
+	const wicked = "a\n2030-01-31T12:00:00Z\tINFO\tfoo\tall is well\r\x1b[2K\x1b]0;title\a\x7f\u0085\u009b31m\u2028\u202e\xff"
+	const steering = "\r\x1b\a\x7f\u0085\u009b\u2028\u202e"
+	for _, args := range []string{"--zap-encoder=console", "--zap-encoder=json"} {
+		tests := map[string]func(logr.Logger){
+			"as a message":         func(l logr.Logger) { l.Info(wicked) },
+			"as a value":           func(l logr.Logger) { l.Info("a", "value", wicked) },
+			"as a value before it": func(l logr.Logger) { l.WithValues("value", wicked).Info("a") },
+			"as a key":             func(l logr.Logger) { l.Info("a", wicked, "value") },
+			"within a value":       func(l logr.Logger) { l.Info("a", "value", map[string]any{"x": []any{wicked}}) },
+			"in an error":          func(l logr.Logger) { l.Error(errors.New(wicked), "a") },
+			"in an error's words":  func(l logr.Logger) { l.Error(errors.New("no"), wicked) },
+		}
+		for name, tell := range tests {
+			t.Run(name+" "+args, func(t *testing.T) {
+				var out buffer
+				log, _ := logFlagsOf(t, args+" --zap-stacktrace-level=panic").logger(&out)
+				tell(log)
+				text := out.String()
+				if n := strings.Count(text, "\n"); n != 1 || !strings.HasSuffix(text, "\n") {
+					t.Errorf("there are %d lines: %q", n, text)
+				}
+				if strings.ContainsAny(text, steering) || !utf8.ValidString(text) {
+					t.Errorf("the line steers: %q", text)
+				}
+				if !strings.Contains(text, `a\n2030`) || !strings.Contains(text, `\u001b[2K`) {
+					t.Errorf("the line does not say what was in it: %q", text)
+				}
+				if args == "--zap-encoder=json" && !json.Valid([]byte(text)) {
+					t.Errorf("the line is no JSON: %q", text)
+				}
+			})
+		}
 	}
 }
 

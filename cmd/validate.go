@@ -38,7 +38,7 @@ type fault struct {
 	Column  int    `json:"column,omitempty"`
 	Path    string `json:"path,omitempty"`
 	Message string `json:"message"`
-	// Excerpt is the line of the file, and below it a caret under the place.
+	// Excerpt is the line of the file, or of a long one the part around the place, and below it a caret.
 	Excerpt string `json:"excerpt,omitempty"`
 }
 

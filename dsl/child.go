@@ -19,7 +19,8 @@ const (
 	// Owned: a controller owner reference. The default. Kubernetes deletes the child after its
 	// owner; both are in one namespace, or the owner has none.
 	Owned Ownership = "owned"
-	// Labelled: a label that names the owner, for children in other namespaces or without one.
+	// Labelled: a label that names the owner, for children in other namespaces or without one. It
+	// counts for what the owner's record lists; see [Operator.ChildrenAnnotation].
 	// The operator deletes them, so its finalizer holds the owner until they are gone.
 	Labelled Ownership = "labelled"
 	// Unowned: nothing. The object is applied and then forgotten: it is not watched, not pruned
@@ -73,6 +74,17 @@ func (s ChildSpec) ByReference() bool {
 	return (s.Ownership == "" || s.Ownership == Owned) && s.OnDelete != RetainChild
 }
 
+// ByLabel reports whether the child is tied to its owner by a label, which counts only for what the
+// owner's record lists; see [Operator.ChildrenAnnotation].
+func (s ChildSpec) ByLabel() bool { return !s.ByReference() && s.Ownership != Unowned }
+
+// DesiredChild is a child that is about to be applied.
+type DesiredChild struct {
+	ChildSpec
+	// Object is what [Children.Apply] takes as desired.
+	Object any
+}
+
 // ChildObject is a child as it is found.
 type ChildObject struct {
 	ChildSpec
@@ -91,10 +103,18 @@ type Children interface {
 	// not made again. Only an unowned child may be of a kind that is not declared.
 	//
 	// Nothing is sent when the child is so already. An object of that name that this object does
-	// not own is left alone, and the error is a [NotOwnedError]; other errors wrap that of the API
-	// machinery, as when a field cannot be changed. Result is the child as the server returned it,
-	// or as the cache has it.
+	// not own is left alone, and the error is a [NotOwnedError]; one that the garbage collector has
+	// yet to take from an earlier owner of the same name is waited for, with an error of [Waiting].
+	// Other errors wrap that of the API machinery, as when a field cannot be changed. Result is the
+	// child as the server returned it, or as the cache has it.
+	//
+	// A child with a label instead of an owner reference is entered into its owner's record before
+	// it is made, which costs a write to the owner, once.
 	Apply(ctx context.Context, desired any, spec ...ChildSpec) (*unstructured.Unstructured, error)
+	// Enter enters those of the children that have a label into the owner's record, all with one
+	// request, where Apply would make one for each. It is for who applies many; nothing is sent for
+	// what the record lists already. What Apply would refuse is left out, and Apply says why.
+	Enter(ctx context.Context, children ...DesiredChild) error
 	// Stale reports whether Apply would change a child that is there. One that is not there is
 	// not stale; live is nil then. For an object that Apply would leave alone the error is Apply's.
 	// Nothing is written.
@@ -142,6 +162,11 @@ func (op *Operator) OwnerAnnotation() string { return op.Prefix() + "/owner" }
 // OwnerLabel is the key of the label by which children without an owner reference are found: the
 // owner's uid, or for a child that is retained a digest of the owner's name.
 func (op *Operator) OwnerLabel() string { return op.Prefix() + "/owner" }
+
+// ChildrenAnnotation is the key of the annotation on an owner that lists its labelled children: the
+// owner's record. Labels and annotations of a child are written by whoever may write the child; the
+// record only by who may write the owner. So a label ties just what the record lists.
+func (op *Operator) ChildrenAnnotation() string { return op.Prefix() + "/children" }
 
 // Validate reports a word that is not known, or a policy that cannot be kept.
 func (s ChildSpec) Validate() error {

@@ -95,15 +95,21 @@ type NotOwnedError struct {
 	Namespace, Name string
 	// Owner says who owns it, as in "Foo other"; empty when nobody does.
 	Owner string
+	// Advice says for people what can be done about it where that depends on the object; empty for
+	// the usual.
+	Advice string
 }
 
 // Error names the object and its owner, and says what can be done.
 func (e *NotOwnedError) Error() string {
-	more := "; rename the child, delete the object, or say adopt: ifUnowned"
+	whose, advice := "", "rename the child, delete the object, or say adopt: ifUnowned"
 	if e.Owner != "" {
-		more = " (its owner is " + e.Owner + "); rename the child, or delete the object"
+		whose, advice = " (its owner is "+e.Owner+")", "rename the child, or delete the object"
 	}
-	return fmt.Sprintf("applying %s %s: %v%s", e.Resource, qualified(e.Namespace, e.Name), ErrNotOwned, more)
+	if e.Advice != "" {
+		advice = e.Advice
+	}
+	return fmt.Sprintf("applying %s %s: %v%s; %s", e.Resource, qualified(e.Namespace, e.Name), ErrNotOwned, whose, advice)
 }
 
 // Unwrap returns ErrNotOwned, so that errors.Is finds it.

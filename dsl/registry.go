@@ -82,7 +82,7 @@ type Build struct {
 	ID string
 	// Whole: the handler runs for the resource as a whole. See [Resource.Schedule].
 	Whole bool
-	// Siblings are all handlers of the resource, this one among them.
+	// Siblings are all handlers of the resource, this one among them. They are only read.
 	Siblings []Sibling
 }
 

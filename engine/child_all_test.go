@@ -133,7 +133,7 @@ func TestAllChildren(t *testing.T) {
 				s.Serve(enginetest.Resource{Name: "bars.v1.example.org", Kind: "Bar"})
 				s.start()
 				s.Create(web)
-				s.calls("error: listing children: reading bars.v1alpha1.example.org: it is faulty: the API server serves it in version v1 and not in that one")
+				s.calls("error: listing children: reading bars.v1alpha1.example.org: it is not served: the API server serves it in version v1 and not in that one")
 			},
 		},
 	})
@@ -208,7 +208,7 @@ func TestRemoveChildren(t *testing.T) {
 			uid := s.Get(configMaps, "default", "r").GetUID()
 			s.remove()
 			s.Create(web)
-			s.writes("patch foos default/web")
+			s.writes(recorded, "patch foos default/web")
 			s.Update(configMaps, "default", "r", func(o *unstructured.Unstructured) { o.Object["data"] = map[string]any{"a": "b"} })
 			s.size(2)
 			s.calls("h/r/=default/r:labelled,retain")
@@ -260,7 +260,7 @@ func TestStaleChildren(t *testing.T) {
 			s.start()
 			s.Create(web)
 			s.calls("false false false")
-			s.writes("patch configmaps default/web")
+			s.writes(recorded, "patch configmaps default/web")
 			s.size(2)
 			s.calls("false true false")
 			s.size(3)

@@ -19,6 +19,9 @@ const (
 	configMaps      = "configmaps.v1"
 	ownerLabel      = "op.handwerk.dev/owner"
 	childAnnotation = "op.handwerk.dev/child"
+	record          = "op.handwerk.dev/children"
+	// recorded is the write of web's record.
+	recorded = "patch foos default/web"
 )
 
 // settings is a desired ConfigMap in a namespace.
@@ -91,7 +94,7 @@ func TestLabelledChildren(t *testing.T) {
 			s.start()
 			s.Create(web)
 			s.calls("keep create")
-			s.writes("patch configmaps elsewhere/web")
+			s.writes(recorded, "patch configmaps elsewhere/web")
 			s.drift("elsewhere", spoil)
 			s.calls("keep child")
 			s.writes("patch configmaps elsewhere/web")
@@ -127,7 +130,7 @@ func TestLabelledChildren(t *testing.T) {
 			s.elsewhere()
 			s.start()
 			s.HoldWatches(configMaps)
-			s.p.CrashAfter(1)
+			s.p.CrashAfter(2)
 			s.Create(web)
 			s.Settle()
 			s.p.Kill()
@@ -137,6 +140,18 @@ func TestLabelledChildren(t *testing.T) {
 			s.value("elsewhere", "x")
 			s.writes()
 		}},
+		"a crash between its entry in the record and its creation leaves it to be made": {operator, func(s *stage) {
+			s.elsewhere()
+			s.start()
+			s.p.CrashAfter(1)
+			s.Create(web)
+			s.Settle()
+			s.p.Kill()
+			s.writes(recorded)
+			s.p.Restart()
+			s.value("elsewhere", "x")
+			s.writes("patch configmaps elsewhere/web")
+		}},
 		"an answer that is lost makes no second one": {operator, func(s *stage) {
 			s.elsewhere()
 			s.start()
@@ -144,7 +159,7 @@ func TestLabelledChildren(t *testing.T) {
 			s.Create(web)
 			s.Advance(time.Minute)
 			s.value("elsewhere", "x")
-			s.writes("patch configmaps elsewhere/web")
+			s.writes(recorded, "patch configmaps elsewhere/web")
 		}},
 		"no pass begins while the cache is behind it": {operator, func(s *stage) {
 			s.elsewhere()
@@ -156,7 +171,7 @@ func TestLabelledChildren(t *testing.T) {
 			s.calls()
 			s.ReleaseWatches(configMaps)
 			s.calls("keep update")
-			s.writes("patch configmaps elsewhere/web")
+			s.writes(recorded, "patch configmaps elsewhere/web")
 		}},
 		"a copy of its annotation is nobody's child": {operator, func(s *stage) {
 			begin(s)
@@ -169,6 +184,7 @@ func TestLabelledChildren(t *testing.T) {
 			begin(s)
 			s.remove()
 			s.Create(web)
+			s.calls("keep create")
 			s.forget()
 			s.drift("elsewhere", spoil)
 			s.calls()
@@ -209,8 +225,12 @@ func TestTiesChange(t *testing.T) {
 			{named(dsl.Owned, ""), true, false},
 		} {
 			*spec = next.spec
+			want := []string{"patch configmaps default/web"}
+			if s.web().GetAnnotations()[record] == "" {
+				want = []string{recorded, want[0]}
+			}
 			s.p.Restart()
-			s.writes("patch configmaps default/web")
+			s.writes(want...)
 			o := s.value("default", "x")
 			if o.GetUID() != uid || metav1.IsControlledBy(o, made) != next.owned || (o.GetLabels()[ownerLabel] != "") != next.labelled {
 				s.t.Errorf("with %+v the child is %v", next.spec, o.Object["metadata"])
@@ -277,12 +297,12 @@ func TestAdoption(t *testing.T) {
 		return s.Create(map[string]any{"apiVersion": "v1", "kind": "ConfigMap",
 			"metadata": map[string]any{"name": "web"}, "data": map[string]any{"value": "theirs", "more": "y"}})
 	}
-	takes := func(s *stage) {
+	takes := func(s *stage, writes ...string) {
 		s.start()
 		uid := theirs(s).GetUID()
 		s.Create(web)
 		s.calls("keep create")
-		s.writes("patch configmaps default/web")
+		s.writes(writes...)
 		o := s.value("default", "x")
 		if more, _, _ := unstructured.NestedString(o.Object, "data", "more"); more != "y" || o.GetUID() != uid {
 			s.t.Errorf("the child is %v", o.Object)
@@ -292,8 +312,8 @@ func TestAdoption(t *testing.T) {
 		s.value("default", "x")
 	}
 	scenarios(t, map[string]scenario{
-		"what nobody owns is taken":            {keeps(owned, "default"), takes},
-		"what nobody owns is taken by a label": {keeps(labelled, "default"), takes},
+		"what nobody owns is taken":            {keeps(owned, "default"), func(s *stage) { takes(s, "patch configmaps default/web") }},
+		"what nobody owns is taken by a label": {keeps(labelled, "default"), func(s *stage) { takes(s, recorded, "patch configmaps default/web") }},
 		"one that changed since is looked at again": {keeps(owned, "default"), func(s *stage) {
 			s.start()
 			theirs(s)

@@ -111,7 +111,12 @@ func (c *children) declared(resource string) (*feed, error) {
 
 // owner is the handled object as the owner of children.
 func (p *pass) owner() child.Owner {
-	return child.Owner{Object: p.object, Namespaced: p.r.own.resource().Namespaced, Keys: child.KeysOf(p.r.engine.op)}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return child.Owner{
+		Object: p.object, Namespaced: p.r.own.resource().Namespaced, Keys: child.KeysOf(p.r.engine.op),
+		Record: p.ties.record, Closed: p.ties.closed,
+	}
 }
 
 // childID names a child within a pass.
@@ -126,7 +131,7 @@ func idOf(served fmt.Stringer, key cache.ObjectName) childID { return childID{se
 // applied it or as the cache has it, sorted.
 func (p *pass) tied(f *feed) []*unstructured.Unstructured {
 	names := map[cache.ObjectName]bool{}
-	for _, mark := range []string{string(p.object.GetUID()), p.owner().Name().Retained()} {
+	for _, mark := range p.owner().Marks() {
 		for _, o := range f.ownedBy(mark) {
 			names[nameOf(o)] = true
 		}

@@ -55,15 +55,35 @@ func (c *children) Apply(ctx context.Context, desired any, specs ...dsl.ChildSpe
 	if err != nil {
 		return nil, err
 	}
-	result, sent, err := w.applier.Apply(ctx, w.client, w.object, c.pass.known(w))
+	live := c.pass.known(w)
+	if spec.ByLabel() {
+		if err := c.pass.enrol(ctx, w, live); err != nil {
+			return nil, err
+		}
+	}
+	result, sent, err := w.applier.Apply(ctx, w.client, w.object, live)
 	if sent {
 		c.pass.wrote(w.feed, w.served.GVR, result)
 	}
 	if err != nil {
-		return nil, err
+		return nil, c.pass.unapplied(ctx, w, err)
 	}
 	c.pass.hold(w.id(), result)
 	return result, nil
+}
+
+// unapplied sees to the record after a child could not be applied.
+func (p *pass) unapplied(ctx context.Context, w *wanted, err error) error {
+	switch {
+	case !w.spec.ByLabel():
+	case !errors.Is(err, dsl.ErrNotOwned):
+		p.doubt(w.place()) // the answer may be all that was lost
+	case w.applier.Vacant:
+		if struck := p.strike(ctx, w.place()); struck != nil {
+			return errors.Join(err, struck)
+		}
+	}
+	return err
 }
 
 // Stale reports whether Apply would change a child.
@@ -112,7 +132,7 @@ func (c *children) want(ctx context.Context, desired any, spec dsl.ChildSpec) (*
 		return nil, err
 	}
 	w.key = nameOf(w.object)
-	if !spec.ByReference() && spec.Ownership != dsl.Unowned && w.feed.handle(w.key.Namespace) == nil {
+	if spec.ByLabel() && w.feed.handle(w.key.Namespace) == nil {
 		// It would never be found again, and so never be deleted.
 		return nil, fmt.Errorf("applying %s %s: %w", w.object.GetKind(), w.key, w.feed.unseen(w.key.Namespace))
 	}

@@ -20,12 +20,10 @@ import (
 // childFeedOf prepares the feed of a kind of children.
 func (r *resource) childFeedOf(owned dsl.OwnedKind) *feed {
 	f := r.engine.newFeed(owned.Name, r.log.WithValues("child", owned.Name.String()), nil)
-	f.kind, f.on = owned.Kind, r.childSeen
-	if !f.kind.Empty() {
-		f.on = func(ev watch.Event) {
-			if !r.repeats(f) {
-				r.childSeen(ev)
-			}
+	f.kind = owned.Kind
+	f.on = func(ev watch.Event) {
+		if f.kind.Empty() || !r.repeats(f) {
+			r.childSeen(f, ev)
 		}
 	}
 	return f
@@ -54,14 +52,15 @@ func (f *feed) unseen(namespace string) error {
 }
 
 // ownerKey returns the key of the object of this resource that o is a child of: the one that
-// controls it, or, where none does, the one that its owner label and annotation name together.
-func (r *resource) ownerKey(o *watch.Object) *cache.ObjectName {
+// controls it, or, where none does, the one that its owner label and annotation name together. That
+// one may have another uid, and be the next object of the owner's name.
+func (r *resource) ownerKey(f *feed, o *watch.Object) *cache.ObjectName {
 	if o == nil {
 		return nil
 	}
 	ref := metav1.GetControllerOfNoCopy(o)
 	if ref == nil {
-		return r.labelledOwner(o)
+		return r.labelledOwner(f, o)
 	}
 	gv, err := schema.ParseGroupVersion(ref.APIVersion)
 	if err != nil || !r.serves(schema.GroupKind{Group: gv.Group, Kind: ref.Kind}) {
@@ -74,9 +73,10 @@ func (r *resource) ownerKey(o *watch.Object) *cache.ObjectName {
 	return &key
 }
 
-// labelledOwner is ownerKey for an object that nobody controls. The annotation names the owner, and
-// the label must be that one's: annotations are copied, and another object may have the name now.
-func (r *resource) labelledOwner(o *watch.Object) *cache.ObjectName {
+// labelledOwner is ownerKey for an object that nobody controls. The annotation names the owner, the
+// label must be that one's, for another object may have the name now, and its record must list the
+// object: anybody can write the rest, and wake others with it.
+func (r *resource) labelledOwner(f *feed, o *watch.Object) *cache.ObjectName {
 	label := o.Label(r.engine.op.OwnerLabel())
 	if label == "" {
 		return nil
@@ -86,10 +86,12 @@ func (r *resource) labelledOwner(o *watch.Object) *cache.ObjectName {
 		return nil
 	}
 	key := cache.ObjectName{Namespace: name.Namespace, Name: name.Name}
-	if label == name.Retained() {
-		return &key
+	if label != name.Retained() {
+		if owner, found := r.own.object(key); !found || string(owner.GetUID()) != label {
+			return nil
+		}
 	}
-	if owner, found := r.own.object(key); !found || string(owner.GetUID()) != label {
+	if !r.lists(key, placeIn(f, nameOf(o))) {
 		return nil
 	}
 	return &key

@@ -174,8 +174,8 @@ func (e *Engine) writer(gvr schema.GroupVersionResource, namespace string) dynam
 	return advising{e.clients.dynamic.Resource(gvr).Namespace(namespace), e}
 }
 
-// reader reads one object from the server, nil when it is gone. A 404 that is not of the object, but of
-// its resource, is an error.
+// reader reads one object from the server, nil when the answer says that it is gone: a 404 that does
+// not name the object is an error like any other.
 func (e *Engine) reader(ctx context.Context, gvr schema.GroupVersionResource, key cache.ObjectName) (*unstructured.Unstructured, error) {
 	o, err := e.writer(gvr, key.Namespace).Get(ctx, key.Name, metav1.GetOptions{})
 	if gone.Says(err, gvr.GroupResource(), key.Name) {

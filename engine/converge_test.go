@@ -217,8 +217,12 @@ func told(t *testing.T, o *unstructured.Unstructured) string {
 	labels, annotations := o.GetLabels(), o.GetAnnotations()
 	delete(labels, "op.handwerk.dev/owner")
 	delete(annotations, "op.handwerk.dev/applied")
+	delete(annotations, record) // it has been there since there was a labelled child
 	o.SetLabels(labels)
 	o.SetAnnotations(annotations)
+	if len(annotations) == 0 {
+		unstructured.RemoveNestedField(o.Object, "metadata", "annotations")
+	}
 	if refs := o.GetOwnerReferences(); len(refs) > 0 {
 		refs[0].UID = ""
 		o.SetOwnerReferences(refs)

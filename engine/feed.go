@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
@@ -21,10 +21,12 @@ import (
 )
 
 const (
-	// lookAgain and lookAgainMost bound the wait before something missing is looked for again
-	// when nothing tells that it came: it doubles from the first to the second.
+	// lookAgain and lookAgainMost bound the wait before a feed that is not well looks again when
+	// nothing tells it to: it doubles from the first to the second.
 	lookAgain     = time.Second
 	lookAgainMost = 10 * time.Second
+	// wellAfter is how long a feed must run for the waits to begin anew.
+	wellAfter = 30 * time.Second
 )
 
 // phase says how a feed is.
@@ -54,24 +56,44 @@ type feed struct {
 	// generation: it matters whether objects have status.observedGeneration.
 	generation bool
 	// on gets the events, quickly.
-	on      func(watch.Event)
-	catalog *catalog.Catalog
-	watches *watch.Set
-	scope   *scope
-	log     logr.Logger
+	on       func(watch.Event)
+	catalog  *catalog.Catalog
+	watches  *watch.Set
+	scope    *scope
+	log      logr.Logger
+	metadata metadata.Interface
+	// ran is called when the informers have told of all that there is; nil when nobody asks.
+	ran func()
+	// also is called with each step of a feed that runs, and reports whether to look again; nil when
+	// there is nothing more to do.
+	also func(context.Context) (again bool)
 	// missing is called when the name is not served, so that somebody may watch for its CRD.
 	missing func()
 
 	wake chan struct{}
+	// inquired is when the feed last asked what a 404 means; only run's goroutine uses it.
+	inquired time.Time
 
 	mu       sync.Mutex
 	served   catalog.Resource
 	known    bool
 	observes bool
 	handles  map[string]*watch.Handle
-	phase    phase
-	message  string
-	settled  chan struct{} // closed when the feed runs or its first fault is known
+	// ledgers are those of the handles.
+	ledgers map[string]*ledger
+	// next is what the feed is about to go over to, nil when it is not. Only run's goroutine sets it.
+	next *successor
+	// backed: the resource has a CRD. certified: whether it has is known, or cannot be.
+	backed, certified bool
+	// doomed: the CRD was seen to go, and that is not dealt with yet.
+	doomed bool
+	// absent: there is no CRD, and so there are no objects.
+	absent bool
+	// hasten: something has come for which the feed may wait.
+	hasten  bool
+	phase   phase
+	message string
+	settled chan struct{} // closed when the feed runs or its first fault is known
 	// hindrances are what is wrong in single namespaces; warning is what is said of it while others
 	// are well.
 	hindrances hindrances
@@ -87,27 +109,26 @@ type feed struct {
 
 // run keeps the feed going until ctx ends.
 func (f *feed) run(ctx context.Context) {
-	wait := lookAgain
+	p := patience{}
 	for {
-		before := f.health()
 		again := f.step(ctx)
-		if f.health().phase != before.phase {
-			wait = lookAgain
-		}
-		var timer <-chan time.Time
-		if again {
-			timer = time.After(wait)
-			wait = min(2*wait, lookAgainMost)
-		}
 		select {
 		case <-ctx.Done():
-			f.closeAll(false)
+			f.closeAll()
 			return
 		case <-f.wake:
-			wait = lookAgain // something has come; what it brings may take a moment more
-		case <-timer:
+		case <-p.wait(again, f.health().phase == phaseRunning, f.hastened()):
 		}
 	}
+}
+
+// hastened reports once that something has come for which the feed may have waited.
+func (f *feed) hastened() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	was := f.hasten
+	f.hasten = false
+	return was
 }
 
 // nudge makes the feed look again soon. It never blocks.
@@ -120,9 +141,17 @@ func (f *feed) nudge() {
 
 // step brings the feed one step nearer to running and reports whether to look again by itself.
 func (f *feed) step(ctx context.Context) (again bool) {
+	if f.doom() {
+		f.end()
+	}
 	if !f.resolve(ctx) {
 		return true
 	}
+	f.certify(ctx)
+	if fault := f.lost(); fault != nil {
+		return f.inquire(ctx, fault)
+	}
+	f.dropNext()
 	namespaces, ready := f.scope.names(f.resource().Namespaced)
 	if !ready {
 		if fault := f.scope.fault(); fault != "" {
@@ -148,7 +177,7 @@ func (f *feed) step(ctx context.Context) (again bool) {
 func (f *feed) open(ctx context.Context, namespaces []string, missing denied) error {
 	for _, ns := range f.opened() {
 		if !slices.Contains(namespaces, ns) {
-			f.bury(ns)
+			f.close(ns).bury()
 		}
 	}
 	for _, ns := range namespaces {
@@ -158,9 +187,10 @@ func (f *feed) open(ctx context.Context, namespaces []string, missing denied) er
 		src := f.source
 		src.GVR, src.Kind, src.Namespace = f.resource().GVR, f.resource().Kind, ns
 		f.mu.Lock() // the pass that the first event starts must find the handle
-		h, err := f.watches.Open(ctx, src, f.on)
+		l := newLedger(f.on, false)
+		h, err := f.watches.Open(ctx, src, l.take)
 		if err == nil {
-			f.handles[ns] = h
+			f.handles[ns], f.ledgers[ns] = h, l
 		}
 		f.mu.Unlock()
 		if err != nil {
@@ -181,8 +211,6 @@ func (f *feed) judge(ctx context.Context, missing denied) (again bool) {
 	for _, ns := range f.opened() {
 		state := f.handle(ns).State()
 		switch {
-		case apierrors.IsNotFound(state.Fault):
-			return f.vanish()
 		case bad[ns].phase != "":
 		case state.Fault != nil:
 			bad[ns] = hindrance{phaseFaulty, state.Fault.Error()}
@@ -205,46 +233,30 @@ func (f *feed) judge(ctx context.Context, missing denied) (again bool) {
 		f.become(phaseRunning, "")
 		f.warn(bad.warning(missing))
 	}
-	return len(bad) > 0
+	if f.ran != nil && !listing && len(bad) == 0 {
+		f.ran()
+	}
+	more := f.also != nil && f.health().phase == phaseRunning && f.also(ctx)
+	return more || len(bad) > 0
 }
 
-// vanish ends the informers of a resource that is served no more: its objects are gone with it.
-func (f *feed) vanish() (again bool) {
-	f.closeAll(true)
-	f.catalog.Invalidate()
-	f.mu.Lock()
-	f.known = false
-	f.mu.Unlock()
-	f.nudge()
-	return true
-}
-
-// closeAll closes every informer; with bury, what they held is reported as deleted.
-func (f *feed) closeAll(bury bool) {
+// closeAll closes every informer.
+func (f *feed) closeAll() {
+	f.dropNext()
 	for _, ns := range f.opened() {
-		if bury {
-			f.bury(ns)
-		} else {
-			f.close(ns)
-		}
+		f.close(ns)
 	}
 }
 
-// bury closes the informer of a namespace that is gone, and reports what it held as deleted.
-func (f *feed) bury(namespace string) {
-	for _, o := range f.close(namespace).Objects() {
-		f.on(watch.Event{Kind: watch.Deleted, Key: nameOf(o), UID: o.GetUID(), Object: o})
-	}
-}
-
-// close closes the namespace's informer and returns it: what it held can still be read.
-func (f *feed) close(namespace string) *watch.Handle {
+// close closes the namespace's informer and returns its ledger.
+func (f *feed) close(namespace string) *ledger {
 	f.mu.Lock()
-	h := f.handles[namespace]
+	h, l := f.handles[namespace], f.ledgers[namespace]
 	delete(f.handles, namespace)
+	delete(f.ledgers, namespace)
 	f.mu.Unlock()
 	h.Close()
-	return h
+	return l
 }
 
 func (f *feed) become(p phase, message string) {

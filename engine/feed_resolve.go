@@ -22,12 +22,7 @@ func (f *feed) resolve(ctx context.Context) bool {
 	served, err := f.look(ctx)
 	switch {
 	case errors.Is(err, catalog.ErrMissing):
-		if other := f.elsewhere(ctx); other != "" {
-			f.become(phaseFaulty, "the API server serves it in version "+other+" and not in that one")
-		} else {
-			f.become(phaseMissing, "the API server does not serve it (is its CRD installed?)")
-		}
-		f.missing()
+		f.unserved(ctx)
 		return false
 	case err != nil:
 		f.become(phaseFaulty, err.Error())
@@ -45,7 +40,7 @@ func (f *feed) resolve(ctx context.Context) bool {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.served, f.known, f.observes = served, true, observes
+	f.served, f.known, f.observes, f.absent = served, true, observes, false
 	return true
 }
 
@@ -63,7 +58,7 @@ func (f *feed) look(ctx context.Context) (catalog.Resource, error) {
 }
 
 // elsewhere returns another version in which the API server has what was declared, empty when it
-// does not have it at all. Where it has none, there are no objects of it either.
+// does not have it at all.
 func (f *feed) elsewhere(ctx context.Context) string {
 	other := &feed{name: f.name, kind: f.kind, catalog: f.catalog}
 	other.name.Version, other.kind.Version = "", ""
@@ -120,10 +115,10 @@ func (f *feed) whole(h *watch.Handle) error {
 	return &unreadError{f.name.String(), why}
 }
 
-// complete reports why the cache may not have every object in the operator's scope as it is, if so.
-// What is not served has no objects.
+// complete reports why the cache may not have every object in the operator's scope as it is, if so. A
+// resource without a CRD has no objects; that it is not served says nothing.
 func (f *feed) complete() error {
-	if f.health().phase == phaseMissing {
+	if f.isAbsent() {
 		return nil
 	}
 	namespaces, known := f.scope.names(f.resource().Namespaced)

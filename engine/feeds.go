@@ -5,11 +5,14 @@ package engine
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/gone"
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
 
@@ -17,8 +20,9 @@ import (
 func (e *Engine) newFeed(name dsl.ResourceName, log logr.Logger, on func(watch.Event)) *feed {
 	return &feed{
 		name: name, on: on, log: log, catalog: e.catalog, watches: e.watches, scope: e.scope,
-		missing: e.wantCRDs, wake: make(chan struct{}, 1), handles: map[string]*watch.Handle{},
-		phase: phaseStarting, settled: make(chan struct{}), denials: map[string]*denial{},
+		metadata: e.clients.metadata, missing: e.wantCRDs, wake: make(chan struct{}, 1),
+		handles: map[string]*watch.Handle{}, ledgers: map[string]*ledger{}, denials: map[string]*denial{},
+		phase: phaseStarting, settled: make(chan struct{}),
 	}
 }
 
@@ -29,13 +33,20 @@ func (e *Engine) engineFeeds() {
 		e.namespaces = e.newFeed(dsl.ResourceName{Resource: "namespaces", Version: "v1"}, e.log.WithValues("resource", "namespaces"), e.scope.seen)
 		e.namespaces.source.Profile = dsl.CacheLive
 		e.namespaces.scope = everywhere
-		e.scope.feed = e.namespaces
+		e.namespaces.ran, e.namespaces.also = e.scope.sync, e.scope.confirm
+		e.scope.feed, e.scope.ask = e.namespaces, e.namespaceGone
 	}
 	crds := dsl.ResourceName{Resource: "customresourcedefinitions", Version: "v1", Group: "apiextensions.k8s.io"}
 	e.crds = e.newFeed(crds, e.log.V(1).WithValues("resource", crds.String()), func(ev watch.Event) {
 		e.crdChanged(ev)
 		e.catalog.Invalidate()
-		e.nudge()
+		for _, f := range e.feeds() {
+			if f.concerns(ev.Key.Name) {
+				f.heard(ev)
+			} else {
+				f.nudge()
+			}
+		}
 	})
 	e.crds.source.Profile = dsl.CacheLive
 	e.crds.scope = everywhere
@@ -71,11 +82,8 @@ func (e *Engine) nudge() {
 
 // watchChanged is called when an informer's state has changed.
 func (e *Engine) watchChanged(src watch.Source, state watch.State) {
-	if e.namespaces != nil && src.GVR == e.namespaces.resource().GVR && state.Synced {
-		e.scope.sync()
-	}
 	for _, f := range append(e.feeds(), e.crds) {
-		if f.isKnown() && f.resource().GVR == src.GVR {
+		if f.watching(src.GVR) {
 			f.nudge()
 		}
 	}
@@ -87,6 +95,20 @@ func (e *Engine) watchChanged(src watch.Source, state watch.State) {
 			r.relatedListed(src.GVR)
 		}
 	}
+}
+
+// namespaceGone asks for a namespace and reports whether the answer says that it is gone, or else why
+// that cannot be said; nil when it is there.
+func (e *Engine) namespaceGone(ctx context.Context, name string) (bool, error) {
+	namespaces := schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+	_, err := e.clients.metadata.Resource(namespaces).Get(ctx, name, metav1.GetOptions{})
+	if gone.Says(err, namespaces.GroupResource(), name) {
+		return true, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("reading namespace %s: %w", name, err)
+	}
+	return false, nil
 }
 
 // wantCRDs asks for the watch of CRDs, which nobody needs until one is missing.

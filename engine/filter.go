@@ -159,6 +159,9 @@ func (*readOnly) Apply(context.Context, any, ...dsl.ChildSpec) (*unstructured.Un
 	return nil, errReadOnly
 }
 
+// Enter fails: nothing is written.
+func (*readOnly) Enter(context.Context, ...dsl.DesiredChild) error { return errReadOnly }
+
 // Remove fails: nothing is written.
 func (*readOnly) Remove(context.Context, dsl.ChildObject) error { return errReadOnly }
 

@@ -43,6 +43,12 @@ func leaves(then ...dsl.Func) func(foo *dsl.Resource, j *journal) {
 	return func(foo *dsl.Resource, j *journal) { foo.OnDelete("left", j.note("left", then...)) }
 }
 
+// optOut makes the operator one whose delete handler holds no object.
+func (s *stage) optOut() {
+	s.op = dsl.New("op")
+	s.op.Resource(foos, func(foo *dsl.Resource) { foo.OnDelete("left", s.journal.note("left"), dsl.NoFinalizer()) })
+}
+
 // TestFinalizer is law 7: the finalizer is there before the first side effect, and only where it
 // is needed.
 func TestFinalizer(t *testing.T) {
@@ -98,6 +104,38 @@ func TestFinalizer(t *testing.T) {
 			s.op.Resource(foos, func(foo *dsl.Resource) { level(foo, s.journal) })
 			s.start()
 			s.finalizers()
+		}},
+		"a handler that opts out takes off what was put on before, once from each object": {leaves(), func(s *stage) {
+			s.begin()
+			s.Create(strings.Replace(web, "name: web", "name: other", 1))
+			s.finalizers(finalizer)
+			s.forget()
+			stop(s)
+			s.optOut()
+			s.start()
+			s.finalizers()
+			if n := len(s.p.Writes()); n != 2 {
+				s.t.Errorf("there were %d writes for two objects", n)
+			}
+			s.p.Restart()
+			s.Settle()
+			s.set("gold", "metadata", "labels", "tier")
+			s.Settle()
+			s.writes()
+			s.calls()
+			s.remove()
+			s.gone()
+			s.calls("left delete")
+		}},
+		"a handler that opts out still sees off what the finalizer holds": {leaves(), func(s *stage) {
+			s.begin()
+			stop(s)
+			s.remove()
+			s.finalizers(finalizer)
+			s.optOut()
+			s.start()
+			s.gone()
+			s.calls("left delete")
 		}},
 		"an object without it that is being deleted gets none": {leaves(), func(s *stage) {
 			s.Create(web)

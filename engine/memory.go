@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/child"
 	"github.com/handwerk-dev/handwerk/engine/progress"
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
@@ -39,6 +40,8 @@ type entry struct {
 	// echoes are the versions of this operator's own writes to children, by UID: their events
 	// are no news.
 	echoes map[types.UID]string
+	// record lists the object's labelled children as its last pass knew them.
+	record *child.Record
 
 	memory *memory
 }
@@ -49,6 +52,8 @@ type memory struct {
 	uid types.UID
 	// seen: a pass over the object was finished.
 	seen bool
+	// told: what passes for a child and is none was named in the log.
+	told bool
 	// parted: the delete handlers are done.
 	parted bool
 	// state is the progress as it is now; text is the annotation that it was last stored as.
@@ -81,6 +86,8 @@ type memory struct {
 	schemas int64
 	// settled are children that the server rewrote; see child.Applier.
 	settled map[string]string
+	// ties is about the object's labelled children, nil where it has no record of any.
+	ties *ties
 	// failures counts passes in a row that ended in an error.
 	failures int
 	breaker  breaker
@@ -130,6 +137,11 @@ func (m *memory) arisen() (records map[string]progress.Record, pending map[strin
 type departed struct {
 	object *watch.Object
 	memory *memory
+	// unseen: nobody saw it go, and nothing has said yet that it is gone. Only the pass uses it and
+	// what follows: looks counts how often the object was looked for, next is when to look again.
+	unseen bool
+	looks  int
+	next   time.Time
 }
 
 func newMemory(uid types.UID) *memory {

@@ -53,6 +53,7 @@ type pass struct {
 	awaits  []await
 	content uint32 // tells what was written from other things; see breaker
 	applied map[childID]*unstructured.Unstructured
+	ties    enrolment
 	next    due
 	resync  bool
 	// ticks are the object's timers as this pass leaves them, nil when it has none.
@@ -90,7 +91,9 @@ func (r *resource) pass(ctx context.Context, key cache.ObjectName) (due, error) 
 	if object == nil {
 		r.forget(key, left)
 		r.rest(key, time.Time{})
-		r.unsubscribe(key)
+		if len(left) == 0 { // what is left may come back
+			r.unsubscribe(key)
+		}
 		return next, nil
 	}
 	m := n.memory
@@ -121,6 +124,7 @@ func (r *resource) pass(ctx context.Context, key cache.ObjectName) (due, error) 
 // run is the pass once its object is known: plan, run what is due, write, remember.
 func (p *pass) run(ctx context.Context, n news) error {
 	p.facts.Fresh = n.fresh
+	p.tie()
 	p.plan(n)
 	base, err := p.secure(ctx)
 	if errors.Is(err, patch.ErrGone) {
@@ -129,12 +133,14 @@ func (p *pass) run(ctx context.Context, n news) error {
 	if err != nil {
 		return err
 	}
+	p.ties.base = base
 	for _, j := range p.jobs {
 		if err := p.attempt(ctx, j); err != nil {
 			return err
 		}
 	}
 	marks := p.settle()
+	base = p.trim(&marks)
 	if err := p.write(ctx, base, marks); err != nil && !errors.Is(err, patch.ErrGone) {
 		p.refused(err)
 		return err
@@ -163,6 +169,7 @@ func (r *resource) read(ctx context.Context, key cache.ObjectName) (*unstructure
 func (r *resource) newPass(key cache.ObjectName, object *unstructured.Unstructured, m *memory) *pass {
 	p := &pass{r: r, key: key, object: object, memory: m, now: time.Now(), patch: dsl.NewPatch(), applied: map[childID]*unstructured.Unstructured{}}
 	p.around = &around{pass: p}
+	p.ties.begin(p)
 	p.essence = cause.Essence(object.Object)
 	p.text = object.GetAnnotations()[r.engine.op.StateAnnotation()]
 	p.state = p.load()

@@ -25,6 +25,9 @@ func (e *Engine) Ready() []ops.Check {
 	out := []ops.Check{start}
 	for _, r := range e.resources {
 		out = append(out, r.own.check("resource/"+r.name))
+		if doubt := r.doubt(); doubt != "" {
+			out = append(out, ops.Check{Name: "departed/" + r.name, State: ops.Warn, Message: doubt})
+		}
 		for _, f := range r.children {
 			out = append(out, f.check("child/"+r.name+"/"+f.name.String()))
 		}

@@ -46,6 +46,8 @@ type resource struct {
 	lacking map[cache.ObjectName][]string
 	// resting counts objects that the breaker holds.
 	resting map[cache.ObjectName]time.Time
+	// unclear are objects that nobody saw go, with why it cannot be told whether they are gone.
+	unclear map[types.UID]string
 }
 
 // newResource prepares a resource; nothing runs yet.
@@ -57,6 +59,7 @@ func newResource(e *Engine, spec *dsl.Resource) *resource {
 		waiting: map[types.UID][]cache.ObjectName{},
 		lacking: map[cache.ObjectName][]string{},
 		resting: map[cache.ObjectName]time.Time{},
+		unclear: map[types.UID]string{},
 	}
 	r.own = e.newFeed(spec.Name, r.log, r.seen)
 	r.own.source.Profile = spec.Cache
@@ -97,6 +100,7 @@ func (r *resource) begin() *queue.Queue[cache.ObjectName] {
 	r.waiting = map[types.UID][]cache.ObjectName{}
 	r.lacking = map[cache.ObjectName][]string{}
 	r.resting = map[cache.ObjectName]time.Time{}
+	r.unclear = map[types.UID]string{}
 	r.unsubscribeAllLocked()
 	r.queue = queue.New[cache.ObjectName](r.name, r.engine.metrics.Queues())
 	q := r.queue
@@ -140,7 +144,7 @@ func (r *resource) seen(ev watch.Event) {
 		e.uid, e.came = ev.UID, true
 	case watch.Deleted:
 		if r.rules.deletes {
-			e.gone = append(e.gone, &departed{object: ev.Object})
+			e.gone = append(e.gone, &departed{object: ev.Object, unseen: ev.Unseen})
 		}
 	}
 	r.queue.Add(ev.Key, class)
@@ -148,13 +152,13 @@ func (r *resource) seen(ev watch.Event) {
 
 // childSeen takes an event of an object that may be a child: its owner is looked at again. An
 // object that changed owners is news for both.
-func (r *resource) childSeen(ev watch.Event) {
+func (r *resource) childSeen(f *feed, ev watch.Event) {
 	defer r.wake(ev.UID)
-	owner := r.ownerKey(ev.Object)
+	owner := r.ownerKey(f, ev.Object)
 	if owner != nil {
 		r.childNews(*owner, ev)
 	}
-	if before := r.ownerKey(ev.Old); before != nil && (owner == nil || *owner != *before) {
+	if before := r.ownerKey(f, ev.Old); before != nil && (owner == nil || *owner != *before) {
 		r.childNews(*before, ev)
 	}
 }

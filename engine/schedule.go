@@ -159,6 +159,9 @@ func (n none) Apply(context.Context, any, ...dsl.ChildSpec) (*unstructured.Unstr
 	return nil, n.refuse()
 }
 
+// Enter fails: there is no owner.
+func (n none) Enter(context.Context, ...dsl.DesiredChild) error { return n.refuse() }
+
 // Stale fails: there is no owner.
 func (n none) Stale(context.Context, any, dsl.ChildSpec) (bool, *unstructured.Unstructured, error) {
 	return false, nil, n.refuse()

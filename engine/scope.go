@@ -4,6 +4,8 @@
 package engine
 
 import (
+	"context"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -22,14 +24,18 @@ type scope struct {
 	feed *feed
 	// changed is called when the set of namespaces has changed.
 	changed func()
+	// ask reads a namespace and reports whether it is gone; the error says why that cannot be told.
+	ask func(ctx context.Context, name string) (bool, error)
 
 	mu       sync.Mutex
 	existing map[string]bool
+	// doubtful are namespaces that a listing did not have any more, until they are asked for.
+	doubtful map[string]bool
 	synced   bool
 }
 
 func newScope(patterns []string) *scope {
-	s := &scope{patterns: patterns, existing: map[string]bool{}}
+	s := &scope{patterns: patterns, existing: map[string]bool{}, doubtful: map[string]bool{}}
 	s.live = slices.ContainsFunc(patterns, func(p string) bool { return strings.ContainsAny(p, "*?[!") })
 	return s
 }
@@ -82,20 +88,61 @@ func (s *scope) matches(name string) bool {
 	return in || !positive
 }
 
-// seen takes an event of a namespace.
+// seen takes an event of a namespace. One that nobody saw go stays until it was asked for.
 func (s *scope) seen(ev watch.Event) {
 	s.mu.Lock()
-	before := s.existing[ev.Key.Name]
-	if ev.Kind == watch.Deleted {
-		delete(s.existing, ev.Key.Name)
-	} else {
-		s.existing[ev.Key.Name] = true
+	delete(s.doubtful, ev.Key.Name)
+	if ev.Kind == watch.Deleted && ev.Unseen {
+		s.doubtful[ev.Key.Name] = true
+		s.mu.Unlock()
+		s.feed.nudge()
+		return
 	}
-	news := before != s.existing[ev.Key.Name] && s.synced && s.matches(ev.Key.Name)
+	s.noteLocked(ev.Key.Name, ev.Kind != watch.Deleted)
+}
+
+// noteLocked notes whether a namespace is there. It releases the lock, which is held.
+func (s *scope) noteLocked(name string, there bool) {
+	before := s.existing[name]
+	if there {
+		s.existing[name] = true
+	} else {
+		delete(s.existing, name)
+	}
+	news := before != there && s.synced && s.matches(name)
 	s.mu.Unlock()
 	if news {
 		s.changed()
 	}
+}
+
+// confirm asks for the namespaces that a listing did not have any more. It reports whether to ask
+// again: what can be neither found nor known to be gone stays in the scope.
+func (s *scope) confirm(ctx context.Context) (again bool) {
+	s.mu.Lock()
+	names := slices.Sorted(maps.Keys(s.doubtful))
+	s.mu.Unlock()
+	for _, name := range names {
+		gone, err := s.ask(ctx, name)
+		if !gone {
+			again = true // it is there: until the watch shows it, nothing else would tell of its end
+			if err != nil {
+				s.feed.log.V(1).Info("whether a namespace is gone cannot be told", "namespace", name, "reason", err.Error())
+			}
+			continue
+		}
+		s.mu.Lock()
+		delete(s.doubtful, name)
+		s.noteLocked(name, false)
+	}
+	return again
+}
+
+// lacks reports whether a namespace that would be in scope is known not to be there.
+func (s *scope) lacks(name string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.live && s.synced && s.matches(name) && !s.existing[name]
 }
 
 // sync says that all namespaces that exist were seen.

@@ -4,7 +4,6 @@
 package engine
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"time"
@@ -231,6 +230,7 @@ func (p *pass) remember(marks patch.Marks) {
 	m.holdState(p.state, marks.State)
 	m.holdArisen(p.records, p.pending)
 	m.failures = 0
+	p.closeRecord()
 	if p.resync || !m.seen {
 		m.resync = p.r.nextResync(p.now, !m.seen)
 	}
@@ -256,39 +256,6 @@ func (p *pass) remember(marks patch.Marks) {
 	} else {
 		p.r.rest(p.key, time.Time{})
 	}
-}
-
-// seeOff runs the delete handlers of objects that are gone already: deletions that no finalizer
-// held. It returns those that are not finished, and when they are due.
-func (r *resource) seeOff(ctx context.Context, key cache.ObjectName, n *news) (left []*departed, next due, err error) {
-	for i, d := range n.gone {
-		if there, found := r.own.object(key); found && there.GetUID() == d.object.GetUID() {
-			continue // it only was out of sight
-		}
-		if d.memory == nil && n.memory != nil && n.memory.uid == d.object.GetUID() {
-			d.memory = n.memory
-		}
-		if d.memory == nil {
-			d.memory = newMemory(d.object.GetUID())
-		}
-		if d.memory.parted {
-			continue
-		}
-		p := r.newPass(key, r.tree(d.object), d.memory)
-		p.gone, p.facts.Deleting = true, true
-		if err := p.run(ctx, news{child: n.child}); err != nil {
-			return append(left, n.gone[i:]...), next, err
-		}
-		if d.memory == n.memory { // should a selector bring it back, all begins anew
-			n.memory = newMemory(d.memory.uid)
-			n.memory.awaits = d.memory.awaits
-		}
-		if !d.memory.parted && p.next.after > 0 {
-			left = append(left, d)
-			next = next.sooner(p.next.after, queue.Due)
-		}
-	}
-	return left, next, nil
 }
 
 // count tells the metrics about write requests.

@@ -120,7 +120,7 @@ func TestFence(t *testing.T) {
 				t.Fatal(err)
 			}
 			sent := false
-			f := &fence{held: func() bool { return false }, reviews: reviews, next: roundTrip(func(*http.Request) (*http.Response, error) {
+			f := &fence{held: func(context.Context) bool { return false }, reviews: reviews, next: roundTrip(func(*http.Request) (*http.Response, error) {
 				sent = true
 				return &http.Response{Body: http.NoBody}, nil
 			})}

@@ -18,6 +18,10 @@ type eventConfig struct {
 	Message string `yaml:"message" required:"true" doc:"A sentence for people; may have ${…}."`
 }
 
+// mostEventReason is how many bytes the API server takes of an Event's reason. Of its note the engine
+// sends what is taken.
+const mostEventReason = 128
+
 // event reports an Event of the object.
 func event(cel compilerOf) dsl.Action {
 	return dsl.Action{
@@ -55,7 +59,7 @@ func buildEvent(cel compilerOf, b dsl.Build, config *eventConfig) (dsl.Built, er
 		return dsl.Built{}, err
 	}
 	return w.built(func(_ context.Context, r *dsl.Request) error {
-		scope := w.scope(r)
+		scope := w.objectScope(r)
 		why, err := text(reason, scope)
 		if err != nil {
 			return fmt.Errorf("reporting event: %w", err)
@@ -64,7 +68,7 @@ func buildEvent(cel compilerOf, b dsl.Build, config *eventConfig) (dsl.Built, er
 		if err != nil {
 			return fmt.Errorf("reporting event: %w", err)
 		}
-		r.Events.Event(kind, why, "%s", note)
+		r.Events.Event(kind, cut(why, mostEventReason), "%s", note)
 		return nil
 	}), nil
 }

@@ -21,6 +21,9 @@ type logConfig struct {
 	Values  map[string]any `yaml:"values" doc:"What the line carries besides; values may have ${…}."`
 }
 
+// mostLogged is how many bytes of a message are logged: container runtimes break longer lines.
+const mostLogged = 16 << 10
+
 // logLine writes a line to the operator's log.
 func logLine(cel compilerOf) dsl.Action {
 	return dsl.Action{
@@ -49,7 +52,7 @@ func buildLog(cel compilerOf, b dsl.Build, config *logConfig) (dsl.Built, error)
 		return dsl.Built{}, err
 	}
 	return w.built(func(_ context.Context, r *dsl.Request) error {
-		scope := w.scope(r)
+		scope := w.objectScope(r)
 		line, err := text(message, scope)
 		if err != nil {
 			return fmt.Errorf("writing log line: %w", err)
@@ -58,7 +61,7 @@ func buildLog(cel compilerOf, b dsl.Build, config *logConfig) (dsl.Built, error)
 		if err != nil {
 			return fmt.Errorf("writing log line: %w", err)
 		}
-		r.Log.V(level).Info(line, pairs...)
+		r.Log.V(level).Info(cut(line, mostLogged), pairs...)
 		return nil
 	}), nil
 }

@@ -5,29 +5,30 @@ package handlers
 
 import (
 	"context"
-	"errors"
+	"fmt"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
-// failLabel on a Pod makes PodPrint fail, to show what becomes of an item that does.
+// failLabel on an object makes PodPrint fail, to show what becomes of an item that does.
 const failLabel = "podwatch.handwerk.dev/fail"
 
-// PodPrint logs what happens to a Pod, as client-go's workqueue example prints it.
+// PodPrint logs what happens to a Pod, or to an object of another kind, as client-go's workqueue example
+// prints it.
 func PodPrint(_ context.Context, r *dsl.Request) error {
 	words := map[dsl.Cause]string{
 		dsl.Create: "Add", dsl.Update: "Update", dsl.Delete: "Delete", dsl.Resume: "Sync", dsl.Resync: "Sync",
 	}
 	if r.Object.GetLabels()[failLabel] != "" && r.Cause != dsl.Delete {
-		return errors.New("this Pod is labelled to fail")
+		return fmt.Errorf("this %s is labelled to fail", r.Object.GetKind())
 	}
-	r.Log.Info(words[r.Cause] + " for Pod " + r.Object.GetName())
+	r.Log.Info(words[r.Cause] + " for " + r.Object.GetKind() + " " + r.Object.GetName())
 	return nil
 }
 
-// PodWatch registers the function of samples/podwatch.
+// PodWatch registers the function of samples/podwatch and samples/itemwatch.
 func PodWatch(r *dsl.Registry) {
-	r.Function(dsl.Function{Name: "podwatch.Print", Func: PodPrint, Doc: "logs what happens to a Pod", Needs: []dsl.Need{}})
+	r.Function(dsl.Function{Name: "podwatch.Print", Func: PodPrint, Doc: "logs what happens to an object", Needs: []dsl.Need{}})
 }
 
 // PodWatchOperator is samples/podwatch/operator.yaml written in Go.
@@ -35,7 +36,17 @@ func PodWatchOperator() *dsl.Operator {
 	op := dsl.New("podwatch")
 	op.Resource("pods.v1", func(pod *dsl.Resource) {
 		pod.On([]dsl.Cause{dsl.Create, dsl.Update, dsl.Resume}, "print", PodPrint, dsl.Retries(5), dsl.WithNeeds())
-		pod.OnDelete("farewell", PodPrint, dsl.Retries(5), dsl.WithNeeds())
+		pod.OnDelete("farewell", PodPrint, dsl.Retries(5), dsl.NoFinalizer(), dsl.WithNeeds())
+	})
+	return op
+}
+
+// ItemWatchOperator is samples/itemwatch/operator.yaml written in Go.
+func ItemWatchOperator() *dsl.Operator {
+	op := dsl.New("itemwatch")
+	op.Resource("items.v1.podwatch.handwerk.dev", func(item *dsl.Resource) {
+		item.On([]dsl.Cause{dsl.Create, dsl.Update, dsl.Resume}, "print", PodPrint, dsl.Retries(5), dsl.WithNeeds())
+		item.OnDelete("farewell", PodPrint, dsl.Retries(5), dsl.WithNeeds())
 	})
 	return op
 }

@@ -38,7 +38,7 @@ func TestSamplesLoad(t *testing.T) {
 
 // TestSamplesAreTheSameInGo holds that both routes make one operator.
 func TestSamplesAreTheSameInGo(t *testing.T) {
-	for _, inGo := range []*dsl.Operator{handlers.FooOperator(), handlers.FooBarOperator(), handlers.PodWatchOperator()} {
+	for _, inGo := range []*dsl.Operator{handlers.FooOperator(), handlers.FooBarOperator(), handlers.PodWatchOperator(), handlers.ItemWatchOperator()} {
 		t.Run(inGo.Name, func(t *testing.T) {
 			inYAML, err := config.Load([]string{filepath.Join("..", "samples", inGo.Name, "operator.yaml")}, handlers.Standard())
 			if err != nil {
@@ -61,7 +61,8 @@ func summary(op *dsl.Operator) []string {
 		out = append(out, fmt.Sprintf("%s owns %v every %s", r.Name, r.Owned(), r.Resync))
 	}
 	dsl.Walk(op, func(r *dsl.Resource, h *dsl.Handler) {
-		out = append(out, fmt.Sprintf("%s %s %v field %s retries %d timeout %s", r.Name, h.ID, h.Causes, h.Field, h.Retries, h.Timeout))
+		out = append(out, fmt.Sprintf("%s %s %v field %s retries %d timeout %s finalizer %t",
+			r.Name, h.ID, h.Causes, h.Field, h.Retries, h.Timeout, !h.NoFinalizer))
 	})
 	return out
 }

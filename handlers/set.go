@@ -243,7 +243,7 @@ func (s *setter) condition(at []string, c setCondition) {
 // run sets everything. A field that cannot be worked out fails the handler after the others are
 // set.
 func (s *setter) run(_ context.Context, r *dsl.Request) error {
-	scope := s.scope(r)
+	scope := s.objectScope(r)
 	var faults []error
 	each := func(list []field, put func(path dsl.Path, value any)) {
 		for _, f := range list {
@@ -251,6 +251,8 @@ func (s *setter) run(_ context.Context, r *dsl.Request) error {
 			switch {
 			case errors.Is(err, expr.ErrMissing), value == expr.None:
 				put(f.path, nil)
+			case errors.Is(err, expr.ErrTooLarge) && errors.Is(errors.Join(faults...), expr.ErrTooLarge):
+				// one that says so is enough: there is no room for any after it
 			case err != nil:
 				faults = append(faults, err)
 			default:
@@ -302,6 +304,14 @@ func instead(value, has any) any {
 	return out
 }
 
+// What the API server takes, in bytes: of all annotations of an object, and of a condition's reason and
+// message, where the CRD has the type for it that Kubernetes has.
+const (
+	mostAnnotations = 256 << 10
+	mostReason      = 1024
+	mostMessage     = 32768
+)
+
 // setText sets a label or an annotation; nil removes it. What the API server would not take fails this
 // handler alone: sent, it would be refused with all that the other handlers of the object want.
 func setText(p *dsl.Patch, what, key string, value any) error {
@@ -318,8 +328,11 @@ func setText(p *dsl.Patch, what, key string, value any) error {
 	default:
 		return dsl.Permanent(fmt.Errorf("setting %s.%s: want text, found a list or a map", what, key))
 	}
+	if len(key)+len(text) > mostAnnotations {
+		return dsl.Permanent(fmt.Errorf("setting %s.%s: want at most %d KiB, found %d", what, key, mostAnnotations>>10, len(text)>>10))
+	}
 	if wrong := validation.IsValidLabelValue(text); what == "labels" && len(wrong) > 0 {
-		return dsl.Permanent(fmt.Errorf("setting labels.%s: %q is no value of a label: %s", key, text, wrong[0]))
+		return dsl.Permanent(fmt.Errorf("setting labels.%s: %q is no value of a label: %s", key, cut(text, 100), wrong[0]))
 	}
 	p.Set(path, text)
 	return nil
@@ -336,7 +349,7 @@ func (c condition) set(p *dsl.Patch, scope expr.Scope) error {
 		status = metav1.ConditionUnknown
 	}
 	if status == "" {
-		return dsl.Permanent(fmt.Errorf("setting condition %s: its status is %v, want true, false, True, False or Unknown", c.kind, value))
+		return dsl.Permanent(fmt.Errorf("setting condition %s: its status is %s, want true, false, True, False or Unknown", c.kind, cut(fmt.Sprint(value), 100)))
 	}
 	reason, message := c.kind, ""
 	if status != metav1.ConditionTrue {
@@ -347,15 +360,15 @@ func (c condition) set(p *dsl.Patch, scope expr.Scope) error {
 			return fmt.Errorf("setting condition %s: %w", c.kind, err)
 		}
 	}
-	if !conditionReason.MatchString(reason) {
-		return dsl.Permanent(fmt.Errorf("setting condition %s: its reason is %q, want one CamelCase word", c.kind, reason))
+	if !conditionReason.MatchString(reason) || len(reason) > mostReason {
+		return dsl.Permanent(fmt.Errorf("setting condition %s: its reason is %q, want one CamelCase word", c.kind, cut(reason, 100)))
 	}
 	if c.message != nil {
 		if message, err = text(c.message, scope); err != nil && !errors.Is(err, expr.ErrMissing) {
 			return fmt.Errorf("setting condition %s: %w", c.kind, err)
 		}
 	}
-	p.SetCondition(c.kind, status, reason, message)
+	p.SetCondition(c.kind, status, reason, cut(message, mostMessage))
 	return nil
 }
 

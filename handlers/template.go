@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"unicode/utf8"
 
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
@@ -95,6 +96,14 @@ func (w *writer) scope(r *dsl.Request) expr.Scope {
 	return s
 }
 
+// objectScope is scope for what becomes a part of an object, or is written down somewhere: all of it
+// together is no larger than an object may be.
+func (w *writer) objectScope(r *dsl.Request) expr.Scope {
+	s := w.scope(r)
+	s.Room = expr.NewRoom(expr.MostOfAnObject)
+	return s
+}
+
 // readOnce are children that are read at most once.
 type readOnce struct {
 	dsl.Children
@@ -117,6 +126,18 @@ func text(t *expr.Template, s expr.Scope) (string, error) {
 		err = fmt.Errorf("want text, found %v", value)
 	}
 	return "", err
+}
+
+// cut shortens a text for people to so many bytes.
+func cut(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	most -= len("…")
+	for !utf8.RuneStart(text[most]) {
+		most--
+	}
+	return text[:most] + "…"
 }
 
 // property returns the schema of a field, nil when it is not known.

@@ -9,15 +9,12 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// A document's limits, counting again what aliases repeat.
-const (
-	maxValues = 100_000
-	maxDepth  = 100
-)
+// maxDepth is how deep a document may be nested.
+const maxDepth = 100
 
 // expander replaces aliases by what they stand for and merge keys by the entries they bring in.
-// The result shares what is repeated, so it is no larger than the document; the count of its
-// values is kept within maxValues, so that it can be walked like a tree.
+// The result shares what is repeated, so it is no larger than the document; what it stands for is
+// kept within the limits of [size], so that it can be walked like a tree.
 type expander struct {
 	source *source
 	done   map[*yaml.Node]expansion
@@ -28,16 +25,22 @@ type expander struct {
 
 // expansion is a node with all below it expanded; its node is nil while that is going on.
 type expansion struct {
-	node         *yaml.Node
-	count, depth int
+	node  *yaml.Node
+	size  size
+	depth int
 }
 
-// expand returns the document without aliases and merge keys. With faults there is none.
-func expand(s *source, root *yaml.Node) (*yaml.Node, Faults) {
+// expand returns the document without aliases and merge keys. With faults there is none. Whole is the
+// size of the configuration so far, and becomes that with this document.
+func expand(s *source, root *yaml.Node, whole *size) (*yaml.Node, Faults) {
 	e := &expander{source: s, done: map[*yaml.Node]expansion{}}
 	out := e.node(root, "")
-	if e.done[root].count > maxValues || e.copied > maxValues {
-		e.fault(root, "", "the document holds more than %d values, counting what aliases repeat", maxValues)
+	*whole = whole.plus(e.done[root].size)
+	if e.copied > maxValues {
+		whole.values = e.copied
+	}
+	if excess := whole.excess(); excess != "" {
+		e.fault(root, "", "the configuration holds more than %s, counting what aliases repeat", excess)
 	}
 	if e.done[root].depth > maxDepth {
 		e.fault(root, "", "the document is nested more than %d deep", maxDepth)
@@ -81,9 +84,9 @@ func (e *expander) node(n *yaml.Node, p path) *yaml.Node {
 }
 
 func measured(n *yaml.Node, done map[*yaml.Node]expansion) expansion {
-	out := expansion{node: n, count: 1}
+	out := expansion{node: n, size: sizeOf(n)}
 	for _, child := range n.Content {
-		out.count = min(out.count+done[child].count, maxValues+1)
+		out.size = out.size.plus(done[child].size)
 		out.depth = max(out.depth, done[child].depth)
 	}
 	out.depth++

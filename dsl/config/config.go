@@ -50,7 +50,9 @@ type loader struct {
 	names    []string
 	// partial: something could not be read, so what is missing may be there.
 	partial bool
-	cel     *expr.Compiler
+	// size is that of all documents so far.
+	size size
+	cel  *expr.Compiler
 }
 
 func (l *loader) fault(faults ...Fault) {
@@ -61,6 +63,9 @@ func (l *loader) fault(faults ...Fault) {
 // add reads the documents of a file.
 func (l *loader) add(name string, data []byte) {
 	l.names = append(l.names, name)
+	if l.size.excess() != "" {
+		return
+	}
 	s, faults := newSource(name, data)
 	if len(faults) > 0 {
 		l.fault(faults...)
@@ -71,7 +76,7 @@ func (l *loader) add(name string, data []byte) {
 		l.fault(*fault)
 	}
 	for _, root := range roots {
-		tree, faults := expand(s, root)
+		tree, faults := expand(s, root, &l.size)
 		if len(faults) > 0 {
 			l.fault(faults...)
 			continue
@@ -89,6 +94,9 @@ func (l *loader) add(name string, data []byte) {
 
 // finish makes the operator of all parts.
 func (l *loader) finish() (*dsl.Operator, error) {
+	if l.size.excess() != "" {
+		return nil, l.all() // it is not worth a look
+	}
 	if len(l.parts) == 0 && !l.partial {
 		l.fault(Fault{File: l.names[0], Line: 1, Column: 1, Message: "there is no operator in here (want a document of kind " + Kind + ")"})
 	}

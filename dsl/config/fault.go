@@ -23,7 +23,8 @@ type Fault struct {
 	// Message says what is wrong, in one line.
 	Message string
 	// Excerpt, for faults within an expression, is the line of the file and below it a caret under
-	// the place. It is not part of String.
+	// the place. Of a long line it is the part around the place, with … where it was cut. It is not
+	// part of String.
 	Excerpt string
 }
 

@@ -189,7 +189,7 @@ func TestTextThatIsNotReadable(t *testing.T) {
 			"a: \uFEFFb\n", "x.yaml:1:4: the character U+FEFF must not be in YAML",
 		},
 		"more than a configuration": {
-			strings.Repeat("#", 4<<20) + "\n", "x.yaml: the file is larger than 4 MiB",
+			strings.Repeat("#", 1<<20) + "\n", "x.yaml: the file is larger than 1 MiB",
 		},
 		"a column counts characters": {
 			watching("foos") + "\"ü\": {ä: 1, ä: 2}\nscope: {\"ü\": 1, namespaces: [ä]}\n",

@@ -23,6 +23,8 @@ type watched struct {
 	ids map[string]path
 	// made are the places of the named children so far.
 	made map[string]path
+	// kin are all handlers of the resource, once they were asked for.
+	kin []dsl.Sibling
 }
 
 // declaration is a resource's name as it was written, and where.

@@ -13,8 +13,8 @@ import (
 
 // scan reads the characters of a scalar where they stand in a file.
 type scan struct {
-	lines []string
-	at    position
+	source *source
+	at     position
 	// line is line number read, in characters.
 	line []rune
 	read int
@@ -22,11 +22,11 @@ type scan struct {
 
 // next returns the character at the place and goes on; a line ends in '\n'.
 func (s *scan) next() (rune, bool) {
-	if s.at.line > len(s.lines) {
+	if s.at.line > len(s.source.lines) {
 		return 0, false
 	}
 	if s.read != s.at.line {
-		s.line, s.read = []rune(s.lines[s.at.line-1]), s.at.line
+		s.line, s.read = s.source.line(s.at.line), s.at.line
 	}
 	if s.at.column > len(s.line) {
 		s.at = position{s.at.line + 1, 1}

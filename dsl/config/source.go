@@ -10,11 +10,13 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
-// maxSize limits a file. A ConfigMap holds 1 MiB.
-const maxSize = 4 << 20
+// maxSize limits a file. A ConfigMap holds no more, and what the YAML parser makes of a text may be
+// three hundred times as large.
+const maxSize = 1 << 20
 
 // files replaces directories by the YAML files in them, sorted by name. Files whose names begin
 // with a dot are left out: a mounted ConfigMap keeps its versions there.
@@ -78,6 +80,21 @@ type source struct {
 	name  string
 	text  string
 	lines []string
+	// characters are those of line number split, kept for the next fault of that line; mu guards them,
+	// since checks against schemas may run side by side.
+	mu         sync.Mutex
+	characters []rune
+	split      int
+}
+
+// line returns the characters of a line, which is counted from 1. They are only read.
+func (s *source) line(number int) []rune {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.split != number {
+		s.characters, s.split = []rune(s.lines[number-1]), number
+	}
+	return s.characters
 }
 
 // newSource checks that data is text that YAML may hold.

@@ -149,6 +149,9 @@ func objectsOf(r *dsl.Request) map[string]any {
 
 // siblings are all handlers of the resource; one with steps is as many as it has steps.
 func (w *watched) siblings() []dsl.Sibling {
+	if w.kin != nil {
+		return w.kin // every handler asks, and each is told the same
+	}
 	var out []dsl.Sibling
 	for _, list := range [][]handler{w.form.Handlers, w.form.Schedule} {
 		for _, h := range list {
@@ -160,6 +163,7 @@ func (w *watched) siblings() []dsl.Sibling {
 			}
 		}
 	}
+	w.kin = out
 	return out
 }
 

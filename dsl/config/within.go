@@ -6,6 +6,7 @@ package config
 import (
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"gopkg.in/yaml.v3"
 )
@@ -23,13 +24,26 @@ func (d *decoder) placedFault(p path, line, column int, message string) Fault {
 	return out
 }
 
-// excerpt shows a line of the file with a caret under a column.
+// around is how many characters of a line are shown on either side of a fault.
+const around = 100
+
+// excerpt shows a line of the file with a caret under a column; of a long line the part around it.
 func (s *source) excerpt(line, column int) string {
 	if line < 1 || line > len(s.lines) {
 		return ""
 	}
-	text := strings.ReplaceAll(strings.TrimRight(s.lines[line-1], "\r\n"), "\t", " ")
-	return text + "\n" + strings.Repeat(" ", max(column-1, 0)) + "^"
+	text := s.line(line)
+	caret := min(max(column-1, 0), len(text))
+	before, from := "", 0
+	if caret > around {
+		before, from = "…", caret-around
+	}
+	after, to := "", len(text)
+	if to > caret+around {
+		after, to = "…", caret+around
+	}
+	shown := before + strings.ReplaceAll(string(text[from:to]), "\t", " ") + after
+	return shown + "\n" + strings.Repeat(" ", utf8.RuneCountInString(before)+caret-from) + "^"
 }
 
 // within finds a character of a scalar's value in the file. White space is what YAML changes, so
@@ -45,7 +59,7 @@ func (s *source) within(n *yaml.Node, line, column int) (int, int) {
 		}
 		count += marks(string(runes))
 	}
-	found := s.marks(n, marks(n.Value))
+	found := s.marks(n, min(count+1, marks(n.Value)))
 	switch {
 	case found == nil:
 		return n.Line, n.Column
@@ -76,7 +90,7 @@ type position struct{ line, column int }
 // marks returns the places of the first characters of a scalar that are no white space, nil when
 // the file has not as many.
 func (s *source) marks(n *yaml.Node, count int) []position {
-	sc := &scan{lines: s.lines, at: position{n.Line, n.Column}}
+	sc := &scan{source: s, at: position{n.Line, n.Column}}
 	sc.properties()
 	switch {
 	case n.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0:

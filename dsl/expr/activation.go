@@ -25,6 +25,15 @@ type Scope struct {
 	// Anything names children in which whatever an expression looks for is found: an evaluation that
 	// still wraps [ErrMissing] then misses something elsewhere. Its value is of no use.
 	Anything []string
+	// Room bounds what is given; several evaluations may share one. Nil: each has [MostRendered].
+	Room *Room
+}
+
+func (s Scope) room() *Room {
+	if s.Room == nil {
+		return NewRoom(MostRendered)
+	}
+	return s.Room
 }
 
 // activation gives an evaluation its variables, and makes only those that it asks for. The plain

@@ -42,7 +42,7 @@ func (p *Program) infer(s dsl.Schemas) (valueType, *Error) {
 	slices.SortStableFunc(in.issues, func(a, b Issue) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
-	return result, &Error{Text: p.text, Issues: in.issues}
+	return result, &Error{Text: p.text, Issues: told(in.issues)}
 }
 
 // inspector works out the types of an expression's parts.
@@ -73,6 +73,9 @@ func (s *scope) find(name string) (valueType, bool) {
 }
 
 func (in *inspector) issue(at place, format string, args ...any) {
+	if len(in.issues) > mostIssues {
+		return // more are not told
+	}
 	i := Issue{Line: at.line, Column: at.column, Message: fmt.Sprintf(format, args...)}
 	if !in.seen[i] {
 		in.seen[i] = true

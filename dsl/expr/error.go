@@ -12,8 +12,30 @@ import (
 type Error struct {
 	// Text is the expression.
 	Text string
-	// Issues are never empty, in the order of their positions.
+	// Issues are never empty, in the order of their positions. Of more than 20, the last one says that
+	// there are more.
 	Issues []Issue
+}
+
+// mostIssues is how many faults of one text are told. Nobody reads more of them, and each is kept with
+// its place and words.
+const mostIssues = 20
+
+// longestMessage is how many characters of a message are told: it may have a name from the text in it.
+const longestMessage = 300
+
+// told cuts issues, which are in the order of their places, to what is told.
+func told(issues []Issue) []Issue {
+	if len(issues) > mostIssues {
+		next := issues[mostIssues]
+		issues = append(issues[:mostIssues:mostIssues], Issue{next.Line, next.Column, "there are more faults from here on"})
+	}
+	for i := range issues {
+		if runes := []rune(issues[i].Message); len(runes) > longestMessage {
+			issues[i].Message = string(runes[:longestMessage]) + "…"
+		}
+	}
+	return issues
 }
 
 // Issue is one fault of an expression.

@@ -21,6 +21,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/decls"
@@ -117,8 +118,16 @@ func (c *Compiler) Compile(text string) (*Program, error) {
 	return p, nil
 }
 
+// longest is how many characters an expression may have. CEL takes 100,000, but the time and memory
+// that its checker needs grow with the square of it: five thousand take a second at worst.
+const longest = 5000
+
 // understand parses and checks an expression. The error is an [Error].
 func (c *Compiler) understand(text string) (*cel.Ast, error) {
+	if size := utf8.RuneCountInString(text); size > longest {
+		message := fmt.Sprintf("the expression has %d characters, and the most is %d", size, longest)
+		return nil, &Error{Text: text, Issues: []Issue{{Line: 1, Column: 1, Message: message}}}
+	}
 	parsed, issues := c.env.Parse(text)
 	if issues.Err() != nil {
 		return nil, syntaxError(text, issues.Errors())

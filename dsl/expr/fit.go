@@ -87,6 +87,10 @@ func (f *fitter) text(n *node, want valueType) {
 		if p.program == nil {
 			continue
 		}
+		if len(f.faults)-before >= mostIssues {
+			f.faults = append(f.faults, unread(n.path, p.piece))
+			return
+		}
 		t, err := p.program.infer(f.schemas)
 		if err != nil {
 			f.faults = append(f.faults, placed(n.path, err, p.line, p.column)...)

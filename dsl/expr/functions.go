@@ -56,7 +56,7 @@ func ready(v ref.Val) ref.Val {
 	if v == types.NullValue {
 		return types.False
 	}
-	value, err := plainValue(v)
+	value, err := plainValue(v, NewRoom(MostRendered))
 	if err != nil {
 		return types.NewErr("ready(): %v", err)
 	}
@@ -77,7 +77,7 @@ func ready(v ref.Val) ref.Val {
 // hash makes a short digest. Equal values have equal ones: JSON sorts the keys of maps, and writes
 // a number that is whole in one way only.
 func hash(v ref.Val) ref.Val {
-	value, err := plainValue(v)
+	value, err := plainValue(v, NewRoom(MostRendered))
 	if err != nil {
 		return types.NewErr("hash(): %v", err)
 	}

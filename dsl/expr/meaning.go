@@ -23,7 +23,7 @@ func (c *Compiler) meaningError(text string, parsed *ast.AST, errs []*common.Err
 	ast.PreOrderVisit(parsed.Expr(), ast.NewExprVisitor(func(e ast.Expr) { m.parts[e.ID()] = e }))
 	out := &Error{Text: text}
 	for _, err := range errs {
-		if m.moot[err.ExprID] {
+		if m.moot[err.ExprID] || len(out.Issues) > mostIssues {
 			continue
 		}
 		at := placeAt(err.Location)
@@ -32,6 +32,7 @@ func (c *Compiler) meaningError(text string, parsed *ast.AST, errs []*common.Err
 		}
 		out.Issues = append(out.Issues, Issue{at.line, at.column, m.message(err)})
 	}
+	out.Issues = told(out.Issues)
 	return out
 }
 

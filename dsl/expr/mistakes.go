@@ -15,7 +15,8 @@ import (
 // looked for in the text itself, and the parser is quoted only where nothing is found.
 func syntaxError(text string, errs []*common.Error) *Error {
 	out := &Error{Text: text}
-	for _, m := range mistakes(text) {
+	found := mistakes(text)
+	for _, m := range found[:min(len(found), mostIssues+1)] {
 		line, column := position(text, m.at)
 		out.Issues = append(out.Issues, Issue{line, column, m.message})
 	}
@@ -23,6 +24,7 @@ func syntaxError(text string, errs []*common.Error) *Error {
 		at := placeAt(errs[0].Location)
 		out.Issues = []Issue{{at.line, at.column, unexpected(errs[0].Message)}}
 	}
+	out.Issues = told(out.Issues)
 	return out
 }
 

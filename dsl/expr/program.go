@@ -37,13 +37,14 @@ func (p *Program) Uses(variable string) bool { return p.uses[variable] }
 
 // Eval evaluates an expression and returns its value as JSON has it: maps, slices, text, int64,
 // float64, booleans and nil. A time is text as RFC 3339 has it, a duration as in 1h30m0s, bytes are
-// base64. An optional value that is not there is [None].
+// base64. An optional value that is not there is [None]. A value that is larger than the scope's Room
+// is an error.
 func (p *Program) Eval(s Scope) (any, error) {
 	out, _, err := p.program.Eval(&activation{scope: s})
 	if err != nil {
 		return nil, p.evaluation(err)
 	}
-	return plainValue(out)
+	return plainValue(out, s.room())
 }
 
 // Bool evaluates a predicate in a scope; see [Program.Holds].

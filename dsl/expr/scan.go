@@ -19,9 +19,13 @@ type piece struct {
 
 // scan splits text into literals and expressions. $${ stands for ${ itself.
 func scan(text string) ([]piece, *Error) {
+	if !strings.Contains(text, "${") {
+		return []piece{{text: text}}, nil
+	}
 	var out []piece
 	var literal strings.Builder
 	rest := text
+	where := walk{line: 1, column: 1}
 	for {
 		i := strings.Index(rest, "${")
 		if i < 0 {
@@ -36,7 +40,7 @@ func scan(text string) ([]piece, *Error) {
 		literal.WriteString(rest[:i])
 		at := len(text) - len(rest) + i
 		size := expressionSize(rest[i+2:])
-		line, column := position(text, at+2)
+		line, column := where.to(text, at+2)
 		if size < 0 {
 			return nil, &Error{Text: text, Issues: []Issue{unclosed(text, at, line, column)}}
 		}
@@ -124,6 +128,22 @@ func quotedSize(s string, raw bool) int {
 		}
 	}
 	return -1
+}
+
+// walk finds places of a text one behind the other, so that many of them cost one look at the text.
+type walk struct{ at, line, column int }
+
+// to returns the line and column of a byte of the text that is not before the last one.
+func (w *walk) to(text string, at int) (line, column int) {
+	step := text[w.at:at]
+	if newlines := strings.Count(step, "\n"); newlines > 0 {
+		w.line += newlines
+		w.column = 1
+		step = step[strings.LastIndexByte(step, '\n')+1:]
+	}
+	w.column += utf8.RuneCountInString(step)
+	w.at = at
+	return w.line, w.column
 }
 
 // position returns the line and column of a byte of text, both from 1.

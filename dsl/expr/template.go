@@ -98,12 +98,17 @@ func (b *builder) text(text string, at []string) node {
 		b.fault(at, fault, 1, 1)
 		return n
 	}
+	before := len(b.faults)
 	for _, p := range pieces {
 		if !p.expression {
 			n.pieces = append(n.pieces, part{piece: p})
 			continue
 		}
 		n.kind = textNode
+		if len(b.faults)-before >= mostIssues {
+			b.faults = append(b.faults, unread(at, p))
+			return n
+		}
 		program, err := b.compiler.Value(p.text)
 		if err != nil {
 			b.fault(at, err, p.line, p.column)
@@ -120,6 +125,15 @@ func (b *builder) text(text string, at []string) node {
 // fault notes what is wrong with an expression that begins at a line and column of its text.
 func (b *builder) fault(at []string, err error, line, column int) {
 	b.faults = append(b.faults, placed(at, err, line, column)...)
+}
+
+// unread says that the expressions of a text from a piece on were not looked at, because enough is wrong
+// with it.
+func unread(at []string, from piece) error {
+	return &dsl.ConfigError{
+		Path: at, Line: from.line, Column: from.column,
+		Message: fmt.Sprintf("the text has %d faults before this expression: from here on it was not checked", mostIssues),
+	}
 }
 
 // placed turns the faults of an expression, which begins at a line and column of the text that it
@@ -141,8 +155,12 @@ func placed(at []string, err error, line, column int) (out []error) {
 }
 
 // Render evaluates the template. The error names the place of the expression that failed; one that
-// came upon something missing wraps [ErrMissing]. The result shares nothing with the template.
-func (t *Template) Render(s Scope) (any, error) { return t.root.render(s) }
+// came upon something missing wraps [ErrMissing], one that there is no room for [ErrTooLarge]. The
+// result shares nothing with the template.
+func (t *Template) Render(s Scope) (any, error) {
+	s.Room = s.room()
+	return t.root.render(s)
+}
 
 func (n *node) render(s Scope) (any, error) {
 	switch n.kind {
@@ -151,6 +169,9 @@ func (n *node) render(s Scope) (any, error) {
 	case mapNode:
 		return n.renderMap(s)
 	case listNode:
+		if err := n.takes(s, ""); err != nil {
+			return nil, err
+		}
 		out := make([]any, 0, len(n.list))
 		for i := range n.list {
 			value, err := n.list[i].render(s)
@@ -163,11 +184,23 @@ func (n *node) render(s Scope) (any, error) {
 		}
 		return out, nil
 	default:
-		return n.plain, nil
+		text, _ := n.plain.(string)
+		return n.plain, n.takes(s, text)
 	}
 }
 
+// takes counts what the template itself gives.
+func (n *node) takes(s Scope, text string) error {
+	if err := s.Room.value(text); err != nil {
+		return fmt.Errorf("evaluating %s: %w", where(n.path), err)
+	}
+	return nil
+}
+
 func (n *node) renderMap(s Scope) (any, error) {
+	if err := n.takes(s, ""); err != nil {
+		return nil, err
+	}
 	out := make(map[string]any, len(n.entries))
 	for i := range n.entries {
 		e := &n.entries[i]
@@ -201,6 +234,9 @@ func (n *node) renderText(s Scope) (any, error) {
 	var out strings.Builder
 	for _, p := range n.pieces {
 		if p.program == nil {
+			if err := n.takes(s, p.text); err != nil {
+				return nil, err
+			}
 			out.WriteString(p.text)
 			continue
 		}

@@ -20,8 +20,28 @@ type none struct{}
 // None is the value of an optional that is not there. A template leaves out what has it.
 var None any = none{}
 
-// plainValue turns a value of CEL into one that JSON can hold.
-func plainValue(v ref.Val) (any, error) {
+// plainValue turns a value of CEL into one that JSON can hold, as far as there is room for it.
+func plainValue(v ref.Val, room *Room) (any, error) {
+	switch v := v.(type) {
+	case *types.Optional:
+		if !v.HasValue() {
+			return None, nil
+		}
+		return plainValue(v.GetValue(), room)
+	case traits.Mapper:
+		return plainMap(v, room)
+	case traits.Lister:
+		return plainList(v, room)
+	}
+	out, err := plainScalar(v)
+	if err != nil {
+		return nil, err
+	}
+	text, _ := out.(string)
+	return out, room.value(text)
+}
+
+func plainScalar(v ref.Val) (any, error) {
 	switch v := v.(type) {
 	case types.Null:
 		return nil, nil
@@ -31,15 +51,6 @@ func plainValue(v ref.Val) (any, error) {
 		return string(v), nil
 	case types.Int, types.Uint, types.Double:
 		return plainNumber(v)
-	case *types.Optional:
-		if !v.HasValue() {
-			return None, nil
-		}
-		return plainValue(v.GetValue())
-	case traits.Mapper:
-		return plainMap(v)
-	case traits.Lister:
-		return plainList(v)
 	}
 	if text, ok := asText(v); ok {
 		return text, nil
@@ -81,9 +92,12 @@ func asText(v ref.Val) (string, bool) {
 	return text.String(), true
 }
 
-func plainMap(m traits.Mapper) (any, error) {
+func plainMap(m traits.Mapper, room *Room) (any, error) {
 	if tree, ok := m.Value().(map[string]any); ok {
-		return copied(tree)
+		return copied(tree, room)
+	}
+	if err := room.value(""); err != nil {
+		return nil, err
 	}
 	out := map[string]any{}
 	for it := m.Iterator(); it.HasNext() == types.True; {
@@ -92,7 +106,10 @@ func plainMap(m traits.Mapper) (any, error) {
 		if !ok {
 			return nil, fmt.Errorf("a key of a map is %s, want text", named(key.Type().TypeName()))
 		}
-		element, err := plainValue(m.Get(key))
+		if err := room.value(string(name)); err != nil {
+			return nil, err
+		}
+		element, err := plainValue(m.Get(key), room)
 		if err != nil {
 			return nil, err
 		}
@@ -103,13 +120,16 @@ func plainMap(m traits.Mapper) (any, error) {
 	return out, nil
 }
 
-func plainList(l traits.Lister) (any, error) {
+func plainList(l traits.Lister, room *Room) (any, error) {
 	if tree, ok := l.Value().([]any); ok {
-		return copied(tree)
+		return copied(tree, room)
+	}
+	if err := room.value(""); err != nil {
+		return nil, err
 	}
 	out := []any{}
 	for it := l.Iterator(); it.HasNext() == types.True; {
-		element, err := plainValue(it.Next())
+		element, err := plainValue(it.Next(), room)
 		if err != nil {
 			return nil, err
 		}
@@ -121,35 +141,54 @@ func plainList(l traits.Lister) (any, error) {
 }
 
 // copied copies what is plain already, which is most of it: a part of an object, or parameters.
-func copied(value any) (any, error) {
+func copied(value any, room *Room) (any, error) {
 	switch value := value.(type) {
-	case nil, string, bool, int64:
-		return value, nil
 	case map[string]any:
-		out := make(map[string]any, len(value))
-		for key, element := range value {
-			element, err := copied(element)
-			if err != nil {
-				return nil, err
-			}
-			if element != None {
-				out[key] = element
-			}
-		}
-		return out, nil
+		return copiedMap(value, room)
 	case []any:
-		out := make([]any, 0, len(value))
-		for _, element := range value {
-			element, err := copied(element)
-			if err != nil {
-				return nil, err
-			}
-			if element != None {
-				out = append(out, element)
-			}
-		}
-		return out, nil
+		return copiedList(value, room)
+	case string:
+		return value, room.value(value)
+	case nil, bool, int64:
+		return value, room.value("")
 	default:
-		return plainValue(types.DefaultTypeAdapter.NativeToValue(value))
+		return plainValue(types.DefaultTypeAdapter.NativeToValue(value), room)
 	}
+}
+
+func copiedMap(tree map[string]any, room *Room) (any, error) {
+	if err := room.value(""); err != nil {
+		return nil, err
+	}
+	out := make(map[string]any, len(tree))
+	for key, element := range tree {
+		if err := room.value(key); err != nil {
+			return nil, err
+		}
+		element, err := copied(element, room)
+		if err != nil {
+			return nil, err
+		}
+		if element != None {
+			out[key] = element
+		}
+	}
+	return out, nil
+}
+
+func copiedList(list []any, room *Room) (any, error) {
+	if err := room.value(""); err != nil {
+		return nil, err
+	}
+	out := make([]any, 0, len(list))
+	for _, element := range list {
+		element, err := copied(element, room)
+		if err != nil {
+			return nil, err
+		}
+		if element != None {
+			out = append(out, element)
+		}
+	}
+	return out, nil
 }

@@ -26,6 +26,9 @@ type Applier struct {
 	// Settled remembers children that differ from what was desired although they were applied so:
 	// the server rewrote a value. It is the owner's, and lives as long as the process.
 	Settled map[string]string
+	// Vacant says that the place of the child was entered into the owner's record a moment ago
+	// because nothing was known to be there: what is found there has not become a child by that.
+	Vacant bool
 	// Guard is held while Settled is used; children of one owner may be applied at the same time.
 	Guard sync.Locker
 }
@@ -33,8 +36,8 @@ type Applier struct {
 // Apply makes the child as desired, which comes from [Owner.Desired]. Cached is the object of
 // that name in the cache, nil when there is none. Sent tells whether there was a write request;
 // result is what it made of the object, also where it is given back.
-// An object that the owner may not have is left alone; the error is a *dsl.NotOwnedError then.
-// Other errors wrap those of the API machinery and name the child.
+// An object that the owner may not have is left alone; the error is a *dsl.NotOwnedError then, or
+// one of dsl.Waiting for what the garbage collector has yet to take from an earlier owner. Other errors wrap those of the API machinery and name the child.
 func (a Applier) Apply(ctx context.Context, c dynamic.ResourceInterface, desired, cached *unstructured.Unstructured) (result *unstructured.Unstructured, sent bool, err error) {
 	live := cached
 	if live == nil {
@@ -46,6 +49,9 @@ func (a Applier) Apply(ctx context.Context, c dynamic.ResourceInterface, desired
 		}
 		if err != nil {
 			return nil, false, fmt.Errorf("applying %s: reading it: %w", name(desired), err)
+		}
+		if a.Vacant {
+			a.Owner.Record = a.Owner.Record.Without(PlaceOf(desired))
 		}
 	}
 	stale, adopts, err := a.judge(desired, live)
@@ -69,8 +75,10 @@ func (a Applier) judge(desired, live *unstructured.Unstructured) (stale, adopts 
 	ours = ours || by == "" && a.made(desired, live)
 	going := live.GetDeletionTimestamp() != nil
 	switch {
+	case !ours && a.Owner.collected(live):
+		return false, false, dsl.Waiting(fmt.Sprintf("%s of an earlier %s to be collected", name(live), a.Owner.Name().people()), 0)
 	case !ours && (by != "" || going || a.Adopt != dsl.AdoptIfUnowned):
-		return false, false, notOwned(live, by)
+		return false, false, a.refusal(live, by)
 	case !ours:
 		return true, true, nil
 	}
@@ -178,6 +186,23 @@ func name(u *unstructured.Unstructured) string {
 		return u.GetKind() + " " + u.GetName()
 	}
 	return u.GetKind() + " " + u.GetNamespace() + "/" + u.GetName()
+}
+
+// refusal is the error about an object that the owner may not have, with what can be done about it
+// where that is not plain.
+func (a Applier) refusal(live *unstructured.Unstructured, by string) error {
+	out := &dsl.NotOwnedError{Resource: live.GetKind(), Namespace: live.GetNamespace(), Name: live.GetName(), Owner: by}
+	name, _ := ParseOwnerName(live.GetAnnotations()[a.Owner.Keys.Owner])
+	switch {
+	case metav1.GetControllerOfNoCopy(live) != nil:
+	case a.Owner.Labels(live):
+		out.Owner = ""
+		out.Advice = fmt.Sprintf("it has the label of this object, but is not in its record of children (annotation %s): delete it, or give the child another name",
+			a.Owner.Keys.Record)
+	case name == a.Owner.Name():
+		out.Advice = "nobody will collect it, as it has no owner reference: delete it, or give the child another name"
+	}
+	return out
 }
 
 func notOwned(u *unstructured.Unstructured, by string) error {

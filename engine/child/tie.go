@@ -26,11 +26,16 @@ type Keys struct {
 	Applied, Child, Owner string
 	// Label is the label that children without an owner reference are found by.
 	Label string
+	// Record is the annotation of the owner that lists its labelled children.
+	Record string
 }
 
 // KeysOf returns the keys of an operator.
 func KeysOf(op *dsl.Operator) Keys {
-	return Keys{Applied: op.AppliedAnnotation(), Child: op.ChildAnnotation(), Owner: op.OwnerAnnotation(), Label: op.OwnerLabel()}
+	return Keys{
+		Applied: op.AppliedAnnotation(), Child: op.ChildAnnotation(), Owner: op.OwnerAnnotation(), Label: op.OwnerLabel(),
+		Record: op.ChildrenAnnotation(),
+	}
 }
 
 // Title is the value of the child annotation, empty for a child without a name. Its parts may be
@@ -70,7 +75,7 @@ func ParseTitle(text string) (s dsl.ChildSpec, ok bool) {
 	return s, s.Name != ""
 }
 
-// OwnerName is what the owner annotation says.
+// OwnerName names an object by its kind, namespace and name, as the owner annotation does.
 type OwnerName struct {
 	Kind            schema.GroupKind
 	Namespace, Name string
@@ -112,6 +117,10 @@ type Owner struct {
 	Namespaced bool
 	// Keys are those of the operator.
 	Keys Keys
+	// Record lists the owner's labelled children; nil when there is no record yet.
+	Record *Record
+	// Closed says that what was there before the record has been entered already.
+	Closed bool
 }
 
 // Name names the owner.
@@ -119,13 +128,25 @@ func (o Owner) Name() OwnerName {
 	return OwnerName{o.Object.GroupVersionKind().GroupKind(), o.Object.GetNamespace(), o.Object.GetName()}
 }
 
-// Has reports whether an object is a child of this owner: it is controlled by it, or has its label
-// and was applied. A label alone is not enough, for controllers copy labels onto what they make.
-func (o Owner) Has(live metav1.Object) bool {
+// Has reports whether an object is a child of this owner: it is controlled by it, or has its label,
+// was applied, and stands where the owner's record says. A label alone proves nothing: controllers
+// copy labels onto what they make, and whoever may create an object may put any label on it.
+func (o Owner) Has(live *unstructured.Unstructured) bool {
 	if ref := metav1.GetControllerOfNoCopy(live); ref != nil {
-		return ref.UID == o.Object.GetUID()
+		return o.controls(live, ref)
 	}
-	return o.labels(live) && applied(live.GetAnnotations(), o.Keys.Applied)
+	return o.Labels(live) && applied(live.GetAnnotations(), o.Keys.Applied) && o.Record.Lists(PlaceOf(live))
+}
+
+// controls reports whether a controller reference is to this owner. One across namespaces is to
+// nothing: Kubernetes looks for the owner in the namespace of the object that has the reference.
+func (o Owner) controls(live metav1.Object, ref *metav1.OwnerReference) bool {
+	return ref.UID == o.Object.GetUID() && o.reaches(live)
+}
+
+// reaches reports whether an object is where an owner reference to this owner can be.
+func (o Owner) reaches(live metav1.Object) bool {
+	return !o.Namespaced || live.GetNamespace() == o.Object.GetNamespace()
 }
 
 // Forgets reports whether an object was applied for this owner without being tied to it.
@@ -149,24 +170,35 @@ func (o Owner) Spec(live metav1.Object) (s dsl.ChildSpec, named bool) {
 	return s, named
 }
 
-// labels reports whether an object has the owner's label.
-func (o Owner) labels(live metav1.Object) bool {
+// Labels reports whether an object has the owner's label, whoever put it there.
+func (o Owner) Labels(live metav1.Object) bool {
 	label := live.GetLabels()[o.Keys.Label]
 	return label != "" && (label == string(o.Object.GetUID()) || label == o.Name().Retained())
 }
 
-// owned reports whether live may be applied to as it is, because it is this owner's, and whose it
-// is otherwise; by is empty when it is nobody's.
+// Marks are the values by which an index of owners finds what may be this owner's children: that of
+// owner references and labels, and that of the label of what is retained.
+func (o Owner) Marks() []string { return []string{string(o.Object.GetUID()), o.Name().Retained()} }
+
+// Unlisted reports whether an object passes for a labelled child of this owner and is in no record.
+func (o Owner) Unlisted(live *unstructured.Unstructured) bool {
+	return metav1.GetControllerOfNoCopy(live) == nil && !o.Has(live) && o.Labels(live) && applied(live.GetAnnotations(), o.Keys.Applied)
+}
+
+// owned reports whether live, which is where a child is wanted now, may be applied to as it is
+// because it is this owner's, and whose it is otherwise; by is empty when it is nobody's.
 func (o Owner) owned(live *unstructured.Unstructured) (ours bool, by string) {
 	if ref := metav1.GetControllerOfNoCopy(live); ref != nil {
-		return ref.UID == o.Object.GetUID(), ref.Kind + " " + ref.Name
+		return o.controls(live, ref), ref.Kind + " " + ref.Name
 	}
-	if o.labels(live) || o.Forgets(live) {
+	if o.Labels(live) && o.Record.Lists(PlaceOf(live)) || o.Unlisted(live) && o.Record.missed(live, o.Closed) || o.Forgets(live) {
 		return true, ""
 	}
 	notes := live.GetAnnotations()
 	name, known := ParseOwnerName(notes[o.Keys.Owner])
 	switch label := live.GetLabels()[o.Keys.Label]; {
+	case o.Labels(live):
+		return false, "whoever put this object's label on it"
 	case known && name == o.Name():
 		return false, "an earlier " + name.people() // of another uid
 	case known:
@@ -175,6 +207,17 @@ func (o Owner) owned(live *unstructured.Unstructured) (ours bool, by string) {
 		return false, "the object with uid " + label
 	}
 	return false, stranger(notes, o.Keys)
+}
+
+// collected reports whether the garbage collector will take an object: its controller was the
+// object that had the owner's name before.
+func (o Owner) collected(live metav1.Object) bool {
+	ref := metav1.GetControllerOfNoCopy(live)
+	if ref == nil || ref.UID == o.Object.GetUID() || ref.Name != o.Object.GetName() || !o.reaches(live) {
+		return false
+	}
+	group, err := schema.ParseGroupVersion(ref.APIVersion)
+	return err == nil && o.Name().Kind == schema.GroupKind{Group: group.Group, Kind: ref.Kind}
 }
 
 // stranger names the owner by whom another operator of this kind holds an object, empty when none

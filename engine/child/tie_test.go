@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/validation"
@@ -136,13 +137,18 @@ func TestTies(t *testing.T) {
 			if err := validation.ValidateAnnotations(got.GetAnnotations(), field.NewPath("annotations")); len(err) > 0 {
 				t.Error(err)
 			}
-			if owner().Has(got) != tt.has || owner().Forgets(got) != (tt.spec.Ownership == dsl.Unowned) {
-				t.Errorf("has %v, forgets %v", owner().Has(got), owner().Forgets(got))
+			o := owner()
+			if o.Has(got) && got.GetLabels()[keys().Label] != "" {
+				t.Error("it has it without a record")
 			}
-			if ours, by := owner().owned(got); !ours {
+			o.Record = o.Record.With(time.Now(), PlaceOf(got))
+			if o.Has(got) != tt.has || owner().Forgets(got) != (tt.spec.Ownership == dsl.Unowned) {
+				t.Errorf("has %v, forgets %v", o.Has(got), owner().Forgets(got))
+			}
+			if ours, by := o.owned(got); !ours {
 				t.Errorf("it is not its owner's, but %s's", by)
 			}
-			other := owner()
+			other := o
 			other.Object = other.Object.DeepCopy()
 			other.Object.SetName("other")
 			other.Object.SetUID("u-2")
@@ -163,6 +169,9 @@ func TestWhoseItIs(t *testing.T) {
 		return u
 	}
 	ours, k := owner().Name().String(), keys()
+	listing, listed := owner(), object(nil, nil)
+	listed.SetNamespace("ns")
+	listing.Record = listing.Record.With(time.Unix(1000, 0), PlaceOf(listed))
 	controlled := object(map[string]string{k.Label: "u-1"}, map[string]string{k.Owner: ours, k.Applied: applied})
 	if err := unstructured.SetNestedSlice(controlled.Object, []any{tree{"kind": "Service", "name": "s", "uid": "u-9", "controller": true}}, "metadata", "ownerReferences"); err != nil {
 		t.Fatal(err)
@@ -189,12 +198,13 @@ func TestWhoseItIs(t *testing.T) {
 	}
 	for title, tt := range tests {
 		t.Run(title, func(t *testing.T) {
-			ours, by := owner().owned(tt.live)
-			if ours != tt.ours || !tt.ours && by != tt.by || owner().Has(tt.live) != tt.has {
-				t.Errorf("ours %v, by %q, has %v", ours, by, owner().Has(tt.live))
+			tt.live.SetNamespace("ns")
+			ours, by := listing.owned(tt.live)
+			if ours != tt.ours || !tt.ours && by != tt.by || listing.Has(tt.live) != tt.has {
+				t.Errorf("ours %v, by %q, has %v", ours, by, listing.Has(tt.live))
 			}
 			for policy, want := range map[dsl.Adoption]bool{dsl.AdoptNever: false, "": false, dsl.AdoptIfUnowned: tt.by == ""} {
-				stale, err := Applier{Owner: owner(), Adopt: policy}.Stale(tt.live, tt.live)
+				stale, err := Applier{Owner: listing, Adopt: policy}.Stale(tt.live, tt.live)
 				if !tt.ours && (stale != want || errors.Is(err, dsl.ErrNotOwned) == want) {
 					t.Errorf("adopt %q: %v, %v", policy, stale, err)
 				}

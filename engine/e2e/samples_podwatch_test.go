@@ -14,11 +14,12 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/e2e/cluster"
 )
 
-// podStage is where podwatch is at work.
-type podStage struct {
-	ns     string
-	pods   *cluster.Objects
-	node   string
+// watchStage is where podwatch or itemwatch is at work.
+type watchStage struct {
+	ns, kind string
+	objects  *cluster.Objects
+	// make returns an object of the kind.
+	make   func(name string) *unstructured.Unstructured
 	launch cluster.Launch
 }
 
@@ -28,21 +29,40 @@ func TestPodWatchSample(t *testing.T) {
 	ns, user := plane.Namespace(t), plane.User("podwatch")
 	user.AllowIn(t, ns, cluster.Rule("", "pods", "get", "list", "watch", "patch"), eventRule())
 	nodes := plane.Objects("nodes.v1", "").List(t)
-	s := &podStage{
-		ns: ns, pods: plane.Objects("pods.v1", ns), node: nodes[0].GetName(),
+	s := &watchStage{
+		ns: ns, kind: "Pod", objects: plane.Objects("pods.v1", ns), make: podOn(nodes[0].GetName()),
 		launch: cluster.Launch{Config: user.Config(), Args: []string{"run", "--config", "samples/podwatch/operator.yaml", "-n", ns}},
 	}
+	s.lives(t, "pods.v1", false)
+}
+
+// TestItemWatchSample is the same for a resource of the sample's own, which has a finalizer.
+func TestItemWatchSample(t *testing.T) {
+	t.Parallel()
+	ns, user := plane.Namespace(t), plane.User("itemwatch")
+	user.AllowIn(t, ns, cluster.Rule("podwatch.handwerk.dev", "items", "get", "list", "watch", "patch"), eventRule())
+	s := &watchStage{
+		ns: ns, kind: "Item", objects: plane.Objects("items.v1.podwatch.handwerk.dev", ns), make: item,
+		launch: cluster.Launch{Config: user.Config(), Args: []string{"run", "--config", "samples/itemwatch/operator.yaml", "-n", ns}},
+	}
+	s.lives(t, "items.v1.podwatch.handwerk.dev", true)
+}
+
+// lives lets things happen to objects, and holds that each is told once. Held tells whether a deletion
+// waits for the operator.
+func (s *watchStage) lives(t *testing.T, resource string, held bool) {
+	t.Helper()
 	program := plane.Operator(t, s.launch)
-	awaitReadyz(t, program, "[+]resource/pods.v1 ok")
-	s.create(t, "failing", map[string]any{"podwatch.handwerk.dev/fail": "yes"})
+	awaitReadyz(t, program, "[+]resource/"+resource+" ok")
+	s.create(t, "failing", map[string]string{"podwatch.handwerk.dev/fail": "yes"})
 
 	s.create(t, "watched", nil)
 	program.Await(t, s.line("Add", "watched"))
-	s.pods.Patch(t, "watched", `{"metadata":{"labels":{"a":"b"}}}`)
+	s.objects.Patch(t, "watched", `{"metadata":{"labels":{"a":"b"}}}`)
 	program.Await(t, s.line("Update", "watched"))
-	s.pods.Delete(t, "watched")
+	s.objects.Delete(t, "watched")
 	program.Await(t, s.line("Delete", "watched"))
-	s.pods.AwaitGone(t, "watched")
+	s.objects.AwaitGone(t, "watched")
 
 	s.create(t, "staying", nil)
 	s.create(t, "leaving", nil)
@@ -52,7 +72,7 @@ func TestPodWatchSample(t *testing.T) {
 	if exit := program.Stop(t); exit.Code != 0 {
 		t.Errorf("exit code is %d", exit.Code)
 	}
-	s.tellsWhatWasMissed(t)
+	s.restarts(t, held)
 	for _, once := range []string{s.line("Add", "watched"), s.line("Delete", "watched"), s.line("Add", "staying")} {
 		if n := len(program.With(once)); n != 1 {
 			t.Errorf("there are %d lines with %s", n, once)
@@ -60,12 +80,12 @@ func TestPodWatchSample(t *testing.T) {
 	}
 }
 
-// drops waits for the end of a Pod that cannot be handled: one attempt, five retries, and a word
+// drops waits for the end of an object that cannot be handled: one attempt, five retries, and a word
 // about it.
-func (s *podStage) drops(t *testing.T, program *cluster.Operator) {
+func (s *watchStage) drops(t *testing.T, program *cluster.Operator) {
 	t.Helper()
 	event := awaitEvent(t, s.ns, "failing", "HandlerFailed", 1)
-	want := "Handler print failed for good after 6 attempts: this Pod is labelled to fail"
+	want := "Handler print failed for good after 6 attempts: this " + s.kind + " is labelled to fail"
 	if event.Type != corev1.EventTypeWarning || event.Message != want {
 		t.Errorf("Event is %s %q, want Warning %q", event.Type, event.Message, want)
 	}
@@ -87,40 +107,70 @@ func (s *podStage) drops(t *testing.T, program *cluster.Operator) {
 	}
 }
 
-// tellsWhatWasMissed restarts the program after a Pod was deleted in its absence.
-func (s *podStage) tellsWhatWasMissed(t *testing.T) {
+// restarts restarts the program after an object was deleted in its absence, which it tells only of one
+// that was held for it.
+func (s *watchStage) restarts(t *testing.T, held bool) {
 	t.Helper()
-	s.pods.Delete(t, "leaving")
-	held := s.pods.Await(t, "leaving", "deletion", func(o *unstructured.Unstructured) bool { return o.GetDeletionTimestamp() != nil })
-	if len(held.GetFinalizers()) != 1 {
-		t.Errorf("finalizers are %v", held.GetFinalizers())
+	none := []string{s.line("Add", "staying"), s.line("Update", "staying"), s.line("Sync", "leaving")}
+	s.objects.Delete(t, "leaving")
+	if held {
+		left := s.objects.Await(t, "leaving", "deletion", func(o *unstructured.Unstructured) bool { return o.GetDeletionTimestamp() != nil })
+		if len(left.GetFinalizers()) != 1 {
+			t.Errorf("finalizers are %v", left.GetFinalizers())
+		}
+	} else {
+		s.objects.AwaitGone(t, "leaving")
+		none = append(none, s.line("Delete", "leaving"))
 	}
 	restarted := plane.Operator(t, s.launch)
-	restarted.Await(t, s.line("Delete", "leaving"))
-	s.pods.AwaitGone(t, "leaving")
+	if held {
+		restarted.Await(t, s.line("Delete", "leaving"))
+		s.objects.AwaitGone(t, "leaving")
+	}
 	restarted.Await(t, s.line("Sync", "staying"))
+	for _, o := range s.objects.List(t) {
+		if (len(o.GetFinalizers()) > 0) != held {
+			t.Errorf("finalizers of %s are %v", o.GetName(), o.GetFinalizers())
+		}
+	}
 	if exit := restarted.Stop(t); exit.Code != 0 {
 		t.Errorf("exit code after the restart is %d", exit.Code)
 	}
-	for _, none := range []string{s.line("Add", "staying"), s.line("Update", "staying"), s.line("Sync", "leaving")} {
-		if lines := restarted.With(none); len(lines) != 0 {
+	for _, line := range none {
+		if lines := restarted.With(line); len(lines) != 0 {
 			t.Errorf("after the restart: %s", strings.Join(lines, "\n"))
 		}
 	}
 	mustLogNoError(t, restarted.Lines)
 }
 
-// create makes a Pod that has its node from the start: nobody edits it later.
-func (s *podStage) create(t *testing.T, name string, labels map[string]any) {
+// create makes an object.
+func (s *watchStage) create(t *testing.T, name string, labels map[string]string) {
 	t.Helper()
-	s.pods.Create(t, &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "v1", "kind": "Pod",
-		"metadata": map[string]any{"name": name, "labels": labels},
-		"spec": map[string]any{
-			"nodeName": s.node, "containers": []any{map[string]any{"name": "main", "image": "pause"}},
-		},
-	}})
+	o := s.make(name)
+	o.SetLabels(labels)
+	s.objects.Create(t, o)
 }
 
-// line is what the log says of a Pod.
-func (s *podStage) line(what, pod string) string { return fmt.Sprintf(`"%s for Pod %s"`, what, pod) }
+// podOn makes Pods that have their node from the start: nobody edits them later.
+func podOn(node string) func(name string) *unstructured.Unstructured {
+	return func(name string) *unstructured.Unstructured {
+		return &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{"name": name},
+			"spec": map[string]any{
+				"nodeName": node, "containers": []any{map[string]any{"name": "main", "image": "pause"}},
+			},
+		}}
+	}
+}
+
+func item(name string) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "podwatch.handwerk.dev/v1", "kind": "Item", "metadata": map[string]any{"name": name},
+	}}
+}
+
+// line is what the log says of an object.
+func (s *watchStage) line(what, name string) string {
+	return fmt.Sprintf(`"%s for %s %s"`, what, s.kind, name)
+}

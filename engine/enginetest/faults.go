@@ -6,10 +6,12 @@ package enginetest
 import (
 	"context"
 	"errors"
+	"net/http"
 	"slices"
 	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/handwerk-dev/handwerk/engine/enginetest/internal/apiserver"
@@ -17,6 +19,10 @@ import (
 
 // ErrRefused is what a process gets when it is cut off: an error of the network.
 var ErrRefused = apiserver.ErrRefused
+
+// ErrPage is for [Cluster.FailNext]: the text "404 page not found", which a server answers when it
+// does not serve what it was asked for, and which says nothing of objects.
+var ErrPage error = apierrors.NewGenericServerResponse(http.StatusNotFound, "", schema.GroupResource{}, "", "404 page not found", 0, true)
 
 // fault is a request that is to fail.
 type fault struct {
@@ -26,6 +32,9 @@ type fault struct {
 	err   error
 	lose  bool
 	delay time.Duration
+	// lasts: it is there for more than one request; failed counts them.
+	lasts  bool
+	failed int
 }
 
 // late reports whether the fault is one of the answer.
@@ -37,12 +46,27 @@ func (f *fault) hits(r apiserver.Request) bool {
 
 // FailNext makes the operators' next requests with this verb for this resource fail with these
 // errors, one each. A subresource is written behind a slash, as in "foos.v1.example.com/status".
-// Errors of the API machinery (apierrors.NewConflict and the like) become the server's answer, all
-// others are errors of the network.
+// Errors of the API machinery (apierrors.NewConflict and the like) become the server's answer,
+// [ErrPage] a page that is not found, all others are errors of the network.
 func (c *Cluster) FailNext(verb, resource string, errs ...error) {
 	c.t.Helper()
 	for _, err := range errs {
 		c.addFault(verb, resource, &fault{err: err})
+	}
+}
+
+// FailWhile makes the operators' requests with this verb for this resource fail with this error
+// until the function that it returns is called, which says how many these were. Errors are as with
+// [Cluster.FailNext]; nil lets the requests pass.
+func (c *Cluster) FailWhile(verb, resource string, err error) (end func() (failed int)) {
+	c.t.Helper()
+	f := &fault{err: err, lasts: true}
+	c.addFault(verb, resource, f)
+	return func() int {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.faults = slices.DeleteFunc(c.faults, func(each *fault) bool { return each == f })
+		return f.failed
 	}
 }
 
@@ -82,6 +106,33 @@ func (c *Cluster) Break(group string) { c.server.Break(group) }
 
 // Mend is the opposite of Break.
 func (c *Cluster) Mend(group string) { c.server.Mend(group) }
+
+// Withdraw makes the cluster answer 404 for everything of the resources and leave them out of what it
+// says that it serves, as an API server that is behind does, or one whose aggregated API is registered
+// anew. CRDs and objects stay. Restore is the opposite.
+func (c *Cluster) Withdraw(resources ...string) {
+	c.t.Helper()
+	c.server.Withdraw(c.parseAll(resources)...)
+}
+
+// Restore is the opposite of Withdraw.
+func (c *Cluster) Restore(resources ...string) {
+	c.t.Helper()
+	c.server.Restore(c.parseAll(resources)...)
+}
+
+// Omit makes lists not show an object that is there, as those of a server that is behind. Reveal is
+// the opposite.
+func (c *Cluster) Omit(resource, namespace, name string) {
+	c.t.Helper()
+	c.server.Omit(c.parse(resource).GroupResource(), namespace, name, true)
+}
+
+// Reveal is the opposite of Omit.
+func (c *Cluster) Reveal(resource, namespace, name string) {
+	c.t.Helper()
+	c.server.Omit(c.parse(resource).GroupResource(), namespace, name, false)
+}
 
 // HoldWatches keeps watch events of the resources back, of all when none is named: caches grow
 // stale. What is listed is not held, so a watch that begins anew shows it.
@@ -178,6 +229,9 @@ func (c *Cluster) strike(r apiserver.Request, late bool) *fault {
 		return nil
 	}
 	f := c.faults[i]
-	c.faults = slices.Delete(c.faults, i, i+1)
+	f.failed++
+	if !f.lasts {
+		c.faults = slices.Delete(c.faults, i, i+1)
+	}
 	return f
 }

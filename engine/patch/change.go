@@ -74,8 +74,22 @@ func timeless(tree map[string]any) map[string]any {
 	return overlay(tree, map[string]any{"status": map[string]any{"conditions": bare}})
 }
 
-// objectChange is what p and m ask for outside status and o does not have.
+// objectChange is what p and m ask for outside status and o does not have, and what may go along
+// with it.
 func objectChange(o *unstructured.Unstructured, p *dsl.Patch, m Marks) change {
+	c := wantedChange(o, p, m)
+	if len(c.tree) == 0 || len(m.Along) == 0 {
+		return c
+	}
+	notes := map[string]any{}
+	for key, value := range m.Along {
+		notes[key] = value
+	}
+	return c.join(change{tree: minimal(o.Object, map[string]any{"metadata": map[string]any{"annotations": notes}})})
+}
+
+// wantedChange is what p and m ask for outside status and o does not have.
+func wantedChange(o *unstructured.Unstructured, p *dsl.Patch, m Marks) change {
 	wanted := p.Object
 	if m.Annotation != "" {
 		var value any

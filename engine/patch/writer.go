@@ -36,6 +36,8 @@ type Marks struct {
 	Annotation string
 	// State is its value; empty removes it.
 	State string
+	// Along are annotations that are written when the object is written to anyhow.
+	Along map[string]string
 	// Finalizer is the operator's finalizer.
 	Finalizer string
 	// Add and Remove say what to do with the finalizer; at most one is set.

@@ -41,6 +41,9 @@ type Event struct {
 	// UID is the object's uid. An object that was deleted and created again is a Deleted with
 	// the old uid and an Added with the new one, also when the watch saw neither.
 	UID types.UID
+	// Unseen: nobody saw the deletion, it follows from what a listing does not have, or has under
+	// another uid. A server that is behind lists so too: only a look at the object itself tells.
+	Unseen bool
 	// Initial: the object was there when the owner came, or in the first listing.
 	Initial bool
 	// Object is the object as it is, or for Deleted as it was last seen: an earlier state where
@@ -70,7 +73,7 @@ func (s sink) OnUpdate(before, after any) {
 	switch {
 	case !was || !is:
 	case old.uid != o.uid:
-		s.OnDelete(old)
+		s.on(Event{Kind: Deleted, Key: keyOf(old), UID: old.uid, Unseen: true, Object: old})
 		s.OnAdd(o, false)
 	case old.version != o.version || o.version == "": // fakes have no versions
 		s.on(Event{Kind: Updated, Key: keyOf(o), UID: o.uid, Object: o, Old: old})
@@ -84,11 +87,11 @@ func (s sink) OnDelete(obj any) {
 		obj = gone.Obj
 	}
 	if o, ok := obj.(*Object); ok {
-		s.on(Event{Kind: Deleted, Key: keyOf(o), UID: o.uid, Object: o})
+		s.on(Event{Kind: Deleted, Key: keyOf(o), UID: o.uid, Unseen: unseen, Object: o})
 		return
 	}
 	if key, err := cache.ParseObjectName(gone.Key); unseen && err == nil {
-		s.on(Event{Kind: Deleted, Key: key, Object: named(key)})
+		s.on(Event{Kind: Deleted, Key: key, Unseen: true, Object: named(key)})
 	}
 }
 

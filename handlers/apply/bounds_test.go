@@ -5,6 +5,8 @@ package apply_test
 
 import (
 	"context"
+	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -137,6 +139,73 @@ func TestNothingIsTakenAwayForWhatIsMissingElsewhere(t *testing.T) {
 			}
 			if diff := cmp.Diff(tt.names, w.names()); diff != "" {
 				t.Errorf("objects (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestWhatOnePassRendersIsBounded holds that a child is no larger than what can be stored, and all
+// children of a handler together no larger than what can be held, and that neither takes memory first.
+func TestWhatOnePassRendersIsBounded(t *testing.T) {
+	const few = `b: {` + head + `{name: b}}`
+	const one = `{` + head + `{name: "${key}"}, data: {x: "${self.spec.big}`
+	tests := map[string]struct {
+		children, err string
+		names         []string
+	}{
+		"a child that can just be stored": {
+			`{a: {` + head + `{name: a}, data: {x: "${self.spec.big}", y: "${self.spec.half}"}}, ` + few + `}`, "",
+			[]string{"ConfigMap a", "ConfigMap b"},
+		},
+		"one that is too large": {
+			`{a: {` + head + `{name: a}, data: {x: "${self.spec.big}", y: "${self.spec.big}"}}, ` + few + `}`,
+			"child a: evaluating apply.a.data.y: it gives more than 1.5 MiB", []string{"ConfigMap b"},
+		},
+		"one that is one text": {
+			`{a: {` + head + `{name: a}, data: {x: "` + strings.Repeat("-${self.spec.big}", 100) + `"}}, ` + few + `}`,
+			"child a: evaluating apply.a.data.x: it gives more than 1.5 MiB", []string{"ConfigMap b"},
+		},
+		"one that repeats itself": {
+			`{a: {` + head + `{name: a}, data: {x: "${lists.range(1000).map(i, self)}"}}, ` + few + `}`,
+			"child a: evaluating apply.a.data.x: it gives more than 1.5 MiB", []string{"ConfigMap b"},
+		},
+		"keys": {
+			`{a: {` + head + `{name: a}, data: {"${self.spec.big}1": a, "${self.spec.big}2": a}}, ` + few + `}`,
+			"child a: evaluating apply.a.data.${self.spec.big}2: it gives more than 1.5 MiB", []string{"ConfigMap b"},
+		},
+		"one of several": {
+			`{a: {forEach: [x, y], template: ` + one + `", y: "${key == 'y' ? self.spec.big : ''}"}}}, ` + few + `}`,
+			`child a["y"]: evaluating apply.a.template.data.y: it gives more than 1.5 MiB`, []string{"ConfigMap b", "ConfigMap x"},
+		},
+		"several that are too large together": {
+			`{a: {forEach: "${lists.range(100)}", template: ` + one + `"}}}, ` + few + `}`,
+			"child a: with it, the handler's children have more than 16 MiB together", []string{"ConfigMap b"},
+		},
+		"elements": {
+			`{a: {forEach: "${lists.range(100).map(i, self)}", key: "${index}", template: ` + one + `"}}}, ` + few + `}`,
+			"child a: evaluating apply.a.forEach: it gives more than 32 MiB", []string{"ConfigMap b"},
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := start(t, test.children, "{}")
+			big := strings.Repeat("x", 1<<20)
+			w.self["spec"] = map[string]any{"big": big, "half": big[:1<<18]}
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			err := w.run(dsl.Create)
+			runtime.ReadMemStats(&after)
+			if asked := after.TotalAlloc - before.TotalAlloc; asked > 20<<20 {
+				t.Errorf("it asked for %d MiB", asked>>20)
+			}
+			if got := text(err); got != test.err || err != nil && !dsl.IsPermanent(err) {
+				t.Errorf("error %q, permanent %v, want %q", got, dsl.IsPermanent(err), test.err)
+			}
+			if diff := cmp.Diff(test.names, w.names()); diff != "" {
+				t.Errorf("objects (-want +got):\n%s", diff)
+			}
+			if err != nil && !strings.HasPrefix(w.said(), "Applied=False TooLarge: ") {
+				t.Errorf("condition %q", w.said())
 			}
 		})
 	}

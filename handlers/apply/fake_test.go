@@ -120,6 +120,15 @@ func (c *cluster) Apply(_ context.Context, desired any, specs ...dsl.ChildSpec) 
 	return u.DeepCopy(), nil
 }
 
+func (c *cluster) Enter(_ context.Context, children ...dsl.DesiredChild) error {
+	for _, one := range children {
+		if !one.ByLabel() {
+			return errBroken
+		}
+	}
+	return nil
+}
+
 func (c *cluster) Stale(_ context.Context, desired any, spec dsl.ChildSpec) (bool, *unstructured.Unstructured, error) {
 	name := nameOf(&unstructured.Unstructured{Object: desired.(map[string]any)})
 	known := c.objects[name]

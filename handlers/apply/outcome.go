@@ -31,7 +31,11 @@ type wait struct {
 // fail notes an error about what has a label. One that says that something is waited for is none.
 func (p *pass) fail(label string, err error) {
 	if most, waits := dsl.IsWaiting(err); waits {
-		p.wait(most, "%s: %s", label, strings.TrimPrefix(err.Error(), "waiting for "))
+		what := strings.TrimPrefix(err.Error(), "waiting for ")
+		if !strings.HasPrefix(what, label) { // as what is to be said of the object may
+			what = label + ": " + what
+		}
+		p.wait(most, "%s", what)
 		return
 	}
 	reason, text := explain(err)

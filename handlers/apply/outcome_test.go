@@ -44,6 +44,18 @@ func TestReasonsSayWhatToDo(t *testing.T) {
 			&dsl.NotOwnedError{Resource: "Thing", Namespace: "ns", Name: "a", Owner: "Foo other"},
 			"NotOwned: Thing ns/a: it is there and belongs to Foo other: give the child another name",
 		},
+		"an object of somebody, of which more is to be said": {
+			&dsl.NotOwnedError{Resource: "Thing", Namespace: "ns", Name: "a", Owner: "an earlier Foo ns/me", Advice: "nobody will collect it: delete it"},
+			"NotOwned: Thing ns/a: it is there and belongs to an earlier Foo ns/me; nobody will collect it: delete it",
+		},
+		"an object of which more is to be said": {
+			&dsl.NotOwnedError{Resource: "Thing", Namespace: "ns", Name: "a", Advice: "it is in no record: delete it"},
+			"NotOwned: Thing ns/a: it is there; it is in no record: delete it",
+		},
+		"an object that is still to be collected": {
+			dsl.Waiting("Thing ns/a of an earlier Foo ns/me to be collected", 0),
+			"Waiting: Waiting for Thing ns/a of an earlier Foo ns/me to be collected.",
+		},
 		"an immutable field": {
 			answer(422, metav1.StatusReasonInvalid, `Thing.x.io "a" is invalid: spec.selector: Invalid value: {}: field is immutable`,
 				causes(metav1.StatusCause{Type: metav1.CauseTypeFieldValueInvalid, Field: "spec.selector", Message: "Invalid value: {}: field is immutable"})),

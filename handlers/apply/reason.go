@@ -30,6 +30,7 @@ const (
 	reasonNamespace     = "NamespaceMissing"
 	reasonUnresolved    = "Unresolved"
 	reasonTooMany       = "TooMany"
+	reasonTooLarge      = "TooLarge"
 	reasonFailed        = "ApplyFailed"
 )
 
@@ -65,7 +66,12 @@ func explain(err error) (reason, text string) {
 }
 
 func notOwned(err *dsl.NotOwnedError) string {
-	if err.Owner != "" {
+	switch {
+	case err.Owner != "" && err.Advice != "":
+		return fmt.Sprintf("it is there and belongs to %s; %s", err.Owner, err.Advice)
+	case err.Advice != "":
+		return "it is there; " + err.Advice
+	case err.Owner != "":
 		return fmt.Sprintf("it is there and belongs to %s: give the child another name", err.Owner)
 	}
 	return "it is there and was not made for this object: delete it, give the child another name, or take it over with adopt: ifUnowned"

@@ -30,7 +30,9 @@ type pass struct {
 	unknown error
 	states  map[string]*state
 	// taken has every object that is wanted.
-	taken    map[place]*object
+	taken map[place]*object
+	// rendered is how many bytes the templates of the children have given.
+	rendered int
 	failures []failure
 	waits    []wait
 }
@@ -109,6 +111,7 @@ func (p *pass) level(ctx context.Context, names []string) {
 		return // not all that is wanted is known
 	}
 	p.apart(names)
+	p.enter(ctx, names)
 	var ready []*object
 	for _, name := range names {
 		if p.children[name].rollout == nil {
@@ -124,6 +127,25 @@ func (p *pass) level(ctx context.Context, names []string) {
 	for _, name := range names {
 		p.note(p.states[name])
 		p.awaitReady(p.children[name], p.states[name])
+	}
+}
+
+// enter enters the labelled ones of a level into the owner's record, all with one request. What is
+// wrong with one Apply says.
+func (p *pass) enter(ctx context.Context, names []string) {
+	var labelled []dsl.DesiredChild
+	for _, name := range names {
+		for _, o := range p.states[name].objects {
+			if o.err == nil && o.child.spec.ByLabel() {
+				labelled = append(labelled, dsl.DesiredChild{ChildSpec: o.spec(), Object: o.desired})
+			}
+		}
+	}
+	if len(labelled) == 0 {
+		return
+	}
+	if err := p.r.Children.Enter(ctx, labelled...); err != nil {
+		p.r.Log.V(1).Info("children are entered one by one", "reason", err.Error())
 	}
 }
 

@@ -38,15 +38,37 @@ func (p *pass) want(ctx context.Context, c *child) *state {
 		st.excluded = p.unresolved(st, c.label(""), err, c.forEach.Programs(), scope)
 		return st
 	}
+	p.objects(ctx, c, st, list)
+	st.excluded = c.forEach == nil && len(st.objects) == 0 && !st.open
+	return st
+}
+
+// objects works out the objects of a child, one for each element.
+func (p *pass) objects(ctx context.Context, c *child, st *state, list []element) {
+	before := p.rendered
 	for _, e := range list {
 		if ctx.Err() != nil {
 			st.open = true
-			return st
+			return
 		}
 		p.object(c, st, e)
+		if p.rendered > mostOfAll {
+			p.tooLarge(c, st)
+			p.rendered = before // others may fit in
+			return
+		}
 	}
-	st.excluded = c.forEach == nil && len(st.objects) == 0 && !st.open
-	return st
+}
+
+// mostOfAll is how many bytes the children of one handler have together, as [expr.Room] counts them. All
+// of a level are held at a time, and each several times over on its way to the API server and back.
+const mostOfAll = 16 << 20
+
+// tooLarge gives a child up that there is no room for beside those before it. None of its objects is
+// applied: which of them there was room for says nothing.
+func (p *pass) tooLarge(c *child, st *state) {
+	st.open, st.objects = true, nil
+	p.fail(c.label(""), dsl.Permanent(wrong(reasonTooLarge, "with it, the handler's children have more than %d MiB together", mostOfAll>>20)))
 }
 
 // includesEach reports whether includeWhen is about each item.
@@ -69,11 +91,14 @@ func (p *pass) object(c *child, st *state, e element) {
 	if c.include != nil && c.includesEach() && !p.included(c, st, label, scope) {
 		return
 	}
-	value, err := c.template.Render(scope)
+	own := scope
+	own.Room = expr.NewRoom(expr.MostOfAnObject)
+	value, err := c.template.Render(own)
 	if err != nil {
 		p.unresolved(st, label, err, c.template.Programs(), scope)
 		return
 	}
+	p.rendered += own.Room.Used()
 	o := &object{child: c, key: e.key, vars: e.vars}
 	if err := p.fit(o, value); err != nil {
 		st.open = true
@@ -125,7 +150,11 @@ func (p *pass) unresolved(st *state, label string, err error, programs []*expr.P
 	}
 	st.open = true
 	if _, judged := errors.AsType[*verdict](err); !judged {
-		err = wrong(reasonUnresolved, "%w", err)
+		reason := reasonUnresolved
+		if errors.Is(err, expr.ErrTooLarge) {
+			reason = reasonTooLarge
+		}
+		err = wrong(reason, "%w", err)
 	}
 	p.fail(label, err)
 	return false

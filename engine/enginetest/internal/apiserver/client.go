@@ -10,11 +10,13 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // ErrRefused is the error of requests that do not reach the server.
@@ -145,6 +147,9 @@ func answer(h *http.Request, code int, kind string, result any) *http.Response {
 	if err != nil {
 		return failure(h, err)
 	}
+	if status, ok := result.(metav1.Status); ok && isPage(status) {
+		kind, data = "text/plain; charset=utf-8", []byte("404 page not found\n")
+	}
 	return &http.Response{
 		StatusCode: code, Status: strconv.Itoa(code) + " " + http.StatusText(code), Request: h,
 		Header: http.Header{"Content-Type": {kind}}, ContentLength: int64(len(data)),
@@ -171,10 +176,14 @@ func statusOf(err error) metav1.Status {
 	return s
 }
 
-// notServed is the answer for what the server does not know.
+// notServed is the answer for what the server does not know: a page that is not found.
 func notServed() metav1.Status {
-	return metav1.Status{
-		Status: metav1.StatusFailure, Code: http.StatusNotFound, Reason: metav1.StatusReasonNotFound,
-		Message: "the server could not find the requested resource",
-	}
+	return apierrors.NewGenericServerResponse(http.StatusNotFound, "", schema.GroupResource{}, "", "404 page not found", 0, true).Status()
+}
+
+// isPage reports whether an error is plain text on the wire: client-go's clients make an error with
+// this cause of it.
+func isPage(s metav1.Status) bool {
+	return s.Code == http.StatusNotFound && s.Details != nil &&
+		slices.ContainsFunc(s.Details.Causes, func(c metav1.StatusCause) bool { return c.Type == metav1.CauseTypeUnexpectedServerResponse })
 }

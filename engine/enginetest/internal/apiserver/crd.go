@@ -5,6 +5,7 @@ package apiserver
 
 import (
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -38,6 +39,21 @@ func resourceOf(crd *unstructured.Unstructured) (resource, error) {
 		return r, fmt.Errorf("the CRD %s has no kind or no served version", crd.GetName())
 	}
 	return r, nil
+}
+
+// redefine serves the versions that a changed CRD has. Where they differ, the watches end.
+func (s *Server) redefine(crd *unstructured.Unstructured) error {
+	r, err := resourceOf(crd)
+	if err != nil {
+		return err
+	}
+	t, found := s.tables[r.name()]
+	if !found || slices.Equal(t.versions, r.versions) {
+		return nil
+	}
+	t.versions = r.versions
+	t.cut()
+	return nil
 }
 
 // establish says on a CRD that it is served.

@@ -33,7 +33,7 @@ func (s *Server) groups(wanted func(string) bool) discoveryv2.APIGroupDiscoveryL
 	out := discoveryv2.APIGroupDiscoveryList{}
 	out.Kind, out.APIVersion = "APIGroupDiscoveryList", "apidiscovery.k8s.io/v2"
 	for _, t := range s.sorted() {
-		if !wanted(t.group) {
+		if !wanted(t.group) || t.withdrawn {
 			continue
 		}
 		if n := len(out.Items); n == 0 || out.Items[n-1].Name != t.group {

@@ -103,6 +103,27 @@ func (s *Server) Snapshot() (restore func()) {
 	}
 }
 
+// Withdraw stops serving the resources, whose objects stay, and ends their watches.
+func (s *Server) Withdraw(resources ...schema.GroupResource) {
+	s.each(resources, func(t *table) {
+		t.withdrawn = true
+		t.cut()
+	})
+}
+
+// Restore is the opposite of Withdraw.
+func (s *Server) Restore(resources ...schema.GroupResource) {
+	s.each(resources, func(t *table) { t.withdrawn = false })
+}
+
+// Omit makes lists of the resource, and watches that begin with one, not show an object, or show it
+// again. It is there all the same.
+func (s *Server) Omit(resource schema.GroupResource, namespace, name string, omit bool) {
+	s.each([]schema.GroupResource{resource}, func(t *table) {
+		t.omitted[types.NamespacedName{Namespace: namespace, Name: name}] = omit
+	})
+}
+
 // each calls do for the resources that are served, for all when none are named.
 func (s *Server) each(resources []schema.GroupResource, do func(*table)) {
 	s.mu.Lock()
@@ -145,7 +166,7 @@ func (s *Server) find(gvr schema.GroupVersionResource) (*table, error) {
 	switch {
 	case s.broken[gvr.Group]:
 		return nil, apierrors.NewServiceUnavailable("service unavailable")
-	case !found || !slices.Contains(t.versions, gvr.Version):
+	case !found || t.withdrawn || !slices.Contains(t.versions, gvr.Version):
 		return nil, &apierrors.StatusError{ErrStatus: notServed()}
 	}
 	return t, nil

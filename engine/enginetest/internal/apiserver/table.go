@@ -36,12 +36,16 @@ type table struct {
 	forgotten int64
 	streams   map[*stream]bool
 	held      bool
+	// withdrawn: nothing of it is served.
+	withdrawn bool
+	// omitted are objects that lists do not show.
+	omitted map[types.NamespacedName]bool
 }
 
 func newTable(r resource) *table {
 	return &table{
 		resource: r, streams: map[*stream]bool{},
-		rows: map[types.NamespacedName]*unstructured.Unstructured{},
+		rows: map[types.NamespacedName]*unstructured.Unstructured{}, omitted: map[types.NamespacedName]bool{},
 	}
 }
 
@@ -83,7 +87,7 @@ func (t *table) expire(now int64) {
 func (t *table) selected(namespace string, sel selector) []*unstructured.Unstructured {
 	var out []*unstructured.Unstructured
 	for key, o := range t.rows {
-		if (namespace == "" || key.Namespace == namespace) && sel.matches(o) {
+		if (namespace == "" || key.Namespace == namespace) && sel.matches(o) && !t.omitted[key] {
 			out = append(out, o)
 		}
 	}

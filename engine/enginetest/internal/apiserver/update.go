@@ -52,6 +52,11 @@ func (s *Server) replace(t *table, r Request, old, next *unstructured.Unstructur
 		s.commit(t, deleted, old.DeepCopy())
 		return next, nil
 	}
+	if t.name() == crds() {
+		if err := s.redefine(next); err != nil {
+			return nil, apierrors.NewBadRequest(err.Error())
+		}
+	}
 	return s.commit(t, modified, next), nil
 }
 

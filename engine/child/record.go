@@ -1,0 +1,197 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package child
+
+import (
+	"bytes"
+	"cmp"
+	"compress/flate"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+const (
+	// packedFrom is the size in bytes from which the list of a record is compressed.
+	packedFrom = 1024
+	// maxList bounds what is unpacked, against a small annotation that unpacks to a huge one.
+	maxList = 4 << 20
+)
+
+// Place says where a child is: its kind, namespace and name.
+type Place = OwnerName
+
+// PlaceOf returns the place of an object.
+func PlaceOf(o *unstructured.Unstructured) Place {
+	return Place{o.GroupVersionKind().GroupKind(), o.GetNamespace(), o.GetName()}
+}
+
+// Record is the owner's list of its labelled children. It is kept in an annotation of the owner,
+// which nobody can write who may only write objects elsewhere, so a label counts as a tie just
+// for what it lists. A record does not change; nil is that of an owner which has none.
+type Record struct {
+	// since is when the record was begun, in whole seconds: no child of before can be in it by itself.
+	since  time.Time
+	places map[Place]struct{}
+}
+
+// storedRecord is the form of the annotation. Version comes first: its key marks the annotation as
+// an operator's.
+type storedRecord struct {
+	Version  int       `json:"handwerk"`
+	UID      types.UID `json:"uid"`
+	Since    time.Time `json:"since"`
+	Children []string  `json:"children,omitempty"`
+	Packed   string    `json:"packed,omitempty"`
+}
+
+// ParseRecord reads the annotation of an owner. An empty text, and one that was written for an
+// object of another uid and copied with the annotations, is no record.
+func ParseRecord(text string, owner types.UID) (*Record, error) {
+	if text == "" {
+		return nil, nil
+	}
+	var in storedRecord
+	if err := json.Unmarshal([]byte(text), &in); err != nil {
+		return nil, fmt.Errorf("decoding record of children: %w", err)
+	}
+	if in.Version != 1 {
+		return nil, fmt.Errorf("decoding record of children: version %d is not known", in.Version)
+	}
+	if in.UID != owner {
+		return nil, nil
+	}
+	if in.Packed != "" {
+		var err error
+		if in.Children, err = unpackList(in.Packed); err != nil {
+			return nil, fmt.Errorf("decoding record of children: %w", err)
+		}
+	}
+	out := &Record{since: in.Since, places: make(map[Place]struct{}, len(in.Children))}
+	for _, line := range in.Children {
+		place, ok := ParseOwnerName(line)
+		if !ok {
+			return nil, fmt.Errorf("decoding record of children: %q is no place", line)
+		}
+		out.places[place] = struct{}{}
+	}
+	return out, nil
+}
+
+// Encode returns the annotation's value for the owner.
+func (r *Record) Encode(owner types.UID) (string, error) {
+	out := storedRecord{Version: 1, UID: owner, Since: r.since}
+	size := 0
+	for _, place := range r.Places() {
+		out.Children = append(out.Children, place.String())
+		size += len(place.String())
+	}
+	if size >= packedFrom {
+		var err error
+		if out.Packed, err = packList(out.Children); err != nil {
+			return "", fmt.Errorf("encoding record of children: %w", err)
+		}
+		out.Children = nil
+	}
+	data, err := json.Marshal(out)
+	if err != nil {
+		return "", fmt.Errorf("encoding record of children: %w", err)
+	}
+	return string(data), nil
+}
+
+// Lists reports whether a place is in the record.
+func (r *Record) Lists(place Place) bool {
+	if r == nil {
+		return false
+	}
+	_, found := r.places[place]
+	return found
+}
+
+// Places returns what is in the record, sorted.
+func (r *Record) Places() []Place {
+	if r == nil {
+		return nil
+	}
+	return slices.SortedFunc(maps.Keys(r.places), func(a, b Place) int {
+		return cmp.Or(cmp.Compare(a.Kind.Group, b.Kind.Group), cmp.Compare(a.Kind.Kind, b.Kind.Kind),
+			cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+}
+
+// With returns the record with more places. One that there was none of is begun now.
+func (r *Record) With(now time.Time, places ...Place) *Record {
+	out := &Record{since: now.UTC().Truncate(time.Second), places: map[Place]struct{}{}}
+	if r != nil {
+		out.since, out.places = r.since, maps.Clone(r.places)
+	}
+	for _, place := range places {
+		out.places[place] = struct{}{}
+	}
+	return out
+}
+
+// Without returns the record without some of its places.
+func (r *Record) Without(places ...Place) *Record {
+	if r == nil {
+		return nil
+	}
+	out := &Record{since: r.since, places: maps.Clone(r.places)}
+	for _, place := range places {
+		delete(out.places, place)
+	}
+	return out
+}
+
+// missed reports whether an object may be a child that the record does not list because it was made
+// before there was one. Its creation is told in seconds by the server, so what was made in the
+// second in which the record was begun may be older or younger; closed decides.
+func (r *Record) missed(o *unstructured.Unstructured, closed bool) bool {
+	if r == nil {
+		return true
+	}
+	made := o.GetCreationTimestamp()
+	return made.Time.Before(r.since) || !closed && !made.After(r.since)
+}
+
+func packList(list []string) (string, error) {
+	data, err := json.Marshal(list)
+	if err != nil {
+		return "", err
+	}
+	var buf bytes.Buffer
+	w, err := flate.NewWriter(&buf, flate.BestCompression)
+	if err != nil {
+		return "", err
+	}
+	if _, err = w.Write(data); err == nil {
+		err = w.Close()
+	}
+	return base64.StdEncoding.EncodeToString(buf.Bytes()), err
+}
+
+func unpackList(packed string) (list []string, err error) {
+	data, err := base64.StdEncoding.DecodeString(packed)
+	if err != nil {
+		return nil, err
+	}
+	plain, err := io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(data)), maxList+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(plain) > maxList {
+		return nil, errors.New("the packed list is too large")
+	}
+	err = json.Unmarshal(plain, &list)
+	return list, err
+}

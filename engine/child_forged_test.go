@@ -1,0 +1,345 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr/funcr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine"
+	"github.com/handwerk-dev/handwerk/engine/child"
+)
+
+const attacker = "attacker"
+
+// forge makes what whoever may create a ConfigMap in a namespace can make of it: everything that a
+// child of web has, but a line in web's record.
+func (s *stage) forge(namespace, name, title string, change ...func(*unstructured.Unstructured)) *unstructured.Unstructured {
+	s.t.Helper()
+	u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "data": map[string]any{"value": "forged"}}}
+	u.SetNamespace(namespace)
+	u.SetName(name)
+	u.SetLabels(map[string]string{ownerLabel: string(s.web().GetUID())})
+	u.SetAnnotations(map[string]string{
+		ownerLabel: "example.com/Foo/default/web", childAnnotation: title, "op.handwerk.dev/applied": "handwerk:forged",
+	})
+	u.SetFinalizers([]string{"example.com/hold"})
+	for _, c := range change {
+		c(u)
+	}
+	return s.Create(u.Object)
+}
+
+// referring gives an object web as its owner, and no label.
+func (s *stage) referring(u *unstructured.Unstructured) {
+	u.SetLabels(nil)
+	u.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(s.web(), s.web().GroupVersionKind())})
+}
+
+// retained gives an object the label of what is retained for web.
+func retained(u *unstructured.Unstructured) {
+	name, _ := child.ParseOwnerName("example.com/Foo/default/web")
+	u.SetLabels(map[string]string{ownerLabel: name.Retained()})
+}
+
+// listed returns what web's record lists, as it is on web.
+func (s *stage) listed() string {
+	s.t.Helper()
+	_, list, _ := strings.Cut(s.web().GetAnnotations()[record], `"children":`)
+	return strings.TrimSuffix(list, "}")
+}
+
+// grows returns an operator that keeps a ConfigMap in each of the first namespaces, so many as the
+// size of the object says.
+func grows(spec dsl.ChildSpec, namespaces ...string) func(*dsl.Resource, *journal) {
+	return func(foo *dsl.Resource, j *journal) {
+		foo.Owns(configMaps)
+		foo.OnReconcile("keep", j.note("keep", func(ctx ctx, r *dsl.Request) error {
+			size, _ := dsl.MustParsePath("spec.size").In(r.Object.Object)
+			all, err := r.Children.All()
+			if err != nil {
+				return err
+			}
+			for _, c := range all {
+				if !slices.Contains(namespaces[:size.(int64)], c.Object.GetNamespace()) {
+					if err := r.Children.Remove(ctx, c); err != nil {
+						return err
+					}
+				}
+			}
+			var wanted []dsl.DesiredChild
+			for _, ns := range namespaces[:size.(int64)] {
+				wanted = append(wanted, dsl.DesiredChild{ChildSpec: spec, Object: settings(ns, "x")})
+			}
+			if err := r.Children.Enter(ctx, wanted...); err != nil {
+				j.add(err.Error())
+				return err
+			}
+			for _, ns := range namespaces[:size.(int64)] {
+				if _, err := r.Children.Apply(ctx, settings(ns, "x"), spec); err != nil {
+					j.add(err.Error())
+					return err
+				}
+			}
+			return nil
+		}))
+		foo.OnDelete("leave", j.note("leave", func(ctx ctx, r *dsl.Request) error {
+			all, err := r.Children.All()
+			for _, c := range all {
+				if err := r.Children.Remove(ctx, c); err != nil {
+					return err
+				}
+			}
+			if len(all) > 0 {
+				return dsl.Waiting("children to be gone", 0)
+			}
+			return err
+		}))
+		foo.OnUpdate("list", lists(j), dsl.NoOld())
+	}
+}
+
+// TestForgedChildren holds that nobody gives another's object a child by creating one somewhere.
+func TestForgedChildren(t *testing.T) {
+	labelled := dsl.ChildSpec{Handler: "keep", Name: "settings", Ownership: dsl.Labelled}
+	operator := grows(labelled, "elsewhere", attacker)
+	begin := func(s *stage) {
+		s.elsewhere()
+		s.Create(`{apiVersion: v1, kind: Namespace, metadata: {name: attacker}}`)
+		s.begin()
+	}
+	const genuine = "keep/settings/=elsewhere/web:labelled,delete"
+	ways := map[string]func(*stage) []func(*unstructured.Unstructured){
+		"by the label of its uid":  func(*stage) []func(*unstructured.Unstructured) { return nil },
+		"by the label of its name": func(*stage) []func(*unstructured.Unstructured) { return []func(*unstructured.Unstructured){retained} },
+		"by an owner reference":    func(s *stage) []func(*unstructured.Unstructured) { return []func(*unstructured.Unstructured){s.referring} },
+	}
+	all := map[string]scenario{}
+	for way, of := range ways {
+		for when, before := range map[string]bool{"": false, ", found at the start": true} {
+			all["one that is forged "+way+when+" wakes nobody, is seen by nobody, and holds nothing up"] = scenario{operator, func(s *stage) {
+				begin(s)
+				s.forge(attacker, "aaa", "keep/settings", of(s)...)
+				s.calls()
+				s.Update(configMaps, attacker, "aaa", spoil)
+				s.calls()
+				if before {
+					s.p.Restart()
+					s.forget()
+				}
+				s.set("blue", "spec", "color")
+				s.calls("keep update", genuine)
+				s.remove()
+				s.Advance(2 * time.Minute)
+				s.gone()
+				if o := s.Get(configMaps, attacker, "aaa"); o == nil || o.GetDeletionTimestamp() != nil || s.Get(configMaps, "elsewhere", "web") != nil {
+					s.t.Error("the wrong one is gone")
+				}
+			}}
+		}
+	}
+	maps.Copy(all, map[string]scenario{
+		"one in the place of a child to come is left alone, and told": {operator, func(s *stage) {
+			begin(s)
+			forged := s.forge(attacker, "web", "keep/settings")
+			s.size(2)
+			s.calls("keep update", "applying ConfigMap attacker/web: it exists and is not owned by this object; it has the label of this object, "+
+				"but is not in its record of children (annotation op.handwerk.dev/children): delete it, or give the child another name",
+				genuine)
+			s.writes("patch foos default/web")
+			if o := s.Get(configMaps, attacker, "web"); o.GetResourceVersion() != forged.GetResourceVersion() || s.listed() != `["/ConfigMap/elsewhere/web"]` {
+				s.t.Errorf("the object is %v, and the record %s", o.Object, s.listed())
+			}
+			s.size(1)
+			s.remove()
+			s.Advance(2 * time.Minute)
+			s.gone()
+		}},
+		"one that comes while its place is entered is struck out again": {operator, func(s *stage) {
+			begin(s)
+			s.HoldWatches(configMaps)
+			s.forge(attacker, "web", "keep/settings")
+			s.size(2)
+			s.Settle()
+			if s.value(attacker, "forged"); s.listed() != `["/ConfigMap/elsewhere/web"]` {
+				s.t.Errorf("the record is %s", s.listed())
+			}
+			s.ReleaseWatches(configMaps)
+			s.Advance(time.Minute)
+			s.value(attacker, "forged")
+		}},
+		"one in a place that a child has left is none": {operator, func(s *stage) {
+			begin(s)
+			s.size(2)
+			s.size(1)
+			s.forget()
+			s.forge(attacker, "web", "keep/settings")
+			s.calls()
+			s.set("blue", "spec", "color")
+			s.calls("keep update", genuine)
+			if s.listed() != `["/ConfigMap/elsewhere/web"]` {
+				s.t.Errorf("the record is %s", s.listed())
+			}
+		}},
+		"the record of an object that is restored from a copy is void": {operator, func(s *stage) {
+			begin(s)
+			s.size(2)
+			s.Settle()
+			copied := s.web().GetAnnotations()[record]
+			s.remove()
+			s.Advance(2 * time.Minute)
+			s.gone()
+			s.Create(map[string]any{"apiVersion": "example.com/v1", "kind": "Foo", "spec": map[string]any{"size": int64(1)},
+				"metadata": map[string]any{"name": "web", "annotations": map[string]any{record: copied}}})
+			s.forget()
+			s.forge(attacker, "web", "keep/settings", retained)
+			s.set("blue", "spec", "color")
+			s.calls("keep update", genuine)
+		}},
+	})
+	scenarios(t, all)
+}
+
+// TestRecord holds what the record costs, and that it is never in the way.
+func TestRecord(t *testing.T) {
+	labelled := dsl.ChildSpec{Handler: "keep", Name: "settings", Ownership: dsl.Labelled}
+	operator := grows(labelled, "elsewhere", "default")
+	begin := func(s *stage) {
+		s.elsewhere()
+		s.begin()
+	}
+	// before takes back what an operator without a record would not have written.
+	before := func(s *stage, change ...func(*unstructured.Unstructured)) {
+		s.p.Kill()
+		s.Update(foos, "default", "web", func(o *unstructured.Unstructured) {
+			notes := o.GetAnnotations()
+			delete(notes, record)
+			o.SetAnnotations(notes)
+			for _, c := range change {
+				c(o)
+			}
+		})
+		s.forget()
+	}
+	scenarios(t, map[string]scenario{
+		"it is no news to anybody, and no reason to write again": {operator, func(s *stage) {
+			begin(s)
+			s.calls()
+			s.p.Restart()
+			s.writes()
+			if s.listed() != `["/ConfigMap/elsewhere/web"]` {
+				s.t.Errorf("the record is %s", s.listed())
+			}
+		}},
+		"children from before there was one are entered by one write": {operator, func(s *stage) {
+			begin(s)
+			s.size(2)
+			s.Settle()
+			uids := []any{s.value("elsewhere", "x").GetUID(), s.value("default", "x").GetUID()}
+			before(s)
+			s.p.Restart()
+			s.writes(recorded)
+			if now := []any{s.value("elsewhere", "x").GetUID(), s.value("default", "x").GetUID()}; fmt.Sprint(now) != fmt.Sprint(uids) {
+				s.t.Errorf("they were made again: %v", now)
+			}
+			s.p.Restart()
+			s.writes()
+			s.remove()
+			s.Advance(2 * time.Minute)
+			s.gone()
+			if len(s.List(configMaps, "elsewhere"))+len(s.List(configMaps, "default")) > 0 {
+				s.t.Error("children are left behind")
+			}
+		}},
+		"a crash while they are entered one by one leaves none behind": {func(foo *dsl.Resource, _ *journal) {
+			foo.Owns(configMaps)
+			foo.OnReconcile("make", makes("elsewhere", labelled, dsl.ChildSpec{Handler: "keep", Name: "more", Ownership: dsl.Labelled}))
+		}, func(s *stage) {
+			begin(s)
+			before(s)
+			s.Advance(time.Minute)
+			s.p.Restart()
+			s.p.CrashAfter(1)
+			s.Settle()
+			s.p.Kill()
+			s.forget()
+			s.p.Restart()
+			s.Settle()
+			if s.listed() != `["/ConfigMap/elsewhere/more","/ConfigMap/elsewhere/settings"]` {
+				s.t.Errorf("the record is %s", s.listed())
+			}
+		}},
+		"those that are wanted no more are named, and left alone": {operator, func(s *stage) {
+			begin(s)
+			s.size(2)
+			s.Settle()
+			before(s, func(o *unstructured.Unstructured) { o.Object["spec"] = map[string]any{"size": int64(1)} })
+			var lines []string
+			s.p = s.Start(s.op, func(e *engine.Settings) {
+				e.Log = funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{})
+			})
+			s.Settle()
+			s.value("default", "x")
+			if !slices.ContainsFunc(lines, func(l string) bool {
+				return strings.Contains(l, "left alone") && strings.Contains(l, `"objects"="/ConfigMap/default/web"`)
+			}) {
+				s.t.Errorf("the log is %s", strings.Join(lines, "\n"))
+			}
+		}},
+		"an object that cannot keep it makes no child": {operator, func(s *stage) {
+			s.elsewhere()
+			s.start()
+			s.Create(map[string]any{"apiVersion": "example.com/v1", "kind": "Foo", "spec": map[string]any{"size": int64(1)},
+				"metadata": map[string]any{"name": "web", "annotations": map[string]any{"note": strings.Repeat("x", 262144-100)}}})
+			s.Advance(time.Hour)
+			got := s.journal.take()
+			if len(got) != 2 || !strings.Contains(got[1], "entering children of Foo default/web into its record: its annotations would have 26") {
+				s.t.Errorf("calls %v", got)
+			}
+			if s.Get(configMaps, "elsewhere", "web") != nil {
+				s.t.Error("there is a child")
+			}
+		}},
+		"an object that cannot be written to makes no child": {operator, func(s *stage) {
+			s.elsewhere()
+			s.start()
+			s.Create(strings.Replace(web, "size: 1", "size: 0", 1))
+			s.forget()
+			s.FailNext("patch", foos, notFound())
+			s.size(1)
+			s.Settle()
+			if s.Get(configMaps, "elsewhere", "web") != nil {
+				s.t.Error("there is a child")
+			}
+			s.Advance(time.Minute)
+			s.value("elsewhere", "x")
+		}},
+		"an answer that is lost loses no child": {operator, func(s *stage) {
+			begin(s)
+			s.LoseNext("patch", configMaps)
+			s.HoldWatches(configMaps)
+			s.size(2)
+			s.Settle()
+			s.set(int64(1), "spec", "size")
+			s.Settle()
+			s.ReleaseWatches(configMaps)
+			s.Advance(time.Minute)
+			if s.set("blue", "spec", "color"); s.Get(configMaps, "default", "web") != nil {
+				s.Advance(time.Minute)
+			}
+			if s.Get(configMaps, "default", "web") != nil {
+				s.t.Error("what is wanted no more is there")
+			}
+		}},
+	})
+}

@@ -1,0 +1,355 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/child"
+	"github.com/handwerk-dev/handwerk/engine/patch"
+)
+
+// mostNamed bounds the objects that a line of the log names.
+const mostNamed = 5
+
+// errOwnerGone says that a child with a label cannot be made: nobody would find it again.
+var errOwnerGone = errors.New("the owner is gone, so there is no record to enter it into")
+
+// ties is what this process knows of an owner's labelled children from one pass to the next.
+type ties struct {
+	// record is the owner's, text the annotation as it is stored. What is no child any more is taken
+	// out of the record at once, and written when there is something to write.
+	record *child.Record
+	text   string
+	// ahead: the record is ahead of the text.
+	ahead bool
+	// closed: a pass was finished since there is a record, so what was there before is in it.
+	closed bool
+	// doubts are places where a child may have been made although the request failed. They stay in
+	// the record until the child is seen, or the process ends.
+	doubts map[child.Place]bool
+}
+
+// enrolment is a pass's work on the owner's record.
+type enrolment struct {
+	// turn is held while the record is written.
+	turn sync.Mutex
+	// What follows is guarded by the pass's lock. base is the owner as the pass has written it so
+	// far: what is written later is worked out from that.
+	base *unstructured.Unstructured
+	ties
+	// wanted are the places of labelled children in this pass; true while nothing was known to be
+	// there when the place was entered.
+	wanted map[child.Place]bool
+	// fault is why the server did not take the record.
+	fault error
+}
+
+// begin reads the owner's record. One that cannot be read is none.
+func (e *enrolment) begin(p *pass) {
+	e.base, e.wanted = p.object, map[child.Place]bool{}
+	if p.memory.ties != nil {
+		e.ties = *p.memory.ties
+	}
+	text := p.object.GetAnnotations()[p.r.engine.op.ChildrenAnnotation()]
+	if text == e.text {
+		return
+	}
+	record, err := child.ParseRecord(text, p.object.GetUID())
+	if err != nil {
+		p.log().Error(err, "record of children is not readable; it is begun anew")
+	}
+	e.record, e.text, e.ahead, e.closed = record, text, false, e.closed && record != nil
+}
+
+// tie lets events of labelled children find the object. Of what is gone the cache may not have had
+// the annotations: what is remembered counts.
+func (p *pass) tie() {
+	switch known := p.memory.ties; {
+	case !p.gone:
+		p.r.enlist(p.key, p.ties.record)
+	case known != nil && p.ties.record == nil:
+		p.ties.record = known.record
+	}
+}
+
+// enlist notes which labelled children an object has.
+func (r *resource) enlist(owner cache.ObjectName, record *child.Record) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if e, known := r.entries[owner]; known {
+		e.record = record
+	}
+}
+
+// lists reports whether the record of an object has a place.
+func (r *resource) lists(owner cache.ObjectName, place child.Place) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	e, known := r.entries[owner]
+	return known && e.record.Lists(place)
+}
+
+// placeIn is the place of an object of a feed.
+func placeIn(f *feed, key cache.ObjectName) child.Place {
+	served := f.resource()
+	out := child.Place{Namespace: key.Namespace, Name: key.Name}
+	out.Kind.Group, out.Kind.Kind = served.GVR.Group, served.Kind
+	return out
+}
+
+// place is where a wanted child is.
+func (w *wanted) place() child.Place { return child.PlaceOf(w.object) }
+
+// Enter enters labelled children that are about to be applied.
+func (c *children) Enter(ctx context.Context, all ...dsl.DesiredChild) error {
+	ctx, done, err := c.write(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	var places []child.Place
+	for _, each := range all {
+		if !each.ByLabel() {
+			continue
+		}
+		w, err := c.want(ctx, each.Object, each.ChildSpec)
+		if err == nil && c.pass.admits(w, c.pass.known(w)) == nil {
+			places = append(places, w.place())
+		}
+	}
+	return c.pass.enter(ctx, places)
+}
+
+// admits says why a child cannot be entered, if so: something that this owner may not have is there.
+func (p *pass) admits(w *wanted, live *unstructured.Unstructured) error {
+	if live == nil {
+		return nil
+	}
+	_, err := w.applier.Stale(w.object, live)
+	return err
+}
+
+// enrol enters a labelled child before it is applied.
+func (p *pass) enrol(ctx context.Context, w *wanted, live *unstructured.Unstructured) error {
+	if err := p.admits(w, live); err != nil {
+		return err
+	}
+	place := w.place()
+	if err := p.enter(ctx, []child.Place{place}); err != nil {
+		return err
+	}
+	w.applier.Owner = p.owner()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	w.applier.Vacant = live == nil && p.ties.wanted[place]
+	p.ties.wanted[place] = false // one request, and it may be our own child that is there
+	return nil
+}
+
+// enter writes places into the owner's record, unless it has them. What was a child and is none any
+// more is left out by the way. A server that refuses is asked once in a pass.
+func (p *pass) enter(ctx context.Context, places []child.Place) error {
+	p.ties.turn.Lock()
+	defer p.ties.turn.Unlock()
+	p.mu.Lock()
+	before, fault := p.ties.record, p.ties.fault
+	var missing []child.Place
+	for _, place := range places {
+		listed := before.Lists(place)
+		p.ties.wanted[place] = p.ties.wanted[place] || !listed
+		if !listed {
+			missing = append(missing, place)
+		}
+	}
+	p.mu.Unlock()
+	switch {
+	case len(missing) == 0:
+		return nil
+	case p.gone:
+		fault = dsl.Permanent(errOwnerGone)
+	case fault == nil:
+		fault = p.writeRecord(ctx, before.With(time.Now(), missing...).Without(p.outdated(before)...))
+	}
+	if fault != nil {
+		return fmt.Errorf("entering children of %s %s into its record: %w", p.object.GetKind(), p.key, fault)
+	}
+	return nil
+}
+
+// strike takes a place out of the record again, in which somebody else's object has turned up.
+func (p *pass) strike(ctx context.Context, place child.Place) error {
+	p.ties.turn.Lock()
+	defer p.ties.turn.Unlock()
+	p.mu.Lock()
+	record := p.ties.record.Without(place)
+	delete(p.ties.wanted, place)
+	p.mu.Unlock()
+	if err := p.writeRecord(ctx, record); err != nil {
+		return fmt.Errorf("striking %s from the record of %s %s: %w", place, p.object.GetKind(), p.key, err)
+	}
+	return nil
+}
+
+// writeRecord makes a record the owner's. What the pass writes later goes to the owner as it is then.
+func (p *pass) writeRecord(ctx context.Context, record *child.Record) error {
+	key := p.r.engine.op.ChildrenAnnotation()
+	text, err := record.Encode(p.object.GetUID())
+	if err != nil {
+		return err
+	}
+	p.mu.Lock()
+	base := p.ties.base
+	p.mu.Unlock()
+	if size := annotated(base, key) + len(key) + len(text); size > validation.TotalAnnotationSizeLimitB {
+		return dsl.Permanent(fmt.Errorf("its annotations would have %d bytes, and the API server takes %d: give one object fewer labelled children",
+			size, validation.TotalAnnotationSizeLimitB))
+	}
+	target := patch.Target{
+		Client: p.r.engine.writer(p.r.own.resource().GVR, p.key.Namespace), Object: base, Manager: p.r.engine.op.Name,
+	}
+	result, err := patch.Write(ctx, target, dsl.NewPatch(), patch.Marks{Annotation: key, State: text})
+	p.r.count(result)
+	if result.Whole {
+		p.await(p.r.own, result.Object)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err != nil {
+		p.ties.fault = err
+		return err
+	}
+	p.ties.base, p.ties.record, p.ties.text, p.ties.ahead = result.Object, record, text, false
+	p.r.enlist(p.key, record)
+	return nil
+}
+
+// annotated is the size of an object's annotations but one, as the API server counts it.
+func annotated(o *unstructured.Unstructured, but string) (size int) {
+	for key, value := range o.GetAnnotations() {
+		if key != but {
+			size += len(key) + len(value)
+		}
+	}
+	return size
+}
+
+// doubt notes that a labelled child may have been made, or not.
+func (p *pass) doubt(place child.Place) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.ties.doubts == nil {
+		p.ties.doubts = map[child.Place]bool{}
+	}
+	p.ties.doubts[place] = true
+	if p.memory.ties == nil {
+		p.memory.ties = &ties{}
+	}
+	p.memory.ties.doubts = p.ties.doubts // also when the pass fails
+}
+
+// outdated returns the places of a record at which there is no labelled child any more.
+func (p *pass) outdated(record *child.Record) (out []child.Place) {
+	owner := p.owner()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, place := range record.Places() {
+		there, known := p.r.labelled(owner, place)
+		if there {
+			delete(p.ties.doubts, place)
+		}
+		if _, wanted := p.ties.wanted[place]; known && !there && !wanted && !p.ties.doubts[place] {
+			out = append(out, place)
+		}
+	}
+	return out
+}
+
+// labelled reports whether an object with the owner's label is at a place, as far as it is known.
+func (r *resource) labelled(owner child.Owner, place child.Place) (there, known bool) {
+	key := cache.ObjectName{Namespace: place.Namespace, Name: place.Name}
+	for _, f := range r.children {
+		if !f.isKnown() || placeIn(f, key) != place {
+			continue
+		}
+		if h := f.handle(key.Namespace); h != nil && h.Synced() {
+			o, found := h.Object(key)
+			return found && owner.Labels(o), true
+		}
+	}
+	return false, false
+}
+
+// trim takes what is no child any more out of the record, which is written when the object is. It
+// returns the object as it is now.
+func (p *pass) trim(marks *patch.Marks) *unstructured.Unstructured {
+	before := p.ties.record
+	if before == nil || p.gone || p.facts.Deleting {
+		return p.ties.base
+	}
+	if left := p.outdated(before); len(left) > 0 {
+		p.ties.record, p.ties.ahead = before.Without(left...), true
+		p.r.enlist(p.key, p.ties.record)
+	}
+	if !p.ties.ahead {
+		return p.ties.base
+	}
+	if text, err := p.ties.record.Encode(p.object.GetUID()); err == nil {
+		marks.Along = map[string]string{p.r.engine.op.ChildrenAnnotation(): text}
+	}
+	return p.ties.base
+}
+
+// closeRecord remembers the record. When every handler is done, what was there before it is in it,
+// and what passes for a child all the same is told, once in the life of a process.
+func (p *pass) closeRecord() {
+	m := p.memory
+	done := !slices.ContainsFunc(p.jobs, func(j *job) bool { return !j.record.Done || j.record.Failed })
+	m.ties = nil
+	if p.ties.record != nil || len(p.ties.doubts) > 0 {
+		p.ties.closed = p.ties.closed || done && p.ties.record != nil
+		known := p.ties.ties
+		m.ties = &known
+	}
+	if done && !m.told && !p.gone {
+		m.told = true
+		p.tell()
+	}
+}
+
+// tell names the objects that pass for children of this one, and are left alone.
+func (p *pass) tell() {
+	owner := p.owner()
+	var names []string
+	for _, f := range p.r.children {
+		if !f.isKnown() || p.r.repeats(f) {
+			continue
+		}
+		for _, mark := range owner.Marks() {
+			for _, o := range f.ownedBy(mark) {
+				if tree := o.Tree(); tree != nil && owner.Unlisted(tree) {
+					names = append(names, child.PlaceOf(tree).String())
+				}
+			}
+		}
+	}
+	if len(names) == 0 {
+		return
+	}
+	slices.Sort(names)
+	more := max(0, len(names)-mostNamed)
+	p.log().Info("objects have the label of this one and are not in its record of children; they are left alone",
+		"objects", strings.Join(names[:len(names)-more], " "), "more", more)
+}

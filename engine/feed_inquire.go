@@ -1,0 +1,303 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/handwerk-dev/handwerk/engine/catalog"
+	"github.com/handwerk-dev/handwerk/engine/gone"
+	"github.com/handwerk-dev/handwerk/engine/watch"
+)
+
+// successor is what a feed goes over to when its resource is served in another version only.
+type successor struct {
+	served  catalog.Resource
+	handles map[string]*watch.Handle
+	ledgers map[string]*ledger
+}
+
+// lost returns the 404 to a list or a watch of one of the informers, nil when there is none.
+func (f *feed) lost() error {
+	for _, h := range f.all() {
+		if fault := h.State().Fault; apierrors.IsNotFound(fault) {
+			return fault
+		}
+	}
+	return nil
+}
+
+// inquire finds out what a 404 to a list or a watch means. It says nothing of objects: a server that
+// is behind, an API that is registered anew and a version that is served no more answer so. Until
+// something says that the CRD is gone, the cache stays as it is and nothing counts as deleted.
+func (f *feed) inquire(ctx context.Context, fault error) (again bool) {
+	if time.Since(f.inquired) < lookAgain {
+		if f.next != nil {
+			return f.move(ctx, f.next.served)
+		}
+		return true
+	}
+	f.inquired = time.Now()
+	f.catalog.Invalidate()
+	served, err := f.look(ctx)
+	now := f.resource()
+	switch {
+	case errors.Is(err, catalog.ErrMissing):
+		f.unserved(ctx)
+	case err != nil:
+		f.become(phaseFaulty, err.Error())
+	case served.GVR == now.GVR && served.Namespaced == now.Namespaced:
+		f.become(phaseFaulty, fault.Error())
+	case served.GVR.GroupResource() == now.GVR.GroupResource() && served.Namespaced == now.Namespaced:
+		return f.move(ctx, served)
+	default: // a CRD never changes its scope: this is another one
+		f.end()
+		f.nudge()
+	}
+	return true
+}
+
+// unserved says how it is with a resource that is not served in the version that was declared.
+func (f *feed) unserved(ctx context.Context) {
+	f.missing()
+	other := f.elsewhere(ctx)
+	absent := other == "" && f.extinct(ctx)
+	if absent {
+		f.end()
+	}
+	f.mu.Lock()
+	f.absent = absent
+	kept := len(f.handles) > 0
+	f.mu.Unlock()
+	switch {
+	case other != "":
+		f.become(phaseMissing, "the API server serves it in version "+other+" and not in that one")
+	case absent:
+		f.become(phaseMissing, "the API server does not serve it (is its CRD installed?)")
+	case kept:
+		f.become(phaseMissing, "the API server does not serve it now; nothing says that it is gone for good, so no object counts as deleted")
+	default:
+		f.become(phaseMissing, "the API server does not serve it, and whether its CRD is installed cannot be told")
+	}
+}
+
+// extinct reports whether the resource is gone, with all its objects: its CRD is. The API server
+// removes a CRD only when its last object is gone. A resource that never had a CRD, as one of an
+// aggregated API, is never known to be gone.
+func (f *feed) extinct(ctx context.Context) bool {
+	f.mu.Lock()
+	held, backed := len(f.handles) > 0, f.backed
+	f.mu.Unlock()
+	if held && !backed {
+		return false
+	}
+	return f.crdGone(ctx) == nil
+}
+
+// errCRD is the error of crdGone for a CRD that is there.
+var errCRD = errors.New("its CRD is there")
+
+// crdGone asks for the CRD and returns nil when the answer says that there is none, or else why that
+// cannot be said.
+func (f *feed) crdGone(ctx context.Context) error {
+	name := f.crdName()
+	_, err := f.metadata.Resource(crdResource()).Get(ctx, name, metav1.GetOptions{})
+	switch {
+	case gone.Says(err, crdResource().GroupResource(), name):
+		return nil
+	case err != nil:
+		return fmt.Errorf("reading CRD %s: %w", name, err)
+	}
+	return errCRD
+}
+
+// crdName is the name that the resource's CRD has, if it has one. For a kind that was never served it
+// is a guess.
+func (f *feed) crdName() string {
+	switch {
+	case f.isKnown():
+		return f.resource().GVR.GroupResource().String()
+	case !f.kind.Empty():
+		plural, _ := meta.UnsafeGuessKindToResource(f.kind)
+		return plural.GroupResource().String()
+	}
+	return schema.GroupResource{Group: f.name.Group, Resource: f.name.Resource}.String()
+}
+
+// certify notes, once it can be told, whether the resource has a CRD.
+func (f *feed) certify(ctx context.Context) {
+	f.mu.Lock()
+	done := f.certified
+	f.mu.Unlock()
+	if done {
+		return
+	}
+	err := error(nil)
+	if group := f.resource().GVR.Group; isCustom(group) {
+		err = f.crdGone(ctx)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.backed = errors.Is(err, errCRD)
+	f.certified = f.backed || err == nil || apierrors.IsForbidden(err)
+}
+
+// heard takes an event of the resource's CRD.
+func (f *feed) heard(ev watch.Event) {
+	f.mu.Lock()
+	switch {
+	case ev.Kind != watch.Deleted:
+		f.backed, f.certified = true, true
+	case !ev.Unseen:
+		f.doomed = f.known
+	}
+	f.hasten = true
+	f.mu.Unlock()
+	f.nudge()
+}
+
+// doom reports once that the resource's CRD was seen to go.
+func (f *feed) doom() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	was := f.doomed
+	f.doomed = false
+	return was
+}
+
+// end closes the informers of a resource that is gone, and tells of its objects' deletion.
+func (f *feed) end() {
+	f.mu.Lock()
+	f.absent = true // before anybody asks what became of an object
+	f.known, f.certified, f.backed = false, false, false
+	f.mu.Unlock()
+	f.dropNext()
+	for _, ns := range f.opened() {
+		f.close(ns).bury()
+	}
+	f.catalog.Invalidate()
+}
+
+// move goes over to the version in which the resource is served now. Its objects are the same ones:
+// the informers of the old version keep what they have until those of the new one have listed.
+func (f *feed) move(ctx context.Context, served catalog.Resource) (again bool) {
+	namespaces, known := f.scope.names(served.Namespaced)
+	if !known {
+		return true
+	}
+	next := f.succession(served)
+	for _, ns := range namespaces {
+		h, err := f.join(ctx, next, ns)
+		switch {
+		case err != nil:
+			f.become(phaseFaulty, err.Error())
+			return true
+		case h.State().Fault != nil:
+			f.become(phaseFaulty, h.State().Fault.Error())
+			return true
+		case !h.Synced():
+			f.become(phaseMissing, fmt.Sprintf("version %s is served no more; version %s is being listed", f.resource().GVR.Version, served.GVR.Version))
+			return true
+		}
+	}
+	f.swap(next)
+	f.nudge()
+	return false
+}
+
+// succession returns the successor for what is served, making it.
+func (f *feed) succession(served catalog.Resource) *successor {
+	if f.next != nil && f.next.served.GVR == served.GVR {
+		return f.next
+	}
+	f.dropNext()
+	next := &successor{served: served, handles: map[string]*watch.Handle{}, ledgers: map[string]*ledger{}}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.next = next
+	return next
+}
+
+// join returns the successor's informer of a namespace, opening it.
+func (f *feed) join(ctx context.Context, next *successor, namespace string) (*watch.Handle, error) {
+	if h := next.handles[namespace]; h != nil {
+		return h, nil
+	}
+	src := f.source
+	src.GVR, src.Kind, src.Namespace = next.served.GVR, next.served.Kind, namespace
+	l := newLedger(f.on, true)
+	h, err := f.watches.Open(ctx, src, l.take)
+	if err != nil {
+		return nil, fmt.Errorf("watching %s: %w", f.name, err)
+	}
+	next.handles[namespace], next.ledgers[namespace] = h, l
+	return h, nil
+}
+
+// swap makes the successor's informers those of the feed, and tells what has changed meanwhile.
+func (f *feed) swap(next *successor) {
+	f.mu.Lock()
+	handles, ledgers := f.handles, f.ledgers
+	f.handles, f.ledgers, f.served, f.next = next.handles, next.ledgers, next.served, nil
+	f.mu.Unlock()
+	var before, now []*ledger
+	for ns, h := range handles {
+		h.Close()
+		before = append(before, ledgers[ns])
+	}
+	for _, l := range next.ledgers {
+		now = append(now, l)
+	}
+	left := missing(before, now)
+	for _, l := range now {
+		l.follow(before)
+	}
+	for _, o := range left {
+		f.on(deletion(o))
+	}
+	f.log.Info("resource is watched in another version", "version", next.served.GVR.Version)
+}
+
+// dropNext gives a successor up.
+func (f *feed) dropNext() {
+	f.mu.Lock()
+	next := f.next
+	f.next = nil
+	f.mu.Unlock()
+	if next == nil {
+		return
+	}
+	for _, h := range next.handles {
+		h.Close()
+	}
+}
+
+// concerns reports whether a CRD of that name is, or may be, the resource's.
+func (f *feed) concerns(crd string) bool { return crd == f.crdName() }
+
+// watching reports whether the feed watches the resource, or is about to.
+func (f *feed) watching(gvr schema.GroupVersionResource) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.known && (f.served.GVR == gvr || f.next != nil && f.next.served.GVR == gvr)
+}
+
+// isAbsent reports whether the resource is known to be gone, or not to have come yet.
+func (f *feed) isAbsent() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.absent
+}
+
+// isCustom reports whether the API group may be one of CRDs, whose groups have a dot.
+func isCustom(group string) bool { return strings.Contains(group, ".") }

@@ -1,0 +1,106 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"maps"
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/handwerk-dev/handwerk/engine/watch"
+)
+
+// ledger stands between an informer and those who are told of its events, and knows what they were
+// told is there. An informer that is closed throws away the events that it has not told yet, and its
+// store does not have the objects any more: without a ledger these deletions would be lost.
+type ledger struct {
+	on func(watch.Event)
+
+	// mu is held while on runs, so that what is told of one object comes in order.
+	mu      sync.Mutex
+	present map[types.UID]*watch.Object
+	// silent: events are noted and not told; see feed.move.
+	silent bool
+}
+
+func newLedger(on func(watch.Event), silent bool) *ledger {
+	return &ledger{on: on, present: map[types.UID]*watch.Object{}, silent: silent}
+}
+
+// take is the informer's callback.
+func (l *ledger) take(ev watch.Event) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case ev.Kind != watch.Deleted:
+		l.present[ev.UID] = ev.Object
+	case ev.UID == "": // of one that nobody saw go, only the name may be known
+		maps.DeleteFunc(l.present, func(_ types.UID, o *watch.Object) bool { return nameOf(o) == ev.Key })
+	default:
+		delete(l.present, ev.UID)
+	}
+	if !l.silent {
+		l.on(ev)
+	}
+}
+
+// bury tells of the deletion of everything that is there still. The informer must be closed.
+func (l *ledger) bury() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, o := range l.present {
+		l.on(deletion(o))
+	}
+	clear(l.present)
+}
+
+// follow takes over from the ledgers of informers that showed the same objects before, and are
+// closed: it tells what differs between what they told and what there is, and all events from here
+// on. What did not change is told as if it had been there when the owner came: who looks at it may
+// see another form of it.
+func (l *ledger) follow(before []*ledger) {
+	told := map[types.UID]*watch.Object{}
+	for _, b := range before {
+		maps.Copy(told, b.present)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.silent = false
+	for uid, o := range l.present {
+		switch was := told[uid]; {
+		case was == nil:
+			l.on(watch.Event{Kind: watch.Added, Key: nameOf(o), UID: uid, Object: o})
+		case was.GetResourceVersion() != o.GetResourceVersion():
+			l.on(watch.Event{Kind: watch.Updated, Key: nameOf(o), UID: uid, Object: o, Old: was})
+		default:
+			l.on(watch.Event{Kind: watch.Added, Key: nameOf(o), UID: uid, Initial: true, Object: o})
+		}
+	}
+}
+
+// missing returns what the ledgers told is there, and none of the others does.
+func missing(before []*ledger, now []*ledger) []*watch.Object {
+	var out []*watch.Object
+	for _, b := range before {
+		for uid, o := range b.present {
+			if !slices.ContainsFunc(now, func(l *ledger) bool { return l.has(uid) }) {
+				out = append(out, o)
+			}
+		}
+	}
+	return out
+}
+
+func (l *ledger) has(uid types.UID) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.present[uid] != nil
+}
+
+// deletion is the event of an object that nobody saw go.
+func deletion(o *watch.Object) watch.Event {
+	return watch.Event{Kind: watch.Deleted, Key: nameOf(o), UID: o.GetUID(), Unseen: true, Object: o}
+}

@@ -1,0 +1,436 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/enginetest"
+)
+
+const (
+	crdsResource = "customresourcedefinitions.v1.apiextensions.k8s.io"
+	ingresses    = "ingresses.v1.networking.k8s.io"
+	namespaces   = "namespaces.v1"
+)
+
+// hides makes lists not show an object any more, and operators list anew.
+func (s *stage) hides(resource, namespace, name string) {
+	s.t.Helper()
+	s.Omit(resource, namespace, name)
+	s.ExpireWatches(resource)
+	s.Advance(time.Minute)
+}
+
+// shows is the opposite of hides.
+func (s *stage) shows(resource, namespace, name string) {
+	s.t.Helper()
+	s.Reveal(resource, namespace, name)
+	s.ExpireWatches(resource)
+	s.Advance(time.Minute)
+}
+
+// watched declares handlers for all that happens to an object, with a delete handler that holds no
+// finalizer.
+func watched(foo *dsl.Resource, j *journal) {
+	foo.OnReconcile("sync", j.note("sync"))
+	foo.OnDelete("left", j.note("left"), dsl.NoFinalizer())
+}
+
+// TestA404IsNoDeletion is law 7: that something is not served says nothing of its objects.
+func TestA404IsNoDeletion(t *testing.T) {
+	const web2 = "foos.v1.example.com"
+	lives := func(s *stage) {
+		s.t.Helper()
+		s.calls()
+		s.writes()
+		s.size(2)
+		s.Advance(time.Minute)
+		s.calls("sync update")
+		well(s)
+		s.remove()
+		s.calls("left delete")
+	}
+	scenarios(t, map[string]scenario{
+		"one 404 to a list": {watched, func(s *stage) {
+			s.begin()
+			s.FailNext("watch", foos, enginetest.ErrPage)
+			s.FailNext("list", foos, enginetest.ErrPage)
+			s.ExpireWatches(foos)
+			s.Advance(time.Minute)
+			lives(s)
+		}},
+		"a resource that is not served for a while, whose CRD is there": {watched, func(s *stage) {
+			s.begin()
+			s.Withdraw(web2)
+			s.Advance(10 * time.Minute)
+			s.calls()
+			ill(s, "resource/"+foos, "not served", "no object counts as deleted")
+			s.Restore(web2)
+			s.Advance(time.Minute)
+			lives(s)
+		}},
+		"the same without the right to see CRDs": {watched, func(s *stage) {
+			s.Forbid("*", crdsResource)
+			s.begin()
+			s.Withdraw(web2)
+			s.Advance(10 * time.Minute)
+			s.calls()
+			ill(s, "resource/"+foos, "not served")
+			s.Restore(web2)
+			s.Advance(time.Minute)
+			lives(s)
+		}},
+		"a process that starts meanwhile knows of no object, and waits": {watched, func(s *stage) {
+			s.begin()
+			s.Withdraw(web2)
+			s.p.Restart()
+			s.Advance(time.Minute)
+			s.calls()
+			ill(s, "resource/"+foos, "not served")
+			s.Restore(web2)
+			s.Advance(time.Minute)
+			s.calls("sync resume")
+			well(s)
+		}},
+		"a resource without a CRD": {
+			func(*dsl.Resource, *journal) {}, func(s *stage) {
+				s.op = dsl.New("op")
+				s.op.Resource(ingresses, func(r *dsl.Resource) { watched(r, s.journal) })
+				s.Create(`{apiVersion: networking.k8s.io/v1, kind: Ingress, metadata: {name: web}}`)
+				s.start()
+				s.calls("sync resume")
+				s.Withdraw(ingresses)
+				s.Advance(10 * time.Minute)
+				s.calls()
+				ill(s, "resource/"+ingresses, "not served")
+				s.Restore(ingresses)
+				s.Advance(time.Minute)
+				s.calls()
+				well(s)
+				s.Delete(ingresses, "default", "web")
+				s.calls("left delete")
+			},
+		},
+		"the children's resource": {
+			func(foo *dsl.Resource, j *journal) {
+				foo.Owns("bars.v1.example.org")
+				foo.OnReconcile("child", keepsBar)
+				foo.OnChild("news", j.note("news"))
+				foo.OnUpdate("list", lists(j))
+			}, func(s *stage) {
+				s.Serve(enginetest.Resource{Name: "bars.v1.example.org", Kind: "Bar"})
+				s.begin()
+				s.Withdraw("bars.v1.example.org")
+				s.Advance(10 * time.Minute)
+				s.calls()
+				ill(s, "child/"+foos+"/bars.v1.example.org", "not served")
+				s.Restore("bars.v1.example.org")
+				s.Advance(time.Minute)
+				s.calls()
+				well(s)
+			},
+		},
+		"the resource of a relation": {
+			func(foo *dsl.Resource, j *journal) {
+				foo.Relates(dsl.Relation{Name: "bars", Resource: dsl.ResourceName{Resource: "bars", Version: "v1", Group: "example.org"}})
+				foo.OnRelated("news", j.note("news"))
+			}, func(s *stage) {
+				s.Serve(enginetest.Resource{Name: "bars.v1.example.org", Kind: "Bar"})
+				s.Create(`{apiVersion: example.org/v1, kind: Bar, metadata: {name: web}}`)
+				s.begin()
+				s.Withdraw("bars.v1.example.org")
+				s.Advance(10 * time.Minute)
+				s.calls()
+				s.Restore("bars.v1.example.org")
+				s.Advance(time.Minute)
+				s.calls()
+				well(s)
+			},
+		},
+	})
+}
+
+// serveVersions makes a CRD serve these versions, the first one preferred.
+func (s *stage) serveVersions(names ...string) {
+	s.t.Helper()
+	s.Update(crdsResource, "", "foos.example.com", func(crd *unstructured.Unstructured) {
+		list, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
+		var versions []any
+		for i, name := range names {
+			version := (&unstructured.Unstructured{Object: list[0].(map[string]any)}).DeepCopy().Object
+			version["name"], version["storage"] = name, i == 0
+			versions = append(versions, version)
+		}
+		if err := unstructured.SetNestedSlice(crd.Object, versions, "spec", "versions"); err != nil {
+			s.t.Error(err)
+		}
+	})
+}
+
+// TestVersionsOfAResource holds that an object in another served version is the same object.
+func TestVersionsOfAResource(t *testing.T) {
+	const foos2 = "foos.v2.example.com"
+	operator := func(resource string, profile dsl.CacheProfile) func(*dsl.Resource, *journal) {
+		return func(foo *dsl.Resource, j *journal) {
+			foo.Cache = profile
+			foo.Owns(configMaps)
+			foo.OnReconcile("sync", j.note("sync", makes("default", dsl.ChildSpec{})))
+			foo.OnUpdate("changed", j.note("changed"))
+			foo.OnDelete("left", j.note("left"))
+			foo.OnDelete("seen", j.note("seen"), dsl.NoFinalizer())
+		}
+	}
+	migrate := func(resource string, profile dsl.CacheProfile, play func(s *stage)) scenario {
+		return scenario{func(*dsl.Resource, *journal) {}, func(s *stage) {
+			s.op = dsl.New("op")
+			s.op.Resource(resource, func(foo *dsl.Resource) { operator(resource, profile)(foo, s.journal) })
+			s.begin()
+			s.serveVersions("v2", "v1")
+			s.Advance(time.Minute)
+			s.calls()
+			s.serveVersions("v2")
+			play(s)
+		}}
+	}
+	follows := func(s *stage) {
+		s.Advance(time.Minute)
+		s.calls()
+		s.writes()
+		well(s)
+		s.Update(foos2, "default", "web", func(o *unstructured.Unstructured) { o.Object["spec"] = map[string]any{"size": int64(2)} })
+		s.calls("sync update", "changed update")
+		s.Delete(foos2, "default", "web")
+		s.calls("left delete", "seen delete")
+		if s.Get(foos2, "default", "web") != nil {
+			s.t.Error("the finalizer was not taken off")
+		}
+	}
+	scenarios(t, map[string]scenario{
+		"one that names no version follows":       migrate("foos.example.com", dsl.CacheCompact, follows),
+		"also where objects are read when needed": migrate("foos.example.com", dsl.CacheLive, follows),
+		"what was deleted while it went over is told, and what came is new": migrate("foos.example.com", dsl.CacheCompact, func(s *stage) {
+			s.HoldWatches(foos2)
+			s.FailNext("list", foos2, enginetest.ErrPage)
+			s.FailNext("watch", foos2, enginetest.ErrPage)
+			s.Update(foos2, "default", "web", func(o *unstructured.Unstructured) { o.SetFinalizers(nil) })
+			s.Delete(foos2, "default", "web")
+			s.Create(strings.NewReplacer("v1", "v2", "web", "other").Replace(web))
+			s.ReleaseWatches(foos2)
+			s.Advance(time.Minute)
+			sorted(s, "left delete", "seen delete", "sync create")
+		}),
+		"one that names the version waits, and says where it is": migrate(foos, dsl.CacheCompact, func(s *stage) {
+			s.Advance(10 * time.Minute)
+			s.calls()
+			s.writes()
+			ill(s, "resource/"+foos, "not served", "version v2")
+			s.serveVersions("v2", "v1")
+			s.Advance(time.Minute)
+			s.calls()
+			s.writes()
+			well(s)
+		}),
+	})
+}
+
+// TestDeletionsThatNobodySaw holds that an object is asked for before its delete handlers run, when
+// only a listing says that it is gone.
+func TestDeletionsThatNobodySaw(t *testing.T) {
+	scenarios(t, map[string]scenario{
+		"an object that lives is not seen off, and known when it is shown again": {watched, func(s *stage) {
+			s.begin()
+			s.hides(foos, "default", "web")
+			s.calls()
+			ill(s, "departed/"+foos, "not known to be gone: 1")
+			s.shows(foos, "default", "web")
+			s.calls()
+			s.writes()
+			well(s)
+			s.size(2)
+			s.calls("sync update")
+		}},
+		"one that goes while it is not shown is seen off": {watched, func(s *stage) {
+			s.begin()
+			s.hides(foos, "default", "web")
+			s.remove()
+			s.Advance(5 * time.Minute)
+			s.calls("left delete")
+			well(s)
+		}},
+		"one that may not be read waits": {watched, func(s *stage) {
+			s.begin()
+			s.Forbid("get", foos)
+			s.gap(s.remove)
+			s.Advance(time.Hour)
+			s.calls()
+			ill(s, "departed/"+foos, "may not get")
+			s.Allow("get", foos)
+			s.Advance(5 * time.Minute)
+			s.calls("left delete")
+			well(s)
+		}},
+		"one that may not be read, and whose name is another's, holds nothing up": {watched, func(s *stage) {
+			s.begin()
+			s.Forbid("get", foos)
+			s.gap(func() {
+				s.remove()
+				s.Create(web)
+			})
+			s.calls("sync create")
+			s.size(2)
+			s.calls("sync update")
+			s.Allow("get", foos)
+			s.Advance(5 * time.Minute)
+			s.calls("left delete")
+		}},
+		"a page that is not found says nothing of the object": {watched, func(s *stage) {
+			s.begin()
+			end := s.FailWhile("get", foos, enginetest.ErrPage)
+			s.gap(s.remove)
+			s.Advance(time.Hour)
+			s.calls()
+			if n := end(); n == 0 || n > 30 {
+				s.t.Errorf("the object was asked for %d times in an hour", n)
+			}
+			s.Advance(5 * time.Minute)
+			s.calls("left delete")
+		}},
+		"one that left the selector meanwhile is seen off": {
+			func(foo *dsl.Resource, j *journal) {
+				foo.LabelSelector = "tier=gold"
+				watched(foo, j)
+			}, func(s *stage) {
+				s.start()
+				s.Create(web)
+				s.set("gold", "metadata", "labels", "tier")
+				s.calls("sync create")
+				s.gap(func() { s.set("iron", "metadata", "labels", "tier") })
+				s.calls("left delete")
+				s.set("gold", "metadata", "labels", "tier")
+				s.calls("sync create")
+			},
+		},
+		"with a selector, one that lives is not seen off": {
+			func(foo *dsl.Resource, j *journal) {
+				foo.LabelSelector = "tier=gold"
+				watched(foo, j)
+			}, func(s *stage) {
+				s.start()
+				s.Create(web)
+				s.set("gold", "metadata", "labels", "tier")
+				s.calls("sync create")
+				s.Omit(foos, "default", "web")
+				s.ExpireWatches(foos)
+				s.Advance(500 * time.Millisecond)
+				s.shows(foos, "default", "web")
+				s.calls()
+			},
+		},
+	})
+}
+
+// TestNamespacesThatAreNotServed holds that a namespace leaves the scope by its own deletion alone.
+func TestNamespacesThatAreNotServed(t *testing.T) {
+	operator := func(play func(s *stage)) scenario {
+		return scenario{watched, func(s *stage) {
+			s.op.Scope.Namespaces = []string{"team-*"}
+			s.Create(`{apiVersion: example.com/v1, kind: Foo, metadata: {name: web, namespace: team-a}}`)
+			s.start()
+			s.calls("sync resume")
+			play(s)
+		}}
+	}
+	scenarios(t, map[string]scenario{
+		"one 404 to the list of namespaces": operator(func(s *stage) {
+			s.FailNext("watch", namespaces, enginetest.ErrPage)
+			s.FailNext("list", namespaces, enginetest.ErrPage)
+			s.ExpireWatches(namespaces)
+			s.Advance(time.Minute)
+			s.calls()
+			s.writes()
+			well(s)
+		}),
+		"a list without one that is there": operator(func(s *stage) {
+			s.hides(namespaces, "", "team-a")
+			s.calls()
+			s.Delete(foos, "team-a", "web")
+			s.calls("left delete")
+		}),
+		"one that nobody saw go": operator(func(s *stage) {
+			s.HoldWatches(namespaces, foos)
+			s.Delete(namespaces, "", "team-a")
+			s.Advance(time.Minute)
+			s.ExpireWatches(namespaces, foos)
+			s.ReleaseWatches(namespaces, foos)
+			s.Advance(time.Minute)
+			s.calls("left delete")
+			well(s)
+		}),
+		"no right to read namespaces any more": operator(func(s *stage) {
+			s.Forbid("*", namespaces)
+			s.ExpireWatches(namespaces)
+			s.Advance(time.Hour)
+			s.calls()
+			s.Allow("*", namespaces)
+			s.Advance(time.Minute)
+			s.calls()
+		}),
+		"rights that go with the namespace keep no object": operator(func(s *stage) {
+			s.HoldWatches(foos)
+			s.Forbid("*", foos, "team-a")
+			s.Delete(namespaces, "", "team-a")
+			s.Advance(time.Minute)
+			s.calls("left delete")
+		}),
+	})
+}
+
+// TestDeletionsOfANamespaceAreComplete holds that no deletion is lost when the informer of a
+// namespace is closed right after its objects went.
+func TestDeletionsOfANamespaceAreComplete(t *testing.T) {
+	const number = 900
+	perform(t, scenario{watched, func(s *stage) {
+		s.op.Scope.Namespaces = []string{"team-*"}
+		for i := range number {
+			s.Create(fmt.Sprintf(`{apiVersion: example.com/v1, kind: Foo, metadata: {name: web-%d, namespace: team-a}}`, i))
+		}
+		s.start()
+		s.forget()
+		s.Delete(namespaces, "", "team-a")
+		s.Advance(time.Minute)
+		if n := len(s.journal.take()); n != number {
+			s.t.Errorf("%d of %d deletions were told", n, number)
+		}
+	}})
+}
+
+// TestAFeedThatFailsHoldsBack is law 9: requests that fail are not repeated without end.
+func TestAFeedThatFailsHoldsBack(t *testing.T) {
+	perform(t, scenario{watched, func(s *stage) {
+		s.begin()
+		s.Advance(time.Minute)
+		const reviews = "selfsubjectaccessreviews.v1.authorization.k8s.io"
+		counts := map[string]func() int{
+			"lists": s.FailWhile("list", foos, enginetest.ErrPage), "watches": s.FailWhile("watch", foos, enginetest.ErrPage),
+			"access reviews": s.FailWhile("create", reviews, nil),
+		}
+		s.CutWatches(foos)
+		s.Advance(10 * time.Second)
+		for what, end := range counts {
+			if n := end(); n > 20 {
+				s.t.Errorf("%d %s in ten seconds", n, what)
+			}
+		}
+		s.Advance(time.Minute)
+		s.calls()
+		well(s)
+	}})
+}
