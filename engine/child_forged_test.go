@@ -122,7 +122,9 @@ func TestForgedChildren(t *testing.T) {
 	ways := map[string]func(*stage) []func(*unstructured.Unstructured){
 		"by the label of its uid":  func(*stage) []func(*unstructured.Unstructured) { return nil },
 		"by the label of its name": func(*stage) []func(*unstructured.Unstructured) { return []func(*unstructured.Unstructured){retained} },
-		"by an owner reference":    func(s *stage) []func(*unstructured.Unstructured) { return []func(*unstructured.Unstructured){s.referring} },
+		"by an owner reference": func(s *stage) []func(*unstructured.Unstructured) {
+			return []func(*unstructured.Unstructured){s.referring}
+		},
 	}
 	all := map[string]scenario{}
 	for way, of := range ways {
