@@ -54,8 +54,8 @@ func TestAHandlerNeedsWhatItsActionsDoAndWhatItSays(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			body := test.handler
-			if strings.HasPrefix(body, "{") {
-				body = strings.TrimSuffix(strings.TrimPrefix(body, "{"), "}")
+			if inner, braced := strings.CutPrefix(body, "{"); braced {
+				body = strings.TrimSuffix(inner, "}")
 			}
 			text := fmt.Sprintf(`{apiVersion: handwerk.dev/v1alpha1, kind: Operator, metadata: {name: demo}, resources: [{resource: foos.v1.example.com,
 				owns: [configmaps.v1], related: [{name: peers, resource: pods.v1}], handlers: [
