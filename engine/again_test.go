@@ -18,7 +18,7 @@ func TestTheNextOfAName(t *testing.T) {
 		"one that appears while a pass finds the last one gone is new": {
 			func(foo *dsl.Resource, j *journal) {
 				foo.Cache = dsl.CacheLive
-				foo.OnReconcile("sync", j.note("sync"))
+				foo.OnReconcile("sync", j.Note("sync"))
 				foo.Every(time.Hour, "tick", succeeds, dsl.At(dsl.Timing{Every: time.Hour, Jitter: -1}))
 			}, func(s *stage) {
 				s.begin()
@@ -29,12 +29,12 @@ func TestTheNextOfAName(t *testing.T) {
 				s.Create(web)
 				s.ReleaseWatches(foos)
 				s.Advance(time.Minute)
-				s.calls("sync create")
+				s.Called("sync create")
 			},
 		},
 		"a delete handler of the last one is tried again in its time while the next one is parked": {
 			func(foo *dsl.Resource, j *journal) {
-				foo.OnDelete("left", j.note("left", temporary(20*time.Second), temporary(20*time.Second), succeeds), dsl.NoFinalizer())
+				foo.OnDelete("left", j.Note("left", temporary(20*time.Second), temporary(20*time.Second), succeeds), dsl.NoFinalizer())
 				foo.OnReconcile("report", func(ctx context.Context, r *dsl.Request) error {
 					if r.Cause == dsl.Create && len(s.Events()) == 0 {
 						r.Events.Event(dsl.Normal, "First", "The first one.")
@@ -48,11 +48,11 @@ func TestTheNextOfAName(t *testing.T) {
 				s.begin()
 				s.remove()
 				s.Create(web)
-				s.calls("left delete")
+				s.Called("left delete")
 				s.Advance(21 * time.Second)
-				s.calls("left delete 2")
+				s.Called("left delete 2")
 				s.Advance(20 * time.Second)
-				s.calls("left delete 3")
+				s.Called("left delete 3")
 			},
 		},
 	})

@@ -35,7 +35,7 @@ func reported(s *stage, line string) (after time.Duration) {
 	start := time.Now()
 	for time.Since(start) < time.Minute {
 		s.Advance(time.Second)
-		if slices.Contains(s.journal.take(), line) {
+		if slices.Contains(s.Take(), line) {
 			return time.Since(start)
 		}
 	}
@@ -48,13 +48,13 @@ func reported(s *stage, line string) (after time.Duration) {
 func TestCachesThatCannotCatchUp(t *testing.T) {
 	keeps := func(foo *dsl.Resource, j *journal) {
 		foo.Owns(deployments)
-		foo.OnReconcile("child", j.note("child", keepsChild))
+		foo.OnReconcile("child", j.Note("child", keepsChild))
 		foo.OnReconcile("look", func(_ context.Context, r *dsl.Request) error {
 			_, err := r.Children.List(deployments)
-			j.add(fmt.Sprint("look: ", err))
+			j.Add(fmt.Sprint("look: ", err))
 			return err
 		})
-		foo.OnDelete("left", j.note("left"))
+		foo.OnDelete("left", j.Note("left"))
 	}
 	const refused = "look: deployments.apps is forbidden: the operator may not list, watch"
 	// written has the operator write to a child that it then cannot see any more.
@@ -62,7 +62,7 @@ func TestCachesThatCannotCatchUp(t *testing.T) {
 		s.begin()
 		s.HoldWatches(deployments)
 		s.size(2)
-		s.calls("child update", "look: <nil>")
+		s.Called("child update", "look: <nil>")
 		s.unseen(deployments)
 	}
 	scenarios(t, map[string]scenario{
@@ -91,13 +91,13 @@ func TestCachesThatCannotCatchUp(t *testing.T) {
 			written(s)
 			s.size(3)
 			s.Advance(15 * time.Second)
-			s.calls()
+			s.Called()
 			s.seen(deployments)
 			s.Advance(25 * time.Second)
-			s.calls("child update", "look: <nil>")
+			s.Called("child update", "look: <nil>")
 		}},
 		"an object whose own watch is lost waits, for nothing is known of it": {
-			func(foo *dsl.Resource, j *journal) { foo.On(both(), "report", j.note("report", reports)) },
+			func(foo *dsl.Resource, j *journal) { foo.On(both(), "report", j.Note("report", reports)) },
 			func(s *stage) {
 				s.begin()
 				s.HoldWatches(foos)
@@ -105,12 +105,12 @@ func TestCachesThatCannotCatchUp(t *testing.T) {
 				s.unseen(foos)
 				s.size(2)
 				s.Advance(10 * time.Minute)
-				s.calls()
+				s.Called()
 				ill(s, "resource/"+foos, "forbidden: list, watch")
 				s.seen(foos)
 				s.ReleaseWatches(foos)
 				s.Advance(25 * time.Second)
-				s.calls("report update")
+				s.Called("report update")
 			},
 		},
 	})
@@ -125,7 +125,7 @@ func TestARestoredServer(t *testing.T) {
 			for i := range int64(20) {
 				s.Create(fmt.Sprintf(`{apiVersion: v1, kind: ConfigMap, metadata: {name: filler-%d}}`, i))
 			}
-			s.forget()
+			s.Forget()
 			restore := s.Snapshot()
 			for i := range int64(20) {
 				s.Create(fmt.Sprintf(`{apiVersion: v1, kind: ConfigMap, metadata: {name: other-%d}}`, i))
@@ -133,15 +133,15 @@ func TestARestoredServer(t *testing.T) {
 			s.HoldWatches(deployments, foos)
 			s.size(2)
 			s.ReleaseWatches(foos)
-			s.calls("child update")
+			s.Called("child update")
 			restore()
 			s.ReleaseWatches()
 			s.Advance(3 * time.Minute)
-			s.forget()
+			s.Forget()
 			s.size(3)
-			s.calls("child update")
+			s.Called("child update")
 			s.size(4)
-			s.calls("child update")
+			s.Called("child update")
 			well(s)
 		}},
 	})
@@ -150,5 +150,5 @@ func TestARestoredServer(t *testing.T) {
 // keepsOne keeps a child.
 func keepsOne(foo *dsl.Resource, j *journal) {
 	foo.Owns(deployments)
-	foo.OnReconcile("child", j.note("child", keepsChild))
+	foo.OnReconcile("child", j.Note("child", keepsChild))
 }

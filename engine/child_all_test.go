@@ -40,10 +40,10 @@ func lists(j *journal) dsl.Func {
 	return func(_ ctx, r *dsl.Request) error {
 		all, err := r.Children.All()
 		if err != nil {
-			j.add("error: " + err.Error())
+			j.Add("error: " + err.Error())
 			return dsl.Temporary(err, time.Second)
 		}
-		j.add(tell(all))
+		j.Add(tell(all))
 		return nil
 	}
 }
@@ -89,17 +89,17 @@ func TestAllChildren(t *testing.T) {
 	scenarios(t, map[string]scenario{
 		"as they were just applied, unowned ones among them, and later as they are": {first, func(s *stage) {
 			s.elsewhere()
-			s.start()
+			s.Launch()
 			s.HoldWatches(configMaps)
 			s.Create(web)
-			s.calls("g/z/=elsewhere/z:none, " + found)
+			s.Called("g/z/=elsewhere/z:none, " + found)
 			s.ReleaseWatches(configMaps)
 			s.Create(`{apiVersion: v1, kind: ConfigMap, metadata: {name: theirs, namespace: elsewhere, annotations: {op.handwerk.dev/child: h/x}}}`)
 			s.size(2)
-			s.calls(found)
-			s.p.Restart()
+			s.Called(found)
+			s.Process.Restart()
 			s.size(3)
-			s.calls(found)
+			s.Called(found)
 		}},
 		"one that is being deleted is among them": {first, func(s *stage) {
 			s.elsewhere()
@@ -108,19 +108,19 @@ func TestAllChildren(t *testing.T) {
 			s.Delete(configMaps, "elsewhere", "b2")
 			s.Settle()
 			s.size(2)
-			s.calls(found + ",going")
+			s.Called(found + ",going")
 		}},
 		"while not all can be seen there is an error": {first, func(s *stage) {
 			s.elsewhere()
 			s.begin()
-			s.p.Kill()
+			s.Process.Kill()
 			s.Forbid("list", configMaps)
-			s.p.Restart()
+			s.Process.Restart()
 			s.size(2)
-			s.calls("error: listing children: configmaps is forbidden: the operator may not list")
+			s.Called("error: listing children: configmaps is forbidden: the operator may not list")
 			s.Allow("list", configMaps)
 			s.Advance(time.Minute)
-			got := s.journal.take()
+			got := s.Take()
 			if last := got[len(got)-1]; last != found {
 				s.t.Errorf("the last call got %s", last)
 			}
@@ -131,9 +131,9 @@ func TestAllChildren(t *testing.T) {
 				foo.OnCreate("list", lists(j))
 			}, func(s *stage) {
 				s.Serve(enginetest.Resource{Name: "bars.v1.example.org", Kind: "Bar"})
-				s.start()
+				s.Launch()
 				s.Create(web)
-				s.calls("error: listing children: reading bars.v1alpha1.example.org: it is not served: the API server serves it in version v1 and not in that one")
+				s.Called("error: listing children: reading bars.v1alpha1.example.org: it is not served: the API server serves it in version v1 and not in that one")
 			},
 		},
 	})
@@ -164,11 +164,11 @@ func TestRemoveChildren(t *testing.T) {
 			})
 			s.Settle()
 			s.size(2)
-			s.calls("h/d/=default/d:" + string(o) + ",delete,going h/r/=default/r:labelled,retain")
-			s.writes("delete configmaps default/d", "patch configmaps default/o", "patch foos default/web")
+			s.Called("h/d/=default/d:" + string(o) + ",delete,going h/r/=default/r:labelled,retain")
+			s.Wrote("delete configmaps default/d", "patch configmaps default/o", "patch foos default/web")
 			s.size(3)
-			s.calls("h/r/=default/r:labelled,retain")
-			s.writes("patch foos default/web")
+			s.Called("h/r/=default/r:labelled,retain")
+			s.Wrote("patch foos default/web")
 			free := s.Get(configMaps, "default", "o")
 			refs := free.GetOwnerReferences()
 			if len(refs) != 1 || refs[0].Kind != "Pod" || len(free.GetAnnotations()) > 0 || free.GetLabels()["theirs"] != "x" || len(free.GetLabels()) > 1 ||
@@ -188,7 +188,7 @@ func TestRemoveChildren(t *testing.T) {
 			s.HoldWatches(configMaps)
 			s.Update(configMaps, "default", "o", func(o *unstructured.Unstructured) { o.SetLabels(map[string]string{"theirs": "x"}) })
 			s.size(2)
-			s.writes("patch configmaps default/o: 409", "patch configmaps default/o", "patch foos default/web")
+			s.Wrote("patch configmaps default/o: 409", "patch configmaps default/o", "patch foos default/web")
 			if o := s.Get(configMaps, "default", "o"); len(o.GetOwnerReferences()) > 0 || o.GetLabels()["theirs"] != "x" {
 				s.t.Errorf("what was let go is %v", o.Object)
 			}
@@ -201,17 +201,17 @@ func TestRemoveChildren(t *testing.T) {
 				s.Create(named("default", name))
 			}
 			s.size(2)
-			s.writes("delete configmaps default/d: 409", "patch configmaps default/o: 409", "patch foos default/web")
+			s.Wrote("delete configmaps default/d: 409", "patch configmaps default/o: 409", "patch foos default/web")
 		}},
 		"what is retained is taken up by the next owner of the name": {operator(each(dsl.Labelled)[2]), func(s *stage) {
 			s.begin()
 			uid := s.Get(configMaps, "default", "r").GetUID()
 			s.remove()
 			s.Create(web)
-			s.writes(recorded, "patch foos default/web")
+			s.Wrote(recorded, "patch foos default/web")
 			s.Update(configMaps, "default", "r", func(o *unstructured.Unstructured) { o.Object["data"] = map[string]any{"a": "b"} })
 			s.size(2)
-			s.calls("h/r/=default/r:labelled,retain")
+			s.Called("h/r/=default/r:labelled,retain")
 			if s.Get(configMaps, "default", "r").GetUID() != uid {
 				s.t.Error("it was made again")
 			}
@@ -223,11 +223,11 @@ func TestRemoveChildren(t *testing.T) {
 		}},
 		"a crash while they are removed leaves none": {operator(each(dsl.Labelled)...), func(s *stage) {
 			s.begin()
-			s.p.CrashAfter(1)
+			s.Process.CrashAfter(1)
 			s.size(2)
 			s.Settle()
-			s.p.Kill()
-			s.p.Restart()
+			s.Process.Kill()
+			s.Process.Restart()
 			s.Advance(time.Minute)
 			if got := len(s.List(configMaps, "default")); got != 2 || len(s.Get(configMaps, "default", "o").GetLabels()) > 0 {
 				s.t.Errorf("%d are left, one of them %v", got, s.Get(configMaps, "default", "o").Object)
@@ -246,7 +246,7 @@ func TestStaleChildren(t *testing.T) {
 				size, _ := dsl.MustParsePath("spec.size").In(r.Object.Object)
 				desired := settings("default", fmt.Sprint(max(size.(int64), 2)))
 				stale, live, err := r.Children.Stale(ctx, desired, *spec)
-				j.add(fmt.Sprint(stale, live != nil, errors.Is(err, dsl.ErrNotOwned)))
+				j.Add(fmt.Sprint(stale, live != nil, errors.Is(err, dsl.ErrNotOwned)))
 				if size == int64(1) {
 					_, err = r.Children.Apply(ctx, desired, *spec)
 				}
@@ -257,30 +257,30 @@ func TestStaleChildren(t *testing.T) {
 	adopts := dsl.ChildSpec{Adopt: dsl.AdoptIfUnowned}
 	scenarios(t, map[string]scenario{
 		"of this owner": {asks(&spec), func(s *stage) {
-			s.start()
+			s.Launch()
 			s.Create(web)
-			s.calls("false false false")
-			s.writes(recorded, "patch configmaps default/web")
+			s.Called("false false false")
+			s.Wrote(recorded, "patch configmaps default/web")
 			s.size(2)
-			s.calls("false true false")
+			s.Called("false true false")
 			s.size(3)
-			s.calls("true true false")
+			s.Called("true true false")
 			s.drift("default", spoil)
-			s.calls("true true false")
-			s.writes()
+			s.Called("true true false")
+			s.Wrote()
 		}},
 		"of nobody, to be left alone": {asks(&spec), func(s *stage) {
 			s.Create(settings("default", "theirs"))
-			s.start()
+			s.Launch()
 			s.Create(strings.Replace(web, "size: 1", "size: 2", 1))
-			s.calls("false false true")
+			s.Called("false false true")
 		}},
 		"of nobody, to be taken": {asks(&adopts), func(s *stage) {
 			s.Create(settings("default", "theirs"))
-			s.start()
+			s.Launch()
 			s.Create(strings.Replace(web, "size: 1", "size: 2", 1))
-			s.calls("true true false")
-			s.writes()
+			s.Called("true true false")
+			s.Wrote()
 		}},
 	})
 }
@@ -291,11 +291,11 @@ func TestChildrenAtOnce(t *testing.T) {
 		return func(foo *dsl.Resource, j *journal) { applyAtOnce(foo, j, ownership) }
 	}
 	play := func(s *stage) {
-		s.start()
+		s.Launch()
 		s.Create(web)
-		s.calls("make create", "10")
-		s.p.Restart()
-		s.calls("make resume", "10")
+		s.Called("make create", "10")
+		s.Process.Restart()
+		s.Called("make resume", "10")
 	}
 	scenarios(t, map[string]scenario{"ten at once": {operator(dsl.Owned), play}, "ten with a label": {operator(dsl.Labelled), play}})
 }
@@ -303,7 +303,7 @@ func TestChildrenAtOnce(t *testing.T) {
 // applyAtOnce declares a handler that applies ten children at once, and one that counts them.
 func applyAtOnce(foo *dsl.Resource, j *journal, ownership dsl.Ownership) {
 	foo.Owns(configMaps)
-	foo.OnReconcile("make", j.note("make", func(ctx ctx, r *dsl.Request) error {
+	foo.OnReconcile("make", j.Note("make", func(ctx ctx, r *dsl.Request) error {
 		var all sync.WaitGroup
 		errs := make([]error, 10)
 		for i := range errs {
@@ -318,7 +318,7 @@ func applyAtOnce(foo *dsl.Resource, j *journal, ownership dsl.Ownership) {
 	}))
 	foo.OnReconcile("list", func(_ ctx, r *dsl.Request) error {
 		all, err := r.Children.All()
-		j.add(fmt.Sprint(len(all)))
+		j.Add(fmt.Sprint(len(all)))
 		return err
 	})
 }

@@ -65,7 +65,7 @@ func (s *stage) listed() string {
 func grows(spec dsl.ChildSpec, namespaces ...string) func(*dsl.Resource, *journal) {
 	return func(foo *dsl.Resource, j *journal) {
 		foo.Owns(configMaps)
-		foo.OnReconcile("keep", j.note("keep", func(ctx ctx, r *dsl.Request) error {
+		foo.OnReconcile("keep", j.Note("keep", func(ctx ctx, r *dsl.Request) error {
 			size, _ := dsl.MustParsePath("spec.size").In(r.Object.Object)
 			all, err := r.Children.All()
 			if err != nil {
@@ -83,18 +83,18 @@ func grows(spec dsl.ChildSpec, namespaces ...string) func(*dsl.Resource, *journa
 				wanted = append(wanted, dsl.DesiredChild{ChildSpec: spec, Object: settings(ns, "x")})
 			}
 			if err := r.Children.Enter(ctx, wanted...); err != nil {
-				j.add(err.Error())
+				j.Add(err.Error())
 				return err
 			}
 			for _, ns := range namespaces[:size.(int64)] {
 				if _, err := r.Children.Apply(ctx, settings(ns, "x"), spec); err != nil {
-					j.add(err.Error())
+					j.Add(err.Error())
 					return err
 				}
 			}
 			return nil
 		}))
-		foo.OnDelete("leave", j.note("leave", func(ctx ctx, r *dsl.Request) error {
+		foo.OnDelete("leave", j.Note("leave", func(ctx ctx, r *dsl.Request) error {
 			all, err := r.Children.All()
 			for _, c := range all {
 				if err := r.Children.Remove(ctx, c); err != nil {
@@ -133,15 +133,15 @@ func TestForgedChildren(t *testing.T) {
 			all["one that is forged "+way+when+" wakes nobody, is seen by nobody, and holds nothing up"] = scenario{operator, func(s *stage) {
 				begin(s)
 				s.forge(attacker, "aaa", "keep/settings", of(s)...)
-				s.calls()
+				s.Called()
 				s.Update(configMaps, attacker, "aaa", spoil)
-				s.calls()
+				s.Called()
 				if before {
-					s.p.Restart()
-					s.forget()
+					s.Process.Restart()
+					s.Forget()
 				}
 				s.set("blue", "spec", "color")
-				s.calls("keep update", genuine)
+				s.Called("keep update", genuine)
 				s.remove()
 				s.Advance(2 * time.Minute)
 				s.gone()
@@ -156,10 +156,10 @@ func TestForgedChildren(t *testing.T) {
 			begin(s)
 			forged := s.forge(attacker, "web", "keep/settings")
 			s.size(2)
-			s.calls("keep update", "applying ConfigMap attacker/web: it exists and is not owned by this object; it has the label of this object, "+
+			s.Called("keep update", "applying ConfigMap attacker/web: it exists and is not owned by this object; it has the label of this object, "+
 				"but is not in its record of children (annotation op.handwerk.dev/children): delete it, or give the child another name",
 				genuine)
-			s.writes("patch foos default/web")
+			s.Wrote("patch foos default/web")
 			if o := s.Get(configMaps, attacker, "web"); o.GetResourceVersion() != forged.GetResourceVersion() || s.listed() != `["/ConfigMap/elsewhere/web"]` {
 				s.t.Errorf("the object is %v, and the record %s", o.Object, s.listed())
 			}
@@ -185,11 +185,11 @@ func TestForgedChildren(t *testing.T) {
 			begin(s)
 			s.size(2)
 			s.size(1)
-			s.forget()
+			s.Forget()
 			s.forge(attacker, "web", "keep/settings")
-			s.calls()
+			s.Called()
 			s.set("blue", "spec", "color")
-			s.calls("keep update", genuine)
+			s.Called("keep update", genuine)
 			if s.listed() != `["/ConfigMap/elsewhere/web"]` {
 				s.t.Errorf("the record is %s", s.listed())
 			}
@@ -204,10 +204,10 @@ func TestForgedChildren(t *testing.T) {
 			s.gone()
 			s.Create(map[string]any{"apiVersion": "example.com/v1", "kind": "Foo", "spec": map[string]any{"size": int64(1)},
 				"metadata": map[string]any{"name": "web", "annotations": map[string]any{record: copied}}})
-			s.forget()
+			s.Forget()
 			s.forge(attacker, "web", "keep/settings", retained)
 			s.set("blue", "spec", "color")
-			s.calls("keep update", genuine)
+			s.Called("keep update", genuine)
 		}},
 	})
 	scenarios(t, all)
@@ -223,7 +223,7 @@ func TestRecord(t *testing.T) {
 	}
 	// before takes back what an operator without a record would not have written.
 	before := func(s *stage, change ...func(*unstructured.Unstructured)) {
-		s.p.Kill()
+		s.Process.Kill()
 		s.Update(foos, "default", "web", func(o *unstructured.Unstructured) {
 			notes := o.GetAnnotations()
 			delete(notes, record)
@@ -232,14 +232,14 @@ func TestRecord(t *testing.T) {
 				c(o)
 			}
 		})
-		s.forget()
+		s.Forget()
 	}
 	scenarios(t, map[string]scenario{
 		"it is no news to anybody, and no reason to write again": {operator, func(s *stage) {
 			begin(s)
-			s.calls()
-			s.p.Restart()
-			s.writes()
+			s.Called()
+			s.Process.Restart()
+			s.Wrote()
 			if s.listed() != `["/ConfigMap/elsewhere/web"]` {
 				s.t.Errorf("the record is %s", s.listed())
 			}
@@ -250,13 +250,13 @@ func TestRecord(t *testing.T) {
 			s.Settle()
 			uids := []any{s.value("elsewhere", "x").GetUID(), s.value("default", "x").GetUID()}
 			before(s)
-			s.p.Restart()
-			s.writes(recorded)
+			s.Process.Restart()
+			s.Wrote(recorded)
 			if now := []any{s.value("elsewhere", "x").GetUID(), s.value("default", "x").GetUID()}; fmt.Sprint(now) != fmt.Sprint(uids) {
 				s.t.Errorf("they were made again: %v", now)
 			}
-			s.p.Restart()
-			s.writes()
+			s.Process.Restart()
+			s.Wrote()
 			s.remove()
 			s.Advance(2 * time.Minute)
 			s.gone()
@@ -271,12 +271,12 @@ func TestRecord(t *testing.T) {
 			begin(s)
 			before(s)
 			s.Advance(time.Minute)
-			s.p.Restart()
-			s.p.CrashAfter(1)
+			s.Process.Restart()
+			s.Process.CrashAfter(1)
 			s.Settle()
-			s.p.Kill()
-			s.forget()
-			s.p.Restart()
+			s.Process.Kill()
+			s.Forget()
+			s.Process.Restart()
 			s.Settle()
 			if s.listed() != `["/ConfigMap/elsewhere/more","/ConfigMap/elsewhere/settings"]` {
 				s.t.Errorf("the record is %s", s.listed())
@@ -289,7 +289,7 @@ func TestRecord(t *testing.T) {
 			before(s, func(o *unstructured.Unstructured) { o.Object["spec"] = map[string]any{"size": int64(1)} })
 			var mu sync.Mutex
 			var lines []string
-			s.p = s.Start(s.op, func(e *engine.Settings) {
+			s.Process = s.Start(s.Operator, func(e *engine.Settings) {
 				e.Log = funcr.New(func(_, line string) {
 					mu.Lock()
 					defer mu.Unlock()
@@ -308,11 +308,11 @@ func TestRecord(t *testing.T) {
 		}},
 		"an object that cannot keep it makes no child": {operator, func(s *stage) {
 			s.elsewhere()
-			s.start()
+			s.Launch()
 			s.Create(map[string]any{"apiVersion": "example.com/v1", "kind": "Foo", "spec": map[string]any{"size": int64(1)},
 				"metadata": map[string]any{"name": "web", "annotations": map[string]any{"note": strings.Repeat("x", 262144-100)}}})
 			s.Advance(time.Hour)
-			got := s.journal.take()
+			got := s.Take()
 			if len(got) != 2 || !strings.Contains(got[1], "entering children of Foo default/web into its record: its annotations would have 26") {
 				s.t.Errorf("calls %v", got)
 			}
@@ -322,9 +322,9 @@ func TestRecord(t *testing.T) {
 		}},
 		"an object that cannot be written to makes no child": {operator, func(s *stage) {
 			s.elsewhere()
-			s.start()
+			s.Launch()
 			s.Create(strings.Replace(web, "size: 1", "size: 0", 1))
-			s.forget()
+			s.Forget()
 			s.FailNext("patch", foos, notFound())
 			s.size(1)
 			s.Settle()

@@ -27,7 +27,7 @@ func TestKindsOfChildren(t *testing.T) {
 	} {
 		operator := func(foo *dsl.Resource, j *journal) {
 			owns(foo)
-			foo.OnReconcile("keep", j.note("keep", func(ctx ctx, r *dsl.Request) error {
+			foo.OnReconcile("keep", j.Note("keep", func(ctx ctx, r *dsl.Request) error {
 				_, err := r.Children.Apply(ctx, map[string]any{"apiVersion": "example.org/v1", "kind": "Fox", "metadata": map[string]any{"name": "web"}},
 					dsl.ChildSpec{Handler: "keep", Name: "fox"})
 				if err != nil {
@@ -36,19 +36,19 @@ func TestKindsOfChildren(t *testing.T) {
 				all, err1 := r.Children.All()
 				one, err2 := r.Children.Get("foxen.v1.example.org", "web")
 				if len(all) != 1 || one == nil {
-					j.add(fmt.Sprint(all, one, err1, err2))
+					j.Add(fmt.Sprint(all, one, err1, err2))
 				}
 				return nil
 			}))
 		}
 		scenarios(t, map[string]scenario{name: {operator, func(s *stage) {
 			s.Serve(enginetest.Resource{Name: "foxen.v1.example.org", Kind: "Fox"})
-			s.start()
+			s.Launch()
 			s.Create(web)
-			s.calls("keep create")
+			s.Called("keep create")
 			s.Update("foxen.v1.example.org", "default", "web", func(o *unstructured.Unstructured) { o.SetLabels(map[string]string{"a": "b"}) })
-			s.calls("keep child")
-			s.writes("patch foxen default/web")
+			s.Called("keep child")
+			s.Wrote("patch foxen default/web")
 		}}})
 	}
 }
@@ -75,7 +75,7 @@ func TestErrorsOfApply(t *testing.T) {
 	for title, tt := range tests {
 		for _, made := range []bool{false, true} {
 			scenarios(t, map[string]scenario{fmt.Sprint(title, ", made before: ", made): {operator, func(s *stage) {
-				s.start()
+				s.Launch()
 				if made {
 					s.Create(web)
 					s.Settle()

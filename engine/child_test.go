@@ -39,7 +39,7 @@ func (s *stage) replicas(want int64) {
 // parent keeps a Deployment by a level-triggered handler.
 func parent(foo *dsl.Resource, j *journal) {
 	foo.Owns(deployments)
-	foo.OnReconcile("child", j.note("child", keepsChild))
+	foo.OnReconcile("child", j.Note("child", keepsChild))
 }
 
 func TestChildren(t *testing.T) {
@@ -56,9 +56,9 @@ func TestChildren(t *testing.T) {
 			s.Update(deployments, "default", "web", func(o *unstructured.Unstructured) {
 				o.Object["spec"] = map[string]any{"replicas": int64(7)}
 			})
-			s.calls("child child")
+			s.Called("child child")
 			s.replicas(1)
-			s.writes("patch deployments default/web")
+			s.Wrote("patch deployments default/web")
 		}},
 		"what somebody sets besides is left alone": {parent, func(s *stage) {
 			s.begin()
@@ -66,8 +66,8 @@ func TestChildren(t *testing.T) {
 				o.Object["spec"] = map[string]any{"replicas": int64(1), "paused": true}
 				o.SetLabels(map[string]string{"theirs": "yes"})
 			})
-			s.calls("child child")
-			s.writes()
+			s.Called("child child")
+			s.Wrote()
 			s.size(2)
 			s.replicas(2)
 			o := s.child()
@@ -97,17 +97,17 @@ func TestChildren(t *testing.T) {
 		"a child that is deleted is made again": {parent, func(s *stage) {
 			s.begin()
 			s.Delete(deployments, "default", "web")
-			s.calls("child child")
+			s.Called("child child")
 			s.replicas(1)
 		}},
 		"one that is being deleted is left alone until it is gone": {parent, func(s *stage) {
 			s.begin()
 			s.Update(deployments, "default", "web", func(o *unstructured.Unstructured) { o.SetFinalizers([]string{"example.com/x"}) })
 			s.Delete(deployments, "default", "web")
-			s.forget()
+			s.Forget()
 			s.size(2)
 			s.Advance(time.Minute)
-			s.writes()
+			s.Wrote()
 			s.Update(deployments, "default", "web", func(o *unstructured.Unstructured) { o.SetFinalizers(nil) })
 			s.Advance(time.Minute)
 			s.replicas(2)
@@ -119,21 +119,21 @@ func TestChildren(t *testing.T) {
 			s.ExpireWatches(deployments)
 			s.ReleaseWatches(deployments)
 			s.Advance(time.Minute)
-			s.calls("child child")
+			s.Called("child child")
 			s.replicas(1)
 		}},
 		"an answer that is lost makes no second child": {parent, func(s *stage) {
-			s.start()
+			s.Launch()
 			s.LoseNext("patch", deployments)
 			s.Create(web)
 			s.Advance(time.Minute)
 			s.replicas(1)
-			s.writes("patch deployments default/web")
+			s.Wrote("patch deployments default/web")
 		}},
 		"a child in another namespace is refused for good": {
 			func(foo *dsl.Resource, j *journal) {
 				foo.Owns(deployments)
-				foo.OnReconcile("child", j.note("child", func(ctx ctx, r *dsl.Request) error {
+				foo.OnReconcile("child", j.Note("child", func(ctx ctx, r *dsl.Request) error {
 					d := deployment("web", int64(1))
 					d["metadata"].(map[string]any)["namespace"] = "kube-system"
 					_, err := r.Children.Apply(ctx, d)
@@ -142,16 +142,16 @@ func TestChildren(t *testing.T) {
 			}, func(s *stage) {
 				s.begin()
 				s.Advance(time.Hour)
-				s.calls()
-				s.writes()
+				s.Called()
+				s.Wrote()
 			},
 		},
 		"one of a kind that is not owned is refused for good": {
-			func(foo *dsl.Resource, j *journal) { foo.OnReconcile("child", j.note("child", keepsChild)) },
+			func(foo *dsl.Resource, j *journal) { foo.OnReconcile("child", j.Note("child", keepsChild)) },
 			func(s *stage) {
 				s.begin()
 				s.Advance(time.Hour)
-				s.calls()
+				s.Called()
 				if len(s.Events()) != 1 {
 					s.t.Errorf("events %+v", s.Events())
 				}
@@ -160,21 +160,21 @@ func TestChildren(t *testing.T) {
 		"when children change owners both get to know": {parent, func(s *stage) {
 			s.begin()
 			second := s.Create(`{apiVersion: example.com/v1, kind: Foo, metadata: {name: second}, spec: {size: 1}}`)
-			s.forget()
+			s.Forget()
 			s.Update(deployments, "default", "web", func(o *unstructured.Unstructured) {
 				refs := o.GetOwnerReferences()
 				refs[0].Name, refs[0].UID = "second", second.GetUID()
 				o.SetOwnerReferences(refs)
 			})
-			s.calls("child child", "child child")
+			s.Called("child child", "child child")
 		}},
 		"the children of an object that is deleted are no news to it": {parent, func(s *stage) {
 			s.begin()
 			s.remove()
 			s.Settle()
 			s.Delete(deployments, "default", "web")
-			s.calls()
-			s.writes()
+			s.Called()
+			s.Wrote()
 		}},
 	})
 }
@@ -184,10 +184,10 @@ func TestChildren(t *testing.T) {
 func TestChildrenOfAnEarlierOwner(t *testing.T) {
 	tries := func(foo *dsl.Resource, j *journal) {
 		foo.Owns(deployments)
-		foo.OnReconcile("child", j.note("child", func(ctx ctx, r *dsl.Request) error {
+		foo.OnReconcile("child", j.Note("child", func(ctx ctx, r *dsl.Request) error {
 			err := keepsChild(ctx, r)
 			if err != nil {
-				j.add(err.Error())
+				j.Add(err.Error())
 			}
 			return err
 		}), dsl.Retries(1))
@@ -199,42 +199,42 @@ func TestChildrenOfAnEarlierOwner(t *testing.T) {
 			s.remove()
 			s.gone()
 			s.Create(web)
-			s.calls(waits...)
+			s.Called(waits...)
 			s.Advance(10*time.Minute + 30*time.Second)
-			s.calls(slices.Repeat(waits, 10)...)
-			s.writes()
+			s.Called(slices.Repeat(waits, 10)...)
+			s.Wrote()
 			if len(s.Events()) > 0 {
 				s.t.Errorf("events %v", s.Events())
 			}
 			s.Delete(deployments, "default", "web")
-			s.calls("child create")
+			s.Called("child create")
 			s.replicas(1)
-			s.writes("patch deployments default/web")
+			s.Wrote("patch deployments default/web")
 		}},
 		"one that is being deleted is waited for as well": {tries, func(s *stage) {
 			s.begin()
 			s.Update(deployments, "default", "web", func(o *unstructured.Unstructured) { o.SetFinalizers([]string{"example.com/x"}) })
 			s.Delete(deployments, "default", "web")
 			s.remove()
-			s.forget()
+			s.Forget()
 			s.Create(web)
-			s.calls(waits...)
+			s.Called(waits...)
 			s.Update(deployments, "default", "web", func(o *unstructured.Unstructured) { o.SetFinalizers(nil) })
 			s.Advance(time.Minute)
 			s.replicas(1)
 		}},
 		"one of another object of the name is somebody's": {tries, func(s *stage) {
-			s.start()
+			s.Launch()
 			yes := true
 			for _, kind := range []string{"Foo", "Bar"} {
 				d := &unstructured.Unstructured{Object: deployment("web", int64(7))}
 				d.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "example.org/v1", Kind: kind, Name: "web", UID: "u-9", Controller: &yes}})
 				s.Create(d.Object)
 				s.Create(web)
-				s.calls("child create", "applying Deployment default/web: it exists and is not owned by this object (its owner is "+kind+" web); rename the child, or delete the object")
+				s.Called("child create", "applying Deployment default/web: it exists and is not owned by this object (its owner is "+kind+" web); rename the child, or delete the object")
 				s.remove()
 				s.Delete(deployments, "default", "web")
-				s.forget()
+				s.Forget()
 			}
 		}},
 	})
@@ -246,7 +246,7 @@ func TestForeignChildren(t *testing.T) {
 	var failure error
 	tries := func(foo *dsl.Resource, j *journal) {
 		foo.Owns(deployments)
-		foo.OnReconcile("child", j.note("child", func(ctx ctx, r *dsl.Request) error {
+		foo.OnReconcile("child", j.Note("child", func(ctx ctx, r *dsl.Request) error {
 			failure = keepsChild(ctx, r)
 			return failure
 		}))
@@ -270,24 +270,24 @@ func TestForeignChildren(t *testing.T) {
 	scenarios(t, map[string]scenario{
 		"one that the cache has": {tries, func(s *stage) {
 			s.Create(theirs)
-			s.start()
+			s.Launch()
 			s.Create(web)
 			refused(s)
-			s.writes()
+			s.Wrote()
 			s.Delete(deployments, "default", "web")
 			s.Advance(time.Minute)
 			s.replicas(1)
 		}},
 		"one that the cache does not have yet": {tries, func(s *stage) {
-			s.start()
+			s.Launch()
 			s.HoldWatches(deployments)
 			s.Create(theirs)
 			s.Create(web)
 			refused(s)
-			s.writes()
+			s.Wrote()
 		}},
 		"one that is made in the very moment": {tries, func(s *stage) {
-			s.start()
+			s.Launch()
 			s.FailNext("get", deployments, notFound())
 			s.HoldWatches(deployments)
 			s.Create(theirs)
@@ -312,22 +312,22 @@ func TestChildrenRequests(t *testing.T) {
 				foo.Owns(deployments)
 				foo.OnCreate("child", keepsChild)
 				foo.OnCreate("look", func(_ ctx, r *dsl.Request) error {
-					j.add(look(r))
+					j.Add(look(r))
 					return nil
 				})
 			}, func(s *stage) {
-				s.start()
+				s.Launch()
 				s.HoldWatches(deployments)
 				s.Create(`{apiVersion: apps/v1, kind: Deployment, metadata: {name: theirs}, spec: {replicas: 7}}`)
 				s.Create(web)
-				s.calls("true <nil> true <nil> 1 <nil> true")
+				s.Called("true <nil> true <nil> 1 <nil> true")
 			},
 		},
 		"a child is deleted once, and one that is not owned never": {
 			func(foo *dsl.Resource, j *journal) {
 				foo.Owns(deployments)
 				foo.OnCreate("child", keepsChild)
-				foo.OnUpdate("change", j.note("change", func(ctx ctx, r *dsl.Request) error {
+				foo.OnUpdate("change", j.Note("change", func(ctx ctx, r *dsl.Request) error {
 					return errors.Join(r.Children.Delete(ctx, deployments, "web"), r.Children.Delete(ctx, deployments, "theirs"),
 						r.Children.Delete(ctx, deployments, "nobody"))
 				}))
@@ -335,9 +335,9 @@ func TestChildrenRequests(t *testing.T) {
 				s.begin()
 				s.Create(`{apiVersion: apps/v1, kind: Deployment, metadata: {name: theirs}, spec: {replicas: 7}}`)
 				s.size(2)
-				s.writes("delete deployments default/web", "patch foos default/web")
+				s.Wrote("delete deployments default/web", "patch foos default/web")
 				s.size(3)
-				s.writes("patch foos default/web")
+				s.Wrote("patch foos default/web")
 				if s.child() != nil || s.Get(deployments, "default", "theirs") == nil {
 					s.t.Error("the wrong one was deleted")
 				}
@@ -351,25 +351,25 @@ func TestChildrenOfClusterScoped(t *testing.T) {
 	const teams = "teams.v1.example.com"
 	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
 		c.Serve(enginetest.Resource{Name: teams, Kind: "Team", ClusterScoped: true})
-		s := &stage{Cluster: c, t: t, journal: &journal{}, op: dsl.New("op")}
-		s.op.Resource(teams, func(team *dsl.Resource) {
+		s := newStage(t, c)
+		s.Operator.Resource(teams, func(team *dsl.Resource) {
 			team.Owns("configmaps.v1", "namespaces.v1")
-			team.OnReconcile("keep", s.journal.note("keep", func(ctx ctx, r *dsl.Request) error {
+			team.OnReconcile("keep", s.Note("keep", func(ctx ctx, r *dsl.Request) error {
 				_, err1 := r.Children.Apply(ctx, map[string]any{"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": "team"}})
 				_, err2 := r.Children.Apply(ctx, map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "a", "namespace": "team"}})
 				found, err3 := r.Children.Get("configmaps.v1", "team/a")
 				if found == nil {
-					s.journal.add("the child is not found")
+					s.Add("the child is not found")
 				}
 				return errors.Join(err1, err2, err3)
 			}))
 		})
-		s.start()
+		s.Launch()
 		s.Create(`{apiVersion: example.com/v1, kind: Team, metadata: {name: one}}`)
-		s.calls("keep create")
-		s.writes("patch namespaces team", "patch configmaps team/a")
+		s.Called("keep create")
+		s.Wrote("patch namespaces team", "patch configmaps team/a")
 		s.Delete("configmaps.v1", "team", "a")
-		s.calls("keep child")
-		s.writes("patch configmaps team/a")
+		s.Called("keep child")
+		s.Wrote("patch configmaps team/a")
 	})
 }

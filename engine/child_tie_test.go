@@ -35,7 +35,7 @@ func settings(namespace, value string) map[string]any {
 func keeps(spec *dsl.ChildSpec, namespace string) func(*dsl.Resource, *journal) {
 	return func(foo *dsl.Resource, j *journal) {
 		foo.OwnsKind(schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"})
-		foo.OnReconcile("keep", j.note("keep", func(ctx ctx, r *dsl.Request) error {
+		foo.OnReconcile("keep", j.Note("keep", func(ctx ctx, r *dsl.Request) error {
 			_, err := r.Children.Apply(ctx, settings(namespace, "x"), *spec)
 			return err
 		}))
@@ -91,19 +91,19 @@ func TestLabelledChildren(t *testing.T) {
 		}},
 		"its own echo is no news, and drift is put back": {operator, func(s *stage) {
 			s.elsewhere()
-			s.start()
+			s.Launch()
 			s.Create(web)
-			s.calls("keep create")
-			s.writes(recorded, "patch configmaps elsewhere/web")
+			s.Called("keep create")
+			s.Wrote(recorded, "patch configmaps elsewhere/web")
 			s.drift("elsewhere", spoil)
-			s.calls("keep child")
-			s.writes("patch configmaps elsewhere/web")
+			s.Called("keep child")
+			s.Wrote("patch configmaps elsewhere/web")
 			s.value("elsewhere", "x")
 		}},
 		"when it is deleted it is made again": {operator, func(s *stage) {
 			begin(s)
 			s.Delete(configMaps, "elsewhere", "web")
-			s.calls("keep child")
+			s.Called("keep child")
 			s.value("elsewhere", "x")
 		}},
 		"a label or an annotation that is taken off is put back": {operator, func(s *stage) {
@@ -117,78 +117,78 @@ func TestLabelledChildren(t *testing.T) {
 				},
 			} {
 				s.drift("elsewhere", take)
-				s.calls("keep child")
-				s.writes("patch configmaps elsewhere/web")
+				s.Called("keep child")
+				s.Wrote("patch configmaps elsewhere/web")
 			}
 		}},
 		"a restart costs nothing": {operator, func(s *stage) {
 			begin(s)
-			s.p.Restart()
-			s.writes()
+			s.Process.Restart()
+			s.Wrote()
 		}},
 		"a crash between its creation and the echo costs nothing either": {operator, func(s *stage) {
 			s.elsewhere()
-			s.start()
+			s.Launch()
 			s.HoldWatches(configMaps)
-			s.p.CrashAfter(2)
+			s.Process.CrashAfter(2)
 			s.Create(web)
 			s.Settle()
-			s.p.Kill()
+			s.Process.Kill()
 			s.Writes()
 			s.ReleaseWatches(configMaps)
-			s.p.Restart()
+			s.Process.Restart()
 			s.value("elsewhere", "x")
-			s.writes()
+			s.Wrote()
 		}},
 		"a crash between its entry in the record and its creation leaves it to be made": {operator, func(s *stage) {
 			s.elsewhere()
-			s.start()
-			s.p.CrashAfter(1)
+			s.Launch()
+			s.Process.CrashAfter(1)
 			s.Create(web)
 			s.Settle()
-			s.p.Kill()
-			s.writes(recorded)
-			s.p.Restart()
+			s.Process.Kill()
+			s.Wrote(recorded)
+			s.Process.Restart()
 			s.value("elsewhere", "x")
-			s.writes("patch configmaps elsewhere/web")
+			s.Wrote("patch configmaps elsewhere/web")
 		}},
 		"an answer that is lost makes no second one": {operator, func(s *stage) {
 			s.elsewhere()
-			s.start()
+			s.Launch()
 			s.LoseNext("patch", configMaps)
 			s.Create(web)
 			s.Advance(time.Minute)
 			s.value("elsewhere", "x")
-			s.writes(recorded, "patch configmaps elsewhere/web")
+			s.Wrote(recorded, "patch configmaps elsewhere/web")
 		}},
 		"no pass begins while the cache is behind it": {operator, func(s *stage) {
 			s.elsewhere()
-			s.start()
+			s.Launch()
 			s.HoldWatches(configMaps)
 			s.Create(web)
-			s.calls("keep create")
+			s.Called("keep create")
 			s.size(2)
-			s.calls()
+			s.Called()
 			s.ReleaseWatches(configMaps)
-			s.calls("keep update")
-			s.writes(recorded, "patch configmaps elsewhere/web")
+			s.Called("keep update")
+			s.Wrote(recorded, "patch configmaps elsewhere/web")
 		}},
 		"a copy of its annotation is nobody's child": {operator, func(s *stage) {
 			begin(s)
 			o := s.value("elsewhere", "x")
 			s.Create(map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{
 				"name": "copy", "namespace": "elsewhere", "annotations": o.GetAnnotations()}})
-			s.calls()
+			s.Called()
 		}},
 		"the child of an earlier owner of the name is not taken": {operator, func(s *stage) {
 			begin(s)
 			s.remove()
 			s.Create(web)
-			s.calls("keep create")
-			s.forget()
+			s.Called("keep create")
+			s.Forget()
 			s.drift("elsewhere", spoil)
-			s.calls()
-			s.writes()
+			s.Called()
+			s.Wrote()
 			s.Delete(configMaps, "elsewhere", "web")
 			s.Advance(time.Minute)
 			s.value("elsewhere", "x")
@@ -205,9 +205,9 @@ func TestTiesChange(t *testing.T) {
 			return dsl.ChildSpec{Handler: "keep", Name: "settings", Ownership: o, OnDelete: d}
 		}
 		*spec = named(dsl.Owned, "")
-		s.start()
+		s.Launch()
 		made := s.Create(web)
-		s.forget()
+		s.Forget()
 		uid := s.value("default", "x").GetUID()
 		for _, next := range []struct {
 			spec            dsl.ChildSpec
@@ -229,14 +229,14 @@ func TestTiesChange(t *testing.T) {
 			if s.web().GetAnnotations()[record] == "" {
 				want = []string{recorded, want[0]}
 			}
-			s.p.Restart()
-			s.writes(want...)
+			s.Process.Restart()
+			s.Wrote(want...)
 			o := s.value("default", "x")
 			if o.GetUID() != uid || metav1.IsControlledBy(o, made) != next.owned || (o.GetLabels()[ownerLabel] != "") != next.labelled {
 				s.t.Errorf("with %+v the child is %v", next.spec, o.Object["metadata"])
 			}
-			s.p.Restart()
-			s.writes()
+			s.Process.Restart()
+			s.Wrote()
 		}
 	}}})
 }
@@ -245,7 +245,7 @@ func TestTiesChange(t *testing.T) {
 func TestUnownedChildren(t *testing.T) {
 	unowned := &dsl.ChildSpec{Handler: "keep", Name: "settings", Ownership: dsl.Unowned}
 	undeclared := func(foo *dsl.Resource, j *journal) {
-		foo.OnReconcile("keep", j.note("keep", func(ctx ctx, r *dsl.Request) error {
+		foo.OnReconcile("keep", j.Note("keep", func(ctx ctx, r *dsl.Request) error {
 			_, err := r.Children.Apply(ctx, settings("elsewhere", "x"), *unowned)
 			return err
 		}))
@@ -257,32 +257,32 @@ func TestUnownedChildren(t *testing.T) {
 				s.elsewhere()
 				s.begin()
 				s.drift("elsewhere", spoil)
-				s.calls()
+				s.Called()
 				s.size(2)
-				s.calls("keep update")
-				s.writes("patch configmaps elsewhere/web")
+				s.Called("keep update")
+				s.Wrote("patch configmaps elsewhere/web")
 				s.value("elsewhere", "x")
 				s.size(3)
-				s.p.Restart()
-				s.writes()
+				s.Process.Restart()
+				s.Wrote()
 			}},
 			name + ", it is not taken from another": {operator, func(s *stage) {
 				s.elsewhere()
 				s.begin()
 				s.Create(`{apiVersion: example.com/v1, kind: Foo, metadata: {name: second}, spec: {size: 1}}`)
-				s.calls("keep create")
-				s.writes()
-				s.p.Restart()
-				s.writes()
+				s.Called("keep create")
+				s.Wrote()
+				s.Process.Restart()
+				s.Wrote()
 			}},
 			name + ", one that somebody made is not taken": {operator, func(s *stage) {
 				s.elsewhere()
-				s.start()
+				s.Launch()
 				s.Create(settings("elsewhere", "theirs"))
 				s.Settle()
 				s.Create(web)
 				s.value("elsewhere", "theirs")
-				s.writes()
+				s.Wrote()
 			}},
 		})
 	}
@@ -298,36 +298,36 @@ func TestAdoption(t *testing.T) {
 			"metadata": map[string]any{"name": "web"}, "data": map[string]any{"value": "theirs", "more": "y"}})
 	}
 	takes := func(s *stage, writes ...string) {
-		s.start()
+		s.Launch()
 		uid := theirs(s).GetUID()
 		s.Create(web)
-		s.calls("keep create")
-		s.writes(writes...)
+		s.Called("keep create")
+		s.Wrote(writes...)
 		o := s.value("default", "x")
 		if more, _, _ := unstructured.NestedString(o.Object, "data", "more"); more != "y" || o.GetUID() != uid {
 			s.t.Errorf("the child is %v", o.Object)
 		}
 		s.drift("default", spoil)
-		s.calls("keep child")
+		s.Called("keep child")
 		s.value("default", "x")
 	}
 	scenarios(t, map[string]scenario{
 		"what nobody owns is taken":            {keeps(owned, "default"), func(s *stage) { takes(s, "patch configmaps default/web") }},
 		"what nobody owns is taken by a label": {keeps(labelled, "default"), func(s *stage) { takes(s, recorded, "patch configmaps default/web") }},
 		"one that changed since is looked at again": {keeps(owned, "default"), func(s *stage) {
-			s.start()
+			s.Launch()
 			theirs(s)
 			s.HoldWatches(configMaps)
 			s.Update(configMaps, "default", "web", func(o *unstructured.Unstructured) { o.SetLabels(map[string]string{"a": "b"}) })
 			s.Create(web)
-			s.writes("patch configmaps default/web: 409")
+			s.Wrote("patch configmaps default/web: 409")
 			s.value("default", "theirs")
 			s.ReleaseWatches(configMaps)
 			s.Advance(time.Minute)
 			s.value("default", "x")
 		}},
 		"what another object controls is not": {keeps(owned, "default"), func(s *stage) {
-			s.start()
+			s.Launch()
 			theirs(s)
 			s.Update(configMaps, "default", "web", func(o *unstructured.Unstructured) {
 				ref, yes := reference("Pod", "p", "u-9"), true
@@ -337,7 +337,7 @@ func TestAdoption(t *testing.T) {
 			s.Settle()
 			s.Create(web)
 			s.value("default", "theirs")
-			s.writes()
+			s.Wrote()
 		}},
 	})
 }

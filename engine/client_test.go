@@ -23,7 +23,7 @@ func notFound() error {
 
 // once declares a create handler that does one thing.
 func once(do dsl.Func) func(foo *dsl.Resource, j *journal) {
-	return func(foo *dsl.Resource, j *journal) { foo.OnCreate("once", j.note("once", do)) }
+	return func(foo *dsl.Resource, j *journal) { foo.OnCreate("once", j.Note("once", do)) }
 }
 
 // TestClient holds what handlers can do with objects that are not theirs.
@@ -118,16 +118,16 @@ func TestClient(t *testing.T) {
 					r.Object.Object["spec"].(map[string]any)["size"] = int64(99)
 					return nil
 				})
-				foo.OnReconcile("look", j.note("look", func(_ ctx, r *dsl.Request) error {
+				foo.OnReconcile("look", j.Note("look", func(_ ctx, r *dsl.Request) error {
 					size, _, err := unstructured.NestedInt64(r.Object.Object, "spec", "size")
-					j.add(fmt.Sprint(size))
+					j.Add(fmt.Sprint(size))
 					return err
 				}))
 			}, func(s *stage) {
-				s.start()
+				s.Launch()
 				s.Create(web)
-				s.calls("look create", "1")
-				s.writes()
+				s.Called("look create", "1")
+				s.Wrote()
 			},
 		},
 		"Events are reported for the object, and counted when they come again": {

@@ -19,11 +19,11 @@ import (
 // everything is an operator that makes each kind of write.
 func everything(foo *dsl.Resource, j *journal) {
 	foo.Owns(deployments)
-	foo.On(both(), "size", j.note("size"), dsl.Field("spec.size"))
-	foo.On(both(), "flaky", j.note("flaky", temporary(late), succeeds))
-	foo.OnReconcile("child", j.note("child", keepsChild))
-	foo.On(both(), "report", j.note("report", reports))
-	foo.OnDelete("left", j.note("left", func(ctx context.Context, r *dsl.Request) error {
+	foo.On(both(), "size", j.Note("size"), dsl.Field("spec.size"))
+	foo.On(both(), "flaky", j.Note("flaky", temporary(late), succeeds))
+	foo.OnReconcile("child", j.Note("child", keepsChild))
+	foo.On(both(), "report", j.Note("report", reports))
+	foo.OnDelete("left", j.Note("left", func(ctx context.Context, r *dsl.Request) error {
 		return r.Children.Delete(ctx, deployments, r.Object.GetName())
 	}))
 }
@@ -42,7 +42,7 @@ func TestCrashes(t *testing.T) {
 		var want string
 		perform(t, scenario{everything, func(s *stage) {
 			want = s.live(at, happens, 0)
-			if n := len(s.p.Writes()); n < 2 && at != 3 {
+			if n := len(s.Process.Writes()); n < 2 && at != 3 {
 				s.t.Errorf("step %d: %d writes to crash after", at, n)
 			}
 		}})
@@ -61,21 +61,21 @@ func TestCrashes(t *testing.T) {
 // live lets web live up to a step, which happens to a process that crashes after so many writes,
 // and tells how it ends.
 func (s *stage) live(at int, happens func(*stage), after int) string {
-	s.start()
+	s.Launch()
 	for _, before := range life[:at] {
 		before(s)
 		s.Advance(time.Hour)
 	}
-	s.forget()
-	s.p.CrashAfter(after)
+	s.Forget()
+	s.Process.CrashAfter(after)
 	happens(s)
 	s.Advance(2 * late)
 	if after > 0 {
-		s.p.Kill()
-		s.p.Restart()
+		s.Process.Kill()
+		s.Process.Restart()
 	}
 	s.Advance(time.Hour)
-	called := s.journal.take()
+	called := s.Take()
 	slices.Sort(called)
 	return fmt.Sprintf("called %v\nweb %s\nchild %s", slices.Compact(handlersIn(called)), contentOf(s.web()), contentOf(s.Get(deployments, "default", "web")))
 }
@@ -116,61 +116,61 @@ func contentOf(o *unstructured.Unstructured) string {
 // TestSuccessIsRemembered is law 2: what was recorded is not repeated.
 func TestSuccessIsRemembered(t *testing.T) {
 	flaky := func(foo *dsl.Resource, j *journal) {
-		foo.On(both(), "steady", j.note("steady"))
-		foo.On(both(), "flaky", j.note("flaky", temporary(time.Hour), temporary(time.Hour), succeeds))
+		foo.On(both(), "steady", j.Note("steady"))
+		foo.On(both(), "flaky", j.Note("flaky", temporary(time.Hour), temporary(time.Hour), succeeds))
 	}
 	scenarios(t, map[string]scenario{
 		"a success is not repeated after a restart, and a wait goes on": {flaky, func(s *stage) {
-			s.start()
+			s.Launch()
 			s.Create(web)
-			s.calls("steady create", "flaky create")
+			s.Called("steady create", "flaky create")
 			s.Advance(10 * time.Minute)
-			s.p.Kill()
-			s.p.Restart()
-			s.calls()
+			s.Process.Kill()
+			s.Process.Restart()
+			s.Called()
 			s.Advance(49 * time.Minute)
-			s.calls()
+			s.Called()
 			s.Advance(time.Minute)
-			s.calls("flaky create 2")
-			s.p.Restart()
+			s.Called("flaky create 2")
+			s.Process.Restart()
 			s.Advance(time.Hour)
-			s.calls("flaky create 3")
-			s.p.Restart()
-			s.calls()
+			s.Called("flaky create 3")
+			s.Process.Restart()
+			s.Called()
 		}},
 		"a write whose answer is lost is not repeated": {flaky, func(s *stage) {
-			s.start()
+			s.Launch()
 			s.LoseNext("patch", foos)
 			s.Create(web)
-			s.calls("steady create", "flaky create")
+			s.Called("steady create", "flaky create")
 			s.Advance(time.Minute)
-			s.calls()
-			s.writes("patch foos default/web")
+			s.Called()
+			s.Wrote("patch foos default/web")
 		}},
 		"a write that did not get there is made up for, at the price of another call": {flaky, func(s *stage) {
-			s.start()
+			s.Launch()
 			s.FailNext("patch", foos, errAgain)
 			s.Create(web)
-			s.calls("steady create", "flaky create")
+			s.Called("steady create", "flaky create")
 			s.Advance(time.Minute)
-			s.calls("steady create", "flaky create")
-			if got := s.p.Writes(); len(got) != 1 {
+			s.Called("steady create", "flaky create")
+			if got := s.Process.Writes(); len(got) != 1 {
 				s.t.Errorf("writes %v", got)
 			}
 		}},
 		"one that failed for good is not tried again until what it looks at changes": {
 			func(foo *dsl.Resource, j *journal) {
-				foo.On(both(), "broken", j.note("broken", fails(dsl.Permanent(errAgain)), succeeds), dsl.Field("spec.size"))
-				foo.On(both(), "other", j.note("other"))
+				foo.On(both(), "broken", j.Note("broken", fails(dsl.Permanent(errAgain)), succeeds), dsl.Field("spec.size"))
+				foo.On(both(), "other", j.Note("other"))
 			}, func(s *stage) {
-				s.start()
+				s.Launch()
 				s.Create(web)
-				s.calls("broken create", "other create")
-				s.p.Restart()
+				s.Called("broken create", "other create")
+				s.Process.Restart()
 				s.set("blue", "spec", "color")
-				s.calls("other update")
+				s.Called("other update")
 				s.size(2)
-				s.calls("broken update", "other update")
+				s.Called("broken update", "other update")
 			},
 		},
 	})

@@ -23,63 +23,63 @@ func TestRequestsHaveADeadline(t *testing.T) {
 	scenarios(t, map[string]scenario{
 		"a write whose answer never comes ends, and the object goes on from what the cluster has": {
 			func(foo *dsl.Resource, j *journal) {
-				foo.OnCreate("made", j.note("made"))
-				foo.OnUpdate("changed", j.note("changed"))
+				foo.OnCreate("made", j.Note("made"))
+				foo.OnUpdate("changed", j.Note("changed"))
 			}, func(s *stage) {
-				s.start()
+				s.Launch()
 				s.DelayNext("patch", foos, time.Hour)
 				s.Create(web)
-				s.calls("made create")
+				s.Called("made create")
 				s.size(2)
 				s.Advance(time.Minute)
-				s.calls()
+				s.Called()
 				s.Advance(7 * time.Second)
-				s.calls("changed update")
+				s.Called("changed update")
 				s.Advance(2 * time.Hour)
-				s.calls()
+				s.Called()
 			},
 		},
 		"so does the write of a status, which is tried again": {
-			func(foo *dsl.Resource, j *journal) { foo.OnReconcile("report", j.note("report", reports)) },
+			func(foo *dsl.Resource, j *journal) { foo.OnReconcile("report", j.Note("report", reports)) },
 			func(s *stage) {
-				s.start()
+				s.Launch()
 				s.DelayNext("patch", foos+"/status", time.Hour)
 				s.Create(web)
-				s.calls("report create")
+				s.Called("report create")
 				s.Advance(late65)
-				s.calls("report create")
+				s.Called("report create")
 			},
 		},
 		"a handler gets the error of its own request, and is tried again": {
 			func(foo *dsl.Resource, j *journal) {
-				foo.OnCreate("write", j.note("write", func(ctx context.Context, r *dsl.Request) error {
+				foo.OnCreate("write", j.Note("write", func(ctx context.Context, r *dsl.Request) error {
 					err := writesElsewhere(ctx, r)
 					if err != nil && !strings.HasSuffix(err.Error(), "no answer within 65s") {
-						j.add(err.Error())
+						j.Add(err.Error())
 					}
 					return err
 				}))
 			}, func(s *stage) {
-				s.start()
+				s.Launch()
 				s.DelayNext("patch", "configmaps.v1", time.Hour)
 				s.Create(web)
 				s.Advance(64 * time.Second)
-				s.calls("write create")
+				s.Called("write create")
 				s.Advance(time.Minute)
-				s.calls("write create 2")
+				s.Called("write create 2")
 			},
 		},
 		"an object that is read live is read again": {
 			func(foo *dsl.Resource, j *journal) {
 				foo.Cache = dsl.CacheLive
-				foo.OnReconcile("sync", j.note("sync"))
+				foo.OnReconcile("sync", j.Note("sync"))
 			}, func(s *stage) {
-				s.start()
+				s.Launch()
 				s.DelayNext("get", foos, time.Hour)
 				s.Create(web)
-				s.calls()
+				s.Called()
 				s.Advance(late65)
-				s.calls("sync create")
+				s.Called("sync create")
 			},
 		},
 	})
@@ -111,13 +111,13 @@ func TestBehindAPath(t *testing.T) {
 	}
 	scenarios(t, map[string]scenario{
 		"who stands by is ready, and takes over": {level, func(s *stage) {
-			first := s.Start(replica(s.journal, "first", dsl.LeaderLease), behind)
+			first := s.Start(replica(&s.Journal, "first", dsl.LeaderLease), behind)
 			s.Advance(time.Second)
-			s.p = s.Start(replica(s.journal, "second", dsl.LeaderLease), behind)
+			s.Process = s.Start(replica(&s.Journal, "second", dsl.LeaderLease), behind)
 			s.Advance(time.Second)
 			s.Create(web)
-			s.calls("first create")
-			for _, c := range s.p.Engine().Ready() {
+			s.Called("first create")
+			for _, c := range s.Process.Engine().Ready() {
 				if c.State != 0 || c.Name == "started" && !strings.Contains(c.Message, "standing by") {
 					s.t.Errorf("the standby says %+v", c)
 				}

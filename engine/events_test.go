@@ -77,7 +77,7 @@ func TestEventsAreLimited(t *testing.T) {
 		"what the metrics count": {
 			func(foo *dsl.Resource, j *journal) { foo.OnReconcile("chatter", chatters) },
 			func(s *stage) {
-				s.p = s.Start(s.op, func(e *engine.Settings) { e.Metrics = metrics })
+				s.Process = s.Start(s.Operator, func(e *engine.Settings) { e.Metrics = metrics })
 				s.Create(web)
 				s.Advance(time.Millisecond) // Events are named after the time
 				change(s, 2, 52)
@@ -97,7 +97,7 @@ func TestEventsAreLimited(t *testing.T) {
 				})
 			},
 			func(s *stage) {
-				s.start()
+				s.Launch()
 				s.Create(web)
 				s.Advance(time.Millisecond) // Events are named after the time
 				change(s, 2, 102)
@@ -113,7 +113,7 @@ func TestEventsAreLimited(t *testing.T) {
 				foo.OnDelete("stuck", fails(dsl.Permanent(errors.New("no way"))))
 			},
 			func(s *stage) {
-				s.start()
+				s.Launch()
 				s.Create(web)
 				s.Advance(time.Millisecond) // Events are named after the time
 				change(s, 2, 102)

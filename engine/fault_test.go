@@ -17,7 +17,7 @@ import (
 func ready(s *stage) string {
 	s.Settle()
 	var out []string
-	for _, c := range s.p.Engine().Ready() {
+	for _, c := range s.Process.Engine().Ready() {
 		if c.Message != "" {
 			out = append(out, c.Name+": "+c.Message)
 		}
@@ -50,38 +50,38 @@ func TestPanics(t *testing.T) {
 	scenarios(t, map[string]scenario{
 		"a panic is a failure like any other, of that handler": {
 			func(foo *dsl.Resource, j *journal) {
-				foo.OnCreate("panics", j.note("panics", panics, panics, succeeds))
-				foo.OnCreate("next", j.note("next"))
+				foo.OnCreate("panics", j.Note("panics", panics, panics, succeeds))
+				foo.OnCreate("next", j.Note("next"))
 			}, func(s *stage) {
-				s.start()
+				s.Launch()
 				s.Create(web)
-				s.calls("panics create", "next create")
+				s.Called("panics create", "next create")
 				s.Advance(time.Minute)
-				s.calls("panics create 2", "panics create 3")
+				s.Called("panics create 2", "panics create 3")
 			},
 		},
 		"a panic with nil, and one of a runtime error": {
 			func(foo *dsl.Resource, j *journal) {
-				foo.OnCreate("panics", j.note("panics", func(context.Context, *dsl.Request) error {
+				foo.OnCreate("panics", j.Note("panics", func(context.Context, *dsl.Request) error {
 					var none map[string]int
 					none["x"]++
 					return nil
 				}, func(context.Context, *dsl.Request) error { panic(nil) }, succeeds))
 			}, func(s *stage) {
-				s.start()
+				s.Launch()
 				s.Create(web)
 				s.Advance(time.Minute)
-				s.calls("panics create", "panics create 2", "panics create 3")
+				s.Called("panics create", "panics create 2", "panics create 3")
 			},
 		},
 		"a predicate that panics hides the object from its handler alone": {
 			func(foo *dsl.Resource, j *journal) {
-				foo.OnCreate("panics", j.note("panics"), dsl.When(func(*dsl.Request) (bool, error) { panic("at the disco") }))
-				foo.OnCreate("next", j.note("next"))
+				foo.OnCreate("panics", j.Note("panics"), dsl.When(func(*dsl.Request) (bool, error) { panic("at the disco") }))
+				foo.OnCreate("next", j.Note("next"))
 			}, func(s *stage) {
-				s.start()
+				s.Launch()
 				s.Create(web)
-				s.calls("next create")
+				s.Called("next create")
 			},
 		},
 	})
@@ -92,43 +92,43 @@ func TestTimeout(t *testing.T) {
 	scenarios(t, map[string]scenario{
 		"a handler's context ends at its timeout": {
 			func(foo *dsl.Resource, j *journal) {
-				foo.OnCreate("slow", j.note("slow", func(ctx context.Context, _ *dsl.Request) error {
+				foo.OnCreate("slow", j.Note("slow", func(ctx context.Context, _ *dsl.Request) error {
 					begun := time.Now()
 					<-ctx.Done()
-					j.add(time.Since(begun).String())
+					j.Add(time.Since(begun).String())
 					return ctx.Err()
 				}, succeeds), dsl.Timeout(30*time.Second))
 			}, func(s *stage) {
-				s.start()
+				s.Launch()
 				s.Create(web)
 				s.Advance(time.Minute)
-				s.calls("slow create", "30s", "slow create 2")
+				s.Called("slow create", "30s", "slow create 2")
 			},
 		},
 		"what a handler writes after its timeout does not leave the process, whatever context it uses": {
 			func(foo *dsl.Resource, j *journal) {
 				foo.Owns(deployments)
-				foo.OnCreate("slow", j.note("slow", func(ctx context.Context, r *dsl.Request) error {
+				foo.OnCreate("slow", j.Note("slow", func(ctx context.Context, r *dsl.Request) error {
 					<-ctx.Done()
 					free := context.WithoutCancel(ctx)
 					_, err1 := r.Children.Apply(free, deployment("web", int64(1)))
 					err2 := writesElsewhere(free, r)
 					if err1 == nil || err2 == nil {
-						j.add("a write was not refused")
+						j.Add("a write was not refused")
 					}
 					return err1
 				}, succeeds), dsl.Timeout(30*time.Second))
 			}, func(s *stage) {
-				s.start()
+				s.Launch()
 				s.Create(web)
 				s.Advance(time.Minute)
-				s.calls("slow create", "slow create 2")
-				s.writes("patch foos default/web")
+				s.Called("slow create", "slow create 2")
+				s.Wrote("patch foos default/web")
 			},
 		},
 		"what a handler wanted of its object when its time was over is void, even if it says all is well": {
 			func(foo *dsl.Resource, j *journal) {
-				foo.OnCreate("slow", j.note("slow", func(ctx context.Context, r *dsl.Request) error {
+				foo.OnCreate("slow", j.Note("slow", func(ctx context.Context, r *dsl.Request) error {
 					<-ctx.Done()
 					r.Patch.Label("late", "yes")
 					r.Patch.SetStatus("late", true)
@@ -139,10 +139,10 @@ func TestTimeout(t *testing.T) {
 					return nil
 				})
 			}, func(s *stage) {
-				s.start()
+				s.Launch()
 				s.Create(web)
 				s.Advance(time.Minute)
-				s.calls("slow create", "slow create 2")
+				s.Called("slow create", "slow create 2")
 				if labels := s.web().GetLabels(); labels["late"] != "" || labels["quick"] != "yes" {
 					s.t.Errorf("labels %v", labels)
 				}
@@ -151,22 +151,22 @@ func TestTimeout(t *testing.T) {
 		"what a handler left behind writes nothing after its return": {
 			func(foo *dsl.Resource, j *journal) {
 				foo.Owns(deployments)
-				foo.OnCreate("leaky", j.note("leaky", func(ctx context.Context, r *dsl.Request) error {
+				foo.OnCreate("leaky", j.Note("leaky", func(ctx context.Context, r *dsl.Request) error {
 					go func() {
 						<-time.After(time.Second)
 						if _, err := r.Children.Apply(context.WithoutCancel(ctx), deployment("web", int64(1))); err == nil {
-							j.add("a write was not refused")
+							j.Add("a write was not refused")
 						}
 						r.Events.Event(dsl.Normal, "Late", "Nobody should see this.")
 					}()
 					return nil
 				}))
 			}, func(s *stage) {
-				s.start()
+				s.Launch()
 				s.Create(web)
 				s.Advance(time.Minute)
-				s.calls("leaky create")
-				s.writes("patch foos default/web")
+				s.Called("leaky create")
+				s.Wrote("patch foos default/web")
 				if events := s.Events(); len(events) > 0 {
 					s.t.Errorf("events %+v", events)
 				}
@@ -174,7 +174,7 @@ func TestTimeout(t *testing.T) {
 		},
 		"at the end of the process handlers get the grace period, and their result is kept": {
 			func(foo *dsl.Resource, j *journal) {
-				foo.OnCreate("slow", j.note("slow", func(ctx context.Context, _ *dsl.Request) error {
+				foo.OnCreate("slow", j.Note("slow", func(ctx context.Context, _ *dsl.Request) error {
 					select {
 					case <-time.After(10 * time.Second):
 						return nil
@@ -183,13 +183,13 @@ func TestTimeout(t *testing.T) {
 					}
 				}))
 			}, func(s *stage) {
-				s.start()
+				s.Launch()
 				s.Create(web)
-				s.calls("slow create")
+				s.Called("slow create")
 				stop(s)
-				s.writes("patch foos default/web")
-				s.p.Restart()
-				s.calls()
+				s.Wrote("patch foos default/web")
+				s.Process.Restart()
+				s.Called()
 			},
 		},
 		"an Event that was reported at the very end is sent": {
@@ -200,7 +200,7 @@ func TestTimeout(t *testing.T) {
 					return nil
 				})
 			}, func(s *stage) {
-				s.start()
+				s.Launch()
 				s.Create(web)
 				s.Settle()
 				stop(s)
@@ -216,11 +216,11 @@ func TestTimeout(t *testing.T) {
 					return nil
 				})
 			}, func(s *stage) {
-				s.start()
+				s.Launch()
 				s.Create(web)
 				s.Settle()
 				begun := time.Now()
-				err := s.p.Stop()
+				err := s.Process.Stop()
 				if err == nil || !strings.Contains(err.Error(), "deaf of default/web") {
 					s.t.Errorf("the error is %v", err)
 				}
@@ -232,23 +232,23 @@ func TestTimeout(t *testing.T) {
 		},
 		"a handler that goes on beyond the grace period is ended, and run again by the next process": {
 			func(foo *dsl.Resource, j *journal) {
-				foo.OnCreate("slow", j.note("slow", func(ctx context.Context, _ *dsl.Request) error {
+				foo.OnCreate("slow", j.Note("slow", func(ctx context.Context, _ *dsl.Request) error {
 					<-ctx.Done()
 					return nil
 				}, succeeds))
 			}, func(s *stage) {
-				s.op.Settings.GracePeriod = 5 * time.Second
-				s.start()
+				s.Operator.Settings.GracePeriod = 5 * time.Second
+				s.Launch()
 				s.Create(web)
-				s.calls("slow create")
+				s.Called("slow create")
 				begun := time.Now()
 				stop(s)
 				if took := time.Since(begun); took < 5*time.Second || took > 6*time.Second {
 					s.t.Errorf("stopping took %v", took)
 				}
-				s.writes()
-				s.p.Restart()
-				s.calls("slow create")
+				s.Wrote()
+				s.Process.Restart()
+				s.Called("slow create")
 			},
 		},
 	})
@@ -265,21 +265,21 @@ func TestBreaker(t *testing.T) {
 		}
 	}
 	loops := func(foo *dsl.Resource, j *journal) {
-		foo.OnReconcile("left", j.note("left", side("left")))
-		foo.OnReconcile("right", j.note("right", side("right")))
-		foo.OnDelete("gone", j.note("gone"))
+		foo.OnReconcile("left", j.Note("left", side("left")))
+		foo.OnReconcile("right", j.Note("right", side("right")))
+		foo.OnDelete("gone", j.Note("gone"))
 	}
 	scenarios(t, map[string]scenario{
 		"an object whose handlers undo each other comes to rest for a minute, and says so": {loops, func(s *stage) {
-			s.start()
+			s.Launch()
 			s.Create(web)
 			s.Settle()
-			first := len(s.p.Writes())
+			first := len(s.Process.Writes())
 			if first < 20 || first > 40 {
 				s.t.Errorf("%d writes before it was stopped", first)
 			}
 			s.Advance(50 * time.Second)
-			if more := s.p.Writes(); len(more) > 0 {
+			if more := s.Process.Writes(); len(more) > 0 {
 				s.t.Errorf("%d writes while it rests", len(more))
 			}
 			events := s.Events()
@@ -287,7 +287,7 @@ func TestBreaker(t *testing.T) {
 				s.t.Errorf("events %+v", events)
 			}
 			s.Advance(time.Hour)
-			if n := len(s.p.Writes()); n < 60 || n > 60*3 {
+			if n := len(s.Process.Writes()); n < 60 || n > 60*3 {
 				s.t.Errorf("%d writes of an hour's probes, want about two each minute", n)
 			}
 		}},
@@ -304,10 +304,10 @@ func TestBreaker(t *testing.T) {
 			foo.OnReconcile("even", count(0))
 			foo.OnReconcile("odd", count(1))
 		}, func(s *stage) {
-			s.start()
+			s.Launch()
 			s.Create(web)
 			s.Settle()
-			if n := len(s.p.Writes()); n != 100 {
+			if n := len(s.Process.Writes()); n != 100 {
 				s.t.Errorf("%d writes, want 100", n)
 			}
 			if events := s.Events(); len(events) > 0 {
@@ -315,29 +315,29 @@ func TestBreaker(t *testing.T) {
 			}
 		}},
 		"it can be deleted while it rests": {loops, func(s *stage) {
-			s.start()
+			s.Launch()
 			s.Create(web)
-			s.forget()
+			s.Forget()
 			s.remove()
-			s.calls("gone delete")
+			s.Called("gone delete")
 			s.gone()
 		}},
 		"it works again when the reason has gone": {loops, func(s *stage) {
 			s.begin()
 			s.set("yes", "metadata", "annotations", "mended")
-			s.calls()
+			s.Called()
 			s.Advance(2 * time.Minute)
-			s.calls("left update", "right update")
+			s.Called("left update", "right update")
 			s.size(5)
-			s.calls("left update", "right update")
+			s.Called("left update", "right update")
 		}},
 		"another object is not affected": {loops, func(s *stage) {
-			s.start()
+			s.Launch()
 			s.Create(web)
-			s.forget()
+			s.Forget()
 			s.Create(`{apiVersion: example.com/v1, kind: Foo, metadata: {name: second}}`)
 			s.Settle()
-			if len(s.journal.take()) == 0 {
+			if len(s.Take()) == 0 {
 				s.t.Error("no call for the other object")
 			}
 		}},
@@ -345,7 +345,7 @@ func TestBreaker(t *testing.T) {
 			s.begin()
 			for i := range int64(100) {
 				s.size(i + 10)
-				s.calls("sync update")
+				s.Called("sync update")
 			}
 		}},
 	})
@@ -355,13 +355,13 @@ func TestBreaker(t *testing.T) {
 func TestWriteRefused(t *testing.T) {
 	scenarios(t, map[string]scenario{
 		"the object is tried again, more and more slowly, and an Event says why": {
-			func(foo *dsl.Resource, j *journal) { foo.OnCreate("made", j.note("made")) },
+			func(foo *dsl.Resource, j *journal) { foo.OnCreate("made", j.Note("made")) },
 			func(s *stage) {
 				s.Forbid("patch", foos)
-				s.start()
+				s.Launch()
 				s.Create(web)
 				s.Advance(10 * time.Minute)
-				if n := len(s.p.Writes()); n < 5 || n > 20 {
+				if n := len(s.Process.Writes()); n < 5 || n > 20 {
 					s.t.Errorf("%d tries in ten minutes", n)
 				}
 				events := s.Events()

@@ -40,8 +40,8 @@ func (s *stage) shows(resource, namespace, name string) {
 // watched declares handlers for all that happens to an object, with a delete handler that holds no
 // finalizer.
 func watched(foo *dsl.Resource, j *journal) {
-	foo.OnReconcile("sync", j.note("sync"))
-	foo.OnDelete("left", j.note("left"), dsl.NoFinalizer())
+	foo.OnReconcile("sync", j.Note("sync"))
+	foo.OnDelete("left", j.Note("left"), dsl.NoFinalizer())
 }
 
 // TestA404IsNoDeletion is law 7: that something is not served says nothing of its objects.
@@ -49,14 +49,14 @@ func TestA404IsNoDeletion(t *testing.T) {
 	const web2 = "foos.v1.example.com"
 	lives := func(s *stage) {
 		s.t.Helper()
-		s.calls()
-		s.writes()
+		s.Called()
+		s.Wrote()
 		s.size(2)
 		s.Advance(time.Minute)
-		s.calls("sync update")
+		s.Called("sync update")
 		well(s)
 		s.remove()
-		s.calls("left delete")
+		s.Called("left delete")
 	}
 	scenarios(t, map[string]scenario{
 		"one 404 to a list": {watched, func(s *stage) {
@@ -71,7 +71,7 @@ func TestA404IsNoDeletion(t *testing.T) {
 			s.begin()
 			s.Withdraw(web2)
 			s.Advance(10 * time.Minute)
-			s.calls()
+			s.Called()
 			ill(s, "resource/"+foos, "not served", "no object counts as deleted")
 			s.Restore(web2)
 			s.Advance(time.Minute)
@@ -82,7 +82,7 @@ func TestA404IsNoDeletion(t *testing.T) {
 			s.begin()
 			s.Withdraw(web2)
 			s.Advance(10 * time.Minute)
-			s.calls()
+			s.Called()
 			ill(s, "resource/"+foos, "not served")
 			s.Restore(web2)
 			s.Advance(time.Minute)
@@ -91,67 +91,67 @@ func TestA404IsNoDeletion(t *testing.T) {
 		"a process that starts meanwhile knows of no object, and waits": {watched, func(s *stage) {
 			s.begin()
 			s.Withdraw(web2)
-			s.p.Restart()
+			s.Process.Restart()
 			s.Advance(time.Minute)
-			s.calls()
+			s.Called()
 			ill(s, "resource/"+foos, "not served")
 			s.Restore(web2)
 			s.Advance(time.Minute)
-			s.calls("sync resume")
+			s.Called("sync resume")
 			well(s)
 		}},
 		"a resource without a CRD": {
 			func(*dsl.Resource, *journal) {}, func(s *stage) {
-				s.op = dsl.New("op")
-				s.op.Resource(ingresses, func(r *dsl.Resource) { watched(r, s.journal) })
+				s.Operator = dsl.New("op")
+				s.Operator.Resource(ingresses, func(r *dsl.Resource) { watched(r, &s.Journal) })
 				s.Create(`{apiVersion: networking.k8s.io/v1, kind: Ingress, metadata: {name: web}}`)
-				s.start()
-				s.calls("sync resume")
+				s.Launch()
+				s.Called("sync resume")
 				s.Withdraw(ingresses)
 				s.Advance(10 * time.Minute)
-				s.calls()
+				s.Called()
 				ill(s, "resource/"+ingresses, "not served")
 				s.Restore(ingresses)
 				s.Advance(time.Minute)
-				s.calls()
+				s.Called()
 				well(s)
 				s.Delete(ingresses, "default", "web")
-				s.calls("left delete")
+				s.Called("left delete")
 			},
 		},
 		"the children's resource": {
 			func(foo *dsl.Resource, j *journal) {
 				foo.Owns("bars.v1.example.org")
 				foo.OnReconcile("child", keepsBar)
-				foo.OnChild("news", j.note("news"))
+				foo.OnChild("news", j.Note("news"))
 				foo.OnUpdate("list", lists(j))
 			}, func(s *stage) {
 				s.Serve(enginetest.Resource{Name: "bars.v1.example.org", Kind: "Bar"})
 				s.begin()
 				s.Withdraw("bars.v1.example.org")
 				s.Advance(10 * time.Minute)
-				s.calls()
+				s.Called()
 				ill(s, "child/"+foos+"/bars.v1.example.org", "not served")
 				s.Restore("bars.v1.example.org")
 				s.Advance(time.Minute)
-				s.calls()
+				s.Called()
 				well(s)
 			},
 		},
 		"the resource of a relation": {
 			func(foo *dsl.Resource, j *journal) {
 				foo.Relates(dsl.Relation{Name: "bars", Resource: dsl.ResourceName{Resource: "bars", Version: "v1", Group: "example.org"}})
-				foo.OnRelated("news", j.note("news"))
+				foo.OnRelated("news", j.Note("news"))
 			}, func(s *stage) {
 				s.Serve(enginetest.Resource{Name: "bars.v1.example.org", Kind: "Bar"})
 				s.Create(`{apiVersion: example.org/v1, kind: Bar, metadata: {name: web}}`)
 				s.begin()
 				s.Withdraw("bars.v1.example.org")
 				s.Advance(10 * time.Minute)
-				s.calls()
+				s.Called()
 				s.Restore("bars.v1.example.org")
 				s.Advance(time.Minute)
-				s.calls()
+				s.Called()
 				well(s)
 			},
 		},
@@ -182,33 +182,33 @@ func TestVersionsOfAResource(t *testing.T) {
 		return func(foo *dsl.Resource, j *journal) {
 			foo.Cache = profile
 			foo.Owns(configMaps)
-			foo.OnReconcile("sync", j.note("sync", makes("default", dsl.ChildSpec{})))
-			foo.OnUpdate("changed", j.note("changed"))
-			foo.OnDelete("left", j.note("left"))
-			foo.OnDelete("seen", j.note("seen"), dsl.NoFinalizer())
+			foo.OnReconcile("sync", j.Note("sync", makes("default", dsl.ChildSpec{})))
+			foo.OnUpdate("changed", j.Note("changed"))
+			foo.OnDelete("left", j.Note("left"))
+			foo.OnDelete("seen", j.Note("seen"), dsl.NoFinalizer())
 		}
 	}
 	migrate := func(resource string, profile dsl.CacheProfile, play func(s *stage)) scenario {
 		return scenario{func(*dsl.Resource, *journal) {}, func(s *stage) {
-			s.op = dsl.New("op")
-			s.op.Resource(resource, func(foo *dsl.Resource) { operator(resource, profile)(foo, s.journal) })
+			s.Operator = dsl.New("op")
+			s.Operator.Resource(resource, func(foo *dsl.Resource) { operator(resource, profile)(foo, &s.Journal) })
 			s.begin()
 			s.serveVersions("v2", "v1")
 			s.Advance(time.Minute)
-			s.calls()
+			s.Called()
 			s.serveVersions("v2")
 			play(s)
 		}}
 	}
 	follows := func(s *stage) {
 		s.Advance(time.Minute)
-		s.calls()
-		s.writes()
+		s.Called()
+		s.Wrote()
 		well(s)
 		s.Update(foos2, "default", "web", func(o *unstructured.Unstructured) { o.Object["spec"] = map[string]any{"size": int64(2)} })
-		s.calls("sync update", "changed update")
+		s.Called("sync update", "changed update")
 		s.Delete(foos2, "default", "web")
-		s.calls("left delete", "seen delete")
+		s.Called("left delete", "seen delete")
 		if s.Get(foos2, "default", "web") != nil {
 			s.t.Error("the finalizer was not taken off")
 		}
@@ -225,17 +225,17 @@ func TestVersionsOfAResource(t *testing.T) {
 			s.Create(strings.NewReplacer("v1", "v2", "web", "other").Replace(web))
 			s.ReleaseWatches(foos2)
 			s.Advance(time.Minute)
-			sorted(s, "left delete", "seen delete", "sync create")
+			s.CalledInAnyOrder("left delete", "seen delete", "sync create")
 		}),
 		"one that names the version waits, and says where it is": migrate(foos, dsl.CacheCompact, func(s *stage) {
 			s.Advance(10 * time.Minute)
-			s.calls()
-			s.writes()
+			s.Called()
+			s.Wrote()
 			ill(s, "resource/"+foos, "not served", "version v2")
 			s.serveVersions("v2", "v1")
 			s.Advance(time.Minute)
-			s.calls()
-			s.writes()
+			s.Called()
+			s.Wrote()
 			well(s)
 		}),
 	})
@@ -248,21 +248,21 @@ func TestDeletionsThatNobodySaw(t *testing.T) {
 		"an object that lives is not seen off, and known when it is shown again": {watched, func(s *stage) {
 			s.begin()
 			s.hides(foos, "default", "web")
-			s.calls()
+			s.Called()
 			ill(s, "departed/"+foos, "not known to be gone: 1")
 			s.shows(foos, "default", "web")
-			s.calls()
-			s.writes()
+			s.Called()
+			s.Wrote()
 			well(s)
 			s.size(2)
-			s.calls("sync update")
+			s.Called("sync update")
 		}},
 		"one that goes while it is not shown is seen off": {watched, func(s *stage) {
 			s.begin()
 			s.hides(foos, "default", "web")
 			s.remove()
 			s.Advance(5 * time.Minute)
-			s.calls("left delete")
+			s.Called("left delete")
 			well(s)
 		}},
 		"one that may not be read waits": {watched, func(s *stage) {
@@ -270,11 +270,11 @@ func TestDeletionsThatNobodySaw(t *testing.T) {
 			s.Forbid("get", foos)
 			s.gap(s.remove)
 			s.Advance(time.Hour)
-			s.calls()
+			s.Called()
 			ill(s, "departed/"+foos, "may not get")
 			s.Allow("get", foos)
 			s.Advance(5 * time.Minute)
-			s.calls("left delete")
+			s.Called("left delete")
 			well(s)
 		}},
 		"one that may not be read, and whose name is another's, holds nothing up": {watched, func(s *stage) {
@@ -284,38 +284,38 @@ func TestDeletionsThatNobodySaw(t *testing.T) {
 				s.remove()
 				s.Create(web)
 			})
-			s.calls("sync create")
+			s.Called("sync create")
 			s.size(2)
-			s.calls("sync update")
+			s.Called("sync update")
 			s.Allow("get", foos)
 			s.Advance(5 * time.Minute)
-			s.calls("left delete")
+			s.Called("left delete")
 		}},
 		"a page that is not found says nothing of the object": {watched, func(s *stage) {
 			s.begin()
 			end := s.FailWhile("get", foos, enginetest.ErrPage)
 			s.gap(s.remove)
 			s.Advance(time.Hour)
-			s.calls()
+			s.Called()
 			if n := end(); n == 0 || n > 30 {
 				s.t.Errorf("the object was asked for %d times in an hour", n)
 			}
 			s.Advance(5 * time.Minute)
-			s.calls("left delete")
+			s.Called("left delete")
 		}},
 		"one that left the selector meanwhile is seen off": {
 			func(foo *dsl.Resource, j *journal) {
 				foo.LabelSelector = "tier=gold"
 				watched(foo, j)
 			}, func(s *stage) {
-				s.start()
+				s.Launch()
 				s.Create(web)
 				s.set("gold", "metadata", "labels", "tier")
-				s.calls("sync create")
+				s.Called("sync create")
 				s.gap(func() { s.set("iron", "metadata", "labels", "tier") })
-				s.calls("left delete")
+				s.Called("left delete")
 				s.set("gold", "metadata", "labels", "tier")
-				s.calls("sync create")
+				s.Called("sync create")
 			},
 		},
 		"with a selector, one that lives is not seen off": {
@@ -323,15 +323,15 @@ func TestDeletionsThatNobodySaw(t *testing.T) {
 				foo.LabelSelector = "tier=gold"
 				watched(foo, j)
 			}, func(s *stage) {
-				s.start()
+				s.Launch()
 				s.Create(web)
 				s.set("gold", "metadata", "labels", "tier")
-				s.calls("sync create")
+				s.Called("sync create")
 				s.Omit(foos, "default", "web")
 				s.ExpireWatches(foos)
 				s.Advance(500 * time.Millisecond)
 				s.shows(foos, "default", "web")
-				s.calls()
+				s.Called()
 			},
 		},
 	})
@@ -341,10 +341,10 @@ func TestDeletionsThatNobodySaw(t *testing.T) {
 func TestNamespacesThatAreNotServed(t *testing.T) {
 	operator := func(play func(s *stage)) scenario {
 		return scenario{watched, func(s *stage) {
-			s.op.Scope.Namespaces = []string{"team-*"}
+			s.Operator.Scope.Namespaces = []string{"team-*"}
 			s.Create(`{apiVersion: example.com/v1, kind: Foo, metadata: {name: web, namespace: team-a}}`)
-			s.start()
-			s.calls("sync resume")
+			s.Launch()
+			s.Called("sync resume")
 			play(s)
 		}}
 	}
@@ -354,15 +354,15 @@ func TestNamespacesThatAreNotServed(t *testing.T) {
 			s.FailNext("list", namespaces, enginetest.ErrPage)
 			s.ExpireWatches(namespaces)
 			s.Advance(time.Minute)
-			s.calls()
-			s.writes()
+			s.Called()
+			s.Wrote()
 			well(s)
 		}),
 		"a list without one that is there": operator(func(s *stage) {
 			s.hides(namespaces, "", "team-a")
-			s.calls()
+			s.Called()
 			s.Delete(foos, "team-a", "web")
-			s.calls("left delete")
+			s.Called("left delete")
 		}),
 		"one that nobody saw go": operator(func(s *stage) {
 			s.HoldWatches(namespaces, foos)
@@ -371,24 +371,24 @@ func TestNamespacesThatAreNotServed(t *testing.T) {
 			s.ExpireWatches(namespaces, foos)
 			s.ReleaseWatches(namespaces, foos)
 			s.Advance(time.Minute)
-			s.calls("left delete")
+			s.Called("left delete")
 			well(s)
 		}),
 		"no right to read namespaces any more": operator(func(s *stage) {
 			s.Forbid("*", namespaces)
 			s.ExpireWatches(namespaces)
 			s.Advance(time.Hour)
-			s.calls()
+			s.Called()
 			s.Allow("*", namespaces)
 			s.Advance(time.Minute)
-			s.calls()
+			s.Called()
 		}),
 		"rights that go with the namespace keep no object": operator(func(s *stage) {
 			s.HoldWatches(foos)
 			s.Forbid("*", foos, "team-a")
 			s.Delete(namespaces, "", "team-a")
 			s.Advance(time.Minute)
-			s.calls("left delete")
+			s.Called("left delete")
 		}),
 	})
 }
@@ -398,15 +398,15 @@ func TestNamespacesThatAreNotServed(t *testing.T) {
 func TestDeletionsOfANamespaceAreComplete(t *testing.T) {
 	const number = 900
 	perform(t, scenario{watched, func(s *stage) {
-		s.op.Scope.Namespaces = []string{"team-*"}
+		s.Operator.Scope.Namespaces = []string{"team-*"}
 		for i := range number {
 			s.Create(fmt.Sprintf(`{apiVersion: example.com/v1, kind: Foo, metadata: {name: web-%d, namespace: team-a}}`, i))
 		}
-		s.start()
-		s.forget()
+		s.Launch()
+		s.Forget()
 		s.Delete(namespaces, "", "team-a")
 		s.Advance(time.Minute)
-		if n := len(s.journal.take()); n != number {
+		if n := len(s.Take()); n != number {
 			s.t.Errorf("%d of %d deletions were told", n, number)
 		}
 	}})
@@ -430,7 +430,7 @@ func TestAFeedThatFailsHoldsBack(t *testing.T) {
 			}
 		}
 		s.Advance(time.Minute)
-		s.calls()
+		s.Called()
 		well(s)
 	}})
 }

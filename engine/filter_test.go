@@ -32,7 +32,7 @@ func unpaint(s *stage) {
 // TestFiltersThatFail holds that a filter without an answer lets no object go, and that what could
 // not be read is looked at again.
 func TestFiltersThatFail(t *testing.T) {
-	guarded := func(foo *dsl.Resource, j *journal) { foo.OnDelete("left", j.note("left"), dsl.When(colour)) }
+	guarded := func(foo *dsl.Resource, j *journal) { foo.OnDelete("left", j.Note("left"), dsl.When(colour)) }
 	scenarios(t, map[string]scenario{
 		"a deletion waits until it is known whether the handler sees the object": {guarded, func(s *stage) {
 			s.begin()
@@ -41,10 +41,10 @@ func TestFiltersThatFail(t *testing.T) {
 			s.remove()
 			s.finalizers(finalizer)
 			s.Advance(time.Minute)
-			s.calls()
-			s.writes()
+			s.Called()
+			s.Wrote()
 			s.set("red", "spec", "color")
-			s.calls("left delete")
+			s.Called("left delete")
 			s.gone()
 		}},
 		"one that does not hold lets it go": {guarded, func(s *stage) {
@@ -53,27 +53,27 @@ func TestFiltersThatFail(t *testing.T) {
 			s.remove()
 			s.finalizers(finalizer)
 			s.set("blue", "spec", "color")
-			s.calls()
+			s.Called()
 			s.gone()
 		}},
 		"an object without the finalizer gets none for it": {guarded, func(s *stage) {
-			s.start()
+			s.Launch()
 			s.Create(`{apiVersion: example.com/v1, kind: Foo, metadata: {name: web}, spec: {size: 1}}`)
 			s.finalizers()
-			s.writes()
+			s.Wrote()
 		}},
 		"a filter is asked once in a pass for each cause": {
 			func(foo *dsl.Resource, j *journal) {
-				foo.On([]dsl.Cause{dsl.Create, dsl.Delete}, "both", j.note("both"), dsl.When(func(r *dsl.Request) (bool, error) {
-					j.add("asked for " + string(r.Cause))
+				foo.On([]dsl.Cause{dsl.Create, dsl.Delete}, "both", j.Note("both"), dsl.When(func(r *dsl.Request) (bool, error) {
+					j.Add("asked for " + string(r.Cause))
 					return true, nil
 				}))
 			}, func(s *stage) {
-				s.start()
+				s.Launch()
 				s.Create(web)
 				s.Settle()
 				asked := 0
-				for _, line := range s.journal.take() {
+				for _, line := range s.Take() {
 					if line == "asked for delete" {
 						asked++
 					}
@@ -87,7 +87,7 @@ func TestFiltersThatFail(t *testing.T) {
 			func(foo *dsl.Resource, j *journal) {
 				foo.Owns(deployments)
 				foo.OnReconcile("child", keepsChild)
-				foo.OnDelete("left", j.note("left"), dsl.When(func(r *dsl.Request) (bool, error) {
+				foo.OnDelete("left", j.Note("left"), dsl.When(func(r *dsl.Request) (bool, error) {
 					found, err := r.Children.Get(deployments, "web")
 					return found != nil, err
 				}))
@@ -99,18 +99,18 @@ func TestFiltersThatFail(t *testing.T) {
 		"children that cannot be read yet are looked at again": {
 			func(foo *dsl.Resource, j *journal) {
 				foo.Owns(deployments)
-				foo.OnReconcile("sync", j.note("sync"), dsl.When(func(r *dsl.Request) (bool, error) {
+				foo.OnReconcile("sync", j.Note("sync"), dsl.When(func(r *dsl.Request) (bool, error) {
 					_, err := r.Children.List(deployments)
 					return err == nil, err
 				}))
 			}, func(s *stage) {
 				s.Forbid("list", deployments)
-				s.start()
+				s.Launch()
 				s.Create(web)
-				s.calls()
+				s.Called()
 				s.Allow("list", deployments)
 				s.Advance(2 * time.Minute)
-				s.calls("sync create")
+				s.Called("sync create")
 			},
 		},
 	})
@@ -121,38 +121,38 @@ func TestOutOfSight(t *testing.T) {
 	gold := func(profile dsl.CacheProfile, then ...dsl.Func) func(foo *dsl.Resource, j *journal) {
 		return func(foo *dsl.Resource, j *journal) {
 			foo.LabelSelector, foo.Cache = "tier=gold", profile
-			foo.OnReconcile("sync", j.note("sync"))
-			foo.OnDelete("left", j.note("left", then...), dsl.Retries(0))
+			foo.OnReconcile("sync", j.Note("sync"))
+			foo.OnDelete("left", j.Note("left", then...), dsl.Retries(0))
 		}
 	}
 	tier := func(s *stage, value string) { s.set(value, "metadata", "labels", "tier") }
 	all := map[string]scenario{
 		"one whose handler has failed for good is held": {gold("", fails(errAgain)), func(s *stage) {
-			s.start()
+			s.Launch()
 			s.Create(web)
 			tier(s, "gold")
 			s.finalizers(finalizer)
 			tier(s, "iron")
-			s.calls("sync create", "left delete")
+			s.Called("sync create", "left delete")
 			s.finalizers(finalizer)
 		}},
 		"one that is back is handled anew": {gold(""), func(s *stage) {
-			s.start()
+			s.Launch()
 			s.Create(web)
 			for range 3 {
 				tier(s, "gold")
 				s.finalizers(finalizer)
-				s.calls("sync create")
+				s.Called("sync create")
 				tier(s, "iron")
 				s.finalizers()
-				s.calls("left delete")
+				s.Called("left delete")
 			}
 			tier(s, "gold")
-			s.calls("sync create")
+			s.Called("sync create")
 			tier(s, "iron")
 			tier(s, "gold")
 			s.Settle()
-			switch got := strings.Join(s.journal.take(), ", "); got {
+			switch got := strings.Join(s.Take(), ", "); got {
 			case "", "left delete, sync create": // it was out of sight too shortly, or long enough
 			default:
 				s.t.Errorf("calls %s", got)
@@ -162,12 +162,12 @@ func TestOutOfSight(t *testing.T) {
 	}
 	for _, profile := range []dsl.CacheProfile{dsl.CacheCompact, dsl.CacheMetadata, dsl.CacheLive} {
 		all["the finalizer goes when the handler is done, with cache "+string(profile)] = scenario{gold(profile), func(s *stage) {
-			s.start()
+			s.Launch()
 			s.Create(web)
 			tier(s, "gold")
 			s.finalizers(finalizer)
 			tier(s, "iron")
-			s.calls("sync create", "left delete")
+			s.Called("sync create", "left delete")
 			s.finalizers()
 			s.remove()
 			s.gone()

@@ -40,13 +40,13 @@ func (s *stage) gone() {
 
 // leaves declares a delete handler.
 func leaves(then ...dsl.Func) func(foo *dsl.Resource, j *journal) {
-	return func(foo *dsl.Resource, j *journal) { foo.OnDelete("left", j.note("left", then...)) }
+	return func(foo *dsl.Resource, j *journal) { foo.OnDelete("left", j.Note("left", then...)) }
 }
 
 // optOut makes the operator one whose delete handler holds no object.
 func (s *stage) optOut() {
-	s.op = dsl.New("op")
-	s.op.Resource(foos, func(foo *dsl.Resource) { foo.OnDelete("left", s.journal.note("left"), dsl.NoFinalizer()) })
+	s.Operator = dsl.New("op")
+	s.Operator.Resource(foos, func(foo *dsl.Resource) { foo.OnDelete("left", s.Note("left"), dsl.NoFinalizer()) })
 }
 
 // TestFinalizer is law 7: the finalizer is there before the first side effect, and only where it
@@ -55,14 +55,14 @@ func TestFinalizer(t *testing.T) {
 	scenarios(t, map[string]scenario{
 		"it is there before the first handler runs": {
 			leaves(), func(s *stage) {
-				s.op.Resources()[0].OnCreate("look", func(context.Context, *dsl.Request) error {
-					s.journal.add(strings.Join(s.web().GetFinalizers(), " "))
+				s.Operator.Resources()[0].OnCreate("look", func(context.Context, *dsl.Request) error {
+					s.Add(strings.Join(s.web().GetFinalizers(), " "))
 					return nil
 				})
-				s.start()
+				s.Launch()
 				s.Create(web)
 				s.Settle()
-				if got := s.journal.take(); len(got) == 0 || got[0] != finalizer {
+				if got := s.Take(); len(got) == 0 || got[0] != finalizer {
 					s.t.Errorf("the handler saw the finalizers %v", got)
 				}
 			},
@@ -72,18 +72,18 @@ func TestFinalizer(t *testing.T) {
 			s.finalizers()
 		}},
 		"a delete handler that opted out needs none, and runs when the object is gone": {
-			func(foo *dsl.Resource, j *journal) { foo.OnDelete("left", j.note("left"), dsl.NoFinalizer()) },
+			func(foo *dsl.Resource, j *journal) { foo.OnDelete("left", j.Note("left"), dsl.NoFinalizer()) },
 			func(s *stage) {
 				s.begin()
 				s.finalizers()
 				s.remove()
 				s.gone()
-				s.calls("left delete")
-				s.writes()
+				s.Called("left delete")
+				s.Wrote()
 			},
 		},
 		"it comes when a delete handler begins to see the object, and goes when it stops to": {
-			func(foo *dsl.Resource, j *journal) { foo.OnDelete("left", j.note("left"), dsl.Label("tier", "gold")) },
+			func(foo *dsl.Resource, j *journal) { foo.OnDelete("left", j.Note("left"), dsl.Label("tier", "gold")) },
 			func(s *stage) {
 				s.begin()
 				s.finalizers()
@@ -93,39 +93,39 @@ func TestFinalizer(t *testing.T) {
 				s.finalizers()
 				s.remove()
 				s.gone()
-				s.calls()
+				s.Called()
 			},
 		},
 		"a handler that is gone from the operator does not leave it behind": {leaves(), func(s *stage) {
 			s.begin()
 			s.finalizers(finalizer)
 			stop(s)
-			s.op = dsl.New("op")
-			s.op.Resource(foos, func(foo *dsl.Resource) { level(foo, s.journal) })
-			s.start()
+			s.Operator = dsl.New("op")
+			s.Operator.Resource(foos, func(foo *dsl.Resource) { level(foo, &s.Journal) })
+			s.Launch()
 			s.finalizers()
 		}},
 		"a handler that opts out takes off what was put on before, once from each object": {leaves(), func(s *stage) {
 			s.begin()
 			s.Create(strings.Replace(web, "name: web", "name: other", 1))
 			s.finalizers(finalizer)
-			s.forget()
+			s.Forget()
 			stop(s)
 			s.optOut()
-			s.start()
+			s.Launch()
 			s.finalizers()
-			if n := len(s.p.Writes()); n != 2 {
+			if n := len(s.Process.Writes()); n != 2 {
 				s.t.Errorf("there were %d writes for two objects", n)
 			}
-			s.p.Restart()
+			s.Process.Restart()
 			s.Settle()
 			s.set("gold", "metadata", "labels", "tier")
 			s.Settle()
-			s.writes()
-			s.calls()
+			s.Wrote()
+			s.Called()
 			s.remove()
 			s.gone()
-			s.calls("left delete")
+			s.Called("left delete")
 		}},
 		"a handler that opts out still sees off what the finalizer holds": {leaves(), func(s *stage) {
 			s.begin()
@@ -133,15 +133,15 @@ func TestFinalizer(t *testing.T) {
 			s.remove()
 			s.finalizers(finalizer)
 			s.optOut()
-			s.start()
+			s.Launch()
 			s.gone()
-			s.calls("left delete")
+			s.Called("left delete")
 		}},
 		"an object without it that is being deleted gets none": {leaves(), func(s *stage) {
 			s.Create(web)
 			s.set([]any{"example.com/theirs"}, "metadata", "finalizers")
 			s.remove()
-			s.start()
+			s.Launch()
 			s.finalizers("example.com/theirs")
 		}},
 		"finalizers of others are left alone, and the handler is not run again while they hold": {leaves(), func(s *stage) {
@@ -149,16 +149,16 @@ func TestFinalizer(t *testing.T) {
 			s.set([]any{"example.com/theirs", finalizer}, "metadata", "finalizers")
 			s.remove()
 			s.finalizers("example.com/theirs")
-			s.calls("left delete")
+			s.Called("left delete")
 			s.set("x", "metadata", "labels", "tier")
-			s.calls()
-			s.p.Restart()
+			s.Called()
+			s.Process.Restart()
 			s.set("y", "metadata", "labels", "tier")
-			s.calls()
+			s.Called()
 			s.finalizers("example.com/theirs")
 		}},
 		"a finalizer that somebody adds while ours is written is kept": {leaves(), func(s *stage) {
-			s.start()
+			s.Launch()
 			s.HoldWatches(foos)
 			s.Create(web)
 			s.set([]any{"example.com/theirs"}, "metadata", "finalizers")
@@ -180,21 +180,21 @@ func TestFailedDeletion(t *testing.T) {
 		"one that fails is tried again, and holds the object meanwhile": {leaves(temporary(late), succeeds), func(s *stage) {
 			s.begin()
 			s.remove()
-			s.calls("left delete")
+			s.Called("left delete")
 			s.finalizers(finalizer)
 			s.Advance(late)
-			s.calls("left delete 2")
+			s.Called("left delete 2")
 			s.gone()
 		}},
 		"one that fails for good holds the object, and says so": {leaves(broken), func(s *stage) {
 			s.begin()
 			s.remove()
 			s.Advance(time.Hour)
-			s.calls("left delete")
+			s.Called("left delete")
 			s.finalizers(finalizer)
-			s.p.Restart()
+			s.Process.Restart()
 			s.Advance(time.Hour)
-			s.calls()
+			s.Called()
 			events := s.Events()
 			if len(events) != 1 || events[0].Reason != "HandlerFailed" || !strings.Contains(events[0].Note, "Deletion is held") {
 				s.t.Errorf("events %+v", events)
@@ -203,60 +203,60 @@ func TestFailedDeletion(t *testing.T) {
 		"one that failed for good is tried again when somebody changes the object": {leaves(broken, succeeds), func(s *stage) {
 			s.begin()
 			s.remove()
-			s.calls("left delete")
+			s.Called("left delete")
 			s.set("done", "metadata", "labels", "mended")
-			s.calls("left delete")
+			s.Called("left delete")
 			s.gone()
 		}},
 		"one that may be released lets the object go when it fails for good": {
 			func(foo *dsl.Resource, j *journal) {
-				foo.OnDelete("left", j.note("left", fails(errAgain)), dsl.Retries(1), dsl.Release())
+				foo.OnDelete("left", j.Note("left", fails(errAgain)), dsl.Retries(1), dsl.Release())
 			}, func(s *stage) {
 				s.begin()
 				s.remove()
 				s.finalizers(finalizer)
 				s.Advance(time.Minute)
-				s.calls("left delete", "left delete 2")
+				s.Called("left delete", "left delete 2")
 				s.gone()
 			},
 		},
 		"the object goes when the last of several has succeeded, and the others are not repeated": {
 			func(foo *dsl.Resource, j *journal) {
 				leaves()(foo, j)
-				foo.OnDelete("slow", j.note("slow", temporary(late), succeeds))
+				foo.OnDelete("slow", j.Note("slow", temporary(late), succeeds))
 			}, func(s *stage) {
 				s.begin()
 				s.remove()
-				s.calls("left delete", "slow delete")
-				s.p.Restart()
-				s.calls()
+				s.Called("left delete", "slow delete")
+				s.Process.Restart()
+				s.Called()
 				s.Advance(late)
-				s.calls("slow delete 2")
+				s.Called("slow delete 2")
 				s.gone()
 			},
 		},
 		"one that holds although another succeeded is remembered across a restart": {
 			func(foo *dsl.Resource, j *journal) {
-				foo.OnDelete("broken", j.note("broken", broken))
+				foo.OnDelete("broken", j.Note("broken", broken))
 				leaves()(foo, j)
 			}, func(s *stage) {
 				s.begin()
 				s.remove()
-				s.calls("broken delete", "left delete")
-				s.p.Restart()
+				s.Called("broken delete", "left delete")
+				s.Process.Restart()
 				s.Advance(time.Hour)
-				s.calls()
+				s.Called()
 				s.finalizers(finalizer)
 			},
 		},
 		"progress of other handlers does not hold a deletion": {
 			func(foo *dsl.Resource, j *journal) {
-				foo.OnCreate("vain", j.note("vain", temporary(time.Hour)))
+				foo.OnCreate("vain", j.Note("vain", temporary(time.Hour)))
 				leaves()(foo, j)
 			}, func(s *stage) {
 				s.begin()
 				s.remove()
-				s.calls("left delete")
+				s.Called("left delete")
 				s.gone()
 			},
 		},

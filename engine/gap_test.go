@@ -28,7 +28,7 @@ func notes(options ...dsl.Option) func(foo *dsl.Resource, j *journal) {
 	return func(foo *dsl.Resource, j *journal) {
 		uid := func(id string) dsl.Func {
 			return func(_ context.Context, r *dsl.Request) error {
-				j.add(id + " " + string(r.Object.GetUID()))
+				j.Add(id + " " + string(r.Object.GetUID()))
 				return nil
 			}
 		}
@@ -45,7 +45,7 @@ func TestGaps(t *testing.T) {
 			s.begin()
 			uid := string(s.web().GetUID())
 			s.gap(func() { s.remove() })
-			s.calls("left " + uid)
+			s.Called("left " + uid)
 		}},
 		"an object that was deleted and made again is a delete and a create": {notes(dsl.NoFinalizer()), func(s *stage) {
 			s.begin()
@@ -54,7 +54,7 @@ func TestGaps(t *testing.T) {
 				s.remove()
 				s.Create(web)
 			})
-			s.calls("left "+old, "made "+string(s.web().GetUID()))
+			s.Called("left "+old, "made "+string(s.web().GetUID()))
 		}},
 		"the same where the watch sees both": {notes(dsl.NoFinalizer()), func(s *stage) {
 			s.begin()
@@ -63,50 +63,50 @@ func TestGaps(t *testing.T) {
 			s.remove()
 			s.Create(web)
 			s.ReleaseWatches(foos)
-			s.calls("left "+old, "made "+string(s.web().GetUID()))
+			s.Called("left "+old, "made "+string(s.web().GetUID()))
 		}},
 		"one that came and went is none": {notes(dsl.NoFinalizer()), func(s *stage) {
-			s.start()
+			s.Launch()
 			s.gap(func() {
 				s.Create(web)
 				s.remove()
 			})
-			s.calls()
+			s.Called()
 		}},
 		"one whose deletion began is a delete": {notes(), func(s *stage) {
 			s.begin()
 			uid := string(s.web().GetUID())
 			s.gap(func() { s.remove() })
-			s.calls("left " + uid)
+			s.Called("left " + uid)
 			s.gone()
 		}},
 		"a retry that waits is not made for another object of the name": {
 			func(foo *dsl.Resource, j *journal) {
-				foo.OnReconcile("vain", j.note("vain", temporary(time.Hour), succeeds))
+				foo.OnReconcile("vain", j.Note("vain", temporary(time.Hour), succeeds))
 			}, func(s *stage) {
 				s.begin()
 				s.gap(func() {
 					s.remove()
 					s.Create(web)
 				})
-				s.calls("vain create")
+				s.Called("vain create")
 				s.Advance(2 * time.Hour)
-				s.calls()
+				s.Called()
 			},
 		},
 		"a delete handler of what is gone is tried again, and the name's next object does not wait for it": {
 			func(foo *dsl.Resource, j *journal) {
-				foo.OnDelete("left", j.note("left", temporary(late), succeeds), dsl.NoFinalizer())
-				foo.OnReconcile("sync", j.note("sync"))
+				foo.OnDelete("left", j.Note("left", temporary(late), succeeds), dsl.NoFinalizer())
+				foo.OnReconcile("sync", j.Note("sync"))
 			}, func(s *stage) {
 				s.begin()
 				s.remove()
 				s.Create(web)
-				s.calls("left delete", "sync create")
+				s.Called("left delete", "sync create")
 				s.Advance(late)
-				s.calls("left delete 2")
+				s.Called("left delete 2")
 				s.Advance(time.Hour)
-				s.calls()
+				s.Called()
 			},
 		},
 	})
@@ -118,7 +118,7 @@ func TestForeignObjects(t *testing.T) {
 	var s *stage
 	swaps := func(then dsl.Func) func(foo *dsl.Resource, j *journal) {
 		return func(foo *dsl.Resource, j *journal) {
-			foo.On(both(), "swap", j.note("swap", func(ctx context.Context, r *dsl.Request) error {
+			foo.On(both(), "swap", j.Note("swap", func(ctx context.Context, r *dsl.Request) error {
 				s.HoldWatches(foos)
 				s.remove()
 				s.Create(web)
@@ -128,14 +128,14 @@ func TestForeignObjects(t *testing.T) {
 	}
 	untouched := func(on *stage) {
 		s = on
-		s.start()
+		s.Launch()
 		s.Create(web)
 		s.Settle()
 		if o := s.web(); o.Object["status"] != nil || len(o.GetAnnotations()) > 0 || len(o.GetLabels()) > 0 {
 			s.t.Errorf("the new object has what was meant for the old one: %v", o.Object)
 		}
 		s.ReleaseWatches(foos)
-		s.calls("swap create", "swap create")
+		s.Called("swap create", "swap create")
 	}
 	scenarios(t, map[string]scenario{
 		"the state": {swaps(succeeds), untouched},
@@ -156,7 +156,7 @@ func TestForeignObjects(t *testing.T) {
 			swaps(keepsChild)(foo, j)
 		}, func(on *stage) {
 			s = on
-			s.start()
+			s.Launch()
 			s.Create(web)
 			s.Settle()
 			s.ReleaseWatches(foos)

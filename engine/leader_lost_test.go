@@ -49,13 +49,13 @@ func TestLeadershipLostInTheGracePeriod(t *testing.T) {
 			perform(t, scenario{level, func(s *stage) {
 				var ended, next time.Time
 				var cause error
-				op := replica(s.journal, "first", mode, func(ctx context.Context, _ *dsl.Request) error {
+				op := replica(&s.Journal, "first", mode, func(ctx context.Context, _ *dsl.Request) error {
 					<-ctx.Done()
 					ended, cause = time.Now(), context.Cause(ctx)
 					return nil
 				})
 				op.Settings.GracePeriod = grace
-				after := replica(s.journal, "second", mode, func(context.Context, *dsl.Request) error {
+				after := replica(&s.Journal, "second", mode, func(context.Context, *dsl.Request) error {
 					next = time.Now()
 					return nil
 				})
@@ -67,7 +67,7 @@ func TestLeadershipLostInTheGracePeriod(t *testing.T) {
 				s.Start(after)
 				s.Advance(time.Second)
 				s.Create(web)
-				s.calls("first create")
+				s.Called("first create")
 
 				asked := time.Now()
 				if mode == dsl.LeaderLease {
@@ -104,12 +104,12 @@ func TestFenceShutsAtTheFirstSign(t *testing.T) {
 				"the lock is seen to be another's": {level, func(s *stage) {
 					first, _ := replicas(s, mode)
 					s.Create(web)
-					s.forget()
+					s.Forget()
 					accepted(first)
 					takeLock(s, mode)
 					s.Settle()
 					s.size(2)
-					s.calls()
+					s.Called()
 					if writes := accepted(first); len(writes) > 0 {
 						s.t.Errorf("without the lock it wrote %v", writes)
 					}
@@ -117,13 +117,13 @@ func TestFenceShutsAtTheFirstSign(t *testing.T) {
 				"the lock is deleted": {level, func(s *stage) {
 					first, _ := replicas(s, mode)
 					s.Create(web)
-					s.forget()
+					s.Forget()
 					accepted(first)
 					s.Forbid("create", leases) // or it is made again at once
 					s.Delete(leases, "default", "op-leader")
 					s.Settle()
 					s.size(2)
-					s.calls()
+					s.Called()
 					if writes := accepted(first); len(writes) > 0 {
 						s.t.Errorf("without a lock it wrote %v", writes)
 					}
@@ -135,12 +135,12 @@ func TestFenceShutsAtTheFirstSign(t *testing.T) {
 					s.Forbid("watch", leases)
 					first, _ := replicas(s, mode)
 					s.Create(web)
-					s.forget()
+					s.Forget()
 					accepted(first)
 					takeLock(s, mode)
 					s.FailNext("patch", foos+"/status", conflict)
 					s.size(2)
-					s.calls("first update")
+					s.Called("first update")
 					if writes := accepted(first); len(writes) > 0 {
 						s.t.Errorf("after the conflict it wrote %v", writes)
 					}
@@ -148,27 +148,27 @@ func TestFenceShutsAtTheFirstSign(t *testing.T) {
 				"a conflict with somebody else costs a leader nothing": {level, func(s *stage) {
 					replicas(s, mode)
 					s.Create(web)
-					s.forget()
+					s.Forget()
 					s.FailNext("patch", foos+"/status", conflict)
 					s.size(2)
-					s.calls("first update")
+					s.Called("first update")
 					s.holds(2)
 				}},
 				"while the lock cannot be read, a write waits for the answer": {level, func(s *stage) {
 					first, _ := replicas(s, mode)
 					s.Create(web)
-					s.forget()
+					s.Forget()
 					accepted(first)
 					s.FailNext("get", leases, enginetest.ErrRefused)
 					s.FailNext("patch", foos+"/status", conflict)
 					s.size(2)
-					s.calls("first update")
+					s.Called("first update")
 					if writes := accepted(first); len(writes) > 0 {
 						s.t.Errorf("in doubt it wrote %v", writes)
 					}
 					s.Advance(5 * time.Second)
 					s.holds(2)
-					s.calls()
+					s.Called()
 				}},
 			})
 		})

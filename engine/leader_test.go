@@ -20,7 +20,7 @@ func replica(j *journal, id string, mode dsl.LeaderMode, then ...dsl.Func) *dsl.
 	op := dsl.New("op")
 	op.Settings.LeaderElection = dsl.LeaderElection{Mode: mode, Namespace: "default"}
 	op.Resource(foos, func(foo *dsl.Resource) {
-		foo.On(append(both(), dsl.Resume), id, j.note(id, then...))
+		foo.On(append(both(), dsl.Resume), id, j.Note(id, then...))
 		foo.OnReconcile(id+"-status", reports)
 	})
 	return op
@@ -34,9 +34,9 @@ func replicas(s *stage, mode dsl.LeaderMode, then ...dsl.Func) (first, second *e
 			s.Create(`{apiVersion: v1, kind: Pod, metadata: {name: ` + name + `}}`)
 		}
 	}
-	first = s.Start(replica(s.journal, "first", mode, then...))
+	first = s.Start(replica(&s.Journal, "first", mode, then...))
 	s.Advance(time.Second)
-	second = s.Start(replica(s.journal, "second", mode))
+	second = s.Start(replica(&s.Journal, "second", mode))
 	s.Advance(time.Second)
 	return first, second
 }
@@ -46,7 +46,7 @@ func takeover(s *stage) time.Duration {
 	s.t.Helper()
 	begun := time.Now()
 	for time.Since(begun) < 10*time.Minute {
-		if slices.ContainsFunc(s.journal.take(), func(line string) bool { return strings.HasPrefix(line, "second ") }) {
+		if slices.ContainsFunc(s.Take(), func(line string) bool { return strings.HasPrefix(line, "second ") }) {
 			return time.Since(begun)
 		}
 		s.Advance(100 * time.Millisecond)
@@ -60,11 +60,11 @@ func TestLeaderElection(t *testing.T) {
 		"only the leader works; who stands by has warm caches": {level, func(s *stage) {
 			_, second := replicas(s, dsl.LeaderLease)
 			s.Create(web)
-			s.calls("first create")
+			s.Called("first create")
 			s.size(2)
-			s.calls("first update")
+			s.Called("first update")
 			s.Advance(time.Hour)
-			s.calls()
+			s.Called()
 			if writes := second.Writes(); len(writes) > 0 {
 				s.t.Errorf("the standby wrote %v", writes)
 			}
@@ -77,7 +77,7 @@ func TestLeaderElection(t *testing.T) {
 		"a leader that stops gives its place to the next within seconds": {level, func(s *stage) {
 			first, _ := replicas(s, dsl.LeaderLease)
 			s.Create(web)
-			s.forget()
+			s.Forget()
 			if err := first.Stop(); err != nil {
 				s.t.Error(err)
 			}
@@ -88,7 +88,7 @@ func TestLeaderElection(t *testing.T) {
 		"a leader that dies is followed when its lease is over": {level, func(s *stage) {
 			first, _ := replicas(s, dsl.LeaderLease)
 			s.Create(web)
-			s.forget()
+			s.Forget()
 			first.Kill()
 			if took := takeover(s); took < 10*time.Second || took > 24*time.Second {
 				s.t.Errorf("it took %v", took)
@@ -106,7 +106,7 @@ func TestLeaderElection(t *testing.T) {
 				return nil
 			})
 			s.Create(web)
-			s.calls("first create")
+			s.Called("first create")
 			first.Cut()
 			begun := time.Now()
 			took := takeover(s)
@@ -118,9 +118,9 @@ func TestLeaderElection(t *testing.T) {
 			}
 			first.Mend()
 			s.Advance(time.Minute)
-			s.forget()
+			s.Forget()
 			s.size(2)
-			s.calls("second update")
+			s.Called("second update")
 			if writes := first.Writes(); len(writes) > 0 {
 				s.t.Errorf("the former leader wrote %v", writes)
 			}
@@ -128,28 +128,28 @@ func TestLeaderElection(t *testing.T) {
 		"a leader that comes back looks at everything again": {level, func(s *stage) {
 			first, second := replicas(s, dsl.LeaderLease)
 			s.Create(web)
-			s.forget()
+			s.Forget()
 			first.Cut()
 			takeover(s)
 			first.Mend()
 			s.size(2)
 			s.Advance(time.Minute)
-			s.forget()
+			s.Forget()
 			if err := second.Stop(); err != nil {
 				s.t.Error(err)
 			}
 			s.Advance(10 * time.Second)
-			s.calls("first resume")
+			s.Called("first resume")
 			s.size(3)
-			s.calls("first update")
+			s.Called("first update")
 		}},
 		"in mode life the next one takes over when the pod is gone": {level, func(s *stage) {
 			first, _ := replicas(s, dsl.LeaderLife)
 			s.Create(web)
-			s.calls("first create")
+			s.Called("first create")
 			first.Kill()
 			s.Advance(time.Hour)
-			s.calls()
+			s.Called()
 			s.Delete("pods.v1", "default", "op-0")
 			if took := takeover(s); took > 5*time.Second {
 				s.t.Errorf("it took %v", took)
@@ -158,11 +158,11 @@ func TestLeaderElection(t *testing.T) {
 		"in mode life a container that is restarted goes on": {level, func(s *stage) {
 			first, _ := replicas(s, dsl.LeaderLife)
 			s.Create(web)
-			s.forget()
+			s.Forget()
 			first.Kill()
 			first.Restart()
 			s.Advance(10 * time.Second)
-			s.calls("first resume")
+			s.Called("first resume")
 		}},
 	})
 }

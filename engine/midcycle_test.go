@@ -35,61 +35,61 @@ func TestChangesInTheMiddleOfACycle(t *testing.T) {
 	}
 	three := func(second ...dsl.Func) func(foo *dsl.Resource, j *journal) {
 		return func(foo *dsl.Resource, j *journal) {
-			foo.On(both(), "size", j.note("size"), dsl.Field("spec.size"))
-			foo.On(both(), "any", j.note("any", second...))
-			foo.On(both(), "color", j.note("color"), dsl.Field("spec.color"))
+			foo.On(both(), "size", j.Note("size"), dsl.Field("spec.size"))
+			foo.On(both(), "any", j.Note("any", second...))
+			foo.On(both(), "color", j.Note("color"), dsl.Field("spec.color"))
 		}
 	}
 	tests := map[string]scenario{
 		"a change while the second of three runs re-runs those that look at it, also the first": {
 			three(meddle(2), succeeds), func(s *stage) {
-				s.start()
+				s.Launch()
 				s.Create(web)
-				s.calls("size create", "any create", "color create", "size update", "any update")
+				s.Called("size create", "any create", "color create", "size update", "any update")
 			},
 		},
 		"a change while the first cycle still retries re-runs what succeeded, and cuts the wait short": {
 			three(temporary(late), succeeds), func(s *stage) {
-				s.start()
+				s.Launch()
 				s.Create(web)
-				s.calls("size create", "any create", "color create")
+				s.Called("size create", "any create", "color create")
 				s.size(2)
-				s.calls("size create", "any create")
+				s.Called("size create", "any create")
 				s.Advance(time.Hour)
-				s.calls()
+				s.Called()
 			},
 		},
 		"the same with a retry that is kept in memory": {
 			three(temporary(soon), succeeds), func(s *stage) {
-				s.start()
+				s.Launch()
 				s.Create(web)
-				s.calls("size create", "any create", "color create")
+				s.Called("size create", "any create", "color create")
 				s.set("blue", "spec", "color")
-				s.calls("any create", "color create")
+				s.Called("any create", "color create")
 			},
 		},
 		"a change that is taken back is seen as two by a handler that was done with the first": {
 			three(succeeds, temporary(late), succeeds), func(s *stage) {
 				s.begin()
 				s.size(2)
-				s.calls("size update", "any update")
+				s.Called("size update", "any update")
 				s.size(1)
-				s.calls("size update")
+				s.Called("size update")
 				s.Advance(time.Hour)
-				s.calls()
+				s.Called()
 				s.set("blue", "spec", "color")
-				s.calls("any update", "color update")
+				s.Called("any update", "color update")
 			},
 		},
 		"a change that is taken back across a restart is seen as two as well": {
 			three(succeeds, temporary(late), succeeds), func(s *stage) {
 				s.begin()
 				s.size(2)
-				s.calls("size update", "any update")
+				s.Called("size update", "any update")
 				stop(s)
 				s.size(1)
-				s.p.Restart()
-				s.calls("size update")
+				s.Process.Restart()
+				s.Called("size update")
 			},
 		},
 		"a change that the cache shows late is seen when it does": {
@@ -97,9 +97,9 @@ func TestChangesInTheMiddleOfACycle(t *testing.T) {
 				s.begin()
 				s.HoldWatches(foos)
 				s.size(2)
-				s.calls()
+				s.Called()
 				s.ReleaseWatches(foos)
-				s.calls("size update", "any update")
+				s.Called("size update", "any update")
 			},
 		},
 		"changes while nothing is watched are one change": {
@@ -111,32 +111,32 @@ func TestChangesInTheMiddleOfACycle(t *testing.T) {
 				s.ExpireWatches(foos)
 				s.ReleaseWatches(foos)
 				s.Advance(time.Minute)
-				s.calls("size update", "any update")
+				s.Called("size update", "any update")
 			},
 		},
 		"a handler's own change of the spec is no news for it, but for others that look there": {
 			func(foo *dsl.Resource, j *journal) {
-				foo.On(both(), "size", j.note("size", func(_ context.Context, r *dsl.Request) error {
+				foo.On(both(), "size", j.Note("size", func(_ context.Context, r *dsl.Request) error {
 					r.Patch.Set("spec.size", 7)
 					return nil
 				}), dsl.Field("spec.size"))
-				foo.On(both(), "color", j.note("color"), dsl.Field("spec.color"))
-				foo.On(both(), "any", j.note("any"))
+				foo.On(both(), "color", j.Note("color"), dsl.Field("spec.color"))
+				foo.On(both(), "any", j.Note("any"))
 			}, func(s *stage) {
-				s.start()
+				s.Launch()
 				s.Create(web)
-				s.calls("size create", "color create", "any create", "any create")
-				s.writes("patch foos default/web", "patch foos default/web")
+				s.Called("size create", "color create", "any create", "any create")
+				s.Wrote("patch foos default/web", "patch foos default/web")
 				s.Advance(time.Hour)
-				s.calls()
-				s.p.Restart()
-				s.calls()
-				s.writes()
+				s.Called()
+				s.Process.Restart()
+				s.Called()
+				s.Wrote()
 			},
 		},
 		"a change that undoes what a handler has just written is handled": {
 			func(foo *dsl.Resource, j *journal) {
-				foo.OnReconcile("keep", j.note("keep", func(_ context.Context, r *dsl.Request) error {
+				foo.OnReconcile("keep", j.Note("keep", func(_ context.Context, r *dsl.Request) error {
 					r.Patch.Set("spec.size", 7)
 					return nil
 				}))
@@ -164,41 +164,41 @@ func TestChangesInTheMiddleOfACycle(t *testing.T) {
 func TestOrder(t *testing.T) {
 	chain := func(first ...dsl.Func) func(foo *dsl.Resource, j *journal) {
 		return func(foo *dsl.Resource, j *journal) {
-			foo.OnCreate("first", j.note("first", first...))
-			foo.OnCreate("free", j.note("free"))
-			foo.OnCreate("second", j.note("second"), dsl.After("first"))
+			foo.OnCreate("first", j.Note("first", first...))
+			foo.OnCreate("free", j.Note("free"))
+			foo.OnCreate("second", j.Note("second"), dsl.After("first"))
 		}
 	}
 	scenarios(t, map[string]scenario{
 		"handlers run in declared order": {chain(succeeds), func(s *stage) {
-			s.start()
+			s.Launch()
 			s.Create(web)
-			s.calls("first create", "free create", "second create")
+			s.Called("first create", "free create", "second create")
 		}},
 		"one that fails keeps only those from running that come after it": {chain(temporary(late), succeeds), func(s *stage) {
-			s.start()
+			s.Launch()
 			s.Create(web)
-			s.calls("first create", "free create")
+			s.Called("first create", "free create")
 			s.Advance(late)
-			s.calls("first create 2", "second create")
+			s.Called("first create 2", "second create")
 		}},
 		"one that fails for good fails those that come after it": {chain(fails(dsl.Permanent(errAgain))), func(s *stage) {
-			s.start()
+			s.Launch()
 			s.Create(web)
-			s.calls("first create", "free create")
+			s.Called("first create", "free create")
 			s.Advance(time.Hour)
-			s.calls()
-			s.p.Restart()
-			s.calls()
+			s.Called()
+			s.Process.Restart()
+			s.Called()
 		}},
 		"one that waits for an earlier one still waits after a restart": {chain(temporary(late), succeeds), func(s *stage) {
-			s.start()
+			s.Launch()
 			s.Create(web)
-			s.calls("first create", "free create")
-			s.p.Restart()
-			s.calls()
+			s.Called("first create", "free create")
+			s.Process.Restart()
+			s.Called()
 			s.Advance(late)
-			s.calls("first create 2", "second create")
+			s.Called("first create 2", "second create")
 		}},
 	})
 }

@@ -84,16 +84,16 @@ func TestAMissingRightSaysWhatToDo(t *testing.T) {
 							t.Errorf("the error is %v, want one that a right is missing", err)
 							return dsl.Permanent(errAgain)
 						}
-						j.add(err.Error())
+						j.Add(err.Error())
 						return dsl.Permanent(err)
 					}, test.options...)
 				},
 				func(s *stage) {
 					s.Forbid(test.verb, test.resource)
-					s.start()
+					s.Launch()
 					s.Create(web)
 					s.Settle()
-					if got := strings.Join(s.journal.take(), "\n"); !strings.Contains(got, test.want) || strings.Contains(got, "\n") {
+					if got := strings.Join(s.Take(), "\n"); !strings.Contains(got, test.want) || strings.Contains(got, "\n") {
 						t.Errorf("the error is\n%s\nwant in it\n%s", got, test.want)
 					}
 				},
@@ -108,15 +108,15 @@ func TestWhatElseIsForbiddenIsNoMissingRight(t *testing.T) {
 		func(foo *dsl.Resource, j *journal) {
 			foo.OnCreate("ask", func(ctx ctx, r *dsl.Request) error {
 				_, err := r.Client.Create(ctx, map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "one", "namespace": "default"}})
-				j.add(err.Error())
+				j.Add(err.Error())
 				return dsl.Permanent(err)
 			})
 		},
 		func(s *stage) {
 			s.FailNext("create", configMaps, apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "one", errAgain))
-			s.start()
+			s.Launch()
 			s.Create(web)
-			s.calls(`configmaps "one" is forbidden: not yet`)
+			s.Called(`configmaps "one" is forbidden: not yet`)
 		},
 	})
 }
@@ -124,10 +124,10 @@ func TestWhatElseIsForbiddenIsNoMissingRight(t *testing.T) {
 // TestWhatIsKeptOnTheObjectIsKnown: the engine's own writes are declared by what it is told to do.
 func TestWhatIsKeptOnTheObjectIsKnown(t *testing.T) {
 	perform(t, scenario{
-		func(foo *dsl.Resource, j *journal) { foo.OnCreate("make", j.note("make")) },
+		func(foo *dsl.Resource, j *journal) { foo.OnCreate("make", j.Note("make")) },
 		func(s *stage) {
-			s.start()
-			s.forget()
+			s.Launch()
+			s.Forget()
 			s.Forbid("patch", foos)
 			s.Create(web)
 			s.Settle()

@@ -23,27 +23,27 @@ func TestNewsOutliveFailedPasses(t *testing.T) {
 				foo.Cache = dsl.CacheLive
 				foo.Owns(deployments)
 				foo.OnCreate("child", keepsChild)
-				foo.OnChild("seen", j.note("seen"))
+				foo.OnChild("seen", j.Note("seen"))
 			}, func(s *stage) {
 				s.begin()
 				s.FailNext("get", foos, refused)
 				s.rollout(1)
-				s.calls()
+				s.Called()
 				s.Advance(time.Minute)
-				s.calls("seen child")
+				s.Called("seen child")
 			},
 		},
 		"a child's, when an object of the name could not be seen off": {
 			func(foo *dsl.Resource, j *journal) {
 				foo.Owns(deployments)
 				foo.LabelSelector = "tier=gold"
-				foo.OnReconcile("child", j.note("child", keepsChild))
+				foo.OnReconcile("child", j.Note("child", keepsChild))
 				foo.OnDelete("left", succeeds)
 			}, func(s *stage) {
-				s.start()
+				s.Launch()
 				s.Create(web)
 				s.set("gold", "metadata", "labels", "tier")
-				s.calls("child create")
+				s.Called("child create")
 				s.FailNext("get", foos, refused)
 				s.set("iron", "metadata", "labels", "tier")
 				s.Settle()
@@ -61,15 +61,15 @@ func TestNewsOutliveFailedPasses(t *testing.T) {
 			}, func(s *stage) {
 				s.Create(`{apiVersion: v1, kind: ConfigMap, metadata: {name: a}, data: {v: "1"}}`)
 				s.Create(`{apiVersion: v1, kind: ConfigMap, metadata: {name: b}, data: {v: "2"}}`)
-				s.start()
+				s.Launch()
 				s.Create(`{apiVersion: example.com/v1, kind: Foo, metadata: {name: web}, spec: {ref: a}}`)
-				s.calls()
+				s.Called()
 				s.FailNext("patch", foos, refused)
 				s.set("b", "spec", "ref")
 				s.Settle()
 				s.Advance(time.Minute)
 				// A pass whose write failed did not happen, so what ran in it runs again.
-				s.calls("web related: default/b=2", "web related: default/b=2")
+				s.Called("web related: default/b=2", "web related: default/b=2")
 			},
 		},
 	})

@@ -29,8 +29,8 @@ func pageNotFound() error {
 
 // TestNotFoundIsConfirmed is law 1: one server's 404 drops no write of an object that is there.
 func TestNotFoundIsConfirmed(t *testing.T) {
-	made := func(foo *dsl.Resource, j *journal) { foo.OnCreate("made", j.note("made")) }
-	leaves := func(foo *dsl.Resource, j *journal) { foo.OnDelete("left", j.note("left")) }
+	made := func(foo *dsl.Resource, j *journal) { foo.OnCreate("made", j.Note("made")) }
+	leaves := func(foo *dsl.Resource, j *journal) { foo.OnDelete("left", j.Note("left")) }
 	marked := func(s *stage) {
 		s.t.Helper()
 		s.Advance(time.Minute)
@@ -40,35 +40,35 @@ func TestNotFoundIsConfirmed(t *testing.T) {
 	}
 	scenarios(t, map[string]scenario{
 		"a write to an object that is there is tried again": {made, func(s *stage) {
-			s.start()
+			s.Launch()
 			s.FailNext("patch", foos, fooGone(), fooGone())
 			s.Create(web)
 			marked(s)
-			s.calls("made create", "made create", "made create")
+			s.Called("made create", "made create", "made create")
 		}},
 		"so is one that is answered by a server that does not serve the resource": {made, func(s *stage) {
-			s.start()
+			s.Launch()
 			s.FailNext("patch", foos, pageNotFound())
 			s.Create(web)
 			marked(s)
-			s.calls("made create", "made create")
+			s.Called("made create", "made create")
 		}},
 		"and one of which nothing can be read either": {made, func(s *stage) {
-			s.start()
+			s.Launch()
 			s.FailNext("patch", foos, fooGone())
 			s.FailNext("get", foos, pageNotFound())
 			s.Create(web)
 			marked(s)
-			s.calls("made create", "made create")
+			s.Called("made create", "made create")
 		}},
 		"a status": {
-			func(foo *dsl.Resource, j *journal) { foo.OnReconcile("report", j.note("report", reports)) },
+			func(foo *dsl.Resource, j *journal) { foo.OnReconcile("report", j.Note("report", reports)) },
 			func(s *stage) {
-				s.start()
+				s.Launch()
 				s.FailNext("patch", foos+"/status", fooGone())
 				s.Create(web)
 				s.Advance(time.Minute)
-				s.calls("report create", "report create")
+				s.Called("report create", "report create")
 				if s.web().Object["status"] == nil {
 					s.t.Error("the status was dropped")
 				}
@@ -76,14 +76,14 @@ func TestNotFoundIsConfirmed(t *testing.T) {
 		},
 		"a finalizer is added before the first side effect, or there is none": {
 			func(foo *dsl.Resource, j *journal) {
-				foo.OnReconcile("sync", j.note("sync"))
+				foo.OnReconcile("sync", j.Note("sync"))
 				leaves(foo, j)
 			}, func(s *stage) {
-				s.start()
+				s.Launch()
 				s.FailNext("patch", foos, fooGone())
 				s.Create(web)
 				s.Advance(time.Minute)
-				s.calls("sync create")
+				s.Called("sync create")
 				if len(s.web().GetFinalizers()) != 1 {
 					s.t.Error("there is no finalizer")
 				}
@@ -98,31 +98,31 @@ func TestNotFoundIsConfirmed(t *testing.T) {
 		}},
 		"an object that is gone is not written to again": {
 			func(foo *dsl.Resource, j *journal) {
-				foo.OnReconcile("report", j.note("report", func(ctx context.Context, r *dsl.Request) error {
+				foo.OnReconcile("report", j.Note("report", func(ctx context.Context, r *dsl.Request) error {
 					if err := r.Client.Delete(ctx, foos, "default", "web", ""); err != nil {
 						return err
 					}
 					return reports(ctx, r)
 				}))
 			}, func(s *stage) {
-				s.start()
+				s.Launch()
 				s.Create(web)
 				s.Advance(time.Hour)
-				s.calls("report create")
-				s.writes("delete foos default/web", "patch foos/status default/web: 404")
+				s.Called("report create")
+				s.Wrote("delete foos default/web", "patch foos/status default/web: 404")
 			},
 		},
 		"an object that is read live is not gone because its resource is not served for a moment": {
 			func(foo *dsl.Resource, j *journal) {
 				foo.Cache = dsl.CacheLive
-				foo.OnCreate("made", j.note("made"))
-				foo.OnUpdate("changed", j.note("changed"))
+				foo.OnCreate("made", j.Note("made"))
+				foo.OnUpdate("changed", j.Note("changed"))
 			}, func(s *stage) {
 				s.begin()
 				s.FailNext("get", foos, pageNotFound())
 				s.size(2)
 				s.Advance(time.Minute)
-				s.calls("changed update")
+				s.Called("changed update")
 			},
 		},
 	})

@@ -34,9 +34,9 @@ func TestOfferedConditions(t *testing.T) {
 				if tt.conditions {
 					c.Update(crds, "", "foos.example.com", addConditions)
 				}
-				s := &stage{Cluster: c, t: t, journal: &journal{}, op: dsl.New("op")}
-				s.op.Resource(foos, func(foo *dsl.Resource) {
-					foo.OnReconcile("offer", s.journal.note("offer", func(_ ctx, r *dsl.Request) error {
+				s := newStage(t, c)
+				s.Operator.Resource(foos, func(foo *dsl.Resource) {
+					foo.OnReconcile("offer", s.Note("offer", func(_ ctx, r *dsl.Request) error {
 						r.Patch.OfferCondition("Ready", metav1.ConditionTrue, "Offered", "offered")
 						return nil
 					}))
@@ -44,21 +44,21 @@ func TestOfferedConditions(t *testing.T) {
 				if tt.forbidden {
 					c.Forbid("get", crds)
 				}
-				s.start()
+				s.Launch()
 				s.Create(web)
-				s.calls("offer create")
-				s.writes(tt.writes...)
+				s.Called("offer create")
+				s.Wrote(tt.writes...)
 				if got := message(s.web(), "Ready"); got != tt.ready {
 					t.Errorf("condition Ready says %q, want %q", got, tt.ready)
 				}
-				s.p.Restart()
-				s.calls("offer resume")
-				s.writes()
+				s.Process.Restart()
+				s.Called("offer resume")
+				s.Wrote()
 				if tt.forbidden {
 					c.Allow("get", crds)
 					s.Advance(2 * time.Minute)
 					s.size(2)
-					s.writes("patch foos/status default/web")
+					s.Wrote("patch foos/status default/web")
 				}
 			})
 		})
@@ -70,13 +70,13 @@ func TestOfferedConditionsYield(t *testing.T) {
 	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
 		c.Serve(enginetest.Resource{Name: foos, Kind: "Foo"})
 		c.Update("customresourcedefinitions.v1.apiextensions.k8s.io", "", "foos.example.com", addConditions)
-		s := &stage{Cluster: c, t: t, journal: &journal{}, op: dsl.New("op")}
+		s := newStage(t, c)
 		offer := func(_ ctx, r *dsl.Request) error {
 			r.Patch.OfferCondition("Ready", metav1.ConditionTrue, "Offered", "offered")
 			r.Patch.OfferCondition("Other", metav1.ConditionTrue, "Offered", "offered")
 			return nil
 		}
-		s.op.Resource(foos, func(foo *dsl.Resource) {
+		s.Operator.Resource(foos, func(foo *dsl.Resource) {
 			foo.OnReconcile("first", offer)
 			foo.OnReconcile("set", func(_ ctx, r *dsl.Request) error {
 				r.Patch.SetCondition("Ready", metav1.ConditionFalse, "Set", "set")
@@ -84,9 +84,9 @@ func TestOfferedConditionsYield(t *testing.T) {
 			})
 			foo.OnReconcile("last", offer)
 		})
-		s.start()
+		s.Launch()
 		s.Create(web)
-		s.writes("patch foos/status default/web")
+		s.Wrote("patch foos/status default/web")
 		if ready, other := message(s.web(), "Ready"), message(s.web(), "Other"); ready != "set" || other != "offered" {
 			t.Errorf("the conditions say %q and %q", ready, other)
 		}
@@ -100,14 +100,14 @@ func TestOffersOutliveATransientFault(t *testing.T) {
 	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
 		c.Serve(enginetest.Resource{Name: foos, Kind: "Foo"})
 		c.Update(crds, "", "foos.example.com", addConditions)
-		s := &stage{Cluster: c, t: t, journal: &journal{}, op: dsl.New("op")}
-		s.op.Resource(foos, func(foo *dsl.Resource) {
+		s := newStage(t, c)
+		s.Operator.Resource(foos, func(foo *dsl.Resource) {
 			foo.OnReconcile("offer", func(_ ctx, r *dsl.Request) error {
 				r.Patch.OfferCondition("Ready", metav1.ConditionTrue, "Offered", "offered")
 				return nil
 			})
 		})
-		s.start()
+		s.Launch()
 		s.FailNext("get", crds, apierrors.NewInternalError(errAgain))
 		s.Create(web)
 		s.Settle()

@@ -36,7 +36,7 @@ func TestOwnWritesFirst(t *testing.T) {
 		return func(foo *dsl.Resource, j *journal) {
 			foo.Owns(deployments)
 			foo.OnReconcile("child", keepsChild)
-			foo.OnReconcile("write", j.note("write", write))
+			foo.OnReconcile("write", j.Note("write", write))
 		}
 	}
 	counts := func(_ context.Context, r *dsl.Request) error {
@@ -50,14 +50,14 @@ func TestOwnWritesFirst(t *testing.T) {
 			before := passes(s)
 			s.HoldWatches(foos)
 			s.rollout(1)
-			s.calls("write child")
-			s.writes("patch foos/status default/web")
+			s.Called("write child")
+			s.Wrote("patch foos/status default/web")
 			s.rollout(2)
-			s.calls()
+			s.Called()
 			s.Advance(10 * time.Minute)
-			s.calls()
+			s.Called()
 			s.ReleaseWatches(foos)
-			s.calls("write child")
+			s.Called("write child")
 			if n := passes(s) - before; n != 2 {
 				s.t.Errorf("%d passes are counted, want 2: one of them read an older cache", n)
 			}
@@ -65,48 +65,48 @@ func TestOwnWritesFirst(t *testing.T) {
 		"a pass after a write to a child waits until the cache shows it": {
 			func(foo *dsl.Resource, j *journal) {
 				foo.Owns(deployments)
-				foo.OnReconcile("child", j.note("child", keepsChild))
+				foo.OnReconcile("child", j.Note("child", keepsChild))
 			}, func(s *stage) {
 				s.begin()
 				s.HoldWatches(deployments)
 				s.size(2)
-				s.calls("child update")
-				s.writes("patch deployments default/web")
+				s.Called("child update")
+				s.Wrote("patch deployments default/web")
 				s.size(3)
-				s.calls()
+				s.Called()
 				s.Advance(10 * time.Minute)
-				s.calls()
+				s.Called()
 				s.ReleaseWatches(deployments)
-				s.calls("child update")
-				s.writes("patch deployments default/web")
+				s.Called("child update")
+				s.Wrote("patch deployments default/web")
 			},
 		},
 		"a watch that ends while a key is parked does not keep it parked": {
 			func(foo *dsl.Resource, j *journal) {
 				foo.Owns(deployments)
-				foo.OnReconcile("child", j.note("child", keepsChild))
+				foo.OnReconcile("child", j.Note("child", keepsChild))
 			}, func(s *stage) {
 				s.begin()
 				s.HoldWatches(deployments)
 				s.size(2)
-				s.calls("child update")
+				s.Called("child update")
 				s.size(3)
-				s.calls()
+				s.Called()
 				s.ExpireWatches(deployments)
 				s.Advance(2 * time.Minute)
-				s.calls("child update")
+				s.Called("child update")
 			},
 		},
 		"what is not watched is not waited for": {
 			func(foo *dsl.Resource, j *journal) {
-				foo.OnReconcile("write", j.note("write", writesElsewhere))
+				foo.OnReconcile("write", j.Note("write", writesElsewhere))
 			}, func(s *stage) {
 				s.begin()
 				s.HoldWatches("configmaps.v1")
 				s.size(2)
 				s.size(3)
 				s.Settle()
-				if got := s.journal.take(); len(got) == 0 {
+				if got := s.Take(); len(got) == 0 {
 					s.t.Error("the object was parked")
 				}
 			},
@@ -114,17 +114,17 @@ func TestOwnWritesFirst(t *testing.T) {
 		"an object that leaves the selection by the operator's own write is not waited for": {
 			func(foo *dsl.Resource, j *journal) {
 				foo.LabelSelector = "tier=gold"
-				foo.OnReconcile("write", j.note("write", func(_ context.Context, r *dsl.Request) error {
+				foo.OnReconcile("write", j.Note("write", func(_ context.Context, r *dsl.Request) error {
 					r.Patch.Label("tier", "iron")
 					return nil
 				}, succeeds))
 			}, func(s *stage) {
-				s.start()
+				s.Launch()
 				s.Create(web)
 				s.set("gold", "metadata", "labels", "tier")
-				s.calls("write create")
+				s.Called("write create")
 				s.set("gold", "metadata", "labels", "tier")
-				s.calls("write create")
+				s.Called("write create")
 			},
 		},
 	})
@@ -142,44 +142,44 @@ func TestOwnEchoes(t *testing.T) {
 		"a child's creation and change by its owner's handler are no news": {
 			func(foo *dsl.Resource, j *journal) {
 				foo.Owns(deployments)
-				foo.OnReconcile("child", j.note("child", keepsChild))
+				foo.OnReconcile("child", j.Note("child", keepsChild))
 			}, func(s *stage) {
-				s.start()
+				s.Launch()
 				for i := range int64(20) {
 					if i == 0 {
 						s.Create(web)
-						s.calls("child create")
+						s.Called("child create")
 						continue
 					}
 					s.size(i + 1)
-					s.calls("child update")
+					s.Called("child update")
 				}
 			},
 		},
 		"nor are they when their event comes before the answer": {parent, func(s *stage) {
-			s.start()
+			s.Launch()
 			s.DelayNext("patch", deployments, time.Second)
 			s.Create(web)
 			s.Advance(2 * time.Second)
-			s.calls("child create")
+			s.Called("child create")
 		}},
 		"what somebody else does to a child before the answer comes is news": {parent, func(s *stage) {
-			s.start()
+			s.Launch()
 			s.DelayNext("patch", deployments, time.Second)
 			s.Create(web)
 			s.Settle()
 			s.rollout(1)
 			s.Advance(2 * time.Second)
-			s.calls("child create", "child child")
+			s.Called("child create", "child child")
 		}},
 		"an own patch of status and annotations is no news": {
-			func(foo *dsl.Resource, j *journal) { foo.On(both(), "report", j.note("report", reports)) },
+			func(foo *dsl.Resource, j *journal) { foo.On(both(), "report", j.Note("report", reports)) },
 			func(s *stage) {
-				s.start()
+				s.Launch()
 				s.Create(web)
-				s.calls("report create")
+				s.Called("report create")
 				s.size(2)
-				s.calls("report update")
+				s.Called("report update")
 			},
 		},
 	})

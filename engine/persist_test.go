@@ -52,7 +52,7 @@ func olds(j *journal) dsl.Func {
 		for _, c := range r.Diff {
 			changes = append(changes, fmt.Sprint(c.Op, " ", c.Path, " ", c.Old, " ", c.New))
 		}
-		j.add(fmt.Sprint(r.Cause, " ", r.Old, " ", changes))
+		j.Add(fmt.Sprint(r.Cause, " ", r.Old, " ", changes))
 		return nil
 	}
 }
@@ -73,15 +73,15 @@ func TestStateOnTheObject(t *testing.T) {
 		"a digest where nobody wants to see what was": {
 			func(foo *dsl.Resource, j *journal) { foo.On(both(), "made", olds(j), dsl.NoOld()) },
 			func(s *stage) {
-				s.start()
+				s.Launch()
 				s.Create(web)
 				s.keeps("base", "handwerk")
 				s.size(2)
-				s.calls("create map[] []", "update map[] []")
+				s.Called("create map[] []", "update map[] []")
 			},
 		},
 		"a digest where handlers run for create alone": {
-			func(foo *dsl.Resource, j *journal) { foo.OnCreate("made", j.note("made")) },
+			func(foo *dsl.Resource, j *journal) { foo.OnCreate("made", j.Note("made")) },
 			func(s *stage) {
 				s.begin()
 				s.keeps("base", "handwerk")
@@ -93,12 +93,12 @@ func TestStateOnTheObject(t *testing.T) {
 				s.begin()
 				s.keeps("base", "handwerk", "old")
 				s.size(2)
-				s.calls("update map[spec:map[color:red size:1]] [change spec.size 1 2]")
+				s.Called("update map[spec:map[color:red size:1]] [change spec.size 1 2]")
 				s.set("x", "metadata", "labels", "tier")
-				s.calls("update map[spec:map[color:red size:2]] [add metadata <nil> map[labels:map[tier:x]]]")
-				s.p.Restart()
+				s.Called("update map[spec:map[color:red size:2]] [add metadata <nil> map[labels:map[tier:x]]]")
+				s.Process.Restart()
 				s.set("y", "metadata", "labels", "tier")
-				s.calls("update map[metadata:map[labels:map[tier:x]] spec:map[color:red size:2]] [change metadata.labels.tier x y]")
+				s.Called("update map[metadata:map[labels:map[tier:x]] spec:map[color:red size:2]] [change metadata.labels.tier x y]")
 			},
 		},
 		"the fields that handlers name where all of them name some": {
@@ -111,54 +111,54 @@ func TestStateOnTheObject(t *testing.T) {
 				s.Update(foos, "default", "web", func(o *unstructured.Unstructured) {
 					o.Object["spec"] = map[string]any{"size": int64(2), "color": "blue"}
 				})
-				s.calls("update map[spec:map[size:1]] [change spec.size 1 2]")
+				s.Called("update map[spec:map[size:1]] [change spec.size 1 2]")
 			},
 		},
 		"a large essence is compressed, and is old all the same": {
 			func(foo *dsl.Resource, j *journal) {
-				foo.OnUpdate("changed", j.note("changed", func(_ context.Context, r *dsl.Request) error {
+				foo.OnUpdate("changed", j.Note("changed", func(_ context.Context, r *dsl.Request) error {
 					was, _ := dsl.MustParsePath("spec.text").In(r.Old)
-					j.add(fmt.Sprint("old has ", len(was.(string))))
+					j.Add(fmt.Sprint("old has ", len(was.(string))))
 					return nil
 				}))
 			},
 			func(s *stage) {
-				s.start()
+				s.Launch()
 				s.Create(`{apiVersion: example.com/v1, kind: Foo, metadata: {name: web}, spec: {text: ` + large(2000) + `}}`)
 				s.keeps("base", "handwerk", "packed")
 				if n := len(s.web().GetAnnotations()[state]); n > 200 {
 					s.t.Errorf("%d bytes are stored", n)
 				}
-				s.p.Restart()
+				s.Process.Restart()
 				s.size(2)
-				s.calls("changed update", "old has 2000")
+				s.Called("changed update", "old has 2000")
 			},
 		},
 		"what is too large even so is a digest, and the object is handled": {
 			func(foo *dsl.Resource, j *journal) {
-				foo.OnUpdate("changed", j.note("changed", func(_ context.Context, r *dsl.Request) error {
+				foo.OnUpdate("changed", j.Note("changed", func(_ context.Context, r *dsl.Request) error {
 					if r.Old != nil {
-						j.add("old is there")
+						j.Add("old is there")
 					}
 					return nil
 				}))
 			},
 			func(s *stage) {
-				s.start()
+				s.Launch()
 				o := s.Create(web)
 				o.Object["spec"] = map[string]any{"noise": noise(400_000)}
 				s.Settle()
 				s.Update(foos, "default", "web", func(now *unstructured.Unstructured) { now.Object["spec"] = o.Object["spec"] })
-				s.calls("changed update", "old is there")
+				s.Called("changed update", "old is there")
 				s.keeps("base", "handwerk")
 				s.size(1)
-				s.calls("changed update")
+				s.Called("changed update")
 			},
 		},
 		"handlers that are not finished, with what went wrong, and nothing when all are": {
 			func(foo *dsl.Resource, j *journal) {
-				foo.OnCreate("made", j.note("made", temporary(late), succeeds))
-				foo.OnCreate("other", j.note("other"))
+				foo.OnCreate("made", j.Note("made", temporary(late), succeeds))
+				foo.OnCreate("other", j.Note("other"))
 			},
 			func(s *stage) {
 				s.begin()
@@ -182,31 +182,31 @@ func TestStateOnTheObject(t *testing.T) {
 		"an annotation where the schema has no observedGeneration, though it was asked for": {
 			func(foo *dsl.Resource, j *journal) {
 				foo.ObservedGeneration = true
-				foo.On(both(), "made", j.note("made"), dsl.Field("spec"), dsl.NoOld())
+				foo.On(both(), "made", j.Note("made"), dsl.Field("spec"), dsl.NoOld())
 			},
 			func(s *stage) {
 				s.begin()
 				s.keeps("base", "handwerk")
 				s.size(2)
-				s.calls("made update")
+				s.Called("made update")
 			},
 		},
 		"what somebody has spoilt is handled as new": {
-			func(foo *dsl.Resource, j *journal) { foo.OnCreate("made", j.note("made")) },
+			func(foo *dsl.Resource, j *journal) { foo.OnCreate("made", j.Note("made")) },
 			func(s *stage) {
 				s.begin()
 				s.set("spoilt", "metadata", "annotations", state)
-				s.calls("made create")
+				s.Called("made create")
 				s.keeps("base", "handwerk")
 			},
 		},
 		"the marks of an operator with a domain of its own": {
 			func(foo *dsl.Resource, j *journal) {
-				foo.OnCreate("made", j.note("made"))
-				foo.OnDelete("left", j.note("left"))
+				foo.OnCreate("made", j.Note("made"))
+				foo.OnDelete("left", j.Note("left"))
 			},
 			func(s *stage) {
-				s.op.Domain = "example.org"
+				s.Operator.Domain = "example.org"
 				s.begin()
 				s.finalizers("op.example.org/finalizer")
 				if s.web().GetAnnotations()["op.example.org/state"] == "" {
@@ -238,17 +238,17 @@ func TestTwoOperators(t *testing.T) {
 		theirs := &journal{}
 		other.Resource(foos, func(foo *dsl.Resource) { edges(foo, theirs) })
 		s.Start(other)
-		s.start()
+		s.Launch()
 		s.Create(web)
 		s.Advance(time.Minute)
-		s.calls("made create")
+		s.Called("made create")
 		s.size(2)
 		s.Advance(time.Minute)
-		s.calls("changed update", "sized update")
+		s.Called("changed update", "sized update")
 		s.remove()
 		s.gone()
-		s.calls("left delete")
-		if n := len(theirs.take()); n != 4 {
+		s.Called("left delete")
+		if n := len(theirs.Take()); n != 4 {
 			s.t.Errorf("the other operator's handlers were called %d times, want 4", n)
 		}
 	}})
@@ -266,24 +266,24 @@ func TestSecretsAreKept(t *testing.T) {
 			defer mu.Unlock()
 			logged = append(logged, prefix+args)
 		}, funcr.Options{Verbosity: 9})
-		s.op.Resource("secrets.v1", func(secret *dsl.Resource) {
-			secret.On(both(), "changed", s.journal.note("changed", temporary(late), succeeds))
-			secret.OnDelete("left", s.journal.note("left"))
+		s.Operator.Resource("secrets.v1", func(secret *dsl.Resource) {
+			secret.On(both(), "changed", s.Note("changed", temporary(late), succeeds))
+			secret.OnDelete("left", s.Note("left"))
 		})
-		s.p = s.Start(s.op, func(e *engine.Settings) { e.Log = log })
+		s.Process = s.Start(s.Operator, func(e *engine.Settings) { e.Log = log })
 		s.Create(`{apiVersion: v1, kind: Secret, metadata: {name: web}, data: {key: ` + value + `}}`)
 		s.Advance(time.Hour)
-		s.calls("changed create", "changed create 2")
+		s.Called("changed create", "changed create 2")
 		s.Update("secrets.v1", "default", "web", func(o *unstructured.Unstructured) {
 			o.Object["data"] = map[string]any{"key": value, "more": value}
 		})
-		s.calls("changed update")
+		s.Called("changed update")
 		secret := s.Get("secrets.v1", "default", "web")
 		if text := fmt.Sprint(secret.GetAnnotations()); strings.Contains(text, value) || !strings.Contains(text, "base") {
 			s.t.Errorf("annotations %s", text)
 		}
 		s.Delete("secrets.v1", "default", "web")
-		s.calls("left delete")
+		s.Called("left delete")
 		mu.Lock()
 		defer mu.Unlock()
 		if text := strings.Join(logged, "\n") + fmt.Sprint(s.Events()); strings.Contains(text, value) {

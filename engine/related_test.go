@@ -37,7 +37,7 @@ func relates(relation dsl.Relation, causes ...dsl.Cause) func(foo *dsl.Resource,
 			if err != nil {
 				line += " error"
 			}
-			j.add(line)
+			j.Add(line)
 			return err
 		}, dsl.WithBackoff(24*time.Hour, 24*time.Hour))
 	}
@@ -101,167 +101,167 @@ func TestRelated(t *testing.T) {
 		"by name: those that name the object are woken, and no others": {
 			relates(dsl.Relation{Select: byName}, dsl.Reconcile), func(s *stage) {
 				s.Create(settingsMap("a", "", "", "1"))
-				s.start()
+				s.Launch()
 				s.Create(foo("one", "a"))
 				s.Create(foo("two", "b"))
-				sorted(s, "one create: default/a=1", "two create:")
+				s.CalledInAnyOrder("one create: default/a=1", "two create:")
 				s.give("a", "v", "2")
-				s.calls("one related: default/a=2")
+				s.Called("one related: default/a=2")
 				s.Create(settingsMap("b", "", "", "1"))
-				s.calls("two related: default/b=1")
+				s.Called("two related: default/b=1")
 				s.Create(settingsMap("other/b", "", "", "9"))
 				s.Create(settingsMap("c", "", "", "9"))
-				s.calls()
+				s.Called()
 				s.Delete(configMaps, "default", "b")
-				s.calls("two related:")
-				s.writes()
+				s.Called("two related:")
+				s.Wrote()
 			},
 		},
 		"what an object asks for may change": {
 			relates(dsl.Relation{Select: byName}, dsl.Reconcile), func(s *stage) {
 				s.Create(settingsMap("a", "", "", "1"))
 				s.Create(settingsMap("b", "", "", "1"))
-				s.start()
+				s.Launch()
 				s.Create(foo("web", "a"))
-				s.calls("web create: default/a=1")
+				s.Called("web create: default/a=1")
 				s.set("b", "spec", "ref")
-				s.calls("web update: default/b=1")
+				s.Called("web update: default/b=1")
 				s.give("a", "v", "2")
-				s.calls()
+				s.Called()
 				s.give("b", "v", "2")
-				s.calls("web related: default/b=2")
+				s.Called("web related: default/b=2")
 				s.remove()
 				s.Settle()
 				s.give("b", "v", "3")
-				s.calls()
+				s.Called()
 			},
 		},
 		"a handler for related changes alone sees that its object asks for another": {
 			relates(dsl.Relation{Select: byName}, dsl.RelatedChange), func(s *stage) {
 				s.Create(settingsMap("a", "", "", "1"))
-				s.start()
+				s.Launch()
 				s.Create(foo("web", "x"))
 				s.set("y", "spec", "ref")
-				s.calls()
+				s.Called()
 				s.set("a", "spec", "ref")
-				s.calls("web related: default/a=1")
+				s.Called("web related: default/a=1")
 			},
 		},
 		"by labels: those whose selector the object fulfils or did fulfil": {
 			relates(dsl.Relation{Select: byLabel}, dsl.Reconcile), func(s *stage) {
-				s.start()
+				s.Launch()
 				s.Create(foo("one", "x"))
 				s.Create(foo("two", "x"))
-				s.forget()
+				s.Forget()
 				s.Create(settingsMap("b", "one", "", "1"))
-				s.calls("one related: default/b=1")
+				s.Called("one related: default/b=1")
 				s.Create(settingsMap("a", "one", "", "1"))
-				s.calls("one related: default/a=1 default/b=1")
+				s.Called("one related: default/a=1 default/b=1")
 				s.give("a", "app", "two")
-				sorted(s, "one related: default/b=1", "two related: default/a=1")
+				s.CalledInAnyOrder("one related: default/b=1", "two related: default/a=1")
 				s.give("a", "app", "none")
-				s.calls("two related:")
+				s.Called("two related:")
 				s.Create(settingsMap("other/a", "one", "", "1"))
-				s.calls()
+				s.Called()
 			},
 		},
 		"by a condition: those for which it holds or did hold": {
 			relates(dsl.Relation{Select: byMatch}, dsl.Reconcile), func(s *stage) {
-				s.start()
+				s.Launch()
 				s.Create(foo("one", "x"))
 				s.Create(foo("two", "x"))
-				s.forget()
+				s.Forget()
 				s.Create(settingsMap("other/a", "", "one", "1"))
-				s.calls("one related: other/a=1")
+				s.Called("one related: other/a=1")
 				s.give("other/a", "for", "two")
-				sorted(s, "one related:", "two related: other/a=1")
+				s.CalledInAnyOrder("one related:", "two related: other/a=1")
 				s.give("other/a", "for", "nobody")
-				s.calls("two related:")
+				s.Called("two related:")
 				s.give("other/a", "v", "2")
 				s.Delete(configMaps, "other", "a")
-				s.calls()
+				s.Called()
 			},
 		},
 		"without a selection all of them": {
 			relates(dsl.Relation{}, dsl.Reconcile), func(s *stage) {
-				s.start()
+				s.Launch()
 				s.Create(web)
-				s.calls("web create:")
+				s.Called("web create:")
 				s.Create(settingsMap("other/a", "", "", "1"))
-				s.calls("web related: other/a=1")
+				s.Called("web related: other/a=1")
 			},
 		},
 		"what the server does not select is not there": {
 			relates(dsl.Relation{LabelSelector: "app=x"}, dsl.Reconcile), func(s *stage) {
-				s.start()
+				s.Launch()
 				s.Create(web)
-				s.forget()
+				s.Forget()
 				s.Create(settingsMap("a", "y", "", "1"))
-				s.calls()
+				s.Called()
 				s.Create(settingsMap("b", "x", "", "1"))
-				s.calls("web related: default/b=1")
+				s.Called("web related: default/b=1")
 			},
 		},
 		"a deletion in a gap of the watch counts": {
 			relates(dsl.Relation{Select: byName}, dsl.Reconcile), func(s *stage) {
 				s.Create(settingsMap("a", "", "", "1"))
-				s.start()
+				s.Launch()
 				s.Create(foo("web", "a"))
-				s.forget()
+				s.Forget()
 				s.HoldWatches(configMaps)
 				s.Delete(configMaps, "default", "a")
 				s.ExpireWatches(configMaps)
 				s.ReleaseWatches(configMaps)
 				s.Advance(time.Minute)
-				s.calls("web related:")
+				s.Called("web related:")
 			},
 		},
 		"a selection that fails fails the handler, which is tried again": {
 			relates(dsl.Relation{Select: func(*dsl.Request) (dsl.Selection, error) { return dsl.Selection{}, errAgain }}, dsl.Reconcile),
 			func(s *stage) {
-				s.start()
+				s.Launch()
 				s.Create(web)
 				s.Advance(29 * time.Hour)
-				s.calls("web create: error", "web create: error")
+				s.Called("web create: error", "web create: error")
 			},
 		},
 		"one that panics too": {
 			relates(dsl.Relation{Select: func(*dsl.Request) (dsl.Selection, error) { panic("no") }}, dsl.Reconcile),
 			func(s *stage) {
-				s.start()
+				s.Launch()
 				s.Create(web)
-				s.calls("web create: error")
+				s.Called("web create: error")
 			},
 		},
 		"a change cuts a retry short": {
 			func(foo *dsl.Resource, j *journal) {
 				relates(dsl.Relation{}, dsl.RelatedChange)(foo, j)
-				foo.OnReconcile("vain", j.note("vain", temporary(time.Hour), fails(dsl.Waiting("them", time.Hour)), succeeds))
-				foo.OnCreate("made", j.note("made", fails(dsl.Waiting("them", time.Hour)), succeeds))
+				foo.OnReconcile("vain", j.Note("vain", temporary(time.Hour), fails(dsl.Waiting("them", time.Hour)), succeeds))
+				foo.OnCreate("made", j.Note("made", fails(dsl.Waiting("them", time.Hour)), succeeds))
 			}, func(s *stage) {
-				s.start()
+				s.Launch()
 				s.Create(web)
-				s.calls("vain create", "made create")
+				s.Called("vain create", "made create")
 				s.Create(settingsMap("a", "", "", "1"))
-				s.calls("web related: default/a=1", "vain create 2", "made create")
+				s.Called("web related: default/a=1", "vain create 2", "made create")
 				s.give("a", "v", "2")
-				s.calls("web related: default/a=2", "vain create 2")
+				s.Called("web related: default/a=2", "vain create 2")
 			},
 		},
 		"a restart brings no news": {
 			relates(dsl.Relation{}, dsl.RelatedChange), func(s *stage) {
 				s.Create(settingsMap("a", "", "", "1"))
 				s.begin()
-				s.p.Restart()
-				s.calls()
+				s.Process.Restart()
+				s.Called()
 				s.give("a", "v", "2")
-				s.calls("web related: default/a=2")
+				s.Called("web related: default/a=2")
 			},
 		},
 		"news of a pass that failed are told to the next": {
 			func(foo *dsl.Resource, j *journal) {
 				foo.Relates(dsl.Relation{Name: "them", Resource: dsl.ResourceName{Resource: "configmaps", Version: "v1"}})
-				foo.OnRelated("see", j.note("see", func(_ ctx, r *dsl.Request) error {
+				foo.OnRelated("see", j.Note("see", func(_ ctx, r *dsl.Request) error {
 					r.Patch.SetStatus("seen", r.Now.String())
 					return nil
 				}))
@@ -270,7 +270,7 @@ func TestRelated(t *testing.T) {
 				s.FailNext("patch", foos+"/status", errors.New("connection refused"))
 				s.Create(settingsMap("a", "", "", "1"))
 				s.Advance(time.Second)
-				s.calls("see related", "see related")
+				s.Called("see related", "see related")
 			},
 		},
 	})
@@ -287,7 +287,7 @@ func TestRelatedToItself(t *testing.T) {
 		})
 		foo.OnReconcile("count", func(_ ctx, r *dsl.Request) error {
 			found, err := r.Related.Get("foos")
-			j.add(fmt.Sprint(r.Object.GetName(), " ", r.Cause, " ", len(found)))
+			j.Add(fmt.Sprint(r.Object.GetName(), " ", r.Cause, " ", len(found)))
 			r.Patch.SetStatus("foos", len(found))
 			r.Patch.SetStatus("at", r.Now.String())
 			if r.Object.GetName() != "web" {
@@ -298,13 +298,13 @@ func TestRelatedToItself(t *testing.T) {
 	}
 	scenarios(t, map[string]scenario{
 		"alone it writes once": {operator, func(s *stage) {
-			s.start()
+			s.Launch()
 			s.Create(web)
-			s.calls("web create 1")
-			s.writes("patch foos/status default/web")
+			s.Called("web create 1")
+			s.Wrote("patch foos/status default/web")
 			s.Advance(time.Hour)
-			s.calls()
-			s.writes()
+			s.Called()
+			s.Wrote()
 		}},
 		"others are news": {operator, func(s *stage) {
 			s.begin()
@@ -313,10 +313,10 @@ func TestRelatedToItself(t *testing.T) {
 			if n := len(s.Writes()); n < 2 || n > 6 {
 				s.t.Errorf("%d writes", n)
 			}
-			s.forget()
+			s.Forget()
 			s.Advance(time.Hour)
-			s.calls()
-			s.writes()
+			s.Called()
+			s.Wrote()
 		}},
 	})
 }
@@ -329,21 +329,21 @@ func TestRelatedThatComeLater(t *testing.T) {
 	serve := func(s *stage) { s.Serve(enginetest.Resource{Name: "bars.v1.example.org", Kind: "Bar"}) }
 	health := func(s *stage, want string) {
 		s.t.Helper()
-		for _, c := range s.p.Engine().Ready() {
+		for _, c := range s.Process.Engine().Ready() {
 			if c.Name == "related/"+foos+"/them" && strings.HasPrefix(c.Message, want) && (want == "") == (c.Message == "") {
 				return
 			}
 		}
-		s.t.Errorf("health %+v, want %q of the relation", s.p.Engine().Ready(), want)
+		s.t.Errorf("health %+v, want %q of the relation", s.Process.Engine().Ready(), want)
 	}
 	scenarios(t, map[string]scenario{
 		"a resource that is served later": {relates(dsl.Relation{Resource: bars}, dsl.Reconcile), func(s *stage) {
-			s.start()
+			s.Launch()
 			health(s, "not served")
 			s.Create(web)
-			s.calls("web create: error")
+			s.Called("web create: error")
 			s.Advance(10 * time.Minute)
-			s.forget()
+			s.Forget()
 			serve(s)
 			s.Create(bar)
 			s.Advance(10 * time.Second)
@@ -351,7 +351,7 @@ func TestRelatedThatComeLater(t *testing.T) {
 			health(s, "")
 			s.Unserve("bars.v1.example.org")
 			s.Advance(10 * time.Minute)
-			s.calls("web related:") // its objects were deleted with it
+			s.Called("web related:") // its objects were deleted with it
 			health(s, "not served")
 			serve(s)
 			s.Create(bar)
@@ -359,37 +359,37 @@ func TestRelatedThatComeLater(t *testing.T) {
 			last(s, "web related: default/a=1")
 		}},
 		"one that has no objects": {relates(dsl.Relation{Resource: bars}, dsl.Reconcile), func(s *stage) {
-			s.start()
+			s.Launch()
 			s.Create(web)
 			s.Advance(10 * time.Minute)
-			s.forget()
+			s.Forget()
 			serve(s)
 			s.Advance(15 * time.Second)
-			s.calls("web create:")
+			s.Called("web create:")
 		}},
 		"one that may be read later": {relates(dsl.Relation{}, dsl.Reconcile), func(s *stage) {
 			s.Create(settingsMap("a", "", "", "1"))
 			s.Forbid("list", configMaps)
-			s.start()
+			s.Launch()
 			health(s, "forbidden: list")
 			s.Create(web)
 			s.Advance(10 * time.Minute)
-			s.forget()
+			s.Forget()
 			s.Allow("list", configMaps)
 			s.Advance(15 * time.Second)
-			s.calls("web create: default/a=1")
+			s.Called("web create: default/a=1")
 		}},
 		"a handler that did not look is told": {
 			func(foo *dsl.Resource, j *journal) {
 				foo.Relates(dsl.Relation{Name: "them", Resource: bars})
-				foo.OnReconcile("sync", j.note("sync"))
+				foo.OnReconcile("sync", j.Note("sync"))
 			}, func(s *stage) {
-				s.start()
+				s.Launch()
 				s.Create(web)
-				s.calls("sync create")
+				s.Called("sync create")
 				serve(s)
 				s.Advance(15 * time.Second)
-				s.calls("sync related")
+				s.Called("sync related")
 			},
 		},
 	})
@@ -400,7 +400,7 @@ func TestRelatedThatComeLater(t *testing.T) {
 func last(s *stage, want string) {
 	s.t.Helper()
 	s.Settle()
-	calls := s.journal.take()
+	calls := s.Take()
 	if len(calls) == 0 || !strings.HasSuffix(calls[len(calls)-1], want) || strings.Contains(strings.Join(calls, ""), "error") {
 		s.t.Errorf("calls %q, want the last one to be %s", calls, want)
 	}
@@ -413,9 +413,9 @@ func TestRelatedInFilters(t *testing.T) {
 			func(foo *dsl.Resource, j *journal) {
 				foo.Owns(deployments)
 				foo.Relates(dsl.Relation{Name: "them", Resource: dsl.ResourceName{Resource: "configmaps", Version: "v1"}})
-				foo.OnCreate("made", j.note("made"), dsl.When(func(r *dsl.Request) (bool, error) {
+				foo.OnCreate("made", j.Note("made"), dsl.When(func(r *dsl.Request) (bool, error) {
 					if _, err := r.Children.Apply(t.Context(), nil); !dsl.IsPermanent(err) {
-						j.add("a filter can write")
+						j.Add("a filter can write")
 					}
 					found, err := r.Related.Get("them")
 					children, err2 := r.Children.List(deployments)
@@ -423,9 +423,9 @@ func TestRelatedInFilters(t *testing.T) {
 				}))
 			}, func(s *stage) {
 				s.begin()
-				s.calls()
+				s.Called()
 				s.Create(settingsMap("a", "", "", "1"))
-				s.calls("made create")
+				s.Called("made create")
 			},
 		},
 	})
@@ -440,12 +440,12 @@ func TestRelatedOfClusterScoped(t *testing.T) {
 				Resource: dsl.ResourceName{Resource: "teams", Version: "v1", Group: "example.com"}, Select: byName,
 			}, dsl.Reconcile), func(s *stage) {
 				s.Serve(enginetest.Resource{Name: teams, Kind: "Team", ClusterScoped: true})
-				s.start()
+				s.Launch()
 				s.Create(foo("web", "red"))
-				s.calls("web create:")
+				s.Called("web create:")
 				s.Create(`{apiVersion: example.com/v1, kind: Team, metadata: {name: blue}}`)
 				s.Create(`{apiVersion: example.com/v1, kind: Team, metadata: {name: red}}`)
-				s.calls("web related: /red=")
+				s.Called("web related: /red=")
 			},
 		},
 		"names without a namespace are looked for in all": {
@@ -454,11 +454,11 @@ func TestRelatedOfClusterScoped(t *testing.T) {
 				s.Namespace = ""
 				return s, err
 			}}, dsl.Reconcile), func(s *stage) {
-				s.start()
+				s.Launch()
 				s.Create(foo("web", "a"))
-				s.calls("web create:")
+				s.Called("web create:")
 				s.Create(settingsMap("other/a", "", "", "1"))
-				s.calls("web related: other/a=1")
+				s.Called("web related: other/a=1")
 			},
 		},
 	})
@@ -488,7 +488,7 @@ func TestRelatedConditionsAreAskedSparingly(t *testing.T) {
 				s.Create(settingsMap(fmt.Sprint("c", i), "", fmt.Sprint("web-", i), "1"))
 				s.Create(foo(fmt.Sprint("web-", i), "x"))
 			}
-			s.start()
+			s.Launch()
 			asked.Store(0)
 			for i := range 10 {
 				s.give(fmt.Sprint("c", i), "v", "2")
@@ -500,7 +500,7 @@ func TestRelatedConditionsAreAskedSparingly(t *testing.T) {
 			if n := asked.Load(); n > 10*(2*owners+objects) {
 				s.t.Errorf("10 events are %d questions", n)
 			}
-			s.writes()
+			s.Wrote()
 		},
 	})
 }
@@ -512,7 +512,7 @@ func TestRelatedAnswerReads(t *testing.T) {
 			foo.Relates(dsl.Relation{Name: "them", Resource: dsl.ResourceName{Resource: "configmaps", Version: "v1"}})
 			foo.OnRelated("see", func(ctx ctx, r *dsl.Request) error {
 				found, err := r.Client.List(ctx, configMaps, "", "")
-				j.add(fmt.Sprint(len(found), " ", err))
+				j.Add(fmt.Sprint(len(found), " ", err))
 				return nil
 			})
 		},
@@ -520,7 +520,7 @@ func TestRelatedAnswerReads(t *testing.T) {
 			s.begin()
 			s.FailNext("list", configMaps, errAgain)
 			s.Create(settingsMap("a", "", "", "1"))
-			s.calls("1 <nil>")
+			s.Called("1 <nil>")
 		},
 	})
 }
@@ -535,23 +535,23 @@ func TestRelatedOwnWrites(t *testing.T) {
 					Select: func(*dsl.Request) (dsl.Selection, error) { return dsl.Selection{Names: []string{name}}, nil }})
 				foo.OnReconcile("write", func(ctx ctx, r *dsl.Request) error {
 					found, err := r.Related.Get("them")
-					j.add(fmt.Sprint(r.Cause, " ", len(found)))
+					j.Add(fmt.Sprint(r.Cause, " ", len(found)))
 					return errors.Join(err, writesElsewhere(ctx, r))
 				})
 			},
 			func(s *stage) {
-				s.start()
+				s.Launch()
 				s.HoldWatches(configMaps)
 				s.Create(web)
-				s.calls("create 0")
+				s.Called("create 0")
 				s.size(2)
-				s.calls()
+				s.Called()
 				s.Advance(10*time.Minute + time.Second)
-				s.calls()
+				s.Called()
 				s.ReleaseWatches(configMaps)
-				s.calls(want)
+				s.Called(want)
 				s.Advance(time.Hour)
-				s.calls()
+				s.Called()
 			},
 		})
 	}

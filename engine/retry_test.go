@@ -67,7 +67,7 @@ func TestBackoff(t *testing.T) {
 			perform(t, scenario{
 				func(foo *dsl.Resource, _ *journal) { foo.OnReconcile("vain", c.handler(test.then...), test.options...) },
 				func(s *stage) {
-					s.start()
+					s.Launch()
 					s.Create(web)
 					s.Advance(2 * time.Hour)
 				},
@@ -97,54 +97,54 @@ func seconds(all ...int) []time.Duration {
 func TestRetries(t *testing.T) {
 	scenarios(t, map[string]scenario{
 		"a new change cuts the wait short and starts the attempts anew": {
-			func(foo *dsl.Resource, j *journal) { foo.OnReconcile("vain", j.note("vain", temporary(time.Hour))) },
+			func(foo *dsl.Resource, j *journal) { foo.OnReconcile("vain", j.Note("vain", temporary(time.Hour))) },
 			func(s *stage) {
-				s.start()
+				s.Launch()
 				s.Create(web)
 				s.Advance(time.Hour)
-				s.calls("vain create", "vain create 2")
+				s.Called("vain create", "vain create 2")
 				s.size(2)
-				s.calls("vain create")
+				s.Called("vain create")
 			},
 		},
 		"a change that the handler does not look at leaves the wait": {
 			func(foo *dsl.Resource, j *journal) {
-				foo.OnReconcile("vain", j.note("vain", temporary(time.Hour)), dsl.Field("spec.size"))
+				foo.OnReconcile("vain", j.Note("vain", temporary(time.Hour)), dsl.Field("spec.size"))
 			},
 			func(s *stage) {
-				s.start()
+				s.Launch()
 				s.Create(web)
-				s.calls("vain create")
+				s.Called("vain create")
 				s.set("blue", "spec", "color")
 				s.set("x", "status", "theirs")
-				s.calls()
+				s.Called()
 				s.Advance(time.Hour)
-				s.calls("vain create 2")
+				s.Called("vain create 2")
 			},
 		},
 		"a change of a child cuts the wait short, for it may be what is waited for": {
 			func(foo *dsl.Resource, j *journal) {
 				foo.Owns(deployments)
 				foo.OnReconcile("child", keepsChild)
-				foo.OnReconcile("vain", j.note("vain", temporary(time.Hour)))
+				foo.OnReconcile("vain", j.Note("vain", temporary(time.Hour)))
 			},
 			func(s *stage) {
-				s.start()
+				s.Launch()
 				s.Create(web)
-				s.calls("vain create")
+				s.Called("vain create")
 				s.rollout(1)
-				s.calls("vain create 2")
+				s.Called("vain create 2")
 			},
 		},
 		"retries are counted without the first attempt": {
 			func(foo *dsl.Resource, j *journal) {
-				foo.OnReconcile("vain", j.note("vain", fails(errAgain)), dsl.Retries(2))
+				foo.OnReconcile("vain", j.Note("vain", fails(errAgain)), dsl.Retries(2))
 			},
 			func(s *stage) {
-				s.start()
+				s.Launch()
 				s.Create(web)
 				s.Advance(time.Hour)
-				s.calls("vain create", "vain create 2", "vain create 3")
+				s.Called("vain create", "vain create 2", "vain create 3")
 				events := s.Events()
 				if len(events) != 1 || events[0].Reason != "HandlerFailed" || events[0].Action != "vain" {
 					s.t.Errorf("events %+v", events)
@@ -153,40 +153,40 @@ func TestRetries(t *testing.T) {
 		},
 		"no retries are one attempt": {
 			func(foo *dsl.Resource, j *journal) {
-				foo.OnReconcile("vain", j.note("vain", fails(errAgain)), dsl.Retries(0))
+				foo.OnReconcile("vain", j.Note("vain", fails(errAgain)), dsl.Retries(0))
 			},
 			func(s *stage) {
-				s.start()
+				s.Launch()
 				s.Create(web)
 				s.Advance(time.Hour)
-				s.calls("vain create")
+				s.Called("vain create")
 			},
 		},
 		"one that waits does not keep others of the object waiting": {
 			func(foo *dsl.Resource, j *journal) {
-				foo.On(both(), "vain", j.note("vain", temporary(time.Hour)))
-				foo.On(both(), "short", j.note("short", temporary(time.Second), succeeds))
+				foo.On(both(), "vain", j.Note("vain", temporary(time.Hour)))
+				foo.On(both(), "short", j.Note("short", temporary(time.Second), succeeds))
 			},
 			func(s *stage) {
-				s.start()
+				s.Launch()
 				s.Create(web)
 				s.Advance(time.Minute)
-				s.calls("vain create", "short create", "short create 2")
+				s.Called("vain create", "short create", "short create 2")
 			},
 		},
 		"a faulty patch is a permanent failure": {
 			func(foo *dsl.Resource, j *journal) {
-				foo.OnReconcile("wrong", j.note("wrong", func(_ context.Context, r *dsl.Request) error {
+				foo.OnReconcile("wrong", j.Note("wrong", func(_ context.Context, r *dsl.Request) error {
 					r.Patch.Set("status.x", 1)
 					return nil
 				}))
 			},
 			func(s *stage) {
-				s.start()
+				s.Launch()
 				s.Create(web)
 				s.Advance(time.Hour)
-				s.calls("wrong create")
-				s.writes()
+				s.Called("wrong create")
+				s.Wrote()
 			},
 		},
 	})
@@ -198,7 +198,7 @@ func TestWaitingCostsNothing(t *testing.T) {
 	perform(t, scenario{
 		func(foo *dsl.Resource, _ *journal) { foo.OnReconcile("vain", temporary(time.Hour)) },
 		func(s *stage) {
-			s.start()
+			s.Launch()
 			before := runtime.NumGoroutine()
 			for i := range many {
 				s.Create(fmt.Sprintf(`{apiVersion: example.com/v1, kind: Foo, metadata: {name: web-%d}}`, i))
@@ -218,11 +218,11 @@ func TestWaitingHoldsNoWorker(t *testing.T) {
 		"one that is to be tried again": {
 			func(foo *dsl.Resource, j *journal) {
 				foo.Workers = 1
-				foo.OnReconcile("vain", j.note("vain", temporary(time.Hour), succeeds))
+				foo.OnReconcile("vain", j.Note("vain", temporary(time.Hour), succeeds))
 			}, func(s *stage) {
 				s.begin()
 				s.Create(second)
-				s.calls("vain create")
+				s.Called("vain create")
 			},
 		},
 		"one that is parked": {
@@ -233,16 +233,16 @@ func TestWaitingHoldsNoWorker(t *testing.T) {
 				s.begin()
 				s.HoldWatches(deployments)
 				s.size(2)
-				s.calls("child update")
+				s.Called("child update")
 				s.size(3)
 				s.Create(second)
-				s.calls("child create")
+				s.Called("child create")
 			},
 		},
 		"one that the breaker holds": {
 			func(foo *dsl.Resource, j *journal) {
 				foo.Workers = 1
-				foo.OnReconcile("loop", j.note("loop", func(_ ctx, r *dsl.Request) error {
+				foo.OnReconcile("loop", j.Note("loop", func(_ ctx, r *dsl.Request) error {
 					if r.Object.GetName() == "web" {
 						r.Patch.Label("seen", r.Object.GetResourceVersion())
 					}
@@ -251,7 +251,7 @@ func TestWaitingHoldsNoWorker(t *testing.T) {
 			}, func(s *stage) {
 				s.begin()
 				s.Create(second)
-				s.calls("loop create")
+				s.Called("loop create")
 			},
 		},
 	})
@@ -271,7 +271,7 @@ func TestAttempt(t *testing.T) {
 			})
 		},
 		func(s *stage) {
-			s.start()
+			s.Launch()
 			s.Create(web)
 			s.Advance(time.Hour)
 		},

@@ -68,13 +68,13 @@ func TestRightsInOneNamespace(t *testing.T) {
 	scenarios(t, map[string]scenario{
 		"one without rights among sixty leaves the others alone, and costs a question now and then": {level, func(s *stage) {
 			var asked questions
-			s.op.Scope.Namespaces = []string{"team-*"}
+			s.Operator.Scope.Namespaces = []string{"team-*"}
 			teams(s, 60)
 			for _, verb := range everything {
 				s.Forbid(verb, foos, "team-7")
 			}
-			s.p = s.Start(s.op, asked.count)
-			if n := len(s.journal.take()); n != 59 {
+			s.Process = s.Start(s.Operator, asked.count)
+			if n := len(s.Take()); n != 59 {
 				s.t.Errorf("%d objects are handled, want 59", n)
 			}
 			ill(s, "resource/"+foos, "forbidden: list, watch in namespace team-7")
@@ -88,27 +88,27 @@ func TestRightsInOneNamespace(t *testing.T) {
 				s.Allow(verb, foos, "team-7")
 			}
 			s.Advance(25 * time.Second)
-			if n := len(s.journal.take()); n != 1 {
+			if n := len(s.Take()); n != 1 {
 				s.t.Errorf("%d objects are handled once the right is there, want 1", n)
 			}
 			well(s)
 		}},
 		"one that somebody makes is that one's fault alone": {level, func(s *stage) {
 			var asked questions
-			s.op.Scope.Namespaces = []string{"team-*"}
+			s.Operator.Scope.Namespaces = []string{"team-*"}
 			for _, verb := range everything {
 				s.Forbid(verb, foos, "team-3")
 			}
 			teams(s, 3)
-			s.p = s.Start(s.op, asked.count)
-			s.journal.take()
+			s.Process = s.Start(s.Operator, asked.count)
+			s.Take()
 			s.Create(team(3))
 			s.Advance(time.Second)
 			up(s, true)
 			asked.take()
 			s.Create(team(4))
 			s.Advance(10 * time.Second)
-			if n := len(s.journal.take()); n != 1 {
+			if n := len(s.Take()); n != 1 {
 				s.t.Errorf("%d objects of the new namespace are handled, want 1", n)
 			}
 			if n := asked.take(); n > 3+3 {
@@ -120,12 +120,12 @@ func TestRightsInOneNamespace(t *testing.T) {
 		}},
 		"many without rights cost a question a second": {level, func(s *stage) {
 			var asked questions
-			s.op.Scope.Namespaces = []string{"team-*"}
+			s.Operator.Scope.Namespaces = []string{"team-*"}
 			teams(s, 100)
 			for i := range 99 {
 				s.Forbid("list", foos, fmt.Sprintf("team-%d", i))
 			}
-			s.p = s.Start(s.op, asked.count)
+			s.Process = s.Start(s.Operator, asked.count)
 			s.Advance(time.Hour)
 			asked.take()
 			s.Advance(time.Hour)
@@ -135,10 +135,10 @@ func TestRightsInOneNamespace(t *testing.T) {
 			ill(s, "and in 89 more")
 		}},
 		"it is degraded as a whole when nothing works": {level, func(s *stage) {
-			s.op.Scope.Namespaces = []string{"team-*"}
+			s.Operator.Scope.Namespaces = []string{"team-*"}
 			teams(s, 3)
 			s.Forbid("list", foos)
-			s.start()
+			s.Launch()
 			up(s, false)
 			ill(s, "forbidden: list in namespace team-0; list in namespace team-1; list in namespace team-2")
 			s.Allow("list", foos)
@@ -147,10 +147,10 @@ func TestRightsInOneNamespace(t *testing.T) {
 			well(s)
 		}},
 		"a right that is taken away in one namespace is noticed, and when it is given again": {level, func(s *stage) {
-			s.op.Scope.Namespaces = []string{"team-*"}
+			s.Operator.Scope.Namespaces = []string{"team-*"}
 			teams(s, 5)
-			s.start()
-			s.journal.take()
+			s.Launch()
+			s.Take()
 			s.Forbid("list", foos, "team-2")
 			s.Forbid("watch", foos, "team-2")
 			s.CutWatches(foos)
@@ -159,11 +159,11 @@ func TestRightsInOneNamespace(t *testing.T) {
 			ill(s, "forbidden: list, watch in namespace team-2")
 			s.Update(foos, "team-1", "web", resized)
 			s.Update(foos, "team-2", "web", resized)
-			s.calls("sync update")
+			s.Called("sync update")
 			s.Allow("list", foos, "team-2")
 			s.Allow("watch", foos, "team-2")
 			s.Advance(25 * time.Second)
-			s.calls("sync update")
+			s.Called("sync update")
 			well(s)
 		}},
 		"handlers that need all objects are told which cannot be seen": {
@@ -171,21 +171,21 @@ func TestRightsInOneNamespace(t *testing.T) {
 				foo.Owns(configMaps)
 				foo.OnReconcile("all", func(_ context.Context, r *dsl.Request) error {
 					_, err := r.Children.All()
-					j.add(fmt.Sprint(r.Object.GetNamespace(), ": ", err))
+					j.Add(fmt.Sprint(r.Object.GetNamespace(), ": ", err))
 					return nil
 				})
 				foo.OnReconcile("own", func(_ context.Context, r *dsl.Request) error {
 					_, err := r.Children.List(configMaps)
-					j.add(fmt.Sprint(r.Object.GetNamespace(), " own: ", err))
+					j.Add(fmt.Sprint(r.Object.GetNamespace(), " own: ", err))
 					return nil
 				})
 			}, func(s *stage) {
-				s.op.Scope.Namespaces = []string{"team-*"}
+				s.Operator.Scope.Namespaces = []string{"team-*"}
 				teams(s, 2)
 				s.Forbid("list", configMaps, "team-1")
-				s.start()
+				s.Launch()
 				refused := "configmaps is forbidden: the operator may not list in namespace team-1"
-				sorted(s, "team-0 own: <nil>", "team-0: listing children: "+refused, "team-1 own: "+refused, "team-1: listing children: "+refused)
+				s.CalledInAnyOrder("team-0 own: <nil>", "team-0: listing children: "+refused, "team-1 own: "+refused, "team-1: listing children: "+refused)
 			},
 		},
 	})
@@ -198,14 +198,14 @@ func TestRightsGivenBack(t *testing.T) {
 		"a handler that may read its children again does so": {
 			func(foo *dsl.Resource, j *journal) {
 				foo.Owns(deployments)
-				foo.OnReconcile("child", j.note("child", keepsChild))
+				foo.OnReconcile("child", j.Note("child", keepsChild))
 			}, func(s *stage) {
 				s.Forbid("list", deployments)
 				s.Forbid("watch", deployments)
-				s.start()
+				s.Launch()
 				s.Create(web)
 				s.Advance(time.Hour)
-				s.forget()
+				s.Forget()
 				s.seen(deployments)
 				s.Advance(noticed)
 				if s.Get(deployments, "default", "web") == nil {
@@ -215,9 +215,9 @@ func TestRightsGivenBack(t *testing.T) {
 			},
 		},
 		"an object that may be written again is": {
-			func(foo *dsl.Resource, j *journal) { foo.OnCreate("made", j.note("made")) },
+			func(foo *dsl.Resource, j *journal) { foo.OnCreate("made", j.Note("made")) },
 			func(s *stage) {
-				s.start()
+				s.Launch()
 				s.Forbid("patch", foos)
 				s.Create(web)
 				s.Advance(time.Hour)
@@ -231,12 +231,12 @@ func TestRightsGivenBack(t *testing.T) {
 			},
 		},
 		"the same in one namespace": {
-			func(foo *dsl.Resource, j *journal) { foo.OnCreate("made", j.note("made")) },
+			func(foo *dsl.Resource, j *journal) { foo.OnCreate("made", j.Note("made")) },
 			func(s *stage) {
-				s.op.Scope.Namespaces = []string{"team-*"}
+				s.Operator.Scope.Namespaces = []string{"team-*"}
 				s.Create(`{apiVersion: v1, kind: Namespace, metadata: {name: team-0}}`)
 				s.Create(`{apiVersion: v1, kind: Namespace, metadata: {name: team-1}}`)
-				s.start()
+				s.Launch()
 				s.Forbid("patch", foos, "team-1")
 				teams(s, 2)
 				s.Advance(time.Hour)
@@ -251,10 +251,10 @@ func TestRightsGivenBack(t *testing.T) {
 			},
 		},
 		"a right that only the handler knows of is tried every half minute at least": {
-			func(foo *dsl.Resource, j *journal) { foo.OnCreate("other", j.note("other", writesElsewhere)) },
+			func(foo *dsl.Resource, j *journal) { foo.OnCreate("other", j.Note("other", writesElsewhere)) },
 			func(s *stage) {
 				s.Forbid("patch", configMaps)
-				s.start()
+				s.Launch()
 				s.Create(web)
 				s.Advance(time.Hour)
 				s.Allow("patch", configMaps)
@@ -267,16 +267,16 @@ func TestRightsGivenBack(t *testing.T) {
 		"one that waits for another reason waits on": {
 			func(foo *dsl.Resource, j *journal) {
 				foo.Owns(deployments)
-				foo.OnReconcile("late", j.note("late", temporary(2*time.Hour), succeeds))
+				foo.OnReconcile("late", j.Note("late", temporary(2*time.Hour), succeeds))
 			}, func(s *stage) {
 				s.Forbid("list", deployments)
-				s.start()
+				s.Launch()
 				s.Create(web)
-				s.calls("late create")
+				s.Called("late create")
 				s.Advance(time.Hour)
 				s.Allow("list", deployments)
 				s.Advance(time.Minute)
-				s.calls()
+				s.Called()
 			},
 		},
 	})
@@ -286,7 +286,7 @@ func TestRightsGivenBack(t *testing.T) {
 func up(s *stage, want bool) {
 	s.t.Helper()
 	s.Settle()
-	for _, c := range s.p.Engine().Ready() {
+	for _, c := range s.Process.Engine().Ready() {
 		if watched := c.Message == "" || strings.HasPrefix(c.Message, "watched, "); c.Name == "resource/"+foos && watched != want {
 			s.t.Errorf("it is said that %s", c.Message)
 		}

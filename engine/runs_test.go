@@ -29,7 +29,7 @@ func overheard(s *stage, words string) (take func() []string) {
 			lines = append(lines, prefix+args)
 		}
 	}, funcr.Options{})
-	s.p = s.Start(s.op, func(e *engine.Settings) { e.Log = log })
+	s.Process = s.Start(s.Operator, func(e *engine.Settings) { e.Log = log })
 	return func() []string {
 		s.Settle()
 		mu.Lock()
@@ -67,7 +67,7 @@ func TestLongRuns(t *testing.T) {
 				if len(lines) != 1 || !strings.Contains(lines[0], `"name"="web"`) || !strings.Contains(lines[0], `"handler"="deaf"`) || !strings.Contains(lines[0], `"resource"="`+foos) {
 					s.t.Errorf("the log says %v", lines)
 				}
-				for _, c := range s.p.Engine().Ready() {
+				for _, c := range s.Process.Engine().Ready() {
 					if c.State == ops.Fail {
 						s.t.Errorf("%v makes the process unready", c)
 					}
@@ -137,7 +137,7 @@ func TestLongRuns(t *testing.T) {
 				foo.OnCreate("deaf", deaf(time.Hour))
 			},
 			func(s *stage) {
-				s.start()
+				s.Launch()
 				for _, name := range []string{"a", "b", "c", "d", "e", "f", "g", "h"} {
 					s.Create(`{apiVersion: example.com/v1, kind: Foo, metadata: {name: ` + name + `}}`)
 				}

@@ -34,7 +34,7 @@ func names(r *dsl.Request) string {
 func TestSchedules(t *testing.T) {
 	sees := func(foo *dsl.Resource, j *journal) {
 		foo.Schedule(hourly(), "report", func(_ ctx, r *dsl.Request) error {
-			j.add(fmt.Sprint(r.Cause, " ", r.Object.GetKind(), r.Object.GetName(), " ", names(r)))
+			j.Add(fmt.Sprint(r.Cause, " ", r.Object.GetKind(), r.Object.GetName(), " ", names(r)))
 			if len(r.Objects) > 0 {
 				r.Objects[0].Object["spec"] = "spoilt"
 			}
@@ -44,79 +44,79 @@ func TestSchedules(t *testing.T) {
 	const elsewhere = `{apiVersion: example.com/v1, kind: Foo, metadata: {name: a, namespace: other}}`
 	scenarios(t, map[string]scenario{
 		"it runs once for all objects, and writes nothing": {sees, func(s *stage) {
-			s.start()
+			s.Launch()
 			s.Create(web)
 			s.Create(elsewhere)
 			s.Create(`{apiVersion: example.com/v1, kind: Foo, metadata: {name: app}}`)
 			s.Advance(59 * time.Minute)
-			s.calls()
+			s.Called()
 			s.Advance(time.Minute)
-			s.calls("timer Foo default/app default/web other/a")
+			s.Called("timer Foo default/app default/web other/a")
 			s.Advance(2 * time.Hour)
-			s.calls("timer Foo default/app default/web other/a", "timer Foo default/app default/web other/a")
-			s.writes()
+			s.Called("timer Foo default/app default/web other/a", "timer Foo default/app default/web other/a")
+			s.Wrote()
 		}},
 		"it runs where there are no objects": {sees, func(s *stage) {
-			s.start()
+			s.Launch()
 			s.Advance(time.Hour)
-			s.calls("timer Foo ")
+			s.Called("timer Foo ")
 		}},
 		"objects that are only in the cache as keys have their names": {
 			func(foo *dsl.Resource, j *journal) {
 				foo.Cache = dsl.CacheLive
 				sees(foo, j)
 			}, func(s *stage) {
-				s.start()
+				s.Launch()
 				s.Create(web)
 				s.Advance(time.Hour)
-				s.calls("timer Foo default/web")
+				s.Called("timer Foo default/web")
 			},
 		},
 		"it is tried again by its back-off and not run twice": {
 			func(foo *dsl.Resource, j *journal) {
-				foo.Schedule(hourly(), "report", j.note("report", temporary(90*time.Minute), succeeds))
+				foo.Schedule(hourly(), "report", j.Note("report", temporary(90*time.Minute), succeeds))
 			}, func(s *stage) {
-				s.start()
+				s.Launch()
 				s.Advance(149 * time.Minute)
-				s.calls("report timer")
+				s.Called("report timer")
 				s.Advance(time.Minute)
-				s.calls("report timer 2")
+				s.Called("report timer 2")
 				s.Advance(30 * time.Minute)
-				s.calls("report timer")
+				s.Called("report timer")
 			},
 		},
 		"a panic is the handler's alone": {
 			func(foo *dsl.Resource, j *journal) {
-				foo.Schedule(hourly(), "report", j.note("report", func(ctx, *dsl.Request) error { panic("no") }, succeeds))
-				foo.OnReconcile("sync", j.note("sync"))
+				foo.Schedule(hourly(), "report", j.Note("report", func(ctx, *dsl.Request) error { panic("no") }, succeeds))
+				foo.OnReconcile("sync", j.Note("sync"))
 			}, func(s *stage) {
-				s.start()
+				s.Launch()
 				s.Advance(61 * time.Minute)
 				s.Create(web)
-				s.calls("report timer", "report timer 2", "sync create")
+				s.Called("report timer", "report timer 2", "sync create")
 			},
 		},
 		"it waits for the listing": {sees, func(s *stage) {
 			s.Create(web)
 			s.Forbid("list", foos)
-			s.start()
+			s.Launch()
 			s.Advance(90 * time.Minute)
-			s.calls()
+			s.Called()
 			s.Allow("list", foos)
 			s.Advance(time.Minute)
-			s.calls("timer Foo default/web")
+			s.Called("timer Foo default/web")
 		}},
 		"an object may have a schedule's name": {
 			func(foo *dsl.Resource, j *journal) {
-				foo.Schedule(hourly(), "web", j.note("web"))
-				foo.OnReconcile("sync", j.note("sync"))
+				foo.Schedule(hourly(), "web", j.Note("web"))
+				foo.OnReconcile("sync", j.Note("sync"))
 			}, func(s *stage) {
-				s.start()
+				s.Launch()
 				s.Create(web)
-				s.calls("sync create")
+				s.Called("sync create")
 				s.remove()
 				s.Advance(time.Hour)
-				s.calls("web timer")
+				s.Called("web timer")
 			},
 		},
 	})
@@ -131,16 +131,16 @@ func TestScheduleRequests(t *testing.T) {
 			foo.Schedule(hourly(), "report", func(ctx context.Context, r *dsl.Request) error {
 				_, err := r.Children.List(deployments)
 				_, err2 := r.Related.Get("x")
-				j.add(fmt.Sprint(dsl.IsPermanent(err), dsl.IsPermanent(err2)))
+				j.Add(fmt.Sprint(dsl.IsPermanent(err), dsl.IsPermanent(err2)))
 				r.Events.Event(dsl.Normal, "Said", "nothing")
 				return writesElsewhere(ctx, r)
 			})
 		},
 		func(s *stage) {
-			s.p = s.Start(s.op, func(e *engine.Settings) { e.Metrics = metrics })
+			s.Process = s.Start(s.Operator, func(e *engine.Settings) { e.Metrics = metrics })
 			s.Advance(time.Hour)
-			s.calls("true true")
-			s.writes("patch configmaps default/other")
+			s.Called("true true")
+			s.Wrote("patch configmaps default/other")
 			if len(s.Events()) > 0 || runsOf(s.t, metrics, "report", "success") != 1 {
 				s.t.Errorf("events %v, runs %v", s.Events(), runsOf(s.t, metrics, "report", "success"))
 			}
@@ -154,17 +154,17 @@ func TestSchedulePatches(t *testing.T) {
 	metrics := ops.NewMetrics()
 	perform(t, scenario{
 		func(foo *dsl.Resource, j *journal) {
-			foo.Schedule(hourly(), "report", j.note("report", func(_ ctx, r *dsl.Request) error {
+			foo.Schedule(hourly(), "report", j.Note("report", func(_ ctx, r *dsl.Request) error {
 				r.Patch.SetStatus("x", 1)
 				return nil
 			}))
 		},
 		func(s *stage) {
-			s.p = s.Start(s.op, func(e *engine.Settings) { e.Metrics = metrics })
+			s.Process = s.Start(s.Operator, func(e *engine.Settings) { e.Metrics = metrics })
 			s.Create(web)
 			s.Advance(150 * time.Minute)
-			s.calls("report timer", "report timer")
-			s.writes()
+			s.Called("report timer", "report timer")
+			s.Wrote()
 			if n := runsOf(s.t, metrics, "report", "failed"); n != 2 {
 				s.t.Errorf("%v runs have failed for good, want 2", n)
 			}
@@ -178,20 +178,20 @@ func TestScheduleOwnWrites(t *testing.T) {
 		func(foo *dsl.Resource, j *journal) {
 			foo.Schedule(hourly(), "scale", func(ctx context.Context, r *dsl.Request) error {
 				n, _, _ := unstructured.NestedInt64(r.Objects[0].Object, "spec", "size")
-				j.add(fmt.Sprint("size ", n))
+				j.Add(fmt.Sprint("size ", n))
 				_, err := r.Client.MergePatch(ctx, foos, "default", "web", map[string]any{"spec": map[string]any{"size": n + 1}})
 				return err
 			})
 		},
 		func(s *stage) {
-			s.start()
+			s.Launch()
 			s.Create(web)
 			s.Settle()
 			s.HoldWatches(foos)
 			s.Advance(150 * time.Minute)
-			s.calls("size 1")
+			s.Called("size 1")
 			s.ReleaseWatches(foos)
-			s.calls("size 2")
+			s.Called("size 2")
 		},
 	})
 }
@@ -201,11 +201,11 @@ func TestScheduleOwnWrites(t *testing.T) {
 func TestScheduleIsTheLeaders(t *testing.T) {
 	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
 		c.Serve(enginetest.Resource{Name: foos, Kind: "Foo"})
-		s := &stage{Cluster: c, t: t, journal: &journal{}}
+		s := newStage(t, c)
 		process := func(id string) *enginetest.Process {
 			op := dsl.New("op")
 			op.Settings.LeaderElection = dsl.LeaderElection{Mode: dsl.LeaderLease, Namespace: "default"}
-			op.Resource(foos, func(foo *dsl.Resource) { foo.Schedule(hourly(), id, s.journal.note(id)) })
+			op.Resource(foos, func(foo *dsl.Resource) { foo.Schedule(hourly(), id, s.Note(id)) })
 			p := s.Start(op)
 			s.Advance(time.Second)
 			return p
@@ -213,12 +213,12 @@ func TestScheduleIsTheLeaders(t *testing.T) {
 		first := process("first")
 		process("second")
 		s.Advance(2 * time.Hour)
-		s.calls("first timer", "first timer")
+		s.Called("first timer", "first timer")
 		if err := first.Stop(); err != nil {
 			t.Error(err)
 		}
 		s.Advance(time.Hour)
-		s.calls("second timer")
+		s.Called("second timer")
 	})
 }
 
@@ -226,30 +226,30 @@ func TestScheduleIsTheLeaders(t *testing.T) {
 func TestScheduleEndsWithLeadership(t *testing.T) {
 	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
 		c.Serve(enginetest.Resource{Name: foos, Kind: "Foo"})
-		s := &stage{Cluster: c, t: t, journal: &journal{}}
+		s := newStage(t, c)
 		op := dsl.New("op")
 		op.Settings.LeaderElection = dsl.LeaderElection{Mode: dsl.LeaderLease, Namespace: "default"}
 		var failure error
 		op.Resource(foos, func(foo *dsl.Resource) {
 			foo.Schedule(hourly(), "slow", func(ctx context.Context, r *dsl.Request) error {
-				s.journal.add("begins")
+				s.Add("begins")
 				<-ctx.Done()
-				s.journal.add("ends")
+				s.Add("ends")
 				failure = writesElsewhere(context.WithoutCancel(ctx), r)
 				return failure
 			})
 		})
 		p := s.Start(op)
 		s.Advance(time.Hour + time.Second)
-		s.calls("begins")
+		s.Called("begins")
 		p.Cut()
 		s.Advance(time.Minute)
 		p.Mend()
 		s.Settle()
-		if got := s.journal.take(); !slices.Contains(got, "ends") || failure == nil {
+		if got := s.Take(); !slices.Contains(got, "ends") || failure == nil {
 			t.Errorf("calls %v, the write's error is %v", got, failure)
 		}
-		s.writes()
+		s.Wrote()
 	})
 }
 

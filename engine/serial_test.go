@@ -55,14 +55,14 @@ func TestSerialPerObject(t *testing.T) {
 			foo.Resync = time.Minute
 			foo.Workers = 3
 			foo.OnReconcile("child", keepsChild)
-			foo.OnReconcile("slow", j.note("slow", b.handler(10*time.Second)))
-			foo.On(both(), "vain", j.note("vain", temporary(3*time.Second)))
+			foo.OnReconcile("slow", j.Note("slow", b.handler(10*time.Second)))
+			foo.On(both(), "vain", j.Note("vain", temporary(3*time.Second)))
 		},
 		func(s *stage) {
 			for i := range 5 {
 				s.Create(fmt.Sprintf(`{apiVersion: example.com/v1, kind: Foo, metadata: {name: web-%d}, spec: {size: 1}}`, i))
 			}
-			s.start()
+			s.Launch()
 			for i := range 60 {
 				s.Advance(1700 * time.Millisecond)
 				s.Update(foos, "default", fmt.Sprint("web-", i%5), func(o *unstructured.Unstructured) {
@@ -96,14 +96,14 @@ func TestSlowObjectsStarveNobody(t *testing.T) {
 	perform(t, scenario{
 		func(foo *dsl.Resource, j *journal) {
 			foo.Workers = 1
-			foo.OnReconcile("slow", j.note("slow", b.handler(time.Hour)))
+			foo.OnReconcile("slow", j.Note("slow", b.handler(time.Hour)))
 		},
 		func(s *stage) {
-			s.op.Resource("configmaps.v1", func(cm *dsl.Resource) { cm.OnReconcile("quick", s.journal.note("quick")) })
-			s.start()
+			s.Operator.Resource("configmaps.v1", func(cm *dsl.Resource) { cm.OnReconcile("quick", s.Note("quick")) })
+			s.Launch()
 			s.Create(web)
 			s.Create(`{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}`)
-			sorted(s, "quick create", "slow create")
+			s.CalledInAnyOrder("quick create", "slow create")
 		},
 	})
 }

@@ -17,67 +17,67 @@ import (
 // heals by itself.
 func TestServing(t *testing.T) {
 	beside := func(s *stage) {
-		s.op.Resource("configmaps.v1", func(cm *dsl.Resource) { cm.OnReconcile("beside", s.journal.note("beside")) })
+		s.Operator.Resource("configmaps.v1", func(cm *dsl.Resource) { cm.OnReconcile("beside", s.Note("beside")) })
 	}
 	works := func(s *stage, name string) {
 		s.t.Helper()
 		s.Create(`{apiVersion: v1, kind: ConfigMap, metadata: {name: ` + name + `}}`)
-		s.calls("beside create")
+		s.Called("beside create")
 	}
 	crd := enginetest.Resource{Name: foos, Kind: "Foo"}
 	scenarios(t, map[string]scenario{
 		"a CRD that is missing is waited for, and found at once when it comes": {edges, func(s *stage) {
 			beside(s)
 			s.Unserve(foos)
-			s.start()
+			s.Launch()
 			ill(s, "resource/"+foos, "not served")
 			works(s, "a")
 			s.Advance(time.Hour)
 			s.Serve(crd)
 			s.Create(web)
-			s.calls("made create")
+			s.Called("made create")
 			well(s)
 		}},
 		"one that comes right after it was found missing is found at once": {edges, func(s *stage) {
 			s.Unserve(foos)
-			s.start()
+			s.Launch()
 			s.Serve(crd)
 			s.Create(web)
-			s.calls("made create")
+			s.Called("made create")
 		}},
 		"without the right to watch CRDs it is found by looking again": {edges, func(s *stage) {
 			s.Forbid("list", "customresourcedefinitions.apiextensions.k8s.io")
 			s.Forbid("watch", "customresourcedefinitions.apiextensions.k8s.io")
 			s.Unserve(foos)
-			s.start()
+			s.Launch()
 			s.Advance(time.Hour)
 			s.Serve(crd)
 			s.Create(web)
 			s.Advance(10 * time.Second)
-			s.calls("made create")
+			s.Called("made create")
 			well(s)
 		}},
 		"a CRD that is deleted takes its objects along, and one that comes again is new": {edges, func(s *stage) {
 			beside(s)
 			s.begin()
 			s.Unserve(foos)
-			s.calls("left delete")
+			s.Called("left delete")
 			s.Advance(time.Minute)
 			ill(s, "resource/"+foos, "not served")
 			works(s, "a")
 			s.Serve(crd)
 			s.Create(web)
 			s.Advance(time.Second)
-			s.calls("made create")
+			s.Called("made create")
 			well(s)
 		}},
 		"a CRD that is deleted deletes what no finalizer holds": {
-			func(foo *dsl.Resource, j *journal) { foo.OnDelete("left", j.note("left"), dsl.NoFinalizer()) },
+			func(foo *dsl.Resource, j *journal) { foo.OnDelete("left", j.Note("left"), dsl.NoFinalizer()) },
 			func(s *stage) {
 				s.begin()
 				s.Unserve(foos)
 				s.Advance(time.Minute)
-				s.calls("left delete")
+				s.Called("left delete")
 			},
 		},
 		"one that comes again with another scope is found": {level, func(s *stage) {
@@ -87,22 +87,22 @@ func TestServing(t *testing.T) {
 			s.Serve(enginetest.Resource{Name: foos, Kind: "Foo", ClusterScoped: true})
 			s.Create(web)
 			s.Advance(time.Second)
-			if calls := s.journal.take(); len(calls) != 1 { // a create or a resume, as the first listing has it or not
+			if calls := s.Take(); len(calls) != 1 { // a create or a resume, as the first listing has it or not
 				s.t.Errorf("calls %v", calls)
 			}
 		}},
 		"a missing right is named, and found again when it is given": {level, func(s *stage) {
 			beside(s)
 			s.Forbid("list", foos)
-			s.start()
+			s.Launch()
 			s.Create(web)
 			ill(s, "resource/"+foos, "forbidden", "list")
 			works(s, "a")
 			s.Advance(time.Hour)
-			s.calls()
+			s.Called()
 			s.Allow("list", foos)
 			s.Advance(10 * time.Second)
-			s.calls("sync resume")
+			s.Called("sync resume")
 			well(s)
 		}},
 		"a right that is taken away while it is used is named": {level, func(s *stage) {
@@ -114,20 +114,20 @@ func TestServing(t *testing.T) {
 			s.size(2)
 			s.Allow("watch", foos)
 			s.Advance(2 * time.Minute)
-			s.calls("sync update")
+			s.Called("sync update")
 			well(s)
 		}},
 		"a broken API group is no other's fault, and heals": {level, func(s *stage) {
 			beside(s)
 			s.Break("example.com")
-			s.start()
+			s.Launch()
 			ill(s, "resource/"+foos, "broken")
 			works(s, "a")
 			s.Advance(time.Hour)
 			s.Mend("example.com")
 			s.Create(web)
 			s.Advance(10 * time.Second)
-			s.calls("sync resume")
+			s.Called("sync resume")
 			well(s)
 		}},
 		"a group that breaks while it is watched keeps what is known, and heals": {edges, func(s *stage) {
@@ -138,22 +138,22 @@ func TestServing(t *testing.T) {
 			s.Advance(time.Minute)
 			ill(s, "resource/"+foos)
 			works(s, "a")
-			s.calls()
+			s.Called()
 			s.Mend("example.com")
 			s.size(2)
 			s.Advance(time.Minute)
-			s.calls("changed update", "sized update")
+			s.Called("changed update", "sized update")
 			well(s)
 		}},
 		"a child whose resource is missing is a failure of the handler that wants it": {
 			func(foo *dsl.Resource, j *journal) {
 				foo.Owns("bars.v1.example.org")
-				foo.OnReconcile("child", j.note("child", keepsBar))
-				foo.OnReconcile("sync", j.note("sync"))
+				foo.OnReconcile("child", j.Note("child", keepsBar))
+				foo.OnReconcile("sync", j.Note("sync"))
 			}, func(s *stage) {
-				s.start()
+				s.Launch()
 				s.Create(web)
-				s.calls("child create", "sync create")
+				s.Called("child create", "sync create")
 				ill(s, "child/"+foos+"/bars.v1.example.org", "not served")
 				s.Serve(enginetest.Resource{Name: "bars.v1.example.org", Kind: "Bar"})
 				s.Advance(time.Minute)
@@ -174,7 +174,7 @@ func TestScope(t *testing.T) {
 	named := func(foo *dsl.Resource, j *journal) {
 		where := func(id string) dsl.Func {
 			return func(_ ctx, r *dsl.Request) error {
-				j.add(id + " " + r.Object.GetNamespace() + " " + string(r.Cause))
+				j.Add(id + " " + r.Object.GetNamespace() + " " + string(r.Cause))
 				return nil
 			}
 		}
@@ -183,52 +183,52 @@ func TestScope(t *testing.T) {
 	}
 	scenarios(t, map[string]scenario{
 		"names alone are taken as they are": {named, func(s *stage) {
-			s.op.Scope.Namespaces = []string{"a", "b"}
-			s.start()
+			s.Operator.Scope.Namespaces = []string{"a", "b"}
+			s.Launch()
 			for _, ns := range []string{"a", "b", "c"} {
 				s.Create(in(ns))
 			}
-			sorted(s, "sync a create", "sync b create")
+			s.CalledInAnyOrder("sync a create", "sync b create")
 			well(s)
 		}},
 		"globs follow the namespaces that come and go": {named, func(s *stage) {
-			s.op.Scope.Namespaces = []string{"team-*", "!team-old"}
+			s.Operator.Scope.Namespaces = []string{"team-*", "!team-old"}
 			s.Create(in("team-a"))
-			s.start()
-			s.calls("sync team-a resume")
+			s.Launch()
+			s.Called("sync team-a resume")
 			s.Create(in("team-old"))
 			s.Create(in("other"))
 			s.Create(in("team-b"))
 			s.Advance(time.Second)
 			s.Settle()
-			got := s.journal.take()
+			got := s.Take()
 			if len(got) != 1 || got[0] != "sync team-b create" && got[0] != "sync team-b resume" {
 				s.t.Errorf("calls %v", got)
 			}
 			s.Delete("namespaces.v1", "", "team-a")
 			s.Advance(time.Second)
-			s.calls("left team-a delete")
+			s.Called("left team-a delete")
 			well(s)
 			s.Create(in("team-a"))
 			s.Advance(time.Second)
-			if got := s.journal.take(); len(got) != 1 {
+			if got := s.Take(); len(got) != 1 {
 				s.t.Errorf("calls %v for a namespace that came again", got)
 			}
 		}},
 		"a pattern that only takes out leaves the rest": {named, func(s *stage) {
-			s.op.Scope.Namespaces = []string{"!kube-*"}
-			s.start()
+			s.Operator.Scope.Namespaces = []string{"!kube-*"}
+			s.Launch()
 			s.Create(in("kube-system"))
 			s.Create(in("default"))
-			s.calls("sync default create")
+			s.Called("sync default create")
 		}},
 		"a right in one namespace alone is enough for it": {named, func(s *stage) {
-			s.op.Scope.Namespaces = []string{"a", "b"}
+			s.Operator.Scope.Namespaces = []string{"a", "b"}
 			s.Forbid("list", foos, "b")
-			s.start()
+			s.Launch()
 			s.Create(in("a"))
 			s.Create(in("b"))
-			s.calls("sync a create")
+			s.Called("sync a create")
 			ill(s, "list in namespace b")
 		}},
 		"objects that a selector does not select do not exist": {
@@ -236,21 +236,21 @@ func TestScope(t *testing.T) {
 				foo.LabelSelector = "tier=gold"
 				named(foo, j)
 			}, func(s *stage) {
-				s.start()
+				s.Launch()
 				s.Create(web)
-				s.calls()
+				s.Called()
 				s.set("gold", "metadata", "labels", "tier")
-				s.calls("sync default create")
+				s.Called("sync default create")
 				s.set("iron", "metadata", "labels", "tier")
-				s.calls("left default delete")
+				s.Called("left default delete")
 			},
 		},
 		"objects without a namespace are in every scope": {named, func(s *stage) {
-			s.op.Scope.Namespaces = []string{"team-*"}
-			s.op.Resource("nodes.v1", func(n *dsl.Resource) { n.OnReconcile("node", s.journal.note("node")) })
-			s.start()
+			s.Operator.Scope.Namespaces = []string{"team-*"}
+			s.Operator.Resource("nodes.v1", func(n *dsl.Resource) { n.OnReconcile("node", s.Note("node")) })
+			s.Launch()
 			s.Create(`{apiVersion: v1, kind: Node, metadata: {name: one}}`)
-			s.calls("node create")
+			s.Called("node create")
 		}},
 	})
 }
@@ -262,10 +262,10 @@ func TestCacheProfiles(t *testing.T) {
 			perform(t, scenario{
 				func(foo *dsl.Resource, j *journal) {
 					foo.Cache = profile
-					foo.OnReconcile("sync", j.note("sync", func(_ ctx, r *dsl.Request) error {
+					foo.OnReconcile("sync", j.Note("sync", func(_ ctx, r *dsl.Request) error {
 						size, found, _ := unstructured.NestedInt64(r.Object.Object, "spec", "size")
 						if found != (profile != dsl.CacheMetadata) {
-							j.add("the spec is seen, or not, as it should not be")
+							j.Add("the spec is seen, or not, as it should not be")
 						}
 						if found {
 							r.Patch.SetStatus("size", size)
@@ -273,23 +273,23 @@ func TestCacheProfiles(t *testing.T) {
 						r.Patch.Label("kind", r.Object.GetKind())
 						return nil
 					}))
-					foo.OnDelete("left", j.note("left"))
+					foo.OnDelete("left", j.Note("left"))
 				},
 				func(s *stage) {
-					s.start()
+					s.Launch()
 					s.Create(web)
 					s.Settle()
-					if calls := s.journal.take(); len(calls) == 0 || calls[0] != "sync create" {
+					if calls := s.Take(); len(calls) == 0 || calls[0] != "sync create" {
 						s.t.Errorf("calls %v", calls)
 					}
 					if got := s.web().GetLabels()["kind"]; got != "Foo" {
 						s.t.Errorf("the label is %q", got)
 					}
-					s.forget()
+					s.Forget()
 					s.Advance(time.Hour)
-					s.writes()
+					s.Wrote()
 					s.remove()
-					s.calls("left delete")
+					s.Called("left delete")
 					s.gone()
 				},
 			})

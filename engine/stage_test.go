@@ -6,14 +6,8 @@ package engine_test
 import (
 	"context"
 	"errors"
-	"fmt"
-	"slices"
-	"sync"
-	"sync/atomic"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
@@ -52,63 +46,32 @@ func perform(t *testing.T, one scenario) {
 	t.Helper()
 	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
 		c.Serve(enginetest.Resource{Name: foos, Kind: "Foo"})
-		s := &stage{Cluster: c, t: t, journal: &journal{}}
-		s.op = dsl.New("op")
-		s.op.Resource(foos, func(foo *dsl.Resource) { one.operator(foo, s.journal) })
+		s := newStage(t, c)
+		s.Operator.Resource(foos, func(foo *dsl.Resource) { one.operator(foo, &s.Journal) })
 		one.play(s)
 	})
 }
 
 // stage is where a scenario plays.
 type stage struct {
-	*enginetest.Cluster
-	t       *testing.T
-	op      *dsl.Operator
-	p       *enginetest.Process
-	journal *journal
+	*enginetest.Stage
+	t *testing.T
 }
 
-// start starts the operator.
-func (s *stage) start() {
-	s.t.Helper()
-	s.p = s.Start(s.op)
+// journal notes what handlers were called with.
+type journal = enginetest.Journal
+
+// newStage returns a stage for an operator named op.
+func newStage(t *testing.T, c *enginetest.Cluster) *stage {
+	return &stage{Stage: enginetest.NewStage(c, dsl.New("op")), t: t}
 }
 
 // begin starts the operator, creates web, and forgets what was called and written for it.
 func (s *stage) begin() {
 	s.t.Helper()
-	s.start()
+	s.Launch()
 	s.Create(web)
-	s.forget()
-}
-
-// forget settles, and forgets what was called and written.
-func (s *stage) forget() {
-	s.Settle()
-	s.journal.take()
-	s.Writes()
-}
-
-// calls settles and compares the handlers' calls since it was called last.
-func (s *stage) calls(want ...string) {
-	s.t.Helper()
-	s.Settle()
-	if diff := cmp.Diff(want, s.journal.take(), cmpopts.EquateEmpty()); diff != "" {
-		s.t.Errorf("calls (-want +got):\n%s", diff)
-	}
-}
-
-// writes settles and compares the write requests since it was called last.
-func (s *stage) writes(want ...string) {
-	s.t.Helper()
-	s.Settle()
-	var got []string
-	for _, w := range s.Writes() {
-		got = append(got, w.String())
-	}
-	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
-		s.t.Errorf("writes (-want +got):\n%s", diff)
-	}
+	s.Forget()
 }
 
 // web returns the Foo, nil when it is gone.
@@ -139,61 +102,11 @@ func (s *stage) remove() {
 	s.Delete(foos, "default", "web")
 }
 
-// journal notes what handlers were called with.
-type journal struct {
-	mu    sync.Mutex
-	lines []string
-}
-
-// note returns a handler that notes its calls, as in "announce update", or "announce update 2" for
-// the second attempt. It then does what is given: each call the next, the last one for all that
-// follow.
-func (j *journal) note(id string, then ...dsl.Func) dsl.Func {
-	var n atomic.Int32
-	return func(ctx context.Context, r *dsl.Request) error {
-		line := id + " " + string(r.Cause)
-		if r.Attempt > 1 {
-			line += fmt.Sprint(" ", r.Attempt)
-		}
-		j.add(line)
-		if len(then) == 0 {
-			return nil
-		}
-		return then[min(int(n.Add(1)), len(then))-1](ctx, r)
-	}
-}
-
-func (j *journal) add(line string) {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	j.lines = append(j.lines, line)
-}
-
-// take returns the lines since it was called last.
-func (j *journal) take() []string {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	out := j.lines
-	j.lines = nil
-	return out
-}
-
 // fails returns a handler that fails.
 func fails(err error) dsl.Func { return func(context.Context, *dsl.Request) error { return err } }
 
 // succeeds is a handler that does nothing.
 func succeeds(context.Context, *dsl.Request) error { return nil }
-
-// sorted is calls for those of several objects, which come in no order.
-func sorted(s *stage, want ...string) {
-	s.t.Helper()
-	s.Settle()
-	got := s.journal.take()
-	slices.Sort(got)
-	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
-		s.t.Errorf("calls, sorted (-want +got):\n%s", diff)
-	}
-}
 
 // ctx keeps the lines of handlers short.
 type ctx = context.Context

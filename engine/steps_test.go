@@ -14,7 +14,7 @@ import (
 // any more, and not otherwise.
 func TestStepsBeginAnew(t *testing.T) {
 	steps := func(j *journal) dsl.Func {
-		return dsl.Steps(j.note("first", keepsChild), j.note("second", fails(errAgain)))
+		return dsl.Steps(j.Note("first", keepsChild), j.Note("second", fails(errAgain)))
 	}
 	rarely := dsl.WithBackoff(time.Hour, time.Hour)
 	scenarios(t, map[string]scenario{
@@ -23,16 +23,16 @@ func TestStepsBeginAnew(t *testing.T) {
 				foo.Owns(deployments)
 				foo.OnReconcile("steps", steps(j), rarely)
 			}, func(s *stage) {
-				s.start()
+				s.Launch()
 				s.Create(web)
-				s.calls("first create", "second create")
+				s.Called("first create", "second create")
 				s.Delete(deployments, "default", "web")
-				s.calls("first create 2", "second create 2")
+				s.Called("first create 2", "second create 2")
 				if s.Get(deployments, "default", "web") == nil {
 					s.t.Error("the child is not there again")
 				}
 				s.Advance(2 * time.Hour)
-				s.calls("second create 3")
+				s.Called("second create 3")
 			},
 		},
 		"when a child has changed, where progress is stored": {
@@ -40,13 +40,13 @@ func TestStepsBeginAnew(t *testing.T) {
 				foo.Owns(deployments)
 				foo.On([]dsl.Cause{dsl.Create, dsl.Child}, "steps", steps(j), rarely)
 			}, func(s *stage) {
-				s.start()
+				s.Launch()
 				s.Create(web)
-				s.calls("first create", "second create")
+				s.Called("first create", "second create")
 				s.Delete(deployments, "default", "web")
 				s.Settle()
 				s.Advance(2 * time.Hour)
-				s.calls("first create 2", "second create 2")
+				s.Called("first create 2", "second create 2")
 			},
 		},
 		"not for children that the handler does not look at": {
@@ -54,13 +54,13 @@ func TestStepsBeginAnew(t *testing.T) {
 				foo.Owns(deployments)
 				foo.OnCreate("steps", steps(j), rarely)
 			}, func(s *stage) {
-				s.start()
+				s.Launch()
 				s.Create(web)
-				s.calls("first create", "second create")
+				s.Called("first create", "second create")
 				s.Delete(deployments, "default", "web")
 				s.Settle()
 				s.Advance(2 * time.Hour)
-				s.calls("second create 2")
+				s.Called("second create 2")
 			},
 		},
 		"not while the object is being deleted": {
@@ -68,13 +68,13 @@ func TestStepsBeginAnew(t *testing.T) {
 				foo.Owns(deployments)
 				foo.OnCreate("child", keepsChild)
 				foo.On([]dsl.Cause{dsl.Delete, dsl.Child}, "steps",
-					dsl.Steps(j.note("first"), j.note("second", waitsFor(time.Hour))))
+					dsl.Steps(j.Note("first"), j.Note("second", waitsFor(time.Hour))))
 			}, func(s *stage) {
 				s.begin()
 				s.remove()
-				s.calls("first delete", "second delete")
+				s.Called("first delete", "second delete")
 				s.rollout(0)
-				s.calls("second delete")
+				s.Called("second delete")
 			},
 		},
 	})

@@ -121,16 +121,16 @@ func TestIdle(t *testing.T) {
 func TestIdleAfterARestart(t *testing.T) {
 	scenarios(t, map[string]scenario{"a process counts anew": {
 		func(foo *dsl.Resource, j *journal) {
-			foo.Idle(time.Hour, "rest", j.note("rest"))
+			foo.Idle(time.Hour, "rest", j.Note("rest"))
 		},
 		func(s *stage) {
 			s.begin()
 			s.Advance(50 * time.Minute)
-			s.p.Restart()
+			s.Process.Restart()
 			s.Advance(59 * time.Minute)
-			s.calls()
+			s.Called()
 			s.Advance(2*time.Minute + time.Second) // the jitter is a minute at most
-			s.calls("rest timer")
+			s.Called("rest timer")
 		},
 	}})
 }
@@ -174,7 +174,7 @@ func TestCron(t *testing.T) {
 					s.begin()
 					s.Advance(3 * 24 * time.Hour)
 					compare(s.t, at, test.want...)
-					s.writes()
+					s.Wrote()
 				},
 			})
 		})
@@ -190,7 +190,7 @@ func TestCronJitter(t *testing.T) {
 			for _, name := range []string{"a", "b", "c", "d", "e", "f", "g", "h"} {
 				s.Create(`{apiVersion: example.com/v1, kind: Foo, metadata: {name: ` + name + `}}`)
 			}
-			s.start()
+			s.Launch()
 			b.begin()
 			s.Advance(10*time.Hour + 2*time.Minute)
 			all := map[time.Duration]bool{}

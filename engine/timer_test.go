@@ -84,11 +84,11 @@ func timed(t *testing.T, timing dsl.Timing, options []dsl.Option, then []dsl.Fun
 			foo.On([]dsl.Cause{dsl.Timer}, "beat", b.handler(then...), append([]dsl.Option{dsl.At(timing)}, options...)...)
 		},
 		func(s *stage) {
-			s.start()
+			s.Launch()
 			b.begin()
 			s.Create(web)
 			play(s)
-			s.writes()
+			s.Wrote()
 			b.want(t, want...)
 		},
 	})
@@ -155,24 +155,24 @@ func TestTimersBesideOtherCauses(t *testing.T) {
 	minute := dsl.At(exact(dsl.Timing{Every: time.Minute}))
 	scenarios(t, map[string]scenario{
 		"a level-triggered handler may have a timer": {
-			func(foo *dsl.Resource, j *journal) { foo.OnReconcile("sync", j.note("sync"), minute) },
+			func(foo *dsl.Resource, j *journal) { foo.OnReconcile("sync", j.Note("sync"), minute) },
 			func(s *stage) {
-				s.start()
+				s.Launch()
 				s.Create(web)
-				s.calls("sync create")
+				s.Called("sync create")
 				s.Advance(time.Minute)
-				s.calls("sync timer")
+				s.Called("sync timer")
 				s.size(2)
-				s.calls("sync update")
+				s.Called("sync update")
 				s.Advance(time.Minute)
-				s.calls("sync timer")
-				s.writes()
+				s.Called("sync timer")
+				s.Wrote()
 			},
 		},
 		"a filter that does not match at a tick makes nothing new of the object": {
 			func(foo *dsl.Resource, j *journal) {
 				on := true
-				foo.OnReconcile("sync", j.note("sync"), minute, dsl.When(func(r *dsl.Request) (bool, error) {
+				foo.OnReconcile("sync", j.Note("sync"), minute, dsl.When(func(r *dsl.Request) (bool, error) {
 					on = r.Cause != dsl.Timer
 					return on, nil
 				}))
@@ -181,61 +181,61 @@ func TestTimersBesideOtherCauses(t *testing.T) {
 				s.begin()
 				s.Advance(time.Hour)
 				s.set("x", "status", "theirs")
-				s.calls()
+				s.Called()
 			},
 		},
 		"one that is failing is not run a second time by its timer, and a change is seen": {
 			func(foo *dsl.Resource, j *journal) {
-				foo.OnReconcile("sync", j.note("sync", temporary(150*time.Second), succeeds), minute)
+				foo.OnReconcile("sync", j.Note("sync", temporary(150*time.Second), succeeds), minute)
 			},
 			func(s *stage) {
-				s.start()
+				s.Launch()
 				s.Create(web)
-				s.calls("sync create")
+				s.Called("sync create")
 				s.Advance(149 * time.Second)
-				s.calls()
+				s.Called()
 				s.Advance(time.Second)
-				s.calls("sync create 2")
+				s.Called("sync create 2")
 				s.Advance(30 * time.Second)
-				s.calls("sync timer")
+				s.Called("sync timer")
 			},
 		},
 		"so is one whose cause is stored": {
 			func(foo *dsl.Resource, j *journal) {
-				foo.OnCreate("made", j.note("made", temporary(150*time.Second), succeeds), minute)
+				foo.OnCreate("made", j.Note("made", temporary(150*time.Second), succeeds), minute)
 			},
 			func(s *stage) {
-				s.start()
+				s.Launch()
 				s.Create(web)
 				s.Advance(151 * time.Second)
-				s.calls("made create", "made create 2")
+				s.Called("made create", "made create 2")
 				s.Advance(29 * time.Second)
-				s.calls("made timer")
+				s.Called("made timer")
 			},
 		},
 		"a tick that failed for good counts no attempts for the next": {
 			func(foo *dsl.Resource, j *journal) {
-				foo.Every(time.Minute, "beat", j.note("beat", fails(errAgain)), minute, dsl.Retries(1), dsl.WithBackoff(time.Second, time.Second))
+				foo.Every(time.Minute, "beat", j.Note("beat", fails(errAgain)), minute, dsl.Retries(1), dsl.WithBackoff(time.Second, time.Second))
 			},
 			func(s *stage) {
 				s.begin()
 				s.Advance(125 * time.Second)
-				s.calls("beat timer", "beat timer 2", "beat timer", "beat timer 2")
-				s.writes()
+				s.Called("beat timer", "beat timer 2", "beat timer", "beat timer 2")
+				s.Wrote()
 			},
 		},
 		"an object that is being deleted has no timers": {
 			func(foo *dsl.Resource, j *journal) {
-				foo.Every(time.Minute, "beat", j.note("beat"), minute)
-				foo.OnDelete("bye", j.note("bye", temporary(10*time.Minute), succeeds))
+				foo.Every(time.Minute, "beat", j.Note("beat"), minute)
+				foo.OnDelete("bye", j.Note("bye", temporary(10*time.Minute), succeeds))
 			},
 			func(s *stage) {
 				s.begin()
 				s.remove()
 				s.Advance(9 * time.Minute)
-				s.calls("bye delete")
+				s.Called("bye delete")
 				s.Advance(time.Hour)
-				s.calls("bye delete 2")
+				s.Called("bye delete 2")
 				if s.web() != nil {
 					s.t.Error("it is still there")
 				}
@@ -251,12 +251,12 @@ func TestTimersBesideOtherCauses(t *testing.T) {
 			func(s *stage) {
 				s.begin()
 				s.Advance(125 * time.Second)
-				s.writes("patch foos/status default/web", "patch foos/status default/web")
+				s.Wrote("patch foos/status default/web", "patch foos/status default/web")
 			},
 		},
 		"a tick whose write failed is run again": {
 			func(foo *dsl.Resource, j *journal) {
-				foo.Every(time.Minute, "beat", j.note("beat", func(_ ctx, r *dsl.Request) error {
+				foo.Every(time.Minute, "beat", j.Note("beat", func(_ ctx, r *dsl.Request) error {
 					r.Patch.SetStatus("beat", r.Now.Unix())
 					return nil
 				}), minute)
@@ -265,8 +265,8 @@ func TestTimersBesideOtherCauses(t *testing.T) {
 				s.begin()
 				s.FailNext("patch", foos+"/status", errors.New("connection refused"))
 				s.Advance(63 * time.Second)
-				s.calls("beat timer", "beat timer")
-				s.writes("patch foos/status default/web")
+				s.Called("beat timer", "beat timer")
+				s.Wrote("patch foos/status default/web")
 			},
 		},
 	})
@@ -285,12 +285,12 @@ func TestTimersOfManyObjects(t *testing.T) {
 			}
 			before := runtime.NumGoroutine()
 			b.begin()
-			s.p = s.Start(s.op, func(e *engine.Settings) { e.Log = logr.Discard() })
+			s.Process = s.Start(s.Operator, func(e *engine.Settings) { e.Log = logr.Discard() })
 			s.Advance(periods * time.Minute)
 			if more := runtime.NumGoroutine() - before; more > 60 {
 				s.t.Errorf("%d timers hold %d goroutines", many, more)
 			}
-			s.writes()
+			s.Wrote()
 			spread(s.t, b, many, periods)
 		},
 	})
@@ -330,7 +330,7 @@ func TestTimersAfterARestart(t *testing.T) {
 		func(foo *dsl.Resource, _ *journal) { foo.Every(time.Hour, "beat", b.handler()) },
 		func(s *stage) {
 			b.begin()
-			s.start()
+			s.Launch()
 			for i := range many {
 				s.Create(fmt.Sprintf(`{"apiVersion": "example.com/v1", "kind": "Foo", "metadata": {"name": "web-%d"}}`, i))
 			}
@@ -340,7 +340,7 @@ func TestTimersAfterARestart(t *testing.T) {
 			}
 			stop(s)
 			s.Advance(5 * time.Hour)
-			s.p.Restart()
+			s.Process.Restart()
 			b.begin()
 			s.Advance(time.Hour)
 			thirds := [3]int{}

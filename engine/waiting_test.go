@@ -40,71 +40,71 @@ func TestWaiting(t *testing.T) {
 		return func(foo *dsl.Resource, j *journal) {
 			foo.Owns(deployments)
 			foo.OnReconcile("child", keepsChild)
-			foo.On(causes, "wait", j.note("wait", waitsFor(time.Hour)))
-			foo.On(causes, "next", j.note("next"), dsl.After("wait"))
+			foo.On(causes, "wait", j.Note("wait", waitsFor(time.Hour)))
+			foo.On(causes, "next", j.Note("next"), dsl.After("wait"))
 		}
 	}
 	scenarios(t, map[string]scenario{
 		"it is no attempt, holds up what comes after it, and ends with a child's news": {
 			keeping(dsl.Reconcile), func(s *stage) {
-				s.start()
+				s.Launch()
 				s.Create(web)
-				s.calls("wait create")
-				s.writes("patch deployments default/web", "patch foos/status default/web")
+				s.Called("wait create")
+				s.Wrote("patch deployments default/web", "patch foos/status default/web")
 				s.Advance(59 * time.Minute)
-				s.calls()
+				s.Called()
 				s.rollout(1)
-				s.calls("wait create", "next create")
+				s.Called("wait create", "next create")
 			},
 		},
 		"it ends after its time": {keeping(dsl.Reconcile), func(s *stage) {
 			s.begin()
 			s.Advance(time.Hour)
-			s.calls("wait create")
+			s.Called("wait create")
 			s.Advance(time.Hour)
-			s.calls("wait create")
-			s.writes()
+			s.Called("wait create")
+			s.Wrote()
 		}},
 		"nothing of it is stored, also where progress is": {keeping(dsl.Create), func(s *stage) {
-			s.start()
+			s.Launch()
 			s.Create(web)
-			s.calls("wait create")
-			s.writes("patch deployments default/web", "patch foos/status default/web")
+			s.Called("wait create")
+			s.Wrote("patch deployments default/web", "patch foos/status default/web")
 			if text, found := s.web().GetAnnotations()[state]; found {
 				s.t.Errorf("stored is %s", text)
 			}
 			s.Advance(time.Minute)
-			s.calls()
+			s.Called()
 			s.rollout(1)
-			s.calls("wait create", "next create")
-			s.writes("patch foos default/web")
+			s.Called("wait create", "next create")
+			s.Wrote("patch foos default/web")
 		}},
 		"a process that begins anew looks again": {
 			func(foo *dsl.Resource, j *journal) {
-				foo.OnCreate("vain", j.note("vain", temporary(2*time.Hour)))
-				foo.OnCreate("wait", j.note("wait", fails(dsl.Waiting("rain", time.Hour))))
+				foo.OnCreate("vain", j.Note("vain", temporary(2*time.Hour)))
+				foo.OnCreate("wait", j.Note("wait", fails(dsl.Waiting("rain", time.Hour))))
 			}, func(s *stage) {
-				s.start()
+				s.Launch()
 				s.Create(web)
-				s.calls("vain create", "wait create")
-				s.writes("patch foos default/web")
+				s.Called("vain create", "wait create")
+				s.Wrote("patch foos default/web")
 				if text := s.web().GetAnnotations()[state]; strings.Contains(text, "wait") {
 					s.t.Errorf("stored is %s", text)
 				}
-				s.p.Restart()
-				s.calls("wait create")
+				s.Process.Restart()
+				s.Called("wait create")
 			},
 		},
 		"retries are counted without it": {
 			func(foo *dsl.Resource, j *journal) {
-				foo.OnCreate("wait", j.note("wait",
+				foo.OnCreate("wait", j.Note("wait",
 					fails(dsl.Waiting("rain", time.Second)), fails(dsl.Waiting("rain", time.Second)), temporary(time.Second),
 					fails(fmt.Errorf("wrapped: %w", dsl.Waiting("rain", time.Second))), fails(errAgain), succeeds), dsl.Retries(1))
 			}, func(s *stage) {
-				s.start()
+				s.Launch()
 				s.Create(web)
 				s.Advance(time.Minute)
-				s.calls("wait create", "wait create", "wait create", "wait create 2", "wait create 2")
+				s.Called("wait create", "wait create", "wait create", "wait create 2", "wait create 2")
 				if events := s.Events(); len(events) != 1 {
 					s.t.Errorf("events %+v", events)
 				}
@@ -112,23 +112,23 @@ func TestWaiting(t *testing.T) {
 		},
 		"a permanent error is one though it wraps waiting": {
 			func(foo *dsl.Resource, j *journal) {
-				foo.OnReconcile("wait", j.note("wait", fails(dsl.Permanent(dsl.Waiting("rain", time.Second)))))
+				foo.OnReconcile("wait", j.Note("wait", fails(dsl.Permanent(dsl.Waiting("rain", time.Second)))))
 			}, func(s *stage) {
 				s.begin()
 				s.Advance(time.Hour)
-				s.calls()
+				s.Called()
 			},
 		},
 		"a wrong patch is one though the handler waits": {
 			func(foo *dsl.Resource, j *journal) {
-				foo.OnReconcile("wait", j.note("wait", func(_ ctx, r *dsl.Request) error {
+				foo.OnReconcile("wait", j.Note("wait", func(_ ctx, r *dsl.Request) error {
 					r.Patch.Set("status.x", 1)
 					return dsl.Waiting("rain", time.Second)
 				}))
 			}, func(s *stage) {
 				s.begin()
 				s.Advance(time.Hour)
-				s.calls()
+				s.Called()
 			},
 		},
 	})
@@ -139,7 +139,7 @@ func TestWaitingForChildrenToGo(t *testing.T) {
 	operator := func(foo *dsl.Resource, j *journal) {
 		foo.Owns(deployments)
 		foo.OnReconcile("child", keepsChild)
-		foo.OnDelete("clear", j.note("clear", func(ctx ctx, r *dsl.Request) error {
+		foo.OnDelete("clear", j.Note("clear", func(ctx ctx, r *dsl.Request) error {
 			left, err := r.Children.List(deployments)
 			if err != nil || len(left) == 0 {
 				return err
@@ -157,31 +157,31 @@ func TestWaitingForChildrenToGo(t *testing.T) {
 		"a child that goes at once": {operator, func(s *stage) {
 			s.begin()
 			s.remove()
-			s.calls("clear delete", "clear delete")
+			s.Called("clear delete", "clear delete")
 			gone(s)
 		}},
 		"a child that a finalizer holds": {operator, func(s *stage) {
 			s.begin()
 			s.Update(deployments, "default", "web", func(o *unstructured.Unstructured) { o.SetFinalizers([]string{"example.com/x"}) })
-			s.forget()
+			s.Forget()
 			s.remove()
-			s.calls("clear delete", "clear delete") // the child's deletion timestamp is news
-			s.writes("delete deployments default/web")
+			s.Called("clear delete", "clear delete") // the child's deletion timestamp is news
+			s.Wrote("delete deployments default/web")
 			s.Advance(30 * time.Minute)
-			s.calls()
+			s.Called()
 			s.Update(deployments, "default", "web", func(o *unstructured.Unstructured) { o.SetFinalizers(nil) })
-			s.calls("clear delete")
+			s.Called("clear delete")
 			gone(s)
-			s.writes("patch foos default/web")
+			s.Wrote("patch foos default/web")
 		}},
 		"when nothing comes it looks again after its time": {operator, func(s *stage) {
 			s.begin()
 			s.Update(deployments, "default", "web", func(o *unstructured.Unstructured) { o.SetFinalizers([]string{"example.com/x"}) })
 			s.remove()
-			s.forget()
+			s.Forget()
 			s.Advance(time.Hour)
-			s.calls("clear delete")
-			s.writes()
+			s.Called("clear delete")
+			s.Wrote()
 		}},
 	})
 }
@@ -192,7 +192,7 @@ func TestWaitingIsCounted(t *testing.T) {
 	perform(t, scenario{
 		func(foo *dsl.Resource, _ *journal) { foo.OnReconcile("wait", fails(dsl.Waiting("rain", time.Minute))) },
 		func(s *stage) {
-			s.p = s.Start(s.op, func(e *engine.Settings) { e.Metrics = metrics })
+			s.Process = s.Start(s.Operator, func(e *engine.Settings) { e.Metrics = metrics })
 			s.Create(web)
 			s.Advance(150 * time.Second)
 			if got := runsOf(s.t, metrics, "wait", "waiting"); got != 3 {
@@ -230,29 +230,29 @@ func runsOf(t *testing.T, metrics *ops.Metrics, handler, outcome string) (n floa
 func TestSteps(t *testing.T) {
 	steps := func(second ...dsl.Func) func(foo *dsl.Resource, j *journal) {
 		return func(foo *dsl.Resource, j *journal) {
-			foo.OnCreate("steps", dsl.Steps(j.note("one"), j.note("two", second...), j.note("three")))
+			foo.OnCreate("steps", dsl.Steps(j.Note("one"), j.Note("two", second...), j.Note("three")))
 		}
 	}
 	scenarios(t, map[string]scenario{
 		"the next attempt goes on": {
 			steps(temporary(time.Minute), succeeds), func(s *stage) {
-				s.start()
+				s.Launch()
 				s.Create(web)
-				s.calls("one create", "two create")
+				s.Called("one create", "two create")
 				s.Advance(time.Minute)
-				s.calls("two create 2", "three create 2")
+				s.Called("two create 2", "three create 2")
 			},
 		},
 		"also after a crash, where progress is stored": {
 			steps(temporary(time.Minute), succeeds), func(s *stage) {
-				s.start()
+				s.Launch()
 				s.Create(web)
-				s.calls("one create", "two create")
-				s.p.Kill()
-				s.p.Restart()
-				s.calls()
+				s.Called("one create", "two create")
+				s.Process.Kill()
+				s.Process.Restart()
+				s.Called()
 				s.Advance(time.Minute)
-				s.calls("two create 2", "three create 2")
+				s.Called("two create 2", "three create 2")
 				if text := s.web().GetAnnotations()[state]; strings.Contains(text, "step") {
 					s.t.Errorf("stored is %s", text)
 				}
@@ -260,47 +260,47 @@ func TestSteps(t *testing.T) {
 		},
 		"after one before it was stored they are repeated": {
 			steps(temporary(5*time.Second), succeeds), func(s *stage) {
-				s.start()
+				s.Launch()
 				s.Create(web)
-				s.calls("one create", "two create")
-				s.p.Kill()
-				s.p.Restart()
-				s.calls("one create", "two create", "three create")
+				s.Called("one create", "two create")
+				s.Process.Kill()
+				s.Process.Restart()
+				s.Called("one create", "two create", "three create")
 			},
 		},
 		"a change begins anew": {
 			steps(temporary(time.Minute), succeeds), func(s *stage) {
-				s.start()
+				s.Launch()
 				s.Create(web)
-				s.forget()
+				s.Forget()
 				s.size(2)
-				s.calls("one create", "two create", "three create")
+				s.Called("one create", "two create", "three create")
 			},
 		},
 		"one that waits goes on too": {
 			steps(fails(dsl.Waiting("rain", time.Minute)), succeeds), func(s *stage) {
-				s.start()
+				s.Launch()
 				s.Create(web)
 				s.Advance(time.Minute)
-				s.calls("one create", "two create", "two create", "three create")
+				s.Called("one create", "two create", "two create", "three create")
 			},
 		},
 		"the steps of an attempt that overran are void": {
 			func(foo *dsl.Resource, j *journal) {
-				foo.OnCreate("steps", dsl.Steps(j.note("one"), j.note("two", takes(time.Minute), succeeds)), dsl.Timeout(time.Second))
+				foo.OnCreate("steps", dsl.Steps(j.Note("one"), j.Note("two", takes(time.Minute), succeeds)), dsl.Timeout(time.Second))
 			}, func(s *stage) {
-				s.start()
+				s.Launch()
 				s.Create(web)
 				s.Advance(10 * time.Second)
-				s.calls("one create", "two create", "one create 2", "two create 2")
+				s.Called("one create", "two create", "one create 2", "two create 2")
 			},
 		},
 		"and those of one that panicked": {
 			steps(func(ctx, *dsl.Request) error { panic("no") }, succeeds), func(s *stage) {
-				s.start()
+				s.Launch()
 				s.Create(web)
 				s.Advance(10 * time.Second)
-				s.calls("one create", "two create", "one create 2", "two create 2", "three create 2")
+				s.Called("one create", "two create", "one create 2", "two create 2", "three create 2")
 			},
 		},
 	})

@@ -40,84 +40,84 @@ func deployment(name string, replicas any) map[string]any {
 func TestWriteBudget(t *testing.T) {
 	scenarios(t, map[string]scenario{
 		"a level-triggered handler needs none": {level, func(s *stage) {
-			s.start()
+			s.Launch()
 			s.Create(web)
-			s.writes()
+			s.Wrote()
 			s.size(2)
-			s.writes()
+			s.Wrote()
 		}},
 		"one create handler needs one": {
-			func(foo *dsl.Resource, j *journal) { foo.OnCreate("made", j.note("made")) },
+			func(foo *dsl.Resource, j *journal) { foo.OnCreate("made", j.Note("made")) },
 			func(s *stage) {
-				s.start()
+				s.Launch()
 				s.Create(web)
-				s.writes("patch foos default/web")
+				s.Wrote("patch foos default/web")
 			},
 		},
 		"one update handler needs one": {
-			func(foo *dsl.Resource, j *journal) { foo.OnUpdate("changed", j.note("changed")) },
+			func(foo *dsl.Resource, j *journal) { foo.OnUpdate("changed", j.Note("changed")) },
 			func(s *stage) {
 				s.begin()
 				s.size(2)
-				s.writes("patch foos default/web")
+				s.Wrote("patch foos default/web")
 			},
 		},
 		"one that sets status needs two, the status first": {
 			func(foo *dsl.Resource, _ *journal) { foo.On(both(), "report", reports) },
 			func(s *stage) {
-				s.start()
+				s.Launch()
 				s.Create(web)
-				s.writes("patch foos/status default/web", "patch foos default/web")
+				s.Wrote("patch foos/status default/web", "patch foos default/web")
 			},
 		},
 		"a level-triggered one that sets status needs one, and none when it is so": {
 			func(foo *dsl.Resource, _ *journal) { foo.OnReconcile("report", reports) },
 			func(s *stage) {
-				s.start()
+				s.Launch()
 				s.Create(web)
-				s.writes("patch foos/status default/web")
+				s.Wrote("patch foos/status default/web")
 				s.set("x", "metadata", "labels", "tier")
-				s.writes()
+				s.Wrote()
 			},
 		},
 		"many that succeed need the same as one": {
 			func(foo *dsl.Resource, j *journal) {
 				for _, id := range []string{"a", "b", "c", "d"} {
-					foo.On(both(), id, j.note(id, reports))
+					foo.On(both(), id, j.Note(id, reports))
 				}
 			},
 			func(s *stage) {
-				s.start()
+				s.Launch()
 				s.Create(web)
-				s.writes("patch foos/status default/web", "patch foos default/web")
+				s.Wrote("patch foos/status default/web", "patch foos default/web")
 			},
 		},
 		"a finalizer at first sight costs one more, in the same pass": {
 			func(foo *dsl.Resource, j *journal) {
-				foo.OnCreate("made", j.note("made"))
-				foo.OnDelete("left", j.note("left"))
+				foo.OnCreate("made", j.Note("made"))
+				foo.OnDelete("left", j.Note("left"))
 			},
 			func(s *stage) {
-				s.start()
+				s.Launch()
 				s.Create(web)
-				s.writes("patch foos default/web", "patch foos default/web")
-				s.calls("made create")
+				s.Wrote("patch foos default/web", "patch foos default/web")
+				s.Called("made create")
 			},
 		},
 		"a finalizer with nothing else to do costs one": {
-			func(foo *dsl.Resource, j *journal) { foo.OnDelete("left", j.note("left")) },
+			func(foo *dsl.Resource, j *journal) { foo.OnDelete("left", j.Note("left")) },
 			func(s *stage) {
-				s.start()
+				s.Launch()
 				s.Create(web)
-				s.writes("patch foos default/web")
+				s.Wrote("patch foos default/web")
 			},
 		},
 		"a delete handler that succeeds costs one": {
-			func(foo *dsl.Resource, j *journal) { foo.OnDelete("left", j.note("left")) },
+			func(foo *dsl.Resource, j *journal) { foo.OnDelete("left", j.Note("left")) },
 			func(s *stage) {
 				s.begin()
 				s.remove()
-				s.writes("patch foos default/web")
+				s.Wrote("patch foos default/web")
 				if s.web() != nil {
 					s.t.Error("the object is still there")
 				}
@@ -125,41 +125,41 @@ func TestWriteBudget(t *testing.T) {
 		},
 		"retries that are due within ten seconds cost nothing": {
 			func(foo *dsl.Resource, j *journal) {
-				foo.OnCreate("made", j.note("made", temporary(soon), temporary(soon), temporary(soon), succeeds))
+				foo.OnCreate("made", j.Note("made", temporary(soon), temporary(soon), temporary(soon), succeeds))
 			},
 			func(s *stage) {
-				s.start()
+				s.Launch()
 				s.Create(web)
 				s.Advance(time.Hour)
-				s.calls("made create", "made create 2", "made create 3", "made create 4")
-				s.writes("patch foos default/web")
+				s.Called("made create", "made create 2", "made create 3", "made create 4")
+				s.Wrote("patch foos default/web")
 			},
 		},
 		"later ones cost one each": {
 			func(foo *dsl.Resource, j *journal) {
-				foo.OnCreate("made", j.note("made", temporary(late), temporary(late), succeeds))
+				foo.OnCreate("made", j.Note("made", temporary(late), temporary(late), succeeds))
 			},
 			func(s *stage) {
-				s.start()
+				s.Launch()
 				s.Create(web)
 				s.Advance(time.Hour)
-				s.calls("made create", "made create 2", "made create 3")
-				s.writes("patch foos default/web", "patch foos default/web", "patch foos default/web")
+				s.Called("made create", "made create 2", "made create 3")
+				s.Wrote("patch foos default/web", "patch foos default/web", "patch foos default/web")
 			},
 		},
 		"children that are so already cost nothing": {
 			func(foo *dsl.Resource, j *journal) {
 				foo.Owns(deployments)
-				foo.OnReconcile("child", j.note("child", keepsChild))
+				foo.OnReconcile("child", j.Note("child", keepsChild))
 			},
 			func(s *stage) {
-				s.start()
+				s.Launch()
 				s.Create(web)
-				s.writes("patch deployments default/web")
+				s.Wrote("patch deployments default/web")
 				s.set("blue", "spec", "color")
-				s.writes()
+				s.Wrote()
 				s.size(2)
-				s.writes("patch deployments default/web")
+				s.Wrote("patch deployments default/web")
 			},
 		},
 	})
@@ -169,22 +169,22 @@ func TestWriteBudget(t *testing.T) {
 func TestWriteBudgetWithObservedGeneration(t *testing.T) {
 	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
 		c.Serve(enginetest.Resource{Name: foos, Kind: "Foo", ObservedGeneration: true})
-		s := &stage{Cluster: c, t: t, journal: &journal{}, op: dsl.New("op")}
-		s.op.Resource(foos, func(foo *dsl.Resource) {
+		s := newStage(t, c)
+		s.Operator.Resource(foos, func(foo *dsl.Resource) {
 			foo.ObservedGeneration = true
-			foo.On(both(), "report", s.journal.note("report", reports), dsl.Field("spec"), dsl.NoOld())
+			foo.On(both(), "report", s.Note("report", reports), dsl.Field("spec"), dsl.NoOld())
 		})
-		s.start()
+		s.Launch()
 		s.Create(web)
-		s.calls("report create")
-		s.writes("patch foos/status default/web")
+		s.Called("report create")
+		s.Wrote("patch foos/status default/web")
 		s.size(2)
-		s.calls("report update")
-		s.writes("patch foos/status default/web")
+		s.Called("report update")
+		s.Wrote("patch foos/status default/web")
 		s.set("x", "metadata", "labels", "tier")
-		s.p.Restart()
-		s.calls()
-		s.writes()
+		s.Process.Restart()
+		s.Called()
+		s.Wrote()
 		if keys := s.web().GetAnnotations(); len(keys) > 0 {
 			t.Errorf("annotations %v: nothing was to be stored but the generation", keys)
 		}
@@ -200,23 +200,23 @@ func TestNoChangeNoWrite(t *testing.T) {
 		"level-triggered, with status and a child": func(foo *dsl.Resource, j *journal) {
 			foo.Owns(deployments)
 			foo.Resync = 10 * time.Minute
-			foo.OnReconcile("report", j.note("report", reports))
-			foo.OnReconcile("child", j.note("child", keepsChild))
+			foo.OnReconcile("report", j.Note("report", reports))
+			foo.OnReconcile("child", j.Note("child", keepsChild))
 		},
 		"edge-triggered, with a finalizer": edges,
 		"of both kinds, with one that failed for good": func(foo *dsl.Resource, j *journal) {
 			foo.Resync = 10 * time.Minute
-			foo.On(both(), "report", j.note("report", reports))
+			foo.On(both(), "report", j.Note("report", reports))
 			foo.OnCreate("broken", fails(dsl.Permanent(errAgain)))
-			foo.OnReconcile("sync", j.note("sync"))
+			foo.OnReconcile("sync", j.Note("sync"))
 		},
 		"that retries in vain": func(foo *dsl.Resource, j *journal) {
 			foo.OnReconcile("vain", fails(errAgain))
 		},
 	}
 	quiet := map[string]func(s *stage){
-		"a restart":            func(s *stage) { s.p.Restart() },
-		"a killed process":     func(s *stage) { s.p.Kill(); s.p.Restart() },
+		"a restart":            func(s *stage) { s.Process.Restart() },
+		"a killed process":     func(s *stage) { s.Process.Kill(); s.Process.Restart() },
 		"a relist":             func(s *stage) { s.ExpireWatches(); s.Advance(time.Minute) },
 		"an ended watch":       func(s *stage) { s.CutWatches(); s.Advance(time.Minute) },
 		"a resync":             func(s *stage) { s.Advance(time.Hour) },
@@ -229,9 +229,9 @@ func TestNoChangeNoWrite(t *testing.T) {
 				perform(t, scenario{operator, func(s *stage) {
 					s.begin()
 					s.Advance(time.Hour)
-					s.forget()
+					s.Forget()
 					happens(s)
-					s.writes()
+					s.Wrote()
 				}})
 			})
 		}

@@ -97,7 +97,7 @@ func TestChildrenAreQuiet(t *testing.T) {
 		for _, d := range desired {
 			r.OwnsKind(d.GroupVersionKind())
 		}
-		r.OnReconcile("level", s.told("level", func(ctx context.Context, r *dsl.Request) error {
+		r.OnReconcile("level", s.Note("level", func(ctx context.Context, r *dsl.Request) error {
 			if r.Object.GetName() != "w" {
 				return nil
 			}

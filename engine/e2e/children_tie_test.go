@@ -40,7 +40,7 @@ func TestChildElsewhere(t *testing.T) {
 	maps := plane.Objects(configMaps, other)
 	running := s.wide(t, other, func(r *dsl.Resource) {
 		r.Owns(configMaps)
-		r.OnReconcile("level", s.told("level", func(ctx context.Context, r *dsl.Request) error {
+		r.OnReconcile("level", s.Note("level", func(ctx context.Context, r *dsl.Request) error {
 			if r.Object.GetName() != "w" {
 				return nil
 			}
@@ -121,7 +121,7 @@ func TestAdoption(t *testing.T) {
 			before := s.maps.Create(t, object)
 			s.play(t, func(r *dsl.Resource) {
 				r.Owns(configMaps)
-				r.OnReconcile("level", s.told("level", func(ctx context.Context, r *dsl.Request) error {
+				r.OnReconcile("level", s.Note("level", func(ctx context.Context, r *dsl.Request) error {
 					if r.Object.GetName() != "w" {
 						return nil
 					}
@@ -160,7 +160,7 @@ func TestTiesChange(t *testing.T) {
 	define := func(child dsl.ChildSpec, remove bool) func(*dsl.Resource) {
 		return func(r *dsl.Resource) {
 			r.Owns(configMaps)
-			r.OnReconcile("level", s.told("level", func(ctx context.Context, r *dsl.Request) error {
+			r.OnReconcile("level", s.Note("level", func(ctx context.Context, r *dsl.Request) error {
 				if r.Object.GetName() != "w" {
 					return nil
 				}

@@ -71,7 +71,7 @@ func TestNoChangeNoWrite(t *testing.T) {
 		}, nil},
 		"a child's field of somebody else": {func(t *testing.T, s *stage, _ *cluster.Running) {
 			s.maps.Patch(t, "w-child", `{"data":{"theirs":"x"}}`)
-			s.await(t, 2, "level", "w")
+			s.Await(t, 2, "level", "w")
 		}, []string{"level child a"}},
 	}
 	for name, test := range tests {
@@ -102,9 +102,9 @@ func TestResyncDoesNotWrite(t *testing.T) {
 	s.play(t, frugal(s, 100*time.Millisecond))
 	s.works.Create(t, work("w", "a"))
 	s.works.Await(t, "w", "its base", settled)
-	s.await(t, 1, "tick", "w")
+	s.Await(t, 1, "tick", "w")
 	mark := plane.Mark(t)
-	s.await(t, 8, "tick", "w")
+	s.Await(t, 8, "tick", "w")
 	if diff := cmp.Diff([]string(nil), s.writes(t, mark, "w")); diff != "" {
 		t.Errorf("writes (-want +got):\n%s", diff)
 	}
@@ -115,10 +115,10 @@ func TestResyncDoesNotWrite(t *testing.T) {
 func TestWhatTheServerDropsIsSentOnce(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
-	op := s.operator(func(r *dsl.Resource) { r.OnReconcile("level", s.told("level", nil)) })
+	op := s.operator(func(r *dsl.Resource) { r.OnReconcile("level", s.Note("level", nil)) })
 	op.Resource(configMaps, func(r *dsl.Resource) {
 		r.Resync = 100 * time.Millisecond
-		r.OnReconcile("tick", s.told("tick", func(_ context.Context, r *dsl.Request) error {
+		r.OnReconcile("tick", s.Note("tick", func(_ context.Context, r *dsl.Request) error {
 			value, _, err := unstructured.NestedString(r.Object.Object, "data", "value")
 			r.Patch.SetStatus("value", value)
 			return err
@@ -127,10 +127,10 @@ func TestWhatTheServerDropsIsSentOnce(t *testing.T) {
 	s.begin(t, op)
 	mark := plane.Mark(t)
 	s.maps.Create(t, &unstructured.Unstructured{Object: configMap("w", "a")})
-	s.await(t, 4, "tick", "w")
+	s.Await(t, 4, "tick", "w")
 	s.maps.Patch(t, "w", `{"data":{"value":"b"}}`)
-	before := len(s.of("tick", "w"))
-	s.await(t, before+4, "tick", "w")
+	before := len(s.Of("tick", "w"))
+	s.Await(t, before+4, "tick", "w")
 	const dropped = "patch configmaps w 200"
 	if diff := cmp.Diff([]string{dropped, dropped}, s.writes(t, mark, "w")); diff != "" {
 		t.Errorf("writes (-want +got):\n%s", diff)
@@ -142,12 +142,12 @@ func frugal(s *stage, resync time.Duration) func(*dsl.Resource) {
 	return func(r *dsl.Resource) {
 		r.Resync = resync
 		r.Owns(configMaps)
-		r.On(changes, "change", s.told("change", nil))
+		r.On(changes, "change", s.Note("change", nil))
 		if resync > 0 {
-			r.OnResync("tick", s.told("tick", nil))
+			r.OnResync("tick", s.Note("tick", nil))
 		}
-		r.OnDelete("farewell", s.told("farewell", nil))
-		r.OnReconcile("level", s.told("level", func(ctx context.Context, r *dsl.Request) error {
+		r.OnDelete("farewell", s.Note("farewell", nil))
+		r.OnReconcile("level", s.Note("level", func(ctx context.Context, r *dsl.Request) error {
 			r.Patch.SetStatus("value", spec(r.Object, "value"))
 			r.Patch.SetCondition("Ready", metav1.ConditionTrue, "Done", "it is done")
 			_, err := r.Children.Apply(ctx, configMap(r.Object.GetName()+"-child", spec(r.Object, "value")))
@@ -194,18 +194,18 @@ func TestWriteBudgets(t *testing.T) {
 		calls                  int // for the creation
 	}{
 		"one handler": {func(s *stage, r *dsl.Resource) {
-			r.On(changes, "h", s.told("h", nil))
+			r.On(changes, "h", s.Note("h", nil))
 		}, handled, []string{whole}, []string{whole}, nil, 1},
 		"one that sets status": {func(s *stage, r *dsl.Resource) {
-			r.On(changes, "h", s.told("h", tell))
+			r.On(changes, "h", s.Note("h", tell))
 		}, both, []string{ofStatus, whole}, []string{ofStatus, whole}, nil, 1},
 		"one that sets status, with observedGeneration": {func(s *stage, r *dsl.Resource) {
 			r.ObservedGeneration = true
-			r.On(changes, "h", s.told("h", tell), generation...)
+			r.On(changes, "h", s.Note("h", tell), generation...)
 		}, observed, []string{ofStatus}, []string{ofStatus}, nil, 1},
 		"five that set status": {func(s *stage, r *dsl.Resource) {
 			for i := range 5 {
-				r.On(changes, fmt.Sprint("h", i), s.told("h", func(_ context.Context, r *dsl.Request) error {
+				r.On(changes, fmt.Sprint("h", i), s.Note("h", func(_ context.Context, r *dsl.Request) error {
 					r.Patch.SetStatus(fmt.Sprint("of", i), spec(r.Object, "value"))
 					return tell(t.Context(), r)
 				}))
@@ -213,25 +213,25 @@ func TestWriteBudgets(t *testing.T) {
 		}, both, []string{ofStatus, whole}, []string{ofStatus, whole}, nil, 5},
 		"five": {func(s *stage, r *dsl.Resource) {
 			for i := range 5 {
-				r.On(changes, fmt.Sprint("h", i), s.told("h", nil))
+				r.On(changes, fmt.Sprint("h", i), s.Note("h", nil))
 			}
 		}, handled, []string{whole}, []string{whole}, nil, 5},
 		"a delete handler, too": {func(s *stage, r *dsl.Resource) {
-			r.On(changes, "h", s.told("h", nil))
-			r.OnDelete("farewell", s.told("farewell", nil))
+			r.On(changes, "h", s.Note("h", nil))
+			r.OnDelete("farewell", s.Note("farewell", nil))
 		}, handled, []string{whole, whole}, []string{whole}, []string{whole}, 1},
 		"a delete handler that opted out": {func(s *stage, r *dsl.Resource) {
-			r.On(changes, "h", s.told("h", nil))
-			r.OnDelete("farewell", s.told("farewell", nil), dsl.NoFinalizer())
+			r.On(changes, "h", s.Note("h", nil))
+			r.OnDelete("farewell", s.Note("farewell", nil), dsl.NoFinalizer())
 		}, handled, []string{whole}, []string{whole}, nil, 1},
 		"a level-triggered handler that sets status": {func(s *stage, r *dsl.Resource) {
-			r.OnReconcile("h", s.told("h", tell))
+			r.OnReconcile("h", s.Note("h", tell))
 		}, told, []string{ofStatus}, []string{ofStatus}, nil, 1},
 		"three retries that are due soon": {func(s *stage, r *dsl.Resource) {
-			r.On(changes, "h", s.told("h", failing(10*time.Millisecond, 3)))
+			r.On(changes, "h", s.Note("h", failing(10*time.Millisecond, 3)))
 		}, handled, []string{whole}, []string{whole}, nil, 4},
 		"a retry that is due later": {func(s *stage, r *dsl.Resource) {
-			r.On(changes, "h", s.told("h", failing(10500*time.Millisecond, 1)))
+			r.On(changes, "h", s.Note("h", failing(10500*time.Millisecond, 1)))
 		}, handled, []string{whole, whole}, []string{whole, whole}, nil, 2},
 	}
 	for name, test := range tests {
@@ -250,7 +250,7 @@ func TestWriteBudgets(t *testing.T) {
 			s.works.Await(t, "w", "its handling", test.done)
 			s.quiesce(t, "h")
 			check("creation", mark, test.create)
-			if n := len(s.of("h", "w")); n != test.calls {
+			if n := len(s.Of("h", "w")); n != test.calls {
 				t.Errorf("%d calls, want %d", n, test.calls)
 			}
 			mark = plane.Mark(t)

@@ -47,7 +47,7 @@ func TestChildIsKept(t *testing.T) {
 			desired := parse(t, family[test.resource])
 			define := func(r *dsl.Resource) {
 				r.Owns(test.resource)
-				r.OnReconcile("level", s.told("level", func(ctx context.Context, r *dsl.Request) error {
+				r.OnReconcile("level", s.Note("level", func(ctx context.Context, r *dsl.Request) error {
 					if r.Object.GetName() != "w" {
 						return nil
 					}
@@ -73,7 +73,7 @@ func TestChildIsKept(t *testing.T) {
 			if test.path != "" && equalAt(drifted, made, test.path) && test.resource != deployments {
 				t.Fatal("the drift is none")
 			}
-			s.await(t, 3, "level", "w")
+			s.Await(t, 3, "level", "w")
 			s.quiesce(t, "level")
 			now := children.Get(t, "w-child")
 			want := []string{"patch " + children.Name.Resource + " w-child 200"}
@@ -123,7 +123,7 @@ func TestFieldsNoLongerDesiredArePruned(t *testing.T) {
 	s := newStage(t)
 	s.play(t, func(r *dsl.Resource) {
 		r.Owns(configMaps)
-		r.OnReconcile("level", s.told("level", func(ctx context.Context, r *dsl.Request) error {
+		r.OnReconcile("level", s.Note("level", func(ctx context.Context, r *dsl.Request) error {
 			child := configMap("w-child", "x")
 			if spec(r.Object, "value") == "a" {
 				child["data"] = map[string]any{"value": "x", "more": "y"}
@@ -173,7 +173,7 @@ func TestNothingIsAdopted(t *testing.T) {
 			}
 			s.play(t, func(r *dsl.Resource) {
 				r.Owns(configMaps)
-				r.OnReconcile("level", s.told("level", func(ctx context.Context, r *dsl.Request) error {
+				r.OnReconcile("level", s.Note("level", func(ctx context.Context, r *dsl.Request) error {
 					if r.Object.GetName() != "w" {
 						return nil
 					}
@@ -186,7 +186,7 @@ func TestNothingIsAdopted(t *testing.T) {
 			if err := <-refused; !errors.Is(err, dsl.ErrNotOwned) {
 				t.Errorf("applying got %v", err)
 			}
-			s.await(t, 2, "level", "w")
+			s.Await(t, 2, "level", "w")
 			if err := <-refused; !errors.Is(err, dsl.ErrNotOwned) {
 				t.Errorf("applying again got %v", err)
 			}
@@ -207,8 +207,8 @@ func TestDeletedChildIsMadeAgain(t *testing.T) {
 	s := newStage(t)
 	running := s.play(t, func(r *dsl.Resource) {
 		r.Owns(configMaps)
-		r.OnChild("child", s.told("child", nil))
-		r.On(changes, "change", s.told("change", func(ctx context.Context, r *dsl.Request) error {
+		r.OnChild("child", s.Note("child", nil))
+		r.On(changes, "change", s.Note("change", func(ctx context.Context, r *dsl.Request) error {
 			if spec(r.Object, "value") == "none" {
 				return r.Children.Delete(ctx, configMaps, "w-child")
 			}
@@ -219,13 +219,13 @@ func TestDeletedChildIsMadeAgain(t *testing.T) {
 	s.works.Create(t, work("w", "a"))
 	s.works.Await(t, "w", "its base", settled)
 	first := s.maps.Patch(t, "w-child", `{"data":{"theirs":"x"}}`)
-	s.await(t, 1, "child", "w") // so its creation has come through
+	s.Await(t, 1, "child", "w") // so its creation has come through
 	hold := s.proxy.Hold(cluster.On("watch", "configmaps"))
 	s.works.Patch(t, "w", `{"spec":{"value":"none"}}`)
 	s.works.Await(t, "w", "its handling", func(o *unstructured.Unstructured) bool { return handledWith(o, "none") })
 	s.works.Patch(t, "w", `{"spec":{"value":"a"}}`)
 	awaitGauge(t, running, "handwerk_parked_keys", 1)
-	if n := len(s.of("change", "w")); n != 2 {
+	if n := len(s.Of("change", "w")); n != 2 {
 		t.Errorf("%d calls while the cache shows the deleted child, want 2", n)
 	}
 	hold.Release()
@@ -247,12 +247,12 @@ func TestOthersWritesSurvive(t *testing.T) {
 		})
 	}))
 	s.play(t, func(r *dsl.Resource) {
-		r.OnReconcile("level", s.told("level", func(_ context.Context, r *dsl.Request) error {
+		r.OnReconcile("level", s.Note("level", func(_ context.Context, r *dsl.Request) error {
 			r.Patch.SetStatus("ours", "y")
 			r.Patch.SetCondition("Ours", metav1.ConditionTrue, "Done", "it is done")
 			return nil
 		}))
-		r.OnDelete("farewell", s.told("farewell", nil), dsl.When(func(r *dsl.Request) (bool, error) {
+		r.OnDelete("farewell", s.Note("farewell", nil), dsl.When(func(r *dsl.Request) (bool, error) {
 			return status(r.Object, "ours") != "", nil // so that the finalizer comes with a later write
 		}))
 	})
@@ -262,7 +262,7 @@ func TestOthersWritesSurvive(t *testing.T) {
 			cluster.Condition(o, "Theirs") == "True" && cluster.Condition(o, "Ours") == "True"
 	})
 	s.works.Patch(t, "w", `{"spec":{"value":"b"}}`)
-	s.await(t, 2, "level", "w")
+	s.Await(t, 2, "level", "w")
 	got := s.works.Await(t, "w", "both finalizers", func(o *unstructured.Unstructured) bool { return len(o.GetFinalizers()) == 2 })
 	if diff := cmp.Diff([]string{"example.com/theirs", ourFinalizer}, got.GetFinalizers()); diff != "" {
 		t.Errorf("finalizers (-want +got):\n%s", diff)

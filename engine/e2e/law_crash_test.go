@@ -216,8 +216,8 @@ func TestRecordedSuccessIsNotRepeated(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	define := func(r *dsl.Resource) {
-		r.On(changes, "done", s.told("done", nil))
-		r.On(changes, "open", s.told("open", func(_ context.Context, r *dsl.Request) error {
+		r.On(changes, "done", s.Note("done", nil))
+		r.On(changes, "open", s.Note("open", func(_ context.Context, r *dsl.Request) error {
 			if r.Object.GetName() != "w" || spec(r.Object, "value") == "b" {
 				return nil
 			}

@@ -33,14 +33,14 @@ func TestFinalizerBeforeSideEffects(t *testing.T) {
 			t.Parallel()
 			s, found := newStage(t), make(chan []string, 1)
 			s.play(t, func(r *dsl.Resource) {
-				r.OnReconcile("level", s.told("level", func(ctx context.Context, r *dsl.Request) error {
+				r.OnReconcile("level", s.Note("level", func(ctx context.Context, r *dsl.Request) error {
 					live, err := plane.Dynamic().Resource(s.works.Name).Namespace(s.ns).Get(ctx, "w", metav1.GetOptions{})
 					if err == nil {
 						found <- live.GetFinalizers()
 					}
 					return err
 				}))
-				r.OnDelete("farewell", s.told("farewell", nil), opts...)
+				r.OnDelete("farewell", s.Note("farewell", nil), opts...)
 			})
 			s.works.Create(t, work("w", "a"))
 			var want []string
@@ -52,7 +52,7 @@ func TestFinalizerBeforeSideEffects(t *testing.T) {
 			}
 			s.works.Delete(t, "w")
 			s.works.AwaitGone(t, "w")
-			s.await(t, 1, "farewell", "w")
+			s.Await(t, 1, "farewell", "w")
 		})
 	}
 }
@@ -71,8 +71,8 @@ func TestDeletionInWatchGap(t *testing.T) {
 				t.Parallel()
 				s := newStage(t)
 				s.play(t, func(r *dsl.Resource) {
-					r.On(changes, "change", s.told("change", nil))
-					r.OnDelete("farewell", s.told("farewell", nil), dsl.NoFinalizer())
+					r.On(changes, "change", s.Note("change", nil))
+					r.OnDelete("farewell", s.Note("farewell", nil), dsl.NoFinalizer())
 				})
 				first := s.works.Create(t, work("w", "a"))
 				s.works.Await(t, "w", "its base", settled)
@@ -87,11 +87,11 @@ func TestDeletionInWatchGap(t *testing.T) {
 				hold.Await(t, 1)
 				end(s.proxy)
 				hold.Release()
-				s.await(t, 1+len(want), "", "w")
+				s.Await(t, 1+len(want), "", "w")
 				s.quiesce(t, "change")
 				var got []string
-				for _, c := range s.of("", "w")[1:] {
-					got = append(got, c.String()+" "+c.uid)
+				for _, c := range s.Of("", "w")[1:] {
+					got = append(got, textOf(c)+" "+string(c.Object.GetUID()))
 				}
 				if diff := cmp.Diff(want, got); diff != "" {
 					t.Errorf("calls (-want +got):\n%s", diff)
@@ -106,8 +106,8 @@ func TestForeignFinalizerIsLeft(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	s.play(t, func(r *dsl.Resource) {
-		r.On(changes, "change", s.told("change", nil))
-		r.OnDelete("farewell", s.told("farewell", nil))
+		r.On(changes, "change", s.Note("change", nil))
+		r.OnDelete("farewell", s.Note("farewell", nil))
 	})
 	w := work("w", "a")
 	w.SetFinalizers([]string{"example.com/theirs"})
@@ -139,8 +139,8 @@ func TestDeleteHandlerFailsForGood(t *testing.T) {
 	t.Parallel()
 	define := func(s *stage, opts ...dsl.Option) func(*dsl.Resource) {
 		return func(r *dsl.Resource) {
-			r.On(changes, "change", s.told("change", nil))
-			r.OnDelete("farewell", s.told("farewell", func(_ context.Context, r *dsl.Request) error {
+			r.On(changes, "change", s.Note("change", nil))
+			r.OnDelete("farewell", s.Note("farewell", func(_ context.Context, r *dsl.Request) error {
 				if r.Object.GetName() != "w" || spec(r.Object, "value") == "mended" {
 					return nil
 				}
@@ -179,7 +179,7 @@ func TestDeleteHandlerFailsForGood(t *testing.T) {
 		if w := s.works.Get(t, "w"); w == nil || !slices.Contains(w.GetFinalizers(), ourFinalizer) {
 			t.Error("the object is not held")
 		}
-		if n := len(s.of("farewell", "w")); n != 1 {
+		if n := len(s.Of("farewell", "w")); n != 1 {
 			t.Errorf("the delete handler ran %d times, want 1", n)
 		}
 		s.works.Patch(t, "w", `{"spec":{"value":"mended"}}`)

@@ -30,10 +30,10 @@ func TestResourceComesAndGoes(t *testing.T) {
 	group := "g" + rand.String(6) + ".example.com"
 	s.user.Allow(t, cluster.Rule(group, "things", "*"))
 	name := "things.v1." + group
-	op := s.operator(func(r *dsl.Resource) { r.OnReconcile("level", s.told("level", nil)) })
+	op := s.operator(func(r *dsl.Resource) { r.OnReconcile("level", s.Note("level", nil)) })
 	op.Resource(name, func(r *dsl.Resource) {
-		r.On(changes, "change", s.told("change", nil))
-		r.OnDelete("farewell", s.told("farewell", nil))
+		r.On(changes, "change", s.Note("change", nil))
+		r.OnDelete("farewell", s.Note("farewell", nil))
 	})
 	running := cluster.Run(t, op, settingsOf(s))
 	thing := func(name string) *unstructured.Unstructured {
@@ -45,7 +45,7 @@ func TestResourceComesAndGoes(t *testing.T) {
 		t.Helper()
 		awaitCheck(t, running, "resource/"+name, ops.Warn, "not served")
 		s.works.Create(t, work("beside-"+when, "a"))
-		s.await(t, 1, "level", "beside-"+when)
+		s.Await(t, 1, "level", "beside-"+when)
 	}
 	serve := func(scope string) *cluster.Objects {
 		t.Helper()
@@ -59,15 +59,15 @@ func TestResourceComesAndGoes(t *testing.T) {
 	}
 	missing("at-the-start")
 	serve("Namespaced").Create(t, thing("one"))
-	s.await(t, 1, "change", "one")
+	s.Await(t, 1, "change", "one")
 	plane.Objects(crds, "").Delete(t, "things."+group)
-	s.await(t, 1, "farewell", "one")
+	s.Await(t, 1, "farewell", "one")
 	plane.Objects(crds, "").AwaitGone(t, "things."+group)
 	missing("while-gone")
 	wide := serve("Cluster")
 	t.Cleanup(func() { plane.Objects(crds, "").Delete(t, "things."+group) })
 	wide.Create(t, thing("two"))
-	s.await(t, 1, "change", "two")
+	s.Await(t, 1, "change", "two")
 	wide.Delete(t, "two")
 	wide.AwaitGone(t, "two")
 	running.Stop(t)
@@ -79,12 +79,12 @@ func TestRightsComeAndGo(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	role := s.user.Allow(t, cluster.Rule("samplecontroller.k8s.io", "foos,foos/status", "*"))
-	op := s.operator(func(r *dsl.Resource) { r.OnReconcile("level", s.told("level", nil)) })
-	op.Resource(foos, func(r *dsl.Resource) { r.On(changes, "change", s.told("change", nil)) })
+	op := s.operator(func(r *dsl.Resource) { r.OnReconcile("level", s.Note("level", nil)) })
+	op.Resource(foos, func(r *dsl.Resource) { r.On(changes, "change", s.Note("change", nil)) })
 	running := s.begin(t, op)
 	foosHere := plane.Objects(foos, s.ns)
 	foosHere.Create(t, foo("before", 1))
-	s.await(t, 1, "change", "before")
+	s.Await(t, 1, "change", "before")
 	well := s.latency(t, "well")
 	role.Revoke(t)
 	s.proxy.Cut(cluster.On("watch", "foos"))
@@ -103,12 +103,12 @@ func TestRightsComeAndGo(t *testing.T) {
 	if degraded > 10*well+time.Second {
 		t.Errorf("handlers wait %s while another resource is degraded, %s while all is well", degraded, well)
 	}
-	if n := len(s.of("change", "during")); n != 0 {
+	if n := len(s.Of("change", "during")); n != 0 {
 		t.Error("an object was handled without rights")
 	}
 	role.Grant(t)
 	running.AwaitReady(t)
-	s.await(t, 1, "change", "during")
+	s.Await(t, 1, "change", "during")
 	foosHere.Await(t, "during", "its base", settled)
 }
 
@@ -120,7 +120,7 @@ func (s *stage) latency(t *testing.T, prefix string) time.Duration {
 		name := fmt.Sprint(prefix, "-", i)
 		begin := time.Now()
 		s.works.Create(t, work(name, "a"))
-		took = append(took, s.await(t, 1, "level", name)[0].at.Sub(begin))
+		took = append(took, s.Await(t, 1, "level", name)[0].At.Sub(begin))
 	}
 	slices.Sort(took)
 	return took[len(took)/2]
@@ -132,7 +132,7 @@ func TestPanic(t *testing.T) {
 	s := newStage(t)
 	running := s.play(t, func(r *dsl.Resource) {
 		r.Workers = 1
-		r.On(changes, "change", s.told("change", func(_ context.Context, r *dsl.Request) error {
+		r.On(changes, "change", s.Note("change", func(_ context.Context, r *dsl.Request) error {
 			if r.Object.GetName() == "w" && r.Attempt == 1 {
 				var nothing map[string]int
 				nothing["x"]++
@@ -144,7 +144,7 @@ func TestPanic(t *testing.T) {
 	s.works.Create(t, work("beside", "a"))
 	s.works.Await(t, "beside", "its base", settled)
 	s.works.Await(t, "w", "its base", settled)
-	if calls := s.of("change", "w"); len(calls) != 2 || calls[1].attempt != 2 {
+	if calls := s.Of("change", "w"); len(calls) != 2 || calls[1].Attempt != 2 {
 		t.Errorf("calls %v", calls)
 	}
 	if n := counter(t, running, "handwerk_handler_runs_total", "outcome", "panic"); n != 1 {
@@ -170,7 +170,7 @@ func TestHotLoop(t *testing.T) {
 	t.Parallel()
 	s := newStage(t)
 	running := s.play(t, func(r *dsl.Resource) {
-		r.On(changes, "change", s.told("change", func(_ context.Context, r *dsl.Request) error {
+		r.On(changes, "change", s.Note("change", func(_ context.Context, r *dsl.Request) error {
 			if r.Object.GetName() == "w" {
 				turn(r, "round")
 			}
@@ -182,15 +182,15 @@ func TestHotLoop(t *testing.T) {
 			}
 			return nil
 		})
-		r.OnDelete("farewell", s.told("farewell", nil))
+		r.OnDelete("farewell", s.Note("farewell", nil))
 	})
 	s.works.Create(t, work("w", "a"))
 	awaitGauge(t, running, "handwerk_breaker_open", 1)
 	s.quiesce(t, "change")
-	calls := len(s.of("change", "w"))
+	calls := len(s.Of("change", "w"))
 	s.works.Patch(t, "w", `{"spec":{"round":"x"}}`)
 	s.quiesce(t, "change")
-	if now := len(s.of("change", "w")); now != calls || now > 50 {
+	if now := len(s.Of("change", "w")); now != calls || now > 50 {
 		t.Errorf("%d calls, then %d more while the object rests", calls, now-calls)
 	}
 	waitFor(t, "the Event", func() bool {
@@ -200,7 +200,7 @@ func TestHotLoop(t *testing.T) {
 	})
 	s.works.Delete(t, "w")
 	s.works.AwaitGone(t, "w")
-	if n := len(s.of("farewell", "w")); n != 1 {
+	if n := len(s.Of("farewell", "w")); n != 1 {
 		t.Errorf("the delete handler ran %d times", n)
 	}
 	awaitGauge(t, running, "handwerk_breaker_open", 0)
@@ -224,15 +224,15 @@ func TestBrokenAggregatedAPI(t *testing.T) {
 	services.Await(t, "v1."+group, "being unavailable", func(o *unstructured.Unstructured) bool {
 		return cluster.Condition(o, "Available") == "False"
 	})
-	op := s.operator(func(r *dsl.Resource) { r.OnReconcile("level", s.told("level", nil)) })
-	op.Resource("gizmos."+group, func(r *dsl.Resource) { r.OnReconcile("never", s.told("never", nil)) })
-	op.Resource("foos.samplecontroller.k8s.io", func(r *dsl.Resource) { r.OnReconcile("foo", s.told("foo", nil)) })
+	op := s.operator(func(r *dsl.Resource) { r.OnReconcile("level", s.Note("level", nil)) })
+	op.Resource("gizmos."+group, func(r *dsl.Resource) { r.OnReconcile("never", s.Note("never", nil)) })
+	op.Resource("foos.samplecontroller.k8s.io", func(r *dsl.Resource) { r.OnReconcile("foo", s.Note("foo", nil)) })
 	s.user.Allow(t, cluster.Rule("samplecontroller.k8s.io", "foos,foos/status", "*"))
 	running := cluster.Run(t, op, settingsOf(s))
 	s.works.Create(t, work("w", "a"))
-	s.await(t, 1, "level", "w")
+	s.Await(t, 1, "level", "w")
 	plane.Objects(foos, s.ns).Create(t, foo("f", 1))
-	s.await(t, 1, "foo", "f")
+	s.Await(t, 1, "foo", "f")
 	awaitCheck(t, running, "resource/gizmos."+group, ops.Warn, "")
 	for _, c := range running.Engine.Ready() {
 		if c.State != ops.Pass && !strings.Contains(c.Name, group) {
@@ -246,10 +246,10 @@ func TestSlowResourceStarvesNobody(t *testing.T) {
 	t.Parallel()
 	s, end := newStage(t), make(chan struct{})
 	s.user.Allow(t, cluster.Rule("samplecontroller.k8s.io", "foos,foos/status", "*"))
-	op := s.operator(func(r *dsl.Resource) { r.OnReconcile("level", s.told("level", nil)) })
+	op := s.operator(func(r *dsl.Resource) { r.OnReconcile("level", s.Note("level", nil)) })
 	op.Resource(foos, func(r *dsl.Resource) {
 		r.Workers = 1
-		r.OnReconcile("stuck", s.told("stuck", func(ctx context.Context, _ *dsl.Request) error {
+		r.OnReconcile("stuck", s.Note("stuck", func(ctx context.Context, _ *dsl.Request) error {
 			select {
 			case <-end:
 				return nil
@@ -261,12 +261,12 @@ func TestSlowResourceStarvesNobody(t *testing.T) {
 	s.begin(t, op)
 	plane.Objects(foos, s.ns).Create(t, foo("a", 1))
 	plane.Objects(foos, s.ns).Create(t, foo("b", 1))
-	waitFor(t, "the worker to be stuck", func() bool { return len(s.of("stuck", "a"))+len(s.of("stuck", "b")) > 0 })
+	waitFor(t, "the worker to be stuck", func() bool { return len(s.Of("stuck", "a"))+len(s.Of("stuck", "b")) > 0 })
 	s.quiesce(t, "level")
-	if n := len(s.of("stuck", "a")) + len(s.of("stuck", "b")); n != 1 {
+	if n := len(s.Of("stuck", "a")) + len(s.Of("stuck", "b")); n != 1 {
 		t.Errorf("%d calls of the stuck handler", n)
 	}
 	close(end)
-	s.await(t, 1, "stuck", "a")
-	s.await(t, 1, "stuck", "b")
+	s.Await(t, 1, "stuck", "a")
+	s.Await(t, 1, "stuck", "b")
 }

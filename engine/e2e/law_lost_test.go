@@ -46,12 +46,12 @@ func TestChangeDuringCycleIsNotLost(t *testing.T) {
 			s, begun, goOn := newStage(t), make(chan struct{}), make(chan struct{})
 			var once, failed sync.Once
 			s.play(t, func(r *dsl.Resource) {
-				r.On(test.causes, "first", s.told("first", nil))
-				r.On(test.causes, "second", s.told("second", func(context.Context, *dsl.Request) error {
+				r.On(test.causes, "first", s.Note("first", nil))
+				r.On(test.causes, "second", s.Note("second", func(context.Context, *dsl.Request) error {
 					once.Do(func() { close(begun); <-goOn })
 					return nil
 				}), dsl.Field("spec.value"))
-				r.On(test.causes, "third", s.told("third", func(_ context.Context, r *dsl.Request) (err error) {
+				r.On(test.causes, "third", s.Note("third", func(_ context.Context, r *dsl.Request) (err error) {
 					if r.Object.GetName() == "w" {
 						failed.Do(func() { err = test.third })
 					}
@@ -62,7 +62,7 @@ func TestChangeDuringCycleIsNotLost(t *testing.T) {
 			<-begun
 			s.works.Patch(t, "w", `{"spec":{"value":"b"}}`)
 			close(goOn)
-			s.await(t, len(test.want), "", "w")
+			s.Await(t, len(test.want), "", "w")
 			s.quiesce(t, "third")
 			if diff := cmp.Diff(test.want, s.said("", "w")); diff != "" {
 				t.Errorf("calls (-want +got):\n%s", diff)
@@ -77,8 +77,8 @@ func TestChangeAndBackIsSeen(t *testing.T) {
 	t.Parallel()
 	s, begun, goOn := newStage(t), make(chan struct{}), make(chan struct{})
 	s.play(t, func(r *dsl.Resource) {
-		r.On(changes, "first", s.told("first", nil))
-		r.On(changes, "second", s.told("second", func(_ context.Context, r *dsl.Request) error {
+		r.On(changes, "first", s.Note("first", nil))
+		r.On(changes, "second", s.Note("second", func(_ context.Context, r *dsl.Request) error {
 			if r.Object.GetName() == "w" && spec(r.Object, "value") == "b" {
 				close(begun)
 				<-goOn
@@ -93,7 +93,7 @@ func TestChangeAndBackIsSeen(t *testing.T) {
 	s.works.Patch(t, "w", `{"spec":{"value":"a"}}`)
 	close(goOn)
 	want := []string{"first create a", "second create a", "first update b", "second update b", "first update a", "second update a"}
-	s.await(t, len(want), "", "w")
+	s.Await(t, len(want), "", "w")
 	s.quiesce(t, "second")
 	if diff := cmp.Diff(want, s.said("", "w")); diff != "" {
 		t.Errorf("calls (-want +got):\n%s", diff)
@@ -127,10 +127,10 @@ func TestSerialPerObject(t *testing.T) {
 	s.play(t, func(r *dsl.Resource) {
 		r.Workers, r.Resync = 8, 300*time.Millisecond
 		r.Owns(configMaps)
-		r.On(changes, "change", s.told("change", busy))
-		r.OnReconcile("level", s.told("level", busy))
-		r.OnResync("resync", s.told("resync", busy))
-		r.OnChild("child", s.told("child", busy))
+		r.On(changes, "change", s.Note("change", busy))
+		r.OnReconcile("level", s.Note("level", busy))
+		r.OnResync("resync", s.Note("resync", busy))
+		r.OnChild("child", s.Note("child", busy))
 	})
 	s.works.Create(t, work("w", "0"))
 	s.maps.Await(t, "w", "being made", func(*unstructured.Unstructured) bool { return true })
@@ -139,11 +139,11 @@ func TestSerialPerObject(t *testing.T) {
 		s.maps.Patch(t, "w", fmt.Sprintf(`{"data":{"more":"%d"}}`, i))
 	}
 	for _, handler := range []string{"change", "level", "resync", "child"} {
-		s.await(t, 3, handler, "w")
+		s.Await(t, 3, handler, "w")
 	}
 	waitFor(t, "the newest value to be seen by both", func() bool {
-		changed, level := s.of("change", "w"), s.of("level", "w")
-		return changed[len(changed)-1].value == "20" && level[len(level)-1].value == "20"
+		changed, level := s.Of("change", "w"), s.Of("level", "w")
+		return valueOf(changed[len(changed)-1]) == "20" && valueOf(level[len(level)-1]) == "20"
 	})
 	if n := overlaps.Load(); n > 0 {
 		t.Errorf("handlers of one object overlapped %d times", n)
@@ -158,7 +158,7 @@ func TestParallelAcrossObjects(t *testing.T) {
 	both.Add(2)
 	s.play(t, func(r *dsl.Resource) {
 		r.Workers = 2
-		r.OnCreate("meet", s.told("meet", func(context.Context, *dsl.Request) error {
+		r.OnCreate("meet", s.Note("meet", func(context.Context, *dsl.Request) error {
 			both.Done()
 			both.Wait()
 			return nil

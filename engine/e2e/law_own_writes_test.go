@@ -23,13 +23,13 @@ func TestOwnWriteToObjectFirst(t *testing.T) {
 	s, begun, goOn := newStage(t), make(chan struct{}), make(chan struct{})
 	running := s.play(t, func(r *dsl.Resource) {
 		r.Owns(configMaps)
-		r.On(changes, "change", s.told("change", func(ctx context.Context, r *dsl.Request) error {
+		r.On(changes, "change", s.Note("change", func(ctx context.Context, r *dsl.Request) error {
 			close(begun)
 			<-goOn
 			_, err := r.Children.Apply(ctx, configMap("w-child", "x"))
 			return err
 		}))
-		r.OnChild("child", s.told("child", nil))
+		r.OnChild("child", s.Note("child", nil))
 	})
 	s.works.Create(t, work("w", "a"))
 	<-begun
@@ -49,9 +49,9 @@ func TestOwnWriteToObjectFirst(t *testing.T) {
 		t.Errorf("requests while the key is parked: %+v", now[requests:])
 	}
 	hold.Release()
-	got := s.await(t, 1, "child", "w")[0]
-	if got.version != own.GetResourceVersion() {
-		t.Errorf("the pass after the write saw version %s, want the written %s", got.version, own.GetResourceVersion())
+	got := s.Await(t, 1, "child", "w")[0].Object.GetResourceVersion()
+	if got != own.GetResourceVersion() {
+		t.Errorf("the pass after the write saw version %s, want the written %s", got, own.GetResourceVersion())
 	}
 	awaitGauge(t, running, "handwerk_parked_keys", 0)
 }
@@ -63,7 +63,7 @@ func TestOwnWriteToChildFirst(t *testing.T) {
 	saw := make(chan string, 1)
 	running := s.play(t, func(r *dsl.Resource) {
 		r.Owns(configMaps)
-		r.On(changes, "change", s.told("change", func(ctx context.Context, r *dsl.Request) error {
+		r.On(changes, "change", s.Note("change", func(ctx context.Context, r *dsl.Request) error {
 			child, err := r.Children.Get(configMaps, "w-child")
 			if err != nil {
 				return err
@@ -121,7 +121,7 @@ func TestOutsideIsNotWaitedFor(t *testing.T) {
 			running := s.play(t, func(r *dsl.Resource) {
 				r.LabelSelector = "tier=gold"
 				r.Owns(configMaps)
-				r.OnReconcile("level", s.told("level", func(ctx context.Context, r *dsl.Request) error {
+				r.OnReconcile("level", s.Note("level", func(ctx context.Context, r *dsl.Request) error {
 					if r.Object.GetName() != "w" {
 						return nil
 					}
@@ -142,12 +142,12 @@ func TestOutsideIsNotWaitedFor(t *testing.T) {
 			s.maps.Patch(t, "w-child", `{"data":{"theirs":"2"}}`)
 			if parks {
 				awaitGauge(t, running, "handwerk_parked_keys", 1)
-				if n := len(s.of("level", "w")); n != 2 {
+				if n := len(s.Of("level", "w")); n != 2 {
 					t.Errorf("%d calls while the cache is behind, want 2", n)
 				}
 				hold.Release()
 			}
-			s.await(t, 3, "level", "w")
+			s.Await(t, 3, "level", "w")
 			hold.Release()
 		})
 	}

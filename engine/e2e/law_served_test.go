@@ -53,7 +53,7 @@ func TestAVersionThatIsServedNoMore(t *testing.T) {
 			things := plane.Objects("things.v2."+group, s.ns)
 			for _, name := range []string{"one", "two", "three"} {
 				things.Patch(t, name, `{"spec":{"value":"b"}}`)
-				s.await(t, 2, "level", name)
+				s.Await(t, 2, "level", name)
 			}
 			running.AwaitReady(t)
 		}},
@@ -61,7 +61,7 @@ func TestAVersionThatIsServedNoMore(t *testing.T) {
 			t.Helper()
 			awaitCheck(t, running, "resource/things.v1."+group, ops.Warn, "version v2")
 			s.works.Create(t, work("beside", "a"))
-			s.await(t, 1, "beside", "beside")
+			s.Await(t, 1, "beside", "beside")
 			plane.Apply(t, "", thingsIn(group, "v1", "v2"))
 			running.AwaitReady(t)
 		}},
@@ -74,18 +74,18 @@ func TestAVersionThatIsServedNoMore(t *testing.T) {
 			s.user.Allow(t, cluster.Rule(group, "things", "*"))
 			plane.Apply(t, "", thingsIn(group, "v1"))
 			t.Cleanup(func() { plane.Objects(crds, "").Delete(t, "things."+group) })
-			op := s.operator(func(r *dsl.Resource) { r.OnReconcile("beside", s.told("beside", nil)) })
+			op := s.operator(func(r *dsl.Resource) { r.OnReconcile("beside", s.Note("beside", nil)) })
 			op.Scope.Namespaces = append(op.Scope.Namespaces, other)
 			op.Resource("things."+test.version+group, func(r *dsl.Resource) {
 				r.Owns(configMaps)
-				r.OnReconcile("level", s.told("level", func(ctx context.Context, r *dsl.Request) error {
+				r.OnReconcile("level", s.Note("level", func(ctx context.Context, r *dsl.Request) error {
 					child := configMap(r.Object.GetName()+"-child", "x")
 					child["metadata"].(map[string]any)["namespace"] = other
 					_, err := r.Children.Apply(ctx, child, dsl.ChildSpec{Ownership: dsl.Labelled})
 					return err
 				}))
-				r.OnDelete("farewell", s.told("farewell", nil))
-				r.OnDelete("unheld", s.told("unheld", nil), dsl.NoFinalizer())
+				r.OnDelete("farewell", s.Note("farewell", nil))
+				r.OnDelete("unheld", s.Note("unheld", nil), dsl.NoFinalizer())
 			})
 			running := s.begin(t, op)
 			names := []string{"one", "two", "three"}
@@ -105,7 +105,7 @@ func TestAVersionThatIsServedNoMore(t *testing.T) {
 				o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": group + "/v1", "kind": "Thing", "spec": map[string]any{"value": "a"}}}
 				o.SetName(name)
 				plane.Objects("things.v1."+group, s.ns).Create(t, o)
-				s.await(t, 1, "level", name)
+				s.Await(t, 1, "level", name)
 				children.Await(t, name+"-child", "being made", func(*unstructured.Unstructured) bool { return true })
 			}
 			before := identity("v1")
@@ -117,12 +117,12 @@ func TestAVersionThatIsServedNoMore(t *testing.T) {
 				t.Errorf("objects and children (-before +after):\n%s", diff)
 			}
 			for _, name := range names {
-				if gone := append(s.of("farewell", name), s.of("unheld", name)...); len(gone) > 0 {
+				if gone := append(s.Of("farewell", name), s.Of("unheld", name)...); len(gone) > 0 {
 					t.Errorf("the living %s was seen off: %v", name, gone)
 				}
 			}
 			plane.Objects("things.v2."+group, s.ns).Delete(t, "one")
-			s.await(t, 1, "farewell", "one")
+			s.Await(t, 1, "farewell", "one")
 			plane.Objects("things.v2."+group, s.ns).AwaitGone(t, "one")
 			for _, name := range names {
 				plane.Objects("things.v2."+group, s.ns).Delete(t, name)
@@ -142,14 +142,14 @@ func TestOneListOfNamespacesIsNotFound(t *testing.T) {
 	named(t, prefix+"a")
 	here := plane.Objects(works, prefix+"a")
 	op := s.operator(func(r *dsl.Resource) {
-		r.OnReconcile("level", s.told("level", nil))
-		r.OnDelete("farewell", s.told("farewell", nil))
-		r.OnDelete("unheld", s.told("unheld", nil), dsl.NoFinalizer())
+		r.OnReconcile("level", s.Note("level", nil))
+		r.OnDelete("farewell", s.Note("farewell", nil))
+		r.OnDelete("unheld", s.Note("unheld", nil), dsl.NoFinalizer())
 	})
 	op.Scope.Namespaces = []string{prefix + "*"}
 	here.Create(t, work("w", "a"))
 	running := s.begin(t, op)
-	s.await(t, 1, "level", "w")
+	s.Await(t, 1, "level", "w")
 	watch, list := cluster.On("watch", "namespaces"), cluster.On("list", "namespaces")
 	before := len(s.proxy.Requests(watch))
 	s.proxy.Inject(cluster.When{Match: watch, Times: 1}, cluster.Answer(apierrors.NewResourceExpired("too old")))
@@ -160,17 +160,17 @@ func TestOneListOfNamespacesIsNotFound(t *testing.T) {
 	s.proxy.Await(t, before+3, watch)
 	named(t, prefix+"b") // what is watched again is followed
 	plane.Objects(works, prefix+"b").Create(t, work("x", "a"))
-	s.await(t, 1, "level", "x")
+	s.Await(t, 1, "level", "x")
 	here.Patch(t, "w", `{"spec":{"value":"b"}}`)
-	s.await(t, 2, "level", "w")
+	s.Await(t, 2, "level", "w")
 	running.AwaitReady(t)
 	want := []string{s.said("level", "w")[0], "level update b"}
 	if diff := cmp.Diff(want, s.said("", "w")); diff != "" {
 		t.Errorf("calls (-want +got):\n%s", diff)
 	}
 	here.Delete(t, "w")
-	s.await(t, 1, "farewell", "w")
+	s.Await(t, 1, "farewell", "w")
 	plane.Objects(works, prefix+"b").Delete(t, "x")
-	s.await(t, 1, "farewell", "x")
+	s.Await(t, 1, "farewell", "x")
 	running.Stop(t)
 }

@@ -4,11 +4,9 @@
 package e2e
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -18,6 +16,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine"
 	"github.com/handwerk-dev/handwerk/engine/e2e/cluster"
+	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/engine/ops"
 )
 
@@ -29,7 +28,7 @@ const (
 
 // stage is a namespace in which an operator works, with rights of its own and behind a proxy.
 type stage struct {
-	*calls
+	enginetest.Journal
 	ns    string
 	user  *cluster.User
 	proxy *cluster.Proxy
@@ -39,7 +38,7 @@ type stage struct {
 
 func newStage(t *testing.T) *stage {
 	t.Helper()
-	s := &stage{calls: &calls{changed: make(chan struct{})}, ns: plane.Namespace(t), user: plane.User("law")}
+	s := &stage{ns: plane.Namespace(t), user: plane.User("law")}
 	s.user.Allow(t,
 		cluster.Rule("e2e.example.com", "works,works/status", "*"),
 		cluster.Rule("", "configmaps,services,events", "*"),
@@ -98,7 +97,7 @@ func (s *stage) quiesce(t *testing.T, handler string) {
 	for range 2 {
 		name := "marker-" + rand.String(8)
 		s.works.Create(t, work(name, "marker"))
-		s.await(t, 1, handler, name)
+		s.Await(t, 1, handler, name)
 		s.works.Delete(t, name)
 		s.works.AwaitGone(t, name)
 	}
@@ -117,85 +116,23 @@ func (s *stage) writes(t *testing.T, mark cluster.Mark, name string) []string {
 	return out
 }
 
-// call is one attempt of a handler.
-type call struct {
-	handler string
-	cause   dsl.Cause
-	name    string
-	// uid and version are the object's.
-	uid, version string
-	// value is spec.value.
-	value   string
-	attempt int
-	// object is what the handler saw.
-	object *unstructured.Unstructured
-	at     time.Time
-}
-
-func (c call) String() string { return fmt.Sprintf("%s %s %s", c.handler, c.cause, c.value) }
-
-// calls are the attempts so far, in order.
-type calls struct {
-	mu      sync.Mutex
-	all     []call
-	changed chan struct{}
-}
-
-// told is a handler that notes its attempts before it goes on to do what then says, if anything.
-func (c *calls) told(id string, then dsl.Func) dsl.Func {
-	return func(ctx context.Context, r *dsl.Request) error {
-		value, _, _ := unstructured.NestedString(r.Object.Object, "spec", "value")
-		c.mu.Lock()
-		c.all = append(c.all, call{
-			handler: id, cause: r.Cause, name: r.Object.GetName(), uid: string(r.Object.GetUID()),
-			version: r.Object.GetResourceVersion(), value: value, attempt: r.Attempt, object: r.Object, at: time.Now(),
-		})
-		close(c.changed)
-		c.changed = make(chan struct{})
-		c.mu.Unlock()
-		if then == nil {
-			return nil
-		}
-		return then(ctx, r)
-	}
-}
-
-// of returns a handler's attempts for one object; an empty handler stands for all.
-func (c *calls) of(handler, name string) []call {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return slices.DeleteFunc(slices.Clone(c.all), func(each call) bool {
-		return handler != "" && each.handler != handler || each.name != name
-	})
-}
-
-// said is of as text: handler, cause and spec.value.
-func (c *calls) said(handler, name string) []string {
+// said are a handler's calls for one object as text: handler, cause and spec.value. An empty handler
+// stands for all.
+func (s *stage) said(handler, name string) []string {
 	var out []string
-	for _, each := range c.of(handler, name) {
-		out = append(out, each.String())
+	for _, c := range s.Of(handler, name) {
+		out = append(out, textOf(c))
 	}
 	return out
 }
 
-// await waits until a handler was called n times for an object.
-func (c *calls) await(t *testing.T, n int, handler, name string) []call {
-	t.Helper()
-	late := time.After(time.Minute)
-	for {
-		c.mu.Lock()
-		changed := c.changed
-		c.mu.Unlock()
-		if got := c.of(handler, name); len(got) >= n {
-			return got
-		}
-		select {
-		case <-changed:
-		case <-late:
-			t.Fatalf("handler %q was not called %d times for %s; its calls were %v", handler, n, name, c.said("", name))
-		}
-	}
+// textOf is a call as text.
+func textOf(c enginetest.Call) string {
+	return fmt.Sprintf("%s %s %s", c.Handler, c.Cause, valueOf(c))
 }
+
+// valueOf is the spec.value that a call saw.
+func valueOf(c enginetest.Call) string { return spec(c.Object, "value") }
 
 // work is a Work with a spec.value.
 func work(name, value string) *unstructured.Unstructured {

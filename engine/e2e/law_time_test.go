@@ -24,7 +24,7 @@ func TestWaitingHoldsNothing(t *testing.T) {
 	const crowd = 1000
 	s := newStage(t)
 	running := s.play(t, func(r *dsl.Resource) {
-		r.OnReconcile("level", s.told("level", func(_ context.Context, r *dsl.Request) error {
+		r.OnReconcile("level", s.Note("level", func(_ context.Context, r *dsl.Request) error {
 			if spec(r.Object, "value") == "fails" {
 				return dsl.Temporary(errors.New("not yet"), time.Hour)
 			}
@@ -42,18 +42,14 @@ func TestWaitingHoldsNothing(t *testing.T) {
 		})
 	}
 	making.Wait()
-	waitFor(t, "all to have failed", func() bool {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		return len(s.all) >= crowd
-	})
+	waitFor(t, "all to have failed", func() bool { return s.Len() >= crowd })
 	s.quiesce(t, "level")
 	if now := running.Goroutines(); before < 5 || now > before+5 {
 		t.Errorf("%d goroutines while %d objects wait, %d before", now, crowd, before)
 	}
 	s.works.Patch(t, "w-0-0", `{"spec":{"value":"works"}}`)
-	if got := s.await(t, 2, "level", "w-0-0")[1]; got.value != "works" || got.attempt != 1 {
-		t.Errorf("the call after the change is attempt %d with %q", got.attempt, got.value)
+	if got := s.Await(t, 2, "level", "w-0-0")[1]; valueOf(got) != "works" || got.Attempt != 1 {
+		t.Errorf("the call after the change is attempt %d with %q", got.Attempt, valueOf(got))
 	}
 }
 
@@ -106,11 +102,11 @@ func TestNoWriteAfterTimeout(t *testing.T) {
 	returned := make(chan struct{})
 	s.play(t, func(r *dsl.Resource) {
 		r.Owns(configMaps)
-		r.OnCreate("early", s.told("early", func(ctx context.Context, r *dsl.Request) error {
+		r.OnCreate("early", s.Note("early", func(ctx context.Context, r *dsl.Request) error {
 			_, err := r.Children.Apply(ctx, configMap("early", "x"))
 			return err
 		}))
-		r.OnCreate("slow", s.told("slow", func(ctx context.Context, r *dsl.Request) error {
+		r.OnCreate("slow", s.Note("slow", func(ctx context.Context, r *dsl.Request) error {
 			if r.Attempt > 1 {
 				return dsl.Permanent(errors.New("enough"))
 			}
@@ -118,7 +114,7 @@ func TestNoWriteAfterTimeout(t *testing.T) {
 			attempt(r)
 			return ctx.Err()
 		}), dsl.Timeout(50*time.Millisecond), dsl.After("early"))
-		r.OnCreate("hasty", s.told("hasty", func(_ context.Context, r *dsl.Request) error {
+		r.OnCreate("hasty", s.Note("hasty", func(_ context.Context, r *dsl.Request) error {
 			go func() {
 				<-returned
 				attempt(r)
@@ -136,7 +132,7 @@ func TestNoWriteAfterTimeout(t *testing.T) {
 		}
 	}
 	check("after the timeout")
-	s.await(t, 2, "slow", "w")
+	s.Await(t, 2, "slow", "w")
 	close(returned)
 	check("after the return")
 	s.works.Await(t, "w", "its base", settled)
@@ -165,7 +161,7 @@ func TestWriteUnderWayEndsWithTimeout(t *testing.T) {
 			got := make(chan error, 1)
 			s.play(t, func(r *dsl.Resource) {
 				r.Owns(configMaps)
-				r.OnCreate("slow", s.told("slow", func(_ context.Context, r *dsl.Request) error {
+				r.OnCreate("slow", s.Note("slow", func(_ context.Context, r *dsl.Request) error {
 					if r.Attempt > 1 {
 						return nil
 					}
@@ -178,7 +174,7 @@ func TestWriteUnderWayEndsWithTimeout(t *testing.T) {
 			if err := <-got; !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) {
 				t.Errorf("the write got %v", err)
 			}
-			s.await(t, 2, "slow", "w")
+			s.Await(t, 2, "slow", "w")
 			if s.maps.Get(t, "late") != nil {
 				t.Error("the write reached the API server")
 			}

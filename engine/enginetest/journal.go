@@ -56,8 +56,8 @@ func (c Call) String() string {
 }
 
 // Note returns a handler that notes each of its calls and then does what is given: at its first
-// call the first of them, at the next the second, and the last one from then on. Without any it
-// succeeds.
+// call the first of them, at the next the second, and the last one from then on. Without any, and
+// where nil is given, it succeeds.
 func (j *Journal) Note(id string, then ...dsl.Func) dsl.Func {
 	var n atomic.Int32
 	return func(ctx context.Context, r *dsl.Request) error {
@@ -65,7 +65,10 @@ func (j *Journal) Note(id string, then ...dsl.Func) dsl.Func {
 		if len(then) == 0 {
 			return nil
 		}
-		return then[min(int(n.Add(1)), len(then))-1](ctx, r)
+		if next := then[min(int(n.Add(1)), len(then))-1]; next != nil {
+			return next(ctx, r)
+		}
+		return nil
 	}
 }
 
@@ -82,6 +85,13 @@ func (j *Journal) Take() []string {
 	}
 	j.taken = len(j.calls)
 	return lines
+}
+
+// Len returns how many calls there were so far, lines of the test's own among them.
+func (j *Journal) Len() int {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return len(j.calls)
 }
 
 // Of returns the calls of a handler for objects of that name so far. An empty handler stands for
