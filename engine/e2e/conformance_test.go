@@ -1,14 +1,13 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package enginetest_test
+package e2e
 
 import (
 	"context"
 	"errors"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -21,47 +20,36 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/yaml"
 
 	"github.com/handwerk-dev/handwerk/engine/enginetest"
 )
 
-// kubeconfig names a variable with a real cluster's kubeconfig: what the server in memory does must
-// be what that one does. The cluster needs the CRD foos.v1.example.com of this package's tests.
-const kubeconfig = "ENGINETEST_KUBECONFIG"
-
-// TestServerDoesAsARealOneDoes runs each case on the server in memory, and on a real one if there
-// is one.
+// TestServerDoesAsARealOneDoes runs each case on the test kit's server in memory and on the real one:
+// what the first does must be what the second does.
 func TestServerDoesAsARealOneDoes(t *testing.T) {
+	t.Parallel()
 	t.Run("in memory", func(t *testing.T) {
 		enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
 			c.Serve(enginetest.Resource{Name: "foos.v1.example.com", Kind: "Foo"})
-			conform(t, c.Config())
+			conform(t, c.Config(), "default")
 		})
 	})
 	t.Run("real", func(t *testing.T) {
-		path := os.Getenv(kubeconfig)
-		if path == "" {
-			t.Skip("no " + kubeconfig)
-		}
-		config, err := clientcmd.BuildConfigFromFlags("", path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		config := plane.Config()
 		config.QPS = -1
-		conform(t, config)
+		conform(t, config, plane.Namespace(t))
 	})
 }
 
-func conform(t *testing.T, config *rest.Config) {
+func conform(t *testing.T, config *rest.Config, namespace string) {
 	t.Helper()
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, test := range conformance() {
-		s := &scene{t: t, ctx: t.Context(), client: client}
+		s := &scene{t: t, ctx: t.Context(), client: client, namespace: namespace}
 		got := test.play(s)
 		if got != test.want {
 			t.Errorf("%s:\ngot  %s\nwant %s", name, got, test.want)
@@ -75,14 +63,16 @@ type scene struct {
 	t      *testing.T
 	ctx    context.Context
 	client dynamic.Interface
+	// namespace is that of the objects.
+	namespace string
 }
 
 func (s *scene) foos() dynamic.ResourceInterface {
-	return s.client.Resource(schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "foos"}).Namespace("default")
+	return s.client.Resource(schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "foos"}).Namespace(s.namespace)
 }
 
 func (s *scene) deployments() dynamic.ResourceInterface {
-	return s.client.Resource(schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}).Namespace("default")
+	return s.client.Resource(schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}).Namespace(s.namespace)
 }
 
 // object is a Foo named web with what the text says besides.
@@ -367,7 +357,7 @@ func watchCases() map[string]conformanceCase {
 				_, _ = s.merge(`{"metadata":{"labels":{"in":"no"}}}`)
 				_, _ = s.merge(`{"metadata":{"labels":{"in":"yes"}}}`)
 				_ = s.foos().Delete(s.ctx, "web", metav1.DeleteOptions{})
-				return seen(w, 5)
+				return nextOf(w, 5)
 			},
 			want: "ADDED yes 1; MODIFIED yes 2; DELETED yes 2; ADDED yes 2; DELETED yes 2",
 		},
@@ -391,15 +381,15 @@ func watchCases() map[string]conformanceCase {
 					return err.Error()
 				}
 				defer w.Stop()
-				return seen(w, 2)
+				return nextOf(w, 2)
 			},
 			want: "ADDED yes 1; BOOKMARK true",
 		},
 	}
 }
 
-// seen tells of the next events of a watch; versions must rise.
-func seen(w watch.Interface, n int) string {
+// nextOf tells of the next events of a watch; versions must rise.
+func nextOf(w watch.Interface, n int) string {
 	var out []string
 	for range n {
 		e, open := <-w.ResultChan()
