@@ -135,7 +135,7 @@ func (f *fence) RoundTrip(request *http.Request) (*http.Response, error) {
 	if !f.held(request.Context()) {
 		return nil, fmt.Errorf("sending %s %s: %w", request.Method, request.URL.Path, errNotLeading)
 	}
-	response, err := f.next.RoundTrip(request)
+	response, err := f.next.RoundTrip(fenced(request, f.held))
 	if err == nil && response.StatusCode == http.StatusConflict {
 		f.conflict()
 	}
