@@ -43,10 +43,8 @@ func (f *runFlags) add(set *pflag.FlagSet) {
 	f.set = set
 	addConfig(set, &f.config)
 	f.kube.add(set)
-	set.BoolVar(&f.installCRDs, "install-crds", false,
-		"install the CRDs of the configuration before the operator works, and update those that\nhave changed")
-	set.StringSliceVarP(&f.namespaces, "namespace", "n", nil,
-		"work in these `namespaces`, not in those of the configuration: names, globs (team-*)\nand exceptions (!team-old); repeatable")
+	f.addInstall(set)
+	f.addNamespaces(set)
 	set.StringVar(&f.health, ops.HealthFlag, ":8081",
 		"serve /healthz and /readyz on this `address`; 0 turns them off")
 	set.StringVar(&f.metrics, ops.MetricsFlag, ":8080",
@@ -61,6 +59,16 @@ func (f *runFlags) add(set *pflag.FlagSet) {
 	set.IntVar(&f.burst, "burst", 0,
 		"let this `number` of requests exceed --qps for a moment (default twice --qps)")
 	f.logging.add(set)
+}
+
+func (f *runFlags) addInstall(set *pflag.FlagSet) {
+	set.BoolVar(&f.installCRDs, "install-crds", false,
+		"install the CRDs of the configuration before the operator works, and update those that\nhave changed")
+}
+
+func (f *runFlags) addNamespaces(set *pflag.FlagSet) {
+	set.StringSliceVarP(&f.namespaces, "namespace", "n", nil,
+		"work in these `namespaces`, not in those of the configuration: names, globs (team-*)\nand exceptions (!team-old); repeatable")
 }
 
 func (f *runFlags) addLeader(set *pflag.FlagSet) {

@@ -13,6 +13,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/config"
 	"github.com/handwerk-dev/handwerk/engine"
+	"github.com/handwerk-dev/handwerk/engine/rights"
 )
 
 // podNamespace is where the kubelet tells a pod its namespace.
@@ -27,6 +28,9 @@ type parts struct {
 	// install brings an operator's CRDs to the cluster, check holds the operator against it.
 	install func(context.Context, *dsl.Operator, *rest.Config, logr.Logger) error
 	check   func(context.Context, *dsl.Operator, *rest.Config) (engine.Findings, error)
+	// lookup learns from the cluster what is served, reviewer asks it what an account may do.
+	lookup   func(context.Context, *dsl.Operator, *rest.Config) (rights.Lookup, error)
+	reviewer func(config *rest.Config, account string) (rights.Reviewer, error)
 	// parse reads a configuration that is not in a file.
 	parse func(name string, data []byte, registry *dsl.Registry) (*dsl.Operator, error)
 	// asks reports whether a person can be asked through the reader.
@@ -46,6 +50,8 @@ func realParts() parts {
 		inCluster:    rest.InClusterConfig,
 		install:      engine.InstallCRDs,
 		check:        engine.Check,
+		lookup:       engine.LookupOf,
+		reviewer:     engine.ReviewerOf,
 		parse:        config.Parse,
 		asks:         isTerminal,
 		podNamespace: podNamespace,

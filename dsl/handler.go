@@ -78,6 +78,10 @@ type Handler struct {
 	// NoOld: the handler does not use Request.Old and Request.Diff, so a digest is kept on the
 	// object and not its essence.
 	NoOld bool
+	// Needs are what its code does with other resources, and with its own object beyond what the
+	// engine does. Declared says that they are all: without it, nobody knows. See [Needs].
+	Needs    []Need
+	Declared bool
 
 	given   []Cause
 	invalid []error
@@ -90,7 +94,8 @@ type Option func(*Handler)
 // it succeeds. Retries(0) means one attempt.
 func Retries(n int) Option { return func(h *Handler) { h.Retries = n } }
 
-// Timeout limits the time of one attempt.
+// Timeout limits the time of one attempt. Without it an attempt takes as long as it likes: its object's
+// changes wait for it, and from a minute on it is named in the log and in /readyz?verbose.
 func Timeout(d time.Duration) Option { return func(h *Handler) { h.Timeout = d } }
 
 // WithBackoff sets the wait between attempts. Zero values keep the defaults.
@@ -211,6 +216,11 @@ func (h *Handler) faults(r *Resource, earlier map[string]bool) []error {
 	}
 	if h.Retries < Unlimited || min(h.Timeout, h.Backoff.Initial, h.Backoff.Max) < 0 {
 		add("retries, timeout and back-off must not be negative")
+	}
+	for _, need := range h.Needs {
+		if err := need.fault(); err != nil {
+			add("its need of %s: %w", need.Text(), err)
+		}
 	}
 	out = append(out, h.Timing.faults()...)
 	out = append(out, h.wrongWhole()...)

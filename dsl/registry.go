@@ -31,6 +31,10 @@ type Function struct {
 	// Params is a value of the struct that the parameters decode into (json tags), so that they
 	// are checked when the configuration is loaded. Nil means that it takes none.
 	Params any
+	// Needs are what the code does with other resources, and with the handled object beyond what the
+	// engine does, so that `operator rbac` can allow it: mostly MustParseNeed. Nil means that it is not
+	// known; a function that needs nothing says so by an empty list.
+	Needs []Need
 }
 
 // Action is what a handler does when it is written in YAML. Its name is the key in the handler,
@@ -62,6 +66,8 @@ type Built struct {
 	Children []NamedChild
 	// Checks hold the configuration against schemas. Their errors are as those of Build.
 	Checks []Check
+	// Needs are what Func does, as those of [Function].
+	Needs []Need
 }
 
 // Build is what an action gets besides its own configuration.

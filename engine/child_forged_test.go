@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -122,7 +123,9 @@ func TestForgedChildren(t *testing.T) {
 	ways := map[string]func(*stage) []func(*unstructured.Unstructured){
 		"by the label of its uid":  func(*stage) []func(*unstructured.Unstructured) { return nil },
 		"by the label of its name": func(*stage) []func(*unstructured.Unstructured) { return []func(*unstructured.Unstructured){retained} },
-		"by an owner reference":    func(s *stage) []func(*unstructured.Unstructured) { return []func(*unstructured.Unstructured){s.referring} },
+		"by an owner reference": func(s *stage) []func(*unstructured.Unstructured) {
+			return []func(*unstructured.Unstructured){s.referring}
+		},
 	}
 	all := map[string]scenario{}
 	for way, of := range ways {
@@ -284,11 +287,18 @@ func TestRecord(t *testing.T) {
 			s.size(2)
 			s.Settle()
 			before(s, func(o *unstructured.Unstructured) { o.Object["spec"] = map[string]any{"size": int64(1)} })
+			var mu sync.Mutex
 			var lines []string
 			s.p = s.Start(s.op, func(e *engine.Settings) {
-				e.Log = funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{})
+				e.Log = funcr.New(func(_, line string) {
+					mu.Lock()
+					defer mu.Unlock()
+					lines = append(lines, line)
+				}, funcr.Options{})
 			})
 			s.Settle()
+			mu.Lock()
+			defer mu.Unlock()
 			s.value("default", "x")
 			if !slices.ContainsFunc(lines, func(l string) bool {
 				return strings.Contains(l, "left alone") && strings.Contains(l, `"objects"="/ConfigMap/default/web"`)

@@ -169,9 +169,9 @@ func reviewsPath(config *rest.Config) (string, error) {
 // writer reaches a resource, in a namespace unless that is empty.
 func (e *Engine) writer(gvr schema.GroupVersionResource, namespace string) dynamic.ResourceInterface {
 	if namespace == "" {
-		return e.clients.dynamic.Resource(gvr)
+		return advising{e.clients.dynamic.Resource(gvr), e}
 	}
-	return e.clients.dynamic.Resource(gvr).Namespace(namespace)
+	return advising{e.clients.dynamic.Resource(gvr).Namespace(namespace), e}
 }
 
 // reader reads one object from the server, nil when the answer says that it is gone: a 404 that does

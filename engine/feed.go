@@ -71,8 +71,10 @@ type feed struct {
 	missing func()
 
 	wake chan struct{}
-	// inquired is when the feed last asked what a 404 means; only run's goroutine uses it.
+	// inquired is when the feed last asked what a 404 means, and elapsed whether the answer was that it
+	// means something; only run's goroutine uses them.
 	inquired time.Time
+	elapsed  bool
 
 	mu       sync.Mutex
 	served   catalog.Resource
@@ -149,10 +151,11 @@ func (f *feed) step(ctx context.Context) (again bool) {
 		return true
 	}
 	f.certify(ctx)
-	if fault := f.lost(); fault != nil {
-		return f.inquire(ctx, fault)
+	if !f.lost() {
+		f.dropNext()
+	} else if f.inquire(ctx) {
+		return true
 	}
-	f.dropNext()
 	namespaces, ready := f.scope.names(f.resource().Namespaced)
 	if !ready {
 		if fault := f.scope.fault(); fault != "" {

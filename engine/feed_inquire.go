@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,44 +28,41 @@ type successor struct {
 	ledgers map[string]*ledger
 }
 
-// lost returns the 404 to a list or a watch of one of the informers, nil when there is none.
-func (f *feed) lost() error {
-	for _, h := range f.all() {
-		if fault := h.State().Fault; apierrors.IsNotFound(fault) {
-			return fault
-		}
-	}
-	return nil
+// lost reports whether a list or a watch of one of the informers was answered with 404.
+func (f *feed) lost() bool {
+	return slices.ContainsFunc(f.all(), func(h *watch.Handle) bool { return apierrors.IsNotFound(h.State().Fault) })
 }
 
-// inquire finds out what a 404 to a list or a watch means. It says nothing of objects: a server that
-// is behind, an API that is registered anew and a version that is served no more answer so. Until
-// something says that the CRD is gone, the cache stays as it is and nothing counts as deleted.
-func (f *feed) inquire(ctx context.Context, fault error) (again bool) {
+// inquire finds out what a 404 to a list or a watch means, and reports whether the resource is not
+// served as it was. It says nothing of objects: a server that is behind, an API that is registered
+// anew and a version that is served no more answer so. Until something says that the CRD is gone, the
+// cache stays as it is and nothing counts as deleted.
+func (f *feed) inquire(ctx context.Context) bool {
 	if time.Since(f.inquired) < lookAgain {
 		if f.next != nil {
-			return f.move(ctx, f.next.served)
+			f.move(ctx, f.next.served)
 		}
-		return true
+		return f.elapsed
 	}
-	f.inquired = time.Now()
 	f.catalog.Invalidate()
 	served, err := f.look(ctx)
 	now := f.resource()
+	f.inquired, f.elapsed = time.Now(), true
 	switch {
 	case errors.Is(err, catalog.ErrMissing):
 		f.unserved(ctx)
 	case err != nil:
 		f.become(phaseFaulty, err.Error())
 	case served.GVR == now.GVR && served.Namespaced == now.Namespaced:
-		f.become(phaseFaulty, fault.Error())
+		f.dropNext()
+		f.elapsed = false // the informers try again
 	case served.GVR.GroupResource() == now.GVR.GroupResource() && served.Namespaced == now.Namespaced:
-		return f.move(ctx, served)
+		f.move(ctx, served)
 	default: // a CRD never changes its scope: this is another one
 		f.end()
 		f.nudge()
 	}
-	return true
+	return f.elapsed
 }
 
 // unserved says how it is with a resource that is not served in the version that was declared.
@@ -190,10 +188,10 @@ func (f *feed) end() {
 
 // move goes over to the version in which the resource is served now. Its objects are the same ones:
 // the informers of the old version keep what they have until those of the new one have listed.
-func (f *feed) move(ctx context.Context, served catalog.Resource) (again bool) {
+func (f *feed) move(ctx context.Context, served catalog.Resource) {
 	namespaces, known := f.scope.names(served.Namespaced)
 	if !known {
-		return true
+		return
 	}
 	next := f.succession(served)
 	for _, ns := range namespaces {
@@ -201,18 +199,17 @@ func (f *feed) move(ctx context.Context, served catalog.Resource) (again bool) {
 		switch {
 		case err != nil:
 			f.become(phaseFaulty, err.Error())
-			return true
+			return
 		case h.State().Fault != nil:
 			f.become(phaseFaulty, h.State().Fault.Error())
-			return true
+			return
 		case !h.Synced():
 			f.become(phaseMissing, fmt.Sprintf("version %s is served no more; version %s is being listed", f.resource().GVR.Version, served.GVR.Version))
-			return true
+			return
 		}
 	}
 	f.swap(next)
 	f.nudge()
-	return false
 }
 
 // succession returns the successor for what is served, making it.

@@ -36,14 +36,15 @@ func TestImportsPointDown(t *testing.T) {
 		"engine/catalog":  {"dsl"},
 		"engine/lease":    {"dsl"},
 		"engine/ops":      {"dsl"},
+		"engine/rights":   {"dsl"},
 		"engine": {
 			"dsl", "engine/cause", "engine/catalog", "engine/child", "engine/gone", "engine/lease", "engine/ops",
-			"engine/patch", "engine/progress", "engine/queue", "engine/watch",
+			"engine/patch", "engine/progress", "engine/queue", "engine/rights", "engine/watch",
 		},
 		"engine/enginetest":                    nil, // test kits may use everything
 		"engine/enginetest/internal/apiserver": {},
 		"engine/e2e/cluster":                   nil,
-		"cmd":                                  {"dsl", "dsl/config", "dsl/crd", "engine", "engine/ops"},
+		"cmd":                                  {"dsl", "dsl/config", "dsl/crd", "engine", "engine/ops", "engine/rights"},
 		"cmd/operator":                         {"cmd", "handlers"},
 		"hack/demo":                            {},
 	}

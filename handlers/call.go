@@ -38,11 +38,11 @@ func buildCall(cel compilerOf, b dsl.Build, name string) (dsl.Built, error) {
 	}
 	switch {
 	case b.Params == nil:
-		return dsl.Built{Func: function.Func}, nil
+		return dsl.Built{Func: function.Func, Needs: function.Needs}, nil
 	case hasExpression(map[string]any(b.Params)):
 		return computedParams(cel, b, function)
 	}
-	return dsl.Built{Func: withParams(function.Func, b.Params)}, nil
+	return dsl.Built{Func: withParams(function.Func, b.Params), Needs: function.Needs}, nil
 }
 
 // computedParams works out the parameters for each call. What the expressions give is checked then.
@@ -57,7 +57,7 @@ func computedParams(cel compilerOf, b dsl.Build, function dsl.Function) (dsl.Bui
 	if err := errors.Join(w.faults...); err != nil {
 		return dsl.Built{}, err
 	}
-	return dsl.Built{Checks: w.checks, Func: func(ctx context.Context, r *dsl.Request) error {
+	return dsl.Built{Checks: w.checks, Needs: function.Needs, Func: func(ctx context.Context, r *dsl.Request) error {
 		value, err := t.Render(w.scope(r))
 		if err != nil {
 			return fmt.Errorf("calling %s: %w", function.Name, err)

@@ -48,6 +48,13 @@ func FooDeployment(ctx context.Context, r *dsl.Request) error {
 	return err
 }
 
+// What applying a child takes: asking for one that the cache does not have, and server-side apply,
+// which is create for a new one and patch for one that is there.
+const (
+	fooVerbs    = "get,create,patch"
+	fooChildren = "deployments.v1.apps"
+)
+
 var statusReplicas = dsl.Path{"status", "availableReplicas"}
 
 // FooStatus reports how many replicas of a Foo's Deployment are available.
@@ -70,8 +77,14 @@ func FooStatus(_ context.Context, r *dsl.Request) error {
 
 // Foo registers the functions of samples/foo.
 func Foo(r *dsl.Registry) {
-	r.Function(dsl.Function{Name: "foo.Deployment", Func: FooDeployment, Doc: "keeps a Foo's Deployment as the Foo asks for"})
-	r.Function(dsl.Function{Name: "foo.Status", Func: FooStatus, Doc: "reports the available replicas of a Foo's Deployment"})
+	r.Function(dsl.Function{
+		Name: "foo.Deployment", Func: FooDeployment, Doc: "keeps a Foo's Deployment as the Foo asks for",
+		Needs: []dsl.Need{dsl.MustParseNeed(fooVerbs, fooChildren)},
+	})
+	r.Function(dsl.Function{
+		Name: "foo.Status", Func: FooStatus, Doc: "reports the available replicas of a Foo's Deployment",
+		Needs: []dsl.Need{dsl.MustParseNeed("patch", "self/status")},
+	})
 }
 
 // FooOperator is samples/foo/operator.yaml written in Go.
@@ -79,8 +92,8 @@ func FooOperator() *dsl.Operator {
 	op := dsl.New("foo")
 	op.Resource("foos.v1alpha1.samplecontroller.k8s.io", func(foo *dsl.Resource) {
 		foo.Owns("deployments.v1.apps")
-		foo.OnReconcile("deployment", FooDeployment)
-		foo.OnReconcile("status", FooStatus)
+		foo.OnReconcile("deployment", FooDeployment, dsl.Needs(fooVerbs, fooChildren))
+		foo.OnReconcile("status", FooStatus, dsl.Needs("patch", "self/status"))
 	})
 	return op
 }

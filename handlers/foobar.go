@@ -28,14 +28,17 @@ func FooBarReady(_ context.Context, r *dsl.Request) error {
 
 // FooBar registers the function of samples/foobar.
 func FooBar(r *dsl.Registry) {
-	r.Function(dsl.Function{Name: "foobar.Ready", Func: FooBarReady, Doc: `sets condition Ready: True while spec.value is "bar"`})
+	r.Function(dsl.Function{
+		Name: "foobar.Ready", Func: FooBarReady, Doc: `sets condition Ready: True while spec.value is "bar"`,
+		Needs: []dsl.Need{dsl.MustParseNeed("patch", "self/status")},
+	})
 }
 
 // FooBarOperator is samples/foobar/operator.yaml written in Go.
 func FooBarOperator() *dsl.Operator {
 	op := dsl.New("foobar")
 	op.Resource("foos.v1.foo.example.com", func(foo *dsl.Resource) {
-		foo.OnReconcile("ready", FooBarReady)
+		foo.OnReconcile("ready", FooBarReady, dsl.Needs("patch", "self/status"))
 	})
 	return op
 }

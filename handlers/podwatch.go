@@ -28,15 +28,15 @@ func PodPrint(_ context.Context, r *dsl.Request) error {
 
 // PodWatch registers the function of samples/podwatch and samples/itemwatch.
 func PodWatch(r *dsl.Registry) {
-	r.Function(dsl.Function{Name: "podwatch.Print", Func: PodPrint, Doc: "logs what happens to an object"})
+	r.Function(dsl.Function{Name: "podwatch.Print", Func: PodPrint, Doc: "logs what happens to an object", Needs: []dsl.Need{}})
 }
 
 // PodWatchOperator is samples/podwatch/operator.yaml written in Go.
 func PodWatchOperator() *dsl.Operator {
 	op := dsl.New("podwatch")
 	op.Resource("pods.v1", func(pod *dsl.Resource) {
-		pod.On([]dsl.Cause{dsl.Create, dsl.Update, dsl.Resume}, "print", PodPrint, dsl.Retries(5))
-		pod.OnDelete("farewell", PodPrint, dsl.Retries(5), dsl.NoFinalizer())
+		pod.On([]dsl.Cause{dsl.Create, dsl.Update, dsl.Resume}, "print", PodPrint, dsl.Retries(5), dsl.WithNeeds())
+		pod.OnDelete("farewell", PodPrint, dsl.Retries(5), dsl.NoFinalizer(), dsl.WithNeeds())
 	})
 	return op
 }
@@ -45,8 +45,8 @@ func PodWatchOperator() *dsl.Operator {
 func ItemWatchOperator() *dsl.Operator {
 	op := dsl.New("itemwatch")
 	op.Resource("items.v1.podwatch.handwerk.dev", func(item *dsl.Resource) {
-		item.On([]dsl.Cause{dsl.Create, dsl.Update, dsl.Resume}, "print", PodPrint, dsl.Retries(5))
-		item.OnDelete("farewell", PodPrint, dsl.Retries(5))
+		item.On([]dsl.Cause{dsl.Create, dsl.Update, dsl.Resume}, "print", PodPrint, dsl.Retries(5), dsl.WithNeeds())
+		item.OnDelete("farewell", PodPrint, dsl.Retries(5), dsl.WithNeeds())
 	})
 	return op
 }

@@ -37,12 +37,36 @@ func buildRemove(cel compilerOf, b dsl.Build, what string) (dsl.Built, error) {
 	if t != nil && len(t.Programs()) == 0 {
 		w.fault([]string{"delete"}, "want an expression such as ${self}, found %q", what)
 	}
+	if t != nil {
+		w.needs = removalNeeds(t, b.Whole)
+	}
 	if err := errors.Join(w.faults...); err != nil {
 		return dsl.Built{}, err
 	}
 	return w.built(func(ctx context.Context, r *dsl.Request) error {
 		return deleteAll(ctx, r, b.Resource, t, w.scope(r))
 	}), nil
+}
+
+// removalNeeds are the rights to delete what an expression may give: the children and related objects
+// that it selects, the resource's own objects in a schedule, or else the object itself. What it selects
+// beside these, as in ${[self, children.a]}, is not told.
+func removalNeeds(t *expr.Template, whole bool) []dsl.Need {
+	needs := []dsl.Need{}
+	for _, p := range t.Programs() {
+		children, _ := p.Children()
+		for _, name := range children {
+			needs = append(needs, dsl.Need{Verbs: []string{"delete"}, Child: name})
+		}
+		relations, _ := p.Related()
+		for _, name := range relations {
+			needs = append(needs, dsl.Need{Verbs: []string{"delete"}, Relation: name})
+		}
+	}
+	if len(needs) == 0 && (whole || t.Uses(expr.Self)) {
+		needs = append(needs, dsl.MustParseNeed("delete", dsl.Self))
+	}
+	return needs
 }
 
 // objectOrList is the schema of what can be deleted.

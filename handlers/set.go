@@ -101,6 +101,12 @@ func buildSet(cel compilerOf, b dsl.Build, config *setConfig) (dsl.Built, error)
 	if len(config.Conditions) > 0 {
 		s.checks = append(s.checks, holdsConditions)
 	}
+	if len(config.Status)+len(config.Conditions) > 0 {
+		s.needs = append(s.needs, dsl.MustParseNeed("patch", "self/status"))
+	}
+	if len(config.Spec)+len(config.Labels)+len(config.Annotations) > 0 {
+		s.needs = append(s.needs, dsl.MustParseNeed("patch", "self"))
+	}
 	if err := errors.Join(s.faults...); err != nil {
 		return dsl.Built{}, err
 	}
@@ -322,7 +328,7 @@ func setText(p *dsl.Patch, what, key string, value any) error {
 	default:
 		return dsl.Permanent(fmt.Errorf("setting %s.%s: want text, found a list or a map", what, key))
 	}
-	if len(key)+len(text) > mostAnnotations {
+	if what == "annotations" && len(key)+len(text) > mostAnnotations {
 		return dsl.Permanent(fmt.Errorf("setting %s.%s: want at most %d KiB, found %d", what, key, mostAnnotations>>10, len(text)>>10))
 	}
 	if wrong := validation.IsValidLabelValue(text); what == "labels" && len(wrong) > 0 {

@@ -23,6 +23,8 @@ type writer struct {
 	looksBack bool
 	checks    []dsl.Check
 	faults    []error
+	// needs are what the action does beside what the engine does.
+	needs []dsl.Need
 }
 
 // newWriter returns a writer for a handler; one that runs for a whole resource knows objects.
@@ -36,7 +38,7 @@ func newWriter(cel compilerOf, b dsl.Build) (*writer, error) {
 			return nil, err
 		}
 	}
-	return &writer{compiler: compiler, params: b.Params}, nil
+	return &writer{compiler: compiler, params: b.Params, needs: []dsl.Need{}}, nil
 }
 
 // objectsVariable is what expressions of a schedule call the resource's objects.
@@ -69,7 +71,7 @@ func (w *writer) fault(at []string, format string, args ...any) {
 
 // built is what an action returns.
 func (w *writer) built(fn dsl.Func) dsl.Built {
-	out := dsl.Built{Func: fn, Checks: w.checks}
+	out := dsl.Built{Func: fn, Checks: w.checks, Needs: w.needs}
 	if !w.looksBack {
 		out.Options = append(out.Options, dsl.NoOld())
 	}

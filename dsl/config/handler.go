@@ -30,6 +30,7 @@ func (w *watched) handler(at path, h *handler) {
 	if built == nil {
 		return
 	}
+	options = append(options, w.needs(at.key("needs"), h, built)...)
 	options = slices.Concat(built.Options, options, []dsl.Option{dsl.Described(described(h))})
 	w.out.On(causes, h.ID, built.Func, options...)
 }

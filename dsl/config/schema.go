@@ -90,11 +90,13 @@ type handler struct {
 	Old         *bool          `yaml:"old" default:"true" doc:"Whether the handler uses the old object and the difference. Without, less is kept on the object."`
 	With        map[string]any `yaml:"with" doc:"The parameters of the function that the handler calls."`
 	Steps       []step         `yaml:"steps" doc:"Several actions, in order, instead of one. Each is remembered: after a failure those before it are not repeated."`
+	Needs       []need         `yaml:"needs" doc:"What the handler does that nobody can see in it: rights of Go functions that do not declare theirs, and for children whose kind is worked out. For operator rbac."`
 	timing
 
 	action string // the key of the action, "" when there is none
 	config any    // what stands under it, nil when that is at fault
 	whole  bool   // it stands under schedule
+	untold bool   // what one of its steps needs is not known
 }
 
 type timing struct {
@@ -107,6 +109,13 @@ type timing struct {
 
 // given reports whether there is a timer.
 func (t *timing) given() bool { return t.Every != 0 || t.Cron != "" || t.Idle != 0 }
+
+type need struct {
+	Resource  string   `yaml:"resource" required:"true" doc:"The resource in kubectl's spelling, with a subresource behind a slash: deployments.apps/scale. self is the handler's own, as in self/status."`
+	Verbs     []string `yaml:"verbs" required:"true" doc:"Verbs of RBAC, as in get, create, patch."`
+	Names     []string `yaml:"names" doc:"The only objects that it is about. Absent: any."`
+	Namespace string   `yaml:"namespace" doc:"Where the objects are. Absent: in the namespaces that the operator works in."`
+}
 
 type relation struct {
 	Name      string    `yaml:"name" required:"true" doc:"What expressions call it: related.<name>. Letters, digits and _."`

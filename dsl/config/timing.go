@@ -5,6 +5,7 @@ package config
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 )
@@ -57,7 +58,7 @@ func (w *watched) scheduled(at path, h *handler) {
 	if built == nil || timing == nil {
 		return
 	}
-	options := append(append(built.Options, timing...), attempts...)
+	options := slices.Concat(built.Options, timing, attempts, w.needs(at.key("needs"), h, built))
 	options = append(options, dsl.Described(described(h)), func(into *dsl.Handler) { into.Whole = true })
 	w.out.On([]dsl.Cause{dsl.Timer}, h.ID, built.Func, options...)
 }

@@ -16,6 +16,9 @@ import (
 // reports whether it uses children in another way too, so that any name may be meant.
 func (p *Program) Children() (names []string, whole bool) { return p.selected(Children) }
 
+// Related is Children for related objects.
+func (p *Program) Related() (names []string, whole bool) { return p.selected(Related) }
+
 // selected returns what the expression selects from a variable.
 func (p *Program) selected(variable string) (names []string, whole bool) {
 	if !p.Uses(variable) {

@@ -29,8 +29,7 @@ const (
 func TestDeployHasTheRights(t *testing.T) {
 	var granted []*unstructured.Unstructured
 	for _, file := range []string{
-		"base/namespace.yaml", "base/service-account.yaml", "base/cluster-role-engine.yaml",
-		"overlays/foo/cluster-role.yaml", "overlays/foo/role-leader.yaml",
+		"base/namespace.yaml", "base/service-account.yaml", "overlays/foo/rbac.yaml",
 	} {
 		granted = append(granted, plane.Apply(t, "", kustomize+file)...)
 	}

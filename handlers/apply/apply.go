@@ -76,17 +76,26 @@ func build(compiler *expr.Compiler, b dsl.Build, config map[string]any) (dsl.Bui
 
 // built returns the handler and what goes with it.
 func (p *plan) built() dsl.Built {
-	out := dsl.Built{Func: p.run}
-	looksBack, atDeletion := false, false
+	reports := dsl.MustParseNeed("patch", "self/status")
+	reports.Offered = true
+	out := dsl.Built{Func: p.run, Needs: []dsl.Need{reports}}
+	looksBack, atDeletion, byReference := false, false, false
 	for _, name := range p.graph.Names() {
 		c := p.children[name]
 		out.Children = append(out.Children, dsl.NamedChild{Name: name, Kind: c.kind, List: c.forEach != nil})
 		out.Checks = append(out.Checks, c.check)
+		if !c.kind.Empty() {
+			out.Needs = append(out.Needs, dsl.Need{Verbs: c.verbs(), Kind: c.kind})
+		}
 		if !c.kind.Empty() && c.spec.Ownership != dsl.Unowned && !slices.Contains(out.Owns, c.kind) {
 			out.Owns = append(out.Owns, c.kind)
 		}
 		looksBack = looksBack || c.uses(expr.Old) || c.uses(expr.Diff)
 		atDeletion = atDeletion || needsRemoval(c.spec)
+		byReference = byReference || c.spec.ByReference()
+	}
+	if byReference {
+		out.Needs = append(out.Needs, dsl.MustParseNeed("update", "self/finalizers"))
 	}
 	if len(out.Owns) > 0 {
 		out.Options = append(out.Options, dsl.Also(dsl.Child)) // or drift would not be put back
@@ -134,6 +143,17 @@ type child struct {
 	looks bool
 	// config is all that the configuration says of the child, source the part that is the template.
 	config, source any
+}
+
+// verbs are the rights that keeping the child takes: get before one is made that the cache does not
+// have, create and patch by server-side apply, delete when it is wanted no more. What is worked out of
+// a kind, nobody knows before.
+func (c *child) verbs() []string {
+	verbs := []string{"get", "create", "patch"}
+	if c.spec.Ownership != dsl.Unowned && (c.spec.OnDelete == "" || c.spec.OnDelete == dsl.DeleteChild) {
+		verbs = append(verbs, "delete")
+	}
+	return verbs
 }
 
 // programs returns the expressions that say what the child is and whether it is wanted.

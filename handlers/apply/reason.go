@@ -101,7 +101,11 @@ func refused(s metav1.Status) (reason, text string) {
 	case metav1.StatusReasonBadRequest, metav1.StatusReasonRequestEntityTooLarge:
 		return reasonInvalid, message
 	case metav1.StatusReasonForbidden, metav1.StatusReasonUnauthorized:
-		return reasonForbidden, message + ": allow it to the operator"
+		const advice = "allow it to the operator"
+		if !strings.Contains(message, advice) {
+			message += ": " + advice
+		}
+		return reasonForbidden, message
 	case metav1.StatusReasonConflict, metav1.StatusReasonAlreadyExists:
 		return reasonConflict, message
 	}

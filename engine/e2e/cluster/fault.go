@@ -87,6 +87,9 @@ func Answer(err *apierrors.StatusError) Fault {
 	}
 }
 
+// Page answers with the text "404 page not found", as the API server does for what it does not serve.
+func Page(x *Exchange) { http.NotFound(x.Answer, x.HTTP) }
+
 // Refuse breaks the connection before the API server gets the request.
 func Refuse(x *Exchange) { x.Break() }
 

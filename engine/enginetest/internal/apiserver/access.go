@@ -5,6 +5,7 @@ package apiserver
 
 import (
 	"errors"
+	"fmt"
 	"maps"
 	"net/http"
 	"slices"
@@ -57,7 +58,17 @@ func (s *Server) authorize(r Request) error {
 	if s.allowed(r.Verb, r.Resource.GroupResource(), r.Subresource, r.Namespace) {
 		return nil
 	}
-	return forbidden(r.Resource.GroupResource(), r.Name, "the operator may not "+r.Verb+" it")
+	target := r.Resource.Resource
+	if r.Subresource != "" {
+		target += "/" + r.Subresource
+	}
+	why := fmt.Sprintf("User \"operator\" cannot %s resource %q in API group %q", r.Verb, target, r.Resource.Group)
+	if r.Namespace != "" {
+		why += fmt.Sprintf(" in the namespace %q", r.Namespace)
+	} else {
+		why += " at the cluster scope"
+	}
+	return forbidden(r.Resource.GroupResource(), r.Name, why)
 }
 
 func forbidden(resource schema.GroupResource, name, why string) *apierrors.StatusError {

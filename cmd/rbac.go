@@ -1,0 +1,238 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/client-go/rest"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/rights"
+)
+
+// defaultAccount is the service account that deploy/kustomize makes.
+const defaultAccount = "handwerk-system/operator"
+
+// rbacFlags are the flags of rbac. What run has too, such as the namespaces, is read by run's own.
+type rbacFlags struct {
+	run     runFlags
+	account string
+	output  string
+	cluster bool
+	check   bool
+	minimal bool
+}
+
+func (p *program) rbacCommand() *cobra.Command {
+	f := &rbacFlags{output: "yaml"}
+	c := &cobra.Command{
+		Use:   "rbac --config FILE|DIR",
+		Short: "Print the roles that an operator needs, or check its account",
+		Long: `Print the Roles and ClusterRoles that an operator needs, bound to its service
+account, and who needs what of it. Rights are for single namespaces where the
+operator works in some, and for the whole cluster otherwise. Give it the flags
+that run gets: --namespace, --leader-elect, --install-crds.
+
+With --check, the cluster is asked instead which of these rights are missing: for
+the account of your kubeconfig, or for the one of --service-account. The exit code
+is 1 when one is missing that the operator cannot work without.
+
+What Go functions need, only their authors know; see needs in docs/language.md.`,
+		Example: `  operator rbac --config operator.yaml | kubectl apply -f -
+  operator rbac --config operator.yaml -n team-a --service-account team-a/operator
+  operator rbac --config operator.yaml --check --service-account team-a/operator`,
+		Args: noArguments,
+		RunE: func(c *cobra.Command, _ []string) error {
+			err := p.needConfig(f.run.config)
+			if err == nil {
+				_, err = parseAccount(f.account)
+			}
+			if err != nil {
+				return &usageError{command: c.CommandPath(), err: err}
+			}
+			return p.rbac(c.Context(), f, c.OutOrStdout())
+		},
+	}
+	f.add(c.Flags())
+	completeChoices(c)
+	return c
+}
+
+func (f *rbacFlags) add(set *pflag.FlagSet) {
+	f.run.set = set
+	addConfig(set, &f.run.config)
+	f.run.kube.add(set)
+	f.run.addNamespaces(set)
+	f.run.addLeader(set)
+	f.run.addInstall(set)
+	set.StringVar(&f.account, "service-account", defaultAccount,
+		"the account of the operator's pod, as `NAMESPACE/NAME`")
+	set.BoolVar(&f.cluster, "cluster", false, "learn from a cluster which resources have namespaces, rather than guess")
+	set.BoolVar(&f.minimal, "minimal", false, "leave out what the operator works without, in part")
+	set.BoolVar(&f.check, "check", false, "ask a cluster which of the rights are missing, and print these")
+	addChoice(set, &choice{value: &f.output, noun: "format", words: []string{"yaml", "json"}}, "output", "o", "how the roles are written")
+}
+
+// account is a service account.
+type account struct{ namespace, name string }
+
+func parseAccount(text string) (account, error) {
+	namespace, name, found := strings.Cut(text, "/")
+	if !found || len(validation.IsDNS1123Label(namespace)) > 0 || len(validation.IsDNS1123Subdomain(name)) > 0 {
+		return account{}, fmt.Errorf("--service-account: want NAMESPACE/NAME, found %q", text)
+	}
+	return account{namespace, name}, nil
+}
+
+// user is the account as the API server names it.
+func (a account) user() string { return "system:serviceaccount:" + a.namespace + ":" + a.name }
+
+// rbac prints the roles of an operator, or what its account lacks.
+func (p *program) rbac(ctx context.Context, f *rbacFlags, out io.Writer) error {
+	op, err := p.operator(f.run.config, f.run.override)
+	if err != nil {
+		return err
+	}
+	who, err := parseAccount(f.account)
+	if err != nil {
+		return err
+	}
+	set := rights.Settings{Namespace: who.namespace, InstallCRDs: f.run.installCRDs}
+	var cluster *rest.Config
+	if f.cluster || f.check {
+		if cluster, err = f.run.kube.config(p.Env, p.inCluster); err != nil {
+			return err
+		}
+		cluster.UserAgent = userAgent(op.Name)
+		if set.Lookup, err = p.lookup(ctx, op, cluster); err != nil {
+			return fmt.Errorf("looking at the cluster: %w", err)
+		}
+	}
+	rules := rights.Of(op, set)
+	if f.check {
+		user := "" // the kubeconfig's
+		if f.run.set.Changed("service-account") {
+			user = who.user()
+		}
+		review, err := p.reviewer(cluster, user)
+		if err != nil {
+			return err
+		}
+		return p.checkRights(ctx, op, rules, review, f.output, out)
+	}
+	if f.minimal {
+		rules = slices.DeleteFunc(rules, func(r rights.Rule) bool { return r.Optional })
+	}
+	roles := rights.Roles(rules)
+	if f.output == "json" {
+		return writeJSON(out, map[string]any{"apiVersion": "v1", "kind": "List", "items": roleObjects(op, who, roles)})
+	}
+	return writeRoles(out, f.head(op), op, who, roles)
+}
+
+// head says how the roles came about.
+func (f *rbacFlags) head(op *dsl.Operator) string {
+	var line strings.Builder
+	line.WriteString("What operator " + op.Name + " needs. Made by: operator rbac")
+	f.run.set.VisitAll(func(flag *pflag.Flag) {
+		if !flag.Changed || slices.Contains([]string{"kubeconfig", "context", "output"}, flag.Name) {
+			return
+		}
+		value := strings.Trim(flag.Value.String(), "[]")
+		if flag.Value.Type() == "bool" && value == "true" {
+			line.WriteString(" --" + flag.Name)
+			return
+		}
+		line.WriteString(" --" + flag.Name + "=" + value)
+	})
+	for _, handler := range rights.Undeclared(op) {
+		line.WriteString("\nNot known is all that handler " + handler + " needs: say it with needs (dsl.Needs in Go).")
+	}
+	return line.String()
+}
+
+// lacking is what --check says with -o json.
+type lacking struct {
+	Operator string    `json:"operator"`
+	Rights   int       `json:"rights"`
+	OK       bool      `json:"ok"`
+	Missing  []missing `json:"missing"`
+	// Undeclared are handlers of which nobody knows what they need.
+	Undeclared []string `json:"undeclared,omitempty"`
+}
+
+// missing is one right that the account has not.
+type missing struct {
+	Verb        string   `json:"verb"`
+	Group       string   `json:"group"`
+	Resource    string   `json:"resource"`
+	Subresource string   `json:"subresource,omitempty"`
+	Name        string   `json:"name,omitempty"`
+	Namespace   string   `json:"namespace,omitempty"`
+	Optional    bool     `json:"optional,omitempty"`
+	For         []string `json:"for"`
+}
+
+// checkRights tells which rights are missing. That one is which the operator needs is the error.
+func (p *program) checkRights(ctx context.Context, op *dsl.Operator, rules []rights.Rule, review rights.Reviewer, output string, out io.Writer) error {
+	gone, err := rights.Check(ctx, review, rules)
+	if err != nil {
+		return fmt.Errorf("checking rights: %w", err)
+	}
+	v := lacking{Operator: op.Name, Rights: len(rules), OK: true, Missing: []missing{}, Undeclared: rights.Undeclared(op)}
+	for _, r := range gone {
+		m := missing{
+			Verb: r.Verb, Group: r.Group, Resource: r.Resource, Subresource: r.Subresource,
+			Name: r.Name, Namespace: r.Namespace, Optional: r.Optional,
+		}
+		for _, reason := range r.Reasons {
+			m.For = append(m.For, reason.String())
+		}
+		v.Missing, v.OK = append(v.Missing, m), v.OK && r.Optional
+	}
+	if output == "json" {
+		if err := writeJSON(out, v); err != nil {
+			return err
+		}
+		if !v.OK {
+			return errTold
+		}
+		return nil
+	}
+	for _, handler := range v.Undeclared {
+		fmt.Fprintf(p.Err, "warning: not known is all that handler %s needs: say it with needs (dsl.Needs in Go)\n", handler)
+	}
+	return tellMissing(out, v, gone)
+}
+
+// tellMissing tells people what is missing.
+func tellMissing(out io.Writer, v lacking, gone []rights.Rule) error {
+	needed := 0
+	for _, r := range gone {
+		word := "missing"
+		if r.Optional {
+			word = "missing (optional)"
+		} else {
+			needed++
+		}
+		fmt.Fprintf(out, "%s: %s\n", word, r)
+		for _, reason := range r.Reasons {
+			fmt.Fprintf(out, "  for %s\n", reason)
+		}
+	}
+	if needed > 0 {
+		return errors.New("of " + count(v.Rights, "right") + " that operator " + v.Operator + " needs, " + fmt.Sprint(needed) + " missing")
+	}
+	fmt.Fprintf(out, "operator %s: %s: ok\n", v.Operator, count(v.Rights, "right"))
+	return nil
+}

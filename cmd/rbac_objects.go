@@ -1,0 +1,128 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cmd
+
+import (
+	"io"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/rights"
+)
+
+const rbacGroup = "rbac.authorization.k8s.io"
+
+// roleObjects are roles with their bindings as API objects, in the order in which they are applied.
+func roleObjects(op *dsl.Operator, who account, roles []rights.Role) (out []map[string]any) {
+	for _, role := range roles {
+		rules := []any{}
+		for _, p := range role.Policies {
+			rule := map[string]any{"apiGroups": []any{p.Group}, "resources": []any{p.Resource}, "verbs": texts(p.Verbs)}
+			if len(p.Names) > 0 {
+				rule["resourceNames"] = texts(p.Names)
+			}
+			rules = append(rules, rule)
+		}
+		kind := "Role"
+		if role.Namespace == "" {
+			kind = "ClusterRole"
+		}
+		name := "handwerk-" + op.Name
+		out = append(out, roleObject(kind, name, role.Namespace, map[string]any{"rules": rules}),
+			roleObject(kind+"Binding", name, role.Namespace, map[string]any{
+				"roleRef":  map[string]any{"apiGroup": rbacGroup, "kind": kind, "name": name},
+				"subjects": []any{map[string]any{"kind": "ServiceAccount", "name": who.name, "namespace": who.namespace}},
+			}))
+	}
+	return out
+}
+
+func roleObject(kind, name, namespace string, rest map[string]any) map[string]any {
+	metadata := map[string]any{"name": name, "labels": map[string]any{"app.kubernetes.io/name": "handwerk"}}
+	if namespace != "" {
+		metadata["namespace"] = namespace
+	}
+	rest["apiVersion"], rest["kind"], rest["metadata"] = rbacGroup+"/v1", kind, metadata
+	return rest
+}
+
+func texts(list []string) []any {
+	out := make([]any, len(list))
+	for i, text := range list {
+		out[i] = text
+	}
+	return out
+}
+
+// writeRoles writes roles for people to read: each right with who needs it and what for.
+func writeRoles(w io.Writer, head string, op *dsl.Operator, who account, roles []rights.Role) error {
+	out := yaml.NewEncoder(w)
+	out.SetIndent(2)
+	for i, object := range roleObjects(op, who, roles) {
+		document := nodeOf(object, "apiVersion", "kind", "metadata", "rules", "roleRef", "subjects")
+		if i == 0 {
+			document.HeadComment = comment(head)
+		}
+		if rules := below(document, "rules"); rules != nil {
+			rules.Style = 0
+			for j, p := range roles[i/2].Policies {
+				rules.Content[j].Style = 0
+				rules.Content[j].HeadComment = comment(strings.Join(p.Reasons, "\n"))
+			}
+		}
+		if err := out.Encode(document); err != nil {
+			return err
+		}
+	}
+	return out.Close()
+}
+
+// comment makes lines comments.
+func comment(text string) string { return "# " + strings.ReplaceAll(text, "\n", "\n# ") }
+
+// nodeOf is a value as YAML, maps in the order of keys and what is deep in them in one line.
+func nodeOf(value any, keys ...string) *yaml.Node {
+	switch value := value.(type) {
+	case map[string]any:
+		out := &yaml.Node{Kind: yaml.MappingNode}
+		if len(keys) == 0 {
+			keys = []string{"apiGroup", "apiGroups", "kind", "name", "namespace", "labels", "resources", "resourceNames", "verbs", "app.kubernetes.io/name"}
+			out.Style = yaml.FlowStyle
+		}
+		for _, key := range keys {
+			if below, found := value[key]; found {
+				out.Content = append(out.Content, nodeOf(key), nodeOf(below))
+			}
+		}
+		if metadata := below(out, "metadata"); metadata != nil {
+			metadata.Style = 0
+		}
+		return out
+	case []any:
+		out := &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle}
+		for _, element := range value {
+			out.Content = append(out.Content, nodeOf(element))
+		}
+		return out
+	default:
+		out := &yaml.Node{}
+		out.SetString(value.(string))
+		if value == "" {
+			out.Style = yaml.DoubleQuotedStyle
+		}
+		return out
+	}
+}
+
+// below returns what stands under a key, nil when there is none.
+func below(n *yaml.Node, key string) *yaml.Node {
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		if n.Content[i].Value == key {
+			return n.Content[i+1]
+		}
+	}
+	return nil
+}

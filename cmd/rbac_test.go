@@ -1,0 +1,186 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cmd
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"gopkg.in/yaml.v3"
+	authorization "k8s.io/api/authorization/v1"
+	"k8s.io/client-go/rest"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/config"
+	"github.com/handwerk-dev/handwerk/engine/rights"
+	"github.com/handwerk-dev/handwerk/handlers"
+)
+
+// standard is a bench that reads configurations with the stock actions.
+func standard(t *testing.T, env ...string) *bench {
+	t.Helper()
+	b := newBench(t, env...)
+	b.load, b.registry = config.Load, handlers.Standard()
+	return b
+}
+
+// TestRolesOfTheSamples compares the roles of every sample with a file.
+func TestRolesOfTheSamples(t *testing.T) {
+	files, err := filepath.Glob("../samples/*/operator.yaml")
+	if err != nil || len(files) < 8 {
+		t.Fatalf("found %d samples (%v)", len(files), err)
+	}
+	for _, file := range files {
+		name := filepath.Base(filepath.Dir(file))
+		t.Run(name, func(t *testing.T) {
+			golden(t, "rbac/sample-"+name+".golden", said(t, standard(t), "rbac --config "+file))
+		})
+	}
+}
+
+func TestRBACCommand(t *testing.T) {
+	for name, args := range map[string]string{
+		"help":           "rbac --help",
+		"without-config": "rbac",
+		"in-namespaces":  "rbac --config ../samples/foo/operator.yaml -n team-b,team-a --leader-elect=life --service-account team-a/foo --minimal",
+		"json":           "rbac --config ../samples/cleanup/operator.yaml -n team-a -o json",
+		"bad-account":    "rbac --config foo.yaml --service-account foo",
+		"undeclared":     "rbac --config testdata/operator.yaml --minimal",
+		"with-faults":    "rbac --config testdata/crd/faulty.yaml",
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := standard(t)
+			if name == "undeclared" || name == "with-faults" {
+				b.registry = noting()
+			}
+			golden(t, "rbac/"+name+".golden", said(t, b, args))
+		})
+	}
+}
+
+// TestRolesAreTheSameInBothFormats holds that what is written by hand reads back as the objects.
+func TestRolesAreTheSameInBothFormats(t *testing.T) {
+	const args = "rbac --config ../samples/webapp/operator.yaml -n team-a --leader-elect"
+	text, object := standard(t), standard(t)
+	text.execute(t.Context(), strings.Fields(args))
+	object.execute(t.Context(), strings.Fields(args+" -o json"))
+	var list struct{ Items []any }
+	if err := json.Unmarshal([]byte(object.out.String()), &list); err != nil {
+		t.Fatal(err)
+	}
+	var documents []any
+	for decoder := yaml.NewDecoder(strings.NewReader(text.out.String())); ; {
+		var document map[string]any
+		if decoder.Decode(&document) != nil {
+			break
+		}
+		documents = append(documents, document)
+	}
+	if diff := cmp.Diff(list.Items, documents); diff != "" || len(documents) != 6 {
+		t.Errorf("%d documents (-json +yaml):\n%s", len(documents), diff)
+	}
+}
+
+func TestCheckOfAnAccount(t *testing.T) {
+	all := func(authorization.ResourceAttributes) bool { return true }
+	tests := map[string]struct {
+		args    string
+		allowed func(authorization.ResourceAttributes) bool
+		err     error
+		account string
+	}{
+		"check-all": {allowed: all},
+		"check-missing": {allowed: func(a authorization.ResourceAttributes) bool {
+			return a.Resource != "deployments" || a.Verb != "create"
+		}},
+		"check-optional": {
+			args: " --service-account team-a/foo", account: "system:serviceaccount:team-a:foo",
+			allowed: func(a authorization.ResourceAttributes) bool { return a.Subresource != "finalizers" },
+		},
+		"check-json":   {args: " -o json", allowed: func(a authorization.ResourceAttributes) bool { return a.Resource != "foos" }},
+		"check-denied": {allowed: all, err: errors.New("subjectaccessreviews is forbidden")},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			b := standard(t)
+			b.lookup = func(_ context.Context, op *dsl.Operator, c *rest.Config) (rights.Lookup, error) {
+				if c.Host != "https://api.example:6443" {
+					t.Errorf("asked %q", c.Host)
+				}
+				return rights.Guess(op), nil
+			}
+			b.reviewer = func(_ *rest.Config, account string) (rights.Reviewer, error) {
+				if account != test.account {
+					t.Errorf("asked about the account %q, want %q", account, test.account)
+				}
+				return func(_ context.Context, about authorization.ResourceAttributes) (bool, error) {
+					return test.allowed(about), test.err
+				}, nil
+			}
+			golden(t, "rbac/"+name+".golden", said(t, b, "rbac --config ../samples/foo/operator.yaml --check"+test.args))
+		})
+	}
+}
+
+// TestClusterDecidesWhereItIsAsked: a resource without namespaces that nobody could guess to be one.
+func TestClusterDecidesWhereItIsAsked(t *testing.T) {
+	kinds := func(args string) (out []string) {
+		b := standard(t)
+		b.lookup = func(context.Context, *dsl.Operator, *rest.Config) (rights.Lookup, error) {
+			return func(name dsl.ResourceName, _ rights.Kind) rights.Served {
+				return rights.Served{Resource: name.Resource, Namespaced: name.Resource != "foos"}
+			}, nil
+		}
+		b.execute(t.Context(), strings.Fields("rbac --config ../samples/foobar/operator.yaml -n a --minimal -o json"+args))
+		var list struct {
+			Items []struct {
+				Kind  string
+				Rules []struct{ Resources []string }
+			}
+		}
+		if err := json.Unmarshal([]byte(b.out.String()), &list); err != nil {
+			t.Fatalf("%v: %s", err, b.err.String())
+		}
+		for _, item := range list.Items {
+			if slices.ContainsFunc(item.Rules, func(r struct{ Resources []string }) bool { return slices.Contains(r.Resources, "foos") }) {
+				out = append(out, item.Kind)
+			}
+		}
+		return out
+	}
+	if got := fmt.Sprint(kinds(""), kinds(" --cluster")); got != "[Role] [ClusterRole]" {
+		t.Errorf("foos are in %s", got)
+	}
+}
+
+// TestDeployHasTheRolesThatThisPrints holds that the manifests are what the command in their first line
+// prints.
+func TestDeployHasTheRolesThatThisPrints(t *testing.T) {
+	const overlay = "../deploy/kustomize/overlays/foo"
+	want, err := os.ReadFile(filepath.Join(overlay, "rbac.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(overlay)
+	head, _, _ := strings.Cut(string(want), "\n")
+	_, command, found := strings.Cut(head, "Made by: operator ")
+	if !found {
+		t.Fatalf("the first line does not say how it was made: %s", head)
+	}
+	b := standard(t)
+	if code := b.execute(t.Context(), strings.Fields(command)); code != exitOK {
+		t.Fatalf("exit code %d: %s", code, b.err.String())
+	}
+	if diff := cmp.Diff(string(want), b.out.String()); diff != "" {
+		t.Errorf("%s/rbac.yaml is not current: operator %s (-file +printed):\n%s", overlay, command, diff)
+	}
+}

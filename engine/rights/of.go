@@ -1,0 +1,156 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rights
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+)
+
+// Settings are what rights depend on besides the operator.
+type Settings struct {
+	// Namespace is that of the operator's pod, where the leader's Lease is unless the operator says
+	// another one.
+	Namespace string
+	// InstallCRDs: the operator brings its CRDs along.
+	InstallCRDs bool
+	// Lookup knows what is served. Nil means [Guess].
+	Lookup Lookup
+}
+
+// engine is who needs what no handler does.
+const engine = "engine"
+
+// Of returns every right that the operator needs, sorted, each once: what one right allows no second
+// one asks for. The rights that every account has, to discover what is served and to ask for its own
+// rights, are not among them.
+func Of(op *dsl.Operator, s Settings) []Rule {
+	c := &collector{op: op, lookup: s.Lookup, spaces: plainNames(op.Scope.Namespaces)}
+	if c.lookup == nil {
+		c.lookup = Guess(op)
+	}
+	for _, r := range op.Resources() {
+		c.resource(r)
+	}
+	c.events()
+	c.leader(cmp.Or(op.Settings.LeaderElection.Namespace, s.Namespace))
+	c.cluster(s.InstallCRDs)
+	return c.sorted()
+}
+
+// Undeclared returns the handlers of which nobody knows what their code needs, as "foos/status".
+func Undeclared(op *dsl.Operator) (out []string) {
+	dsl.Walk(op, func(r *dsl.Resource, h *dsl.Handler) {
+		if !h.Declared {
+			out = append(out, handlerName(r, h))
+		}
+	})
+	return out
+}
+
+func handlerName(r *dsl.Resource, h *dsl.Handler) string { return r.Name.Resource + "/" + h.ID }
+
+// plainNames returns the namespaces when they are names alone, nil when they are not known before.
+func plainNames(patterns []string) []string {
+	if slices.ContainsFunc(patterns, func(p string) bool { return strings.ContainsAny(p, `*?[!\`) }) {
+		return nil
+	}
+	out := slices.Clone(patterns)
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// collector gathers the rights of an operator.
+type collector struct {
+	op     *dsl.Operator
+	lookup Lookup
+	// spaces are the namespaces that it works in, empty when that is everywhere.
+	spaces []string
+	rules  []Rule
+}
+
+// about is what a right is about, before it is known what is served.
+type about struct {
+	Name        dsl.ResourceName
+	Kind        Kind
+	subresource string
+	names       []string
+	// namespace is the only one; empty means where the operator works.
+	namespace string
+}
+
+// add adds rights for a reason.
+func (c *collector) add(a about, why Reason, verbs ...string) { c.put(a, why, false, verbs...) }
+
+// offer adds rights without which only what the reason says does not work.
+func (c *collector) offer(a about, why Reason, verbs ...string) { c.put(a, why, true, verbs...) }
+
+func (c *collector) put(a about, why Reason, optional bool, verbs ...string) {
+	served := c.lookup(a.Name, a.Kind)
+	rule := Rule{Group: a.Name.Group, Resource: served.Resource, Subresource: a.subresource, Reasons: []Reason{why}, Optional: optional}
+	if a.Name.Resource == "" {
+		rule.Group = a.Kind.Group
+	}
+	if a.subresource == "status" && !served.Status {
+		rule.Subresource = "" // the object is written as a whole
+	}
+	spaces := c.spaces
+	switch {
+	case !served.Namespaced || len(spaces) == 0 && a.namespace == "":
+		spaces = []string{""}
+	case a.namespace != "":
+		spaces = []string{a.namespace}
+	}
+	for _, verb := range verbs {
+		names := a.names
+		if len(names) == 0 || slices.Contains([]string{"create", "deletecollection"}, verb) {
+			names = []string{""}
+		}
+		for _, rule.Namespace = range spaces {
+			for _, rule.Name = range names {
+				rule.Verb = verb
+				c.rules = append(c.rules, rule)
+			}
+		}
+	}
+}
+
+// sorted merges rights that are the same, and leaves out what another one allows.
+func (c *collector) sorted() []Rule {
+	slices.SortStableFunc(c.rules, compare)
+	var out []Rule
+	for _, r := range c.rules {
+		if last := len(out) - 1; last >= 0 && compare(out[last], r) == 0 {
+			out[last] = merged(out[last], r)
+			continue
+		}
+		out = append(out, r)
+	}
+	for i := range out {
+		for j := range out {
+			if i != j && out[j].covers(out[i]) {
+				out[j] = merged(out[j], out[i])
+			}
+		}
+	}
+	all := slices.Clone(out)
+	return slices.DeleteFunc(out, func(r Rule) bool {
+		return slices.ContainsFunc(all, func(other Rule) bool { return compare(other, r) != 0 && other.covers(r) })
+	})
+}
+
+// merged is the first right with what the second one is for.
+func merged(a, b Rule) Rule {
+	a.Optional = a.Optional && b.Optional
+	a.Reasons = slices.Clone(a.Reasons)
+	for _, reason := range b.Reasons {
+		if !slices.Contains(a.Reasons, reason) {
+			a.Reasons = append(a.Reasons, reason)
+		}
+	}
+	return a
+}

@@ -1,0 +1,178 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rights
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+)
+
+// resource adds what the engine and the handlers do with a watched resource and what goes with it.
+func (c *collector) resource(r *dsl.Resource) {
+	own := about{Name: r.Name}
+	c.add(own, because("watches it"), "list", "watch")
+	c.marks(r, own)
+	for _, h := range r.Handlers() {
+		for _, need := range needsOf(r, h) {
+			c.need(r, h, need)
+		}
+	}
+	for _, kind := range r.Owned() {
+		child := about{Name: kind.Name, Kind: kind.Kind}
+		if !kind.Kind.Empty() {
+			child.Name = dsl.ResourceName{}
+		}
+		c.add(child, because("watches children of "+r.Name.Resource), "list", "watch")
+		if len(r.Made()) > 0 && kind.Kind.Empty() {
+			c.add(child, because("takes away children that the configuration has no more"), "delete")
+		}
+	}
+	if byReference(r) {
+		c.offer(about{Name: r.Name, subresource: "finalizers"}, because(holdsUp), "update")
+	}
+	for _, relation := range r.Relations() {
+		c.add(about{Name: relation.Resource}, because("watches it for relation "+relation.Name+" of "+r.Name.Resource), "list", "watch")
+	}
+}
+
+// holdsUp is why owner references take a right on the owner. Nothing asks for it unless the plugin is on.
+const holdsUp = "children may hold up their owner's deletion, where the admission plugin OwnerReferencesPermissionEnforcement is on, as on OpenShift"
+
+func because(why string) Reason { return Reason{Who: engine, Why: why} }
+
+// marks adds what the engine writes on the objects themselves, and the reading that goes with it.
+func (c *collector) marks(r *dsl.Resource, own about) {
+	reads := r.Cache == dsl.CacheLive
+	for _, h := range r.Handlers() {
+		if h.On(dsl.Delete) && !h.NoFinalizer {
+			c.add(own, because("keeps its finalizer"), "patch")
+		}
+		if remembers(h) && !r.ObservedGeneration {
+			c.add(own, because("remembers what was handled"), "patch")
+		}
+		reads = reads || h.On(dsl.Delete) || remembers(h) || slices.ContainsFunc(needsOf(r, h), writesSelf)
+	}
+	if r.ObservedGeneration {
+		c.add(about{Name: r.Name, subresource: "status"}, because("keeps observedGeneration"), "patch")
+		reads = true
+	}
+	if reads {
+		c.add(own, because("reads one anew where the cache is not enough, as after a conflict"), "get")
+	}
+}
+
+// remembers reports whether what the handler has handled is kept on the object.
+func remembers(h *dsl.Handler) bool {
+	return !h.Whole && !h.Level() && (h.On(dsl.Create) || h.On(dsl.Update))
+}
+
+// needsOf are a handler's needs, without the conditions that built-in kinds do not get.
+func needsOf(r *dsl.Resource, h *dsl.Handler) []dsl.Need {
+	return slices.DeleteFunc(slices.Clone(h.Needs), func(n dsl.Need) bool { return n.Offered && builtIn(r.Name.Group) })
+}
+
+// writesSelf reports whether a need is one to write the handled object by the engine.
+func writesSelf(n dsl.Need) bool {
+	return ofSelf(n) && slices.Contains(n.Verbs, "patch") && (n.Subresource == "" || n.Subresource == "status")
+}
+
+func ofSelf(n dsl.Need) bool {
+	return n.Resource == dsl.ResourceName{} && n.Kind.Empty() && n.Child == "" && n.Relation == ""
+}
+
+// byReference reports whether handlers make children with an owner reference: apply says so, and Go
+// code that makes what the resource owns is taken to.
+func byReference(r *dsl.Resource) bool {
+	makes := func(n dsl.Need) bool {
+		return slices.Contains(n.Verbs, "create") && slices.ContainsFunc(r.Owned(), func(kind dsl.OwnedKind) bool {
+			return kind.Kind.Empty() && kind.Name.Resource == n.Resource.Resource && kind.Name.Group == n.Resource.Group
+		})
+	}
+	return slices.ContainsFunc(r.Handlers(), func(h *dsl.Handler) bool { return slices.ContainsFunc(h.Needs, makes) })
+}
+
+// need adds what a handler needs.
+func (c *collector) need(r *dsl.Resource, h *dsl.Handler, n dsl.Need) {
+	action, _, _ := strings.Cut(h.Action, ": ${") // an expression says little here
+	why := Reason{Who: "handler " + handlerName(r, h), Why: action}
+	of := about{Name: n.Resource, Kind: n.Kind, subresource: n.Subresource, names: n.Names, namespace: n.Namespace}
+	switch {
+	case n.Child != "":
+		i := slices.IndexFunc(r.Made(), func(made dsl.NamedChild) bool { return made.Name == n.Child })
+		if i < 0 || r.Made()[i].Kind.Empty() {
+			return // worked out when it runs
+		}
+		of.Kind = r.Made()[i].Kind
+	case n.Relation != "":
+		i := slices.IndexFunc(r.Relations(), func(one dsl.Relation) bool { return one.Name == n.Relation })
+		if i < 0 {
+			return
+		}
+		of.Name = r.Relations()[i].Resource
+	case ofSelf(n):
+		of.Name = r.Name
+	}
+	if ofSelf(n) && n.Subresource == "finalizers" {
+		c.offer(of, because(holdsUp), n.Verbs...)
+		return
+	}
+	for _, verb := range n.Verbs {
+		one := of
+		if verb == "list" || verb == "watch" {
+			one.names = nil // they take a field selector where they are allowed by name, and who knows
+		}
+		c.add(one, why, verb)
+	}
+}
+
+const hears = "notices at once when somebody takes or deletes the leader's lock"
+
+// events adds the right to send Events: they are in the namespace of the object that they are about,
+// or in the namespace default when that has none.
+func (c *collector) events() {
+	events := about{Name: dsl.ResourceName{Resource: "events", Group: "events.k8s.io"}}
+	c.add(events, because("sends Events"), "create", "patch")
+	for _, r := range c.op.Resources() {
+		if served := c.lookup(r.Name, Kind{}); !served.Namespaced && len(c.spaces) > 0 {
+			events.namespace = "default"
+			c.add(events, because("sends Events about what has no namespace"), "create", "patch")
+		}
+	}
+}
+
+// leader adds what the election takes.
+func (c *collector) leader(namespace string) {
+	set := c.op.Settings.LeaderElection
+	lock := about{Name: dsl.ResourceName{Resource: "leases", Group: "coordination.k8s.io"}, namespace: namespace}
+	named := lock
+	named.names = []string{set.Name}
+	if set.Name == "" {
+		named.names = []string{c.op.Name + "-leader"}
+	}
+	switch set.Mode {
+	case dsl.LeaderLease:
+		c.add(named, because("holds the leader's lock"), "get", "update")
+		c.add(lock, because("holds the leader's lock"), "create")
+		c.offer(named, because(hears), "watch")
+	case dsl.LeaderLife:
+		c.add(named, because("holds the leader's lock"), "get", "delete")
+		c.add(lock, because("holds the leader's lock"), "create")
+		c.offer(named, because(hears), "watch")
+		c.add(about{Name: dsl.ResourceName{Resource: "pods"}, namespace: namespace}, because("looks whether the leader's pod is there"), "get")
+	}
+}
+
+// cluster adds what the engine looks at beside the operator's resources.
+func (c *collector) cluster(install bool) {
+	if len(c.spaces) == 0 && len(c.op.Scope.Namespaces) > 0 {
+		c.add(about{Name: dsl.ResourceName{Resource: "namespaces"}}, because("finds the namespaces to work in"), "get", "list", "watch")
+	}
+	crds := about{Name: dsl.ResourceName{Resource: "customresourcedefinitions", Group: "apiextensions.k8s.io"}}
+	c.offer(crds, because("sees a missing CRD come, and a schema change; without it, the first is found by asking every few seconds"), "get", "list", "watch")
+	if install {
+		c.add(crds, because("installs the CRDs of the configuration"), "get", "create", "patch")
+	}
+}

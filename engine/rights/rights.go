@@ -1,0 +1,106 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package rights works out what an operator's account must be allowed: what the engine does with each
+// resource (of.go), and what handlers say they need. It makes roles of that (roles.go) and asks a
+// reviewer which are missing (check.go). It talks to nobody itself.
+package rights
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// Rule is one right: one verb on one resource, in one namespace or everywhere.
+type Rule struct {
+	// Group and Resource name the resource by its plural, Subresource a part of it, as in "status".
+	Group, Resource, Subresource string
+	// Verb is one of RBAC's.
+	Verb string
+	// Name is the only object that it is about. Empty means any.
+	Name string
+	// Namespace is where. Empty means everywhere, which also resources without namespaces need.
+	Namespace string
+	// Reasons say who needs it. Never empty.
+	Reasons []Reason
+	// Optional: without it, the operator works but for what the reasons say.
+	Optional bool
+}
+
+// Reason says who needs a right and what for, for people.
+type Reason struct {
+	// Who is "engine", or "handler" with the resource and the id, as in "handler foos/status".
+	Who string
+	// Why is what is done with it.
+	Why string
+}
+
+// String is the reason as a sentence without an end.
+func (r Reason) String() string {
+	if r.Why == "" {
+		return r.Who
+	}
+	return r.Who + ": " + r.Why
+}
+
+// String names the right, as in "patch foos.samplecontroller.k8s.io/status in namespace a".
+func (r Rule) String() string {
+	out := r.Verb + " " + r.target()
+	if r.Name != "" {
+		out += " " + r.Name
+	}
+	if r.Namespace != "" {
+		out += " in namespace " + r.Namespace
+	}
+	return out
+}
+
+// target is the resource with its group and subresource.
+func (r Rule) target() string {
+	out := r.Resource
+	if r.Group != "" {
+		out += "." + r.Group
+	}
+	if r.Subresource != "" {
+		out += "/" + r.Subresource
+	}
+	return out
+}
+
+// covers reports whether who has this right has the other one too.
+func (r Rule) covers(other Rule) bool {
+	return r.Group == other.Group && r.Resource == other.Resource && r.Subresource == other.Subresource &&
+		(r.Verb == other.Verb || r.Verb == "*") &&
+		(r.Name == "" || r.Name == other.Name) && (r.Namespace == "" || r.Namespace == other.Namespace)
+}
+
+// Has reports whether the rules allow a verb on a resource, anywhere and on any of its objects.
+func Has(rules []Rule, group, resource, subresource, verb string) bool {
+	return slices.ContainsFunc(rules, func(r Rule) bool {
+		return r.Group == group && r.Resource == resource && r.Subresource == subresource && (r.Verb == verb || r.Verb == "*")
+	})
+}
+
+// verbs are the usual verbs in the order in which people write them.
+func verbs() []string {
+	return []string{"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"}
+}
+
+// compareVerbs orders verbs as people write them, the unusual ones behind by name.
+func compareVerbs(a, b string) int {
+	place := func(verb string) int {
+		if i := slices.Index(verbs(), verb); i >= 0 {
+			return i
+		}
+		return len(verbs())
+	}
+	return cmp.Or(cmp.Compare(place(a), place(b)), strings.Compare(a, b))
+}
+
+func compare(a, b Rule) int {
+	return cmp.Or(
+		strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Group, b.Group), strings.Compare(a.Resource, b.Resource),
+		strings.Compare(a.Subresource, b.Subresource), strings.Compare(a.Name, b.Name), compareVerbs(a.Verb, b.Verb),
+	)
+}
