@@ -271,7 +271,7 @@ func TestDeletionsThatNobodySaw(t *testing.T) {
 			s.gap(s.remove)
 			s.Advance(time.Hour)
 			s.calls()
-			ill(s, "departed/"+foos, "may not get")
+			ill(s, "departed/"+foos, "cannot get")
 			s.Allow("get", foos)
 			s.Advance(5 * time.Minute)
 			s.calls("left delete")
