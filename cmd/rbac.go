@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/client-go/rest"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/rights"
@@ -107,28 +108,28 @@ func (p *program) rbac(ctx context.Context, f *rbacFlags, out io.Writer) error {
 		return err
 	}
 	set := rights.Settings{Namespace: who.namespace, InstallCRDs: f.run.installCRDs}
+	var cluster *rest.Config
 	if f.cluster || f.check {
-		config, err := f.run.kube.config(p.Env, p.inCluster)
-		if err != nil {
+		if cluster, err = f.run.kube.config(p.Env, p.inCluster); err != nil {
 			return err
 		}
-		config.UserAgent = userAgent(op.Name)
-		if set.Lookup, err = p.lookup(ctx, op, config); err != nil {
+		cluster.UserAgent = userAgent(op.Name)
+		if set.Lookup, err = p.lookup(ctx, op, cluster); err != nil {
 			return fmt.Errorf("looking at the cluster: %w", err)
-		}
-		if f.check {
-			user := ""
-			if f.run.set.Changed("service-account") {
-				user = who.user()
-			}
-			review, err := p.reviewer(config, user)
-			if err != nil {
-				return err
-			}
-			return p.checkRights(ctx, op, rights.Of(op, set), review, f.output, out)
 		}
 	}
 	rules := rights.Of(op, set)
+	if f.check {
+		user := "" // the kubeconfig's
+		if f.run.set.Changed("service-account") {
+			user = who.user()
+		}
+		review, err := p.reviewer(cluster, user)
+		if err != nil {
+			return err
+		}
+		return p.checkRights(ctx, op, rules, review, f.output, out)
+	}
 	if f.minimal {
 		rules = slices.DeleteFunc(rules, func(r rights.Rule) bool { return r.Optional })
 	}
@@ -141,22 +142,23 @@ func (p *program) rbac(ctx context.Context, f *rbacFlags, out io.Writer) error {
 
 // head says how the roles came about.
 func (f *rbacFlags) head(op *dsl.Operator) string {
-	line := "What operator " + op.Name + " needs. Made by: operator rbac"
+	var line strings.Builder
+	line.WriteString("What operator " + op.Name + " needs. Made by: operator rbac")
 	f.run.set.VisitAll(func(flag *pflag.Flag) {
 		if !flag.Changed || slices.Contains([]string{"kubeconfig", "context", "output"}, flag.Name) {
 			return
 		}
 		value := strings.Trim(flag.Value.String(), "[]")
 		if flag.Value.Type() == "bool" && value == "true" {
-			line += " --" + flag.Name
+			line.WriteString(" --" + flag.Name)
 			return
 		}
-		line += " --" + flag.Name + "=" + value
+		line.WriteString(" --" + flag.Name + "=" + value)
 	})
 	for _, handler := range rights.Undeclared(op) {
-		line += "\nNot known is what the code of handler " + handler + " needs: say it with needs (dsl.Needs in Go)."
+		line.WriteString("\nNot known is all that handler " + handler + " needs: say it with needs (dsl.Needs in Go).")
 	}
-	return line
+	return line.String()
 }
 
 // lacking is what --check says with -o json.
@@ -208,7 +210,7 @@ func (p *program) checkRights(ctx context.Context, op *dsl.Operator, rules []rig
 		return nil
 	}
 	for _, handler := range v.Undeclared {
-		fmt.Fprintf(p.Err, "warning: what the code of handler %s needs is not known: say it with needs (dsl.Needs in Go)\n", handler)
+		fmt.Fprintf(p.Err, "warning: not known is all that handler %s needs: say it with needs (dsl.Needs in Go)\n", handler)
 	}
 	return tellMissing(out, v, gone)
 }

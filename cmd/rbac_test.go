@@ -98,8 +98,10 @@ func TestCheckOfAnAccount(t *testing.T) {
 		err     error
 		account string
 	}{
-		"check-all":     {allowed: all},
-		"check-missing": {allowed: func(a authorization.ResourceAttributes) bool { return a.Resource != "deployments" || a.Verb != "create" }},
+		"check-all": {allowed: all},
+		"check-missing": {allowed: func(a authorization.ResourceAttributes) bool {
+			return a.Resource != "deployments" || a.Verb != "create"
+		}},
 		"check-optional": {
 			args: " --service-account team-a/foo", account: "system:serviceaccount:team-a:foo",
 			allowed: func(a authorization.ResourceAttributes) bool { return a.Subresource != "finalizers" },

@@ -94,7 +94,8 @@ type Option func(*Handler)
 // it succeeds. Retries(0) means one attempt.
 func Retries(n int) Option { return func(h *Handler) { h.Retries = n } }
 
-// Timeout limits the time of one attempt.
+// Timeout limits the time of one attempt. Without it an attempt takes as long as it likes: its object's
+// changes wait for it, and from a minute on it is named in the log and in /readyz?verbose.
 func Timeout(d time.Duration) Option { return func(h *Handler) { h.Timeout = d } }
 
 // WithBackoff sets the wait between attempts. Zero values keep the defaults.

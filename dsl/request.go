@@ -83,7 +83,9 @@ const (
 )
 
 // Events reports to people: what is said becomes a Kubernetes Event of the object, and repeated
-// ones are counted rather than added.
+// ones (of the same type, reason and handler) are counted rather than added. An object has 25 different
+// ones at once and one more every five minutes; what handlers report beyond that is dropped, and
+// counted in the metric handwerk_events_dropped_total.
 type Events interface {
 	// Event reports. Reason is one CamelCase word, the note a sentence; it is formatted as
 	// fmt.Sprintf does.

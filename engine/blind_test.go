@@ -6,6 +6,7 @@ package engine_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -34,10 +35,8 @@ func reported(s *stage, line string) (after time.Duration) {
 	start := time.Now()
 	for time.Since(start) < time.Minute {
 		s.Advance(time.Second)
-		for _, got := range s.journal.take() {
-			if got == line {
-				return time.Since(start)
-			}
+		if slices.Contains(s.journal.take(), line) {
+			return time.Since(start)
 		}
 	}
 	s.t.Errorf("%q was not reported", line)

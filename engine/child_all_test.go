@@ -287,31 +287,38 @@ func TestStaleChildren(t *testing.T) {
 
 // TestChildrenAtOnce holds that a handler may apply children from many goroutines.
 func TestChildrenAtOnce(t *testing.T) {
-	scenarios(t, map[string]scenario{"ten at once": {func(foo *dsl.Resource, j *journal) {
-		foo.Owns(configMaps)
-		foo.OnReconcile("make", j.note("make", func(ctx ctx, r *dsl.Request) error {
-			var all sync.WaitGroup
-			errs := make([]error, 10)
-			for i := range errs {
-				all.Go(func() {
-					_, errs[i] = r.Children.Apply(ctx, named("default", fmt.Sprint("c", i)), dsl.ChildSpec{Name: "c", Key: fmt.Sprint(i)})
-					_, err := r.Children.List(configMaps)
-					errs[i] = errors.Join(errs[i], err)
-				})
-			}
-			all.Wait()
-			return errors.Join(errs...)
-		}))
-		foo.OnReconcile("list", func(_ ctx, r *dsl.Request) error {
-			all, err := r.Children.All()
-			j.add(fmt.Sprint(len(all)))
-			return err
-		})
-	}, func(s *stage) {
+	operator := func(ownership dsl.Ownership) func(foo *dsl.Resource, j *journal) {
+		return func(foo *dsl.Resource, j *journal) { applyAtOnce(foo, j, ownership) }
+	}
+	play := func(s *stage) {
 		s.start()
 		s.Create(web)
 		s.calls("make create", "10")
 		s.p.Restart()
 		s.calls("make resume", "10")
-	}}})
+	}
+	scenarios(t, map[string]scenario{"ten at once": {operator(dsl.Owned), play}, "ten with a label": {operator(dsl.Labelled), play}})
+}
+
+// applyAtOnce declares a handler that applies ten children at once, and one that counts them.
+func applyAtOnce(foo *dsl.Resource, j *journal, ownership dsl.Ownership) {
+	foo.Owns(configMaps)
+	foo.OnReconcile("make", j.note("make", func(ctx ctx, r *dsl.Request) error {
+		var all sync.WaitGroup
+		errs := make([]error, 10)
+		for i := range errs {
+			all.Go(func() {
+				_, errs[i] = r.Children.Apply(ctx, named("default", fmt.Sprint("c", i)), dsl.ChildSpec{Name: "c", Key: fmt.Sprint(i), Ownership: ownership})
+				_, err := r.Children.List(configMaps)
+				errs[i] = errors.Join(errs[i], err)
+			})
+		}
+		all.Wait()
+		return errors.Join(errs...)
+	}))
+	foo.OnReconcile("list", func(_ ctx, r *dsl.Request) error {
+		all, err := r.Children.All()
+		j.add(fmt.Sprint(len(all)))
+		return err
+	})
 }

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -286,11 +287,18 @@ func TestRecord(t *testing.T) {
 			s.size(2)
 			s.Settle()
 			before(s, func(o *unstructured.Unstructured) { o.Object["spec"] = map[string]any{"size": int64(1)} })
+			var mu sync.Mutex
 			var lines []string
 			s.p = s.Start(s.op, func(e *engine.Settings) {
-				e.Log = funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{})
+				e.Log = funcr.New(func(_, line string) {
+					mu.Lock()
+					defer mu.Unlock()
+					lines = append(lines, line)
+				}, funcr.Options{})
 			})
 			s.Settle()
+			mu.Lock()
+			defer mu.Unlock()
 			s.value("default", "x")
 			if !slices.ContainsFunc(lines, func(l string) bool {
 				return strings.Contains(l, "left alone") && strings.Contains(l, `"objects"="/ConfigMap/default/web"`)

@@ -7,8 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -20,9 +18,6 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/child"
 	"github.com/handwerk-dev/handwerk/engine/patch"
 )
-
-// mostNamed bounds the objects that a line of the log names.
-const mostNamed = 5
 
 // errOwnerGone says that a child with a label cannot be made: nobody would find it again.
 var errOwnerGone = errors.New("the owner is gone, so there is no record to enter it into")
@@ -258,98 +253,4 @@ func (p *pass) doubt(place child.Place) {
 		p.memory.ties = &ties{}
 	}
 	p.memory.ties.doubts = p.ties.doubts // also when the pass fails
-}
-
-// outdated returns the places of a record at which there is no labelled child any more.
-func (p *pass) outdated(record *child.Record) (out []child.Place) {
-	owner := p.owner()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, place := range record.Places() {
-		there, known := p.r.labelled(owner, place)
-		if there {
-			delete(p.ties.doubts, place)
-		}
-		if _, wanted := p.ties.wanted[place]; known && !there && !wanted && !p.ties.doubts[place] {
-			out = append(out, place)
-		}
-	}
-	return out
-}
-
-// labelled reports whether an object with the owner's label is at a place, as far as it is known.
-func (r *resource) labelled(owner child.Owner, place child.Place) (there, known bool) {
-	key := cache.ObjectName{Namespace: place.Namespace, Name: place.Name}
-	for _, f := range r.children {
-		if !f.isKnown() || placeIn(f, key) != place {
-			continue
-		}
-		if h := f.handle(key.Namespace); h != nil && h.Synced() {
-			o, found := h.Object(key)
-			return found && owner.Labels(o), true
-		}
-	}
-	return false, false
-}
-
-// trim takes what is no child any more out of the record, which is written when the object is. It
-// returns the object as it is now.
-func (p *pass) trim(marks *patch.Marks) *unstructured.Unstructured {
-	before := p.ties.record
-	if before == nil || p.gone || p.facts.Deleting {
-		return p.ties.base
-	}
-	if left := p.outdated(before); len(left) > 0 {
-		p.ties.record, p.ties.ahead = before.Without(left...), true
-		p.r.enlist(p.key, p.ties.record)
-	}
-	if !p.ties.ahead {
-		return p.ties.base
-	}
-	if text, err := p.ties.record.Encode(p.object.GetUID()); err == nil {
-		marks.Along = map[string]string{p.r.engine.op.ChildrenAnnotation(): text}
-	}
-	return p.ties.base
-}
-
-// closeRecord remembers the record. When every handler is done, what was there before it is in it,
-// and what passes for a child all the same is told, once in the life of a process.
-func (p *pass) closeRecord() {
-	m := p.memory
-	done := !slices.ContainsFunc(p.jobs, func(j *job) bool { return !j.record.Done || j.record.Failed })
-	m.ties = nil
-	if p.ties.record != nil || len(p.ties.doubts) > 0 {
-		p.ties.closed = p.ties.closed || done && p.ties.record != nil
-		known := p.ties.ties
-		m.ties = &known
-	}
-	if done && !m.told && !p.gone {
-		m.told = true
-		p.tell()
-	}
-}
-
-// tell names the objects that pass for children of this one, and are left alone.
-func (p *pass) tell() {
-	owner := p.owner()
-	var names []string
-	for _, f := range p.r.children {
-		if !f.isKnown() || p.r.repeats(f) {
-			continue
-		}
-		for _, mark := range owner.Marks() {
-			for _, o := range f.ownedBy(mark) {
-				if tree := o.Tree(); tree != nil && owner.Unlisted(tree) {
-					names = append(names, child.PlaceOf(tree).String())
-				}
-			}
-		}
-	}
-	if len(names) == 0 {
-		return
-	}
-	slices.Sort(names)
-	more := max(0, len(names)-mostNamed)
-	p.log().Info("objects have the label of this one and are not in its record of children; they are left alone",
-		"objects", strings.Join(names[:len(names)-more], " "), "more", more)
 }

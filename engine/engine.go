@@ -139,8 +139,10 @@ func (e *Engine) Run(ctx context.Context) error {
 // lead works until ctx ends, with the grace period for handlers, or until the term ends by the loss
 // of leadership, without; also when that happens in the grace period.
 func (e *Engine) lead(ctx, term context.Context) error {
-	work, cancel := context.WithCancel(term)
+	// Requests that are cut off by a loss fail as cancelled ones do, which nobody logs.
+	work, cancel := context.WithCancel(context.WithoutCancel(term))
 	defer cancel()
+	defer context.AfterFunc(term, cancel)()
 	if !e.settle(ctx, term) {
 		return nil
 	}

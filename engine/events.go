@@ -101,10 +101,10 @@ func (s *eventSink) Patch(ctx context.Context, event *eventsv1.Event, data []byt
 	return s.EventSinkImpl.Patch(ctx, event, data)
 }
 
-// report records an Event that the engine has to say of the object. Action says what was being done,
-// as in a handler's id.
-func (r *recorder) report(o runtime.Object, action string, kind dsl.EventType, reason, note string) {
-	r.send(ops.ByEngine, o, action, kind, reason, note)
+// warn records what the engine has to say of the object. Action says what was being done, as in a
+// handler's id.
+func (r *recorder) warn(o runtime.Object, action, reason, note string) {
+	r.send(ops.ByEngine, o, action, dsl.Warning, reason, note)
 }
 
 // send records an Event, unless there are too many of the object.

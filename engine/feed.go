@@ -206,37 +206,23 @@ func (f *feed) open(ctx context.Context, namespaces []string, missing denied) er
 // judge looks at the informers and says how the feed is. It is degraded as a whole when nothing works;
 // what is wrong in some namespaces, which people without rights may have made, is a warning.
 func (f *feed) judge(ctx context.Context, missing denied) (again bool) {
-	bad := hindrances{}
-	for ns := range missing {
-		bad[ns] = hindrance{phaseForbidden, missing.in(ns)}
+	seen := f.survey(ctx, missing)
+	if ctx.Err() != nil {
+		return false
 	}
-	well, listing := 0, false
-	for _, ns := range f.opened() {
-		state := f.handle(ns).State()
-		switch {
-		case bad[ns].phase != "":
-		case state.Fault != nil:
-			bad[ns] = hindrance{phaseFaulty, state.Fault.Error()}
-		case !state.Synced:
-			listing = true
-		case f.handle(ns).WaitSynced(ctx) != nil: // a moment, until the last callback has returned
-			return false
-		default:
-			well++
-		}
-	}
-	defer f.hinder(bad)
+	bad := seen.bad
 	switch {
-	case listing && (well == 0 || f.health().phase != phaseRunning):
+	case seen.listing && (seen.well == 0 || f.health().phase != phaseRunning):
 		f.become(phaseStarting, "listing")
-	case well == 0 && len(bad) > 0:
+	case seen.well == 0 && len(bad) > 0:
 		f.warn("")
 		f.become(bad.outcome(missing))
 	default:
 		f.become(phaseRunning, "")
 		f.warn(bad.warning(missing))
 	}
-	if f.ran != nil && !listing && len(bad) == 0 {
+	f.hinder(bad)
+	if f.ran != nil && !seen.listing && len(bad) == 0 {
 		f.ran()
 	}
 	more := f.also != nil && f.health().phase == phaseRunning && f.also(ctx)

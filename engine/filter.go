@@ -80,7 +80,7 @@ func (p *pass) baffled(j *job, a answer) {
 	}
 	p.unsure = true
 	p.next = p.next.sooner(lookAgainMost, queue.Due)
-	p.r.engine.events.report(p.object, j.handler.ID, dsl.Warning, "FilterFailed",
+	p.r.engine.events.warn(p.object, j.handler.ID, "FilterFailed",
 		fmt.Sprintf("Deletion is held: whether handler %s sees the object cannot be told: %v", j.handler.ID, a.err))
 }
 

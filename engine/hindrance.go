@@ -4,6 +4,7 @@
 package engine
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -21,6 +22,36 @@ type hindrance struct {
 
 // hindrances are those of a feed, by namespace.
 type hindrances map[string]hindrance
+
+// survey is what a look at a feed's informers shows.
+type survey struct {
+	bad hindrances
+	// well are the namespaces where nothing is wrong; listing: some informer has not listed yet.
+	well    int
+	listing bool
+}
+
+// survey looks at the informers. For those that are well it waits a moment, until the last callback of
+// the first listing has returned.
+func (f *feed) survey(ctx context.Context, missing denied) survey {
+	out := survey{bad: hindrances{}}
+	for ns := range missing {
+		out.bad[ns] = hindrance{phaseForbidden, missing.in(ns)}
+	}
+	for _, ns := range f.opened() {
+		state := f.handle(ns).State()
+		switch {
+		case out.bad[ns].phase != "":
+		case state.Fault != nil:
+			out.bad[ns] = hindrance{phaseFaulty, state.Fault.Error()}
+		case !state.Synced || f.handle(ns).WaitSynced(ctx) != nil:
+			out.listing = true
+		default:
+			out.well++
+		}
+	}
+	return out
+}
 
 // outcome says how a feed is that has these hindrances in all of its namespaces.
 func (all hindrances) outcome(missing denied) (phase, string) {

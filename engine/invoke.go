@@ -113,7 +113,7 @@ func (p *pass) complain(log logr.Logger, j *job, err error) {
 	if j.cause == dsl.Delete && !j.handler.Release {
 		note = "Deletion is held: handler %s failed for good after %d attempts: %s"
 	}
-	p.r.engine.events.report(p.object, j.handler.ID, dsl.Warning, "HandlerFailed", fmt.Sprintf(note, j.handler.ID, j.record.Attempts, j.record.Message))
+	p.r.engine.events.warn(p.object, j.handler.ID, "HandlerFailed", fmt.Sprintf(note, j.handler.ID, j.record.Attempts, j.record.Message))
 }
 
 // request is what the handler gets; without a span, what its filters get.

@@ -272,7 +272,7 @@ func (p *pass) letGo(ctx context.Context, marks patch.Marks) error {
 // not mend that.
 func (p *pass) refused(err error) {
 	if apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err) {
-		p.r.engine.events.report(p.object, "write", dsl.Warning, "WriteRefused", err.Error())
+		p.r.engine.events.warn(p.object, "write", "WriteRefused", err.Error())
 	}
 }
 

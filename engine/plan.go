@@ -43,15 +43,7 @@ func (p *pass) plan(n news) {
 
 // arise notes what has come up for a handler since the last pass.
 func (p *pass) arise(h *dsl.Handler, n news) {
-	if n.child || p.related {
-		p.hurry(h)
-	}
-	if slices.Contains(n.granted, h.ID) {
-		p.renew(h)
-	}
-	if !p.facts.Deleting && (n.child && h.On(dsl.Child) || p.related && h.On(dsl.RelatedChange)) {
-		p.anew(h)
-	}
+	p.rouse(h, n)
 	record := p.records[h.ID]
 	c := p.facts.Arising(h, finished(record))
 	if c == "" && p.pending[h.ID] == "" {
@@ -68,6 +60,19 @@ func (p *pass) arise(h *dsl.Handler, n news) {
 	case c == dsl.Child || c == dsl.RelatedChange:
 		record.Due = time.Time{} // what it waits for may have come
 		p.records[h.ID] = record
+	}
+}
+
+// rouse ends waits for what has come.
+func (p *pass) rouse(h *dsl.Handler, n news) {
+	if n.child || p.related {
+		p.hurry(h)
+	}
+	if slices.Contains(n.granted, h.ID) {
+		p.renew(h)
+	}
+	if !p.facts.Deleting && (n.child && h.On(dsl.Child) || p.related && h.On(dsl.RelatedChange)) {
+		p.anew(h)
 	}
 }
 

@@ -8,12 +8,15 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"k8s.io/client-go/rest"
+
+	"github.com/handwerk-dev/handwerk/engine/ops"
 )
 
 // mute is a server that sends the beginning of an answer, or nothing at all, and then no more.
@@ -143,11 +146,76 @@ type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(request *http.Request) (*http.Response, error) { return f(request) }
 
+// TestDeadlineOverTheNetwork holds the same for client-go's own connections: the error is the deadline's,
+// and the next request finds its way.
+func TestDeadlineOverTheNetwork(t *testing.T) {
+	for name, http2 := range map[string]bool{"HTTP/1": false, "HTTP/2": true} {
+		t.Run(name, func(t *testing.T) {
+			server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				switch r.URL.Path {
+				case "/stalls":
+					w.WriteHeader(http.StatusOK)
+					_, _ = io.WriteString(w, "{")
+					_ = http.NewResponseController(w).Flush()
+					<-r.Context().Done()
+					panic(http.ErrAbortHandler) // a handler that returns ends its answer in good order
+				case "/mute":
+					<-r.Context().Done()
+				}
+			}))
+			server.EnableHTTP2 = http2
+			server.StartTLS()
+			defer server.Close()
+			config := &rest.Config{Host: server.URL, TLSClientConfig: rest.TLSClientConfig{Insecure: true}}
+			config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+				return &deadline{next: next, limit: 100 * time.Millisecond}
+			})
+			client, err := rest.HTTPClientFor(config)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer client.CloseIdleConnections()
+			for _, path := range []string{"/mute", "/stalls"} {
+				if _, err := get(t, client, server.URL+path); err == nil || !strings.HasSuffix(err.Error(), "no answer within 0.1s") {
+					t.Errorf("%s ends with %v", path, err)
+				}
+			}
+			// A stream outlives the deadline, and the connections that were used are in order.
+			if proto, err := get(t, client, server.URL+"/?watch=true"); err != nil || (proto == 2) != http2 {
+				t.Errorf("HTTP/%d, %v", proto, err)
+			}
+		})
+	}
+}
+
+// get reads an answer to its end, and returns the major version of the protocol that it came by.
+func get(t *testing.T, client *http.Client, url string) (proto int, err error) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return 0, err
+	}
+	defer response.Body.Close()
+	_, err = io.ReadAll(response.Body)
+	return response.ProtoMajor, err
+}
+
 // TestTransportIsClientGos holds that what is in the way of requests leaves client-go's transport in place,
 // which pings an HTTP/2 connection that is silent for 30 s and closes one that does not answer.
 func TestTransportIsClientGos(t *testing.T) {
-	config := withDeadline(&rest.Config{Host: "https://cluster", TLSClientConfig: rest.TLSClientConfig{Insecure: true}})
-	top, err := rest.TransportFor(config)
+	config := &rest.Config{Host: "https://cluster", TLSClientConfig: rest.TLSClientConfig{Insecure: true}}
+	bare, err := rest.TransportFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return &fence{next: ops.NewMetrics().Transport(next)}
+	})
+	top, err := rest.TransportFor(withDeadline(config))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -158,11 +226,11 @@ func TestTransportIsClientGos(t *testing.T) {
 		}
 		top = wrapper.WrappedRoundTripper()
 	}
-	plain, ok := top.(*http.Transport)
-	if !ok {
-		t.Fatalf("underneath is %T", top)
+	unwrapped, ok := bare.(interface{ WrappedRoundTripper() http.RoundTripper })
+	if ok {
+		bare = unwrapped.WrappedRoundTripper()
 	}
-	if plain.TLSNextProto["h2"] == nil {
-		t.Error("HTTP/2 is not configured")
+	if plain, ok := top.(*http.Transport); !ok || top != bare || plain.TLSNextProto["h2"] == nil {
+		t.Errorf("underneath is %T, want client-go's own with HTTP/2, %T", top, bare)
 	}
 }

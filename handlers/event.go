@@ -26,7 +26,7 @@ const mostEventReason = 128
 func event(cel compilerOf) dsl.Action {
 	return dsl.Action{
 		Name:   "event",
-		Doc:    "Report a Kubernetes Event of the object; repeated ones are counted.",
+		Doc:    "Report a Kubernetes Event of the object; repeated ones are counted, too many different ones dropped.",
 		Config: func() any { return new(eventConfig) },
 		Build: func(b dsl.Build, config any) (dsl.Built, error) {
 			return buildEvent(cel, b, config.(*eventConfig))

@@ -328,7 +328,7 @@ func setText(p *dsl.Patch, what, key string, value any) error {
 	default:
 		return dsl.Permanent(fmt.Errorf("setting %s.%s: want text, found a list or a map", what, key))
 	}
-	if len(key)+len(text) > mostAnnotations {
+	if what == "annotations" && len(key)+len(text) > mostAnnotations {
 		return dsl.Permanent(fmt.Errorf("setting %s.%s: want at most %d KiB, found %d", what, key, mostAnnotations>>10, len(text)>>10))
 	}
 	if wrong := validation.IsValidLabelValue(text); what == "labels" && len(wrong) > 0 {

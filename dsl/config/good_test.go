@@ -93,7 +93,11 @@ func TestEveryFieldArrives(t *testing.T) {
 			dsl.Annotation("example.com/note", "any text, really"),
 			dsl.Retries(0), dsl.WithBackoff(2*time.Second, time.Minute), dsl.Timeout(90*time.Minute),
 			dsl.Release(), dsl.Described("call: foo.Announce"))
-		foo.OnDelete("second", nothing, dsl.After("first"), dsl.NoFinalizer(), dsl.NoOld(), dsl.Described("note"))
+		foo.OnDelete("second", nothing, dsl.After("first"), dsl.NoFinalizer(), dsl.NoOld(), dsl.Described("note"),
+			dsl.Needs("patch", "self/status"),
+			dsl.WithNeeds(dsl.Need{
+				Verbs: []string{"get", "list"}, Resource: dsl.ResourceName{Resource: "secrets", Version: "v1"}, Names: []string{"a", "b"}, Namespace: "other",
+			}))
 	})
 	want.Resource("secrets.v1", func(r *dsl.Resource) {
 		r.Cache, r.FieldSelector = dsl.CacheMetadata, "type=Opaque"

@@ -20,14 +20,20 @@ func (w *watched) needs(at path, h *handler, built *dsl.Built) []dsl.Option {
 			said = append(said, need)
 		}
 	}
-	if len(said)+len(built.Needs) == 0 && (built.Needs == nil || h.untold) {
+	untold := h.untold || anyKind(built)
+	if len(said)+len(built.Needs) == 0 && (built.Needs == nil || untold) {
 		return nil
 	}
 	out := []dsl.Option{dsl.WithNeeds(slices.Concat(built.Needs, said)...)}
-	if h.untold && len(said) == 0 {
+	if untold && len(said) == 0 {
 		out = append(out, func(into *dsl.Handler) { into.Declared = false })
 	}
 	return out
+}
+
+// anyKind reports whether a handler makes children whose kind is worked out when it runs.
+func anyKind(built *dsl.Built) bool {
+	return slices.ContainsFunc(built.Children, func(c dsl.NamedChild) bool { return c.Kind.Empty() })
 }
 
 func (w *watched) need(at path, form *need) (out dsl.Need, ok bool) {

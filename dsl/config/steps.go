@@ -75,7 +75,7 @@ func (w *watched) steps(at path, h *handler) *dsl.Built {
 			fn = notOnDelete(fn) // another step gives the handler that cause
 		}
 		fns = append(fns, fn)
-		h.untold = h.untold || built.Needs == nil
+		h.untold = h.untold || built.Needs == nil || anyKind(built)
 		if out != nil {
 			out.Needs = append(out.Needs, built.Needs...)
 			out.Options = append(out.Options, built.Options...)

@@ -22,6 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	apiwatch "k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
@@ -177,23 +178,38 @@ func (c *cluster) start(t *testing.T, name string, mode dsl.LeaderMode, lead fun
 	return c.startWith(t, name, mode, lead, nil)
 }
 
+// watching runs a process in mode lease that watches the lock.
+func (c *cluster) watching(t *testing.T, name string, watch func() (apiwatch.Interface, error)) *process {
+	t.Helper()
+	client := fake.NewClientset()
+	client.PrependWatchReactor("leases", func(clienttesting.Action) (bool, apiwatch.Interface, error) {
+		stream, err := watch()
+		return true, stream, err
+	})
+	return c.startWith(t, name, dsl.LeaderLease, nil, nil, func(s *Settings) { s.Watcher = client })
+}
+
 // startWith runs a process with a fault from the begin. Lead, when it is nil, works until its
 // context ends.
 func (c *cluster) startWith(
 	t *testing.T, name string, mode dsl.LeaderMode, lead func(context.Context) error, fault func(string) error,
+	adjust ...func(*Settings),
 ) *process {
 	t.Helper()
 	p := &process{name: name, done: make(chan struct{}), fault: fault}
 	log := funcr.New(func(_, line string) {
 		p.locked(func() { p.lines = append(p.lines, line) })
 	}, funcr.Options{})
-	var err error
-	p.Elector, err = New(Settings{
+	set := Settings{
 		Mode: mode, Name: "lock", Namespace: "ns", Identity: name, PodName: name, Log: log,
 		Client:  c.client(p.request),
 		Changed: func(leading bool) { p.locked(func() { p.changes = append(p.changes, leading) }) },
-	})
-	if err != nil {
+	}
+	for _, change := range adjust {
+		change(&set)
+	}
+	var err error
+	if p.Elector, err = New(set); err != nil {
 		t.Fatal(err)
 	}
 	if lead == nil {

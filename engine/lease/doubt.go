@@ -75,19 +75,27 @@ func (e *Elector) listen(ctx context.Context, ours holds) {
 			e.set.Log.V(1).Info("this process may not watch the lock, so it notices later when somebody takes it", "lock", e.lockName())
 			return
 		case err == nil:
-			e.hear(stream, ours)
+			e.hear(ctx, stream, ours)
 		}
 		e.pause(ctx)
 	}
 }
 
 // hear takes the signs of one watch. A watch may tell what is over, so it decides nothing itself.
-func (e *Elector) hear(stream apiwatch.Interface, ours holds) {
+func (e *Elector) hear(ctx context.Context, stream apiwatch.Interface, ours holds) {
 	defer stream.Stop()
-	for event := range stream.ResultChan() {
-		lock, is := event.Object.(*coordinationv1.Lease)
-		if is && lock.Name == e.set.Name && (event.Type == apiwatch.Deleted || !ours(lock)) {
-			e.fence.doubt()
+	for {
+		select {
+		case event, more := <-stream.ResultChan():
+			if !more {
+				return
+			}
+			lock, is := event.Object.(*coordinationv1.Lease)
+			if is && lock.Name == e.set.Name && (event.Type == apiwatch.Deleted || !ours(lock)) {
+				e.fence.doubt()
+			}
+		case <-ctx.Done():
+			return
 		}
 	}
 }

@@ -107,7 +107,7 @@ func (c *collector) put(a about, why Reason, optional bool, verbs ...string) {
 	}
 	for _, verb := range verbs {
 		names := a.names
-		if len(names) == 0 || slices.Contains([]string{"create", "list", "watch", "deletecollection"}, verb) {
+		if len(names) == 0 || slices.Contains([]string{"create", "deletecollection"}, verb) {
 			names = []string{""}
 		}
 		for _, rule.Namespace = range spaces {

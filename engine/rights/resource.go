@@ -16,10 +16,8 @@ func (c *collector) resource(r *dsl.Resource) {
 	c.add(own, because("watches it"), "list", "watch")
 	c.marks(r, own)
 	for _, h := range r.Handlers() {
-		for _, need := range h.Needs {
-			if !need.Offered || !builtIn(r.Name.Group) {
-				c.need(r, h, need)
-			}
+		for _, need := range needsOf(r, h) {
+			c.need(r, h, need)
 		}
 	}
 	for _, kind := range r.Owned() {
@@ -52,11 +50,10 @@ func (c *collector) marks(r *dsl.Resource, own about) {
 		if h.On(dsl.Delete) && !h.NoFinalizer {
 			c.add(own, because("keeps its finalizer"), "patch")
 		}
-		if !h.Whole && !h.Level() && (h.On(dsl.Create) || h.On(dsl.Update)) && !r.ObservedGeneration {
+		if remembers(h) && !r.ObservedGeneration {
 			c.add(own, because("remembers what was handled"), "patch")
 		}
-		reads = reads || h.On(dsl.Delete) || !h.Whole && !h.Level() && (h.On(dsl.Create) || h.On(dsl.Update)) ||
-			slices.ContainsFunc(h.Needs, func(n dsl.Need) bool { return writesSelf(n) && (!n.Offered || !builtIn(r.Name.Group)) })
+		reads = reads || h.On(dsl.Delete) || remembers(h) || slices.ContainsFunc(needsOf(r, h), writesSelf)
 	}
 	if r.ObservedGeneration {
 		c.add(about{Name: r.Name, subresource: "status"}, because("keeps observedGeneration"), "patch")
@@ -65,6 +62,16 @@ func (c *collector) marks(r *dsl.Resource, own about) {
 	if reads {
 		c.add(own, because("reads one anew where the cache is not enough, as after a conflict"), "get")
 	}
+}
+
+// remembers reports whether what the handler has handled is kept on the object.
+func remembers(h *dsl.Handler) bool {
+	return !h.Whole && !h.Level() && (h.On(dsl.Create) || h.On(dsl.Update))
+}
+
+// needsOf are a handler's needs, without the conditions that built-in kinds do not get.
+func needsOf(r *dsl.Resource, h *dsl.Handler) []dsl.Need {
+	return slices.DeleteFunc(slices.Clone(h.Needs), func(n dsl.Need) bool { return n.Offered && builtIn(r.Name.Group) })
 }
 
 // writesSelf reports whether a need is one to write the handled object by the engine.
@@ -112,8 +119,16 @@ func (c *collector) need(r *dsl.Resource, h *dsl.Handler, n dsl.Need) {
 		c.offer(of, because(holdsUp), n.Verbs...)
 		return
 	}
-	c.add(of, why, n.Verbs...)
+	for _, verb := range n.Verbs {
+		one := of
+		if verb == "list" || verb == "watch" {
+			one.names = nil // they take a field selector where they are allowed by name, and who knows
+		}
+		c.add(one, why, verb)
+	}
 }
+
+const hears = "notices at once when somebody takes or deletes the leader's lock"
 
 // events adds the right to send Events: they are in the namespace of the object that they are about,
 // or in the namespace default when that has none.
@@ -141,9 +156,11 @@ func (c *collector) leader(namespace string) {
 	case dsl.LeaderLease:
 		c.add(named, because("holds the leader's lock"), "get", "update")
 		c.add(lock, because("holds the leader's lock"), "create")
+		c.offer(named, because(hears), "watch")
 	case dsl.LeaderLife:
 		c.add(named, because("holds the leader's lock"), "get", "delete")
 		c.add(lock, because("holds the leader's lock"), "create")
+		c.offer(named, because(hears), "watch")
 		c.add(about{Name: dsl.ResourceName{Resource: "pods"}, namespace: namespace}, because("looks whether the leader's pod is there"), "get")
 	}
 }

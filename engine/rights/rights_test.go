@@ -185,14 +185,14 @@ func TestAnOperatorNeedsWhatItAndItsHandlersDo(t *testing.T) {
 		"a lease is named, but for its creation": {
 			op:   leading(dsl.LeaderElection{Mode: dsl.LeaderLease}),
 			set:  rights.Settings{Namespace: "system"},
-			want: []string{"list,watch foos of example.com", "create leases of coordination.k8s.io in system", "get,update leases of coordination.k8s.io named foo-leader in system"},
+			want: []string{"list,watch foos of example.com", "create leases of coordination.k8s.io in system", "get,watch,update leases of coordination.k8s.io named foo-leader in system"},
 		},
 		"a lock for life is taken away by others, who look for its pod": {
 			op:  leading(dsl.LeaderElection{Mode: dsl.LeaderLife, Name: "lock", Namespace: "here"}),
 			set: rights.Settings{Namespace: "system"},
 			want: []string{
 				"list,watch foos of example.com", "get pods in here", "create leases of coordination.k8s.io in here",
-				"get,delete leases of coordination.k8s.io named lock in here",
+				"get,watch,delete leases of coordination.k8s.io named lock in here",
 			},
 		},
 		"CRDs are written by who brings them along": {

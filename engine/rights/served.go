@@ -75,40 +75,24 @@ func builtIn(group string) bool {
 // withoutNamespace are the resources of a group of Kubernetes that have no namespaces: those that
 // `kubectl api-resources --namespaced=false` shows for Kubernetes 1.37.
 func withoutNamespace(group string) []string {
-	switch group {
-	case "":
-		return []string{"componentstatuses", "namespaces", "nodes", "persistentvolumes"}
-	case "admissionregistration.k8s.io":
-		return []string{
+	return map[string][]string{
+		"": {"componentstatuses", "namespaces", "nodes", "persistentvolumes"},
+		"admissionregistration.k8s.io": {
 			"mutatingadmissionpolicies", "mutatingadmissionpolicybindings", "mutatingwebhookconfigurations",
 			"validatingadmissionpolicies", "validatingadmissionpolicybindings", "validatingwebhookconfigurations",
-		}
-	case "apiextensions.k8s.io":
-		return []string{"customresourcedefinitions"}
-	case "apiregistration.k8s.io":
-		return []string{"apiservices"}
-	case "authentication.k8s.io":
-		return []string{"selfsubjectreviews", "tokenreviews"}
-	case "authorization.k8s.io":
-		return []string{"selfsubjectaccessreviews", "selfsubjectrulesreviews", "subjectaccessreviews"}
-	case "certificates.k8s.io":
-		return []string{"certificatesigningrequests", "clustertrustbundles"}
-	case "flowcontrol.apiserver.k8s.io":
-		return []string{"flowschemas", "prioritylevelconfigurations"}
-	case "networking.k8s.io":
-		return []string{"ingressclasses", "ipaddresses", "servicecidrs"}
-	case "node.k8s.io":
-		return []string{"runtimeclasses"}
-	case "rbac.authorization.k8s.io":
-		return []string{"clusterrolebindings", "clusterroles"}
-	case "resource.k8s.io":
-		return []string{"deviceclasses", "devicetaintrules", "resourceslices"}
-	case "scheduling.k8s.io":
-		return []string{"priorityclasses"}
-	case "storagemigration.k8s.io":
-		return []string{"storageversionmigrations"}
-	case "storage.k8s.io":
-		return []string{"csidrivers", "csinodes", "storageclasses", "volumeattachments", "volumeattributesclasses"}
-	}
-	return nil
+		},
+		"apiextensions.k8s.io":         {"customresourcedefinitions"},
+		"apiregistration.k8s.io":       {"apiservices"},
+		"authentication.k8s.io":        {"selfsubjectreviews", "tokenreviews"},
+		"authorization.k8s.io":         {"selfsubjectaccessreviews", "selfsubjectrulesreviews", "subjectaccessreviews"},
+		"certificates.k8s.io":          {"certificatesigningrequests", "clustertrustbundles"},
+		"flowcontrol.apiserver.k8s.io": {"flowschemas", "prioritylevelconfigurations"},
+		"networking.k8s.io":            {"ingressclasses", "ipaddresses", "servicecidrs"},
+		"node.k8s.io":                  {"runtimeclasses"},
+		"rbac.authorization.k8s.io":    {"clusterrolebindings", "clusterroles"},
+		"resource.k8s.io":              {"deviceclasses", "devicetaintrules", "resourceslices"},
+		"scheduling.k8s.io":            {"priorityclasses"},
+		"storagemigration.k8s.io":      {"storageversionmigrations"},
+		"storage.k8s.io":               {"csidrivers", "csinodes", "storageclasses", "volumeattachments", "volumeattributesclasses"},
+	}[group]
 }

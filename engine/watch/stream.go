@@ -93,12 +93,8 @@ func (s *stream) pass(ctx context.Context) error {
 		case <-steady.C:
 			h.flowed(false)
 		case <-silent.C:
-			if s.patience() > 0 {
-				h.log.Info("watch is silent though bookmarks were to come; another one is opened", "since", s.heard.Format(time.RFC3339))
-				if !s.any {
-					return errSilent
-				}
-				return nil
+			if over, err := s.silent(); over {
+				return err
 			}
 		case event, open := <-s.inner.ResultChan():
 			switch {
@@ -107,8 +103,7 @@ func (s *stream) pass(ctx context.Context) error {
 			case event.Type == watch.Error && ctx.Err() != nil:
 				continue // the request was ended by us, which is no error
 			}
-			err := s.note(event)
-			if err != nil && !s.listing {
+			if err := s.note(event); err != nil && !s.listing {
 				return err
 			}
 			if wait := s.patience(); wait > 0 {
@@ -121,6 +116,19 @@ func (s *stream) pass(ctx context.Context) error {
 			}
 		}
 	}
+}
+
+// silent is called when the stream's time to be silent is over, if it has one. The error is that of a
+// stream that never said anything.
+func (s *stream) silent() (over bool, err error) {
+	if s.patience() == 0 {
+		return false, nil
+	}
+	s.seen.health.log.Info("watch is silent though bookmarks were to come; another one is opened", "since", s.heard.Format(time.RFC3339))
+	if !s.any {
+		err = errSilent
+	}
+	return true, err
 }
 
 // patience is how long the stream may be silent; zero when that cannot be told, because its server

@@ -52,10 +52,6 @@ func TestReasonsSayWhatToDo(t *testing.T) {
 			&dsl.NotOwnedError{Resource: "Thing", Namespace: "ns", Name: "a", Advice: "it is in no record: delete it"},
 			"NotOwned: Thing ns/a: it is there; it is in no record: delete it",
 		},
-		"an object that is still to be collected": {
-			dsl.Waiting("Thing ns/a of an earlier Foo ns/me to be collected", 0),
-			"Waiting: Waiting for Thing ns/a of an earlier Foo ns/me to be collected.",
-		},
 		"an immutable field": {
 			answer(422, metav1.StatusReasonInvalid, `Thing.x.io "a" is invalid: spec.selector: Invalid value: {}: field is immutable`,
 				causes(metav1.StatusCause{Type: metav1.CauseTypeFieldValueInvalid, Field: "spec.selector", Message: "Invalid value: {}: field is immutable"})),
@@ -179,6 +175,16 @@ func TestWhenAFailureIsTriedAgain(t *testing.T) {
 				t.Errorf("%v: waiting %v, %s", err, waits, most)
 			}
 		})
+	}
+}
+
+// TestWhatIsWaitedForIsNamedOnce holds that an object that the error names already is not named again.
+func TestWhatIsWaitedForIsNamedOnce(t *testing.T) {
+	w := start(t, "{a: {"+thing+"{name: a}}}", "{}")
+	w.refused["Thing a"] = dsl.Waiting("Thing ns/a of an earlier Foo ns/me to be collected", 0)
+	err := w.run(dsl.Create)
+	if _, waits := dsl.IsWaiting(err); !waits || w.said() != "Applied=False Waiting: Waiting for Thing ns/a of an earlier Foo ns/me to be collected." {
+		t.Errorf("%v, condition %s", err, w.said())
 	}
 }
 
