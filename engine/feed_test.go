@@ -434,3 +434,24 @@ func TestAFeedThatFailsHoldsBack(t *testing.T) {
 		well(s)
 	}})
 }
+
+// TestNamespacesWithTheLeastRights holds that who may list and watch namespaces, and no more, follows
+// them; only one that nobody saw go stays in the scope then.
+func TestNamespacesWithTheLeastRights(t *testing.T) {
+	perform(t, scenario{watched, func(s *stage) {
+		s.op.Scope.Namespaces = []string{"team-*"}
+		s.Forbid("get", namespaces)
+		s.Forbid("*", crdsResource)
+		s.Create(`{apiVersion: example.com/v1, kind: Foo, metadata: {name: web, namespace: team-a}}`)
+		s.start()
+		s.calls("sync resume")
+		well(s)
+		s.hides(namespaces, "", "team-a")
+		s.shows(namespaces, "", "team-a")
+		s.calls()
+		s.Delete(namespaces, "", "team-a")
+		s.Advance(time.Second)
+		s.calls("left delete")
+		well(s)
+	}})
+}
