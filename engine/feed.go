@@ -105,8 +105,9 @@ type feed struct {
 	suspects map[string]bool
 	// denials are known to be missing; only run's goroutine uses them.
 	denials map[string]*denial
-	// granted, when set, is called when a hindrance is gone.
+	// granted, when set, is called when a hindrance is gone; owed: it is to be, after the listing.
 	granted func()
+	owed    bool
 }
 
 // run keeps the feed going until ctx ends.
@@ -221,7 +222,7 @@ func (f *feed) judge(ctx context.Context, missing denied) (again bool) {
 		f.become(phaseRunning, "")
 		f.warn(bad.warning(missing))
 	}
-	f.hinder(bad)
+	f.hinder(seen)
 	if f.ran != nil && f.told(ctx) {
 		f.ran()
 	}

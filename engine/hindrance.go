@@ -86,21 +86,21 @@ func (all hindrances) warning(missing denied) string {
 	return strings.Join(parts, "; ")
 }
 
-// hinder notes what hinders the feed now. When something does not any more, those who were refused are
-// told.
-func (f *feed) hinder(now hindrances) {
+// hinder notes what hinders the feed now. When something does not any more, and what it hid is listed,
+// those who were refused are told.
+func (f *feed) hinder(now survey) {
 	f.mu.Lock()
-	before := f.hindrances
-	f.hindrances = now
-	f.mu.Unlock()
-	if f.granted == nil {
-		return
-	}
-	for ns := range before {
-		if _, still := now[ns]; !still {
-			f.granted()
-			return
+	for ns := range f.hindrances {
+		if _, still := now.bad[ns]; !still {
+			f.owed = true
 		}
+	}
+	f.hindrances = now.bad
+	tell := f.owed && !now.listing && f.granted != nil
+	f.owed = f.owed && now.listing
+	f.mu.Unlock()
+	if tell {
+		f.granted()
 	}
 }
 

@@ -117,8 +117,10 @@ func (f *feed) missingIn(ctx context.Context, ns string) ([]string, error) {
 		if known != nil {
 			next.wait = min(2*known.wait, max(askMost, time.Duration(len(f.denials))*time.Second), askLast)
 		}
-		next.again = now.Add(next.wait - rand.N(next.wait/5))
+		in := next.wait - rand.N(next.wait/5)
+		next.again = now.Add(in)
 		f.denials[ns] = next
+		time.AfterFunc(in, f.nudge)
 	}
 	if h := f.handle(ns); known != nil && len(missing) < len(known.verbs) && h != nil && h.State().Fault != nil {
 		h.Retry()

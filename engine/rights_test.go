@@ -81,7 +81,7 @@ func TestRightsInOneNamespace(t *testing.T) {
 			up(s, true)
 			asked.take()
 			s.Advance(time.Hour)
-			if n := asked.take(); n > 60*60/9 {
+			if n := asked.take(); n > 60*60/8 {
 				s.t.Errorf("%d questions in an hour about one namespace", n)
 			}
 			for _, verb := range everything {
