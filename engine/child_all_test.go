@@ -183,6 +183,15 @@ func TestRemoveChildren(t *testing.T) {
 	scenarios(t, map[string]scenario{
 		"owned":    {operator(each(dsl.Owned)...), play(dsl.Owned)},
 		"labelled": {operator(each(dsl.Labelled)...), play(dsl.Labelled)},
+		"a page that is not found does not say that one is gone": {operator(each(dsl.Owned)[0]), func(s *stage) {
+			s.begin()
+			s.FailNext("delete", configMaps, enginetest.ErrPage)
+			s.size(2)
+			s.Advance(time.Minute)
+			if s.Get(configMaps, "default", "d") != nil {
+				s.t.Error("the child was taken for gone and is there")
+			}
+		}},
 		"one that changed since is let go as it is": {operator(each(dsl.Owned)[1]), func(s *stage) {
 			s.begin()
 			s.HoldWatches(configMaps)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/child"
+	"github.com/handwerk-dev/handwerk/engine/gone"
 	"github.com/handwerk-dev/handwerk/engine/ops"
 )
 
@@ -117,7 +118,7 @@ func (p *pass) deleteChild(ctx context.Context, f *feed, o *unstructured.Unstruc
 	err := p.r.engine.writer(gvr, key.Namespace).Delete(ctx, key.Name, metav1.DeleteOptions{
 		Preconditions: &metav1.Preconditions{UID: &uid}, PropagationPolicy: &background,
 	})
-	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
+	if gone.Says(err, gvr.GroupResource(), key.Name) || apierrors.IsConflict(err) {
 		return nil // gone, or another object has the name: the cache will tell
 	}
 	if err != nil {

@@ -9,8 +9,6 @@ import (
 	"errors"
 	"fmt"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
@@ -96,12 +94,9 @@ func (c *children) Stale(ctx context.Context, desired any, spec dsl.ChildSpec) (
 	}
 	live := c.pass.known(w)
 	if live == nil && (w.feed == nil || w.feed.handle(w.key.Namespace) == nil) {
-		live, err = w.client.Get(ctx, w.key.Name, metav1.GetOptions{})
-		if err != nil && !apierrors.IsNotFound(err) {
-			return false, nil, fmt.Errorf("reading %s %s: %w", w.object.GetKind(), w.key, err)
-		}
+		live, err = c.pass.r.engine.reader(ctx, w.served.GVR, w.key)
 		if err != nil {
-			live = nil
+			return false, nil, fmt.Errorf("reading %s %s: %w", w.object.GetKind(), w.key, err)
 		}
 	}
 	if live == nil {

@@ -223,11 +223,19 @@ func (f *feed) judge(ctx context.Context, missing denied) (again bool) {
 		f.warn(bad.warning(missing))
 	}
 	f.hinder(seen)
-	if f.ran != nil && !seen.listing && len(bad) == 0 {
+	if f.ran != nil && f.told(ctx) {
 		f.ran()
 	}
 	more := f.also != nil && f.health().phase == phaseRunning && f.also(ctx)
 	return more || len(bad) > 0
+}
+
+// told reports whether the informers have told of all that there is. It waits for their callbacks.
+func (f *feed) told(ctx context.Context) bool {
+	all := f.all()
+	return len(all) > 0 && !slices.ContainsFunc(all, func(h *watch.Handle) bool {
+		return !h.State().Synced || h.WaitSynced(ctx) != nil
+	})
 }
 
 // closeAll closes every informer.

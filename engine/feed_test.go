@@ -271,7 +271,7 @@ func TestDeletionsThatNobodySaw(t *testing.T) {
 			s.gap(s.remove)
 			s.Advance(time.Hour)
 			s.Called()
-			ill(s, "departed/"+foos, "may not get")
+			ill(s, "departed/"+foos, "cannot get")
 			s.Allow("get", foos)
 			s.Advance(5 * time.Minute)
 			s.Called("left delete")
@@ -431,6 +431,27 @@ func TestAFeedThatFailsHoldsBack(t *testing.T) {
 		}
 		s.Advance(time.Minute)
 		s.Called()
+		well(s)
+	}})
+}
+
+// TestNamespacesWithTheLeastRights holds that who may list and watch namespaces, and no more, follows
+// them; only one that nobody saw go stays in the scope then.
+func TestNamespacesWithTheLeastRights(t *testing.T) {
+	perform(t, scenario{watched, func(s *stage) {
+		s.Operator.Scope.Namespaces = []string{"team-*"}
+		s.Forbid("get", namespaces)
+		s.Forbid("*", crdsResource)
+		s.Create(`{apiVersion: example.com/v1, kind: Foo, metadata: {name: web, namespace: team-a}}`)
+		s.Launch()
+		s.Called("sync resume")
+		well(s)
+		s.hides(namespaces, "", "team-a")
+		s.shows(namespaces, "", "team-a")
+		s.Called()
+		s.Delete(namespaces, "", "team-a")
+		s.Advance(time.Second)
+		s.Called("left delete")
 		well(s)
 	}})
 }
