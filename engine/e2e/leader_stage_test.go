@@ -32,8 +32,8 @@ const (
 	delay = 3 * time.Second
 )
 
-// lockRules are the rights of deploy's role for the lock, in any mode.
-func lockRules() []rbacv1.PolicyRule {
+// lockRules are the rights of deploy's role for an operator's lock, in any mode.
+func lockRules(lock string) []rbacv1.PolicyRule {
 	named := cluster.Rule("coordination.k8s.io", "leases", "get", "watch", "update", "delete")
 	named.ResourceNames = []string{lock}
 	return []rbacv1.PolicyRule{
@@ -72,7 +72,7 @@ func contenders(t *testing.T, ns, election string, number int) []*contender {
 	all := make([]*contender, number)
 	for i := range all {
 		c := &contender{pod: fmt.Sprint("op-", i), user: plane.User(fmt.Sprint("op-", i))}
-		c.user.AllowIn(t, ns, append(fooRules(), lockRules()...)...)
+		c.user.AllowIn(t, ns, append(fooRules(), lockRules(lock)...)...)
 		c.launch = cluster.Launch{
 			Config: c.user.Config(), Args: []string{"run", "--config", config, "-n", ns},
 			Env: []string{"POD_NAME=" + c.pod, "POD_NAMESPACE=" + ns},
