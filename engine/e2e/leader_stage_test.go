@@ -25,12 +25,16 @@ const (
 	lock   = "foo-leader"
 
 	// How the leader is found in these tests: quickly.
-	leaseDuration = 3 * time.Second
+	leaseDuration = 5 * time.Second
+	renewDeadline = 4 * time.Second
 	retryPeriod   = 500 * time.Millisecond
 	// longestRetry is the longest pause between two tries: client-go adds up to 1.2 times of it.
 	longestRetry = retryPeriod * 22 / 10
 	// delay is what a busy machine may add.
 	delay = 10 * time.Second
+	// lockTimeout is what client-go says on a busy machine: a request for the lock took longer than
+	// half the deadline, and comes again.
+	lockTimeout = "Client.Timeout exceeded while awaiting headers"
 )
 
 // lockRules are the rights of deploy's role for an operator's lock, in any mode.
@@ -54,7 +58,7 @@ type contender struct {
 
 // The settings of the modes, as YAML.
 var (
-	byLease = fmt.Sprintf("{mode: lease, leaseDuration: %s, renewDeadline: 2s, retryPeriod: %s}", leaseDuration, retryPeriod)
+	byLease = fmt.Sprintf("{mode: lease, leaseDuration: %s, renewDeadline: %s, retryPeriod: %s}", leaseDuration, renewDeadline, retryPeriod)
 	forLife = "{mode: life}"
 )
 
