@@ -67,26 +67,30 @@ func TestStoppedLeaderWritesNoMore(t *testing.T) {
 	all := contenders(t, ns, byLease, 3)
 	proxies := map[*contender]*cluster.Proxy{}
 	for _, c := range all {
-		// Many workers wait for answers when the process is stopped, and have them all when it goes on.
-		proxy := cluster.NewProxy(t, c.user.Config())
-		proxy.Inject(cluster.When{Match: cluster.On("write", "deployments")}, cluster.Delay(100*time.Millisecond))
-		c.launch.Config, proxies[c] = proxy.Config(), proxy
+		proxies[c] = cluster.NewProxy(t, c.user.Config())
+		c.launch.Config = proxies[c].Config()
 		c.start(t)
 	}
 	mark := plane.Mark(t)
 	old, others, _ := awaitLeader(t, ns, all...)
 	calm := churn(t, ns, 20)
-	eventually(t, "writes under load", func() (bool, string) {
-		writes := plane.Writes(t, old.user.Name, mark)
-		return len(writes) > 40, writes.String()
+	proxies[old].Await(t, 40, cluster.On("write", "*"))
+	// Many workers wait for answers when the process is stopped, and have them all when it goes on.
+	gate, waiting := make(chan struct{}), make(chan struct{}, 100)
+	held := proxies[old].Inject(cluster.When{Match: cluster.On("write", "deployments")}, func(x *cluster.Exchange) {
+		waiting <- struct{}{}
+		x.Wait(gate)
+		x.Forward()
 	})
+	for range 10 {
+		<-waiting
+	}
 	old.Signal(t, syscall.SIGSTOP)
+	held.Remove()
+	close(gate)
 
 	next, others, _ := awaitLeader(t, ns, others...)
-	eventually(t, "writes of the next leader", func() (bool, string) {
-		writes := plane.Writes(t, next.user.Name, mark)
-		return len(writes) > 20, writes.String()
-	})
+	proxies[next].Await(t, 20, cluster.On("write", "*"))
 	resumed := time.Now()
 	old.Signal(t, syscall.SIGCONT)
 	old.Await(t, "lost leadership")

@@ -39,10 +39,7 @@ func TestLeaseIsDeletedByHand(t *testing.T) {
 			next := others[0]
 			next.awaitStandby(t)
 			calm := churn(t, ns, 20)
-			eventually(t, "writes under load", func() (bool, string) {
-				writes := plane.Writes(t, old.user.Name, mark)
-				return len(writes) > 40, writes.String()
-			})
+			proxies[old].Await(t, 40, cluster.On("write", "*"))
 
 			never, gate := make(chan struct{}), make(chan struct{})
 			proxies[old].Inject(cluster.When{Match: cluster.On("write", "leases")}, cluster.Block(never))
@@ -55,10 +52,7 @@ func TestLeaseIsDeletedByHand(t *testing.T) {
 			}
 			close(gate)
 			awaitLeader(t, ns, next)
-			eventually(t, "writes of the next leader", func() (bool, string) {
-				writes := plane.Writes(t, next.user.Name, mark)
-				return len(writes) > 20, writes.String()
-			})
+			proxies[next].Await(t, 20, cluster.On("write", "*"))
 			calm()
 			stageIn(ns).settled(t, "afterwards", 1)
 			mustNotInterleave(t, plane.Writes(t, "", mark), old, next)
