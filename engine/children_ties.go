@@ -17,13 +17,13 @@ import (
 // mostNamed bounds the objects that a line of the log names.
 const mostNamed = 5
 
-// outdated returns the places of a record at which there is no labelled child any more.
+// outdated returns the places of a record at which there is no child any more.
 func (p *pass) outdated(record *child.Record) (out []child.Place) {
 	owner := p.owner()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, place := range record.Places() {
-		there, known := p.r.labelled(owner, place)
+		there, known := p.r.claimed(owner, place)
 		if there {
 			delete(p.ties.doubts, place)
 		}
@@ -34,8 +34,8 @@ func (p *pass) outdated(record *child.Record) (out []child.Place) {
 	return out
 }
 
-// labelled reports whether an object with the owner's label is at a place, as far as it is known.
-func (r *resource) labelled(owner child.Owner, place child.Place) (there, known bool) {
+// claimed reports whether an object that says it is the owner's is at a place, as far as it is known.
+func (r *resource) claimed(owner child.Owner, place child.Place) (there, known bool) {
 	key := cache.ObjectName{Namespace: place.Namespace, Name: place.Name}
 	for _, f := range r.children {
 		if !f.isKnown() || placeIn(f, key) != place {
@@ -43,7 +43,7 @@ func (r *resource) labelled(owner child.Owner, place child.Place) (there, known 
 		}
 		if h := f.handle(key.Namespace); h != nil && h.Synced() {
 			o, found := h.Object(key)
-			return found && owner.Labels(o), true
+			return found && (owner.Labels(o) || owner.Says(o)), true
 		}
 	}
 	return false, false
@@ -116,6 +116,6 @@ func (p *pass) tell() {
 	}
 	slices.Sort(names)
 	more := max(0, len(names)-mostNamed)
-	p.log().Info("objects have the label of this one and are not in its record of children; they are left alone",
+	p.log().Info("objects say that they are children of this one and are not in its record of children; they are left alone",
 		"objects", strings.Join(names[:len(names)-more], " "), "more", more)
 }

@@ -130,21 +130,21 @@ func (p *pass) level(ctx context.Context, names []string) {
 	}
 }
 
-// enter enters the labelled ones of a level into the owner's record, all with one request. What is
-// wrong with one Apply says.
+// enter enters those of a level that have to be in the owner's record, all with one request. What is
+// wrong with one Apply says. An owner in a namespace lists no child by reference.
 func (p *pass) enter(ctx context.Context, names []string) {
-	var labelled []dsl.DesiredChild
+	var all []dsl.DesiredChild
 	for _, name := range names {
 		for _, o := range p.states[name].objects {
-			if o.err == nil && o.child.spec.ByLabel() {
-				labelled = append(labelled, dsl.DesiredChild{ChildSpec: o.spec(), Object: o.desired})
+			if o.err == nil && (o.child.spec.ByLabel() || p.r.Object.GetNamespace() == "") {
+				all = append(all, dsl.DesiredChild{ChildSpec: o.spec(), Object: o.desired})
 			}
 		}
 	}
-	if len(labelled) == 0 {
+	if len(all) == 0 {
 		return
 	}
-	if err := p.r.Children.Enter(ctx, labelled...); err != nil {
+	if err := p.r.Children.Enter(ctx, all...); err != nil {
 		p.r.Log.V(1).Info("children are entered one by one", "reason", err.Error())
 	}
 }
