@@ -4,6 +4,7 @@
 package engine
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -89,16 +90,15 @@ func (p *pass) closeRecord() {
 		m.ties = &known
 	}
 	p.mu.Unlock()
-	if done && !m.told && !p.gone {
+	if done && !p.gone && (!m.told || p.facts.Deleting) {
 		m.told = true
 		p.tell()
 	}
 }
 
-// tell names the objects that pass for children of this one, and are left alone.
-func (p *pass) tell() {
+// unlisted names the objects that pass for children of this one, sorted.
+func (p *pass) unlisted() (names []string) {
 	owner := p.owner()
-	var names []string
 	for _, f := range p.r.children {
 		if !f.isKnown() || p.r.repeats(f) {
 			continue
@@ -111,11 +111,22 @@ func (p *pass) tell() {
 			}
 		}
 	}
+	slices.Sort(names)
+	return names
+}
+
+// tell tells of the objects that pass for children of this one, and are left alone. When it is being
+// deleted nobody will look for them again, so people are told, too.
+func (p *pass) tell() {
+	names := p.unlisted()
 	if len(names) == 0 {
 		return
 	}
-	slices.Sort(names)
 	more := max(0, len(names)-mostNamed)
+	if p.facts.Deleting {
+		p.r.engine.events.warn(p.object, "leave", "ChildrenLeft", fmt.Sprintf("%d objects say that they are children of this one, which has no record of them. They are left: %s",
+			len(names), strings.Join(names[:len(names)-more], " ")))
+	}
 	p.log().Info("objects say that they are children of this one and are not in its record of children; they are left alone",
 		"objects", strings.Join(names[:len(names)-more], " "), "more", more)
 }

@@ -83,6 +83,18 @@ func (p *plan) run(ctx context.Context, r *dsl.Request) error {
 
 // keep brings about what is wanted, and takes away what is not.
 func (p *pass) keep(ctx context.Context) {
+	p.look()
+	for _, level := range p.graph.Levels() {
+		if ctx.Err() != nil {
+			return
+		}
+		p.level(ctx, level)
+	}
+	p.prune(ctx)
+}
+
+// look finds the children of other handlers.
+func (p *pass) look() {
 	all, err := p.r.Children.All()
 	if err != nil {
 		p.unknown = err
@@ -93,13 +105,6 @@ func (p *pass) keep(ctx context.Context) {
 			p.others = append(p.others, found)
 		}
 	}
-	for _, level := range p.graph.Levels() {
-		if ctx.Err() != nil {
-			return
-		}
-		p.level(ctx, level)
-	}
-	p.prune(ctx)
 }
 
 // level handles children that do not need each other.
