@@ -91,7 +91,7 @@ func (c *collector) offer(a about, why Reason, verbs ...string) { c.put(a, why, 
 
 func (c *collector) put(a about, why Reason, optional bool, verbs ...string) {
 	served := c.lookup(a.Name, a.Kind)
-	rule := Rule{Group: a.Name.Group, Resource: served.Resource, Subresource: a.subresource, Reasons: []Reason{why}, Optional: optional}
+	rule := Rule{Group: a.Name.Group, Resource: served.Resource, Subresource: a.subresource, Namespaced: served.Namespaced, Reasons: []Reason{why}, Optional: optional}
 	if a.Name.Resource == "" {
 		rule.Group = a.Kind.Group
 	}
