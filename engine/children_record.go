@@ -212,8 +212,10 @@ func (p *pass) writeRecord(ctx context.Context, record *child.Record) error {
 		return dsl.Permanent(fmt.Errorf("its annotations would have %d bytes, and the API server takes %d: give one object fewer labelled children",
 			size, validation.TotalAnnotationSizeLimitB))
 	}
+	served := p.r.own.resource()
 	target := patch.Target{
-		Client: p.r.engine.writer(p.r.own.resource().GVR, p.key.Namespace), Object: base, Manager: p.r.engine.op.Name,
+		Client: p.r.engine.writer(served.GVR, p.key.Namespace), Object: base,
+		Resource: served.GVR.GroupResource(), Manager: p.r.engine.op.Name,
 	}
 	result, err := patch.Write(ctx, target, dsl.NewPatch(), patch.Marks{Annotation: key, State: text})
 	p.r.count(result)
