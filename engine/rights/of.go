@@ -22,8 +22,8 @@ type Settings struct {
 	Lookup Lookup
 }
 
-// engine is who needs what no handler does.
-const engine = "engine"
+// Engine is who needs what no handler does.
+const Engine = "engine"
 
 // Of returns every right that the operator needs, sorted, each once: what one right allows no second
 // one asks for. The rights that every account has, to discover what is served and to ask for its own

@@ -41,7 +41,7 @@ func (c *collector) resource(r *dsl.Resource) {
 // holdsUp is why owner references take a right on the owner. Nothing asks for it unless the plugin is on.
 const holdsUp = "children may hold up their owner's deletion, where the admission plugin OwnerReferencesPermissionEnforcement is on, as on OpenShift"
 
-func because(why string) Reason { return Reason{Who: engine, Why: why} }
+func because(why string) Reason { return Reason{Who: Engine, Why: why} }
 
 // marks adds what the engine writes on the objects themselves, and the reading that goes with it.
 func (c *collector) marks(r *dsl.Resource, own about) {

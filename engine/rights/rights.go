@@ -32,7 +32,7 @@ type Rule struct {
 
 // Reason says who needs a right and what for, for people.
 type Reason struct {
-	// Who is "engine", or "handler" with the resource and the id, as in "handler foos/status".
+	// Who is [Engine], or "handler" with the resource and the id, as in "handler foos/status".
 	Who string
 	// Why is what is done with it.
 	Why string
