@@ -79,7 +79,7 @@ func (p *plan) built() dsl.Built {
 	reports := dsl.MustParseNeed("patch", "self/status")
 	reports.Offered = true
 	out := dsl.Built{Func: p.run, Needs: []dsl.Need{reports}}
-	looksBack, atDeletion, byReference, byLabel := false, false, false, false
+	looksBack, atDeletion, byReference := false, false, false
 	for _, name := range p.graph.Names() {
 		c := p.children[name]
 		out.Children = append(out.Children, dsl.NamedChild{Name: name, Kind: c.kind, List: c.forEach != nil})
@@ -93,12 +93,11 @@ func (p *plan) built() dsl.Built {
 		looksBack = looksBack || c.uses(expr.Old) || c.uses(expr.Diff)
 		atDeletion = atDeletion || needsRemoval(c.spec)
 		byReference = byReference || c.spec.ByReference()
-		byLabel = byLabel || c.spec.ByLabel()
 	}
 	if byReference {
 		out.Needs = append(out.Needs, dsl.MustParseNeed("update", "self/finalizers"))
 	}
-	if byLabel {
+	if p.recorded() {
 		out.Needs = append(out.Needs, dsl.MustParseNeed("patch", dsl.Self)) // the record of labelled children
 	}
 	if len(out.Owns) > 0 {
@@ -111,6 +110,16 @@ func (p *plan) built() dsl.Built {
 		out.Options = append(out.Options, dsl.NoOld())
 	}
 	return out
+}
+
+// recorded reports whether some child is tied by a label, and so has to be in its owner's record.
+func (p *plan) recorded() bool {
+	for _, c := range p.children {
+		if c.spec.ByLabel() {
+			return true
+		}
+	}
+	return false
 }
 
 // needsRemoval reports whether something is to be done about such a child when its owner is
