@@ -180,9 +180,14 @@ func (o Owner) Forgets(live metav1.Object) bool {
 		notes[o.Keys.Owner] == o.Name().String() && applied(notes, o.Keys.Applied)
 }
 
-// Spec tells how a child is kept, as far as it can be read from it; false when it has no name.
-func (o Owner) Spec(live metav1.Object) (s dsl.ChildSpec, named bool) {
-	s, named = ParseTitle(live.GetAnnotations()[o.Keys.Child])
+// Spec tells how a child is kept, as far as it can be read from it; false when it has no name. Which
+// child it is, the record says where it lists it: the child may be in the hands of others.
+func (o Owner) Spec(live *unstructured.Unstructured) (s dsl.ChildSpec, named bool) {
+	title := live.GetAnnotations()[o.Keys.Child]
+	if entered, told := o.Record.Title(PlaceOf(live)); told && o.Says(live) {
+		title = entered
+	}
+	s, named = ParseTitle(title)
 	switch {
 	case metav1.GetControllerOfNoCopy(live) != nil:
 		s.Ownership = dsl.Owned
