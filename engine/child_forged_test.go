@@ -198,7 +198,7 @@ func TestForgedChildren(t *testing.T) {
 			begin(s)
 			s.Update(configMaps, attacker, "web", func(o *unstructured.Unstructured) {
 				notes := o.GetAnnotations()
-				notes[childAnnotation] = "keep/settings;retain"
+				notes[childAnnotation] = "keep/settings"
 				o.SetAnnotations(notes)
 				o.SetFinalizers([]string{"example.com/hold"})
 			})
@@ -308,7 +308,7 @@ func TestRecord(t *testing.T) {
 			s.Forget()
 			s.Process.Restart()
 			s.Settle()
-			if s.listed() != `["/ConfigMap/elsewhere/more","/ConfigMap/elsewhere/settings"]` {
+			if s.listed() != `["/ConfigMap/elsewhere/more keep/more","/ConfigMap/elsewhere/settings"]` {
 				s.t.Errorf("the record is %s", s.listed())
 			}
 		}},

@@ -367,7 +367,7 @@ func TestChildrenOfClusterScoped(t *testing.T) {
 		s.Launch()
 		s.Create(`{apiVersion: example.com/v1, kind: Team, metadata: {name: one}}`)
 		s.Called("keep create")
-		s.Wrote("patch namespaces team", "patch configmaps team/a")
+		s.Wrote("patch namespaces team", "patch teams one", "patch configmaps team/a")
 		s.Delete("configmaps.v1", "team", "a")
 		s.Called("keep child")
 		s.Wrote("patch configmaps team/a")

@@ -122,7 +122,7 @@ func (c *children) Enter(ctx context.Context, all ...dsl.DesiredChild) error {
 		}
 		w, err := c.want(ctx, each.Object, each.ChildSpec)
 		if err == nil && w.enters && c.pass.admits(w, c.pass.known(w)) == nil {
-			titles[w.place()] = child.Title(w.spec)
+			titles[w.place()] = child.Which(w.spec)
 		}
 	}
 	return c.pass.enter(ctx, titles)
@@ -143,7 +143,7 @@ func (p *pass) enrol(ctx context.Context, w *wanted, live *unstructured.Unstruct
 		return err
 	}
 	place := w.place()
-	if err := p.enter(ctx, map[child.Place]string{place: child.Title(w.spec)}); err != nil {
+	if err := p.enter(ctx, map[child.Place]string{place: child.Which(w.spec)}); err != nil {
 		return err
 	}
 	w.applier.Owner = p.owner()

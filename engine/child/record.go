@@ -42,7 +42,7 @@ func PlaceOf(o *unstructured.Unstructured) Place {
 type Record struct {
 	// since is when the record was begun, in whole seconds: no child of before can be in it by itself.
 	since time.Time
-	// places have the titles of what is there; see Title.
+	// places have what is there, as Which says it.
 	places map[Place]string
 }
 
