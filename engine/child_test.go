@@ -346,7 +346,8 @@ func TestChildrenRequests(t *testing.T) {
 	})
 }
 
-// TestChildrenOfClusterScoped holds that an object without a namespace can own some with one.
+// TestChildrenOfClusterScoped holds that an object without a namespace can own some with one, which
+// costs it a write of its record before the first.
 func TestChildrenOfClusterScoped(t *testing.T) {
 	const teams = "teams.v1.example.com"
 	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {

@@ -78,29 +78,32 @@ func (e *Engine) advise(ctx context.Context, err error) error {
 	if gone.Unserved(err) {
 		return &unservedError{err.Error()}
 	}
-	answer, is := errors.AsType[*apierrors.StatusError](err)
-	if !is || answer.ErrStatus.Reason != metav1.StatusReasonForbidden {
+	right, answer := refusedIn(err)
+	if answer == nil {
 		return err
 	}
-	found := refusedRight.FindStringSubmatch(answer.ErrStatus.Message)
-	if found == nil {
-		return err
-	}
-	verb, target, group := found[1], found[2], found[3]
-	resource, subresource, _ := strings.Cut(target, "/")
+	e.lacks.hear(err)
 	advice := "allow it to the operator: operator rbac prints the roles"
-	if known := rights.Of(e.op, rights.Settings{Lookup: lookupIn(ctx, e.op, e.catalog)}); !rights.Has(known, group, resource, subresource, verb) {
-		name := resource
-		if group != "" {
-			name += "." + group
-		}
-		if subresource != "" {
-			name += "/" + subresource
-		}
+	if known := rights.Of(e.op, rights.Settings{Lookup: lookupIn(ctx, e.op, e.catalog)}); !rights.Has(known, right.Group, right.Resource, right.Subresource, right.Verb) {
 		advice = fmt.Sprintf("allow it to the operator: declare it with needs: [{resource: %[1]s, verbs: [%[2]s]}] (dsl.Needs(%[2]q, %[1]q) in Go), "+
-			"and operator rbac prints the roles", name, verb)
+			"and operator rbac prints the roles", right.Target(), right.Verb)
 	}
 	advised := &apierrors.StatusError{ErrStatus: *answer.ErrStatus.DeepCopy()}
 	advised.ErrStatus.Message += "; " + advice
 	return advised
+}
+
+// refusedIn returns the right that an answer of the API server says is missing, without a namespace, and
+// that answer; nil when it says no such thing.
+func refusedIn(err error) (rights.Rule, *apierrors.StatusError) {
+	answer, is := errors.AsType[*apierrors.StatusError](err)
+	if !is || answer.ErrStatus.Reason != metav1.StatusReasonForbidden {
+		return rights.Rule{}, nil
+	}
+	found := refusedRight.FindStringSubmatch(answer.ErrStatus.Message)
+	if found == nil {
+		return rights.Rule{}, nil
+	}
+	resource, subresource, _ := strings.Cut(found[2], "/")
+	return rights.Rule{Group: found[3], Resource: resource, Subresource: subresource, Verb: found[1]}, answer
 }

@@ -34,6 +34,9 @@ func TestNames(t *testing.T) {
 	m.Leader("foo-leader", true)
 	m.Declare(operator())
 	m.Resources(func() []ops.ResourceStats { return []ops.ResourceStats{{Resource: foos, LastEvent: time.Now()}} })
+	m.MissingRights(func() []ops.MissingRight {
+		return []ops.MissingRight{{Resource: "deployments.apps", Verb: "create", Namespaces: 2}}
+	})
 	request(t, m, "GET", "/api", 200)
 
 	families, err := m.Registry().Gather()
@@ -63,6 +66,7 @@ func TestNames(t *testing.T) {
 		"handwerk_handler_duration_seconds{handler,resource} histogram",
 		"handwerk_handler_runs_total{cause,handler,outcome,resource} counter",
 		"handwerk_informer_age_seconds{resource} gauge",
+		"handwerk_missing_rights{resource,verb} gauge",
 		"handwerk_parked_keys{resource} gauge",
 		"handwerk_resource_up{resource} gauge",
 		"handwerk_writes_total{resource,target} counter",
