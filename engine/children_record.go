@@ -115,17 +115,17 @@ func (c *children) Enter(ctx context.Context, all ...dsl.DesiredChild) error {
 		return err
 	}
 	defer done()
-	var places []child.Place
+	titles := map[child.Place]string{}
 	for _, each := range all {
 		if !each.ByLabel() && c.pass.r.own.resource().Namespaced {
 			continue
 		}
 		w, err := c.want(ctx, each.Object, each.ChildSpec)
 		if err == nil && w.enters && c.pass.admits(w, c.pass.known(w)) == nil {
-			places = append(places, w.place())
+			titles[w.place()] = child.Which(w.spec)
 		}
 	}
-	return c.pass.enter(ctx, places)
+	return c.pass.enter(ctx, titles)
 }
 
 // admits says why a child cannot be entered, if so: something that this owner may not have is there.
@@ -143,7 +143,7 @@ func (p *pass) enrol(ctx context.Context, w *wanted, live *unstructured.Unstruct
 		return err
 	}
 	place := w.place()
-	if err := p.enter(ctx, []child.Place{place}); err != nil {
+	if err := p.enter(ctx, map[child.Place]string{place: child.Which(w.spec)}); err != nil {
 		return err
 	}
 	w.applier.Owner = p.owner()
@@ -154,18 +154,17 @@ func (p *pass) enrol(ctx context.Context, w *wanted, live *unstructured.Unstruct
 	return nil
 }
 
-// enter writes places into the owner's record, unless it has them. What was a child and is none any
+// enter writes places and which children are there into the owner's record, unless it has them. What was a child and is none any
 // more is left out by the way. A server that refuses is asked once in a pass.
-func (p *pass) enter(ctx context.Context, places []child.Place) error {
+func (p *pass) enter(ctx context.Context, titles map[child.Place]string) error {
 	p.ties.turn.Lock()
 	defer p.ties.turn.Unlock()
 	p.mu.Lock()
 	before, fault := p.ties.record, p.ties.fault
 	var missing []child.Place
-	for _, place := range places {
-		listed := before.Lists(place)
-		p.ties.wanted[place] = p.ties.wanted[place] || !listed
-		if !listed {
+	for place, title := range titles {
+		p.ties.wanted[place] = p.ties.wanted[place] || !before.Lists(place)
+		if entered, told := before.Title(place); !told || entered != title {
 			missing = append(missing, place)
 		}
 	}
@@ -176,7 +175,7 @@ func (p *pass) enter(ctx context.Context, places []child.Place) error {
 	case p.gone:
 		fault = dsl.Permanent(errOwnerGone)
 	case fault == nil:
-		fault = p.writeRecord(ctx, before.With(time.Now(), missing...).Without(p.outdated(before)...))
+		fault = p.writeRecord(ctx, before.With(time.Now(), missing...).Titled(titles).Without(p.outdated(before)...))
 	}
 	if fault != nil {
 		return fmt.Errorf("entering children of %s %s into its record: %w", p.object.GetKind(), p.key, fault)

@@ -14,6 +14,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -40,8 +41,30 @@ func PlaceOf(o *unstructured.Unstructured) Place {
 // for what it lists. A record does not change; nil is that of an owner which has none.
 type Record struct {
 	// since is when the record was begun, in whole seconds: no child of before can be in it by itself.
-	since  time.Time
-	places map[Place]struct{}
+	since time.Time
+	// places have what is there, as Which says it.
+	places map[Place]string
+}
+
+// untold is the title of a place of which the record does not say which child it is.
+const untold = "?"
+
+// line is how a place and its title are stored. A title has no space.
+func line(place Place, title string) string {
+	if title == untold {
+		return place.String()
+	}
+	return place.String() + " " + title
+}
+
+// parseLine reads what line wrote.
+func parseLine(text string) (place Place, title string, ok bool) {
+	title = untold
+	if i := strings.LastIndexByte(text, ' '); i >= 0 && (i == len(text)-1 || strings.Contains(text[i:], "/")) {
+		text, title = text[:i], text[i+1:]
+	}
+	place, ok = ParseOwnerName(text)
+	return place, title, ok
 }
 
 // storedRecord is the form of the annotation. Version comes first: its key marks the annotation as
@@ -76,13 +99,13 @@ func ParseRecord(text string, owner types.UID) (*Record, error) {
 			return nil, fmt.Errorf("decoding record of children: %w", err)
 		}
 	}
-	out := &Record{since: in.Since, places: make(map[Place]struct{}, len(in.Children))}
-	for _, line := range in.Children {
-		place, ok := ParseOwnerName(line)
+	out := &Record{since: in.Since, places: make(map[Place]string, len(in.Children))}
+	for _, text := range in.Children {
+		place, title, ok := parseLine(text)
 		if !ok {
-			return nil, fmt.Errorf("decoding record of children: %q is no place", line)
+			return nil, fmt.Errorf("decoding record of children: %q is no place", text)
 		}
-		out.places[place] = struct{}{}
+		out.places[place] = title
 	}
 	return out, nil
 }
@@ -92,8 +115,9 @@ func (r *Record) Encode(owner types.UID) (string, error) {
 	out := storedRecord{Version: 1, UID: owner, Since: r.since}
 	size := 0
 	for _, place := range r.Places() {
-		out.Children = append(out.Children, place.String())
-		size += len(place.String())
+		text := line(place, r.places[place])
+		out.Children = append(out.Children, text)
+		size += len(text)
 	}
 	if size >= packedFrom {
 		var err error
@@ -118,6 +142,30 @@ func (r *Record) Lists(place Place) bool {
 	return found
 }
 
+// Title returns which child is at a place that the record lists; told is false where it does not say.
+// Who may write the child can change what its annotation says, and pass it for another one.
+func (r *Record) Title(place Place) (title string, told bool) {
+	if !r.Lists(place) {
+		return "", false
+	}
+	title = r.places[place]
+	return title, title != untold
+}
+
+// Titled returns the record with other titles for some of its places.
+func (r *Record) Titled(titles map[Place]string) *Record {
+	if r == nil {
+		return nil
+	}
+	out := &Record{since: r.since, places: maps.Clone(r.places)}
+	for place, title := range titles {
+		if r.Lists(place) {
+			out.places[place] = title
+		}
+	}
+	return out
+}
+
 // Places returns what is in the record, sorted.
 func (r *Record) Places() []Place {
 	if r == nil {
@@ -131,12 +179,14 @@ func (r *Record) Places() []Place {
 
 // With returns the record with more places. One that there was none of is begun now.
 func (r *Record) With(now time.Time, places ...Place) *Record {
-	out := &Record{since: now.UTC().Truncate(time.Second), places: map[Place]struct{}{}}
+	out := &Record{since: now.UTC().Truncate(time.Second), places: map[Place]string{}}
 	if r != nil {
 		out.since, out.places = r.since, maps.Clone(r.places)
 	}
 	for _, place := range places {
-		out.places[place] = struct{}{}
+		if !out.Lists(place) {
+			out.places[place] = untold
+		}
 	}
 	return out
 }

@@ -54,6 +54,12 @@ func Title(s dsl.ChildSpec) string {
 	return text
 }
 
+// Which is the title without the policy: which child it is, as the owner's record has it.
+func Which(s dsl.ChildSpec) string {
+	s.OnDelete = ""
+	return Title(s)
+}
+
 // ParseTitle reads what Title wrote. Of the spec it fills in handler, name, key and policy of
 // deletion, which is never left open.
 func ParseTitle(text string) (s dsl.ChildSpec, ok bool) {
@@ -180,9 +186,16 @@ func (o Owner) Forgets(live metav1.Object) bool {
 		notes[o.Keys.Owner] == o.Name().String() && applied(notes, o.Keys.Applied)
 }
 
-// Spec tells how a child is kept, as far as it can be read from it; false when it has no name.
-func (o Owner) Spec(live metav1.Object) (s dsl.ChildSpec, named bool) {
+// Spec tells how a child is kept, as far as it can be read from it; false when it has no name. Which
+// child it is, the record says where it lists it: the child may be in the hands of others.
+func (o Owner) Spec(live *unstructured.Unstructured) (s dsl.ChildSpec, named bool) {
 	s, named = ParseTitle(live.GetAnnotations()[o.Keys.Child])
+	if entered, told := o.Record.Title(PlaceOf(live)); told && o.Says(live) {
+		policy := s.OnDelete
+		if s, named = ParseTitle(entered); policy != "" {
+			s.OnDelete = policy
+		}
+	}
 	switch {
 	case metav1.GetControllerOfNoCopy(live) != nil:
 		s.Ownership = dsl.Owned
