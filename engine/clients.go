@@ -82,9 +82,10 @@ func (e *Engine) dial(given *rest.Config) (*clients, error) {
 		return nil, err
 	}
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return &fence{next: e.metrics.Transport(next), held: e.held, reviews: reviews, conflict: func() { e.elector.Doubt() }}
+		return &fence{next: &reachTransport{e.metrics.Transport(next), e.reach}, held: e.held, reviews: reviews, conflict: func() { e.elector.Doubt() }}
 	})
 	config = withDeadline(config)
+	lock.Wrap(func(next http.RoundTripper) http.RoundTripper { return &reachTransport{next, e.reach} })
 	lock.Timeout = lockTimeout(e.op.Settings.LeaderElection.RenewDeadline)
 	lock.QPS = -1
 	httpClient, err := rest.HTTPClientFor(config)

@@ -82,6 +82,7 @@ func (e *Engine) stats() []ops.ResourceStats {
 			}
 		}
 		s.Parked, s.Broken = r.held()
+		s.Standing = r.standings()
 		out = append(out, s)
 	}
 	return out

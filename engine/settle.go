@@ -47,6 +47,7 @@ func (p *pass) settle() patch.Marks {
 		marks.Remove = p.memory.parted && !t.held // see pass.letGo
 	case p.facts.Deleting:
 		marks.Remove = !t.open && !t.held && !p.unsure && !p.heldBefore()
+		p.held = !marks.Remove && (t.held || p.unsure || p.heldBefore())
 		p.memory.parted = marks.Remove
 		if !marks.Remove && t.ran && (t.held || !t.soon) {
 			p.store(&marks)
@@ -56,6 +57,7 @@ func (p *pass) settle() patch.Marks {
 		marks.Add, marks.Remove = wants && !p.finalizer(), !wants && p.finalizer()
 		p.settleBase(t, &marks)
 	}
+	p.lament(&marks)
 	return marks
 }
 
@@ -229,7 +231,7 @@ func (p *pass) remember(marks patch.Marks) {
 	m := p.memory
 	m.holdState(p.state, marks.State)
 	m.holdArisen(p.records, p.pending)
-	m.failures = 0
+	m.failures, m.standing = 0, p.standing()
 	p.closeRecord()
 	if p.resync || !m.seen {
 		m.resync = p.r.nextResync(p.now, !m.seen)
