@@ -43,8 +43,8 @@ func (p *pass) complain(log logr.Logger, j *job, err error) {
 	default:
 		log.Info("handler will be tried again", dsl.LogWarning, true, "error", err.Error(), "again", again)
 	}
-	if p.whole || !fails(j.record) {
-		return // without an object there is nothing that an Event could be about
+	if p.whole || !fails(j.record) || !j.record.Failed && unanswered(err) {
+		return // without an object there is nothing that an Event could be about, and without a server nobody who takes it
 	}
 	reason, note := "HandlerFailing", fmt.Sprintf("Handler %s keeps failing, and is tried again: %s", j.handler.ID, j.record.Message)
 	if j.record.Failed {

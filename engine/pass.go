@@ -310,7 +310,7 @@ func (p *pass) send(ctx context.Context, base *unstructured.Unstructured, change
 	}
 	if len(result.Dropped) > 0 {
 		p.r.engine.wantCRDs() // should the schema get them, they are sent again
-		p.log().Info("the API server dropped fields that its schema does not have", "fields", fmt.Sprint(result.Dropped))
+		p.log().Info("the API server dropped fields that its schema does not have", dsl.LogWarning, true, "fields", fmt.Sprint(result.Dropped))
 	}
 	return result.Object, err
 }

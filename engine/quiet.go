@@ -19,10 +19,15 @@ type quiet struct{ logr.LogSink }
 
 // withQuiet returns a context whose logger, which client-go uses, is quiet.
 func withQuiet(ctx context.Context, log logr.Logger) context.Context {
+	return logr.NewContext(ctx, quietly(log))
+}
+
+// quietly returns a logger whose sink is quiet.
+func quietly(log logr.Logger) logr.Logger {
 	if sink := log.GetSink(); sink != nil {
-		log = log.WithSink(quiet{sink})
+		return log.WithSink(quiet{sink})
 	}
-	return logr.NewContext(ctx, log)
+	return log
 }
 
 // Enabled leaves out the bodies of requests and answers, which client-go logs from here on: they

@@ -15,7 +15,6 @@ import (
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	utilnet "k8s.io/apimachinery/pkg/util/net"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 )
@@ -32,11 +31,11 @@ type reach struct {
 
 	mu sync.Mutex
 	// lost are the parts of the API that do not answer: all of it, or groups.
-	lost map[string]*silence
+	lost map[string]*absence
 }
 
-// silence is a time in which a part of the API does not answer.
-type silence struct {
+// absence is a time in which a part of the API does not answer.
+type absence struct {
 	begun, last time.Time
 	failed      int
 	end         *time.Timer // runs once something was answered
@@ -45,14 +44,14 @@ type silence struct {
 // everything is the part of the API that is all of it.
 const everything = "the API server"
 
-func newReach(log logr.Logger) *reach { return &reach{log: log, lost: map[string]*silence{}} }
+func newReach(log logr.Logger) *reach { return &reach{log: log, lost: map[string]*absence{}} }
 
 // failed notes a request that nobody answered.
 func (r *reach) failed(part string, err error) {
 	r.mu.Lock()
 	s, known := r.lost[part]
 	if !known {
-		s = &silence{begun: time.Now()}
+		s = &absence{begun: time.Now()}
 		r.lost[part] = s
 	}
 	s.failed++
@@ -77,7 +76,7 @@ func (r *reach) answered(part string) {
 }
 
 // back says that a part of the API answers again.
-func (r *reach) back(part string, s *silence) {
+func (r *reach) back(part string, s *absence) {
 	r.mu.Lock()
 	over := r.lost[part] == s && s.end != nil
 	if over {
@@ -101,6 +100,9 @@ func (t *reachTransport) RoundTrip(request *http.Request) (*http.Response, error
 	switch {
 	case err != nil && !errors.Is(request.Context().Err(), context.Canceled):
 		t.reach.failed(everything, err)
+		if err != io.EOF { //nolint:errorlint // client-go compares, too
+			err = &noReplyError{err}
+		}
 	case err != nil:
 	case unavailable(response.StatusCode):
 		t.reach.answered(everything)
@@ -130,21 +132,26 @@ func groupOf(path string) string {
 	return "the API group " + group
 }
 
-// unanswered reports whether an error says that nobody answered, of which reach has told.
-func unanswered(err error) bool {
-	if err == nil {
-		return false
-	}
-	if netErr, is := errors.AsType[net.Error](err); is && netErr.Timeout() && !errors.Is(err, errTimeout) {
-		return true
-	}
-	return utilnet.IsConnectionRefused(err) || utilnet.IsConnectionReset(err) || utilnet.IsHTTP2ConnectionLost(err) ||
-		utilnet.IsProbableEOF(err) || errors.Is(err, io.ErrUnexpectedEOF) || isDialing(err) ||
-		apierrors.IsServiceUnavailable(err) || apierrors.IsTimeout(err)
+// noReplyError is the error of a request that nobody answered, of which reach has told. It reads as what it
+// wraps.
+type noReplyError struct{ err error }
+
+func (e *noReplyError) Error() string { return e.err.Error() }
+func (e *noReplyError) Unwrap() error { return e.err }
+
+// Timeout tells those who ask a net.Error whether this is one.
+func (e *noReplyError) Timeout() bool {
+	inner, is := errors.AsType[net.Error](e.err)
+	return is && inner.Timeout()
 }
 
-// isDialing reports whether no connection came about, or one broke.
-func isDialing(err error) bool {
-	_, is := errors.AsType[*net.OpError](err)
-	return is
+// unanswered reports whether an error says that the API server did not answer. That somebody else did
+// not, whom a handler asked, is no such error.
+func unanswered(err error) bool {
+	_, silent := errors.AsType[*noReplyError](err)
+	_, late := errors.AsType[*noAnswerError](err)
+	if unread, is := errors.AsType[*unreadError](err); is && unread.phase == phaseFaulty {
+		return true // the feed tells
+	}
+	return silent || late || apierrors.IsServiceUnavailable(err) || apierrors.IsTimeout(err)
 }

@@ -251,7 +251,7 @@ func (p *pass) remember(marks patch.Marks) {
 	if m.breaker.wrote(p.now, p.content) {
 		p.r.rest(p.key, m.breaker.until)
 		last := p.awaits[len(p.awaits)-1]
-		p.log().Info("object loops: its passes write again and again; it rests",
+		p.log().Info("object loops: its passes write again and again; it rests", dsl.LogWarning, true,
 			"until", m.breaker.until.Format(time.RFC3339), "written", last.feed.name.String()+" "+last.key.String())
 		p.r.engine.events.warn(p.object, "breaker", "Looping", fmt.Sprintf(
 			"Handlers change this object or its children again and again without coming to rest, last %s %s; it is looked at again in a minute", last.feed.name, last.key))
