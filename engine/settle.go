@@ -35,19 +35,15 @@ type tally struct {
 func (p *pass) settle() patch.Marks {
 	p.absorb()
 	t := p.tally()
-	p.mu.Lock()
-	if len(p.applied) > 0 {
-		p.answers = nil
-	}
-	p.mu.Unlock()
+	p.reconsider()
 	marks := patch.Marks{Finalizer: p.r.engine.op.Finalizer(), State: p.text}
 	switch {
 	case p.gone:
 		p.memory.parted = !t.open && !p.unsure
 		marks.Remove = p.memory.parted && !t.held // see pass.letGo
 	case p.facts.Deleting:
-		marks.Remove = !t.open && !t.held && !p.unsure && !p.heldBefore()
-		p.held = !marks.Remove && (t.held || p.unsure || p.heldBefore())
+		p.held = p.unsure || t.held || p.heldBefore()
+		marks.Remove = !t.open && !p.held
 		p.memory.parted = marks.Remove
 		if !marks.Remove && t.ran && (t.held || !t.soon) {
 			p.store(&marks)
@@ -59,6 +55,15 @@ func (p *pass) settle() patch.Marks {
 	}
 	p.lament(&marks)
 	return marks
+}
+
+// reconsider lets filters be asked once more when handlers have written children.
+func (p *pass) reconsider() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.applied) > 0 {
+		p.answers = nil
+	}
 }
 
 // absorb takes this pass's own changes of the essence for what they are: no news for the handler

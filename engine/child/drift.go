@@ -92,7 +92,9 @@ func manages(fields map[string]any, path dsl.Path) bool {
 		if !found {
 			return false
 		}
-		fields = inner
+		if fields = inner; len(fields) == 0 {
+			return true // it is managed as a whole
+		}
 	}
 	return true
 }
