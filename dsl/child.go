@@ -115,6 +115,10 @@ type Children interface {
 	// request, where Apply would make one for each. It is for who applies many; nothing is sent for
 	// what the record lists already. What Apply would refuse is left out, and Apply says why.
 	Enter(ctx context.Context, children ...DesiredChild) error
+	// Missed reports whether there are objects that say they are this one's children while it has no
+	// record at all: children from before there were records may be among them. Entering what is
+	// wanted finds out. The error is that of All.
+	Missed() (bool, error)
 	// Stale reports whether Apply would change a child that is there. One that is not there is
 	// not stale; live is nil then. For an object that Apply would leave alone the error is Apply's.
 	// Nothing is written.

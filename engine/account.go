@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	authorization "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	"k8s.io/client-go/rest"
 
 	"github.com/handwerk-dev/handwerk/dsl"
@@ -68,14 +69,7 @@ func ReviewerOf(config *rest.Config, account string) (rights.Reviewer, error) {
 	}
 	reviews := typed.AuthorizationV1()
 	if account == "" {
-		return func(ctx context.Context, about authorizationv1.ResourceAttributes) (bool, error) {
-			review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &about}}
-			answer, err := reviews.SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
-			if err != nil {
-				return false, err
-			}
-			return answer.Status.Allowed, nil
-		}, nil
+		return reviewerOf(reviews), nil
 	}
 	groups := groupsOf(account)
 	return func(ctx context.Context, about authorizationv1.ResourceAttributes) (bool, error) {
@@ -88,6 +82,18 @@ func ReviewerOf(config *rest.Config, account string) (rights.Reviewer, error) {
 		}
 		return answer.Status.Allowed, nil
 	}, nil
+}
+
+// reviewerOf asks about the account that asks.
+func reviewerOf(reviews authorization.SelfSubjectAccessReviewsGetter) rights.Reviewer {
+	return func(ctx context.Context, about authorizationv1.ResourceAttributes) (bool, error) {
+		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &about}}
+		answer, err := reviews.SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+		if err != nil {
+			return false, err
+		}
+		return answer.Status.Allowed, nil
+	}
 }
 
 // groupsOf are the groups that the API server puts an account into.

@@ -192,6 +192,15 @@ func TestRemoveChildren(t *testing.T) {
 				s.t.Error("the child was taken for gone and is there")
 			}
 		}},
+		"a page that is not found does not say that one was let go": {operator(each(dsl.Owned)[1]), func(s *stage) {
+			s.begin()
+			s.FailNext("patch", configMaps, enginetest.ErrPage)
+			s.size(2)
+			s.Advance(time.Minute)
+			if o := s.Get(configMaps, "default", "o"); len(o.GetOwnerReferences()) > 0 {
+				s.t.Errorf("the child is tied still: %v", o.Object)
+			}
+		}},
 		"one that changed since is let go as it is": {operator(each(dsl.Owned)[1]), func(s *stage) {
 			s.begin()
 			s.HoldWatches(configMaps)

@@ -155,6 +155,7 @@ func TestForgedChildren(t *testing.T) {
 		"one in the place of a child to come is left alone, and told": {operator, func(s *stage) {
 			begin(s)
 			forged := s.forge(attacker, "web", "keep/settings")
+			s.Settle() // or it may be seen too late, which is the next one
 			s.size(2)
 			s.Called("keep update", "applying ConfigMap attacker/web: it exists and is not owned by this object; it has the label of this object, "+
 				"but is not in its record of children (annotation op.handwerk.dev/children): delete it, or give the child another name",

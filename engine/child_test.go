@@ -346,7 +346,8 @@ func TestChildrenRequests(t *testing.T) {
 	})
 }
 
-// TestChildrenOfClusterScoped holds that an object without a namespace can own some with one.
+// TestChildrenOfClusterScoped holds that an object without a namespace can own some with one, which
+// costs it a write of its record before the first.
 func TestChildrenOfClusterScoped(t *testing.T) {
 	const teams = "teams.v1.example.com"
 	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
@@ -367,7 +368,7 @@ func TestChildrenOfClusterScoped(t *testing.T) {
 		s.Launch()
 		s.Create(`{apiVersion: example.com/v1, kind: Team, metadata: {name: one}}`)
 		s.Called("keep create")
-		s.Wrote("patch namespaces team", "patch configmaps team/a")
+		s.Wrote("patch namespaces team", "patch teams one", "patch configmaps team/a")
 		s.Delete("configmaps.v1", "team", "a")
 		s.Called("keep child")
 		s.Wrote("patch configmaps team/a")

@@ -50,6 +50,19 @@ func (c *children) All() ([]dsl.ChildObject, error) {
 	return out, nil
 }
 
+// Missed reports whether objects say that they are children, and there is no record.
+func (c *children) Missed() (bool, error) {
+	if c.pass.owner().Record != nil {
+		return false, nil
+	}
+	for _, f := range c.pass.r.children {
+		if err := f.refusal(f.complete()); err != nil {
+			return false, fmt.Errorf("listing children: %w", err)
+		}
+	}
+	return len(c.pass.unlisted()) > 0, nil
+}
+
 func appendNamed(out []dsl.ChildObject, owner child.Owner, o *unstructured.Unstructured) []dsl.ChildObject {
 	if spec, named := owner.Spec(o); named {
 		return append(out, dsl.ChildObject{ChildSpec: spec, Object: o})

@@ -25,6 +25,8 @@ type wanted struct {
 	// object is what is applied, whole.
 	object *unstructured.Unstructured
 	served catalog.Resource
+	// enters: it has to be in the owner's record.
+	enters bool
 	// feed has the children of this kind; nil for an unowned one of another kind.
 	feed    *feed
 	key     cache.ObjectName
@@ -54,7 +56,7 @@ func (c *children) Apply(ctx context.Context, desired any, specs ...dsl.ChildSpe
 		return nil, err
 	}
 	live := c.pass.known(w)
-	if spec.ByLabel() {
+	if w.enters {
 		if err := c.pass.enrol(ctx, w, live); err != nil {
 			return nil, err
 		}
@@ -74,7 +76,7 @@ func (c *children) Apply(ctx context.Context, desired any, specs ...dsl.ChildSpe
 // unapplied sees to the record after a child could not be applied.
 func (p *pass) unapplied(ctx context.Context, w *wanted, err error) error {
 	switch {
-	case !w.spec.ByLabel():
+	case !w.enters:
 	case !errors.Is(err, dsl.ErrNotOwned):
 		p.doubt(w.place()) // the answer may be all that was lost
 	case w.applier.Vacant:
@@ -128,7 +130,8 @@ func (c *children) want(ctx context.Context, desired any, spec dsl.ChildSpec) (*
 		return nil, err
 	}
 	w.key = nameOf(w.object)
-	if spec.ByLabel() && w.feed.handle(w.key.Namespace) == nil {
+	w.enters = owner.Enters(spec, w.key.Namespace)
+	if w.enters && w.feed.handle(w.key.Namespace) == nil {
 		// It would never be found again, and so never be deleted.
 		return nil, fmt.Errorf("applying %s %s: %w", w.object.GetKind(), w.key, w.feed.unseen(w.key.Namespace))
 	}

@@ -53,7 +53,8 @@ func (f *feed) unseen(namespace string) error {
 
 // ownerKey returns the key of the object of this resource that o is a child of: the one that
 // controls it, or, where none does, the one that its owner label and annotation name together. That
-// one may have another uid, and be the next object of the owner's name.
+// one may have another uid, and be the next object of the owner's name. Where what o says does not
+// count by itself, the owner's record must list it: anybody can write the rest, and wake others with it.
 func (r *resource) ownerKey(f *feed, o *watch.Object) *cache.ObjectName {
 	if o == nil {
 		return nil
@@ -69,6 +70,10 @@ func (r *resource) ownerKey(f *feed, o *watch.Object) *cache.ObjectName {
 	key := cache.ObjectName{Name: ref.Name}
 	if r.own.resource().Namespaced {
 		key.Namespace = o.GetNamespace()
+	}
+	name := child.OwnerName{Kind: gv.WithKind(ref.Kind).GroupKind(), Namespace: key.Namespace, Name: key.Name}
+	if !name.Near(o.GetNamespace()) && !r.lists(key, placeIn(f, nameOf(o))) {
+		return nil
 	}
 	return &key
 }

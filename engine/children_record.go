@@ -108,7 +108,7 @@ func placeIn(f *feed, key cache.ObjectName) child.Place {
 // place is where a wanted child is.
 func (w *wanted) place() child.Place { return child.PlaceOf(w.object) }
 
-// Enter enters labelled children that are about to be applied.
+// Enter enters children that are about to be applied, those that have to be.
 func (c *children) Enter(ctx context.Context, all ...dsl.DesiredChild) error {
 	ctx, done, err := c.write(ctx)
 	if err != nil {
@@ -117,11 +117,11 @@ func (c *children) Enter(ctx context.Context, all ...dsl.DesiredChild) error {
 	defer done()
 	var places []child.Place
 	for _, each := range all {
-		if !each.ByLabel() {
+		if !each.ByLabel() && c.pass.r.own.resource().Namespaced {
 			continue
 		}
 		w, err := c.want(ctx, each.Object, each.ChildSpec)
-		if err == nil && c.pass.admits(w, c.pass.known(w)) == nil {
+		if err == nil && w.enters && c.pass.admits(w, c.pass.known(w)) == nil {
 			places = append(places, w.place())
 		}
 	}
@@ -212,8 +212,10 @@ func (p *pass) writeRecord(ctx context.Context, record *child.Record) error {
 		return dsl.Permanent(fmt.Errorf("its annotations would have %d bytes, and the API server takes %d: give one object fewer labelled children",
 			size, validation.TotalAnnotationSizeLimitB))
 	}
+	served := p.r.own.resource()
 	target := patch.Target{
-		Client: p.r.engine.writer(p.r.own.resource().GVR, p.key.Namespace), Object: base, Manager: p.r.engine.op.Name,
+		Client: p.r.engine.writer(served.GVR, p.key.Namespace), Object: base,
+		Resource: served.GVR.GroupResource(), Manager: p.r.engine.op.Name,
 	}
 	result, err := patch.Write(ctx, target, dsl.NewPatch(), patch.Marks{Annotation: key, State: text})
 	p.r.count(result)

@@ -4,6 +4,7 @@
 package engine
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -17,13 +18,13 @@ import (
 // mostNamed bounds the objects that a line of the log names.
 const mostNamed = 5
 
-// outdated returns the places of a record at which there is no labelled child any more.
+// outdated returns the places of a record at which there is no child any more.
 func (p *pass) outdated(record *child.Record) (out []child.Place) {
 	owner := p.owner()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, place := range record.Places() {
-		there, known := p.r.labelled(owner, place)
+		there, known := p.r.claimed(owner, place)
 		if there {
 			delete(p.ties.doubts, place)
 		}
@@ -34,8 +35,8 @@ func (p *pass) outdated(record *child.Record) (out []child.Place) {
 	return out
 }
 
-// labelled reports whether an object with the owner's label is at a place, as far as it is known.
-func (r *resource) labelled(owner child.Owner, place child.Place) (there, known bool) {
+// claimed reports whether an object that says it is the owner's is at a place, as far as it is known.
+func (r *resource) claimed(owner child.Owner, place child.Place) (there, known bool) {
 	key := cache.ObjectName{Namespace: place.Namespace, Name: place.Name}
 	for _, f := range r.children {
 		if !f.isKnown() || placeIn(f, key) != place {
@@ -43,7 +44,7 @@ func (r *resource) labelled(owner child.Owner, place child.Place) (there, known 
 		}
 		if h := f.handle(key.Namespace); h != nil && h.Synced() {
 			o, found := h.Object(key)
-			return found && owner.Labels(o), true
+			return found && (owner.Labels(o) || owner.Says(o)), true
 		}
 	}
 	return false, false
@@ -89,16 +90,15 @@ func (p *pass) closeRecord() {
 		m.ties = &known
 	}
 	p.mu.Unlock()
-	if done && !m.told && !p.gone {
+	if done && !p.gone && (!m.told || p.facts.Deleting) {
 		m.told = true
 		p.tell()
 	}
 }
 
-// tell names the objects that pass for children of this one, and are left alone.
-func (p *pass) tell() {
+// unlisted names the objects that pass for children of this one, sorted.
+func (p *pass) unlisted() (names []string) {
 	owner := p.owner()
-	var names []string
 	for _, f := range p.r.children {
 		if !f.isKnown() || p.r.repeats(f) {
 			continue
@@ -111,11 +111,22 @@ func (p *pass) tell() {
 			}
 		}
 	}
+	slices.Sort(names)
+	return names
+}
+
+// tell tells of the objects that pass for children of this one, and are left alone. When it is being
+// deleted nobody will look for them again, so people are told, too.
+func (p *pass) tell() {
+	names := p.unlisted()
 	if len(names) == 0 {
 		return
 	}
-	slices.Sort(names)
 	more := max(0, len(names)-mostNamed)
-	p.log().Info("objects have the label of this one and are not in its record of children; they are left alone",
+	if p.facts.Deleting {
+		p.r.engine.events.warn(p.object, "leave", "ChildrenLeft", fmt.Sprintf("%d objects say that they are children of this one, which has no record of them. They are left: %s",
+			len(names), strings.Join(names[:len(names)-more], " ")))
+	}
+	p.log().Info("objects say that they are children of this one and are not in its record of children; they are left alone",
 		"objects", strings.Join(names[:len(names)-more], " "), "more", more)
 }

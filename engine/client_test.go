@@ -67,6 +67,24 @@ func TestClient(t *testing.T) {
 				}
 			},
 		},
+		"a page that is not found says nothing of an object": {
+			once(func(ctx ctx, r *dsl.Request) error {
+				_, err1 := r.Client.Get(ctx, "configmaps.v1", "default", "other")
+				err2 := r.Client.Delete(ctx, "configmaps.v1", "default", "other", "")
+				_, err3 := r.Client.MergePatch(ctx, "configmaps.v1", "default", "other", map[string]any{"data": nil})
+				got = fmt.Sprint(err1 != nil, apierrors.IsNotFound(err1), err2 != nil, apierrors.IsNotFound(err2), err3 != nil, apierrors.IsNotFound(err3))
+				return nil
+			}), func(s *stage) {
+				s.Create(config)
+				for _, verb := range []string{"get", "delete", "patch"} {
+					s.FailNext(verb, "configmaps.v1", enginetest.ErrPage)
+				}
+				s.begin()
+				if want := "true false true false true false"; got != want {
+					s.t.Errorf("got %s, want %s", got, want)
+				}
+			},
+		},
 		"it writes under the operator's name": {
 			once(func(ctx ctx, r *dsl.Request) error {
 				_, err1 := r.Client.MergePatch(ctx, "configmaps.v1", "default", "other", map[string]any{"data": map[string]any{"key": "new"}})

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net/http"
 	"path"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -77,7 +78,7 @@ func (e *Engine) dial(given *rest.Config) (*clients, error) {
 			config.Burst = int(2*limit) + 1
 		}
 	}
-	reviews, err := reviewsPath(config)
+	reviews, err := reviewPaths(config)
 	if err != nil {
 		return nil, err
 	}
@@ -121,8 +122,8 @@ func lockTimeout(renewDeadline time.Duration) time.Duration {
 type fence struct {
 	next http.RoundTripper
 	held func(context.Context) bool
-	// reviews is the path of access reviews, see reviewsPath.
-	reviews string
+	// reviews are the paths of reviews, see reviewPaths.
+	reviews []string
 	// conflict is told of a write that was refused because somebody else wrote: that may have been
 	// another leader, of which this process does not know yet.
 	conflict func()
@@ -146,25 +147,28 @@ func (f *fence) RoundTrip(request *http.Request) (*http.Response, error) {
 // WrappedRoundTripper lets client-go find the connections underneath.
 func (f *fence) WrappedRoundTripper() http.RoundTripper { return f.next }
 
-// writes reports whether the request changes something. Reviews of access are posted, but they are
-// questions: a process that stands by asks them too.
+// writes reports whether the request changes something. Reviews, of access and of who asks, are posted,
+// but they are questions: a process that stands by asks them too.
 func (f *fence) writes(request *http.Request) bool {
 	switch request.Method {
 	case http.MethodGet, http.MethodHead, http.MethodOptions:
 		return false
 	}
-	return request.URL.Path != f.reviews
+	return !slices.Contains(f.reviews, request.URL.Path)
 }
 
-// reviewsPath is the path of access reviews as this config's requests have it. The server's URL may
-// have a path of its own, before that of the API, as behind Rancher or kubectl proxy --api-prefix. It
-// is the whole path that is compared, so no other resource can pass for it.
-func reviewsPath(config *rest.Config) (string, error) {
+// reviewPaths are the paths of reviews as this config's requests have them. The server's URL may have a
+// path of its own, before that of the API, as behind Rancher or kubectl proxy --api-prefix. It is the
+// whole path that is compared, so no other resource can pass for one.
+func reviewPaths(config *rest.Config) ([]string, error) {
 	base, _, err := rest.DefaultServerUrlFor(config)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	return path.Join("/", base.Path, "apis/authorization.k8s.io/v1/selfsubjectaccessreviews"), nil
+	return []string{
+		path.Join("/", base.Path, "apis/authorization.k8s.io/v1/selfsubjectaccessreviews"),
+		path.Join("/", base.Path, "apis/authentication.k8s.io/v1/selfsubjectreviews"),
+	}, nil
 }
 
 // writer reaches a resource, in a namespace unless that is empty.

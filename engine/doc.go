@@ -25,8 +25,8 @@
 //     handlers that look at what changed, also those that had already succeeded.
 //  2. At least once, remembered. A crash at any instruction skips no handler. A success that was
 //     recorded is not repeated for the same essence, not even after a restart.
-//  3. Serial per object, parallel across objects. Never two passes of one object at once, whatever
-//     the trigger: event, timer, child, resync.
+//  3. Serial per object, parallel across objects. Never two passes of one object at once (by UID),
+//     whatever the trigger: event, timer, child, resync.
 //  4. No change, no write. Restart, relist, resync, our own writes' echoes, somebody else's status
 //     or managedFields change: zero write requests. A patch equal to what is there is not sent.
 //  5. One pass, one write. All due handlers run in one pass; what they changed goes out as at most
@@ -35,9 +35,12 @@
 //     to that object or its children. The key is parked and woken when the cache caught up; no
 //     worker waits, and an object outside the informer's scope is never waited for.
 //  7. Deletion is safe. A finalizer is there before the first side effect, only where a handler
-//     needs it, and never when the handler opted out. Deletes in a watch gap are delivered; a
-//     changed UID is a delete and a create. A delete handler that fails for good holds the object
-//     and says so, unless its policy is release.
+//     needs it, and never when the handler opted out. No delete handler runs for an object that
+//     lives; the one exception is an object that leaves the operator's own selector or scope: for
+//     this operator it is gone, its finalizer is taken off, and when it comes back it is new. Deletes
+//     in a watch gap are delivered, once a read has confirmed them; a changed UID is a delete and a
+//     create. A delete handler that fails for good holds the object and says so, unless its policy is
+//     release.
 //  8. Waiting costs nothing. A retry, a timer or a parked key holds no worker and no goroutine.
 //     Back-off is per handler, exponential with jitter; a new change cuts it short.
 //  9. Faults stay where they are. A missing CRD, a missing permission, a broken aggregated API, a

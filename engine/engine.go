@@ -60,6 +60,7 @@ type Engine struct {
 	needCRDs   chan struct{}
 	checks     *checks
 	reach      *reach
+	lacks      *lacks
 
 	started atomic.Bool
 	leaving atomic.Bool
@@ -82,6 +83,8 @@ func New(op *dsl.Operator, s Settings) (*Engine, error) {
 	e.catalog = catalog.New(e.clients.discovery, e.clients.dynamic, e.clients.kubernetes.AuthorizationV1())
 	e.watches = watch.New(watch.Settings{Dynamic: e.clients.dynamic, Metadata: e.clients.metadata, OwnerLabel: op.OwnerLabel(), Log: e.log, Changed: e.watchState})
 	e.events = newRecorder(e.clients.kubernetes, op.Name, e.log, e.metrics.EventDropped)
+	e.lacks = newLacks(e)
+	e.events.sink.failed = e.lacks.hear
 	e.scope = newScope(op.Scope.Namespaces)
 	e.scope.changed = e.nudge
 	for _, spec := range op.Resources() {
@@ -90,6 +93,7 @@ func New(op *dsl.Operator, s Settings) (*Engine, error) {
 	e.engineFeeds()
 	e.checks = newChecks(e)
 	e.metrics.Resources(e.stats)
+	e.metrics.MissingRights(e.lacks.stats)
 	return e, nil
 }
 
@@ -113,6 +117,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	}
 	feeds.Go(func() { e.watchCRDs(feedsCtx) })
 	feeds.Go(func() { e.checks.run(feedsCtx) })
+	feeds.Go(func() { e.lacks.run(feedsCtx) })
 	e.log.Info("operator starts", "operator", e.op.Name, "resources", e.names())
 
 	err := e.elector.Run(ctx, func(term context.Context) error {

@@ -80,6 +80,8 @@ func (r *recorder) stop() {
 type eventSink struct {
 	events.EventSinkImpl
 	active atomic.Int64
+	// failed is told of each error; nil when nobody asks.
+	failed func(error)
 }
 
 // Create sends a new Event. That a namespace which is going takes none any more is no fault, and
@@ -91,6 +93,7 @@ func (s *eventSink) Create(ctx context.Context, event *eventsv1.Event) (*eventsv
 	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
 		return event, nil
 	}
+	s.tell(err)
 	return created, err
 }
 
@@ -98,7 +101,15 @@ func (s *eventSink) Create(ctx context.Context, event *eventsv1.Event) (*eventsv
 func (s *eventSink) Patch(ctx context.Context, event *eventsv1.Event, data []byte) (*eventsv1.Event, error) {
 	s.active.Add(1)
 	defer s.active.Add(-1)
-	return s.EventSinkImpl.Patch(ctx, event, data)
+	patched, err := s.EventSinkImpl.Patch(ctx, event, data)
+	s.tell(err)
+	return patched, err
+}
+
+func (s *eventSink) tell(err error) {
+	if err != nil && s.failed != nil {
+		s.failed(err)
+	}
 }
 
 // warn records what the engine has to say of the object. Action says what was being done, as in a

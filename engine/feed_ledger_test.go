@@ -82,7 +82,7 @@ func TestTheScopeIsKnownWhenAllNamespacesWereSeen(t *testing.T) {
 	namespaces := schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 	s := newScope([]string{"team-*"})
 	s.changed = func() {}
-	e := &Engine{scope: s, crds: &feed{}}
+	e := &Engine{scope: s, crds: &feed{}, lacks: &lacks{}}
 	e.namespaces = &feed{served: catalog.Resource{GVR: namespaces}, known: true, wake: make(chan struct{}, 1)}
 	e.watchChanged(watch.Source{GVR: namespaces}, watch.State{Synced: true})
 	if names, known := s.names(true); known {

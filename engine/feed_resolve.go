@@ -110,7 +110,7 @@ func (f *feed) whole(h *watch.Handle) error {
 	}
 	why := f.hindered(h.Source().Namespace)
 	if why.phase != phaseForbidden {
-		why = hindrance{phaseFaulty, state.Fault.Error()}
+		why = hindrance{phase: phaseFaulty, text: state.Fault.Error()}
 	}
 	return &unreadError{f.name.String(), why}
 }

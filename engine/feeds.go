@@ -40,6 +40,7 @@ func (e *Engine) engineFeeds() {
 	e.crds = e.newFeed(crds, e.log.V(1).WithValues("resource", crds.String()), func(ev watch.Event) {
 		e.crdChanged(ev)
 		e.catalog.Invalidate()
+		e.lacks.nudge()
 		for _, f := range e.feeds() {
 			if f.concerns(ev.Key.Name) {
 				f.heard(ev)
@@ -78,6 +79,7 @@ func (e *Engine) nudge() {
 	for _, f := range e.feeds() {
 		f.nudge()
 	}
+	e.lacks.nudge()
 }
 
 // watchChanged is called when an informer's state has changed.
@@ -95,6 +97,7 @@ func (e *Engine) watchChanged(src watch.Source, state watch.State) {
 			r.relatedListed(src.GVR)
 		}
 	}
+	e.lacks.nudge()
 }
 
 // namespaceGone asks for a namespace and reports whether the answer says that it is gone, or else why

@@ -32,7 +32,7 @@ func TestFenceIsAskedWhenTheConnectionIsThere(t *testing.T) {
 				return (&net.Dialer{}).DialContext(ctx, network, address)
 			}}
 			defer transport.CloseIdleConnections()
-			f := &fence{next: transport, held: func(context.Context) bool { return !shut.Load() }, reviews: "/reviews", conflict: func() {}}
+			f := &fence{next: transport, held: func(context.Context) bool { return !shut.Load() }, reviews: []string{"/reviews"}, conflict: func() {}}
 			request, err := http.NewRequestWithContext(t.Context(), http.MethodPatch, server.URL, strings.NewReader("{}"))
 			if err != nil {
 				t.Fatal(err)

@@ -20,6 +20,8 @@ import (
 type hindrance struct {
 	phase phase
 	text  string
+	// missing are the verbs that are, where that is the reason.
+	missing []string
 }
 
 // hindrances are those of a feed, by namespace.
@@ -38,14 +40,14 @@ type survey struct {
 func (f *feed) survey(ctx context.Context, missing denied) survey {
 	out := survey{bad: hindrances{}}
 	for ns := range missing {
-		out.bad[ns] = hindrance{phaseForbidden, missing.in(ns)}
+		out.bad[ns] = hindrance{phaseForbidden, missing.in(ns), missing[ns]}
 	}
 	for _, ns := range f.opened() {
 		state := f.handle(ns).State()
 		switch {
 		case out.bad[ns].phase != "":
 		case state.Fault != nil:
-			out.bad[ns] = hindrance{phaseFaulty, state.Fault.Error()}
+			out.bad[ns] = hindrance{phase: phaseFaulty, text: state.Fault.Error()}
 		case !state.Synced || f.handle(ns).WaitSynced(ctx) != nil:
 			out.listing = true
 		default:
@@ -140,7 +142,7 @@ func (f *feed) hindered(namespace string) hindrance {
 			return h
 		}
 	}
-	return hindrance{f.phase, f.message}
+	return hindrance{phase: f.phase, text: f.message}
 }
 
 // unread returns why the objects of a namespace cannot be read.

@@ -107,7 +107,7 @@ func TestLeaderElection(t *testing.T) {
 			})
 			s.Create(web)
 			s.Called("first create")
-			first.Cut()
+			first.Sever()
 			begun := time.Now()
 			took := takeover(s)
 			if ended.IsZero() || ended.Sub(begun) > 10*time.Second || took <= ended.Sub(begun) {
@@ -116,7 +116,7 @@ func TestLeaderElection(t *testing.T) {
 			if cause == nil || errors.Is(cause, context.DeadlineExceeded) {
 				s.t.Errorf("the context's cause is %v", cause)
 			}
-			first.Mend()
+			first.Restore()
 			s.Advance(time.Minute)
 			s.Forget()
 			s.size(2)
@@ -129,9 +129,9 @@ func TestLeaderElection(t *testing.T) {
 			first, second := replicas(s, dsl.LeaderLease)
 			s.Create(web)
 			s.Forget()
-			first.Cut()
+			first.Sever()
 			takeover(s)
-			first.Mend()
+			first.Restore()
 			s.size(2)
 			s.Advance(time.Minute)
 			s.Forget()

@@ -41,6 +41,9 @@ func (r *resource) refused(key cache.ObjectName, handler string, err error) {
 		delete(r.lacking, key)
 	}
 	r.mu.Unlock()
+	if !lacks && was >= 0 {
+		r.engine.lacks.hurry()
+	}
 	if lacks && handler == wholeWrite {
 		r.own.suspect(key.Namespace)
 	}

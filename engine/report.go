@@ -24,21 +24,30 @@ func (e *Engine) Ready() []ops.Check {
 	}
 	out := []ops.Check{start}
 	for _, r := range e.resources {
-		out = append(out, r.own.check("resource/"+r.name))
+		out = append(out, e.check(r.own, "resource/"+r.name))
 		if doubt := r.doubt(); doubt != "" {
 			out = append(out, ops.Check{Name: "departed/" + r.name, State: ops.Warn, Message: doubt})
 		}
 		for _, f := range r.children {
-			out = append(out, f.check("child/"+r.name+"/"+f.name.String()))
+			out = append(out, e.check(f, "child/"+r.name+"/"+f.name.String()))
 		}
 		for _, one := range r.relations {
-			out = append(out, one.feed.check("related/"+r.name+"/"+one.Name))
+			out = append(out, e.check(one.feed, "related/"+r.name+"/"+one.Name))
 		}
 		if message := r.runs.said(); message != "" {
 			out = append(out, ops.Check{Name: "running/" + r.name, State: ops.Warn, Message: message})
 		}
 	}
-	return append(out, e.checks.ready()...)
+	return append(append(out, e.lacks.ready()...), e.checks.ready()...)
+}
+
+// check tells how a feed is, and of which account when it lacks rights.
+func (e *Engine) check(f *feed, name string) ops.Check {
+	c := f.check(name)
+	if c.State != ops.Pass && f.lacksRights() {
+		c.Message += e.lacks.by()
+	}
+	return c
 }
 
 // check tells how the feed is.

@@ -154,6 +154,9 @@ var _ dsl.Children = none{}
 
 func (none) refuse() error { return dsl.Permanent(fmt.Errorf("asking for children: %w", errNoObject)) }
 
+// Missed fails: there is no owner.
+func (n none) Missed() (bool, error) { return false, n.refuse() }
+
 // Apply fails: there is no owner.
 func (n none) Apply(context.Context, any, ...dsl.ChildSpec) (*unstructured.Unstructured, error) {
 	return nil, n.refuse()

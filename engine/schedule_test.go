@@ -242,9 +242,9 @@ func TestScheduleEndsWithLeadership(t *testing.T) {
 		p := s.Start(op)
 		s.Advance(time.Hour + time.Second)
 		s.Called("begins")
-		p.Cut()
+		p.Sever()
 		s.Advance(time.Minute)
-		p.Mend()
+		p.Restore()
 		s.Settle()
 		if got := s.Take(); !slices.Contains(got, "ends") || failure == nil {
 			t.Errorf("calls %v, the write's error is %v", got, failure)

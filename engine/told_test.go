@@ -245,9 +245,9 @@ func TestAServerThatIsAwayIsSaidOnce(t *testing.T) {
 			}
 			log()
 			for range 6 { // it comes and goes
-				s.Process.Cut()
+				s.Process.Sever()
 				s.Advance(9 * time.Second)
-				s.Process.Mend()
+				s.Process.Restore()
 				s.Advance(time.Second)
 			}
 			s.Advance(time.Minute)

@@ -108,6 +108,8 @@ func TestFence(t *testing.T) {
 	}{
 		"a read":                              {"https://cluster", "GET", "/api/v1/pods", true},
 		"an access review":                    {"https://cluster", "POST", review, true},
+		"the question who asks":               {"https://cluster", "POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", true},
+		"a review of a token":                 {"https://cluster", "POST", "/apis/authentication.k8s.io/v1/tokenreviews", false},
 		"a write":                             {"https://cluster", "PATCH", "/api/v1/namespaces/default/pods/web", false},
 		"a review behind a path":              {"https://rancher/k8s/clusters/c-1", "POST", "/k8s/clusters/c-1" + review, true},
 		"a path that ends with a slash":       {"https://rancher/k8s/clusters/c-1/", "POST", "/k8s/clusters/c-1" + review, true},
@@ -118,7 +120,7 @@ func TestFence(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			reviews, err := reviewsPath(&rest.Config{Host: test.host})
+			reviews, err := reviewPaths(&rest.Config{Host: test.host})
 			if err != nil {
 				t.Fatal(err)
 			}

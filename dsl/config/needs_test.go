@@ -39,7 +39,8 @@ func TestAHandlerNeedsWhatItsActionsDoAndWhatItSays(t *testing.T) {
 		"steps one of which the handler says":                       {`{steps: [{set: {labels: {a: b}}}, {call: untold.Func}], needs: [{resource: pods, verbs: [list]}]}`, "patch self; list pods"},
 		"children of a kind":                                        {`apply: {a: {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}}`, "patch self/status; get,create,patch,delete ConfigMap of v1; update self/finalizers"},
 		"children that stay":                                        {`apply: {a: {onDelete: orphan, template: {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}}}`, "patch self/status; get,create,patch ConfigMap of v1; update self/finalizers"},
-		"children without an owner reference":                       {`apply: {a: {ownership: labelled, template: {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}}}`, "patch self/status; get,create,patch,delete ConfigMap of v1"},
+		"children without an owner reference":                       {`apply: {a: {ownership: labelled, template: {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}}}`, "patch self/status; get,create,patch,delete ConfigMap of v1; patch self"},
+		"children that are kept for the next owner":                 {`apply: {a: {onDelete: retain, template: {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}}}`, "patch self/status; get,create,patch ConfigMap of v1; patch self"},
 		"children that are forgotten":                               {`apply: {a: {ownership: none, template: {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}}}`, "patch self/status; get,create,patch ConfigMap of v1"},
 		"of children of a kind that is worked out no more is known": {`apply: {a: {apiVersion: v1, kind: "${self.spec.kind}", metadata: {name: a}}}`, "patch self/status; update self/finalizers?"},
 	}

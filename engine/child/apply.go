@@ -200,12 +200,17 @@ func name(u *unstructured.Unstructured) string {
 func (a Applier) refusal(live *unstructured.Unstructured, by string) error {
 	out := &dsl.NotOwnedError{Resource: live.GetKind(), Namespace: live.GetNamespace(), Name: live.GetName(), Owner: by}
 	name, _ := ParseOwnerName(live.GetAnnotations()[a.Owner.Keys.Owner])
+	controller := metav1.GetControllerOfNoCopy(live)
 	switch {
-	case metav1.GetControllerOfNoCopy(live) != nil:
-	case a.Owner.Labels(live):
+	case a.Owner.Says(live):
+		says := "has the label of this object"
+		if controller != nil {
+			says = "names this object as its controller"
+		}
 		out.Owner = ""
-		out.Advice = fmt.Sprintf("it has the label of this object, but is not in its record of children (annotation %s): delete it, or give the child another name",
-			a.Owner.Keys.Record)
+		out.Advice = fmt.Sprintf("it %s, but is not in its record of children (annotation %s): delete it, or give the child another name",
+			says, a.Owner.Keys.Record)
+	case controller != nil:
 	case name == a.Owner.Name():
 		out.Advice = "nobody will collect it, as it has no owner reference: delete it, or give the child another name"
 	}

@@ -93,6 +93,8 @@ func TestALabelProvesNothing(t *testing.T) {
 	anywhere := owner()
 	anywhere.Namespaced, anywhere.Object = false, anywhere.Object.DeepCopy()
 	anywhere.Object.SetNamespace("")
+	space := anywhere
+	space.Object = &unstructured.Unstructured{Object: tree{"apiVersion": "v1", "kind": "Namespace", "metadata": tree{"name": "there", "uid": "u-1"}}}
 	tests := map[string]struct {
 		owner     Owner
 		record    *Record
@@ -108,7 +110,12 @@ func TestALabelProvesNothing(t *testing.T) {
 		"no record yet, where it is wanted":                    {owner(), nil, false, labelled("here", begun()), false, true},
 		"a reference in the owner's namespace":                 {owner(), nil, false, refers("ns"), true, true},
 		"a reference across namespaces":                        {owner(), record, false, refers("there"), false, false},
-		"a reference to an owner that is in no namespace":      {anywhere, nil, false, refers("there"), true, true},
+		"a reference to an owner that is in no namespace":      {anywhere, record, true, refers("here"), false, false},
+		"the same, and the record lists it":                    {anywhere, record, true, refers("there"), true, true},
+		"the same, made before the record, where it is wanted": {anywhere, nil, false, refers("here"), false, true},
+		"a reference from what is in no namespace either":      {anywhere, record, true, refers(""), true, true},
+		"a reference to the namespace that it is in":           {space, nil, false, refers("there"), true, true},
+		"a reference to another namespace":                     {space, record, true, refers("here"), false, false},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

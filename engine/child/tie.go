@@ -117,7 +117,7 @@ type Owner struct {
 	Namespaced bool
 	// Keys are those of the operator.
 	Keys Keys
-	// Record lists the owner's labelled children; nil when there is no record yet.
+	// Record lists the owner's children that count only with it; nil when there is no record yet.
 	Record *Record
 	// Closed says that what was there before the record has been entered already.
 	Closed bool
@@ -128,20 +128,44 @@ func (o Owner) Name() OwnerName {
 	return OwnerName{o.Object.GroupVersionKind().GroupKind(), o.Object.GetNamespace(), o.Object.GetName()}
 }
 
-// Has reports whether an object is a child of this owner: it is controlled by it, or has its label,
-// was applied, and stands where the owner's record says. A label alone proves nothing: controllers
-// copy labels onto what they make, and whoever may create an object may put any label on it.
-func (o Owner) Has(live *unstructured.Unstructured) bool {
-	if ref := metav1.GetControllerOfNoCopy(live); ref != nil {
-		return o.controls(live, ref)
+// Near reports whether a controller reference from a namespace counts by itself, because who may write
+// there is near to the owner as it is: the owner's own namespace, for a Namespace the one that it is,
+// and none for an owner without a namespace.
+func (n OwnerName) Near(namespace string) bool {
+	if n.Namespace == "" && n.Kind == namespaceKind && n.Name == namespace {
+		return true
 	}
-	return o.Labels(live) && applied(live.GetAnnotations(), o.Keys.Applied) && o.Record.Lists(PlaceOf(live))
+	return n.Namespace == namespace
 }
 
-// controls reports whether a controller reference is to this owner. One across namespaces is to
-// nothing: Kubernetes looks for the owner in the namespace of the object that has the reference.
-func (o Owner) controls(live metav1.Object, ref *metav1.OwnerReference) bool {
-	return ref.UID == o.Object.GetUID() && o.reaches(live)
+// namespaceKind is the kind of namespaces.
+var namespaceKind = schema.GroupKind{Kind: "Namespace"}
+
+// Enters reports whether a child in a namespace has to be in the owner's record.
+func (o Owner) Enters(spec dsl.ChildSpec, namespace string) bool {
+	return spec.ByLabel() || spec.ByReference() && !o.Name().Near(namespace)
+}
+
+// Has reports whether an object is a child of this owner: it is controlled by it and near to it, or
+// says that it is one, was applied, and stands where the owner's record lists it. What an object says
+// proves nothing: controllers copy labels onto what they make, and whoever may create an object may
+// put any label and any reference on it.
+func (o Owner) Has(live *unstructured.Unstructured) bool {
+	if ref := metav1.GetControllerOfNoCopy(live); ref != nil && o.Name().Near(live.GetNamespace()) {
+		return ref.UID == o.Object.GetUID()
+	}
+	return o.Says(live) && applied(live.GetAnnotations(), o.Keys.Applied) && o.Record.Lists(PlaceOf(live))
+}
+
+// Says reports whether an object says that it is this owner's in a way that counts only with the
+// record: by the label, or by a controller reference from a namespace to an owner that has none. A
+// reference from one namespace to another is to nothing: Kubernetes looks for the owner in the
+// namespace of the object that has the reference.
+func (o Owner) Says(live metav1.Object) bool {
+	if ref := metav1.GetControllerOfNoCopy(live); ref != nil {
+		return ref.UID == o.Object.GetUID() && o.reaches(live) && !o.Name().Near(live.GetNamespace())
+	}
+	return o.Labels(live)
 }
 
 // reaches reports whether an object is where an owner reference to this owner can be.
@@ -180,18 +204,19 @@ func (o Owner) Labels(live metav1.Object) bool {
 // owner references and labels, and that of the label of what is retained.
 func (o Owner) Marks() []string { return []string{string(o.Object.GetUID()), o.Name().Retained()} }
 
-// Unlisted reports whether an object passes for a labelled child of this owner and is in no record.
+// Unlisted reports whether an object passes for a child of this owner and is not in its record.
 func (o Owner) Unlisted(live *unstructured.Unstructured) bool {
-	return metav1.GetControllerOfNoCopy(live) == nil && !o.Has(live) && o.Labels(live) && applied(live.GetAnnotations(), o.Keys.Applied)
+	return o.Says(live) && applied(live.GetAnnotations(), o.Keys.Applied) && !o.Record.Lists(PlaceOf(live))
 }
 
 // owned reports whether live, which is where a child is wanted now, may be applied to as it is
 // because it is this owner's, and whose it is otherwise; by is empty when it is nobody's.
 func (o Owner) owned(live *unstructured.Unstructured) (ours bool, by string) {
+	listed := o.Says(live) && o.Record.Lists(PlaceOf(live)) || o.Unlisted(live) && o.Record.missed(live, o.Closed)
 	if ref := metav1.GetControllerOfNoCopy(live); ref != nil {
-		return o.controls(live, ref), ref.Kind + " " + ref.Name
+		return listed || o.Has(live), ref.Kind + " " + ref.Name
 	}
-	if o.Labels(live) && o.Record.Lists(PlaceOf(live)) || o.Unlisted(live) && o.Record.missed(live, o.Closed) || o.Forgets(live) {
+	if listed || o.Forgets(live) {
 		return true, ""
 	}
 	notes := live.GetAnnotations()

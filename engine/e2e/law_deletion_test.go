@@ -251,7 +251,7 @@ func TestWritesDoNotReachNamesake(t *testing.T) {
 		applier := child.Applier{Owner: of, Manager: "law", Settled: map[string]string{}, Guard: &sync.Mutex{}}
 		_, sent, err := applier.Apply(t.Context(), plane.Dynamic().Resource(maps.Name).Namespace(ns), desired, old)
 		if sent != "" || !apierrors.IsConflict(err) && !apierrors.IsInvalid(err) {
-			t.Errorf("sent %t, error %v", sent, err)
+			t.Errorf("deed %q, error %v", sent, err)
 		}
 		if diff := cmp.Diff(now, maps.Get(t, "c")); diff != "" {
 			t.Errorf("the namesake (-before +after):\n%s", diff)

@@ -14,6 +14,7 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/engine/e2e/cluster"
@@ -24,16 +25,20 @@ const (
 	lock   = "foo-leader"
 
 	// How the leader is found in these tests: quickly.
-	leaseDuration = 3 * time.Second
+	leaseDuration = 5 * time.Second
+	renewDeadline = 4 * time.Second
 	retryPeriod   = 500 * time.Millisecond
 	// longestRetry is the longest pause between two tries: client-go adds up to 1.2 times of it.
 	longestRetry = retryPeriod * 22 / 10
 	// delay is what a busy machine may add.
-	delay = 3 * time.Second
+	delay = 10 * time.Second
+	// lockTimeout is what client-go says on a busy machine: a request for the lock took longer than
+	// half the deadline, and comes again.
+	lockTimeout = "Client.Timeout exceeded while awaiting headers"
 )
 
-// lockRules are the rights of deploy's role for the lock, in any mode.
-func lockRules() []rbacv1.PolicyRule {
+// lockRules are the rights of deploy's role for an operator's lock, in any mode.
+func lockRules(lock string) []rbacv1.PolicyRule {
 	named := cluster.Rule("coordination.k8s.io", "leases", "get", "watch", "update", "delete")
 	named.ResourceNames = []string{lock}
 	return []rbacv1.PolicyRule{
@@ -53,7 +58,7 @@ type contender struct {
 
 // The settings of the modes, as YAML.
 var (
-	byLease = fmt.Sprintf("{mode: lease, leaseDuration: %s, renewDeadline: 2s, retryPeriod: %s}", leaseDuration, retryPeriod)
+	byLease = fmt.Sprintf("{mode: lease, leaseDuration: %s, renewDeadline: %s, retryPeriod: %s}", leaseDuration, renewDeadline, retryPeriod)
 	forLife = "{mode: life}"
 )
 
@@ -72,7 +77,7 @@ func contenders(t *testing.T, ns, election string, number int) []*contender {
 	all := make([]*contender, number)
 	for i := range all {
 		c := &contender{pod: fmt.Sprint("op-", i), user: plane.User(fmt.Sprint("op-", i))}
-		c.user.AllowIn(t, ns, append(fooRules(), lockRules()...)...)
+		c.user.AllowIn(t, ns, append(fooRules(), lockRules(lock)...)...)
 		c.launch = cluster.Launch{
 			Config: c.user.Config(), Args: []string{"run", "--config", config, "-n", ns},
 			Env: []string{"POD_NAME=" + c.pod, "POD_NAMESPACE=" + ns},
@@ -100,10 +105,7 @@ func awaitLeader(t *testing.T, ns string, among ...*contender) (leader *contende
 	plane.Objects(leases, ns).Await(t, lock, "a leader", func(o *unstructured.Unstructured) bool {
 		lease = coordinationv1.Lease{}
 		decode(t, o, &lease)
-		holder := ""
-		if lease.Spec.HolderIdentity != nil {
-			holder, _, _ = strings.Cut(*lease.Spec.HolderIdentity, "_")
-		}
+		holder := holderOf(&lease)
 		i := slices.IndexFunc(among, func(c *contender) bool { return c.pod == holder })
 		if i < 0 {
 			return false
@@ -112,6 +114,44 @@ func awaitLeader(t *testing.T, ns string, among ...*contender) (leader *contende
 		return true
 	})
 	return leader, others, lease
+}
+
+// holderOf is the pod that holds the lock, empty when there is none.
+func holderOf(lease *coordinationv1.Lease) (pod string) {
+	if lease.Spec.HolderIdentity != nil {
+		pod, _, _ = strings.Cut(*lease.Spec.HolderIdentity, "_")
+	}
+	return pod
+}
+
+// watchHolders watches who holds the lock. The function that it returns waits until this pod does, and
+// returns all that held it since, in their order; an empty name stands for nobody.
+func watchHolders(t *testing.T, ns string) (until func(pod string) []string) {
+	t.Helper()
+	w, err := plane.Kubernetes().CoordinationV1().Leases(ns).Watch(t.Context(), metav1.ListOptions{FieldSelector: "metadata.name=" + lock})
+	if err != nil {
+		t.Fatalf("watching the lock: %v", err)
+	}
+	t.Cleanup(w.Stop)
+	return func(pod string) (holders []string) {
+		t.Helper()
+		late := time.After(time.Minute)
+		for !slices.Contains(holders, pod) {
+			select {
+			case event, open := <-w.ResultChan():
+				lease, is := event.Object.(*coordinationv1.Lease)
+				if !open || !is {
+					t.Fatalf("the watch of the lock ended with %v before %s held it", event.Object, pod)
+				}
+				if holder := holderOf(lease); len(holders) == 0 || holders[len(holders)-1] != holder {
+					holders = append(holders, holder)
+				}
+			case <-late:
+				t.Fatalf("%s does not hold the lock, after %q", pod, holders)
+			}
+		}
+		return holders
+	}
 }
 
 // mustNotHaveWritten holds that contenders sent no write, nor Events.

@@ -56,7 +56,7 @@ func crowded(i int) string { return fmt.Sprint("crowd-", i) }
 func TestProgramStopsUnderLoad(t *testing.T) {
 	t.Parallel()
 	ns, user := plane.Namespace(t), plane.User("shutdown")
-	user.AllowIn(t, ns, append(fooRules(), lockRules()...)...)
+	user.AllowIn(t, ns, append(fooRules(), lockRules(lock)...)...)
 	proxy := cluster.NewProxy(t, user.Config())
 	for _, resource := range []string{"deployments", "foos/status"} {
 		// The handlers take a moment.
@@ -77,9 +77,9 @@ func TestProgramStopsUnderLoad(t *testing.T) {
 		t.Errorf("exit code is %d after %s, want 0 within %s", exit.Code, exit.After, grace)
 	}
 	mustLogNoError(t, program.Lines)
-	var lock coordinationv1.Lease
-	decode(t, plane.Objects(leases, ns).Get(t, "foo-leader"), &lock)
-	if holder := lock.Spec.HolderIdentity; holder != nil && *holder != "" {
+	var lease coordinationv1.Lease
+	decode(t, plane.Objects(leases, ns).Get(t, lock), &lease)
+	if holder := lease.Spec.HolderIdentity; holder != nil && *holder != "" {
 		t.Errorf("the lock is still held by %s", *holder)
 	}
 	mustHaveSentEvents(t, ns, plane.Writes(t, user.Name, mark))
@@ -114,7 +114,7 @@ func mustHaveSentEvents(t *testing.T, ns string, writes cluster.Writes) {
 func TestEngineStopsUnderLoad(t *testing.T) {
 	t.Parallel()
 	ns, user := plane.Namespace(t), plane.User("stops")
-	user.AllowIn(t, ns, append(fooRules(), lockRules()...)...)
+	user.AllowIn(t, ns, append(fooRules(), lockRules("stops-leader")...)...)
 	var begun, ended, cut atomic.Int64
 	op := dsl.New("stops")
 	op.Scope.Namespaces = []string{ns}

@@ -29,7 +29,7 @@
 // I/O, which a bubble cannot see.
 //
 // Faults are played as well: processes are killed ([Process.Kill], [Process.CrashAfter]), cut off
-// ([Process.Cut]) or restarted, requests fail ([Cluster.FailNext], [Cluster.LoseNext],
+// ([Process.Sever]) or restarted, requests fail ([Cluster.FailNext], [Cluster.LoseNext],
 // [Cluster.DelayNext]), rights are missing ([Cluster.Forbid]), API groups break ([Cluster.Break]), and watches lag, end or miss
 // events ([Cluster.HoldWatches], [Cluster.CutWatches], [Cluster.ExpireWatches]).
 package enginetest

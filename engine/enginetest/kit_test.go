@@ -139,10 +139,10 @@ func TestFaults(t *testing.T) {
 		},
 		"a process that is cut off sees and does nothing until it is mended": {
 			play: func(c *enginetest.Cluster, p *enginetest.Process) {
-				p.Cut()
+				p.Sever()
 				size(c, 2)
 				c.Advance(time.Hour)
-				p.Mend()
+				p.Restore()
 				c.Advance(time.Minute)
 			},
 			want: []string{"2"}, writes: []string{"patch foos/status default/web"},

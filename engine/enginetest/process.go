@@ -64,7 +64,7 @@ func (p *Process) Stop() error {
 // Kill ends the process at once: no request of it reaches the cluster any more. Handlers that run
 // are asked to stop, for a bubble cannot take goroutines away.
 func (p *Process) Kill() {
-	p.link.Cut()
+	p.link.Sever()
 	_ = p.Stop() // nobody hears the last words of the dead
 }
 
@@ -77,11 +77,11 @@ func (p *Process) Restart() {
 	p.start()
 }
 
-// Cut separates the process from the cluster, as a broken network does; Mend joins them again.
-func (p *Process) Cut() { p.link.Cut() }
+// Sever separates the process from the cluster, as a broken network does; Restore joins them again.
+func (p *Process) Sever() { p.link.Sever() }
 
-// Mend is the opposite of Cut.
-func (p *Process) Mend() { p.link.Mend() }
+// Restore is the opposite of Sever.
+func (p *Process) Restore() { p.link.Restore() }
 
 // CrashAfter cuts the process off, for good, with its n-th write request from now: the cluster does
 // it, but the process does not get to know. Call Kill to clear it away.
@@ -137,7 +137,7 @@ func (p *Process) before(r apiserver.Request) error {
 	p.left = max(0, p.left-1)
 	p.cluster.mu.Unlock()
 	if crash {
-		p.link.Cut() // this request gets there still, its answer does not come back
+		p.link.Sever() // this request gets there still, its answer does not come back
 	}
 	return nil
 }

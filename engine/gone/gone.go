@@ -31,6 +31,17 @@ func Says(err error, resource schema.GroupResource, name string) bool {
 		details.Group == resource.Group && !slices.ContainsFunc(details.Causes, byClient)
 }
 
+// Unserved reports whether the error is a NotFound of the path and not of an object: the server does
+// not serve what was asked for, at this moment at least.
+func Unserved(err error) bool {
+	var known apierrors.APIStatus
+	if !apierrors.IsNotFound(err) || !errors.As(err, &known) {
+		return false
+	}
+	details := known.Status().Details
+	return details != nil && slices.ContainsFunc(details.Causes, byClient)
+}
+
 // byClient reports whether the cause says that the details were filled in by the client.
 func byClient(cause metav1.StatusCause) bool {
 	return cause.Type == metav1.CauseTypeUnexpectedServerResponse

@@ -49,3 +49,24 @@ func TestSays(t *testing.T) {
 		t.Error("a NotFound of nothing names something")
 	}
 }
+
+// TestUnserved holds that a 404 of the path is told from one of an object.
+func TestUnserved(t *testing.T) {
+	foos := schema.GroupResource{Group: "example.com", Resource: "foos"}
+	page := apierrors.NewGenericServerResponse(http.StatusNotFound, "GET", foos, "web", "404 page not found", 0, true)
+	for name, tt := range map[string]struct {
+		err  error
+		want bool
+	}{
+		"the page is not found":          {page, true},
+		"the same, wrapped":              {fmt.Errorf("reading: %w", page), true},
+		"the object is not found":        {apierrors.NewNotFound(foos, "web"), false},
+		"its namespace is not found":     {apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "web"), false},
+		"a text that is no answer of it": {apierrors.NewGenericServerResponse(http.StatusBadGateway, "GET", foos, "web", "bad gateway", 0, true), false},
+		"no error":                       {nil, false},
+	} {
+		if got := gone.Unserved(tt.err); got != tt.want {
+			t.Errorf("%s: Unserved is %t, want %t", name, got, tt.want)
+		}
+	}
+}

@@ -94,6 +94,7 @@ type Metrics struct {
 	writes    *prometheus.CounterVec
 	dropped   *prometheus.CounterVec
 	resources *resourceCollector
+	rights    *rightsCollector
 }
 
 // NewMetrics returns metrics with those of the process and of the Go runtime.
@@ -125,11 +126,12 @@ func NewMetrics() *Metrics {
 			Help: "Events that were not sent, because there were too many of one object, by who reported them: a handler, the engine, or the engine of children it created and deleted (change).",
 		}, []string{"reporter"}),
 		resources: newResourceCollector(),
+		rights:    newRightsCollector(),
 	}
 	m.registry.MustRegister(
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		m.queues, m.requests, m.latency, m.leader, m.runs, m.durations, m.writes, m.dropped, m.resources,
+		m.queues, m.requests, m.latency, m.leader, m.runs, m.durations, m.writes, m.dropped, m.resources, m.rights,
 	)
 	for _, by := range []Reporter{ByHandler, ByEngine, ByChange} {
 		m.dropped.WithLabelValues(string(by)) // appears with 0

@@ -35,6 +35,9 @@ func TestNames(t *testing.T) {
 	m.Declare(operator())
 	m.Handled(ops.HandlerRun{Resource: foos, Handler: "farewell", Cause: dsl.Delete, Outcome: ops.Success})
 	m.Resources(func() []ops.ResourceStats { return []ops.ResourceStats{{Resource: foos, LastEvent: time.Now()}} })
+	m.MissingRights(func() []ops.MissingRight {
+		return []ops.MissingRight{{Resource: "deployments.apps", Verb: "create", Namespaces: 2}}
+	})
 	request(t, m, "GET", "/api", 200)
 
 	families, err := m.Registry().Gather()
@@ -64,6 +67,7 @@ func TestNames(t *testing.T) {
 		"handwerk_handler_duration_seconds{handler,resource} histogram",
 		"handwerk_handler_runs_total{cause,handler,outcome,resource} counter",
 		"handwerk_informer_age_seconds{resource} gauge",
+		"handwerk_missing_rights{resource,verb} gauge",
 		"handwerk_objects{resource,state} gauge",
 		"handwerk_parked_keys{resource} gauge",
 		"handwerk_resource_up{resource} gauge",

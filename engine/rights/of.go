@@ -22,8 +22,8 @@ type Settings struct {
 	Lookup Lookup
 }
 
-// engine is who needs what no handler does.
-const engine = "engine"
+// Engine is who needs what no handler does.
+const Engine = "engine"
 
 // Of returns every right that the operator needs, sorted, each once: what one right allows no second
 // one asks for. The rights that every account has, to discover what is served and to ask for its own
@@ -91,7 +91,7 @@ func (c *collector) offer(a about, why Reason, verbs ...string) { c.put(a, why, 
 
 func (c *collector) put(a about, why Reason, optional bool, verbs ...string) {
 	served := c.lookup(a.Name, a.Kind)
-	rule := Rule{Group: a.Name.Group, Resource: served.Resource, Subresource: a.subresource, Reasons: []Reason{why}, Optional: optional}
+	rule := Rule{Group: a.Name.Group, Resource: served.Resource, Subresource: a.subresource, Namespaced: served.Namespaced, Reasons: []Reason{why}, Optional: optional}
 	if a.Name.Resource == "" {
 		rule.Group = a.Kind.Group
 	}

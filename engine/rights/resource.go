@@ -41,11 +41,15 @@ func (c *collector) resource(r *dsl.Resource) {
 // holdsUp is why owner references take a right on the owner. Nothing asks for it unless the plugin is on.
 const holdsUp = "children may hold up their owner's deletion, where the admission plugin OwnerReferencesPermissionEnforcement is on, as on OpenShift"
 
-func because(why string) Reason { return Reason{Who: engine, Why: why} }
+func because(why string) Reason { return Reason{Who: Engine, Why: why} }
 
 // marks adds what the engine writes on the objects themselves, and the reading that goes with it.
 func (c *collector) marks(r *dsl.Resource, own about) {
 	reads := r.Cache == dsl.CacheLive
+	if c.records(r) {
+		c.add(own, because("keeps the record of its children in namespaces"), "patch")
+		reads = true
+	}
 	for _, h := range r.Handlers() {
 		if h.On(dsl.Delete) && !h.NoFinalizer {
 			c.add(own, because("keeps its finalizer"), "patch")
@@ -62,6 +66,29 @@ func (c *collector) marks(r *dsl.Resource, own about) {
 	if reads {
 		c.add(own, because("reads one anew where the cache is not enough, as after a conflict"), "get")
 	}
+}
+
+// records reports whether the resource has no namespaces, and handlers make children of it that have:
+// what lists them is kept on the object then.
+func (c *collector) records(r *dsl.Resource) bool {
+	if c.lookup(r.Name, Kind{}).Namespaced {
+		return false
+	}
+	return slices.ContainsFunc(r.Handlers(), func(h *dsl.Handler) bool {
+		return slices.ContainsFunc(h.Needs, func(n dsl.Need) bool {
+			return makesOwned(r, n) && c.lookup(n.Resource, n.Kind).Namespaced
+		})
+	})
+}
+
+// makesOwned reports whether a need is one to make what the resource owns.
+func makesOwned(r *dsl.Resource, n dsl.Need) bool {
+	return slices.Contains(n.Verbs, "create") && slices.ContainsFunc(r.Owned(), func(owned dsl.OwnedKind) bool {
+		if !owned.Kind.Empty() {
+			return owned.Kind == n.Kind
+		}
+		return n.Kind.Empty() && owned.Name.Resource == n.Resource.Resource && owned.Name.Group == n.Resource.Group
+	})
 }
 
 // remembers reports whether what the handler has handled is kept on the object.
@@ -83,14 +110,10 @@ func ofSelf(n dsl.Need) bool {
 	return n.Resource == dsl.ResourceName{} && n.Kind.Empty() && n.Child == "" && n.Relation == ""
 }
 
-// byReference reports whether handlers make children with an owner reference: apply says so, and Go
-// code that makes what the resource owns is taken to.
+// byReference reports whether Go code makes children with an owner reference, as code that makes what
+// the resource owns is taken to; apply says so itself.
 func byReference(r *dsl.Resource) bool {
-	makes := func(n dsl.Need) bool {
-		return slices.Contains(n.Verbs, "create") && slices.ContainsFunc(r.Owned(), func(kind dsl.OwnedKind) bool {
-			return kind.Kind.Empty() && kind.Name.Resource == n.Resource.Resource && kind.Name.Group == n.Resource.Group
-		})
-	}
+	makes := func(n dsl.Need) bool { return n.Kind.Empty() && makesOwned(r, n) }
 	return slices.ContainsFunc(r.Handlers(), func(h *dsl.Handler) bool { return slices.ContainsFunc(h.Needs, makes) })
 }
 
@@ -168,7 +191,9 @@ func (c *collector) leader(namespace string) {
 // cluster adds what the engine looks at beside the operator's resources.
 func (c *collector) cluster(install bool) {
 	if len(c.spaces) == 0 && len(c.op.Scope.Namespaces) > 0 {
-		c.add(about{Name: dsl.ResourceName{Resource: "namespaces"}}, because("finds the namespaces to work in"), "get", "list", "watch")
+		namespaces := about{Name: dsl.ResourceName{Resource: "namespaces"}}
+		c.add(namespaces, because("finds the namespaces to work in"), "list", "watch")
+		c.offer(namespaces, because("asks whether a namespace is gone that a listing does not have any more; without it, it stays in the scope"), "get")
 	}
 	crds := about{Name: dsl.ResourceName{Resource: "customresourcedefinitions", Group: "apiextensions.k8s.io"}}
 	c.offer(crds, because("sees a missing CRD come, and a schema change; without it, the first is found by asking every few seconds"), "get", "list", "watch")

@@ -22,6 +22,8 @@ type Rule struct {
 	Name string
 	// Namespace is where. Empty means everywhere, which also resources without namespaces need.
 	Namespace string
+	// Namespaced: its objects live in namespaces.
+	Namespaced bool
 	// Reasons say who needs it. Never empty.
 	Reasons []Reason
 	// Optional: without it, the operator works but for what the reasons say.
@@ -30,7 +32,7 @@ type Rule struct {
 
 // Reason says who needs a right and what for, for people.
 type Reason struct {
-	// Who is "engine", or "handler" with the resource and the id, as in "handler foos/status".
+	// Who is [Engine], or "handler" with the resource and the id, as in "handler foos/status".
 	Who string
 	// Why is what is done with it.
 	Why string
@@ -46,7 +48,7 @@ func (r Reason) String() string {
 
 // String names the right, as in "patch foos.samplecontroller.k8s.io/status in namespace a".
 func (r Rule) String() string {
-	out := r.Verb + " " + r.target()
+	out := r.Verb + " " + r.Target()
 	if r.Name != "" {
 		out += " " + r.Name
 	}
@@ -56,8 +58,8 @@ func (r Rule) String() string {
 	return out
 }
 
-// target is the resource with its group and subresource.
-func (r Rule) target() string {
+// Target is the resource with its group and subresource, as in "foos.samplecontroller.k8s.io/status".
+func (r Rule) Target() string {
 	out := r.Resource
 	if r.Group != "" {
 		out += "." + r.Group

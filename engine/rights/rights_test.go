@@ -47,7 +47,7 @@ func told(rules []rights.Rule) []string {
 			if role.Namespace != "" {
 				line += " in " + role.Namespace
 			}
-			if strings.Contains(p.Reasons[0], "; optional)") {
+			if !slices.ContainsFunc(p.Reasons, func(why string) bool { return !strings.Contains(why, "; optional)") }) {
 				line += "?"
 			}
 			out = append(out, line)
@@ -58,6 +58,7 @@ func told(rules []rights.Rule) []string {
 
 func TestAnOperatorNeedsWhatItAndItsHandlersDo(t *testing.T) {
 	configMap := schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}
+	makesConfigMaps := dsl.WithNeeds(dsl.Need{Verbs: []string{"create"}, Kind: configMap})
 	tests := map[string]struct {
 		op   *dsl.Operator
 		set  rights.Settings
@@ -182,6 +183,18 @@ func TestAnOperatorNeedsWhatItAndItsHandlersDo(t *testing.T) {
 			}(),
 			want: []string{"get,list,watch namespaces", "list,watch foos of example.com"},
 		},
+		"an object without a namespace keeps the record of its children in namespaces": {
+			op:  foos(func(r *dsl.Resource) { r.OwnsKind(configMap); r.OnReconcile("one", nothing, makesConfigMaps) }),
+			set: rights.Settings{Lookup: namespacedBut("foos")},
+			want: []string{
+				"list,watch,create configmaps", "get,list,watch,patch foos of example.com",
+			},
+		},
+		"one whose children have none either keeps no record": {
+			op:   foos(func(r *dsl.Resource) { r.OwnsKind(configMap); r.OnReconcile("one", nothing, makesConfigMaps) }),
+			set:  rights.Settings{Lookup: namespacedBut("foos", "configmaps")},
+			want: []string{"list,watch,create configmaps", "list,watch foos of example.com"},
+		},
 		"a lease is named, but for its creation": {
 			op:   leading(dsl.LeaderElection{Mode: dsl.LeaderLease}),
 			set:  rights.Settings{Namespace: "system"},
@@ -213,6 +226,17 @@ func TestAnOperatorNeedsWhatItAndItsHandlersDo(t *testing.T) {
 	}
 }
 
+// namespacedBut is a lookup by which all but these resources have namespaces.
+func namespacedBut(resources ...string) rights.Lookup {
+	return func(name dsl.ResourceName, kind rights.Kind) rights.Served {
+		plural := name.Resource
+		if plural == "" {
+			plural = strings.ToLower(kind.Kind) + "s"
+		}
+		return rights.Served{Resource: plural, Namespaced: !slices.Contains(resources, plural), Status: true}
+	}
+}
+
 func leading(le dsl.LeaderElection) *dsl.Operator {
 	op := foos(func(r *dsl.Resource) { r.OnReconcile("one", nothing) })
 	op.Settings.LeaderElection = le
@@ -236,6 +260,29 @@ func TestEventsAreWhereTheirObjectsAre(t *testing.T) {
 	op.Scope.Namespaces = []string{"a"}
 	if diff := cmp.Diff([]string{"create a", "patch a", "create default", "patch default"}, events(op)); diff != "" {
 		t.Errorf("in a namespace (-want +got):\n%s", diff)
+	}
+}
+
+// TestDemandsPutNamespacesTogether: what is the same but for its namespace is one thing to tell.
+func TestDemandsPutNamespacesTogether(t *testing.T) {
+	op := foos(func(r *dsl.Resource) {
+		r.OnReconcile("one", nothing, dsl.WithNeeds(dsl.Need{Verbs: []string{"get"}, Resource: dsl.ResourceName{Resource: "pods"}, Namespace: "c"}),
+			dsl.Needs("get", "pods"))
+	})
+	op.Scope.Namespaces = []string{"b", "a"}
+	var got []string
+	for _, d := range rights.Demands(rights.Of(op, rights.Settings{})) {
+		got = append(got, d.String()+" in "+strings.Join(d.Namespaces, ","))
+	}
+	want := []string{
+		"get pods in a,b,c",
+		"get customresourcedefinitions.apiextensions.k8s.io in ", "list customresourcedefinitions.apiextensions.k8s.io in ",
+		"watch customresourcedefinitions.apiextensions.k8s.io in ",
+		"create events.events.k8s.io in a,b", "patch events.events.k8s.io in a,b",
+		"list foos.example.com in a,b", "watch foos.example.com in a,b",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("demands (-want +got):\n%s", diff)
 	}
 }
 

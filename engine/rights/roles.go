@@ -34,7 +34,7 @@ func Roles(rules []Rule) []Role {
 	var out []Role
 	for _, group := range chunks(rules, func(a, b Rule) bool { return a.Namespace == b.Namespace }) {
 		role := Role{Namespace: group[0].Namespace}
-		for _, same := range chunks(group, func(a, b Rule) bool { return a.target() == b.target() && a.Name == b.Name }) {
+		for _, same := range chunks(group, func(a, b Rule) bool { return a.Target() == b.Target() && a.Name == b.Name }) {
 			role.Policies = append(role.Policies, policy(same))
 		}
 		out = append(out, role)

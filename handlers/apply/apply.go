@@ -79,7 +79,7 @@ func (p *plan) built() dsl.Built {
 	reports := dsl.MustParseNeed("patch", "self/status")
 	reports.Offered = true
 	out := dsl.Built{Func: p.run, Needs: []dsl.Need{reports}}
-	looksBack, atDeletion, byReference := false, false, false
+	looksBack, atDeletion, byReference, byLabel := false, false, false, false
 	for _, name := range p.graph.Names() {
 		c := p.children[name]
 		out.Children = append(out.Children, dsl.NamedChild{Name: name, Kind: c.kind, List: c.forEach != nil})
@@ -93,9 +93,13 @@ func (p *plan) built() dsl.Built {
 		looksBack = looksBack || c.uses(expr.Old) || c.uses(expr.Diff)
 		atDeletion = atDeletion || needsRemoval(c.spec)
 		byReference = byReference || c.spec.ByReference()
+		byLabel = byLabel || c.spec.ByLabel()
 	}
 	if byReference {
 		out.Needs = append(out.Needs, dsl.MustParseNeed("update", "self/finalizers"))
+	}
+	if byLabel {
+		out.Needs = append(out.Needs, dsl.MustParseNeed("patch", dsl.Self)) // the record of labelled children
 	}
 	if len(out.Owns) > 0 {
 		out.Options = append(out.Options, dsl.Also(dsl.Child)) // or drift would not be put back

@@ -35,7 +35,9 @@ type cluster struct {
 	refused map[string]error
 	// slow has the objects that are not ready when they are made or changed; all has any.
 	slow map[string]bool
-	// allErr is what All fails with.
+	// missed: there are children from before there were records.
+	missed bool
+	// allErr is what All and Missed fail with.
 	allErr error
 	clock  int64
 	// running and most count calls of Apply at one time.
@@ -128,6 +130,8 @@ func (c *cluster) Enter(_ context.Context, children ...dsl.DesiredChild) error {
 	}
 	return nil
 }
+
+func (c *cluster) Missed() (bool, error) { return c.missed, c.allErr }
 
 func (c *cluster) Stale(_ context.Context, desired any, spec dsl.ChildSpec) (bool, *unstructured.Unstructured, error) {
 	name := nameOf(&unstructured.Unstructured{Object: desired.(map[string]any)})

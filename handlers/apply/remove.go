@@ -30,9 +30,39 @@ func (p *pass) prune(ctx context.Context) {
 }
 
 // leave does what has to be done before the owner is gone: children that nobody else deletes are
-// deleted, and those that are to stay are cut loose. No expression is needed for it.
+// deleted, and those that are to stay are cut loose. No expression is needed for it, but where an
+// operator from before there were records has left children behind: these are where templates have them.
 func (p *pass) leave(ctx context.Context) {
+	missed, err := p.r.Children.Missed()
+	if err != nil {
+		p.fail("reading children", err)
+		return
+	}
+	if missed {
+		p.find(ctx)
+	}
 	p.clear(ctx, func(found dsl.ChildObject) bool { return needsRemoval(found.ChildSpec) })
+}
+
+// find enters what is wanted into the owner's record, as far as that can be worked out. What fails holds
+// nothing up: the owner goes.
+func (p *pass) find(ctx context.Context) {
+	before := &pass{plan: p.plan, r: p.r, states: map[string]*state{}, taken: map[place]*object{}}
+	before.look()
+	for _, level := range p.graph.Levels() {
+		for _, name := range level {
+			before.states[name] = before.want(ctx, p.children[name])
+		}
+		before.apart(level)
+		before.enter(ctx, level)
+		for _, name := range level {
+			for _, o := range before.states[name].objects {
+				if _, live, err := p.r.Children.Stale(ctx, o.desired, o.spec()); err == nil {
+					o.live = live
+				}
+			}
+		}
+	}
 }
 
 // clear takes away this handler's children that are unwanted, what needs others before those. A

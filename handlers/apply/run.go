@@ -83,6 +83,18 @@ func (p *plan) run(ctx context.Context, r *dsl.Request) error {
 
 // keep brings about what is wanted, and takes away what is not.
 func (p *pass) keep(ctx context.Context) {
+	p.look()
+	for _, level := range p.graph.Levels() {
+		if ctx.Err() != nil {
+			return
+		}
+		p.level(ctx, level)
+	}
+	p.prune(ctx)
+}
+
+// look finds the children of other handlers.
+func (p *pass) look() {
 	all, err := p.r.Children.All()
 	if err != nil {
 		p.unknown = err
@@ -93,13 +105,6 @@ func (p *pass) keep(ctx context.Context) {
 			p.others = append(p.others, found)
 		}
 	}
-	for _, level := range p.graph.Levels() {
-		if ctx.Err() != nil {
-			return
-		}
-		p.level(ctx, level)
-	}
-	p.prune(ctx)
 }
 
 // level handles children that do not need each other.
@@ -130,21 +135,21 @@ func (p *pass) level(ctx context.Context, names []string) {
 	}
 }
 
-// enter enters the labelled ones of a level into the owner's record, all with one request. What is
-// wrong with one Apply says.
+// enter enters those of a level that have to be in the owner's record, all with one request. What is
+// wrong with one Apply says. An owner in a namespace lists no child by reference.
 func (p *pass) enter(ctx context.Context, names []string) {
-	var labelled []dsl.DesiredChild
+	var all []dsl.DesiredChild
 	for _, name := range names {
 		for _, o := range p.states[name].objects {
-			if o.err == nil && o.child.spec.ByLabel() {
-				labelled = append(labelled, dsl.DesiredChild{ChildSpec: o.spec(), Object: o.desired})
+			if o.err == nil && (o.child.spec.ByLabel() || p.r.Object.GetNamespace() == "") {
+				all = append(all, dsl.DesiredChild{ChildSpec: o.spec(), Object: o.desired})
 			}
 		}
 	}
-	if len(labelled) == 0 {
+	if len(all) == 0 {
 		return
 	}
-	if err := p.r.Children.Enter(ctx, labelled...); err != nil {
+	if err := p.r.Children.Enter(ctx, all...); err != nil {
 		p.r.Log.V(1).Info("children are entered one by one", "reason", err.Error())
 	}
 }

@@ -17,7 +17,7 @@ import (
 )
 
 // uncounted are resources whose writes are no work: Events, the lock, and questions.
-var uncounted = [...]string{"events", "leases", "selfsubjectaccessreviews"}
+var uncounted = [...]string{"events", "leases", "selfsubjectaccessreviews", "selfsubjectreviews"}
 
 // Write is a write request that the API server answered.
 type Write struct {

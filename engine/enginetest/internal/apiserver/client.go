@@ -35,7 +35,7 @@ type Client struct {
 	trusted bool
 
 	mu      sync.Mutex
-	cut     bool
+	severed bool
 	streams map[*stream]bool
 }
 
@@ -57,22 +57,22 @@ func (s *Server) Admin() *Client {
 	return c
 }
 
-// Cut ends the connection: requests do not reach the server until Mend, and watches end.
-func (c *Client) Cut() {
+// Sever ends the connection: requests do not reach the server until Restore, and watches end.
+func (c *Client) Sever() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.cut = true
+	c.severed = true
 	for s := range c.streams {
 		s.end()
 		delete(c.streams, s)
 	}
 }
 
-// Mend is the opposite of Cut.
-func (c *Client) Mend() {
+// Restore is the opposite of Sever.
+func (c *Client) Restore() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.cut = false
+	c.severed = false
 }
 
 // RoundTrip answers a request.
@@ -80,7 +80,7 @@ func (c *Client) RoundTrip(h *http.Request) (*http.Response, error) {
 	if err := h.Context().Err(); err != nil {
 		return nil, err
 	}
-	if c.isCut() {
+	if c.isSevered() {
 		return nil, ErrRefused
 	}
 	if kind, body, found := c.server.discover(h.URL.Path); found {
@@ -98,11 +98,11 @@ func (c *Client) RoundTrip(h *http.Request) (*http.Response, error) {
 	if err := c.after(h.Context(), r, code); err != nil {
 		return nil, err
 	}
-	if c.isCut() {
-		return nil, ErrRefused
-	}
 	if s, ok := result.(*stream); ok {
-		return c.streaming(h, s), nil
+		return c.streaming(h, s)
+	}
+	if c.isSevered() {
+		return nil, ErrRefused
 	}
 	return answer(h, code, "application/json", result), nil
 }
@@ -126,20 +126,25 @@ func (c *Client) handle(ctx context.Context, r Request) (code int, result any, e
 	return 0, nil, err
 }
 
-func (c *Client) streaming(h *http.Request, s *stream) *http.Response {
+// streaming answers with a stream, unless the connection has ended since it was asked for.
+func (c *Client) streaming(h *http.Request, s *stream) (*http.Response, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.severed {
+		s.end()
+		return nil, ErrRefused
+	}
 	c.streams[s] = true
 	return &http.Response{
 		StatusCode: http.StatusOK, Request: h, Body: s, ContentLength: -1,
 		Header: http.Header{"Content-Type": {"application/json"}},
-	}
+	}, nil
 }
 
-func (c *Client) isCut() bool {
+func (c *Client) isSevered() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.cut
+	return c.severed
 }
 
 func answer(h *http.Request, code int, kind string, result any) *http.Response {

@@ -22,8 +22,11 @@ import (
 func (s *Server) handle(ctx context.Context, r Request) (any, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if r.Resource.GroupResource() == reviews() {
+	switch r.Resource.GroupResource() {
+	case reviews():
 		return s.review(r)
+	case introductions():
+		return introduce(r)
 	}
 	t, err := s.find(r.Resource)
 	if err != nil {

@@ -41,7 +41,8 @@ func (r Request) Writes() bool {
 	case "get", "list", "watch":
 		return false
 	}
-	return r.Resource.GroupResource() != reviews()
+	asked := r.Resource.GroupResource()
+	return asked != reviews() && asked != introductions()
 }
 
 // manager is the field manager.

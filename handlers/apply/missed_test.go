@@ -1,0 +1,51 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package apply_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/handwerk-dev/handwerk/engine/enginetest"
+)
+
+// TestInAnEngineADeletionFindsChildrenFromBeforeTheRecord holds that labelled children of an operator
+// from before there was a record go with an owner that was deleted while it did not run: those that
+// stand where templates have them. What else says that it is one is left, and told.
+func TestInAnEngineADeletionFindsChildrenFromBeforeTheRecord(t *testing.T) {
+	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
+		p := operate(t, c, `{
+			a: {ownership: labelled, template: {apiVersion: x.io/v1, kind: Thing, metadata: {name: a}}},
+			b: {ownership: labelled, forEach: "${self.spec.users}", template: {apiVersion: x.io/v1, kind: Thing,
+				metadata: {name: "${children.a.metadata.name}-${item}"}}},
+			c: {ownership: labelled, includeWhen: self.spec.users.size() == 2, template: {apiVersion: x.io/v1, kind: Thing, metadata: {name: c}}}}`, "{users: [u, v]}")
+		see(t, c, "at first", "Thing a, Thing a-u, Thing a-v, Thing c")
+		p.Kill()
+		c.Update(foos, "default", "me", func(o *unstructured.Unstructured) {
+			notes := o.GetAnnotations()
+			delete(notes, "x.handwerk.dev/children")
+			o.SetAnnotations(notes)
+			o.Object["spec"] = map[string]any{"users": []any{"u"}}
+		})
+		c.Delete(foos, "default", "me")
+		p.Restart()
+		c.Advance(5 * time.Minute)
+		see(t, c, "after the deletion", "Thing a-v, Thing c")
+		if c.Get(foos, "default", "me") != nil {
+			t.Error("the object is still there")
+		}
+		var events []string
+		for _, e := range c.Events() {
+			events = append(events, fmt.Sprint(e))
+		}
+		if told := strings.Join(events, "\n"); !strings.Contains(told, "ChildrenLeft") || !strings.Contains(told, "2 objects") ||
+			!strings.Contains(told, "x.io/Thing/default/a-v x.io/Thing/default/c") {
+			t.Errorf("events %s", told)
+		}
+	})
+}
