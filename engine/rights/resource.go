@@ -71,7 +71,7 @@ func (c *collector) marks(r *dsl.Resource, own about) {
 // records reports whether the resource has no namespaces, and handlers make children of it that have:
 // what lists them is kept on the object then.
 func (c *collector) records(r *dsl.Resource) bool {
-	if c.lookup(r.Name, Kind{}).Namespaced {
+	if core := r.Name.Resource == "namespaces" && r.Name.Group == ""; core || c.lookup(r.Name, Kind{}).Namespaced {
 		return false
 	}
 	return slices.ContainsFunc(r.Handlers(), func(h *dsl.Handler) bool {
