@@ -33,8 +33,8 @@ func (e *noAnswerError) Error() string {
 func (e *noAnswerError) Timeout() bool { return true }
 
 // deadline ends requests whose answer does not come: the worker that waits for one, and the object
-// that it works on, would wait as long as the network likes. Watches have no end and get no deadline;
-// whether they are alive is for their informer to see.
+// that it works on, would wait as long as the network likes. The answer to a watch has no end, so only
+// its begin has a deadline; whether it is alive after that is for its informer to see.
 type deadline struct {
 	next  http.RoundTripper
 	limit time.Duration
@@ -43,8 +43,11 @@ type deadline struct {
 // RoundTrip sends a request. Its time ends when the answer's body is closed, not when it begins: a
 // body may stall as well.
 func (d *deadline) RoundTrip(request *http.Request) (*http.Response, error) {
-	if streams(request) {
+	switch {
+	case asks(request, "follow"): // its answer begins with the first line of the log
 		return d.next.RoundTrip(request)
+	case asks(request, "watch"):
+		return d.begin(request)
 	}
 	ctx, cancel := context.WithTimeoutCause(request.Context(), d.limit, &noAnswerError{d.limit})
 	response, err := d.next.RoundTrip(request.WithContext(ctx))
@@ -56,22 +59,29 @@ func (d *deadline) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
+// begin sends a request for a watch. Its time ends when the answer begins: the API server sends the
+// header at once.
+func (d *deadline) begin(request *http.Request) (*http.Response, error) {
+	ctx, cancel := context.WithCancelCause(request.Context())
+	late := time.AfterFunc(d.limit, func() { cancel(&noAnswerError{d.limit}) })
+	response, err := d.next.RoundTrip(request.WithContext(ctx))
+	late.Stop()
+	if err != nil {
+		defer cancel(nil)
+		return nil, overdue(ctx, err)
+	}
+	response.Body = &limitedBody{ReadCloser: response.Body, ctx: ctx, cancel: func() { cancel(nil) }}
+	return response, nil
+}
+
 // WrappedRoundTripper lets client-go find the connections underneath.
 func (d *deadline) WrappedRoundTripper() http.RoundTripper { return d.next }
 
-// streams reports whether the answer is a stream without end: a watch, which a streamed list is
-// too, or a log that is followed.
-func streams(request *http.Request) bool {
-	if request.Method != http.MethodGet {
-		return false
-	}
-	query := request.URL.Query()
-	for _, key := range []string{"watch", "follow"} {
-		if yes, err := strconv.ParseBool(query.Get(key)); err == nil && yes {
-			return true
-		}
-	}
-	return false
+// asks reports whether a request asks for a stream without end: "watch", which a streamed list is too,
+// or "follow" of a log.
+func asks(request *http.Request, stream string) bool {
+	yes, err := strconv.ParseBool(request.URL.Query().Get(stream))
+	return request.Method == http.MethodGet && err == nil && yes
 }
 
 // overdue is the error of a request: the transport's own, unless the deadline was the reason for it.
@@ -82,7 +92,7 @@ func overdue(ctx context.Context, err error) error {
 	return err
 }
 
-// limitedBody is an answer's body that must be read before the deadline.
+// limitedBody is an answer's body that ends with its request's context.
 type limitedBody struct {
 	io.ReadCloser
 	ctx    context.Context

@@ -82,6 +82,27 @@ func TestRequestsHaveADeadline(t *testing.T) {
 				s.Called("sync create")
 			},
 		},
+		"a watch whose answer never begins is opened anew": {level, func(s *stage) {
+			s.begin()
+			s.DelayNext("watch", foos, 24*time.Hour)
+			s.CutWatches(foos)
+			s.size(2)
+			s.Advance(time.Minute)
+			s.Called()
+			s.Advance(10 * time.Second)
+			s.Called("sync update")
+			well(s)
+		}},
+		"so is the first listing, where it is streamed": {level, func(s *stage) {
+			s.Create(web)
+			s.DelayNext("watch", foos, 24*time.Hour)
+			s.Launch()
+			s.Advance(time.Minute)
+			s.Called()
+			s.Advance(10 * time.Second)
+			s.Called("sync resume")
+			well(s)
+		}},
 	})
 }
 

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
@@ -44,6 +45,11 @@ const (
 // held. It returns those that are not finished, and when they are due.
 func (r *resource) seeOff(ctx context.Context, key cache.ObjectName, n *news) (left []*departed, next due, err error) {
 	n.gone = together(n.gone)
+	if slices.Contains(n.granted, passItself) {
+		for _, d := range n.gone {
+			d.next = time.Time{} // what was missing may have been the right to look
+		}
+	}
 	for i, d := range n.gone {
 		if d.memory == nil && n.memory != nil && n.memory.uid == d.object.GetUID() {
 			d.memory = n.memory
@@ -129,6 +135,9 @@ func (r *resource) prove(ctx context.Context, key cache.ObjectName, d *departed)
 	}
 	if ctx.Err() == nil {
 		r.doubted(key, d, err)
+	}
+	if apierrors.IsForbidden(err) {
+		r.refused(key, passItself, err)
 	}
 	wait := proofAgain << min(d.looks, 12)
 	d.looks++

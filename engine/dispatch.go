@@ -97,7 +97,7 @@ func (d due) sooner(after time.Duration, class queue.Class) due {
 
 // failed counts a pass that ended in an error and returns how long the key waits.
 func (r *resource) failed(key cache.ObjectName, err error) time.Duration {
-	r.refused(key, wholeWrite, err)
+	r.refused(key, passItself, err)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	e := r.entryLocked(key)

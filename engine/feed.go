@@ -53,6 +53,8 @@ type feed struct {
 	// writes are the verbs with which the engine itself writes. What handlers write besides, only
 	// they know.
 	writes []string
+	// proves: objects are read when nobody saw them go.
+	proves bool
 	// generation: it matters whether objects have status.observedGeneration.
 	generation bool
 	// on gets the events, quickly.
@@ -105,9 +107,10 @@ type feed struct {
 	suspects map[string]bool
 	// denials are known to be missing; only run's goroutine uses them.
 	denials map[string]*denial
-	// granted, when set, is called when a hindrance is gone; owed: it is to be, after the listing.
+	// granted, when set, is called when a hindrance is gone; owed are the namespaces of which it is to
+	// be, after their listing.
 	granted func()
-	owed    bool
+	owed    map[string]bool
 }
 
 // run keeps the feed going until ctx ends.
@@ -152,10 +155,11 @@ func (f *feed) step(ctx context.Context) (again bool) {
 	}
 	f.certify(ctx)
 	if !f.lost() {
-		f.dropNext()
+		f.abandon()
 	} else if f.inquire(ctx) {
 		return true
 	}
+	f.catchUp(ctx)
 	namespaces, ready := f.scope.names(f.resource().Namespaced)
 	if !ready {
 		if fault := f.scope.fault(); fault != "" {
@@ -213,7 +217,7 @@ func (f *feed) judge(ctx context.Context, missing denied) (again bool) {
 	}
 	bad := seen.bad
 	switch {
-	case seen.listing && (seen.well == 0 || f.health().phase != phaseRunning):
+	case len(seen.listing) > 0 && (seen.well == 0 || f.health().phase != phaseRunning):
 		f.become(phaseStarting, "listing")
 	case seen.well == 0 && len(bad) > 0:
 		f.warn("")
@@ -246,14 +250,23 @@ func (f *feed) closeAll() {
 	}
 }
 
-// close closes the namespace's informer and returns its ledger.
+// close closes the namespace's informer, and that of a successor, and returns its ledger.
 func (f *feed) close(namespace string) *ledger {
 	f.mu.Lock()
 	h, l := f.handles[namespace], f.ledgers[namespace]
 	delete(f.handles, namespace)
 	delete(f.ledgers, namespace)
+	var next *watch.Handle
+	if f.next != nil {
+		next = f.next.handles[namespace]
+		delete(f.next.handles, namespace)
+		delete(f.next.ledgers, namespace)
+	}
 	f.mu.Unlock()
 	h.Close()
+	if next != nil {
+		next.Close()
+	}
 	return l
 }
 

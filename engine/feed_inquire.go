@@ -21,16 +21,12 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
 
-// successor is what a feed goes over to when its resource is served in another version only.
-type successor struct {
-	served  catalog.Resource
-	handles map[string]*watch.Handle
-	ledgers map[string]*ledger
-}
-
 // lost reports whether a list or a watch of one of the informers was answered with 404.
 func (f *feed) lost() bool {
-	return slices.ContainsFunc(f.all(), func(h *watch.Handle) bool { return apierrors.IsNotFound(h.State().Fault) })
+	return slices.ContainsFunc(f.opened(), func(ns string) bool {
+		h := f.newest(ns)
+		return h.Source().GVR == f.resource().GVR && apierrors.IsNotFound(h.State().Fault)
+	})
 }
 
 // inquire finds out what a 404 to a list or a watch means, and reports whether the resource is not
@@ -54,7 +50,7 @@ func (f *feed) inquire(ctx context.Context) bool {
 	case err != nil:
 		f.become(phaseFaulty, err.Error())
 	case served.GVR == now.GVR && served.Namespaced == now.Namespaced:
-		f.dropNext()
+		f.abandon()
 		f.elapsed = false // the informers try again
 	case served.GVR.GroupResource() == now.GVR.GroupResource() && served.Namespaced == now.Namespaced:
 		f.move(ctx, served)
@@ -184,99 +180,6 @@ func (f *feed) end() {
 		f.close(ns).bury()
 	}
 	f.catalog.Invalidate()
-}
-
-// move goes over to the version in which the resource is served now. Its objects are the same ones:
-// the informers of the old version keep what they have until those of the new one have listed.
-func (f *feed) move(ctx context.Context, served catalog.Resource) {
-	namespaces, known := f.scope.names(served.Namespaced)
-	if !known {
-		return
-	}
-	next := f.succession(served)
-	for _, ns := range namespaces {
-		h, err := f.join(ctx, next, ns)
-		switch {
-		case err != nil:
-			f.become(phaseFaulty, err.Error())
-			return
-		case h.State().Fault != nil:
-			f.become(phaseFaulty, h.State().Fault.Error())
-			return
-		case !h.Synced():
-			f.become(phaseMissing, fmt.Sprintf("version %s is served no more; version %s is being listed", f.resource().GVR.Version, served.GVR.Version))
-			return
-		}
-	}
-	f.swap(next)
-	f.nudge()
-}
-
-// succession returns the successor for what is served, making it.
-func (f *feed) succession(served catalog.Resource) *successor {
-	if f.next != nil && f.next.served.GVR == served.GVR {
-		return f.next
-	}
-	f.dropNext()
-	next := &successor{served: served, handles: map[string]*watch.Handle{}, ledgers: map[string]*ledger{}}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.next = next
-	return next
-}
-
-// join returns the successor's informer of a namespace, opening it.
-func (f *feed) join(ctx context.Context, next *successor, namespace string) (*watch.Handle, error) {
-	if h := next.handles[namespace]; h != nil {
-		return h, nil
-	}
-	src := f.source
-	src.GVR, src.Kind, src.Namespace = next.served.GVR, next.served.Kind, namespace
-	l := newLedger(f.on, true)
-	h, err := f.watches.Open(ctx, src, l.take)
-	if err != nil {
-		return nil, fmt.Errorf("watching %s: %w", f.name, err)
-	}
-	next.handles[namespace], next.ledgers[namespace] = h, l
-	return h, nil
-}
-
-// swap makes the successor's informers those of the feed, and tells what has changed meanwhile.
-func (f *feed) swap(next *successor) {
-	f.mu.Lock()
-	handles, ledgers := f.handles, f.ledgers
-	f.handles, f.ledgers, f.served, f.next = next.handles, next.ledgers, next.served, nil
-	f.mu.Unlock()
-	var before, now []*ledger
-	for ns, h := range handles {
-		h.Close()
-		before = append(before, ledgers[ns])
-	}
-	for _, l := range next.ledgers {
-		now = append(now, l)
-	}
-	left := missing(before, now)
-	for _, l := range now {
-		l.follow(before)
-	}
-	for _, o := range left {
-		f.on(deletion(o))
-	}
-	f.log.Info("resource is watched in another version", "version", next.served.GVR.Version)
-}
-
-// dropNext gives a successor up.
-func (f *feed) dropNext() {
-	f.mu.Lock()
-	next := f.next
-	f.next = nil
-	f.mu.Unlock()
-	if next == nil {
-		return
-	}
-	for _, h := range next.handles {
-		h.Close()
-	}
 }
 
 // concerns reports whether a CRD of that name is, or may be, the resource's.

@@ -5,7 +5,6 @@ package engine
 
 import (
 	"maps"
-	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -57,20 +56,16 @@ func (l *ledger) bury() {
 	clear(l.present)
 }
 
-// follow takes over from the ledgers of informers that showed the same objects before, and are
-// closed: it tells what differs between what they told and what there is, and all events from here
+// follow takes over from the ledger of an informer that showed the same objects before, and is
+// closed: it tells what differs between what that one told and what there is, and all events from here
 // on. What did not change is told as if it had been there when the owner came: who looks at it may
 // see another form of it.
-func (l *ledger) follow(before []*ledger) {
-	told := map[types.UID]*watch.Object{}
-	for _, b := range before {
-		maps.Copy(told, b.present)
-	}
+func (l *ledger) follow(before *ledger) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.silent = false
 	for uid, o := range l.present {
-		switch was := told[uid]; {
+		switch was := before.present[uid]; {
 		case was == nil:
 			l.on(watch.Event{Kind: watch.Added, Key: nameOf(o), UID: uid, Object: o})
 		case was.GetResourceVersion() != o.GetResourceVersion():
@@ -81,14 +76,13 @@ func (l *ledger) follow(before []*ledger) {
 	}
 }
 
-// missing returns what the ledgers told is there, and none of the others does.
-func missing(before []*ledger, now []*ledger) []*watch.Object {
+// missing returns what one ledger told is there, and another one does not know. The first one's
+// informer must be closed.
+func missing(before, now *ledger) []*watch.Object {
 	var out []*watch.Object
-	for _, b := range before {
-		for uid, o := range b.present {
-			if !slices.ContainsFunc(now, func(l *ledger) bool { return l.has(uid) }) {
-				out = append(out, o)
-			}
+	for uid, o := range before.present {
+		if !now.has(uid) {
+			out = append(out, o)
 		}
 	}
 	return out

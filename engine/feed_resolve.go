@@ -28,20 +28,28 @@ func (f *feed) resolve(ctx context.Context) bool {
 		f.become(phaseFaulty, err.Error())
 		return false
 	}
-	observes := false
-	if f.generation {
-		if observes, err = f.catalog.ObservedGeneration(ctx, served); err != nil {
-			f.become(phaseFaulty, err.Error())
-			return false
-		}
-		if !observes {
-			f.log.Info("its schema has no status.observedGeneration; what was handled is kept in an annotation")
-		}
+	observes, err := f.observable(ctx, served)
+	if err != nil {
+		f.become(phaseFaulty, err.Error())
+		return false
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.served, f.known, f.observes, f.absent = served, true, observes, false
 	return true
+}
+
+// observable finds out whether what was handled can be kept in status.observedGeneration, where that
+// matters.
+func (f *feed) observable(ctx context.Context, served catalog.Resource) (bool, error) {
+	if !f.generation {
+		return false, nil
+	}
+	observes, err := f.catalog.ObservedGeneration(ctx, served)
+	if err == nil && !observes {
+		f.log.Info("its schema has no status.observedGeneration; what was handled is kept in an annotation")
+	}
+	return observes, err
 }
 
 // look asks the catalog for what was declared.

@@ -5,11 +5,8 @@ package engine_test
 
 import (
 	"fmt"
-	"strings"
 	"testing"
 	"time"
-
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/enginetest"
@@ -19,6 +16,7 @@ const (
 	crdsResource = "customresourcedefinitions.v1.apiextensions.k8s.io"
 	ingresses    = "ingresses.v1.networking.k8s.io"
 	namespaces   = "namespaces.v1"
+	foos2        = "foos.v2.example.com"
 )
 
 // hides makes lists not show an object any more, and operators list anew.
@@ -158,89 +156,6 @@ func TestA404IsNoDeletion(t *testing.T) {
 	})
 }
 
-// serveVersions makes a CRD serve these versions, the first one preferred.
-func (s *stage) serveVersions(names ...string) {
-	s.t.Helper()
-	s.Update(crdsResource, "", "foos.example.com", func(crd *unstructured.Unstructured) {
-		list, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
-		var versions []any
-		for i, name := range names {
-			version := (&unstructured.Unstructured{Object: list[0].(map[string]any)}).DeepCopy().Object
-			version["name"], version["storage"] = name, i == 0
-			versions = append(versions, version)
-		}
-		if err := unstructured.SetNestedSlice(crd.Object, versions, "spec", "versions"); err != nil {
-			s.t.Error(err)
-		}
-	})
-}
-
-// TestVersionsOfAResource holds that an object in another served version is the same object.
-func TestVersionsOfAResource(t *testing.T) {
-	const foos2 = "foos.v2.example.com"
-	operator := func(resource string, profile dsl.CacheProfile) func(*dsl.Resource, *journal) {
-		return func(foo *dsl.Resource, j *journal) {
-			foo.Cache = profile
-			foo.Owns(configMaps)
-			foo.OnReconcile("sync", j.Note("sync", makes("default", dsl.ChildSpec{})))
-			foo.OnUpdate("changed", j.Note("changed"))
-			foo.OnDelete("left", j.Note("left"))
-			foo.OnDelete("seen", j.Note("seen"), dsl.NoFinalizer())
-		}
-	}
-	migrate := func(resource string, profile dsl.CacheProfile, play func(s *stage)) scenario {
-		return scenario{func(*dsl.Resource, *journal) {}, func(s *stage) {
-			s.Operator = dsl.New("op")
-			s.Operator.Resource(resource, func(foo *dsl.Resource) { operator(resource, profile)(foo, &s.Journal) })
-			s.begin()
-			s.serveVersions("v2", "v1")
-			s.Advance(time.Minute)
-			s.Called()
-			s.serveVersions("v2")
-			play(s)
-		}}
-	}
-	follows := func(s *stage) {
-		s.Advance(time.Minute)
-		s.Called()
-		s.Wrote()
-		well(s)
-		s.Update(foos2, "default", "web", func(o *unstructured.Unstructured) { o.Object["spec"] = map[string]any{"size": int64(2)} })
-		s.Called("sync update", "changed update")
-		s.Delete(foos2, "default", "web")
-		s.Called("left delete", "seen delete")
-		if s.Get(foos2, "default", "web") != nil {
-			s.t.Error("the finalizer was not taken off")
-		}
-	}
-	scenarios(t, map[string]scenario{
-		"one that names no version follows":       migrate("foos.example.com", dsl.CacheCompact, follows),
-		"also where objects are read when needed": migrate("foos.example.com", dsl.CacheLive, follows),
-		"what was deleted while it went over is told, and what came is new": migrate("foos.example.com", dsl.CacheCompact, func(s *stage) {
-			s.HoldWatches(foos2)
-			s.FailNext("list", foos2, enginetest.ErrPage)
-			s.FailNext("watch", foos2, enginetest.ErrPage)
-			s.Update(foos2, "default", "web", func(o *unstructured.Unstructured) { o.SetFinalizers(nil) })
-			s.Delete(foos2, "default", "web")
-			s.Create(strings.NewReplacer("v1", "v2", "web", "other").Replace(web))
-			s.ReleaseWatches(foos2)
-			s.Advance(time.Minute)
-			s.CalledInAnyOrder("left delete", "seen delete", "sync create")
-		}),
-		"one that names the version waits, and says where it is": migrate(foos, dsl.CacheCompact, func(s *stage) {
-			s.Advance(10 * time.Minute)
-			s.Called()
-			s.Wrote()
-			ill(s, "resource/"+foos, "not served", "version v2")
-			s.serveVersions("v2", "v1")
-			s.Advance(time.Minute)
-			s.Called()
-			s.Wrote()
-			well(s)
-		}),
-	})
-}
-
 // TestDeletionsThatNobodySaw holds that an object is asked for before its delete handlers run, when
 // only a listing says that it is gone.
 func TestDeletionsThatNobodySaw(t *testing.T) {
@@ -276,6 +191,22 @@ func TestDeletionsThatNobodySaw(t *testing.T) {
 			s.Advance(5 * time.Minute)
 			s.Called("left delete")
 			well(s)
+		}},
+		"one that may be read again is seen off at once": {watched, func(s *stage) {
+			s.begin()
+			s.Forbid("get", foos)
+			s.gap(s.remove)
+			s.Advance(time.Hour)
+			s.Called()
+			s.Allow("get", foos)
+			s.Advance(noticed)
+			s.Called("left delete")
+			well(s)
+		}},
+		"that it may not be read is known before": {watched, func(s *stage) {
+			s.Forbid("get", foos)
+			s.begin()
+			ill(s, "resource/"+foos, "forbidden: get")
 		}},
 		"one that may not be read, and whose name is another's, holds nothing up": {watched, func(s *stage) {
 			s.begin()

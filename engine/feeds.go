@@ -21,7 +21,7 @@ func (e *Engine) newFeed(name dsl.ResourceName, log logr.Logger, on func(watch.E
 	return &feed{
 		name: name, on: on, log: log, catalog: e.catalog, watches: e.watches, scope: e.scope,
 		metadata: e.clients.metadata, missing: e.wantCRDs, wake: make(chan struct{}, 1),
-		handles: map[string]*watch.Handle{}, ledgers: map[string]*ledger{}, denials: map[string]*denial{},
+		handles: map[string]*watch.Handle{}, ledgers: map[string]*ledger{}, denials: map[string]*denial{}, owed: map[string]bool{},
 		phase: phaseStarting, settled: make(chan struct{}),
 	}
 }

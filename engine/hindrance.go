@@ -30,9 +30,9 @@ type hindrances map[string]hindrance
 // survey is what a look at a feed's informers shows.
 type survey struct {
 	bad hindrances
-	// well are the namespaces where nothing is wrong; listing: some informer has not listed yet.
+	// well is the number of namespaces where nothing is wrong; listing are those that are not listed yet.
 	well    int
-	listing bool
+	listing []string
 }
 
 // survey looks at the informers. For those that are well it waits a moment, until the last callback of
@@ -43,13 +43,14 @@ func (f *feed) survey(ctx context.Context, missing denied) survey {
 		out.bad[ns] = hindrance{phaseForbidden, missing.in(ns), missing[ns]}
 	}
 	for _, ns := range f.opened() {
-		state := f.handle(ns).State()
+		h := f.newest(ns)
+		state := h.State()
 		switch {
 		case out.bad[ns].phase != "":
 		case state.Fault != nil:
 			out.bad[ns] = hindrance{phase: phaseFaulty, text: state.Fault.Error()}
-		case !state.Synced || f.handle(ns).WaitSynced(ctx) != nil:
-			out.listing = true
+		case !state.Synced || h.WaitSynced(ctx) != nil:
+			out.listing = append(out.listing, ns)
 		default:
 			out.well++
 		}
@@ -91,19 +92,24 @@ func (all hindrances) warning(missing denied) string {
 }
 
 // hinder notes what hinders the feed now. When something does not any more, and what it hid is listed,
-// those who were refused are told.
+// those who were refused are told, however long other namespaces take.
 func (f *feed) hinder(now survey) {
 	f.mu.Lock()
 	for ns := range f.hindrances {
 		if _, still := now.bad[ns]; !still {
-			f.owed = true
+			f.owed[ns] = true
 		}
 	}
 	f.hindrances = now.bad
-	tell := f.owed && !now.listing && f.granted != nil
-	f.owed = f.owed && now.listing
+	tell := false
+	for ns := range f.owed {
+		if !slices.Contains(now.listing, ns) {
+			delete(f.owed, ns)
+			tell = true
+		}
+	}
 	f.mu.Unlock()
-	if tell {
+	if tell && f.granted != nil {
 		f.granted()
 	}
 }

@@ -23,10 +23,11 @@ const (
 	passRefusedMost = time.Minute
 )
 
-// wholeWrite stands for the pass's own write among the handlers that were refused.
-const wholeWrite = ""
+// passItself stands for the pass's own requests among the handlers that were refused: its write, and
+// its look for an object that nobody saw go.
+const passItself = ""
 
-// refused notes how a handler, or the pass's own write, ended: whether a right was missing.
+// refused notes how a handler, or one of the pass's own requests, ended: whether a right was missing.
 func (r *resource) refused(key cache.ObjectName, handler string, err error) {
 	lacks := apierrors.IsForbidden(err)
 	r.mu.Lock()
@@ -44,7 +45,7 @@ func (r *resource) refused(key cache.ObjectName, handler string, err error) {
 	if !lacks && was >= 0 {
 		r.engine.lacks.hurry()
 	}
-	if lacks && handler == wholeWrite {
+	if lacks && handler == passItself {
 		r.own.suspect(key.Namespace)
 	}
 }

@@ -65,7 +65,7 @@ func newResource(e *Engine, spec *dsl.Resource) *resource {
 	r.own.source.Profile = spec.Cache
 	r.own.source.LabelSelector, r.own.source.FieldSelector = spec.LabelSelector, spec.FieldSelector
 	r.own.source.Keep = watch.Keep(spec.Keep)
-	r.own.generation = spec.ObservedGeneration
+	r.own.generation, r.own.proves = spec.ObservedGeneration, r.rules.deletes
 	if r.rules.finalizes || r.rules.stores && !spec.ObservedGeneration {
 		r.own.writes = append(r.own.writes, patchObject)
 	}

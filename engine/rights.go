@@ -122,7 +122,7 @@ func (f *feed) missingIn(ctx context.Context, ns string) ([]string, error) {
 		f.denials[ns] = next
 		time.AfterFunc(in, f.nudge)
 	}
-	if h := f.handle(ns); known != nil && len(missing) < len(known.verbs) && h != nil && h.State().Fault != nil {
+	if h := f.newest(ns); known != nil && len(missing) < len(known.verbs) && h != nil && h.State().Fault != nil {
 		h.Retry()
 	}
 	return missing, nil
@@ -154,8 +154,8 @@ func (f *feed) forget(namespaces []string) {
 // verbs are what the engine itself does with the resource.
 func (f *feed) verbs() []string {
 	verbs := []string{"list", "watch"}
-	if len(f.writes) > 0 || f.source.Profile == dsl.CacheLive {
-		verbs = append(verbs, "get") // after a conflict, and for each pass in cache live
+	if len(f.writes) > 0 || f.proves || f.source.Profile == dsl.CacheLive {
+		verbs = append(verbs, "get") // after a conflict, when nobody saw an object go, and for each pass in cache live
 	}
 	for _, v := range f.writes {
 		if v != patchStatus || f.resource().Status {
@@ -168,8 +168,9 @@ func (f *feed) verbs() []string {
 // well reports whether nothing speaks for a missing right in the namespace: its informer is there
 // and was not refused, and nobody else was since the server was asked last.
 func (f *feed) well(namespace string) bool {
+	h := f.newest(namespace)
 	f.mu.Lock()
-	h, suspect := f.handles[namespace], f.suspects[namespace]
+	suspect := f.suspects[namespace]
 	f.mu.Unlock()
 	return h != nil && !suspect && !apierrors.IsForbidden(h.State().Fault)
 }

@@ -191,9 +191,11 @@ func TestRightsInOneNamespace(t *testing.T) {
 	})
 }
 
+// noticed is a time in which a right that is given is found.
+const noticed = 12 * time.Second
+
 // TestRightsGivenBack holds that what waited for a right does not wait on when it is there.
 func TestRightsGivenBack(t *testing.T) {
-	const noticed = 12 * time.Second
 	scenarios(t, map[string]scenario{
 		"a handler that may read its children again does so": {
 			func(foo *dsl.Resource, j *journal) {
@@ -248,6 +250,25 @@ func TestRightsGivenBack(t *testing.T) {
 					s.t.Error("the object is not marked as handled")
 				}
 				well(s)
+			},
+		},
+		"in one namespace, however long another one takes to list": {
+			func(foo *dsl.Resource, j *journal) { foo.OnCreate("made", j.Note("made")) },
+			func(s *stage) {
+				s.Operator.Scope.Namespaces = []string{"team-*"}
+				s.Create(`{apiVersion: v1, kind: Namespace, metadata: {name: team-0}}`)
+				s.Launch()
+				s.Forbid("patch", foos, "team-0")
+				teams(s, 1)
+				s.Advance(time.Hour)
+				s.DelayNext("watch", foos, time.Hour)
+				s.Create(`{apiVersion: v1, kind: Namespace, metadata: {name: team-1}}`)
+				s.Advance(time.Second)
+				s.Allow("patch", foos, "team-0")
+				s.Advance(noticed)
+				if s.Get(foos, "team-0", "web").GetAnnotations()[state] == "" {
+					s.t.Error("the object is not marked as handled")
+				}
 			},
 		},
 		"a right that only the handler knows of is tried every half minute at least": {

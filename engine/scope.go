@@ -29,13 +29,15 @@ type scope struct {
 
 	mu       sync.Mutex
 	existing map[string]bool
-	// doubtful are namespaces that a listing did not have any more, until they are asked for.
-	doubtful map[string]bool
+	// doubtful are namespaces that a listing did not have any more, until they are asked for: the value
+	// tells one doubt about a name from the next.
+	doubtful map[string]int
+	doubts   int
 	synced   bool
 }
 
 func newScope(patterns []string) *scope {
-	s := &scope{patterns: patterns, existing: map[string]bool{}, doubtful: map[string]bool{}}
+	s := &scope{patterns: patterns, existing: map[string]bool{}, doubtful: map[string]int{}}
 	s.live = slices.ContainsFunc(patterns, func(p string) bool { return strings.ContainsAny(p, "*?[!") })
 	return s
 }
@@ -93,7 +95,8 @@ func (s *scope) seen(ev watch.Event) {
 	s.mu.Lock()
 	delete(s.doubtful, ev.Key.Name)
 	if ev.Kind == watch.Deleted && ev.Unseen {
-		s.doubtful[ev.Key.Name] = true
+		s.doubts++
+		s.doubtful[ev.Key.Name] = s.doubts
 		s.mu.Unlock()
 		s.feed.nudge()
 		return
@@ -117,12 +120,13 @@ func (s *scope) noteLocked(name string, there bool) {
 }
 
 // confirm asks for the namespaces that a listing did not have any more. It reports whether to ask
-// again: what can be neither found nor known to be gone stays in the scope.
+// again: what can be neither found nor known to be gone stays in the scope, and so does one that came
+// while it was asked for.
 func (s *scope) confirm(ctx context.Context) (again bool) {
 	s.mu.Lock()
-	names := slices.Sorted(maps.Keys(s.doubtful))
+	doubtful := maps.Clone(s.doubtful)
 	s.mu.Unlock()
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(doubtful)) {
 		gone, err := s.ask(ctx, name)
 		if !gone {
 			again = true // it is there: until the watch shows it, nothing else would tell of its end
@@ -132,6 +136,11 @@ func (s *scope) confirm(ctx context.Context) (again bool) {
 			continue
 		}
 		s.mu.Lock()
+		if s.doubtful[name] != doubtful[name] {
+			again = again || s.doubtful[name] > 0
+			s.mu.Unlock()
+			continue
+		}
 		delete(s.doubtful, name)
 		s.noteLocked(name, false)
 	}

@@ -53,7 +53,8 @@ func TestDeadline(t *testing.T) {
 		"an access review":                       {method: "POST", url: "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"},
 		"a watch has no end":                     {method: "GET", url: "/api/v1/pods?watch=true", server: mute{begins: true}, endless: true},
 		"nor has one with a number for true":     {method: "GET", url: "/api/v1/pods?watch=1", server: mute{begins: true}, endless: true},
-		"nor has a list that is streamed":        {method: "GET", url: "/api/v1/pods?sendInitialEvents=true&watch=true", endless: true},
+		"nor has a list that is streamed":        {method: "GET", url: "/api/v1/pods?sendInitialEvents=true&watch=true", server: mute{begins: true}, endless: true},
+		"but each must begin":                    {method: "GET", url: "/api/v1/pods?sendInitialEvents=true&watch=true"},
 		"nor has a log that is read as it grows": {method: "GET", url: "/api/v1/pods/web/log?follow=true", endless: true},
 	}
 	for name, test := range tests {

@@ -409,3 +409,34 @@ func TestReleaseThatFailsIsTold(t *testing.T) {
 		}
 	})
 }
+
+// A process that lost its leadership and whose work does not end must not keep others from leading.
+func TestALoserDoesNotHoldTheLease(t *testing.T) {
+	tests := map[string]func(c *cluster){
+		"the Lease was deleted, and is made again by whoever comes first": func(c *cluster) { c.lease = nil },
+		"the Lease was taken by somebody who gives it back": func(c *cluster) {
+			nobody := ""
+			c.lease.Spec.HolderIdentity = &nobody
+		},
+	}
+	for title, happens := range tests {
+		t.Run(title, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				c := newCluster()
+				ends := make(chan struct{})
+				a := c.start(t, "a", dsl.LeaderLease, func(context.Context) error { <-ends; return nil })
+				pass(time.Minute)
+				c.change(happens)
+				until(t, "the first one loses", func() bool { return !a.Leading() })
+				b := c.start(t, "b", dsl.LeaderLease, nil)
+				pass(mostWait)
+				if !b.leads() || a.Held() {
+					t.Errorf("after %v the other one leads: %v, and the first one writes: %v", mostWait, b.leads(), a.Held())
+				}
+				close(ends)
+				a.stop()
+				b.stop()
+			})
+		})
+	}
+}

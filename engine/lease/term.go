@@ -46,7 +46,13 @@ func (e *Elector) leaseTerm(ctx context.Context, lead func(context.Context) erro
 	running.Go(func() { elector.Run(campaign) })
 	select {
 	case <-won:
-		lost, err = e.office(ctx, lead, e.awaitExpiry, e.holdsLease)
+		// Who has lost is no candidate before lead has returned: a Lease that he renewed would keep
+		// others from leading while he does not.
+		guard := func(ctx context.Context) {
+			e.awaitExpiry(ctx)
+			stop()
+		}
+		lost, err = e.office(ctx, lead, guard, e.holdsLease)
 	case <-ctx.Done():
 	}
 	stop()

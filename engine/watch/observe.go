@@ -63,7 +63,7 @@ func (o *observer) watch(ctx context.Context, opts metav1.ListOptions, call func
 			if !streamed {
 				o.health.followed()
 			}
-			return o.forward(ctx, inner, streamed), nil
+			return o.forward(ctx, inner, streamed, limitOf(opts)), nil
 		case streamed:
 			// A list request follows and tells what is wrong, if anything: a server without streamed
 			// lists refuses here.
@@ -97,10 +97,18 @@ func withoutRetry(err error) error {
 }
 
 // forward wraps a stream so that its events are noted.
-func (o *observer) forward(ctx context.Context, inner watch.Interface, listing bool) watch.Interface {
-	s := &stream{seen: o, inner: inner, listing: listing, out: make(chan watch.Event), stopped: make(chan struct{})}
+func (o *observer) forward(ctx context.Context, inner watch.Interface, listing bool, limit time.Duration) watch.Interface {
+	s := &stream{seen: o, inner: inner, listing: listing, limit: limit, out: make(chan watch.Event), stopped: make(chan struct{})}
 	o.streams.Go(func() { s.run(ctx) })
 	return s
+}
+
+// limitOf is how long a stream may be open; zero when the server was not asked to end it.
+func limitOf(opts metav1.ListOptions) time.Duration {
+	if opts.TimeoutSeconds == nil {
+		return 0
+	}
+	return time.Duration(*opts.TimeoutSeconds)*time.Second + overdueAfter
 }
 
 // ended notes that a stream is over.

@@ -109,7 +109,7 @@ func TestAStreamEndsThoughNobodyReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := &observer{health: newHealth(Source{GVR: foos}, (&log{}).logger(), nil)}
 		inner := apiwatch.NewRaceFreeFake()
-		w := o.forward(t.Context(), inner, false)
+		w := o.forward(t.Context(), inner, false, 0)
 		inner.Add(newServer().put("a", "1"))
 		synctest.Wait()
 		w.Stop()

@@ -173,9 +173,10 @@ func TestAWatchThatFallsSilentIsOpenedAnew(t *testing.T) {
 	}{
 		"one that has sent bookmarks":                             {time.Minute, silentAfter, 2, 1},
 		"not before its time":                                     {time.Minute, silentAfter - time.Second, 1, 1},
-		"one whose bookmarks are rare, after three periods":       {10 * time.Minute, 30 * time.Minute, 2, 1},
-		"not before the third":                                    {10 * time.Minute, 30*time.Minute - time.Second, 1, 1},
-		"not one of a server that sends no bookmarks":             {0, 24 * time.Hour, 1, 1},
+		"one whose bookmarks are rare, after three periods":       {4 * time.Minute, 12 * time.Minute, 2, 1},
+		"not before the third":                                    {4 * time.Minute, 12*time.Minute - time.Second, 1, 1},
+		"not one of a server that sends no bookmarks":             {0, 5 * time.Minute, 1, 1},
+		"that one when it is open for longer than it was to be":   {0, 11 * time.Minute, 2, 1},
 		"what is there is listed when the next one is silent too": {time.Minute, 2*silentAfter + retryFirst, 3, 2},
 		"not one that has sent bookmarks until a moment before":   {time.Minute, time.Minute, 1, 1},
 	}
@@ -229,6 +230,31 @@ func TestVersionsThatGoBackAreNoticed(t *testing.T) {
 		}
 		if now := h.ResourceVersion(); now != strconv.Itoa(50) || at == now {
 			t.Errorf("the cache is at version %s", now)
+		}
+	})
+}
+
+func TestAListThatStallsIsAskedForAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer()
+		s.put("a", "1")
+		settings := s.settings()
+		settings.Dynamic = streaming{s.dynamic}
+		s.stalls(true)
+		set := New(settings)
+		defer set.Close()
+		h := mustOpen(t, set, Source{GVR: foos}, ignore)
+		advance(stalledAfter - time.Second)
+		wantCounts(t, s, 0, 1, 1)
+		advance(stalledAfter)
+		wantCounts(t, s, 0, 2, 1)
+		if state := h.State(); state.Synced || !errors.Is(state.Fault, errStalled) {
+			t.Errorf("when the first one has stalled the state is %+v", state)
+		}
+		s.stalls(false)
+		advance(stalledAfter)
+		if state := h.State(); !state.Synced || state.Fault != nil || h.Len() != 1 {
+			t.Errorf("when one went through the state is %+v, with %d objects", state, h.Len())
 		}
 	})
 }

@@ -48,6 +48,8 @@ type server struct {
 	lists, watches []metav1.ListOptions
 	// listing and watching, when set, are what requests fail with.
 	listing, watching error
+	// stalled: a streamed list does not come to its end.
+	stalled bool
 }
 
 // served is one watch request that is being answered.
@@ -120,7 +122,9 @@ func (s *server) watch(a clienttesting.Action, partial bool) (bool, apiwatch.Int
 		for _, u := range s.objects {
 			w.Add(as(u, partial))
 		}
-		w.Action(apiwatch.Bookmark, s.bookmark("true"))
+		if !s.stalled {
+			w.Action(apiwatch.Bookmark, s.bookmark("true"))
+		}
 	}
 	return true, w, nil
 }
@@ -204,6 +208,13 @@ func (s *server) set(listing, watching error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.listing, s.watching = listing, watching
+}
+
+// stalls makes streamed lists not come to their end, or come there again.
+func (s *server) stalls(stalled bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stalled = stalled
 }
 
 // counts returns the number of list and watch requests and of the streams that are open.

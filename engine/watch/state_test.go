@@ -233,7 +233,7 @@ func TestAQuietStreamHeals(t *testing.T) {
 		o.health.broke(forbidden)
 		o.health.broke(forbidden)
 		inner := apiwatch.NewFake()
-		w := o.forward(t.Context(), inner, false)
+		w := o.forward(t.Context(), inner, false, 0)
 		advance(steadyAfter - 1)
 		if o.health.now().Fault == nil {
 			t.Error("the fault is over before the stream is steady")
@@ -253,7 +253,7 @@ func TestTheEndOfTheContextIsNoFault(t *testing.T) {
 		o := &observer{health: newHealth(Source{GVR: foos}, logr.Discard(), nil)}
 		ctx, cancel := context.WithCancel(t.Context())
 		inner := apiwatch.NewFake()
-		w := o.forward(ctx, inner, false)
+		w := o.forward(ctx, inner, false, 0)
 		cancel()
 		inner.Error(&forbidden.ErrStatus)
 		inner.Error(&forbidden.ErrStatus)

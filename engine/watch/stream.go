@@ -6,6 +6,7 @@ package watch
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -26,7 +27,14 @@ const (
 	// times the longest time between bookmarks it takes. API servers send one a minute.
 	silentAfter = 3 * time.Minute
 	silentBeats = 3
+	// stalledAfter is how long a streamed list may say nothing: its server has all of it at hand.
+	stalledAfter = time.Minute
+	// overdueAfter is how much longer a stream may be open than the server was asked to keep it.
+	overdueAfter = time.Minute
 )
+
+// errStalled is what is wrong with a streamed list that does not go on.
+var errStalled = fmt.Errorf("the listing did not go on for %s", stalledAfter)
 
 // errSilent is what is wrong with a stream that was opened for one that fell silent, and is silent too.
 // A watch is, that begins at a version which its server has yet to come to: a listing shows it.
@@ -42,7 +50,10 @@ type stream struct {
 	out   chan watch.Event
 	// listing: the events still are those of a streamed list, and the reflector deals with errors.
 	listing bool
-	begun   time.Time
+	// limit is when a stream without bookmarks must have ended; zero when it need not. A proxy that has
+	// lost its server says nothing any more, and no silence tells.
+	limit time.Duration
+	begun time.Time
 	// any: an event came, the last one when heard says. Marked is when the last bookmark came. Before
 	// the first these are when the stream began, or when a streamed list was complete.
 	any           bool
@@ -86,6 +97,10 @@ func (s *stream) pass(ctx context.Context) error {
 	steady, silent := time.NewTimer(steadyAfter), time.NewTimer(s.patience())
 	defer steady.Stop()
 	defer silent.Stop()
+	var overdue <-chan time.Time
+	if s.limit > 0 {
+		overdue = time.After(s.limit)
+	}
 	for {
 		select {
 		case <-s.stopped:
@@ -96,6 +111,12 @@ func (s *stream) pass(ctx context.Context) error {
 			if over, err := s.silent(); over {
 				return err
 			}
+		case <-overdue:
+			if s.patience() > 0 {
+				continue // its silence tells
+			}
+			h.log.Info("watch did not end when its time was over; another one is opened", "after", s.limit.String())
+			return nil
 		case event, open := <-s.inner.ResultChan():
 			switch {
 			case !open:
@@ -124,6 +145,10 @@ func (s *stream) silent() (over bool, err error) {
 	if s.patience() == 0 {
 		return false, nil
 	}
+	if s.listing {
+		s.seen.health.listed(errStalled)
+		return true, errStalled
+	}
 	s.seen.health.log.Info("watch is silent though bookmarks were to come; another one is opened", "since", s.heard.Format(time.RFC3339))
 	if !s.any {
 		err = errSilent
@@ -134,6 +159,9 @@ func (s *stream) silent() (over bool, err error) {
 // patience is how long the stream may be silent; zero when that cannot be told, because its server
 // has sent no bookmarks.
 func (s *stream) patience() time.Duration {
+	if s.listing {
+		return stalledAfter
+	}
 	beat := s.seen.beats(0)
 	if beat == 0 {
 		return 0
