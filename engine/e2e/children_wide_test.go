@@ -77,13 +77,13 @@ func TestForgedChildOfAnOwnerWithoutNamespace(t *testing.T) {
 	mark := plane.Mark(t)
 	cluster.Run(t, parsed(t, filled.Replace(siteOperator), home, tenant), engine.Settings{Config: user.Config()}).AwaitReady(t)
 	sites, maps := plane.Objects("sites.v1."+group, ""), plane.Objects(configMaps, home)
-	owner := sites.Create(t, &unstructured.Unstructured{Object: map[string]any{
+	sites.Create(t, &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": group + "/v1", "kind": "Site", "metadata": map[string]any{"name": "w"}, "spec": map[string]any{"value": "a"},
 	}})
 	seen := func(value string) func(*unstructured.Unstructured) bool {
 		return func(o *unstructured.Unstructured) bool { return status(o, "seen") == value }
 	}
-	owner = sites.Await(t, "w", "its status", seen("a"))
+	owner := sites.Await(t, "w", "its status", seen("a"))
 	var got []string
 	for _, w := range plane.Writes(t, user.Name, mark).Of("sites", "w") {
 		if w.Subresource == "" {

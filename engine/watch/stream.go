@@ -112,31 +112,48 @@ func (s *stream) pass(ctx context.Context) error {
 				return err
 			}
 		case <-overdue:
-			if s.patience() > 0 {
-				continue // its silence tells
-			}
-			h.log.Info("watch did not end when its time was over; another one is opened", "after", s.limit.String())
-			return nil
-		case event, open := <-s.inner.ResultChan():
-			switch {
-			case !open:
+			if s.overstayed() {
 				return nil
-			case event.Type == watch.Error && ctx.Err() != nil:
-				continue // the request was ended by us, which is no error
 			}
-			if err := s.note(event); err != nil && !s.listing {
+		case event, open := <-s.inner.ResultChan():
+			if !open {
+				return nil
+			}
+			if over, err := s.forward(ctx, event); over {
 				return err
 			}
 			if wait := s.patience(); wait > 0 {
 				silent.Reset(wait)
 			}
-			select {
-			case s.out <- event:
-			case <-s.stopped:
-				return nil
-			}
 		}
 	}
+}
+
+// forward notes an event and passes it on. It reports whether the stream is over, and the error that
+// ended it.
+func (s *stream) forward(ctx context.Context, event watch.Event) (over bool, err error) {
+	if event.Type == watch.Error && ctx.Err() != nil {
+		return false, nil // the request was ended by us, which is no error
+	}
+	if err := s.note(event); err != nil && !s.listing {
+		return true, err
+	}
+	select {
+	case s.out <- event:
+		return false, nil
+	case <-s.stopped:
+		return true, nil
+	}
+}
+
+// overstayed is called when the server should have ended the stream, and reports whether it is ended
+// here. Of a stream that has a time to be silent, that tells.
+func (s *stream) overstayed() bool {
+	if s.patience() > 0 {
+		return false
+	}
+	s.seen.health.log.Info("watch did not end when its time was over; another one is opened", "after", s.limit.String())
+	return true
 }
 
 // silent is called when the stream's time to be silent is over, if it has one. The error is that of a
