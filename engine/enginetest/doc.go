@@ -15,6 +15,10 @@
 //		})
 //	}
 //
+// Most tests are about which handlers are called and what is written. A [Stage] is a cluster with one
+// operator and a [Journal] of its handlers' calls; a Journal alone serves tests on a real cluster as
+// well.
+//
 // The whole engine runs as it does in a cluster, with client-go's own clients; only the server at
 // the other end of the wire is played. It does what the engine and its handlers depend on as the
 // real one does: uids, resource versions, generations, the status subresource, conflicts, patches,
