@@ -22,8 +22,6 @@ import (
 type children struct {
 	pass *pass
 	span *span
-	// handler is whose attempt it is.
-	handler string
 }
 
 var _ dsl.Children = (*children)(nil)
@@ -94,7 +92,7 @@ func (c *children) Delete(ctx context.Context, resource, name string) error {
 	if err != nil {
 		return err
 	}
-	return c.deleteChild(ctx, f, found)
+	return c.pass.deleteChild(ctx, f, found)
 }
 
 // declared returns the feed of an owned resource, once the cache has it.

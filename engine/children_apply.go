@@ -61,10 +61,9 @@ func (c *children) Apply(ctx context.Context, desired any, specs ...dsl.ChildSpe
 			return nil, err
 		}
 	}
-	result, deed, err := w.applier.Apply(ctx, w.client, w.object, live)
-	if deed != "" {
+	result, sent, err := w.applier.Apply(ctx, w.client, w.object, live)
+	if sent {
 		c.pass.wrote(w.feed, w.served.GVR, result)
-		c.pass.didChild(c.handler, deed, nameFor(result), w.applier.Found.String())
 	}
 	if err != nil {
 		return nil, c.pass.unapplied(ctx, w, err)
@@ -138,7 +137,7 @@ func (c *children) want(ctx context.Context, desired any, spec dsl.ChildSpec) (*
 	w.client = c.pass.r.engine.writer(w.served.GVR, w.key.Namespace)
 	w.applier = child.Applier{
 		Owner: owner, Manager: c.pass.r.engine.op.Name, Adopt: spec.Adopt,
-		Settled: c.pass.settled(), Guard: &c.pass.mu, Found: &child.Drift{},
+		Settled: c.pass.settled(), Guard: &c.pass.mu,
 	}
 	return w, nil
 }

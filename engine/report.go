@@ -91,7 +91,6 @@ func (e *Engine) stats() []ops.ResourceStats {
 			}
 		}
 		s.Parked, s.Broken = r.held()
-		s.Standing = r.standings()
 		out = append(out, s)
 	}
 	return out
