@@ -6,6 +6,7 @@ package e2e
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -73,24 +74,28 @@ func TestProgramStopsUnderLoad(t *testing.T) {
 	})
 	stop := churn(t, ns, crowd)
 	proxy.Await(t, crowd/2+5, events) // in the midst of the first passes
-	caught := make(chan struct{}, 1)
+	caught := make(chan string, 1)
 	proxy.Inject(cluster.When{Match: cluster.On("write", "foos/status")}, func(x *cluster.Exchange) {
 		select {
-		case caught <- struct{}{}:
+		case caught <- x.Name:
 		default:
 		}
 		x.Wait(gate)
 		x.Forward()
 	})
-	<-caught
+	name := <-caught
 	program.Signal(t, syscall.SIGTERM)
 	program.Await(t, stopping)
+	stopped := plane.Mark(t)
 	close(gate)
 	if exit := program.Wait(t); exit.Code != 0 {
 		t.Errorf("exit code is %d", exit.Code)
 	}
 	stop()
 	mustLogNoError(t, program.Lines)
+	if writes := plane.Writes(t, user.Name, stopped).Of("foos", name); len(writes) != 1 || writes[0].Code != http.StatusOK {
+		t.Errorf("the handler that was caught by the stop made the writes %v, want its status", writes)
+	}
 	var lease coordinationv1.Lease
 	decode(t, plane.Objects(leases, ns).Get(t, lock), &lease)
 	if holder := lease.Spec.HolderIdentity; holder != nil && *holder != "" {
