@@ -33,7 +33,7 @@ func addressesOf(t *testing.T, program *cluster.Operator) (at addresses) {
 // ask gets what a program serves.
 func ask(t *testing.T, address, path string) (code int, body string, err error) {
 	t.Helper()
-	client := &http.Client{Timeout: 10 * time.Second}
+	client := &http.Client{Timeout: time.Minute}
 	defer client.CloseIdleConnections()
 	response, err := client.Get("http://" + address + path)
 	if err != nil {
