@@ -131,7 +131,7 @@ func watchHolders(t *testing.T, ns string) (until func(pod string) []string) {
 	t.Cleanup(w.Stop)
 	return func(pod string) (holders []string) {
 		t.Helper()
-		late := time.After(time.Minute)
+		late := time.After(cluster.Patience)
 		for !slices.Contains(holders, pod) {
 			select {
 			case event, open := <-w.ResultChan():

@@ -88,7 +88,7 @@ func (o *Operator) Wait(t testing.TB) Exit {
 	select {
 	case <-o.process.done:
 		return Exit{Code: o.process.cmd.ProcessState.ExitCode()}
-	case <-time.After(patience):
+	case <-time.After(Patience):
 		t.Fatalf("waiting for the operator's end: %v", errLate)
 		return Exit{}
 	}

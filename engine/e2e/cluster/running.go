@@ -50,7 +50,7 @@ func Run(t testing.TB, op *dsl.Operator, s engine.Settings) *Running {
 	if s.Metrics == nil {
 		s.Metrics = ops.NewMetrics()
 	}
-	r := &Running{Lines: newEcho(t), Metrics: s.Metrics, Lingering: patience, id: rand.String(12), done: make(chan struct{})}
+	r := &Running{Lines: newEcho(t), Metrics: s.Metrics, Lingering: Patience, id: rand.String(12), done: make(chan struct{})}
 	s.Log = r.logger()
 	ctx, cancel := context.WithCancel(klog.NewContext(context.WithoutCancel(t.Context()), s.Log))
 	r.cancel = cancel
@@ -93,7 +93,7 @@ func (r *Running) Crash(t testing.TB) error {
 	r.cancel()
 	select {
 	case <-r.done:
-	case <-time.After(patience):
+	case <-time.After(Patience):
 		t.Fatalf("stopping operator: %v; its goroutines:\n%s", errLate, goroutines(r.id))
 	}
 	if leak := awaitNoGoroutines(r.id, r.Lingering); leak != "" {
@@ -105,7 +105,7 @@ func (r *Running) Crash(t testing.TB) error {
 // AwaitReady waits until the operator says that all of it is well. Nothing but asking tells.
 func (r *Running) AwaitReady(t testing.TB) {
 	t.Helper()
-	late, tick := time.After(patience), time.NewTicker(glance)
+	late, tick := time.After(Patience), time.NewTicker(glance)
 	defer tick.Stop()
 	for !r.ready() {
 		select {
