@@ -55,7 +55,9 @@ func (p *pass) answer(j *job) answer {
 	if a.holds && h.When != nil {
 		request := p.request(j, nil)
 		a.holds, a.err = ask(h.When, request)
-		if a.err != nil {
+		if a.err == nil {
+			delete(p.memory.baffled, h.ID)
+		} else {
 			read, is := request.Children.(*readOnly)
 			a.holds, a.unread = false, is && read.failed
 			p.baffled(j, a)
@@ -71,7 +73,7 @@ func (p *pass) answer(j *job) answer {
 // baffled deals with a filter that failed. The handler does not see the object, but a deletion waits
 // for the answer.
 func (p *pass) baffled(j *job, a answer) {
-	p.log().Error(a.err, "filter failed; the handler does not see the object", "handler", j.handler.ID)
+	p.puzzle(j, a)
 	if a.unread {
 		p.next = p.next.sooner(p.r.childrenLook(), queue.Resync) // nobody is woken when children can be read
 	}
@@ -82,6 +84,26 @@ func (p *pass) baffled(j *job, a answer) {
 	p.next = p.next.sooner(lookAgainMost, queue.Due)
 	p.r.engine.events.warn(p.object, j.handler.ID, "FilterFailed",
 		fmt.Sprintf("Deletion is held: whether handler %s sees the object cannot be told: %v", j.handler.ID, a.err))
+}
+
+// puzzle says that a filter failed: in the log once, and on the object unless children alone could not be
+// read, which passes.
+func (p *pass) puzzle(j *job, a answer) {
+	log, text := p.log().WithValues("handler", j.handler.ID), a.err.Error()
+	const line = "filter failed; the handler does not see the object"
+	if p.memory.baffled[j.handler.ID] == text {
+		log.V(1).Info(line, "error", text)
+		return
+	}
+	if p.memory.baffled == nil {
+		p.memory.baffled = map[string]string{}
+	}
+	p.memory.baffled[j.handler.ID] = text
+	log.Error(a.err, line)
+	if !a.unread && !p.facts.Deleting {
+		p.r.engine.events.warn(p.object, j.handler.ID, "FilterFailed",
+			fmt.Sprintf("Handler %s does not see this object, for its filter failed: %v", j.handler.ID, a.err))
+	}
 }
 
 // childrenLook is how long it is until children that could not be read are looked at again.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/child"
+	"github.com/handwerk-dev/handwerk/engine/ops"
 	"github.com/handwerk-dev/handwerk/engine/progress"
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
@@ -90,7 +91,11 @@ type memory struct {
 	ties *ties
 	// failures counts passes in a row that ended in an error.
 	failures int
-	breaker  breaker
+	// standing is how the last pass that was finished left the object; empty before the first.
+	standing ops.Standing
+	// baffled is what filters of the object said last that failed, by handler.
+	baffled map[string]string
+	breaker breaker
 }
 
 // kept is one handler's record as memory holds it. There is mostly one for each object, and a map

@@ -60,6 +60,8 @@ type pass struct {
 	ticks []tick
 	// answers are what handlers' filters have said in this pass.
 	answers map[question]answer
+	// held: a handler keeps the object from being deleted, and will not let it go by itself.
+	held bool
 	// unsure: whether a handler that holds the object sees it cannot be told.
 	unsure bool
 	// kin is what this pass sees of related objects; related: that is news.
@@ -290,6 +292,11 @@ func (p *pass) send(ctx context.Context, base *unstructured.Unstructured, change
 	if err != nil {
 		return nil, err
 	}
+	if marks.Condition != nil {
+		if keeps, err := p.r.keepsConditions(ctx); err != nil || !keeps {
+			marks.Condition = nil // it is not worth a pass that cannot be finished
+		}
+	}
 	result, err := patch.Write(ctx, target, wanted, marks)
 	p.r.count(result)
 	if err == nil && !changes.Empty() {
@@ -303,7 +310,7 @@ func (p *pass) send(ctx context.Context, base *unstructured.Unstructured, change
 	}
 	if len(result.Dropped) > 0 {
 		p.r.engine.wantCRDs() // should the schema get them, they are sent again
-		p.log().Info("the API server dropped fields that its schema does not have", "fields", fmt.Sprint(result.Dropped))
+		p.log().Info("the API server dropped fields that its schema does not have", dsl.LogWarning, true, "fields", fmt.Sprint(result.Dropped))
 	}
 	return result.Object, err
 }

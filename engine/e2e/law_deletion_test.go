@@ -152,7 +152,7 @@ func TestDeleteHandlerFailsForGood(t *testing.T) {
 		var note string
 		waitFor(t, "the Event", func() bool {
 			for _, e := range plane.Objects("events.v1.events.k8s.io", s.ns).List(t) {
-				if reason, _, _ := unstructured.NestedString(e.Object, "reason"); reason == "HandlerFailed" {
+				if reason, _, _ := unstructured.NestedString(e.Object, "reason"); reason == "DeletionHeld" {
 					note, _, _ = unstructured.NestedString(e.Object, "note")
 				}
 			}
@@ -250,8 +250,8 @@ func TestWritesDoNotReachNamesake(t *testing.T) {
 		}
 		applier := child.Applier{Owner: of, Manager: "law", Settled: map[string]string{}, Guard: &sync.Mutex{}}
 		_, sent, err := applier.Apply(t.Context(), plane.Dynamic().Resource(maps.Name).Namespace(ns), desired, old)
-		if sent || !apierrors.IsConflict(err) && !apierrors.IsInvalid(err) {
-			t.Errorf("sent %t, error %v", sent, err)
+		if sent != "" || !apierrors.IsConflict(err) && !apierrors.IsInvalid(err) {
+			t.Errorf("deed %q, error %v", sent, err)
 		}
 		if diff := cmp.Diff(now, maps.Get(t, "c")); diff != "" {
 			t.Errorf("the namesake (-before +after):\n%s", diff)
