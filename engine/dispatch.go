@@ -109,6 +109,7 @@ func (r *resource) failed(key cache.ObjectName, err error) time.Duration {
 		wait *= 2
 	}
 	e.memory.failures++
+	e.broken = true
 	if wait = min(wait, passBackoffMost); apierrors.IsForbidden(err) {
 		wait = min(wait, passRefusedMost)
 	}

@@ -21,6 +21,22 @@ type question struct {
 	cause   dsl.Cause
 }
 
+// doubt is the question as far as its failing is told apart: whether it is asked for a deletion, before
+// which it is asked of every object that lives.
+func (q question) doubt() doubt { return doubt{q.handler.ID, q.cause == dsl.Delete} }
+
+// doubt is what filters of a handler cannot tell.
+type doubt struct {
+	handler  string
+	deletion bool
+}
+
+// puzzle is why they cannot.
+type puzzle struct {
+	text   string
+	unread bool // see answer
+}
+
 // answer is what they say.
 type answer struct {
 	holds bool
@@ -56,7 +72,7 @@ func (p *pass) answer(j *job) answer {
 		request := p.request(j, nil)
 		a.holds, a.err = ask(h.When, request)
 		if a.err == nil {
-			delete(p.memory.baffled, h.ID)
+			delete(p.memory.baffled, q.doubt())
 		} else {
 			read, is := request.Children.(*readOnly)
 			a.holds, a.unread = false, is && read.failed
@@ -82,7 +98,7 @@ func (p *pass) baffled(j *job, a answer) {
 	}
 	p.unsure = true
 	p.next = p.next.sooner(lookAgainMost, queue.Due)
-	p.r.engine.events.warn(p.object, j.handler.ID, "FilterFailed",
+	p.r.engine.events.warn(p.object, j.handler.ID, reasonFilter,
 		fmt.Sprintf("Deletion is held: whether handler %s sees the object cannot be told: %v", j.handler.ID, a.err))
 }
 
@@ -91,19 +107,41 @@ func (p *pass) baffled(j *job, a answer) {
 func (p *pass) puzzle(j *job, a answer) {
 	log, text := p.log().WithValues("handler", j.handler.ID), a.err.Error()
 	const line = "filter failed; the handler does not see the object"
-	if p.memory.baffled[j.handler.ID] == text {
+	known := p.puzzles(j.handler.ID, text)
+	if p.memory.baffled == nil {
+		p.memory.baffled = map[doubt]puzzle{}
+	}
+	p.memory.baffled[question{j.handler, j.cause}.doubt()] = puzzle{text, a.unread}
+	if known {
 		log.V(1).Info(line, "error", text)
 		return
 	}
-	if p.memory.baffled == nil {
-		p.memory.baffled = map[string]string{}
-	}
-	p.memory.baffled[j.handler.ID] = text
 	log.Error(a.err, line)
 	if !a.unread && !p.facts.Deleting {
-		p.r.engine.events.warn(p.object, j.handler.ID, "FilterFailed",
+		p.r.engine.events.warn(p.object, j.handler.ID, reasonFilter,
 			fmt.Sprintf("Handler %s does not see this object, for its filter failed: %v", j.handler.ID, a.err))
 	}
+}
+
+// puzzles reports whether a filter of the handler has failed with these words.
+func (p *pass) puzzles(handler, text string) bool {
+	for _, deletion := range []bool{false, true} {
+		if p.memory.baffled[doubt{handler, deletion}].text == text {
+			return true
+		}
+	}
+	return false
+}
+
+// puzzled says why it cannot be told whether the handler sees the object, empty when it can, or may be in
+// a moment.
+func (p *pass) puzzled(h *dsl.Handler) string {
+	for _, deletion := range []bool{false, true} {
+		if found := p.memory.baffled[doubt{h.ID, deletion}]; !found.unread && found.text != "" {
+			return found.text
+		}
+	}
+	return ""
 }
 
 // childrenLook is how long it is until children that could not be read are looked at again.

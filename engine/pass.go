@@ -292,12 +292,7 @@ func (p *pass) send(ctx context.Context, base *unstructured.Unstructured, change
 	if err != nil {
 		return nil, err
 	}
-	if marks.Condition != nil {
-		if keeps, err := p.r.keepsConditions(ctx); err != nil || !keeps {
-			marks.Condition = nil // it is not worth a pass that cannot be finished
-		}
-	}
-	result, err := patch.Write(ctx, target, wanted, marks)
+	result, err := p.sendLament(ctx, target, wanted, marks)
 	p.r.count(result)
 	if err == nil && !changes.Empty() {
 		p.memory.futile, p.memory.schemas = result.Futile, schemas

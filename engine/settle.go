@@ -236,7 +236,8 @@ func (p *pass) remember(marks patch.Marks) {
 	m := p.memory
 	m.holdState(p.state, marks.State)
 	m.holdArisen(p.records, p.pending)
-	m.failures, m.standing = 0, p.standing()
+	m.failures = 0
+	p.stands()
 	p.closeRecord()
 	if p.resync || !m.seen {
 		m.resync = p.r.nextResync(p.now, !m.seen)

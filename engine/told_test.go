@@ -7,6 +7,7 @@ import (
 	"errors"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -105,13 +106,13 @@ func TestTheConditionOfFailures(t *testing.T) {
 		}
 	}
 	t.Run("it comes with the third failure, costs a request then, and goes when all is mended", func(t *testing.T) {
-		broken := true
+		var mended atomic.Bool
 		play(t, func(foo *dsl.Resource) {
 			foo.OnReconcile("vain", func(ctx, *dsl.Request) error {
-				if broken {
-					return errAgain
+				if mended.Load() {
+					return nil
 				}
-				return nil
+				return errAgain
 			})
 		}, func(s *stage) {
 			s.Advance(2 * time.Second)
@@ -121,7 +122,7 @@ func TestTheConditionOfFailures(t *testing.T) {
 			s.Wrote(status)
 			s.Advance(time.Hour)
 			s.Wrote()
-			broken = false
+			mended.Store(true)
 			s.Advance(10 * time.Minute)
 			says(s, "")
 			s.Wrote(status)
@@ -138,11 +139,10 @@ func TestTheConditionOfFailures(t *testing.T) {
 		})
 	})
 	t.Run("errors that differ each time are one", func(t *testing.T) {
-		n := 0
+		var n atomic.Int64
 		play(t, func(foo *dsl.Resource) {
 			foo.OnReconcile("vain", func(ctx, *dsl.Request) error {
-				n++
-				return errors.New(strings.Repeat("x", n))
+				return errors.New(strings.Repeat("x", int(n.Add(1))))
 			})
 		}, func(s *stage) {
 			s.Advance(time.Hour)
