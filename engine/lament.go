@@ -4,6 +4,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -44,7 +45,9 @@ func (p *pass) lament(marks *patch.Marks) {
 	found := p.failures(namedIn(strings.TrimPrefix(textOf(there, "message"), by)))
 	p.memory.owes = p.memory.owes && len(found.handlers) > 0
 	switch {
-	case len(found.handlers) == 0 && there != nil && !found.open:
+	case found.open && !found.news:
+		// What is said holds until it is known better.
+	case len(found.handlers) == 0 && there != nil:
 		marks.Mended = handlersFailing
 	case len(found.handlers) > 0:
 		who := by + strings.Join(found.handlers, ", ") + ": "
@@ -66,10 +69,12 @@ func namedIn(message string) []string {
 // failings are handlers of an object that fail, for its condition.
 type failings struct {
 	handlers []string
-	// reason is the gravest one, message the newest error of the first handler.
+	// reason is the gravest one, message the newest error of the first handler
+	// that is known to fail.
 	reason, message string
-	// open: whether a handler that the condition names is mended is not known yet.
-	open bool
+	// open: whether a handler that the condition names is mended is not known yet; news: it does not name
+	// one that fails.
+	open, news bool
 }
 
 // failures are the handlers that fail and say so by no condition of their own. One that is tried again
@@ -82,7 +87,9 @@ func (p *pass) failures(named []string) failings {
 		r := p.recordOf(h)
 		switch {
 		case reason == "" && known:
-			out.open = out.open || !r.Done && r.Attempts > 0
+			if !r.Done && r.Attempts > 0 && !p.tellsItself(h) {
+				out.open, out.handlers = true, append(out.handlers, h.ID)
+			}
 			continue
 		case reason == "", p.tellsItself(h):
 			continue
@@ -91,9 +98,8 @@ func (p *pass) failures(named []string) failings {
 		case reason == reasonFailing && !known && r.Waits(time.Now()) <= inMemory:
 			continue
 		}
-		if out.handlers = append(out.handlers, h.ID); len(out.handlers) == 1 {
-			out.message = message
-		}
+		out.handlers, out.news = append(out.handlers, h.ID), out.news || !known
+		out.message = cmp.Or(out.message, message)
 		if out.reason == "" || reason == reasonFailed || out.reason == reasonFilter {
 			out.reason = reason
 		}
