@@ -74,7 +74,7 @@ func (r *resource) unfinished(key cache.ObjectName, err error, wait time.Duratio
 	case unanswered(err) || errors.Is(err, errNotLeading):
 		log.V(1).Info(line, "error", err.Error())
 	case apierrors.IsConflict(err):
-		log.Info(line, "error", err.Error())
+		log.Info(line, dsl.LogWarning, true, "error", err.Error())
 	default:
 		log.Error(err, line)
 	}

@@ -97,6 +97,8 @@ type feed struct {
 	hasten  bool
 	phase   phase
 	message string
+	// spell is the time for which it is degraded, nil when it is not.
+	spell   *spell
 	settled chan struct{} // closed when the feed runs or its first fault is known
 	// hindrances are what is wrong in single namespaces; warning is what is said of it while others
 	// are well.
@@ -268,46 +270,6 @@ func (f *feed) close(namespace string) *ledger {
 		next.Close()
 	}
 	return l
-}
-
-func (f *feed) become(p phase, message string) {
-	f.mu.Lock()
-	changed := f.phase != p || f.message != message
-	before := f.phase
-	f.phase, f.message = p, message
-	if p != phaseStarting {
-		select {
-		case <-f.settled:
-		default:
-			close(f.settled)
-		}
-	}
-	f.mu.Unlock()
-	switch {
-	case !changed || p == phaseStarting:
-	case p == phaseRunning && before == phaseStarting:
-		f.log.V(1).Info("resource is watched")
-	case p == phaseRunning:
-		f.log.Info("resource is watched again")
-	case p == phaseFaulty && before == p:
-		f.log.V(1).Info("resource is degraded in another way", "reason", message)
-	default:
-		f.log.Info("resource is degraded", dsl.LogWarning, true, "state", string(p), "reason", message)
-	}
-}
-
-// health is how a feed is, for people.
-type health struct {
-	phase   phase
-	message string
-	// warning tells what is wrong in some namespaces while the feed runs.
-	warning string
-}
-
-func (f *feed) health() health {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return health{f.phase, f.message, f.warning}
 }
 
 func (f *feed) isKnown() bool {

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/ops"
 	"github.com/handwerk-dev/handwerk/engine/rights"
 )
@@ -27,7 +28,7 @@ func (l *lacks) found(missing []lack) {
 		if m.Optional {
 			log = log.V(1)
 		}
-		log.Info("right is missing", "right", m.String(), "for", m.who(), "account", account)
+		log.Info("right is missing", dsl.LogWarning, true, "right", m.String(), "for", m.who(), "account", account)
 	}
 	given := without(before, missing)
 	for _, m := range given {

@@ -226,7 +226,7 @@ func (p *pass) store(marks *patch.Marks) {
 	}
 	if degraded {
 		p.state.Old = nil
-		p.log().Info("the essence is too large to be kept on the object; handlers get no old and diff for the next change")
+		p.log().Info("the essence is too large to be kept on the object; handlers get no old and diff for the next change", dsl.LogWarning, true)
 	}
 	marks.State = text
 }
