@@ -221,6 +221,8 @@ func (f *feed) judge(ctx context.Context, missing denied) (again bool) {
 	switch {
 	case len(seen.listing) > 0 && (seen.well == 0 || f.health().phase != phaseRunning):
 		f.become(phaseStarting, "listing")
+	case seen.well == 0 && seen.refused && len(missing) == 0 && f.health().phase == phaseForbidden:
+		f.become(phaseStarting, "it may be listed now")
 	case seen.well == 0 && len(bad) > 0:
 		f.warn("")
 		f.become(bad.outcome(missing))

@@ -33,6 +33,8 @@ type survey struct {
 	// well is the number of namespaces where nothing is wrong; listing are those that are not listed yet.
 	well    int
 	listing []string
+	// refused: an informer was refused what the account may do now; it will ask again.
+	refused bool
 }
 
 // survey looks at the informers. For those that are well it waits a moment, until the last callback of
@@ -49,6 +51,7 @@ func (f *feed) survey(ctx context.Context, missing denied) survey {
 		case out.bad[ns].phase != "":
 		case state.Fault != nil:
 			out.bad[ns] = hindrance{phase: phaseFaulty, text: state.Fault.Error()}
+			out.refused = out.refused || apierrors.IsForbidden(state.Fault)
 		case !state.Synced || h.WaitSynced(ctx) != nil:
 			out.listing = append(out.listing, ns)
 		default:
