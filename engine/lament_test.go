@@ -19,14 +19,18 @@ import (
 // statusWrite is the request that writes the condition of failures.
 const statusWrite = "patch foos/status default/web"
 
-// conditioned plays with a resource that has conditions.
-func conditioned(t *testing.T, define func(*dsl.Resource), act func(*stage)) {
+// conditioned plays with a resource that has conditions, on a stage that is made ready before the
+// operator starts.
+func conditioned(t *testing.T, define func(*dsl.Resource), act func(*stage), ready ...func(*stage)) {
 	t.Helper()
 	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
 		c.Serve(enginetest.Resource{Name: foos, Kind: "Foo"})
 		c.Update(crdsOf, "", "foos.example.com", addConditions)
 		s := newStage(t, c)
 		s.Operator.Resource(foos, define)
+		for _, prepare := range ready {
+			prepare(s)
+		}
 		s.Launch()
 		s.Create(web)
 		act(s)
@@ -110,6 +114,16 @@ func TestTheConditionOfFailures(t *testing.T) {
 			s.Wrote()
 		})
 	})
+	t.Run("nor does it while it is not known whether all is mended", func(t *testing.T) {
+		conditioned(t, func(foo *dsl.Resource) { foo.OnReconcile("vain", fails(errAgain)) }, func(s *stage) {
+			s.Advance(time.Hour)
+			s.Forget()
+			s.Process.Restart()
+			s.Advance(time.Second)
+			s.laments("Operator op: vain: not yet")
+			s.Wrote()
+		})
+	})
 	t.Run("errors that differ each time are one", func(t *testing.T) {
 		var n atomic.Int64
 		conditioned(t, func(foo *dsl.Resource) {
@@ -151,7 +165,9 @@ func TestTheConditionOfFailures(t *testing.T) {
 			foo.OnUpdate("other", succeeds)
 		}, func(s *stage) {
 			s.Advance(time.Hour)
-			s.size(2) // a pass in which it is not due
+			s.laments("")
+			s.Wrote("patch foos/status default/web", "patch foos default/web") // its own
+			s.size(2)                                                          // a pass in which it is not due
 			s.laments("")
 			if got := message(s.web(), "Fine"); got != "not yet" {
 				t.Errorf("its own says %q", got)
@@ -178,7 +194,7 @@ func TestTheConditionOfFailures(t *testing.T) {
 func TestAFilterThatFailsIsInTheCondition(t *testing.T) {
 	var mended atomic.Bool
 	conditioned(t, func(foo *dsl.Resource) {
-		foo.OnCreate("kept", succeeds)
+		foo.On([]dsl.Cause{dsl.Create, dsl.Update}, "other", succeeds)
 		foo.OnUpdate("picky", succeeds, dsl.When(func(r *dsl.Request) (bool, error) {
 			if size, _, _ := unstructured.NestedInt64(r.Object.Object, "spec", "size"); size != 2 || mended.Load() {
 				return true, nil
@@ -212,7 +228,6 @@ func TestTheConditionHindersNothing(t *testing.T) {
 			return nil
 		})
 	}, func(s *stage) {
-		s.Forbid("patch", "foos.example.com/status")
 		s.Settle()
 		s.size(2)
 		s.laments("")
@@ -223,5 +238,5 @@ func TestTheConditionHindersNothing(t *testing.T) {
 		s.Advance(2 * time.Minute)
 		s.size(3)
 		s.laments("Operator op: lost: not yet")
-	})
+	}, func(s *stage) { s.Forbid("patch", "foos.example.com/status") })
 }
