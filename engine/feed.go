@@ -218,17 +218,15 @@ func (f *feed) judge(ctx context.Context, missing denied) (again bool) {
 		return false
 	}
 	bad := seen.bad
-	switch {
-	case len(seen.listing) > 0 && (seen.well == 0 || f.health().phase != phaseRunning):
-		f.become(phaseStarting, "listing")
-	case seen.well == 0 && seen.refused && len(missing) == 0 && f.health().phase == phaseForbidden:
-		f.become(phaseStarting, "it may be listed now")
-	case seen.well == 0 && len(bad) > 0:
-		f.warn("")
-		f.become(bad.outcome(missing))
-	default:
-		f.become(phaseRunning, "")
+	switch p, text := f.standing(seen, missing); p {
+	case phaseStarting:
+		f.become(p, text)
+	case phaseRunning:
+		f.become(p, text)
 		f.warn(bad.warning(missing))
+	default:
+		f.warn("")
+		f.become(p, text)
 	}
 	f.hinder(seen)
 	if f.ran != nil && f.told(ctx) {

@@ -27,14 +27,7 @@ func (f *feed) become(p phase, message string) {
 	changed := f.phase != p || f.message != message
 	f.phase, f.message = p, message
 	was := f.spell
-	switch {
-	case p == phaseRunning:
-		f.spell = nil
-	case p != phaseStarting && was == nil:
-		f.spell = &spell{time.Now(), p, message, max(0, failures-1)}
-	case p != phaseStarting:
-		f.spell = &spell{was.begun, p, message, was.before}
-	}
+	f.spell = was.next(p, message, failures)
 	if p != phaseStarting {
 		select {
 		case <-f.settled:
@@ -43,8 +36,27 @@ func (f *feed) become(p phase, message string) {
 		}
 	}
 	f.mu.Unlock()
+	if changed && p != phaseStarting {
+		f.say(p, message, was, failures)
+	}
+}
+
+// next is the spell once the feed is in a phase; a nil one is none.
+func (s *spell) next(p phase, message string, failures int) *spell {
 	switch {
-	case !changed || p == phaseStarting:
+	case p == phaseRunning:
+		return nil
+	case p == phaseStarting:
+		return s
+	case s == nil:
+		return &spell{time.Now(), p, message, max(0, failures-1)}
+	}
+	return &spell{s.begun, p, message, s.before}
+}
+
+// say says how the feed is, when that is news after a spell.
+func (f *feed) say(p phase, message string, was *spell, failures int) {
+	switch {
 	case p == phaseRunning && was == nil:
 		f.log.V(1).Info("resource is watched")
 	case p == phaseRunning:

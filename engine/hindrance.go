@@ -61,6 +61,20 @@ func (f *feed) survey(ctx context.Context, missing denied) survey {
 	return out
 }
 
+// standing says how the feed is after a survey, and in what words.
+func (f *feed) standing(seen survey, missing denied) (phase, string) {
+	before := f.health().phase
+	switch {
+	case len(seen.listing) > 0 && (seen.well == 0 || before != phaseRunning):
+		return phaseStarting, "listing"
+	case seen.well > 0 || len(seen.bad) == 0:
+		return phaseRunning, ""
+	case seen.refused && len(missing) == 0 && before == phaseForbidden:
+		return phaseStarting, "it may be listed now"
+	}
+	return seen.bad.outcome(missing)
+}
+
 // outcome says how a feed is that has these hindrances in all of its namespaces.
 func (all hindrances) outcome(missing denied) (phase, string) {
 	if len(missing) > 0 {

@@ -117,7 +117,7 @@ func TestMissingRightsAreTold(t *testing.T) {
 			s.Forbid("create", deployments)
 			log := overheard(s, "right")
 			s.Advance(time.Hour)
-			if lines := log(); len(lines) != 1 || !strings.Contains(lines[0], `"right is missing" "right"="create deployments.apps" "for"="handler foos/child" "account"="operator"`) {
+			if lines := log(); len(lines) != 1 || !strings.Contains(lines[0], `"right is missing" "handwerk.warning"=true "right"="create deployments.apps" "for"="handler foos/child" "account"="operator"`) {
 				s.t.Errorf("the log says %v", lines)
 			}
 			s.Allow("create", deployments)

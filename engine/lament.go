@@ -39,21 +39,20 @@ func (p *pass) lament(marks *patch.Marks) {
 		return // what other conditions there are is not known
 	}
 	there, by := p.lamented(), "Operator "+p.r.engine.op.Name+": "
-	if there != nil && (there["status"] != string(metav1.ConditionTrue) || !strings.HasPrefix(textOf(there, "message"), by)) {
+	said, ours := strings.CutPrefix(textOf(there, "message"), by)
+	if there != nil && (there["status"] != string(metav1.ConditionTrue) || !ours) {
 		return // somebody else's
 	}
-	found := p.failures(namedIn(strings.TrimPrefix(textOf(there, "message"), by)))
+	found := p.failures(namedIn(said))
 	p.memory.owes = p.memory.owes && len(found.handlers) > 0
+	who := strings.Join(found.handlers, ", ") + ": "
 	switch {
 	case found.open && !found.news:
 		// What is said holds until it is known better.
+	case len(found.handlers) > 0 && (there["reason"] != found.reason || !strings.HasPrefix(said, who)):
+		marks.Condition = &metav1.Condition{Type: handlersFailing, Status: metav1.ConditionTrue, Reason: found.reason, Message: by + who + found.message}
 	case len(found.handlers) == 0 && there != nil:
 		marks.Mended = handlersFailing
-	case len(found.handlers) > 0:
-		who := by + strings.Join(found.handlers, ", ") + ": "
-		if there == nil || there["reason"] != found.reason || !strings.HasPrefix(textOf(there, "message"), who) {
-			marks.Condition = &metav1.Condition{Type: handlersFailing, Status: metav1.ConditionTrue, Reason: found.reason, Message: who + found.message}
-		}
 	}
 }
 
@@ -77,34 +76,50 @@ type failings struct {
 	open, news bool
 }
 
-// failures are the handlers that fail and say so by no condition of their own. One that is tried again
-// so soon that this may be over before anybody looks is left out, unless it is named already.
+// failures are the handlers that fail and say so by no condition of their own.
 func (p *pass) failures(named []string) failings {
 	var out failings
 	for _, h := range p.r.rules.handlers {
 		known := slices.Contains(named, h.ID)
 		reason, message := p.failure(h, known)
-		r := p.recordOf(h)
 		switch {
-		case reason == "" && known:
-			if !r.Done && r.Attempts > 0 && !p.tellsItself(h) {
-				out.open, out.handlers = true, append(out.handlers, h.ID)
-			}
-			continue
-		case reason == "", p.tellsItself(h):
-			continue
-		case reason != reasonFilter && !known && !p.ran(h) && !p.memory.owes:
-			continue // it was told when it ran, if it was to be
-		case reason == reasonFailing && !known && r.Waits(time.Now()) <= inMemory:
-			continue
-		}
-		out.handlers, out.news = append(out.handlers, h.ID), out.news || !known
-		out.message = cmp.Or(out.message, message)
-		if out.reason == "" || reason == reasonFailed || out.reason == reasonFilter {
-			out.reason = reason
+		case p.tellsItself(h):
+		case reason != "" && (known || p.tellable(h, reason)):
+			out.handlers, out.news = append(out.handlers, h.ID), out.news || !known
+			out.reason, out.message = graver(out.reason, reason), cmp.Or(out.message, message)
+		case known && p.undecided(h):
+			out.handlers, out.open = append(out.handlers, h.ID), true
 		}
 	}
 	return out
+}
+
+// tellable reports whether it is time to say that a handler fails. One that is tried again soon may be
+// over it before anybody looks. One that did not run in this pass was told when it did, if it was to be.
+func (p *pass) tellable(h *dsl.Handler, reason string) bool {
+	if reason == reasonFilter {
+		return true
+	}
+	if !p.ran(h) && !p.memory.owes {
+		return false
+	}
+	return reason == reasonFailed || p.recordOf(h).Waits(time.Now()) > inMemory
+}
+
+// undecided reports whether a handler is about to be tried again, which will tell whether it is mended.
+func (p *pass) undecided(h *dsl.Handler) bool {
+	r := p.recordOf(h)
+	return !r.Done && r.Attempts > 0
+}
+
+// graver is the reason that says more.
+func graver(a, b string) string {
+	for _, reason := range []string{reasonFailed, reasonFailing, reasonFilter} {
+		if a == reason || b == reason {
+			return reason
+		}
+	}
+	return ""
 }
 
 // failure says why a handler fails, and in what words; the reason is empty when it does not. Filters of
