@@ -29,7 +29,7 @@ func (p *pass) complain(log logr.Logger, j *job, err error) {
 	switch {
 	case j.record.Failed:
 		log.Error(err, "handler failed for good")
-	case unanswered(err) || errors.Is(err, errNotLeading):
+	case unanswered(err) || errors.Is(err, errNotLeading) || p.r.engine.lacks.tells(err): // it is said already
 		log.V(1).Info("handler will be tried again", "error", err.Error(), "again", again)
 	default:
 		log.Info("handler will be tried again", dsl.LogWarning, true, "error", err.Error(), "again", again)
