@@ -69,6 +69,8 @@ type feed struct {
 	// also is called with each step of a feed that runs, and reports whether to look again; nil when
 	// there is nothing more to do.
 	also func(context.Context) (again bool)
+	// away reports whether it is said that the API server is away.
+	away func() bool
 	// missing is called when the name is not served, so that somebody may watch for its CRD.
 	missing func()
 
@@ -104,6 +106,7 @@ type feed struct {
 	// are well.
 	hindrances hindrances
 	warning    string
+	warned     bool // it is in the log
 	// suspects are namespaces where a request was refused; false for a while after that was looked
 	// into.
 	suspects map[string]bool
@@ -165,19 +168,19 @@ func (f *feed) step(ctx context.Context) (again bool) {
 	namespaces, ready := f.scope.names(f.resource().Namespaced)
 	if !ready {
 		if fault := f.scope.fault(); fault != "" {
-			f.become(phaseFaulty, fault)
+			f.become(hindrance{phase: phaseFaulty, text: fault})
 			return true
 		}
-		f.become(phaseStarting, "waiting for the list of namespaces")
+		f.become(hindrance{phase: phaseStarting, text: "waiting for the list of namespaces"})
 		return false
 	}
 	missing, err := f.access(ctx, namespaces)
 	if err != nil {
-		f.become(phaseFaulty, err.Error())
+		f.fail(err)
 		return true
 	}
 	if err := f.open(ctx, namespaces, missing); err != nil {
-		f.become(phaseFaulty, err.Error())
+		f.fail(err)
 		return true
 	}
 	return f.judge(ctx, missing)
@@ -218,15 +221,15 @@ func (f *feed) judge(ctx context.Context, missing denied) (again bool) {
 		return false
 	}
 	bad := seen.bad
-	switch p, text := f.standing(seen, missing); p {
+	switch now := f.standing(seen, missing); now.phase {
 	case phaseStarting:
-		f.become(p, text)
+		f.become(now)
 	case phaseRunning:
-		f.become(p, text)
-		f.warn(bad.warning(missing))
+		f.become(now)
+		f.warn(bad.warning(missing), len(missing) == 0 && bad.silent())
 	default:
-		f.warn("")
-		f.become(p, text)
+		f.unwarn()
+		f.become(now)
 	}
 	f.hinder(seen)
 	if f.ran != nil && f.told(ctx) {

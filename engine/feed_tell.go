@@ -9,26 +9,31 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
-// spell is a time for which a feed is degraded. It begins with a line in the log and ends with one; what
-// comes in between is counted, and told when it is of another kind.
+// spell is a time for which a feed is degraded. It begins with a line in the log and ends with one, unless
+// its reason is said already; what comes in between is counted, and told when it is of another kind.
 type spell struct {
 	begun time.Time
-	// as is the phase that was told last, and why in what words.
-	as  phase
-	why string
+	// now is how the feed is since the last step.
+	now hindrance
 	// before is how often the feed's sources had failed when it began.
 	before int
+	// told: a line says that it began.
+	told bool
 }
 
+// fail notes an error for which the feed does not run.
+func (f *feed) fail(err error) { f.become(faulty(err)) }
+
 // become notes how the feed is, and says when it begins to be degraded and when it is well again.
-func (f *feed) become(p phase, message string) {
+func (f *feed) become(now hindrance) {
 	failures := f.failures()
 	f.mu.Lock()
-	changed := f.phase != p || f.message != message
-	f.phase, f.message = p, message
+	changed := f.phase != now.phase || f.message != now.text
+	f.phase, f.message = now.phase, now.text
 	was := f.spell
-	f.spell = was.next(p, message, failures)
-	if p != phaseStarting {
+	changed = changed || was != nil && was.now.silent && !now.silent
+	f.spell = was.next(now, failures)
+	if now.phase != phaseStarting {
 		select {
 		case <-f.settled:
 		default:
@@ -36,39 +41,40 @@ func (f *feed) become(p phase, message string) {
 		}
 	}
 	f.mu.Unlock()
-	if changed && p != phaseStarting {
-		f.say(p, message, was, failures)
+	if changed && now.phase != phaseStarting {
+		f.say(now, was, failures)
 	}
 }
 
-// next is the spell once the feed is in a phase; a nil one is none.
-func (s *spell) next(p phase, message string, failures int) *spell {
+// next is the spell once the feed is otherwise; a nil one is none.
+func (s *spell) next(now hindrance, failures int) *spell {
 	switch {
-	case p == phaseRunning:
+	case now.phase == phaseRunning:
 		return nil
-	case p == phaseStarting:
+	case now.phase == phaseStarting:
 		return s
 	case s == nil:
-		return &spell{time.Now(), p, message, max(0, failures-1)}
+		return &spell{time.Now(), now, max(0, failures-1), !now.silent}
 	}
-	return &spell{s.begun, p, message, s.before}
+	return &spell{s.begun, now, s.before, s.told || !now.silent}
 }
 
 // say says how the feed is, when that is news after a spell.
-func (f *feed) say(p phase, message string, was *spell, failures int) {
+func (f *feed) say(now hindrance, was *spell, failures int) {
+	told := was != nil && was.told
 	switch {
-	case p == phaseRunning && was == nil:
+	case now.phase == phaseRunning && !told:
 		f.log.V(1).Info("resource is watched")
-	case p == phaseRunning:
+	case now.phase == phaseRunning:
 		values := []any{"lasted", time.Since(was.begun).Round(time.Second).String()}
 		if failures > was.before { // it may not even have been tried
 			values = append(values, "failed", failures-was.before)
 		}
 		f.log.Info("resource is watched again", values...)
-	case was != nil && was.as == p && (p == phaseFaulty || was.why == message):
-		f.log.V(1).Info("resource is degraded in another way", "reason", message)
+	case now.silent, told && was.now.phase == now.phase && (now.phase == phaseFaulty || was.now.text == now.text):
+		f.log.V(1).Info("resource is degraded, which is said already", "state", string(now.phase), "reason", now.text)
 	default:
-		f.log.Info("resource is degraded", dsl.LogWarning, true, "state", string(p), "reason", message)
+		f.log.Info("resource is degraded", dsl.LogWarning, true, "state", string(now.phase), "reason", now.text)
 	}
 }
 
