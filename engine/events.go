@@ -181,6 +181,9 @@ var _ dsl.Events = (*reporter)(nil)
 // Event records an Event, unless the attempt is over.
 func (r *reporter) Event(kind dsl.EventType, reason, note string, args ...any) {
 	if r.span.ctx.Err() == nil {
+		if kind == dsl.Warning {
+			r.span.warned.Store(true)
+		}
 		r.engine.events.send(ops.ByHandler, r.object, r.handler, kind, reason, fmt.Sprintf(note, args...))
 	}
 }

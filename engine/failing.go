@@ -44,6 +44,9 @@ func (p *pass) complain(log logr.Logger, j *job, err error) {
 	if j.cause == dsl.Delete && !j.handler.Release && !p.gone {
 		reason, note = "DeletionHeld", "Deletion is held: "+strings.ToLower(note[:1])+note[1:]
 	}
+	if reason == reasonFailing && j.warned {
+		return // it has said so in words of its own
+	}
 	p.r.engine.events.warn(p.object, j.handler.ID, reason, note)
 }
 

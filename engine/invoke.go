@@ -52,6 +52,7 @@ func (p *pass) attempt(ctx context.Context, j *job) error {
 		j.wants, j.record.Step = request.Patch, request.Step
 		p.patch.Join(j.wants)
 	}
+	j.warned = s.warned.Load()
 	p.note(j, err, time.Since(start))
 	return nil
 }

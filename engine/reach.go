@@ -126,7 +126,8 @@ var errLate = errors.New("no answer in time")
 
 // plain is why a request was not answered, for people.
 func plain(request *http.Request, err error) error {
-	if errors.Is(request.Context().Err(), context.DeadlineExceeded) {
+	// The client may end the request itself, a moment before its context does.
+	if end, has := request.Context().Deadline(); has && time.Until(end) < 100*time.Millisecond {
 		return errLate
 	}
 	return err

@@ -50,6 +50,16 @@ func TestFailuresAreSaidOnTheObject(t *testing.T) {
 			func(s *stage) { s.Advance(time.Hour) },
 			[]string{"Warning HandlerFailing vain: Handler vain keeps failing, and is tried again: not yet"},
 		},
+		"one that warns in words of its own is not told in others": {
+			func(foo *dsl.Resource, _ *journal) {
+				foo.OnReconcile("vain", func(_ ctx, r *dsl.Request) error {
+					r.Events.Event(dsl.Warning, "Stuck", "no luck")
+					return errAgain
+				})
+			},
+			func(s *stage) { s.Advance(time.Hour) },
+			[]string{"Warning Stuck vain: no luck"},
+		},
 		"a filter that fails is told": {
 			func(foo *dsl.Resource, _ *journal) {
 				foo.OnReconcile("picky", succeeds, dsl.When(func(*dsl.Request) (bool, error) { return false, errors.New("no such key") }))
