@@ -150,7 +150,7 @@ func (r *recorder) admits(by ops.Reporter, about *corev1.ObjectReference, what s
 	}
 	r.dropped(by)
 	if first {
-		r.log.Info("Events of an object are dropped: there are too many different ones", "kind", about.Kind,
+		r.log.Info("Events of an object are dropped: there are too many different ones", dsl.LogWarning, true, "kind", about.Kind,
 			"namespace", about.Namespace, "name", about.Name, "reporter", string(by), "reason", what.reason,
 			"burst", eventsBurst, "thenOneEvery", eventsRefill.String())
 	}
@@ -181,6 +181,9 @@ var _ dsl.Events = (*reporter)(nil)
 // Event records an Event, unless the attempt is over.
 func (r *reporter) Event(kind dsl.EventType, reason, note string, args ...any) {
 	if r.span.ctx.Err() == nil {
+		if kind == dsl.Warning {
+			r.span.warned.Store(true)
+		}
 		r.engine.events.send(ops.ByHandler, r.object, r.handler, kind, reason, fmt.Sprintf(note, args...))
 	}
 }

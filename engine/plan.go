@@ -22,6 +22,8 @@ type job struct {
 	lasting bool
 	record  progress.Record
 	ran     bool
+	// warned: its attempt has reported a warning of its own.
+	warned bool
 	// wants is what the handler asked for in this pass.
 	wants *dsl.Patch
 }

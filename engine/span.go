@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 )
 
 // errNotLeading is the error of a write by a process that does not lead (any more).
@@ -18,6 +19,8 @@ var errNotLeading = errors.New("this process does not lead")
 type span struct {
 	ctx  context.Context
 	held func(context.Context) bool
+	// warned: the attempt has reported a warning of its own.
+	warned atomic.Bool
 }
 
 // join returns a context that ends with ctx and with the span.

@@ -1,0 +1,61 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr/funcr"
+)
+
+// answering is a server that does not answer, in the words given.
+type answering struct{ err error }
+
+func (a answering) RoundTrip(*http.Request) (*http.Response, error) { return nil, a.err }
+
+// TestWhyNobodyAnswersIsSaidPlainly holds what a person reads of requests that fail.
+func TestWhyNobodyAnswersIsSaidPlainly(t *testing.T) {
+	canceled := errors.New("net/http: request canceled")
+	tests := map[string]struct {
+		limit time.Duration
+		give  bool // the one who asks gives up
+		err   error
+		want  string // in the line; empty for no line
+	}{
+		"its time is over, and the client ends it":  {0, false, canceled, `"error"="no answer in time"`},
+		"a moment before its context does":          {50 * time.Millisecond, false, canceled, `"error"="no answer in time"`},
+		"nobody listens":                            {time.Minute, false, errors.New("connection refused"), `"error"="connection refused"`},
+		"nobody wants to know it any more, no line": {time.Minute, true, canceled, ""},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var lines []string
+				log := funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{})
+				ctx, cancel := context.WithTimeout(t.Context(), tt.limit)
+				defer cancel()
+				if tt.give {
+					cancel()
+				}
+				request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://server/api/v1/pods", nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				through := &reachTransport{answering{tt.err}, newReach(log)}
+				if _, err := through.RoundTrip(request); !unanswered(err) && !tt.give {
+					t.Errorf("the error %v does not say that nobody answered", err)
+				}
+				if got := strings.Join(lines, "\n"); !strings.Contains(got, tt.want) || tt.want == "" && got != "" {
+					t.Errorf("the log says %q, want %q", got, tt.want)
+				}
+			})
+		})
+	}
+}
