@@ -45,6 +45,9 @@ func (r *resource) claimed(owner child.Owner, place child.Place) (there, known b
 		}
 		if h := f.handle(key.Namespace); h != nil && h.Synced() {
 			o, found := h.Object(key)
+			if !found && f.owes(key) {
+				return false, false // who is told of the deletion finds the owner by its record
+			}
 			return found && (owner.Labels(o) || owner.Says(o)), true
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
@@ -86,6 +87,32 @@ func missing(before, now *ledger) []*watch.Object {
 		}
 	}
 	return out
+}
+
+// names reports whether an object of that name was told to be there, and not that it is gone. While
+// something is being told, it may be that; nobody waits for the answer.
+func (l *ledger) names(key cache.ObjectName) bool {
+	if !l.mu.TryLock() {
+		return true
+	}
+	defer l.mu.Unlock()
+	for _, o := range l.present {
+		if nameOf(o) == key {
+			return true
+		}
+	}
+	return false
+}
+
+// owes reports whether an object that the cache does not have any more is not told to be gone yet.
+func (f *feed) owes(key cache.ObjectName) bool {
+	f.mu.Lock()
+	l := f.ledgers[""]
+	if l == nil {
+		l = f.ledgers[key.Namespace]
+	}
+	f.mu.Unlock()
+	return l != nil && l.names(key)
 }
 
 func (l *ledger) has(uid types.UID) bool {

@@ -15,9 +15,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/catalog"
+	"github.com/handwerk-dev/handwerk/engine/child"
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
 
@@ -72,6 +74,52 @@ func TestNoDeletionIsLostWhenAnInformerIsClosed(t *testing.T) {
 			if n := told[types.UID(fmt.Sprint("foo-", i))]; n != 1 {
 				t.Errorf("the deletion of foo-%d was told %d times", i, n)
 			}
+		}
+	})
+}
+
+// TestAChildIsGoneWhenItsOwnerWasTold holds that a place is not taken off an owner's record between the
+// moment when the cache loses the child and the one when that is told: the owner is found by its record.
+func TestAChildIsGoneWhenItsOwnerWasTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gvr := schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+		client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{gvr: "ConfigMapList"})
+		maps := client.Resource(gvr).Namespace("far")
+		o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap"}}
+		o.SetName("child")
+		o.SetUID("1")
+		if _, err := maps.Create(t.Context(), o, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		gate := make(chan struct{})
+		set := watch.New(watch.Settings{Dynamic: client})
+		defer set.Close()
+		f := &feed{
+			name: dsl.ResourceName{Resource: "configmaps"}, watches: set, log: logr.Discard(),
+			served: catalog.Resource{GVR: gvr, Kind: "ConfigMap", Namespaced: true}, known: true,
+			handles: map[string]*watch.Handle{}, ledgers: map[string]*ledger{},
+			on: func(ev watch.Event) {
+				if ev.Kind == watch.Deleted {
+					<-gate
+				}
+			},
+		}
+		if err := f.open(t.Context(), []string{"far"}, nil); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if err := maps.Delete(t.Context(), "child", metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait() // the cache has lost it, and its owner is being told
+		r, place := &resource{children: []*feed{f}}, placeIn(f, cache.ObjectName{Namespace: "far", Name: "child"})
+		if _, known := r.claimed(child.Owner{}, place); known {
+			t.Error("the child counts as gone before its owner was told")
+		}
+		close(gate)
+		synctest.Wait()
+		if there, known := r.claimed(child.Owner{}, place); there || !known {
+			t.Error("the child does not count as gone after its owner was told")
 		}
 	})
 }
