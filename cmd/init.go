@@ -8,7 +8,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -138,8 +137,8 @@ func plainly(err error) error {
 	return errors.Join(out...)
 }
 
-// isTerminal reports whether a person can be asked.
-func isTerminal(in io.Reader) bool {
+// isTerminal reports whether a reader or a writer is a terminal.
+func isTerminal(in any) bool {
 	f, ok := in.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }

@@ -26,17 +26,19 @@ import (
 type logFlags struct {
 	devel                       bool
 	encoder, level, stack, time string
+	// terminal reports whether a writer is one; nil for never.
+	terminal func(io.Writer) bool
 }
 
 func (f *logFlags) add(set *pflag.FlagSet) {
 	set.BoolVar(&f.devel, "zap-devel", false,
-		"log for people at a terminal: encoder console, level debug (otherwise json and info)")
+		"log for people at a terminal: encoder console, level debug")
 	addChoice(set, &choice{value: &f.encoder, noun: "encoder", words: []string{"json", "console"}},
-		"zap-encoder", "", "how log lines are written")
+		"zap-encoder", "", "how log lines are written, by default console on a terminal and json elsewhere")
 	set.StringVar(&f.level, "zap-log-level", "",
 		"log from this `level` on: debug, info, error, panic, or a number above 0 for more detail")
 	addChoice(set, &choice{value: &f.stack, noun: "level", words: []string{"info", "error", "panic"}},
-		"zap-stacktrace-level", "", "add stack traces from this level on, by default error")
+		"zap-stacktrace-level", "", "add stack traces from this level on, by default panic")
 	times := []string{"epoch", "millis", "nano", "iso8601", "rfc3339", "rfc3339nano"}
 	addChoice(set, &choice{value: &f.time, noun: "encoding", words: times},
 		"zap-time-encoding", "", "how times are written, by default rfc3339")
@@ -51,7 +53,8 @@ func (f *logFlags) check() error {
 func (f *logFlags) logger(w io.Writer) (log logr.Logger, verbosity int) {
 	level, _ := f.enabled() // checked before
 	out := zapcore.Lock(zapcore.AddSync(w))
-	core := zapcore.NewCore(f.encoding(), out, level)
+	console := f.console(w)
+	var core zapcore.Core = marked{zapcore.NewCore(f.encoding(console), out, level), console}
 	if !f.devel && level >= zapcore.InfoLevel {
 		// A flood of one message is thinned out, but not for who asked for detail.
 		core = zapcore.NewSamplerWithOptions(core, time.Second, 100, 100)
@@ -83,12 +86,16 @@ func (f *logFlags) enabled() (zapcore.Level, error) {
 	return zapcore.Level(-detail), nil
 }
 
-func (f *logFlags) encoding() zapcore.Encoder {
-	encoder := f.encoder
-	if encoder == "" && f.devel {
-		encoder = "console"
+// console reports whether lines are for people.
+func (f *logFlags) console(w io.Writer) bool {
+	if f.encoder == "" {
+		return f.devel || f.terminal != nil && f.terminal(w)
 	}
-	if encoder == "console" {
+	return f.encoder == "console"
+}
+
+func (f *logFlags) encoding(console bool) zapcore.Encoder {
+	if console {
 		config := zap.NewDevelopmentEncoderConfig()
 		config.EncodeTime = f.times()
 		return oneLine{zapcore.NewConsoleEncoder(config), true}
@@ -102,10 +109,10 @@ func (f *logFlags) stacks() zapcore.Level {
 	switch f.stack {
 	case "info":
 		return zapcore.InfoLevel
-	case "panic":
-		return zapcore.PanicLevel
-	default:
+	case "error":
 		return zapcore.ErrorLevel
+	default:
+		return zapcore.PanicLevel
 	}
 }
 
@@ -130,7 +137,11 @@ func (f *logFlags) times() zapcore.TimeEncoder {
 // same verbosity, and errors that the API machinery has nobody to return to. It changes the
 // process and is not safe while anything logs.
 func adoptGlobals(log logr.Logger, verbosity int) {
-	klog.SetLoggerWithOptions(log, klog.ContextualLogger(true))
+	global := log
+	if sink := log.GetSink(); sink != nil {
+		global = log.WithSink(gateless{sink})
+	}
+	klog.SetLoggerWithOptions(global, klog.ContextualLogger(true))
 	set := flag.NewFlagSet("klog", flag.ContinueOnError)
 	klog.InitFlags(set)
 	// The flag exists, and a number is what it takes.
@@ -148,3 +159,22 @@ func logUnhandled(ctx context.Context, err error, message string, keysAndValues 
 	}
 	log.Error(err, message, keysAndValues...)
 }
+
+// gateless is a sink that says what client-go's features are set to only to who asks for more than
+// debug: there are twenty lines of it at each start.
+type gateless struct{ logr.LogSink }
+
+// Info logs a line of information.
+func (g gateless) Info(level int, message string, values ...any) {
+	if !strings.HasPrefix(message, "Feature gate ") || g.Enabled(2) {
+		g.LogSink.Info(level, message, values...)
+	}
+}
+
+// WithValues keeps the new sink as this one.
+func (g gateless) WithValues(values ...any) logr.LogSink {
+	return gateless{g.LogSink.WithValues(values...)}
+}
+
+// WithName keeps the new sink as this one.
+func (g gateless) WithName(name string) logr.LogSink { return gateless{g.LogSink.WithName(name)} }

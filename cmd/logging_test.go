@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
 	"regexp"
 	"strings"
 	"testing"
@@ -16,6 +17,8 @@ import (
 	"github.com/spf13/pflag"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/klog/v2"
+
+	"github.com/handwerk-dev/handwerk/dsl"
 )
 
 func TestLogFlags(t *testing.T) {
@@ -27,13 +30,12 @@ func TestLogFlags(t *testing.T) {
 	}{
 		"by default, JSON from info on": {"", []string{
 			`{"level":"info","ts":"` + seconds + `","logger":"foo","msg":"info","name":"a"}`,
-			`{"level":"error","ts":"` + seconds + `","logger":"foo","msg":"error","error":"no",` + stack + `}`,
+			`{"level":"error","ts":"` + seconds + `","logger":"foo","msg":"error","error":"no"}`,
 		}},
 		"for people, lines from debug on": {"--zap-devel", []string{
 			seconds + `\tDEBUG\tfoo\tone\t{"name": "a"}`,
 			seconds + `\tINFO\tfoo\tinfo\t{"name": "a"}`,
 			seconds + `\tERROR\tfoo\terror\t{"error": "no"}`,
-			`STACK`,
 		}},
 		"a number shows that much detail": {"--zap-log-level=3 --zap-stacktrace-level=panic", []string{
 			`{"level":"Level\(-3\)",.*"msg":"three".*`,
@@ -50,6 +52,7 @@ func TestLogFlags(t *testing.T) {
 		"panic silences all":               {"--zap-log-level=panic", nil},
 		"an encoder wins over devel":       {"--zap-devel --zap-encoder=json --zap-log-level=error --zap-stacktrace-level=panic", []string{`{"level":"error".*`}},
 		"console without devel":            {"--zap-encoder=console --zap-log-level=error --zap-stacktrace-level=panic", []string{seconds + `\tERROR\tfoo\terror\t{"error": "no"}`}},
+		"stack traces from error on":       {"--zap-stacktrace-level=error", []string{`{"level":"info","ts":"[^"]*","logger":"foo","msg":"info","name":"a"}`, `{"level":"error".*` + stack + `}`}},
 		"stack traces from info on":        {"--zap-stacktrace-level=info", []string{`{"level":"info".*` + stack + `}`, `{"level":"error".*` + stack + `}`}},
 		"times in seconds":                 {"--zap-time-encoding=epoch --zap-log-level=error", []string{`.*"ts":\d{10}\.\d+,.*`}},
 		"times in milliseconds":            {"--zap-time-encoding=millis --zap-log-level=error", []string{`.*"ts":\d{13}(\.\d+)?,.*`}},
@@ -138,6 +141,65 @@ func TestNobodyWritesLinesOfTheirOwn(t *testing.T) {
 	}
 }
 
+// TestMarks holds that a line says how much it matters and whose words it is.
+func TestMarks(t *testing.T) {
+	tests := map[string]struct {
+		args string
+		tell func(logr.Logger)
+		want string
+	}{
+		"a warning is one": {"--zap-encoder=json", func(l logr.Logger) { l.Info("a", dsl.LogWarning, true, "b", 1) },
+			`{"level":"warn",.*"msg":"a","b":1}`},
+		"an error is more than a warning": {"--zap-encoder=json", func(l logr.Logger) { l.Error(errors.New("no"), "a", dsl.LogWarning, true) },
+			`{"level":"error",.*"msg":"a","error":"no"}`},
+		"a user's text is quoted for people": {"--zap-encoder=console", func(l logr.Logger) { l.Info(`all {"is": "well"}`, dsl.LogQuoted, true) },
+			`.*\tINFO\t"all {\\"is\\": \\"well\\"}"`},
+		"it is as it is for machines": {"--zap-encoder=json", func(l logr.Logger) { l.Info("all is well", dsl.LogQuoted, true) },
+			`{.*"msg":"all is well"}`},
+		"a value of that name is nobody's mark": {"--zap-encoder=json", func(l logr.Logger) { l.Info("a", dsl.LogWarning, "very") },
+			`{"level":"info",.*"msg":"a","handwerk.warning":"very"}`},
+		"what has values of its own has marks too": {"--zap-encoder=json", func(l logr.Logger) { l.WithValues("b", 1).Info("a", dsl.LogWarning, true) },
+			`{"level":"warn",.*"msg":"a","b":1}`},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			var out buffer
+			log, _ := logFlagsOf(t, test.args).logger(&out)
+			test.tell(log)
+			if !regexp.MustCompile("^" + test.want + "\n$").MatchString(out.String()) {
+				t.Errorf("got %s", out.String())
+			}
+		})
+	}
+}
+
+// TestLinesAreForWhoReadsThem holds which form lines have when nobody says so.
+func TestLinesAreForWhoReadsThem(t *testing.T) {
+	tests := map[string]struct {
+		terminal bool
+		args     string
+		console  bool
+	}{
+		"people at a terminal":           {true, "", true},
+		"a file or a pipe":               {false, "", false},
+		"a terminal that wants JSON":     {true, "--zap-encoder=json", false},
+		"a file that wants to be read":   {false, "--zap-encoder=console", true},
+		"a developer who writes to file": {false, "--zap-devel", true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			var out buffer
+			f := logFlagsOf(t, test.args)
+			f.terminal = func(io.Writer) bool { return test.terminal }
+			log, _ := f.logger(&out)
+			log.Info("hello")
+			if got := !json.Valid([]byte(out.String())); got != test.console {
+				t.Errorf("got %s", out.String())
+			}
+		})
+	}
+}
+
 func TestBadLevelsAreRefused(t *testing.T) {
 	for _, level := range []string{"0", "-1", "128", "trace", "1.5"} {
 		if err := (&logFlags{level: level}).check(); err == nil {
@@ -166,6 +228,8 @@ func TestAdoptGlobals(t *testing.T) {
 		"klog's lines go the same way":          {"", func() { klog.InfoS("hello", "name", "a") }, `"msg":"hello","name":"a"`},
 		"klog's detail is hidden":               {"", func() { klog.V(4).InfoS("detail") }, ""},
 		"klog's detail shows when asked for":    {"--zap-log-level=4", func() { klog.V(4).InfoS("detail") }, `"msg":"detail"`},
+		"features of client-go are no news":     {"--zap-log-level=debug", func() { klog.V(1).InfoS("Feature gate default state", "feature", "a") }, ""},
+		"they show when asked for":              {"--zap-log-level=2", func() { klog.V(1).InfoS("Feature gate default state", "feature", "a") }, `"feature":"a"`},
 		"more detail than asked for does not":   {"--zap-log-level=4", func() { klog.V(5).InfoS("detail") }, ""},
 		"a context without a logger has it too": {"", func() { klog.FromContext(t.Context()).Info("hello") }, `"msg":"hello"`},
 		"unhandled errors are logged":           {"", func() { utilruntime.HandleErrorWithContext(t.Context(), errors.New("no"), "watching", "type", "foos") }, `"msg":"watching","type":"foos","error":"no"`},

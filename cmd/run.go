@@ -78,6 +78,7 @@ func (p *program) run(ctx context.Context, f *runFlags) error {
 	if err := p.completeLeader(op); err != nil {
 		return err
 	}
+	f.logging.terminal = p.shows
 	log, verbosity := f.logging.logger(p.Err)
 	if p.adopt != nil {
 		p.adopt(log, verbosity)

@@ -35,6 +35,8 @@ type parts struct {
 	parse func(name string, data []byte, registry *dsl.Registry) (*dsl.Operator, error)
 	// asks reports whether a person can be asked through the reader.
 	asks func(io.Reader) bool
+	// shows reports whether what is written is seen on a terminal.
+	shows func(io.Writer) bool
 	// podNamespace is the file in which a pod finds its namespace.
 	podNamespace string
 }
@@ -53,7 +55,8 @@ func realParts() parts {
 		lookup:       engine.LookupOf,
 		reviewer:     engine.ReviewerOf,
 		parse:        config.Parse,
-		asks:         isTerminal,
+		asks:         func(in io.Reader) bool { return isTerminal(in) },
+		shows:        func(out io.Writer) bool { return isTerminal(out) },
 		podNamespace: podNamespace,
 	}
 }

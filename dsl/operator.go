@@ -57,7 +57,20 @@ type Settings struct {
 	QPS float32
 	// Burst is the number of requests that may exceed QPS for a moment. Defaults to twice QPS.
 	Burst int
+	// Events says which Events there are. Defaults to EventsWarnings.
+	Events EventsMode
 }
+
+// EventsMode says which Events an operator sends of its own accord. What handlers report is always sent.
+type EventsMode string
+
+// The modes of Events.
+const (
+	// EventsWarnings: of handlers that fail, and of what is held.
+	EventsWarnings EventsMode = "warnings"
+	// EventsChanges: of children that were created and deleted, too.
+	EventsChanges EventsMode = "changes"
+)
 
 // DefaultGracePeriod is Settings.GracePeriod when none is given.
 const DefaultGracePeriod = 20 * time.Second

@@ -22,6 +22,8 @@ import (
 type children struct {
 	pass *pass
 	span *span
+	// handler is whose attempt it is.
+	handler string
 }
 
 var _ dsl.Children = (*children)(nil)
@@ -92,7 +94,7 @@ func (c *children) Delete(ctx context.Context, resource, name string) error {
 	if err != nil {
 		return err
 	}
-	return c.pass.deleteChild(ctx, f, found)
+	return c.deleteChild(ctx, f, found)
 }
 
 // declared returns the feed of an owned resource, once the cache has it.

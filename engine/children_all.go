@@ -107,7 +107,7 @@ func (c *children) Remove(ctx context.Context, gone dsl.ChildObject) error {
 	if gone.OnDelete == dsl.OrphanChild {
 		return c.release(ctx, f, found)
 	}
-	return c.pass.deleteChild(ctx, f, found)
+	return c.deleteChild(ctx, f, found)
 }
 
 // release cuts a child's tie to the object.
@@ -116,17 +116,18 @@ func (c *children) release(ctx context.Context, f *feed, o *unstructured.Unstruc
 	result, err := c.pass.owner().Release(ctx, p.r.engine.writer(served.GVR, o.GetNamespace()), p.r.engine.op.Name, o)
 	if result != nil {
 		p.wrote(f, served.GVR, result)
+		p.didChild(c.handler, released, nameFor(result), "")
 	}
 	return err
 }
 
 // deleteChild deletes a child, if it still is that object. For the rest of the pass it is one that
 // is being deleted.
-func (p *pass) deleteChild(ctx context.Context, f *feed, o *unstructured.Unstructured) error {
+func (c *children) deleteChild(ctx context.Context, f *feed, o *unstructured.Unstructured) error {
 	if o.GetDeletionTimestamp() != nil {
 		return nil
 	}
-	key, gvr := nameOf(o), f.resource().GVR
+	p, key, gvr := c.pass, nameOf(o), f.resource().GVR
 	uid, background := o.GetUID(), metav1.DeletePropagationBackground
 	err := p.r.engine.writer(gvr, key.Namespace).Delete(ctx, key.Name, metav1.DeleteOptions{
 		Preconditions: &metav1.Preconditions{UID: &uid}, PropagationPolicy: &background,
@@ -142,5 +143,6 @@ func (p *pass) deleteChild(ctx context.Context, f *feed, o *unstructured.Unstruc
 	p.hold(idOf(gvr, key), o)
 	p.awaitGone(f, key, uid)
 	p.r.engine.metrics.Written(p.r.name, ops.Child)
+	p.didChild(c.handler, deleted, nameFor(o), "")
 	return nil
 }

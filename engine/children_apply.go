@@ -61,9 +61,10 @@ func (c *children) Apply(ctx context.Context, desired any, specs ...dsl.ChildSpe
 			return nil, err
 		}
 	}
-	result, sent, err := w.applier.Apply(ctx, w.client, w.object, live)
-	if sent {
+	result, deed, err := w.applier.Apply(ctx, w.client, w.object, live)
+	if deed != "" {
 		c.pass.wrote(w.feed, w.served.GVR, result)
+		c.pass.didChild(c.handler, deed, nameFor(result), w.applier.Found.String())
 	}
 	if err != nil {
 		return nil, c.pass.unapplied(ctx, w, err)
@@ -137,7 +138,7 @@ func (c *children) want(ctx context.Context, desired any, spec dsl.ChildSpec) (*
 	w.client = c.pass.r.engine.writer(w.served.GVR, w.key.Namespace)
 	w.applier = child.Applier{
 		Owner: owner, Manager: c.pass.r.engine.op.Name, Adopt: spec.Adopt,
-		Settled: c.pass.settled(), Guard: &c.pass.mu,
+		Settled: c.pass.settled(), Guard: &c.pass.mu, Found: &child.Drift{},
 	}
 	return w, nil
 }

@@ -29,6 +29,16 @@ type client struct {
 	// wrote is told of every write, deleted of every deletion.
 	wrote   func(schema.GroupVersionResource, *unstructured.Unstructured)
 	deleted func(schema.GroupVersionResource, cache.ObjectName)
+	// did is told what became of which object.
+	did func(deed child.Deed, what string)
+}
+
+// client is what a handler reads and writes other objects with.
+func (p *pass) client(h *dsl.Handler, s *span) *client {
+	return &client{
+		engine: p.r.engine, span: s, wrote: p.wroteOther, deleted: p.deletedOther,
+		did: func(deed child.Deed, what string) { p.did(h.ID, deed, what, "") },
+	}
 }
 
 var _ dsl.Client = (*client)(nil)
@@ -87,7 +97,7 @@ func (c *client) List(ctx context.Context, resource, namespace, selector string)
 
 // Apply makes an object as desired says.
 func (c *client) Apply(ctx context.Context, desired any) (*unstructured.Unstructured, error) {
-	return c.send(ctx, desired, func(ctx context.Context, served catalog.Resource, u *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	return c.send(ctx, applied, desired, func(ctx context.Context, served catalog.Resource, u *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 		options := metav1.ApplyOptions{FieldManager: c.engine.op.Name, Force: true}
 		return c.engine.writer(served.GVR, u.GetNamespace()).Apply(ctx, u.GetName(), u, options)
 	})
@@ -95,7 +105,7 @@ func (c *client) Apply(ctx context.Context, desired any) (*unstructured.Unstruct
 
 // Create creates an object.
 func (c *client) Create(ctx context.Context, object any) (*unstructured.Unstructured, error) {
-	return c.send(ctx, object, func(ctx context.Context, served catalog.Resource, u *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	return c.send(ctx, child.Created, object, func(ctx context.Context, served catalog.Resource, u *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 		return c.engine.writer(served.GVR, u.GetNamespace()).Create(ctx, u, metav1.CreateOptions{FieldManager: c.engine.op.Name})
 	})
 }
@@ -118,6 +128,7 @@ func (c *client) MergePatch(ctx context.Context, resource, namespace, name strin
 	result, err := c.engine.writer(served.GVR, namespace).Patch(ctx, name, types.MergePatchType, data, metav1.PatchOptions{FieldManager: c.engine.op.Name}, subresource...)
 	if err == nil {
 		c.wrote(served.GVR, result)
+		c.did(patched, nameFor(result))
 	}
 	return result, err
 }
@@ -155,12 +166,13 @@ func (c *client) remove(ctx context.Context, key cache.ObjectName, uid types.UID
 	err = c.engine.writer(served.GVR, key.Namespace).Delete(ctx, key.Name, options)
 	if err == nil {
 		c.deleted(served.GVR, key)
+		c.did(deleted, served.Kind+" "+key.String())
 	}
 	return err
 }
 
 // send reads a whole object, finds its resource, writes it and tells of the write.
-func (c *client) send(ctx context.Context, object any, write func(context.Context, catalog.Resource, *unstructured.Unstructured) (*unstructured.Unstructured, error)) (*unstructured.Unstructured, error) {
+func (c *client) send(ctx context.Context, deed child.Deed, object any, write func(context.Context, catalog.Resource, *unstructured.Unstructured) (*unstructured.Unstructured, error)) (*unstructured.Unstructured, error) {
 	ctx, done, err := c.span.write(ctx)
 	if err != nil {
 		return nil, err
@@ -177,6 +189,7 @@ func (c *client) send(ctx context.Context, object any, write func(context.Contex
 	result, err := write(ctx, served, plain)
 	if err == nil {
 		c.wrote(served.GVR, result)
+		c.did(deed, nameFor(result))
 	}
 	return result, err
 }

@@ -57,7 +57,7 @@ func (e *Engine) connect() error {
 	e.elector, err = lease.New(lease.Settings{
 		Mode: le.Mode, Name: name, Namespace: le.Namespace, Identity: e.settings.Identity,
 		PodName: e.settings.PodName, LeaseDuration: le.LeaseDuration, RenewDeadline: le.RenewDeadline,
-		RetryPeriod: le.RetryPeriod, Client: e.clients.lock, Watcher: e.clients.kubernetes, Log: e.log,
+		RetryPeriod: le.RetryPeriod, Client: e.clients.lock, Watcher: e.clients.kubernetes, Log: quietly(e.log),
 		Changed: func(leading bool) { e.metrics.Leader(name, leading) },
 	})
 	return err
@@ -83,9 +83,10 @@ func (e *Engine) dial(given *rest.Config) (*clients, error) {
 		return nil, err
 	}
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return &fence{next: e.metrics.Transport(next), held: e.held, reviews: reviews, conflict: func() { e.elector.Doubt() }}
+		return &fence{next: &reachTransport{e.metrics.Transport(next), e.reach}, held: e.held, reviews: reviews, conflict: func() { e.elector.Doubt() }}
 	})
 	config = withDeadline(config)
+	lock.Wrap(func(next http.RoundTripper) http.RoundTripper { return &reachTransport{next, e.reach} })
 	lock.Timeout = lockTimeout(e.op.Settings.LeaderElection.RenewDeadline)
 	lock.QPS = -1
 	httpClient, err := rest.HTTPClientFor(config)

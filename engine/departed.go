@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/queue"
 )
 
@@ -214,7 +215,7 @@ func (r *resource) doubted(key cache.ObjectName, d *departed, err error) {
 	r.unclear[d.object.GetUID()] = reason
 	r.mu.Unlock()
 	if !known {
-		r.log.Info("object is not in the cache any more and not known to be gone; its delete handlers wait",
+		r.log.Info("object is not in the cache any more and not known to be gone; its delete handlers wait", dsl.LogWarning, true,
 			"namespace", key.Namespace, "name", key.Name, "reason", reason)
 	}
 }

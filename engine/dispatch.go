@@ -59,10 +59,24 @@ func (r *resource) handle(ctx context.Context, q *queue.Queue[cache.ObjectName],
 		q.Add(key, queue.Fresh)
 	case err != nil:
 		wait := r.failed(key, err)
-		r.log.Error(err, "pass could not be finished", "namespace", key.Namespace, "name", key.Name, "again", wait.Round(time.Millisecond).String())
+		r.unfinished(key, err, wait)
 		q.AddAfter(key, queue.Due, wait)
 	case next.after > 0:
 		q.AddAfter(key, next.class, next.after)
+	}
+}
+
+// unfinished says that a pass could not be finished. That nobody answers is said once for all.
+func (r *resource) unfinished(key cache.ObjectName, err error, wait time.Duration) {
+	log := r.log.WithValues("namespace", key.Namespace, "name", key.Name, "again", wait.Round(time.Millisecond).String())
+	const line = "pass could not be finished"
+	switch {
+	case unanswered(err) || errors.Is(err, errNotLeading):
+		log.V(1).Info(line, "error", err.Error())
+	case apierrors.IsConflict(err):
+		log.Info(line, "error", err.Error())
+	default:
+		log.Error(err, line)
 	}
 }
 
@@ -95,6 +109,7 @@ func (r *resource) failed(key cache.ObjectName, err error) time.Duration {
 		wait *= 2
 	}
 	e.memory.failures++
+	e.broken = true
 	if wait = min(wait, passBackoffMost); apierrors.IsForbidden(err) {
 		wait = min(wait, passRefusedMost)
 	}

@@ -59,6 +59,7 @@ type Engine struct {
 	crds       *feed
 	needCRDs   chan struct{}
 	checks     *checks
+	reach      *reach
 	lacks      *lacks
 
 	started atomic.Bool
@@ -71,7 +72,7 @@ func New(op *dsl.Operator, s Settings) (*Engine, error) {
 	if err := op.Validate(); err != nil {
 		return nil, fmt.Errorf("checking operator: %w", err)
 	}
-	e := &Engine{op: op, settings: s, log: s.Log, metrics: s.Metrics, needCRDs: make(chan struct{}, 1)}
+	e := &Engine{op: op, settings: s, log: s.Log, metrics: s.Metrics, needCRDs: make(chan struct{}, 1), reach: newReach(s.Log)}
 	if e.metrics == nil {
 		e.metrics = ops.NewMetrics()
 	}

@@ -119,7 +119,7 @@ func TestEventsAreLimited(t *testing.T) {
 				change(s, 2, 102)
 				s.remove()
 				s.Settle()
-				if events := about(s.Events(), "web", "HandlerFailed"); len(events) != 1 {
+				if events := about(s.Events(), "web", "DeletionHeld"); len(events) != 1 {
 					s.t.Errorf("events %+v", events)
 				}
 				s.Update(foos, "default", "web", func(o *unstructured.Unstructured) { o.SetFinalizers(nil) })

@@ -289,8 +289,10 @@ func (f *feed) become(p phase, message string) {
 		f.log.V(1).Info("resource is watched")
 	case p == phaseRunning:
 		f.log.Info("resource is watched again")
+	case p == phaseFaulty && before == p:
+		f.log.V(1).Info("resource is degraded in another way", "reason", message)
 	default:
-		f.log.Info("resource is degraded", "state", string(p), "reason", message)
+		f.log.Info("resource is degraded", dsl.LogWarning, true, "state", string(p), "reason", message)
 	}
 }
 

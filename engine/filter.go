@@ -21,6 +21,22 @@ type question struct {
 	cause   dsl.Cause
 }
 
+// doubt is the question as far as its failing is told apart: whether it is asked for a deletion, before
+// which it is asked of every object that lives.
+func (q question) doubt() doubt { return doubt{q.handler.ID, q.cause == dsl.Delete} }
+
+// doubt is what filters of a handler cannot tell.
+type doubt struct {
+	handler  string
+	deletion bool
+}
+
+// puzzle is why they cannot.
+type puzzle struct {
+	text   string
+	unread bool // see answer
+}
+
 // answer is what they say.
 type answer struct {
 	holds bool
@@ -55,7 +71,9 @@ func (p *pass) answer(j *job) answer {
 	if a.holds && h.When != nil {
 		request := p.request(j, nil)
 		a.holds, a.err = ask(h.When, request)
-		if a.err != nil {
+		if a.err == nil {
+			delete(p.memory.baffled, q.doubt())
+		} else {
 			read, is := request.Children.(*readOnly)
 			a.holds, a.unread = false, is && read.failed
 			p.baffled(j, a)
@@ -71,7 +89,7 @@ func (p *pass) answer(j *job) answer {
 // baffled deals with a filter that failed. The handler does not see the object, but a deletion waits
 // for the answer.
 func (p *pass) baffled(j *job, a answer) {
-	p.log().Error(a.err, "filter failed; the handler does not see the object", "handler", j.handler.ID)
+	p.puzzle(j, a)
 	if a.unread {
 		p.next = p.next.sooner(p.r.childrenLook(), queue.Resync) // nobody is woken when children can be read
 	}
@@ -80,8 +98,50 @@ func (p *pass) baffled(j *job, a answer) {
 	}
 	p.unsure = true
 	p.next = p.next.sooner(lookAgainMost, queue.Due)
-	p.r.engine.events.warn(p.object, j.handler.ID, "FilterFailed",
+	p.r.engine.events.warn(p.object, j.handler.ID, reasonFilter,
 		fmt.Sprintf("Deletion is held: whether handler %s sees the object cannot be told: %v", j.handler.ID, a.err))
+}
+
+// puzzle says that a filter failed: in the log once, and on the object unless children alone could not be
+// read, which passes.
+func (p *pass) puzzle(j *job, a answer) {
+	log, text := p.log().WithValues("handler", j.handler.ID), a.err.Error()
+	const line = "filter failed; the handler does not see the object"
+	known := p.puzzles(j.handler.ID, text)
+	if p.memory.baffled == nil {
+		p.memory.baffled = map[doubt]puzzle{}
+	}
+	p.memory.baffled[question{j.handler, j.cause}.doubt()] = puzzle{text, a.unread}
+	if known {
+		log.V(1).Info(line, "error", text)
+		return
+	}
+	log.Error(a.err, line)
+	if !a.unread && !p.facts.Deleting {
+		p.r.engine.events.warn(p.object, j.handler.ID, reasonFilter,
+			fmt.Sprintf("Handler %s does not see this object, for its filter failed: %v", j.handler.ID, a.err))
+	}
+}
+
+// puzzles reports whether a filter of the handler has failed with these words.
+func (p *pass) puzzles(handler, text string) bool {
+	for _, deletion := range []bool{false, true} {
+		if p.memory.baffled[doubt{handler, deletion}].text == text {
+			return true
+		}
+	}
+	return false
+}
+
+// puzzled says why it cannot be told whether the handler sees the object, empty when it can, or may be in
+// a moment.
+func (p *pass) puzzled(h *dsl.Handler) string {
+	for _, deletion := range []bool{false, true} {
+		if found := p.memory.baffled[doubt{h.ID, deletion}]; !found.unread && found.text != "" {
+			return found.text
+		}
+	}
+	return ""
 }
 
 // childrenLook is how long it is until children that could not be read are looked at again.

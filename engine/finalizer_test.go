@@ -196,7 +196,7 @@ func TestFailedDeletion(t *testing.T) {
 			s.Advance(time.Hour)
 			s.Called()
 			events := s.Events()
-			if len(events) != 1 || events[0].Reason != "HandlerFailed" || !strings.Contains(events[0].Note, "Deletion is held") {
+			if len(events) != 1 || events[0].Reason != "DeletionHeld" || !strings.Contains(events[0].Note, "Deletion is held") {
 				s.t.Errorf("events %+v", events)
 			}
 		}},

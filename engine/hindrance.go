@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/handwerk-dev/handwerk/dsl"
 )
 
 // hindrance is why a feed does not bring in a namespace's objects as it should.
@@ -123,7 +125,7 @@ func (f *feed) warn(text string) {
 	case text == "":
 		f.log.Info("resource is watched in every namespace again")
 	default:
-		f.log.Info("resource is not watched well in every namespace", "reason", text)
+		f.log.Info("resource is not watched well in every namespace", dsl.LogWarning, true, "reason", text)
 	}
 }
 

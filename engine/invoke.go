@@ -10,7 +10,6 @@ import (
 	"runtime/debug"
 	"time"
 
-	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/handwerk-dev/handwerk/dsl"
@@ -100,22 +99,6 @@ func (p *pass) note(j *job, err error, took time.Duration) {
 	}
 }
 
-func (p *pass) complain(log logr.Logger, j *job, err error) {
-	if !j.record.Failed {
-		log.Info("handler will be tried again", "error", err.Error(), "again", time.Until(j.record.Due).Round(time.Millisecond).String())
-		return
-	}
-	log.Error(err, "handler failed for good")
-	if p.whole {
-		return // there is no object that an Event could be about
-	}
-	note := "Handler %s failed for good after %d attempts: %s"
-	if j.cause == dsl.Delete && !j.handler.Release {
-		note = "Deletion is held: handler %s failed for good after %d attempts: %s"
-	}
-	p.r.engine.events.warn(p.object, j.handler.ID, "HandlerFailed", fmt.Sprintf(note, j.handler.ID, j.record.Attempts, j.record.Message))
-}
-
 // request is what the handler gets; without a span, what its filters get.
 func (p *pass) request(j *job, s *span) *dsl.Request {
 	h := j.handler
@@ -125,7 +108,7 @@ func (p *pass) request(j *job, s *span) *dsl.Request {
 		Log: p.log().WithValues("handler", h.ID, "cause", string(j.cause), "attempt", j.record.Attempts+1),
 	}
 	if p.whole {
-		p.asWhole(request, s)
+		p.asWhole(request, h, s)
 		return request
 	}
 	if j.cause != dsl.Create && p.state.Old != nil {
@@ -140,8 +123,8 @@ func (p *pass) request(j *job, s *span) *dsl.Request {
 		request.Children = &readOnly{Children: &children{pass: p}}
 		return request
 	}
-	request.Children = &children{pass: p, span: s}
-	request.Client = &client{engine: p.r.engine, span: s, wrote: p.wroteOther, deleted: p.deletedOther}
+	request.Children = &children{pass: p, span: s, handler: h.ID}
+	request.Client = p.client(h, s)
 	request.Events = &reporter{engine: p.r.engine, object: p.object, handler: h.ID, span: s}
 	return request
 }
@@ -159,7 +142,7 @@ func invoke(ctx context.Context, h *dsl.Handler, request *dsl.Request, bind func
 	bind(ctx)
 	defer func() {
 		if p := recover(); p != nil {
-			request.Log.Info("handler panicked", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			request.Log.Error(fmt.Errorf("%w: %v", errPanic, p), "handler panicked", "stack", string(debug.Stack()))
 			err = fmt.Errorf("%w: %v", errPanic, p)
 		}
 	}()

@@ -12,6 +12,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/child"
+	"github.com/handwerk-dev/handwerk/engine/ops"
 	"github.com/handwerk-dev/handwerk/engine/progress"
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
@@ -42,6 +43,10 @@ type entry struct {
 	echoes map[types.UID]string
 	// record lists the object's labelled children as its last pass knew them.
 	record *child.Record
+	// standing is how the last pass that was finished left the object, empty before the first; broken:
+	// the last one could not be finished.
+	standing ops.Standing
+	broken   bool
 
 	memory *memory
 }
@@ -90,7 +95,11 @@ type memory struct {
 	ties *ties
 	// failures counts passes in a row that ended in an error.
 	failures int
-	breaker  breaker
+	// baffled are the object's filters that failed when they were asked last.
+	baffled map[doubt]puzzle
+	// owes: the condition that says which handlers fail could not be written.
+	owes    bool
+	breaker breaker
 }
 
 // kept is one handler's record as memory holds it. There is mostly one for each object, and a map
@@ -183,6 +192,9 @@ func (r *resource) keep(key cache.ObjectName, m *memory, gone []*departed) {
 	defer r.mu.Unlock()
 	e := r.entryLocked(key)
 	e.gone = append(gone, e.gone...)
+	if e.memory != m {
+		e.standing, e.broken = "", false
+	}
 	e.memory = m
 }
 

@@ -25,6 +25,9 @@ type offers struct {
 	mu    sync.Mutex
 	told  bool
 	after time.Time // ask again not before this
+	// refused is until when the condition that says which handlers fail is not sent, as the server did
+	// not take it.
+	refused time.Time
 }
 
 // withOffers returns the patch with its offered conditions set, if the resource's schema has
@@ -66,7 +69,7 @@ func (r *resource) keepsConditions(ctx context.Context) (bool, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if !o.told {
-		r.log.Info("conditions that handlers offer are not set: it cannot be found out whether the resource has conditions", "reason", err.Error())
+		r.log.Info("conditions are not set, but for those that handlers insist on: whether the resource has conditions cannot be found out", dsl.LogWarning, true, "reason", err.Error())
 	}
 	o.told, o.after = true, time.Now().Add(offersAgain)
 	return false, nil

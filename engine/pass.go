@@ -60,6 +60,8 @@ type pass struct {
 	ticks []tick
 	// answers are what handlers' filters have said in this pass.
 	answers map[question]answer
+	// held: a handler keeps the object from being deleted, and will not let it go by itself.
+	held bool
 	// unsure: whether a handler that holds the object sees it cannot be told.
 	unsure bool
 	// kin is what this pass sees of related objects; related: that is news.
@@ -290,7 +292,7 @@ func (p *pass) send(ctx context.Context, base *unstructured.Unstructured, change
 	if err != nil {
 		return nil, err
 	}
-	result, err := patch.Write(ctx, target, wanted, marks)
+	result, err := p.sendLament(ctx, target, wanted, marks)
 	p.r.count(result)
 	if err == nil && !changes.Empty() {
 		p.memory.futile, p.memory.schemas = result.Futile, schemas
@@ -303,7 +305,7 @@ func (p *pass) send(ctx context.Context, base *unstructured.Unstructured, change
 	}
 	if len(result.Dropped) > 0 {
 		p.r.engine.wantCRDs() // should the schema get them, they are sent again
-		p.log().Info("the API server dropped fields that its schema does not have", "fields", fmt.Sprint(result.Dropped))
+		p.log().Info("the API server dropped fields that its schema does not have", dsl.LogWarning, true, "fields", fmt.Sprint(result.Dropped))
 	}
 	return result.Object, err
 }

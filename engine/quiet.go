@@ -6,9 +6,11 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/go-logr/logr"
+	eventsv1 "k8s.io/api/events/v1"
 )
 
 // quiet is a sink for what client-go logs: that something was asked to end, and did, is no error.
@@ -17,24 +19,43 @@ type quiet struct{ logr.LogSink }
 
 // withQuiet returns a context whose logger, which client-go uses, is quiet.
 func withQuiet(ctx context.Context, log logr.Logger) context.Context {
+	return logr.NewContext(ctx, quietly(log))
+}
+
+// quietly returns a logger whose sink is quiet.
+func quietly(log logr.Logger) logr.Logger {
 	if sink := log.GetSink(); sink != nil {
-		log = log.WithSink(quiet{sink})
+		return log.WithSink(quiet{sink})
 	}
-	return logr.NewContext(ctx, log)
+	return log
 }
 
 // Enabled leaves out the bodies of requests and answers, which client-go logs from here on: they
 // may be those of Secrets.
 func (q quiet) Enabled(level int) bool { return level < 8 && q.LogSink.Enabled(level) }
 
-// Error logs an error, but a cancellation as information for those who look closely.
+// Error logs an error, but a cancellation and what nobody answered, which reach tells, as information
+// for those who look closely. Events are named, not written out.
 func (q quiet) Error(err error, message string, values ...any) {
+	values = named(values)
 	switch {
-	case !errors.Is(err, context.Canceled):
+	case !errors.Is(err, context.Canceled) && !unanswered(err) && !errors.Is(err, errNotLeading):
 		q.LogSink.Error(err, message, values...)
 	case q.Enabled(1):
-		q.Info(1, message, append(slices.Clip(values), "reason", err.Error())...)
+		q.Info(1, message, append(values, "reason", err.Error())...)
 	}
+}
+
+// named returns the values with names in the place of Events.
+func named(values []any) []any {
+	out := slices.Clone(values)
+	for i, value := range out {
+		if event, is := value.(*eventsv1.Event); is && event != nil {
+			about := event.Regarding
+			out[i] = fmt.Sprintf("%s of %s %s/%s", event.Reason, about.Kind, about.Namespace, about.Name)
+		}
+	}
+	return out
 }
 
 // WithValues keeps the new sink quiet.

@@ -196,7 +196,7 @@ func (c *checks) found(resource string, faults []error) {
 	}
 	for _, text := range texts {
 		if !slices.Contains(before, text) {
-			log.Info("an expression does not fit the cluster's schemas", "fault", text)
+			log.Info("an expression does not fit the cluster's schemas", dsl.LogWarning, true, "fault", text)
 		}
 	}
 }

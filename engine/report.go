@@ -91,6 +91,7 @@ func (e *Engine) stats() []ops.ResourceStats {
 			}
 		}
 		s.Parked, s.Broken = r.held()
+		s.Standing = r.standings()
 		out = append(out, s)
 	}
 	return out

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/handwerk-dev/handwerk/dsl"
 )
 
 const (
@@ -163,5 +165,5 @@ func (r *resource) runsLong(key cache.ObjectName, one run) {
 	if one.handler != "" {
 		log = log.WithValues("handler", one.handler, "handlerFor", time.Since(one.entered).Truncate(time.Second).String())
 	}
-	log.Info("pass has run for long; changes of its object wait for its end")
+	log.Info("pass has run for long; changes of its object wait for its end", dsl.LogWarning, true)
 }

@@ -108,10 +108,10 @@ func (r *resource) kindOnly() *unstructured.Unstructured {
 }
 
 // asWhole makes a request one for the resource as a whole.
-func (p *pass) asWhole(request *dsl.Request, s *span) {
+func (p *pass) asWhole(request *dsl.Request, h *dsl.Handler, s *span) {
 	request.Objects = p.r.objects()
 	request.Children, request.Related = none{}, nowhere{p.r.spec.Relations()}
-	request.Client = &client{engine: p.r.engine, span: s, wrote: p.wroteOther, deleted: p.deletedOther}
+	request.Client = p.client(h, s)
 	request.Events = &told{request: request, span: s}
 }
 

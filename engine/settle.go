@@ -35,18 +35,15 @@ type tally struct {
 func (p *pass) settle() patch.Marks {
 	p.absorb()
 	t := p.tally()
-	p.mu.Lock()
-	if len(p.applied) > 0 {
-		p.answers = nil
-	}
-	p.mu.Unlock()
+	p.reconsider()
 	marks := patch.Marks{Finalizer: p.r.engine.op.Finalizer(), State: p.text}
 	switch {
 	case p.gone:
 		p.memory.parted = !t.open && !p.unsure
 		marks.Remove = p.memory.parted && !t.held // see pass.letGo
 	case p.facts.Deleting:
-		marks.Remove = !t.open && !t.held && !p.unsure && !p.heldBefore()
+		p.held = p.unsure || t.held || p.heldBefore()
+		marks.Remove = !t.open && !p.held
 		p.memory.parted = marks.Remove
 		if !marks.Remove && t.ran && (t.held || !t.soon) {
 			p.store(&marks)
@@ -56,7 +53,17 @@ func (p *pass) settle() patch.Marks {
 		marks.Add, marks.Remove = wants && !p.finalizer(), !wants && p.finalizer()
 		p.settleBase(t, &marks)
 	}
+	p.lament(&marks)
 	return marks
+}
+
+// reconsider lets filters be asked once more when handlers have written children.
+func (p *pass) reconsider() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.applied) > 0 {
+		p.answers = nil
+	}
 }
 
 // absorb takes this pass's own changes of the essence for what they are: no news for the handler
@@ -230,6 +237,7 @@ func (p *pass) remember(marks patch.Marks) {
 	m.holdState(p.state, marks.State)
 	m.holdArisen(p.records, p.pending)
 	m.failures = 0
+	p.stands()
 	p.closeRecord()
 	if p.resync || !m.seen {
 		m.resync = p.r.nextResync(p.now, !m.seen)
@@ -249,7 +257,7 @@ func (p *pass) remember(marks patch.Marks) {
 	if m.breaker.wrote(p.now, p.content) {
 		p.r.rest(p.key, m.breaker.until)
 		last := p.awaits[len(p.awaits)-1]
-		p.log().Info("object loops: its passes write again and again; it rests",
+		p.log().Info("object loops: its passes write again and again; it rests", dsl.LogWarning, true,
 			"until", m.breaker.until.Format(time.RFC3339), "written", last.feed.name.String()+" "+last.key.String())
 		p.r.engine.events.warn(p.object, "breaker", "Looping", fmt.Sprintf(
 			"Handlers change this object or its children again and again without coming to rest, last %s %s; it is looked at again in a minute", last.feed.name, last.key))

@@ -254,7 +254,7 @@ func TestEventAndLogSayWhatTheExpressionsGive(t *testing.T) {
 	if err := a.run(t); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{`"level"=1 "msg"="create of web" "b"=[1] "replicas"=3`}, a.lines); diff != "" {
+	if diff := cmp.Diff([]string{`"level"=1 "msg"="create of web" "b"=[1] "replicas"=3 "handwerk.quoted"=true`}, a.lines); diff != "" {
 		t.Errorf("lines (-want +got):\n%s", diff)
 	}
 }

@@ -61,7 +61,7 @@ func buildLog(cel compilerOf, b dsl.Build, config *logConfig) (dsl.Built, error)
 		if err != nil {
 			return fmt.Errorf("writing log line: %w", err)
 		}
-		r.Log.V(level).Info(cut(line, mostLogged), pairs...)
+		r.Log.V(level).Info(cut(line, mostLogged), append(pairs, dsl.LogQuoted, true)...)
 		return nil
 	}), nil
 }

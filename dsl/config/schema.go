@@ -36,6 +36,7 @@ type settings struct {
 	GracePeriod    time.Duration   `yaml:"gracePeriod" default:"20s" doc:"How long handlers may go on after a stop was asked for."`
 	QPS            float32         `yaml:"qps" min:"0.1" doc:"The most requests a second to the API server. Absent: no limit on this side."`
 	Burst          int             `yaml:"burst" min:"1" doc:"How many requests may exceed qps for a moment. Twice qps by default. Needs qps."`
+	Events         eventsMode      `yaml:"events" default:"warnings" doc:"Which Events the operator sends of its own accord. warnings: of handlers that fail, and of what is held. changes: of children that it created and deleted, too. What handlers report is always sent."`
 }
 
 type leaderElection struct {
@@ -144,6 +145,7 @@ type (
 	operator   string
 	cause      string
 	onFailure  string
+	eventsMode string
 )
 
 // The only values of apiVersion and kind.
@@ -161,6 +163,9 @@ func (apiVersion) choices() (string, []string) { return "apiVersion", []string{A
 func (kind) choices() (string, []string)       { return "kind", []string{Kind} }
 func (onFailure) choices() (string, []string) {
 	return "policy", []string{string(hold), string(release)}
+}
+func (eventsMode) choices() (string, []string) {
+	return "mode", []string{string(dsl.EventsWarnings), string(dsl.EventsChanges)}
 }
 func (cause) choices() (string, []string) { return "cause", dsl.CauseNames() }
 func (mode) choices() (string, []string) {

@@ -19,7 +19,7 @@ func (p *part) settings(s *settings) dsl.Settings {
 	if s.Burst > 0 && !p.has("settings.qps") {
 		p.faultKey("settings.burst", "needs qps")
 	}
-	out := dsl.Settings{GracePeriod: s.GracePeriod, QPS: s.QPS, Burst: s.Burst}
+	out := dsl.Settings{GracePeriod: s.GracePeriod, QPS: s.QPS, Burst: s.Burst, Events: dsl.EventsMode(s.Events)}
 	if s.LeaderElection != nil {
 		out.LeaderElection = p.leader(s.LeaderElection)
 	}

@@ -29,26 +29,27 @@ type Applier struct {
 	// Vacant says that the place of the child was entered into the owner's record a moment ago
 	// because nothing was known to be there: what is found there has not become a child by that.
 	Vacant bool
+	// Found, when it is not nil, is filled in with what somebody changed of a child that is put back.
+	Found *Drift
 	// Guard is held while Settled is used; children of one owner may be applied at the same time.
 	Guard sync.Locker
 }
 
 // Apply makes the child as desired, which comes from [Owner.Desired]. Cached is the object of
-// that name in the cache, nil when there is none. Sent tells whether there was a write request;
-// result is what it made of the object, also where it is given back.
+// that name in the cache, nil when there is none. The deed is empty when there was no write
+// request; result is what it made of the object, also where it is given back.
 // An object that the owner may not have is left alone; the error is a *dsl.NotOwnedError then, or
 // one of dsl.Waiting for what the garbage collector has yet to take from an earlier owner. Other errors wrap those of the API machinery and name the child.
-func (a Applier) Apply(ctx context.Context, c dynamic.ResourceInterface, desired, cached *unstructured.Unstructured) (result *unstructured.Unstructured, sent bool, err error) {
+func (a Applier) Apply(ctx context.Context, c dynamic.ResourceInterface, desired, cached *unstructured.Unstructured) (result *unstructured.Unstructured, deed Deed, err error) {
 	live := cached
 	if live == nil {
 		// The cache may lag, and a narrower scope does not show everything: ask before creating.
 		live, err = c.Get(ctx, desired.GetName(), metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
-			result, err = a.create(ctx, c, desired)
-			return result, result != nil, err
+			return a.create(ctx, c, desired)
 		}
 		if err != nil {
-			return nil, false, fmt.Errorf("applying %s: reading it: %w", name(desired), err)
+			return nil, "", fmt.Errorf("applying %s: reading it: %w", name(desired), err)
 		}
 		if a.Vacant {
 			a.Owner.Record = a.Owner.Record.Without(PlaceOf(desired))
@@ -56,10 +57,9 @@ func (a Applier) Apply(ctx context.Context, c dynamic.ResourceInterface, desired
 	}
 	stale, adopts, err := a.judge(desired, live)
 	if err != nil || !stale {
-		return live, false, err
+		return live, "", err
 	}
-	result, err = a.update(ctx, c, desired, live, adopts)
-	return result, err == nil, err
+	return a.update(ctx, c, desired, live, adopts)
 }
 
 // Stale reports whether Apply would change an object that is there. The error is a
@@ -111,21 +111,22 @@ func (a Applier) holds(desired, live *unstructured.Unstructured) bool {
 // create applies without force, so that an object which somebody else made in this moment is not
 // overwritten. One that the request joined nevertheless, because nothing conflicted, is given
 // back as it was.
-func (a Applier) create(ctx context.Context, c dynamic.ResourceInterface, desired *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+func (a Applier) create(ctx context.Context, c dynamic.ResourceInterface, desired *unstructured.Unstructured) (*unstructured.Unstructured, Deed, error) {
 	result, err := c.Apply(ctx, desired.GetName(), desired, metav1.ApplyOptions{FieldManager: a.Manager})
 	if apierrors.HasStatusCause(err, metav1.CauseTypeFieldManagerConflict) {
-		return nil, notOwned(desired, "")
+		return nil, "", notOwned(desired, "")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("creating %s: %w", name(desired), err)
+		return nil, "", fmt.Errorf("creating %s: %w", name(desired), err)
 	}
 	for _, entry := range result.GetManagedFields() {
 		if entry.Manager != a.Manager {
-			return a.giveBack(ctx, c, result)
+			result, err = a.giveBack(ctx, c, result)
+			return result, GivenBack, err
 		}
 	}
 	a.settle(desired, result)
-	return result, nil
+	return result, Created, nil
 }
 
 // giveBack drops every field that this operator has in an object, and says that it is not ours.
@@ -144,20 +145,26 @@ func (a Applier) giveBack(ctx context.Context, c dynamic.ResourceInterface, join
 
 // update applies with force to the object that was looked at and to no other of its name. One that
 // is adopted must not have changed since: somebody else may have taken it.
-func (a Applier) update(ctx context.Context, c dynamic.ResourceInterface, desired, live *unstructured.Unstructured, adopts bool) (*unstructured.Unstructured, error) {
+func (a Applier) update(ctx context.Context, c dynamic.ResourceInterface, desired, live *unstructured.Unstructured, adopts bool) (*unstructured.Unstructured, Deed, error) {
 	guarded := desired.DeepCopy()
 	guarded.SetUID(live.GetUID())
-	doing := "applying"
+	doing, deed := "applying", Updated
 	if adopts {
-		doing = "adopting"
+		doing, deed = "adopting", Adopted
 		guarded.SetResourceVersion(live.GetResourceVersion())
+	}
+	if !adopts && a.sameMark(desired, live) {
+		deed = PutBack
+		if a.Found != nil {
+			*a.Found = a.driftOf(ctx, c, desired, live)
+		}
 	}
 	result, err := c.Apply(ctx, desired.GetName(), guarded, metav1.ApplyOptions{FieldManager: a.Manager, Force: true})
 	if err != nil {
-		return nil, fmt.Errorf("%s %s: %w", doing, name(desired), err)
+		return nil, "", fmt.Errorf("%s %s: %w", doing, name(desired), err)
 	}
 	a.settle(desired, result)
-	return result, nil
+	return result, deed, nil
 }
 
 func (a Applier) settle(desired, result *unstructured.Unstructured) {

@@ -148,11 +148,11 @@ func TestDeleteHandlerFailsForGood(t *testing.T) {
 			}), opts...)
 		}
 	}
-	event := func(t *testing.T, s *stage) string {
+	event := func(t *testing.T, s *stage, of string) string {
 		var note string
 		waitFor(t, "the Event", func() bool {
 			for _, e := range plane.Objects("events.v1.events.k8s.io", s.ns).List(t) {
-				if reason, _, _ := unstructured.NestedString(e.Object, "reason"); reason == "HandlerFailed" {
+				if reason, _, _ := unstructured.NestedString(e.Object, "reason"); reason == of {
 					note, _, _ = unstructured.NestedString(e.Object, "note")
 				}
 			}
@@ -167,7 +167,7 @@ func TestDeleteHandlerFailsForGood(t *testing.T) {
 		s.works.Create(t, work("w", "a"))
 		s.works.Await(t, "w", "its base", settled)
 		s.works.Delete(t, "w")
-		if note := event(t, s); !containsAll(note, "Deletion is held", "farewell", "no way") {
+		if note := event(t, s, "DeletionHeld"); !containsAll(note, "Deletion is held", "farewell", "no way") {
 			t.Errorf("the Event says %q", note)
 		}
 		s.works.Await(t, "w", "the failure to be stored", func(o *unstructured.Unstructured) bool {
@@ -193,7 +193,7 @@ func TestDeleteHandlerFailsForGood(t *testing.T) {
 		s.works.Await(t, "w", "its base", settled)
 		s.works.Delete(t, "w")
 		s.works.AwaitGone(t, "w")
-		if note := event(t, s); strings.Contains(note, "held") {
+		if note := event(t, s, "HandlerFailed"); strings.Contains(note, "held") {
 			t.Errorf("the Event says %q", note)
 		}
 	})
@@ -250,8 +250,8 @@ func TestWritesDoNotReachNamesake(t *testing.T) {
 		}
 		applier := child.Applier{Owner: of, Manager: "law", Settled: map[string]string{}, Guard: &sync.Mutex{}}
 		_, sent, err := applier.Apply(t.Context(), plane.Dynamic().Resource(maps.Name).Namespace(ns), desired, old)
-		if sent || !apierrors.IsConflict(err) && !apierrors.IsInvalid(err) {
-			t.Errorf("sent %t, error %v", sent, err)
+		if sent != "" || !apierrors.IsConflict(err) && !apierrors.IsInvalid(err) {
+			t.Errorf("deed %q, error %v", sent, err)
 		}
 		if diff := cmp.Diff(now, maps.Get(t, "c")); diff != "" {
 			t.Errorf("the namesake (-before +after):\n%s", diff)

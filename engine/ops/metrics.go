@@ -65,6 +65,8 @@ const (
 	ByHandler Reporter = "handler"
 	// ByEngine: the engine itself does, as of a deletion that is held.
 	ByEngine Reporter = "engine"
+	// ByChange: the engine does, of what it created and deleted, where the settings ask for that.
+	ByChange Reporter = "change"
 )
 
 // HandlerRun is one run of a handler, for [Metrics.Handled].
@@ -121,7 +123,7 @@ func NewMetrics() *Metrics {
 		}, []string{"resource", "target"}),
 		dropped: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "handwerk_events_dropped_total",
-			Help: "Events that were not sent, because there were too many of one object, by who reported them: a handler or the engine.",
+			Help: "Events that were not sent, because there were too many of one object, by who reported them: a handler, the engine, or the engine of children it created and deleted (change).",
 		}, []string{"reporter"}),
 		resources: newResourceCollector(),
 		rights:    newRightsCollector(),
@@ -131,7 +133,7 @@ func NewMetrics() *Metrics {
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		m.queues, m.requests, m.latency, m.leader, m.runs, m.durations, m.writes, m.dropped, m.resources, m.rights,
 	)
-	for _, by := range []Reporter{ByHandler, ByEngine} {
+	for _, by := range []Reporter{ByHandler, ByEngine, ByChange} {
 		m.dropped.WithLabelValues(string(by)) // appears with 0
 	}
 	return m
@@ -149,38 +151,13 @@ func (m *Metrics) Handler(log logr.Logger) http.Handler {
 	})
 }
 
-// Declare makes the series of every handler of the operator appear with 0, so that a first
-// failure is an increase and not a new series, which rate() does not see.
+// Declare makes the series of the operator's resources appear with 0. Those of a handler appear when it
+// has run.
 func (m *Metrics) Declare(op *dsl.Operator) {
 	for _, r := range op.Resources() {
 		for _, target := range Targets() {
 			m.writes.WithLabelValues(r.Name.String(), string(target))
 		}
-	}
-	dsl.Walk(op, func(r *dsl.Resource, h *dsl.Handler) {
-		m.durations.WithLabelValues(r.Name.String(), h.ID)
-		for _, cause := range h.Causes {
-			if !occurs(cause, r) {
-				continue
-			}
-			for _, outcome := range Outcomes() {
-				m.runs.WithLabelValues(r.Name.String(), h.ID, string(cause), string(outcome))
-			}
-		}
-	})
-}
-
-// occurs reports whether the cause can occur: a level-triggered handler names some that cannot.
-func occurs(cause dsl.Cause, r *dsl.Resource) bool {
-	switch cause {
-	case dsl.Resync:
-		return r.Resync > 0
-	case dsl.Child:
-		return len(r.Owned()) > 0
-	case dsl.RelatedChange:
-		return len(r.Relations()) > 0
-	default:
-		return true
 	}
 }
 
@@ -189,8 +166,12 @@ func (m *Metrics) Leader(name string, leading bool) {
 	m.leader.WithLabelValues(name).Set(number(leading))
 }
 
-// Handled counts one run of a handler.
+// Handled counts one run of a handler. With the first run for a cause the series of all its outcomes
+// appear, so that a first failure after it is an increase and not a new series, which rate() does not see.
 func (m *Metrics) Handled(run HandlerRun) {
+	for _, outcome := range Outcomes() {
+		m.runs.WithLabelValues(run.Resource, run.Handler, string(run.Cause), string(outcome)) // appear with 0
+	}
 	m.runs.WithLabelValues(run.Resource, run.Handler, string(run.Cause), string(run.Outcome)).Inc()
 	m.durations.WithLabelValues(run.Resource, run.Handler).Observe(run.Duration.Seconds())
 }

@@ -33,6 +33,7 @@ func TestNames(t *testing.T) {
 	).ShutDown()
 	m.Leader("foo-leader", true)
 	m.Declare(operator())
+	m.Handled(ops.HandlerRun{Resource: foos, Handler: "farewell", Cause: dsl.Delete, Outcome: ops.Success})
 	m.Resources(func() []ops.ResourceStats { return []ops.ResourceStats{{Resource: foos, LastEvent: time.Now()}} })
 	m.MissingRights(func() []ops.MissingRight {
 		return []ops.MissingRight{{Resource: "deployments.apps", Verb: "create", Namespaces: 2}}
@@ -67,6 +68,7 @@ func TestNames(t *testing.T) {
 		"handwerk_handler_runs_total{cause,handler,outcome,resource} counter",
 		"handwerk_informer_age_seconds{resource} gauge",
 		"handwerk_missing_rights{resource,verb} gauge",
+		"handwerk_objects{resource,state} gauge",
 		"handwerk_parked_keys{resource} gauge",
 		"handwerk_resource_up{resource} gauge",
 		"handwerk_writes_total{resource,target} counter",
@@ -140,9 +142,12 @@ func TestHandled(t *testing.T) {
 	m.Handled(run)
 	run.Cause, run.Outcome, run.Duration = dsl.Update, ops.Panic, time.Second
 	m.Handled(run)
-	want(t, m, "handwerk_handler_runs_total", `
-		handwerk_handler_runs_total{cause="create",handler="deployment",outcome="success",resource="foos.v1.example.com"} 2
-		handwerk_handler_runs_total{cause="update",handler="deployment",outcome="panic",resource="foos.v1.example.com"} 1`)
+	for cause, outcome := range map[string]string{"create": `success",resource="foos.v1.example.com"} 2`, "update": `panic",resource="foos.v1.example.com"} 1`} {
+		line := `handwerk_handler_runs_total{cause="` + cause + `",handler="deployment",outcome="` + outcome
+		if !slices.Contains(lines(scrape(t, m)), line) {
+			t.Errorf("there is no line %s", line)
+		}
+	}
 	wantSum(t, m, "handwerk_handler_duration_seconds", 3, 5)
 }
 
@@ -160,54 +165,29 @@ func TestWrittenAndLeader(t *testing.T) {
 	want(t, m, "leader_election_master_status", `leader_election_master_status{name="foo-leader"} 0`)
 }
 
-func TestDeclareMakesEverySeriesOfAHandlerAppearWithZero(t *testing.T) {
+// TestSeriesOfAHandlerAppearWhenItHasRun holds that a page of metrics does not list what never happened:
+// of a handler's cause nothing before its first run, and then every outcome.
+func TestSeriesOfAHandlerAppearWhenItHasRun(t *testing.T) {
 	m := ops.NewMetrics()
 	m.Declare(operator())
-	want(t, m, "handwerk_handler_runs_total", `
-		handwerk_handler_runs_total{cause="delete",handler="farewell",outcome="failed",resource="foos.v1.example.com"} 0
-		handwerk_handler_runs_total{cause="delete",handler="farewell",outcome="panic",resource="foos.v1.example.com"} 0
-		handwerk_handler_runs_total{cause="delete",handler="farewell",outcome="retry",resource="foos.v1.example.com"} 0
-		handwerk_handler_runs_total{cause="delete",handler="farewell",outcome="success",resource="foos.v1.example.com"} 0
-		handwerk_handler_runs_total{cause="delete",handler="farewell",outcome="timeout",resource="foos.v1.example.com"} 0
-		handwerk_handler_runs_total{cause="delete",handler="farewell",outcome="waiting",resource="foos.v1.example.com"} 0`)
+	for _, name := range []string{"handwerk_handler_runs_total", "handwerk_handler_duration_seconds"} {
+		if n, err := testutil.GatherAndCount(m.Registry(), name); err != nil || n != 0 {
+			t.Errorf("%s has %d series before a handler ran, %v; want none", name, n, err)
+		}
+	}
 	want(t, m, "handwerk_writes_total", `
 		handwerk_writes_total{resource="foos.v1.example.com",target="child"} 0
 		handwerk_writes_total{resource="foos.v1.example.com",target="object"} 0
 		handwerk_writes_total{resource="foos.v1.example.com",target="other"} 0
 		handwerk_writes_total{resource="foos.v1.example.com",target="status"} 0`)
-	wantSum(t, m, "handwerk_handler_duration_seconds", 0, 0)
-}
-
-func TestDeclareLeavesOutCausesThatCannotOccur(t *testing.T) {
-	tests := map[string]struct {
-		define func(*dsl.Resource)
-		want   []string
-	}{
-		"without resync and children": {func(*dsl.Resource) {}, []string{"create", "resume", "update"}},
-		"with resync":                 {func(r *dsl.Resource) { r.Resync = time.Minute }, []string{"create", "resume", "resync", "update"}},
-		"with children":               {func(r *dsl.Resource) { r.Owns("pods.v1") }, []string{"child", "create", "resume", "update"}},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			op := dsl.New("foo")
-			op.Resource(foos, func(r *dsl.Resource) {
-				test.define(r)
-				r.OnReconcile("all", func(context.Context, *dsl.Request) error { return nil })
-			})
-			m := ops.NewMetrics()
-			m.Declare(op)
-			var got []string
-			for _, line := range lines(scrape(t, m)) {
-				rest, found := strings.CutPrefix(line, `handwerk_handler_runs_total{cause="`)
-				if cause, _, _ := strings.Cut(rest, `"`); found && !slices.Contains(got, cause) {
-					got = append(got, cause)
-				}
-			}
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("causes (-want +got):\n%s", diff)
-			}
-		})
-	}
+	m.Handled(ops.HandlerRun{Resource: foos, Handler: "farewell", Cause: dsl.Delete, Outcome: ops.Success})
+	want(t, m, "handwerk_handler_runs_total", `
+		handwerk_handler_runs_total{cause="delete",handler="farewell",outcome="failed",resource="foos.v1.example.com"} 0
+		handwerk_handler_runs_total{cause="delete",handler="farewell",outcome="panic",resource="foos.v1.example.com"} 0
+		handwerk_handler_runs_total{cause="delete",handler="farewell",outcome="retry",resource="foos.v1.example.com"} 0
+		handwerk_handler_runs_total{cause="delete",handler="farewell",outcome="success",resource="foos.v1.example.com"} 1
+		handwerk_handler_runs_total{cause="delete",handler="farewell",outcome="timeout",resource="foos.v1.example.com"} 0
+		handwerk_handler_runs_total{cause="delete",handler="farewell",outcome="waiting",resource="foos.v1.example.com"} 0`)
 }
 
 func TestResources(t *testing.T) {
@@ -220,7 +200,7 @@ func TestResources(t *testing.T) {
 		time.Sleep(90 * time.Second)
 		m.Resources(func() []ops.ResourceStats {
 			return []ops.ResourceStats{
-				{Resource: foos, Up: true, Objects: 7, Parked: 2, Broken: 1, LastEvent: last},
+				{Resource: foos, Up: true, Objects: 7, Parked: 2, Broken: 1, LastEvent: last, Standing: map[ops.Standing]int{ops.Ready: 4, ops.Failing: 2, ops.Held: 1}},
 				{Resource: "bars.v1.example.com"},
 			}
 		})
@@ -230,6 +210,15 @@ func TestResources(t *testing.T) {
 		want(t, m, "handwerk_cache_objects", `
 			handwerk_cache_objects{resource="bars.v1.example.com"} 0
 			handwerk_cache_objects{resource="foos.v1.example.com"} 7`)
+		want(t, m, "handwerk_objects", `
+			handwerk_objects{resource="bars.v1.example.com",state="failing"} 0
+			handwerk_objects{resource="bars.v1.example.com",state="held"} 0
+			handwerk_objects{resource="bars.v1.example.com",state="ready"} 0
+			handwerk_objects{resource="bars.v1.example.com",state="waiting"} 0
+			handwerk_objects{resource="foos.v1.example.com",state="failing"} 2
+			handwerk_objects{resource="foos.v1.example.com",state="held"} 1
+			handwerk_objects{resource="foos.v1.example.com",state="ready"} 4
+			handwerk_objects{resource="foos.v1.example.com",state="waiting"} 0`)
 		want(t, m, "handwerk_parked_keys", `
 			handwerk_parked_keys{resource="bars.v1.example.com"} 0
 			handwerk_parked_keys{resource="foos.v1.example.com"} 2`)

@@ -10,6 +10,24 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
+// Standing is how an object stands with an operator.
+type Standing string
+
+// The standings.
+const (
+	// Ready: its handlers are done.
+	Ready Standing = "ready"
+	// Waits: a handler waits for what others do, or the object for the cache.
+	Waits Standing = "waiting"
+	// Failing: a handler has failed, and is tried again or has failed for good.
+	Failing Standing = "failing"
+	// Held: it is to be deleted, and a handler that failed for good keeps it.
+	Held Standing = "held"
+)
+
+// Standings returns all standings.
+func Standings() []Standing { return []Standing{Ready, Waits, Failing, Held} }
+
 // ResourceStats is the state of one watched resource at the moment of a scrape.
 type ResourceStats struct {
 	// Resource is the resource as its operator declares it. Each may occur once.
@@ -18,6 +36,8 @@ type ResourceStats struct {
 	Up bool
 	// Objects is how many the cache holds.
 	Objects int
+	// Standing counts the objects that were handled by how they stand.
+	Standing map[Standing]int
 	// Parked is how many keys wait for the cache to catch up with the operator's own writes.
 	Parked int
 	// Broken is how many objects the breaker holds because they loop without progress.
@@ -35,7 +55,7 @@ func (m *Metrics) Resources(stats func() []ResourceStats) { m.resources.stats.St
 type resourceCollector struct {
 	stats atomic.Pointer[func() []ResourceStats]
 
-	up, objects, parked, broken, age *prometheus.Desc
+	up, objects, parked, broken, age, standing *prometheus.Desc
 }
 
 func newResourceCollector() *resourceCollector {
@@ -51,6 +71,9 @@ func newResourceCollector() *resourceCollector {
 			"Objects that wait for the cache to catch up with the operator's own writes."),
 		broken: describe("handwerk_breaker_open",
 			"Objects that the breaker holds because they loop without progress."),
+		standing: prometheus.NewDesc("handwerk_objects",
+			"Objects that were handled, by state: ready, waiting (for others, or for the cache), failing (a handler is tried again, or failed for good) or held (its deletion is).",
+			[]string{"resource", "state"}, nil),
 		age: describe("handwerk_informer_age_seconds",
 			"Seconds since the last event or bookmark of the resource's watch. Bookmarks come about every minute."),
 	}
@@ -58,7 +81,7 @@ func newResourceCollector() *resourceCollector {
 
 // Describe implements [prometheus.Collector].
 func (c *resourceCollector) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{c.up, c.objects, c.parked, c.broken, c.age} {
+	for _, d := range []*prometheus.Desc{c.up, c.objects, c.parked, c.broken, c.age, c.standing} {
 		out <- d
 	}
 }
@@ -77,6 +100,9 @@ func (c *resourceCollector) Collect(out chan<- prometheus.Metric) {
 		gauge(c.objects, float64(s.Objects))
 		gauge(c.parked, float64(s.Parked))
 		gauge(c.broken, float64(s.Broken))
+		for _, state := range Standings() {
+			out <- prometheus.MustNewConstMetric(c.standing, prometheus.GaugeValue, float64(s.Standing[state]), s.Resource, string(state))
+		}
 		if !s.LastEvent.IsZero() {
 			gauge(c.age, time.Since(s.LastEvent).Seconds())
 		}

@@ -116,11 +116,19 @@ func wantedChange(o *unstructured.Unstructured, p *dsl.Patch, m Marks) change {
 	return c.join(change{tree: map[string]any{"metadata": map[string]any{"finalizers": list}}, locked: true})
 }
 
-// statusChange is what p asks for in status and o does not have.
-func statusChange(o *unstructured.Unstructured, p *dsl.Patch) change {
+// statusChange is what p and m ask for in status and o does not have.
+func statusChange(o *unstructured.Unstructured, p *dsl.Patch, m Marks) change {
 	status, _ := o.Object["status"].(map[string]any)
 	c := change{tree: minimal(status, p.Status)}
-	if list, changed := conditions(status, p.Conditions, o.GetGeneration()); changed {
+	wanted := p.Conditions
+	if m.Condition != nil {
+		wanted = append(slices.Clip(wanted), *m.Condition)
+	}
+	list, changed := conditions(status, wanted, o.GetGeneration())
+	if kept := without(list, m.Mended); len(kept) < len(list) {
+		list, changed = kept, true
+	}
+	if changed {
 		c = c.join(change{tree: map[string]any{"conditions": list}, locked: true})
 	}
 	if len(c.tree) > 0 {

@@ -32,6 +32,14 @@ func conditions(status map[string]any, wanted []metav1.Condition, generation int
 	return list, len(wanted) > 0 && !reflect.DeepEqual(before, list)
 }
 
+// without returns the conditions but for those of a type.
+func without(list []any, kind string) []any {
+	return slices.DeleteFunc(slices.Clone(list), func(item any) bool {
+		c, ok := item.(map[string]any)
+		return ok && kind != "" && c["type"] == kind
+	})
+}
+
 func condition(before map[string]any, w metav1.Condition, generation int64) map[string]any {
 	after := maps.Clone(before)
 	if after == nil {

@@ -42,6 +42,10 @@ type Marks struct {
 	Finalizer string
 	// Add and Remove say what to do with the finalizer; at most one is set.
 	Add, Remove bool
+	// Condition is a condition of the engine's own to be set, nil when there is none; Mended is the
+	// type of one to be taken away, empty when there is none.
+	Condition *metav1.Condition
+	Mended    string
 }
 
 // Target is an object to write to.
@@ -84,7 +88,7 @@ func Write(ctx context.Context, t Target, p *dsl.Patch, m Marks) (Result, error)
 	r := Result{Object: t.Object}
 	if t.Subresource {
 		status := func(o *unstructured.Unstructured) change {
-			c := statusChange(o, p)
+			c := statusChange(o, p, m)
 			c.locked = true // the status endpoint of a custom resource does not look at the uid
 			return c
 		}
@@ -95,7 +99,7 @@ func Write(ctx context.Context, t Target, p *dsl.Patch, m Marks) (Result, error)
 	whole := func(o *unstructured.Unstructured) change {
 		c := objectChange(o, p, m)
 		if !t.Subresource {
-			c = c.join(statusChange(o, p))
+			c = c.join(statusChange(o, p, m))
 		}
 		return c
 	}

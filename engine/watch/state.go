@@ -221,9 +221,9 @@ func (h *health) tell() {
 	case alike(h.told.Fault, now.Fault):
 		h.log.V(1).Info("source is synced")
 	case now.Fault == nil:
-		h.log.Info("source works again")
+		h.log.V(1).Info("source works again")
 	default:
-		h.log.Error(now.Fault, "source fails")
+		h.log.V(1).Info("source fails", "fault", now.Fault.Error()) // who watches says it where it matters
 	}
 	h.told = now
 	if h.changed != nil {

@@ -1,0 +1,52 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cmd
+
+import (
+	"slices"
+	"strconv"
+
+	"go.uber.org/zap/zapcore"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+)
+
+// marked does what the marks of log lines ask for, and leaves them out; see [dsl.LogWarning].
+type marked struct {
+	zapcore.Core
+	// console: lines are for people.
+	console bool
+}
+
+// With returns the core for a logger with more fields.
+func (m marked) With(fields []zapcore.Field) zapcore.Core {
+	return marked{m.Core.With(fields), m.console}
+}
+
+// Check has the line written by this core and not by the one in it.
+func (m marked) Check(entry zapcore.Entry, checked *zapcore.CheckedEntry) *zapcore.CheckedEntry {
+	if m.Enabled(entry.Level) {
+		return checked.AddCore(entry, m)
+	}
+	return checked
+}
+
+// Write writes a line.
+func (m marked) Write(entry zapcore.Entry, fields []zapcore.Field) error {
+	if isMarked(fields, dsl.LogWarning) && entry.Level == zapcore.InfoLevel {
+		entry.Level = zapcore.WarnLevel
+	}
+	if m.console && isMarked(fields, dsl.LogQuoted) {
+		entry.Message = strconv.Quote(entry.Message)
+	}
+	return m.Core.Write(entry, slices.DeleteFunc(slices.Clone(fields), isMark))
+}
+
+func isMarked(fields []zapcore.Field, mark string) bool {
+	return slices.ContainsFunc(fields, func(f zapcore.Field) bool { return f.Key == mark && isMark(f) })
+}
+
+func isMark(f zapcore.Field) bool {
+	return f.Type == zapcore.BoolType && f.Integer == 1 && (f.Key == dsl.LogWarning || f.Key == dsl.LogQuoted)
+}

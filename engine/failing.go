@@ -1,0 +1,113 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/go-logr/logr"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/ops"
+	"github.com/handwerk-dev/handwerk/engine/progress"
+)
+
+// manyFailures is the failed attempt from which on a handler is said to fail where its object is looked
+// at: the first ones are often over in a moment.
+const manyFailures = 3
+
+// fails reports whether a record is that of a handler that failed for good, or many times.
+func fails(r progress.Record) bool { return r.Failed || !r.Done && r.Attempts >= manyFailures }
+
+// complain says in the log and on the object that an attempt failed.
+func (p *pass) complain(log logr.Logger, j *job, err error) {
+	again := time.Until(j.record.Due).Round(time.Millisecond).String()
+	switch {
+	case j.record.Failed:
+		log.Error(err, "handler failed for good")
+	case unanswered(err) || errors.Is(err, errNotLeading):
+		log.V(1).Info("handler will be tried again", "error", err.Error(), "again", again)
+	default:
+		log.Info("handler will be tried again", dsl.LogWarning, true, "error", err.Error(), "again", again)
+	}
+	if p.whole || !fails(j.record) || !j.record.Failed && unanswered(err) {
+		return // without an object there is nothing that an Event could be about, and without a server nobody who takes it
+	}
+	reason, note := reasonFailing, fmt.Sprintf("Handler %s keeps failing, and is tried again: %s", j.handler.ID, j.record.Message)
+	if j.record.Failed {
+		reason, note = reasonFailed, fmt.Sprintf("Handler %s failed for good after %d attempts: %s", j.handler.ID, j.record.Attempts, j.record.Message)
+	}
+	if j.cause == dsl.Delete && !j.handler.Release && !p.gone {
+		reason, note = "DeletionHeld", "Deletion is held: "+strings.ToLower(note[:1])+note[1:]
+	}
+	p.r.engine.events.warn(p.object, j.handler.ID, reason, note)
+}
+
+// recordOf is the handler's record as this pass leaves it. Progress of one that has nothing to do any
+// more is over, but not that it failed for good.
+func (p *pass) recordOf(h *dsl.Handler) progress.Record {
+	for _, j := range p.jobs {
+		if j.handler == h {
+			return j.record
+		}
+	}
+	for _, r := range []progress.Record{p.state.Records[h.ID], p.records[h.ID]} {
+		if r.Failed {
+			return r
+		}
+	}
+	return progress.Record{}
+}
+
+// standing is how an object stands after this pass.
+func (p *pass) standing() ops.Standing {
+	if p.held {
+		return ops.Held
+	}
+	out := ops.Ready
+	for _, h := range p.r.rules.handlers {
+		switch r, puzzled := p.recordOf(h), p.puzzled(h); {
+		case puzzled != "", r.Failed, !r.Done && r.Attempts > 0 && !r.Waiting:
+			return ops.Failing
+		case r.Waiting:
+			out = ops.Waits
+		}
+	}
+	return out
+}
+
+// stands publishes how the pass leaves its object.
+func (p *pass) stands() {
+	if p.gone {
+		return // the key may be that of another object
+	}
+	standing := p.standing()
+	p.r.mu.Lock()
+	defer p.r.mu.Unlock()
+	e := p.r.entryLocked(p.key)
+	e.standing, e.broken = standing, false
+}
+
+// standings counts the objects that this process remembers by how they stand.
+func (r *resource) standings() map[ops.Standing]int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	out := map[ops.Standing]int{}
+	for _, e := range r.entries {
+		switch {
+		case e.broken && e.standing != ops.Held:
+			out[ops.Failing]++
+		case e.standing == "":
+			// its first pass is still to come
+		case e.parked && e.standing == ops.Ready:
+			out[ops.Waits]++
+		default:
+			out[e.standing]++
+		}
+	}
+	return out
+}

@@ -1,0 +1,205 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/patch"
+)
+
+// errRefused says that the server did not take a condition a moment ago.
+var errRefused = errors.New("the API server does not take the condition")
+
+// handlersFailing is the type of the condition that says which handlers fail.
+const handlersFailing = "HandlersFailing"
+
+// The reasons of that condition, the gravest first.
+const (
+	reasonFailed  = "HandlerFailed"
+	reasonFailing = "HandlerFailing"
+	reasonFilter  = "FilterFailed"
+)
+
+// lament asks for the condition that says which handlers fail, or for its end. It is written when
+// another set of handlers fails than before, not for each attempt: attempts would cost requests.
+func (p *pass) lament(marks *patch.Marks) {
+	if p.gone || p.r.spec.Cache == dsl.CacheMetadata || len(p.r.spec.Keep) > 0 {
+		return // what other conditions there are is not known
+	}
+	there, by := p.lamented(), "Operator "+p.r.engine.op.Name+": "
+	if there != nil && (there["status"] != string(metav1.ConditionTrue) || !strings.HasPrefix(textOf(there, "message"), by)) {
+		return // somebody else's
+	}
+	found := p.failures(namedIn(strings.TrimPrefix(textOf(there, "message"), by)))
+	p.memory.owes = p.memory.owes && len(found.handlers) > 0
+	switch {
+	case len(found.handlers) == 0 && there != nil && !found.open:
+		marks.Mended = handlersFailing
+	case len(found.handlers) > 0:
+		who := by + strings.Join(found.handlers, ", ") + ": "
+		if there == nil || there["reason"] != found.reason || !strings.HasPrefix(textOf(there, "message"), who) {
+			marks.Condition = &metav1.Condition{Type: handlersFailing, Status: metav1.ConditionTrue, Reason: found.reason, Message: who + found.message}
+		}
+	}
+}
+
+// namedIn are the handlers that the message of a condition names.
+func namedIn(message string) []string {
+	names, _, found := strings.Cut(message, ": ")
+	if !found {
+		return nil
+	}
+	return strings.Split(names, ", ")
+}
+
+// failings are handlers of an object that fail, for its condition.
+type failings struct {
+	handlers []string
+	// reason is the gravest one, message the newest error of the first handler.
+	reason, message string
+	// open: whether a handler that the condition names is mended is not known yet.
+	open bool
+}
+
+// failures are the handlers that fail and say so by no condition of their own. One that is tried again
+// so soon that this may be over before anybody looks is left out, unless it is named already.
+func (p *pass) failures(named []string) failings {
+	var out failings
+	for _, h := range p.r.rules.handlers {
+		known := slices.Contains(named, h.ID)
+		reason, message := p.failure(h, known)
+		r := p.recordOf(h)
+		switch {
+		case reason == "" && known:
+			out.open = out.open || !r.Done && r.Attempts > 0
+			continue
+		case reason == "", p.tellsItself(h):
+			continue
+		case reason != reasonFilter && !known && !p.ran(h) && !p.memory.owes:
+			continue // it was told when it ran, if it was to be
+		case reason == reasonFailing && !known && r.Waits(time.Now()) <= inMemory:
+			continue
+		}
+		if out.handlers = append(out.handlers, h.ID); len(out.handlers) == 1 {
+			out.message = message
+		}
+		if out.reason == "" || reason == reasonFailed || out.reason == reasonFilter {
+			out.reason = reason
+		}
+	}
+	return out
+}
+
+// failure says why a handler fails, and in what words; the reason is empty when it does not. Filters of
+// one that is known to the condition are asked again when this process has not heard of them.
+func (p *pass) failure(h *dsl.Handler, known bool) (reason, message string) {
+	if r := p.recordOf(h); r.Failed {
+		return reasonFailed, r.Message
+	} else if fails(r) {
+		return reasonFailing, r.Message
+	}
+	if known && h.When != nil && p.puzzled(h) == "" {
+		p.answer(&job{handler: h, cause: causeOf(h)})
+	}
+	if text := p.puzzled(h); text != "" {
+		return reasonFilter, text
+	}
+	return "", ""
+}
+
+// causeOf is a cause of the handler to ask its filters with.
+func causeOf(h *dsl.Handler) dsl.Cause {
+	for _, c := range []dsl.Cause{dsl.Update, dsl.Create, dsl.Delete} {
+		if h.On(c) {
+			return c
+		}
+	}
+	return dsl.Resume
+}
+
+// tellsItself reports whether a handler has a condition of its own in which it says that it fails.
+func (p *pass) tellsItself(h *dsl.Handler) bool {
+	return slices.ContainsFunc(h.Needs, func(n dsl.Need) bool { return n.Offered }) ||
+		slices.ContainsFunc(p.jobs, func(j *job) bool { return j.handler == h && j.wants != nil && len(j.wants.Offered) > 0 })
+}
+
+func (p *pass) ran(h *dsl.Handler) bool {
+	return slices.ContainsFunc(p.jobs, func(j *job) bool { return j.handler == h && j.ran })
+}
+
+// sendLament sends what a pass accumulated with the condition, or without it where the resource has no
+// conditions or the server does not take it: it is not worth a pass that cannot be finished.
+func (p *pass) sendLament(ctx context.Context, target patch.Target, wanted *dsl.Patch, marks patch.Marks) (patch.Result, error) {
+	with := marks
+	marks.Condition, marks.Mended = nil, ""
+	if with.Condition == nil && with.Mended == "" {
+		return patch.Write(ctx, target, wanted, marks)
+	}
+	keeps, err := p.r.lamentable(ctx)
+	if p.memory.owes = err != nil; !keeps {
+		return patch.Write(ctx, target, wanted, marks)
+	}
+	result, err := patch.Write(ctx, target, wanted, with)
+	if result.Status || result.Whole || !apierrors.IsForbidden(err) && !apierrors.IsInvalid(err) && !apierrors.IsBadRequest(err) {
+		return result, err
+	}
+	plain, again := patch.Write(ctx, target, wanted, marks)
+	if p.memory.owes = again == nil; p.memory.owes {
+		p.r.unlamented(err)
+	}
+	return plain, again
+}
+
+// lamentable reports whether the resource has conditions, and the server took one lately.
+func (r *resource) lamentable(ctx context.Context) (bool, error) {
+	r.offers.mu.Lock()
+	refused := time.Until(r.offers.refused) > 0
+	r.offers.mu.Unlock()
+	if refused {
+		return false, errRefused
+	}
+	return r.keepsConditions(ctx)
+}
+
+// unlamented notes that the server did not take the condition.
+func (r *resource) unlamented(err error) {
+	r.offers.mu.Lock()
+	first := r.offers.refused.IsZero()
+	r.offers.refused = time.Now().Add(offersAgain)
+	r.offers.mu.Unlock()
+	log := r.log
+	if !first || apierrors.IsForbidden(err) {
+		log = log.V(1) // the right to write status is given to operators that need it, and this one works without
+	}
+	log.Info("objects do not say which handlers fail: the API server does not take the condition", dsl.LogWarning, true,
+		"condition", handlersFailing, "error", err.Error())
+}
+
+// lamented is the condition that says which handlers fail, nil when there is none.
+func (p *pass) lamented() map[string]any {
+	list, _, _ := unstructured.NestedSlice(p.object.Object, "status", "conditions")
+	at := slices.IndexFunc(list, func(item any) bool {
+		c, is := item.(map[string]any)
+		return is && c["type"] == handlersFailing
+	})
+	if at < 0 {
+		return nil
+	}
+	return list[at].(map[string]any)
+}
+
+func textOf(tree map[string]any, key string) string {
+	text, _ := tree[key].(string)
+	return text
+}

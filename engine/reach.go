@@ -1,0 +1,157 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+)
+
+// calmAgain is how long no request must have failed before it is said that requests get through again:
+// a server that comes and goes is one fault, not many.
+const calmAgain = 5 * time.Second
+
+// reach says when requests begin to fail because nobody answers, and when they get through again: once
+// each, however many requests, objects and informers that is about. What fails for it says so itself
+// only to who looks closely.
+type reach struct {
+	log logr.Logger
+
+	mu sync.Mutex
+	// lost are the parts of the API that do not answer: all of it, or groups.
+	lost map[string]*absence
+}
+
+// absence is a time in which a part of the API does not answer.
+type absence struct {
+	begun, last time.Time
+	failed      int
+	end         *time.Timer // runs once something was answered
+}
+
+// everything is the part of the API that is all of it.
+const everything = "the API server"
+
+func newReach(log logr.Logger) *reach { return &reach{log: log, lost: map[string]*absence{}} }
+
+// failed notes a request that nobody answered.
+func (r *reach) failed(part string, err error) {
+	r.mu.Lock()
+	s, known := r.lost[part]
+	if !known {
+		s = &absence{begun: time.Now()}
+		r.lost[part] = s
+	}
+	s.failed++
+	s.last = time.Now()
+	if s.end != nil {
+		s.end.Stop()
+		s.end = nil
+	}
+	r.mu.Unlock()
+	if !known {
+		r.log.Info("requests fail; what needs them waits", dsl.LogWarning, true, "to", part, "error", err.Error())
+	}
+}
+
+// answered notes a request that was answered.
+func (r *reach) answered(part string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if s := r.lost[part]; s != nil && s.end == nil {
+		s.end = time.AfterFunc(calmAgain, func() { r.back(part, s) })
+	}
+}
+
+// back says that a part of the API answers again.
+func (r *reach) back(part string, s *absence) {
+	r.mu.Lock()
+	over := r.lost[part] == s && s.end != nil
+	if over {
+		delete(r.lost, part)
+	}
+	r.mu.Unlock()
+	if over {
+		r.log.Info("requests get through again", "to", part, "failed", s.failed, "lasted", s.last.Sub(s.begun).Round(time.Second).String())
+	}
+}
+
+// transport notes what becomes of requests.
+type reachTransport struct {
+	next  http.RoundTripper
+	reach *reach
+}
+
+// RoundTrip sends a request.
+func (t *reachTransport) RoundTrip(request *http.Request) (*http.Response, error) {
+	response, err := t.next.RoundTrip(request)
+	switch {
+	case err != nil && !errors.Is(request.Context().Err(), context.Canceled):
+		t.reach.failed(everything, err)
+		if err != io.EOF { //nolint:errorlint // client-go compares, too
+			err = &noReplyError{err}
+		}
+	case err != nil:
+	case unavailable(response.StatusCode):
+		t.reach.answered(everything)
+		t.reach.failed(groupOf(request.URL.Path), errors.New(response.Status))
+	default:
+		t.reach.answered(everything)
+		t.reach.answered(groupOf(request.URL.Path))
+	}
+	return response, err
+}
+
+// WrappedRoundTripper lets client-go find the connections underneath.
+func (t *reachTransport) WrappedRoundTripper() http.RoundTripper { return t.next }
+
+func unavailable(code int) bool {
+	return code == http.StatusBadGateway || code == http.StatusServiceUnavailable || code == http.StatusGatewayTimeout
+}
+
+// groupOf names the part of the API that a path is in. The server's URL may have a path of its own
+// before it.
+func groupOf(path string) string {
+	_, rest, found := strings.Cut(path, "/apis/")
+	if !found {
+		return "the core API"
+	}
+	group, _, _ := strings.Cut(rest, "/")
+	return "the API group " + group
+}
+
+// noReplyError is the error of a request that nobody answered, of which reach has told. It reads as what it
+// wraps.
+type noReplyError struct{ err error }
+
+func (e *noReplyError) Error() string { return e.err.Error() }
+func (e *noReplyError) Unwrap() error { return e.err }
+
+// Timeout tells those who ask a net.Error whether this is one.
+func (e *noReplyError) Timeout() bool {
+	inner, is := errors.AsType[net.Error](e.err)
+	return is && inner.Timeout()
+}
+
+// unanswered reports whether an error says that the API server did not answer. That somebody else did
+// not, whom a handler asked, is no such error.
+func unanswered(err error) bool {
+	_, silent := errors.AsType[*noReplyError](err)
+	_, late := errors.AsType[*noAnswerError](err)
+	if unread, is := errors.AsType[*unreadError](err); is && unread.phase == phaseFaulty {
+		return true // the feed tells
+	}
+	return silent || late || apierrors.IsServiceUnavailable(err) || apierrors.IsTimeout(err)
+}
