@@ -4,16 +4,14 @@
 package engine
 
 import (
-	"maps"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/book"
 	"github.com/handwerk-dev/handwerk/engine/child"
 	"github.com/handwerk-dev/handwerk/engine/ops"
-	"github.com/handwerk-dev/handwerk/engine/progress"
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
 
@@ -61,17 +59,18 @@ type memory struct {
 	told bool
 	// parted: the delete handlers are done.
 	parted bool
-	// state is the progress as it is now; text is the annotation that it was last stored as.
-	state progress.State
-	text  string
+	// book is what the object's handlers have handled, once known; mark tells what of it is stored.
+	book  book.Book
 	known bool
-	// packed: the state has an essence, which is not held here but in text.
-	packed bool
-	// records are of causes that do not outlive the process.
-	records []kept
-	// pending are the causes of handlers that are not finished with what arose, nil when there are
-	// none.
-	pending map[string]dsl.Cause
+	mark  string
+	// outcomes tells what outcomes are among what is stored.
+	outcomes string
+	// unsaved is since when the book has an outcome that is not stored, zero when it has none.
+	unsaved time.Time
+	// stirred are handlers that are to run for what others have written to children in the last pass.
+	stirred []string
+	// sent is the book as it was sent to be stored last, nil once the answer is there.
+	sent *book.Book
 	// resync is when the object's resync period ends; zero before the first pass.
 	resync time.Time
 	// ticks are the resource's timers for this object, nil where there are none.
@@ -100,46 +99,6 @@ type memory struct {
 	// owes: the condition that says which handlers fail could not be written.
 	owes    bool
 	breaker breaker
-}
-
-// kept is one handler's record as memory holds it. There is mostly one for each object, and a map
-// of one is ten times as large.
-type kept struct {
-	handler string
-	record  progress.Record
-}
-
-// holdArisen holds what arose so far, in little room.
-func (m *memory) holdArisen(records map[string]progress.Record, pending map[string]dsl.Cause) {
-	m.records, m.pending = nil, nil
-	for handler, record := range records {
-		m.records = append(m.records, kept{handler, record})
-	}
-	if len(pending) > 0 {
-		m.pending = pending
-	}
-}
-
-// holdState holds the state as it is now; text is what of it is stored on the object. An essence
-// is read from the text when it is wanted again, for as a tree it is several times as large.
-func (m *memory) holdState(state progress.State, text string) {
-	m.packed = state.Old != nil
-	state.Old = nil
-	if len(state.Records) == 0 {
-		state.Records = nil
-	}
-	m.state, m.text, m.known = state, text, true
-}
-
-// arisen returns what arose so far, for a pass to work on.
-func (m *memory) arisen() (records map[string]progress.Record, pending map[string]dsl.Cause) {
-	records = make(map[string]progress.Record, len(m.records))
-	for _, k := range m.records {
-		records[k.handler] = k.record
-	}
-	pending = map[string]dsl.Cause{}
-	maps.Copy(pending, m.pending)
-	return records, pending
 }
 
 // departed is an object that is gone, with what is remembered of it.
@@ -172,8 +131,10 @@ type news struct {
 	fresh, child bool
 	related      *relatedNews
 	granted      []string
-	gone         []*departed
-	memory       *memory
+	// of are handlers for which child is true though it is not for others.
+	of     []string
+	gone   []*departed
+	memory *memory
 }
 
 // take hands the key's news to a pass.

@@ -106,7 +106,7 @@ func (b Book) meet(r Reader, m Moment) Entry {
 	case !Stores(r.Handler):
 		return e
 	case !found && (b.Known || !r.On(dsl.Create)):
-		return begins(e, r, m)
+		return Entry{Of: r.View.Name(), Begins: true}
 	case !found, e.Seen == "":
 		e.Of = r.View.Name()
 		return e
@@ -115,12 +115,6 @@ func (b Book) meet(r Reader, m Moment) Entry {
 	case b.Generation > 0 && b.Generation < m.Generation && !m.Partial && r.View.spec() && e.Seen == m.Look.Digest(r.View):
 		e.Seen = anew // the object was otherwise in between, and this may be what it was before
 	}
-	return e
-}
-
-// begins returns the entry of a handler that is new to an object: it begins with it as it is.
-func begins(e Entry, r Reader, m Moment) Entry {
-	e.Of, e.Seen, e.Quiet, e.Old = r.View.Name(), m.Look.Digest(r.View), true, nil
 	return e
 }
 
@@ -135,9 +129,7 @@ func (b Book) moved(e Entry, r Reader, m Moment) Entry {
 			e.Old = then.Kept(r.View)
 		}
 	case r.View.generational() && b.Generation > 0 && b.Generation == m.Generation:
-		quiet := e.Quiet
-		e = begins(e, r, m)
-		e.Quiet = quiet
+		e = e.Start(r, m.Look, false)
 	default:
 		e.Of, e.Seen, e.Old = r.View.Name(), anew, nil
 	}
@@ -168,11 +160,11 @@ func (b Book) Old(r Reader) map[string]any {
 
 // Stored returns the book as memory holds it, once it is stored: its essences are in the text.
 func (b Book) Stored(text string) Book {
-	b.text = text
+	b.text, b.Known = text, b.Known || text != ""
 	b.entries = slices.Clone(b.entries)
 	for i := range b.entries {
 		b.entries[i].entry.Old = nil
-		b.entries[i].entry.Quiet = b.entries[i].entry.Quiet && text == ""
+		b.entries[i].entry.Quiet = false
 	}
 	return b
 }
@@ -182,18 +174,25 @@ func (b Book) Text() string { return b.text }
 
 // Mark tells what is worth storing from other such things; empty when there is nothing.
 func (b Book) Mark(readers []Reader) string {
+	return b.sum(readers, func(r Reader, e Entry) []string {
+		t := e.lastingTry()
+		return []string{
+			e.Of, e.Seen, string(e.Lost), e.Deletion, string(t.Cause), t.View, strconv.Itoa(t.Attempts), strconv.Itoa(t.Step),
+			strconv.FormatBool(t.Done), strconv.FormatInt(t.Due.Unix(), 10),
+		}
+	})
+}
+
+// sum is a checksum of parts of the entries that are worth storing; empty when there are none.
+func (b Book) sum(readers []Reader, parts func(Reader, Entry) []string) string {
 	hash, some := fnv.New64a(), false
 	for _, r := range readers {
 		e, found := b.Entry(r.ID)
-		if !found || e.Quiet || !worth(r, e) {
+		if !found || e.Begins || e.Quiet || !worth(r, e) {
 			continue
 		}
 		some = true
-		t := e.lastingTry()
-		for _, part := range []string{
-			r.ID, e.Of, e.Seen, string(e.Lost), e.Deletion, string(t.Cause), t.View, strconv.Itoa(t.Attempts), strconv.Itoa(t.Step),
-			strconv.FormatBool(t.Done), strconv.FormatInt(t.Due.Unix(), 10),
-		} {
+		for _, part := range append(parts(r, e), r.ID) {
 			_, _ = hash.Write([]byte(part)) // hashes return no errors
 			_, _ = hash.Write([]byte{0})
 		}
@@ -210,4 +209,15 @@ func worth(r Reader, e Entry) bool {
 		return e.Seen != "" || e.lastingTry().Cause != ""
 	}
 	return e.lastingTry().Cause != ""
+}
+
+// Outcomes is Mark of outcomes alone: of what handlers have finished, and not of what they try.
+func (b Book) Outcomes(readers []Reader) string {
+	return b.sum(readers, func(r Reader, e Entry) []string {
+		out := []string{e.Of, e.Seen, string(e.Lost)}
+		if e.Try.Cause == dsl.Delete && e.Try.Done {
+			out = append(out, e.Deletion, strconv.FormatBool(e.Try.Failed), e.Try.View)
+		}
+		return out
+	})
 }

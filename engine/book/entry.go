@@ -25,8 +25,9 @@ type Entry struct {
 	Try progress.Record
 	// Deletion is the moment of the deletion that Try is of, where it is of one.
 	Deletion string
-	// Quiet: nothing but a beginning, which need not be stored before something else is.
-	Quiet bool
+	// Begins: the handler is new to the object, and begins with it as it is when it sees it first: its
+	// filters may not hold yet. Quiet: it has begun, and that need not be stored before something else is.
+	Begins, Quiet bool
 	// Old is what the handler handled last, kept for handlers that want to see it. Nil where it is
 	// not, and where it lies in the text of the book.
 	Old map[string]any
@@ -67,7 +68,7 @@ func (e Entry) Due(h *dsl.Handler, f Facts) dsl.Cause {
 		}
 	}
 	switch {
-	case e.open() && !lasting(e.Try.Cause) && h.On(e.Try.Cause):
+	case e.open() && !Lasting(e.Try.Cause) && h.On(e.Try.Cause):
 		return e.Try.Cause
 	case f.First && !f.New && f.Present && h.On(dsl.Resume) && !h.Level():
 		return dsl.Resume
@@ -94,6 +95,8 @@ func (e Entry) Parted(deletion string) bool {
 
 func (e Entry) dueByEdge(h *dsl.Handler, f Facts) dsl.Cause {
 	switch {
+	case e.Begins:
+		return ""
 	case e.Seen == "" && h.On(dsl.Create) && f.Present:
 		return dsl.Create
 	case e.Seen == "" || e.Seen == f.Now:
@@ -127,15 +130,15 @@ func (e Entry) dueByLevel(h *dsl.Handler, f Facts) dsl.Cause {
 
 // empty reports whether there is nothing in the entry.
 func (e Entry) empty() bool {
-	return e.Of == "" && e.Seen == "" && e.Lost == "" && e.Deletion == "" && e.Try == progress.Record{}
+	return e.Of == "" && e.Seen == "" && !e.Begins && e.Lost == "" && e.Deletion == "" && e.Try == progress.Record{}
 }
 
 // open reports whether a try is begun and not finished.
 func (e Entry) open() bool { return e.Try.Cause != "" && !e.Try.Done }
 
-// lasting reports whether a cause follows from what is stored, so that it is there in the next process,
+// Lasting reports whether a cause follows from what is stored, so that it is there in the next process,
 // too.
-func lasting(c dsl.Cause) bool { return c == dsl.Create || c == dsl.Update || c == dsl.Delete }
+func Lasting(c dsl.Cause) bool { return c == dsl.Create || c == dsl.Update || c == dsl.Delete }
 
 // Begin returns the entry with the try that a cause asks for: the one that is under way, or a new one
 // when it is about something else, which cuts any wait short.
@@ -158,7 +161,7 @@ func (e Entry) End(v View, after string, kept map[string]any) Entry {
 	if !e.Try.Done || e.Try.Cause == dsl.Delete {
 		return e
 	}
-	e.Of, e.Seen, e.Quiet, e.Old, e.Lost = v.Name(), after, false, kept, ""
+	e.Of, e.Seen, e.Begins, e.Quiet, e.Old, e.Lost = v.Name(), after, false, false, kept, ""
 	if e.Try.Failed {
 		e.Lost = e.Try.Cause
 	} else {
@@ -184,5 +187,40 @@ func (e Entry) Again() Entry {
 		e.Seen = anew
 	}
 	e.Lost, e.Try = "", progress.Record{}
+	return e
+}
+
+// Start returns the entry of a handler that begins with the object as it is.
+func (e Entry) Start(r Reader, look *Look, quiet bool) Entry {
+	e.Of, e.Seen, e.Quiet, e.Begins, e.Old = r.View.Name(), look.Digest(r.View), quiet, false, nil
+	return e
+}
+
+// Observed returns the entry where status.observedGeneration tells what was handled.
+func (e Entry) Observed(r Reader, look *Look, observed, now int64) Entry {
+	e.Of, e.Begins, e.Quiet = r.View.Name(), false, false
+	switch {
+	case observed > 0 && observed == now:
+		e.Seen = look.Digest(r.View)
+	case observed > 0:
+		e.Seen = anew
+	default:
+		e.Seen, e.Begins = "", !r.On(dsl.Create)
+	}
+	return e
+}
+
+// Corrected returns the entry of a handler whose changes the server dropped or rewrote: wanted is the digest
+// of its view as it was to become, found a look at what became of it.
+func (e Entry) Corrected(wanted string, found *Look, r Reader) Entry {
+	if e.Try.View == wanted {
+		e.Try.View = found.Digest(r.View)
+	}
+	if e.Seen == wanted {
+		e.Seen = found.Digest(r.View)
+		if e.Old != nil {
+			e.Old = found.Kept(r.View)
+		}
+	}
 	return e
 }

@@ -15,6 +15,10 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/progress"
 )
 
+// UnsignedMark is how a text of version 1 begins, as it was written by operators: it does not say whose
+// object it is of, so whoever reads it must find out who wrote it.
+const UnsignedMark = dsl.StateMark + "1,"
+
 // legacy is a text of version 1: a base for the whole object, digested for each field that handlers
 // looked at, and records of handlers that were not finished with it. It says neither whose it is nor of
 // which deletion.
@@ -79,7 +83,7 @@ func (l *legacy) entry(r Reader, m Moment) Entry {
 		e.Seen = seen
 	case !l.handled && r.On(dsl.Create):
 	default:
-		return l.unknown(r, m)
+		return l.unknown(r)
 	}
 	if begun {
 		e.Try = record
@@ -101,10 +105,10 @@ func (l *legacy) entryInDeletion(r Reader, m Moment, record progress.Record) Ent
 
 // unknown is the entry of a handler that looks at something of which there is no digest: it is new to
 // the object, or looks at something else than it did.
-func (l *legacy) unknown(r Reader, m Moment) Entry {
+func (l *legacy) unknown(r Reader) Entry {
 	tree, whole, fields := l.kept().of(r.ID)
 	if tree == nil || !r.View.within(whole, fields) {
-		return begins(Entry{}, r, m)
+		return Entry{Of: r.View.Name(), Begins: true}
 	}
 	return Entry{Of: r.View.Name(), Seen: lookBack(tree).Digest(r.View), Quiet: true}
 }

@@ -48,7 +48,7 @@ type storedEntry struct {
 // lastingTry returns the try as far as the next process must know of it: that a handler waits, and what
 // happened beside the object, it finds out itself.
 func (e Entry) lastingTry() progress.Record {
-	if !lasting(e.Try.Cause) {
+	if !Lasting(e.Try.Cause) {
 		return progress.Record{}
 	}
 	return e.Try.Lasting()
@@ -64,7 +64,7 @@ func (b Book) Encode(readers []Reader, look *Look, room int) (text string, degra
 	for _, r := range readers {
 		e, _ := b.Entry(r.ID)
 		try := e.lastingTry()
-		if !Stores(r.Handler) && try.Cause == "" {
+		if e.Begins || !Stores(r.Handler) && try.Cause == "" {
 			continue
 		}
 		some = some || worth(r, e)
