@@ -63,6 +63,8 @@ type memory struct {
 	book  book.Book
 	known bool
 	mark  string
+	// generation: it is stored in status.observedGeneration.
+	generation bool
 	// outcomes tells what outcomes are among what is stored.
 	outcomes string
 	// unsaved is since when the book has an outcome that is not stored, zero when it has none.

@@ -48,6 +48,9 @@ func (p *pass) open() book.Book {
 		p.stored, p.outcomes = b.Mark(p.r.rules.readers), b.Outcomes(p.r.rules.readers)
 	case m.known:
 		b, p.stored, p.outcomes = m.book, m.mark, m.outcomes
+		if m.generation != p.generation {
+			p.stored, p.outcomes = "", "" // what was stored elsewhere is not stored here
+		}
 	default:
 		b = p.load()
 		p.stored, p.outcomes = b.Mark(p.r.rules.readers), b.Outcomes(p.r.rules.readers)

@@ -67,6 +67,8 @@ type pass struct {
 	ticks []tick
 	// answers are what handlers' filters have said in this pass.
 	answers map[question]answer
+	// behind: a handler has not seen what others have done to the object after it.
+	behind bool
 	// held: a handler keeps the object from being deleted, and will not let it go by itself.
 	held bool
 	// unsure: whether a handler that holds the object sees it cannot be told.

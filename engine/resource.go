@@ -15,7 +15,6 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/book"
 	"github.com/handwerk-dev/handwerk/engine/queue"
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
@@ -66,7 +65,6 @@ func newResource(e *Engine, spec *dsl.Resource) *resource {
 	r.own.source.Profile = spec.Cache
 	r.own.source.LabelSelector, r.own.source.FieldSelector = spec.LabelSelector, spec.FieldSelector
 	r.own.source.Keep = watch.Keep(spec.Keep)
-	r.own.source.Manager, r.own.source.Vouches, r.own.source.Vouched = e.op.Name, e.op.StateAnnotation(), book.UnsignedMark
 	r.own.generation, r.own.proves = spec.ObservedGeneration, r.rules.deletes
 	if r.rules.finalizes || r.rules.stores && !spec.ObservedGeneration {
 		r.own.writes = append(r.own.writes, patchObject)

@@ -83,7 +83,7 @@ func (p *pass) scheduled(r book.Reader, granted bool) *job {
 	case granted:
 		e.Try.Due = time.Time{}
 	}
-	j := &job{handler: r.Handler, reader: r, cause: dsl.Timer, entry: e.Begin(dsl.Timer, book.Facts{})}
+	j := &job{handler: r.Handler, reader: r, cause: dsl.Timer, entry: e.Begin(dsl.Timer, book.Facts{Now: p.sight.Digest(r.View)})}
 	j.record = j.entry.Try
 	p.put(r, j.entry)
 	return j

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -94,6 +95,9 @@ func (p *pass) settle() patch.Marks {
 		wants := p.wantsFinalizer()
 		marks.Add, marks.Remove = wants && !p.finalizer(), !wants && p.finalizer()
 		p.stir()
+		if p.behind = p.lags(); p.behind {
+			p.next = p.next.sooner(time.Nanosecond, queue.Fresh)
+		}
 		p.settleBook(t, &marks)
 	}
 	p.lament(&marks)
@@ -157,7 +161,7 @@ func (p *pass) settleBook(t tally, marks *patch.Marks) {
 // is not worth a request, and neither is a success beside it; but a success is not kept in memory alone
 // for longer than a crash may cost.
 func (p *pass) postponed(t tally, marks *patch.Marks) bool {
-	if !t.retries || len(p.patch.Object) > 0 || marks.Add || t.again.Sub(p.now) > inMemory {
+	if !t.retries || len(p.patch.Object) > 0 || marks.Add || time.Until(t.again) > inMemory {
 		return false
 	}
 	if p.book.Outcomes(p.r.rules.readers) == p.outcomes {
@@ -229,7 +233,7 @@ func (p *pass) keepBook(marks patch.Marks) {
 	if p.marked != p.stored {
 		p.outcomes, m.unsaved = p.book.Outcomes(p.r.rules.readers), time.Time{}
 	}
-	m.book, m.known, m.mark, m.outcomes, m.sent = p.book, true, p.marked, p.outcomes, nil
+	m.book, m.known, m.mark, m.outcomes, m.generation, m.sent = p.book, true, p.marked, p.outcomes, p.generation, nil
 	m.stirred = p.stirred
 }
 
@@ -251,20 +255,47 @@ func (p *pass) remember(marks patch.Marks) {
 	if !m.resync.IsZero() {
 		p.next = p.next.sooner(time.Until(m.resync), queue.Resync)
 	}
-	if len(p.awaits) == 0 {
+	p.brake()
+}
+
+// brake lets an object rest whose passes write again and again, or whose handlers undo each other without
+// a write.
+func (p *pass) brake() {
+	m := p.memory
+	if len(p.awaits) > 0 {
+		m.awaits = p.awaits
+	} else if !p.behind {
 		return
 	}
-	m.awaits = p.awaits
-	if m.breaker.wrote(p.now, p.content) {
-		p.r.rest(p.key, m.breaker.until)
-		last := p.awaits[len(p.awaits)-1]
-		p.log().Info("object loops: its passes write again and again; it rests", dsl.LogWarning, true,
-			"until", m.breaker.until.Format(time.RFC3339), "written", last.feed.name.String()+" "+last.key.String())
-		p.r.engine.events.warn(p.object, "breaker", "Looping", fmt.Sprintf(
-			"Handlers change this object or its children again and again without coming to rest, last %s %s; it is looked at again in a minute", last.feed.name, last.key))
-	} else {
+	if !m.breaker.wrote(p.now, p.content) {
 		p.r.rest(p.key, time.Time{})
+		return
 	}
+	p.r.rest(p.key, m.breaker.until)
+	var handlers []string
+	for _, j := range p.jobs {
+		if _, wrote := p.writers[j.handler.ID]; wrote || j.wants != nil && !j.wants.Empty() {
+			handlers = append(handlers, j.handler.ID)
+		}
+	}
+	who, last := strings.Join(handlers, ", "), p.r.name+" "+p.key.String()
+	if n := len(p.awaits); n > 0 {
+		last = p.awaits[n-1].feed.name.String() + " " + p.awaits[n-1].key.String()
+	}
+	p.log().Info("object loops: its passes write again and again; it rests", dsl.LogWarning, true,
+		"until", m.breaker.until.Format(time.RFC3339), "handlers", who, "written", last)
+	p.r.engine.events.warn(p.object, "breaker", "Looping", fmt.Sprintf(
+		"Handlers (%s) change this object or its children again and again without coming to rest, last %s; it is looked at again in a minute", who, last))
+}
+
+// lags reports whether a handler has not seen what those after it have done to the object.
+func (p *pass) lags() bool {
+	if p.deletion != "" || !slices.ContainsFunc(p.jobs, func(j *job) bool { return j.wants != nil && !j.wants.Empty() }) {
+		return false
+	}
+	return slices.ContainsFunc(p.jobs, func(j *job) bool {
+		return j.ran && j.left != p.sight.Digest(j.reader.View) && p.entry(j.reader).Due(j.handler, p.facts(j.reader)) != ""
+	})
 }
 
 // count tells the metrics about write requests.

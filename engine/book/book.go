@@ -85,12 +85,13 @@ type Moment struct {
 func (b Book) Meet(readers []Reader, m Moment) Book {
 	out := b
 	out.entries, out.legacy, out.kept = nil, nil, essences{}
+	older := b.older(readers, m)
 	for _, r := range readers {
 		var e Entry
 		if b.legacy != nil {
 			e = b.legacy.entry(r, m)
 		} else {
-			e = b.meet(r, m)
+			e = b.meet(r, m, older)
 		}
 		if !e.empty() || Stores(r.Handler) {
 			out.entries = append(out.entries, named{r.ID, e})
@@ -99,8 +100,20 @@ func (b Book) Meet(readers []Reader, m Moment) Book {
 	return out
 }
 
+// older reports whether the book may have been put back with the object as it was then: the object has
+// changed since it was written, and is nevertheless as all handlers have handled it.
+func (b Book) older(readers []Reader, m Moment) bool {
+	if b.Generation == 0 || b.Generation >= m.Generation || m.Partial {
+		return false
+	}
+	return !slices.ContainsFunc(readers, func(r Reader) bool {
+		e, found := b.Entry(r.ID)
+		return found && e.Of == r.View.Name() && e.Seen != "" && e.Seen != m.Look.Digest(r.View)
+	})
+}
+
 // meet returns one handler's entry.
-func (b Book) meet(r Reader, m Moment) Entry {
+func (b Book) meet(r Reader, m Moment, older bool) Entry {
 	e, found := b.Entry(r.ID)
 	switch {
 	case !Stores(r.Handler):
@@ -112,7 +125,7 @@ func (b Book) meet(r Reader, m Moment) Entry {
 		return e
 	case e.Of != r.View.Name():
 		return b.moved(e, r, m)
-	case b.Generation > 0 && b.Generation < m.Generation && !m.Partial && r.View.spec() && e.Seen == m.Look.Digest(r.View):
+	case older && r.View.spec():
 		e.Seen = anew // the object was otherwise in between, and this may be what it was before
 	}
 	return e
@@ -175,7 +188,7 @@ func (b Book) Text() string { return b.text }
 // Mark tells what is worth storing from other such things; empty when there is nothing.
 func (b Book) Mark(readers []Reader) string {
 	return b.sum(readers, func(r Reader, e Entry) []string {
-		t := e.lastingTry()
+		t := e.lastingTry(r)
 		return []string{
 			e.Of, e.Seen, string(e.Lost), e.Deletion, string(t.Cause), t.View, strconv.Itoa(t.Attempts), strconv.Itoa(t.Step),
 			strconv.FormatBool(t.Done), strconv.FormatInt(t.Due.Unix(), 10),
@@ -191,8 +204,12 @@ func (b Book) sum(readers []Reader, parts func(Reader, Entry) []string) string {
 		if !found || e.Begins || e.Quiet || !worth(r, e) {
 			continue
 		}
+		said := parts(r, e)
+		if said == nil {
+			continue
+		}
 		some = true
-		for _, part := range append(parts(r, e), r.ID) {
+		for _, part := range append(said, r.ID) {
 			_, _ = hash.Write([]byte(part)) // hashes return no errors
 			_, _ = hash.Write([]byte{0})
 		}
@@ -206,15 +223,18 @@ func (b Book) sum(readers []Reader, parts func(Reader, Entry) []string) string {
 // worth reports whether an entry says anything that the next process must know.
 func worth(r Reader, e Entry) bool {
 	if Stores(r.Handler) {
-		return e.Seen != "" || e.lastingTry().Cause != ""
+		return e.Seen != "" || e.lastingTry(r).Cause != ""
 	}
-	return e.lastingTry().Cause != ""
+	return e.lastingTry(r).Cause != ""
 }
 
 // Outcomes is Mark of outcomes alone: of what handlers have finished, and not of what they try.
 func (b Book) Outcomes(readers []Reader) string {
 	return b.sum(readers, func(r Reader, e Entry) []string {
-		out := []string{e.Of, e.Seen, string(e.Lost)}
+		var out []string
+		if e.Seen != "" {
+			out = []string{e.Of, e.Seen, string(e.Lost)}
+		}
 		if e.Try.Cause == dsl.Delete && e.Try.Done {
 			out = append(out, e.Deletion, strconv.FormatBool(e.Try.Failed), e.Try.View)
 		}

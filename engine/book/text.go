@@ -47,8 +47,8 @@ type storedEntry struct {
 
 // lastingTry returns the try as far as the next process must know of it: that a handler waits, and what
 // happened beside the object, it finds out itself.
-func (e Entry) lastingTry() progress.Record {
-	if !Lasting(e.Try.Cause) {
+func (e Entry) lastingTry(r Reader) progress.Record {
+	if !Lasting(e.Try.Cause) || !Stores(r.Handler) && e.Try.Cause != dsl.Delete {
 		return progress.Record{}
 	}
 	return e.Try.Lasting()
@@ -63,7 +63,7 @@ func (b Book) Encode(readers []Reader, look *Look, room int) (text string, degra
 	some := false
 	for _, r := range readers {
 		e, _ := b.Entry(r.ID)
-		try := e.lastingTry()
+		try := e.lastingTry(r)
 		if e.Begins || !Stores(r.Handler) && try.Cause == "" {
 			continue
 		}
