@@ -98,8 +98,11 @@ func inherits(t *testing.T, by string, change func(web *unstructured.Unstructure
 		if err != nil {
 			t.Fatal(err)
 		}
+		if text, err = yaml.YAMLToJSON(text); err != nil {
+			t.Fatal(err)
+		}
 		o := &unstructured.Unstructured{}
-		if err := yaml.Unmarshal(text, &o.Object); err != nil {
+		if err := o.UnmarshalJSON(text); err != nil {
 			t.Fatal(err)
 		}
 		if change != nil {
