@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
@@ -134,7 +135,27 @@ func TestWhatBecomesOfAWrite(t *testing.T) {
 			})
 		}
 	}
+	var on *stage
 	scenarios(t, map[string]scenario{
+		"what somebody changes while the handler runs is a change, though the answer to its write has it": {
+			func(foo *dsl.Resource, j *journal) {
+				foo.On(both(), "writes", j.Note("writes", succeeds, func(_ context.Context, r *dsl.Request) error {
+					on.size(3)
+					r.Patch.Label("seen", "yes")
+					return nil
+				}, succeeds))
+			}, func(s *stage) {
+				on = s
+				s.begin()
+				s.size(2)
+				s.Called("writes update", "writes update")
+				if calls := s.Of("writes", "web"); !cmp.Equal(calls[len(calls)-1].Object.Object["spec"], map[string]any{"size": int64(3), "color": "red"}) {
+					s.t.Errorf("the last call saw %v", calls[len(calls)-1].Object.Object["spec"])
+				}
+				s.Process.Restart()
+				s.Called()
+			},
+		},
 		"one that looks at what a webhook made of it sees that": {
 			func(foo *dsl.Resource, j *journal) {
 				foo.On(both(), "writes", j.Note("writes", succeeds, setsSize), dsl.Field("spec.color"))
@@ -154,6 +175,7 @@ func TestWhatBecomesOfAWrite(t *testing.T) {
 				if len(got) == 0 || len(got) > 4 || got[len(got)-1] != "size 8" {
 					s.t.Errorf("calls %v", got)
 				}
+				s.Forget()
 				s.Process.Restart()
 				s.few("", 0)
 			},
