@@ -35,6 +35,7 @@ func (s *Server) replace(t *table, r Request, old, next *unstructured.Unstructur
 	if err := agrees(t, old, next); err != nil {
 		return nil, err
 	}
+	t.rewrite(next)
 	next = limit(t, r.Subresource, old, next)
 	if errs := immutable(old, next); len(errs) > 0 {
 		return nil, apierrors.NewInvalid(t.groupKind(), r.Name, errs)
