@@ -12,6 +12,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/handwerk-dev/handwerk/engine/enginetest/internal/apiserver"
@@ -132,6 +133,15 @@ func (c *Cluster) Omit(resource, namespace, name string) {
 func (c *Cluster) Reveal(resource, namespace, name string) {
 	c.t.Helper()
 	c.server.Omit(c.parse(resource).GroupResource(), namespace, name, false)
+}
+
+// Admit has what is written to objects of the resource and to their status reviewed, as admission
+// webhooks do: review may change the object, and refuse it with an error. Errors of the API machinery
+// (apierrors.NewInvalid and the like) become the server's answer, any other one a 403. Review must not use
+// the cluster, which waits for it.
+func (c *Cluster) Admit(resource string, review func(*unstructured.Unstructured) error) {
+	c.t.Helper()
+	c.server.Admit(c.parse(resource).GroupResource(), review)
 }
 
 // HoldWatches keeps watch events of the resources back, of all when none is named: caches grow

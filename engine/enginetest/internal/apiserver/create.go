@@ -31,6 +31,10 @@ func (s *Server) create(t *table, r Request, o *unstructured.Unstructured) (*uns
 	if t.status {
 		delete(o.Object, "status")
 	}
+	o, err := admit(t, o)
+	if err != nil {
+		return nil, err
+	}
 	o.SetUID(s.uid())
 	o.SetCreationTimestamp(metav1.Now())
 	for _, field := range []string{"deletionTimestamp", "deletionGracePeriodSeconds", "generation", "selfLink"} {

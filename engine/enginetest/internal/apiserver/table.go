@@ -38,6 +38,8 @@ type table struct {
 	held      bool
 	// withdrawn: nothing of it is served.
 	withdrawn bool
+	// reviews look at what is written, in order.
+	reviews []Review
 	// omitted are objects that lists do not show.
 	omitted map[types.NamespacedName]bool
 }
