@@ -259,7 +259,6 @@ func TestLargeNumbersDiffer(t *testing.T) {
 		},
 	})
 	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
-		const bars = "bars.v1.example.org"
 		c.Serve(enginetest.Resource{Name: foos, Kind: "Foo"}, enginetest.Resource{Name: bars, Kind: "Bar"})
 		s := newStage(t, c)
 		s.Operator.Resource(foos, func(foo *dsl.Resource) {
