@@ -20,7 +20,7 @@ import (
 
 // limited makes the server refuse Foos whose spec.limit or status.limit is larger than 500.
 func (s *stage) limited() {
-	s.Admit(foos, func(o *unstructured.Unstructured) error {
+	s.Refuse(foos, func(o *unstructured.Unstructured) error {
 		for _, part := range []string{"spec", "status"} {
 			if n, _ := value(o, part+".limit").(int64); n > 500 {
 				return apierrors.NewInvalid(schema.GroupKind{Group: "example.com", Kind: "Foo"}, o.GetName(),

@@ -34,6 +34,7 @@
 //
 // Faults are played as well: processes are killed ([Process.Kill], [Process.CrashAfter]), cut off
 // ([Process.Sever]) or restarted, requests fail ([Cluster.FailNext], [Cluster.LoseNext],
-// [Cluster.DelayNext]), rights are missing ([Cluster.Forbid]), webhooks change or refuse what is written ([Cluster.Admit]), API groups break ([Cluster.Break]), and watches lag, end or miss
-// events ([Cluster.HoldWatches], [Cluster.CutWatches], [Cluster.ExpireWatches]).
+// [Cluster.DelayNext]), rights are missing ([Cluster.Forbid]), API groups break ([Cluster.Break]),
+// webhooks change or refuse what is written ([Cluster.Rewrite], [Cluster.Refuse]), and watches lag, end or
+// miss events ([Cluster.HoldWatches], [Cluster.CutWatches], [Cluster.ExpireWatches]).
 package enginetest

@@ -135,15 +135,6 @@ func (c *Cluster) Reveal(resource, namespace, name string) {
 	c.server.Omit(c.parse(resource).GroupResource(), namespace, name, false)
 }
 
-// Admit has what is written to objects of the resource and to their status reviewed, as admission
-// webhooks do: review may change the object, and refuse it with an error. Errors of the API machinery
-// (apierrors.NewInvalid and the like) become the server's answer, any other one a 403. Review must not use
-// the cluster, which waits for it.
-func (c *Cluster) Admit(resource string, review func(*unstructured.Unstructured) error) {
-	c.t.Helper()
-	c.server.Admit(c.parse(resource).GroupResource(), review)
-}
-
 // HoldWatches keeps watch events of the resources back, of all when none is named: caches grow
 // stale. What is listed is not held, so a watch that begins anew shows it.
 func (c *Cluster) HoldWatches(resources ...string) {
@@ -170,6 +161,23 @@ func (c *Cluster) CutWatches(resources ...string) {
 func (c *Cluster) ExpireWatches(resources ...string) {
 	c.t.Helper()
 	c.server.Expire(c.parseAll(resources)...)
+}
+
+// Rewrite makes the cluster change what is written to a resource by anybody before it is stored, as a
+// webhook, a default or a schema that prunes does, until the function that it returns is called. Change
+// must not call the cluster.
+func (c *Cluster) Rewrite(resource string, change func(*unstructured.Unstructured)) (end func()) {
+	c.t.Helper()
+	return c.server.Rewrite(c.parse(resource).GroupResource(), change)
+}
+
+// Refuse makes the cluster refuse what is written to a resource by anybody where review returns an error,
+// as schemas and webhooks do, until the function that it returns is called. Review sees the whole object
+// as it would be stored. Errors of the API machinery (apierrors.NewInvalid and the like) become the
+// server's answer, any other one a 403. Review must not call the cluster.
+func (c *Cluster) Refuse(resource string, review func(*unstructured.Unstructured) error) (end func()) {
+	c.t.Helper()
+	return c.server.Refuse(c.parse(resource).GroupResource(), review)
 }
 
 // Snapshot remembers the cluster as it is. What it returns puts it back, as when etcd is restored from

@@ -35,8 +35,9 @@ func (s *Server) replace(t *table, r Request, old, next *unstructured.Unstructur
 	if err := agrees(t, old, next); err != nil {
 		return nil, err
 	}
-	next, err := admit(t, limit(t, r.Subresource, old, next))
-	if err != nil {
+	t.rewrite(next)
+	next = limit(t, r.Subresource, old, next)
+	if err := t.accept(next); err != nil {
 		return nil, err
 	}
 	if errs := immutable(old, next); len(errs) > 0 {
