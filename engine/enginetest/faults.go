@@ -171,6 +171,15 @@ func (c *Cluster) Rewrite(resource string, change func(*unstructured.Unstructure
 	return c.server.Rewrite(c.parse(resource).GroupResource(), change)
 }
 
+// Refuse makes the cluster refuse what is written to a resource by anybody where review returns an error,
+// as schemas and webhooks do, until the function that it returns is called. Review sees the whole object
+// as it would be stored. Errors of the API machinery (apierrors.NewInvalid and the like) become the
+// server's answer, any other one a 403. Review must not call the cluster.
+func (c *Cluster) Refuse(resource string, review func(*unstructured.Unstructured) error) (end func()) {
+	c.t.Helper()
+	return c.server.Refuse(c.parse(resource).GroupResource(), review)
+}
+
 // Snapshot remembers the cluster as it is. What it returns puts it back, as when etcd is restored from
 // a backup: versions begin anew from there, and operators list anew, after a moment.
 func (c *Cluster) Snapshot() (restore func()) { return c.server.Snapshot() }

@@ -32,6 +32,9 @@ func (s *Server) create(t *table, r Request, o *unstructured.Unstructured) (*uns
 	if t.status {
 		delete(o.Object, "status")
 	}
+	if err := t.accept(o); err != nil {
+		return nil, err
+	}
 	o.SetUID(s.uid())
 	o.SetCreationTimestamp(metav1.Now())
 	for _, field := range []string{"deletionTimestamp", "deletionGracePeriodSeconds", "generation", "selfLink"} {

@@ -42,6 +42,8 @@ type table struct {
 	omitted map[types.NamespacedName]bool
 	// rewrites change what is written, on its way in.
 	rewrites []*rewriting
+	// refusals keep objects out, after that.
+	refusals []*refusal
 }
 
 // rewriting is a change that a server makes to what it is sent.

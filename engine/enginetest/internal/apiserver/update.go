@@ -37,6 +37,9 @@ func (s *Server) replace(t *table, r Request, old, next *unstructured.Unstructur
 	}
 	t.rewrite(next)
 	next = limit(t, r.Subresource, old, next)
+	if err := t.accept(next); err != nil {
+		return nil, err
+	}
 	if errs := immutable(old, next); len(errs) > 0 {
 		return nil, apierrors.NewInvalid(t.groupKind(), r.Name, errs)
 	}
