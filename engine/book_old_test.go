@@ -201,7 +201,7 @@ func TestObjectsOfEarlierReleases(t *testing.T) {
 		"a change during the upgrade begins a retry anew": {"retrying", func(s *stage) {
 			s.size(2)
 			s.Launch()
-			s.Called("made create", "steady create")
+			s.Called("made create", "steady update") // the second had handled the creation
 		}},
 		"what failed for good is tried when the object changes": {"failed", func(s *stage) {
 			s.Launch()

@@ -61,6 +61,8 @@ func (r *resource) handle(ctx context.Context, q *queue.Queue[cache.ObjectName],
 		wait := r.failed(key, err)
 		r.unfinished(key, err, wait)
 		q.AddAfter(key, queue.Due, wait)
+	case next.after == time.Nanosecond:
+		q.Add(key, next.class)
 	case next.after > 0:
 		q.AddAfter(key, next.class, next.after)
 	}

@@ -39,6 +39,8 @@ type entry struct {
 	// echoes are the versions of this operator's own writes to children, by UID: their events
 	// are no news.
 	echoes map[types.UID]string
+	// expects are writes to the object by passes over others.
+	expects []await
 	// record lists the object's labelled children as its last pass knew them.
 	record *child.Record
 	// standing is how the last pass that was finished left the object, empty before the first; broken:
@@ -71,6 +73,8 @@ type memory struct {
 	unsaved time.Time
 	// stirred are handlers that are to run for what others have written to children in the last pass.
 	stirred []string
+	// foreign is a text of others that was found in place of this one, and replaced.
+	foreign string
 	// sent is the book as it was sent to be stored last, nil once the answer is there.
 	sent *book.Book
 	// resync is when the object's resync period ends; zero before the first pass.
@@ -81,6 +85,8 @@ type memory struct {
 	// version is the object's own, by which it was selected.
 	kin     []kin
 	version string
+	// waits are the objects under whose UIDs the object is put aside.
+	waits []types.UID
 	// awaits are own writes that the cache must show before the next pass.
 	awaits []await
 	// parked is since when the object waits for them, or when the server was last asked about them;
@@ -133,6 +139,7 @@ type news struct {
 	fresh, child bool
 	related      *relatedNews
 	granted      []string
+	expects      []await
 	// of are handlers for which child is true though it is not for others.
 	of     []string
 	gone   []*departed
@@ -144,8 +151,8 @@ func (r *resource) take(key cache.ObjectName) news {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	e := r.entryLocked(key)
-	n := news{fresh: e.fresh, child: e.child || len(e.changed) > 0, related: e.related, granted: e.granted, gone: e.gone, memory: e.memory}
-	e.child, e.changed, e.related, e.granted, e.parked, e.gone, e.came = false, nil, nil, nil, false, nil, false
+	n := news{fresh: e.fresh, child: e.child || len(e.changed) > 0, related: e.related, granted: e.granted, expects: e.expects, gone: e.gone, memory: e.memory}
+	e.child, e.changed, e.related, e.granted, e.parked, e.gone, e.came, e.expects = false, nil, nil, nil, false, nil, false, nil
 	return n
 }
 

@@ -74,7 +74,7 @@ func TestChangesInTheMiddleOfACycle(t *testing.T) {
 				s.size(2)
 				s.Called("size update", "any update")
 				s.size(1)
-				s.Called("size update")
+				s.Called("size update", "any update") // the second had begun with the change
 				s.Advance(time.Hour)
 				s.Called()
 				s.set("blue", "spec", "color")
@@ -89,7 +89,7 @@ func TestChangesInTheMiddleOfACycle(t *testing.T) {
 				stop(s)
 				s.size(1)
 				s.Process.Restart()
-				s.Called("size update")
+				s.Called("size update", "any update")
 			},
 		},
 		"a change that the cache shows late is seen when it does": {

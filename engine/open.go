@@ -109,8 +109,11 @@ func (p *pass) vouched() bool {
 }
 
 // intact reports whether the object has the text that this process knows of. One that is none of this
-// object's does not matter where there is nothing to store.
-func (p *pass) intact() bool { return p.text == p.book.Text() || p.stored == "" }
+// object's does not matter where there is nothing to store, nor one that was replaced once and is there
+// again: somebody who copies it there is not fought with.
+func (p *pass) intact() bool {
+	return p.text == p.book.Text() || p.stored == "" || p.text != "" && p.text == p.memory.foreign
+}
 
 // room is how many bytes the annotations of others leave to the book.
 func room(o *unstructured.Unstructured, key string) int {
@@ -128,7 +131,7 @@ func (p *pass) isNew() bool {
 // facts are what a handler's entry is held against.
 func (p *pass) facts(r book.Reader) book.Facts {
 	return book.Facts{
-		Deletion: p.deletion, Now: p.sight.Digest(r.View), Present: len(r.View.Paths()) == 0 || p.sight.Present(r.View),
+		Deletion: p.deletion, Now: p.sight.Digest(r.View), Present: p.sight.Seen(r.View),
 		First: !p.memory.seen, New: p.isNew(),
 	}
 }

@@ -58,6 +58,8 @@ type pass struct {
 	applied map[childID]*unstructured.Unstructured
 	// writers are the handlers that wrote children, each with how many jobs there were then.
 	writers map[string]int
+	// others are the handlers that wrote to other objects than children.
+	others map[string]bool
 	// stirred are handlers that the next pass runs for what others have written to children in this one.
 	stirred []string
 	ties    enrolment
@@ -86,6 +88,7 @@ func (r *resource) pass(ctx context.Context, key cache.ObjectName) (due, error) 
 		return r.wholePass(ctx, key, h)
 	}
 	n := r.take(key)
+	n.memory = n.memory.expecting(n.expects)
 	left, next, err := r.seeOff(ctx, key, &n)
 	if err != nil {
 		r.keep(key, n.memory, left)
@@ -108,6 +111,9 @@ func (r *resource) pass(ctx context.Context, key cache.ObjectName) (due, error) 
 		return next, nil
 	}
 	m := n.memory
+	if current {
+		r.unwait(key, m)
+	}
 	if m == nil || m.uid != object.GetUID() {
 		m, current = newMemory(object.GetUID()), true
 	}

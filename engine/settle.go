@@ -228,6 +228,9 @@ func (p *pass) foreseen() int64 {
 func (p *pass) keepBook(marks patch.Marks) {
 	m := p.memory
 	if marks.Annotation == p.r.engine.op.StateAnnotation() {
+		if p.text != "" && p.text != p.book.Text() {
+			m.foreign = p.text
+		}
 		p.book = p.book.Stored(marks.State)
 	}
 	if p.marked != p.stored {
@@ -267,7 +270,7 @@ func (p *pass) brake() {
 	} else if !p.behind {
 		return
 	}
-	if !m.breaker.wrote(p.now, p.content) {
+	if p.driven() || !m.breaker.wrote(p.now, p.content) {
 		p.r.rest(p.key, time.Time{})
 		return
 	}
@@ -286,6 +289,23 @@ func (p *pass) brake() {
 		"until", m.breaker.until.Format(time.RFC3339), "handlers", who, "written", last)
 	p.r.engine.events.warn(p.object, "breaker", "Looping", fmt.Sprintf(
 		"Handlers (%s) change this object or its children again and again without coming to rest, last %s; it is looked at again in a minute", who, last))
+}
+
+// driven reports whether the pass wrote for nothing but what goes its own way: the time, or children and
+// related objects, after which it changed no more than the object's status. That is no loop: a heartbeat
+// follows the clock, and a status the Pods of a roll-out, as long as they come.
+func (p *pass) driven() bool {
+	return !p.behind && !slices.ContainsFunc(p.jobs, func(j *job) bool {
+		_, wroteChild := p.writers[j.handler.ID]
+		wrote := j.ran && (wroteChild || p.others[j.handler.ID] || j.wants != nil && !j.wants.Empty())
+		switch j.cause {
+		case dsl.Timer, dsl.Resync:
+			return false
+		case dsl.Child, dsl.RelatedChange:
+			return wroteChild || p.others[j.handler.ID] || j.wants != nil && len(j.wants.Object) > 0
+		}
+		return wrote
+	})
 }
 
 // lags reports whether a handler has not seen what those after it have done to the object.

@@ -83,6 +83,9 @@ func (p *pass) close(ctx context.Context) error {
 		return nil
 	}
 	marks, err := p.write(ctx, base, marks)
+	if apierrors.IsInvalid(err) && !p.patch.Empty() {
+		marks, err = p.blame(ctx, err)
+	}
 	if err != nil && !errors.Is(err, patch.ErrGone) {
 		p.keepOutcomes()
 		p.refused(err)
@@ -119,6 +122,49 @@ func (p *pass) write(ctx context.Context, base *unstructured.Unstructured, marks
 		marks = p.correct(ctx, result, marks)
 	}
 	return marks, err
+}
+
+// blame finds the handlers whose changes the server does not take, by sending those of each by themselves.
+// They have failed; what others want, and that they have handled the object, is written.
+func (p *pass) blame(ctx context.Context, said error) (patch.Marks, error) {
+	var wanting []*job
+	for _, j := range p.jobs {
+		if j.wants != nil && !j.wants.Empty() {
+			wanting = append(wanting, j)
+		}
+	}
+	live := p.object
+	p.patch = dsl.NewPatch()
+	for _, j := range wanting {
+		err := said
+		if len(wanting) > 1 {
+			var result *unstructured.Unstructured
+			wish := func(*unstructured.Unstructured) (*dsl.Patch, patch.Marks) { return j.wants, patch.Marks{} }
+			if result, err = p.send(ctx, live, wish); err == nil {
+				live = result
+			}
+		}
+		switch {
+		case err == nil:
+			p.patch.Join(j.wants)
+		case apierrors.IsInvalid(err):
+			p.fault(j, err)
+		default:
+			return patch.Marks{}, err
+		}
+	}
+	p.showAll(p.laid(p.object, p.patch))
+	marks := p.settle()
+	return p.write(ctx, p.trim(&marks), marks)
+}
+
+// fault makes an attempt one that has failed: the server does not take what the handler wants.
+func (p *pass) fault(j *job, err error) {
+	j.wants, j.record = nil, j.entry.Try
+	p.note(j, fmt.Errorf("changing the object: %w", err), 0)
+	e := j.entry
+	e.Try = j.record
+	p.put(j.reader, e.End(j.reader.View, j.saw, p.sight.Kept(j.reader.View)))
 }
 
 // replay looks at what handlers want once more, from the object as it is meanwhile. What one wants holds

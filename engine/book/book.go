@@ -118,7 +118,7 @@ func (b Book) meet(r Reader, m Moment, older bool) Entry {
 	switch {
 	case !Stores(r.Handler):
 		return e
-	case !found && (b.Known || !r.On(dsl.Create)):
+	case !found && (b.Known || !r.On(dsl.Create) || !m.Look.Seen(r.View)):
 		return Entry{Of: r.View.Name(), Begins: true}
 	case !found, e.Seen == "":
 		e.Of = r.View.Name()
@@ -144,7 +144,7 @@ func (b Book) moved(e Entry, r Reader, m Moment) Entry {
 	case r.View.generational() && b.Generation > 0 && b.Generation == m.Generation:
 		e = e.Start(r, m.Look, false)
 	default:
-		e.Of, e.Seen, e.Old = r.View.Name(), anew, nil
+		e.Of, e.Seen, e.Bare, e.Old = r.View.Name(), anew, true, nil
 	}
 	return e
 }
@@ -157,7 +157,7 @@ func lookBack(kept map[string]any) *Look {
 // Old returns what a handler handled last, nil where it is not kept.
 func (b Book) Old(r Reader) map[string]any {
 	e, _ := b.Entry(r.ID)
-	if e.Old != nil || !r.Old || e.Seen == "" || b.text == "" {
+	if e.Old != nil || !r.Old || e.Bare || e.Seen == "" || b.text == "" {
 		return e.Old
 	}
 	stored, err := parse(b.text)

@@ -28,6 +28,8 @@ type Entry struct {
 	// Begins: the handler is new to the object, and begins with it as it is when it sees it first: its
 	// filters may not hold yet. Quiet: it has begun, and that need not be stored before something else is.
 	Begins, Quiet bool
+	// Bare: nothing is kept of what the handler handled last, whatever the text has.
+	Bare bool
 	// Old is what the handler handled last, kept for handlers that want to see it. Nil where it is
 	// not, and where it lies in the text of the book.
 	Old map[string]any
@@ -99,7 +101,7 @@ func (e Entry) dueByEdge(h *dsl.Handler, f Facts) dsl.Cause {
 		return ""
 	case e.Seen == "" && h.On(dsl.Create) && f.Present:
 		return dsl.Create
-	case e.Seen == "" || e.Seen == f.Now:
+	case e.Seen == "" || e.Seen == f.Now && !e.halfway(f.Now):
 		return ""
 	case h.On(dsl.Update):
 		return dsl.Update
@@ -112,20 +114,28 @@ func (e Entry) dueByEdge(h *dsl.Handler, f Facts) dsl.Cause {
 func (e Entry) dueByLevel(h *dsl.Handler, f Facts) dsl.Cause {
 	begun := e.open() && (e.Try.Cause == dsl.Create || e.Try.Cause == dsl.Update)
 	switch {
-	case e.Seen != "" && e.Seen != f.Now:
+	case e.Seen != "" && (e.Seen != f.Now || e.halfway(f.Now)):
 		return dsl.Update
 	case e.Seen != "":
 		return ""
 	case begun:
 		return e.Try.Cause
-	case !f.Present || e.open():
+	case e.open():
 		return ""
-	case !f.First:
-		return dsl.Update // there was nothing of its view so far
-	case f.New:
+	case f.First && !f.New:
+		return dsl.Resume // also where there is nothing of its view, for there may have been something
+	case !f.Present:
+		return ""
+	case f.New && f.First:
 		return dsl.Create
 	}
-	return dsl.Resume
+	return dsl.Update // there was nothing of its view so far
+}
+
+// halfway reports whether the handler has begun with another view, and has failed with it so far: what it did
+// for that may have to be undone, although the view is again as it was before.
+func (e Entry) halfway(now string) bool {
+	return e.open() && (e.Try.Cause == dsl.Create || e.Try.Cause == dsl.Update) && e.Try.View != now && (e.Try.Attempts > 0 || e.Try.Step > 0)
 }
 
 // empty reports whether there is nothing in the entry.
@@ -161,7 +171,7 @@ func (e Entry) End(v View, after string, kept map[string]any) Entry {
 	if !e.Try.Done || e.Try.Cause == dsl.Delete {
 		return e
 	}
-	e.Of, e.Seen, e.Begins, e.Quiet, e.Old, e.Lost = v.Name(), after, false, false, kept, ""
+	e.Of, e.Seen, e.Begins, e.Quiet, e.Bare, e.Old, e.Lost = v.Name(), after, false, false, false, kept, ""
 	if e.Try.Failed {
 		e.Lost = e.Try.Cause
 	} else {
@@ -192,7 +202,7 @@ func (e Entry) Again() Entry {
 
 // Start returns the entry of a handler that begins with the object as it is.
 func (e Entry) Start(r Reader, look *Look, quiet bool) Entry {
-	e.Of, e.Seen, e.Quiet, e.Begins, e.Old = r.View.Name(), look.Digest(r.View), quiet, false, nil
+	e.Of, e.Seen, e.Quiet, e.Begins, e.Bare, e.Old = r.View.Name(), look.Digest(r.View), quiet, false, false, nil
 	return e
 }
 

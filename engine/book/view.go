@@ -101,8 +101,8 @@ func (l *Look) Digest(v View) string {
 	return digest
 }
 
-// Present reports whether there is anything of the view to be seen.
-func (l *Look) Present(v View) bool { return l.Digest(v) != cause.Digest(nil) }
+// Seen reports whether there is anything of the view to be seen. Of the essence there always is.
+func (l *Look) Seen(v View) bool { return len(v.paths) == 0 || l.Digest(v) != cause.Digest(nil) }
 
 // value is what the digest is of: the essence, the value of the one field, or those of several, in order.
 func (l *Look) value(v View) any {
