@@ -255,7 +255,7 @@ func TestCopiesOfEarlierReleases(t *testing.T) {
 		o.SetFinalizers([]string{finalizer})
 		o.SetManagedFields(append(o.GetManagedFields(), metav1.ManagedFieldsEntry{
 			Manager: "op", Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "example.com/v1", FieldsType: "FieldsV1",
-			FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:metadata":{"f:finalizers":{".":{},"v:\"op.handwerk.dev/finalizer\"":{}}}}`)},
+			FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{"f:finalizers":{".":{},"v:\"op.handwerk.dev/finalizer\"":{}}}}`),
 		}))
 	}
 	tests := map[string]struct {
