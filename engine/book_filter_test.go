@@ -73,6 +73,7 @@ func TestFiltersThatDoNotHoldYet(t *testing.T) {
 		"the same after a restart": {filtered(gold), func(s *stage) {
 			s.begin()
 			tier(s, "gold")
+			s.Settle()
 			tier(s, "iron")
 			s.size(2)
 			s.Forget()

@@ -270,12 +270,12 @@ func TestAConditionSaysWhatItsHandlerSaw(t *testing.T) {
 				})
 				s.Launch()
 				s.Create(web)
-				s.Called("ready create", "ready update")
+				s.Called("ready create", "ready create") // what the first wanted is void
 				if got := conditionOf(s.web(), "Ready")["observedGeneration"]; got != nil && got != int64(1) {
 					t.Errorf("before a handler has seen generation 2 through, a condition says %v", got)
 				}
 				s.Advance(time.Minute)
-				s.Called("ready update 2")
+				s.Called("ready create 2")
 				if got := conditionOf(s.web(), "Ready")["observedGeneration"]; got != int64(2) {
 					t.Errorf("in the end the condition says generation %v, want 2", got)
 				}

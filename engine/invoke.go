@@ -55,6 +55,10 @@ func (p *pass) attempt(ctx context.Context, j *job) error {
 		if err := p.lay(ctx, j, request.Patch); err != nil {
 			return err
 		}
+		if said := p.probe(ctx, j); said != nil {
+			p.fault(j, said)
+			return nil
+		}
 	}
 	p.note(j, err, time.Since(start))
 	p.finish(j)
@@ -135,7 +139,14 @@ func (p *pass) recollect(j *job, request *dsl.Request) {
 		return
 	}
 	request.Old = runtime.DeepCopyJSON(old)
-	request.Diff = cause.Diff(request.Old, runtime.DeepCopyJSON(p.sight.Kept(j.reader.View)))
+	changes := cause.Diff(request.Old, runtime.DeepCopyJSON(p.sight.Kept(j.reader.View)))
+	paths := j.reader.View.Paths()
+	if len(paths) == 0 {
+		request.Diff = changes
+	}
+	for _, path := range paths {
+		request.Diff = append(request.Diff, cause.Within(changes, path)...)
+	}
 }
 
 // invoke runs one attempt of a handler: with its deadline, and a panic turned into an error. The

@@ -75,6 +75,10 @@ type memory struct {
 	stirred []string
 	// foreign is a text of others that was found in place of this one, and replaced.
 	foreign string
+	// stamped: something changes the object at each write, it seems.
+	stamped bool
+	// refused are handlers whose changes the server did not take the last time.
+	refused map[string]bool
 	// sent is the book as it was sent to be stored last, nil once the answer is there.
 	sent *book.Book
 	// resync is when the object's resync period ends; zero before the first pass.

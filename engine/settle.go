@@ -96,7 +96,7 @@ func (p *pass) settle() patch.Marks {
 		marks.Add, marks.Remove = wants && !p.finalizer(), !wants && p.finalizer()
 		p.stir()
 		if p.behind = p.lags(); p.behind {
-			p.next = p.next.sooner(time.Nanosecond, queue.Fresh)
+			p.next = p.next.atOnce()
 		}
 		p.settleBook(t, &marks)
 	}
@@ -115,7 +115,7 @@ func (p *pass) stir() {
 				continue
 			}
 			p.stirred = append(p.stirred, r.ID)
-			p.next = p.next.sooner(time.Nanosecond, queue.Fresh)
+			p.next = p.next.atOnce()
 		}
 	}
 }
@@ -209,7 +209,7 @@ func (p *pass) store(marks *patch.Marks) bool {
 	case degraded:
 		p.log().Info("the essence is too large to be kept on the object; handlers get no old and diff for the next change", dsl.LogWarning, true)
 	}
-	marks.Annotation, marks.State = key, text
+	marks.Annotation, marks.State, marks.Locked = key, text, p.memory.stamped
 	return true
 }
 

@@ -16,7 +16,6 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/book"
 	"github.com/handwerk-dev/handwerk/engine/cause"
 	"github.com/handwerk-dev/handwerk/engine/patch"
-	"github.com/handwerk-dev/handwerk/engine/queue"
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
 
@@ -47,6 +46,41 @@ func (p *pass) lay(ctx context.Context, j *job, wants *dsl.Patch) error {
 	j.wants = wants
 	p.patch.Join(wants)
 	p.showAll(p.laid(p.current, wants))
+	return nil
+}
+
+// probe sends what a handler wants by itself when the server refused that the last time: those after it are
+// not to see what never comes to be. The error is that of a server that refuses again.
+func (p *pass) probe(ctx context.Context, j *job) error {
+	if !p.memory.refused[j.handler.ID] || p.gone {
+		return nil
+	}
+	p.mu.Lock()
+	base := p.ties.base
+	p.mu.Unlock()
+	result, err := p.send(ctx, base, func(live *unstructured.Unstructured) (*dsl.Patch, patch.Marks) {
+		if live != base {
+			return dsl.NewPatch(), patch.Marks{} // what is meanwhile is for the pass's own write
+		}
+		return j.wants, patch.Marks{}
+	})
+	if apierrors.IsInvalid(err) {
+		p.patch = dsl.NewPatch()
+		p.current, p.sight, p.answers = p.object, book.NewLook(p.object.Object), nil
+		for _, other := range p.jobs {
+			if other != j && other.wants != nil {
+				p.patch.Join(other.wants)
+				p.showAll(p.laid(p.current, other.wants))
+			}
+		}
+		return err
+	}
+	if err == nil {
+		delete(p.memory.refused, j.handler.ID)
+		p.mu.Lock()
+		p.ties.base = result
+		p.mu.Unlock()
+	}
 	return nil
 }
 
@@ -160,6 +194,10 @@ func (p *pass) blame(ctx context.Context, said error) (patch.Marks, error) {
 
 // fault makes an attempt one that has failed: the server does not take what the handler wants.
 func (p *pass) fault(j *job, err error) {
+	if p.memory.refused == nil {
+		p.memory.refused = map[string]bool{}
+	}
+	p.memory.refused[j.handler.ID] = true
 	j.wants, j.record = nil, j.entry.Try
 	p.note(j, fmt.Errorf("changing the object: %w", err), 0)
 	e := j.entry
@@ -189,7 +227,8 @@ func (p *pass) replay(live *unstructured.Unstructured, marks patch.Marks) patch.
 	if !void {
 		return marks
 	}
-	p.next = p.next.sooner(time.Nanosecond, queue.Fresh)
+	p.wait(await{feed: p.r.own, key: p.key, uid: live.GetUID(), version: live.GetResourceVersion()}, 0) // for what they saw is older
+	p.next = p.next.atOnce()
 	p.showAll(at)
 	again := p.settle()
 	again.Along = marks.Along
@@ -213,20 +252,12 @@ func (p *pass) shown(o *unstructured.Unstructured) *unstructured.Unstructured {
 // correct holds what handlers were to leave behind against what the server made of it: what it dropped or
 // rewrote is no news for the handler that wrote it. Where the text says otherwise it is sent again, once.
 func (p *pass) correct(ctx context.Context, written *unstructured.Unstructured, marks patch.Marks) patch.Marks {
-	if p.patch.Empty() {
-		return marks
-	}
-	foreseen, found := p.sight, book.NewLook(p.shown(written).Object)
 	before := p.book.Outcomes(p.r.rules.readers)
-	for _, j := range p.jobs {
-		e := p.entry(j.reader)
-		wanted := foreseen.Digest(j.reader.View)
-		if j.wants == nil || j.wants.Empty() || wanted == found.Digest(j.reader.View) {
-			continue
-		}
-		p.put(j.reader, e.Corrected(wanted, found, j.reader))
+	if p.patch.Empty() {
+		p.rewritten(written, marks.Locked)
+	} else {
+		p.corrected(written)
 	}
-	p.current, p.sight = p.shown(written), found
 	if p.book.Outcomes(p.r.rules.readers) == before || marks.Annotation == "" {
 		return marks
 	}
@@ -236,12 +267,45 @@ func (p *pass) correct(ctx context.Context, written *unstructured.Unstructured, 
 	if again.Annotation == "" {
 		return marks
 	}
-	if _, err := p.send(ctx, written, func(*unstructured.Unstructured) (*dsl.Patch, patch.Marks) { return dsl.NewPatch(), again }); err != nil {
+	again.Locked = true
+	result, err := p.send(ctx, written, func(*unstructured.Unstructured) (*dsl.Patch, patch.Marks) { return dsl.NewPatch(), again })
+	if err != nil {
 		p.log().V(1).Info("what the server made of a write could not be stored", "error", err.Error())
 		return marks
 	}
+	p.rewritten(result, true)
 	marks.State = again.State
 	return marks
+}
+
+// corrected enters what the server made of the changes of this pass's handlers.
+func (p *pass) corrected(written *unstructured.Unstructured) {
+	foreseen, found := p.sight, book.NewLook(p.shown(written).Object)
+	for _, j := range p.jobs {
+		if wanted := foreseen.Digest(j.reader.View); j.wants != nil && !j.wants.Empty() && wanted != found.Digest(j.reader.View) {
+			p.put(j.reader, p.entry(j.reader).Corrected(wanted, found, j.reader))
+		}
+	}
+	p.current, p.sight = p.shown(written), found
+}
+
+// rewritten looks whether a write of nothing but the book has changed what handlers look at. Where nobody else
+// can have written, the server did, as at each write: that is no news. Otherwise it may have been somebody;
+// from then on the book is written to the version alone that the pass has read.
+func (p *pass) rewritten(written *unstructured.Unstructured, locked bool) {
+	before, found := p.sight, book.NewLook(p.shown(written).Object)
+	for _, r := range p.r.rules.readers {
+		was := before.Digest(r.View)
+		if was == found.Digest(r.View) {
+			continue
+		}
+		if !locked {
+			p.memory.stamped = true
+			return
+		}
+		p.put(r, p.entry(r).Corrected(was, found, r))
+	}
+	p.current, p.sight = p.shown(written), found
 }
 
 // keepOutcomes remembers what handlers did in a pass whose write has failed, as far as nothing of it is

@@ -164,11 +164,16 @@ func (b Book) Old(r Reader) map[string]any {
 	if err != nil {
 		return nil // it was read before
 	}
+	was, _ := stored.Entry(r.ID)
 	tree, whole, fields := stored.kept.of(r.ID)
-	if tree == nil || !r.View.within(whole, fields) && e.Of != r.View.Name() {
+	if tree == nil || !r.View.within(whole, fields) && was.Of != r.View.Name() {
 		return nil
 	}
-	return lookBack(tree).Kept(r.View)
+	then := lookBack(tree)
+	if e.Seen != anew && then.Digest(r.View) != e.Seen {
+		return nil // that is of another time
+	}
+	return then.Kept(r.View)
 }
 
 // Stored returns the book as memory holds it, once it is stored: its essences are in the text.

@@ -100,7 +100,7 @@ func wantedChange(o *unstructured.Unstructured, p *dsl.Patch, m Marks) change {
 		wanted = overlay(wanted, map[string]any{"metadata": map[string]any{"annotations": map[string]any{m.Annotation: value}}})
 	}
 	c := change{tree: minimal(o.Object, wanted)}
-	c.locked = len(minimal(o.Object, p.Object)) > 0 // nobody's change is overwritten unseen
+	c.locked = m.Locked || len(minimal(o.Object, p.Object)) > 0 // nobody's change is overwritten unseen
 	before := o.GetFinalizers()
 	var after []string
 	switch {

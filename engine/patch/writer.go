@@ -47,6 +47,8 @@ type Marks struct {
 	// type of one to be taken away, empty when there is none.
 	Condition *metav1.Condition
 	Mended    string
+	// Locked: what is asked for holds only for the version that it was worked out from.
+	Locked bool
 	// Observed is what status.observedGeneration is to be; zero leaves it alone.
 	Observed int64
 }
