@@ -261,7 +261,10 @@ func (p *pass) correct(ctx context.Context, written *unstructured.Unstructured, 
 	if p.book.Outcomes(p.r.rules.readers) == before || marks.Annotation == "" {
 		return marks
 	}
-	p.marked = p.book.Mark(p.r.rules.readers)
+	defer func() { p.marked = p.book.Mark(p.r.rules.readers) }()
+	if p.memory.stamped {
+		return marks // it would be rewritten at the next write, too
+	}
 	again := patch.Marks{State: p.text}
 	p.store(&again)
 	if again.Annotation == "" {
