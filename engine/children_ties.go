@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/child"
 	"github.com/handwerk-dev/handwerk/engine/patch"
 )
@@ -127,6 +128,6 @@ func (p *pass) tell() {
 		p.r.engine.events.warn(p.object, "leave", "ChildrenLeft", fmt.Sprintf("%d objects say that they are children of this one, which has no record of them. They are left: %s",
 			len(names), strings.Join(names[:len(names)-more], " ")))
 	}
-	p.log().Info("objects say that they are children of this one and are not in its record of children; they are left alone",
+	p.log().Info("objects say that they are children of this one and are not in its record of children; they are left alone", dsl.LogWarning, true,
 		"objects", strings.Join(names[:len(names)-more], " "), "more", more)
 }

@@ -68,15 +68,15 @@ func (r *resource) handle(ctx context.Context, q *queue.Queue[cache.ObjectName],
 	}
 }
 
-// unfinished says that a pass could not be finished. That nobody answers is said once for all.
+// unfinished says that a pass could not be finished. That nobody answers, or a right is missing, is said once for all.
 func (r *resource) unfinished(key cache.ObjectName, err error, wait time.Duration) {
 	log := r.log.WithValues("namespace", key.Namespace, "name", key.Name, "again", wait.Round(time.Millisecond).String())
 	const line = "pass could not be finished"
 	switch {
-	case unanswered(err) || errors.Is(err, errNotLeading):
+	case unanswered(err) || errors.Is(err, errNotLeading) || r.engine.lacks.tells(err):
 		log.V(1).Info(line, "error", err.Error())
 	case apierrors.IsConflict(err):
-		log.Info(line, "error", err.Error())
+		log.Info(line, dsl.LogWarning, true, "error", err.Error())
 	default:
 		log.Error(err, line)
 	}

@@ -150,7 +150,7 @@ func (r *recorder) admits(by ops.Reporter, about *corev1.ObjectReference, what s
 	}
 	r.dropped(by)
 	if first {
-		r.log.Info("Events of an object are dropped: there are too many different ones", "kind", about.Kind,
+		r.log.Info("Events of an object are dropped: there are too many different ones", dsl.LogWarning, true, "kind", about.Kind,
 			"namespace", about.Namespace, "name", about.Name, "reporter", string(by), "reason", what.reason,
 			"burst", eventsBurst, "thenOneEvery", eventsRefill.String())
 	}

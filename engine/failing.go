@@ -29,7 +29,7 @@ func (p *pass) complain(log logr.Logger, j *job, err error) {
 	switch {
 	case j.record.Failed:
 		log.Error(err, "handler failed for good")
-	case unanswered(err) || errors.Is(err, errNotLeading):
+	case unanswered(err) || errors.Is(err, errNotLeading) || p.r.engine.lacks.tells(err): // it is said already
 		log.V(1).Info("handler will be tried again", "error", err.Error(), "again", again)
 	default:
 		log.Info("handler will be tried again", dsl.LogWarning, true, "error", err.Error(), "again", again)
@@ -39,12 +39,19 @@ func (p *pass) complain(log logr.Logger, j *job, err error) {
 	}
 	reason, note := reasonFailing, fmt.Sprintf("Handler %s keeps failing, and is tried again: %s", j.handler.ID, j.record.Message)
 	if j.record.Failed {
-		reason, note = reasonFailed, fmt.Sprintf("Handler %s failed for good after %d attempts: %s", j.handler.ID, j.record.Attempts, j.record.Message)
+		reason, note = reasonFailed, fmt.Sprintf("Handler %s failed for good after %s: %s", j.handler.ID, attempts(j.record.Attempts), j.record.Message)
 	}
 	if j.cause == dsl.Delete && !j.handler.Release && !p.gone {
 		reason, note = "DeletionHeld", "Deletion is held: "+strings.ToLower(note[:1])+note[1:]
 	}
 	p.r.engine.events.warn(p.object, j.handler.ID, reason, note)
+}
+
+func attempts(n int) string {
+	if n == 1 {
+		return "1 attempt"
+	}
+	return fmt.Sprintf("%d attempts", n)
 }
 
 // recordOf is the handler's record as this pass leaves it. Progress of one that has nothing to do any

@@ -69,6 +69,8 @@ type feed struct {
 	// also is called with each step of a feed that runs, and reports whether to look again; nil when
 	// there is nothing more to do.
 	also func(context.Context) (again bool)
+	// away reports whether it is said that the API server is away.
+	away func() bool
 	// missing is called when the name is not served, so that somebody may watch for its CRD.
 	missing func()
 
@@ -97,11 +99,14 @@ type feed struct {
 	hasten  bool
 	phase   phase
 	message string
+	// spell is the time for which it is degraded, nil when it is not.
+	spell   *spell
 	settled chan struct{} // closed when the feed runs or its first fault is known
 	// hindrances are what is wrong in single namespaces; warning is what is said of it while others
 	// are well.
 	hindrances hindrances
 	warning    string
+	warned     bool // it is in the log
 	// suspects are namespaces where a request was refused; false for a while after that was looked
 	// into.
 	suspects map[string]bool
@@ -163,19 +168,19 @@ func (f *feed) step(ctx context.Context) (again bool) {
 	namespaces, ready := f.scope.names(f.resource().Namespaced)
 	if !ready {
 		if fault := f.scope.fault(); fault != "" {
-			f.become(phaseFaulty, fault)
+			f.become(hindrance{phase: phaseFaulty, text: fault})
 			return true
 		}
-		f.become(phaseStarting, "waiting for the list of namespaces")
+		f.become(hindrance{phase: phaseStarting, text: "waiting for the list of namespaces"})
 		return false
 	}
 	missing, err := f.access(ctx, namespaces)
 	if err != nil {
-		f.become(phaseFaulty, err.Error())
+		f.fail(err)
 		return true
 	}
 	if err := f.open(ctx, namespaces, missing); err != nil {
-		f.become(phaseFaulty, err.Error())
+		f.fail(err)
 		return true
 	}
 	return f.judge(ctx, missing)
@@ -216,15 +221,15 @@ func (f *feed) judge(ctx context.Context, missing denied) (again bool) {
 		return false
 	}
 	bad := seen.bad
-	switch {
-	case len(seen.listing) > 0 && (seen.well == 0 || f.health().phase != phaseRunning):
-		f.become(phaseStarting, "listing")
-	case seen.well == 0 && len(bad) > 0:
-		f.warn("")
-		f.become(bad.outcome(missing))
+	switch now := f.standing(seen, missing); now.phase {
+	case phaseStarting:
+		f.become(now)
+	case phaseRunning:
+		f.become(now)
+		f.warn(bad.warning(missing), len(missing) == 0 && bad.silent())
 	default:
-		f.become(phaseRunning, "")
-		f.warn(bad.warning(missing))
+		f.unwarn()
+		f.become(now)
 	}
 	f.hinder(seen)
 	if f.ran != nil && f.told(ctx) {
@@ -268,46 +273,6 @@ func (f *feed) close(namespace string) *ledger {
 		next.Close()
 	}
 	return l
-}
-
-func (f *feed) become(p phase, message string) {
-	f.mu.Lock()
-	changed := f.phase != p || f.message != message
-	before := f.phase
-	f.phase, f.message = p, message
-	if p != phaseStarting {
-		select {
-		case <-f.settled:
-		default:
-			close(f.settled)
-		}
-	}
-	f.mu.Unlock()
-	switch {
-	case !changed || p == phaseStarting:
-	case p == phaseRunning && before == phaseStarting:
-		f.log.V(1).Info("resource is watched")
-	case p == phaseRunning:
-		f.log.Info("resource is watched again")
-	case p == phaseFaulty && before == p:
-		f.log.V(1).Info("resource is degraded in another way", "reason", message)
-	default:
-		f.log.Info("resource is degraded", dsl.LogWarning, true, "state", string(p), "reason", message)
-	}
-}
-
-// health is how a feed is, for people.
-type health struct {
-	phase   phase
-	message string
-	// warning tells what is wrong in some namespaces while the feed runs.
-	warning string
-}
-
-func (f *feed) health() health {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return health{f.phase, f.message, f.warning}
 }
 
 func (f *feed) isKnown() bool {

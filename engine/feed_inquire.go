@@ -48,7 +48,7 @@ func (f *feed) inquire(ctx context.Context) bool {
 	case errors.Is(err, catalog.ErrMissing):
 		f.unserved(ctx)
 	case err != nil:
-		f.become(phaseFaulty, err.Error())
+		f.fail(err)
 	case served.GVR == now.GVR && served.Namespaced == now.Namespaced:
 		f.abandon()
 		f.elapsed = false // the informers try again
@@ -75,13 +75,13 @@ func (f *feed) unserved(ctx context.Context) {
 	f.mu.Unlock()
 	switch {
 	case other != "":
-		f.become(phaseMissing, "the API server serves it in version "+other+" and not in that one")
+		f.become(hindrance{phase: phaseMissing, text: "the API server serves it in version " + other + " and not in that one"})
 	case absent:
-		f.become(phaseMissing, "the API server does not serve it (is its CRD installed?)")
+		f.become(hindrance{phase: phaseMissing, text: "the API server does not serve it (is its CRD installed?)"})
 	case kept:
-		f.become(phaseMissing, "the API server does not serve it now; nothing says that it is gone for good, so no object counts as deleted")
+		f.become(hindrance{phase: phaseMissing, text: "the API server does not serve it now; nothing says that it is gone for good, so no object counts as deleted"})
 	default:
-		f.become(phaseMissing, "the API server does not serve it, and whether its CRD is installed cannot be told")
+		f.become(hindrance{phase: phaseMissing, text: "the API server does not serve it, and whether its CRD is installed cannot be told"})
 	}
 }
 

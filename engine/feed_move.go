@@ -30,7 +30,7 @@ func (f *feed) move(ctx context.Context, served catalog.Resource) {
 		h, err := f.join(ctx, next, ns)
 		switch {
 		case err != nil:
-			f.become(phaseFaulty, err.Error())
+			f.fail(err)
 			return
 		case h.State().Synced && h.WaitSynced(ctx) == nil: // the last callback is about to return
 			ready = append(ready, ns)
@@ -46,9 +46,9 @@ func (f *feed) move(ctx context.Context, served catalog.Resource) {
 	}
 	switch {
 	case listing:
-		f.become(phaseMissing, fmt.Sprintf("version %s is served no more; version %s is being listed", f.resource().GVR.Version, served.GVR.Version))
+		f.become(hindrance{phase: phaseMissing, text: fmt.Sprintf("version %s is served no more; version %s is being listed", f.resource().GVR.Version, served.GVR.Version)})
 	case len(ready) == 0 && fault != nil:
-		f.become(phaseFaulty, fault.Error())
+		f.fail(fault)
 	default:
 		f.enter(ctx, next, ready)
 	}
@@ -58,7 +58,7 @@ func (f *feed) move(ctx context.Context, served catalog.Resource) {
 func (f *feed) enter(ctx context.Context, next *successor, ready []string) {
 	observes, err := f.observable(ctx, next.served)
 	if err != nil {
-		f.become(phaseFaulty, err.Error())
+		f.fail(err)
 		return
 	}
 	f.mu.Lock()

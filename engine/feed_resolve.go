@@ -25,12 +25,12 @@ func (f *feed) resolve(ctx context.Context) bool {
 		f.unserved(ctx)
 		return false
 	case err != nil:
-		f.become(phaseFaulty, err.Error())
+		f.fail(err)
 		return false
 	}
 	observes, err := f.observable(ctx, served)
 	if err != nil {
-		f.become(phaseFaulty, err.Error())
+		f.fail(err)
 		return false
 	}
 	f.mu.Lock()

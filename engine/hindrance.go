@@ -22,6 +22,8 @@ type hindrance struct {
 	text  string
 	// missing are the verbs that are, where that is the reason.
 	missing []string
+	// silent: that is said already, as of a server that is away.
+	silent bool
 }
 
 // hindrances are those of a feed, by namespace.
@@ -33,6 +35,8 @@ type survey struct {
 	// well is the number of namespaces where nothing is wrong; listing are those that are not listed yet.
 	well    int
 	listing []string
+	// refused: an informer was refused what the account may do now; it will ask again.
+	refused bool
 }
 
 // survey looks at the informers. For those that are well it waits a moment, until the last callback of
@@ -40,7 +44,7 @@ type survey struct {
 func (f *feed) survey(ctx context.Context, missing denied) survey {
 	out := survey{bad: hindrances{}}
 	for ns := range missing {
-		out.bad[ns] = hindrance{phaseForbidden, missing.in(ns), missing[ns]}
+		out.bad[ns] = hindrance{phase: phaseForbidden, text: missing.in(ns), missing: missing[ns]}
 	}
 	for _, ns := range f.opened() {
 		h := f.newest(ns)
@@ -48,7 +52,10 @@ func (f *feed) survey(ctx context.Context, missing denied) survey {
 		switch {
 		case out.bad[ns].phase != "":
 		case state.Fault != nil:
-			out.bad[ns] = hindrance{phase: phaseFaulty, text: state.Fault.Error()}
+			bad := faulty(state.Fault)
+			bad.silent = bad.silent || f.away() // a watch that is silent does not know why
+			out.bad[ns] = bad
+			out.refused = out.refused || apierrors.IsForbidden(state.Fault)
 		case !state.Synced || h.WaitSynced(ctx) != nil:
 			out.listing = append(out.listing, ns)
 		default:
@@ -58,15 +65,47 @@ func (f *feed) survey(ctx context.Context, missing denied) survey {
 	return out
 }
 
+// faulty is the hindrance that an error is.
+func faulty(err error) hindrance {
+	return hindrance{phase: phaseFaulty, text: err.Error(), silent: unanswered(err)}
+}
+
+// standing says how the feed is after a survey.
+func (f *feed) standing(seen survey, missing denied) hindrance {
+	before := f.health().phase
+	switch {
+	case len(seen.listing) > 0 && (seen.well == 0 || before != phaseRunning):
+		return hindrance{phase: phaseStarting, text: "listing"}
+	case seen.well > 0 || len(seen.bad) == 0:
+		return hindrance{phase: phaseRunning}
+	case seen.refused && len(missing) == 0 && before == phaseForbidden:
+		return hindrance{phase: phaseStarting, text: "it may be listed now"}
+	}
+	return seen.bad.outcome(missing)
+}
+
 // outcome says how a feed is that has these hindrances in all of its namespaces.
-func (all hindrances) outcome(missing denied) (phase, string) {
+func (all hindrances) outcome(missing denied) hindrance {
 	if len(missing) > 0 {
-		return phaseForbidden, missing.String()
+		return hindrance{phase: phaseForbidden, text: missing.String()}
 	}
-	for _, ns := range slices.Sorted(maps.Keys(all)) {
-		return all[ns].phase, all[ns].text
+	out := hindrance{phase: phaseRunning}
+	for i, ns := range slices.Sorted(maps.Keys(all)) {
+		if i == 0 || out.silent && !all[ns].silent {
+			out = all[ns]
+		}
 	}
-	return phaseRunning, ""
+	return out
+}
+
+// silent reports whether all of them are said already.
+func (all hindrances) silent() bool {
+	for _, h := range all {
+		if !h.silent {
+			return false
+		}
+	}
+	return true
 }
 
 // warning tells of the namespaces that are hindered while others are not, empty when none is.
@@ -114,19 +153,29 @@ func (f *feed) hinder(now survey) {
 	}
 }
 
-// warn notes what is wrong in some namespaces while the feed runs, and logs it when it changes.
-func (f *feed) warn(text string) {
+// warn notes what is wrong in some namespaces while the feed runs, and logs it when it changes, unless
+// that is said already.
+func (f *feed) warn(text string, silent bool) {
 	f.mu.Lock()
-	before := f.warning
-	f.warning = text
+	before, warned := f.warning, f.warned
+	f.warning, f.warned = text, text != "" && (warned || !silent)
 	f.mu.Unlock()
 	switch {
 	case before == text:
-	case text == "":
+	case text == "" && warned:
 		f.log.Info("resource is watched in every namespace again")
-	default:
+	case text != "" && !silent:
 		f.log.Info("resource is not watched well in every namespace", dsl.LogWarning, true, "reason", text)
+	default:
+		f.log.V(1).Info("resource is watched in other namespaces than before", "reason", text)
 	}
+}
+
+// unwarn drops what is wrong in some namespaces, as the feed is degraded as a whole.
+func (f *feed) unwarn() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.warning, f.warned = "", false
 }
 
 // unreadError is why a feed's objects cannot be read from the cache.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/ops"
 	"github.com/handwerk-dev/handwerk/engine/rights"
 )
@@ -27,7 +28,7 @@ func (l *lacks) found(missing []lack) {
 		if m.Optional {
 			log = log.V(1)
 		}
-		log.Info("right is missing", "right", m.String(), "for", m.who(), "account", account)
+		log.Info("right is missing", dsl.LogWarning, true, "right", m.String(), "for", m.who(), "account", account)
 	}
 	given := without(before, missing)
 	for _, m := range given {
@@ -40,9 +41,23 @@ func (l *lacks) found(missing []lack) {
 	if len(given) == 0 {
 		return
 	}
+	l.hurry() // rights are given together, and each is asked for at a time of its own
 	for _, r := range l.engine.resources {
 		r.granted()
 	}
+}
+
+// tells reports whether an error is that of a right which is told to be missing already.
+func (l *lacks) tells(err error) bool {
+	right, answer := refusedIn(err)
+	if answer == nil {
+		return false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.ContainsFunc(l.missing, func(m lack) bool {
+		return !m.Optional && m.Target() == right.Target() && m.Verb == right.Verb
+	})
 }
 
 // without are those of which the others have none of the same right, wherever.

@@ -117,12 +117,44 @@ func TestMissingRightsAreTold(t *testing.T) {
 			s.Forbid("create", deployments)
 			log := overheard(s, "right")
 			s.Advance(time.Hour)
-			if lines := log(); len(lines) != 1 || !strings.Contains(lines[0], `"right is missing" "right"="create deployments.apps" "for"="handler foos/child" "account"="operator"`) {
+			if lines := log(); len(lines) != 1 || !strings.Contains(lines[0], `"right is missing" "handwerk.warning"=true "right"="create deployments.apps" "for"="handler foos/child" "account"="operator"`) {
 				s.t.Errorf("the log says %v", lines)
 			}
 			s.Allow("create", deployments)
 			s.Advance(5 * time.Minute)
 			if lines := log(); len(lines) != 1 || !strings.Contains(lines[0], `"right that was missing is there, or not needed any more" "right"="create deployments.apps"`) {
+				s.t.Errorf("the log says %v", lines)
+			}
+		}},
+		"in the log once, however many objects it is refused for": {declares, func(s *stage) {
+			s.Forbid("create", deployments)
+			log := overheard(s, "")
+			s.Advance(time.Minute)
+			log()
+			for i := range 20 {
+				s.Create(strings.Replace(web, "name: web", fmt.Sprintf("name: web-%d", i), 1))
+			}
+			s.Advance(time.Hour)
+			if lines := log(); len(lines) > 0 {
+				s.t.Errorf("the log says again\n%s", strings.Join(lines, "\n"))
+			}
+			if events := s.Events(); len(events) != 20 {
+				s.t.Errorf("%d objects of 20 have an Event", len(events))
+			}
+		}},
+		"those that are given together are told together": {declares, func(s *stage) {
+			s.Forbid("create", eventsOf)
+			s.Forbid("patch", eventsOf)
+			log := overheard(s, "that was missing")
+			s.Advance(time.Hour)
+			s.Allow("create", eventsOf)
+			s.Allow("patch", eventsOf)
+			lines := log()
+			for end := time.Now().Add(10 * time.Minute); len(lines) == 0 && time.Now().Before(end); lines = log() {
+				s.Advance(time.Second)
+			}
+			s.Advance(3 * time.Second)
+			if lines = append(lines, log()...); len(lines) != 2 {
 				s.t.Errorf("the log says %v", lines)
 			}
 		}},

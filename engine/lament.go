@@ -4,6 +4,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -39,19 +40,20 @@ func (p *pass) lament(marks *patch.Marks) {
 		return // what other conditions there are is not known
 	}
 	there, by := p.lamented(), "Operator "+p.r.engine.op.Name+": "
-	if there != nil && (there["status"] != string(metav1.ConditionTrue) || !strings.HasPrefix(textOf(there, "message"), by)) {
+	said, ours := strings.CutPrefix(textOf(there, "message"), by)
+	if there != nil && (there["status"] != string(metav1.ConditionTrue) || !ours) {
 		return // somebody else's
 	}
-	found := p.failures(namedIn(strings.TrimPrefix(textOf(there, "message"), by)))
+	found := p.failures(namedIn(said))
 	p.memory.owes = p.memory.owes && len(found.handlers) > 0
+	who := strings.Join(found.handlers, ", ") + ": "
 	switch {
-	case len(found.handlers) == 0 && there != nil && !found.open:
+	case found.open && !found.news:
+		// What is said holds until it is known better.
+	case len(found.handlers) > 0 && (there["reason"] != found.reason || !strings.HasPrefix(said, who)):
+		marks.Condition = &metav1.Condition{Type: handlersFailing, Status: metav1.ConditionTrue, Reason: found.reason, Message: by + who + found.message}
+	case len(found.handlers) == 0 && there != nil:
 		marks.Mended = handlersFailing
-	case len(found.handlers) > 0:
-		who := by + strings.Join(found.handlers, ", ") + ": "
-		if there == nil || there["reason"] != found.reason || !strings.HasPrefix(textOf(there, "message"), who) {
-			marks.Condition = &metav1.Condition{Type: handlersFailing, Status: metav1.ConditionTrue, Reason: found.reason, Message: who + found.message}
-		}
 	}
 }
 
@@ -67,40 +69,59 @@ func namedIn(message string) []string {
 // failings are handlers of an object that fail, for its condition.
 type failings struct {
 	handlers []string
-	// reason is the gravest one, message the newest error of the first handler.
+	// reason is the gravest one, message the newest error of the first handler
+	// that is known to fail.
 	reason, message string
-	// open: whether a handler that the condition names is mended is not known yet.
-	open bool
+	// open: whether a handler that the condition names is mended is not known yet; news: it does not name
+	// one that fails.
+	open, news bool
 }
 
-// failures are the handlers that fail and say so by no condition of their own. One that is tried again
-// so soon that this may be over before anybody looks is left out, unless it is named already.
+// failures are the handlers that fail and say so by no condition of their own.
 func (p *pass) failures(named []string) failings {
 	var out failings
 	for _, reader := range p.r.rules.readers {
 		h := reader.Handler
 		known := slices.Contains(named, h.ID)
 		reason, message := p.failure(reader, known)
-		r := p.recordOf(h)
 		switch {
-		case reason == "" && known:
-			out.open = out.open || !r.Done && r.Attempts > 0
-			continue
-		case reason == "", p.tellsItself(h):
-			continue
-		case reason != reasonFilter && !known && !p.ran(h) && !p.memory.owes:
-			continue // it was told when it ran, if it was to be
-		case reason == reasonFailing && !known && r.Waits(time.Now()) <= inMemory:
-			continue
-		}
-		if out.handlers = append(out.handlers, h.ID); len(out.handlers) == 1 {
-			out.message = message
-		}
-		if out.reason == "" || reason == reasonFailed || out.reason == reasonFilter {
-			out.reason = reason
+		case p.tellsItself(h):
+		case reason != "" && (known || p.tellable(h, reason)):
+			out.handlers, out.news = append(out.handlers, h.ID), out.news || !known
+			out.reason, out.message = graver(out.reason, reason), cmp.Or(out.message, message)
+		case known && p.undecided(h):
+			out.handlers, out.open = append(out.handlers, h.ID), true
 		}
 	}
 	return out
+}
+
+// tellable reports whether it is time to say that a handler fails. One that is tried again soon may be
+// over it before anybody looks. One that did not run in this pass was told when it did, if it was to be.
+func (p *pass) tellable(h *dsl.Handler, reason string) bool {
+	if reason == reasonFilter {
+		return true
+	}
+	if !p.ran(h) && !p.memory.owes {
+		return false
+	}
+	return reason == reasonFailed || p.recordOf(h).Waits(time.Now()) > inMemory
+}
+
+// undecided reports whether a handler is about to be tried again, which will tell whether it is mended.
+func (p *pass) undecided(h *dsl.Handler) bool {
+	r := p.recordOf(h)
+	return !r.Done && r.Attempts > 0
+}
+
+// graver is the reason that says more.
+func graver(a, b string) string {
+	for _, reason := range []string{reasonFailed, reasonFailing, reasonFilter} {
+		if a == reason || b == reason {
+			return reason
+		}
+	}
+	return ""
 }
 
 // failure says why a handler fails, and in what words; the reason is empty when it does not. Filters of
@@ -134,7 +155,7 @@ func causeOf(h *dsl.Handler) dsl.Cause {
 // tellsItself reports whether a handler has a condition of its own in which it says that it fails.
 func (p *pass) tellsItself(h *dsl.Handler) bool {
 	return slices.ContainsFunc(h.Needs, func(n dsl.Need) bool { return n.Offered }) ||
-		slices.ContainsFunc(p.jobs, func(j *job) bool { return j.handler == h && j.wants != nil && len(j.wants.Offered) > 0 })
+		slices.ContainsFunc(p.jobs, func(j *job) bool { return j.handler == h && j.offers })
 }
 
 func (p *pass) ran(h *dsl.Handler) bool {

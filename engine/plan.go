@@ -24,8 +24,9 @@ type job struct {
 	entry  book.Entry
 	record progress.Record
 	ran    bool
-	// wants is what the handler asked for in this pass.
-	wants *dsl.Patch
+	// wants is what the handler asked for in this pass; offers: conditions of its own are among it.
+	wants  *dsl.Patch
+	offers bool
 	// saw and left are digests of the handler's view, before it ran and with its own changes.
 	saw, left string
 }

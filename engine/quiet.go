@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"slices"
 
 	"github.com/go-logr/logr"
@@ -39,11 +40,18 @@ func (q quiet) Enabled(level int) bool { return level < 8 && q.LogSink.Enabled(l
 func (q quiet) Error(err error, message string, values ...any) {
 	values = named(values)
 	switch {
-	case !errors.Is(err, context.Canceled) && !unanswered(err) && !errors.Is(err, errNotLeading):
+	case !errors.Is(err, context.Canceled) && !unanswered(err) && !givenUp(err) && !errors.Is(err, errNotLeading):
 		q.LogSink.Error(err, message, values...)
 	case q.Enabled(1):
 		q.Info(1, message, append(values, "reason", err.Error())...)
 	}
+}
+
+// givenUp reports whether a request was given up because its time was over. The HTTP client puts an error
+// of its own in the place of the transport's.
+func givenUp(err error) bool {
+	request, is := errors.AsType[*url.Error](err)
+	return is && request.Timeout()
 }
 
 // named returns the values with names in the place of Events.

@@ -21,7 +21,7 @@ import (
 
 // calmAgain is how long no request must have failed before it is said that requests get through again:
 // a server that comes and goes is one fault, not many.
-const calmAgain = 5 * time.Second
+const calmAgain = 15 * time.Second
 
 // reach says when requests begin to fail because nobody answers, and when they get through again: once
 // each, however many requests, objects and informers that is about. What fails for it says so itself
@@ -36,7 +36,7 @@ type reach struct {
 
 // absence is a time in which a part of the API does not answer.
 type absence struct {
-	begun, last time.Time
+	begun, over time.Time
 	failed      int
 	end         *time.Timer // runs once something was answered
 }
@@ -55,7 +55,6 @@ func (r *reach) failed(part string, err error) {
 		r.lost[part] = s
 	}
 	s.failed++
-	s.last = time.Now()
 	if s.end != nil {
 		s.end.Stop()
 		s.end = nil
@@ -66,11 +65,19 @@ func (r *reach) failed(part string, err error) {
 	}
 }
 
+// away reports whether it is said that nobody answers.
+func (r *reach) away() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.lost[everything] != nil
+}
+
 // answered notes a request that was answered.
 func (r *reach) answered(part string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if s := r.lost[part]; s != nil && s.end == nil {
+		s.over = time.Now()
 		s.end = time.AfterFunc(calmAgain, func() { r.back(part, s) })
 	}
 }
@@ -84,7 +91,7 @@ func (r *reach) back(part string, s *absence) {
 	}
 	r.mu.Unlock()
 	if over {
-		r.log.Info("requests get through again", "to", part, "failed", s.failed, "lasted", s.last.Sub(s.begun).Round(time.Second).String())
+		r.log.Info("requests get through again", "to", part, "failed", s.failed, "lasted", s.over.Sub(s.begun).Round(time.Second).String())
 	}
 }
 
@@ -99,7 +106,7 @@ func (t *reachTransport) RoundTrip(request *http.Request) (*http.Response, error
 	response, err := t.next.RoundTrip(request)
 	switch {
 	case err != nil && !errors.Is(request.Context().Err(), context.Canceled):
-		t.reach.failed(everything, err)
+		t.reach.failed(everything, plain(request, err))
 		if err != io.EOF { //nolint:errorlint // client-go compares, too
 			err = &noReplyError{err}
 		}
@@ -112,6 +119,17 @@ func (t *reachTransport) RoundTrip(request *http.Request) (*http.Response, error
 		t.reach.answered(groupOf(request.URL.Path))
 	}
 	return response, err
+}
+
+// errLate says that the time of a request was over, which errors of the HTTP client do in many ways.
+var errLate = errors.New("no answer in time")
+
+// plain is why a request was not answered, for people.
+func plain(request *http.Request, err error) error {
+	if errors.Is(request.Context().Err(), context.DeadlineExceeded) {
+		return errLate
+	}
+	return err
 }
 
 // WrappedRoundTripper lets client-go find the connections underneath.

@@ -39,6 +39,7 @@ func (p *pass) secure(ctx context.Context) error {
 
 // lay lays what a handler wants on the object as those after it see it.
 func (p *pass) lay(ctx context.Context, j *job, wants *dsl.Patch) error {
+	j.offers = len(wants.Offered) > 0
 	wants, err := p.r.withOffers(ctx, wants, p.patch.Conditions)
 	if err != nil {
 		return err

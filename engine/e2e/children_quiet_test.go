@@ -130,6 +130,7 @@ func TestChildrenAreQuiet(t *testing.T) {
 		running.Stop(t)
 		mark = plane.Mark(t)
 		running = s.play(t, define)
+		running.Await(t, `"handler succeeded" "resource"="works.v1.e2e.example.com" "namespace"="`+s.ns+`" "name"="w"`) // others overtake it
 		s.quiesce(t, "level")
 		want := slices.DeleteFunc(slices.Clone(made), func(name string) bool { return !strings.HasSuffix(name, "-rewritten") })
 		if diff := cmp.Diff(want, namesOf(plane.Writes(t, s.user.Name, mark, "leases")), cmpopts.EquateEmpty()); diff != "" {

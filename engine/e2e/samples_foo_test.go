@@ -22,6 +22,16 @@ type fooStage struct {
 	ns                string
 	user              *cluster.User
 	foos, deployments *cluster.Objects
+	// lines are the operator's log; nil where nobody looks.
+	lines *cluster.Lines
+}
+
+// says waits for a line of the log.
+func (s *fooStage) says(t *testing.T, line string) {
+	t.Helper()
+	if s.lines != nil {
+		s.lines.Await(t, line)
+	}
 }
 
 // settled makes a Foo, and returns it when it and its Deployment are as they should be.
@@ -56,7 +66,7 @@ func TestFooSample(t *testing.T) {
 			user.AllowIn(t, ns, fooRules()...)
 			lines := start(t, ns, user)
 			t.Cleanup(func() { mustLogNoError(t, lines) })
-			stage := &fooStage{ns: ns, user: user, foos: plane.Objects(foos, ns), deployments: plane.Objects(deployments, ns)}
+			stage := &fooStage{ns: ns, user: user, foos: plane.Objects(foos, ns), deployments: plane.Objects(deployments, ns), lines: lines}
 			for name, behave := range behaviours {
 				t.Run(name, func(t *testing.T) {
 					t.Parallel()
@@ -121,11 +131,13 @@ func fooEditIsPutBack(t *testing.T, s *fooStage) {
 		"replicas": `{"spec":{"replicas":5}}`,
 		"image":    `{"spec":{"template":{"spec":{"containers":[{"name":"nginx","image":"nginx:1.0"}]}}}}`,
 	}
+	fields := map[string]string{"replicas": "spec.replicas", "image": "spec.template.spec.containers"}
 	for _, what := range []string{"replicas", "image"} {
 		edited := s.deployments.Patch(t, "edited", edits[what])
 		if replicas(edited) == 2 && image(edited) == "nginx:latest" {
 			t.Fatalf("the edit of the %s changed nothing", what)
 		}
+		s.says(t, "put back Deployment "+s.ns+"/edited: "+fields[what]+" changed by e2e\"")
 		back := s.deployments.Await(t, "edited", "its old "+what, func(o *unstructured.Unstructured) bool {
 			return replicas(o) == 2 && image(o) == "nginx:latest"
 		})
@@ -144,6 +156,9 @@ func fooDeletionIsPutBack(t *testing.T, s *fooStage) {
 		return o.GetUID() != uid && replicas(o) == 2
 	})
 	s.follows(t, "removed", 2)
+	if s.lines != nil {
+		s.lines.AwaitTimes(t, 2, "created Deployment "+s.ns+"/removed\"")
+	}
 }
 
 func fooLeavesForeignAlone(t *testing.T, s *fooStage) {

@@ -80,7 +80,7 @@ func TestFooInYAMLAlone(t *testing.T) {
 		cluster.Rule("samplecontroller.k8s.io", "foos/status", "patch"),
 		made("apps", "deployments"),
 	})
-	stage := &fooStage{ns: ns, user: s.user, foos: plane.Objects(foos, ns), deployments: plane.Objects(deployments, ns)}
+	stage := &fooStage{ns: ns, user: s.user, foos: plane.Objects(foos, ns), deployments: plane.Objects(deployments, ns), lines: s.program.Lines}
 	t.Run("it is scaled", func(t *testing.T) { fooIsScaled(t, stage) })
 	t.Run("an edit of the Deployment by hand is put back", func(t *testing.T) { fooEditIsPutBack(t, stage) })
 	t.Run("a Deployment deleted by hand is put back", func(t *testing.T) { fooDeletionIsPutBack(t, stage) })

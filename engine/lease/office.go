@@ -6,6 +6,8 @@ package lease
 import (
 	"context"
 	"sync"
+
+	"github.com/handwerk-dev/handwerk/dsl"
 )
 
 // office is a term from its begin to its end: it opens the fence, calls lead, and closes the fence
@@ -30,7 +32,7 @@ func (e *Elector) office(
 			lost = true
 			e.leave()
 			leave(ErrLost)
-			e.set.Log.Info("lost leadership", "lock", e.lockName())
+			e.set.Log.Info("lost leadership", dsl.LogWarning, true, "lock", e.lockName())
 		}
 	})
 	err = lead(inOffice)

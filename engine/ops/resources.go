@@ -72,7 +72,7 @@ func newResourceCollector() *resourceCollector {
 		broken: describe("handwerk_breaker_open",
 			"Objects that the breaker holds because they loop without progress."),
 		standing: prometheus.NewDesc("handwerk_objects",
-			"Objects that were handled, by state: ready, waiting (for others, or for the cache), failing (a handler is tried again, or failed for good) or held (its deletion is).",
+			"Objects that were handled, by state: ready, waiting (for others, or for the cache), failing (a handler is tried again or failed for good, or its filter fails) or held (its deletion is).",
 			[]string{"resource", "state"}, nil),
 		age: describe("handwerk_informer_age_seconds",
 			"Seconds since the last event or bookmark of the resource's watch. Bookmarks come about every minute."),

@@ -14,6 +14,8 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/handwerk-dev/handwerk/dsl"
 )
 
 // observer stands between a reflector and its client and notes what becomes of the requests.
@@ -150,7 +152,7 @@ func (o *observer) arrived(version string) {
 	if !o.back(version) {
 		return
 	}
-	o.health.log.Info("the server's versions have gone back, as after a restored backup", "from", o.version(), "to", version)
+	o.health.log.Info("the server's versions have gone back, as after a restored backup", dsl.LogWarning, true, "from", o.version(), "to", version)
 }
 
 // back reports whether the server is at an older version than the cache.

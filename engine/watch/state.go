@@ -41,6 +41,8 @@ type State struct {
 	// LastEvent is when the server was last heard of: a listing, an event or a bookmark, of
 	// which most servers send one a minute. Zero before the first.
 	LastEvent time.Time
+	// Failures counts the failures to list or watch since the source was opened.
+	Failures int
 }
 
 // health keeps the state of one source.
@@ -180,6 +182,7 @@ func (h *health) judge(doing string, earlier, err error) error {
 	if routine(err) {
 		return earlier
 	}
+	h.state.Failures++
 	now := &fault{doing: doing, src: h.src, err: err}
 	if alike(earlier, now) {
 		h.log.V(1).Info("source still fails", "fault", now.Error())

@@ -5,7 +5,6 @@ package apply
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -99,7 +98,30 @@ func (p *pass) failed() error {
 	reason, message := p.failures[0].reason, listed(slices.Compact(texts), "; ")
 	p.r.Patch.OfferCondition(p.condition, metav1.ConditionFalse, reason, message)
 	p.r.Events.Event(dsl.Warning, reason, "%s", message)
-	return p.verdict(errors.New(message))
+	return p.verdict(&failedError{message, p.commonCause()})
+}
+
+// failedError is what went wrong in one text.
+type failedError struct {
+	text  string
+	cause error // nil when there are several
+}
+
+func (e *failedError) Error() string { return e.text }
+func (e *failedError) Unwrap() error { return e.cause }
+
+// commonCause is the error of one of the failures when all are of its kind, so that the engine knows a
+// server that is away, or a right that is missing, by it; nil otherwise. What says when to try again is
+// for the verdict alone. Who is denied something that is no right is not to be woken by one.
+func (p *pass) commonCause() error {
+	first := p.failures[0]
+	for _, f := range p.failures {
+		_, temporary := dsl.IsTemporary(f.err)
+		if f.reason != first.reason || temporary || dsl.IsPermanent(f.err) || f.reason == reasonQuota || f.reason == reasonDenied {
+			return nil
+		}
+	}
+	return first.err
 }
 
 // verdict says when to try again. Only what is final for every child is final: the error of one

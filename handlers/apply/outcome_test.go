@@ -178,6 +178,34 @@ func TestWhenAFailureIsTriedAgain(t *testing.T) {
 	}
 }
 
+// TestWhoAsksKnowsAMissingRight holds that the error of what failed for one reason is known by its cause,
+// and that of what a policy denies is not taken for a right that may be given.
+func TestWhoAsksKnowsAMissingRight(t *testing.T) {
+	things := schema.GroupResource{Resource: "things"}
+	refusal := apierrors.NewForbidden(things, "a", errors.New(`User "u" cannot patch resource "things" in API group ""`))
+	denial := apierrors.NewForbidden(things, "a", errors.New("exceeded quota: q, requested: pods=1, used: pods=1, limited: pods=1"))
+	tests := map[string]struct {
+		a, b      error
+		forbidden bool
+	}{
+		"a right":                        {a: refusal, forbidden: true},
+		"the same twice":                 {a: refusal, b: refusal, forbidden: true},
+		"not beside something else":      {a: refusal, b: errBroken},
+		"a quota is no right":            {a: denial},
+		"one that is final stays so":     {a: dsl.Permanent(refusal)},
+		"when to try again is not known": {a: dsl.Temporary(refusal, time.Hour)},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			w := start(t, "{a: {"+thing+"{name: a}}, b: {"+thing+"{name: b}}}", "{}")
+			w.refused["Thing a"], w.refused["Thing b"] = test.a, test.b
+			if err := w.run(dsl.Create); err == nil || apierrors.IsForbidden(err) != test.forbidden {
+				t.Errorf("the error is %v; forbidden: %v", err, apierrors.IsForbidden(err))
+			}
+		})
+	}
+}
+
 // TestWhatIsWaitedForIsNamedOnce holds that an object that the error names already is not named again.
 func TestWhatIsWaitedForIsNamedOnce(t *testing.T) {
 	w := start(t, "{a: {"+thing+"{name: a}}}", "{}")

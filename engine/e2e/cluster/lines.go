@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -30,11 +31,26 @@ type Lines struct {
 
 func newLines() *Lines { return &Lines{changed: newSignal()} }
 
-// newEcho returns lines that appear in the test's output too.
+// notForPeople is what a line of a log has in it when somebody logs a Go value and not what it means, or
+// how the program came to where it is.
+var notForPeople = regexp.MustCompile(`&\{|\\u0026\{|0xc[0-9a-f]{8}|\(\*[a-z][a-z0-9]*\.[A-Z]|goroutine \d+ \[|"stacktrace":`)
+
+// checkWords fails the test for lines that are not in words. Only a panic may say where it came from.
+func (l *Lines) checkWords(t testing.TB) {
+	t.Helper()
+	for _, line := range l.All() {
+		if notForPeople.MatchString(line) && !strings.Contains(line, "panic") {
+			t.Errorf("this line of the log is not for people: %s", line)
+		}
+	}
+}
+
+// newEcho returns lines that appear in the test's output too, and must be in words.
 func newEcho(t testing.TB) *Lines {
 	l := newLines()
 	l.echo = t.Output()
 	t.Cleanup(func() {
+		l.checkWords(t)
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.echo = nil // writing to it after the test would panic

@@ -1,0 +1,117 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine_test
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+)
+
+// TestASourceThatFailsIsSaidOnce holds that a fault of a source is a line when it begins and one when it
+// is over, with what lay between, however many objects and attempts there are.
+func TestASourceThatFailsIsSaidOnce(t *testing.T) {
+	const (
+		begins = `"msg"="resource is degraded" "resource"="foos.v1.example.com" "handwerk.warning"=true "state"=`
+		ends   = `"msg"="resource is watched again" "resource"="foos.v1.example.com" "lasted"="\d+m\d+s"`
+	)
+	away := apierrors.NewInternalError(fmt.Errorf("no space left"))
+	tests := map[string]struct {
+		fault func(s *stage) (mend func())
+		want  []string
+	}{
+		"rights that are taken away": {func(s *stage) func() {
+			s.Forbid("list", foos)
+			s.Forbid("watch", foos)
+			s.CutWatches(foos)
+			return func() {
+				s.Allow("list", foos)
+				s.Allow("watch", foos)
+			}
+		}, []string{begins + `"forbidden" "reason"="list, watch"`, ends + ` "failed"=\d\d+$`}},
+		"a watch that fails": {func(s *stage) func() {
+			s.CutWatches(foos)
+			end := s.FailWhile("watch", foos, away)
+			return func() { end() }
+		}, []string{begins + `"faulty" "reason"="watching foos.*no space left`, ends + ` "failed"=\d\d+$`}},
+		"lists and watches that fail": {func(s *stage) func() {
+			s.ExpireWatches(foos)
+			lists, watches := s.FailWhile("list", foos, away), s.FailWhile("watch", foos, away)
+			return func() { lists(); watches() }
+		}, []string{begins + `"faulty" "reason"="(watching|listing) foos.*no space left`, ends + ` "failed"=\d\d+$`}},
+		"a group of the API that does not answer": {func(s *stage) func() {
+			s.CutWatches(foos)
+			s.Break("example.com")
+			return func() { s.Mend("example.com") }
+		}, []string{
+			`"msg"="requests fail; what needs them waits" "handwerk.warning"=true "to"="the API group example.com" "error"=`,
+			`"msg"="requests get through again" "to"="the API group example.com" "failed"=\d\d+ "lasted"="\d+m\d+s"`,
+		}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			perform(t, scenario{
+				func(foo *dsl.Resource, _ *journal) {
+					foo.Resync = 10 * time.Second
+					foo.OnReconcile("look", succeeds)
+				},
+				func(s *stage) {
+					log := overheard(s, "")
+					for _, name := range []string{"a", "b", "c", "d", "e"} {
+						s.Create(strings.Replace(web, "name: web", "name: "+name, 1))
+					}
+					log()
+					mend := tt.fault(s)
+					s.Advance(10 * time.Minute)
+					mend()
+					s.Advance(10 * time.Minute)
+					got := log()
+					for i := range max(len(got), len(tt.want)) {
+						if i >= len(got) || i >= len(tt.want) || !regexp.MustCompile(tt.want[i]).MatchString(got[i]) {
+							t.Errorf("the log says\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(tt.want, "\n"))
+							break
+						}
+					}
+				},
+			})
+		})
+	}
+}
+
+// TestAnOutageIsToldByNobodyElse holds that a server which hangs, so that watches come to no end and no
+// request gets an answer, is a line when it begins and one when it is over.
+func TestAnOutageIsToldByNobodyElse(t *testing.T) {
+	perform(t, scenario{
+		func(foo *dsl.Resource, _ *journal) {
+			foo.Owns(deployments)
+			foo.OnReconcile("child", keepsChild)
+		},
+		func(s *stage) {
+			log := overheard(s, "")
+			s.Create(web)
+			log()
+			s.Process.Sever()
+			s.Advance(10 * time.Minute)
+			s.Process.Restore()
+			s.Advance(10 * time.Minute)
+			got := log()
+			want := []string{
+				`"msg"="requests fail; what needs them waits" "handwerk.warning"=true "to"="the API server"`,
+				`"msg"="requests get through again" "to"="the API server" "failed"=\d\d+ "lasted"="1\dm\d+s"`,
+			}
+			for i := range max(len(got), len(want)) {
+				if i >= len(got) || i >= len(want) || !regexp.MustCompile(want[i]).MatchString(got[i]) {
+					t.Errorf("the log says\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+					break
+				}
+			}
+		},
+	})
+}
