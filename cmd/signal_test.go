@@ -34,6 +34,11 @@ func TestSignals(t *testing.T) {
 		"a failure while stopping is a failure":    {"failing", []syscall.Signal{syscall.SIGTERM}, exitFailed},
 		"the second signal may be of another kind": {"stuck", []syscall.Signal{syscall.SIGTERM, syscall.SIGINT}, exitInterrupted},
 	}
+	// A program that is started with SIGHUP ignored, as by nohup, heeds that. What this one listens to
+	// is not ignored in the programs that it starts.
+	own := make(chan os.Signal, 1)
+	signal.Notify(own, syscall.SIGHUP)
+	defer signal.Stop(own)
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			child := exec.CommandContext(t.Context(), os.Args[0])

@@ -64,7 +64,7 @@ func FuzzExpression(f *testing.F) {
 				t.Errorf("the value of %q: %v", text, err)
 			}
 		}
-		if took := time.Since(start); took > 20*time.Second {
+		if took := time.Since(start); took > time.Minute { // which a busy machine does not explain
 			t.Errorf("%q took %v", text, took)
 		}
 	})

@@ -75,18 +75,16 @@ func TestApplyOutlivesANamespace(t *testing.T) {
 	s.run(t, beside+elsewhere, other)
 	s.works.Create(t, work("w", other))
 	s.applied(t, "w")
-	// Something that is slow to go holds the namespace meanwhile.
-	slow := &unstructured.Unstructured{Object: configMap("slow", "x")}
-	slow.SetFinalizers([]string{"e2e.example.com/slow"})
-	maps := plane.Objects(configMaps, other)
-	maps.Create(t, slow)
+	// It is slow to go. A finalizer of what is in it would do, too, but is looked at every eight seconds.
+	space := plane.Objects("namespaces.v1", "")
+	space.Patch(t, other, `{"metadata":{"finalizers":["e2e.example.com/slow"]}}`)
 	if err := spaces.Delete(t.Context(), other, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	words := []string{"ConfigMap", other + "/w-elsewhere", "its namespace is being deleted"}
 	s.endsWell(t, "w", trouble{"NamespaceMissing", words, func(t *testing.T) {
-		maps.Patch(t, "slow", `{"metadata":{"finalizers":null}}`)
-		plane.Objects("namespaces.v1", "").AwaitGone(t, other)
+		space.Patch(t, other, `{"metadata":{"finalizers":null}}`)
+		space.AwaitGone(t, other)
 		if _, err := spaces.Create(t.Context(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: other}}, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}

@@ -144,8 +144,8 @@ func TestApplyRollsOut(t *testing.T) {
 	if writes := plane.Writes(t, s.user.Name, mark).Of("deployments", ""); len(writes) > 0 {
 		t.Errorf("a stopped rollout wrote:\n%s", writes)
 	}
-	if at := s.attempts("w"); len(at) > 0 {
-		t.Errorf("waiting counted as %d failures", len(at))
+	if pauses := s.pauses(t, "w"); len(pauses) > 0 {
+		t.Errorf("waiting counted as %d failures", len(pauses))
 	}
 
 	s.works.Patch(t, "w", `{"spec":{"value":"good"}}`)

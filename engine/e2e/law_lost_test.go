@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
@@ -115,9 +116,10 @@ func TestSerialPerObject(t *testing.T) {
 		}
 		defer running.Add(-1)
 		_, err := r.Children.Apply(ctx, configMap("w", spec(r.Object, "value")))
-		select {
-		case <-time.After(20 * time.Millisecond): // in which another one could begin
-		case <-ctx.Done():
+		for range 3 { // in which another one could begin
+			if _, looked := plane.Kubernetes().CoreV1().Namespaces().Get(ctx, s.ns, metav1.GetOptions{}); looked != nil {
+				return looked
+			}
 		}
 		if err == nil && r.Attempt < 3 {
 			err = dsl.Temporary(errors.New("again"), time.Millisecond)

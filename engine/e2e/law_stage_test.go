@@ -177,7 +177,7 @@ func containsAll(text string, parts ...string) bool {
 // waitFor asks again and again until met, for what tells nobody when it changes.
 func waitFor(t *testing.T, what string, met func() bool) {
 	t.Helper()
-	late, tick := time.After(time.Minute), time.NewTicker(10*time.Millisecond)
+	late, tick := time.After(cluster.Patience), time.NewTicker(10*time.Millisecond)
 	defer tick.Stop()
 	for !met() {
 		select {

@@ -28,10 +28,6 @@ const (
 	leaseDuration = 5 * time.Second
 	renewDeadline = 4 * time.Second
 	retryPeriod   = 500 * time.Millisecond
-	// longestRetry is the longest pause between two tries: client-go adds up to 1.2 times of it.
-	longestRetry = retryPeriod * 22 / 10
-	// delay is what a busy machine may add.
-	delay = 10 * time.Second
 	// lockTimeout is what client-go says on a busy machine: a request for the lock took longer than
 	// half the deadline, and comes again.
 	lockTimeout = "Client.Timeout exceeded while awaiting headers"
@@ -135,7 +131,7 @@ func watchHolders(t *testing.T, ns string) (until func(pod string) []string) {
 	t.Cleanup(w.Stop)
 	return func(pod string) (holders []string) {
 		t.Helper()
-		late := time.After(time.Minute)
+		late := time.After(cluster.Patience)
 		for !slices.Contains(holders, pod) {
 			select {
 			case event, open := <-w.ResultChan():

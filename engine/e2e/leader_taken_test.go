@@ -5,7 +5,6 @@ package e2e
 
 import (
 	"testing"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -17,8 +16,8 @@ import (
 // hang, so that only the first sign of it can tell the leader.
 func TestLeaseIsDeletedByHand(t *testing.T) {
 	t.Parallel()
-	// By its renewals alone the leader would know after the deadline.
-	const slowly, soon = "{mode: lease, leaseDuration: 25s, renewDeadline: 20s, retryPeriod: 500ms}", 10 * time.Second
+	// By its renewals alone the leader would not know before the test gives up.
+	const slowly = "{mode: lease, leaseDuration: 2h, renewDeadline: 1h, retryPeriod: 500ms}"
 	forbidden := apierrors.NewForbidden(schema.GroupResource{Group: "coordination.k8s.io", Resource: "leases"}, lock, nil)
 	for name, hidden := range map[string]bool{"the leader watches it": false, "the leader may not watch it": true} {
 		t.Run(name, func(t *testing.T) {
@@ -45,11 +44,7 @@ func TestLeaseIsDeletedByHand(t *testing.T) {
 			proxies[old].Inject(cluster.When{Match: cluster.On("write", "leases")}, cluster.Block(never))
 			proxies[next].Inject(cluster.When{Match: cluster.On("write", "leases")}, cluster.Block(gate))
 			plane.Objects(leases, ns).Delete(t, lock)
-			deleted := time.Now()
 			old.Await(t, "lost leadership")
-			if took := time.Since(deleted); took > soon {
-				t.Errorf("it took %s to notice", took)
-			}
 			close(gate)
 			awaitLeader(t, ns, next)
 			proxies[next].Await(t, 20, cluster.On("write", "*"))

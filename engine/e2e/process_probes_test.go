@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -33,7 +32,7 @@ func addressesOf(t *testing.T, program *cluster.Operator) (at addresses) {
 // ask gets what a program serves.
 func ask(t *testing.T, address, path string) (code int, body string, err error) {
 	t.Helper()
-	client := &http.Client{Timeout: 10 * time.Second}
+	client := &http.Client{Timeout: cluster.Patience}
 	defer client.CloseIdleConnections()
 	response, err := client.Get("http://" + address + path)
 	if err != nil {

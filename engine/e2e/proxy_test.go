@@ -223,7 +223,7 @@ func nextEvent(t *testing.T, w watch.Interface) string {
 			return fmt.Sprintf("%s %d", e.Type, status.Code)
 		}
 		return fmt.Sprintf("%s %s", e.Type, e.Object.(*unstructured.Unstructured).GetName())
-	case <-time.After(time.Minute):
+	case <-time.After(cluster.Patience):
 		t.Fatal("no event came")
 		return ""
 	}

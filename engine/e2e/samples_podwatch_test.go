@@ -5,6 +5,7 @@ package e2e
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -31,7 +32,7 @@ func TestPodWatchSample(t *testing.T) {
 	nodes := plane.Objects("nodes.v1", "").List(t)
 	s := &watchStage{
 		ns: ns, kind: "Pod", objects: plane.Objects("pods.v1", ns), make: podOn(nodes[0].GetName()),
-		launch: cluster.Launch{Config: user.Config(), Args: []string{"run", "--config", "samples/podwatch/operator.yaml", "-n", ns}},
+		launch: cluster.Launch{Config: user.Config(), Args: []string{"run", "--config", hasty(t, "podwatch"), "-n", ns}},
 	}
 	s.lives(t, "pods.v1", false)
 }
@@ -43,9 +44,25 @@ func TestItemWatchSample(t *testing.T) {
 	user.AllowIn(t, ns, cluster.Rule("podwatch.handwerk.dev", "items", "get", "list", "watch", "patch"), eventRule())
 	s := &watchStage{
 		ns: ns, kind: "Item", objects: plane.Objects("items.v1.podwatch.handwerk.dev", ns), make: item,
-		launch: cluster.Launch{Config: user.Config(), Args: []string{"run", "--config", "samples/itemwatch/operator.yaml", "-n", ns}},
+		launch: cluster.Launch{Config: user.Config(), Args: []string{"run", "--config", hasty(t, "itemwatch"), "-n", ns}},
 	}
 	s.lives(t, "items.v1.podwatch.handwerk.dev", true)
+}
+
+// hasty is a sample whose retries come soon. With the pauses that it has by default, five of them take
+// half a minute.
+func hasty(t *testing.T, sample string) string {
+	t.Helper()
+	text, err := os.ReadFile("../../samples/" + sample + "/operator.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const retries = "        retries: 5\n"
+	quick := strings.ReplaceAll(string(text), retries, retries+"        backoff: {initial: 50ms}\n")
+	if quick == string(text) {
+		t.Fatalf("sample %s has no %q", sample, retries)
+	}
+	return write(t, quick)
 }
 
 // lives lets things happen to objects, and holds that each is told once. Held tells whether a deletion

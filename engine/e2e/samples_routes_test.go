@@ -71,7 +71,7 @@ func awaitEvent(t *testing.T, ns, name, reason string, times int32) *corev1.Even
 		t.Fatalf("watching Events: %v", err)
 	}
 	defer w.Stop()
-	late := time.After(time.Minute)
+	late := time.After(cluster.Patience)
 	for {
 		select {
 		case change, open := <-w.ResultChan():
@@ -117,7 +117,7 @@ func decode(t *testing.T, o *unstructured.Unstructured, into any) {
 // eventually asks until met, for what nothing but asking tells. The text is what there was instead.
 func eventually(t *testing.T, what string, met func() (bool, string)) {
 	t.Helper()
-	late, tick := time.After(time.Minute), time.NewTicker(20*time.Millisecond)
+	late, tick := time.After(cluster.Patience), time.NewTicker(20*time.Millisecond)
 	defer tick.Stop()
 	for {
 		is, instead := met()

@@ -6,6 +6,7 @@ package lease
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -23,7 +24,9 @@ type lock struct {
 	tried    bool // to write, so the Lease may be ours
 }
 
-// Get reads the Lease.
+// Get reads the Lease. The elector takes it for renewed when its text differs, and counts from then. The
+// text that client-go makes has whole seconds, so a second renewal within one would go unseen, and the
+// Lease would be taken over too early: here it has the exact time besides.
 func (l *lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	ctx, cancel := l.through(ctx)
 	defer cancel()
@@ -31,6 +34,9 @@ func (l *lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []b
 	if apierrors.IsNotFound(err) || err == nil && record.HolderIdentity != l.Identity() {
 		// A Lease that is gone is anybody's: whoever creates it leads, and may have done so.
 		l.lose()
+	}
+	if err == nil {
+		raw = strconv.AppendInt(raw, record.RenewTime.UnixNano(), 10)
 	}
 	return record, raw, err
 }

@@ -325,7 +325,7 @@ func TestKeyIsNeverHandedToTwoWorkers(t *testing.T) {
 		})
 	}
 	adding.Wait()
-	deadline := time.Now().Add(10 * time.Second)
+	deadline := time.Now().Add(time.Minute)
 	for key := range keys {
 		for handled[key].Load() != wanted[key].Load() {
 			if time.Now().After(deadline) {

@@ -108,16 +108,19 @@ func TestOwnersByLabel(t *testing.T) {
 	wants("p1", "c")
 }
 
-// With as many owners as this, several share a bucket.
 func TestOwnersThatShareABucketDoNotShareChildren(t *testing.T) {
+	const owners = buckets / 2
 	index := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{byOwner: ownerBuckets("")})
 	held, _ := newTransformer(Source{GVR: foos}.withDefaults(), (&log{}).logger())
-	for i := range 3 * buckets {
+	for i := range owners {
 		if err := index.Add(held.compact(sample(i, true))); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for i := range 3 * buckets {
+	if used := len(index.ListIndexFuncValues(byOwner)); used == owners {
+		t.Fatal("each owner has a bucket of its own")
+	}
+	for i := range owners {
 		owner := sample(i, true).GetOwnerReferences()[0].UID
 		owned := ownedBy(index, string(owner), "")
 		if len(owned) != 1 || controllerOf(owned[0]) != owner {

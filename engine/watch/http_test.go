@@ -17,8 +17,11 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
-// busy is an API server that streams one object as a list, and then changes it all the time.
-func busy(w http.ResponseWriter, r *http.Request) {
+// busy is an API server that streams one object as a list, and changes it all the time once flood is
+// closed.
+type busy struct{ flood chan struct{} }
+
+func (b busy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.FormValue("sendInitialEvents") != "true" {
 		http.Error(w, "only streamed lists are expected here", http.StatusTeapot)
 		return
@@ -32,6 +35,11 @@ func busy(w http.ResponseWriter, r *http.Request) {
 		`"annotations":{"k8s.io/initial-events-end":"true"}}}}` + "\n"
 	fmt.Fprintf(w, line, "ADDED", apiVersion, kind, 1)
 	fmt.Fprintf(w, line, "BOOKMARK", apiVersion, kind, 2)
+	w.(http.Flusher).Flush()
+	select {
+	case <-b.flood:
+	case <-r.Context().Done():
+	}
 	for version := 3; r.Context().Err() == nil; version++ {
 		fmt.Fprintf(w, line, "MODIFIED", apiVersion, kind, version)
 		w.(http.Flusher).Flush()
@@ -40,7 +48,8 @@ func busy(w http.ResponseWriter, r *http.Request) {
 
 // With a real client the end of a busy stream is a read error, which must not be seen.
 func TestStoppingUnderLoadSaysNothing(t *testing.T) {
-	s := httptest.NewServer(http.HandlerFunc(busy))
+	flood := make(chan struct{})
+	s := httptest.NewServer(busy{flood})
 	defer s.Close()
 	config := &rest.Config{Host: s.URL, QPS: -1}
 	byTree, err := dynamic.NewForConfig(config)
@@ -54,7 +63,8 @@ func TestStoppingUnderLoadSaysNothing(t *testing.T) {
 	var lines log
 	set := New(Settings{Dynamic: byTree, Metadata: byMetadata, Log: lines.logger()})
 	var handles []*Handle
-	for i := range 20 {
+	var changes []<-chan struct{}
+	for i := range 10 {
 		src := Source{GVR: foos, Kind: "Foo", LabelSelector: fmt.Sprintf("a=%d", i)}
 		if i%2 == 1 {
 			src.Profile = dsl.CacheMetadata
@@ -69,12 +79,15 @@ func TestStoppingUnderLoadSaysNothing(t *testing.T) {
 		if err := h.WaitSynced(t.Context()); err != nil {
 			t.Fatal(err)
 		}
+		handles, changes = append(handles, h), append(changes, changed)
+	}
+	close(flood)
+	for _, changed := range changes {
 		for range 3 {
 			<-changed
 		}
-		handles = append(handles, h)
 	}
-	for _, h := range handles[:10] {
+	for _, h := range handles[:5] {
 		h.Close()
 	}
 	set.Close()

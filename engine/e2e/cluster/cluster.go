@@ -35,8 +35,9 @@ const (
 	KubeconfigVariable = "HANDWERK_TEST_KUBECONFIG"
 )
 
-// patience bounds each wait. It is generous: a test that passes does not need it.
-const patience = 60 * time.Second
+// Patience bounds each wait of a test. It is generous: one that passes does not need it, not even on a busy
+// machine, where garbage collection alone may take half a minute.
+const Patience = 2 * time.Minute
 
 // glance is the pause between two looks at what cannot be watched.
 const glance = 5 * time.Millisecond
@@ -156,6 +157,6 @@ func moduleRoot() (string, error) {
 
 // bounded returns a context for one wait. It outlives the test's own, as cleanups wait too.
 func bounded(t testing.TB) (context.Context, context.CancelFunc) {
-	return context.WithTimeoutCause(context.WithoutCancel(t.Context()), patience,
-		fmt.Errorf("nothing more to wait for after %s", patience))
+	return context.WithTimeoutCause(context.WithoutCancel(t.Context()), Patience,
+		fmt.Errorf("nothing more to wait for after %s", Patience))
 }

@@ -11,17 +11,13 @@ import (
 	"time"
 )
 
-const (
-	// goroutineLabel is the label that goroutines inherit from the one that starts them.
-	goroutineLabel = "e2e-operator"
-	// lingering is the time that goroutines which were told to end may take.
-	lingering = 5 * time.Second
-)
+// goroutineLabel is the label that goroutines inherit from the one that starts them.
+const goroutineLabel = "e2e-operator"
 
 // awaitNoGoroutines waits until no goroutine bears the label, and returns the stacks of those that
-// do not end. Nothing but looking tells.
-func awaitNoGoroutines(id string) (leak string) {
-	late, tick := time.After(lingering), time.NewTicker(glance)
+// have not ended in time. Nothing but looking tells.
+func awaitNoGoroutines(id string, most time.Duration) (leak string) {
+	late, tick := time.After(most), time.NewTicker(glance)
 	defer tick.Stop()
 	for {
 		if leak = goroutines(id); leak == "" {

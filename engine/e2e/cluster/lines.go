@@ -100,7 +100,7 @@ func (l *Lines) Await(t testing.TB, substring string) string {
 // AwaitTimes is Await for the n-th such line from the start.
 func (l *Lines) AwaitTimes(t testing.TB, n int, substring string) string {
 	t.Helper()
-	if err := l.wait(time.After(patience), n, substring); err != nil {
+	if err := l.wait(time.After(Patience), n, substring); err != nil {
 		t.Fatal(err)
 	}
 	return l.With(substring)[n-1]

@@ -41,8 +41,6 @@ type Operator struct {
 type Exit struct {
 	// Code is the exit code, -1 when a signal ended the process.
 	Code int
-	// After is the time from the request to end.
-	After time.Duration
 }
 
 // Operator starts the operator's program. When the test ends, the process is killed, if it is still
@@ -87,11 +85,10 @@ func (o *Operator) Kill() { o.process.kill() }
 // Wait waits until the process has ended.
 func (o *Operator) Wait(t testing.TB) Exit {
 	t.Helper()
-	begin := time.Now()
 	select {
 	case <-o.process.done:
-		return Exit{Code: o.process.cmd.ProcessState.ExitCode(), After: time.Since(begin)}
-	case <-time.After(patience):
+		return Exit{Code: o.process.cmd.ProcessState.ExitCode()}
+	case <-time.After(Patience):
 		t.Fatalf("waiting for the operator's end: %v", errLate)
 		return Exit{}
 	}

@@ -149,7 +149,7 @@ func (p *Proxy) Await(t testing.TB, n int, match Match) []Request {
 // await waits until met returns true, which is asked at each change, without the lock.
 func (p *Proxy) await(t testing.TB, what string, met func() bool) {
 	t.Helper()
-	late := time.After(patience)
+	late := time.After(Patience)
 	for {
 		p.mu.Lock()
 		changed := p.changed.wait()

@@ -32,6 +32,9 @@ type Running struct {
 	Engine *engine.Engine
 	// Metrics are those given, or its own.
 	Metrics *ops.Metrics
+	// Lingering is how long its goroutines may take to end after it has. It is generous, and for tests
+	// to shorten in which one never ends.
+	Lingering time.Duration
 
 	id     string // labels its goroutines
 	cancel context.CancelFunc
@@ -47,7 +50,7 @@ func Run(t testing.TB, op *dsl.Operator, s engine.Settings) *Running {
 	if s.Metrics == nil {
 		s.Metrics = ops.NewMetrics()
 	}
-	r := &Running{Lines: newEcho(t), Metrics: s.Metrics, id: rand.String(12), done: make(chan struct{})}
+	r := &Running{Lines: newEcho(t), Metrics: s.Metrics, Lingering: Patience, id: rand.String(12), done: make(chan struct{})}
 	s.Log = r.logger()
 	ctx, cancel := context.WithCancel(klog.NewContext(context.WithoutCancel(t.Context()), s.Log))
 	r.cancel = cancel
@@ -90,10 +93,10 @@ func (r *Running) Crash(t testing.TB) error {
 	r.cancel()
 	select {
 	case <-r.done:
-	case <-time.After(patience):
+	case <-time.After(Patience):
 		t.Fatalf("stopping operator: %v; its goroutines:\n%s", errLate, goroutines(r.id))
 	}
-	if leak := awaitNoGoroutines(r.id); leak != "" {
+	if leak := awaitNoGoroutines(r.id, r.Lingering); leak != "" {
 		t.Errorf("stopping operator: goroutines are left:\n%s", leak)
 	}
 	return r.err
@@ -102,7 +105,7 @@ func (r *Running) Crash(t testing.TB) error {
 // AwaitReady waits until the operator says that all of it is well. Nothing but asking tells.
 func (r *Running) AwaitReady(t testing.TB) {
 	t.Helper()
-	late, tick := time.After(patience), time.NewTicker(glance)
+	late, tick := time.After(Patience), time.NewTicker(glance)
 	defer tick.Stop()
 	for !r.ready() {
 		select {
