@@ -50,41 +50,6 @@ func (p *pass) lay(ctx context.Context, j *job, wants *dsl.Patch) error {
 	return nil
 }
 
-// probe sends what a handler wants by itself when the server refused that the last time: those after it are
-// not to see what never comes to be. The error is that of a server that refuses again.
-func (p *pass) probe(ctx context.Context, j *job) error {
-	if !p.memory.refused[j.handler.ID] || p.gone {
-		return nil
-	}
-	p.mu.Lock()
-	base := p.ties.base
-	p.mu.Unlock()
-	result, err := p.send(ctx, base, func(live *unstructured.Unstructured) (*dsl.Patch, patch.Marks) {
-		if live != base {
-			return dsl.NewPatch(), patch.Marks{} // what is meanwhile is for the pass's own write
-		}
-		return j.wants, patch.Marks{}
-	})
-	if apierrors.IsInvalid(err) {
-		p.patch = dsl.NewPatch()
-		p.current, p.sight, p.answers = p.object, book.NewLook(p.object.Object), nil
-		for _, other := range p.jobs {
-			if other != j && other.wants != nil {
-				p.patch.Join(other.wants)
-				p.showAll(p.laid(p.current, other.wants))
-			}
-		}
-		return err
-	}
-	if err == nil {
-		delete(p.memory.refused, j.handler.ID)
-		p.mu.Lock()
-		p.ties.base = result
-		p.mu.Unlock()
-	}
-	return nil
-}
-
 // laid is an object with what is wanted of it.
 func (p *pass) laid(o *unstructured.Unstructured, wants *dsl.Patch) *unstructured.Unstructured {
 	if wants == nil || wants.Empty() {
@@ -159,53 +124,6 @@ func (p *pass) write(ctx context.Context, base *unstructured.Unstructured, marks
 	return marks, err
 }
 
-// blame finds the handlers whose changes the server does not take, by sending those of each by themselves.
-// They have failed; what others want, and that they have handled the object, is written.
-func (p *pass) blame(ctx context.Context, said error) (patch.Marks, error) {
-	var wanting []*job
-	for _, j := range p.jobs {
-		if j.wants != nil && !j.wants.Empty() {
-			wanting = append(wanting, j)
-		}
-	}
-	live := p.object
-	p.patch = dsl.NewPatch()
-	for _, j := range wanting {
-		err := said
-		if len(wanting) > 1 {
-			var result *unstructured.Unstructured
-			wish := func(*unstructured.Unstructured) (*dsl.Patch, patch.Marks) { return j.wants, patch.Marks{} }
-			if result, err = p.send(ctx, live, wish); err == nil {
-				live = result
-			}
-		}
-		switch {
-		case err == nil:
-			p.patch.Join(j.wants)
-		case apierrors.IsInvalid(err):
-			p.fault(j, err)
-		default:
-			return patch.Marks{}, err
-		}
-	}
-	p.showAll(p.laid(p.object, p.patch))
-	marks := p.settle()
-	return p.write(ctx, p.trim(&marks), marks)
-}
-
-// fault makes an attempt one that has failed: the server does not take what the handler wants.
-func (p *pass) fault(j *job, err error) {
-	if p.memory.refused == nil {
-		p.memory.refused = map[string]bool{}
-	}
-	p.memory.refused[j.handler.ID] = true
-	j.wants, j.record = nil, j.entry.Try
-	p.note(j, fmt.Errorf("changing the object: %w", err), 0)
-	e := j.entry
-	e.Try = j.record
-	p.put(j.reader, e.End(j.reader.View, j.saw, p.sight.Kept(j.reader.View)))
-}
-
 // replay looks at what handlers want once more, from the object as it is meanwhile. What one wants holds
 // only where its view is as it was when it ran; otherwise it runs again.
 func (p *pass) replay(live *unstructured.Unstructured, marks patch.Marks) patch.Marks {
@@ -248,68 +166,6 @@ func (p *pass) void(j *job) {
 // shown is an object as the cache shows it.
 func (p *pass) shown(o *unstructured.Unstructured) *unstructured.Unstructured {
 	return watch.Source{Profile: p.r.spec.Cache, Keep: watch.Keep(p.r.spec.Keep)}.Shown(o)
-}
-
-// correct holds what handlers were to leave behind against what the server made of it: what it dropped or
-// rewrote is no news for the handler that wrote it. Where the text says otherwise it is sent again, once.
-func (p *pass) correct(ctx context.Context, written *unstructured.Unstructured, marks patch.Marks) patch.Marks {
-	before := p.book.Outcomes(p.r.rules.readers)
-	if p.patch.Empty() {
-		p.rewritten(written, marks.Locked)
-	} else {
-		p.corrected(written)
-	}
-	if p.book.Outcomes(p.r.rules.readers) == before || marks.Annotation == "" {
-		return marks
-	}
-	defer func() { p.marked = p.book.Mark(p.r.rules.readers) }()
-	if p.memory.stamped {
-		return marks // it would be rewritten at the next write, too
-	}
-	again := patch.Marks{State: p.text}
-	p.store(&again)
-	if again.Annotation == "" {
-		return marks
-	}
-	again.Locked = true
-	result, err := p.send(ctx, written, func(*unstructured.Unstructured) (*dsl.Patch, patch.Marks) { return dsl.NewPatch(), again })
-	if err != nil {
-		p.log().V(1).Info("what the server made of a write could not be stored", "error", err.Error())
-		return marks
-	}
-	p.rewritten(result, true)
-	marks.State = again.State
-	return marks
-}
-
-// corrected enters what the server made of the changes of this pass's handlers.
-func (p *pass) corrected(written *unstructured.Unstructured) {
-	foreseen, found := p.sight, book.NewLook(p.shown(written).Object)
-	for _, j := range p.jobs {
-		if wanted := foreseen.Digest(j.reader.View); j.wants != nil && !j.wants.Empty() && wanted != found.Digest(j.reader.View) {
-			p.put(j.reader, p.entry(j.reader).Corrected(wanted, found, j.reader))
-		}
-	}
-	p.current, p.sight = p.shown(written), found
-}
-
-// rewritten looks whether a write of nothing but the book has changed what handlers look at. Where nobody else
-// can have written, the server did, as at each write: that is no news. Otherwise it may have been somebody;
-// from then on the book is written to the version alone that the pass has read.
-func (p *pass) rewritten(written *unstructured.Unstructured, locked bool) {
-	before, found := p.sight, book.NewLook(p.shown(written).Object)
-	for _, r := range p.r.rules.readers {
-		was := before.Digest(r.View)
-		if was == found.Digest(r.View) {
-			continue
-		}
-		if !locked {
-			p.memory.stamped = true
-			return
-		}
-		p.put(r, p.entry(r).Corrected(was, found, r))
-	}
-	p.current, p.sight = p.shown(written), found
 }
 
 // keepOutcomes remembers what handlers did in a pass whose write has failed, as far as nothing of it is
