@@ -74,4 +74,3 @@ func (p *pass) rewritten(written *unstructured.Unstructured, locked bool) {
 	}
 	p.current, p.sight = p.shown(written), found
 }
-

@@ -96,4 +96,3 @@ func (p *pass) fault(j *job, err error) {
 	e.Try = j.record
 	p.put(j.reader, e.End(j.reader.View, j.saw, p.sight.Kept(j.reader.View)))
 }
-

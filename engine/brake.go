@@ -68,4 +68,3 @@ func (p *pass) lags() bool {
 		return j.ran && j.left != p.sight.Digest(j.reader.View) && p.entry(j.reader).Due(j.handler, p.facts(j.reader)) != ""
 	})
 }
-
