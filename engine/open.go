@@ -4,9 +4,9 @@
 package engine
 
 import (
-	"bytes"
 	"encoding/json"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/validation"
@@ -94,7 +94,7 @@ func (p *pass) byGeneration(b book.Book) book.Book {
 func (p *pass) vouched() bool {
 	key := "f:" + p.r.engine.op.StateAnnotation()
 	return slices.ContainsFunc(p.object.GetManagedFields(), func(m metav1.ManagedFieldsEntry) bool {
-		if m.Manager != p.r.engine.op.Name || m.Subresource != "" || m.FieldsV1 == nil || !bytes.Contains(m.FieldsV1.Raw, []byte(key)) {
+		if m.Manager != p.r.engine.op.Name || m.Subresource != "" || m.FieldsV1 == nil || !strings.Contains(m.FieldsV1.GetRawString(), key) {
 			return false
 		}
 		var fields struct {
@@ -102,7 +102,7 @@ func (p *pass) vouched() bool {
 				Annotations map[string]json.RawMessage `json:"f:annotations"`
 			} `json:"f:metadata"`
 		}
-		err := json.Unmarshal(m.FieldsV1.Raw, &fields)
+		err := json.Unmarshal(m.FieldsV1.GetRawBytes(), &fields)
 		_, owned := fields.Metadata.Annotations[key]
 		return err == nil && owned
 	})

@@ -46,7 +46,7 @@ func (p *pass) plan(r book.Reader, n news) *job {
 	}
 	j := &job{handler: r.Handler, reader: r, cause: c, entry: e.Begin(c, f)}
 	j.record = j.entry.Try
-	if c != dsl.Delete && !(book.Stores(r.Handler) && book.Lasting(c)) {
+	if c != dsl.Delete && (!book.Stores(r.Handler) || !book.Lasting(c)) {
 		e = j.entry // it is in mind from here on, should it match later
 	}
 	p.put(r, e)

@@ -56,14 +56,13 @@ type tally struct {
 
 func (p *pass) tally() (t tally) {
 	for _, j := range p.jobs {
-		if j.cause == dsl.Delete {
-			t.open = t.open || !j.record.Done
+		t.open = t.open || j.cause == dsl.Delete && !j.record.Done
+		if !j.retries() {
+			continue
 		}
-		if !j.record.Done && (j.cause == dsl.Delete || book.Stores(j.handler) && book.Lasting(j.cause)) && (j.ran || j.record.Attempts > 0 || j.record.Waiting) {
-			t.retries = true
-			if !j.record.Waiting && j.record.Due.After(t.again) {
-				t.again = j.record.Due
-			}
+		t.retries = true
+		if !j.record.Waiting && j.record.Due.After(t.again) {
+			t.again = j.record.Due
 		}
 	}
 	for _, r := range p.r.rules.readers {
@@ -71,6 +70,14 @@ func (p *pass) tally() (t tally) {
 		t.held = t.held || r.On(dsl.Delete) && !r.Release && e.Parted(p.deletion) && e.Try.Failed
 	}
 	return t
+}
+
+// retries reports whether the job is to be tried again for what is stored.
+func (j *job) retries() bool {
+	if j.record.Done || !j.ran && j.record.Attempts == 0 && !j.record.Waiting {
+		return false
+	}
+	return j.cause == dsl.Delete || book.Stores(j.handler) && book.Lasting(j.cause)
 }
 
 // settle turns outcomes into what is to be stored.

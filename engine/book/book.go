@@ -235,7 +235,7 @@ func worth(r Reader, e Entry) bool {
 
 // Outcomes is Mark of outcomes alone: of what handlers have finished, and not of what they try.
 func (b Book) Outcomes(readers []Reader) string {
-	return b.sum(readers, func(r Reader, e Entry) []string {
+	return b.sum(readers, func(_ Reader, e Entry) []string {
 		var out []string
 		if e.Seen != "" {
 			out = []string{e.Of, e.Seen, string(e.Lost)}

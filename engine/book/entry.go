@@ -65,7 +65,7 @@ func (e Entry) Due(h *dsl.Handler, f Facts) dsl.Cause {
 			return c
 		}
 	case h.Level():
-		if c := e.dueByLevel(h, f); c != "" {
+		if c := e.dueByLevel(f); c != "" {
 			return c
 		}
 	}
@@ -111,7 +111,7 @@ func (e Entry) dueByEdge(h *dsl.Handler, f Facts) dsl.Cause {
 	return ""
 }
 
-func (e Entry) dueByLevel(h *dsl.Handler, f Facts) dsl.Cause {
+func (e Entry) dueByLevel(f Facts) dsl.Cause {
 	begun := e.open() && (e.Try.Cause == dsl.Create || e.Try.Cause == dsl.Update)
 	switch {
 	case e.Seen != "" && (e.Seen != f.Now || e.halfway(f.Now)):

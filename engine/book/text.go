@@ -147,7 +147,7 @@ func parse(text string) (parsed, error) {
 		}
 		return parsed{Book{kept: l.kept()}}, nil
 	}
-	if err := in.essences.unpack(); err != nil {
+	if err := in.unpack(); err != nil {
 		return parsed{}, fmt.Errorf("decoding state: %w", err)
 	}
 	b := Book{UID: in.UID, Generation: in.Generation, Known: true, text: text, kept: in.essences}
