@@ -24,11 +24,16 @@ const annotationsMost = validation.TotalAnnotationSizeLimitB
 const vanished = "gone"
 
 // deletionOf is the moment at which an object was deleted, by which deletions are told apart; empty while
-// it lives.
+// it lives. Who deletes it once more with a shorter grace period moves the timestamp and not that moment:
+// the API server moves it by the difference of the periods (BeforeDelete in k8s.io/apiserver).
 func deletionOf(o *unstructured.Unstructured, gone bool) string {
 	switch at := o.GetDeletionTimestamp(); {
 	case at != nil:
-		return at.UTC().Format(time.RFC3339)
+		var grace int64
+		if seconds := o.GetDeletionGracePeriodSeconds(); seconds != nil {
+			grace = *seconds
+		}
+		return at.Add(-time.Duration(grace) * time.Second).UTC().Format(time.RFC3339)
 	case gone:
 		return vanished
 	}
