@@ -24,12 +24,7 @@ func (p *pass) probe(ctx context.Context, j *job) error {
 	p.mu.Lock()
 	base := p.ties.base
 	p.mu.Unlock()
-	result, err := p.send(ctx, base, func(live *unstructured.Unstructured) (*dsl.Patch, patch.Marks) {
-		if live != base {
-			return dsl.NewPatch(), patch.Marks{} // what is meanwhile is for the pass's own write
-		}
-		return j.wants, patch.Marks{}
-	})
+	result, err := p.send(ctx, base, p.alone(j, base))
 	if apierrors.IsInvalid(err) {
 		p.patch = dsl.NewPatch()
 		p.current, p.sight, p.answers = p.object, book.NewLook(p.object.Object), nil
@@ -50,6 +45,17 @@ func (p *pass) probe(ctx context.Context, j *job) error {
 	return nil
 }
 
+// alone is the wish for what one handler wants of an object. When somebody has written to that meanwhile in
+// what the handler looks at, it is none: what becomes of it then is for the pass's own write to see.
+func (p *pass) alone(j *job, base *unstructured.Unstructured) patch.Wish {
+	return func(live *unstructured.Unstructured) (*dsl.Patch, patch.Marks) {
+		if live != base && !p.holds(j, p.shown(live)) {
+			return dsl.NewPatch(), patch.Marks{}
+		}
+		return j.wants, patch.Marks{}
+	}
+}
+
 // blame finds the handlers whose changes the server does not take, by sending those of each by themselves.
 // They have failed; what others want, and that they have handled the object, is written.
 func (p *pass) blame(ctx context.Context, said error) (patch.Marks, error) {
@@ -65,8 +71,7 @@ func (p *pass) blame(ctx context.Context, said error) (patch.Marks, error) {
 		err := said
 		if len(wanting) > 1 {
 			var result *unstructured.Unstructured
-			wish := func(*unstructured.Unstructured) (*dsl.Patch, patch.Marks) { return j.wants, patch.Marks{} }
-			if result, err = p.send(ctx, live, wish); err == nil {
+			if result, err = p.send(ctx, live, p.alone(j, live)); err == nil {
 				live = result
 			}
 		}

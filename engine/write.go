@@ -134,8 +134,7 @@ func (p *pass) replay(live *unstructured.Unstructured, marks patch.Marks) patch.
 		if j.wants == nil || j.wants.Empty() {
 			continue
 		}
-		digest := book.NewLook(at.Object).Digest(j.reader.View)
-		if digest != j.saw && digest != j.left {
+		if !p.holds(j, at) {
 			void = true
 			p.void(j)
 			continue
@@ -152,6 +151,12 @@ func (p *pass) replay(live *unstructured.Unstructured, marks patch.Marks) patch.
 	again := p.settle()
 	again.Along = marks.Along
 	return again
+}
+
+// holds reports whether an object is, in what a handler looks at, as it was when it ran, or as it left it.
+func (p *pass) holds(j *job, at *unstructured.Unstructured) bool {
+	digest := book.NewLook(at.Object).Digest(j.reader.View)
+	return digest == j.saw || digest == j.left
 }
 
 // void takes back what a handler did, as far as the book knows.
