@@ -164,6 +164,7 @@ func TestDeadlineOverTheNetwork(t *testing.T) {
 					panic(http.ErrAbortHandler) // a handler that returns ends its answer in good order
 				case "/mute":
 					<-r.Context().Done()
+					panic(http.ErrAbortHandler) // or there would be an answer, empty and in good order
 				}
 			}))
 			server.EnableHTTP2 = http2
