@@ -11,13 +11,14 @@ import (
 // Cause says why a handler runs.
 type Cause string
 
-// The causes. For one object, the essence is everything but its status, its bookkeeping metadata
-// and the engine's own annotations; its base is the essence as it was when it was last handled
-// whole.
+// The causes, each for one handler and one object. What a handler looks at is its view: the essence,
+// which is everything but the status, bookkeeping metadata and the engine's own annotations, or
+// Handler.Field.
 const (
-	// Create: no base is stored for the object, so it was never handled whole.
+	// Create: the operator has not handled the object.
 	Create Cause = "create"
-	// Update: the essence differs from the base in what the handler looks at.
+	// Update: the handler's view differs from what it handled last, whoever changed it: a person,
+	// another operator, another handler.
 	Update Cause = "update"
 	// Delete: the object has a deletion timestamp, or was seen to be gone.
 	Delete Cause = "delete"

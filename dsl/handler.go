@@ -69,7 +69,8 @@ type Handler struct {
 	Timing *Timing
 	// Whole: the handler runs for the resource as a whole. See [Resource.Schedule].
 	Whole bool
-	// After names handlers that must have succeeded before this one runs.
+	// After names handlers that must have succeeded before this one runs. It waits for one that failed
+	// for good, too, and runs when that one has succeeded after all.
 	After []string
 	// NoFinalizer, for delete handlers: the object's deletion does not wait for the handler.
 	NoFinalizer bool

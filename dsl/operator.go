@@ -138,7 +138,8 @@ func (op *Operator) Prefix() string {
 // Finalizer is the name of the operator's finalizer.
 func (op *Operator) Finalizer() string { return op.Prefix() + "/finalizer" }
 
-// StateAnnotation is the key of the one annotation that holds progress and base.
+// StateAnnotation is the key of the one annotation that holds the book of an object: what its handlers have
+// handled, and how far they have come with the rest.
 func (op *Operator) StateAnnotation() string { return op.Prefix() + "/state" }
 
 // AppliedAnnotation is the key of the annotation by which a child tells what it was applied from.

@@ -67,6 +67,22 @@ func (a await) met() bool {
 	return !found || o.GetUID() != a.uid || o.GetDeletionTimestamp() != nil
 }
 
+// expecting returns the memory with writes of passes over other objects to wait for.
+func (m *memory) expecting(writes []await) *memory {
+	if len(writes) == 0 {
+		return m
+	}
+	if m == nil {
+		m = newMemory(writes[len(writes)-1].uid)
+	}
+	for _, a := range writes {
+		if a.uid == m.uid && !a.met() {
+			m.awaits = append(m.awaits, a)
+		}
+	}
+	return m
+}
+
 // caughtUp reports whether the cache shows this operator's last writes to the object, its children
 // and what else its handlers wrote to.
 func (m *memory) caughtUp() bool {
@@ -128,13 +144,32 @@ func (r *resource) park(key cache.ObjectName, m *memory, childNews bool) error {
 	for _, a := range m.awaits {
 		if !slices.Contains(r.waiting[a.uid], key) {
 			r.waiting[a.uid] = append(r.waiting[a.uid], key)
+			m.waits = append(m.waits, a.uid)
 		}
 	}
 	r.mu.Unlock()
 	if m.caughtUp() {
+		r.unwait(key, m)
 		return errCaughtUp
 	}
 	return errParked
+}
+
+// unwait forgets what a key was put aside for: not every object has an event that would do so.
+func (r *resource) unwait(key cache.ObjectName, m *memory) {
+	if m == nil || len(m.waits) == 0 {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, uid := range m.waits {
+		if left := slices.DeleteFunc(r.waiting[uid], func(k cache.ObjectName) bool { return k == key }); len(left) > 0 {
+			r.waiting[uid] = left
+		} else {
+			delete(r.waiting, uid)
+		}
+	}
+	m.waits = nil
 }
 
 // wakeAll brings back every key that is parked, to look whether it still must be.

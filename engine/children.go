@@ -22,8 +22,9 @@ import (
 type children struct {
 	pass *pass
 	span *span
-	// handler is whose attempt it is.
+	// handler is whose attempt it is, and turn how many of the pass have begun with it.
 	handler string
+	turn    int
 }
 
 var _ dsl.Children = (*children)(nil)

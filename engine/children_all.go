@@ -116,7 +116,7 @@ func (c *children) release(ctx context.Context, f *feed, o *unstructured.Unstruc
 	result, err := c.pass.owner().Release(ctx, p.r.engine.writer(served.GVR, o.GetNamespace()), p.r.engine.op.Name, o)
 	if result != nil {
 		p.wrote(f, served.GVR, result)
-		p.didChild(c.handler, released, nameFor(result), "")
+		c.did(released, nameFor(result), "")
 	}
 	return err
 }
@@ -143,6 +143,6 @@ func (c *children) deleteChild(ctx context.Context, f *feed, o *unstructured.Uns
 	p.hold(idOf(gvr, key), o)
 	p.awaitGone(f, key, uid)
 	p.r.engine.metrics.Written(p.r.name, ops.Child)
-	p.didChild(c.handler, deleted, nameFor(o), "")
+	c.did(deleted, nameFor(o), "")
 	return nil
 }

@@ -64,7 +64,7 @@ func (c *children) Apply(ctx context.Context, desired any, specs ...dsl.ChildSpe
 	result, deed, err := w.applier.Apply(ctx, w.client, w.object, live)
 	if deed != "" {
 		c.pass.wrote(w.feed, w.served.GVR, result)
-		c.pass.didChild(c.handler, deed, nameFor(result), w.applier.Found.String())
+		c.did(deed, nameFor(result), w.applier.Found.String())
 	}
 	if err != nil {
 		return nil, c.pass.unapplied(ctx, w, err)

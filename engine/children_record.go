@@ -10,7 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/validation"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
 
@@ -207,16 +206,17 @@ func (p *pass) writeRecord(ctx context.Context, record *child.Record) error {
 	p.mu.Lock()
 	base := p.ties.base
 	p.mu.Unlock()
-	if size := annotated(base, key) + len(key) + len(text); size > validation.TotalAnnotationSizeLimitB {
+	if size := annotated(base, key) + len(key) + len(text); size > annotationsMost {
 		return dsl.Permanent(fmt.Errorf("its annotations would have %d bytes, and the API server takes %d: give one object fewer labelled children",
-			size, validation.TotalAnnotationSizeLimitB))
+			size, annotationsMost))
 	}
 	served := p.r.own.resource()
 	target := patch.Target{
 		Client: p.r.engine.writer(served.GVR, p.key.Namespace), Object: base,
 		Resource: served.GVR.GroupResource(), Manager: p.r.engine.op.Name,
 	}
-	result, err := patch.Write(ctx, target, dsl.NewPatch(), patch.Marks{Annotation: key, State: text})
+	marks := patch.Marks{Annotation: key, State: text}
+	result, err := patch.Write(ctx, target, func(*unstructured.Unstructured) (*dsl.Patch, patch.Marks) { return dsl.NewPatch(), marks })
 	p.r.count(result)
 	if result.Whole {
 		p.await(p.r.own, result.Object)

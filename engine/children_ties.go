@@ -62,7 +62,7 @@ func (p *pass) trim(marks *patch.Marks) *unstructured.Unstructured {
 	p.mu.Lock()
 	before, base := p.ties.record, p.ties.base
 	p.mu.Unlock()
-	if before == nil || p.gone || p.facts.Deleting {
+	if before == nil || p.gone || p.deletion != "" {
 		return base
 	}
 	left := p.outdated(before)
@@ -94,7 +94,7 @@ func (p *pass) closeRecord() {
 		m.ties = &known
 	}
 	p.mu.Unlock()
-	if done && !p.gone && (!m.told || p.facts.Deleting) {
+	if done && !p.gone && (!m.told || p.deletion != "") {
 		m.told = true
 		p.tell()
 	}
@@ -127,7 +127,7 @@ func (p *pass) tell() {
 		return
 	}
 	more := max(0, len(names)-mostNamed)
-	if p.facts.Deleting {
+	if p.deletion != "" {
 		p.r.engine.events.warn(p.object, "leave", "ChildrenLeft", fmt.Sprintf("%d objects say that they are children of this one, which has no record of them. They are left: %s",
 			len(names), strings.Join(names[:len(names)-more], " ")))
 	}

@@ -16,6 +16,7 @@ import (
 func (p *pass) wrote(f *feed, gvr schema.GroupVersionResource, result *unstructured.Unstructured) {
 	p.hold(idOf(gvr, nameOf(result)), result)
 	p.r.engine.metrics.Written(p.r.name, ops.Child)
+	p.announce(gvr, result)
 	if f == nil {
 		p.awaitShown(gvr, result)
 		return
@@ -30,7 +31,31 @@ func (p *pass) wrote(f *feed, gvr schema.GroupVersionResource, result *unstructu
 // resource's own informers show it.
 func (p *pass) wroteOther(gvr schema.GroupVersionResource, o *unstructured.Unstructured) {
 	p.r.engine.metrics.Written(p.r.name, ops.Other)
+	p.announce(gvr, o)
 	p.awaitShown(gvr, o)
+}
+
+// announce makes the passes over an object that the operator handles, too, wait for what this one wrote to it.
+func (p *pass) announce(gvr schema.GroupVersionResource, o *unstructured.Unstructured) {
+	for _, r := range p.r.engine.resources {
+		key := nameOf(o)
+		if r == p.r && key == p.key || !r.own.isKnown() || r.own.resource().GVR != gvr {
+			continue
+		}
+		if h := r.own.handle(key.Namespace); h != nil && h.Selects(key, o.GetLabels()) {
+			r.expect(await{feed: r.own, key: key, uid: o.GetUID(), version: o.GetResourceVersion(), own: true})
+		}
+	}
+}
+
+// expect notes a write to an object of the resource that a pass over another one has made. One that no pass
+// has seen yet comes with it.
+func (r *resource) expect(a await) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if e, known := r.entries[a.key]; known {
+		e.expects = append(e.expects, a)
+	}
 }
 
 // awaitShown is await for an object that the resource's informers may show.

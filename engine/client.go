@@ -37,7 +37,15 @@ type client struct {
 func (p *pass) client(h *dsl.Handler, s *span) *client {
 	return &client{
 		engine: p.r.engine, span: s, wrote: p.wroteOther, deleted: p.deletedOther,
-		did: func(deed child.Deed, what string) { p.did(h.ID, deed, what, "") },
+		did: func(deed child.Deed, what string) {
+			p.mu.Lock()
+			if p.others == nil {
+				p.others = map[string]bool{}
+			}
+			p.others[h.ID] = true
+			p.mu.Unlock()
+			p.did(h.ID, deed, what, "")
+		},
 	}
 }
 

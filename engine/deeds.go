@@ -46,5 +46,17 @@ func (p *pass) didChild(handler string, deed child.Deed, what, detail string) {
 	}
 }
 
+// did says what a handler did to a child. Handlers that read children run again for what others did.
+func (c *children) did(deed child.Deed, what, detail string) {
+	p := c.pass
+	p.mu.Lock()
+	if p.writers == nil {
+		p.writers = map[string]int{}
+	}
+	p.writers[c.handler] = c.turn
+	p.mu.Unlock()
+	p.didChild(c.handler, deed, what, detail)
+}
+
 // nameFor names an object for people, as in "Deployment shop/web".
 func nameFor(o *unstructured.Unstructured) string { return o.GetKind() + " " + nameOf(o).String() }

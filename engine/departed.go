@@ -68,8 +68,7 @@ func (r *resource) seeOff(ctx context.Context, key cache.ObjectName, n *news) (l
 			next = next.sooner(wait, queue.Due)
 			continue
 		}
-		p := r.newPass(key, r.tree(d.object), d.memory)
-		p.gone, p.facts.Deleting = true, true
+		p := r.newPass(key, r.tree(d.object), d.memory, true)
 		if err := p.run(ctx, news{child: n.child}); err != nil {
 			return append(left, n.gone[i:]...), next, err
 		}

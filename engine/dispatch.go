@@ -61,6 +61,8 @@ func (r *resource) handle(ctx context.Context, q *queue.Queue[cache.ObjectName],
 		wait := r.failed(key, err)
 		r.unfinished(key, err, wait)
 		q.AddAfter(key, queue.Due, wait)
+	case next.now:
+		q.Add(key, next.class)
 	case next.after > 0:
 		q.AddAfter(key, next.class, next.after)
 	}
@@ -84,13 +86,18 @@ func (r *resource) unfinished(key cache.ObjectName, err error, wait time.Duratio
 type due struct {
 	after time.Duration
 	class queue.Class
+	// now: it is, as soon as the cache shows what was written.
+	now bool
 }
+
+// atOnce returns what is due now.
+func (d due) atOnce() due { return due{time.Nanosecond, queue.Fresh, true} }
 
 // sooner returns the earlier of two.
 func (d due) sooner(after time.Duration, class queue.Class) due {
 	after = max(after, time.Nanosecond)
 	if d.after == 0 || after < d.after {
-		return due{after, class}
+		return due{after, class, d.now}
 	}
 	return d
 }

@@ -9,9 +9,9 @@
 //
 // An informer callback reduces the event to a key and a hint (package watch, resource.go). The
 // queue keeps keys apart and in order (package queue). A worker takes the key and decides when it
-// is due next (dispatch.go). The pass (pass.go) reads the object from the cache once, finds out
-// what holds (package cause) and which handlers are due (plan.go, package progress), runs them
-// (invoke.go), turns outcomes into what is to be stored (settle.go) and writes once (package
+// is due next (dispatch.go). The pass (pass.go) reads the object from the cache once and opens its book
+// (open.go, package book). Each handler in its order is planned (plan.go) and, when it is due, run
+// (invoke.go); outcomes become what is to be stored (settle.go), which is written once (write.go, package
 // patch). Children go by package child, leadership is package lease, what a person sees from
 // outside is package ops. A feed (feed.go) brings one resource in and heals; package catalog knows
 // what is served and allowed.
@@ -20,11 +20,12 @@
 //
 // These are promises to users; each has tests that try to break it.
 //
-//  1. Nothing is lost. Every change handler in the end succeeds against the newest essence that it
-//     can see a difference in. A change that lands in the middle of a cycle re-runs exactly the
-//     handlers that look at what changed, also those that had already succeeded.
+//  1. Nothing is lost. Every handler in the end succeeds against the newest state of what it looks at,
+//     its view. A change that lands in the middle of a cycle, whoever made it, re-runs exactly the
+//     handlers that look at what changed, also those that had already succeeded. Nobody's change is
+//     overwritten unseen.
 //  2. At least once, remembered. A crash at any instruction skips no handler. A success that was
-//     recorded is not repeated for the same essence, not even after a restart.
+//     recorded is not repeated for the same view, not even after a restart.
 //  3. Serial per object, parallel across objects. Never two passes of one object at once (by UID),
 //     whatever the trigger: event, timer, child, resync.
 //  4. No change, no write. Restart, relist, resync, our own writes' echoes, somebody else's status

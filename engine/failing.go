@@ -65,12 +65,11 @@ func (p *pass) recordOf(h *dsl.Handler) progress.Record {
 			return j.record
 		}
 	}
-	for _, r := range []progress.Record{p.state.Records[h.ID], p.records[h.ID]} {
-		if r.Failed {
-			return r
-		}
+	e, _ := p.book.Entry(h.ID)
+	if e.Try.Failed || e.Lost == "" {
+		return progress.Record{Failed: e.Try.Failed, Message: e.Try.Message}
 	}
-	return progress.Record{}
+	return progress.Record{Failed: true, Message: "it failed for good"}
 }
 
 // standing is how an object stands after this pass.

@@ -343,3 +343,8 @@ func (f *feed) ownedBy(owner string) []*watch.Object {
 	}
 	return out
 }
+
+// chooses reports whether objects may leave what the feed brings in although they live.
+func (f *feed) chooses() bool {
+	return f.source.LabelSelector != "" || f.source.FieldSelector != "" || f.scope.live
+}

@@ -170,7 +170,7 @@ func TestWhatAnotherVersionKeeps(t *testing.T) {
 		})
 		s.Advance(time.Minute)
 		s.Create(strings.NewReplacer("v1", "v2", "web", "other").Replace(web))
-		s.Called("made create", "made create") // the new version does not show that web was handled
+		s.Called("made create") // of web the process knows, though the new version does not show it
 		s.Forget()
 		s.Process.Restart()
 		s.Called()

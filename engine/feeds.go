@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/book"
 	"github.com/handwerk-dev/handwerk/engine/gone"
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
@@ -23,6 +24,7 @@ func (e *Engine) newFeed(name dsl.ResourceName, log logr.Logger, on func(watch.E
 		metadata: e.clients.metadata, missing: e.wantCRDs, away: e.reach.away, wake: make(chan struct{}, 1),
 		handles: map[string]*watch.Handle{}, ledgers: map[string]*ledger{}, denials: map[string]*denial{}, owed: map[string]bool{},
 		phase: phaseStarting, settled: make(chan struct{}),
+		source: watch.Source{Manager: e.op.Name, Vouches: e.op.StateAnnotation(), Vouched: book.UnsignedMark},
 	}
 }
 

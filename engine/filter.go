@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/progress"
 	"github.com/handwerk-dev/handwerk/engine/queue"
 )
 
@@ -52,7 +53,9 @@ func (p *pass) matches(j *job) bool {
 	switch j.cause {
 	case dsl.Child, dsl.RelatedChange, dsl.Timer, dsl.Resync:
 		if !a.holds && !a.unread {
-			delete(p.pending, j.handler.ID)
+			e := p.entry(j.reader)
+			e.Try = progress.Record{}
+			p.put(j.reader, e)
 		}
 	}
 	return a.holds
@@ -67,7 +70,7 @@ func (p *pass) answer(j *job) answer {
 		return a
 	}
 	h := j.handler
-	a.holds = dsl.MatchAll(h.Labels, p.object.GetLabels()) && dsl.MatchAll(h.Annotations, p.object.GetAnnotations())
+	a.holds = dsl.MatchAll(h.Labels, p.current.GetLabels()) && dsl.MatchAll(h.Annotations, p.current.GetAnnotations())
 	if a.holds && h.When != nil {
 		request := p.request(j, nil)
 		a.holds, a.err = ask(h.When, request)
@@ -93,7 +96,7 @@ func (p *pass) baffled(j *job, a answer) {
 	if a.unread {
 		p.next = p.next.sooner(p.r.childrenLook(), queue.Resync) // nobody is woken when children can be read
 	}
-	if j.cause != dsl.Delete || !p.facts.Deleting || j.handler.NoFinalizer && !p.gone {
+	if j.cause != dsl.Delete || p.deletion == "" || j.handler.NoFinalizer && !p.gone {
 		return
 	}
 	p.unsure = true
@@ -117,7 +120,7 @@ func (p *pass) puzzle(j *job, a answer) {
 		return
 	}
 	log.Error(a.err, line)
-	if !a.unread && !p.facts.Deleting {
+	if !a.unread && p.deletion == "" {
 		p.r.engine.events.warn(p.object, j.handler.ID, reasonFilter,
 			fmt.Sprintf("Handler %s does not see this object, for its filter failed: %v", j.handler.ID, a.err))
 	}
@@ -160,11 +163,11 @@ func (p *pass) wantsFinalizer() bool {
 	if !p.r.rules.finalizes {
 		return false
 	}
-	for _, h := range p.r.rules.handlers {
-		if !h.On(dsl.Delete) || h.NoFinalizer {
+	for _, r := range p.r.rules.readers {
+		if !r.On(dsl.Delete) || r.NoFinalizer {
 			continue
 		}
-		if a := p.answer(&job{handler: h, cause: dsl.Delete}); a.holds || a.err != nil && p.finalizer() {
+		if a := p.answer(&job{handler: r.Handler, reader: r, cause: dsl.Delete}); a.holds || a.err != nil && p.finalizer() {
 			return true
 		}
 	}

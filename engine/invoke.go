@@ -8,11 +8,13 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/book"
 	"github.com/handwerk-dev/handwerk/engine/cause"
 	"github.com/handwerk-dev/handwerk/engine/ops"
 	"github.com/handwerk-dev/handwerk/engine/queue"
@@ -32,13 +34,13 @@ func (p *pass) attempt(ctx context.Context, j *job) error {
 		p.next = p.next.sooner(wait, queue.Due)
 		return nil
 	}
-	if failed, blocked := p.blocked(j.handler); blocked {
-		if failed != "" {
-			err := dsl.Permanent(fmt.Errorf("it comes after %s, which failed", failed))
-			p.note(j, err, 0)
-		}
+	if p.blocked(j.handler) {
 		return nil
 	}
+	if err := p.secure(ctx); err != nil {
+		return err
+	}
+	j.saw = p.sight.Digest(j.reader.View)
 	s := &span{held: p.r.engine.held}
 	request := p.request(j, s)
 	start := time.Now()
@@ -49,29 +51,35 @@ func (p *pass) attempt(ctx context.Context, j *job) error {
 		return ctx.Err()
 	}
 	if !overran(err) {
-		j.wants, j.record.Step = request.Patch, request.Step
-		p.patch.Join(j.wants)
+		j.record.Step = request.Step
+		if err := p.lay(ctx, j, request.Patch); err != nil {
+			return err
+		}
+		if said := p.probe(ctx, j); said != nil {
+			p.fault(j, said)
+			return nil
+		}
 	}
 	j.warned = s.warned.Load()
 	p.note(j, err, time.Since(start))
+	p.finish(j)
 	return nil
 }
 
-// blocked reports whether a handler that this one comes after is not through yet, and names one
-// that failed for good.
-func (p *pass) blocked(h *dsl.Handler) (failed string, blocked bool) {
-	for _, id := range h.After {
-		for _, other := range p.jobs {
-			switch {
-			case other.handler.ID != id || other.record.Done && !other.record.Failed:
-			case other.record.Failed:
-				return id, true
-			default:
-				blocked = true
-			}
+// blocked reports whether a handler that this one comes after is not through yet, or failed for good.
+// Either way this one has no outcome.
+func (p *pass) blocked(h *dsl.Handler) bool {
+	return slices.ContainsFunc(p.r.rules.readers, func(r book.Reader) bool {
+		if !slices.Contains(h.After, r.ID) {
+			return false
 		}
-	}
-	return "", blocked
+		if i := slices.IndexFunc(p.jobs, func(j *job) bool { return j.handler == r.Handler }); i >= 0 {
+			return !p.jobs[i].record.Done || p.jobs[i].record.Failed
+		}
+		e := p.entry(r)
+		failed := e.Lost != "" && p.deletion == "" || p.deletion != "" && e.Parted(p.deletion) && e.Try.Failed
+		return failed && p.answer(&job{handler: r.Handler, reader: r, cause: causeOf(r.Handler)}).holds
+	})
 }
 
 // note records the outcome of an attempt, and says it where people look.
@@ -104,7 +112,7 @@ func (p *pass) note(j *job, err error, took time.Duration) {
 func (p *pass) request(j *job, s *span) *dsl.Request {
 	h := j.handler
 	request := &dsl.Request{
-		Object: p.object.DeepCopy(), Cause: j.cause, Attempt: j.record.Attempts + 1, Step: j.record.Step,
+		Object: p.current.DeepCopy(), Cause: j.cause, Attempt: j.record.Attempts + 1, Step: j.record.Step,
 		Patch: dsl.NewPatch(), Made: p.r.spec.Made(), Now: p.now, Related: p.around,
 		Log: p.log().WithValues("handler", h.ID, "cause", string(j.cause), "attempt", j.record.Attempts+1),
 	}
@@ -112,22 +120,34 @@ func (p *pass) request(j *job, s *span) *dsl.Request {
 		p.asWhole(request, h, s)
 		return request
 	}
-	if j.cause != dsl.Create && p.state.Old != nil {
-		request.Old = runtime.DeepCopyJSON(p.state.Old)
-		changes := cause.Diff(p.state.Old, p.comparable())
-		request.Diff = cause.Within(changes, h.Field)
-		if len(h.Field) > 0 {
-			request.Old = cause.Project(request.Old, []dsl.Path{h.Field})
-		}
+	if j.cause != dsl.Create {
+		p.recollect(j, request)
 	}
 	if s == nil {
 		request.Children = &readOnly{Children: &children{pass: p}}
 		return request
 	}
-	request.Children = &children{pass: p, span: s, handler: h.ID}
+	request.Children = &children{pass: p, span: s, handler: h.ID, turn: len(p.jobs)}
 	request.Client = p.client(h, s)
 	request.Events = &reporter{engine: p.r.engine, object: p.object, handler: h.ID, span: s}
 	return request
+}
+
+// recollect gives a request what its handler handled last, and how that differs from what is there now.
+func (p *pass) recollect(j *job, request *dsl.Request) {
+	old := p.book.Old(j.reader)
+	if old == nil {
+		return
+	}
+	request.Old = runtime.DeepCopyJSON(old)
+	changes := cause.Diff(request.Old, runtime.DeepCopyJSON(p.sight.Kept(j.reader.View)))
+	paths := j.reader.View.Paths()
+	if len(paths) == 0 {
+		request.Diff = changes
+	}
+	for _, path := range paths {
+		request.Diff = append(request.Diff, cause.Within(changes, path)...)
+	}
 }
 
 // invoke runs one attempt of a handler: with its deadline, and a panic turned into an error. The

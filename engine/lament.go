@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/book"
 	"github.com/handwerk-dev/handwerk/engine/patch"
 )
 
@@ -79,9 +80,10 @@ type failings struct {
 // failures are the handlers that fail and say so by no condition of their own.
 func (p *pass) failures(named []string) failings {
 	var out failings
-	for _, h := range p.r.rules.handlers {
+	for _, reader := range p.r.rules.readers {
+		h := reader.Handler
 		known := slices.Contains(named, h.ID)
-		reason, message := p.failure(h, known)
+		reason, message := p.failure(reader, known)
 		switch {
 		case p.tellsItself(h):
 		case reason != "" && (known || p.tellable(h, reason)):
@@ -124,14 +126,15 @@ func graver(a, b string) string {
 
 // failure says why a handler fails, and in what words; the reason is empty when it does not. Filters of
 // one that is known to the condition are asked again when this process has not heard of them.
-func (p *pass) failure(h *dsl.Handler, known bool) (reason, message string) {
+func (p *pass) failure(reader book.Reader, known bool) (reason, message string) {
+	h := reader.Handler
 	if r := p.recordOf(h); r.Failed {
 		return reasonFailed, r.Message
 	} else if fails(r) {
 		return reasonFailing, r.Message
 	}
 	if known && h.When != nil && p.puzzled(h) == "" {
-		p.answer(&job{handler: h, cause: causeOf(h)})
+		p.answer(&job{handler: h, reader: reader, cause: causeOf(h)})
 	}
 	if text := p.puzzled(h); text != "" {
 		return reasonFilter, text
@@ -152,7 +155,7 @@ func causeOf(h *dsl.Handler) dsl.Cause {
 // tellsItself reports whether a handler has a condition of its own in which it says that it fails.
 func (p *pass) tellsItself(h *dsl.Handler) bool {
 	return slices.ContainsFunc(h.Needs, func(n dsl.Need) bool { return n.Offered }) ||
-		slices.ContainsFunc(p.jobs, func(j *job) bool { return j.handler == h && j.wants != nil && len(j.wants.Offered) > 0 })
+		slices.ContainsFunc(p.jobs, func(j *job) bool { return j.handler == h && j.offers })
 }
 
 func (p *pass) ran(h *dsl.Handler) bool {
@@ -161,25 +164,29 @@ func (p *pass) ran(h *dsl.Handler) bool {
 
 // sendLament sends what a pass accumulated with the condition, or without it where the resource has no
 // conditions or the server does not take it: it is not worth a pass that cannot be finished.
-func (p *pass) sendLament(ctx context.Context, target patch.Target, wanted *dsl.Patch, marks patch.Marks) (patch.Result, error) {
-	with := marks
-	marks.Condition, marks.Mended = nil, ""
-	if with.Condition == nil && with.Mended == "" {
-		return patch.Write(ctx, target, wanted, marks)
+func (p *pass) sendLament(ctx context.Context, target patch.Target, wish patch.Wish) (patch.Result, error) {
+	_, first := wish(target.Object)
+	if first.Condition == nil && first.Mended == "" {
+		return patch.Write(ctx, target, wish)
+	}
+	plain := func(live *unstructured.Unstructured) (*dsl.Patch, patch.Marks) {
+		wanted, marks := wish(live)
+		marks.Condition, marks.Mended = nil, ""
+		return wanted, marks
 	}
 	keeps, err := p.r.lamentable(ctx)
 	if p.memory.owes = err != nil; !keeps {
-		return patch.Write(ctx, target, wanted, marks)
+		return patch.Write(ctx, target, plain)
 	}
-	result, err := patch.Write(ctx, target, wanted, with)
+	result, err := patch.Write(ctx, target, wish)
 	if result.Status || result.Whole || !apierrors.IsForbidden(err) && !apierrors.IsInvalid(err) && !apierrors.IsBadRequest(err) {
 		return result, err
 	}
-	plain, again := patch.Write(ctx, target, wanted, marks)
+	bare, again := patch.Write(ctx, target, plain)
 	if p.memory.owes = again == nil; p.memory.owes {
 		p.r.unlamented(err)
 	}
-	return plain, again
+	return bare, again
 }
 
 // lamentable reports whether the resource has conditions, and the server took one lately.

@@ -4,16 +4,14 @@
 package engine
 
 import (
-	"maps"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/book"
 	"github.com/handwerk-dev/handwerk/engine/child"
 	"github.com/handwerk-dev/handwerk/engine/ops"
-	"github.com/handwerk-dev/handwerk/engine/progress"
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
 
@@ -41,6 +39,8 @@ type entry struct {
 	// echoes are the versions of this operator's own writes to children, by UID: their events
 	// are no news.
 	echoes map[types.UID]string
+	// expects are writes to the object by passes over others.
+	expects []await
 	// record lists the object's labelled children as its last pass knew them.
 	record *child.Record
 	// standing is how the last pass that was finished left the object, empty before the first; broken:
@@ -61,17 +61,26 @@ type memory struct {
 	told bool
 	// parted: the delete handlers are done.
 	parted bool
-	// state is the progress as it is now; text is the annotation that it was last stored as.
-	state progress.State
-	text  string
+	// book is what the object's handlers have handled, once known; mark tells what of it is stored.
+	book  book.Book
 	known bool
-	// packed: the state has an essence, which is not held here but in text.
-	packed bool
-	// records are of causes that do not outlive the process.
-	records []kept
-	// pending are the causes of handlers that are not finished with what arose, nil when there are
-	// none.
-	pending map[string]dsl.Cause
+	mark  string
+	// generation: it is stored in status.observedGeneration.
+	generation bool
+	// outcomes tells what outcomes are among what is stored.
+	outcomes string
+	// unsaved is since when the book has an outcome that is not stored, zero when it has none.
+	unsaved time.Time
+	// stirred are handlers that are to run for what others have written to children in the last pass.
+	stirred []string
+	// foreign is a text of others that was found in place of this one, and replaced.
+	foreign string
+	// stamped: something changes the object at each write, it seems.
+	stamped bool
+	// refused are handlers whose changes the server did not take the last time.
+	refused map[string]bool
+	// sent is the book as it was sent to be stored last, nil once the answer is there.
+	sent *book.Book
 	// resync is when the object's resync period ends; zero before the first pass.
 	resync time.Time
 	// ticks are the resource's timers for this object, nil where there are none.
@@ -80,6 +89,8 @@ type memory struct {
 	// version is the object's own, by which it was selected.
 	kin     []kin
 	version string
+	// waits are the objects under whose UIDs the object is put aside.
+	waits []types.UID
 	// awaits are own writes that the cache must show before the next pass.
 	awaits []await
 	// parked is since when the object waits for them, or when the server was last asked about them;
@@ -100,46 +111,6 @@ type memory struct {
 	// owes: the condition that says which handlers fail could not be written.
 	owes    bool
 	breaker breaker
-}
-
-// kept is one handler's record as memory holds it. There is mostly one for each object, and a map
-// of one is ten times as large.
-type kept struct {
-	handler string
-	record  progress.Record
-}
-
-// holdArisen holds what arose so far, in little room.
-func (m *memory) holdArisen(records map[string]progress.Record, pending map[string]dsl.Cause) {
-	m.records, m.pending = nil, nil
-	for handler, record := range records {
-		m.records = append(m.records, kept{handler, record})
-	}
-	if len(pending) > 0 {
-		m.pending = pending
-	}
-}
-
-// holdState holds the state as it is now; text is what of it is stored on the object. An essence
-// is read from the text when it is wanted again, for as a tree it is several times as large.
-func (m *memory) holdState(state progress.State, text string) {
-	m.packed = state.Old != nil
-	state.Old = nil
-	if len(state.Records) == 0 {
-		state.Records = nil
-	}
-	m.state, m.text, m.known = state, text, true
-}
-
-// arisen returns what arose so far, for a pass to work on.
-func (m *memory) arisen() (records map[string]progress.Record, pending map[string]dsl.Cause) {
-	records = make(map[string]progress.Record, len(m.records))
-	for _, k := range m.records {
-		records[k.handler] = k.record
-	}
-	pending = map[string]dsl.Cause{}
-	maps.Copy(pending, m.pending)
-	return records, pending
 }
 
 // departed is an object that is gone, with what is remembered of it.
@@ -172,8 +143,11 @@ type news struct {
 	fresh, child bool
 	related      *relatedNews
 	granted      []string
-	gone         []*departed
-	memory       *memory
+	expects      []await
+	// of are handlers for which child is true though it is not for others.
+	of     []string
+	gone   []*departed
+	memory *memory
 }
 
 // take hands the key's news to a pass.
@@ -181,8 +155,8 @@ func (r *resource) take(key cache.ObjectName) news {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	e := r.entryLocked(key)
-	n := news{fresh: e.fresh, child: e.child || len(e.changed) > 0, related: e.related, granted: e.granted, gone: e.gone, memory: e.memory}
-	e.child, e.changed, e.related, e.granted, e.parked, e.gone, e.came = false, nil, nil, nil, false, nil, false
+	n := news{fresh: e.fresh, child: e.child || len(e.changed) > 0, related: e.related, granted: e.granted, expects: e.expects, gone: e.gone, memory: e.memory}
+	e.child, e.changed, e.related, e.granted, e.parked, e.gone, e.came, e.expects = false, nil, nil, nil, false, nil, false, nil
 	return n
 }
 

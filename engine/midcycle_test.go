@@ -54,7 +54,7 @@ func TestChangesInTheMiddleOfACycle(t *testing.T) {
 				s.Create(web)
 				s.Called("size create", "any create", "color create")
 				s.size(2)
-				s.Called("size create", "any create")
+				s.Called("size update", "any create")
 				s.Advance(time.Hour)
 				s.Called()
 			},
@@ -65,7 +65,7 @@ func TestChangesInTheMiddleOfACycle(t *testing.T) {
 				s.Create(web)
 				s.Called("size create", "any create", "color create")
 				s.set("blue", "spec", "color")
-				s.Called("any create", "color create")
+				s.Called("any create", "color update")
 			},
 		},
 		"a change that is taken back is seen as two by a handler that was done with the first": {
@@ -74,7 +74,7 @@ func TestChangesInTheMiddleOfACycle(t *testing.T) {
 				s.size(2)
 				s.Called("size update", "any update")
 				s.size(1)
-				s.Called("size update")
+				s.Called("size update", "any update") // the second had begun with the change
 				s.Advance(time.Hour)
 				s.Called()
 				s.set("blue", "spec", "color")
@@ -89,7 +89,7 @@ func TestChangesInTheMiddleOfACycle(t *testing.T) {
 				stop(s)
 				s.size(1)
 				s.Process.Restart()
-				s.Called("size update")
+				s.Called("size update", "any update")
 			},
 		},
 		"a change that the cache shows late is seen when it does": {
@@ -125,8 +125,8 @@ func TestChangesInTheMiddleOfACycle(t *testing.T) {
 			}, func(s *stage) {
 				s.Launch()
 				s.Create(web)
-				s.Called("size create", "color create", "any create", "any create")
-				s.Wrote("patch foos default/web", "patch foos default/web")
+				s.Called("size create", "color create", "any create") // which sees what the first wants
+				s.Wrote("patch foos default/web")
 				s.Advance(time.Hour)
 				s.Called()
 				s.Process.Restart()
@@ -182,7 +182,7 @@ func TestOrder(t *testing.T) {
 			s.Advance(late)
 			s.Called("first create 2", "second create")
 		}},
-		"one that fails for good fails those that come after it": {chain(fails(dsl.Permanent(errAgain))), func(s *stage) {
+		"one that fails for good keeps those from running that come after it, also after a restart": {chain(fails(dsl.Permanent(errAgain))), func(s *stage) {
 			s.Launch()
 			s.Create(web)
 			s.Called("first create", "free create")

@@ -31,9 +31,10 @@ type offers struct {
 }
 
 // withOffers returns the patch with its offered conditions set, if the resource's schema has
-// status.conditions, and without them otherwise. What a handler sets itself counts more. The error
-// tells that it cannot be found out now: a handler that is done would not offer them again.
-func (r *resource) withOffers(ctx context.Context, p *dsl.Patch) (*dsl.Patch, error) {
+// status.conditions, and without them otherwise. What handlers set themselves, this one or those before it,
+// counts more. The error tells that it cannot be found out now: a handler that is done would not offer them
+// again.
+func (r *resource) withOffers(ctx context.Context, p *dsl.Patch, set []metav1.Condition) (*dsl.Patch, error) {
 	if len(p.Offered) == 0 {
 		return p, nil
 	}
@@ -44,7 +45,7 @@ func (r *resource) withOffers(ctx context.Context, p *dsl.Patch) (*dsl.Patch, er
 	}
 	out.Conditions = slices.Clone(p.Conditions)
 	for _, offered := range p.Offered {
-		if !slices.ContainsFunc(out.Conditions, func(c metav1.Condition) bool { return c.Type == offered.Type }) {
+		if !slices.ContainsFunc(slices.Concat(set, out.Conditions), func(c metav1.Condition) bool { return c.Type == offered.Type }) {
 			out.Conditions = append(out.Conditions, offered)
 		}
 	}

@@ -75,7 +75,7 @@ func TestStateOnTheObject(t *testing.T) {
 			func(s *stage) {
 				s.Launch()
 				s.Create(web)
-				s.keeps("base", "handwerk")
+				s.keeps("generation", "handlers", "handwerk", "uid")
 				s.size(2)
 				s.Called("create map[] []", "update map[] []")
 			},
@@ -84,14 +84,14 @@ func TestStateOnTheObject(t *testing.T) {
 			func(foo *dsl.Resource, j *journal) { foo.OnCreate("made", j.Note("made")) },
 			func(s *stage) {
 				s.begin()
-				s.keeps("base", "handwerk")
+				s.keeps("generation", "handlers", "handwerk", "uid")
 			},
 		},
 		"the essence where a handler wants to see what was": {
 			func(foo *dsl.Resource, j *journal) { foo.On(both(), "made", olds(j)) },
 			func(s *stage) {
 				s.begin()
-				s.keeps("base", "handwerk", "old")
+				s.keeps("generation", "handlers", "handwerk", "old", "uid")
 				s.size(2)
 				s.Called("update map[spec:map[color:red size:1]] [change spec.size 1 2]")
 				s.set("x", "metadata", "labels", "tier")
@@ -125,7 +125,7 @@ func TestStateOnTheObject(t *testing.T) {
 			func(s *stage) {
 				s.Launch()
 				s.Create(`{apiVersion: example.com/v1, kind: Foo, metadata: {name: web}, spec: {text: ` + large(2000) + `}}`)
-				s.keeps("base", "handwerk", "packed")
+				s.keeps("generation", "handlers", "handwerk", "packed", "uid")
 				if n := len(s.web().GetAnnotations()[state]); n > 200 {
 					s.t.Errorf("%d bytes are stored", n)
 				}
@@ -150,7 +150,7 @@ func TestStateOnTheObject(t *testing.T) {
 				s.Settle()
 				s.Update(foos, "default", "web", func(now *unstructured.Unstructured) { now.Object["spec"] = o.Object["spec"] })
 				s.Called("changed update", "old is there")
-				s.keeps("base", "handwerk")
+				s.keeps("generation", "handlers", "handwerk", "uid")
 				s.size(1)
 				s.Called("changed update")
 			},
@@ -162,21 +162,21 @@ func TestStateOnTheObject(t *testing.T) {
 			},
 			func(s *stage) {
 				s.begin()
-				s.keeps("handlers", "handwerk")
+				s.keeps("generation", "handlers", "handwerk", "uid")
 				handlers := s.kept()["handlers"].(map[string]any)
-				made := handlers["made"].(map[string]any)
+				made := handlers["made"].(map[string]any)["try"].(map[string]any)
 				if made["message"] != errAgain.Error() || made["attempts"] != 1.0 || made["due"] == nil {
 					s.t.Errorf("the failing handler's record is %v", made)
 				}
 				s.Advance(late)
-				s.keeps("base", "handwerk")
+				s.keeps("generation", "handlers", "handwerk", "uid")
 			},
 		},
 		"a handler that failed for good, for people to read": {
 			func(foo *dsl.Resource, j *journal) { foo.OnCreate("made", fails(dsl.Permanent(errAgain))) },
 			func(s *stage) {
 				s.begin()
-				s.keeps("base", "handlers", "handwerk")
+				s.keeps("generation", "handlers", "handwerk", "uid")
 			},
 		},
 		"an annotation where the schema has no observedGeneration, though it was asked for": {
@@ -186,18 +186,24 @@ func TestStateOnTheObject(t *testing.T) {
 			},
 			func(s *stage) {
 				s.begin()
-				s.keeps("base", "handwerk")
+				s.keeps("generation", "handlers", "handwerk", "uid")
 				s.size(2)
 				s.Called("made update")
 			},
 		},
-		"what somebody has spoilt is handled as new": {
+		"what somebody has spoilt is put right while the process lives, and is handled as new by another": {
 			func(foo *dsl.Resource, j *journal) { foo.OnCreate("made", j.Note("made")) },
 			func(s *stage) {
 				s.begin()
 				s.set("spoilt", "metadata", "annotations", state)
+				s.Called()
+				s.Wrote("patch foos default/web")
+				s.keeps("generation", "handlers", "handwerk", "uid")
+				stop(s)
+				s.set("spoilt", "metadata", "annotations", state)
+				s.Process.Restart()
 				s.Called("made create")
-				s.keeps("base", "handwerk")
+				s.keeps("generation", "handlers", "handwerk", "uid")
 			},
 		},
 		"the marks of an operator with a domain of its own": {
@@ -279,7 +285,7 @@ func TestSecretsAreKept(t *testing.T) {
 		})
 		s.Called("changed update")
 		secret := s.Get("secrets.v1", "default", "web")
-		if text := fmt.Sprint(secret.GetAnnotations()); strings.Contains(text, value) || !strings.Contains(text, "base") {
+		if text := fmt.Sprint(secret.GetAnnotations()); strings.Contains(text, value) || !strings.Contains(text, "seen") {
 			s.t.Errorf("annotations %s", text)
 		}
 		s.Delete("secrets.v1", "default", "web")

@@ -66,16 +66,6 @@ func (r *resource) granted() {
 	clear(r.lacking)
 }
 
-// renew lets a handler that was refused try again at once.
-func (p *pass) renew(h *dsl.Handler) {
-	for _, records := range []map[string]progress.Record{p.records, p.state.Records} {
-		if record, found := records[h.ID]; found && !record.Done {
-			record.Due = time.Time{}
-			records[h.ID] = record
-		}
-	}
-}
-
 // bounded returns the record with a wait that is not too long for one who was refused. Whoever asked
 // for a longer one keeps it.
 func bounded(r progress.Record, h *dsl.Handler, err error, now time.Time) progress.Record {

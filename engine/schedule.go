@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/book"
 	"github.com/handwerk-dev/handwerk/engine/queue"
 )
 
@@ -55,11 +56,8 @@ func (r *resource) wholePass(ctx context.Context, key cache.ObjectName, h *dsl.H
 		return due{}, r.park(key, m, false)
 	}
 	p := &pass{r: r, key: key, whole: true, memory: m, now: time.Now(), patch: dsl.NewPatch(), object: r.kindOnly()}
-	p.records, p.pending = m.arisen()
-	if len(n.granted) > 0 {
-		p.renew(h)
-	}
-	j := p.scheduled(h)
+	p.current, p.sight, p.book = p.object, book.NewLook(p.object.Object), m.book
+	j := p.scheduled(p.r.rules.reader(h), len(n.granted) > 0)
 	if j != nil && r.own.listed("") != nil {
 		return due{}.sooner(lookAgainMost, queue.Due), nil // it would take those that are missing for gone
 	}
@@ -67,7 +65,6 @@ func (r *resource) wholePass(ctx context.Context, key cache.ObjectName, h *dsl.H
 		if err := p.attempt(ctx, j); err != nil {
 			return due{}, err
 		}
-		p.settleArisen(j)
 	}
 	p.rememberWhole(h)
 	return p.next, nil
@@ -75,21 +72,27 @@ func (r *resource) wholePass(ctx context.Context, key cache.ObjectName, h *dsl.H
 
 // scheduled returns what the handler has to do, nil when its time has not come. One that is to be
 // tried again is not run twice for what falls due meanwhile.
-func (p *pass) scheduled(h *dsl.Handler) *job {
-	if p.pending[h.ID] == "" && p.memory.ticks[0].struck(p.now) {
-		p.pending[h.ID] = dsl.Timer
-		delete(p.records, h.ID)
+func (p *pass) scheduled(r book.Reader, granted bool) *job {
+	e := p.entry(r)
+	switch {
+	case e.Try.Cause == "" || e.Try.Done:
+		if !p.memory.ticks[0].struck(p.now) {
+			return nil
+		}
+		e = e.Wakes(dsl.Timer)
+	case granted:
+		e.Try.Due = time.Time{}
 	}
-	if p.pending[h.ID] == "" {
-		return nil
-	}
-	return &job{handler: h, cause: dsl.Timer, record: p.records[h.ID].For(dsl.Timer, "")}
+	j := &job{handler: r.Handler, reader: r, cause: dsl.Timer, entry: e.Begin(dsl.Timer, book.Facts{Now: p.sight.Digest(r.View)})}
+	j.record = j.entry.Try
+	p.put(r, j.entry)
+	return j
 }
 
 // rememberWhole keeps what came of the pass, and makes the next one come in time.
 func (p *pass) rememberWhole(h *dsl.Handler) {
 	m, now := p.memory, time.Now()
-	m.holdArisen(p.records, p.pending)
+	m.book = p.book
 	m.failures = 0
 	if m.ticks[0].struck(p.now) {
 		m.ticks[0] = m.ticks[0].after(h.Timing, now)

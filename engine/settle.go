@@ -4,36 +4,84 @@
 package engine
 
 import (
-	"fmt"
-	"maps"
+	"errors"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/cause"
+	"github.com/handwerk-dev/handwerk/engine/book"
 	"github.com/handwerk-dev/handwerk/engine/ops"
 	"github.com/handwerk-dev/handwerk/engine/patch"
-	"github.com/handwerk-dev/handwerk/engine/progress"
 	"github.com/handwerk-dev/handwerk/engine/queue"
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
 
-// inMemory is how soon a retry must be due for its progress not to be stored: a crash within this
-// time costs an attempt, a request for each attempt would cost more.
+// inMemory is how long an outcome or a retry is kept in memory alone: a crash within this time costs an
+// attempt, a request for each attempt would cost more.
 const inMemory = 10 * time.Second
 
-// tally sums up the jobs whose causes are stored.
+// finish enters the outcome of a job into the book. Its handler has seen the object as it was before it
+// ran, and what it changes itself is no news for it; for others that look there it is.
+func (p *pass) finish(j *job) {
+	j.left = p.sight.Digest(j.reader.View)
+	var kept map[string]any
+	if j.reader.Old {
+		kept = p.sight.Kept(j.reader.View)
+	}
+	e := j.entry
+	e.Try = j.record
+	p.put(j.reader, e.End(j.reader.View, j.left, kept))
+	if !j.record.Done || j.record.Failed {
+		return
+	}
+	for _, r := range p.r.rules.readers {
+		if e := p.entry(r); e.Lost != "" && slices.Contains(r.After, j.handler.ID) {
+			p.put(r, e.Again())
+		}
+	}
+}
+
+// tally sums up what handlers are still to do.
 type tally struct {
-	// ran: some handler ran. open: some is not finished. held: some has failed for good and keeps
-	// a deletion from going on. soon: every retry is due so soon that memory is enough.
-	ran, open, held, soon bool
+	// open: some handler that is to see the object off is not finished. held: some has failed for good and
+	// keeps a deletion from going on.
+	open, held bool
+	// retries: some try is to be made again. again is when the latest of them is.
+	retries bool
+	again   time.Time
+}
+
+func (p *pass) tally() (t tally) {
+	for _, j := range p.jobs {
+		t.open = t.open || j.cause == dsl.Delete && !j.record.Done
+		if !j.retries() {
+			continue
+		}
+		t.retries = true
+		if !j.record.Waiting && j.record.Due.After(t.again) {
+			t.again = j.record.Due
+		}
+	}
+	for _, r := range p.r.rules.readers {
+		e := p.entry(r)
+		t.held = t.held || r.On(dsl.Delete) && !r.Release && e.Parted(p.deletion) && e.Try.Failed
+	}
+	return t
+}
+
+// retries reports whether the job is to be tried again for what is stored.
+func (j *job) retries() bool {
+	if j.record.Done || !j.ran && j.record.Attempts == 0 && !j.record.Waiting {
+		return false
+	}
+	return j.cause == dsl.Delete || book.Stores(j.handler) && book.Lasting(j.cause)
 }
 
 // settle turns outcomes into what is to be stored.
 func (p *pass) settle() patch.Marks {
-	p.absorb()
 	t := p.tally()
 	p.reconsider()
 	marks := patch.Marks{Finalizer: p.r.engine.op.Finalizer(), State: p.text}
@@ -41,20 +89,45 @@ func (p *pass) settle() patch.Marks {
 	case p.gone:
 		p.memory.parted = !t.open && !p.unsure
 		marks.Remove = p.memory.parted && !t.held // see pass.letGo
-	case p.facts.Deleting:
-		p.held = p.unsure || t.held || p.heldBefore()
+	case p.deletion != "":
+		p.held = p.unsure || t.held
 		marks.Remove = !t.open && !p.held
 		p.memory.parted = marks.Remove
-		if !marks.Remove && t.ran && (t.held || !t.soon) {
-			p.store(&marks)
+		if !marks.Remove {
+			p.settleBook(t, &marks)
 		}
 	default:
 		wants := p.wantsFinalizer()
 		marks.Add, marks.Remove = wants && !p.finalizer(), !wants && p.finalizer()
-		p.settleBase(t, &marks)
+		p.stir()
+		if p.behind = p.lags(); p.behind {
+			p.next = p.next.atOnce()
+		}
+		p.settleBook(t, &marks)
 	}
 	p.lament(&marks)
 	return marks
+}
+
+// stir makes the next pass run handlers for children that others have written in this one, after them.
+func (p *pass) stir() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.stirred = nil
+	for writer, jobs := range p.writers {
+		for _, r := range p.r.rules.readers {
+			if r.ID == writer || !r.On(dsl.Child) || p.ranSince(r, jobs) {
+				continue
+			}
+			p.stirred = append(p.stirred, r.ID)
+			p.next = p.next.atOnce()
+		}
+	}
+}
+
+// ranSince reports whether a handler ran in this pass when there were that many jobs, or later.
+func (p *pass) ranSince(r book.Reader, jobs int) bool {
+	return slices.ContainsFunc(p.jobs[min(jobs, len(p.jobs)):], func(j *job) bool { return j.handler == r.Handler && j.ran })
 }
 
 // reconsider lets filters be asked once more when handlers have written children.
@@ -66,176 +139,116 @@ func (p *pass) reconsider() {
 	}
 }
 
-// absorb takes this pass's own changes of the essence for what they are: no news for the handler
-// that asked for them, nor for one that is to be tried again anyhow, but news for others that look
-// at what was changed.
-func (p *pass) absorb() {
-	if len(p.patch.Object) == 0 || p.generation || p.facts.Deleting {
+// settleBook stores the book when something in it is not stored, unless that may well be over soon.
+func (p *pass) settleBook(t tally, marks *patch.Marks) {
+	p.marked = p.stored
+	mark := p.book.Mark(p.r.rules.readers)
+	if p.generation && p.allSeen() {
+		p.marked, marks.Observed = mark, p.object.GetGeneration()
+		if p.text != "" {
+			marks.Annotation, marks.State = p.r.engine.op.StateAnnotation(), ""
+		}
 		return
 	}
-	for _, j := range p.jobs {
-		asked := p.patch.Object
-		if j.record.Done {
-			asked = nil
-			if j.wants != nil {
-				asked = j.wants.Object
-			}
-		}
-		after := cause.Essence(cause.Patched(p.object.Object, asked))
-		j.record.View = cause.Digest(cause.View(after, j.handler.Field))
+	if mark == p.stored && p.intact() {
+		p.memory.unsaved = time.Time{}
+		return
 	}
-	before := p.facts.Now
-	p.essence = cause.Essence(cause.Patched(p.object.Object, p.patch.Object))
-	p.facts.Now = cause.ViewsOf(p.essence, p.r.rules.views)
-	p.behind = p.someBehind(before)
+	if p.postponed(t, marks) {
+		return
+	}
+	if p.store(marks) {
+		p.marked = mark
+	}
 }
 
-// someBehind reports whether a handler that is done has not seen what this pass itself changes.
-// Before digests the object as it was read.
-func (p *pass) someBehind(before cause.Views) bool {
-	for _, h := range p.r.rules.handlers {
-		view := h.Field.String()
-		record := p.state.Records[h.ID]
-		current := record.View == before[view]
-		for _, j := range p.jobs {
-			if j.handler == h && j.lasting {
-				record, current = j.record, true
-			}
-		}
-		if storing(h) && record.Done && current && record.View != p.facts.Now[view] {
-			return true
-		}
+// postponed reports whether what is not stored waits for what is still to come. A retry that is due soon
+// is not worth a request, and neither is a success beside it; but a success is not kept in memory alone
+// for longer than a crash may cost.
+func (p *pass) postponed(t tally, marks *patch.Marks) bool {
+	if !t.retries || len(p.patch.Object) > 0 || marks.Add || time.Until(t.again) > inMemory {
+		return false
 	}
-	return false
+	if p.book.Outcomes(p.r.rules.readers) == p.outcomes {
+		return true
+	}
+	if p.memory.unsaved.IsZero() {
+		p.memory.unsaved = p.now
+	}
+	left := p.memory.unsaved.Add(inMemory).Sub(p.now)
+	if left <= 0 {
+		return false
+	}
+	p.next = p.next.sooner(left, queue.Due)
+	return true
 }
 
-func (p *pass) tally() tally {
-	t := tally{soon: true}
-	now := time.Now()
-	for _, j := range p.jobs {
-		if !j.lasting {
-			p.settleArisen(j)
+// allSeen reports whether every handler of which that is kept has handled the object as it is.
+func (p *pass) allSeen() bool {
+	some := false
+	for _, r := range p.r.rules.readers {
+		if !book.Stores(r.Handler) {
 			continue
 		}
-		p.state.Records[j.handler.ID] = j.record
-		t.ran = t.ran || j.ran
-		t.open = t.open || !j.record.Done
-		t.soon = t.soon && (j.record.Done || j.record.Waiting || j.record.Waits(now) <= inMemory)
-		t.held = t.held || j.record.Failed && !j.handler.Release
+		e := p.entry(r)
+		if e.Seen != p.sight.Digest(r.View) {
+			return false
+		}
+		some = true
 	}
-	t.open = t.open || p.behind
-	return t
+	return some
 }
 
-// settleBase stores progress, or when every handler with a stored cause is finished, the object as
-// this pass saw it as the base, never what it became meanwhile.
-func (p *pass) settleBase(t tally, marks *patch.Marks) {
+// store puts the book into the marks, and reports whether it could.
+func (p *pass) store(marks *patch.Marks) bool {
+	key := p.r.engine.op.StateAnnotation()
+	p.book.Generation = p.foreseen()
+	text, degraded, err := p.book.Encode(p.r.rules.readers, p.sight, room(p.object, key))
 	switch {
-	case t.open:
-		if !t.soon || t.ran && p.writesAnyhow() {
-			p.store(marks)
-		}
-	case !p.r.rules.stores:
-	case t.ran, p.unfinished(), !p.facts.Handled && p.storable():
-		p.rebase()
-		p.store(marks)
-	}
-}
-
-// settleArisen notes the outcome of a job whose cause does not outlive the process.
-func (p *pass) settleArisen(j *job) {
-	p.records[j.handler.ID] = j.record
-	if !j.record.Done {
-		return
-	}
-	delete(p.pending, j.handler.ID)
-	if !j.record.Failed && !j.handler.Level() {
-		delete(p.records, j.handler.ID) // only a level-triggered handler is asked what it has seen
-	}
-}
-
-// heldBefore reports whether a delete handler that is no job any more failed for good.
-func (p *pass) heldBefore() bool {
-	for _, h := range p.r.rules.handlers {
-		record := p.state.Records[h.ID]
-		if h.On(dsl.Delete) && !h.Release && record.Cause == dsl.Delete && record.Failed {
-			return true
-		}
-	}
-	return false
-}
-
-// writesAnyhow reports whether the object is written to in any case, so that progress may go
-// along.
-func (p *pass) writesAnyhow() bool { return len(p.patch.Object) > 0 }
-
-// unfinished reports whether records are left of handlers that were done while others were not.
-// When those others have nothing to do any more, what is left is a base.
-func (p *pass) unfinished() bool {
-	for _, record := range p.state.Records {
-		if record.Done && !record.Failed {
-			return true
-		}
-	}
-	return false
-}
-
-// storable reports whether some handler that depends on a base sees the object. Without one, the
-// object is left without a mark.
-func (p *pass) storable() bool {
-	for _, h := range p.r.rules.handlers {
-		if storing(h) && p.matches(&job{handler: h, cause: dsl.Update}) {
-			return true
-		}
-	}
-	return false
-}
-
-// rebase makes the object as this pass saw it the base. Records of handlers that failed for good
-// are kept for people to read.
-func (p *pass) rebase() {
-	failed := map[string]progress.Record{}
-	for _, h := range p.r.rules.handlers {
-		if record := p.state.Records[h.ID]; record.Failed {
-			failed[h.ID] = record
-		}
-	}
-	p.state = progress.State{Handled: true, Base: maps.Clone(p.facts.Now), Records: failed}
-	switch {
-	case p.generation:
-		p.state = progress.State{Records: map[string]progress.Record{}}
-		p.patch.SetStatus("observedGeneration", p.object.GetGeneration())
-	case p.r.rules.essence:
-		p.state.Old = p.comparable()
-	}
-}
-
-// store puts the state into the marks.
-func (p *pass) store(marks *patch.Marks) {
-	marks.Annotation = p.r.engine.op.StateAnnotation()
-	marks.State = ""
-	lasting := p.state.Lasting()
-	if lasting.Empty() {
-		return
-	}
-	text, degraded, err := lasting.Encode()
-	if err != nil {
+	case errors.Is(err, book.ErrRoom):
+		p.log().Error(err, "state could not be stored; what handlers have handled is known to this process alone")
+		return false
+	case err != nil:
 		p.log().Error(err, "state could not be stored")
-		marks.Annotation, marks.State = "", p.text
-		return
-	}
-	if degraded {
-		p.state.Old = nil
+		return false
+	case degraded:
 		p.log().Info("the essence is too large to be kept on the object; handlers get no old and diff for the next change", dsl.LogWarning, true)
 	}
-	marks.State = text
+	marks.Annotation, marks.State, marks.Locked = key, text, p.memory.stamped
+	return true
+}
+
+// foreseen is the generation that the object has once this pass has written it.
+func (p *pass) foreseen() int64 {
+	now := p.object.GetGeneration()
+	for key := range p.patch.Object {
+		if now > 0 && key != "metadata" {
+			return now + 1
+		}
+	}
+	return now
+}
+
+// keepBook remembers the book.
+func (p *pass) keepBook(marks patch.Marks) {
+	m := p.memory
+	if marks.Annotation == p.r.engine.op.StateAnnotation() {
+		if p.text != "" && p.text != p.book.Text() {
+			m.foreign = p.text
+		}
+		p.book = p.book.Stored(marks.State)
+	}
+	if p.marked != p.stored {
+		p.outcomes, m.unsaved = p.book.Outcomes(p.r.rules.readers), time.Time{}
+	}
+	m.book, m.known, m.mark, m.outcomes, m.generation, m.sent = p.book, true, p.marked, p.outcomes, p.generation, nil
+	m.stirred = p.stirred
 }
 
 // remember keeps what the pass worked out, after its write.
 func (p *pass) remember(marks patch.Marks) {
 	m := p.memory
-	m.holdState(p.state, marks.State)
-	m.holdArisen(p.records, p.pending)
+	p.keepBook(marks)
 	m.failures = 0
 	p.stands()
 	p.closeRecord()
@@ -250,20 +263,7 @@ func (p *pass) remember(marks patch.Marks) {
 	if !m.resync.IsZero() {
 		p.next = p.next.sooner(time.Until(m.resync), queue.Resync)
 	}
-	if len(p.awaits) == 0 {
-		return
-	}
-	m.awaits = p.awaits
-	if m.breaker.wrote(p.now, p.content) {
-		p.r.rest(p.key, m.breaker.until)
-		last := p.awaits[len(p.awaits)-1]
-		p.log().Info("object loops: its passes write again and again; it rests", dsl.LogWarning, true,
-			"until", m.breaker.until.Format(time.RFC3339), "written", last.feed.name.String()+" "+last.key.String())
-		p.r.engine.events.warn(p.object, "breaker", "Looping", fmt.Sprintf(
-			"Handlers change this object or its children again and again without coming to rest, last %s %s; it is looked at again in a minute", last.feed.name, last.key))
-	} else {
-		p.r.rest(p.key, time.Time{})
-	}
+	p.brake()
 }
 
 // count tells the metrics about write requests.

@@ -8,7 +8,8 @@ import (
 	"time"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/cause"
+	"github.com/handwerk-dev/handwerk/engine/book"
+	"github.com/handwerk-dev/handwerk/engine/progress"
 	"github.com/handwerk-dev/handwerk/engine/queue"
 )
 
@@ -16,33 +17,33 @@ import (
 // remembered: the ticks of one that failed are there for the next.
 func (p *pass) wind() {
 	timers := p.r.rules.timers
-	if len(timers) == 0 || p.facts.Deleting {
+	if len(timers) == 0 || p.deletion != "" {
 		return
 	}
 	p.ticks = slices.Clone(p.memory.ticks)
 	if p.ticks == nil {
 		for _, h := range timers {
-			p.ticks = append(p.ticks, firstTick(h.Timing, p.now, p.facts.Fresh))
+			p.ticks = append(p.ticks, firstTick(h.Timing, p.now, p.fresh))
 		}
 	}
 	for i, h := range timers {
 		if h.Timing.Idle > 0 {
-			p.listen(h, &p.ticks[i])
+			p.listen(p.r.rules.reader(h), &p.ticks[i])
 		}
 	}
 }
 
 // listen notes for a timer with idle that what its handler looks at has changed. One that has
 // failed and waits for its next attempt then waits for the object to come to rest instead.
-func (p *pass) listen(h *dsl.Handler, k *tick) {
-	view := cause.Digest(cause.View(p.essence, h.Field))
+func (p *pass) listen(h book.Reader, k *tick) {
+	view := p.sight.Digest(h.View)
 	if k.still != nil && k.still.view == view {
 		return
 	}
 	k.still = &stillness{view: view, since: p.now}
-	if p.pending[h.ID] == dsl.Timer {
-		delete(p.pending, h.ID)
-		delete(p.records, h.ID)
+	if e := p.entry(h); e.Try.Cause == dsl.Timer {
+		e.Try = progress.Record{}
+		p.put(h, e)
 	}
 	if h.Timing.Every == 0 && h.Timing.Cron == "" {
 		next := idleTick(h.Timing, p.now)
@@ -51,16 +52,14 @@ func (p *pass) listen(h *dsl.Handler, k *tick) {
 }
 
 // rings reports whether a timer handler's time has come, and for one with idle, whether its object
-// rests. A handler that has something else to do, by what is stored, does that: it sees the same.
+// rests.
 func (p *pass) rings(h *dsl.Handler) bool {
 	i := slices.Index(p.r.rules.timers, h)
 	if i < 0 || p.ticks == nil || !p.ticks[i].struck(p.now) {
 		return false
 	}
-	if q := p.ticks[i].still; q != nil && p.now.Sub(q.since) < h.Timing.Idle {
-		return false
-	}
-	return p.facts.Lasting(h, finished(p.state.Records[h.ID])) == ""
+	q := p.ticks[i].still
+	return q == nil || p.now.Sub(q.since) >= h.Timing.Idle
 }
 
 // rewind keeps the timers for the next pass, and makes that come in time.
@@ -91,9 +90,8 @@ func (p *pass) ownChange(h *dsl.Handler, k *tick) {
 		return
 	}
 	for _, j := range p.jobs {
-		if j.handler == h && j.wants != nil && len(j.wants.Object) > 0 {
-			after := cause.Essence(cause.Patched(p.object.Object, j.wants.Object))
-			k.still = &stillness{view: cause.Digest(cause.View(after, h.Field)), since: k.still.since}
+		if j.handler == h && j.wants != nil && !j.wants.Empty() {
+			k.still = &stillness{view: p.sight.Digest(j.reader.View), since: k.still.since}
 		}
 	}
 }

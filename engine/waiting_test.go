@@ -88,7 +88,7 @@ func TestWaiting(t *testing.T) {
 				s.Create(web)
 				s.Called("vain create", "wait create")
 				s.Wrote("patch foos default/web")
-				if text := s.web().GetAnnotations()[state]; strings.Contains(text, "wait") {
+				if text := s.web().GetAnnotations()[state]; !strings.Contains(text, `"wait":{}`) {
 					s.t.Errorf("stored is %s", text)
 				}
 				s.Process.Restart()
@@ -253,7 +253,7 @@ func TestSteps(t *testing.T) {
 				s.Called()
 				s.Advance(time.Minute)
 				s.Called("two create 2", "three create 2")
-				if text := s.web().GetAnnotations()[state]; strings.Contains(text, "step") {
+				if text := s.web().GetAnnotations()[state]; strings.Contains(text, `"step"`) {
 					s.t.Errorf("stored is %s", text)
 				}
 			},

@@ -227,6 +227,15 @@ func writeCases() map[string]conformanceCase {
 			},
 			want: "422 metadata.resourceVersion; 409",
 		},
+		"annotations have a limit that all of them share": {
+			play: func(s *scene) string {
+				s.create(`{metadata: {annotations: {theirs: "` + strings.Repeat("x", 200<<10) + `"}}}`)
+				fits, err1 := s.merge(`{"metadata":{"annotations":{"ours":"` + strings.Repeat("x", 50<<10) + `"}}}`)
+				_, err2 := s.merge(`{"metadata":{"annotations":{"ours":"` + strings.Repeat("x", 60<<10) + `"}}}`)
+				return lines(fmt.Sprint(err1, len(fits.GetAnnotations())), tell(nil, err2))
+			},
+			want: "<nil> 2; 422 metadata.annotations",
+		},
 		"a second one of the name, a missing namespace, and what is not served are refused": {
 			play: func(s *scene) string {
 				s.create(`{}`)

@@ -35,7 +35,7 @@ func TestChangeDuringCycleIsNotLost(t *testing.T) {
 			"first create a", "second create a", "third create a", "first update b", "second update b",
 		}},
 		"the cycle goes on": {changes, dsl.Temporary(again, 500*time.Millisecond), []string{
-			"first create a", "second create a", "third create a", "first create b", "second create b", "third create b",
+			"first create a", "second create a", "third create a", "first update b", "second update b", "third create b",
 		}},
 		"level-triggered": {[]dsl.Cause{dsl.Reconcile}, nil, []string{
 			"first create a", "second create a", "third create a", "first update b", "second update b",

@@ -4,6 +4,7 @@
 package e2e
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -153,9 +154,23 @@ func configMap(name, value string) map[string]any {
 	}
 }
 
-// settled reports whether the operator has stored on the object that it was handled.
+// settled reports whether the operator has stored on the object that every handler has handled it.
 func settled(o *unstructured.Unstructured) bool {
-	return strings.Contains(o.GetAnnotations()["law.handwerk.dev/state"], `"base"`)
+	var book struct {
+		Handlers map[string]struct {
+			Seen string
+			Try  map[string]any
+		}
+	}
+	if err := json.Unmarshal([]byte(o.GetAnnotations()["law.handwerk.dev/state"]), &book); err != nil {
+		return false
+	}
+	for _, h := range book.Handlers {
+		if h.Seen == "" || h.Try != nil && h.Try["done"] != true {
+			return false
+		}
+	}
+	return len(book.Handlers) > 0
 }
 
 // spec is a string in an object's spec.

@@ -22,7 +22,7 @@
 // The whole engine runs as it does in a cluster, with client-go's own clients; only the server at
 // the other end of the wire is played. It does what the engine and its handlers depend on as the
 // real one does: uids, resource versions, generations, the status subresource, conflicts, patches,
-// server-side apply with field managers, finalizers, owner references, selectors, watches,
+// server-side apply with field managers, finalizers, owner references, selectors, the limit of annotations, watches,
 // discovery, CRDs and namespaces that come and go, access reviews. It does not check objects by
 // their schema or default them, and there are no controllers and no garbage collector: a test
 // plays them by writing what they would write.
@@ -34,6 +34,7 @@
 //
 // Faults are played as well: processes are killed ([Process.Kill], [Process.CrashAfter]), cut off
 // ([Process.Sever]) or restarted, requests fail ([Cluster.FailNext], [Cluster.LoseNext],
-// [Cluster.DelayNext]), rights are missing ([Cluster.Forbid]), API groups break ([Cluster.Break]), and watches lag, end or miss
-// events ([Cluster.HoldWatches], [Cluster.CutWatches], [Cluster.ExpireWatches]).
+// [Cluster.DelayNext]), rights are missing ([Cluster.Forbid]), API groups break ([Cluster.Break]),
+// webhooks change or refuse what is written ([Cluster.Rewrite], [Cluster.Refuse]), and watches lag, end or
+// miss events ([Cluster.HoldWatches], [Cluster.CutWatches], [Cluster.ExpireWatches]).
 package enginetest

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/handwerk-dev/handwerk/engine/enginetest/internal/apiserver"
@@ -160,6 +161,23 @@ func (c *Cluster) CutWatches(resources ...string) {
 func (c *Cluster) ExpireWatches(resources ...string) {
 	c.t.Helper()
 	c.server.Expire(c.parseAll(resources)...)
+}
+
+// Rewrite makes the cluster change what is written to a resource by anybody before it is stored, as a
+// webhook, a default or a schema that prunes does, until the function that it returns is called. Change
+// must not call the cluster.
+func (c *Cluster) Rewrite(resource string, change func(*unstructured.Unstructured)) (end func()) {
+	c.t.Helper()
+	return c.server.Rewrite(c.parse(resource).GroupResource(), change)
+}
+
+// Refuse makes the cluster refuse what is written to a resource by anybody where review returns an error,
+// as schemas and webhooks do, until the function that it returns is called. Review sees the whole object
+// as it would be stored. Errors of the API machinery (apierrors.NewInvalid and the like) become the
+// server's answer, any other one a 403. Review must not call the cluster.
+func (c *Cluster) Refuse(resource string, review func(*unstructured.Unstructured) error) (end func()) {
+	c.t.Helper()
+	return c.server.Refuse(c.parse(resource).GroupResource(), review)
 }
 
 // Snapshot remembers the cluster as it is. What it returns puts it back, as when etcd is restored from

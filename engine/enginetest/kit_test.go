@@ -104,6 +104,23 @@ func TestFaults(t *testing.T) {
 			want:   []string{"2", "2", "2"},
 			writes: []string{"patch foos/status default/web: 403", "patch foos/status default/web"},
 		},
+		"what is written is changed on its way, on each endpoint what belongs to it, until that ends": {
+			play: func(c *enginetest.Cluster, _ *enginetest.Process) {
+				end := c.Rewrite(foos, func(o *unstructured.Unstructured) {
+					o.Object["spec"] = map[string]any{"size": int64(7)}
+					unstructured.RemoveNestedField(o.Object, "status", "size")
+				})
+				size(c, 2)
+				c.Settle()
+				if status := c.Get(foos, "default", "web").Object["status"]; !cmp.Equal(status, map[string]any{}) {
+					panic(fmt.Sprint("status ", status))
+				}
+				end()
+				size(c, 3)
+				c.Settle()
+			},
+			want: []string{"7", "3"}, writes: []string{"patch foos/status default/web", "patch foos/status default/web"},
+		},
 		"an answer that is lost was a write": {
 			play: func(c *enginetest.Cluster, _ *enginetest.Process) {
 				c.LoseNext("patch", foos+"/status")
@@ -344,6 +361,33 @@ func TestClients(t *testing.T) {
 		groups, err := typed.Discovery().ServerPreferredResources()
 		if err != nil || !slices.ContainsFunc(groups, func(l *metav1.APIResourceList) bool { return l.GroupVersion == "apps/v1" }) {
 			t.Errorf("served are %v, %v", groups, err)
+		}
+	})
+}
+
+// TestLoad holds that an object is put in as it is.
+func TestLoad(t *testing.T) {
+	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
+		c.Serve(enginetest.Resource{Name: foos, Kind: "Foo"})
+		var seen []string
+		c.Start(watcher(&seen))
+		want := map[string]any{
+			"apiVersion": "example.com/v1", "kind": "Foo", "spec": map[string]any{"size": int64(4)}, "status": map[string]any{"size": int64(4)},
+			"metadata": map[string]any{
+				"name": "web", "namespace": "default", "uid": "theirs", "generation": int64(9), "finalizers": []any{"example.com/a"},
+				"creationTimestamp": "1999-01-01T00:00:00Z", "deletionTimestamp": "1999-02-01T00:00:00Z", "deletionGracePeriodSeconds": int64(0),
+				"managedFields": []any{map[string]any{"manager": "them", "operation": "Update", "apiVersion": "example.com/v1",
+					"fieldsType": "FieldsV1", "fieldsV1": map[string]any{"f:spec": map[string]any{"f:size": map[string]any{}}}}},
+			},
+		}
+		got := c.Load(&unstructured.Unstructured{Object: want})
+		unstructured.RemoveNestedField(got.Object, "metadata", "resourceVersion")
+		if diff := cmp.Diff(want, got.Object); diff != "" {
+			t.Errorf("object (-want +got):\n%s", diff)
+		}
+		c.Update(foos, "default", "web", func(o *unstructured.Unstructured) { o.SetFinalizers(nil) })
+		if o := c.Get(foos, "default", "web"); o != nil {
+			t.Errorf("it is still there: %v", o)
 		}
 	})
 }

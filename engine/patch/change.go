@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"hash/fnv"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"reflect"
 	"slices"
@@ -99,6 +100,7 @@ func wantedChange(o *unstructured.Unstructured, p *dsl.Patch, m Marks) change {
 		wanted = overlay(wanted, map[string]any{"metadata": map[string]any{"annotations": map[string]any{m.Annotation: value}}})
 	}
 	c := change{tree: minimal(o.Object, wanted)}
+	c.locked = m.Locked || len(minimal(o.Object, p.Object)) > 0 // nobody's change is overwritten unseen
 	before := o.GetFinalizers()
 	var after []string
 	switch {
@@ -117,14 +119,19 @@ func wantedChange(o *unstructured.Unstructured, p *dsl.Patch, m Marks) change {
 }
 
 // statusChange is what p and m ask for in status and o does not have.
-func statusChange(o *unstructured.Unstructured, p *dsl.Patch, m Marks) change {
+func (t Target) statusChange(o *unstructured.Unstructured, p *dsl.Patch, m Marks) change {
 	status, _ := o.Object["status"].(map[string]any)
-	c := change{tree: minimal(status, p.Status)}
+	fields := p.Status
+	if m.Observed > 0 {
+		fields = overlay(fields, map[string]any{"observedGeneration": m.Observed})
+	}
+	c := change{tree: minimal(status, fields)}
+	c.locked = len(c.tree) > 0
 	wanted := p.Conditions
 	if m.Condition != nil {
 		wanted = append(slices.Clip(wanted), *m.Condition)
 	}
-	list, changed := conditions(status, wanted, o.GetGeneration())
+	list, changed := conditions(status, wanted, t.Generation, t.Now)
 	if kept := without(list, m.Mended); len(kept) < len(list) {
 		list, changed = kept, true
 	}
@@ -167,22 +174,22 @@ func minimal(base, patch map[string]any) map[string]any {
 
 // same compares JSON values; numbers by value, for 1 and 1.0 are the same to the server.
 func same(a, b any) bool {
-	x, aNumber := number(a)
-	y, bNumber := number(b)
-	if aNumber && bNumber {
-		return x == y
+	x, aFloat := a.(float64)
+	y, bFloat := b.(float64)
+	switch {
+	case aFloat && !bFloat:
+		return whole(b, x)
+	case bFloat && !aFloat:
+		return whole(a, y)
 	}
 	return reflect.DeepEqual(a, b)
 }
 
-func number(v any) (float64, bool) {
-	switch n := v.(type) {
-	case int64:
-		return float64(n), true
-	case float64:
-		return n, true
-	}
-	return 0, false
+// whole reports whether a value is a whole number that equals a float, which cannot tell all of them
+// apart.
+func whole(v any, f float64) bool {
+	n, is := v.(int64)
+	return is && f == math.Trunc(f) && math.Abs(f) < 1<<63 && int64(f) == n
 }
 
 // overlay returns base with over laid on it; neither is changed, and nil stays nil, so it joins

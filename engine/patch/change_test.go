@@ -5,6 +5,7 @@ package patch
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -96,7 +97,7 @@ func TestConditions(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			list, changed := conditions(tree{"conditions": tt.list}, []metav1.Condition{want}, 7)
+			list, changed := conditions(tree{"conditions": tt.list}, []metav1.Condition{want}, 7, time.Now())
 			if changed != tt.changed || len(list) != tt.length {
 				t.Fatalf("changed %v, %d conditions: %v", changed, len(list), list)
 			}

@@ -15,7 +15,7 @@ import (
 // conditions returns status.conditions with the wanted ones set, and whether that changes them.
 // The list keeps its order and what others wrote; a transition time moves when the condition's
 // status changes and only then.
-func conditions(status map[string]any, wanted []metav1.Condition, generation int64) ([]any, bool) {
+func conditions(status map[string]any, wanted []metav1.Condition, generation int64, now time.Time) ([]any, bool) {
 	before, _ := status["conditions"].([]any)
 	list := slices.Clone(before)
 	for _, w := range wanted {
@@ -24,10 +24,10 @@ func conditions(status map[string]any, wanted []metav1.Condition, generation int
 			return ok && c["type"] == w.Type
 		})
 		if at < 0 {
-			list = append(list, condition(nil, w, generation))
+			list = append(list, condition(nil, w, generation, now))
 			continue
 		}
-		list[at] = condition(list[at].(map[string]any), w, generation)
+		list[at] = condition(list[at].(map[string]any), w, generation, now)
 	}
 	return list, len(wanted) > 0 && !reflect.DeepEqual(before, list)
 }
@@ -40,13 +40,13 @@ func without(list []any, kind string) []any {
 	})
 }
 
-func condition(before map[string]any, w metav1.Condition, generation int64) map[string]any {
+func condition(before map[string]any, w metav1.Condition, generation int64, now time.Time) map[string]any {
 	after := maps.Clone(before)
 	if after == nil {
 		after = map[string]any{"type": w.Type}
 	}
 	if before["status"] != string(w.Status) || before["lastTransitionTime"] == nil {
-		after["lastTransitionTime"] = time.Now().UTC().Format(time.RFC3339)
+		after["lastTransitionTime"] = now.UTC().Format(time.RFC3339)
 	}
 	unchanged := before["status"] == string(w.Status) && before["reason"] == w.Reason && before["message"] == w.Message
 	after["status"] = string(w.Status)

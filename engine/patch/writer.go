@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -46,7 +47,15 @@ type Marks struct {
 	// type of one to be taken away, empty when there is none.
 	Condition *metav1.Condition
 	Mended    string
+	// Locked: what is asked for holds only for the version that it was worked out from.
+	Locked bool
+	// Observed is what status.observedGeneration is to be; zero leaves it alone.
+	Observed int64
 }
+
+// Wish tells what is wanted of an object. It is asked with the object as it was read, and again after
+// somebody else has written to it.
+type Wish func(live *unstructured.Unstructured) (*dsl.Patch, Marks)
 
 // Target is an object to write to.
 type Target struct {
@@ -63,6 +72,10 @@ type Target struct {
 	// Futile are changes that the server did not make when they were sent, from Result.Futile. They
 	// are not sent again while the object is as it was then.
 	Futile []uint64
+	// Generation is that of the object as handlers saw it, for the conditions that they set. Now is the
+	// time of their transitions.
+	Generation int64
+	Now        time.Time
 }
 
 // Result tells what a write did.
@@ -78,39 +91,48 @@ type Result struct {
 	Futile []uint64
 }
 
-// Write sends what p and m ask for and the target does not have. Status goes first: a crash
-// between the two requests must not leave the object marked as handled with its status missing.
+// Write sends what is wanted and the target does not have. Status goes first: a crash between the two
+// requests must not leave the object marked as handled with its status missing.
 //
-// Lists that others write too (finalizers, conditions) are sent with the version that they were
-// worked out from, and worked out again after a conflict. The error wraps ErrGone when the object
-// is gone, which a read has confirmed; other errors are the server's.
-func Write(ctx context.Context, t Target, p *dsl.Patch, m Marks) (Result, error) {
+// What handlers want, and lists that others write too (finalizers, conditions), is sent with the version
+// that it was worked out from; after a conflict the wish is asked again. The error wraps ErrGone when the
+// object is gone, which a read has confirmed; other errors are the server's.
+func Write(ctx context.Context, t Target, wish Wish) (Result, error) {
 	r := Result{Object: t.Object}
+	p, m := wish(t.Object)
+	again := func(o *unstructured.Unstructured) { p, m = wish(o) }
 	if t.Subresource {
 		status := func(o *unstructured.Unstructured) change {
-			c := statusChange(o, p, m)
+			c := t.statusChange(o, p, m)
 			c.locked = true // the status endpoint of a custom resource does not look at the uid
 			return c
 		}
-		if err := t.send(ctx, &r, "status", status); err != nil {
+		if err := t.send(ctx, &r, "status", status, again); err != nil {
 			return r, fmt.Errorf("writing status: %w", err)
 		}
 	}
 	whole := func(o *unstructured.Unstructured) change {
 		c := objectChange(o, p, m)
 		if !t.Subresource {
-			c = c.join(statusChange(o, p, m))
+			c = c.join(t.statusChange(o, p, m))
 		}
 		return c
 	}
-	if err := t.send(ctx, &r, "", whole); err != nil {
+	if err := t.send(ctx, &r, "", whole, again); err != nil {
 		return r, fmt.Errorf("writing object: %w", err)
 	}
 	return r, nil
 }
 
+// Change returns the merge patch that makes an object what p asks for, status included; empty when it is
+// so already. Generation and now are as in Target.
+func Change(o *unstructured.Unstructured, p *dsl.Patch, generation int64, now time.Time) map[string]any {
+	t := Target{Generation: generation, Now: now}
+	return objectChange(o, p, Marks{}).join(t.statusChange(o, p, Marks{})).tree
+}
+
 // send works out a change and sends it, again from a fresh read after a conflict.
-func (t Target) send(ctx context.Context, r *Result, subresource string, work func(*unstructured.Unstructured) change) error {
+func (t Target) send(ctx context.Context, r *Result, subresource string, work func(*unstructured.Unstructured) change, again func(*unstructured.Unstructured)) error {
 	for attempt := 0; ; attempt++ {
 		c := work(r.Object)
 		if len(c.tree) == 0 {
@@ -140,6 +162,7 @@ func (t Target) send(ctx context.Context, r *Result, subresource string, work fu
 		if r.Object, err = t.reread(ctx); err != nil {
 			return err
 		}
+		again(r.Object)
 	}
 }
 

@@ -78,64 +78,23 @@ func TestLongMessagesAreCut(t *testing.T) {
 	}
 }
 
-func TestStateIsReadBack(t *testing.T) {
-	large := map[string]any{"spec": map[string]any{"text": strings.Repeat("abcdefgh", 500), "n": int64(1) << 60}}
-	tests := map[string]State{
-		"nothing":      {},
-		"a digest":     {Handled: true, Base: map[string]string{"": "abc", "spec.x": "-"}},
-		"an essence":   {Handled: true, Base: map[string]string{"": "abc"}, Old: map[string]any{"spec": map[string]any{"n": int64(3), "f": 1.5}}},
-		"a packed one": {Handled: true, Base: map[string]string{"": "abc"}, Old: large},
-		"progress":     {Records: map[string]Record{"h": {Cause: dsl.Create, View: "v", Attempts: 2, Due: now, Message: "m"}}},
+func TestPeek(t *testing.T) {
+	h := &dsl.Handler{Retries: dsl.Unlimited}
+	failed := Record{Cause: dsl.Create, View: "v"}.Fail(h, errors.New("no"), now)
+	early := failed.Peek(now)
+	if early.Waits(now) > 0 {
+		t.Errorf("it waits for %s", early.Waits(now))
 	}
-	for name, want := range tests {
-		t.Run(name, func(t *testing.T) {
-			text, degraded, err := want.Encode()
-			if err != nil || degraded {
-				t.Fatalf("Encode() = %v, degraded %v", err, degraded)
-			}
-			if want.Old != nil && len(text) > 2000 {
-				t.Errorf("%d bytes are stored for a text that repeats itself", len(text))
-			}
-			got, err := Parse(text)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("state (-want +got):\n%s", diff)
-			}
-			if !want.Empty() && !strings.HasPrefix(text, dsl.StateMark) {
-				t.Errorf("%s is not marked as an operator's", text)
-			}
-		})
+	if diff := cmp.Diff(failed, early.Fail(h, errors.New("no"), now)); diff != "" {
+		t.Errorf("a look before its time counts (-want +got):\n%s", diff)
 	}
-}
-
-func TestStateThatIsTooLargeIsADigest(t *testing.T) {
-	noise := make([]any, 60000)
-	for i := range noise {
-		noise[i] = fmt.Sprint(i * 7919)
+	if diff := cmp.Diff(failed, early.Lasting()); diff != "" {
+		t.Errorf("what is stored (-want +got):\n%s", diff)
 	}
-	text, degraded, err := State{Handled: true, Base: map[string]string{"": "abc"}, Old: map[string]any{"l": noise}}.Encode()
-	if err != nil || !degraded || len(text) > MaxSize {
-		t.Fatalf("%d bytes, degraded %v, %v", len(text), degraded, err)
+	if got := early.Fail(h, dsl.Permanent(errors.New("never")), now); !got.Failed || got.Attempts != 2 {
+		t.Errorf("a failure for good counts at once: %+v", got)
 	}
-	got, err := Parse(text)
-	if err != nil || !got.Handled || got.Old != nil || got.Base[""] != "abc" {
-		t.Errorf("state = %+v, %v", got, err)
-	}
-}
-
-func TestParseRefuses(t *testing.T) {
-	for name, text := range map[string]string{
-		"what is not JSON":            "{",
-		"a version of the future":     `{"handwerk":2}`,
-		"an essence that is not one":  `{"handwerk":1,"base":{},"packed":"%%%"}`,
-		"an essence that is cut":      `{"handwerk":1,"base":{},"packed":"AAAA"}`,
-		"a list where a map belongs":  `{"handwerk":1,"base":[]}`,
-		"somebody else's annotation ": `hello`,
-	} {
-		if _, err := Parse(text); err == nil {
-			t.Errorf("%s is read: %s", name, text)
-		}
+	if due := failed.Peek(failed.Due); !due.Early.IsZero() {
+		t.Error("a try that is due is none before its time")
 	}
 }

@@ -38,6 +38,9 @@ type Record struct {
 	// Waiting: the last attempt found that something is to come first. It is not stored: a process
 	// that begins anew looks again.
 	Waiting bool `json:"-"`
+	// Early is when the next attempt is due of a handler that has a look before that; see Peek. It is
+	// zero for others.
+	Early time.Time `json:"-"`
 }
 
 // For returns the record to go on with for this cause and view: the same, or a new one when
@@ -60,7 +63,7 @@ func (r Record) Waits(now time.Time) time.Duration {
 // Wait notes an attempt that was none: the handler waits for what others do, at most for the time
 // given.
 func (r Record) Wait(reason error, most time.Duration, now time.Time) Record {
-	r.Waiting, r.Due, r.Message = true, now.Add(most), shorten(reason.Error())
+	r.Waiting, r.Due, r.Early, r.Message = true, now.Add(most), time.Time{}, shorten(reason.Error())
 	return r
 }
 
@@ -84,8 +87,12 @@ func (r Record) Succeed() Record {
 // Fail notes a failed attempt and decides what follows: another attempt at Due, or none when the
 // error is permanent or the handler's retries are used up.
 func (r Record) Fail(h *dsl.Handler, err error, now time.Time) Record {
-	r.Attempts++
 	r.Waiting, r.Message = false, shorten(err.Error())
+	if !r.Early.IsZero() && !dsl.IsPermanent(err) {
+		r.Due, r.Early = r.Early, time.Time{}
+		return r
+	}
+	r.Attempts, r.Early = r.Attempts+1, time.Time{}
 	if dsl.IsPermanent(err) || h.Retries != dsl.Unlimited && r.Attempts > h.Retries {
 		r.Done, r.Failed, r.Step, r.Due = true, true, 0, time.Time{}
 		return r
@@ -125,4 +132,32 @@ func shorten(message string) string {
 		return message
 	}
 	return strings.ToValidUTF8(message[:maxMessage], "") + "…"
+}
+
+// Lasting returns what of the record the next process must know: not that the handler waits, for it
+// looks again, and of what it waits for it may have missed the coming.
+func (r Record) Lasting() Record {
+	if r.bare() {
+		return Record{}
+	}
+	if !r.Early.IsZero() {
+		r.Due, r.Early = r.Early, time.Time{}
+	}
+	if r.Waiting {
+		r.Due = time.Time{}
+	}
+	return r
+}
+
+// Peek lets a handler whose next attempt is not due have a look, because something has happened that it
+// may have waited for. If it fails again, that was no attempt.
+func (r Record) Peek(now time.Time) Record {
+	if r.Done || !r.Due.After(now) {
+		return r
+	}
+	if !r.Waiting {
+		r.Early = r.Due
+	}
+	r.Due = time.Time{}
+	return r
 }

@@ -37,6 +37,9 @@ type Source struct {
 	// Manager is the field manager whose entries in managedFields are held; all others are
 	// dropped. Empty drops all.
 	Manager string
+	// Vouches, where it is set, limits that to objects with an annotation of this key whose value begins
+	// with Vouched: only there does anybody ask whether the manager wrote it.
+	Vouches, Vouched string
 }
 
 // String names the source for people, as in "foos.v1.example.com in default".
@@ -58,7 +61,7 @@ func (s Source) withDefaults() Source {
 		s.Keep = ""
 	}
 	if s.Profile == dsl.CacheLive {
-		s.Manager = ""
+		s.Manager, s.Vouches, s.Vouched = "", "", ""
 	}
 	return s
 }

@@ -5,6 +5,7 @@ package watch
 
 import (
 	"slices"
+	"strings"
 	"sync"
 	"time"
 	"unique"
@@ -54,13 +55,21 @@ func (t *transformer) compact(u *unstructured.Unstructured) *Object {
 	o := routing(tree)
 	e := t.encoders.Get().(*encoder)
 	defer t.encoders.Put(e)
-	out, from, to, err := e.whole(tree, t.keep, t.src.Manager)
+	out, from, to, err := e.whole(tree, t.keep, t.manager(u.GetAnnotations))
 	if err != nil {
 		t.log.Error(err, "encoding object: it will be read from the server", "namespace", u.GetNamespace(), "name", u.GetName())
 		return o
 	}
 	o.hold(out, from, to)
 	return o
+}
+
+// manager is the field manager whose entries of an object are held, empty when none are.
+func (t *transformer) manager(annotations func() map[string]string) string {
+	if t.src.Vouches == "" || strings.HasPrefix(annotations()[t.src.Vouches], t.src.Vouched) {
+		return t.src.Manager
+	}
+	return ""
 }
 
 // hold copies the bytes, so that not a byte more than they need stays in memory.
@@ -135,9 +144,9 @@ func (t *transformer) kindOf(p *metav1.PartialObjectMetadata) typeMeta {
 
 // holdPartial keeps the metadata as the JSON of an object that has nothing else.
 func (t *transformer) holdPartial(o *Object, p *metav1.PartialObjectMetadata) {
-	held := p.ObjectMeta
+	held, manager := p.ObjectMeta, t.manager(p.GetAnnotations)
 	held.ManagedFields = slices.DeleteFunc(slices.Clone(held.ManagedFields), func(f metav1.ManagedFieldsEntry) bool {
-		return t.src.Manager == "" || f.Manager != t.src.Manager
+		return manager == "" || f.Manager != manager
 	})
 	e := t.encoders.Get().(*encoder)
 	defer t.encoders.Put(e)

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -67,20 +68,23 @@ func TestChildrenAreMadeInTheOrderInWhichTheyNeedEachOther(t *testing.T) {
 }
 
 func TestChildrenThatDoNotNeedEachOtherAreMadeSideBySide(t *testing.T) {
-	w := start(t, "{a: {forEach: '${self.spec.list}', template: {"+head+"{name: '${item}'}}}, b: {"+head+"{name: b}}}",
-		"{list: ['1', '2', '3', '4', '5', '6', '7', '8', '9', '10']}")
-	w.meeting = make(chan struct{})
-	go func() {
-		for range 11 { // each call waits here, so as many as may be are under way
-			<-w.meeting
+	synctest.Test(t, func(t *testing.T) {
+		w := start(t, "{a: {forEach: '${self.spec.list}', template: {"+head+"{name: '${item}'}}}, b: {"+head+"{name: b}}}",
+			"{list: ['1', '2', '3', '4', '5', '6', '7', '8', '9', '10']}")
+		w.meeting = make(chan struct{})
+		go func() {
+			synctest.Wait() // each call waits, so as many as may be are under way
+			for range 11 {
+				<-w.meeting
+			}
+		}()
+		if err := w.run(dsl.Create); err != nil {
+			t.Fatal(err)
 		}
-	}()
-	if err := w.run(dsl.Create); err != nil {
-		t.Fatal(err)
-	}
-	if len(w.names()) != 11 || w.most < 2 || w.most > 8 {
-		t.Errorf("%d objects, %d calls at a time; want 11, and between 2 and 8", len(w.names()), w.most)
-	}
+		if len(w.names()) != 11 || w.most < 2 || w.most > 8 {
+			t.Errorf("%d objects, %d calls at a time; want 11, and between 2 and 8", len(w.names()), w.most)
+		}
+	})
 }
 
 func TestAFailureStopsOnlyWhatNeedsIt(t *testing.T) {

@@ -28,8 +28,12 @@ func (s *Server) create(t *table, r Request, o *unstructured.Unstructured) (*uns
 	if o.GetResourceVersion() != "" {
 		return nil, apierrors.NewBadRequest("resourceVersion should not be set on objects to be created")
 	}
+	t.rewrite(o)
 	if t.status {
 		delete(o.Object, "status")
+	}
+	if err := t.accept(o); err != nil {
+		return nil, err
 	}
 	o.SetUID(s.uid())
 	o.SetCreationTimestamp(metav1.Now())

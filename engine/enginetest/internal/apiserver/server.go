@@ -124,6 +124,23 @@ func (s *Server) Omit(resource schema.GroupResource, namespace, name string, omi
 	})
 }
 
+// Rewrite makes the server change what is written to a resource, status included, before it is stored.
+// What it returns ends that.
+func (s *Server) Rewrite(resource schema.GroupResource, change func(*unstructured.Unstructured)) (end func()) {
+	r := &rewriting{change}
+	s.each([]schema.GroupResource{resource}, func(t *table) { t.rewrites = append(t.rewrites, r) })
+	return func() {
+		s.each([]schema.GroupResource{resource}, func(t *table) {
+			t.rewrites = slices.DeleteFunc(t.rewrites, func(each *rewriting) bool { return each == r })
+		})
+	}
+}
+
+// Load stores an object as it is, with a new version.
+func (s *Server) Load(resource schema.GroupResource, o *unstructured.Unstructured) {
+	s.each([]schema.GroupResource{resource}, func(t *table) { s.commit(t, added, o) })
+}
+
 // each calls do for the resources that are served, for all when none are named.
 func (s *Server) each(resources []schema.GroupResource, do func(*table)) {
 	s.mu.Lock()

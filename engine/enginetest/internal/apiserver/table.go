@@ -40,6 +40,22 @@ type table struct {
 	withdrawn bool
 	// omitted are objects that lists do not show.
 	omitted map[types.NamespacedName]bool
+	// rewrites change what is written, on its way in.
+	rewrites []*rewriting
+	// refusals keep objects out, after that.
+	refusals []*refusal
+}
+
+// rewriting is a change that a server makes to what it is sent.
+type rewriting struct {
+	change func(*unstructured.Unstructured)
+}
+
+// rewrite does to an object what webhooks, defaults and schemas do.
+func (t *table) rewrite(o *unstructured.Unstructured) {
+	for _, r := range t.rewrites {
+		r.change(o)
+	}
 }
 
 func newTable(r resource) *table {

@@ -1,0 +1,103 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/book"
+	"github.com/handwerk-dev/handwerk/engine/patch"
+)
+
+// probe sends what a handler wants by itself when the server refused that the last time: those after it are
+// not to see what never comes to be. The error is that of a server that refuses again.
+func (p *pass) probe(ctx context.Context, j *job) error {
+	if !p.memory.refused[j.handler.ID] || p.gone {
+		return nil
+	}
+	p.mu.Lock()
+	base := p.ties.base
+	p.mu.Unlock()
+	result, err := p.send(ctx, base, p.alone(j, base))
+	if apierrors.IsInvalid(err) {
+		p.patch = dsl.NewPatch()
+		p.current, p.sight, p.answers = p.object, book.NewLook(p.object.Object), nil
+		for _, other := range p.jobs {
+			if other != j && other.wants != nil {
+				p.patch.Join(other.wants)
+				p.showAll(p.laid(p.current, other.wants))
+			}
+		}
+		return err
+	}
+	if err == nil {
+		delete(p.memory.refused, j.handler.ID)
+		p.mu.Lock()
+		p.ties.base = result
+		p.mu.Unlock()
+	}
+	return nil
+}
+
+// alone is the wish for what one handler wants of an object. When somebody has written to that meanwhile in
+// what the handler looks at, it is none: what becomes of it then is for the pass's own write to see.
+func (p *pass) alone(j *job, base *unstructured.Unstructured) patch.Wish {
+	return func(live *unstructured.Unstructured) (*dsl.Patch, patch.Marks) {
+		if live != base && !p.holds(j, p.shown(live)) {
+			return dsl.NewPatch(), patch.Marks{}
+		}
+		return j.wants, patch.Marks{}
+	}
+}
+
+// blame finds the handlers whose changes the server does not take, by sending those of each by themselves.
+// They have failed; what others want, and that they have handled the object, is written.
+func (p *pass) blame(ctx context.Context, said error) (patch.Marks, error) {
+	var wanting []*job
+	for _, j := range p.jobs {
+		if j.wants != nil && !j.wants.Empty() {
+			wanting = append(wanting, j)
+		}
+	}
+	live := p.object
+	p.patch = dsl.NewPatch()
+	for _, j := range wanting {
+		err := said
+		if len(wanting) > 1 {
+			var result *unstructured.Unstructured
+			if result, err = p.send(ctx, live, p.alone(j, live)); err == nil {
+				live = result
+			}
+		}
+		switch {
+		case err == nil:
+			p.patch.Join(j.wants)
+		case apierrors.IsInvalid(err):
+			p.fault(j, err)
+		default:
+			return patch.Marks{}, err
+		}
+	}
+	p.showAll(p.laid(p.object, p.patch))
+	marks := p.settle()
+	return p.write(ctx, p.trim(&marks), marks)
+}
+
+// fault makes an attempt one that has failed: the server does not take what the handler wants.
+func (p *pass) fault(j *job, err error) {
+	if p.memory.refused == nil {
+		p.memory.refused = map[string]bool{}
+	}
+	p.memory.refused[j.handler.ID] = true
+	j.wants, j.record = nil, j.entry.Try
+	p.note(j, fmt.Errorf("changing the object: %w", err), 0)
+	e := j.entry
+	e.Try = j.record
+	p.put(j.reader, e.End(j.reader.View, j.saw, p.sight.Kept(j.reader.View)))
+}

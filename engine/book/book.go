@@ -1,0 +1,248 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package book
+
+import (
+	"hash/fnv"
+	"slices"
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+)
+
+// Reader is a handler as books know it.
+type Reader struct {
+	*dsl.Handler
+	// View is what it looks at.
+	View View
+	// Old: what it handled last is kept for it to see.
+	Old bool
+}
+
+// Book is what one object's handlers have handled. The zero Book is that of an object nobody has
+// handled. Methods return changed copies; a Book is not changed by others' copies of it.
+type Book struct {
+	// UID is the object's.
+	UID types.UID
+	// Generation is that of the object when the book was written, zero where it has none.
+	Generation int64
+	// Known: the object was handled before.
+	Known bool
+
+	entries []named
+	// text is the form in which the book was stored last. Essences that entries do not hold are read
+	// from it when they are wanted, for as trees they are several times as large.
+	text string
+	// legacy is what a book of version 1 said, until its handlers have been met.
+	legacy *legacy
+	kept   essences
+}
+
+// named is a handler's entry. There are few for an object, and a map of one is ten times as large.
+type named struct {
+	id    string
+	entry Entry
+}
+
+// Entry returns a handler's entry, the zero Entry when there is none.
+func (b Book) Entry(id string) (e Entry, found bool) {
+	for _, n := range b.entries {
+		if n.id == id {
+			return n.entry, true
+		}
+	}
+	return Entry{}, false
+}
+
+// With returns the book with a handler's entry in it.
+func (b Book) With(id string, e Entry) Book {
+	at := slices.IndexFunc(b.entries, func(n named) bool { return n.id == id })
+	b.entries = slices.Clone(b.entries)
+	if at < 0 {
+		b.entries = append(b.entries, named{id, e})
+	} else {
+		b.entries[at].entry = e
+	}
+	return b
+}
+
+// Moment is an object as a book is opened for it.
+type Moment struct {
+	Look *Look
+	// Generation is the object's, zero where it has none.
+	Generation int64
+	// Partial: not all of the spec is seen, so that the generation moves for what nobody sees.
+	Partial bool
+	// Deletion is as in Facts.
+	Deletion string
+}
+
+// Meet returns a book that was read for handlers as they are now: each has an entry that is of its view.
+// It is for the first time that a process sees the object.
+func (b Book) Meet(readers []Reader, m Moment) Book {
+	out := b
+	out.entries, out.legacy, out.kept = nil, nil, essences{}
+	older := b.older(readers, m)
+	for _, r := range readers {
+		var e Entry
+		if b.legacy != nil {
+			e = b.legacy.entry(r, m)
+		} else {
+			e = b.meet(r, m, older)
+		}
+		if !e.empty() || Stores(r.Handler) {
+			out.entries = append(out.entries, named{r.ID, e})
+		}
+	}
+	return out
+}
+
+// older reports whether the book may have been put back with the object as it was then: the object has
+// changed since it was written, and is nevertheless as all handlers have handled it.
+func (b Book) older(readers []Reader, m Moment) bool {
+	if b.Generation == 0 || b.Generation >= m.Generation || m.Partial {
+		return false
+	}
+	return !slices.ContainsFunc(readers, func(r Reader) bool {
+		e, found := b.Entry(r.ID)
+		return found && e.Of == r.View.Name() && e.Seen != "" && e.Seen != m.Look.Digest(r.View)
+	})
+}
+
+// meet returns one handler's entry.
+func (b Book) meet(r Reader, m Moment, older bool) Entry {
+	e, found := b.Entry(r.ID)
+	switch {
+	case !Stores(r.Handler):
+		return e
+	case !found && (b.Known || !r.On(dsl.Create) || !m.Look.Seen(r.View)):
+		return Entry{Of: r.View.Name(), Begins: true}
+	case !found, e.Seen == "":
+		e.Of = r.View.Name()
+		return e
+	case e.Of != r.View.Name():
+		return b.moved(e, r, m)
+	case older && r.View.spec():
+		e.Seen = anew // the object was otherwise in between, and this may be what it was before
+	}
+	return e
+}
+
+// moved returns the entry of a handler that looks at something else now than when it was written.
+func (b Book) moved(e Entry, r Reader, m Moment) Entry {
+	tree, whole, fields := b.kept.of(r.ID)
+	switch {
+	case e.Seen != anew && tree != nil && r.View.within(whole, fields):
+		then := lookBack(tree)
+		e.Of, e.Seen, e.Old = r.View.Name(), then.Digest(r.View), nil
+		if r.Old {
+			e.Old = then.Kept(r.View)
+		}
+	case r.View.generational() && b.Generation > 0 && b.Generation == m.Generation:
+		e = e.Start(r, m.Look, false)
+	default:
+		e.Of, e.Seen, e.Bare, e.Old = r.View.Name(), anew, true, nil
+	}
+	return e
+}
+
+// lookBack is NewLook for what is kept of an object.
+func lookBack(kept map[string]any) *Look {
+	return &Look{object: kept, essence: kept, digests: map[string]string{}}
+}
+
+// Old returns what a handler handled last, nil where it is not kept.
+func (b Book) Old(r Reader) map[string]any {
+	e, _ := b.Entry(r.ID)
+	if e.Old != nil || !r.Old || e.Bare || e.Seen == "" || b.text == "" {
+		return e.Old
+	}
+	stored, err := parse(b.text)
+	if err != nil {
+		return nil // it was read before
+	}
+	was, _ := stored.Entry(r.ID)
+	tree, whole, fields := stored.kept.of(r.ID)
+	if tree == nil || !r.View.within(whole, fields) && was.Of != r.View.Name() {
+		return nil
+	}
+	then := lookBack(tree)
+	if e.Seen != anew && then.Digest(r.View) != e.Seen {
+		return nil // that is of another time
+	}
+	return then.Kept(r.View)
+}
+
+// Stored returns the book as memory holds it, once it is stored: its essences are in the text.
+func (b Book) Stored(text string) Book {
+	b.text, b.Known = text, b.Known || text != ""
+	b.entries = slices.Clone(b.entries)
+	for i := range b.entries {
+		b.entries[i].entry.Old = nil
+		b.entries[i].entry.Quiet = false
+	}
+	return b
+}
+
+// Text returns the text that the book was stored as last.
+func (b Book) Text() string { return b.text }
+
+// Mark tells what is worth storing from other such things; empty when there is nothing.
+func (b Book) Mark(readers []Reader) string {
+	return b.sum(readers, func(r Reader, e Entry) []string {
+		t := e.lastingTry(r)
+		return []string{
+			e.Of, e.Seen, string(e.Lost), e.Deletion, string(t.Cause), t.View, strconv.Itoa(t.Attempts), strconv.Itoa(t.Step),
+			strconv.FormatBool(t.Done), strconv.FormatInt(t.Due.Unix(), 10),
+		}
+	})
+}
+
+// sum is a checksum of parts of the entries that are worth storing; empty when there are none.
+func (b Book) sum(readers []Reader, parts func(Reader, Entry) []string) string {
+	hash, some := fnv.New64a(), false
+	for _, r := range readers {
+		e, found := b.Entry(r.ID)
+		if !found || e.Begins || e.Quiet || !worth(r, e) {
+			continue
+		}
+		said := parts(r, e)
+		if said == nil {
+			continue
+		}
+		some = true
+		for _, part := range append(said, r.ID) {
+			_, _ = hash.Write([]byte(part)) // hashes return no errors
+			_, _ = hash.Write([]byte{0})
+		}
+	}
+	if !some {
+		return ""
+	}
+	return strconv.FormatUint(hash.Sum64(), 36)
+}
+
+// worth reports whether an entry says anything that the next process must know.
+func worth(r Reader, e Entry) bool {
+	if Stores(r.Handler) {
+		return e.Seen != "" || e.lastingTry(r).Cause != ""
+	}
+	return e.lastingTry(r).Cause != ""
+}
+
+// Outcomes is Mark of outcomes alone: of what handlers have finished, and not of what they try.
+func (b Book) Outcomes(readers []Reader) string {
+	return b.sum(readers, func(_ Reader, e Entry) []string {
+		var out []string
+		if e.Seen != "" {
+			out = []string{e.Of, e.Seen, string(e.Lost)}
+		}
+		if e.Try.Cause == dsl.Delete && e.Try.Done {
+			out = append(out, e.Deletion, strconv.FormatBool(e.Try.Failed), e.Try.View)
+		}
+		return out
+	})
+}

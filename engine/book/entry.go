@@ -1,0 +1,236 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package book
+
+import (
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/progress"
+)
+
+// anew is what Entry.Seen says when the handler has handled something, nobody knows what, and is to run
+// once more. No digest is like it.
+const anew = "?"
+
+// Entry is one handler's in a book.
+type Entry struct {
+	// Of names the view that Seen is of.
+	Of string
+	// Seen is the digest of the view that the handler handled last, by success or by failing for
+	// good; empty while it has handled nothing.
+	Seen string
+	// Lost is what it ran for when it failed for good with what it has seen; empty after a success.
+	Lost dsl.Cause
+	// Try is what the handler is about to do, or failed for good with.
+	Try progress.Record
+	// Deletion is the moment of the deletion that Try is of, where it is of one.
+	Deletion string
+	// Begins: the handler is new to the object, and begins with it as it is when it sees it first: its
+	// filters may not hold yet. Quiet: it has begun, and that need not be stored before something else is.
+	Begins, Quiet bool
+	// Bare: nothing is kept of what the handler handled last, whatever the text has.
+	Bare bool
+	// Old is what the handler handled last, kept for handlers that want to see it. Nil where it is
+	// not, and where it lies in the text of the book.
+	Old map[string]any
+}
+
+// Facts are what an entry is held against.
+type Facts struct {
+	// Deletion is the moment at which the object was deleted, empty while it lives.
+	Deletion string
+	// Now is the digest of the handler's view, and Present whether there is anything of it.
+	Now     string
+	Present bool
+	// First: this process has not finished a pass over the object yet.
+	First bool
+	// New: the object is new, and not found again.
+	New bool
+}
+
+// Stores reports whether what the handler has handled is kept on its objects. Of a level-triggered one
+// it is not: resume does the same for it.
+func Stores(h *dsl.Handler) bool { return !h.Level() && (h.On(dsl.Create) || h.On(dsl.Update)) }
+
+// WantsOld reports whether what the handler handled last is kept for it to see.
+func WantsOld(h *dsl.Handler) bool { return Stores(h) && h.On(dsl.Update) && !h.NoOld }
+
+// Due returns why the handler is to run, by what it has seen itself: empty when it has nothing to do.
+func (e Entry) Due(h *dsl.Handler, f Facts) dsl.Cause {
+	switch {
+	case f.Deletion != "":
+		return e.dueInDeletion(h, f)
+	case Stores(h):
+		if c := e.dueByEdge(h, f); c != "" {
+			return c
+		}
+	case h.Level():
+		if c := e.dueByLevel(f); c != "" {
+			return c
+		}
+	}
+	switch {
+	case e.open() && !Lasting(e.Try.Cause) && h.On(e.Try.Cause):
+		return e.Try.Cause
+	case f.First && !f.New && f.Present && h.On(dsl.Resume) && !h.Level():
+		return dsl.Resume
+	}
+	return ""
+}
+
+// dueInDeletion: a success counts for the deletion that it was in, and a failure for good as long as
+// the view is the same; a change of it is how a person says that the reason is mended.
+func (e Entry) dueInDeletion(h *dsl.Handler, f Facts) dsl.Cause {
+	if !h.On(dsl.Delete) {
+		return ""
+	}
+	if e.Parted(f.Deletion) && (!e.Try.Failed || e.Try.View == f.Now) {
+		return ""
+	}
+	return dsl.Delete
+}
+
+// Parted reports whether the handler is done with a deletion, by success or by failing for good.
+func (e Entry) Parted(deletion string) bool {
+	return e.Try.Cause == dsl.Delete && e.Try.Done && e.Deletion == deletion
+}
+
+func (e Entry) dueByEdge(h *dsl.Handler, f Facts) dsl.Cause {
+	switch {
+	case e.Begins:
+		return ""
+	case e.Seen == "" && h.On(dsl.Create) && f.Present:
+		return dsl.Create
+	case e.Seen == "" || e.Seen == f.Now && !e.halfway(f.Now):
+		return ""
+	case h.On(dsl.Update):
+		return dsl.Update
+	case e.Lost == dsl.Create && f.Present:
+		return dsl.Create // what it failed with is mended
+	}
+	return ""
+}
+
+func (e Entry) dueByLevel(f Facts) dsl.Cause {
+	begun := e.open() && (e.Try.Cause == dsl.Create || e.Try.Cause == dsl.Update)
+	switch {
+	case e.Seen != "" && (e.Seen != f.Now || e.halfway(f.Now)):
+		return dsl.Update
+	case e.Seen != "":
+		return ""
+	case begun:
+		return e.Try.Cause
+	case e.open():
+		return ""
+	case f.First && !f.New:
+		return dsl.Resume // also where there is nothing of its view, for there may have been something
+	case !f.Present:
+		return ""
+	case f.New && f.First:
+		return dsl.Create
+	}
+	return dsl.Update // there was nothing of its view so far
+}
+
+// halfway reports whether the handler has begun with another view, and has failed with it so far: what it did
+// for that may have to be undone, although the view is again as it was before.
+func (e Entry) halfway(now string) bool {
+	return e.open() && (e.Try.Cause == dsl.Create || e.Try.Cause == dsl.Update) && e.Try.View != now && (e.Try.Attempts > 0 || e.Try.Step > 0)
+}
+
+// empty reports whether there is nothing in the entry.
+func (e Entry) empty() bool {
+	return e.Of == "" && e.Seen == "" && !e.Begins && e.Lost == "" && e.Deletion == "" && e.Try == progress.Record{}
+}
+
+// open reports whether a try is begun and not finished.
+func (e Entry) open() bool { return e.Try.Cause != "" && !e.Try.Done }
+
+// Lasting reports whether a cause follows from what is stored, so that it is there in the next process,
+// too.
+func Lasting(c dsl.Cause) bool { return c == dsl.Create || c == dsl.Update || c == dsl.Delete }
+
+// Begin returns the entry with the try that a cause asks for: the one that is under way, or a new one
+// when it is about something else, which cuts any wait short.
+func (e Entry) Begin(c dsl.Cause, f Facts) Entry {
+	if e.Deletion != f.Deletion {
+		e.Try = progress.Record{}
+	}
+	e.Deletion = f.Deletion
+	if e.Try.Done && c != dsl.Delete {
+		e.Try = progress.Record{} // that was another time
+	}
+	e.Try = e.Try.For(c, f.Now)
+	return e
+}
+
+// End enters how a try came out. After is the digest of the view as the handler leaves it, with its own
+// changes in it, and kept what is kept of that for the handler to see.
+func (e Entry) End(v View, after string, kept map[string]any) Entry {
+	e.Try.View = after
+	if !e.Try.Done || e.Try.Cause == dsl.Delete {
+		return e
+	}
+	e.Of, e.Seen, e.Begins, e.Quiet, e.Bare, e.Old, e.Lost = v.Name(), after, false, false, false, kept, ""
+	if e.Try.Failed {
+		e.Lost = e.Try.Cause
+	} else {
+		e.Try = progress.Record{}
+	}
+	return e
+}
+
+// Wakes notes something that happened beside the object as what the handler is to run for.
+func (e Entry) Wakes(c dsl.Cause) Entry {
+	e.Try = progress.Record{Cause: c}
+	return e
+}
+
+// Again lets a handler that failed for good try once more, because what it comes after has succeeded.
+func (e Entry) Again() Entry {
+	switch e.Lost {
+	case "":
+		return e
+	case dsl.Create:
+		e.Seen = ""
+	default:
+		e.Seen = anew
+	}
+	e.Lost, e.Try = "", progress.Record{}
+	return e
+}
+
+// Start returns the entry of a handler that begins with the object as it is.
+func (e Entry) Start(r Reader, look *Look, quiet bool) Entry {
+	e.Of, e.Seen, e.Quiet, e.Begins, e.Bare, e.Old = r.View.Name(), look.Digest(r.View), quiet, false, false, nil
+	return e
+}
+
+// Observed returns the entry where status.observedGeneration tells what was handled.
+func (e Entry) Observed(r Reader, look *Look, observed, now int64) Entry {
+	e.Of, e.Begins, e.Quiet = r.View.Name(), false, false
+	switch {
+	case observed > 0 && observed == now:
+		e.Seen = look.Digest(r.View)
+	case observed > 0:
+		e.Seen = anew
+	default:
+		e.Seen, e.Begins = "", !r.On(dsl.Create)
+	}
+	return e
+}
+
+// Corrected returns the entry of a handler whose changes the server dropped or rewrote: wanted is the digest
+// of its view as it was to become, found a look at what became of it.
+func (e Entry) Corrected(wanted string, found *Look, r Reader) Entry {
+	if e.Try.View == wanted {
+		e.Try.View = found.Digest(r.View)
+	}
+	if e.Seen == wanted {
+		e.Seen = found.Digest(r.View)
+		if e.Old != nil {
+			e.Old = found.Kept(r.View)
+		}
+	}
+	return e
+}

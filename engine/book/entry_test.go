@@ -1,0 +1,141 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package book
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/progress"
+)
+
+// handler declares one handler and returns it.
+func handler(causes []dsl.Cause, options ...dsl.Option) *dsl.Handler {
+	r := dsl.New("test").Resource("foos.v1.example.com", nil)
+	r.On(causes, "h", func(context.Context, *dsl.Request) error { return nil }, options...)
+	return r.Handlers()[0]
+}
+
+// reading is a handler as books know it.
+func reading(causes []dsl.Cause, options ...dsl.Option) Reader {
+	h := handler(causes, options...)
+	return Reader{Handler: h, View: NewView(h.Field), Old: WantsOld(h)}
+}
+
+var (
+	creates = []dsl.Cause{dsl.Create}
+	updates = []dsl.Cause{dsl.Update}
+	both    = []dsl.Cause{dsl.Create, dsl.Update}
+	level   = []dsl.Cause{dsl.Reconcile}
+	deletes = []dsl.Cause{dsl.Delete}
+	resumes = []dsl.Cause{dsl.Resume}
+)
+
+func TestDue(t *testing.T) {
+	now, other := Facts{Now: "2", Present: true}, Facts{Now: "1", Present: true}
+	first := Facts{Now: "2", Present: true, First: true}
+	fresh := Facts{Now: "2", Present: true, First: true, New: true}
+	bare := Facts{Now: "-"}
+	leaving := Facts{Now: "2", Present: true, Deletion: "monday"}
+	trying := func(c dsl.Cause, view string, attempts int) progress.Record {
+		return progress.Record{Cause: c, View: view, Attempts: attempts}
+	}
+	left := func(deletion string, failed bool) Entry {
+		return Entry{Try: progress.Record{Cause: dsl.Delete, View: "2", Done: true, Failed: failed}, Deletion: deletion}
+	}
+	tests := map[string]struct {
+		causes []dsl.Cause
+		entry  Entry
+		facts  Facts
+		want   dsl.Cause
+	}{
+		"what nobody handled is a create":                              {creates, Entry{}, now, dsl.Create},
+		"what one begins with is none":                                 {both, Entry{Begins: true}, now, ""},
+		"an update handler has nothing to do before it has begun":      {updates, Entry{}, now, ""},
+		"where there is nothing of the view nothing is created":        {creates, Entry{}, bare, ""},
+		"what was handled is done":                                     {both, Entry{Seen: "2"}, now, ""},
+		"what was handled otherwise is an update":                      {both, Entry{Seen: "2"}, other, dsl.Update},
+		"for a handler of create alone it is nothing":                  {creates, Entry{Seen: "2"}, other, ""},
+		"a view that goes away is an update":                           {updates, Entry{Seen: "2"}, bare, dsl.Update},
+		"what failed for good is not tried again as it is":             {creates, Entry{Seen: "2", Lost: dsl.Create}, now, ""},
+		"a create that failed for good is one again when it is mended": {creates, Entry{Seen: "2", Lost: dsl.Create}, other, dsl.Create},
+		"with an update handler too, that is an update":                {both, Entry{Seen: "2", Lost: dsl.Create}, other, dsl.Update},
+		"what was handled once, nobody knows what, is once more":       {updates, Entry{Seen: anew}, now, dsl.Update},
+		"a change taken back that was begun with is undone":            {updates, Entry{Seen: "2", Try: trying(dsl.Update, "1", 1)}, now, dsl.Update},
+		"one that was not begun with is none":                          {updates, Entry{Seen: "2", Try: trying(dsl.Update, "1", 0)}, now, ""},
+		"a living object is nothing for delete handlers":               {deletes, Entry{}, now, ""},
+		"a deletion is":                                                    {deletes, Entry{}, leaving, dsl.Delete},
+		"a deletion is nothing for others":                                 {both, Entry{Seen: "1"}, leaving, ""},
+		"one that was seen off is done":                                    {deletes, left("monday", false), leaving, ""},
+		"one that was seen off at another time is not":                     {deletes, left("sunday", false), leaving, dsl.Delete},
+		"one that failed for good is done":                                 {deletes, left("monday", true), leaving, ""},
+		"until the object changes":                                         {deletes, left("monday", true), Facts{Now: "1", Deletion: "monday"}, dsl.Delete},
+		"a level-triggered handler creates what is new":                    {level, Entry{}, fresh, dsl.Create},
+		"it resumes what is not":                                           {level, Entry{}, first, dsl.Resume},
+		"also where there is nothing of its view, for there may have been": {level, Entry{}, Facts{Now: "-", First: true}, dsl.Resume},
+		"but creates nothing there":                                        {level, Entry{}, Facts{Now: "-", First: true, New: true}, ""},
+		"what comes later is an update":                                    {level, Entry{}, now, dsl.Update},
+		"it goes on with what it has begun":                                {level, Entry{Try: trying(dsl.Resume, "2", 1)}, now, dsl.Resume},
+		"a change is an update for it":                                     {level, Entry{Seen: "2"}, other, dsl.Update},
+		"no change is none":                                                {level, Entry{Seen: "2"}, now, ""},
+		"what happened beside the object is gone on with":                  {level, Entry{Seen: "2", Try: trying(dsl.Child, "2", 1)}, now, dsl.Child},
+		"a resume handler runs for what is found again":                    {resumes, Entry{}, first, dsl.Resume},
+		"not for what is new":                                              {resumes, Entry{}, fresh, ""},
+		"once in the life of a process":                                    {resumes, Entry{}, now, ""},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := tt.entry.Due(handler(tt.causes), tt.facts); got != tt.want {
+				t.Errorf("Due() = %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestTries(t *testing.T) {
+	h, at := reading(both), time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	f := Facts{Now: "2", Present: true}
+	failing := Entry{Seen: "1"}.Begin(dsl.Update, f)
+	failing.Try = failing.Try.Fail(h.Handler, errors.New("no"), at)
+	if got := failing.Begin(dsl.Update, f); got.Try.Attempts != 1 || got.Try.Due.IsZero() {
+		t.Errorf("the same try does not go on: %+v", got.Try)
+	}
+	if got := failing.Begin(dsl.Update, Facts{Now: "3"}); got.Try.Attempts != 0 || !got.Try.Due.IsZero() {
+		t.Errorf("another view does not cut the wait short: %+v", got.Try)
+	}
+	done := failing
+	done.Try = failing.Try.Succeed()
+	if diff := cmp.Diff(Entry{Seen: "4"}, done.End(h.View, "4", nil), cmp.AllowUnexported(Entry{})); diff != "" {
+		t.Errorf("after a success (-want +got):\n%s", diff)
+	}
+	lost := failing
+	lost.Try = failing.Try.Fail(h.Handler, dsl.Permanent(errors.New("never")), at)
+	end := lost.End(h.View, "2", nil)
+	if end.Seen != "2" || end.Lost != dsl.Update || end.Try.Message != "never" {
+		t.Errorf("after failing for good: %+v", end)
+	}
+	if again := end.Again(); again.Due(h.Handler, f) != dsl.Update || again.Lost != "" {
+		t.Errorf("once more: %+v", again)
+	}
+}
+
+// TestCorrected holds that what the server made of a handler's own change is no news for it, and that what
+// others changed is.
+func TestCorrected(t *testing.T) {
+	r := reading(both, dsl.Field("spec.size"))
+	look := func(size int64) *Look { return NewLook(map[string]any{"spec": map[string]any{"size": size}}) }
+	own := Entry{Seen: look(7).Digest(r.View)}.Corrected(look(7).Digest(r.View), look(8), r)
+	if own.Seen != look(8).Digest(r.View) {
+		t.Error("the server's answer is not entered")
+	}
+	other := Entry{Seen: look(5).Digest(r.View)}
+	if got := other.Corrected(look(7).Digest(r.View), look(8), r); got.Seen != other.Seen {
+		t.Error("what the handler has not seen is entered as seen")
+	}
+}

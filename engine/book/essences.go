@@ -1,0 +1,167 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package book
+
+import (
+	"bytes"
+	"compress/flate"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"io"
+	"reflect"
+	"slices"
+
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/cause"
+)
+
+const (
+	// compressFrom is the size of what is kept, as JSON and in bytes, from which it is compressed.
+	compressFrom = 1024
+	// maxEssence bounds what is unpacked, against a small annotation that unpacks to a huge one.
+	maxEssence = 4 << 20
+)
+
+// essences are what is kept of an object for handlers that want to see what was. Mostly all have
+// handled the same, which is kept once.
+type essences struct {
+	// Old is what most handlers have handled: the essence, or the Fields of it that they name.
+	Old    map[string]any `json:"old,omitempty"`
+	Fields []string       `json:"fields,omitempty"`
+	// Olds are what others have handled, by handler.
+	Olds map[string]map[string]any `json:"olds,omitempty"`
+	// Without are handlers for which nothing is kept.
+	Without []string `json:"without,omitempty"`
+	// Packed is Old and Olds, compressed.
+	Packed string `json:"packed,omitempty"`
+}
+
+// of returns what is kept for a handler, and what that is of: the whole essence, or fields. The tree is
+// nil when nothing is.
+func (x essences) of(id string) (tree map[string]any, whole bool, fields []dsl.Path) {
+	if own, has := x.Olds[id]; has {
+		return own, false, nil
+	}
+	if x.Old == nil || slices.Contains(x.Without, id) {
+		return nil, false, nil
+	}
+	for _, text := range x.Fields {
+		if p, err := dsl.ParsePath(text); err == nil {
+			fields = append(fields, p)
+		}
+	}
+	return x.Old, len(x.Fields) == 0, fields
+}
+
+// gather collects what is kept for handlers.
+func (b Book) gather(readers []Reader, look *Look) (essences, error) {
+	var x essences
+	trees := make([]map[string]any, len(readers))
+	for i, r := range readers {
+		if !r.Old {
+			continue
+		}
+		if e, _ := b.Entry(r.ID); e.Seen == look.Digest(r.View) {
+			trees[i] = look.Kept(r.View)
+		} else {
+			trees[i] = b.Old(r)
+		}
+		x.lay(r.View, trees[i])
+	}
+	for i, r := range readers {
+		switch {
+		case !r.Old || trees[i] != nil && x.serves(r.View, trees[i]):
+		case trees[i] == nil:
+			x.Without = append(x.Without, r.ID)
+		default:
+			if x.Olds == nil {
+				x.Olds = map[string]map[string]any{}
+			}
+			x.Olds[r.ID] = trees[i]
+		}
+	}
+	return x, x.pack()
+}
+
+// lay adds what a handler has handled to what is kept for most.
+func (x *essences) lay(v View, tree map[string]any) {
+	switch {
+	case tree == nil || x.Old != nil && len(x.Fields) == 0:
+	case len(v.paths) == 0:
+		x.Old, x.Fields = tree, nil
+	default:
+		x.Old = cause.Patched(x.Old, tree)
+		for _, p := range v.paths {
+			if name := p.String(); !slices.Contains(x.Fields, name) {
+				x.Fields = append(x.Fields, name)
+			}
+		}
+	}
+}
+
+// serves reports whether what is kept for most is what a handler has handled.
+func (x essences) serves(v View, tree map[string]any) bool {
+	if len(x.Fields) == 0 && !v.within(true, nil) {
+		return false
+	}
+	return reflect.DeepEqual(lookBack(x.Old).Kept(v), tree)
+}
+
+// trees are the part of essences that is compressed.
+type trees struct {
+	Old  map[string]any            `json:"old,omitempty"`
+	Olds map[string]map[string]any `json:"olds,omitempty"`
+}
+
+// pack compresses what is kept when it is large.
+func (x *essences) pack() error {
+	data, err := json.Marshal(trees{x.Old, x.Olds})
+	if err != nil || len(data) < compressFrom {
+		return err
+	}
+	x.Packed, err = deflate(data)
+	x.Old, x.Olds = nil, nil
+	return err
+}
+
+// unpack is the reverse of pack.
+func (x *essences) unpack() error {
+	if x.Packed == "" {
+		return nil
+	}
+	var t trees
+	err := inflate(x.Packed, &t)
+	x.Old, x.Olds, x.Packed = t.Old, t.Olds, ""
+	return err
+}
+
+func deflate(data []byte) (string, error) {
+	var buf bytes.Buffer
+	w, err := flate.NewWriter(&buf, flate.BestCompression)
+	if err != nil {
+		return "", err
+	}
+	if _, err = w.Write(data); err == nil {
+		err = w.Close()
+	}
+	return base64.StdEncoding.EncodeToString(buf.Bytes()), err
+}
+
+func inflate(packed string, into any) error {
+	data, err := base64.StdEncoding.DecodeString(packed)
+	if err != nil {
+		return err
+	}
+	plain, err := io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(data)), maxEssence+1))
+	if err != nil {
+		return err
+	}
+	if len(plain) > maxEssence {
+		return errors.New("the packed essence is too large")
+	}
+	return utiljson.Unmarshal(plain, into)
+}

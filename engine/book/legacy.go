@@ -1,0 +1,114 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package book
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/cause"
+	"github.com/handwerk-dev/handwerk/engine/progress"
+)
+
+// UnsignedMark is how a text of version 1 begins, as it was written by operators: it does not say whose
+// object it is of, so whoever reads it must find out who wrote it.
+const UnsignedMark = dsl.StateMark + "1,"
+
+// legacy is a text of version 1: a base for the whole object, digested for each field that handlers
+// looked at, and records of handlers that were not finished with it. It says neither whose it is nor of
+// which deletion.
+type legacy struct {
+	handled bool
+	base    map[string]string
+	old     map[string]any
+	records map[string]progress.Record
+}
+
+func parseLegacy(text string) (*legacy, error) {
+	var in struct {
+		Base    map[string]string          `json:"base"`
+		Old     map[string]any             `json:"old"`
+		Packed  string                     `json:"packed"`
+		Records map[string]progress.Record `json:"handlers"`
+	}
+	if err := utiljson.Unmarshal([]byte(text), &in); err != nil {
+		return nil, fmt.Errorf("decoding state: %w", err)
+	}
+	if in.Packed != "" {
+		if err := inflate(in.Packed, &in.Old); err != nil {
+			return nil, fmt.Errorf("decoding state: %w", err)
+		}
+	}
+	return &legacy{in.Base != nil, in.Base, in.Old, in.Records}, nil
+}
+
+// kept is the old essence and what it covers: all, when its digest is that of the whole, or else the
+// fields that have digests.
+func (l *legacy) kept() essences {
+	x := essences{Old: l.old}
+	if whole, has := l.base[""]; has && cause.Digest(l.old) == whole {
+		return x
+	}
+	x.Fields = slices.DeleteFunc(slices.Sorted(maps.Keys(l.base)), func(f string) bool { return f == "" })
+	if len(x.Fields) == 0 {
+		x.Old = nil
+	}
+	return x
+}
+
+// entry returns what was known of a handler.
+func (l *legacy) entry(r Reader, m Moment) Entry {
+	record, begun := l.records[r.ID]
+	if record.Cause == dsl.Delete {
+		return l.entryInDeletion(r, m, record)
+	}
+	if !Stores(r.Handler) {
+		return Entry{}
+	}
+	e := Entry{Of: r.View.Name()}
+	seen, based := l.base[e.Of]
+	switch {
+	case record.Done:
+		e.Seen = record.View
+		if record.Failed {
+			e.Lost, e.Try = record.Cause, record
+		}
+		return e
+	case based:
+		e.Seen = seen
+	case !l.handled && r.On(dsl.Create):
+	default:
+		return l.unknown(r)
+	}
+	if begun {
+		e.Try = record
+	}
+	return e
+}
+
+// entryInDeletion believes the record of a deletion for the one that is going on.
+func (l *legacy) entryInDeletion(r Reader, m Moment, record progress.Record) Entry {
+	var e Entry
+	if Stores(r.Handler) {
+		e.Of, e.Seen = r.View.Name(), l.base[r.View.Name()]
+	}
+	if m.Deletion != "" {
+		e.Try, e.Deletion = record, m.Deletion
+	}
+	return e
+}
+
+// unknown is the entry of a handler that looks at something of which there is no digest: it is new to
+// the object, or looks at something else than it did.
+func (l *legacy) unknown(r Reader) Entry {
+	tree, whole, fields := l.kept().of(r.ID)
+	if tree == nil || !r.View.within(whole, fields) {
+		return Entry{Of: r.View.Name(), Begins: true}
+	}
+	return Entry{Of: r.View.Name(), Seen: lookBack(tree).Digest(r.View), Quiet: true}
+}

@@ -1,0 +1,163 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package book
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/types"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/progress"
+)
+
+// version is that of the texts that are written.
+const version = 2
+
+// MaxSize is the largest text that is stored, in bytes. All annotations of an object share 256 KiB,
+// so half of it is left to others.
+const MaxSize = 128 * 1024
+
+// ErrRoom says that not even digests fit on the object, for all that others have written there.
+var ErrRoom = errors.New("the annotations of the object leave no room")
+
+// stored is the form of the annotation. Its version comes first: that key marks the annotation as an
+// operator's.
+type stored struct {
+	Version    int                    `json:"handwerk"`
+	UID        types.UID              `json:"uid,omitempty"`
+	Generation int64                  `json:"generation,omitempty"`
+	Handlers   map[string]storedEntry `json:"handlers,omitempty"`
+	essences
+}
+
+type storedEntry struct {
+	Of       string           `json:"of,omitempty"`
+	Seen     string           `json:"seen,omitempty"`
+	Lost     dsl.Cause        `json:"lost,omitempty"`
+	Try      *progress.Record `json:"try,omitempty"`
+	Deletion string           `json:"deletion,omitempty"`
+}
+
+// lastingTry returns the try as far as the next process must know of it: that a handler waits, and what
+// happened beside the object, it finds out itself.
+func (e Entry) lastingTry(r Reader) progress.Record {
+	if !Lasting(e.Try.Cause) || !Stores(r.Handler) && e.Try.Cause != dsl.Delete {
+		return progress.Record{}
+	}
+	return e.Try.Lasting()
+}
+
+// Encode returns the text of the book for an object whose annotations leave so much room, in bytes. When
+// what handlers want to see of what was does not fit, it is left out, and degraded is true: the object
+// is handled all the same. The error is ErrRoom when nothing fits. A book with nothing worth storing in
+// it has no text. The look is at the object as it is now: handlers that have seen it so are kept that.
+func (b Book) Encode(readers []Reader, look *Look, room int) (text string, degraded bool, err error) {
+	out := stored{Version: version, UID: b.UID, Generation: b.Generation, Handlers: map[string]storedEntry{}}
+	some := false
+	for _, r := range readers {
+		e, _ := b.Entry(r.ID)
+		try := e.lastingTry(r)
+		if e.Begins || !Stores(r.Handler) && try.Cause == "" {
+			continue
+		}
+		some = some || worth(r, e)
+		entry := storedEntry{Of: e.Of, Seen: e.Seen, Lost: e.Lost, Deletion: e.Deletion}
+		if try.Cause != "" {
+			entry.Try = &try
+		}
+		out.Handlers[r.ID] = entry
+	}
+	if !some {
+		return "", false, nil
+	}
+	if out.essences, err = b.gather(readers, look); err != nil {
+		return "", false, fmt.Errorf("encoding state: %w", err)
+	}
+	room = min(room, MaxSize)
+	data, err := json.Marshal(out)
+	if err == nil && len(data) > room {
+		degraded, out.essences = true, essences{}
+		data, err = json.Marshal(out)
+	}
+	if err == nil && len(data) > room {
+		err = ErrRoom
+	}
+	if err != nil {
+		return "", false, fmt.Errorf("encoding state: %w", err)
+	}
+	return string(data), degraded, nil
+}
+
+// Load reads the text on an object. What is another object's is void. A text of version 1 does not say
+// whose it is; vouched is asked whether this operator wrote it.
+func Load(text string, uid types.UID, vouched func() bool) (Book, error) {
+	void := Book{UID: uid}
+	if text == "" {
+		return void, nil
+	}
+	var head struct {
+		Version int `json:"handwerk"`
+	}
+	if err := json.Unmarshal([]byte(text), &head); err != nil {
+		return void, fmt.Errorf("decoding state: %w", err)
+	}
+	switch head.Version {
+	case 1:
+		if !vouched() {
+			return void, nil
+		}
+		l, err := parseLegacy(text)
+		if err != nil {
+			return void, err
+		}
+		return Book{UID: uid, Known: l.handled, legacy: l, text: text}, nil
+	case version:
+	default:
+		return void, fmt.Errorf("decoding state: version %d is not known", head.Version)
+	}
+	in, err := parse(text)
+	if err != nil {
+		return void, err
+	}
+	if in.UID != uid {
+		return void, nil
+	}
+	return in.Book, nil
+}
+
+// parsed is a book as its text has it.
+type parsed struct{ Book }
+
+func parse(text string) (parsed, error) {
+	var in stored
+	if err := utiljson.Unmarshal([]byte(text), &in); err != nil {
+		return parsed{}, fmt.Errorf("decoding state: %w", err)
+	}
+	if in.Version == 1 {
+		l, err := parseLegacy(text)
+		if err != nil {
+			return parsed{}, err
+		}
+		return parsed{Book{kept: l.kept()}}, nil
+	}
+	if err := in.unpack(); err != nil {
+		return parsed{}, fmt.Errorf("decoding state: %w", err)
+	}
+	b := Book{UID: in.UID, Generation: in.Generation, Known: true, text: text, kept: in.essences}
+	for _, id := range slices.Sorted(maps.Keys(in.Handlers)) {
+		s := in.Handlers[id]
+		e := Entry{Of: s.Of, Seen: s.Seen, Lost: s.Lost, Deletion: s.Deletion}
+		if s.Try != nil {
+			e.Try = *s.Try
+		}
+		b.entries = append(b.entries, named{id, e})
+	}
+	return parsed{b}, nil
+}

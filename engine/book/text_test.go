@@ -1,0 +1,288 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package book
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/progress"
+)
+
+const uid = "0b1f"
+
+// object is one with a spec of this size and color.
+func object(size int64, color string) map[string]any {
+	return map[string]any{"spec": map[string]any{"size": size, "color": color}}
+}
+
+// named gives a reader an id.
+func (r Reader) named(id string) Reader {
+	h := *r.Handler
+	h.ID = id
+	r.Handler = &h
+	return r
+}
+
+// handled is a book in which the reader has handled an object.
+func (b Book) handled(r Reader, o map[string]any) Book {
+	look := NewLook(o)
+	e := Entry{Try: progress.Record{Cause: dsl.Update, Done: true}}
+	return b.With(r.ID, e.End(r.View, look.Digest(r.View), look.Kept(r.View)))
+}
+
+// reload stores a book and reads it for the readers given, of an object that is so now.
+func reload(t *testing.T, b Book, was []Reader, stored map[string]any, is []Reader, now Moment) Book {
+	t.Helper()
+	text, degraded, err := b.Encode(was, NewLook(stored), MaxSize)
+	if err != nil || degraded {
+		t.Fatalf("encoding: degraded %v, %v", degraded, err)
+	}
+	if !strings.HasPrefix(text, dsl.StateMark) {
+		t.Errorf("%s is not marked as an operator's", text)
+	}
+	got, err := Load(text, uid, func() bool { t.Error("asked who wrote a text that says whose it is"); return false })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got.Meet(is, now)
+}
+
+func TestOldIsWhatAHandlerHandled(t *testing.T) {
+	whole, size := reading(updates).named("whole"), reading(updates, dsl.Field("spec.size")).named("size")
+	both := []Reader{whole, size}
+	large := strings.Repeat("abcdefgh", 500)
+	tests := map[string]struct {
+		readers     []Reader
+		whole, size map[string]any
+	}{
+		"when all have handled the same":          {both, object(1, "red"), object(1, "red")},
+		"when one has handled less":               {both, object(2, "red"), object(1, "red")},
+		"when all of them name fields":            {[]Reader{size}, nil, object(1, "red")},
+		"when it is large":                        {both, object(1, large), object(1, large)},
+		"when it is large and they are different": {both, object(2, large), object(1, large)},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			b := Book{UID: uid, Generation: 3}.handled(size, tt.size)
+			if tt.whole != nil {
+				b = b.handled(whole, tt.whole)
+			}
+			now := object(9, "blue")
+			got := reload(t, b, tt.readers, now, tt.readers, Moment{Look: NewLook(now), Generation: 4})
+			if diff := cmp.Diff(map[string]any{"spec": map[string]any{"size": tt.size["spec"].(map[string]any)["size"]}}, got.Old(size)); diff != "" {
+				t.Errorf("of the one with a field (-want +got):\n%s", diff)
+			}
+			if tt.whole == nil {
+				return
+			}
+			if diff := cmp.Diff(tt.whole, got.Old(whole)); diff != "" {
+				t.Errorf("of the other (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestMeet holds what a new process makes of a book, by what its handlers look at.
+func TestMeet(t *testing.T) {
+	whole, spec := reading(updates).named("h"), reading(updates, dsl.Field("spec")).named("h")
+	size, color := reading(updates, dsl.Field("spec.size")).named("h"), reading(updates, dsl.Field("spec.color")).named("h")
+	labels := reading(updates, dsl.Field("metadata.labels")).named("h")
+	red, blue := object(1, "red"), object(1, "blue")
+	tests := map[string]struct {
+		was, is Reader
+		now     map[string]any
+		// moved: the generation is another one.
+		moved, partial bool
+		want           dsl.Cause
+		old            any
+	}{
+		"the same view, and nothing changed":                               {size, size, red, false, false, "", nil},
+		"the same view, and something changed elsewhere":                   {size, size, blue, true, false, "", nil},
+		"the same view, which has changed":                                 {color, color, blue, true, false, dsl.Update, object(1, "red")["spec"].(map[string]any)["color"]},
+		"another field, of which the whole was kept":                       {whole, color, blue, true, false, dsl.Update, "red"},
+		"another field, of which the whole was kept, and has not changed":  {whole, size, blue, true, false, "", nil},
+		"another field, and the generation is the same":                    {size, color, red, false, false, "", nil},
+		"another field, and the generation is another":                     {size, color, red, true, false, dsl.Update, nil},
+		"the whole instead of a field: labels have no generation":          {size, whole, red, false, false, dsl.Update, nil},
+		"labels instead of a field: they have no generation":               {size, labels, red, false, false, dsl.Update, nil},
+		"the whole spec, as it was, of another generation: it is run once": {spec, spec, red, true, false, dsl.Update, nil},
+		"unless not all of the spec is seen":                               {spec, spec, red, true, true, "", nil},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			m := Moment{Look: NewLook(tt.now), Generation: 3, Partial: tt.partial}
+			if tt.moved {
+				m.Generation = 4
+			}
+			b := Book{UID: uid, Generation: 3}.handled(tt.was, red)
+			got := reload(t, b, []Reader{tt.was}, red, []Reader{tt.is}, m)
+			e, _ := got.Entry("h")
+			if c := e.Due(tt.is.Handler, Facts{Now: m.Look.Digest(tt.is.View), Present: true, First: true}); c != tt.want {
+				t.Errorf("it is due for %q, want %q", c, tt.want)
+			}
+			if tt.old == nil {
+				return
+			}
+			if was, _ := dsl.MustParsePath("spec.color").In(got.Old(tt.is)); was != tt.old {
+				t.Errorf("old is %v, want %v", was, tt.old)
+			}
+		})
+	}
+}
+
+func TestHandlersThatTheBookDoesNotKnow(t *testing.T) {
+	known, newer := reading(both).named("known"), reading(both).named("newer")
+	red := object(1, "red")
+	m := Moment{Look: NewLook(red), Generation: 3}
+	b := reload(t, Book{UID: uid}.handled(known, red), []Reader{known}, red, []Reader{known, newer}, m)
+	e, _ := b.Entry("newer")
+	if f := (Facts{Now: m.Look.Digest(newer.View), Present: true, First: true}); e.Due(newer.Handler, f) != "" {
+		t.Error("a handler that is new to a handled object has something to do")
+	}
+	fresh, _ := Load("", uid, nil)
+	e, _ = fresh.Meet([]Reader{newer}, m).Entry("newer")
+	if f := (Facts{Now: m.Look.Digest(newer.View), Present: true, First: true, New: true}); e.Due(newer.Handler, f) != dsl.Create {
+		t.Error("a new object is no create")
+	}
+}
+
+func TestTriesAreReadBack(t *testing.T) {
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	h := reading(both).named("h")
+	look := NewLook(object(1, "red"))
+	want := Entry{Of: "", Seen: look.Digest(h.View), Try: progress.Record{Cause: dsl.Update, View: "v", Attempts: 2, Due: at, Message: "m", Step: 1}}
+	got := reload(t, Book{UID: uid}.With("h", want), []Reader{h}, object(1, "red"), []Reader{h}, Moment{Look: look})
+	e, _ := got.Entry("h")
+	if diff := cmp.Diff(want, e, cmp.AllowUnexported(Entry{})); diff != "" {
+		t.Errorf("the entry (-want +got):\n%s", diff)
+	}
+}
+
+// TestWhatIsNotStored holds that level-triggered handlers leave nothing on the object, nor does what happened
+// beside it.
+func TestWhatIsNotStored(t *testing.T) {
+	for name, tt := range map[string]struct {
+		reader Reader
+		entry  Entry
+	}{
+		"what a level-triggered handler has seen": {reading(level), Entry{Seen: "x"}},
+		"what it tries":                  {reading(level), Entry{Try: progress.Record{Cause: dsl.Update, Attempts: 3}}},
+		"a create that is still to come": {reading(creates), Entry{}},
+		"what a handler begins with":     {reading(updates), Entry{Begins: true}},
+		"a try for a child":              {reading(creates), Entry{Try: progress.Record{Cause: dsl.Child, Attempts: 3}}},
+		"that a handler waits":           {reading(creates), Entry{Try: progress.Record{Cause: dsl.Create, Waiting: true}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := Book{UID: uid}.With("h", tt.entry)
+			if text, _, err := b.Encode([]Reader{tt.reader.named("h")}, NewLook(nil), MaxSize); text != "" || err != nil {
+				t.Errorf("stored is %s, %v", text, err)
+			}
+			if mark := b.Mark([]Reader{tt.reader.named("h")}); mark != "" {
+				t.Errorf("it is marked as something to store: %s", mark)
+			}
+		})
+	}
+}
+
+func TestRoom(t *testing.T) {
+	h := reading(updates).named("h")
+	noise := make([]any, 60000)
+	for i := range noise {
+		noise[i] = fmt.Sprint(i * 7919)
+	}
+	full := map[string]any{"spec": noise}
+	b := Book{UID: uid}.handled(h, full)
+	text, degraded, err := b.Encode([]Reader{h}, NewLook(full), MaxSize)
+	if err != nil || !degraded || len(text) > 200 {
+		t.Fatalf("%d bytes, degraded %v, %v", len(text), degraded, err)
+	}
+	got, err := Load(text, uid, nil)
+	if e, _ := got.Entry("h"); err != nil || e.Seen == "" || got.Old(h) != nil {
+		t.Errorf("entry %+v, %v", e, err)
+	}
+	if _, _, err := b.Encode([]Reader{h}, NewLook(full), 20); !errors.Is(err, ErrRoom) {
+		t.Errorf("with room for nothing: %v", err)
+	}
+}
+
+func TestLoad(t *testing.T) {
+	const legacy = `{"handwerk":1,"base":{"":"abc"}}`
+	h := reading(updates).named("h")
+	for name, tt := range map[string]struct {
+		text    string
+		vouched bool
+		known   bool
+	}{
+		"a text of this object":            {`{"handwerk":2,"uid":"0b1f","handlers":{"h":{"seen":"x"}}}`, false, true},
+		"one of another":                   {`{"handwerk":2,"uid":"other","handlers":{"h":{"seen":"x"}}}`, false, false},
+		"one of nobody":                    {`{"handwerk":2,"handlers":{"h":{"seen":"x"}}}`, false, false},
+		"one of version 1 that is ours":    {legacy, true, true},
+		"one of version 1 that was copied": {legacy, false, false},
+		"none":                             {"", false, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b, err := Load(tt.text, uid, func() bool { return tt.vouched })
+			if err != nil || b.Known != tt.known {
+				t.Fatalf("known %v, %v", b.Known, err)
+			}
+			e, _ := b.Meet([]Reader{h}, Moment{Look: NewLook(nil)}).Entry("h")
+			if (e.Seen != "") != tt.known {
+				t.Errorf("entry %+v", e)
+			}
+		})
+	}
+}
+
+func TestLoadRefuses(t *testing.T) {
+	for name, text := range map[string]string{
+		"what is not JSON":            "{",
+		"a version of the future":     `{"handwerk":3}`,
+		"an essence that is not one":  `{"handwerk":2,"uid":"0b1f","packed":"%%%"}`,
+		"an essence that is cut":      `{"handwerk":2,"uid":"0b1f","packed":"AAAA"}`,
+		"a list where a map belongs":  `{"handwerk":2,"uid":"0b1f","handlers":[]}`,
+		"the same of version 1":       `{"handwerk":1,"base":[]}`,
+		"a packed one of version 1":   `{"handwerk":1,"base":{},"packed":"%%%"}`,
+		"somebody else's annotation ": `hello`,
+	} {
+		b, err := Load(text, uid, func() bool { return true })
+		if err == nil || b.Known || b.UID != uid {
+			t.Errorf("%s is read: %s", name, text)
+		}
+	}
+}
+
+func TestViews(t *testing.T) {
+	o := map[string]any{
+		"metadata": map[string]any{"name": "n", "resourceVersion": "7", "finalizers": []any{"f"}, "labels": map[string]any{"a": "b"}},
+		"spec":     map[string]any{"size": int64(1)}, "status": map[string]any{"phase": "Ready"},
+	}
+	for path, want := range map[string]bool{
+		"spec.size": true, "spec.none": false, "status.phase": true, "status.none": false,
+		"metadata.labels.a": true, "metadata.annotations": false, "metadata.finalizers": true, "metadata": true,
+	} {
+		v := NewView(dsl.MustParsePath(path))
+		if got := NewLook(o).Seen(v); got != want {
+			t.Errorf("%s is seen: %v, want %v", path, got, want)
+		}
+	}
+	moved := map[string]any{"metadata": map[string]any{"name": "n", "resourceVersion": "8", "finalizers": []any{"f"}, "labels": map[string]any{"a": "b"}}}
+	if meta := NewView(dsl.Path{"metadata"}); NewLook(o).Digest(meta) != NewLook(moved).Digest(meta) {
+		t.Error("the metadata is another with each version")
+	}
+	several := NewView(dsl.MustParsePath("status.phase"), dsl.MustParsePath("spec.size"), dsl.MustParsePath("spec.size"))
+	if several.Name() != "spec.size,status.phase" {
+		t.Errorf("several fields are named %s", several.Name())
+	}
+	want := map[string]any{"spec": map[string]any{"size": int64(1)}, "status": map[string]any{"phase": "Ready"}}
+	if diff := cmp.Diff(want, NewLook(o).Kept(several)); diff != "" {
+		t.Errorf("what is kept of them (-want +got):\n%s", diff)
+	}
+}

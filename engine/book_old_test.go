@@ -1,0 +1,279 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/enginetest"
+)
+
+// leavers are the operators that left the objects in testdata/book1; its README says how.
+var leavers = map[string]func(foo *dsl.Resource, j *journal){
+	"essence": func(foo *dsl.Resource, j *journal) {
+		foo.OnCreate("made", j.Note("made"))
+		foo.OnUpdate("changed", olds(j))
+	},
+	"packed": func(foo *dsl.Resource, j *journal) {
+		foo.On(both(), "changed", j.Note("changed", func(_ context.Context, r *dsl.Request) error {
+			was, _ := dsl.MustParsePath("spec.text").In(r.Old)
+			text, _ := was.(string)
+			j.Add(fmt.Sprint("old has ", len(text)))
+			return nil
+		}))
+	},
+	"fields": func(foo *dsl.Resource, j *journal) { foo.OnField("spec.size", "sized", olds(j)) },
+	"digests": func(foo *dsl.Resource, j *journal) {
+		foo.On(both(), "changed", olds(j), dsl.NoOld())
+		foo.OnField("spec.size", "sized", j.Note("sized"), dsl.NoOld())
+	},
+	"retrying": func(foo *dsl.Resource, j *journal) {
+		foo.OnCreate("made", j.Note("made", temporary(time.Hour)), dsl.Retries(3))
+		foo.On(both(), "steady", j.Note("steady"))
+	},
+	"updating": func(foo *dsl.Resource, j *journal) {
+		foo.On(both(), "steady", j.Note("steady"))
+		foo.OnField("spec.size", "sized", j.Note("sized", func(ctx context.Context, r *dsl.Request) error {
+			if err := olds(j)(ctx, r); err != nil {
+				return err
+			}
+			return failsOnce(ctx, r)
+		}))
+	},
+	"failed": func(foo *dsl.Resource, j *journal) {
+		foo.OnCreate("made", j.Note("made", fails(dsl.Permanent(errAgain))))
+		foo.OnUpdate("changed", j.Note("changed"))
+	},
+	"leaving": func(foo *dsl.Resource, j *journal) {
+		foo.OnDelete("one", j.Note("one"))
+		foo.OnDelete("two", j.Note("two", failsOnce))
+	},
+	"after": func(foo *dsl.Resource, j *journal) {
+		foo.On(both(), "first", j.Note("first", failsOnce))
+		foo.On(both(), "second", j.Note("second"), dsl.After("first"))
+	},
+	"resumed": func(foo *dsl.Resource, j *journal) {
+		foo.OnCreate("made", j.Note("made"))
+		foo.OnResume("back", j.Note("back"))
+		level(foo, j)
+		foo.OnDelete("left", j.Note("left"))
+	},
+	"steps": func(foo *dsl.Resource, j *journal) {
+		foo.OnCreate("steps", dsl.Steps(j.Note("first"), j.Note("second", failsOnce)))
+	},
+	"generation": func(foo *dsl.Resource, j *journal) {
+		foo.ObservedGeneration = true
+		foo.On(both(), "made", j.Note("made"), dsl.Field("spec"), dsl.NoOld())
+	},
+}
+
+// failsOnce is to be tried again an hour later, and succeeds then.
+func failsOnce(_ context.Context, r *dsl.Request) error {
+	if r.Attempt > 1 {
+		return nil
+	}
+	return dsl.Temporary(errAgain, time.Hour)
+}
+
+// inherits plays on a stage to which an earlier release left web, as the stage's operator had left it.
+func inherits(t *testing.T, by string, change func(web *unstructured.Unstructured), play func(s *stage)) {
+	t.Helper()
+	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
+		c.Serve(enginetest.Resource{Name: foos, Kind: "Foo", ObservedGeneration: by == "generation"})
+		s := newStage(t, c)
+		s.Operator.Resource(foos, func(foo *dsl.Resource) { leavers[by](foo, &s.Journal) })
+		text, err := os.ReadFile(filepath.Join("testdata", "book1", by+".yaml"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if text, err = yaml.YAMLToJSON(text); err != nil {
+			t.Fatal(err)
+		}
+		o := &unstructured.Unstructured{}
+		if err := o.UnmarshalJSON(text); err != nil {
+			t.Fatal(err)
+		}
+		if change != nil {
+			change(o)
+		}
+		s.Load(o)
+		play(s)
+	})
+}
+
+// TestObjectsOfEarlierReleases holds law 2 across releases: what version 1 of the state says was handled
+// is handled, what it says is open goes on, and it is not rewritten for that alone.
+func TestObjectsOfEarlierReleases(t *testing.T) {
+	// quiet: nothing is called, nor written, however long one waits.
+	quiet := func(s *stage) {
+		s.Launch()
+		s.Advance(2 * time.Hour)
+		s.Called()
+		s.Wrote()
+		s.Process.Restart()
+		s.Called()
+		s.Wrote()
+	}
+	// retries: what is open is tried when its time comes and not before, and that is all.
+	retries := func(want ...string) func(s *stage) {
+		return func(s *stage) {
+			s.Launch()
+			s.Advance(59 * time.Minute)
+			s.Called()
+			s.Wrote()
+			s.Advance(time.Minute)
+			s.Called(want...)
+			s.Advance(30 * time.Minute)
+			s.Called()
+		}
+	}
+	tests := map[string]struct {
+		by   string
+		play func(s *stage)
+	}{
+		"what was handled is, with its essence":                   {"essence", quiet},
+		"what was handled is, with its essence packed":            {"packed", quiet},
+		"what was handled is, with the fields that handlers name": {"fields", quiet},
+		"what was handled is, with digests alone":                 {"digests", quiet},
+		"what was handled is, with its generation alone":          {"generation", quiet},
+		"what failed for good is not tried again":                 {"failed", quiet},
+		"a change is one against the essence": {"essence", func(s *stage) {
+			s.Launch()
+			s.size(2)
+			s.Called("update map[spec:map[color:red size:1]] [change spec.size 1 2]")
+			s.size(3)
+			s.Called("update map[spec:map[color:red size:2]] [change spec.size 2 3]")
+		}},
+		"a change is one against the essence that was packed": {"packed", func(s *stage) {
+			s.Launch()
+			s.size(2)
+			s.Called("changed update", "old has 2000")
+		}},
+		"a change is one against the fields that handlers name": {"fields", func(s *stage) {
+			s.Launch()
+			s.set("blue", "spec", "color")
+			s.Called()
+			s.size(2)
+			s.Called("update map[spec:map[size:1]] [change spec.size 1 2]")
+		}},
+		"a change is one against the digest, each handler's own": {"digests", func(s *stage) {
+			s.Launch()
+			s.set("blue", "spec", "color")
+			s.Called("update map[] []")
+			s.size(2)
+			s.Called("update map[] []", "sized update")
+		}},
+		"a change is one against the generation": {"generation", func(s *stage) {
+			s.Launch()
+			s.size(2)
+			s.Called("made update")
+		}},
+		"what changed during the upgrade is a change": {"essence", func(s *stage) {
+			s.size(2)
+			s.Launch()
+			s.Called("update map[spec:map[color:red size:1]] [change spec.size 1 2]")
+			s.Process.Restart()
+			s.Called()
+		}},
+		"a retry goes on with its attempts, and what had succeeded is not repeated": {"retrying", func(s *stage) {
+			retries("made create 2")(s)
+			s.Advance(30 * time.Minute)
+			s.Called("made create 3")
+			s.Advance(2 * time.Hour)
+			s.Called("made create 4")
+		}},
+		"a retry of an update still has what was": {"updating",
+			retries("sized update 2", "update map[spec:map[size:1]] [change spec.size 1 2]")},
+		"a retry holds up what comes after it": {"after", retries("first create 2", "second create")},
+		"steps that are done are not repeated": {"steps", retries("second create 2")},
+		"a change during the upgrade begins a retry anew": {"retrying", func(s *stage) {
+			s.size(2)
+			s.Launch()
+			s.Called("made create", "steady update") // the second had handled the creation
+		}},
+		"what failed for good is tried when the object changes": {"failed", func(s *stage) {
+			s.Launch()
+			s.size(2)
+			s.Called("made create", "changed update")
+		}},
+		"a deletion goes on with the handler that is left": {"leaving", func(s *stage) {
+			retries("two delete 2")(s)
+			s.gone()
+		}},
+		"a new process resumes, and creates nothing": {"resumed", func(s *stage) {
+			s.Launch()
+			s.Called("back resume", "sync resume")
+			s.Wrote()
+			s.size(2)
+			s.Called("sync update")
+			s.remove()
+			s.Called("left delete")
+			s.gone()
+		}},
+		"the next write carries the version of this release": {"essence", func(s *stage) {
+			s.Launch()
+			s.size(2)
+			s.Settle()
+			if text := s.web().GetAnnotations()[state]; !strings.HasPrefix(text, `{"handwerk":2`) {
+				s.t.Errorf("the state is %s", text)
+			}
+		}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) { inherits(t, test.by, nil, test.play) })
+	}
+}
+
+// TestCopiesOfEarlierReleases holds that version 1 of the state, which does not say whose it is, counts
+// only where this operator wrote it: who copies annotations is another manager.
+func TestCopiesOfEarlierReleases(t *testing.T) {
+	copied := func(o *unstructured.Unstructured) {
+		o.SetUID("0f4e6e2c-8f8e-4d05-9a3e-2c1a6f1f0e02")
+		managed := o.GetManagedFields()
+		for i := range managed {
+			if managed[i].Manager == "op" {
+				managed[i].Manager = "kube-controller-manager"
+			}
+		}
+		o.SetManagedFields(managed)
+	}
+	// finalized: the operator has written to the copy, though not its state.
+	finalized := func(o *unstructured.Unstructured) {
+		copied(o)
+		o.SetFinalizers([]string{finalizer})
+		o.SetManagedFields(append(o.GetManagedFields(), metav1.ManagedFieldsEntry{
+			Manager: "op", Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "example.com/v1", FieldsType: "FieldsV1",
+			FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{"f:finalizers":{".":{},"v:\"op.handwerk.dev/finalizer\"":{}}}}`),
+		}))
+	}
+	tests := map[string]struct {
+		by     string
+		change func(*unstructured.Unstructured)
+		want   []string
+	}{
+		"a copy is new, though its state says that it was handled":              {"essence", copied, []string{"made create"}},
+		"a copy is new, though the operator's finalizer is on it":               {"resumed", finalized, []string{"made create", "sync create"}},
+		"a copy is new, though its state says that a retry is due in an hour":   {"after", copied, []string{"first create"}},
+		"a copy is new, though its state says that its handler failed for good": {"failed", copied, []string{"made create"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			inherits(t, test.by, test.change, func(s *stage) {
+				s.Launch()
+				s.Called(test.want...)
+			})
+		})
+	}
+}

@@ -1,0 +1,174 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/config"
+	"github.com/handwerk-dev/handwerk/engine/enginetest"
+	"github.com/handwerk-dev/handwerk/handlers"
+)
+
+// TestHandlersSeeStatusOfEachOther holds that handlers of a pass see the status that those before them
+// set, and those that look at it are run for it.
+func TestHandlersSeeStatusOfEachOther(t *testing.T) {
+	first := func(_ context.Context, r *dsl.Request) error {
+		color, _ := dsl.MustParsePath("spec.color").In(r.Object.Object)
+		r.Patch.SetStatus("first", color)
+		r.Patch.SetCondition("First", "True", "Set", "It is set.")
+		return nil
+	}
+	sees := func(j *journal) dsl.Func {
+		return func(_ context.Context, r *dsl.Request) error {
+			value, _ := dsl.MustParsePath("status.first").In(r.Object.Object)
+			list, _, _ := unstructured.NestedSlice(r.Object.Object, "status", "conditions")
+			j.Add(fmt.Sprint("second ", r.Cause, " ", value, " ", len(list)))
+			return nil
+		}
+	}
+	scenarios(t, map[string]scenario{
+		"a later one sees it, and its conditions": {
+			func(foo *dsl.Resource, j *journal) {
+				foo.OnReconcile("first", first)
+				foo.OnReconcile("second", sees(j))
+			}, func(s *stage) {
+				s.Launch()
+				s.Create(web)
+				s.Called("second create red 1")
+				s.set("blue", "spec", "color")
+				s.Called("second update blue 1")
+			},
+		},
+		"one that looks at it alone runs for it, and for nothing else": {
+			func(foo *dsl.Resource, j *journal) {
+				foo.OnReconcile("second", sees(j), dsl.Field("status.first"))
+				foo.OnReconcile("first", first)
+			}, func(s *stage) {
+				s.Launch()
+				s.Create(web)
+				s.Called("second update red 1")
+				s.size(2)
+				s.Called()
+				s.set("blue", "spec", "color")
+				s.Called("second update blue 1")
+				s.Advance(time.Hour)
+				s.Called()
+			},
+		},
+	})
+}
+
+// configured plays with an operator from a configuration.
+func configured(t *testing.T, text string, play func(s *stage)) {
+	t.Helper()
+	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
+		c.Serve(enginetest.Resource{Name: foos, Kind: "Foo"})
+		s := newStage(t, c)
+		var err error
+		if s.Operator, err = config.Parse("op.yaml", []byte(text), handlers.Standard()); err != nil {
+			t.Fatal(err)
+		}
+		play(s)
+	})
+}
+
+// status compares fields of web's status.
+func (s *stage) status(want map[string]any) {
+	s.t.Helper()
+	s.Settle()
+	got, _ := s.web().Object["status"].(map[string]any)
+	for field, value := range want {
+		if got[field] != value {
+			s.t.Errorf("status.%s is %v, want %v", field, got[field], value)
+		}
+	}
+}
+
+// TestStatusFromStatus holds that an expression over status is worked out from what another handler sets.
+func TestStatusFromStatus(t *testing.T) {
+	const head = `
+apiVersion: handwerk.dev/v1alpha1
+kind: Operator
+metadata: {name: op}
+resources:
+  - resource: foos.v1.example.com
+    handlers:
+`
+	const first = `
+      - id: first
+        set: {status: {first: "${self.spec.color}"}}
+`
+	const second = `
+      - id: second
+        set: {status: {second: "${self.?status.?first.orValue('')}"}}
+`
+	const third = `
+      - id: third
+        set: {status: {third: "${self.?status.?second.orValue('')}"}}
+`
+	tests := map[string]struct {
+		handlers string
+		// writes is how many a change costs at the most.
+		writes int
+	}{
+		"in declared order, all in one pass": {first + second + third, 1},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			configured(t, head+test.handlers, func(s *stage) {
+				s.Launch()
+				s.Create(web)
+				for _, color := range []string{"red", "blue"} {
+					s.set(color, "spec", "color")
+					s.status(map[string]any{"first": color, "second": color, "third": color})
+					if writes := s.Process.Writes(); len(writes) > test.writes {
+						s.t.Errorf("%d writes for color %s, want %d at the most: %v", len(writes), color, test.writes, writes)
+					}
+				}
+				s.Advance(time.Hour)
+				s.Process.Restart()
+				s.Wrote()
+			})
+		})
+	}
+}
+
+// TestObservedGenerationSeesMetadata holds that handlers see changes of labels and annotations where
+// status.observedGeneration says what of the spec was handled.
+func TestObservedGenerationSeesMetadata(t *testing.T) {
+	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
+		c.Serve(enginetest.Resource{Name: foos, Kind: "Foo", ObservedGeneration: true})
+		s := newStage(t, c)
+		s.Operator.Resource(foos, func(foo *dsl.Resource) {
+			foo.ObservedGeneration = true
+			level(foo, &s.Journal)
+			foo.OnReconcile("labels", s.Note("labels"), dsl.Field("metadata.labels"))
+			foo.OnReconcile("color", s.Note("color"), dsl.Field("spec.color"))
+			foo.On(both(), "spec", s.Note("spec"), dsl.Field("spec"), dsl.NoOld())
+		})
+		s.Launch()
+		s.Create(web)
+		s.Called("sync create", "color create", "spec create")
+		s.set("gold", "metadata", "labels", "tier")
+		s.Called("sync update", "labels update")
+		s.set("x", "metadata", "annotations", "note")
+		s.Called("sync update")
+		s.size(2)
+		s.Called("sync update", "spec update")
+		s.set("blue", "spec", "color")
+		s.Called("sync update", "color update", "spec update")
+		s.Process.Writes()
+		s.set("x", "status", "theirs")
+		s.Advance(time.Hour)
+		s.Called()
+		s.Wrote()
+	})
+}

@@ -1,0 +1,142 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/book"
+)
+
+// annotationsMost is the size, in bytes, of all annotations of an object that the API server takes.
+const annotationsMost = validation.TotalAnnotationSizeLimitB
+
+// vanished is the moment of a deletion of an object that nobody has seen being deleted.
+const vanished = "gone"
+
+// deletionOf is the moment at which an object was deleted, by which deletions are told apart; empty while
+// it lives. Who deletes it once more with a shorter grace period moves the timestamp and not that moment:
+// the API server moves it by the difference of the periods (BeforeDelete in k8s.io/apiserver).
+func deletionOf(o *unstructured.Unstructured, gone bool) string {
+	switch at := o.GetDeletionTimestamp(); {
+	case at != nil:
+		var grace int64
+		if seconds := o.GetDeletionGracePeriodSeconds(); seconds != nil {
+			grace = *seconds
+		}
+		return at.Add(-time.Duration(grace) * time.Second).UTC().Format(time.RFC3339)
+	case gone:
+		return vanished
+	}
+	return ""
+}
+
+// open opens the object's book: as this process remembers it, or as it was stored when the process sees
+// the object for the first time.
+//
+// Memory wins over a text that this process did not write, and over one that it did: it knows more. The
+// exception is a text that was sent, and whose answer was lost on the way.
+func (p *pass) open() book.Book {
+	m, b := p.memory, book.Book{}
+	switch {
+	case m.sent != nil && m.sent.Text() == p.text:
+		b = *m.sent
+		p.stored, p.outcomes = b.Mark(p.r.rules.readers), b.Outcomes(p.r.rules.readers)
+	case m.known:
+		b, p.stored, p.outcomes = m.book, m.mark, m.outcomes
+		if m.generation != p.generation {
+			p.stored, p.outcomes = "", "" // what was stored elsewhere is not stored here
+		}
+	default:
+		b = p.load()
+		p.stored, p.outcomes = b.Mark(p.r.rules.readers), b.Outcomes(p.r.rules.readers)
+	}
+	return b
+}
+
+// load reads the book from the object.
+func (p *pass) load() book.Book {
+	b, err := book.Load(p.text, p.object.GetUID(), p.vouched)
+	if err != nil {
+		p.log().Error(err, "state annotation is not readable; the object is handled as a new one")
+	}
+	b = b.Meet(p.r.rules.readers, book.Moment{
+		Look: p.sight, Generation: p.object.GetGeneration(), Partial: p.partial(), Deletion: p.deletion,
+	})
+	if p.generation {
+		b = p.byGeneration(b)
+	}
+	return b
+}
+
+// partial reports whether the cache shows no more than a part of the object.
+func (p *pass) partial() bool { return p.r.spec.Cache == dsl.CacheMetadata || len(p.r.spec.Keep) > 0 }
+
+// byGeneration takes from status.observedGeneration what was handled.
+func (p *pass) byGeneration(b book.Book) book.Book {
+	observed, _, _ := unstructured.NestedInt64(p.object.Object, "status", "observedGeneration")
+	b.Known = observed > 0
+	for _, r := range p.r.rules.readers {
+		if !book.Stores(r.Handler) {
+			continue
+		}
+		e, _ := b.Entry(r.ID)
+		b = b.With(r.ID, e.Observed(r, p.sight, observed, p.object.GetGeneration()))
+	}
+	return b
+}
+
+// vouched reports whether this operator wrote the state annotation, by managedFields.
+func (p *pass) vouched() bool {
+	key := "f:" + p.r.engine.op.StateAnnotation()
+	return slices.ContainsFunc(p.object.GetManagedFields(), func(m metav1.ManagedFieldsEntry) bool {
+		if m.Manager != p.r.engine.op.Name || m.Subresource != "" || m.FieldsV1 == nil || !strings.Contains(m.FieldsV1.GetRawString(), key) {
+			return false
+		}
+		var fields struct {
+			Metadata struct {
+				Annotations map[string]json.RawMessage `json:"f:annotations"`
+			} `json:"f:metadata"`
+		}
+		err := json.Unmarshal(m.FieldsV1.GetRawBytes(), &fields)
+		_, owned := fields.Metadata.Annotations[key]
+		return err == nil && owned
+	})
+}
+
+// intact reports whether the object has the text that this process knows of. One that is none of this
+// object's does not matter where there is nothing to store, nor one that was replaced once and is there
+// again: somebody who copies it there is not fought with.
+func (p *pass) intact() bool {
+	return p.text == p.book.Text() || p.stored == "" || p.text != "" && p.text == p.memory.foreign
+}
+
+// room is how many bytes the annotations of others leave to the book.
+func room(o *unstructured.Unstructured, key string) int {
+	return annotationsMost - annotated(o, key) - len(key)
+}
+
+// isNew reports whether the object is new, and not found again by a new process.
+func (p *pass) isNew() bool {
+	if p.r.rules.stores {
+		return !p.book.Known
+	}
+	return p.fresh
+}
+
+// facts are what a handler's entry is held against.
+func (p *pass) facts(r book.Reader) book.Facts {
+	return book.Facts{
+		Deletion: p.deletion, Now: p.sight.Digest(r.View), Present: p.sight.Seen(r.View),
+		First: !p.memory.seen, New: p.isNew(),
+	}
+}
