@@ -49,7 +49,7 @@ func (p *pass) correct(ctx context.Context, written *unstructured.Unstructured, 
 func (p *pass) corrected(written *unstructured.Unstructured) {
 	foreseen, found := p.sight, book.NewLook(p.shown(written).Object)
 	for _, j := range p.jobs {
-		if wanted := foreseen.Digest(j.reader.View); j.wants != nil && !j.wants.Empty() && wanted != found.Digest(j.reader.View) {
+		if wanted := foreseen.Digest(j.reader.View); j.asks() && wanted != found.Digest(j.reader.View) {
 			p.put(j.reader, p.entry(j.reader).Corrected(wanted, found, j.reader))
 		}
 	}

@@ -18,7 +18,7 @@ import (
 // probe sends what a handler wants by itself when the server refused that the last time: those after it are
 // not to see what never comes to be. The error is that of a server that refuses again.
 func (p *pass) probe(ctx context.Context, j *job) error {
-	if !p.memory.refused[j.handler.ID] || p.gone {
+	if !p.memory.refused[j.reader.ID] || p.gone {
 		return nil
 	}
 	p.mu.Lock()
@@ -37,7 +37,7 @@ func (p *pass) probe(ctx context.Context, j *job) error {
 		return err
 	}
 	if err == nil {
-		delete(p.memory.refused, j.handler.ID)
+		delete(p.memory.refused, j.reader.ID)
 		p.mu.Lock()
 		p.ties.base = result
 		p.mu.Unlock()
@@ -61,7 +61,7 @@ func (p *pass) alone(j *job, base *unstructured.Unstructured) patch.Wish {
 func (p *pass) blame(ctx context.Context, said error) (patch.Marks, error) {
 	var wanting []*job
 	for _, j := range p.jobs {
-		if j.wants != nil && !j.wants.Empty() {
+		if j.asks() {
 			wanting = append(wanting, j)
 		}
 	}
@@ -94,7 +94,7 @@ func (p *pass) fault(j *job, err error) {
 	if p.memory.refused == nil {
 		p.memory.refused = map[string]bool{}
 	}
-	p.memory.refused[j.handler.ID] = true
+	p.memory.refused[j.reader.ID] = true
 	j.wants, j.record = nil, j.entry.Try
 	p.note(j, fmt.Errorf("changing the object: %w", err), 0)
 	e := j.entry

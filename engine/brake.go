@@ -28,8 +28,8 @@ func (p *pass) brake() {
 	p.r.rest(p.key, m.breaker.until)
 	var handlers []string
 	for _, j := range p.jobs {
-		if _, wrote := p.writers[j.handler.ID]; wrote || j.wants != nil && !j.wants.Empty() {
-			handlers = append(handlers, j.handler.ID)
+		if _, wrote := p.writers[j.reader.ID]; wrote || j.asks() {
+			handlers = append(handlers, j.reader.ID)
 		}
 	}
 	who, last := strings.Join(handlers, ", "), p.r.name+" "+p.key.String()
@@ -47,13 +47,13 @@ func (p *pass) brake() {
 // follows the clock, and a status the Pods of a roll-out, as long as they come.
 func (p *pass) driven() bool {
 	return !p.behind && !slices.ContainsFunc(p.jobs, func(j *job) bool {
-		_, wroteChild := p.writers[j.handler.ID]
-		wrote := j.ran && (wroteChild || p.others[j.handler.ID] || j.wants != nil && !j.wants.Empty())
+		_, wroteChild := p.writers[j.reader.ID]
+		wrote := j.ran && (wroteChild || p.others[j.reader.ID] || j.asks())
 		switch j.cause {
 		case dsl.Timer, dsl.Resync:
 			return false
 		case dsl.Child, dsl.RelatedChange:
-			return wroteChild || p.others[j.handler.ID] || j.wants != nil && len(j.wants.Object) > 0
+			return wroteChild || p.others[j.reader.ID] || j.wants != nil && len(j.wants.Object) > 0
 		}
 		return wrote
 	})
@@ -61,10 +61,10 @@ func (p *pass) driven() bool {
 
 // lags reports whether a handler has not seen what those after it have done to the object.
 func (p *pass) lags() bool {
-	if p.deletion != "" || !slices.ContainsFunc(p.jobs, func(j *job) bool { return j.wants != nil && !j.wants.Empty() }) {
+	if p.deletion != "" || !slices.ContainsFunc(p.jobs, func(j *job) bool { return j.asks() }) {
 		return false
 	}
 	return slices.ContainsFunc(p.jobs, func(j *job) bool {
-		return j.ran && j.left != p.sight.Digest(j.reader.View) && p.entry(j.reader).Due(j.handler, p.facts(j.reader)) != ""
+		return j.ran && j.left != p.sight.Digest(j.reader.View) && p.entry(j.reader).Due(j.reader.Handler, p.facts(j.reader)) != ""
 	})
 }

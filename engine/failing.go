@@ -37,17 +37,17 @@ func (p *pass) complain(log logr.Logger, j *job, err error) {
 	if p.whole || !fails(j.record) || !j.record.Failed && unanswered(err) {
 		return // without an object there is nothing that an Event could be about, and without a server nobody who takes it
 	}
-	reason, note := reasonFailing, fmt.Sprintf("Handler %s keeps failing, and is tried again: %s", j.handler.ID, j.record.Message)
+	reason, note := reasonFailing, fmt.Sprintf("Handler %s keeps failing, and is tried again: %s", j.reader.ID, j.record.Message)
 	if j.record.Failed {
-		reason, note = reasonFailed, fmt.Sprintf("Handler %s failed for good after %s: %s", j.handler.ID, attempts(j.record.Attempts), j.record.Message)
+		reason, note = reasonFailed, fmt.Sprintf("Handler %s failed for good after %s: %s", j.reader.ID, attempts(j.record.Attempts), j.record.Message)
 	}
-	if j.cause == dsl.Delete && !j.handler.Release && !p.gone {
+	if j.cause == dsl.Delete && !j.reader.Release && !p.gone {
 		reason, note = "DeletionHeld", "Deletion is held: "+strings.ToLower(note[:1])+note[1:]
 	}
 	if reason == reasonFailing && j.warned {
 		return // it has said so in words of its own
 	}
-	p.r.engine.events.warn(p.object, j.handler.ID, reason, note)
+	p.r.engine.events.warn(p.object, j.reader.ID, reason, note)
 }
 
 func attempts(n int) string {
@@ -61,7 +61,7 @@ func attempts(n int) string {
 // more is over, but not that it failed for good.
 func (p *pass) recordOf(h *dsl.Handler) progress.Record {
 	for _, j := range p.jobs {
-		if j.handler == h {
+		if j.reader.Handler == h {
 			return j.record
 		}
 	}
@@ -78,7 +78,8 @@ func (p *pass) standing() ops.Standing {
 		return ops.Held
 	}
 	out := ops.Ready
-	for _, h := range p.r.rules.handlers {
+	for _, reader := range p.r.rules.readers {
+		h := reader.Handler
 		switch r, puzzled := p.recordOf(h), p.puzzled(h); {
 		case puzzled != "", r.Failed, !r.Done && r.Attempts > 0 && !r.Waiting:
 			return ops.Failing

@@ -64,12 +64,12 @@ func (p *pass) matches(j *job) bool {
 // answer asks the handler's filters, for each cause once in a pass, as they may be costly: and once more
 // when handlers have written children.
 func (p *pass) answer(j *job) answer {
-	q := question{j.handler, j.cause}
+	q := question{j.reader.Handler, j.cause}
 	a, asked := p.answers[q]
 	if asked {
 		return a
 	}
-	h := j.handler
+	h := j.reader.Handler
 	a.holds = dsl.MatchAll(h.Labels, p.current.GetLabels()) && dsl.MatchAll(h.Annotations, p.current.GetAnnotations())
 	if a.holds && h.When != nil {
 		request := p.request(j, nil)
@@ -96,33 +96,33 @@ func (p *pass) baffled(j *job, a answer) {
 	if a.unread {
 		p.next = p.next.sooner(p.r.childrenLook(), queue.Resync) // nobody is woken when children can be read
 	}
-	if j.cause != dsl.Delete || p.deletion == "" || j.handler.NoFinalizer && !p.gone {
+	if j.cause != dsl.Delete || p.deletion == "" || j.reader.NoFinalizer && !p.gone {
 		return
 	}
 	p.unsure = true
 	p.next = p.next.sooner(lookAgainMost, queue.Due)
-	p.r.engine.events.warn(p.object, j.handler.ID, reasonFilter,
-		fmt.Sprintf("Deletion is held: whether handler %s sees the object cannot be told: %v", j.handler.ID, a.err))
+	p.r.engine.events.warn(p.object, j.reader.ID, reasonFilter,
+		fmt.Sprintf("Deletion is held: whether handler %s sees the object cannot be told: %v", j.reader.ID, a.err))
 }
 
 // puzzle says that a filter failed: in the log once, and on the object unless children alone could not be
 // read, which passes.
 func (p *pass) puzzle(j *job, a answer) {
-	log, text := p.log().WithValues("handler", j.handler.ID), a.err.Error()
+	log, text := p.log().WithValues("handler", j.reader.ID), a.err.Error()
 	const line = "filter failed; the handler does not see the object"
-	known := p.puzzles(j.handler.ID, text)
+	known := p.puzzles(j.reader.ID, text)
 	if p.memory.baffled == nil {
 		p.memory.baffled = map[doubt]puzzle{}
 	}
-	p.memory.baffled[question{j.handler, j.cause}.doubt()] = puzzle{text, a.unread}
+	p.memory.baffled[question{j.reader.Handler, j.cause}.doubt()] = puzzle{text, a.unread}
 	if known {
 		log.V(1).Info(line, "error", text)
 		return
 	}
 	log.Error(a.err, line)
 	if !a.unread && p.deletion == "" {
-		p.r.engine.events.warn(p.object, j.handler.ID, reasonFilter,
-			fmt.Sprintf("Handler %s does not see this object, for its filter failed: %v", j.handler.ID, a.err))
+		p.r.engine.events.warn(p.object, j.reader.ID, reasonFilter,
+			fmt.Sprintf("Handler %s does not see this object, for its filter failed: %v", j.reader.ID, a.err))
 	}
 }
 
@@ -167,7 +167,7 @@ func (p *pass) wantsFinalizer() bool {
 		if !r.On(dsl.Delete) || r.NoFinalizer {
 			continue
 		}
-		if a := p.answer(&job{handler: r.Handler, reader: r, cause: dsl.Delete}); a.holds || a.err != nil && p.finalizer() {
+		if a := p.answer(&job{reader: r, cause: dsl.Delete}); a.holds || a.err != nil && p.finalizer() {
 			return true
 		}
 	}

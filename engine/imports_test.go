@@ -28,10 +28,11 @@ func TestImportsPointDown(t *testing.T) {
 		"handlers/graph":  {},
 		"engine/cause":    {"dsl"},
 		"engine/progress": {"dsl"},
-		"engine/book":     {"dsl", "engine/cause", "engine/progress"},
+		"engine/book":     {"dsl", "engine/cause", "engine/pack", "engine/progress"},
+		"engine/pack":     {},
 		"engine/gone":     {},
 		"engine/patch":    {"dsl", "engine/gone"},
-		"engine/child":    {"dsl", "engine/gone", "engine/patch"},
+		"engine/child":    {"dsl", "engine/gone", "engine/pack", "engine/patch"},
 		"engine/watch":    {"dsl"},
 		"engine/queue":    {},
 		"engine/catalog":  {"dsl"},
@@ -70,7 +71,7 @@ func TestImportsPointDown(t *testing.T) {
 // TestPurePackagesTalkToNobody holds that deciding is apart from doing: these packages have no
 // way to the API server and no context.
 func TestPurePackagesTalkToNobody(t *testing.T) {
-	pure := []string{"dsl", "dsl/crd", "engine/book", "engine/cause", "engine/gone", "engine/progress", "handlers/graph"}
+	pure := []string{"dsl", "dsl/crd", "engine/book", "engine/cause", "engine/gone", "engine/pack", "engine/progress", "handlers/graph"}
 	for _, p := range packages(t) {
 		name := strings.TrimPrefix(p.ImportPath, module)
 		if !slices.Contains(pure, name) {

@@ -34,7 +34,7 @@ func (p *pass) attempt(ctx context.Context, j *job) error {
 		p.next = p.next.sooner(wait, queue.Due)
 		return nil
 	}
-	if p.blocked(j.handler) {
+	if p.blocked(j.reader.Handler) {
 		return nil
 	}
 	if err := p.secure(ctx); err != nil {
@@ -44,12 +44,13 @@ func (p *pass) attempt(ctx context.Context, j *job) error {
 	s := &span{held: p.r.engine.held}
 	request := p.request(j, s)
 	start := time.Now()
-	leave := p.r.runs.enter(p.key, j.handler.ID)
-	err := invoke(ctx, j.handler, request, func(c context.Context) { s.ctx = c })
+	leave := p.r.runs.enter(p.key, j.reader.ID)
+	err := invoke(ctx, j.reader.Handler, request, func(c context.Context) { s.ctx = c })
 	leave()
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
+	j.warned = s.warned.Load()
 	if !overran(err) {
 		j.record.Step = request.Step
 		if err := p.lay(ctx, j, request.Patch); err != nil {
@@ -60,7 +61,6 @@ func (p *pass) attempt(ctx context.Context, j *job) error {
 			return nil
 		}
 	}
-	j.warned = s.warned.Load()
 	p.note(j, err, time.Since(start))
 	p.finish(j)
 	return nil
@@ -73,19 +73,19 @@ func (p *pass) blocked(h *dsl.Handler) bool {
 		if !slices.Contains(h.After, r.ID) {
 			return false
 		}
-		if i := slices.IndexFunc(p.jobs, func(j *job) bool { return j.handler == r.Handler }); i >= 0 {
+		if i := slices.IndexFunc(p.jobs, func(j *job) bool { return j.reader.Handler == r.Handler }); i >= 0 {
 			return !p.jobs[i].record.Done || p.jobs[i].record.Failed
 		}
 		e := p.entry(r)
 		failed := e.Lost != "" && p.deletion == "" || p.deletion != "" && e.Parted(p.deletion) && e.Try.Failed
-		return failed && p.answer(&job{handler: r.Handler, reader: r, cause: causeOf(r.Handler)}).holds
+		return failed && p.answer(&job{reader: r, cause: causeOf(r.Handler)}).holds
 	})
 }
 
 // note records the outcome of an attempt, and says it where people look.
 func (p *pass) note(j *job, err error, took time.Duration) {
 	j.ran = true
-	log := p.log().WithValues("handler", j.handler.ID, "cause", string(j.cause), "attempt", j.record.Attempts+1)
+	log := p.log().WithValues("handler", j.reader.ID, "cause", string(j.cause), "attempt", j.record.Attempts+1)
 	most, waiting := waits(err)
 	switch {
 	case err == nil:
@@ -95,12 +95,12 @@ func (p *pass) note(j *job, err error, took time.Duration) {
 		j.record = j.record.Wait(err, most, time.Now())
 		log.V(1).Info("handler waits", "reason", err.Error(), "most", most.String())
 	default:
-		j.record = bounded(j.record.Fail(j.handler, err, time.Now()), j.handler, err, time.Now())
+		j.record = bounded(j.record.Fail(j.reader.Handler, err, time.Now()), j.reader.Handler, err, time.Now())
 		p.complain(log, j, err)
 	}
-	p.r.refused(p.key, j.handler.ID, err)
+	p.r.refused(p.key, j.reader.ID, err)
 	p.r.engine.metrics.Handled(ops.HandlerRun{
-		Resource: p.r.name, Handler: j.handler.ID, Cause: j.cause,
+		Resource: p.r.name, Handler: j.reader.ID, Cause: j.cause,
 		Outcome: outcome(err, j.record.Failed), Duration: took,
 	})
 	if wait := j.record.Waits(time.Now()); !j.record.Done {
@@ -110,7 +110,7 @@ func (p *pass) note(j *job, err error, took time.Duration) {
 
 // request is what the handler gets; without a span, what its filters get.
 func (p *pass) request(j *job, s *span) *dsl.Request {
-	h := j.handler
+	h := j.reader.Handler
 	request := &dsl.Request{
 		Object: p.current.DeepCopy(), Cause: j.cause, Attempt: j.record.Attempts + 1, Step: j.record.Step,
 		Patch: dsl.NewPatch(), Made: p.r.spec.Made(), Now: p.now, Related: p.around,

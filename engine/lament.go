@@ -134,7 +134,7 @@ func (p *pass) failure(reader book.Reader, known bool) (reason, message string) 
 		return reasonFailing, r.Message
 	}
 	if known && h.When != nil && p.puzzled(h) == "" {
-		p.answer(&job{handler: h, reader: reader, cause: causeOf(h)})
+		p.answer(&job{reader: reader, cause: causeOf(h)})
 	}
 	if text := p.puzzled(h); text != "" {
 		return reasonFilter, text
@@ -155,11 +155,11 @@ func causeOf(h *dsl.Handler) dsl.Cause {
 // tellsItself reports whether a handler has a condition of its own in which it says that it fails.
 func (p *pass) tellsItself(h *dsl.Handler) bool {
 	return slices.ContainsFunc(h.Needs, func(n dsl.Need) bool { return n.Offered }) ||
-		slices.ContainsFunc(p.jobs, func(j *job) bool { return j.handler == h && j.offers })
+		slices.ContainsFunc(p.jobs, func(j *job) bool { return j.reader.Handler == h && j.offers })
 }
 
 func (p *pass) ran(h *dsl.Handler) bool {
-	return slices.ContainsFunc(p.jobs, func(j *job) bool { return j.handler == h && j.ran })
+	return slices.ContainsFunc(p.jobs, func(j *job) bool { return j.reader.Handler == h && j.ran })
 }
 
 // sendLament sends what a pass accumulated with the condition, or without it where the resource has no

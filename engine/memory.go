@@ -4,6 +4,7 @@
 package engine
 
 import (
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -148,6 +149,14 @@ type news struct {
 	of     []string
 	gone   []*departed
 	memory *memory
+}
+
+// told reports whether the deletion of the object that is remembered is among the news.
+func (n news) told() bool {
+	return slices.ContainsFunc(n.gone, func(d *departed) bool {
+		uid := d.object.GetUID()
+		return uid == n.memory.uid || uid == "" // of one that nobody saw go, only the name may be known
+	})
 }
 
 // take hands the key's news to a pass.

@@ -50,16 +50,15 @@ func (p *pass) open() book.Book {
 	switch {
 	case m.sent != nil && m.sent.Text() == p.text:
 		b = *m.sent
-		p.stored, p.outcomes = b.Mark(p.r.rules.readers), b.Outcomes(p.r.rules.readers)
+	case m.known && m.generation != p.generation:
+		return m.book // what was stored elsewhere is not stored here
 	case m.known:
-		b, p.stored, p.outcomes = m.book, m.mark, m.outcomes
-		if m.generation != p.generation {
-			p.stored, p.outcomes = "", "" // what was stored elsewhere is not stored here
-		}
+		p.stored, p.outcomes = m.mark, m.outcomes
+		return m.book
 	default:
 		b = p.load()
-		p.stored, p.outcomes = b.Mark(p.r.rules.readers), b.Outcomes(p.r.rules.readers)
 	}
+	p.stored, p.outcomes = b.Mark(p.r.rules.readers), b.Outcomes(p.r.rules.readers)
 	return b
 }
 

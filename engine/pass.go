@@ -85,7 +85,7 @@ type pass struct {
 // due next.
 func (r *resource) pass(ctx context.Context, key cache.ObjectName) (due, error) {
 	if h := r.scheduled(key); h != nil {
-		return r.wholePass(ctx, key, h)
+		return r.wholePass(ctx, key, *h)
 	}
 	n := r.take(key)
 	n.memory = n.memory.expecting(n.expects)
@@ -103,11 +103,7 @@ func (r *resource) pass(ctx context.Context, key cache.ObjectName) (due, error) 
 		return due{}, err
 	}
 	if object == nil {
-		r.forget(key, left)
-		r.rest(key, time.Time{})
-		if len(left) == 0 { // what is left may come back
-			r.unsubscribe(key)
-		}
+		r.goneBy(key, n, left)
 		return next, nil
 	}
 	m := n.memory
@@ -136,6 +132,19 @@ func (r *resource) pass(ctx context.Context, key cache.ObjectName) (due, error) 
 		return due{}, err
 	}
 	return p.next, nil
+}
+
+// goneBy is the pass of a key without an object.
+func (r *resource) goneBy(key cache.ObjectName, n news, left []*departed) {
+	if r.rules.deletes && n.memory != nil && !n.told() {
+		r.keep(key, n.memory, left) // the cache is ahead of what is told: the deletion is on its way
+		return
+	}
+	r.forget(key, left)
+	r.rest(key, time.Time{})
+	if len(left) == 0 { // what is left may come back
+		r.unsubscribe(key)
+	}
 }
 
 // run is the pass once its object is known: each handler in its order is planned, and run when it is

@@ -16,9 +16,8 @@ import (
 
 // job is a handler with a cause in this pass.
 type job struct {
-	handler *dsl.Handler
-	reader  book.Reader
-	cause   dsl.Cause
+	reader book.Reader
+	cause  dsl.Cause
 	// entry is the handler's in the book as the pass found it, begun for the cause; record is its try,
 	// as far as it has come.
 	entry  book.Entry
@@ -33,6 +32,9 @@ type job struct {
 	saw, left string
 }
 
+// asks reports whether the handler wants anything of the object.
+func (j *job) asks() bool { return j.wants != nil && !j.wants.Empty() }
+
 // plan returns what a handler has to do, nil when nothing.
 func (p *pass) plan(r book.Reader, n news) *job {
 	e, f := p.news(r, n), p.facts(r)
@@ -46,7 +48,7 @@ func (p *pass) plan(r book.Reader, n news) *job {
 		p.put(r, e)
 		return nil
 	}
-	j := &job{handler: r.Handler, reader: r, cause: c, entry: e.Begin(c, f)}
+	j := &job{reader: r, cause: c, entry: e.Begin(c, f)}
 	j.record = j.entry.Try
 	if c != dsl.Delete && (!book.Stores(r.Handler) || !book.Lasting(c)) {
 		e = j.entry // it is in mind from here on, should it match later
@@ -71,7 +73,7 @@ func (p *pass) entry(r book.Reader) book.Entry {
 // object, and ends of waits.
 func (p *pass) news(r book.Reader, n news) book.Entry {
 	e := p.entry(r)
-	if e.Begins && p.deletion == "" && p.answer(&job{handler: r.Handler, reader: r, cause: dsl.Update}).holds {
+	if e.Begins && p.deletion == "" && p.answer(&job{reader: r, cause: dsl.Update}).holds {
 		e = e.Start(r, p.sight, p.book.Known)
 	}
 	if n.child || p.related {
@@ -95,7 +97,7 @@ func (p *pass) triggered(r book.Reader, n news, due dsl.Cause) dsl.Cause {
 		return dsl.Child
 	case p.related && h.On(dsl.RelatedChange):
 		return dsl.RelatedChange
-	case due == "" && p.rings(h):
+	case due == "" && p.rings(r):
 		return dsl.Timer
 	case p.resync && h.On(dsl.Resync):
 		return dsl.Resync

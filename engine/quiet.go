@@ -7,7 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
+	"net"
 	"slices"
 
 	"github.com/go-logr/logr"
@@ -48,9 +48,10 @@ func (q quiet) Error(err error, message string, values ...any) {
 }
 
 // givenUp reports whether a request was given up because its time was over. The HTTP client puts an error
-// of its own in the place of the transport's.
+// of its own in the place of the transport's: a *url.Error before there is an answer, one without an exported
+// type while the body is read.
 func givenUp(err error) bool {
-	request, is := errors.AsType[*url.Error](err)
+	request, is := errors.AsType[net.Error](err)
 	return is && request.Timeout()
 }
 

@@ -21,10 +21,12 @@ func TestQuiet(t *testing.T) {
 	cancelled := fmt.Errorf("reading: %w", context.Canceled)
 	log.Error(errors.New("broken"), "one")
 	log.Error(cancelled, "two", "c", "d")
+	log.Error(fmt.Errorf("reading: %w", bodyTimeout{}), "late")
 	log.Info("three")
 	want := []string{
 		`client "msg"="one" "error"="broken" "a"="b"`,
 		`client "level"=1 "msg"="two" "a"="b" "c"="d" "reason"="reading: context canceled"`,
+		`client "level"=1 "msg"="late" "a"="b" "reason"="reading: while reading body"`,
 		`client "level"=0 "msg"="three" "a"="b"`,
 	}
 	if diff := cmp.Diff(want, lines); diff != "" {
@@ -39,3 +41,10 @@ func TestQuiet(t *testing.T) {
 	}
 	logr.FromContextOrDiscard(withQuiet(t.Context(), logr.Discard())).Error(cancelled, "nobody listens")
 }
+
+// bodyTimeout is what the HTTP client says when its time is over while a body is read.
+type bodyTimeout struct{}
+
+func (bodyTimeout) Error() string   { return "while reading body" }
+func (bodyTimeout) Timeout() bool   { return true }
+func (bodyTimeout) Temporary() bool { return true }

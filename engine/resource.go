@@ -106,7 +106,7 @@ func (r *resource) begin() *queue.Queue[cache.ObjectName] {
 	q := r.queue
 	r.mu.Unlock()
 	for _, h := range r.rules.schedules {
-		q.Add(scheduleKey(h), queue.Due)
+		q.Add(scheduleKey(h.ID), queue.Due)
 	}
 	for _, h := range r.own.all() {
 		for _, o := range h.Objects() {

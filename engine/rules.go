@@ -11,12 +11,11 @@ import (
 // rules are what a resource's handlers ask for, worked out once: what is kept on its objects and
 // whether they need the finalizer.
 type rules struct {
-	// handlers are those that run for objects, timers those of them that run by time. Readers are the
-	// handlers as an object's book knows them.
-	handlers, timers []*dsl.Handler
-	readers          []book.Reader
+	// readers are the handlers that run for objects, as books know them, timers those of them that run by
+	// time.
+	readers, timers []book.Reader
 	// schedules run for the resource as a whole.
-	schedules []*dsl.Handler
+	schedules []book.Reader
 	// stores: what was handled is kept, because some handler depends on it and is not level-triggered.
 	stores bool
 	// deletes: there are delete handlers.
@@ -29,35 +28,25 @@ func newRules(r *dsl.Resource) rules {
 	out := rules{}
 	secret := r.Name.Resource == "secrets" && r.Name.Group == ""
 	for _, h := range r.Handlers() {
-		if h.Whole {
-			out.schedules = append(out.schedules, h)
-			continue
-		}
-		out.add(h)
-		out.readers = append(out.readers, book.Reader{
+		reader := book.Reader{
 			Handler: h, View: book.NewView(h.Field),
 			Old: book.WantsOld(h) && !secret, // values of a Secret are never copied into annotations
-		})
+		}
+		if h.Whole {
+			out.schedules = append(out.schedules, reader)
+		} else {
+			out.add(reader)
+		}
 	}
 	return out
 }
 
-func (r *rules) add(h *dsl.Handler) {
-	r.handlers = append(r.handlers, h)
+func (r *rules) add(h book.Reader) {
+	r.readers = append(r.readers, h)
 	if h.On(dsl.Timer) {
 		r.timers = append(r.timers, h)
 	}
 	r.deletes = r.deletes || h.On(dsl.Delete)
 	r.finalizes = r.finalizes || h.On(dsl.Delete) && !h.NoFinalizer
-	r.stores = r.stores || book.Stores(h)
-}
-
-// reader is a handler as books know it.
-func (r *rules) reader(h *dsl.Handler) book.Reader {
-	for _, known := range r.readers {
-		if known.Handler == h {
-			return known
-		}
-	}
-	return book.Reader{Handler: h}
+	r.stores = r.stores || book.Stores(h.Handler)
 }

@@ -25,26 +25,26 @@ import (
 const schedulePrefix = "schedule/"
 
 // scheduleKey is the key of a handler that runs for the resource as a whole.
-func scheduleKey(h *dsl.Handler) cache.ObjectName {
-	return cache.ObjectName{Name: schedulePrefix + h.ID}
+func scheduleKey(handler string) cache.ObjectName {
+	return cache.ObjectName{Name: schedulePrefix + handler}
 }
 
 // scheduled returns the handler that the key is of, nil when it is an object's.
-func (r *resource) scheduled(key cache.ObjectName) *dsl.Handler {
+func (r *resource) scheduled(key cache.ObjectName) *book.Reader {
 	id, is := strings.CutPrefix(key.Name, schedulePrefix)
 	if !is {
 		return nil
 	}
-	i := slices.IndexFunc(r.rules.schedules, func(h *dsl.Handler) bool { return h.ID == id })
+	i := slices.IndexFunc(r.rules.schedules, func(h book.Reader) bool { return h.ID == id })
 	if i < 0 {
 		return nil
 	}
-	return r.rules.schedules[i]
+	return &r.rules.schedules[i]
 }
 
 // wholePass runs a handler for the resource as a whole when its time has come. What it is
 // remembered by lasts as long as the term, as that of objects does.
-func (r *resource) wholePass(ctx context.Context, key cache.ObjectName, h *dsl.Handler) (due, error) {
+func (r *resource) wholePass(ctx context.Context, key cache.ObjectName, h book.Reader) (due, error) {
 	n := r.take(key)
 	m := n.memory
 	if m == nil {
@@ -57,7 +57,7 @@ func (r *resource) wholePass(ctx context.Context, key cache.ObjectName, h *dsl.H
 	}
 	p := &pass{r: r, key: key, whole: true, memory: m, now: time.Now(), patch: dsl.NewPatch(), object: r.kindOnly()}
 	p.current, p.sight, p.book = p.object, book.NewLook(p.object.Object), m.book
-	j := p.scheduled(p.r.rules.reader(h), len(n.granted) > 0)
+	j := p.scheduled(h, len(n.granted) > 0)
 	if j != nil && r.own.listed("") != nil {
 		return due{}.sooner(lookAgainMost, queue.Due), nil // it would take those that are missing for gone
 	}
@@ -83,14 +83,14 @@ func (p *pass) scheduled(r book.Reader, granted bool) *job {
 	case granted:
 		e.Try.Due = time.Time{}
 	}
-	j := &job{handler: r.Handler, reader: r, cause: dsl.Timer, entry: e.Begin(dsl.Timer, book.Facts{Now: p.sight.Digest(r.View)})}
+	j := &job{reader: r, cause: dsl.Timer, entry: e.Begin(dsl.Timer, book.Facts{Now: p.sight.Digest(r.View)})}
 	j.record = j.entry.Try
 	p.put(r, j.entry)
 	return j
 }
 
 // rememberWhole keeps what came of the pass, and makes the next one come in time.
-func (p *pass) rememberWhole(h *dsl.Handler) {
+func (p *pass) rememberWhole(h book.Reader) {
 	m, now := p.memory, time.Now()
 	m.book = p.book
 	m.failures = 0

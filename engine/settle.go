@@ -38,7 +38,7 @@ func (p *pass) finish(j *job) {
 		return
 	}
 	for _, r := range p.r.rules.readers {
-		if e := p.entry(r); e.Lost != "" && slices.Contains(r.After, j.handler.ID) {
+		if e := p.entry(r); e.Lost != "" && slices.Contains(r.After, j.reader.ID) {
 			p.put(r, e.Again())
 		}
 	}
@@ -77,7 +77,7 @@ func (j *job) retries() bool {
 	if j.record.Done || !j.ran && j.record.Attempts == 0 && !j.record.Waiting {
 		return false
 	}
-	return j.cause == dsl.Delete || book.Stores(j.handler) && book.Lasting(j.cause)
+	return j.cause == dsl.Delete || book.Stores(j.reader.Handler) && book.Lasting(j.cause)
 }
 
 // settle turns outcomes into what is to be stored.
@@ -127,7 +127,7 @@ func (p *pass) stir() {
 
 // ranSince reports whether a handler ran in this pass when there were that many jobs, or later.
 func (p *pass) ranSince(r book.Reader, jobs int) bool {
-	return slices.ContainsFunc(p.jobs[min(jobs, len(p.jobs)):], func(j *job) bool { return j.handler == r.Handler && j.ran })
+	return slices.ContainsFunc(p.jobs[min(jobs, len(p.jobs)):], func(j *job) bool { return j.reader.Handler == r.Handler && j.ran })
 }
 
 // reconsider lets filters be asked once more when handlers have written children.

@@ -28,7 +28,7 @@ func (p *pass) wind() {
 	}
 	for i, h := range timers {
 		if h.Timing.Idle > 0 {
-			p.listen(p.r.rules.reader(h), &p.ticks[i])
+			p.listen(h, &p.ticks[i])
 		}
 	}
 }
@@ -53,8 +53,8 @@ func (p *pass) listen(h book.Reader, k *tick) {
 
 // rings reports whether a timer handler's time has come, and for one with idle, whether its object
 // rests.
-func (p *pass) rings(h *dsl.Handler) bool {
-	i := slices.Index(p.r.rules.timers, h)
+func (p *pass) rings(h book.Reader) bool {
+	i := slices.IndexFunc(p.r.rules.timers, func(t book.Reader) bool { return t.Handler == h.Handler })
 	if i < 0 || p.ticks == nil || !p.ticks[i].struck(p.now) {
 		return false
 	}
@@ -85,12 +85,12 @@ func (p *pass) rewind() {
 
 // ownChange makes what a handler with idle has changed itself no change for it: it would never
 // come to rest, or never again.
-func (p *pass) ownChange(h *dsl.Handler, k *tick) {
+func (p *pass) ownChange(h book.Reader, k *tick) {
 	if k.still == nil {
 		return
 	}
 	for _, j := range p.jobs {
-		if j.handler == h && j.wants != nil && !j.wants.Empty() {
+		if j.reader.Handler == h.Handler && j.asks() {
 			k.still = &stillness{view: p.sight.Digest(j.reader.View), since: k.still.since}
 		}
 	}

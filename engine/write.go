@@ -74,16 +74,10 @@ func (p *pass) showAll(o *unstructured.Unstructured) {
 func (p *pass) close(ctx context.Context) error {
 	marks := p.settle()
 	base := p.trim(&marks)
+	var err error
 	if p.gone {
-		if err := p.letGo(ctx, marks); err != nil && !errors.Is(err, patch.ErrGone) {
-			p.keepOutcomes()
-			return err
-		}
-		p.remember(marks)
-		return nil
-	}
-	marks, err := p.write(ctx, base, marks)
-	if apierrors.IsInvalid(err) && !p.patch.Empty() {
+		err = p.letGo(ctx, marks)
+	} else if marks, err = p.write(ctx, base, marks); apierrors.IsInvalid(err) && !p.patch.Empty() {
 		marks, err = p.blame(ctx, err)
 	}
 	if err != nil && !errors.Is(err, patch.ErrGone) {
@@ -112,9 +106,10 @@ func (p *pass) write(ctx context.Context, base *unstructured.Unstructured, marks
 		sent := p.book.Stored(marks.State)
 		p.memory.sent = &sent
 	}
+	seen := p.object
 	result, err := p.send(ctx, base, func(live *unstructured.Unstructured) (*dsl.Patch, patch.Marks) {
-		if live != p.object {
-			marks = p.replay(live, marks)
+		if live != seen {
+			seen, marks = live, p.replay(live, marks)
 		}
 		return p.patch, marks
 	})
@@ -131,7 +126,7 @@ func (p *pass) replay(live *unstructured.Unstructured, marks patch.Marks) patch.
 	void := false
 	p.patch = dsl.NewPatch()
 	for _, j := range p.jobs {
-		if j.wants == nil || j.wants.Empty() {
+		if !j.asks() {
 			continue
 		}
 		if !p.holds(j, at) {
@@ -177,12 +172,12 @@ func (p *pass) shown(o *unstructured.Unstructured) *unstructured.Unstructured {
 // lost: those that wanted nothing of the object need not run again.
 func (p *pass) keepOutcomes() {
 	for _, j := range p.jobs {
-		if j.wants != nil && !j.wants.Empty() {
+		if j.asks() {
 			p.void(j)
 		}
 	}
 	m := p.memory
-	m.book, m.known, m.mark, m.outcomes = p.book, true, p.stored, p.outcomes
+	m.book, m.known, m.mark, m.outcomes, m.generation = p.book, true, p.stored, p.outcomes, p.generation
 }
 
 // letGo takes the marks of the operator from an object that is gone only from sight, because a selector

@@ -93,9 +93,7 @@ func (b Book) Meet(readers []Reader, m Moment) Book {
 		} else {
 			e = b.meet(r, m, older)
 		}
-		if !e.empty() || Stores(r.Handler) {
-			out.entries = append(out.entries, named{r.ID, e})
-		}
+		out.entries = append(out.entries, named{r.ID, e})
 	}
 	return out
 }

@@ -112,13 +112,12 @@ func (e Entry) dueByEdge(h *dsl.Handler, f Facts) dsl.Cause {
 }
 
 func (e Entry) dueByLevel(f Facts) dsl.Cause {
-	begun := e.open() && (e.Try.Cause == dsl.Create || e.Try.Cause == dsl.Update)
 	switch {
 	case e.Seen != "" && (e.Seen != f.Now || e.halfway(f.Now)):
 		return dsl.Update
 	case e.Seen != "":
 		return ""
-	case begun:
+	case e.handling():
 		return e.Try.Cause
 	case e.open():
 		return ""
@@ -135,16 +134,16 @@ func (e Entry) dueByLevel(f Facts) dsl.Cause {
 // halfway reports whether the handler has begun with another view, and has failed with it so far: what it did
 // for that may have to be undone, although the view is again as it was before.
 func (e Entry) halfway(now string) bool {
-	return e.open() && (e.Try.Cause == dsl.Create || e.Try.Cause == dsl.Update) && e.Try.View != now && (e.Try.Attempts > 0 || e.Try.Step > 0)
-}
-
-// empty reports whether there is nothing in the entry.
-func (e Entry) empty() bool {
-	return e.Of == "" && e.Seen == "" && !e.Begins && e.Lost == "" && e.Deletion == "" && e.Try == progress.Record{}
+	return e.handling() && e.Try.View != now && (e.Try.Attempts > 0 || e.Try.Step > 0)
 }
 
 // open reports whether a try is begun and not finished.
 func (e Entry) open() bool { return e.Try.Cause != "" && !e.Try.Done }
+
+// handling reports whether the try that is under way is for the view itself.
+func (e Entry) handling() bool {
+	return e.open() && (e.Try.Cause == dsl.Create || e.Try.Cause == dsl.Update)
+}
 
 // Lasting reports whether a cause follows from what is stored, so that it is there in the next process,
 // too.

@@ -4,12 +4,7 @@
 package book
 
 import (
-	"bytes"
-	"compress/flate"
-	"encoding/base64"
 	"encoding/json"
-	"errors"
-	"io"
 	"reflect"
 	"slices"
 
@@ -17,13 +12,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/cause"
-)
-
-const (
-	// compressFrom is the size of what is kept, as JSON and in bytes, from which it is compressed.
-	compressFrom = 1024
-	// maxEssence bounds what is unpacked, against a small annotation that unpacks to a huge one.
-	maxEssence = 4 << 20
+	"github.com/handwerk-dev/handwerk/engine/pack"
 )
 
 // essences are what is kept of an object for handlers that want to see what was. Mostly all have
@@ -120,10 +109,10 @@ type trees struct {
 // pack compresses what is kept when it is large.
 func (x *essences) pack() error {
 	data, err := json.Marshal(trees{x.Old, x.Olds})
-	if err != nil || len(data) < compressFrom {
+	if err != nil || len(data) < pack.From {
 		return err
 	}
-	x.Packed, err = deflate(data)
+	x.Packed, err = pack.Pack(data)
 	x.Old, x.Olds = nil, nil
 	return err
 }
@@ -134,34 +123,10 @@ func (x *essences) unpack() error {
 		return nil
 	}
 	var t trees
-	err := inflate(x.Packed, &t)
+	data, err := pack.Unpack(x.Packed)
+	if err == nil {
+		err = utiljson.Unmarshal(data, &t)
+	}
 	x.Old, x.Olds, x.Packed = t.Old, t.Olds, ""
 	return err
-}
-
-func deflate(data []byte) (string, error) {
-	var buf bytes.Buffer
-	w, err := flate.NewWriter(&buf, flate.BestCompression)
-	if err != nil {
-		return "", err
-	}
-	if _, err = w.Write(data); err == nil {
-		err = w.Close()
-	}
-	return base64.StdEncoding.EncodeToString(buf.Bytes()), err
-}
-
-func inflate(packed string, into any) error {
-	data, err := base64.StdEncoding.DecodeString(packed)
-	if err != nil {
-		return err
-	}
-	plain, err := io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(data)), maxEssence+1))
-	if err != nil {
-		return err
-	}
-	if len(plain) > maxEssence {
-		return errors.New("the packed essence is too large")
-	}
-	return utiljson.Unmarshal(plain, into)
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/cause"
+	"github.com/handwerk-dev/handwerk/engine/pack"
 	"github.com/handwerk-dev/handwerk/engine/progress"
 )
 
@@ -40,7 +41,11 @@ func parseLegacy(text string) (*legacy, error) {
 		return nil, fmt.Errorf("decoding state: %w", err)
 	}
 	if in.Packed != "" {
-		if err := inflate(in.Packed, &in.Old); err != nil {
+		data, err := pack.Unpack(in.Packed)
+		if err == nil {
+			err = utiljson.Unmarshal(data, &in.Old)
+		}
+		if err != nil {
 			return nil, fmt.Errorf("decoding state: %w", err)
 		}
 	}

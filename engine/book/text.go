@@ -129,26 +129,24 @@ func Load(text string, uid types.UID, vouched func() bool) (Book, error) {
 	if in.UID != uid {
 		return void, nil
 	}
-	return in.Book, nil
+	return in, nil
 }
 
-// parsed is a book as its text has it.
-type parsed struct{ Book }
-
-func parse(text string) (parsed, error) {
+// parse reads a text, whosever it is.
+func parse(text string) (Book, error) {
 	var in stored
 	if err := utiljson.Unmarshal([]byte(text), &in); err != nil {
-		return parsed{}, fmt.Errorf("decoding state: %w", err)
+		return Book{}, fmt.Errorf("decoding state: %w", err)
 	}
 	if in.Version == 1 {
 		l, err := parseLegacy(text)
 		if err != nil {
-			return parsed{}, err
+			return Book{}, err
 		}
-		return parsed{Book{kept: l.kept()}}, nil
+		return Book{kept: l.kept()}, nil
 	}
 	if err := in.unpack(); err != nil {
-		return parsed{}, fmt.Errorf("decoding state: %w", err)
+		return Book{}, fmt.Errorf("decoding state: %w", err)
 	}
 	b := Book{UID: in.UID, Generation: in.Generation, Known: true, text: text, kept: in.essences}
 	for _, id := range slices.Sorted(maps.Keys(in.Handlers)) {
@@ -159,5 +157,5 @@ func parse(text string) (parsed, error) {
 		}
 		b.entries = append(b.entries, named{id, e})
 	}
-	return parsed{b}, nil
+	return b, nil
 }

@@ -88,9 +88,6 @@ func NewLook(object map[string]any) *Look {
 	return &Look{object: object, essence: cause.Essence(object), digests: map[string]string{}}
 }
 
-// Essence returns the essence of the object. It is not to be changed.
-func (l *Look) Essence() map[string]any { return l.essence }
-
 // Digest returns the digest of a view. That of a view of which nothing is there is that of nil.
 func (l *Look) Digest(v View) string {
 	digest, known := l.digests[v.name]

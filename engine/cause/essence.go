@@ -75,16 +75,6 @@ func bookkeeping(key string, value any) bool {
 	return strings.Contains(key, "."+dsl.DefaultDomain+"/")
 }
 
-// View returns what a handler with this field looks at: the field's value within the essence, or
-// the whole essence when the field is empty. A missing field is nil.
-func View(essence map[string]any, field dsl.Path) any {
-	if len(field) == 0 {
-		return essence
-	}
-	value, _ := field.In(essence)
-	return value
-}
-
 // Project returns the essence limited to the fields.
 func Project(essence map[string]any, fields []dsl.Path) map[string]any {
 	out := map[string]any{}

@@ -4,14 +4,9 @@
 package child
 
 import (
-	"bytes"
 	"cmp"
-	"compress/flate"
-	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -19,13 +14,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-)
 
-const (
-	// packedFrom is the size in bytes from which the list of a record is compressed.
-	packedFrom = 1024
-	// maxList bounds what is unpacked, against a small annotation that unpacks to a huge one.
-	maxList = 4 << 20
+	"github.com/handwerk-dev/handwerk/engine/pack"
 )
 
 // Place says where a child is: its kind, namespace and name.
@@ -94,8 +84,11 @@ func ParseRecord(text string, owner types.UID) (*Record, error) {
 		return nil, nil
 	}
 	if in.Packed != "" {
-		var err error
-		if in.Children, err = unpackList(in.Packed); err != nil {
+		data, err := pack.Unpack(in.Packed)
+		if err == nil {
+			err = json.Unmarshal(data, &in.Children)
+		}
+		if err != nil {
 			return nil, fmt.Errorf("decoding record of children: %w", err)
 		}
 	}
@@ -119,9 +112,12 @@ func (r *Record) Encode(owner types.UID) (string, error) {
 		out.Children = append(out.Children, text)
 		size += len(text)
 	}
-	if size >= packedFrom {
-		var err error
-		if out.Packed, err = packList(out.Children); err != nil {
+	if size >= pack.From {
+		list, err := json.Marshal(out.Children)
+		if err == nil {
+			out.Packed, err = pack.Pack(list)
+		}
+		if err != nil {
 			return "", fmt.Errorf("encoding record of children: %w", err)
 		}
 		out.Children = nil
@@ -212,36 +208,4 @@ func (r *Record) missed(o *unstructured.Unstructured, closed bool) bool {
 	}
 	made := o.GetCreationTimestamp()
 	return made.Time.Before(r.since) || !closed && !made.After(r.since)
-}
-
-func packList(list []string) (string, error) {
-	data, err := json.Marshal(list)
-	if err != nil {
-		return "", err
-	}
-	var buf bytes.Buffer
-	w, err := flate.NewWriter(&buf, flate.BestCompression)
-	if err != nil {
-		return "", err
-	}
-	if _, err = w.Write(data); err == nil {
-		err = w.Close()
-	}
-	return base64.StdEncoding.EncodeToString(buf.Bytes()), err
-}
-
-func unpackList(packed string) (list []string, err error) {
-	data, err := base64.StdEncoding.DecodeString(packed)
-	if err != nil {
-		return nil, err
-	}
-	plain, err := io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(data)), maxList+1))
-	if err != nil {
-		return nil, err
-	}
-	if len(plain) > maxList {
-		return nil, errors.New("the packed list is too large")
-	}
-	err = json.Unmarshal(plain, &list)
-	return list, err
 }
