@@ -31,7 +31,7 @@ type craft struct {
 	wait           time.Duration
 	// picky: it fails for good while the size is 2.
 	picky bool
-	// wants is what it writes: "status", its view under its id, or "copy", the color in spec.copy.
+	// wants is what it writes: "status", its view under its id where there is any, or "copy", the color in spec.copy.
 	wants string
 }
 
@@ -107,10 +107,10 @@ func (c craft) try(o map[string]any, attempt int) (err error, final bool) { //no
 func (c craft) leaves(o map[string]any) map[string]any {
 	out := &unstructured.Unstructured{Object: o}
 	out = out.DeepCopy()
-	switch c.wants {
-	case "status":
+	switch {
+	case c.wants == "status" && c.look(o) != "null":
 		_ = unstructured.SetNestedField(out.Object, c.look(o), "status", c.id) // there is a map, or nothing
-	case "copy":
+	case c.wants == "copy":
 		_ = unstructured.SetNestedField(out.Object, at(o, "spec.color"), "spec", "copy")
 	}
 	return out.Object
@@ -118,10 +118,10 @@ func (c craft) leaves(o map[string]any) map[string]any {
 
 // patch asks for what leaves says.
 func (c craft) patch(r *dsl.Request) {
-	switch c.wants {
-	case "status":
+	switch {
+	case c.wants == "status" && c.look(r.Object.Object) != "null":
 		r.Patch.SetStatus(c.id, c.look(r.Object.Object))
-	case "copy":
+	case c.wants == "copy":
 		r.Patch.Set("spec.copy", at(r.Object.Object, "spec.color"))
 	}
 }

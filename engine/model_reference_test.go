@@ -4,6 +4,7 @@
 package engine_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -37,6 +38,8 @@ type conduct struct {
 	unknown bool
 	// bare: what it began with need not be stored.
 	bare bool
+	// again: it may be called once more with the same view, because the book is of another generation.
+	again bool
 	// truths are the objects that it has handled.
 	truths []map[string]any
 }
@@ -49,6 +52,8 @@ type called struct {
 	left                 string
 	// final: it succeeded, or failed for good.
 	final, failed bool
+	// doubted: a process may not know of it.
+	doubted bool
 }
 
 func (r *conduct) good() bool { return r.last != nil && r.last.final && !r.last.failed }
@@ -67,15 +72,15 @@ func (m *model) begins(o *unstructured.Unstructured) *lifetime {
 	if l := m.lives[o.GetUID()]; l != nil {
 		return l
 	}
-	l := &lifetime{name: o.GetName(), records: map[string]*conduct{}, texts: map[string]bool{}}
+	l := &lifetime{name: o.GetName(), records: map[string]*conduct{}, texts: map[string]bool{o.GetAnnotations()[state]: true}}
 	m.lives[o.GetUID()] = l
 	for _, c := range m.program {
 		r := &conduct{handled: map[string]bool{}}
 		switch view := c.look(o.Object); {
-		case c.kind == "both" && view == "null":
+		case c.kind == "both" && view == "null" && c.sees(o.Object):
 			r.is(view)
 			r.bare = true
-		case c.kind == "update" || c.kind == "create" && view == "null":
+		case c.kind == "update" || view == "null" && c.creates():
 			r.unknown, r.bare = true, true
 		}
 		l.records[c.id] = r
@@ -127,14 +132,17 @@ func (l *lifetime) forget(p program) {
 	}
 }
 
-// trouble says that calls may have been in vain, and may come again.
-func (m *model) trouble(string) {
+// trouble says that a process may forget what it has done.
+func (m *model) trouble() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.excused = true
+	m.excused, m.forgetful = true, true
 	for _, l := range m.lives {
 		for id, r := range l.records {
 			c, _ := m.program.find(id)
+			if r.last != nil && r.last.at > m.rested {
+				r.last.doubted = true
+			}
 			for _, o := range r.truths {
 				r.handled[c.look(o)] = true
 			}
@@ -148,7 +156,7 @@ func (m *model) leave() {
 		return
 	}
 	if !m.resting {
-		m.trouble("stopped in the middle")
+		m.trouble()
 	}
 	if err := m.Process.Stop(); err != nil {
 		m.fault("stopping: %v", err)
@@ -159,7 +167,7 @@ func (m *model) leave() {
 // kill ends the process at once.
 func (m *model) kill() {
 	if m.runs && !m.resting {
-		m.trouble("killed in the middle")
+		m.trouble()
 	}
 	m.Process.Kill()
 	m.runs = false
@@ -177,6 +185,11 @@ func (m *model) begin(p program) {
 		}
 		l.texts = map[string]bool{}
 		l.meet(m.program, p)
+		still = still && !l.hopes(p)
+		if o := m.Get(foos, "default", l.name); o != nil && behind(o) {
+			still = false
+			l.mayRepeat(p)
+		}
 	}
 	if p.String() != m.program.String() {
 		m.version++
@@ -216,6 +229,32 @@ func (l *lifetime) meet(was, is program) {
 	}
 }
 
+// hopes reports whether some handler has failed for good that is tried again when what it comes after succeeds,
+// be that for resume.
+func (l *lifetime) hopes(p program) bool {
+	return slices.ContainsFunc(p, func(c craft) bool {
+		last := l.records[c.id].last
+		return len(c.after) > 0 && last != nil && last.failed
+	})
+}
+
+// behind reports whether the book on an object is of an earlier generation: the object may be an older export
+// then, which a new process cannot tell from one that was changed and changed back.
+func behind(o *unstructured.Unstructured) bool {
+	var book struct {
+		Generation int64 `json:"generation"`
+	}
+	err := json.Unmarshal([]byte(o.GetAnnotations()[state]), &book)
+	return err == nil && book.Generation < o.GetGeneration()
+}
+
+// mayRepeat lets those who look at the whole spec be called once more.
+func (l *lifetime) mayRepeat(p program) {
+	for _, c := range p {
+		l.records[c.id].again = c.edge() && (c.view == "" || c.view == "spec")
+	}
+}
+
 // call is what every handler does: it holds the call against the reference, and does what the program says.
 func (m *model) call(c craft, r *dsl.Request) error {
 	m.mu.Lock()
@@ -231,7 +270,7 @@ func (m *model) call(c craft, r *dsl.Request) error {
 		return nil
 	}
 	m.judge(c, r, l, was, saw)
-	now := &called{at: m.calls, process: m.process, version: m.version, cause: r.Cause, final: final, failed: final && err != nil, left: saw}
+	now := &called{at: m.calls, process: m.process, version: m.version, cause: r.Cause, final: final, failed: final && err != nil, left: saw, doubted: m.forgetful}
 	left := r.Object.Object
 	if err == nil {
 		left = c.leaves(left)
@@ -239,11 +278,11 @@ func (m *model) call(c craft, r *dsl.Request) error {
 		c.patch(r)
 	}
 	if final {
+		was.again = false
 		was.truths = append(was.truths, left)
-		switch {
-		case m.excused || m.soft:
+		if m.forgetful {
 			was.handled[now.left] = true
-		default:
+		} else {
 			was.is(now.left)
 			was.bare = false
 		}
@@ -266,7 +305,7 @@ func (m *model) oldOf(c craft, r *dsl.Request) string {
 func (m *model) judge(c craft, r *dsl.Request, l *lifetime, was *conduct, saw string) {
 	deleted := r.Object.GetDeletionTimestamp() != nil
 	switch {
-	case deleted != (r.Cause == dsl.Delete):
+	case deleted != (r.Cause == dsl.Delete) && (deleted || m.there(r)):
 		m.fault("%s is called for %s, and the object's deletion is %v", c.id, r.Cause, deleted)
 	case !c.sees(r.Object.Object):
 		m.fault("%s is called, and its filter does not hold", c.id)
@@ -278,14 +317,14 @@ func (m *model) judge(c craft, r *dsl.Request, l *lifetime, was *conduct, saw st
 	if m.excused || was.unknown {
 		return
 	}
-	again := was.handled[saw] && len(was.handled) == 1 && (was.last == nil || was.last.final)
+	again := !was.again && was.handled[saw] && len(was.handled) == 1 && (was.last == nil || was.last.final)
 	if again && was.last != nil && was.last.failed {
 		again = !slices.ContainsFunc(c.after, func(id string) bool {
 			a := l.records[id]
 			return a != nil && a.good() && a.last.at > was.last.at
 		})
 	}
-	if again && c.kind != "delete" {
+	if again && c.kind != "delete" && (!m.soft || c.wants == "") { // what it wanted may have been dropped
 		m.fault("%s is called again for what it has handled", c.id)
 	}
 	if c.kind == "delete" && was.good() {
@@ -310,6 +349,12 @@ func (m *model) judgeCause(c craft, r *dsl.Request, was *conduct) {
 	if r.Old == nil || !was.handled[c.look(r.Old)] {
 		m.fault("%s gets %s as old, and has handled %v", c.id, m.oldOf(c, r), slices.Sorted(maps.Keys(was.handled)))
 	}
+}
+
+// there reports whether the object that a handler is called for is there.
+func (m *model) there(r *dsl.Request) bool {
+	live := m.Get(foos, "default", r.Object.GetName())
+	return live != nil && live.GetUID() == r.Object.GetUID()
 }
 
 // premature reports whether something that the handler comes after has failed, or is to be tried again.
@@ -350,7 +395,8 @@ func (m *model) rest() {
 	for uid, l := range m.lives {
 		m.restsLife(uid, l)
 	}
-	m.resting, m.soft, m.excused = true, false, m.lost
+	m.rested = m.calls
+	m.resting, m.soft, m.forgetful, m.excused = true, false, false, m.lost
 }
 
 func (m *model) restsLife(uid types.UID, l *lifetime) {
@@ -403,10 +449,10 @@ func (m *model) restsHandler(c craft, l *lifetime, o *unstructured.Unstructured)
 	if !r.unknown && !r.handled[view] && !nothing && !kept {
 		m.fault("%s of %s is at rest, and has handled %v, and not %s", c.id, l.name, slices.Sorted(maps.Keys(r.handled)), view)
 	}
-	if r.last != nil && !r.last.final && !m.excused && !r.unknown && !absent {
+	if r.last != nil && !r.last.final && !r.last.doubted && !m.excused && !r.unknown && !absent {
 		m.fault("%s of %s has given up", c.id, l.name)
 	}
-	if r.good() && r.last.left == view && c.wants == "status" && r.last.version == m.version {
+	if r.good() && !r.last.doubted && r.last.left == view && c.wants == "status" && view != "null" && r.last.version == m.version {
 		if got := at(o.Object, "status."+c.id); got != view {
 			m.fault("%s of %s has written %v, want %s", c.id, l.name, got, view)
 		}

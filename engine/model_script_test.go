@@ -78,7 +78,7 @@ func newScript(r *rand.Rand, p program) []step {
 	for i := range 6 + r.IntN(12) {
 		s := step{
 			what: pick(r, "edit", "edit", "edit", "edit", "there and back", "there and back unseen", "edits unseen", "edit and crash", "edit, and the answer is lost",
-				"edit, and writes fail", "edit while a handler runs", "export", "replace", "replace", "copy", "delete", "restore", "create",
+				"edit, and writes fail", "edit while a handler runs", "edit, and replace by what was", "export", "replace", "replace", "copy", "delete", "restore", "create",
 				"rest", "rest", "rest", "restart", "kill", "stop", "start", "start", "wait", "wait", "upgrade"),
 			name: pick(r, "one", "one", "two"), edit: newEdit(r),
 		}
@@ -179,7 +179,13 @@ func (m *model) playEdit(s step, o *unstructured.Unstructured) {
 		m.edit(s.name, s.edit)
 		m.Settle()
 		m.edit(s.name, back)
+	case "edit, and replace by what was":
+		was := exported(o)
+		m.edit(s.name, s.edit)
+		m.Settle()
+		m.replace(s.name, was)
 	case "there and back unseen", "edits unseen":
+		m.soft = true
 		m.HoldWatches(foos)
 		m.edit(s.name, s.edit)
 		if s.what == "edits unseen" {
@@ -189,7 +195,7 @@ func (m *model) playEdit(s step, o *unstructured.Unstructured) {
 		m.ReleaseWatches(foos)
 	case "edit and crash":
 		if m.runs {
-			m.trouble("a crash")
+			m.trouble()
 			m.Process.CrashAfter(s.n)
 			m.edit(s.name, s.edit)
 			m.Settle()
@@ -197,7 +203,7 @@ func (m *model) playEdit(s step, o *unstructured.Unstructured) {
 			m.begin(m.program)
 		}
 	case "edit, and the answer is lost", "edit, and writes fail":
-		m.trouble(s.what)
+		m.excused = true
 		fails := errAgain
 		if s.what == "edit, and writes fail" {
 			fails = apierrors.NewInternalError(errAgain)

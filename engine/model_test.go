@@ -35,11 +35,12 @@ type model struct {
 	// runs: there is a process. Process counts them, version counts programs, calls counts calls.
 	runs                    bool
 	process, version, calls int
-	// resting: nothing has happened since the last rest.
+	// resting: nothing has happened since the last rest. Rested is how many calls there were before that.
 	resting bool
-	// excused: until the next rest calls may be in vain, for a crash or a lost write. Soft: changes in the middle
-	// of a pass make it hard to tell what was handled last.
-	excused, soft bool
+	rested  int
+	// excused: until the next rest calls may be in vain, and come again. Forgetful: a process may not know of them,
+	// for it crashed. Soft: changes in the middle of a pass make it hard to tell what a handler gets as old.
+	excused, forgetful, soft bool
 	// lost: the answer to the next write will get lost.
 	lost   bool
 	story  []string
