@@ -13,7 +13,7 @@ type Cause string
 
 // The causes, each for one handler and one object. What a handler looks at is its view: the essence,
 // which is everything but the status, bookkeeping metadata and the engine's own annotations, or
-// Handler.Field.
+// Handler.Fields.
 const (
 	// Create: the operator has not handled the object.
 	Create Cause = "create"

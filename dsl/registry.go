@@ -68,6 +68,8 @@ type Built struct {
 	Checks []Check
 	// Needs are what Func does, as those of [Function].
 	Needs []Need
+	// Reads is what Func is known to read.
+	Reads Reads
 }
 
 // Build is what an action gets besides its own configuration.

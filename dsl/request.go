@@ -19,7 +19,7 @@ type Request struct {
 	// of it, status included: a private copy that the handler may change, to no effect. For a deletion that was seen too late it is the object as it was last seen.
 	Object *unstructured.Unstructured
 	// Old is the essence as it was when this handler handled the object last, limited to
-	// Handler.Field when that is set. It is nil on create, and where only a digest is kept.
+	// Handler.Fields when that is set. It is nil on create, and where only a digest is kept.
 	Old map[string]any
 	// Diff is how the essence differs from Old. Empty where Old is nil.
 	Diff []Change

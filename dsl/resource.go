@@ -171,7 +171,7 @@ func (r *Resource) On(causes []Cause, id string, fn Func, options ...Option) {
 // needsBase returns a handler for which status.observedGeneration is not enough, or nil.
 func (r *Resource) needsBase() *Handler {
 	for _, h := range r.handlers {
-		if h.On(Update) && !h.Level() && (h.Field.String() != "spec" || !h.NoOld) {
+		if h.LooksPast() {
 			return h
 		}
 	}

@@ -110,7 +110,24 @@ func buildSet(cel compilerOf, b dsl.Build, config *setConfig) (dsl.Built, error)
 	if err := errors.Join(s.faults...); err != nil {
 		return dsl.Built{}, err
 	}
-	return s.built(s.run), nil
+	built := s.built(s.run)
+	built.Reads = s.looks()
+	return built, nil
+}
+
+// looks is what the action reads, and what it writes where a person may write, too: should that change, it
+// is set anew.
+func (s *setter) looks() dsl.Reads {
+	kept := dsl.Reads{Only: true}
+	for _, f := range s.spec {
+		kept.Paths = append(kept.Paths, f.path)
+	}
+	for name, list := range map[string][]field{"labels": s.labels, "annotations": s.annotations} {
+		for _, f := range list {
+			kept.Paths = append(kept.Paths, dsl.Path{"metadata", name, f.path[0]})
+		}
+	}
+	return s.reads.And(kept)
 }
 
 // holdsConditions checks that the resource's schema has a place for conditions.

@@ -4,8 +4,6 @@
 package config
 
 import (
-	"slices"
-
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/handwerk-dev/handwerk/dsl"
@@ -141,7 +139,7 @@ func (w *watched) observed() {
 		return
 	}
 	for _, h := range w.out.Handlers() {
-		if h.On(dsl.Update) && !h.Level() && (!slices.Equal(h.Field, dsl.Path{"spec"}) || !h.NoOld) {
+		if h.LooksPast() {
 			w.faultKey(w.at.key("observedGeneration"), "cannot tell what handler %s has seen: it needs field: spec and old: false", h.ID)
 		}
 	}

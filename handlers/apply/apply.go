@@ -79,7 +79,8 @@ func (p *plan) built() dsl.Built {
 	reports := dsl.MustParseNeed("patch", "self/status")
 	reports.Offered = true
 	out := dsl.Built{Func: p.run, Needs: []dsl.Need{reports}}
-	looksBack, atDeletion, byReference := false, false, false
+	out.Reads.Only = true
+	atDeletion, byReference := false, false
 	for _, name := range p.graph.Names() {
 		c := p.children[name]
 		out.Children = append(out.Children, dsl.NamedChild{Name: name, Kind: c.kind, List: c.forEach != nil})
@@ -90,7 +91,7 @@ func (p *plan) built() dsl.Built {
 		if !c.kind.Empty() && c.spec.Ownership != dsl.Unowned && !slices.Contains(out.Owns, c.kind) {
 			out.Owns = append(out.Owns, c.kind)
 		}
-		looksBack = looksBack || c.uses(expr.Old) || c.uses(expr.Diff)
+		out.Reads = out.Reads.And(expr.ReadsOf(slices.Concat(c.programs(), c.conditions())...))
 		atDeletion = atDeletion || needsRemoval(c.spec)
 		byReference = byReference || c.spec.ByReference()
 	}
@@ -106,7 +107,7 @@ func (p *plan) built() dsl.Built {
 	if atDeletion {
 		out.Options = append(out.Options, dsl.Also(dsl.Delete))
 	}
-	if !looksBack {
+	if out.Reads.Only { // no expression looks back
 		out.Options = append(out.Options, dsl.NoOld())
 	}
 	return out
@@ -193,10 +194,6 @@ func (c *child) conditions() []*expr.Program {
 		out = append(out, c.rollout.ready.program)
 	}
 	return out
-}
-
-func (c *child) uses(variable string) bool {
-	return slices.ContainsFunc(slices.Concat(c.programs(), c.conditions()), func(p *expr.Program) bool { return p.Uses(variable) })
 }
 
 // check holds the child's expressions, and what it is to become, against schemas.
