@@ -84,6 +84,8 @@ type Build struct {
 	ID string
 	// Whole: the handler runs for the resource as a whole. See [Resource.Schedule].
 	Whole bool
+	// AtDeletion: the handler has the cause delete and no other.
+	AtDeletion bool
 	// Siblings are all handlers of the resource, this one among them. They are only read.
 	Siblings []Sibling
 }

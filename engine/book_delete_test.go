@@ -103,6 +103,43 @@ func TestChildrenOfADeletion(t *testing.T) {
 			})
 		})
 	}
+	t.Run("what is to go with it is deleted when it is ready", func(t *testing.T) {
+		written(t, backup(`apply: {job: {onDelete: delete, readyWhen: child.status.succeeded > 0, template: `+job+`}}`), func(s *stage) {
+			s.begin()
+			s.remove()
+			s.Settle()
+			s.Update(jobs, "default", "web-backup", func(o *unstructured.Unstructured) {
+				o.Object["status"] = map[string]any{"succeeded": int64(1)}
+			})
+			s.Advance(time.Minute)
+			if s.web() != nil || len(s.List(jobs, "")) > 0 {
+				s.t.Errorf("the object is gone: %v; the Job, too: %v", s.web() == nil, len(s.List(jobs, "")) == 0)
+			}
+		})
+	})
+	t.Run("what an earlier object of the name has left is not taken for it", func(t *testing.T) {
+		written(t, backup(waiting), func(s *stage) {
+			s.begin()
+			s.remove()
+			s.Settle()
+			s.Update(jobs, "default", "web-backup", func(o *unstructured.Unstructured) {
+				o.Object["status"] = map[string]any{"succeeded": int64(1)}
+			})
+			s.Advance(time.Minute)
+			s.Create(web)
+			s.Settle()
+			s.remove()
+			s.Advance(time.Minute)
+			if s.web() == nil {
+				s.t.Fatal("the second object went with the first one's backup")
+			}
+			s.Delete(jobs, "default", "web-backup")
+			s.Advance(10 * time.Minute)
+			if o := s.Get(jobs, "default", "web-backup"); o == nil {
+				s.t.Error("when that is gone there is no backup of its own")
+			}
+		})
+	})
 	t.Run("what nobody waits for is made, and the object goes", func(t *testing.T) {
 		written(t, backup(`apply: {job: `+job+`}`), func(s *stage) {
 			s.begin()

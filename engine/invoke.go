@@ -61,6 +61,9 @@ func (p *pass) attempt(ctx context.Context, j *job) error {
 			return nil
 		}
 	}
+	if err == nil {
+		p.yield(j.reader.ID)
+	}
 	p.note(j, err, time.Since(start))
 	p.finish(j)
 	return nil

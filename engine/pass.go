@@ -50,12 +50,14 @@ type pass struct {
 	// secured: the finalizer is there if it must be.
 	secured bool
 
-	mu      sync.Mutex // guards awaits, content, applied, writers and memory.settled: a handler may use goroutines
+	mu      sync.Mutex // guards awaits, content, applied, makers, writers, memory.rivals and memory.settled: a handler may use goroutines
 	patch   *dsl.Patch
 	jobs    []*job
 	awaits  []await
 	content uint32 // tells what was written from other things; see breaker
 	applied map[childID]*unstructured.Unstructured
+	// makers are the handlers that applied children in this pass.
+	makers map[childID]string
 	// writers are the handlers that wrote children, each with how many jobs there were then.
 	writers map[string]int
 	// others are the handlers that wrote to other objects than children.

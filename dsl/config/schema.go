@@ -98,6 +98,7 @@ type handler struct {
 	config any    // what stands under it, nil when that is at fault
 	whole  bool   // it stands under schedule
 	untold bool   // what one of its steps needs is not known
+	partly bool   // it is a step that is not always taken
 }
 
 type timing struct {

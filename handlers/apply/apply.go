@@ -47,6 +47,8 @@ type plan struct {
 	// id is the handler's, condition the type of the condition that reports on it.
 	id, condition string
 	params        dsl.Params
+	// final: the children are made when the object is deleted.
+	final    bool
 	children      map[string]*child
 	graph         *graph.Graph
 }
@@ -62,7 +64,7 @@ func build(compiler *expr.Compiler, b dsl.Build, config map[string]any) (dsl.Bui
 	case len(config) == 0:
 		p.fault(nil, "must not be empty")
 	}
-	made := &plan{id: b.ID, condition: conditionType(b), params: b.Params, children: map[string]*child{}}
+	made := &plan{id: b.ID, condition: conditionType(b), params: b.Params, final: b.AtDeletion, children: map[string]*child{}}
 	for _, name := range slices.Sorted(maps.Keys(config)) {
 		made.children[name] = p.child(name, config[name])
 	}
@@ -83,7 +85,7 @@ func (p *plan) built() dsl.Built {
 	atDeletion, byReference := false, false
 	for _, name := range p.graph.Names() {
 		c := p.children[name]
-		out.Children = append(out.Children, dsl.NamedChild{Name: name, Kind: c.kind, List: c.forEach != nil})
+		out.Children = append(out.Children, dsl.NamedChild{Name: name, Kind: c.kind, List: c.forEach != nil, Object: c.always()})
 		out.Checks = append(out.Checks, c.check)
 		if !c.kind.Empty() {
 			out.Needs = append(out.Needs, dsl.Need{Verbs: c.verbs(), Kind: c.kind})
@@ -101,7 +103,7 @@ func (p *plan) built() dsl.Built {
 	if p.recorded() {
 		out.Needs = append(out.Needs, dsl.MustParseNeed("patch", dsl.Self)) // the record of labelled children
 	}
-	if len(out.Owns) > 0 {
+	if len(out.Owns) > 0 && !p.final {
 		out.Options = append(out.Options, dsl.Also(dsl.Child)) // or drift would not be put back
 	}
 	if atDeletion {
@@ -145,6 +147,8 @@ type child struct {
 	// forEach gives the elements that there is a child for; nil for one child. key says which is
 	// which, nil for the default.
 	forEach, key *expr.Template
+	// stays: it is made when its owner is deleted, and left behind.
+	stays bool
 	// limit is the most elements that there may be.
 	limit int
 	// include and ready may be nil.
@@ -164,7 +168,7 @@ type child struct {
 // a kind, nobody knows before.
 func (c *child) verbs() []string {
 	verbs := []string{"get", "create", "patch"}
-	if c.spec.Ownership != dsl.Unowned && (c.spec.OnDelete == "" || c.spec.OnDelete == dsl.DeleteChild) {
+	if !c.stays && c.spec.Ownership != dsl.Unowned && (c.spec.OnDelete == "" || c.spec.OnDelete == dsl.DeleteChild) {
 		verbs = append(verbs, "delete")
 	}
 	return verbs
