@@ -272,6 +272,10 @@ func (h *Handler) wrongCauses(r *Resource) (out []error) {
 		}
 	}
 	switch {
+	case h.On(Event) && len(h.Causes) > 1:
+		out = append(out, fmt.Errorf("it has the cause %s, beside which there are no others", Event))
+	case h.On(Event) && len(h.Fields) > 0:
+		out = append(out, fmt.Errorf("it has the cause %s, for which no field is looked at", Event))
 	case h.On(Timer) && h.Timing == nil:
 		out = append(out, errors.New("it waits for a timer, but has no timing"))
 	case len(h.Causes) == 0:

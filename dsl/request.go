@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/watch"
 )
 
 // Request is what a handler gets.
@@ -25,6 +26,9 @@ type Request struct {
 	Diff []Change
 	// Cause says why the handler runs.
 	Cause Cause
+	// Event is for the cause [Event] what the watch told: ADDED, also for an object that is there when the
+	// process starts, MODIFIED or DELETED. An attempt that is made again has that of the first one.
+	Event watch.EventType
 	// Attempt counts the handler's attempts for this cause, from 1.
 	Attempt int
 	// Log carries the resource, namespace, name, handler, cause and attempt.

@@ -141,6 +141,11 @@ func (r *Resource) OnResync(id string, fn Func, options ...Option) {
 	r.On([]Cause{Resync}, id, fn, options...)
 }
 
+// OnEvent adds a handler that runs for every event of the watch, status and own writes included. See [Event].
+func (r *Resource) OnEvent(id string, fn Func, options ...Option) {
+	r.On([]Cause{Event}, id, fn, options...)
+}
+
 // OnChild adds a handler that runs when a child of the object changes. See [Resource.Owns].
 func (r *Resource) OnChild(id string, fn Func, options ...Option) {
 	r.On([]Cause{Child}, id, fn, options...)

@@ -252,10 +252,79 @@ func TestStatusOfOthersIsSeen(t *testing.T) {
 // TestEveryEvent holds that handlers of the cause event see all that happens to an object, and that
 // nothing is remembered of it.
 func TestEveryEvent(t *testing.T) {
-	const event dsl.Cause = "event"
+	// kinds notes what the watch told instead of the cause.
+	kinds := func(j *journal, then ...dsl.Func) dsl.Func {
+		noted := j.Note("see", then...)
+		return func(c ctx, r *dsl.Request) error {
+			j.Add(string(r.Event))
+			return noted(c, r)
+		}
+	}
 	scenarios(t, map[string]scenario{
+		"with what the watch told": {
+			func(foo *dsl.Resource, j *journal) { foo.OnEvent("see", kinds(j)) },
+			func(s *stage) {
+				s.Launch()
+				s.Create(web)
+				s.Called("ADDED", "see event")
+				s.size(2)
+				s.Called("MODIFIED", "see event")
+				s.Process.Restart()
+				s.Called("ADDED", "see event")
+				s.remove()
+				s.Called("DELETED", "see event")
+				s.Process.Restart()
+				s.Called()
+			},
+		},
+		"a failed one again, as the same event": {
+			func(foo *dsl.Resource, j *journal) {
+				foo.OnEvent("see", kinds(j, succeeds, fails(errAgain), succeeds, fails(errAgain), succeeds))
+			},
+			func(s *stage) {
+				s.Launch()
+				s.Create(web)
+				s.Forget()
+				s.set("Running", "status", "phase")
+				s.Advance(time.Minute)
+				s.Called("MODIFIED", "see event", "MODIFIED", "see event 2")
+				s.remove()
+				s.Advance(time.Minute)
+				s.Called("DELETED", "see event", "DELETED", "see event 2")
+				s.Advance(time.Hour)
+				s.Called()
+				s.Wrote()
+			},
+		},
+		"a deletion beside a delete handler, which runs once": {
+			func(foo *dsl.Resource, j *journal) {
+				foo.OnEvent("see", kinds(j), dsl.Label("tier", "iron"))
+				foo.OnDelete("last", j.Note("last"))
+			},
+			func(s *stage) {
+				s.Launch()
+				s.Create(furnished)
+				s.Forget()
+				s.remove()
+				s.Called("MODIFIED", "see event", "last delete", "DELETED", "see event")
+				if s.web() != nil {
+					s.t.Error("the object is still there")
+				}
+			},
+		},
+		"not those of objects that its filters leave out": {
+			func(foo *dsl.Resource, j *journal) { foo.OnEvent("see", kinds(j), dsl.Label("tier", "gold")) },
+			func(s *stage) {
+				s.Launch()
+				s.Create(furnished)
+				s.set("Running", "status", "phase")
+				s.Called()
+				s.set("gold", "metadata", "labels", "tier")
+				s.Called("MODIFIED", "see event")
+			},
+		},
 		"each once, status and deletion included": {
-			func(foo *dsl.Resource, j *journal) { foo.On([]dsl.Cause{event}, "see", j.Note("see")) },
+			func(foo *dsl.Resource, j *journal) { foo.OnEvent("see", j.Note("see")) },
 			func(s *stage) {
 				s.Launch()
 				s.Create(web)
@@ -280,7 +349,7 @@ func TestEveryEvent(t *testing.T) {
 		},
 		"beside others, which do not run for that": {
 			func(foo *dsl.Resource, j *journal) {
-				foo.On([]dsl.Cause{event}, "see", j.Note("see"))
+				foo.OnEvent("see", j.Note("see"))
 				foo.OnUpdate("changed", j.Note("changed"))
 			}, func(s *stage) {
 				s.begin()

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
+	apiwatch "k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
@@ -60,7 +61,7 @@ func (r *resource) seeOff(ctx context.Context, key cache.ObjectName, n *news) (l
 		if d.memory == nil {
 			d.memory = newMemory(d.object.GetUID())
 		}
-		if d.memory.parted {
+		if d.memory.parted && (d.told || !r.rules.events) {
 			continue
 		}
 		if wait := r.prove(ctx, key, d); wait > 0 {
@@ -69,7 +70,11 @@ func (r *resource) seeOff(ctx context.Context, key cache.ObjectName, n *news) (l
 			continue
 		}
 		p := r.newPass(key, r.tree(d.object), d.memory, true)
-		if err := p.run(ctx, news{child: n.child}); err != nil {
+		told := news{child: n.child}
+		if !d.told {
+			told.event, d.told = apiwatch.Deleted, true
+		}
+		if err := p.run(ctx, told); err != nil {
 			return append(left, n.gone[i:]...), next, err
 		}
 		if d.memory == n.memory { // should a selector bring it back, all begins anew

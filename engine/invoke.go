@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	apiwatch "k8s.io/apimachinery/pkg/watch"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/book"
@@ -115,7 +116,7 @@ func (p *pass) note(j *job, err error, took time.Duration) {
 func (p *pass) request(j *job, s *span) *dsl.Request {
 	h := j.reader.Handler
 	request := &dsl.Request{
-		Object: p.current.DeepCopy(), Cause: j.cause, Attempt: j.record.Attempts + 1, Step: j.record.Step,
+		Object: p.current.DeepCopy(), Cause: j.cause, Event: p.event(j), Attempt: j.record.Attempts + 1, Step: j.record.Step,
 		Patch: dsl.NewPatch(), Made: p.r.spec.Made(), Now: p.now, Related: p.around,
 		Log: p.log().WithValues("handler", h.ID, "cause", string(j.cause), "attempt", j.record.Attempts+1),
 	}
@@ -134,6 +135,14 @@ func (p *pass) request(j *job, s *span) *dsl.Request {
 	request.Client = p.client(h, s)
 	request.Events = &reporter{engine: p.r.engine, object: p.object, handler: h.ID, span: s}
 	return request
+}
+
+// event is what a handler of events is told.
+func (p *pass) event(j *job) apiwatch.EventType {
+	if j.cause != dsl.Event {
+		return ""
+	}
+	return p.memory.event
 }
 
 // recollect gives a request what its handler handled last, and how that differs from what is there now.

@@ -4,6 +4,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	apiwatch "k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
@@ -153,12 +155,20 @@ func (r *resource) goneBy(key cache.ObjectName, n news, left []*departed) {
 // due, then the pass writes and remembers.
 func (p *pass) run(ctx context.Context, n news) error {
 	p.fresh = n.fresh
+	if n.event == "" && !p.memory.seen {
+		n.event = apiwatch.Added // to this process
+	}
+	p.memory.event = cmp.Or(n.event, p.memory.event)
 	n.of = p.memory.stirred
 	p.tie()
 	p.wind()
 	p.lookAround(n)
 	p.resync = !p.memory.resync.IsZero() && !p.now.Before(p.memory.resync)
+	parted := p.gone && p.memory.parted
 	for _, r := range p.r.rules.readers {
+		if parted && !r.On(dsl.Event) {
+			continue
+		}
 		j := p.plan(r, n)
 		if j == nil {
 			continue

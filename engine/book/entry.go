@@ -58,6 +58,11 @@ func WantsOld(h *dsl.Handler) bool { return Stores(h) && h.On(dsl.Update) && !h.
 // Due returns why the handler is to run, by what it has seen itself: empty when it has nothing to do.
 func (e Entry) Due(h *dsl.Handler, f Facts) dsl.Cause {
 	switch {
+	case h.On(dsl.Event):
+		if e.open() {
+			return dsl.Event
+		}
+		return ""
 	case f.Deletion != "":
 		return e.dueInDeletion(h, f)
 	case Stores(h):

@@ -49,8 +49,8 @@ type plan struct {
 	params        dsl.Params
 	// final: the children are made when the object is deleted.
 	final    bool
-	children      map[string]*child
-	graph         *graph.Graph
+	children map[string]*child
+	graph    *graph.Graph
 }
 
 func build(compiler *expr.Compiler, b dsl.Build, config map[string]any) (dsl.Built, error) {
