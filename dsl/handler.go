@@ -57,6 +57,8 @@ type Handler struct {
 	Fields []Path
 	// Reads is what its code and filters are known to read. See [Reading].
 	Reads Reads
+	// Sets are the fields of its object that its code is known to set.
+	Sets []Path
 	// Labels and Annotations must all match, or the handler does not see the object.
 	Labels, Annotations []Match
 	// When, when set, must hold, or the handler does not see the object.

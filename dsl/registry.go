@@ -68,8 +68,9 @@ type Built struct {
 	Checks []Check
 	// Needs are what Func does, as those of [Function].
 	Needs []Need
-	// Reads is what Func is known to read.
+	// Reads is what Func is known to read, Sets what it is known to set of its object.
 	Reads Reads
+	Sets  []Path
 }
 
 // Build is what an action gets besides its own configuration.

@@ -117,6 +117,18 @@ func TestChildrenOfADeletion(t *testing.T) {
 			}
 		})
 	})
+	t.Run("what cannot be kept then is a fault", func(t *testing.T) {
+		for action, want := range map[string]string{
+			`apply: {job: {ownership: owned, template: ` + job + `}}`:                                       "cannot be owned",
+			`apply: {job: {onDelete: orphan, template: ` + job + `}}`:                                       "stays, unless this is delete",
+			`apply: {job: {onDelete: delete, template: ` + job + `}}`:                                       "say with readyWhen",
+			`steps: [{apply: {job: {ownership: owned, template: ` + job + `}}}, {log: {message: "hello"}}]`: "cannot be owned",
+		} {
+			if _, err := parse(backup(action)); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s: the error is %v, want %q in it", action, err, want)
+			}
+		}
+	})
 	t.Run("what an earlier object of the name has left is not taken for it", func(t *testing.T) {
 		written(t, backup(waiting), func(s *stage) {
 			s.begin()

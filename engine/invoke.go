@@ -153,7 +153,7 @@ func (p *pass) recollect(j *job, request *dsl.Request) {
 	}
 	request.Old = runtime.DeepCopyJSON(old)
 	changes := cause.Diff(request.Old, runtime.DeepCopyJSON(p.sight.Kept(j.reader.View)))
-	paths := j.reader.View.Fields()
+	paths := j.reader.View.Fields
 	if len(paths) == 0 {
 		request.Diff = changes
 	}

@@ -31,7 +31,7 @@ func newRules(r *dsl.Resource) rules {
 	secret := r.Name.Resource == "secrets" && r.Name.Group == ""
 	for _, h := range r.Handlers() {
 		reader := book.Reader{
-			Handler: h, View: book.ViewOf(h),
+			Handler: h, View: book.NewView(h.View()),
 			Old: book.WantsOld(h) && !secret, // values of a Secret are never copied into annotations
 		}
 		if h.Whole {

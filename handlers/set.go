@@ -111,23 +111,34 @@ func buildSet(cel compilerOf, b dsl.Build, config *setConfig) (dsl.Built, error)
 		return dsl.Built{}, err
 	}
 	built := s.built(s.run)
-	built.Reads = s.looks()
+	kept := s.kept()
+	built.Reads = s.reads.And(dsl.Reads{Paths: kept, Only: true})
+	built.Sets = append(kept, s.reported()...)
 	return built, nil
 }
 
-// looks is what the action reads, and what it writes where a person may write, too: should that change, it
-// is set anew.
-func (s *setter) looks() dsl.Reads {
-	kept := dsl.Reads{Only: true}
+// kept are the fields that are set where a person may write, too: should one change, it is set anew.
+func (s *setter) kept() (out []dsl.Path) {
 	for _, f := range s.spec {
-		kept.Paths = append(kept.Paths, f.path)
+		out = append(out, f.path)
 	}
 	for name, list := range map[string][]field{"labels": s.labels, "annotations": s.annotations} {
 		for _, f := range list {
-			kept.Paths = append(kept.Paths, dsl.Path{"metadata", name, f.path[0]})
+			out = append(out, dsl.Path{"metadata", name, f.path[0]})
 		}
 	}
-	return s.reads.And(kept)
+	return out
+}
+
+// reported are the fields of status that are set.
+func (s *setter) reported() (out []dsl.Path) {
+	for _, f := range s.status {
+		out = append(out, append(dsl.Path{"status"}, f.path...))
+	}
+	if len(s.conditions) > 0 {
+		out = append(out, dsl.Path{"status", "conditions"})
+	}
+	return out
 }
 
 // holdsConditions checks that the resource's schema has a place for conditions.

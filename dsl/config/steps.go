@@ -79,6 +79,7 @@ func (w *watched) steps(at path, h *handler) *dsl.Built {
 		if out != nil {
 			out.Needs = append(out.Needs, built.Needs...)
 			out.Options = append(out.Options, built.Options...)
+			out.Sets = append(out.Sets, built.Sets...)
 			out.Reads = out.Reads.And(built.Reads).And(asks)
 			looksBack = looksBack || !asks.Only || !noOld(built.Options)
 		}

@@ -12,63 +12,21 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/cause"
 )
 
-// View is what a handler looks at. The zero View is the whole essence; see package cause.
+// View is what a handler looks at, with a name. The zero View is the whole essence; see package cause. What a
+// level-triggered handler looks at beside fields and essence is never kept: nothing is kept for such a one.
 type View struct {
-	// fields are those that the handler names. Without any it is the essence, unless only what is beside it
-	// counts.
-	fields []dsl.Path
-	// beside is what is looked at, too. A level-triggered handler alone has any, so nothing of it is kept.
-	beside []dsl.Path
-	only   bool
-	name   string
+	dsl.View
+	name string
 }
 
-// NewView returns the view of these fields, which may lie in status and metadata, too. Without any it is
-// the essence.
-func NewView(fields ...dsl.Path) View {
-	fields = unique(fields)
-	return View{fields: fields, name: joined(fields)}
+// NewView returns a view by the name that tells it from others: its fields, empty for the essence.
+func NewView(v dsl.View) View {
+	name := joined(v.Fields)
+	if v.Only || len(v.Beside) > 0 {
+		name += "+" + joined(v.Beside)
+	}
+	return View{v, name}
 }
-
-// ViewOf returns the view of a handler. One that names fields looks at these, and any other at the essence;
-// one that is level-triggered also at what it is known to read of status and of the metadata, or, where its
-// code looks at nothing else and names no field, at what it reads alone.
-func ViewOf(h *dsl.Handler) View {
-	v := NewView(h.Fields...)
-	if !h.Level() {
-		return v
-	}
-	v.only = h.Reads.Only && len(v.fields) == 0
-	for _, p := range h.Reads.Paths {
-		switch {
-		case len(p) == 0: // all of the object
-			v.only = false
-			v.beside = append(v.beside, dsl.Path{"status"}, dsl.Path{"metadata"})
-		case v.only || !authoredPath(p):
-			v.beside = append(v.beside, p)
-		}
-	}
-	v.beside = unique(v.beside)
-	if v.only || len(v.beside) > 0 {
-		v.name += "+" + joined(v.beside)
-	}
-	return v
-}
-
-// unique returns the paths in order, each once, without those that others lead to.
-func unique(paths []dsl.Path) (out []dsl.Path) {
-	paths = slices.Clone(paths)
-	slices.SortFunc(paths, func(a, b dsl.Path) int { return slices.Compare(a, b) })
-	for _, p := range paths {
-		if n := len(out); len(p) > 0 && (n == 0 || !leads(out[n-1], p)) {
-			out = append(out, p)
-		}
-	}
-	return out
-}
-
-// leads reports whether a path leads to another one, or to what lies around it.
-func leads(to, p dsl.Path) bool { return len(to) <= len(p) && to.Covers(p) }
 
 func joined(paths []dsl.Path) string {
 	names := make([]string, len(paths))
@@ -78,67 +36,33 @@ func joined(paths []dsl.Path) string {
 	return strings.Join(names, ",")
 }
 
-// Name tells the view from others: its fields, empty for the essence.
+// Name tells the view from others.
 func (v View) Name() string { return v.name }
-
-// Fields are those that the handler names. The slice is not to be changed.
-func (v View) Fields() []dsl.Path { return v.fields }
-
-// String tells people what the handler looks at.
-func (v View) String() string {
-	out := joined(v.fields)
-	switch {
-	case v.only && len(v.beside) == 0:
-		return "nothing that changes"
-	case v.only:
-		return strings.ReplaceAll(joined(v.beside), ",", ", ")
-	case out == "":
-		out = "all but the status"
-	}
-	if len(v.beside) > 0 {
-		out += "," + joined(v.beside)
-	}
-	return strings.ReplaceAll(out, ",", ", ")
-}
-
-// essence reports whether all of the essence is part of the view.
-func (v View) essence() bool { return len(v.fields) == 0 && !v.only }
 
 // spec reports whether every change of the object's generation is a change of the view.
 func (v View) spec() bool {
-	return v.essence() || slices.ContainsFunc(v.fields, func(p dsl.Path) bool { return len(p) == 1 && p[0] == "spec" })
+	return v.Essence() || slices.ContainsFunc(v.Fields, func(p dsl.Path) bool { return len(p) == 1 && p[0] == "spec" })
 }
 
 // generational reports whether what is in the view changes with the generation alone: none of it lies
 // in the metadata or in the status.
 func (v View) generational() bool {
-	return len(v.fields) > 0 && !slices.ContainsFunc(v.fields, func(p dsl.Path) bool { return p[0] == "metadata" || p[0] == "status" })
+	return len(v.Fields) > 0 && !slices.ContainsFunc(v.Fields, func(p dsl.Path) bool { return p[0] == "metadata" || p[0] == "status" })
 }
 
 // within reports whether all of the view lies in what is covered: whole, or these fields.
 func (v View) within(whole bool, fields []dsl.Path) bool {
-	if v.essence() {
+	if v.Essence() {
 		return whole
 	}
-	for _, p := range v.fields {
-		if whole && authoredPath(p) {
+	for _, p := range v.Fields {
+		if whole && p.Authored() {
 			continue
 		}
-		covered := func(f dsl.Path) bool { return leads(f, p) }
+		covered := func(f dsl.Path) bool { return f.Leads(p) }
 		if !slices.ContainsFunc(fields, covered) {
 			return false
 		}
-	}
-	return true
-}
-
-// authoredPath reports whether a path leads into the essence.
-func authoredPath(p dsl.Path) bool {
-	switch p[0] {
-	case "status", "apiVersion", "kind":
-		return false
-	case "metadata":
-		return len(p) > 1 && (p[1] == "labels" || p[1] == "annotations")
 	}
 	return true
 }
@@ -168,23 +92,23 @@ func (l *Look) Digest(v View) string {
 // Seen reports whether there is anything of the view to be seen: any of the fields that the handler names.
 // Where it names none there always is.
 func (l *Look) Seen(v View) bool {
-	return len(v.fields) == 0 || slices.ContainsFunc(v.fields, func(p dsl.Path) bool { return l.at(p) != nil })
+	return len(v.Fields) == 0 || slices.ContainsFunc(v.Fields, func(p dsl.Path) bool { return l.at(p) != nil })
 }
 
 // value is what the digest is of: the essence, the value of the one field, or those of several, in order.
 func (l *Look) value(v View) any {
 	switch {
-	case v.essence() && len(v.beside) == 0:
+	case v.Essence() && len(v.Beside) == 0:
 		return l.essence
-	case len(v.fields) == 1 && len(v.beside) == 0:
-		return l.at(v.fields[0])
+	case len(v.Fields) == 1 && len(v.Beside) == 0:
+		return l.at(v.Fields[0])
 	}
 	var values []any
-	some := v.essence() || v.only
-	if v.essence() {
+	some := v.Essence() || v.Only
+	if v.Essence() {
 		values = append(values, l.essence)
 	}
-	for _, p := range slices.Concat(v.fields, v.beside) {
+	for _, p := range v.Paths() {
 		value := l.at(p)
 		values = append(values, value)
 		some = some || value != nil
@@ -203,7 +127,7 @@ func (l *Look) at(p dsl.Path) any {
 
 // around returns the tree in which a path is to be followed.
 func (l *Look) around(p dsl.Path) map[string]any {
-	if authoredPath(p) {
+	if p.Authored() {
 		return l.essence
 	}
 	if len(p) > 1 || p[0] != "metadata" {
@@ -229,11 +153,11 @@ func (l *Look) metadata() map[string]any {
 // Kept returns what is kept of the object for a handler that wants to see what was: the essence, or the
 // fields of the view. It shares values with the object.
 func (l *Look) Kept(v View) map[string]any {
-	if v.essence() {
+	if v.Essence() {
 		return l.essence
 	}
 	out := map[string]any{}
-	for _, p := range v.fields {
+	for _, p := range v.Fields {
 		out = cause.Patched(out, cause.Project(l.around(p), []dsl.Path{p}))
 	}
 	return out
