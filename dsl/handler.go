@@ -57,8 +57,9 @@ type Handler struct {
 	Fields []Path
 	// Reads is what its code and filters are known to read. See [Reading].
 	Reads Reads
-	// Sets are the fields of its object that its code is known to set.
-	Sets []Path
+	// Sets are the fields of its object that its code is known to set, Conditions the types of the conditions.
+	Sets       []Path
+	Conditions []string
 	// Labels and Annotations must all match, or the handler does not see the object.
 	Labels, Annotations []Match
 	// When, when set, must hold, or the handler does not see the object.

@@ -68,9 +68,11 @@ type Built struct {
 	Checks []Check
 	// Needs are what Func does, as those of [Function].
 	Needs []Need
-	// Reads is what Func is known to read, Sets what it is known to set of its object.
-	Reads Reads
-	Sets  []Path
+	// Reads is what Func is known to read, Sets what it is known to set of its object, and Conditions the
+	// types of the conditions among that.
+	Reads      Reads
+	Sets       []Path
+	Conditions []string
 }
 
 // Build is what an action gets besides its own configuration.

@@ -4,8 +4,14 @@
 package engine_test
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // looking is a resource whose objects have a child and look at a ConfigMap, with one more handler, that is
@@ -121,5 +127,56 @@ func TestOtherActionsLookAtTheEssence(t *testing.T) {
 		"a field of status, of update":             {`{id: look, causes: [update], field: status.phase, log: {message: hello}}`, []string{"status.phase"}, nil},
 		"a field of status, level-triggered":       {`{id: look, causes: [create, update, resume], field: status.phase, call: test.Nothing}`, []string{"status.phase"}, nil},
 		"finalizers, of update":                    {`{id: look, causes: [update], field: metadata.finalizers, event: {reason: Held, message: held}}`, []string{"metadata.finalizers"}, nil},
+	})
+}
+
+// TestHandlersThatFeedEachOtherRest holds that two handlers which raise what the other one reads are told of
+// as a loop, by the name of each.
+func TestHandlersThatFeedEachOtherRest(t *testing.T) {
+	feeds := func(id, reads, sets string) string {
+		return `{id: ` + id + `, set: {status: {` + sets + `: "${self.?status.?` + reads + `.orValue(0) + 1}"}}}`
+	}
+	written(t, `{resource: foos.v1.example.com, handlers: [`+feeds("ping", "pong", "ping")+`, `+feeds("pong", "ping", "pong")+`]}`, func(s *stage) {
+		s.Launch()
+		s.Create(web)
+		s.Advance(time.Minute)
+		loops := s.loops()
+		if len(loops) == 0 || !strings.Contains(loops[0].Note, "ping, pong") {
+			s.t.Errorf("what is told of the loop is %v", loops)
+		}
+		before := s.Len()
+		s.Advance(10 * time.Minute)
+		if n := s.Len() - before; n > 200 {
+			s.t.Errorf("in ten minutes there are %d calls", n)
+		}
+	})
+}
+
+// TestConditionsAreOfThePresentGeneration holds that a condition of a handler which does not look at what has
+// changed says so all the same: it is true of the present generation, too.
+func TestConditionsAreOfThePresentGeneration(t *testing.T) {
+	written(t, `{resource: foos.v1.example.com, owns: [deployments.v1.apps], handlers: [
+		{id: sized, set: {conditions: [{type: Sized, status: "${self.spec.size > 0}"}]}},
+		{id: app, apply: {web: {apiVersion: apps/v1, kind: Deployment, metadata: {name: "${self.metadata.name}"}, spec: {replicas: "${self.spec.size}"}}}}]}`, func(s *stage) {
+		s.begin()
+		s.set("blue", "spec", "color")
+		s.Called()
+		generations := func() (out []string) {
+			list, _, _ := unstructured.NestedSlice(s.web().Object, "status", "conditions")
+			for _, item := range list {
+				c := item.(map[string]any)
+				out = append(out, fmt.Sprint(c["type"], " ", c["observedGeneration"]))
+			}
+			return out
+		}
+		now := s.web().GetGeneration()
+		want := []string{fmt.Sprint("Sized ", now)} // of Applied the schema knows nothing
+		if diff := cmp.Diff(want, generations()); diff != "" {
+			s.t.Errorf("conditions and their generations (-want +got):\n%s", diff)
+		}
+		s.Forget()
+		s.Advance(time.Hour)
+		s.Called()
+		s.Wrote()
 	})
 }

@@ -182,6 +182,7 @@ func (p *pass) run(ctx context.Context, n news) error {
 			return err
 		}
 	}
+	p.restate()
 	return p.close(ctx)
 }
 

@@ -114,6 +114,9 @@ func buildSet(cel compilerOf, b dsl.Build, config *setConfig) (dsl.Built, error)
 	kept := s.kept()
 	built.Reads = s.reads.And(dsl.Reads{Paths: kept, Only: true})
 	built.Sets = append(kept, s.reported()...)
+	for _, c := range s.conditions {
+		built.Conditions = append(built.Conditions, c.kind)
+	}
 	return built, nil
 }
 

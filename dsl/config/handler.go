@@ -32,12 +32,14 @@ func (w *watched) handler(at path, h *handler) {
 		return
 	}
 	options = append(options, w.needs(at.key("needs"), h, built)...)
-	options = slices.Concat(built.Options, options, []dsl.Option{dsl.Described(described(h)), dsl.Reading(built.Reads.And(asks)), setting(built.Sets)})
+	options = slices.Concat(built.Options, options, []dsl.Option{dsl.Described(described(h)), dsl.Reading(built.Reads.And(asks)), setting(built)})
 	w.out.On(causes, h.ID, built.Func, options...)
 }
 
 // setting tells what the handler sets of its object.
-func setting(paths []dsl.Path) dsl.Option { return func(h *dsl.Handler) { h.Sets = paths } }
+func setting(built *dsl.Built) dsl.Option {
+	return func(h *dsl.Handler) { h.Sets, h.Conditions = built.Sets, built.Conditions }
+}
 
 func (w *watched) id(at path, id string) {
 	if id == "" {

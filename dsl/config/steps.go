@@ -80,6 +80,7 @@ func (w *watched) steps(at path, h *handler) *dsl.Built {
 			out.Needs = append(out.Needs, built.Needs...)
 			out.Options = append(out.Options, built.Options...)
 			out.Sets = append(out.Sets, built.Sets...)
+			out.Conditions = append(out.Conditions, built.Conditions...)
 			out.Reads = out.Reads.And(built.Reads).And(asks)
 			looksBack = looksBack || !asks.Only || !noOld(built.Options)
 		}

@@ -80,7 +80,7 @@ func build(compiler *expr.Compiler, b dsl.Build, config map[string]any) (dsl.Bui
 func (p *plan) built() dsl.Built {
 	reports := dsl.MustParseNeed("patch", "self/status")
 	reports.Offered = true
-	out := dsl.Built{Func: p.run, Needs: []dsl.Need{reports}}
+	out := dsl.Built{Func: p.run, Needs: []dsl.Need{reports}, Conditions: []string{p.condition}}
 	out.Reads.Only = true
 	atDeletion, byReference := false, false
 	for _, name := range p.graph.Names() {
