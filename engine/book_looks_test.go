@@ -302,8 +302,8 @@ func TestEveryEvent(t *testing.T) {
 				foo.OnDelete("last", j.Note("last"))
 			},
 			func(s *stage) {
-				s.Launch()
 				s.Create(furnished)
+				s.Launch()
 				s.Forget()
 				s.remove()
 				s.Called("MODIFIED", "see event", "last delete", "DELETED", "see event")
@@ -315,8 +315,8 @@ func TestEveryEvent(t *testing.T) {
 		"not those of objects that its filters leave out": {
 			func(foo *dsl.Resource, j *journal) { foo.OnEvent("see", kinds(j), dsl.Label("tier", "gold")) },
 			func(s *stage) {
-				s.Launch()
 				s.Create(furnished)
+				s.Launch()
 				s.set("Running", "status", "phase")
 				s.Called()
 				s.set("gold", "metadata", "labels", "tier")
