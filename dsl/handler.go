@@ -275,10 +275,8 @@ func (h *Handler) wrongCauses(r *Resource) (out []error) {
 		}
 	}
 	switch {
-	case h.On(Event) && len(h.Causes) > 1:
-		out = append(out, fmt.Errorf("it has the cause %s, beside which there are no others", Event))
-	case h.On(Event) && len(h.Fields) > 0:
-		out = append(out, fmt.Errorf("it has the cause %s, for which no field is looked at", Event))
+	case h.On(Event):
+		out = append(out, h.wrongEvent()...)
 	case h.On(Timer) && h.Timing == nil:
 		out = append(out, errors.New("it waits for a timer, but has no timing"))
 	case len(h.Causes) == 0:
@@ -290,6 +288,17 @@ func (h *Handler) wrongCauses(r *Resource) (out []error) {
 		out = append(out, errors.New("it waits for children, but the resource owns none"))
 	case h.On(RelatedChange) && len(r.relations) == 0:
 		out = append(out, errors.New("it waits for related objects, but the resource has no relations"))
+	}
+	return out
+}
+
+// wrongEvent reports what a handler of events cannot have.
+func (h *Handler) wrongEvent() (out []error) {
+	if len(h.Causes) > 1 {
+		out = append(out, fmt.Errorf("it has the cause %s, beside which there are no others", Event))
+	}
+	if len(h.Fields) > 0 {
+		out = append(out, fmt.Errorf("it has the cause %s, for which no field is looked at", Event))
 	}
 	return out
 }

@@ -73,7 +73,7 @@ func (w *watched) keeps(at path, h *handler, child dsl.NamedChild) {
 		return
 	}
 	first, twice := w.kept[child.Object]
-	if twice && !(first.partly && h.partial()) {
+	if twice && (!first.partly || !h.partial()) {
 		w.fault(at, "handlers %s (at %s) and %s make one object, %s, and would undo each other's work: give each a child of its own", first.id, w.where(first.at), h.ID, child.Object)
 		return
 	}
