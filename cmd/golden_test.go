@@ -57,6 +57,8 @@ func TestGolden(t *testing.T) {
 		"validate-json-not-there":         {args: "validate --config none.yaml -o json"},
 		"validate-with-go":                {args: "validate --config foo.yaml", extra: addBars},
 		"validate-go-alone":               {args: "validate", extra: func(op *dsl.Operator) { op.Name = "bar"; addBars(op) }},
+		"validate-verbose":                {args: "validate --config foo.yaml --verbose", extra: addLoop},
+		"validate-json-verbose":           {args: "validate -v -o json", extra: addLoop},
 		"validate-schedule-unled":         {args: "validate", extra: addCensus(dsl.LeaderNone)},
 		"validate-json-schedule-unled":    {args: "validate -o json", extra: addCensus(dsl.LeaderNone)},
 		"validate-schedule-led":           {args: "validate", extra: addCensus(dsl.LeaderLease)},
@@ -95,6 +97,28 @@ func TestGolden(t *testing.T) {
 
 func addBars(op *dsl.Operator) {
 	op.Resource("bars.v1.example.com", func(r *dsl.Resource) { r.OnReconcile("only", nothing) })
+}
+
+// addLoop adds handlers of each kind of view, two of which feed each other.
+func addLoop(op *dsl.Operator) {
+	op.Name = "foo"
+	op.Resource("loops.v1.example.com", func(r *dsl.Resource) {
+		r.Owns("configmaps")
+		fed := func(reads, sets string, children bool) dsl.Option {
+			return func(h *dsl.Handler) {
+				h.Reads = dsl.Reads{Paths: []dsl.Path{dsl.MustParsePath(reads)}, Children: children, Only: true}
+				h.Sets = []dsl.Path{dsl.MustParsePath(sets)}
+			}
+		}
+		r.OnReconcile("ping", nothing, fed("status.pong", "status.ping", false))
+		r.OnReconcile("pong", nothing, fed("status.ping", "status.pong", true))
+		r.OnCreate("new", nothing)
+		r.OnField("spec.size", "size", nothing, dsl.Field("spec.color"))
+		r.OnEvent("all", nothing)
+		r.OnDelete("last", nothing)
+		r.OnChild("below", nothing)
+		r.OnResume("first", nothing)
+	})
 }
 
 // addCensus makes it an operator with a schedule, in this mode of leadership.

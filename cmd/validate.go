@@ -28,7 +28,16 @@ type verdict struct {
 	OK        bool   `json:"ok"`
 	// Warnings name what could not be checked against the cluster, and what may surprise.
 	Warnings []string `json:"warnings,omitempty"`
-	Faults   []fault  `json:"faults"`
+	// Views say what handlers look at, where that was asked for.
+	Views  []view  `json:"views,omitempty"`
+	Faults []fault `json:"faults"`
+}
+
+// view is what a handler looks at: what runs it when it changes.
+type view struct {
+	Resource string `json:"resource"`
+	Handler  string `json:"handler"`
+	LooksAt  string `json:"looksAt"`
 }
 
 // fault is one mistake in a configuration. Line and column are 0 where they are not known.
@@ -46,6 +55,7 @@ type fault struct {
 type validateFlags struct {
 	files   []string
 	output  string
+	verbose bool
 	cluster bool
 	kube    kubeFlags
 }
@@ -61,9 +71,12 @@ configuration has, and with --cluster against those of a cluster, which is read
 and not changed. What is not on the cluster is a warning. The CRDs of the
 configuration are sent as a dry run then: the API server knows more of CRDs than
 is checked here. A schedule that would run on each of several processes, as no
-leader is elected, is a warning too.`,
+leader is elected, is a warning too, and so are handlers that feed each other: each
+sets what the next one looks at. With --verbose it is told what each handler looks
+at.`,
 		Example: `  operator validate --config operator.yaml
   operator validate --config samples/foo -o json
+  operator validate --config operator.yaml --verbose
   operator validate --config operator.yaml --cluster`,
 		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -74,6 +87,7 @@ leader is elected, is a warning too.`,
 		},
 	}
 	addConfig(c.Flags(), &f.files)
+	c.Flags().BoolVarP(&f.verbose, "verbose", "v", false, "say what each handler looks at")
 	c.Flags().BoolVar(&f.cluster, "cluster", false, "check against the resources and schemas of a cluster, too")
 	f.kube.add(c.Flags())
 	addOutput(c.Flags(), &f.output)
@@ -86,7 +100,7 @@ func (p *program) validate(ctx context.Context, f *validateFlags, out io.Writer)
 	op, err := p.operator(f.files, func(*dsl.Operator) {})
 	var warnings []string
 	if err == nil {
-		warnings = unled(op)
+		warnings = append(unled(op), loops(op)...)
 	}
 	if err == nil && f.cluster {
 		var more []string
@@ -94,7 +108,7 @@ func (p *program) validate(ctx context.Context, f *validateFlags, out io.Writer)
 		warnings = append(warnings, more...)
 	}
 	if f.output == "json" {
-		return judge(out, op, warnings, err)
+		return judge(out, op, warnings, views(f, op, err), err)
 	}
 	for _, warning := range warnings {
 		fmt.Fprintf(p.Err, "warning: %s\n", warning)
@@ -105,7 +119,60 @@ func (p *program) validate(ctx context.Context, f *validateFlags, out io.Writer)
 	v := verdictOn(op, nil)
 	fmt.Fprintf(out, "operator %s: %s, %s: ok\n",
 		v.Operator, count(v.Resources, "resource"), count(v.Handlers, "handler"))
+	for _, one := range views(f, op, nil) {
+		fmt.Fprintf(out, "%s: handler %s looks at %s\n", one.Resource, one.Handler, one.LooksAt)
+	}
 	return nil
+}
+
+// loops returns warnings of handlers that feed each other.
+func loops(op *dsl.Operator) (warnings []string) {
+	for _, r := range op.Resources() {
+		for _, loop := range r.Loops() {
+			warnings = append(warnings, fmt.Sprintf("resource %s: handlers %s feed each other: each sets what the next one looks at, and the last one what the first one does; they run again and again unless what they set comes to rest",
+				r.Name, strings.Join(loop, ", ")))
+		}
+	}
+	return warnings
+}
+
+// views returns what handlers look at, where that is asked for.
+func views(f *validateFlags, op *dsl.Operator, err error) (out []view) {
+	if !f.verbose || err != nil {
+		return nil
+	}
+	dsl.Walk(op, func(r *dsl.Resource, h *dsl.Handler) {
+		out = append(out, view{r.Name.String(), h.ID, looksAt(r, h)})
+	})
+	return out
+}
+
+// looksAt tells people what runs a handler.
+func looksAt(r *dsl.Resource, h *dsl.Handler) string {
+	what := h.View().String()
+	switch {
+	case h.Whole:
+		return "the clock alone, for it is a schedule"
+	case h.On(dsl.Event):
+		return "every event of the watch"
+	case !h.On(dsl.Create) && !h.On(dsl.Update) && !h.On(dsl.Delete):
+		what = ""
+	case !h.On(dsl.Create) && !h.On(dsl.Update):
+		what = "the deletion"
+	}
+	for _, more := range []struct {
+		name string
+		is   bool
+	}{
+		{"children", h.On(dsl.Child) && len(r.Owned()) > 0},
+		{"related objects", h.On(dsl.RelatedChange) && len(r.Relations()) > 0},
+		{"the clock", h.On(dsl.Timer)},
+	} {
+		if more.is {
+			what = strings.TrimPrefix(what+"; "+more.name, "; ")
+		}
+	}
+	return cmp.Or(what, "the object once, when a process begins with it, or at each resync")
 }
 
 // unled returns warnings of schedules that nobody leads: they are meant to run once at their time,
@@ -158,9 +225,9 @@ func addOutput(set *pflag.FlagSet, output *string) {
 }
 
 // judge writes the verdict for machines.
-func judge(w io.Writer, op *dsl.Operator, warnings []string, err error) error {
+func judge(w io.Writer, op *dsl.Operator, warnings []string, views []view, err error) error {
 	v := verdictOn(op, err)
-	v.Warnings = warnings
+	v.Warnings, v.Views = warnings, views
 	if failed := writeJSON(w, v); failed != nil {
 		return failed
 	}

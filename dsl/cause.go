@@ -13,7 +13,7 @@ type Cause string
 
 // The causes, each for one handler and one object. What a handler looks at is its view: the essence,
 // which is everything but the status, bookkeeping metadata and the engine's own annotations, or
-// Handler.Field.
+// Handler.Fields.
 const (
 	// Create: the operator has not handled the object.
 	Create Cause = "create"
@@ -32,6 +32,10 @@ const (
 	RelatedChange Cause = "related"
 	// Timer: the handler's time has come.
 	Timer Cause = "timer"
+	// Event: the watch told of the object, whatever changed in it, its status and this operator's own writes
+	// included. Events that come while the object is being handled are one. Nothing is remembered of it, so
+	// a handler has this cause alone; Request.Event says what was told.
+	Event Cause = "event"
 )
 
 // Reconcile is, in a list of causes, short for [ReconcileCauses].
@@ -39,10 +43,10 @@ const Reconcile Cause = "reconcile"
 
 // Causes returns all causes in the order in which they take precedence when several apply.
 func Causes() []Cause {
-	return []Cause{Delete, Create, Update, Resume, Child, RelatedChange, Timer, Resync}
+	return []Cause{Delete, Create, Update, Resume, Child, RelatedChange, Timer, Resync, Event}
 }
 
-// ReconcileCauses returns what Reconcile stands for: every cause but Delete and Timer. A level-triggered
+// ReconcileCauses returns what Reconcile stands for: every cause but Delete, Timer and Event. A level-triggered
 // handler needs nothing else.
 func ReconcileCauses() []Cause {
 	return []Cause{Create, Update, Resume, Child, RelatedChange, Resync}

@@ -41,6 +41,9 @@ type NamedChild struct {
 	Kind schema.GroupVersionKind
 	// List says that there may be several, which have keys.
 	List bool
+	// Object tells it from other objects, as its template has it with all expressions: two children of one
+	// Object are the same one. Empty where that is not known, or where it is not always made.
+	Object string
 }
 
 // SchemaSource finds schemas, nil for those that it does not have.

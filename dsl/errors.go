@@ -115,6 +115,20 @@ func (e *NotOwnedError) Error() string {
 // Unwrap returns ErrNotOwned, so that errors.Is finds it.
 func (e *NotOwnedError) Unwrap() error { return ErrNotOwned }
 
+// CollisionError is the error of [Children.Apply] when another handler of the same object keeps that child
+// otherwise. The child is left as that one wants it.
+type CollisionError struct {
+	// Kind, Namespace and Name say which child.
+	Kind, Namespace, Name string
+	// Handler is the id of the handler that has it.
+	Handler string
+}
+
+// Error names the child and the handler that has it.
+func (e *CollisionError) Error() string {
+	return fmt.Sprintf("applying %s %s: handler %s keeps it, and otherwise; give each a child of its own", e.Kind, qualified(e.Namespace, e.Name), e.Handler)
+}
+
 func qualified(namespace, name string) string {
 	if namespace == "" {
 		return name

@@ -52,9 +52,14 @@ type Handler struct {
 	Func Func
 	// Action says for people what Func is, as in "call: foo.Announce". Empty for Go code.
 	Action string
-	// Field, when set, is all that the handler looks at: it runs for create and resume when the
-	// field is there, for update when it changed.
-	Field Path
+	// Fields, when there are any, are all that the handler looks at: it runs for create and resume when
+	// one of them is there, for update when one changed. They may lie in status and metadata, too.
+	Fields []Path
+	// Reads is what its code and filters are known to read. See [Reading].
+	Reads Reads
+	// Sets are the fields of its object that its code is known to set, Conditions the types of the conditions.
+	Sets       []Path
+	Conditions []string
 	// Labels and Annotations must all match, or the handler does not see the object.
 	Labels, Annotations []Match
 	// When, when set, must hold, or the handler does not see the object.
@@ -104,13 +109,17 @@ func WithBackoff(initial, most time.Duration) Option {
 	return func(h *Handler) { h.Backoff = Backoff{Initial: initial, Max: most} }
 }
 
-// Field makes the handler look at one field alone; see [ParsePath] for its form and Handler.Field
-// for what it means.
-func Field(path string) Option {
+// Field makes the handler look at these fields alone, and at those that were named before; see [ParsePath]
+// for their form and Handler.Fields for what it means.
+func Field(paths ...string) Option {
 	return func(h *Handler) {
-		var err error
-		if h.Field, err = ParsePath(path); err != nil {
-			h.invalid = append(h.invalid, err)
+		for _, text := range paths {
+			path, err := ParsePath(text)
+			if err != nil {
+				h.invalid = append(h.invalid, err)
+				continue
+			}
+			h.Fields = append(h.Fields, path)
 		}
 	}
 }
@@ -194,11 +203,19 @@ func (h *Handler) Level() bool {
 	return h.On(Create) && h.On(Update) && h.On(Resume)
 }
 
+// LooksPast reports whether the handler must know more of what it handled last than the generation, which
+// status.observedGeneration tells.
+func (h *Handler) LooksPast() bool {
+	spec := len(h.Fields) == 1 && slices.Equal(h.Fields[0], Path{"spec"})
+	return h.On(Update) && !h.Level() && (!spec || !h.NoOld)
+}
+
 func newHandler(id string, causes []Cause, fn Func, options []Option) *Handler {
 	h := &Handler{ID: id, Causes: ExpandCauses(causes), Func: fn, Retries: Unlimited, given: causes}
 	for _, set := range options {
 		set(h)
 	}
+	h.Causes = h.around(h.Causes)
 	return h
 }
 
@@ -241,7 +258,7 @@ func (h *Handler) wrongWhole() (out []error) {
 	if !h.Whole {
 		return nil
 	}
-	if len(h.Causes) != 1 || len(h.Field) > 0 || len(h.Labels)+len(h.Annotations) > 0 || h.When != nil {
+	if len(h.Causes) != 1 || len(h.Fields) > 0 || len(h.Labels)+len(h.Annotations) > 0 || h.When != nil {
 		out = append(out, fmt.Errorf("it runs for the resource as a whole, so it has no cause but %s and no filters", Timer))
 	}
 	if len(h.After) > 0 || h.Timing != nil && h.Timing.Idle > 0 {
@@ -258,6 +275,8 @@ func (h *Handler) wrongCauses(r *Resource) (out []error) {
 		}
 	}
 	switch {
+	case h.On(Event):
+		out = append(out, h.wrongEvent()...)
 	case h.On(Timer) && h.Timing == nil:
 		out = append(out, errors.New("it waits for a timer, but has no timing"))
 	case len(h.Causes) == 0:
@@ -269,6 +288,17 @@ func (h *Handler) wrongCauses(r *Resource) (out []error) {
 		out = append(out, errors.New("it waits for children, but the resource owns none"))
 	case h.On(RelatedChange) && len(r.relations) == 0:
 		out = append(out, errors.New("it waits for related objects, but the resource has no relations"))
+	}
+	return out
+}
+
+// wrongEvent reports what a handler of events cannot have.
+func (h *Handler) wrongEvent() (out []error) {
+	if len(h.Causes) > 1 {
+		out = append(out, fmt.Errorf("it has the cause %s, beside which there are no others", Event))
+	}
+	if len(h.Fields) > 0 {
+		out = append(out, fmt.Errorf("it has the cause %s, for which no field is looked at", Event))
 	}
 	return out
 }

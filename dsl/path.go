@@ -116,6 +116,21 @@ func (p Path) Covers(other Path) bool {
 	return true
 }
 
+// Leads reports whether p leads to other, or to what lies around it.
+func (p Path) Leads(other Path) bool { return len(p) <= len(other) && p.Covers(other) }
+
+// Authored reports whether p leads into an object's essence: it is what people write, and not the status or
+// bookkeeping.
+func (p Path) Authored() bool {
+	switch p[0] {
+	case "status", "apiVersion", "kind":
+		return false
+	case "metadata":
+		return len(p) > 1 && (p[1] == "labels" || p[1] == "annotations")
+	}
+	return true
+}
+
 // set puts value at p, making the maps on the way; a nil value is a removal in a merge patch.
 func (p Path) set(tree map[string]any, value any) error {
 	for _, key := range p[:len(p)-1] {

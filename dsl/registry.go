@@ -68,6 +68,11 @@ type Built struct {
 	Checks []Check
 	// Needs are what Func does, as those of [Function].
 	Needs []Need
+	// Reads is what Func is known to read, Sets what it is known to set of its object, and Conditions the
+	// types of the conditions among that.
+	Reads      Reads
+	Sets       []Path
+	Conditions []string
 }
 
 // Build is what an action gets besides its own configuration.
@@ -82,6 +87,8 @@ type Build struct {
 	ID string
 	// Whole: the handler runs for the resource as a whole. See [Resource.Schedule].
 	Whole bool
+	// AtDeletion: the handler has the cause delete and no other.
+	AtDeletion bool
 	// Siblings are all handlers of the resource, this one among them. They are only read.
 	Siblings []Sibling
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/watch"
 )
 
 // Request is what a handler gets.
@@ -19,12 +20,15 @@ type Request struct {
 	// of it, status included: a private copy that the handler may change, to no effect. For a deletion that was seen too late it is the object as it was last seen.
 	Object *unstructured.Unstructured
 	// Old is the essence as it was when this handler handled the object last, limited to
-	// Handler.Field when that is set. It is nil on create, and where only a digest is kept.
+	// Handler.Fields when that is set. It is nil on create, and where only a digest is kept.
 	Old map[string]any
 	// Diff is how the essence differs from Old. Empty where Old is nil.
 	Diff []Change
 	// Cause says why the handler runs.
 	Cause Cause
+	// Event is for the cause [Event] what the watch told: ADDED, also for an object that is there when the
+	// process starts, MODIFIED or DELETED. An attempt that is made again has that of the first one.
+	Event watch.EventType
 	// Attempt counts the handler's attempts for this cause, from 1.
 	Attempt int
 	// Log carries the resource, namespace, name, handler, cause and attempt.

@@ -141,6 +141,11 @@ func (r *Resource) OnResync(id string, fn Func, options ...Option) {
 	r.On([]Cause{Resync}, id, fn, options...)
 }
 
+// OnEvent adds a handler that runs for every event of the watch, status and own writes included. See [Event].
+func (r *Resource) OnEvent(id string, fn Func, options ...Option) {
+	r.On([]Cause{Event}, id, fn, options...)
+}
+
 // OnChild adds a handler that runs when a child of the object changes. See [Resource.Owns].
 func (r *Resource) OnChild(id string, fn Func, options ...Option) {
 	r.On([]Cause{Child}, id, fn, options...)
@@ -171,7 +176,7 @@ func (r *Resource) On(causes []Cause, id string, fn Func, options ...Option) {
 // needsBase returns a handler for which status.observedGeneration is not enough, or nil.
 func (r *Resource) needsBase() *Handler {
 	for _, h := range r.handlers {
-		if h.On(Update) && !h.Level() && (h.Field.String() != "spec" || !h.NoOld) {
+		if h.LooksPast() {
 			return h
 		}
 	}

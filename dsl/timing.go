@@ -29,7 +29,7 @@ type Timing struct {
 	// are changed, a run at a time that is left out is left out, one at a time that comes twice comes
 	// twice.
 	TimeZone string
-	// Idle is how long what the handler looks at, the object's essence or Handler.Field, must have
+	// Idle is how long what the handler looks at, the object's essence or Handler.Fields, must have
 	// been the same. Without Every the handler runs once after each change; with Every, at each
 	// period in which it holds. With Cron, the same. A new process counts from when it first sees
 	// the object. What the handler itself changes by Request.Patch is no change.

@@ -120,6 +120,7 @@ resources:
 		writes int
 	}{
 		"in declared order, all in one pass": {first + second + third, 1},
+		"in the opposite order, in a few":    {third + second + first, 3},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

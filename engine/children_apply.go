@@ -55,6 +55,9 @@ func (c *children) Apply(ctx context.Context, desired any, specs ...dsl.ChildSpe
 	if err != nil {
 		return nil, err
 	}
+	if err := c.rival(w); err != nil {
+		return nil, err
+	}
 	live := c.pass.known(w)
 	if w.enters {
 		if err := c.pass.enrol(ctx, w, live); err != nil {

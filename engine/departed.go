@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/types"
+	apiwatch "k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
@@ -60,7 +61,7 @@ func (r *resource) seeOff(ctx context.Context, key cache.ObjectName, n *news) (l
 		if d.memory == nil {
 			d.memory = newMemory(d.object.GetUID())
 		}
-		if d.memory.parted {
+		if r.seenOff(d) {
 			continue
 		}
 		if wait := r.prove(ctx, key, d); wait > 0 {
@@ -69,7 +70,7 @@ func (r *resource) seeOff(ctx context.Context, key cache.ObjectName, n *news) (l
 			continue
 		}
 		p := r.newPass(key, r.tree(d.object), d.memory, true)
-		if err := p.run(ctx, news{child: n.child}); err != nil {
+		if err := p.run(ctx, d.news(n.child)); err != nil {
 			return append(left, n.gone[i:]...), next, err
 		}
 		if d.memory == n.memory { // should a selector bring it back, all begins anew
@@ -82,6 +83,20 @@ func (r *resource) seeOff(ctx context.Context, key cache.ObjectName, n *news) (l
 		}
 	}
 	return left, next, nil
+}
+
+// seenOff reports whether nothing is to be done for an object that is gone.
+func (r *resource) seenOff(d *departed) bool {
+	return d.memory.parted && (d.told || !r.rules.events)
+}
+
+// news are those of a pass over an object that is gone. Handlers of events hear of it once.
+func (d *departed) news(child bool) news {
+	if d.told {
+		return news{child: child}
+	}
+	d.told = true
+	return news{child: child, event: apiwatch.Deleted}
 }
 
 // together makes one of those that are of one object: first a listing did not have it, and then it was

@@ -51,7 +51,7 @@ type answer struct {
 func (p *pass) matches(j *job) bool {
 	a := p.answer(j)
 	switch j.cause {
-	case dsl.Child, dsl.RelatedChange, dsl.Timer, dsl.Resync:
+	case dsl.Child, dsl.RelatedChange, dsl.Timer, dsl.Resync, dsl.Event:
 		if !a.holds && !a.unread {
 			e := p.entry(j.reader)
 			e.Try = progress.Record{}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	apiwatch "k8s.io/apimachinery/pkg/watch"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/book"
@@ -60,6 +61,9 @@ func (p *pass) attempt(ctx context.Context, j *job) error {
 			p.fault(j, said)
 			return nil
 		}
+	}
+	if err == nil {
+		p.yield(j.reader.ID)
 	}
 	p.note(j, err, time.Since(start))
 	p.finish(j)
@@ -112,7 +116,7 @@ func (p *pass) note(j *job, err error, took time.Duration) {
 func (p *pass) request(j *job, s *span) *dsl.Request {
 	h := j.reader.Handler
 	request := &dsl.Request{
-		Object: p.current.DeepCopy(), Cause: j.cause, Attempt: j.record.Attempts + 1, Step: j.record.Step,
+		Object: p.current.DeepCopy(), Cause: j.cause, Event: p.event(j), Attempt: j.record.Attempts + 1, Step: j.record.Step,
 		Patch: dsl.NewPatch(), Made: p.r.spec.Made(), Now: p.now, Related: p.around,
 		Log: p.log().WithValues("handler", h.ID, "cause", string(j.cause), "attempt", j.record.Attempts+1),
 	}
@@ -133,6 +137,14 @@ func (p *pass) request(j *job, s *span) *dsl.Request {
 	return request
 }
 
+// event is what a handler of events is told.
+func (p *pass) event(j *job) apiwatch.EventType {
+	if j.cause != dsl.Event {
+		return ""
+	}
+	return p.memory.event
+}
+
 // recollect gives a request what its handler handled last, and how that differs from what is there now.
 func (p *pass) recollect(j *job, request *dsl.Request) {
 	old := p.book.Old(j.reader)
@@ -141,7 +153,7 @@ func (p *pass) recollect(j *job, request *dsl.Request) {
 	}
 	request.Old = runtime.DeepCopyJSON(old)
 	changes := cause.Diff(request.Old, runtime.DeepCopyJSON(p.sight.Kept(j.reader.View)))
-	paths := j.reader.View.Paths()
+	paths := j.reader.View.Fields
 	if len(paths) == 0 {
 		request.Diff = changes
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	apiwatch "k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/engine/book"
@@ -24,6 +25,8 @@ type entry struct {
 	fresh bool
 	// came: an object of this key appeared or changed since the last pass began.
 	came bool
+	// event is what the watch has told of the object since the last pass, empty for nothing.
+	event apiwatch.EventType
 	// child: a child had changed before the last pass, which could not deal with it.
 	child bool
 	// changed are the versions of children that have changed since the last pass, by UID; empty
@@ -84,6 +87,8 @@ type memory struct {
 	sent *book.Book
 	// resync is when the object's resync period ends; zero before the first pass.
 	resync time.Time
+	// event is what the watch told last to handlers of events.
+	event apiwatch.EventType
 	// ticks are the resource's timers for this object, nil where there are none.
 	ticks []tick
 	// kin is what handlers last saw of each of the resource's relations, nil before the first pass;
@@ -103,6 +108,9 @@ type memory struct {
 	schemas int64
 	// settled are children that the server rewrote; see child.Applier.
 	settled map[string]string
+	// rivals are children that two handlers keep differently, with the handler that has them; nil where there
+	// are none.
+	rivals map[childID]string
 	// ties is about the object's labelled children, nil where it has no record of any.
 	ties *ties
 	// failures counts passes in a row that ended in an error.
@@ -123,6 +131,8 @@ type departed struct {
 	unseen bool
 	looks  int
 	next   time.Time
+	// told: handlers of events have heard of it.
+	told bool
 }
 
 func newMemory(uid types.UID) *memory {
@@ -142,6 +152,7 @@ func (r *resource) entryLocked(key cache.ObjectName) *entry {
 // news is what a pass takes from its key's entry.
 type news struct {
 	fresh, child bool
+	event        apiwatch.EventType
 	related      *relatedNews
 	granted      []string
 	expects      []await
@@ -164,8 +175,8 @@ func (r *resource) take(key cache.ObjectName) news {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	e := r.entryLocked(key)
-	n := news{fresh: e.fresh, child: e.child || len(e.changed) > 0, related: e.related, granted: e.granted, expects: e.expects, gone: e.gone, memory: e.memory}
-	e.child, e.changed, e.related, e.granted, e.parked, e.gone, e.came, e.expects = false, nil, nil, nil, false, nil, false, nil
+	n := news{fresh: e.fresh, event: e.event, child: e.child || len(e.changed) > 0, related: e.related, granted: e.granted, expects: e.expects, gone: e.gone, memory: e.memory}
+	e.event, e.child, e.changed, e.related, e.granted, e.parked, e.gone, e.came, e.expects = "", false, nil, nil, nil, false, nil, false, nil
 	return n
 }
 

@@ -4,6 +4,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	apiwatch "k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
@@ -50,12 +52,14 @@ type pass struct {
 	// secured: the finalizer is there if it must be.
 	secured bool
 
-	mu      sync.Mutex // guards awaits, content, applied, writers and memory.settled: a handler may use goroutines
+	mu      sync.Mutex // guards awaits, content, applied, makers, writers, memory.rivals and memory.settled: a handler may use goroutines
 	patch   *dsl.Patch
 	jobs    []*job
 	awaits  []await
 	content uint32 // tells what was written from other things; see breaker
 	applied map[childID]*unstructured.Unstructured
+	// makers are the handlers that applied children in this pass.
+	makers map[childID]string
 	// writers are the handlers that wrote children, each with how many jobs there were then.
 	writers map[string]int
 	// others are the handlers that wrote to other objects than children.
@@ -151,12 +155,20 @@ func (r *resource) goneBy(key cache.ObjectName, n news, left []*departed) {
 // due, then the pass writes and remembers.
 func (p *pass) run(ctx context.Context, n news) error {
 	p.fresh = n.fresh
+	if n.event == "" && !p.memory.seen {
+		n.event = apiwatch.Added // to this process
+	}
+	p.memory.event = cmp.Or(n.event, p.memory.event)
 	n.of = p.memory.stirred
 	p.tie()
 	p.wind()
 	p.lookAround(n)
 	p.resync = !p.memory.resync.IsZero() && !p.now.Before(p.memory.resync)
+	parted := p.gone && p.memory.parted
 	for _, r := range p.r.rules.readers {
+		if parted && !r.On(dsl.Event) {
+			continue
+		}
 		j := p.plan(r, n)
 		if j == nil {
 			continue
@@ -170,6 +182,7 @@ func (p *pass) run(ctx context.Context, n news) error {
 			return err
 		}
 	}
+	p.restate()
 	return p.close(ctx)
 }
 

@@ -4,6 +4,7 @@
 package engine
 
 import (
+	"cmp"
 	"math/rand/v2"
 	"sync"
 	"sync/atomic"
@@ -12,6 +13,7 @@ import (
 	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	apiwatch "k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
@@ -136,12 +138,12 @@ func (r *resource) seen(ev watch.Event) {
 	class := queue.Fresh
 	switch ev.Kind {
 	case watch.Added:
-		e.uid, e.fresh, e.came = ev.UID, !ev.Initial, true
+		e.uid, e.fresh, e.came, e.event = ev.UID, !ev.Initial, true, apiwatch.Added
 		if ev.Initial {
 			class = queue.Backlog
 		}
 	case watch.Updated:
-		e.uid, e.came = ev.UID, true
+		e.uid, e.came, e.event = ev.UID, true, cmp.Or(e.event, apiwatch.Modified)
 	case watch.Deleted:
 		if r.rules.deletes {
 			e.gone = append(e.gone, &departed{object: ev.Object, unseen: ev.Unseen})

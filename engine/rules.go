@@ -18,8 +18,10 @@ type rules struct {
 	schedules []book.Reader
 	// stores: what was handled is kept, because some handler depends on it and is not level-triggered.
 	stores bool
-	// deletes: there are delete handlers.
+	// deletes: there are handlers that want to hear of deletions.
 	deletes bool
+	// events: there are handlers that hear of every event.
+	events bool
 	// finalizes: some delete handler holds its object.
 	finalizes bool
 }
@@ -29,7 +31,7 @@ func newRules(r *dsl.Resource) rules {
 	secret := r.Name.Resource == "secrets" && r.Name.Group == ""
 	for _, h := range r.Handlers() {
 		reader := book.Reader{
-			Handler: h, View: book.NewView(h.Field),
+			Handler: h, View: book.NewView(h.View()),
 			Old: book.WantsOld(h) && !secret, // values of a Secret are never copied into annotations
 		}
 		if h.Whole {
@@ -46,7 +48,8 @@ func (r *rules) add(h book.Reader) {
 	if h.On(dsl.Timer) {
 		r.timers = append(r.timers, h)
 	}
-	r.deletes = r.deletes || h.On(dsl.Delete)
+	r.events = r.events || h.On(dsl.Event)
+	r.deletes = r.deletes || r.events || h.On(dsl.Delete)
 	r.finalizes = r.finalizes || h.On(dsl.Delete) && !h.NoFinalizer
 	r.stores = r.stores || book.Stores(h.Handler)
 }

@@ -4,6 +4,7 @@
 package engine
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"time"
@@ -56,7 +57,7 @@ type tally struct {
 
 func (p *pass) tally() (t tally) {
 	for _, j := range p.jobs {
-		t.open = t.open || j.cause == dsl.Delete && !j.record.Done
+		t.open = t.open || (j.cause == dsl.Delete || p.gone && j.cause == dsl.Event) && !j.record.Done
 		if !j.retries() {
 			continue
 		}
@@ -292,7 +293,7 @@ func (r *resource) again(key cache.ObjectName, n news) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	e := r.entryLocked(key)
-	e.child = e.child || n.child
+	e.child, e.event = e.child || n.child, cmp.Or(n.event, e.event)
 	e.granted = append(e.granted, n.granted...)
 	if n.related != nil {
 		e.related = &relatedNews{all: true}

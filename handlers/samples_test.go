@@ -61,8 +61,8 @@ func summary(op *dsl.Operator) []string {
 		out = append(out, fmt.Sprintf("%s owns %v every %s", r.Name, r.Owned(), r.Resync))
 	}
 	dsl.Walk(op, func(r *dsl.Resource, h *dsl.Handler) {
-		out = append(out, fmt.Sprintf("%s %s %v field %s retries %d timeout %s finalizer %t",
-			r.Name, h.ID, h.Causes, h.Field, h.Retries, h.Timeout, !h.NoFinalizer))
+		out = append(out, fmt.Sprintf("%s %s %v field %v retries %d timeout %s finalizer %t",
+			r.Name, h.ID, h.Causes, h.Fields, h.Retries, h.Timeout, !h.NoFinalizer))
 	})
 	return out
 }

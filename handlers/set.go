@@ -110,7 +110,38 @@ func buildSet(cel compilerOf, b dsl.Build, config *setConfig) (dsl.Built, error)
 	if err := errors.Join(s.faults...); err != nil {
 		return dsl.Built{}, err
 	}
-	return s.built(s.run), nil
+	built := s.built(s.run)
+	kept := s.kept()
+	built.Reads = s.reads.And(dsl.Reads{Paths: kept, Only: true})
+	built.Sets = append(kept, s.reported()...)
+	for _, c := range s.conditions {
+		built.Conditions = append(built.Conditions, c.kind)
+	}
+	return built, nil
+}
+
+// kept are the fields that are set where a person may write, too: should one change, it is set anew.
+func (s *setter) kept() (out []dsl.Path) {
+	for _, f := range s.spec {
+		out = append(out, f.path)
+	}
+	for name, list := range map[string][]field{"labels": s.labels, "annotations": s.annotations} {
+		for _, f := range list {
+			out = append(out, dsl.Path{"metadata", name, f.path[0]})
+		}
+	}
+	return out
+}
+
+// reported are the fields of status that are set.
+func (s *setter) reported() (out []dsl.Path) {
+	for _, f := range s.status {
+		out = append(out, append(dsl.Path{"status"}, f.path...))
+	}
+	if len(s.conditions) > 0 {
+		out = append(out, dsl.Path{"status", "conditions"})
+	}
+	return out
 }
 
 // holdsConditions checks that the resource's schema has a place for conditions.

@@ -16,15 +16,16 @@ import (
 )
 
 // writer gathers what the actions that are made of templates have in common: compiled templates,
-// their faults, whether they look back, and their checks.
+// their faults, what they read, and their checks.
 type writer struct {
-	compiler  *expr.Compiler
-	params    dsl.Params
-	looksBack bool
-	checks    []dsl.Check
-	faults    []error
+	compiler *expr.Compiler
+	params   dsl.Params
+	checks   []dsl.Check
+	faults   []error
 	// needs are what the action does beside what the engine does.
 	needs []dsl.Need
+	// reads is what its expressions read.
+	reads dsl.Reads
 }
 
 // newWriter returns a writer for a handler; one that runs for a whole resource knows objects.
@@ -38,7 +39,7 @@ func newWriter(cel compilerOf, b dsl.Build) (*writer, error) {
 			return nil, err
 		}
 	}
-	return &writer{compiler: compiler, params: b.Params, needs: []dsl.Need{}}, nil
+	return &writer{compiler: compiler, params: b.Params, needs: []dsl.Need{}, reads: dsl.Reads{Only: true}}, nil
 }
 
 // objectsVariable is what expressions of a schedule call the resource's objects.
@@ -52,7 +53,7 @@ func (w *writer) template(tree any, part func(dsl.Schemas) *spec.Schema, at ...s
 		w.faults = append(w.faults, err)
 		return nil
 	}
-	w.looksBack = w.looksBack || t.Uses(expr.Old) || t.Uses(expr.Diff)
+	w.reads = w.reads.And(t.Reads())
 	w.checks = append(w.checks, func(s dsl.Schemas) []error {
 		s.Vars = map[string]dsl.Shape{objectsVariable: {Schema: s.Self.Schema, List: true}}
 		var target *spec.Schema
@@ -69,12 +70,14 @@ func (w *writer) fault(at []string, format string, args ...any) {
 	w.faults = append(w.faults, &dsl.ConfigError{Path: slices.Clone(at), Message: fmt.Sprintf(format, args...)})
 }
 
-// built is what an action returns.
+// built is what an action returns whose effect is not all that follows from what it reads: it happened at
+// a certain time.
 func (w *writer) built(fn dsl.Func) dsl.Built {
-	out := dsl.Built{Func: fn, Checks: w.checks, Needs: w.needs}
-	if !w.looksBack {
+	out := dsl.Built{Func: fn, Checks: w.checks, Needs: w.needs, Reads: w.reads}
+	if w.reads.Only { // none looks back
 		out.Options = append(out.Options, dsl.NoOld())
 	}
+	out.Reads.Only = false
 	return out
 }
 

@@ -6,6 +6,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/handwerk-dev/handwerk/dsl"
@@ -22,6 +23,7 @@ func (w *watched) action(at path, h *handler) *dsl.Built {
 		return nil
 	}
 	build := dsl.Build{Registry: w.registry, Params: h.With, Resource: w.out.Name, ID: h.ID, Whole: h.whole}
+	build.AtDeletion = len(h.Causes) > 0 && !slices.ContainsFunc(h.Causes, func(c cause) bool { return c != cause(dsl.Delete) })
 	build.Siblings = w.siblings()
 	built, err := action.Build(build, h.config)
 	w.misfit(at, h.action, err)
@@ -46,6 +48,7 @@ func (w *watched) declare(at path, h *handler, built dsl.Built) {
 		}
 		w.made[child.Name] = at.key(h.action).key(child.Name)
 		w.out.Makes(child)
+		w.keeps(at.key(h.action).key(child.Name), h, child)
 	}
 	for _, check := range built.Checks {
 		w.out.Checks(func(s dsl.Schemas) []error {
@@ -53,6 +56,33 @@ func (w *watched) declare(at path, h *handler, built dsl.Built) {
 			return w.misfits(at, h.action, errors.Join(check(s)...)).errors()
 		})
 	}
+}
+
+// keeper is a handler that makes a child, and where that stands.
+type keeper struct {
+	id string
+	at path
+	// partly: it does not see every object.
+	partly bool
+}
+
+// keeps notes a child that another handler makes, too, unless both do not see every object: they may see
+// different ones.
+func (w *watched) keeps(at path, h *handler, child dsl.NamedChild) {
+	if child.Object == "" {
+		return
+	}
+	first, twice := w.kept[child.Object]
+	if twice && (!first.partly || !h.partial()) {
+		w.fault(at, "handlers %s (at %s) and %s make one object, %s, and would undo each other's work: give each a child of its own", first.id, w.where(first.at), h.ID, child.Object)
+		return
+	}
+	w.kept[child.Object] = keeper{h.ID, at, h.partial()}
+}
+
+// partial reports whether there may be objects that the handler does not see.
+func (h *handler) partial() bool {
+	return h.partly || h.When != "" || len(h.Labels)+len(h.Annotations) > 0
 }
 
 // without are the variables that are never there for a handler.

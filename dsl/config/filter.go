@@ -12,9 +12,9 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/expr"
 )
 
-// filters are what keeps the handler from seeing an object.
-func (w *watched) filters(at path, h *handler) []dsl.Option {
-	var out []dsl.Option
+// filters are what keeps the handler from seeing an object, and what they read of it.
+func (w *watched) filters(at path, h *handler) (out []dsl.Option, reads dsl.Reads) {
+	reads.Only = true
 	if field := w.path(at.key("field"), h.Field); field != nil {
 		w.visible(at.key("field"), field)
 		out = append(out, dsl.Field(h.Field))
@@ -22,9 +22,11 @@ func (w *watched) filters(at path, h *handler) []dsl.Option {
 	for _, m := range h.Labels {
 		w.labelKey(at.key("labels").key(m.Key), m.Key)
 		w.labelValue(at.key("labels").key(m.Key), m.Value)
+		reads.Paths = append(reads.Paths, dsl.Path{"metadata", "labels", m.Key})
 	}
 	for _, m := range h.Annotations {
 		w.labelKey(at.key("annotations").key(m.Key), strings.ToLower(m.Key)) // as the API server does
+		reads.Paths = append(reads.Paths, dsl.Path{"metadata", "annotations", m.Key})
 	}
 	out = append(out, func(into *dsl.Handler) { into.Labels, into.Annotations = h.Labels, h.Annotations })
 	if program := w.when(at.key("when"), h); program != nil {
@@ -32,8 +34,9 @@ func (w *watched) filters(at path, h *handler) []dsl.Option {
 		if program.Uses(expr.Old) || program.Uses(expr.Diff) {
 			out = append(out, func(into *dsl.Handler) { into.NoOld = false })
 		}
+		reads = reads.And(program.Reads())
 	}
-	return out
+	return out, reads
 }
 
 // visible checks that the cache holds the field.

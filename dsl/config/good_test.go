@@ -61,7 +61,7 @@ func TestTheSameOperatorInYAMLAndInGo(t *testing.T) {
 		foo.Owns("deployments.v1.apps")
 		always := func(*dsl.Request) (bool, error) { return true, nil }
 		foo.OnReconcile("deployment", nothing, dsl.When(always), dsl.Retries(10), dsl.Timeout(30*time.Second),
-			dsl.Described("call: demo.Run"))
+			dsl.Described("call: demo.Run"), dsl.Reading(dsl.Reads{Paths: []dsl.Path{{"spec", "replicas"}}}))
 		foo.OnField("spec.replicas", "announce", nothing, dsl.Described("call: foo.Announce"))
 		foo.OnResync("heartbeat", nothing, dsl.Described("call: foo.Beat"))
 	})
@@ -92,7 +92,10 @@ func TestEveryFieldArrives(t *testing.T) {
 			dsl.Label("tier", "gold"), dsl.LabelExists("app"), dsl.LabelAbsent("legacy"), dsl.Label("date", "2024-01-01"),
 			dsl.Annotation("example.com/note", "any text, really"),
 			dsl.Retries(0), dsl.WithBackoff(2*time.Second, time.Minute), dsl.Timeout(90*time.Minute),
-			dsl.Release(), dsl.Described("call: foo.Announce"))
+			dsl.Release(), dsl.Described("call: foo.Announce"), dsl.Reading(dsl.Reads{Paths: []dsl.Path{
+				{"metadata", "labels", "tier"}, {"metadata", "labels", "app"}, {"metadata", "labels", "legacy"}, {"metadata", "labels", "date"},
+				{"metadata", "annotations", "example.com/note"}, {"spec", "paused"}, {"spec", "paused"},
+			}}))
 		foo.OnDelete("second", nothing, dsl.After("first"), dsl.NoFinalizer(), dsl.NoOld(), dsl.Described("note"),
 			dsl.Needs("patch", "self/status"),
 			dsl.WithNeeds(dsl.Need{

@@ -16,9 +16,10 @@ var handlerID = regexp.MustCompile(`^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9]
 func (w *watched) handler(at path, h *handler) {
 	w.id(at.key("id"), h.ID)
 	causes := w.causes(at.key("causes"), h)
+	filters, asks := w.filters(at, h)
 	options := slices.Concat(
 		w.timing(at, &h.timing),
-		w.filters(at, h),
+		filters,
 		w.attempts(at, h),
 		w.deletion(at, h, causes),
 		w.order(at.key("after"), h),
@@ -31,8 +32,13 @@ func (w *watched) handler(at path, h *handler) {
 		return
 	}
 	options = append(options, w.needs(at.key("needs"), h, built)...)
-	options = slices.Concat(built.Options, options, []dsl.Option{dsl.Described(described(h))})
+	options = slices.Concat(built.Options, options, []dsl.Option{dsl.Described(described(h)), dsl.Reading(built.Reads.And(asks)), setting(built)})
 	w.out.On(causes, h.ID, built.Func, options...)
+}
+
+// setting tells what the handler sets of its object.
+func setting(built *dsl.Built) dsl.Option {
+	return func(h *dsl.Handler) { h.Sets, h.Conditions = built.Sets, built.Conditions }
 }
 
 func (w *watched) id(at path, id string) {

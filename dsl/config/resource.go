@@ -4,8 +4,6 @@
 package config
 
 import (
-	"slices"
-
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/handwerk-dev/handwerk/dsl"
@@ -23,6 +21,8 @@ type watched struct {
 	ids map[string]path
 	// made are the places of the named children so far.
 	made map[string]path
+	// kept are the objects that handlers always make so far.
+	kept map[string]keeper
 	// kin are all handlers of the resource, once they were asked for.
 	kin []dsl.Sibling
 }
@@ -35,7 +35,7 @@ type declaration struct {
 
 // resource adds resource i of a part. Declared are the resources so far, by their objects.
 func (l *loader) resource(op *dsl.Operator, p *part, i int, declared map[schema.GroupResource]declaration) {
-	w := &watched{part: p, loader: l, at: path("resources").index(i), form: &p.form.Resources[i], ids: map[string]path{}, made: map[string]path{}}
+	w := &watched{part: p, loader: l, at: path("resources").index(i), form: &p.form.Resources[i], ids: map[string]path{}, made: map[string]path{}, kept: map[string]keeper{}}
 	w.out = op.Resource(w.form.Resource, nil)
 	if at := w.at.key("resource"); w.form.Resource != "" {
 		name, err := dsl.ParseResourceName(w.form.Resource)
@@ -141,7 +141,7 @@ func (w *watched) observed() {
 		return
 	}
 	for _, h := range w.out.Handlers() {
-		if h.On(dsl.Update) && !h.Level() && (!slices.Equal(h.Field, dsl.Path{"spec"}) || !h.NoOld) {
+		if h.LooksPast() {
 			w.faultKey(w.at.key("observedGeneration"), "cannot tell what handler %s has seen: it needs field: spec and old: false", h.ID)
 		}
 	}

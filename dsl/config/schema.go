@@ -78,7 +78,7 @@ type requirement struct {
 type handler struct {
 	ID          string         `yaml:"id" required:"true" doc:"Unique within the resource. Progress is kept under it, so a renamed handler is a new one."`
 	Causes      []cause        `yaml:"causes" doc:"Why the handler runs. reconcile is short for create, update, resume, resync, child and related, and is the default of handlers without a timer."`
-	When        string         `yaml:"when" doc:"A CEL expression that must be true, or the handler does not see the object. Variables: self, old, diff, cause, params."`
+	When        string         `yaml:"when" doc:"A CEL expression that must be true, or the handler does not see the object. Variables: self, old, diff, cause, event, params."`
 	Field       string         `yaml:"field" doc:"All that the handler looks at, as in spec.replicas."`
 	Labels      matches        `yaml:"labels" doc:"Labels that the object must have: a value, or {exists: true} or {exists: false}."`
 	Annotations matches        `yaml:"annotations" doc:"Annotations that the object must have, in the form of labels."`
@@ -98,6 +98,7 @@ type handler struct {
 	config any    // what stands under it, nil when that is at fault
 	whole  bool   // it stands under schedule
 	untold bool   // what one of its steps needs is not known
+	partly bool   // it is a step that is not always taken
 }
 
 type timing struct {

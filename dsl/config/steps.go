@@ -51,7 +51,7 @@ func (s *step) name(i int) string {
 
 // steps builds a handler of several actions, nil when one is at fault.
 func (w *watched) steps(at path, h *handler) *dsl.Built {
-	out, looksBack := &dsl.Built{}, false
+	out, looksBack := &dsl.Built{Reads: dsl.Reads{Only: true}}, false
 	var fns []dsl.Func
 	seen := map[string]path{}
 	for i := range h.Steps {
@@ -64,13 +64,13 @@ func (w *watched) steps(at path, h *handler) *dsl.Built {
 		if !handlerID.MatchString(name) {
 			w.fault(place.key("name"), "want letters, digits, '-', '_' and '.', at most 63, found %s", quoted(name))
 		}
-		one := &handler{ID: h.ID + "." + name, With: s.With, Old: h.Old, whole: h.whole, action: s.action, config: s.config}
+		one := &handler{ID: h.ID + "." + name, With: s.With, Causes: h.Causes, Old: h.Old, whole: h.whole, partly: h.partial() || s.When != "", action: s.action, config: s.config}
 		built := w.action(place, one)
 		if built == nil {
 			out = nil
 			continue
 		}
-		fn, asksBack := w.onlyWhen(place.key("when"), h, s, built.Func)
+		fn, asks := w.onlyWhen(place.key("when"), h, s, built.Func)
 		if !deletes(built.Options) && !slices.Contains(h.Causes, cause(dsl.Delete)) {
 			fn = notOnDelete(fn) // another step gives the handler that cause
 		}
@@ -79,7 +79,10 @@ func (w *watched) steps(at path, h *handler) *dsl.Built {
 		if out != nil {
 			out.Needs = append(out.Needs, built.Needs...)
 			out.Options = append(out.Options, built.Options...)
-			looksBack = looksBack || asksBack || !noOld(built.Options)
+			out.Sets = append(out.Sets, built.Sets...)
+			out.Conditions = append(out.Conditions, built.Conditions...)
+			out.Reads = out.Reads.And(built.Reads).And(asks)
+			looksBack = looksBack || !asks.Only || !noOld(built.Options)
 		}
 	}
 	if out == nil {
@@ -117,14 +120,14 @@ func noOld(options []dsl.Option) bool {
 	return probe.NoOld
 }
 
-// onlyWhen makes a step depend on its expression, and reports whether that looks back.
-func (w *watched) onlyWhen(at path, h *handler, s *step, fn dsl.Func) (only dsl.Func, looksBack bool) {
+// onlyWhen makes a step depend on its expression, and returns what that reads.
+func (w *watched) onlyWhen(at path, h *handler, s *step, fn dsl.Func) (only dsl.Func, reads dsl.Reads) {
 	if s.When == "" {
-		return fn, false
+		return fn, dsl.Reads{Only: true}
 	}
 	program := w.predicateFor(h, at, s.When)
 	if program == nil {
-		return fn, false
+		return fn, dsl.Reads{}
 	}
 	return func(ctx context.Context, r *dsl.Request) error {
 		holds, err := program.Bool(expr.Scope{Request: r, Params: s.With, Vars: objectsOf(r)})
@@ -135,7 +138,7 @@ func (w *watched) onlyWhen(at path, h *handler, s *step, fn dsl.Func) (only dsl.
 			return nil
 		}
 		return fn(ctx, r)
-	}, program.Uses(expr.Old) || program.Uses(expr.Diff)
+	}, program.Reads()
 }
 
 // objectsOf is the variable of schedules.

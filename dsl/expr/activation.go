@@ -63,6 +63,8 @@ func (a *activation) ResolveName(name string) (any, bool) {
 		return changes(r.Diff), true
 	case Cause:
 		return string(r.Cause), true
+	case Event:
+		return string(r.Event), true
 	case Params:
 		return map[string]any(a.scope.Params), true
 	case Now:

@@ -143,7 +143,7 @@ func TestFaultsOfTheTextAreShownWhereTheyAre(t *testing.T) {
 			"'ä' == slef ||\n  'ä' == b",
 			[]expr.Issue{
 				{Line: 1, Column: 8, Message: `unknown variable "slef" (did you mean "self"?)`},
-				{Line: 2, Column: 10, Message: `unknown variable "b" (want one of self, old, diff, cause, params, now, children, related)`},
+				{Line: 2, Column: 10, Message: `unknown variable "b" (want one of self, old, diff, cause, event, params, now, children, related)`},
 			},
 		},
 	}

@@ -249,7 +249,7 @@ func counted(counts []int) string {
 }
 
 func (m *meaning) variables() []string {
-	return append([]string{Self, Old, Diff, Cause, Params, Now, Children, Related}, m.compiler.more...)
+	return append([]string{Self, Old, Diff, Cause, Event, Params, Now, Children, Related}, m.compiler.more...)
 }
 
 // functions returns the names that people can write, which excludes operators.

@@ -36,7 +36,7 @@ func TestMistakesAreSaidInPlainWords(t *testing.T) {
 		"a function of other languages":           {"len(self.l) > 1", `1:1: unknown function "len" (did you mean "size"?)`},
 		"a function that there is not":            {"frobnicate(self)", `1:1: unknown function "frobnicate"`},
 		"a misspelt variable":                     {"1 == 1 && slef.x", `1:11: unknown variable "slef" (did you mean "self"?)`},
-		"a variable that there is not":            {"foo", `1:1: unknown variable "foo" (want one of self, old, diff, cause, params, now, children, related)`},
+		"a variable that there is not":            {"foo", `1:1: unknown variable "foo" (want one of self, old, diff, cause, event, params, now, children, related)`},
 		"a constant of other languages":           {"self.a == True", `1:11: unknown variable "True" (did you mean "true"?)`},
 		"nil":                                     {"self.a == nil", `1:11: unknown variable "nil" (did you mean "null"?)`},
 		"no argument":                             {"ready()", "1:1: ready() wants 1 argument, not 0"},

@@ -60,6 +60,8 @@ func WantsOld(h *dsl.Handler) bool { return Stores(h) && h.On(dsl.Update) && !h.
 // Due returns why the handler is to run, by what it has seen itself: empty when it has nothing to do.
 func (e Entry) Due(h *dsl.Handler, f Facts) dsl.Cause {
 	switch {
+	case h.On(dsl.Event):
+		return e.pending()
 	case f.Deletion != "":
 		return e.dueInDeletion(h, f)
 	case Stores(h):
@@ -71,9 +73,9 @@ func (e Entry) Due(h *dsl.Handler, f Facts) dsl.Cause {
 			return c
 		}
 	}
-	switch {
-	case e.open() && !Lasting(e.Try.Cause) && h.On(e.Try.Cause):
-		return e.Try.Cause
+	switch c := e.pending(); {
+	case c != "" && !Lasting(c) && h.On(c):
+		return c
 	case f.First && !f.New && f.Present && h.On(dsl.Resume) && !h.Level():
 		return dsl.Resume
 	}
@@ -137,6 +139,14 @@ func (e Entry) dueByLevel(f Facts) dsl.Cause {
 // for that may have to be undone, although the view is again as it was before.
 func (e Entry) halfway(now string) bool {
 	return e.handling() && e.Try.View != now && (e.Try.Attempts > 0 || e.Try.Step > 0)
+}
+
+// pending is what a try is for that is begun and not finished, empty where there is none.
+func (e Entry) pending() dsl.Cause {
+	if e.open() {
+		return e.Try.Cause
+	}
+	return ""
 }
 
 // open reports whether a try is begun and not finished.

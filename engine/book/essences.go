@@ -80,11 +80,11 @@ func (b Book) gather(readers []Reader, look *Look) (essences, error) {
 func (x *essences) lay(v View, tree map[string]any) {
 	switch {
 	case tree == nil || x.Old != nil && len(x.Fields) == 0:
-	case len(v.paths) == 0:
+	case len(v.Fields) == 0:
 		x.Old, x.Fields = tree, nil
 	default:
 		x.Old = cause.Patched(x.Old, tree)
-		for _, p := range v.paths {
+		for _, p := range v.Fields {
 			if name := p.String(); !slices.Contains(x.Fields, name) {
 				x.Fields = append(x.Fields, name)
 			}

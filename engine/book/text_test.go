@@ -268,16 +268,16 @@ func TestViews(t *testing.T) {
 		"spec.size": true, "spec.none": false, "status.phase": true, "status.none": false,
 		"metadata.labels.a": true, "metadata.annotations": false, "metadata.finalizers": true, "metadata": true,
 	} {
-		v := NewView(dsl.MustParsePath(path))
+		v := NewView(fields(path))
 		if got := NewLook(o).Seen(v); got != want {
 			t.Errorf("%s is seen: %v, want %v", path, got, want)
 		}
 	}
 	moved := map[string]any{"metadata": map[string]any{"name": "n", "resourceVersion": "8", "finalizers": []any{"f"}, "labels": map[string]any{"a": "b"}}}
-	if meta := NewView(dsl.Path{"metadata"}); NewLook(o).Digest(meta) != NewLook(moved).Digest(meta) {
+	if meta := NewView(fields("metadata")); NewLook(o).Digest(meta) != NewLook(moved).Digest(meta) {
 		t.Error("the metadata is another with each version")
 	}
-	several := NewView(dsl.MustParsePath("status.phase"), dsl.MustParsePath("spec.size"), dsl.MustParsePath("spec.size"))
+	several := NewView(fields("status.phase", "spec.size", "spec.size"))
 	if several.Name() != "spec.size,status.phase" {
 		t.Errorf("several fields are named %s", several.Name())
 	}
@@ -285,4 +285,11 @@ func TestViews(t *testing.T) {
 	if diff := cmp.Diff(want, NewLook(o).Kept(several)); diff != "" {
 		t.Errorf("what is kept of them (-want +got):\n%s", diff)
 	}
+}
+
+// fields is the view of a handler that names these.
+func fields(paths ...string) dsl.View {
+	h := &dsl.Handler{}
+	dsl.Field(paths...)(h)
+	return h.View()
 }

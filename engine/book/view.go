@@ -12,66 +12,57 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/cause"
 )
 
-// View is what a handler looks at. The zero View is the whole essence; see package cause.
+// View is what a handler looks at, with a name. The zero View is the whole essence; see package cause. What a
+// level-triggered handler looks at beside fields and essence is never kept: nothing is kept for such a one.
 type View struct {
-	paths []dsl.Path
-	name  string
+	dsl.View
+	name string
 }
 
-// NewView returns the view of these fields, which may lie in status and metadata, too. Without any it is
-// the essence.
-func NewView(paths ...dsl.Path) View {
-	paths = slices.DeleteFunc(slices.Clone(paths), func(p dsl.Path) bool { return len(p) == 0 })
-	slices.SortFunc(paths, func(a, b dsl.Path) int { return slices.Compare(a, b) })
-	paths = slices.CompactFunc(paths, func(a, b dsl.Path) bool { return slices.Equal(a, b) })
+// NewView returns a view by the name that tells it from others: its fields, empty for the essence.
+func NewView(v dsl.View) View {
+	name := joined(v.Fields)
+	if v.Only || len(v.Beside) > 0 {
+		name += "+" + joined(v.Beside)
+	}
+	return View{v, name}
+}
+
+func joined(paths []dsl.Path) string {
 	names := make([]string, len(paths))
 	for i, p := range paths {
 		names[i] = p.String()
 	}
-	return View{paths: paths, name: strings.Join(names, ",")}
+	return strings.Join(names, ",")
 }
 
-// Name tells the view from others: its paths, empty for the essence.
+// Name tells the view from others.
 func (v View) Name() string { return v.name }
-
-// Paths are the fields, none for the essence. The slice is not to be changed.
-func (v View) Paths() []dsl.Path { return v.paths }
 
 // spec reports whether every change of the object's generation is a change of the view.
 func (v View) spec() bool {
-	return len(v.paths) == 0 || slices.ContainsFunc(v.paths, func(p dsl.Path) bool { return len(p) == 1 && p[0] == "spec" })
+	return v.Essence() || slices.ContainsFunc(v.Fields, func(p dsl.Path) bool { return len(p) == 1 && p[0] == "spec" })
 }
 
 // generational reports whether what is in the view changes with the generation alone: none of it lies
 // in the metadata or in the status.
 func (v View) generational() bool {
-	return len(v.paths) > 0 && !slices.ContainsFunc(v.paths, func(p dsl.Path) bool { return p[0] == "metadata" || p[0] == "status" })
+	return len(v.Fields) > 0 && !slices.ContainsFunc(v.Fields, func(p dsl.Path) bool { return p[0] == "metadata" || p[0] == "status" })
 }
 
 // within reports whether all of the view lies in what is covered: whole, or these fields.
 func (v View) within(whole bool, fields []dsl.Path) bool {
-	if len(v.paths) == 0 {
+	if v.Essence() {
 		return whole
 	}
-	for _, p := range v.paths {
-		if whole && authoredPath(p) {
+	for _, p := range v.Fields {
+		if whole && p.Authored() {
 			continue
 		}
-		covered := func(f dsl.Path) bool { return len(f) <= len(p) && f.Covers(p) }
+		covered := func(f dsl.Path) bool { return f.Leads(p) }
 		if !slices.ContainsFunc(fields, covered) {
 			return false
 		}
-	}
-	return true
-}
-
-// authoredPath reports whether a path leads into the essence.
-func authoredPath(p dsl.Path) bool {
-	switch p[0] {
-	case "status", "apiVersion", "kind":
-		return false
-	case "metadata":
-		return len(p) > 1 && (p[1] == "labels" || p[1] == "annotations")
 	}
 	return true
 }
@@ -98,21 +89,29 @@ func (l *Look) Digest(v View) string {
 	return digest
 }
 
-// Seen reports whether there is anything of the view to be seen. Of the essence there always is.
-func (l *Look) Seen(v View) bool { return len(v.paths) == 0 || l.Digest(v) != cause.Digest(nil) }
+// Seen reports whether there is anything of the view to be seen: any of the fields that the handler names.
+// Where it names none there always is.
+func (l *Look) Seen(v View) bool {
+	return len(v.Fields) == 0 || slices.ContainsFunc(v.Fields, func(p dsl.Path) bool { return l.at(p) != nil })
+}
 
 // value is what the digest is of: the essence, the value of the one field, or those of several, in order.
 func (l *Look) value(v View) any {
-	switch len(v.paths) {
-	case 0:
+	switch {
+	case v.Essence() && len(v.Beside) == 0:
 		return l.essence
-	case 1:
-		return l.at(v.paths[0])
+	case len(v.Fields) == 1 && len(v.Beside) == 0:
+		return l.at(v.Fields[0])
 	}
-	values, some := make([]any, len(v.paths)), false
-	for i, p := range v.paths {
-		values[i] = l.at(p)
-		some = some || values[i] != nil
+	var values []any
+	some := v.Essence() || v.Only
+	if v.Essence() {
+		values = append(values, l.essence)
+	}
+	for _, p := range v.Paths() {
+		value := l.at(p)
+		values = append(values, value)
+		some = some || value != nil
 	}
 	if !some {
 		return nil
@@ -128,7 +127,7 @@ func (l *Look) at(p dsl.Path) any {
 
 // around returns the tree in which a path is to be followed.
 func (l *Look) around(p dsl.Path) map[string]any {
-	if authoredPath(p) {
+	if p.Authored() {
 		return l.essence
 	}
 	if len(p) > 1 || p[0] != "metadata" {
@@ -154,11 +153,11 @@ func (l *Look) metadata() map[string]any {
 // Kept returns what is kept of the object for a handler that wants to see what was: the essence, or the
 // fields of the view. It shares values with the object.
 func (l *Look) Kept(v View) map[string]any {
-	if len(v.paths) == 0 {
+	if v.Essence() {
 		return l.essence
 	}
 	out := map[string]any{}
-	for _, p := range v.paths {
+	for _, p := range v.Fields {
 		out = cause.Patched(out, cause.Project(l.around(p), []dsl.Path{p}))
 	}
 	return out

@@ -47,8 +47,10 @@ type plan struct {
 	// id is the handler's, condition the type of the condition that reports on it.
 	id, condition string
 	params        dsl.Params
-	children      map[string]*child
-	graph         *graph.Graph
+	// final: the children are made when the object is deleted.
+	final    bool
+	children map[string]*child
+	graph    *graph.Graph
 }
 
 func build(compiler *expr.Compiler, b dsl.Build, config map[string]any) (dsl.Built, error) {
@@ -62,7 +64,7 @@ func build(compiler *expr.Compiler, b dsl.Build, config map[string]any) (dsl.Bui
 	case len(config) == 0:
 		p.fault(nil, "must not be empty")
 	}
-	made := &plan{id: b.ID, condition: conditionType(b), params: b.Params, children: map[string]*child{}}
+	made := &plan{id: b.ID, condition: conditionType(b), params: b.Params, final: b.AtDeletion, children: map[string]*child{}}
 	for _, name := range slices.Sorted(maps.Keys(config)) {
 		made.children[name] = p.child(name, config[name])
 	}
@@ -78,11 +80,12 @@ func build(compiler *expr.Compiler, b dsl.Build, config map[string]any) (dsl.Bui
 func (p *plan) built() dsl.Built {
 	reports := dsl.MustParseNeed("patch", "self/status")
 	reports.Offered = true
-	out := dsl.Built{Func: p.run, Needs: []dsl.Need{reports}}
-	looksBack, atDeletion, byReference := false, false, false
+	out := dsl.Built{Func: p.run, Needs: []dsl.Need{reports}, Conditions: []string{p.condition}}
+	out.Reads.Only = true
+	atDeletion, byReference := false, false
 	for _, name := range p.graph.Names() {
 		c := p.children[name]
-		out.Children = append(out.Children, dsl.NamedChild{Name: name, Kind: c.kind, List: c.forEach != nil})
+		out.Children = append(out.Children, dsl.NamedChild{Name: name, Kind: c.kind, List: c.forEach != nil, Object: c.always()})
 		out.Checks = append(out.Checks, c.check)
 		if !c.kind.Empty() {
 			out.Needs = append(out.Needs, dsl.Need{Verbs: c.verbs(), Kind: c.kind})
@@ -90,7 +93,7 @@ func (p *plan) built() dsl.Built {
 		if !c.kind.Empty() && c.spec.Ownership != dsl.Unowned && !slices.Contains(out.Owns, c.kind) {
 			out.Owns = append(out.Owns, c.kind)
 		}
-		looksBack = looksBack || c.uses(expr.Old) || c.uses(expr.Diff)
+		out.Reads = out.Reads.And(expr.ReadsOf(slices.Concat(c.programs(), c.conditions())...))
 		atDeletion = atDeletion || needsRemoval(c.spec)
 		byReference = byReference || c.spec.ByReference()
 	}
@@ -100,13 +103,13 @@ func (p *plan) built() dsl.Built {
 	if p.recorded() {
 		out.Needs = append(out.Needs, dsl.MustParseNeed("patch", dsl.Self)) // the record of labelled children
 	}
-	if len(out.Owns) > 0 {
+	if len(out.Owns) > 0 && !p.final {
 		out.Options = append(out.Options, dsl.Also(dsl.Child)) // or drift would not be put back
 	}
 	if atDeletion {
 		out.Options = append(out.Options, dsl.Also(dsl.Delete))
 	}
-	if !looksBack {
+	if out.Reads.Only { // no expression looks back
 		out.Options = append(out.Options, dsl.NoOld())
 	}
 	return out
@@ -144,6 +147,8 @@ type child struct {
 	// forEach gives the elements that there is a child for; nil for one child. key says which is
 	// which, nil for the default.
 	forEach, key *expr.Template
+	// stays: it is made when its owner is deleted, and left behind.
+	stays bool
 	// limit is the most elements that there may be.
 	limit int
 	// include and ready may be nil.
@@ -163,7 +168,7 @@ type child struct {
 // a kind, nobody knows before.
 func (c *child) verbs() []string {
 	verbs := []string{"get", "create", "patch"}
-	if c.spec.Ownership != dsl.Unowned && (c.spec.OnDelete == "" || c.spec.OnDelete == dsl.DeleteChild) {
+	if !c.stays && c.spec.Ownership != dsl.Unowned && (c.spec.OnDelete == "" || c.spec.OnDelete == dsl.DeleteChild) {
 		verbs = append(verbs, "delete")
 	}
 	return verbs
@@ -193,10 +198,6 @@ func (c *child) conditions() []*expr.Program {
 		out = append(out, c.rollout.ready.program)
 	}
 	return out
-}
-
-func (c *child) uses(variable string) bool {
-	return slices.ContainsFunc(slices.Concat(c.programs(), c.conditions()), func(p *expr.Program) bool { return p.Uses(variable) })
 }
 
 // check holds the child's expressions, and what it is to become, against schemas.

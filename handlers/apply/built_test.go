@@ -30,7 +30,7 @@ func TestWhatGoesWithTheHandler(t *testing.T) {
 		"children that are owned": {
 			config:   "{b: {" + head + "{name: b}}, a: {apiVersion: apps/v1, kind: Deployment, metadata: {name: a}}, c: {" + head + "{name: c}}}",
 			owns:     []schema.GroupVersionKind{deployment, configMap},
-			children: []dsl.NamedChild{{Name: "a", Kind: deployment}, {Name: "b", Kind: configMap}, {Name: "c", Kind: configMap}},
+			children: []dsl.NamedChild{{Name: "a", Kind: deployment, Object: "Deployment.apps a"}, {Name: "b", Kind: configMap, Object: "ConfigMap b"}, {Name: "c", Kind: configMap, Object: "ConfigMap c"}},
 			causes:   "create child",
 		},
 		"several of a name": {
@@ -46,31 +46,31 @@ func TestWhatGoesWithTheHandler(t *testing.T) {
 		},
 		"an object that is not owned": {
 			config:   "{a: {ownership: none, template: {" + head + "{name: a}}}}",
-			children: []dsl.NamedChild{{Name: "a", Kind: configMap}},
+			children: []dsl.NamedChild{{Name: "a", Kind: configMap, Object: "ConfigMap a"}},
 			causes:   "create",
 		},
 		"one that nobody else deletes": {
 			config:   "{a: {ownership: labelled, template: {" + head + "{name: a}}}}",
 			owns:     []schema.GroupVersionKind{configMap},
-			children: []dsl.NamedChild{{Name: "a", Kind: configMap}},
+			children: []dsl.NamedChild{{Name: "a", Kind: configMap, Object: "ConfigMap a"}},
 			causes:   "delete create child",
 		},
 		"one that is to stay, and has an owner reference": {
 			config:   "{a: {onDelete: orphan, template: {" + head + "{name: a}}}}",
 			owns:     []schema.GroupVersionKind{configMap},
-			children: []dsl.NamedChild{{Name: "a", Kind: configMap}},
+			children: []dsl.NamedChild{{Name: "a", Kind: configMap, Object: "ConfigMap a"}},
 			causes:   "delete create child",
 		},
 		"one that is retained has none": {
 			config:   "{a: {onDelete: retain, template: {" + head + "{name: a}}}}",
 			owns:     []schema.GroupVersionKind{configMap},
-			children: []dsl.NamedChild{{Name: "a", Kind: configMap}},
+			children: []dsl.NamedChild{{Name: "a", Kind: configMap, Object: "ConfigMap a"}},
 			causes:   "create child",
 		},
 		"an expression that looks back": {
 			config:   "{a: {" + head + "{name: a}, data: {old: '${old.spec.x}'}}}",
 			owns:     []schema.GroupVersionKind{configMap},
-			children: []dsl.NamedChild{{Name: "a", Kind: configMap}},
+			children: []dsl.NamedChild{{Name: "a", Kind: configMap, Object: "ConfigMap a"}},
 			causes:   "create child",
 			old:      true,
 		},

@@ -5,6 +5,7 @@ package apply
 
 import (
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -98,6 +99,16 @@ func (c *child) written() (place, bool) {
 		return place{}, false
 	}
 	return place{c.kind.Group, c.kind.Kind, namespace, name}, true
+}
+
+// always says which object the child is, empty where that is worked out, or where there may be none.
+func (c *child) always() string {
+	at, known := c.written()
+	if !known || c.include != nil {
+		return ""
+	}
+	kind := schema.GroupKind{Group: at.group, Kind: at.kind}
+	return kind.String() + " " + strings.TrimPrefix(at.namespace+"/"+at.name, "/")
 }
 
 // twice notes children that are written as the same object, unless both have includeWhen: they may

@@ -39,6 +39,8 @@ func options() []string { return append(keywords(), "key", "limit", templateKey)
 // parser reads the action's configuration and gathers what is wrong with it.
 type parser struct {
 	id string
+	// final: the children are made when the object is deleted.
+	final bool
 	// The compilers of expressions: those for one child, those for each of several, and the same
 	// for predicates that look at the child.
 	one, each, oneLive, eachLive *expr.Compiler
@@ -46,7 +48,7 @@ type parser struct {
 }
 
 func newParser(compiler *expr.Compiler, b dsl.Build) (*parser, error) {
-	p := &parser{id: b.ID, one: compiler}
+	p := &parser{id: b.ID, final: b.AtDeletion, one: compiler}
 	var err error
 	if p.each, err = compiler.With(itemVariables()...); err != nil {
 		return nil, err
@@ -88,7 +90,32 @@ func (p *parser) child(name string, config any) *child {
 	default:
 		p.longForm(c, at, tree)
 	}
+	if p.final {
+		p.last(c, at)
+	}
 	return c
+}
+
+// last is for a child that is made when its owner is deleted. A reference would have it collected with its
+// owner, or before it, so a label ties it. That names this very owner: what an earlier one of the same name
+// has left behind is not taken for it.
+func (p *parser) last(c *child, at []string) {
+	switch c.spec.Ownership {
+	case dsl.Owned:
+		p.fault(below(at, "ownership"), "a child that is made when its owner is deleted cannot be owned: Kubernetes would delete it, too")
+	case "":
+		c.spec.Ownership = dsl.Labelled
+	}
+	switch c.spec.OnDelete {
+	case "":
+		c.stays = true
+	case dsl.DeleteChild:
+		if c.ready == nil {
+			p.fault(below(at, "onDelete"), "it would be deleted as soon as it is made: say with readyWhen what is to be waited for")
+		}
+	default:
+		p.fault(below(at, "onDelete"), "a child that is made when its owner is deleted stays, unless this is %s", dsl.DeleteChild)
+	}
 }
 
 const bothForms = "the child itself (apiVersion, kind, metadata, …), or options with the child under template"

@@ -56,6 +56,9 @@ func explain(err error) (reason, text string) {
 	if found, ok := errors.AsType[*dsl.NotOwnedError](err); ok {
 		return reasonNotOwned, notOwned(found)
 	}
+	if rival, ok := errors.AsType[*dsl.CollisionError](err); ok {
+		return reasonNameCollision, fmt.Sprintf("handler %s keeps it, too, and otherwise: give each a child of its own", rival.Handler)
+	}
 	if errors.Is(err, dsl.ErrNotOwned) {
 		return reasonNotOwned, short(err.Error())
 	}

@@ -44,6 +44,22 @@ func (p *pass) leave(ctx context.Context) {
 	p.clear(ctx, func(found dsl.ChildObject) bool { return needsRemoval(found.ChildSpec) })
 }
 
+// end deletes what was made for the deletion and is to go with it, once all of it is ready. Nobody waits for
+// that: to look for it again would be to make it again.
+func (p *pass) end(ctx context.Context) {
+	if !p.quiet() || ctx.Err() != nil {
+		return
+	}
+	for _, o := range p.taken {
+		if o.child.stays || o.live == nil {
+			continue
+		}
+		if err := p.r.Children.Remove(ctx, dsl.ChildObject{ChildSpec: o.spec(), Object: o.live}); err != nil {
+			p.fail(o.label(), err)
+		}
+	}
+}
+
 // find enters what is wanted into the owner's record, as far as that can be worked out. What fails holds
 // nothing up: the owner goes.
 func (p *pass) find(ctx context.Context) {

@@ -70,9 +70,13 @@ func (o *object) spec() dsl.ChildSpec {
 // run is the handler.
 func (p *plan) run(ctx context.Context, r *dsl.Request) error {
 	run := &pass{plan: p, r: r, states: map[string]*state{}, taken: map[place]*object{}}
-	if r.Cause == dsl.Delete {
+	switch {
+	case p.final:
+		run.keep(ctx)
+		run.end(ctx)
+	case r.Cause == dsl.Delete:
 		run.leave(ctx)
-	} else {
+	default:
 		run.keep(ctx)
 	}
 	if ctx.Err() != nil {

@@ -1,0 +1,71 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package expr_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestWhatAnExpressionReads holds the paths that are found in expressions, and what else is known of them.
+func TestWhatAnExpressionReads(t *testing.T) {
+	tests := map[string]string{
+		`self.spec.size`:                                          "spec.size",
+		`self.spec.size + self.spec.size`:                         "spec.size spec.size",
+		`self['spec']["size"]`:                                    "spec.size",
+		`self.?spec.?size.orValue(1)`:                             "spec.size",
+		`self.?spec.size.optMap(s, s + 1).orValue(1)`:             "spec.size spec.size",
+		`self[?'spec'].?size.hasValue()`:                          "spec.size",
+		`has(self.spec.size) ? self.spec.size : self.status.size`: "spec.size spec.size status.size",
+		`self.spec.items[0].size`:                                 "spec.items",
+		`self.spec.sizes[self.spec.pick]`:                         "spec.sizes spec.pick",
+		`self[self.spec.pick]`:                                    " spec.pick",
+		`self.spec.items.map(i, i.size + self.spec.more)`:         "spec.items spec.more",
+		`self.spec.items.map(self, self.size)`:                    "spec.items",
+		`[self.spec.a, {'k': self.spec.b}.k]`:                     "spec.a spec.b",
+		`size(self)`:                                              "",
+		`ready(self)`:                                             "",
+		`self == self`:                                            " ",
+		`self.metadata.labels['a.b/c']`:                           `metadata.labels["a.b/c"]`,
+		`self.metadata.name + self.kind + self.apiVersion`:        "none",
+		`self.metadata.resourceVersion`:                           "none",
+		`self.metadata.generation`:                                "metadata.generation",
+		`size(self.metadata.managedFields)`:                       "none",
+		`children.web.status`:                                     "none children",
+		`related['a'].data.x + self.data.y`:                       "data.y related",
+		`children.size() + related.size()`:                        "none children related",
+		`old == null`:                                             "none back",
+		`size(diff) + self.spec.size`:                             "spec.size back",
+		`params.x + string(now) + cause + event`:                  "none",
+	}
+	c := compiler(t)
+	for text, want := range tests {
+		p, err := c.Value(text)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		reads := p.Reads()
+		var words []string
+		for _, path := range reads.Paths {
+			words = append(words, path.String())
+		}
+		if len(words) == 0 {
+			words = []string{"none"}
+		}
+		for _, more := range []struct {
+			is   bool
+			word string
+		}{{reads.Children, "children"}, {reads.Related, "related"}, {!reads.Only, "back"}} {
+			if more.is {
+				words = append(words, more.word)
+			}
+		}
+		if diff := cmp.Diff(want, strings.Join(words, " ")); diff != "" {
+			t.Errorf("%s reads (-want +got):\n%s", text, diff)
+		}
+	}
+}

@@ -1,0 +1,42 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package dsl
+
+import "slices"
+
+// Reads is what code is known to read of its object and of what is around it.
+type Reads struct {
+	// Paths are fields of the object. An empty path is all of it.
+	Paths []Path
+	// Children and Related report whether it reads any of them.
+	Children, Related bool
+	// Only: what the code does follows from what it reads, so it need not run when something else changes.
+	Only bool
+}
+
+// And returns what two pieces of code read together.
+func (r Reads) And(other Reads) Reads {
+	return Reads{
+		Paths:    append(slices.Clone(r.Paths), other.Paths...),
+		Children: r.Children || other.Children, Related: r.Related || other.Related,
+		Only: r.Only && other.Only,
+	}
+}
+
+// Reading tells what the handler's code and filters read. A level-triggered handler that looks at nothing
+// else runs when that changes, and not otherwise; another one also runs when what it reads of status and
+// of the metadata changes. It says nothing of handlers that are not level-triggered, and less than [Field].
+func Reading(reads Reads) Option { return func(h *Handler) { h.Reads = reads } }
+
+// around returns the causes without changes of children and of related objects where the handler's code
+// looks at nothing but what it reads, and reads none of them. Causes that were given by name stay.
+func (h *Handler) around(causes []Cause) []Cause {
+	if !h.Reads.Only || !h.Level() {
+		return causes
+	}
+	return slices.DeleteFunc(causes, func(c Cause) bool {
+		idle := c == Child && !h.Reads.Children || c == RelatedChange && !h.Reads.Related
+		return idle && !slices.Contains(h.given, c)
+	})
+}

@@ -1,0 +1,142 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package dsl_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+)
+
+func idle(context.Context, *dsl.Request) error { return nil }
+
+// one returns a handler of the resource that declare adds it to.
+func one(t *testing.T, declare func(r *dsl.Resource)) *dsl.Handler {
+	t.Helper()
+	var r *dsl.Resource
+	dsl.New("op").Resource("foos.v1.example.com", func(into *dsl.Resource) { r = into; declare(into) })
+	return r.Handlers()[0]
+}
+
+func paths(texts ...string) (out []dsl.Path) {
+	for _, text := range texts {
+		path := dsl.Path{}
+		if text != "" {
+			path = dsl.MustParsePath(text)
+		}
+		out = append(out, path)
+	}
+	return out
+}
+
+// TestWhatAHandlerLooksAt holds views against what handlers name, and what their code is known to read.
+func TestWhatAHandlerLooksAt(t *testing.T) {
+	reading := func(only bool, texts ...string) dsl.Option {
+		return dsl.Reading(dsl.Reads{Paths: paths(texts...), Only: only})
+	}
+	edge := []dsl.Cause{dsl.Create, dsl.Update}
+	tests := map[string]struct {
+		causes  []dsl.Cause
+		options []dsl.Option
+		want    string
+	}{
+		"the essence":                         {edge, nil, "all but the status"},
+		"a field":                             {edge, []dsl.Option{dsl.Field("spec.size")}, "spec.size"},
+		"fields add up, each once":            {edge, []dsl.Option{dsl.Field("status.b", "spec.size"), dsl.Field("spec.size")}, "spec.size, status.b"},
+		"a field around another":              {edge, []dsl.Option{dsl.Field("spec.size", "spec")}, "spec"},
+		"what an edge reads says nothing":     {edge, []dsl.Option{reading(true, "spec.size")}, "all but the status"},
+		"what a level reads beside":           {[]dsl.Cause{dsl.Reconcile}, []dsl.Option{reading(false, "spec.size", "status.a", "metadata.finalizers", "metadata.labels.x")}, "all but the status, metadata.finalizers, status.a"},
+		"what a level reads alone":            {[]dsl.Cause{dsl.Reconcile}, []dsl.Option{reading(true, "status.a", "spec.size")}, "spec.size, status.a"},
+		"a level that reads nothing":          {[]dsl.Cause{dsl.Reconcile}, []dsl.Option{reading(true)}, "nothing that changes"},
+		"a level that reads all":              {[]dsl.Cause{dsl.Reconcile}, []dsl.Option{reading(true, "", "spec.size")}, "all but the status, metadata, status"},
+		"a level that names a field":          {[]dsl.Cause{dsl.Reconcile}, []dsl.Option{dsl.Field("spec.size"), reading(true, "spec.color", "status.a")}, "spec.size, status.a"},
+		"one of which nothing is known reads": {[]dsl.Cause{dsl.Reconcile}, nil, "all but the status"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			h := one(t, func(r *dsl.Resource) { r.On(test.causes, "h", idle, test.options...) })
+			if got := h.View().String(); got != test.want {
+				t.Errorf("it looks at %s, want %s", got, test.want)
+			}
+		})
+	}
+}
+
+// TestCausesAroundTheObject holds that a handler which reads no children and no related objects does not run
+// for them, unless that was asked for by name.
+func TestCausesAroundTheObject(t *testing.T) {
+	tests := map[string]struct {
+		causes []dsl.Cause
+		reads  dsl.Reads
+		want   []dsl.Cause
+	}{
+		"nothing is read":          {[]dsl.Cause{dsl.Reconcile}, dsl.Reads{Only: true}, []dsl.Cause{dsl.Create, dsl.Update, dsl.Resume, dsl.Resync}},
+		"children are read":        {[]dsl.Cause{dsl.Reconcile}, dsl.Reads{Only: true, Children: true}, []dsl.Cause{dsl.Create, dsl.Update, dsl.Resume, dsl.Child, dsl.Resync}},
+		"related objects are":      {[]dsl.Cause{dsl.Reconcile}, dsl.Reads{Only: true, Related: true}, []dsl.Cause{dsl.Create, dsl.Update, dsl.Resume, dsl.RelatedChange, dsl.Resync}},
+		"nobody knows what is":     {[]dsl.Cause{dsl.Reconcile}, dsl.Reads{}, dsl.ReconcileCauses()},
+		"children are asked for":   {[]dsl.Cause{dsl.Reconcile, dsl.Child}, dsl.Reads{Only: true}, []dsl.Cause{dsl.Create, dsl.Update, dsl.Resume, dsl.Child, dsl.Resync}},
+		"it is no level-triggered": {[]dsl.Cause{dsl.Create, dsl.Child}, dsl.Reads{Only: true}, []dsl.Cause{dsl.Create, dsl.Child}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			h := one(t, func(r *dsl.Resource) { r.On(test.causes, "h", idle, dsl.Reading(test.reads)) })
+			if diff := cmp.Diff(test.want, h.Causes); diff != "" {
+				t.Errorf("causes (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestHandlersThatFeedEachOther holds which handlers are found to run each other for ever.
+func TestHandlersThatFeedEachOther(t *testing.T) {
+	type handler struct{ id, reads, sets string }
+	tests := map[string]struct {
+		handlers []handler
+		want     [][]string
+	}{
+		"one that reads what it sets":    {[]handler{{"a", "status.a", "status.a"}}, nil},
+		"a chain":                        {[]handler{{"a", "spec.x", "status.a"}, {"b", "status.a", "status.b"}}, nil},
+		"two":                            {[]handler{{"a", "status.b", "status.a"}, {"b", "status.a", "status.b"}}, [][]string{{"a", "b"}}},
+		"three":                          {[]handler{{"a", "status.c", "status.a"}, {"b", "status.a", "status.b"}, {"c", "status.b", "status.c"}}, [][]string{{"a", "b", "c"}}},
+		"what is around counts":          {[]handler{{"a", "status", "status.a"}, {"b", "status.a.x", "status.b"}}, [][]string{{"a", "b"}}},
+		"one beside a loop is not in it": {[]handler{{"z", "status.a", "status.z"}, {"a", "status.b", "status.a"}, {"b", "status.a", "status.b"}}, [][]string{{"a", "b"}}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			var r *dsl.Resource
+			dsl.New("op").Resource("foos.v1.example.com", func(into *dsl.Resource) {
+				r = into
+				for _, h := range test.handlers {
+					r.OnReconcile(h.id, idle, dsl.Reading(dsl.Reads{Paths: paths(h.reads), Only: true}),
+						func(into *dsl.Handler) { into.Sets = paths(h.sets) })
+				}
+			})
+			if diff := cmp.Diff(test.want, r.Loops()); diff != "" {
+				t.Errorf("loops (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestAHandlerOfEventsHasNoOtherCause holds what goes with the cause event.
+func TestAHandlerOfEventsHasNoOtherCause(t *testing.T) {
+	for name, test := range map[string]struct {
+		options []dsl.Option
+		fine    bool
+	}{
+		"alone":        {nil, true},
+		"with another": {[]dsl.Option{dsl.Also(dsl.Update)}, false},
+		"with a field": {[]dsl.Option{dsl.Field("spec")}, false},
+		"with filters": {[]dsl.Option{dsl.Label("a", "b"), dsl.Retries(1)}, true},
+	} {
+		op := dsl.New("op")
+		op.Resource("foos.v1.example.com", func(r *dsl.Resource) { r.OnEvent("see", idle, test.options...) })
+		if err := op.Validate(); (err == nil) != test.fine {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
