@@ -327,7 +327,7 @@ func TestNamespacesThatAreNotServed(t *testing.T) {
 // TestDeletionsOfANamespaceAreComplete holds that no deletion is lost when the informer of a
 // namespace is closed right after its objects went.
 func TestDeletionsOfANamespaceAreComplete(t *testing.T) {
-	const number = 900
+	const number = 300
 	perform(t, scenario{watched, func(s *stage) {
 		s.Operator.Scope.Namespaces = []string{"team-*"}
 		for i := range number {
