@@ -272,10 +272,10 @@ func TestTimersBesideOtherCauses(t *testing.T) {
 	})
 }
 
-// TestTimersOfManyObjects is law 8 for timers: ten thousand of them hold no goroutine, come spread
+// TestTimersOfManyObjects is law 8 for timers: two thousand of them hold no goroutine, come spread
 // over the period, and each in its own.
 func TestTimersOfManyObjects(t *testing.T) {
-	const many, periods = 10000, 3
+	const many, periods = 2000, 3
 	b := &beats{}
 	perform(t, scenario{
 		func(foo *dsl.Resource, _ *journal) { foo.Every(time.Minute, "beat", b.handler()) },
