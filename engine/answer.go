@@ -35,7 +35,12 @@ func (p *pass) correct(ctx context.Context, written *unstructured.Unstructured, 
 		return marks
 	}
 	again.Locked = true
-	result, err := p.send(ctx, written, func(*unstructured.Unstructured) (*dsl.Patch, patch.Marks) { return dsl.NewPatch(), again })
+	result, err := p.send(ctx, written, func(live *unstructured.Unstructured) (*dsl.Patch, patch.Marks) {
+		if live != written {
+			p.showAll(p.shown(live)) // somebody else wrote
+		}
+		return dsl.NewPatch(), again
+	})
 	if err != nil {
 		p.log().V(1).Info("what the server made of a write could not be stored", "error", err.Error())
 		return marks

@@ -47,6 +47,20 @@ func TestHandlersHearOfEachOther(t *testing.T) {
 				s.Wrote()
 			},
 		},
+		"a later one creates for a field that the object of a person did not have": {
+			func(foo *dsl.Resource, j *journal) {
+				foo.On(both(), "size", j.Note("size", reports), onSize)
+				foo.OnCreate("told", j.Note("told"), dsl.Field("status.size"))
+				foo.On(both(), "tells", j.Note("tells"), dsl.Field("status.size"))
+			}, func(s *stage) {
+				s.Launch()
+				s.Create(web)
+				s.Called("size create", "told create", "tells create")
+				s.Process.Restart()
+				s.size(2)
+				s.Called("size update", "tells update")
+			},
+		},
 		"an earlier one hears of it in the next": {
 			func(foo *dsl.Resource, j *journal) {
 				foo.On(both(), "color", colors(j, "color"), onColor)

@@ -92,6 +92,88 @@ func TestChangesInTheMiddleOfACycle(t *testing.T) {
 				s.Called("size update", "any update")
 			},
 		},
+		"a change that is taken back is undone though that fails at first": {
+			three(succeeds, temporary(late), temporary(late), succeeds), func(s *stage) {
+				s.begin()
+				s.size(2)
+				s.Called("size update", "any update")
+				s.size(1)
+				s.Called("size update", "any update")
+				s.Process.Restart()
+				s.Called()
+				s.Advance(late)
+				s.Called("any update 2")
+				s.Advance(time.Hour)
+				s.Called()
+			},
+		},
+		"the same though it has to wait": {
+			three(succeeds, temporary(late), fails(dsl.Waiting("the rollout", late)), succeeds), func(s *stage) {
+				s.begin()
+				s.size(2)
+				s.Called("size update", "any update")
+				s.size(1)
+				s.Called("size update", "any update")
+				s.Advance(late / 2)
+				s.Process.Restart()
+				s.Called("any update")
+				s.Advance(time.Hour)
+				s.Called()
+			},
+		},
+		"the same of a level-triggered handler that comes after one which fails": {
+			func(foo *dsl.Resource, j *journal) {
+				foo.OnReconcile("first", j.Note("first", succeeds, succeeds, temporary(soon), succeeds), dsl.Field("spec.size"))
+				foo.OnReconcile("second", j.Note("second", succeeds, temporary(late), succeeds), dsl.Field("spec.size"), dsl.After("first"))
+			}, func(s *stage) {
+				s.begin()
+				s.size(2)
+				s.Called("first update", "second update")
+				s.size(1)
+				s.Called("first update")
+				s.Advance(soon)
+				s.Called("first update 2", "second update")
+			},
+		},
+		"a change that is taken back while a handler runs that wants to change the object is seen as two": {
+			func(foo *dsl.Resource, j *journal) {
+				foo.On(both(), "any", j.Note("any", succeeds, func(ctx context.Context, r *dsl.Request) error {
+					s.size(1)
+					return reports(ctx, r)
+				}, reports))
+			}, func(s *stage) {
+				s.begin()
+				s.size(2)
+				s.Called("any update", "any update")
+				s.at("status.size", int64(1))
+			},
+		},
+		"a change while a handler runs that wants what is there already is seen": {
+			func(foo *dsl.Resource, j *journal) {
+				foo.On(both(), "any", j.Note("any", succeeds, func(_ context.Context, r *dsl.Request) error {
+					r.Patch.Set("spec.color", "red")
+					s.size(3)
+					return nil
+				}, succeeds))
+			}, func(s *stage) {
+				s.begin()
+				s.size(2)
+				s.Called("any update", "any update")
+				s.Advance(time.Hour)
+				s.Called()
+			},
+		},
+		"changes while a handler runs that wants nothing are seen, each of them": {
+			func(foo *dsl.Resource, j *journal) {
+				foo.On(both(), "any", j.Note("any", succeeds, meddle(3), succeeds, meddle(5), succeeds))
+			}, func(s *stage) {
+				s.begin()
+				s.size(2)
+				s.Called("any update", "any update")
+				s.size(4) // from the first of them on, the book is written to the version that was read
+				s.Called("any update", "any update")
+			},
+		},
 		"a change that the cache shows late is seen when it does": {
 			three(succeeds), func(s *stage) {
 				s.begin()

@@ -77,7 +77,7 @@ func (p *pass) news(r book.Reader, n news) book.Entry {
 		e = e.Wakes(dsl.Event)
 	}
 	if e.Begins && p.deletion == "" && p.answer(&job{reader: r, cause: dsl.Update}).holds {
-		e = e.Start(r, p.sight, p.book.Known)
+		e = e.Meet(r, p.sight, p.book.Known)
 	}
 	if n.child || p.related {
 		e.Try = e.Try.Hurry()

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -111,6 +110,8 @@ func (p *pass) write(ctx context.Context, base *unstructured.Unstructured, marks
 		if live != seen {
 			seen, marks = live, p.replay(live, marks)
 		}
+		// What handlers foresaw is held against the answer, which is to have nobody else's changes in it.
+		marks.Locked = marks.Locked || !p.patch.Empty()
 		return p.patch, marks
 	})
 	if err == nil && result != base {
@@ -137,12 +138,12 @@ func (p *pass) replay(live *unstructured.Unstructured, marks patch.Marks) patch.
 		p.patch.Join(j.wants)
 		at = p.laid(at, j.wants)
 	}
+	p.showAll(at)
 	if !void {
 		return marks
 	}
 	p.wait(await{feed: p.r.own, key: p.key, uid: live.GetUID(), version: live.GetResourceVersion()}, 0) // for what they saw is older
 	p.next = p.next.atOnce()
-	p.showAll(at)
 	again := p.settle()
 	again.Along = marks.Along
 	return again
@@ -156,8 +157,7 @@ func (p *pass) holds(j *job, at *unstructured.Unstructured) bool {
 
 // void takes back what a handler did, as far as the book knows.
 func (p *pass) void(j *job) {
-	e := j.entry
-	e.Try.Early = time.Time{}
+	e := j.entry.Vain()
 	p.put(j.reader, e)
 	j.wants, j.ran = nil, false
 	j.record = e.Try

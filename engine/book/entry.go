@@ -4,6 +4,8 @@
 package book
 
 import (
+	"time"
+
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/progress"
 )
@@ -160,7 +162,8 @@ func (e Entry) handling() bool {
 func Lasting(c dsl.Cause) bool { return c == dsl.Create || c == dsl.Update || c == dsl.Delete }
 
 // Begin returns the entry with the try that a cause asks for: the one that is under way, or a new one
-// when it is about something else, which cuts any wait short.
+// when it is about something else, which cuts any wait short. Where it is to undo what it has begun, nobody
+// knows from then on what it has handled, until it succeeds.
 func (e Entry) Begin(c dsl.Cause, f Facts) Entry {
 	if e.Deletion != f.Deletion {
 		e.Try = progress.Record{}
@@ -170,6 +173,19 @@ func (e Entry) Begin(c dsl.Cause, f Facts) Entry {
 		e.Try = progress.Record{} // that was another time
 	}
 	e.Try = e.Try.For(c, f.Now)
+	if e.handling() && e.Seen == f.Now {
+		e.Seen = anew
+	}
+	return e
+}
+
+// Vain returns the entry of a handler that has run for what Begin said, and what came of it is not there: it
+// is to run once more, also where its view is meanwhile as it was before.
+func (e Entry) Vain() Entry {
+	e.Try.Early = time.Time{}
+	if e.handling() && e.Seen != "" {
+		e.Seen = anew
+	}
 	return e
 }
 
@@ -207,6 +223,16 @@ func (e Entry) Again() Entry {
 	}
 	e.Lost, e.Try = "", progress.Record{}
 	return e
+}
+
+// Meet returns the entry of a handler that begins with an object, which is known when others have handled it:
+// a new one it creates where there is anything of its view by now, for handlers before it may have written that.
+func (e Entry) Meet(r Reader, look *Look, known bool) Entry {
+	if !known && r.On(dsl.Create) && look.Seen(r.View) {
+		e.Begins = false
+		return e
+	}
+	return e.Start(r, look, known)
 }
 
 // Start returns the entry of a handler that begins with the object as it is.

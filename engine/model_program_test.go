@@ -1,0 +1,261 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+)
+
+// craft is one handler of a random program, as data: what it does follows from what it sees alone, so that
+// the reference can tell what it must have done.
+type craft struct {
+	id, kind string // create, update, both, level, delete
+	// view is the field that it looks at, empty for the essence.
+	view string
+	// filter is which objects it sees: gold by label, red by color, empty for all.
+	filter string
+	after  []string
+	// fails is how many attempts fail before one succeeds, wait what lies between them, and retries how
+	// many there are, or dsl.Unlimited.
+	fails, retries int
+	wait           time.Duration
+	// picky: it fails for good while the size is 2.
+	picky bool
+	// wants is what it writes: "status", its view under its id where there is any, or "copy", the color in spec.copy.
+	wants string
+}
+
+// String writes it on a line.
+func (c craft) String() string {
+	out := []string{c.id, c.kind}
+	add := func(holds bool, format string, args ...any) {
+		if holds {
+			out = append(out, fmt.Sprintf(format, args...))
+		}
+	}
+	add(c.view != "", "field %s", c.view)
+	add(c.filter != "", "if %s", c.filter)
+	add(len(c.after) > 0, "after %s", strings.Join(c.after, ","))
+	add(c.fails > 0, "fails %d times, each %s", c.fails, c.wait)
+	add(c.retries != dsl.Unlimited, "has %d retries", c.retries)
+	add(c.picky, "fails for good at size 2")
+	add(c.wants != "", "writes %s", c.wants)
+	return strings.Join(out, " ")
+}
+
+// edge: what it has handled is stored.
+func (c craft) edge() bool { return c.kind != "level" && c.kind != "delete" }
+
+func (c craft) creates() bool { return c.kind == "create" || c.kind == "both" }
+
+func (c craft) updates() bool { return c.kind == "update" || c.kind == "both" }
+
+func (c craft) causes() []dsl.Cause {
+	return map[string][]dsl.Cause{
+		"create": {dsl.Create}, "update": {dsl.Update}, "both": {dsl.Create, dsl.Update}, "level": {dsl.Reconcile}, "delete": {dsl.Delete},
+	}[c.kind]
+}
+
+// sees reports whether its filter holds.
+func (c craft) sees(o map[string]any) bool {
+	switch c.filter {
+	case "gold":
+		return at(o, "metadata.labels.tier") == "gold"
+	case "red":
+		return at(o, "spec.color") == "red"
+	}
+	return true
+}
+
+// look is its view of an object, "null" where there is nothing of it.
+func (c craft) look(o map[string]any) string {
+	var seen any
+	if c.view == "" {
+		seen = []any{o["spec"], at(o, "metadata.labels")}
+	} else {
+		seen = at(o, c.view)
+	}
+	text, err := json.Marshal(seen)
+	if err != nil {
+		panic(err) // objects are JSON
+	}
+	return string(text)
+}
+
+// try is how an attempt comes out, by what it sees.
+func (c craft) try(o map[string]any, attempt int) (err error, final bool) { //nolint:revive // the error is the outcome
+	switch {
+	case c.picky && at(o, "spec.size") == int64(2):
+		return dsl.Permanent(errAgain), true
+	case attempt <= c.fails:
+		return dsl.Temporary(errAgain, c.wait), c.retries != dsl.Unlimited && attempt > c.retries
+	}
+	return nil, true
+}
+
+// leaves is an object as the handler leaves it when it succeeds.
+func (c craft) leaves(o map[string]any) map[string]any {
+	out := &unstructured.Unstructured{Object: o}
+	out = out.DeepCopy()
+	switch {
+	case c.wants == "status" && c.look(o) != "null":
+		_ = unstructured.SetNestedField(out.Object, c.look(o), "status", c.id) // there is a map, or nothing
+	case c.wants == "copy":
+		_ = unstructured.SetNestedField(out.Object, at(o, "spec.color"), "spec", "copy")
+	}
+	return out.Object
+}
+
+// patch asks for what leaves says.
+func (c craft) patch(r *dsl.Request) {
+	switch {
+	case c.wants == "status" && c.look(r.Object.Object) != "null":
+		r.Patch.SetStatus(c.id, c.look(r.Object.Object))
+	case c.wants == "copy":
+		r.Patch.Set("spec.copy", at(r.Object.Object, "spec.color"))
+	}
+}
+
+// at is what a path of an object leads to, nil where there is nothing.
+func at(o map[string]any, path string) any {
+	found, _ := dsl.MustParsePath(path).In(o)
+	return found
+}
+
+// program is a version of an operator.
+type program []craft
+
+// String writes it with a handler on each line.
+func (p program) String() string {
+	var lines []string
+	for _, c := range p {
+		lines = append(lines, "\t"+c.String())
+	}
+	return strings.Join(lines, "\n")
+}
+
+func (p program) find(id string) (c craft, found bool) {
+	i := slices.IndexFunc(p, func(c craft) bool { return c.id == id })
+	if i < 0 {
+		return craft{}, false
+	}
+	return p[i], true
+}
+
+// stores: what handlers have handled is kept on objects.
+func (p program) stores() bool { return slices.ContainsFunc(p, craft.edge) }
+
+// holds: some handler wants to see the object off.
+func (p program) holds(o map[string]any) bool {
+	return slices.ContainsFunc(p, func(c craft) bool { return c.kind == "delete" && c.sees(o) })
+}
+
+func pick[T any](r *rand.Rand, of ...T) T { return of[r.IntN(len(of))] }
+
+func newProgram(r *rand.Rand) program {
+	var p program
+	for range 2 + r.IntN(4) {
+		p = append(p, p.newCraft(r, fmt.Sprint("h", len(p))))
+	}
+	return p
+}
+
+// newCraft is a handler that may join a program.
+func (p program) newCraft(r *rand.Rand, id string) craft {
+	c := craft{id: id, retries: dsl.Unlimited}
+	c.kind = pick(r, "create", "update", "update", "both", "both", "level", "level", "delete")
+	c.filter = pick(r, "", "", "", "gold", "red")
+	if r.IntN(3) == 0 {
+		c.fails, c.wait, c.retries = 1+r.IntN(2), pick(r, time.Second, 30*time.Second), pick(r, dsl.Unlimited, dsl.Unlimited, 0, 1)
+	}
+	if c.kind == "delete" {
+		c.retries = dsl.Unlimited
+	} else {
+		c.view = p.newView(r)
+		c.picky = r.IntN(5) == 0
+		c.wants = p.newWish(r, c)
+	}
+	for _, other := range p {
+		if (other.kind == "delete") == (c.kind == "delete") && r.IntN(4) == 0 {
+			c.after = append(c.after, other.id)
+		}
+	}
+	return c
+}
+
+// newView is the essence, a field of people or one that a handler writes.
+func (p program) newView(r *rand.Rand) string {
+	views := []string{"", "", "spec", "spec.size", "spec.size", "spec.color", "spec.copy", "metadata.labels"}
+	for _, c := range p {
+		if c.wants == "status" && !strings.HasPrefix(c.view, "status") {
+			views = append(views, "status."+c.id, "status."+c.id)
+		}
+	}
+	return pick(r, views...)
+}
+
+func (p program) newWish(r *rand.Rand, c craft) string {
+	copies := slices.ContainsFunc(p, func(c craft) bool { return c.wants == "copy" })
+	switch wish := pick(r, "", "status", "copy"); {
+	case wish != "copy", !copies && (c.view == "" || c.view == "spec" || c.view == "spec.color"):
+		return wish
+	}
+	return ""
+}
+
+// next is another version of the program: a handler looks elsewhere, is new, is renamed, or comes at another
+// place.
+func (p program) next(r *rand.Rand, version int) program {
+	out := slices.Clone(p)
+	i := r.IntN(len(out))
+	switch r.IntN(4) {
+	case 0:
+		if out[i].kind != "delete" && out[i].wants != "copy" {
+			out[i].view = pick(r, "", "spec", "spec.size", "spec.color", "metadata.labels")
+		}
+	case 1:
+		out = append(out, p.newCraft(r, fmt.Sprint("n", version)))
+	case 2:
+		out[i].id = fmt.Sprint("r", version)
+		for j := range out {
+			out[j].after = slices.DeleteFunc(slices.Clone(out[j].after), func(id string) bool { return id == p[i].id })
+		}
+	case 3:
+		if i > 0 && !slices.Contains(out[i].after, out[i-1].id) {
+			out[i], out[i-1] = out[i-1], out[i]
+		}
+	}
+	return out
+}
+
+// operator is the program as the engine runs it.
+func (p program) operator(do func(c craft, r *dsl.Request) error) *dsl.Operator {
+	op := dsl.New("op")
+	op.Resource(foos, func(foo *dsl.Resource) {
+		foo.Workers = 1
+		for _, c := range p {
+			options := []dsl.Option{dsl.After(c.after...), dsl.Retries(c.retries)}
+			if c.view != "" {
+				options = append(options, dsl.Field(c.view))
+			}
+			switch c.filter {
+			case "gold":
+				options = append(options, dsl.Label("tier", "gold"))
+			case "red":
+				options = append(options, dsl.When(func(r *dsl.Request) (bool, error) { return c.sees(r.Object.Object), nil }))
+			}
+			foo.On(c.causes(), c.id, func(_ ctx, r *dsl.Request) error { return do(c, r) }, options...)
+		}
+	})
+	return op
+}
