@@ -58,8 +58,6 @@ func (c craft) edge() bool { return c.kind != "level" && c.kind != "delete" }
 
 func (c craft) creates() bool { return c.kind == "create" || c.kind == "both" }
 
-func (c craft) updates() bool { return c.kind == "update" || c.kind == "both" }
-
 func (c craft) causes() []dsl.Cause {
 	return map[string][]dsl.Cause{
 		"create": {dsl.Create}, "update": {dsl.Update}, "both": {dsl.Create, dsl.Update}, "level": {dsl.Reconcile}, "delete": {dsl.Delete},
@@ -93,7 +91,7 @@ func (c craft) look(o map[string]any) string {
 }
 
 // try is how an attempt comes out, by what it sees.
-func (c craft) try(o map[string]any, attempt int) (err error, final bool) { //nolint:revive // the error is the outcome
+func (c craft) try(o map[string]any, attempt int) (err error, final bool) {
 	switch {
 	case c.picky && at(o, "spec.size") == int64(2):
 		return dsl.Permanent(errAgain), true

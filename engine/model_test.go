@@ -76,7 +76,7 @@ func shrink(t *testing.T, p program, script []step) (program, []step) {
 		faults, _ := live(t, p, script)
 		return len(faults) > 0
 	}
-	for i := len(script) - 1; i >= 0; i-- {
+	for i := range slices.Backward(script) {
 		if less := slices.Delete(slices.Clone(script), i, i+1); wrong(p, less) {
 			script = less
 		}
@@ -84,7 +84,7 @@ func shrink(t *testing.T, p program, script []step) (program, []step) {
 	if slices.ContainsFunc(script, func(s step) bool { return s.program != nil }) {
 		return p, script
 	}
-	for i := len(p) - 1; i >= 0; i-- {
+	for i := range slices.Backward(p) {
 		less := slices.Delete(slices.Clone(p), i, i+1)
 		for j := range less {
 			less[j].after = slices.DeleteFunc(slices.Clone(less[j].after), func(id string) bool { return id == p[i].id })
