@@ -112,7 +112,7 @@ func TestDeleteHandlersThatAreDone(t *testing.T) {
 			foo.OnDelete("two", j.Note("two", second...))
 		}
 	}
-	waits := fails(dsl.Waiting("rain", time.Hour))
+	waits := fails(dsl.Waiting("rain", 10*time.Minute))
 	scenarios(t, map[string]scenario{
 		"beside one that waits, when the process ends": {beside(waits, waits, succeeds), func(s *stage) {
 			s.begin()
@@ -140,7 +140,7 @@ func TestDeleteHandlersThatAreDone(t *testing.T) {
 			s.remove()
 			s.Called("one delete", "two delete")
 			s.Update(foos, "default", "web", func(o *unstructured.Unstructured) { o.SetFinalizers(nil) })
-			s.Advance(2 * time.Hour)
+			s.Advance(20 * time.Minute)
 			s.Called("two delete")
 		}},
 		"beside one that waits, when the CRD goes and the finalizer is taken by hand": {beside(waits, succeeds), func(s *stage) {
@@ -149,7 +149,7 @@ func TestDeleteHandlersThatAreDone(t *testing.T) {
 			s.Advance(time.Second)
 			s.Called("one delete", "two delete")
 			s.Update(foos, "default", "web", func(o *unstructured.Unstructured) { o.SetFinalizers(nil) })
-			s.Advance(2 * time.Hour)
+			s.Advance(20 * time.Minute)
 			s.Called("two delete")
 		}},
 		"beside one that waits, when the CRD goes and no watch shows that the finalizer was taken by hand": {beside(waits, succeeds), func(s *stage) {
@@ -159,7 +159,7 @@ func TestDeleteHandlersThatAreDone(t *testing.T) {
 			s.Called("one delete", "two delete")
 			s.HoldWatches(foos)
 			s.Update(foos, "default", "web", func(o *unstructured.Unstructured) { o.SetFinalizers(nil) })
-			s.Advance(2 * time.Hour)
+			s.Advance(20 * time.Minute)
 			s.Called("two delete")
 		}},
 		"beside one that is tried every five seconds, when the process ends": {beside(temporary(soon)), func(s *stage) {

@@ -113,20 +113,20 @@ func TestWhatBecomesOfAWrite(t *testing.T) {
 						}
 						s.Launch()
 						s.Create(web)
-						s.Advance(10 * time.Minute)
+						s.Advance(3 * time.Minute)
 						s.few("writes create", 3)
 						s.Process.Restart()
-						s.Advance(10 * time.Minute)
+						s.Advance(3 * time.Minute)
 						if level {
 							s.few("writes resume", 1)
 						} else {
 							s.few("", 0)
 						}
 						s.size(2)
-						s.Advance(10 * time.Minute)
+						s.Advance(3 * time.Minute)
 						s.few("writes update", 3)
 						s.Process.Restart()
-						s.Advance(10 * time.Minute)
+						s.Advance(3 * time.Minute)
 						if !level {
 							s.few("", 0)
 						}
@@ -170,7 +170,7 @@ func TestWhatBecomesOfAWrite(t *testing.T) {
 					_ = unstructured.SetNestedField(o.Object, int64(8), "spec", "size")
 				})()
 				s.set("blue", "spec", "color")
-				s.Advance(10 * time.Minute)
+				s.Advance(3 * time.Minute)
 				got := s.Take()
 				if len(got) == 0 || len(got) > 4 || got[len(got)-1] != "size 8" {
 					s.t.Errorf("calls %v", got)

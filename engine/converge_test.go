@@ -234,13 +234,15 @@ func told(t *testing.T, o *unstructured.Unstructured) string {
 	return string(text)
 }
 
-const lives = 60
+// lives is how many random lives are tried.
+const lives = 21
 
 // TestWhateverHappenedTheLastSpecDecides holds that after any sequence of changes, edits, deletions,
 // failures and crashes there is what the last spec alone would have made.
 func TestWhateverHappenedTheLastSpecDecides(t *testing.T) {
 	for seed := range uint64(lives) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			t.Parallel()
 			var after, alone string
 			last := spec(rand.New(rand.NewPCG(seed, 2)))
 			runFleet(t, seed, func(f *fleetRun) {
@@ -266,6 +268,7 @@ func TestWhateverHappenedTheLastSpecDecides(t *testing.T) {
 func TestGoingBackToAnEarlierSpecGivesTheEarlierState(t *testing.T) {
 	for seed := range uint64(lives / 3) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			t.Parallel()
 			runFleet(t, seed, func(f *fleetRun) {
 				first := spec(f.r)
 				f.wants(first)

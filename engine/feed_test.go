@@ -327,7 +327,7 @@ func TestNamespacesThatAreNotServed(t *testing.T) {
 // TestDeletionsOfANamespaceAreComplete holds that no deletion is lost when the informer of a
 // namespace is closed right after its objects went.
 func TestDeletionsOfANamespaceAreComplete(t *testing.T) {
-	const number = 900
+	const number = 30
 	perform(t, scenario{watched, func(s *stage) {
 		s.Operator.Scope.Namespaces = []string{"team-*"}
 		for i := range number {
@@ -335,6 +335,7 @@ func TestDeletionsOfANamespaceAreComplete(t *testing.T) {
 		}
 		s.Launch()
 		s.Forget()
+		s.HoldWatches(foos) // the informer is closed before it tells of one
 		s.Delete(namespaces, "", "team-a")
 		s.Advance(time.Minute)
 		if n := len(s.Take()); n != number {

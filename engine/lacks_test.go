@@ -134,7 +134,7 @@ func TestMissingRightsAreTold(t *testing.T) {
 			for i := range 20 {
 				s.Create(strings.Replace(web, "name: web", fmt.Sprintf("name: web-%d", i), 1))
 			}
-			s.Advance(time.Hour)
+			s.Advance(15 * time.Minute)
 			if lines := log(); len(lines) > 0 {
 				s.t.Errorf("the log says again\n%s", strings.Join(lines, "\n"))
 			}

@@ -77,7 +77,8 @@ type failings struct {
 	open, news bool
 }
 
-// failures are the handlers that fail and say so by no condition of their own.
+// failures are the handlers that fail and say so by no condition of their own. One that did not run in
+// this pass was told when it did.
 func (p *pass) failures(named []string) failings {
 	var out failings
 	for _, reader := range p.r.rules.readers {
@@ -86,7 +87,7 @@ func (p *pass) failures(named []string) failings {
 		reason, message := p.failure(reader, known)
 		switch {
 		case p.tellsItself(h):
-		case reason != "" && (known || p.tellable(h, reason)):
+		case reason != "" && (known || reason == reasonFilter || p.ran(h) || p.memory.owes):
 			out.handlers, out.news = append(out.handlers, h.ID), out.news || !known
 			out.reason, out.message = graver(out.reason, reason), cmp.Or(out.message, message)
 		case known && p.undecided(h):
@@ -94,18 +95,6 @@ func (p *pass) failures(named []string) failings {
 		}
 	}
 	return out
-}
-
-// tellable reports whether it is time to say that a handler fails. One that is tried again soon may be
-// over it before anybody looks. One that did not run in this pass was told when it did, if it was to be.
-func (p *pass) tellable(h *dsl.Handler, reason string) bool {
-	if reason == reasonFilter {
-		return true
-	}
-	if !p.ran(h) && !p.memory.owes {
-		return false
-	}
-	return reason == reasonFailed || p.recordOf(h).Waits(time.Now()) > inMemory
 }
 
 // undecided reports whether a handler is about to be tried again, which will tell whether it is mended.

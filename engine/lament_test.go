@@ -58,45 +58,76 @@ func unless(mended *atomic.Bool, err error) dsl.Func {
 
 // TestTheConditionOfFailures holds what status.conditions says of handlers that fail, and what it costs.
 func TestTheConditionOfFailures(t *testing.T) {
-	t.Run("it comes when retries are seldom, costs a request then, and goes when all is mended", func(t *testing.T) {
-		var mended atomic.Bool
-		conditioned(t, func(foo *dsl.Resource) { foo.OnReconcile("vain", unless(&mended, errAgain)) }, func(s *stage) {
-			s.Advance(12 * time.Second) // four failures
-			s.laments("")
-			s.Wrote()
-			s.Advance(8 * time.Second)
-			s.laments("Operator op: vain: not yet")
-			s.Wrote(statusWrite)
+	for name, pause := range map[string]struct {
+		err error
+		// second and third are when there were so many failures.
+		second, third time.Duration
+	}{
+		"the usual back-off":  {errAgain, 2 * time.Second, 5 * time.Second},
+		"a short pause":       {dsl.Temporary(errAgain, 4*time.Second), 6 * time.Second, 8 * time.Second},
+		"a pause of a minute": {dsl.Temporary(errAgain, time.Minute), 90 * time.Second, 2 * time.Minute},
+	} {
+		t.Run("with "+name+" it comes with the third failure, costs a request then, and goes when all is mended", func(t *testing.T) {
+			var mended atomic.Bool
+			conditioned(t, func(foo *dsl.Resource) { foo.OnReconcile("vain", unless(&mended, pause.err)) }, func(s *stage) {
+				s.Advance(pause.second)
+				s.laments("")
+				s.Wrote()
+				s.Advance(pause.third - pause.second)
+				s.laments("Operator op: vain: not yet")
+				s.Wrote(statusWrite)
+				s.Advance(time.Hour)
+				s.Wrote()
+				mended.Store(true)
+				s.Advance(10 * time.Minute)
+				s.laments("")
+				s.Wrote(statusWrite)
+				s.Advance(time.Hour)
+				s.Wrote()
+			})
+		})
+	}
+	t.Run("who fails twice says and costs nothing", func(t *testing.T) {
+		var calls atomic.Int64
+		conditioned(t, func(foo *dsl.Resource) {
+			foo.OnReconcile("slow", func(ctx, *dsl.Request) error {
+				if calls.Add(1) > 2 {
+					return nil
+				}
+				return errAgain
+			})
+		}, func(s *stage) {
 			s.Advance(time.Hour)
-			s.Wrote()
-			mended.Store(true)
-			s.Advance(10 * time.Minute)
 			s.laments("")
-			s.Wrote(statusWrite)
-			s.Advance(time.Hour)
 			s.Wrote()
 		})
 	})
-	t.Run("failures whose retries are due soon cost nothing", func(t *testing.T) {
-		var mended atomic.Bool
-		conditioned(t, func(foo *dsl.Resource) {
-			foo.OnReconcile("vain", unless(&mended, dsl.Temporary(errAgain, 9*time.Second)))
-		}, func(s *stage) {
-			s.Advance(time.Hour)
-			mended.Store(true)
-			s.Advance(time.Hour)
-			s.laments("")
-			s.Wrote()
-		})
-	})
-	t.Run("the second failure says nothing, however late the third attempt is", func(t *testing.T) {
-		conditioned(t, func(foo *dsl.Resource) {
-			foo.OnReconcile("vain", fails(dsl.Temporary(errAgain, time.Minute)))
-		}, func(s *stage) {
-			s.Advance(90 * time.Second)
-			s.laments("")
+	t.Run("it neither goes nor comes again while other changes are tried", func(t *testing.T) {
+		conditioned(t, func(foo *dsl.Resource) { foo.OnReconcile("vain", fails(errAgain)) }, func(s *stage) {
 			s.Advance(time.Minute)
+			s.Forget()
+			for n := range int64(10) {
+				s.size(n + 2)
+				s.laments("Operator op: vain: not yet")
+				s.Advance(4 * time.Second)
+			}
 			s.laments("Operator op: vain: not yet")
+			s.Wrote()
+		})
+	})
+	t.Run("a timer's handler that fails is in it too", func(t *testing.T) {
+		var mended atomic.Bool
+		conditioned(t, func(foo *dsl.Resource) {
+			foo.Every(time.Minute, "beat", unless(&mended, dsl.Temporary(errAgain, time.Second)))
+		}, func(s *stage) {
+			s.Advance(2 * time.Minute)
+			s.laments("Operator op: beat: not yet")
+			s.Wrote(statusWrite)
+			s.Advance(10 * time.Minute)
+			s.Wrote()
+			mended.Store(true)
+			s.Advance(2 * time.Minute)
+			s.laments("")
 			s.Wrote(statusWrite)
 		})
 	})
@@ -133,7 +164,7 @@ func TestTheConditionOfFailures(t *testing.T) {
 		}, func(s *stage) {
 			s.Advance(time.Hour)
 			s.Wrote(statusWrite)
-			s.laments("Operator op: vain: xxxxx")
+			s.laments("Operator op: vain: xxx")
 		})
 	})
 	t.Run("that of another operator is left alone", func(t *testing.T) {

@@ -63,7 +63,7 @@ func TestLeaderElection(t *testing.T) {
 			s.Called("first create")
 			s.size(2)
 			s.Called("first update")
-			s.Advance(time.Hour)
+			s.Advance(10 * time.Minute)
 			s.Called()
 			if writes := second.Writes(); len(writes) > 0 {
 				s.t.Errorf("the standby wrote %v", writes)
@@ -148,7 +148,7 @@ func TestLeaderElection(t *testing.T) {
 			s.Create(web)
 			s.Called("first create")
 			first.Kill()
-			s.Advance(time.Hour)
+			s.Advance(10 * time.Minute)
 			s.Called()
 			s.Delete("pods.v1", "default", "op-0")
 			if took := takeover(s); took > 5*time.Second {

@@ -63,6 +63,8 @@ type memory struct {
 	seen bool
 	// told: what passes for a child and is none was named in the log.
 	told bool
+	// deletion is the moment at which the object was deleted, as the last pass knew it; empty while it lives.
+	deletion string
 	// parted: the delete handlers are done.
 	parted bool
 	// book is what the object's handlers have handled, once known; mark tells what of it is stored.

@@ -4,6 +4,7 @@
 package engine_test
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -221,4 +222,27 @@ func (m *model) restsHandler(c craft, l *lifetime, o *unstructured.Unstructured)
 	}
 	r.truths = append(r.truths, o.Object)
 	r.is(view)
+}
+
+// wrote takes the writes since it was asked last.
+func (m *model) wrote() []string {
+	var out []string
+	for _, w := range m.Writes() {
+		m.say("\t\t\t\t%s", w)
+		out = append(out, w.String())
+		if w.Verb == "patch" && w.Resource == "foos" {
+			m.lost = false
+		}
+	}
+	return out
+}
+
+func (m *model) say(format string, args ...any) {
+	m.story = append(m.story, fmt.Sprintf(format, args...))
+}
+
+func (m *model) fault(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	m.say("!!! %s", text)
+	m.faults = append(m.faults, text)
 }

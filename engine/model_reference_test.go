@@ -5,7 +5,6 @@ package engine_test
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -250,27 +249,4 @@ func (l *lifetime) mayRepeat(p program) {
 	for _, c := range p {
 		l.records[c.id].again = c.edge() && (c.view == "" || c.view == "spec")
 	}
-}
-
-// wrote takes the writes since it was asked last.
-func (m *model) wrote() []string {
-	var out []string
-	for _, w := range m.Writes() {
-		m.say("\t\t\t\t%s", w)
-		out = append(out, w.String())
-		if w.Verb == "patch" && w.Resource == "foos" {
-			m.lost = false
-		}
-	}
-	return out
-}
-
-func (m *model) say(format string, args ...any) {
-	m.story = append(m.story, fmt.Sprintf(format, args...))
-}
-
-func (m *model) fault(format string, args ...any) {
-	text := fmt.Sprintf(format, args...)
-	m.say("!!! %s", text)
-	m.faults = append(m.faults, text)
 }

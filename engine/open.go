@@ -24,8 +24,9 @@ const annotationsMost = validation.TotalAnnotationSizeLimitB
 const vanished = "gone"
 
 // deletionOf is the moment at which an object was deleted, by which deletions are told apart; empty while
-// it lives. Who deletes it once more with a shorter grace period moves the timestamp and not that moment:
-// the API server moves it by the difference of the periods (BeforeDelete in k8s.io/apiserver).
+// it lives. Who deletes it once more with a shorter grace period moves the timestamp by the difference of
+// the periods, and that moment only where the timestamp would be past: then it is the present one
+// (BeforeDelete in k8s.io/apiserver).
 func deletionOf(o *unstructured.Unstructured, gone bool) string {
 	switch at := o.GetDeletionTimestamp(); {
 	case at != nil:
@@ -38,6 +39,16 @@ func deletionOf(o *unstructured.Unstructured, gone bool) string {
 		return vanished
 	}
 	return ""
+}
+
+// sameDeletion returns the moment by which a deletion is known that now seems to have begun at another one:
+// nobody takes back a deletion, so an object that was being deleted still is. One that is out of sight alone
+// is another matter.
+func sameDeletion(known, now string) string {
+	if known == "" || known == vanished || now == "" || now == vanished {
+		return now
+	}
+	return known
 }
 
 // open opens the object's book: as this process remembers it, or as it was stored when the process sees
@@ -68,6 +79,11 @@ func (p *pass) load() book.Book {
 	if err != nil {
 		p.log().Error(err, "state annotation is not readable; the object is handled as a new one")
 	}
+	for _, r := range p.r.rules.readers {
+		e, _ := b.Entry(r.ID)
+		p.deletion = sameDeletion(e.Deletion, p.deletion)
+	}
+	p.memory.deletion = p.deletion
 	b = b.Meet(p.r.rules.readers, book.Moment{
 		Look: p.sight, Generation: p.object.GetGeneration(), Partial: p.partial(), Deletion: p.deletion,
 	})

@@ -209,7 +209,8 @@ func (r *resource) newPass(key cache.ObjectName, object *unstructured.Unstructur
 	p.ties.begin(p)
 	p.current, p.sight = object, book.NewLook(object.Object)
 	p.text = object.GetAnnotations()[r.engine.op.StateAnnotation()]
-	p.deletion = deletionOf(object, gone)
+	p.deletion = sameDeletion(m.deletion, deletionOf(object, gone))
+	m.deletion = p.deletion
 	p.generation = r.own.keepsGeneration()
 	p.book = p.open()
 	return p

@@ -205,19 +205,21 @@ func TestScheduleIsTheLeaders(t *testing.T) {
 		process := func(id string) *enginetest.Process {
 			op := dsl.New("op")
 			op.Settings.LeaderElection = dsl.LeaderElection{Mode: dsl.LeaderLease, Namespace: "default"}
-			op.Resource(foos, func(foo *dsl.Resource) { foo.Schedule(hourly(), id, s.Note(id)) })
+			op.Resource(foos, func(foo *dsl.Resource) {
+				foo.Schedule(exact(dsl.Timing{Cron: "*/5 * * * *"}), id, s.Note(id))
+			})
 			p := s.Start(op)
 			s.Advance(time.Second)
 			return p
 		}
 		first := process("first")
 		process("second")
-		s.Advance(2 * time.Hour)
+		s.Advance(10 * time.Minute)
 		s.Called("first timer", "first timer")
 		if err := first.Stop(); err != nil {
 			t.Error(err)
 		}
-		s.Advance(time.Hour)
+		s.Advance(5 * time.Minute)
 		s.Called("second timer")
 	})
 }
@@ -231,7 +233,7 @@ func TestScheduleEndsWithLeadership(t *testing.T) {
 		op.Settings.LeaderElection = dsl.LeaderElection{Mode: dsl.LeaderLease, Namespace: "default"}
 		var failure error
 		op.Resource(foos, func(foo *dsl.Resource) {
-			foo.Schedule(hourly(), "slow", func(ctx context.Context, r *dsl.Request) error {
+			foo.Schedule(exact(dsl.Timing{Cron: "*/5 * * * *"}), "slow", func(ctx context.Context, r *dsl.Request) error {
 				s.Add("begins")
 				<-ctx.Done()
 				s.Add("ends")
@@ -240,7 +242,7 @@ func TestScheduleEndsWithLeadership(t *testing.T) {
 			})
 		})
 		p := s.Start(op)
-		s.Advance(time.Hour + time.Second)
+		s.Advance(5*time.Minute + time.Second)
 		s.Called("begins")
 		p.Sever()
 		s.Advance(time.Minute)

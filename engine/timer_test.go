@@ -272,10 +272,10 @@ func TestTimersBesideOtherCauses(t *testing.T) {
 	})
 }
 
-// TestTimersOfManyObjects is law 8 for timers: ten thousand of them hold no goroutine, come spread
+// TestTimersOfManyObjects is law 8 for timers: two thousand of them hold no goroutine, come spread
 // over the period, and each in its own.
 func TestTimersOfManyObjects(t *testing.T) {
-	const many, periods = 10000, 3
+	const many, periods = 2000, 3
 	b := &beats{}
 	perform(t, scenario{
 		func(foo *dsl.Resource, _ *journal) { foo.Every(time.Minute, "beat", b.handler()) },
@@ -296,7 +296,8 @@ func TestTimersOfManyObjects(t *testing.T) {
 	})
 }
 
-// spread checks that runs do not come together (evenly spread, a second has 1.7 of a hundred), and that each object has one in each period.
+// spread checks that runs do not come together (evenly spread, a second has 1.7 of a hundred, and twice that
+// where the jitter of two periods meets), and that each object has one in each period.
 func spread(t *testing.T, b *beats, many, periods int) {
 	t.Helper()
 	perSecond := map[int]int{}
@@ -316,7 +317,7 @@ func spread(t *testing.T, b *beats, many, periods int) {
 		}
 	}
 	for second, n := range perSecond {
-		if n > many*4/100 {
+		if n > many*6/100 {
 			t.Errorf("in second %d there are %d runs of %d objects", second, n, many)
 		}
 	}

@@ -78,7 +78,7 @@ resources:
 // place, that nothing is written, and that a missing right is told.
 func TestTheServerIsAskedAboutTheCRDs(t *testing.T) {
 	t.Parallel()
-	const group = "dryrun.example.com"
+	group := ownGroup("dryrun")
 	writer, reader := plane.User("dryrunner"), plane.User("reader")
 	writer.Allow(t, crdRules("create", "patch"))
 	validate := func(t *testing.T, user *cluster.User, text string) (code int, said string) {
@@ -118,7 +118,7 @@ func TestTheServerIsAskedAboutTheCRDs(t *testing.T) {
 
 func TestAConfigurationIsHeldAgainstTheCluster(t *testing.T) {
 	t.Parallel()
-	const group = "check.example.com"
+	group := ownGroup("check")
 	admin := plane.User("installer")
 	admin.Allow(t, crdRules("get", "create", "patch"))
 	file := write(t, strings.ReplaceAll(misspelt, "GROUP", group))
@@ -164,7 +164,7 @@ func TestAConfigurationIsHeldAgainstTheCluster(t *testing.T) {
 // TestARunningOperatorShowsWhatDoesNotFit lets a CRD come, and then the field that was missing.
 func TestARunningOperatorShowsWhatDoesNotFit(t *testing.T) {
 	t.Parallel()
-	const group = "recheck.example.com"
+	group := ownGroup("recheck")
 	admin, user := plane.User("installer"), plane.User("webapp")
 	admin.Allow(t, crdRules("get", "create", "patch"))
 	user.Allow(t, cluster.Rule("", "nodes", "list", "watch"), cluster.Rule(group, "webapps", "list", "watch", "patch"),

@@ -4,6 +4,7 @@
 package e2e
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/rand"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/config"
@@ -27,6 +29,10 @@ import (
 func crdRules(verbs ...string) rbacv1.PolicyRule {
 	return cluster.Rule("apiextensions.k8s.io", "customresourcedefinitions", verbs...)
 }
+
+// ownGroup is an API group that no other test has, nor this one when it runs again: a CRD goes later than its
+// test.
+func ownGroup(name string) string { return name + "-" + rand.String(6) + ".example.com" }
 
 // described is an operator of WebApps in a group of the test's own.
 func described(t *testing.T, group, version, spec string) *dsl.Operator {
@@ -50,8 +56,8 @@ resources:
 	}
 	t.Cleanup(func() {
 		gvr := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
-		// It may have gone with another cleanup.
-		_ = plane.Dynamic().Resource(gvr).Delete(t.Context(), "webapps."+group, metav1.DeleteOptions{})
+		// It may have gone with another cleanup. The test's context is over by now.
+		_ = plane.Dynamic().Resource(gvr).Delete(context.WithoutCancel(t.Context()), "webapps."+group, metav1.DeleteOptions{})
 	})
 	return op
 }
@@ -84,7 +90,7 @@ func webapp(group, name string, spec map[string]any) *unstructured.Unstructured 
 
 func TestACRDIsInstalledAndWrittenOnlyWhenItChanges(t *testing.T) {
 	t.Parallel()
-	const group = "install.example.com"
+	group := ownGroup("install")
 	user := plane.User("installer")
 	user.Allow(t, crdRules("get", "create", "patch"))
 	op := described(t, group, "v1alpha1", `image: string | required=true, replicas: integer | default=2 maximum=5, probe: {path: string | default=/healthz}`)
@@ -115,7 +121,7 @@ func TestACRDIsInstalledAndWrittenOnlyWhenItChanges(t *testing.T) {
 
 func TestACRDOfOthersIsNotTakenOver(t *testing.T) {
 	t.Parallel()
-	const group = "others.example.com"
+	group := ownGroup("others")
 	op := described(t, group, "v1alpha1", `image: string`)
 	user := plane.User("installer")
 	user.Allow(t, crdRules("get", "create", "patch"))
@@ -140,7 +146,7 @@ func TestACRDOfOthersIsNotTakenOver(t *testing.T) {
 
 func TestACRDThatMustNotBeChangedIsLeftAlone(t *testing.T) {
 	t.Parallel()
-	const group = "refuse.example.com"
+	group := ownGroup("refuse")
 	user := plane.User("installer")
 	user.Allow(t, crdRules("get", "create", "patch"))
 	install(t, user, described(t, group, "v1alpha1", `image: string`))
@@ -175,7 +181,7 @@ func changed(t *testing.T, op *dsl.Operator, value string, path ...string) *dsl.
 
 func TestWhoMayNotInstallCRDsIsToldTheVerb(t *testing.T) {
 	t.Parallel()
-	const group = "rights.example.com"
+	group := ownGroup("rights")
 	op := described(t, group, "v1alpha1", `image: string`)
 	for name, verbs := range map[string][]string{"get": {"list"}, "patch": {"get", "create"}, "create": {"get", "patch"}} {
 		t.Run(name, func(t *testing.T) {

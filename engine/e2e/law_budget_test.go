@@ -227,9 +227,12 @@ func TestWriteBudgets(t *testing.T) {
 		"a level-triggered handler that sets status": {func(s *stage, r *dsl.Resource) {
 			r.OnReconcile("h", s.Note("h", tell))
 		}, told, []string{ofStatus}, []string{ofStatus}, nil, 1},
-		"three retries that are due soon": {func(s *stage, r *dsl.Resource) {
+		"two retries that are due soon": {func(s *stage, r *dsl.Resource) {
+			r.On(changes, "h", s.Note("h", failing(10*time.Millisecond, 2)))
+		}, handled, []string{whole}, []string{whole}, nil, 3},
+		"three, the last of which is told in a condition and taken back": {func(s *stage, r *dsl.Resource) {
 			r.On(changes, "h", s.Note("h", failing(10*time.Millisecond, 3)))
-		}, handled, []string{whole}, []string{whole}, nil, 4},
+		}, handled, []string{ofStatus, ofStatus, whole}, []string{ofStatus, ofStatus, whole}, nil, 4},
 		"a retry that is due later": {func(s *stage, r *dsl.Resource) {
 			later := failing(10500*time.Millisecond, 1)
 			r.On(changes, "h", s.Note("h", func(ctx context.Context, r *dsl.Request) error {

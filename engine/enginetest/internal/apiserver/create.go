@@ -5,7 +5,6 @@ package apiserver
 
 import (
 	"fmt"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -120,4 +119,4 @@ func (s *Server) acceptsKind(t *table) error {
 }
 
 // now is the time as metadata has it.
-func now() string { return time.Now().UTC().Format(time.RFC3339) }
+func now() string { return after(0) }

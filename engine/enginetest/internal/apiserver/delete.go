@@ -14,8 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// delete removes an object, or marks it while finalizers hold it. It returns the marked object.
-func (s *Server) delete(t *table, o *unstructured.Unstructured, must metav1.Preconditions) (*unstructured.Unstructured, error) {
+// delete removes an object, or marks it while finalizers hold it or it takes its time. It returns the
+// marked object.
+func (s *Server) delete(t *table, o *unstructured.Unstructured, must metav1.Preconditions, asked *int64) (*unstructured.Unstructured, error) {
 	if must.UID != nil && *must.UID != o.GetUID() {
 		return nil, apierrors.NewConflict(t.name(), o.GetName(), fmt.Errorf(
 			"the UID in the precondition (%s) does not match the UID in record (%s). The object might have been deleted and then recreated", *must.UID, o.GetUID()))
@@ -24,17 +25,18 @@ func (s *Server) delete(t *table, o *unstructured.Unstructured, must metav1.Prec
 		return nil, apierrors.NewConflict(t.name(), o.GetName(), fmt.Errorf(
 			"the ResourceVersion in the precondition (%s) does not match the ResourceVersion in record (%s). The object might have been modified", *must.ResourceVersion, o.GetResourceVersion()))
 	}
+	grace := graceOf(t, o, asked)
 	switch {
 	case o.GetDeletionTimestamp() != nil:
-		return o, nil
-	case len(o.GetFinalizers()) == 0 && !s.contains(t, o):
+		return s.shorten(t, o, grace), nil
+	case grace == 0 && len(o.GetFinalizers()) == 0 && !s.contains(t, o):
 		s.commit(t, deleted, o.DeepCopy())
 		s.unserve()
 		return nil, nil
 	}
 	marked := o.DeepCopy()
 	metadata := marked.Object["metadata"].(map[string]any)
-	metadata["deletionTimestamp"], metadata["deletionGracePeriodSeconds"] = now(), int64(0)
+	metadata["deletionTimestamp"], metadata["deletionGracePeriodSeconds"] = after(grace), grace
 	if o.GetGeneration() > 0 {
 		marked.SetGeneration(o.GetGeneration() + 1)
 	}
@@ -78,7 +80,7 @@ func (s *Server) contents(t *table, o *unstructured.Unstructured) []content {
 // empty deletes what a namespace or a CRD contains.
 func (s *Server) empty(t *table, o *unstructured.Unstructured) error {
 	for _, c := range s.contents(t, o) {
-		if _, err := s.delete(c.table, c.object, metav1.Preconditions{}); err != nil {
+		if _, err := s.delete(c.table, c.object, metav1.Preconditions{}, nil); err != nil {
 			return err
 		}
 	}

@@ -77,7 +77,7 @@ func (s *Server) single(t *table, r Request) (*unstructured.Unstructured, error)
 	case "update":
 		return s.update(t, r, old, sent)
 	case "delete":
-		return s.delete(t, old, preconditions(r.Body))
+		return s.delete(t, old, preconditions(r.Body), graceIn(r.Body))
 	}
 	return nil, apierrors.NewMethodNotSupported(t.name(), r.Verb)
 }
@@ -182,7 +182,7 @@ func (s *Server) clear(t *table, r Request) error {
 	}
 	var errs []error
 	for _, o := range t.selected(r.Namespace, sel) {
-		_, err := s.delete(t, o, metav1.Preconditions{})
+		_, err := s.delete(t, o, metav1.Preconditions{}, nil)
 		errs = append(errs, err)
 	}
 	return errors.Join(errs...)

@@ -52,7 +52,7 @@ func (s *Server) replace(t *table, r Request, old, next *unstructured.Unstructur
 	if t.generation && !reflect.DeepEqual(desired(t, old), desired(t, next)) {
 		next.SetGeneration(old.GetGeneration() + 1)
 	}
-	if next.GetDeletionTimestamp() != nil && len(next.GetFinalizers()) == 0 {
+	if next.GetDeletionTimestamp() != nil && len(next.GetFinalizers()) == 0 && left(next) == 0 {
 		s.commit(t, deleted, old.DeepCopy())
 		return next, nil
 	}

@@ -1,0 +1,74 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package apiserver
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// usualGrace is the grace period, in seconds, of a Pod that names none.
+const usualGrace = 30
+
+// graceIn reads the grace period that is asked for, nil when none is.
+func graceIn(options map[string]any) *int64 {
+	if seconds, found, _ := unstructured.NestedInt64(options, "gracePeriodSeconds"); found {
+		return &seconds
+	}
+	return nil
+}
+
+// graceOf is how many seconds an object that is deleted has to come to its end: a Pod on a node has some,
+// others have none.
+func graceOf(t *table, o *unstructured.Unstructured, asked *int64) int64 {
+	node, _, _ := unstructured.NestedString(o.Object, "spec", "nodeName")
+	phase, _, _ := unstructured.NestedString(o.Object, "status", "phase")
+	switch {
+	case t.name() != schema.GroupResource{Resource: "pods"}, node == "", phase == "Failed", phase == "Succeeded":
+		return 0
+	case asked != nil:
+		return *asked
+	}
+	if own, found, _ := unstructured.NestedInt64(o.Object, "spec", "terminationGracePeriodSeconds"); found {
+		return own
+	}
+	return usualGrace
+}
+
+// left is the grace period of an object that is being deleted.
+func left(o *unstructured.Unstructured) int64 {
+	if seconds := o.GetDeletionGracePeriodSeconds(); seconds != nil {
+		return *seconds
+	}
+	return 0
+}
+
+// shorten gives an object that is being deleted less time, as who deletes it once more may ask for. Its end
+// is moved by the difference, though not into the past. It returns nil when that is the end.
+func (s *Server) shorten(t *table, o *unstructured.Unstructured, grace int64) *unstructured.Unstructured {
+	before := left(o)
+	if grace >= before {
+		return o
+	}
+	next := o.DeepCopy()
+	end := o.GetDeletionTimestamp().Add(time.Duration(grace-before) * time.Second)
+	if now := time.Now(); end.Before(now) {
+		end, grace = now, min(grace, 1)
+	}
+	metadata := next.Object["metadata"].(map[string]any)
+	metadata["deletionTimestamp"], metadata["deletionGracePeriodSeconds"] = end.UTC().Format(time.RFC3339), grace
+	next = s.commit(t, modified, next)
+	if grace > 0 || len(next.GetFinalizers()) > 0 {
+		return next
+	}
+	s.commit(t, deleted, next.DeepCopy())
+	return nil
+}
+
+// after is the time when so many seconds have passed.
+func after(seconds int64) string {
+	return time.Now().Add(time.Duration(seconds) * time.Second).UTC().Format(time.RFC3339)
+}
