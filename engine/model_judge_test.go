@@ -145,10 +145,10 @@ func (m *model) rest() {
 	}
 	m.Advance(15 * time.Minute)
 	m.wrote()
-	calls := m.calls
+	before := m.called()
 	m.Advance(time.Hour)
-	if writes := m.wrote(); len(writes) > 0 || m.calls > calls {
-		m.fault("at rest there were %d calls, and writes %v", m.calls-calls, writes)
+	if writes, calls := m.wrote(), m.called()-before; len(writes) > 0 || calls > 0 {
+		m.fault("at rest there were %d calls, and writes %v", calls, writes)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -231,18 +231,35 @@ func (m *model) wrote() []string {
 		m.say("\t\t\t\t%s", w)
 		out = append(out, w.String())
 		if w.Verb == "patch" && w.Resource == "foos" {
-			m.lost = false
+			m.locked(func() { m.lost = false })
 		}
 	}
 	return out
 }
 
+// called is how many calls there were.
+func (m *model) called() (n int) {
+	m.locked(func() { n = m.calls })
+	return n
+}
+
+// locked does something with what handlers look at, too.
+func (m *model) locked(do func()) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	do()
+}
+
 func (m *model) say(format string, args ...any) {
+	m.ink.Lock()
+	defer m.ink.Unlock()
 	m.story = append(m.story, fmt.Sprintf(format, args...))
 }
 
 func (m *model) fault(format string, args ...any) {
 	text := fmt.Sprintf(format, args...)
 	m.say("!!! %s", text)
+	m.ink.Lock()
+	defer m.ink.Unlock()
 	m.faults = append(m.faults, text)
 }

@@ -198,10 +198,10 @@ func (m *model) begin(p program) {
 	if writes := m.wrote(); still && len(writes) > 0 {
 		m.fault("at a restart at rest it wrote %v", writes)
 	}
-	if still && m.calls > calls && !slices.ContainsFunc(p, func(c craft) bool { return c.kind == "level" }) {
+	if still && m.called() > calls && !slices.ContainsFunc(p, func(c craft) bool { return c.kind == "level" }) {
 		m.fault("at a restart at rest there were calls")
 	}
-	m.resting = false
+	m.locked(func() { m.resting = false })
 }
 
 // meet is what a new process knows of a life.

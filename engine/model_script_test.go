@@ -107,7 +107,7 @@ func (m *model) play(s step) {
 	switch s.what {
 	case "rest", "start", "restart", "upgrade", "stop", "kill", "export":
 	default:
-		defer func() { m.resting = false }()
+		defer m.locked(func() { m.resting = false })
 	}
 	if s.name == "" {
 		m.playProcess(s)
@@ -185,7 +185,7 @@ func (m *model) playEdit(s step, o *unstructured.Unstructured) {
 		m.Settle()
 		m.replace(s.name, was)
 	case "there and back unseen", "edits unseen":
-		m.soft = true
+		m.locked(func() { m.soft = true })
 		m.HoldWatches(foos)
 		m.edit(s.name, s.edit)
 		if s.what == "edits unseen" {
@@ -203,23 +203,23 @@ func (m *model) playEdit(s step, o *unstructured.Unstructured) {
 			m.begin(m.program)
 		}
 	case "edit, and the answer is lost", "edit, and writes fail":
-		m.excused = true
+		m.locked(func() { m.excused = true })
 		fails := errAgain
 		if s.what == "edit, and writes fail" {
 			fails = apierrors.NewInternalError(errAgain)
 		}
 		m.troubled(fails, s)
 	case "edit while a handler runs":
-		m.meanwhile = func(name string) {
+		once := func(name string) {
 			if name == s.name && m.Get(foos, "default", name) != nil {
 				m.meanwhile = nil
 				m.edit(name, s.edit)
 			}
 		}
-		m.soft = true
+		m.locked(func() { m.meanwhile, m.soft = once, true })
 		m.edit(s.name, edit{"spec.size", int64(3)})
 		m.Settle()
-		m.meanwhile = nil
+		m.locked(func() { m.meanwhile = nil })
 	}
 }
 
@@ -228,7 +228,7 @@ func (m *model) troubled(err error, s step) {
 	if s.what == "edit, and the answer is lost" {
 		m.LoseNext("patch", foos)
 		m.edit(s.name, s.edit)
-		m.lost = true
+		m.locked(func() { m.lost = true })
 		return
 	}
 	end := []func() int{m.FailWhile("patch", foos, err), m.FailWhile("patch", foos+"/status", err)}

@@ -42,9 +42,10 @@ type model struct {
 	// for it crashed. Soft: changes in the middle of a pass make it hard to tell what a handler gets as old.
 	excused, forgetful, soft bool
 	// lost: the answer to the next write will get lost.
-	lost   bool
-	story  []string
-	faults []string
+	lost bool
+
+	ink           sync.Mutex // guards story and faults
+	story, faults []string
 }
 
 func (m *model) launch() {
