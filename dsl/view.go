@@ -77,38 +77,63 @@ func distinct(paths []Path) (out []Path) {
 // name, and the last one something that the first one does. Where what they set never comes to rest, they run
 // for ever.
 func (r *Resource) Loops() (out [][]string) {
-	seen := map[string]bool{}
+	next, told := r.fed(), map[*Handler]bool{}
 	for _, h := range r.handlers {
-		if loop := r.back(h, h, nil); loop != nil && !seen[h.ID] {
-			for _, id := range loop {
-				seen[id] = true
-			}
-			out = append(out, loop)
+		if told[h] {
+			continue
+		}
+		var ids []string
+		for _, one := range back(h, next) {
+			told[one] = true
+			ids = append(ids, one.ID)
+		}
+		if len(ids) > 0 {
+			out = append(out, ids)
 		}
 	}
 	return out
 }
 
-// back returns the handlers that lead from one back to the first, nil when none do.
-func (r *Resource) back(first, from *Handler, way []string) []string {
-	way = append(slices.Clone(way), from.ID)
-	for _, next := range r.handlers {
-		switch {
-		case next == from || !from.feeds(next):
-		case next == first:
-			return way
-		case !slices.Contains(way, next.ID):
-			if loop := r.back(first, next, way); loop != nil {
-				return loop
+// fed returns for each handler those that look at what it sets.
+func (r *Resource) fed() map[*Handler][]*Handler {
+	views, out := map[*Handler][]Path{}, map[*Handler][]*Handler{}
+	for _, h := range r.handlers {
+		views[h] = h.View().Paths()
+	}
+	for _, h := range r.handlers {
+		for _, other := range r.handlers {
+			if other != h && h.feeds(views[other]) {
+				out[h] = append(out[h], other)
 			}
 		}
 	}
-	return nil
+	return out
 }
 
-// feeds reports whether the handler sets something that another one looks at by name.
-func (h *Handler) feeds(other *Handler) bool {
-	return slices.ContainsFunc(other.View().Paths(), func(p Path) bool {
-		return slices.ContainsFunc(h.Sets, p.Covers)
-	})
+// back returns the handlers on a way from one back to itself, nil when there is none. Each is visited once.
+func back(first *Handler, next map[*Handler][]*Handler) []*Handler {
+	seen := map[*Handler]bool{}
+	var follow func(h *Handler, way []*Handler) []*Handler
+	follow = func(h *Handler, way []*Handler) []*Handler {
+		way = append(slices.Clone(way), h)
+		for _, other := range next[h] {
+			if other == first {
+				return way
+			}
+			if seen[other] {
+				continue
+			}
+			seen[other] = true
+			if found := follow(other, way); found != nil {
+				return found
+			}
+		}
+		return nil
+	}
+	return follow(first, nil)
+}
+
+// feeds reports whether the handler sets something that is looked at.
+func (h *Handler) feeds(view []Path) bool {
+	return slices.ContainsFunc(view, func(p Path) bool { return slices.ContainsFunc(h.Sets, p.Covers) })
 }

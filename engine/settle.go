@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	apiwatch "k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
@@ -293,7 +294,10 @@ func (r *resource) again(key cache.ObjectName, n news) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	e := r.entryLocked(key)
-	e.child, e.event = e.child || n.child, cmp.Or(n.event, e.event)
+	e.child = e.child || n.child
+	if e.event != apiwatch.Added { // that is of another object
+		e.event = cmp.Or(n.event, e.event)
+	}
 	e.granted = append(e.granted, n.granted...)
 	if n.related != nil {
 		e.related = &relatedNews{all: true}

@@ -135,10 +135,10 @@ func (e Entry) dueByLevel(f Facts) dsl.Cause {
 	return dsl.Update // there was nothing of its view so far
 }
 
-// halfway reports whether the handler has begun with another view, and has failed with it so far: what it did
-// for that may have to be undone, although the view is again as it was before.
+// halfway reports whether the handler has begun with another view, and has failed with it so far, or waits: what
+// it did for that may have to be undone, although the view is again as it was before.
 func (e Entry) halfway(now string) bool {
-	return e.handling() && e.Try.View != now && (e.Try.Attempts > 0 || e.Try.Step > 0)
+	return e.handling() && e.Try.View != now && (e.Try.Attempts > 0 || e.Try.Step > 0 || e.Try.Waiting)
 }
 
 // pending is what a try is for that is begun and not finished, empty where there is none.

@@ -22,7 +22,10 @@ type View struct {
 // NewView returns a view by the name that tells it from others: its fields, empty for the essence.
 func NewView(v dsl.View) View {
 	name := joined(v.Fields)
-	if v.Only || len(v.Beside) > 0 {
+	switch {
+	case v.Only:
+		name = "=" + joined(v.Beside)
+	case len(v.Beside) > 0:
 		name += "+" + joined(v.Beside)
 	}
 	return View{v, name}

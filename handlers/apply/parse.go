@@ -103,6 +103,8 @@ func (p *parser) last(c *child, at []string) {
 	switch c.spec.Ownership {
 	case dsl.Owned:
 		p.fault(below(at, "ownership"), "a child that is made when its owner is deleted cannot be owned: Kubernetes would delete it, too")
+	case dsl.Unowned:
+		p.fault(below(at, "ownership"), "a child that is made when its owner is deleted must say whose it is, or it would be taken for that of a later object of the name")
 	case "":
 		c.spec.Ownership = dsl.Labelled
 	}
