@@ -104,8 +104,9 @@ type Children interface {
 	//
 	// Nothing is sent when the child is so already. An object of that name that this object does
 	// not own is left alone, and the error is a [NotOwnedError]; one that another handler of this object
-	// keeps otherwise stays as that one wants it, and the error is a [CollisionError]; one that the garbage collector has
-	// yet to take from an earlier owner of the same name is waited for, with an error of [Waiting].
+	// keeps otherwise stays as that one wants it, and the error is a [CollisionError]; one that the garbage
+	// collector has yet to take from an earlier owner of the same name is waited for, with an error of
+	// [Waiting].
 	// Other errors wrap that of the API machinery, as when a field cannot be changed. Result is the
 	// child as the server returned it, or as the cache has it.
 	//

@@ -52,6 +52,14 @@ func backup(action string) string {
 		{id: backup, causes: [delete], ` + action + `}]}`
 }
 
+// backedUp lets the backup's Job succeed.
+func (s *stage) backedUp() {
+	s.t.Helper()
+	s.Update(jobs, "default", "web-backup", func(o *unstructured.Unstructured) {
+		o.Object["status"] = map[string]any{"succeeded": int64(1)}
+	})
+}
+
 // TestChildrenOfADeletion holds that what is applied for a deletion is applied then and not before, and
 // holds the object until it is done.
 func TestChildrenOfADeletion(t *testing.T) {
@@ -93,9 +101,7 @@ func TestChildrenOfADeletion(t *testing.T) {
 				if s.web() == nil || s.Get(jobs, "default", "web-backup") == nil {
 					s.t.Fatal("the Job was not waited for")
 				}
-				s.Update(jobs, "default", "web-backup", func(o *unstructured.Unstructured) {
-					o.Object["status"] = map[string]any{"succeeded": int64(1)}
-				})
+				s.backedUp()
 				s.Advance(time.Minute)
 				if s.web() != nil {
 					s.t.Errorf("the object is still there: %v", s.Events())
@@ -108,9 +114,7 @@ func TestChildrenOfADeletion(t *testing.T) {
 			s.begin()
 			s.remove()
 			s.Settle()
-			s.Update(jobs, "default", "web-backup", func(o *unstructured.Unstructured) {
-				o.Object["status"] = map[string]any{"succeeded": int64(1)}
-			})
+			s.backedUp()
 			s.Advance(time.Minute)
 			if s.web() != nil || len(s.List(jobs, "")) > 0 {
 				s.t.Errorf("the object is gone: %v; the Job, too: %v", s.web() == nil, len(s.List(jobs, "")) == 0)
@@ -134,9 +138,7 @@ func TestChildrenOfADeletion(t *testing.T) {
 			s.begin()
 			s.remove()
 			s.Settle()
-			s.Update(jobs, "default", "web-backup", func(o *unstructured.Unstructured) {
-				o.Object["status"] = map[string]any{"succeeded": int64(1)}
-			})
+			s.backedUp()
 			s.Advance(time.Minute)
 			s.Create(web)
 			s.Settle()

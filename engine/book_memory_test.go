@@ -186,7 +186,7 @@ func TestDeleteHandlersAndTheirCRD(t *testing.T) {
 	// it returns.
 	forced := func(context.Context, *dsl.Request) error {
 		s.Update(foos, "default", "web", func(o *unstructured.Unstructured) { o.SetFinalizers(nil) })
-		time.Sleep(5 * time.Second)
+		time.Sleep(5 * time.Second) // of the bubble: that long the handler takes
 		return nil
 	}
 	tests := map[string]struct {

@@ -205,15 +205,12 @@ func (r *resource) unlamented(err error) {
 
 // lamented is the condition that says which handlers fail, nil when there is none.
 func (p *pass) lamented() map[string]any {
-	list, _, _ := unstructured.NestedSlice(p.object.Object, "status", "conditions")
-	at := slices.IndexFunc(list, func(item any) bool {
-		c, is := item.(map[string]any)
-		return is && c["type"] == handlersFailing
-	})
-	if at < 0 {
-		return nil
+	for _, c := range conditionsOf(p.object) {
+		if c["type"] == handlersFailing {
+			return c
+		}
 	}
-	return list[at].(map[string]any)
+	return nil
 }
 
 func textOf(tree map[string]any, key string) string {

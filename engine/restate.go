@@ -21,16 +21,20 @@ func (p *pass) restate() {
 	if now == 0 || p.deletion != "" || !p.r.own.resource().Status {
 		return
 	}
-	for _, r := range p.r.rules.readers {
-		if len(r.Conditions) == 0 || !r.View.Only || !p.rests(r) {
+	for _, c := range conditionsOf(p.object) {
+		kind := textOf(c, "type")
+		if before, is := c["observedGeneration"].(int64); !is || before == 0 || before >= now || p.says(kind) || !p.holdsOn(kind) {
 			continue
 		}
-		for _, c := range p.conditions() {
-			if slices.Contains(r.Conditions, c.Type) && !p.says(c.Type) && c.ObservedGeneration > 0 && c.ObservedGeneration < now {
-				p.patch.SetCondition(c.Type, c.Status, c.Reason, c.Message)
-			}
-		}
+		p.patch.SetCondition(kind, metav1.ConditionStatus(textOf(c, "status")), textOf(c, "reason"), textOf(c, "message"))
 	}
+}
+
+// holdsOn reports whether a condition is that of a handler which looks at no more than it reads, and rests.
+func (p *pass) holdsOn(kind string) bool {
+	return slices.ContainsFunc(p.r.rules.readers, func(r book.Reader) bool {
+		return r.View.Only && slices.Contains(r.Conditions, kind) && p.rests(r)
+	})
 }
 
 // says reports whether a handler of this pass has set the condition.
@@ -45,16 +49,14 @@ func (p *pass) rests(r book.Reader) bool {
 	return !acts && e.Lost == "" && e.Seen == p.sight.Digest(r.View)
 }
 
-// conditions are the object's, as the pass found them.
-func (p *pass) conditions() (out []metav1.Condition) {
-	list, _, _ := unstructured.NestedSlice(p.object.Object, "status", "conditions")
-	for _, item := range list {
-		tree, _ := item.(map[string]any)
-		generation, _ := tree["observedGeneration"].(int64)
-		out = append(out, metav1.Condition{
-			Type: textOf(tree, "type"), Status: metav1.ConditionStatus(textOf(tree, "status")),
-			Reason: textOf(tree, "reason"), Message: textOf(tree, "message"), ObservedGeneration: generation,
-		})
+// conditionsOf are the object's conditions. They are only read.
+func conditionsOf(o *unstructured.Unstructured) (out []map[string]any) {
+	list, _, _ := unstructured.NestedFieldNoCopy(o.Object, "status", "conditions")
+	items, _ := list.([]any)
+	for _, item := range items {
+		if c, is := item.(map[string]any); is {
+			out = append(out, c)
+		}
 	}
 	return out
 }

@@ -149,7 +149,7 @@ func TestASuccessorIsAdded(t *testing.T) {
 				size, _ := dsl.MustParsePath("spec.size").In(r.Object.Object)
 				r.Patch.SetStatus("size", size)
 				if size == int64(2) {
-					time.Sleep(10 * time.Second)
+					time.Sleep(10 * time.Second) // of the bubble: that long the handler takes
 				}
 				return nil
 			})

@@ -57,7 +57,9 @@ func computedParams(cel compilerOf, b dsl.Build, function dsl.Function) (dsl.Bui
 	if err := errors.Join(w.faults...); err != nil {
 		return dsl.Built{}, err
 	}
-	return dsl.Built{Checks: w.checks, Needs: function.Needs, Reads: w.built(nil).Reads, Func: func(ctx context.Context, r *dsl.Request) error {
+	reads := w.reads
+	reads.Only = false // nobody knows what the function reads
+	return dsl.Built{Checks: w.checks, Needs: function.Needs, Reads: reads, Func: func(ctx context.Context, r *dsl.Request) error {
 		value, err := t.Render(w.scope(r))
 		if err != nil {
 			return fmt.Errorf("calling %s: %w", function.Name, err)

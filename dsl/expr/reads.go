@@ -17,18 +17,27 @@ import (
 // else; what never changes in an object, and what changes at each write, is left out.
 func (p *Program) Reads() dsl.Reads {
 	out := dsl.Reads{Children: p.Uses(Children), Related: p.Uses(Related), Only: !p.Uses(Old) && !p.Uses(Diff)}
-	if !p.Uses(Self) {
-		return out
+	for _, path := range p.paths(Self) {
+		if waited(path) {
+			out.Paths = append(out.Paths, path)
+		}
+	}
+	return out
+}
+
+// paths returns the fields of a variable that the expression leads through by names alone, in the order of
+// the text: an empty path where it takes the variable in another way.
+func (p *Program) paths(variable string) []dsl.Path {
+	if !p.Uses(variable) {
+		return nil
 	}
 	parsed, issues := p.compiler.env.Parse(p.text)
 	if issues.Err() != nil { // it was compiled once: this does not happen
-		out.Paths = []dsl.Path{{}}
-		return out
+		return []dsl.Path{{}}
 	}
-	r := &reader{}
+	r := &reader{variable: variable}
 	r.visit(parsed.NativeRep().Expr())
-	out.Paths = r.paths
-	return out
+	return r.paths
 }
 
 // Reads returns what the template's expressions read.
@@ -43,16 +52,17 @@ func ReadsOf(programs ...*Program) dsl.Reads {
 	return out
 }
 
-// reader gathers the paths of self that an expression reads.
+// reader gathers the paths of a variable that an expression reads.
 type reader struct {
-	paths []dsl.Path
-	// hidden: a macro's own variable is called self.
+	variable string
+	paths    []dsl.Path
+	// hidden: a macro's own variable has that name.
 	hidden bool
 }
 
 func (r *reader) visit(e ast.Expr) {
 	if path, rooted := r.path(e); rooted {
-		r.add(path)
+		r.paths = append(r.paths, path)
 		return
 	}
 	switch e.Kind() {
@@ -91,17 +101,17 @@ func (r *reader) call(c ast.CallExpr) {
 func (r *reader) comprehension(c ast.ComprehensionExpr) {
 	r.all(c.IterRange(), c.AccuInit())
 	outer := r.hidden
-	r.hidden = outer || slices.Contains([]string{c.IterVar(), c.AccuVar()}, Self) || c.HasIterVar2() && c.IterVar2() == Self
+	r.hidden = outer || slices.Contains([]string{c.IterVar(), c.AccuVar()}, r.variable) || c.HasIterVar2() && c.IterVar2() == r.variable
 	r.all(c.LoopCondition(), c.LoopStep(), c.Result())
 	r.hidden = outer
 }
 
-// path returns the fields that an expression leads through, if it begins with self and goes on by names
-// alone.
+// path returns the fields that an expression leads through, if it begins with the variable and goes on
+// by names alone.
 func (r *reader) path(e ast.Expr) (path dsl.Path, rooted bool) {
 	switch e.Kind() {
 	case ast.IdentKind:
-		return dsl.Path{}, e.AsIdent() == Self && !r.hidden
+		return dsl.Path{}, e.AsIdent() == r.variable && !r.hidden
 	case ast.SelectKind:
 		s := e.AsSelect()
 		path, rooted = r.path(s.Operand())
@@ -119,15 +129,15 @@ func (r *reader) path(e ast.Expr) (path dsl.Path, rooted bool) {
 	return nil, false
 }
 
-// add notes a path, unless what it leads to never changes, or changes at each write.
-func (r *reader) add(path dsl.Path) {
-	if len(path) > 0 && slices.Contains([]string{"apiVersion", "kind"}, path[0]) {
-		return
+// waited reports whether what a path of the object leads to may change, and not at each write.
+func waited(path dsl.Path) bool {
+	switch {
+	case len(path) == 0:
+		return true
+	case path[0] == "metadata" && len(path) > 1:
+		return !slices.Contains(still[:], path[1])
 	}
-	if len(path) > 1 && path[0] == "metadata" && slices.Contains(still[:], path[1]) {
-		return
-	}
-	r.paths = append(r.paths, path)
+	return path[0] != "apiVersion" && path[0] != "kind"
 }
 
 // still are the fields of the metadata that nobody waits for.
