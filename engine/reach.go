@@ -23,6 +23,9 @@ import (
 // a server that comes and goes is one fault, not many.
 const calmAgain = 15 * time.Second
 
+// reopening is how long after that watches may still be closed: client-go waits for 30 s at most.
+const reopening = 35 * time.Second
+
 // reach says when requests begin to fail because nobody answers, and when they get through again: once
 // each, however many requests, objects and informers that is about. What fails for it says so itself
 // only to who looks closely.
@@ -32,6 +35,8 @@ type reach struct {
 	mu sync.Mutex
 	// lost are the parts of the API that do not answer: all of it, or groups.
 	lost map[string]*absence
+	// returned is when all of it was said to answer again.
+	returned time.Time
 }
 
 // absence is a time in which a part of the API does not answer.
@@ -65,11 +70,12 @@ func (r *reach) failed(part string, err error) {
 	}
 }
 
-// away reports whether it is said that nobody answers.
+// away reports whether it is said that nobody answers, or was until a moment ago: watches are opened again
+// after a wait that has grown by then.
 func (r *reach) away() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.lost[everything] != nil
+	return r.lost[everything] != nil || time.Since(r.returned) < reopening
 }
 
 // answered notes a request that was answered.
@@ -88,6 +94,9 @@ func (r *reach) back(part string, s *absence) {
 	over := r.lost[part] == s && s.end != nil
 	if over {
 		delete(r.lost, part)
+	}
+	if over && part == everything {
+		r.returned = time.Now()
 	}
 	r.mu.Unlock()
 	if over {

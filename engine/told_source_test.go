@@ -5,14 +5,17 @@ package engine_test
 
 import (
 	"fmt"
+	"net/http"
 	"regexp"
 	"strings"
 	"testing"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine"
 )
 
 // TestASourceThatFailsIsSaidOnce holds that a fault of a source is a line when it begins and one when it
@@ -112,6 +115,110 @@ func TestAnOutageIsToldByNobodyElse(t *testing.T) {
 					break
 				}
 			}
+		},
+	})
+}
+
+// TestAServerThatComesBackIsNotComplainedOf holds that a server which refuses everything for a moment, as the
+// real one does until it knows its roles, is no line more; what it still refuses later is.
+func TestAServerThatComesBackIsNotComplainedOf(t *testing.T) {
+	const (
+		fails = `"msg"="requests fail; what needs them waits" "handwerk.warning"=true "to"="the API server"`
+		again = `"msg"="requests get through again" "to"="the API server" "failed"=`
+	)
+	verbs, sources := []string{"list", "watch", "create", "patch"}, []string{foos, deployments}
+	change := func(s *stage, rule func(verb, resource string, namespace ...string)) {
+		for _, verb := range verbs {
+			for _, source := range sources {
+				rule(verb, source)
+			}
+		}
+	}
+	tests := map[string]struct {
+		back func(s *stage)
+		want []string
+	}{
+		"it refuses everything for a moment": {func(s *stage) {
+			change(s, s.Forbid)
+			s.Process.Restore()
+			s.Advance(3 * time.Second)
+			change(s, s.Allow)
+		}, []string{fails, again}},
+		"it refuses one thing from now on": {func(s *stage) {
+			s.Forbid("watch", foos)
+			s.Process.Restore()
+		}, []string{fails, again, `"msg"="resource is degraded" "resource"="foos.v1.example.com" .*"state"="forbidden"`}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			perform(t, scenario{
+				func(foo *dsl.Resource, _ *journal) {
+					foo.Owns(deployments)
+					foo.Resync = time.Second
+					foo.OnReconcile("child", keepsChild)
+				},
+				func(s *stage) {
+					log := overheard(s, "")
+					s.Create(web)
+					log()
+					s.Process.Sever()
+					s.Advance(2 * time.Minute)
+					tt.back(s)
+					s.Advance(10 * time.Minute)
+					s.says(log, tt.want...)
+				},
+			})
+		})
+	}
+}
+
+// TestAResourceThatComesBackIsToldOnce holds that a CRD that goes and returns is a line each, also where its
+// objects cannot be listed yet when discovery has it.
+func TestAResourceThatComesBackIsToldOnce(t *testing.T) {
+	perform(t, scenario{
+		func(foo *dsl.Resource, _ *journal) { foo.OnReconcile("look", succeeds) },
+		func(s *stage) {
+			log := overheard(s, "")
+			s.Create(web)
+			log()
+			s.Withdraw(foos)
+			s.Advance(time.Minute)
+			s.FailNext("list", foos, apierrors.NewGenericServerResponse(404, "list", schema.GroupResource{}, "", "", 0, false))
+			s.FailNext("watch", foos, apierrors.NewGenericServerResponse(404, "watch", schema.GroupResource{}, "", "", 0, false))
+			s.Restore(foos)
+			s.Advance(10 * time.Minute)
+			s.says(log, `"msg"="resource is degraded" .*"state"="not served"`, `"msg"="resource is watched again"`)
+		},
+	})
+}
+
+// undecided is a server of which nobody learns what it serves.
+type undecided struct{ next http.RoundTripper }
+
+func (u undecided) RoundTrip(request *http.Request) (*http.Response, error) {
+	if path := request.URL.Path; path != "/api" && path != "/apis" {
+		return u.next.RoundTrip(request)
+	}
+	<-request.Context().Done()
+	return nil, request.Context().Err()
+}
+
+// TestAStopIsNoFault holds that who is stopped while it asks what is served does not complain of it.
+func TestAStopIsNoFault(t *testing.T) {
+	perform(t, scenario{
+		func(foo *dsl.Resource, _ *journal) {
+			foo.Owns(deployments)
+			foo.OnReconcile("child", keepsChild)
+		},
+		func(s *stage) {
+			log := overheard(s, "", func(e *engine.Settings) {
+				e.Config.Wrap(func(next http.RoundTripper) http.RoundTripper { return undecided{next} })
+			})
+			s.Advance(time.Second)
+			if err := s.Process.Stop(); err != nil {
+				t.Error(err)
+			}
+			s.says(log, "operator starts", "operator stopped")
 		},
 	})
 }
