@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/ops"
@@ -84,10 +83,9 @@ func (p *pass) complain(log logr.Logger, j *job, before progress.Record, err err
 }
 
 // said reports whether an error is one of which the log tells once for all: nobody answers, this process
-// does not lead, or a right is missing. A server that has just come back refuses for a moment what it will
-// allow.
+// does not lead, or a right is missing.
 func (e *Engine) said(err error) bool {
-	return unanswered(err) || errors.Is(err, errNotLeading) || e.lacks.tells(err) || apierrors.IsForbidden(err) && e.reach.away()
+	return unanswered(err) || errors.Is(err, errNotLeading) || e.lacks.tells(err) || e.reach.covers(err)
 }
 
 func attempts(n int) string {

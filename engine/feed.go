@@ -71,6 +71,8 @@ type feed struct {
 	also func(context.Context) (again bool)
 	// away reports whether it is said that the API server is away, or came back a moment ago.
 	away func() bool
+	// covers reports whether a refusal is due to that.
+	covers func(error) bool
 	// missing is called when the name is not served, so that somebody may watch for its CRD.
 	missing func()
 

@@ -25,9 +25,12 @@ type spell struct {
 
 // fail notes an error for which the feed does not run. One that says that the feed is being stopped is none.
 func (f *feed) fail(err error) {
-	if !errors.Is(err, context.Canceled) {
-		f.become(faulty(err))
+	if errors.Is(err, context.Canceled) {
+		return
 	}
+	now := faulty(err)
+	now.silent = now.silent || f.covers(err)
+	f.become(now)
 }
 
 // become notes how the feed is, and says when it begins to be degraded and when it is well again.

@@ -78,6 +78,12 @@ func (r *reach) away() bool {
 	return r.lost[everything] != nil || time.Since(r.returned) < reopening
 }
 
+// covers reports whether a refusal is due to what is said already: who is not known may do nothing, and a server
+// that has just come back refuses for a moment what it will allow.
+func (r *reach) covers(err error) bool {
+	return (apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err)) && r.away()
+}
+
 // answered notes a request that was answered.
 func (r *reach) answered(part string) {
 	r.mu.Lock()
@@ -123,6 +129,8 @@ func (t *reachTransport) RoundTrip(request *http.Request) (*http.Response, error
 	case unavailable(response.StatusCode):
 		t.reach.answered(everything)
 		t.reach.failed(groupOf(request.URL.Path), errors.New(response.Status))
+	case response.StatusCode == http.StatusUnauthorized:
+		t.reach.failed(everything, errUnknown)
 	default:
 		t.reach.answered(everything)
 		t.reach.answered(groupOf(request.URL.Path))
@@ -132,6 +140,9 @@ func (t *reachTransport) RoundTrip(request *http.Request) (*http.Response, error
 
 // errLate says that the time of a request was over, which errors of the HTTP client do in many ways.
 var errLate = errors.New("no answer in time")
+
+// errUnknown is what is wrong when the API server does not know who asks, whatever is asked.
+var errUnknown = errors.New("401 Unauthorized: the API server does not accept the token or certificate; it may have expired")
 
 // plain is why a request was not answered, for people.
 func plain(request *http.Request, err error) error {

@@ -172,6 +172,40 @@ func TestAServerThatComesBackIsNotComplainedOf(t *testing.T) {
 	}
 }
 
+// unknown is a server that does not accept the token.
+type unknown struct {
+	next  http.RoundTripper
+	until time.Time
+}
+
+func (u unknown) RoundTrip(request *http.Request) (*http.Response, error) {
+	if time.Now().After(u.until) {
+		return u.next.RoundTrip(request)
+	}
+	return &http.Response{StatusCode: http.StatusUnauthorized, Body: http.NoBody, Header: http.Header{}, Request: request}, nil
+}
+
+// TestATokenThatIsNotAcceptedIsSaidOnce holds that a process whose token has expired says so in a line, however
+// many resources there are.
+func TestATokenThatIsNotAcceptedIsSaidOnce(t *testing.T) {
+	perform(t, scenario{
+		func(foo *dsl.Resource, _ *journal) {
+			foo.Owns(deployments)
+			foo.OnReconcile("child", keepsChild)
+		},
+		func(s *stage) {
+			log := overheard(s, "", func(e *engine.Settings) {
+				e.Config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+					return unknown{next, time.Now().Add(10 * time.Minute)}
+				})
+			})
+			s.Advance(time.Hour)
+			s.says(log, "operator starts", `"msg"="requests fail; what needs them waits" .*401 Unauthorized: .*expired`,
+				`"msg"="requests get through again" "to"="the API server"`)
+		},
+	})
+}
+
 // TestAResourceThatComesBackIsToldOnce holds that a CRD that goes and returns is a line each, also where its
 // objects cannot be listed yet when discovery has it.
 func TestAResourceThatComesBackIsToldOnce(t *testing.T) {
