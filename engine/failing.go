@@ -83,8 +83,11 @@ func (p *pass) complain(log logr.Logger, j *job, before progress.Record, err err
 }
 
 // said reports whether an error is one of which the log tells once for all: nobody answers, this process
-// does not lead, or a right is missing.
+// does not lead, or a right is missing, to a feed or to others.
 func (e *Engine) said(err error) bool {
+	if unread, is := errors.AsType[*unreadError](err); is && unread.phase == phaseForbidden {
+		return true // the feed tells
+	}
 	return unanswered(err) || errors.Is(err, errNotLeading) || e.lacks.tells(err) || e.reach.covers(err)
 }
 

@@ -214,5 +214,14 @@ func (f *feed) refusal(err error) error {
 	if !is || unread.phase != phaseForbidden {
 		return err
 	}
-	return apierrors.NewForbidden(f.resource().GVR.GroupResource(), "", fmt.Errorf("the operator may not %s", unread.text))
+	return &refusedError{apierrors.NewForbidden(f.resource().GVR.GroupResource(), "", fmt.Errorf("the operator may not %s", unread.text)), unread}
 }
+
+// refusedError is an unreadError in the words of the API server.
+type refusedError struct {
+	answer *apierrors.StatusError
+	unread *unreadError
+}
+
+func (e *refusedError) Error() string   { return e.answer.Error() }
+func (e *refusedError) Unwrap() []error { return []error{e.answer, e.unread} }

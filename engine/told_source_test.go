@@ -256,3 +256,58 @@ func TestAStopIsNoFault(t *testing.T) {
 		},
 	})
 }
+
+// TestARightThatIsMissingIsSaidOnce holds that a right which is taken away is a line when it is missed and one
+// when it is there again, however many objects and Events there are. The request that found it out has one, too.
+func TestARightThatIsMissingIsSaidOnce(t *testing.T) {
+	tests := map[string]struct {
+		objects  []string
+		verbs    []string
+		resource string
+		want     []string
+	}{
+		"to send Events": {
+			[]string{"a"}, []string{"create"}, "events.v1.events.k8s.io",
+			[]string{"Server rejected event", `"msg"="right is missing" .*create events.events.k8s.io`, `"msg"="right that was missing is there`},
+		},
+		"to watch children": {
+			[]string{"a", "b", "c", "d", "e"}, []string{"list", "watch"}, deployments,
+			[]string{`"msg"="resource is degraded" .*"child"="deployments.v1.apps" .*"state"="forbidden"`, `"msg"="resource is watched again"`},
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			perform(t, scenario{
+				func(foo *dsl.Resource, _ *journal) {
+					foo.Owns(deployments)
+					foo.Resync = 7 * time.Minute
+					foo.OnReconcile("report", func(_ ctx, r *dsl.Request) error {
+						_, err := r.Children.List(deployments)
+						if err == nil {
+							r.Events.Event(dsl.Normal, fmt.Sprint("Seen", time.Now().Unix()), "again")
+						}
+						return err
+					})
+				},
+				func(s *stage) {
+					log := overheard(s, "")
+					for _, name := range tt.objects {
+						s.Create(strings.Replace(web, "name: web", "name: "+name, 1))
+					}
+					s.Advance(time.Minute)
+					log()
+					for _, verb := range tt.verbs {
+						s.Forbid(verb, tt.resource)
+					}
+					s.CutWatches(deployments)
+					s.Advance(time.Hour)
+					for _, verb := range tt.verbs {
+						s.Allow(verb, tt.resource)
+					}
+					s.Advance(time.Hour)
+					s.says(log, tt.want...)
+				},
+			})
+		})
+	}
+}
