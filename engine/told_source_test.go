@@ -12,11 +12,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine"
+	"github.com/handwerk-dev/handwerk/engine/ops"
 )
 
 // TestASourceThatFailsIsSaidOnce holds that a fault of a source is a line when it begins and one when it
@@ -314,4 +316,33 @@ func TestARightThatIsMissingIsSaidOnce(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestFeedsAreInTheMetrics holds that children which cannot be watched are seen where nobody reads the log.
+func TestFeedsAreInTheMetrics(t *testing.T) {
+	perform(t, scenario{
+		func(foo *dsl.Resource, _ *journal) {
+			foo.Owns(deployments)
+			foo.OnReconcile("child", keepsChild)
+		},
+		func(s *stage) {
+			metrics := ops.NewMetrics()
+			s.Process = s.Start(s.Operator, func(e *engine.Settings) { e.Metrics = metrics })
+			s.Settle()
+			up := func(want string) {
+				t.Helper()
+				const head = "# HELP handwerk_feed_up 1 while children or related objects of the resource are watched, 0 while they are not or not in every namespace; feed is as in /readyz: child/ or related/ and the name.\n# TYPE handwerk_feed_up gauge\n"
+				sample := `handwerk_feed_up{feed="child/deployments.v1.apps",resource="foos.v1.example.com"} ` + want + "\n"
+				if err := testutil.GatherAndCompare(metrics.Registry(), strings.NewReader(head+sample), "handwerk_feed_up"); err != nil {
+					t.Error(err)
+				}
+			}
+			up("1")
+			s.Forbid("list", deployments)
+			s.Forbid("watch", deployments)
+			s.CutWatches(deployments)
+			s.Advance(time.Minute)
+			up("0")
+		},
+	})
 }
