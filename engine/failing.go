@@ -51,21 +51,9 @@ func (m *memory) mended(log logr.Logger, handler, line string) {
 	}
 }
 
-// complain says in the log and on the object that an attempt failed. One that was no attempt, because
-// children or related objects hurried it, is told when it failed otherwise than before.
+// complain says in the log and on the object that an attempt failed.
 func (p *pass) complain(log logr.Logger, j *job, before progress.Record, err error) {
-	again := max(0, time.Until(j.record.Due)).Round(time.Millisecond).String()
-	same := !before.Early.IsZero() && before.Message == j.record.Message
-	told := j.record.Failed || !same && !p.r.engine.said(err)
-	p.memory.troubled(j.reader.ID, told)
-	switch {
-	case j.record.Failed:
-		log.Error(err, "handler failed for good")
-	case told:
-		log.Info("handler will be tried again", dsl.LogWarning, true, "error", err.Error(), "again", again)
-	default:
-		log.V(1).Info("handler will be tried again", "error", err.Error(), "again", again)
-	}
+	p.complainInLog(log, j, before, err)
 	if p.whole || !fails(j.record) || !j.record.Failed && unanswered(err) {
 		return // without an object there is nothing that an Event could be about, and without a server nobody who takes it
 	}
@@ -80,6 +68,23 @@ func (p *pass) complain(log logr.Logger, j *job, before progress.Record, err err
 		return // it has said so in words of its own
 	}
 	p.r.engine.events.warn(p.object, j.reader.ID, reason, note)
+}
+
+// complainInLog says in the log that an attempt failed. One that was no attempt, because children or related
+// objects hurried it, is told when it failed otherwise than before.
+func (p *pass) complainInLog(log logr.Logger, j *job, before progress.Record, err error) {
+	again := max(0, time.Until(j.record.Due)).Round(time.Millisecond).String()
+	same := !before.Early.IsZero() && before.Message == j.record.Message
+	told := j.record.Failed || !same && !p.r.engine.said(err)
+	p.memory.troubled(j.reader.ID, told)
+	switch {
+	case j.record.Failed:
+		log.Error(err, "handler failed for good")
+	case told:
+		log.Info("handler will be tried again", dsl.LogWarning, true, "error", err.Error(), "again", again)
+	default:
+		log.V(1).Info("handler will be tried again", "error", err.Error(), "again", again)
+	}
 }
 
 // said reports whether an error is one of which the log tells once for all: nobody answers, this process
