@@ -83,6 +83,7 @@ func TestALevelTriggeredHandlerThatDidNotSeeTheObject(t *testing.T) {
 			apply: {web: {apiVersion: apps/v1, kind: Deployment, metadata: {name: "${self.metadata.name}"}, spec: {replicas: 1}}}}]}`, func(s *stage) {
 			s.Launch()
 			s.Create(`{apiVersion: example.com/v1, kind: Foo, metadata: {name: web}, spec: {mode: "on"}}`)
+			s.Settle()
 			s.Update(foos, "default", "web", func(o *unstructured.Unstructured) { unstructured.RemoveNestedField(o.Object, "spec", "mode") })
 			s.Settle()
 			s.Delete(deployments, "default", "web")
@@ -113,12 +114,15 @@ func TestALevelTriggeredHandlerThatDidNotSeeTheObject(t *testing.T) {
 		}, func(s *stage) {
 			s.begin()
 			s.label("gold")
+			s.Called()
 			s.size(2)
 			s.Called("edge update")
 			s.label("lead")
+			s.Called()
 			s.size(3)
 			s.Called()
 			s.size(2)
+			s.Called()
 			s.label("gold")
 			s.Called()
 		}},

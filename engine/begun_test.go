@@ -62,6 +62,23 @@ func TestWhatAHandlerHasBegunWith(t *testing.T) {
 			s.Process.Restart()
 			s.Called("h create")
 		}},
+		"one that came to see the object when others had handled it": {func(foo *dsl.Resource, j *journal) {
+			foo.OnCreate("other", j.Note("other"))
+			foo.OnUpdate("h", j.Note("h", fails(dsl.Waiting("rain", 0))), dsl.Label("tier", "gold"), dsl.Field("metadata.annotations.note"))
+		}, func(s *stage) {
+			s.begin()
+			s.label("gold")
+			s.Called()
+			s.set("x", "metadata", "annotations", "note")
+			s.Called("h update")
+			s.Advance(11 * time.Second)
+			s.Process.Kill()
+			s.Update(foos, "default", "web", func(o *unstructured.Unstructured) {
+				unstructured.RemoveNestedField(o.Object, "metadata", "annotations", "note")
+			})
+			s.Process.Restart()
+			s.Called("h update")
+		}},
 		"that it waits costs one write, after ten seconds": {updates(fails(dsl.Waiting("rain", 0))), func(s *stage) {
 			s.begin()
 			s.label("gold")

@@ -114,6 +114,9 @@ func TestASuccessCountsForOneDeletion(t *testing.T) {
 			s.Advance(20 * time.Second)
 			restore()
 			s.Advance(5 * time.Minute)
+			if text := s.web().GetAnnotations()[state]; text != "" {
+				s.t.Errorf("the object lives, and has %s", text)
+			}
 			s.Process.Kill()
 			s.remove()
 			twice(s)

@@ -125,7 +125,7 @@ func (m *model) premature(c craft, r *dsl.Request, l *lifetime) bool {
 			return false
 		}
 		did := l.records[id]
-		return did != nil && did.last != nil && did.last.version == m.version && !did.good()
+		return did != nil && did.last != nil && !did.last.doubted && did.last.version == m.version && !did.good()
 	})
 }
 

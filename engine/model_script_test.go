@@ -241,6 +241,7 @@ func (m *model) troubled(err error, s step) {
 
 func (m *model) edit(name string, e edit) {
 	m.Update(foos, "default", name, e.make)
+	m.averted(name)
 }
 
 func (m *model) create(name string, e edit) {
@@ -280,4 +281,5 @@ func (m *model) replace(name string, export *unstructured.Unstructured) {
 		o.SetLabels(export.GetLabels())
 		o.SetAnnotations(export.GetAnnotations())
 	})
+	m.averted(name)
 }
