@@ -258,7 +258,7 @@ func (e Entry) Meet(r Reader, look *Look, known, making bool) Entry {
 	case e.Fresh && making:
 		return e
 	}
-	return e.Start(r, look, known)
+	return e.Start(r, look, known && !e.Fresh) // the text may have it as one that is to create
 }
 
 // Start returns the entry of a handler that begins with the object as it is.
