@@ -55,6 +55,7 @@ func (p *pass) attempt(ctx context.Context, j *job) error {
 	if !overran(err) {
 		j.record.Step = request.Step
 		if err := p.lay(ctx, j, request.Patch); err != nil {
+			p.void(j)
 			return err
 		}
 		if said := p.probe(ctx, j); said != nil {

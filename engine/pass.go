@@ -179,6 +179,7 @@ func (p *pass) run(ctx context.Context, n news) error {
 			return nil
 		}
 		if err != nil {
+			p.keepOutcomes()
 			return err
 		}
 	}
@@ -209,8 +210,7 @@ func (r *resource) newPass(key cache.ObjectName, object *unstructured.Unstructur
 	p.ties.begin(p)
 	p.current, p.sight = object, book.NewLook(object.Object)
 	p.text = object.GetAnnotations()[r.engine.op.StateAnnotation()]
-	p.deletion = sameDeletion(m.deletion, deletionOf(object, gone))
-	m.deletion = p.deletion
+	p.deletion = deletionOf(object, gone)
 	p.generation = r.own.keepsGeneration()
 	p.book = p.open()
 	return p

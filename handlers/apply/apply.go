@@ -97,8 +97,8 @@ func (p *plan) built() dsl.Built {
 		atDeletion = atDeletion || needsRemoval(c.spec)
 		byReference = byReference || c.spec.ByReference()
 	}
-	if slices.ContainsFunc(out.Children, func(c dsl.NamedChild) bool { return c.Kind.Empty() }) {
-		out.Reads.Children = true // its owner says of which kinds they may be
+	if p.final || slices.ContainsFunc(out.Children, func(c dsl.NamedChild) bool { return c.Kind.Empty() }) {
+		out.Reads.Children = true // in a deletion there is no cause child; and an owner says of which kinds its children may be
 	}
 	if byReference {
 		out.Needs = append(out.Needs, dsl.MustParseNeed("update", "self/finalizers"))
