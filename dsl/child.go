@@ -157,7 +157,8 @@ type OwnedKind struct {
 
 // ChildAnnotation is the key of the annotation that says which child an object is:
 // "<handler>/<name>" or "<handler>/<name>/<key>", each part escaped as in the path of a URL, and
-// behind a semicolon its [DeletePolicy] when that is not [DeleteChild].
+// behind a semicolon its [DeletePolicy] when that is not [DeleteChild]. A child without a name has "<handler>/",
+// for the handler that applied it last.
 func (op *Operator) ChildAnnotation() string { return op.Prefix() + "/child" }
 
 // OwnerAnnotation is the key of the annotation that names the owner of a child without an owner
