@@ -198,7 +198,7 @@ func (c *children) judgeAbsent(h *dsl.Handler, known *rivalry) claim {
 		return claimed(!t.ran || !t.through || t.step > 0)
 	case known != nil && known.asked.Before(p.now): // it does not see the object
 		return claimNone
-	case h.On(dsl.Child):
+	case h.On(dsl.Child) || h.On(dsl.Resync):
 		return claimUnsure
 	}
 	return claimNone
@@ -221,10 +221,13 @@ func (p *pass) turnComes(j *job) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.rivals.turns == nil {
-		p.rivals.turns, p.rivals.parted = map[string]turn{}, map[string]bool{}
+		p.rivals.turns = map[string]turn{}
+	}
+	if p.deletion != "" && p.rivals.parted == nil {
+		p.rivals.parted = map[string]bool{}
 		for _, r := range p.r.rules.readers {
 			e := p.entry(r)
-			p.rivals.parted[r.ID] = p.deletion != "" && e.Parted(p.deletion) && !e.Try.Failed
+			p.rivals.parted[r.ID] = e.Parted(p.deletion) && !e.Try.Failed
 		}
 	}
 	p.rivals.turns[j.reader.ID] = turn{step: j.record.Step}

@@ -157,7 +157,8 @@ type news struct {
 	related      *relatedNews
 	granted      []string
 	expects      []await
-	// of are handlers for which child is true though it is not for others.
+	// of are handlers that are to look again though others are not: as if a child had changed, or at the next
+	// resync.
 	of     []string
 	gone   []*departed
 	memory *memory
