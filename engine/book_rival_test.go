@@ -320,11 +320,7 @@ func TestHandlersThatTakeTurns(t *testing.T) {
 				if got := s.from("shared"); got != one.want {
 					s.t.Errorf("later the child is from %v, want %v", got, one.want)
 				}
-				for _, e := range s.Events() {
-					if e.Type == "Warning" {
-						s.t.Errorf("somebody is told: %v", e)
-					}
-				}
+				s.unwarned()
 			})
 		})
 	}
@@ -395,7 +391,6 @@ func TestRivalsPart(t *testing.T) {
 			}
 			s.set("elsewhere", "spec", "one")
 			s.Advance(10 * time.Minute)
-			s.set("yes", "data", "ready")
 			s.Update(configMaps, "default", "elsewhere", func(o *unstructured.Unstructured) {
 				o.Object["data"].(map[string]any)["ready"] = "yes"
 			})

@@ -182,9 +182,13 @@ func (c *children) judge(id childID, holder, me string, known *rivalry) claim {
 // judgeLast is judge for the children of a deletion. Who made one and is done does not run again for it, and so
 // cannot be asked; but only a handler that runs for deletions alone has made it then.
 func (p *pass) judgeLast(h *dsl.Handler) claim {
-	only := !slices.ContainsFunc(h.Causes, func(c dsl.Cause) bool { return c != dsl.Delete })
 	_, due := p.rivals.turns[h.ID]
-	return claimed(only && (due || p.rivals.parted[h.ID]))
+	return claimed(lasts(h) && (due || p.rivals.parted[h.ID]))
+}
+
+// lasts reports whether a handler runs for deletions alone.
+func lasts(h *dsl.Handler) bool {
+	return !slices.ContainsFunc(h.Causes, func(c dsl.Cause) bool { return c != dsl.Delete })
 }
 
 // judgeAbsent is judge where the holder has not come to the child in this pass.
