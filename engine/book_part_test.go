@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/handwerk-dev/handwerk/dsl"
 )
 
 // swap sets the names of both children in one change.
@@ -120,4 +122,31 @@ func TestWhatADeletionMakesIsOneHandlers(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestTheMakersNote is about children without names: they say who made them, and that is no reason to write.
+func TestTheMakersNote(t *testing.T) {
+	perform(t, scenario{func(foo *dsl.Resource, j *journal) {
+		foo.Owns(configMaps)
+		foo.OnReconcile("first", j.Note("first", making("one", "one")))
+	}, func(s *stage) {
+		s.Launch()
+		s.Create(sharing)
+		s.Forget()
+		if got := s.Get(configMaps, "default", "shared").GetAnnotations()[childAnnotation]; got != "first/" {
+			s.t.Errorf("the child says that it is %q", got)
+		}
+		s.Update(configMaps, "default", "shared", func(o *unstructured.Unstructured) {
+			unstructured.RemoveNestedField(o.Object, "metadata", "annotations", childAnnotation) // as before there were notes
+		})
+		s.Called("first child")
+		s.Process.Restart()
+		s.Called("first resume")
+		s.Wrote()
+		s.Update(configMaps, "default", "shared", func(o *unstructured.Unstructured) { o.Object["data"] = map[string]any{"from": "x"} })
+		s.Wrote("patch configmaps default/shared")
+		if got := s.Get(configMaps, "default", "shared").GetAnnotations()[childAnnotation]; got != "first/" {
+			s.t.Errorf("the child says that it is %q once it was written", got)
+		}
+	}})
 }
