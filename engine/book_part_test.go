@@ -66,6 +66,43 @@ func TestRivalsPart(t *testing.T) {
 			}
 		})
 	})
+	t.Run("the first step gives it up", func(t *testing.T) {
+		written(t, `{resource: foos.v1.example.com, handlers: [{id: both, steps: [
+			{apply: {a: {onDelete: retain, template: `+sharedBy("one", "one")+`}}}, {apply: {b: {onDelete: retain, template: `+sharedBy("two", "two")+`}}}]}]}`, func(s *stage) {
+			s.Launch()
+			s.Create(sharing)
+			s.Advance(10 * time.Minute)
+			if got := s.from("shared"); got != "one" {
+				s.t.Errorf("shared is from %v, want the first step's", got)
+			}
+			s.set("elsewhere", "spec", "one")
+			s.Advance(10 * time.Minute)
+			s.quarrels()
+			if a, b := s.from("elsewhere"), s.from("shared"); a != "one" || b != "two" {
+				s.t.Errorf("elsewhere is from %v, shared from %v", a, b)
+			}
+		})
+	})
+	t.Run("the first one made it for once, and does not come back", func(t *testing.T) {
+		perform(t, scenario{func(foo *dsl.Resource, _ *journal) {
+			foo.Owns(configMaps)
+			foo.OnCreate("first", making("one", "one"))
+			foo.OnReconcile("second", making("two", "two"))
+		}, func(s *stage) {
+			s.Launch()
+			s.Create(sharing)
+			s.Advance(10 * time.Minute)
+			s.quarrels()
+			if got := s.from("shared"); got != "one" {
+				s.t.Errorf("shared is from %v, want the first one's as long as the object is as it was", got)
+			}
+			s.size(2)
+			s.Advance(time.Minute)
+			if got := s.from("shared"); got != "two" {
+				s.t.Errorf("shared is from %v, want the second one's", got)
+			}
+		}})
+	})
 	t.Run("the first one waits for something of its own", func(t *testing.T) {
 		waiting := strings.Replace(resource, `apply: {settings: `, `apply: {settings: {readyWhen: "has(child.data.ready)", template: `, 1)
 		written(t, strings.Replace(waiting, "from: one}}", "from: one}}}", 1), func(s *stage) {

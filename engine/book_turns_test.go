@@ -59,6 +59,20 @@ func TestHandlersThatTakeTurns(t *testing.T) {
 			begins(s)
 			s.remove()
 		}}, "two"},
+		"one of life that sees the object off, and one of the deletion": {rivalry{operator: func(foo *dsl.Resource, j *journal) {
+			foo.Owns(configMaps)
+			foo.On([]dsl.Cause{dsl.Reconcile, dsl.Delete}, "first", func(c ctx, r *dsl.Request) error {
+				if r.Cause == dsl.Delete {
+					return nil
+				}
+				return making("one", "one")(c, r)
+			})
+			foo.OnDelete("second", making("two", "two"))
+			foo.OnDelete("hold", j.Note("hold", fails(dsl.Waiting("rain", 0))))
+		}, play: func(s *stage) {
+			begins(s)
+			s.remove()
+		}}, "two"},
 		"filters of which one holds": {rivalry{resource: `{resource: foos.v1.example.com, handlers: [
 			{id: first, when: self.spec.size <= 1, apply: {a: ` + sharedBy("one", "one") + `}},
 			{id: second, when: self.spec.size > 1, apply: {b: ` + sharedBy("two", "two") + `}}]}`, play: func(s *stage) {
