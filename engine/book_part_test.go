@@ -83,6 +83,49 @@ func TestRivalsPart(t *testing.T) {
 			}
 		})
 	})
+	t.Run("the first one ends in a later step, and the other one comes in that pass", func(t *testing.T) {
+		perform(t, scenario{func(foo *dsl.Resource, j *journal) {
+			foo.Owns(configMaps)
+			foo.OnReconcile("first", dsl.Steps(making("one", "one"), j.Note("slow", fails(dsl.Waiting("rain", time.Minute)), nil)))
+			foo.OnReconcile("second", j.Note("second", fails(dsl.Temporary(errAgain, time.Minute)), making("two", "two")))
+		}, func(s *stage) {
+			s.Launch()
+			s.Create(sharing)
+			s.Advance(10 * time.Minute)
+			var writes []string
+			for _, w := range s.Writes() {
+				if w.Resource == "configmaps" {
+					writes = append(writes, w.String())
+				}
+			}
+			if len(writes) != 1 || s.from("shared") != "one" {
+				s.t.Errorf("the child is from %v, and there are the writes %v", s.from("shared"), writes)
+			}
+			s.warned("second")
+		}})
+	})
+	t.Run("the first one fails before it comes to the child", func(t *testing.T) {
+		perform(t, scenario{func(foo *dsl.Resource, _ *journal) {
+			foo.Owns(configMaps)
+			foo.OnReconcile("first", func(c ctx, r *dsl.Request) error {
+				if value(r.Object, "spec.color") == "blue" {
+					return errAgain
+				}
+				return making("one", "one")(c, r)
+			})
+			foo.OnReconcile("second", making("two", "two"))
+		}, func(s *stage) {
+			s.Launch()
+			s.Create(sharing)
+			s.Advance(10 * time.Minute)
+			s.set("blue", "spec", "color")
+			s.Advance(10 * time.Minute)
+			s.quarrels()
+			if got := s.from("shared"); got != "one" {
+				s.t.Errorf("shared is from %v, want the first one's, who has not given it up", got)
+			}
+		}})
+	})
 	t.Run("the first one made it for once, and does not come back", func(t *testing.T) {
 		perform(t, scenario{func(foo *dsl.Resource, _ *journal) {
 			foo.Owns(configMaps)
