@@ -117,7 +117,7 @@ func (p *pass) triggered(r book.Reader, n news, due dsl.Cause) dsl.Cause {
 		return dsl.RelatedChange
 	case due == "" && p.rings(r):
 		return dsl.Timer
-	case p.resync && h.On(dsl.Resync):
+	case (p.resync || slices.Contains(n.of, h.ID)) && h.On(dsl.Resync):
 		return dsl.Resync
 	}
 	return ""

@@ -61,6 +61,8 @@ func build(compiler *expr.Compiler, b dsl.Build, config map[string]any) (dsl.Bui
 	switch {
 	case b.Whole:
 		p.fault(nil, "a schedule has no one object to make children of")
+	case b.AtDeletion && b.NoFinalizer:
+		p.fault(nil, "with finalizer: false the object is gone when the handler runs: nothing could say whose its children are, or wait for them")
 	case len(config) == 0:
 		p.fault(nil, "must not be empty")
 	}
