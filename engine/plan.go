@@ -37,16 +37,8 @@ func (j *job) asks() bool { return j.wants != nil && !j.wants.Empty() }
 
 // plan returns what a handler has to do, nil when nothing.
 func (p *pass) plan(r book.Reader, n news) *job {
-	e, f := p.news(r, n), p.facts(r)
-	c := e.Due(r.Handler, f)
-	if t := p.triggered(r, n, c); c == "" && t != "" {
-		e, c = e.Wakes(t), t
-	} else if t == dsl.Child || t == dsl.RelatedChange || c == dsl.Delete && (n.child && r.Reads.Children || p.related && r.Reads.Related) {
-		e.Try = e.Try.Peek(p.now) // what it waits for may have come
-	}
-	if c == "" && r.Level() && !p.chooses(r.Handler) {
-		e = e.Averted()
-	}
+	f := p.facts(r)
+	e, c := p.due(r, n, f)
 	if c == "" || c == dsl.Delete && p.released(r.Handler) {
 		p.put(r, e)
 		return nil
@@ -61,6 +53,22 @@ func (p *pass) plan(r book.Reader, n news) *job {
 		return nil
 	}
 	return j
+}
+
+// due returns a handler's entry with all that has come up for it, and what it is to run for, empty for nothing.
+func (p *pass) due(r book.Reader, n news, f book.Facts) (book.Entry, dsl.Cause) {
+	e := p.news(r, n)
+	c := e.Due(r.Handler, f)
+	t := p.triggered(r, n, c)
+	switch {
+	case c == "" && t != "":
+		return e.Wakes(t), t
+	case t == dsl.Child, t == dsl.RelatedChange, c == dsl.Delete && p.concerns(r, n):
+		e.Try = e.Try.Peek(p.now) // what it waits for may have come
+	case c == "" && r.Level() && !p.chooses(r.Handler):
+		e = e.Averted()
+	}
+	return e, c
 }
 
 // put puts a handler's entry into the book.
@@ -79,22 +87,29 @@ func (p *pass) news(r book.Reader, n news) book.Entry {
 	if r.On(dsl.Event) && n.event != "" {
 		e = e.Wakes(dsl.Event)
 	}
-	if p.deletion == "" {
-		e = e.Living()
-	}
-	if e.Begins && p.deletion == "" && p.answer(&job{reader: r, cause: dsl.Update}).holds {
-		e = e.Meet(r, p.sight, p.book.Known, p.making(r))
-	}
 	if n.child || p.related {
 		e.Try = e.Try.Hurry()
 	}
 	if slices.Contains(n.granted, r.ID) && !e.Try.Done {
 		e.Try.Due, e.Try.Early = time.Time{}, time.Time{}
 	}
-	if p.deletion == "" && (n.child && r.On(dsl.Child) || p.related && r.On(dsl.RelatedChange)) {
+	if p.deletion != "" {
+		return e
+	}
+	e = e.Living()
+	if e.Begins && p.answer(&job{reader: r, cause: dsl.Update}).holds {
+		e = e.Meet(r, p.sight, p.book.Known, p.making(r))
+	}
+	if n.child && r.On(dsl.Child) || p.related && r.On(dsl.RelatedChange) {
 		e.Try.Step = 0 // what the first step did may not be so any more
 	}
 	return e
+}
+
+// concerns reports whether something beside the object has changed that a handler is known to read. In a deletion
+// that is no cause, but what the handler waits for may have come.
+func (p *pass) concerns(r book.Reader, n news) bool {
+	return n.child && r.Reads.Children || p.related && r.Reads.Related
 }
 
 // making reports whether handlers that this one comes after, or that come before it, are still to be tried

@@ -83,7 +83,7 @@ func (p *plan) built() dsl.Built {
 	reports := dsl.MustParseNeed("patch", "self/status")
 	reports.Offered = true
 	out := dsl.Built{Func: p.run, Needs: []dsl.Need{reports}, Conditions: []string{p.condition}}
-	out.Reads.Only = true
+	out.Reads.Only, out.Reads.Children = true, p.final // in a deletion there is no cause child
 	atDeletion, byReference := false, false
 	for _, name := range p.graph.Names() {
 		c := p.children[name]
@@ -99,8 +99,8 @@ func (p *plan) built() dsl.Built {
 		atDeletion = atDeletion || needsRemoval(c.spec)
 		byReference = byReference || c.spec.ByReference()
 	}
-	if p.final || slices.ContainsFunc(out.Children, func(c dsl.NamedChild) bool { return c.Kind.Empty() }) {
-		out.Reads.Children = true // in a deletion there is no cause child; and an owner says of which kinds its children may be
+	if slices.ContainsFunc(out.Children, func(c dsl.NamedChild) bool { return c.Kind.Empty() }) {
+		out.Reads.Children = true // its owner says of which kinds they may be
 	}
 	if byReference {
 		out.Needs = append(out.Needs, dsl.MustParseNeed("update", "self/finalizers"))
