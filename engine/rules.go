@@ -26,12 +26,13 @@ type rules struct {
 	finalizes bool
 }
 
-func newRules(r *dsl.Resource) rules {
+func newRules(op *dsl.Operator, r *dsl.Resource) rules {
 	out := rules{}
+	own := book.Own{Annotations: []string{op.StateAnnotation(), op.ChildrenAnnotation()}, Finalizer: op.Finalizer()}
 	secret := r.Name.Resource == "secrets" && r.Name.Group == ""
 	for _, h := range r.Handlers() {
 		reader := book.Reader{
-			Handler: h, View: book.NewView(h.View()),
+			Handler: h, View: book.NewView(h.View(), own),
 			Old: book.WantsOld(h) && !secret, // values of a Secret are never copied into annotations
 		}
 		if h.Whole {

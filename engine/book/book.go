@@ -83,13 +83,18 @@ type Moment struct {
 // Meet returns a book that was read for handlers as they are now: each has an entry that is of its view.
 // It is for the first time that a process sees the object.
 func (b Book) Meet(readers []Reader, m Moment) Book {
+	for _, r := range readers {
+		if e, found := b.Entry(r.ID); found {
+			b = b.With(r.ID, e.renewed(r, m.Look))
+		}
+	}
 	out := b
 	out.entries, out.legacy, out.kept = nil, nil, essences{}
 	older := b.older(readers, m)
 	for _, r := range readers {
 		var e Entry
 		if b.legacy != nil {
-			e = b.legacy.entry(r, m)
+			e = b.legacy.entry(r, m).renewed(r, m.Look)
 		} else {
 			e = b.meet(r, m, older)
 		}
@@ -168,7 +173,7 @@ func (b Book) Old(r Reader) map[string]any {
 		return nil
 	}
 	then := lookBack(tree)
-	if e.Seen != anew && then.Digest(r.View) != e.Seen {
+	if e.Seen != anew && then.Digest(r.View) != e.Seen && then.former(r.View) != e.Seen {
 		return nil // that is of another time
 	}
 	return then.Kept(r.View)

@@ -241,6 +241,18 @@ func (e Entry) Start(r Reader, look *Look, quiet bool) Entry {
 	return e
 }
 
+// renewed returns an entry that may be of an earlier release, where the object is as it was handled then.
+func (e Entry) renewed(r Reader, look *Look) Entry {
+	former, now := look.former(r.View), look.Digest(r.View)
+	if e.Seen == former {
+		e.Seen = now
+	}
+	if e.Try.View == former {
+		e.Try.View = now
+	}
+	return e
+}
+
 // Observed returns the entry where status.observedGeneration tells what was handled.
 func (e Entry) Observed(r Reader, look *Look, observed, now int64) Entry {
 	e.Of, e.Begins, e.Quiet = r.View.Name(), false, false

@@ -268,22 +268,56 @@ func TestViews(t *testing.T) {
 		"spec.size": true, "spec.none": false, "status.phase": true, "status.none": false,
 		"metadata.labels.a": true, "metadata.annotations": false, "metadata.finalizers": true, "metadata": true,
 	} {
-		v := NewView(fields(path))
+		v := NewView(fields(path), Own{})
 		if got := NewLook(o).Seen(v); got != want {
 			t.Errorf("%s is seen: %v, want %v", path, got, want)
 		}
 	}
 	moved := map[string]any{"metadata": map[string]any{"name": "n", "resourceVersion": "8", "finalizers": []any{"f"}, "labels": map[string]any{"a": "b"}}}
-	if meta := NewView(fields("metadata")); NewLook(o).Digest(meta) != NewLook(moved).Digest(meta) {
+	if meta := NewView(fields("metadata"), Own{}); NewLook(o).Digest(meta) != NewLook(moved).Digest(meta) {
 		t.Error("the metadata is another with each version")
 	}
-	several := NewView(fields("status.phase", "spec.size", "spec.size"))
+	several := NewView(fields("status.phase", "spec.size", "spec.size"), Own{})
 	if several.Name() != "spec.size,status.phase" {
 		t.Errorf("several fields are named %s", several.Name())
 	}
 	want := map[string]any{"spec": map[string]any{"size": int64(1)}, "status": map[string]any{"phase": "Ready"}}
 	if diff := cmp.Diff(want, NewLook(o).Kept(several)); diff != "" {
 		t.Errorf("what is kept of them (-want +got):\n%s", diff)
+	}
+}
+
+// TestBooksWithTheOwnFinalizer holds that what an earlier release has handled is handled, though the operator's own
+// finalizer was in its digest.
+func TestBooksWithTheOwnFinalizer(t *testing.T) {
+	held := func(finalizers ...any) map[string]any {
+		return map[string]any{"metadata": map[string]any{"finalizers": finalizers}}
+	}
+	for name, tt := range map[string]struct {
+		field    string
+		was, now map[string]any
+		want     dsl.Cause
+	}{
+		"the same finalizers":              {"metadata.finalizers", held("own", "other"), held("own", "other"), ""},
+		"the own one alone":                {"metadata.finalizers", held("own"), held("own"), ""},
+		"the same metadata":                {"metadata", held("own"), held("own"), ""},
+		"another one":                      {"metadata.finalizers", held("own"), held("own", "other"), dsl.Update},
+		"another one in place of an other": {"metadata.finalizers", held("own", "a"), held("own", "b"), dsl.Update},
+	} {
+		t.Run(name, func(t *testing.T) {
+			was := reading(updates, dsl.Field(tt.field)).named("h")
+			is := was
+			is.View = NewView(is.Handler.View(), Own{Finalizer: "own"})
+			look := NewLook(tt.now)
+			got := reload(t, Book{UID: uid}.handled(was, tt.was), []Reader{was}, tt.was, []Reader{is}, Moment{Look: look})
+			e, _ := got.Entry("h")
+			if c := e.Due(is.Handler, Facts{Now: look.Digest(is.View), Present: true, First: true}); c != tt.want {
+				t.Errorf("it is due for %q, want %q", c, tt.want)
+			}
+			if old := got.Old(is); old == nil {
+				t.Error("nothing is known of what it has handled")
+			}
+		})
 	}
 }
 
