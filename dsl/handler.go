@@ -198,7 +198,7 @@ func Also(causes ...Cause) Option {
 func (h *Handler) On(c Cause) bool { return slices.Contains(h.Causes, c) }
 
 // Level reports whether the handler is level-triggered: it runs for create, update and resume, so
-// what it has handled need not be remembered on the object.
+// what it has handled need not be remembered on the object, and is not: Request.Old is nil and Diff empty.
 func (h *Handler) Level() bool {
 	return h.On(Create) && h.On(Update) && h.On(Resume)
 }

@@ -16,6 +16,7 @@ var handlerID = regexp.MustCompile(`^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9]
 func (w *watched) handler(at path, h *handler) {
 	w.id(at.key("id"), h.ID)
 	causes := w.causes(at.key("causes"), h)
+	h.level = (&dsl.Handler{Causes: dsl.ExpandCauses(causes)}).Level()
 	filters, asks := w.filters(at, h)
 	options := slices.Concat(
 		w.timing(at, &h.timing),

@@ -160,8 +160,14 @@ func lookBack(kept map[string]any) *Look {
 // Old returns what a handler handled last, nil where it is not kept.
 func (b Book) Old(r Reader) map[string]any {
 	e, _ := b.Entry(r.ID)
-	if e.Old != nil || !r.Old || e.Bare || e.Seen == "" || b.text == "" {
+	nothing := map[string]any{}
+	switch {
+	case e.Old != nil || !r.Old || e.Bare || e.Seen == "":
 		return e.Old
+	case e.Seen == lookBack(nothing).Digest(r.View):
+		return nothing // of which nothing need be kept
+	case b.text == "":
+		return nil
 	}
 	stored, err := parse(b.text)
 	if err != nil {

@@ -287,40 +287,6 @@ func TestViews(t *testing.T) {
 	}
 }
 
-// TestBooksWithTheOwnFinalizer holds that what an earlier release has handled is handled, though the operator's own
-// finalizer was in its digest.
-func TestBooksWithTheOwnFinalizer(t *testing.T) {
-	held := func(finalizers ...any) map[string]any {
-		return map[string]any{"metadata": map[string]any{"finalizers": finalizers}}
-	}
-	for name, tt := range map[string]struct {
-		field    string
-		was, now map[string]any
-		want     dsl.Cause
-	}{
-		"the same finalizers":              {"metadata.finalizers", held("own", "other"), held("own", "other"), ""},
-		"the own one alone":                {"metadata.finalizers", held("own"), held("own"), ""},
-		"the same metadata":                {"metadata", held("own"), held("own"), ""},
-		"another one":                      {"metadata.finalizers", held("own"), held("own", "other"), dsl.Update},
-		"another one in place of an other": {"metadata.finalizers", held("own", "a"), held("own", "b"), dsl.Update},
-	} {
-		t.Run(name, func(t *testing.T) {
-			was := reading(updates, dsl.Field(tt.field)).named("h")
-			is := was
-			is.View = NewView(is.Handler.View(), Own{Finalizer: "own"})
-			look := NewLook(tt.now)
-			got := reload(t, Book{UID: uid}.handled(was, tt.was), []Reader{was}, tt.was, []Reader{is}, Moment{Look: look})
-			e, _ := got.Entry("h")
-			if c := e.Due(is.Handler, Facts{Now: look.Digest(is.View), Present: true, First: true}); c != tt.want {
-				t.Errorf("it is due for %q, want %q", c, tt.want)
-			}
-			if old := got.Old(is); old == nil {
-				t.Error("nothing is known of what it has handled")
-			}
-		})
-	}
-}
-
 // fields is the view of a handler that names these.
 func fields(paths ...string) dsl.View {
 	h := &dsl.Handler{}

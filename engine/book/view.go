@@ -220,7 +220,23 @@ func (l *Look) Kept(v View) map[string]any {
 	}
 	out := map[string]any{}
 	for _, p := range v.Fields {
-		out = cause.Patched(out, cause.Project(l.around(v, p), []dsl.Path{p}))
+		out = joint(out, cause.Project(l.around(v, p), []dsl.Path{p}))
+	}
+	return out
+}
+
+// joint returns two trees as one, in which the second counts more; neither is changed.
+func joint(tree, over map[string]any) map[string]any {
+	out := maps.Clone(tree)
+	if out == nil {
+		out = map[string]any{}
+	}
+	for key, value := range over {
+		below, is := out[key].(map[string]any)
+		if deeper, both := value.(map[string]any); is && both {
+			value = joint(below, deeper)
+		}
+		out[key] = value
 	}
 	return out
 }
