@@ -60,6 +60,9 @@ type Handler struct {
 	// Sets are the fields of its object that its code is known to set, Conditions the types of the conditions.
 	Sets       []Path
 	Conditions []string
+	// Steady: the conditions follow from what the handler looks at, so they are true of each generation in which
+	// that is the same.
+	Steady bool
 	// Labels and Annotations must all match, or the handler does not see the object.
 	Labels, Annotations []Match
 	// When, when set, must hold, or the handler does not see the object.

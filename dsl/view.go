@@ -59,6 +59,17 @@ func (h *Handler) asked() []Path {
 // Essence reports whether all of the essence is part of the view.
 func (v View) Essence() bool { return len(v.Fields) == 0 && !v.Only }
 
+// Holds reports whether all of these paths lie in the view.
+func (v View) Holds(paths []Path) bool {
+	return !slices.ContainsFunc(paths, func(p Path) bool {
+		if len(p) == 0 {
+			return !v.Essence() || !v.Holds([]Path{{"status"}, {"metadata"}})
+		}
+		inside := v.Essence() && p.Authored() || slices.ContainsFunc(v.Paths(), func(of Path) bool { return of.Leads(p) })
+		return !inside
+	})
+}
+
 // Paths are the paths of the view, in order, without those of the essence. The slice is the caller's.
 func (v View) Paths() []Path { return slices.Concat(v.Fields, v.Beside) }
 

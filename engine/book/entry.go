@@ -30,6 +30,8 @@ type Entry struct {
 	// Begins: the handler is new to the object, and begins with it as it is when it sees it first: its
 	// filters may not hold yet. Quiet: it has begun, and that need not be stored before something else is.
 	Begins, Quiet bool
+	// Met: it has begun with the object, and has not run for it since.
+	Met bool
 	// Bare: nothing is kept of what the handler handled last, whatever the text has.
 	Bare bool
 	// Old is what the handler handled last, kept for handlers that want to see it. Nil where it is
@@ -196,7 +198,7 @@ func (e Entry) End(v View, after string, kept map[string]any) Entry {
 	if !e.Try.Done || e.Try.Cause == dsl.Delete {
 		return e
 	}
-	e.Of, e.Seen, e.Begins, e.Quiet, e.Bare, e.Old, e.Lost = v.Name(), after, false, false, false, kept, ""
+	e.Of, e.Seen, e.Begins, e.Quiet, e.Met, e.Bare, e.Old, e.Lost = v.Name(), after, false, false, false, false, kept, ""
 	if e.Try.Failed {
 		e.Lost = e.Try.Cause
 	} else {
@@ -232,6 +234,7 @@ func (e Entry) Meet(r Reader, look *Look, known bool) Entry {
 		e.Begins = false
 		return e
 	}
+	e.Met = true
 	return e.Start(r, look, known)
 }
 
