@@ -73,9 +73,6 @@ func (p *pass) entry(r book.Reader) book.Entry {
 // object, and ends of waits.
 func (p *pass) news(r book.Reader, n news) book.Entry {
 	e := p.entry(r)
-	if r.On(dsl.Event) && n.event != "" {
-		e = e.Wakes(dsl.Event)
-	}
 	if e.Begins && p.deletion == "" && p.answer(&job{reader: r, cause: dsl.Update}).holds {
 		e = e.Meet(r, p.sight, p.book.Known)
 	}
