@@ -104,7 +104,8 @@ type Children interface {
 	//
 	// Nothing is sent when the child is so already. An object of that name that this object does
 	// not own is left alone, and the error is a [NotOwnedError]; one that another handler of this object
-	// keeps otherwise stays as that one wants it, and the error is a [CollisionError]; one that the garbage
+	// keeps otherwise stays as that one wants it, and the error is a [CollisionError], or one of [Waiting]
+	// until that one has said whether it still does; one that the garbage
 	// collector has yet to take from an earlier owner of the same name is waited for, with an error of
 	// [Waiting].
 	// Other errors wrap that of the API machinery, as when a field cannot be changed. Result is the
@@ -157,7 +158,8 @@ type OwnedKind struct {
 
 // ChildAnnotation is the key of the annotation that says which child an object is:
 // "<handler>/<name>" or "<handler>/<name>/<key>", each part escaped as in the path of a URL, and
-// behind a semicolon its [DeletePolicy] when that is not [DeleteChild].
+// behind a semicolon its [DeletePolicy] when that is not [DeleteChild]. A child without a name has "<handler>/",
+// for the handler that applied it last.
 func (op *Operator) ChildAnnotation() string { return op.Prefix() + "/child" }
 
 // OwnerAnnotation is the key of the annotation that names the owner of a child without an owner

@@ -89,6 +89,8 @@ type Build struct {
 	Whole bool
 	// AtDeletion: the handler has the cause delete and no other.
 	AtDeletion bool
+	// NoFinalizer: no deletion waits for the handler, so the object may be gone when it runs.
+	NoFinalizer bool
 	// Siblings are all handlers of the resource, this one among them. They are only read.
 	Siblings []Sibling
 }

@@ -124,6 +124,9 @@ func TestChildrenOfADeletion(t *testing.T) {
 	t.Run("what cannot be kept then is a fault", func(t *testing.T) {
 		for action, want := range map[string]string{
 			`apply: {job: {ownership: owned, template: ` + job + `}}`:                                       "cannot be owned",
+			`apply: {job: {ownership: none, template: ` + job + `}}`:                                        "must say whose it is",
+			`finalizer: false, apply: {job: ` + job + `}`:                                                   "with finalizer: false the object is gone",
+			`finalizer: false, steps: [{log: {message: bye}}, {apply: {job: ` + job + `}}]`:                 "with finalizer: false the object is gone",
 			`apply: {job: {onDelete: orphan, template: ` + job + `}}`:                                       "stays, unless this is delete",
 			`apply: {job: {onDelete: delete, template: ` + job + `}}`:                                       "say with readyWhen",
 			`steps: [{apply: {job: {ownership: owned, template: ` + job + `}}}, {log: {message: "hello"}}]`: "cannot be owned",

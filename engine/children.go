@@ -25,6 +25,8 @@ type children struct {
 	// handler is whose attempt it is, and turn how many of the pass have begun with it.
 	handler string
 	turn    int
+	// try tells what the handler is about to do from other such things.
+	try string
 }
 
 var _ dsl.Children = (*children)(nil)

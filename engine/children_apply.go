@@ -55,9 +55,7 @@ func (c *children) Apply(ctx context.Context, desired any, specs ...dsl.ChildSpe
 	if err != nil {
 		return nil, err
 	}
-	if err := c.rival(w); err != nil {
-		return nil, err
-	}
+	c.reach(w)
 	live := c.pass.known(w)
 	if w.enters {
 		if err := c.pass.enrol(ctx, w, live); err != nil {
@@ -97,6 +95,9 @@ func (c *children) Stale(ctx context.Context, desired any, spec dsl.ChildSpec) (
 	w, err := c.want(ctx, desired, spec)
 	if err != nil {
 		return false, nil, err
+	}
+	if c.handler != "" && c.pass.deletion == "" {
+		c.reach(w)
 	}
 	live := c.pass.known(w)
 	if live == nil && (w.feed == nil || w.feed.handle(w.key.Namespace) == nil) {
@@ -141,7 +142,10 @@ func (c *children) want(ctx context.Context, desired any, spec dsl.ChildSpec) (*
 	w.client = c.pass.r.engine.writer(w.served.GVR, w.key.Namespace)
 	w.applier = child.Applier{
 		Owner: owner, Manager: c.pass.r.engine.op.Name, Adopt: spec.Adopt,
-		Settled: c.pass.settled(), Guard: &c.pass.mu, Found: &child.Drift{},
+		Settled: c.pass.settled(), Guard: &c.pass.mu, Found: &child.Drift{}, Note: child.Note(spec, c.handler),
+	}
+	if c.handler != "" {
+		w.applier.Contest = func(live *unstructured.Unstructured) error { return c.contest(w, live) }
 	}
 	return w, nil
 }

@@ -92,7 +92,7 @@ func (r *resource) labelledOwner(f *feed, o *watch.Object) *cache.ObjectName {
 	}
 	key := cache.ObjectName{Namespace: name.Namespace, Name: name.Name}
 	if label != name.Retained() {
-		if owner, found := r.own.object(key); !found || string(owner.GetUID()) != label {
+		if owner, found := r.own.object(key); (!found || string(owner.GetUID()) != label) && !r.departs(key, label) {
 			return nil
 		}
 	}
@@ -100,6 +100,14 @@ func (r *resource) labelledOwner(f *feed, o *watch.Object) *cache.ObjectName {
 		return nil
 	}
 	return &key
+}
+
+// departs reports whether an object of this uid is being seen off that the cache does not show any more.
+func (r *resource) departs(key cache.ObjectName, uid string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	e, known := r.entries[key]
+	return known && slices.ContainsFunc(e.gone, func(d *departed) bool { return string(d.object.GetUID()) == uid })
 }
 
 // serves reports whether the resource's objects are of this kind.

@@ -58,7 +58,7 @@ func (e *enrolment) begin(p *pass) {
 		e.ties = *p.memory.ties
 	}
 	text := p.object.GetAnnotations()[p.r.engine.op.ChildrenAnnotation()]
-	if text == e.text {
+	if text == e.text || p.gone && p.memory.ties != nil { // of what is gone the cache does not have what was written since
 		return
 	}
 	record, err := child.ParseRecord(text, p.object.GetUID())
@@ -68,14 +68,10 @@ func (e *enrolment) begin(p *pass) {
 	e.record, e.text, e.ahead, e.closed = record, text, false, e.closed && record != nil
 }
 
-// tie lets events of labelled children find the object. Of what is gone the cache may not have had
-// the annotations: what is remembered counts.
+// tie lets events of labelled children find the object.
 func (p *pass) tie() {
-	switch known := p.memory.ties; {
-	case !p.gone:
+	if !p.gone {
 		p.r.enlist(p.key, p.ties.record)
-	case known != nil && p.ties.record == nil:
-		p.ties.record = known.record
 	}
 }
 
@@ -168,12 +164,13 @@ func (p *pass) enter(ctx context.Context, titles map[child.Place]string) error {
 		}
 	}
 	p.mu.Unlock()
-	switch {
-	case len(missing) == 0:
+	if len(missing) == 0 {
 		return nil
-	case p.gone:
-		fault = dsl.Permanent(errOwnerGone)
-	case fault == nil:
+	}
+	if fault == nil && p.gone {
+		fault = p.outOfSight(ctx)
+	}
+	if fault == nil {
 		fault = p.writeRecord(ctx, before.With(time.Now(), missing...).Titled(titles).Without(p.outdated(before)...))
 	}
 	if fault != nil {

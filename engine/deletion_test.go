@@ -9,10 +9,12 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/enginetest"
 )
 
 // hurries deletes the Pod once more with so many seconds of grace; its node does that with none when the Pod
@@ -60,9 +62,23 @@ func TestTheEndOfAPodIsNoOtherDeletion(t *testing.T) {
 				s.hurries(0)
 				s.Called()
 			}),
-			name + ", while another handler waits, to the next process": onPods(func(pods *dsl.Resource, j *journal) {
+			name + ", while another handler waits": onPods(func(pods *dsl.Resource, j *journal) {
 				pods.OnDelete("one", j.Note("one"))
 				pods.OnDelete("two", j.Note("two", waits, waits, succeeds))
+			}, func(s *stage) {
+				s.Called("one delete", "two delete")
+				s.Advance(later)
+				s.hurries(0)
+				s.Advance(11 * time.Second) // in which it is stored
+				s.Called()
+				s.Process.Restart()
+				s.Called("two delete")
+				s.Process.Restart()
+				s.Called("two delete")
+			}),
+			name + ", while no process runs: it cannot be told from another one": onPods(func(pods *dsl.Resource, j *journal) {
+				pods.OnDelete("one", j.Note("one"))
+				pods.OnDelete("two", j.Note("two", waits, succeeds))
 			}, func(s *stage) {
 				s.Called("one delete", "two delete")
 				s.Advance(later)
@@ -71,10 +87,109 @@ func TestTheEndOfAPodIsNoOtherDeletion(t *testing.T) {
 				}
 				s.hurries(0)
 				s.Process.Restart()
-				s.Called("two delete")
-				s.Process.Restart()
-				s.Called("two delete")
+				s.Called("one delete", "two delete")
 			}),
 		})
 	}
+}
+
+// TestASuccessCountsForOneDeletion is law 2 for deletions that are taken back by a restored backup, and come again.
+func TestASuccessCountsForOneDeletion(t *testing.T) {
+	leaving := func(foo *dsl.Resource, j *journal) {
+		foo.OnDelete("first", j.Note("first"))
+		foo.OnDelete("second", j.Note("second", temporary(10*time.Minute)))
+	}
+	twice := func(s *stage) {
+		s.Process.Restart()
+		s.Settle()
+		if n := len(s.Of("first", "web")); n != 2 {
+			s.t.Errorf("there were two deletions, and the handler that succeeds was called %d times", n)
+		}
+	}
+	scenarios(t, map[string]scenario{
+		"a process sees the object alive in between": {leaving, func(s *stage) {
+			s.begin()
+			restore := s.Snapshot()
+			s.remove()
+			s.Advance(20 * time.Second)
+			restore()
+			s.Advance(5 * time.Minute)
+			if text := s.web().GetAnnotations()[state]; text != "" {
+				s.t.Errorf("the object lives, and has %s", text)
+			}
+			s.Process.Kill()
+			s.remove()
+			twice(s)
+		}},
+		"nobody sees it": {leaving, func(s *stage) {
+			s.begin()
+			restore := s.Snapshot()
+			s.remove()
+			s.Settle()
+			s.Process.Kill()
+			restore()
+			s.Advance(time.Hour)
+			s.remove()
+			twice(s)
+		}},
+		"somebody puts the text back that was on the object in its deletion": {leaving, func(s *stage) {
+			s.begin()
+			restore := s.Snapshot()
+			s.remove()
+			s.Settle()
+			text := s.web().GetAnnotations()[state]
+			s.Process.Kill()
+			restore()
+			s.set(text, "metadata", "annotations", state)
+			s.Advance(time.Hour)
+			s.remove()
+			twice(s)
+		}},
+	})
+}
+
+// TestProgressOfADeletionByGeneration holds that status.observedGeneration, which says what was handled of an object
+// that lives, does not take the place of what was done in its deletion.
+func TestProgressOfADeletionByGeneration(t *testing.T) {
+	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
+		c.Serve(enginetest.Resource{Name: foos, Kind: "Foo", ObservedGeneration: true})
+		s := newStage(t, c)
+		s.Operator.Resource(foos, func(foo *dsl.Resource) {
+			foo.ObservedGeneration = true
+			foo.OnCreate("made", s.Note("made"), dsl.Field("spec"))
+			foo.OnDelete("first", s.Note("first"))
+			foo.OnDelete("second", s.Note("second", temporary(10*time.Minute)))
+		})
+		s.begin()
+		s.remove()
+		s.Called("first delete", "second delete")
+		s.Advance(time.Minute)
+		s.Process.Restart()
+		s.Called()
+	})
+}
+
+// TestAChildHurriesADeletion holds that a delete handler that reads its children looks at once when one changes, also
+// when it is failing.
+func TestAChildHurriesADeletion(t *testing.T) {
+	written(t, backup(`apply: {job: {readyWhen: int(child.metadata.annotations.code) > 0, template:
+		{apiVersion: batch/v1, kind: Job, metadata: {name: "${self.metadata.name}-backup"}, spec: {parallelism: 1}}}}`), func(s *stage) {
+		s.begin()
+		s.remove()
+		s.Settle()
+		code := func(text string) {
+			s.Update(jobs, "default", "web-backup", func(o *unstructured.Unstructured) {
+				notes := o.GetAnnotations()
+				notes["code"] = text
+				o.SetAnnotations(notes)
+			})
+		}
+		code("x")
+		s.Advance(time.Hour)
+		code("1")
+		s.Settle()
+		if s.web() != nil {
+			s.t.Error("the Job is ready, and nobody looks")
+		}
+	})
 }

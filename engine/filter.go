@@ -50,15 +50,26 @@ type answer struct {
 // with what happened beside it; new and changed ones are kept in mind, should it match later.
 func (p *pass) matches(j *job) bool {
 	a := p.answer(j)
+	if a.holds {
+		return true
+	}
+	e := p.entry(j.reader)
 	switch j.cause {
 	case dsl.Child, dsl.RelatedChange, dsl.Timer, dsl.Resync, dsl.Event:
-		if !a.holds && !a.unread {
-			e := p.entry(j.reader)
+		if !a.unread {
 			e.Try = progress.Record{}
-			p.put(j.reader, e)
 		}
 	}
-	return a.holds
+	if j.reader.Level() && j.cause != dsl.Timer && j.cause != dsl.Resync {
+		e = e.Averted()
+	}
+	p.put(j.reader, e)
+	return false
+}
+
+// chooses reports whether the handler's filters on labels and annotations hold.
+func (p *pass) chooses(h *dsl.Handler) bool {
+	return dsl.MatchAll(h.Labels, p.current.GetLabels()) && dsl.MatchAll(h.Annotations, p.current.GetAnnotations())
 }
 
 // answer asks the handler's filters, for each cause once in a pass, as they may be costly: and once more
@@ -70,7 +81,7 @@ func (p *pass) answer(j *job) answer {
 		return a
 	}
 	h := j.reader.Handler
-	a.holds = dsl.MatchAll(h.Labels, p.current.GetLabels()) && dsl.MatchAll(h.Annotations, p.current.GetAnnotations())
+	a.holds = p.chooses(h)
 	if a.holds && h.When != nil {
 		request := p.request(j, nil)
 		a.holds, a.err = ask(h.When, request)

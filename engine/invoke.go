@@ -31,6 +31,7 @@ var (
 // attempt runs a job when it is due and notes its outcome. The error is that of a pass that must
 // end, because the process or its leadership does.
 func (p *pass) attempt(ctx context.Context, j *job) error {
+	p.turnComes(j)
 	if wait := j.record.Waits(p.now); wait > 0 {
 		p.next = p.next.sooner(wait, queue.Due)
 		return nil
@@ -41,6 +42,7 @@ func (p *pass) attempt(ctx context.Context, j *job) error {
 	if err := p.secure(ctx); err != nil {
 		return err
 	}
+	p.turnBegins(j)
 	j.saw = p.sight.Digest(j.reader.View)
 	s := &span{held: p.r.engine.held}
 	request := p.request(j, s)
@@ -55,6 +57,7 @@ func (p *pass) attempt(ctx context.Context, j *job) error {
 	if !overran(err) {
 		j.record.Step = request.Step
 		if err := p.lay(ctx, j, request.Patch); err != nil {
+			p.void(j)
 			return err
 		}
 		if said := p.probe(ctx, j); said != nil {
@@ -62,9 +65,7 @@ func (p *pass) attempt(ctx context.Context, j *job) error {
 			return nil
 		}
 	}
-	if err == nil {
-		p.yield(j.reader.ID)
-	}
+	p.turnEnds(j, err == nil)
 	p.note(j, err, time.Since(start))
 	p.finish(j)
 	return nil
@@ -131,7 +132,7 @@ func (p *pass) request(j *job, s *span) *dsl.Request {
 		request.Children = &readOnly{Children: &children{pass: p}}
 		return request
 	}
-	request.Children = &children{pass: p, span: s, handler: h.ID, turn: len(p.jobs)}
+	request.Children = &children{pass: p, span: s, handler: h.ID, turn: len(p.jobs), try: string(j.cause) + "/" + j.record.View}
 	request.Client = p.client(h, s)
 	request.Events = &reporter{engine: p.r.engine, object: p.object, handler: h.ID, span: s}
 	return request

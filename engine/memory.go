@@ -110,9 +110,8 @@ type memory struct {
 	schemas int64
 	// settled are children that the server rewrote; see child.Applier.
 	settled map[string]string
-	// rivals are children that two handlers keep differently, with the handler that has them; nil where there
-	// are none.
-	rivals map[childID]string
+	// rivals are the children that two handlers want, nil where there are none.
+	rivals map[childID]*rivalry
 	// ties is about the object's labelled children, nil where it has no record of any.
 	ties *ties
 	// failures counts passes in a row that ended in an error.
@@ -158,7 +157,8 @@ type news struct {
 	related      *relatedNews
 	granted      []string
 	expects      []await
-	// of are handlers for which child is true though it is not for others.
+	// of are handlers that are to look again though others are not: as if a child had changed, or at the next
+	// resync.
 	of     []string
 	gone   []*departed
 	memory *memory

@@ -97,7 +97,7 @@ func (m *model) judgeCause(c craft, r *dsl.Request, was *conduct) {
 	if !c.edge() {
 		return
 	}
-	if r.Cause == dsl.Create && was.good() {
+	if r.Cause == dsl.Create && was.good() && (!m.soft || c.wants == "") { // as above
 		m.fault("%s is called for create, and has succeeded in this life", c.id)
 	}
 	if r.Cause != dsl.Create && len(was.handled) == 0 && c.creates() {
@@ -125,7 +125,7 @@ func (m *model) premature(c craft, r *dsl.Request, l *lifetime) bool {
 			return false
 		}
 		did := l.records[id]
-		return did != nil && did.last != nil && did.last.version == m.version && !did.good()
+		return did != nil && did.last != nil && !did.last.doubted && did.last.version == m.version && !did.good()
 	})
 }
 

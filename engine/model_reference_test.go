@@ -120,8 +120,25 @@ func (m *model) replaced(name, text string) {
 	}
 }
 
+// averted notes that level-triggered handlers do not see an object, so they may run when they see it again. The
+// lock is held.
+func (m *model) averted(name string) {
+	o := m.Get(foos, "default", name)
+	if o == nil {
+		return
+	}
+	if l := m.lives[o.GetUID()]; l != nil {
+		for _, c := range m.program {
+			l.records[c.id].again = l.records[c.id].again || c.kind == "level" && !c.sees(o.Object)
+		}
+	}
+}
+
 func (l *lifetime) forget(p program) {
 	for id, r := range l.records {
+		if r.last != nil {
+			r.last.doubted = true
+		}
 		if c, found := p.find(id); found && c.edge() {
 			r.unknown, r.bare = true, true
 		}

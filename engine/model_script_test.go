@@ -213,7 +213,8 @@ func (m *model) playEdit(s step, o *unstructured.Unstructured) {
 		once := func(name string) {
 			if name == s.name && m.Get(foos, "default", name) != nil {
 				m.meanwhile = nil
-				m.edit(name, s.edit)
+				m.Update(foos, "default", name, s.edit.make)
+				m.averted(name)
 			}
 		}
 		m.locked(func() { m.meanwhile, m.soft = once, true })
@@ -241,6 +242,7 @@ func (m *model) troubled(err error, s step) {
 
 func (m *model) edit(name string, e edit) {
 	m.Update(foos, "default", name, e.make)
+	m.locked(func() { m.averted(name) })
 }
 
 func (m *model) create(name string, e edit) {
@@ -280,4 +282,5 @@ func (m *model) replace(name string, export *unstructured.Unstructured) {
 		o.SetLabels(export.GetLabels())
 		o.SetAnnotations(export.GetAnnotations())
 	})
+	m.locked(func() { m.averted(name) })
 }

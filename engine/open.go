@@ -41,14 +41,11 @@ func deletionOf(o *unstructured.Unstructured, gone bool) string {
 	return ""
 }
 
-// sameDeletion returns the moment by which a deletion is known that now seems to have begun at another one:
-// nobody takes back a deletion, so an object that was being deleted still is. One that is out of sight alone
-// is another matter.
-func sameDeletion(known, now string) string {
-	if known == "" || known == vanished || now == "" || now == vanished {
-		return now
-	}
-	return known
+// moves reports whether a deletion that this process has seen begin is at another moment now: nobody takes
+// back a deletion, so an object that was being deleted still is. One that is out of sight alone is another
+// matter.
+func moves(known, now string) bool {
+	return known != now && known != "" && known != vanished && now != "" && now != vanished
 }
 
 // open opens the object's book: as this process remembers it, or as it was stored when the process sees
@@ -58,6 +55,14 @@ func sameDeletion(known, now string) string {
 // exception is a text that was sent, and whose answer was lost on the way.
 func (p *pass) open() book.Book {
 	m, b := p.memory, book.Book{}
+	if moves(m.deletion, p.deletion) {
+		m.book = m.book.Moved(m.deletion, p.deletion)
+		if m.sent != nil {
+			sent := m.sent.Moved(m.deletion, p.deletion)
+			m.sent = &sent
+		}
+	}
+	m.deletion = p.deletion
 	switch {
 	case m.sent != nil && m.sent.Text() == p.text:
 		b = *m.sent
@@ -79,11 +84,6 @@ func (p *pass) load() book.Book {
 	if err != nil {
 		p.log().Error(err, "state annotation is not readable; the object is handled as a new one")
 	}
-	for _, r := range p.r.rules.readers {
-		e, _ := b.Entry(r.ID)
-		p.deletion = sameDeletion(e.Deletion, p.deletion)
-	}
-	p.memory.deletion = p.deletion
 	b = b.Meet(p.r.rules.readers, book.Moment{
 		Look: p.sight, Generation: p.object.GetGeneration(), Partial: p.partial(), Deletion: p.deletion,
 	})

@@ -51,14 +51,13 @@ type pass struct {
 	// secured: the finalizer is there if it must be.
 	secured bool
 
-	mu      sync.Mutex // guards awaits, content, applied, makers, writers, memory.rivals and memory.settled: a handler may use goroutines
+	mu      sync.Mutex // guards awaits, content, applied, rivals, writers, memory.rivals and memory.settled: a handler may use goroutines
 	patch   *dsl.Patch
 	jobs    []*job
 	awaits  []await
 	content uint32 // tells what was written from other things; see breaker
 	applied map[childID]*unstructured.Unstructured
-	// makers are the handlers that applied children in this pass.
-	makers map[childID]string
+	rivals  rivals
 	// writers are the handlers that wrote children, each with how many jobs there were then.
 	writers map[string]int
 	// others are the handlers that wrote to other objects than children.
@@ -156,7 +155,7 @@ func (r *resource) goneBy(key cache.ObjectName, n news, left []*departed) {
 func (p *pass) run(ctx context.Context, n news) error {
 	p.fresh = n.fresh
 	p.hear(n)
-	n.of = p.memory.stirred
+	n.of = slices.Concat(p.memory.stirred, p.memory.asked(p.r))
 	p.tie()
 	p.wind()
 	p.lookAround(n)
@@ -224,8 +223,7 @@ func (r *resource) newPass(key cache.ObjectName, object *unstructured.Unstructur
 	p.ties.begin(p)
 	p.current, p.sight = object, book.NewLook(object.Object)
 	p.text = object.GetAnnotations()[r.engine.op.StateAnnotation()]
-	p.deletion = sameDeletion(m.deletion, deletionOf(object, gone))
-	m.deletion = p.deletion
+	p.deletion = deletionOf(object, gone)
 	p.generation = r.own.keepsGeneration()
 	p.book = p.open()
 	return p

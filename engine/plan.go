@@ -41,8 +41,11 @@ func (p *pass) plan(r book.Reader, n news) *job {
 	c := e.Due(r.Handler, f)
 	if t := p.triggered(r, n, c); c == "" && t != "" {
 		e, c = e.Wakes(t), t
-	} else if t == dsl.Child || t == dsl.RelatedChange {
+	} else if t == dsl.Child || t == dsl.RelatedChange || c == dsl.Delete && (n.child && r.Reads.Children || p.related && r.Reads.Related) {
 		e.Try = e.Try.Peek(p.now) // what it waits for may have come
+	}
+	if c == "" && r.Level() && !p.chooses(r.Handler) {
+		e = e.Averted()
 	}
 	if c == "" || c == dsl.Delete && p.released(r.Handler) {
 		p.put(r, e)
@@ -73,8 +76,11 @@ func (p *pass) entry(r book.Reader) book.Entry {
 // object, and ends of waits.
 func (p *pass) news(r book.Reader, n news) book.Entry {
 	e := p.entry(r)
+	if p.deletion == "" {
+		e = e.Living()
+	}
 	if e.Begins && p.deletion == "" && p.answer(&job{reader: r, cause: dsl.Update}).holds {
-		e = e.Meet(r, p.sight, p.book.Known)
+		e = e.Meet(r, p.sight, p.book.Known, p.making(r))
 	}
 	if n.child || p.related {
 		e.Try = e.Try.Hurry()
@@ -88,6 +94,15 @@ func (p *pass) news(r book.Reader, n news) book.Entry {
 	return e
 }
 
+// making reports whether handlers that this one comes after, or that come before it, are still to be tried
+// again for the object's creation: they may write what it looks at.
+func (p *pass) making(r book.Reader) bool {
+	return slices.ContainsFunc(p.r.rules.readers, func(other book.Reader) bool {
+		try := p.entry(other).Try
+		return other.ID != r.ID && try.Cause == dsl.Create && try.Begun()
+	})
+}
+
 // triggered returns the cause that a handler has by what happened beside the object, empty when there is
 // none. Due is the cause that it has otherwise.
 func (p *pass) triggered(r book.Reader, n news, due dsl.Cause) dsl.Cause {
@@ -99,7 +114,7 @@ func (p *pass) triggered(r book.Reader, n news, due dsl.Cause) dsl.Cause {
 		return dsl.RelatedChange
 	case due == "" && p.rings(r):
 		return dsl.Timer
-	case p.resync && h.On(dsl.Resync):
+	case (p.resync || slices.Contains(n.of, h.ID)) && h.On(dsl.Resync):
 		return dsl.Resync
 	}
 	return ""

@@ -145,7 +145,7 @@ func (p *pass) reconsider() {
 func (p *pass) settleBook(t tally, marks *patch.Marks) {
 	p.marked = p.stored
 	mark := p.book.Mark(p.r.rules.readers)
-	if p.generation && p.allSeen() {
+	if p.generation && p.deletion == "" && p.allSeen() {
 		p.marked, marks.Observed = mark, p.object.GetGeneration()
 		if p.text != "" {
 			marks.Annotation, marks.State = p.r.engine.op.StateAnnotation(), ""
@@ -165,8 +165,8 @@ func (p *pass) settleBook(t tally, marks *patch.Marks) {
 }
 
 // postponed reports whether what is not stored waits for what is still to come. A retry that is due soon
-// is not worth a request, and neither is a success beside it; but a success is not kept in memory alone
-// for longer than a crash may cost.
+// is not worth a request, and neither is a success beside it; but a success, or that a handler has begun
+// with something, is not kept in memory alone for longer than a crash may cost.
 func (p *pass) postponed(t tally, marks *patch.Marks) bool {
 	if !t.retries || len(p.patch.Object) > 0 || marks.Add || time.Until(t.again) > inMemory {
 		return false

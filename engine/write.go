@@ -194,6 +194,7 @@ func (p *pass) letGo(ctx context.Context, marks patch.Marks) error {
 		if live.GetAnnotations()[p.r.engine.op.StateAnnotation()] != "" {
 			marks.Annotation, marks.State = p.r.engine.op.StateAnnotation(), ""
 		}
+		marks.Along = p.leftBehind(live)
 		_, err = p.send(ctx, live, func(*unstructured.Unstructured) (*dsl.Patch, patch.Marks) { return dsl.NewPatch(), marks })
 	}
 	if err != nil && !errors.Is(err, patch.ErrGone) {

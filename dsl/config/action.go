@@ -24,6 +24,7 @@ func (w *watched) action(at path, h *handler) *dsl.Built {
 	}
 	build := dsl.Build{Registry: w.registry, Params: h.With, Resource: w.out.Name, ID: h.ID, Whole: h.whole}
 	build.AtDeletion = len(h.Causes) > 0 && !slices.ContainsFunc(h.Causes, func(c cause) bool { return c != cause(dsl.Delete) })
+	build.NoFinalizer = h.Finalizer != nil && !*h.Finalizer
 	build.Siblings = w.siblings()
 	built, err := action.Build(build, h.config)
 	w.misfit(at, h.action, err)

@@ -69,6 +69,17 @@ func (b Book) With(id string, e Entry) Book {
 	return b
 }
 
+// Moved returns the book where a deletion that was known by one moment is at another one now.
+func (b Book) Moved(from, to string) Book {
+	b.entries = slices.Clone(b.entries)
+	for i := range b.entries {
+		if e := &b.entries[i].entry; e.Deletion == from {
+			e.Deletion = to
+		}
+	}
+	return b
+}
+
 // Moment is an object as a book is opened for it.
 type Moment struct {
 	Look *Look
@@ -122,9 +133,11 @@ func (b Book) meet(r Reader, m Moment, older bool) Entry {
 	case !Stores(r.Handler):
 		return e
 	case !found && (b.Known || !r.On(dsl.Create) || !m.Look.Seen(r.View)):
-		return Entry{Of: r.View.Name(), Begins: true}
+		return Entry{Of: r.View.Name(), Begins: true, Fresh: !b.Known && r.On(dsl.Create)}
 	case !found, e.Seen == "":
 		e.Of = r.View.Name()
+		e.Begins = found && e.Try.Cause == "" && r.On(dsl.Create)
+		e.Fresh = e.Begins
 		return e
 	case e.Of != r.View.Name():
 		return b.moved(e, r, m)
@@ -205,7 +218,7 @@ func (b Book) Mark(readers []Reader) string {
 		t := e.lastingTry(r)
 		return []string{
 			e.Of, e.Seen, string(e.Lost), e.Deletion, string(t.Cause), t.View, strconv.Itoa(t.Attempts), strconv.Itoa(t.Step),
-			strconv.FormatBool(t.Done), strconv.FormatInt(t.Due.Unix(), 10),
+			strconv.FormatBool(t.Done), strconv.FormatBool(t.Waiting), strconv.FormatInt(t.Due.Unix(), 10),
 		}
 	})
 }
@@ -242,12 +255,15 @@ func worth(r Reader, e Entry) bool {
 	return e.lastingTry(r).Cause != ""
 }
 
-// Outcomes is Mark of outcomes alone: of what handlers have finished, and not of what they try.
+// Outcomes is Mark of what handlers have finished or begun with, and not of how often they have tried.
 func (b Book) Outcomes(readers []Reader) string {
-	return b.sum(readers, func(_ Reader, e Entry) []string {
+	return b.sum(readers, func(r Reader, e Entry) []string {
 		var out []string
 		if e.Seen != "" {
 			out = []string{e.Of, e.Seen, string(e.Lost)}
+		}
+		if e.undoes() || e.lastingTry(r).Step > 0 {
+			out = append(out, string(e.Try.Cause), strconv.Itoa(e.Try.Step))
 		}
 		if e.Try.Cause == dsl.Delete && e.Try.Done {
 			out = append(out, e.Deletion, strconv.FormatBool(e.Try.Failed), e.Try.View)

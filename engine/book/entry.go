@@ -28,8 +28,9 @@ type Entry struct {
 	// Deletion is the moment of the deletion that Try is of, where it is of one.
 	Deletion string
 	// Begins: the handler is new to the object, and begins with it as it is when it sees it first: its
-	// filters may not hold yet. Quiet: it has begun, and that need not be stored before something else is.
-	Begins, Quiet bool
+	// filters may not hold yet. Fresh: and so was the object then, which it is to create. Quiet: it has
+	// begun, and that need not be stored before something else is.
+	Begins, Fresh, Quiet bool
 	// Met: it has begun with the object, and has not run for it since.
 	Met bool
 	// Bare: nothing is kept of what the handler handled last, whatever the text has.
@@ -137,10 +138,14 @@ func (e Entry) dueByLevel(f Facts) dsl.Cause {
 	return dsl.Update // there was nothing of its view so far
 }
 
+// undoes reports whether the handler has begun with another view than it has handled: should the object be again
+// as it was, it is to run once more.
+func (e Entry) undoes() bool { return e.Seen != "" && e.handling() && e.Try.Begun() }
+
 // halfway reports whether the handler has begun with another view, and has failed with it so far, or waits: what
 // it did for that may have to be undone, although the view is again as it was before.
 func (e Entry) halfway(now string) bool {
-	return e.handling() && e.Try.View != now && (e.Try.Attempts > 0 || e.Try.Step > 0 || e.Try.Waiting)
+	return e.handling() && e.Try.View != now && e.Try.Begun()
 }
 
 // pending is what a try is for that is begun and not finished, empty where there is none.
@@ -194,15 +199,32 @@ func (e Entry) Vain() Entry {
 // End enters how a try came out. After is the digest of the view as the handler leaves it, with its own
 // changes in it, and kept what is kept of that for the handler to see.
 func (e Entry) End(v View, after string, kept map[string]any) Entry {
-	e.Try.View = after
+	e.Try.View, e.Quiet = after, false
 	if !e.Try.Done || e.Try.Cause == dsl.Delete {
 		return e
 	}
-	e.Of, e.Seen, e.Begins, e.Quiet, e.Met, e.Bare, e.Old, e.Lost = v.Name(), after, false, false, false, false, kept, ""
+	e.Of, e.Seen, e.Begins, e.Met, e.Bare, e.Old, e.Lost = v.Name(), after, false, false, false, kept, ""
 	if e.Try.Failed {
 		e.Lost = e.Try.Cause
 	} else {
 		e.Try = progress.Record{}
+	}
+	return e
+}
+
+// Living returns the entry for an object that lives: what was done in a deletion is not done for the next one.
+func (e Entry) Living() Entry {
+	if e.Try.Cause == dsl.Delete {
+		e.Try, e.Deletion = progress.Record{}, ""
+	}
+	return e
+}
+
+// Averted returns the entry of a level-triggered handler that is to run and does not see the object: others may
+// undo meanwhile what it did, so it runs when it sees it again.
+func (e Entry) Averted() Entry {
+	if e.Seen != "" {
+		e.Seen = anew
 	}
 	return e
 }
@@ -227,20 +249,25 @@ func (e Entry) Again() Entry {
 	return e
 }
 
-// Meet returns the entry of a handler that begins with an object, which is known when others have handled it:
-// a new one it creates where there is anything of its view by now, for handlers before it may have written that.
-func (e Entry) Meet(r Reader, look *Look, known bool) Entry {
-	if !known && r.On(dsl.Create) && look.Seen(r.View) {
-		e.Begins = false
+// Meet returns the entry of a handler that begins with an object, which is known when others have handled it.
+// One that was new it creates where there is anything of its view by now, for that may have been written since.
+// Where there is not, it waits for that while others are still making the object.
+func (e Entry) Meet(r Reader, look *Look, known, making bool) Entry {
+	switch {
+	case e.Fresh && look.Seen(r.View):
+		e.Begins, e.Fresh = false, false
+		return e
+	case e.Fresh && making:
 		return e
 	}
 	e.Met = true
-	return e.Start(r, look, known)
+	return e.Start(r, look, known && !e.Fresh) // the text may have it as one that is to create
 }
 
 // Start returns the entry of a handler that begins with the object as it is.
 func (e Entry) Start(r Reader, look *Look, quiet bool) Entry {
 	e.Of, e.Seen, e.Quiet, e.Begins, e.Bare, e.Old = r.View.Name(), look.Digest(r.View), quiet, false, false, nil
+	e.Fresh = false
 	return e
 }
 

@@ -158,11 +158,18 @@ func TestTriesAreReadBack(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	h := reading(both).named("h")
 	look := NewLook(object(1, "red"))
-	want := Entry{Of: "", Seen: look.Digest(h.View), Try: progress.Record{Cause: dsl.Update, View: "v", Attempts: 2, Due: at, Message: "m", Step: 1}}
-	got := reload(t, Book{UID: uid}.With("h", want), []Reader{h}, object(1, "red"), []Reader{h}, Moment{Look: look})
-	e, _ := got.Entry("h")
-	if diff := cmp.Diff(want, e, cmp.AllowUnexported(Entry{})); diff != "" {
-		t.Errorf("the entry (-want +got):\n%s", diff)
+	for name, try := range map[string]progress.Record{
+		"a retry":                       {Cause: dsl.Update, View: "v", Attempts: 2, Due: at, Message: "m", Step: 1},
+		"that it waits with a new view": {Cause: dsl.Update, View: "v", Waiting: true, Message: "m"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			want := Entry{Of: "", Seen: look.Digest(h.View), Try: try}
+			got := reload(t, Book{UID: uid}.With("h", want), []Reader{h}, object(1, "red"), []Reader{h}, Moment{Look: look})
+			e, _ := got.Entry("h")
+			if diff := cmp.Diff(want, e, cmp.AllowUnexported(Entry{})); diff != "" {
+				t.Errorf("the entry (-want +got):\n%s", diff)
+			}
+		})
 	}
 }
 
@@ -174,11 +181,11 @@ func TestWhatIsNotStored(t *testing.T) {
 		entry  Entry
 	}{
 		"what a level-triggered handler has seen": {reading(level), Entry{Seen: "x"}},
-		"what it tries":                  {reading(level), Entry{Try: progress.Record{Cause: dsl.Update, Attempts: 3}}},
-		"a create that is still to come": {reading(creates), Entry{}},
-		"what a handler begins with":     {reading(updates), Entry{Begins: true}},
-		"a try for a child":              {reading(creates), Entry{Try: progress.Record{Cause: dsl.Child, Attempts: 3}}},
-		"that a handler waits":           {reading(creates), Entry{Try: progress.Record{Cause: dsl.Create, Waiting: true}}},
+		"what it tries":                    {reading(level), Entry{Try: progress.Record{Cause: dsl.Update, Attempts: 3}}},
+		"a create that is still to come":   {reading(creates), Entry{}},
+		"what a handler begins with":       {reading(updates), Entry{Begins: true}},
+		"a try for a child":                {reading(creates), Entry{Try: progress.Record{Cause: dsl.Child, Attempts: 3}}},
+		"that one waits with a new object": {reading(creates), Entry{Try: progress.Record{Cause: dsl.Create, Waiting: true}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := Book{UID: uid}.With("h", tt.entry)

@@ -33,6 +33,10 @@ type Applier struct {
 	Found *Drift
 	// Guard is held while Settled is used; children of one owner may be applied at the same time.
 	Guard sync.Locker
+	// Note is written into the child annotation of a child without a name, see [Note]. It is no reason to write.
+	Note string
+	// Contest, when it is not nil, says why this owner's child is not to be changed after all.
+	Contest func(live *unstructured.Unstructured) error
 }
 
 // Apply makes the child as desired, which comes from [Owner.Desired]. Cached is the object of
@@ -63,7 +67,7 @@ func (a Applier) Apply(ctx context.Context, c dynamic.ResourceInterface, desired
 }
 
 // Stale reports whether Apply would change an object that is there. The error is a
-// *dsl.NotOwnedError for one that the owner may not have.
+// *dsl.NotOwnedError for one that the owner may not have, or what Contest says.
 func (a Applier) Stale(desired, live *unstructured.Unstructured) (bool, error) {
 	stale, _, err := a.judge(desired, live)
 	return stale, err
@@ -82,7 +86,13 @@ func (a Applier) judge(desired, live *unstructured.Unstructured) (stale, adopts 
 	case !ours:
 		return true, true, nil
 	}
-	return !going && !a.holds(desired, live), false, nil
+	if going || a.holds(desired, live) {
+		return false, false, nil
+	}
+	if a.Contest != nil {
+		err = a.Contest(live)
+	}
+	return err == nil, false, err
 }
 
 // made reports whether an object that is tied to nobody was made from what is desired now, in which
@@ -112,7 +122,7 @@ func (a Applier) holds(desired, live *unstructured.Unstructured) bool {
 // overwritten. One that the request joined nevertheless, because nothing conflicted, is given
 // back as it was.
 func (a Applier) create(ctx context.Context, c dynamic.ResourceInterface, desired *unstructured.Unstructured) (*unstructured.Unstructured, Deed, error) {
-	result, err := c.Apply(ctx, desired.GetName(), desired, metav1.ApplyOptions{FieldManager: a.Manager})
+	result, err := c.Apply(ctx, desired.GetName(), a.noted(desired), metav1.ApplyOptions{FieldManager: a.Manager})
 	if apierrors.HasStatusCause(err, metav1.CauseTypeFieldManagerConflict) {
 		return nil, "", notOwned(desired, "")
 	}
@@ -146,7 +156,7 @@ func (a Applier) giveBack(ctx context.Context, c dynamic.ResourceInterface, join
 // update applies with force to the object that was looked at and to no other of its name. One that
 // is adopted must not have changed since: somebody else may have taken it.
 func (a Applier) update(ctx context.Context, c dynamic.ResourceInterface, desired, live *unstructured.Unstructured, adopts bool) (*unstructured.Unstructured, Deed, error) {
-	guarded := desired.DeepCopy()
+	guarded := a.noted(desired)
 	guarded.SetUID(live.GetUID())
 	doing, deed := "applying", Updated
 	if adopts {
@@ -165,6 +175,17 @@ func (a Applier) update(ctx context.Context, c dynamic.ResourceInterface, desire
 	}
 	a.settle(desired, result)
 	return result, deed, nil
+}
+
+// noted returns a copy of what is desired with the note on it.
+func (a Applier) noted(desired *unstructured.Unstructured) *unstructured.Unstructured {
+	out := desired.DeepCopy()
+	if a.Note != "" {
+		notes := out.GetAnnotations()
+		notes[a.Owner.Keys.Child] = a.Note // there is an annotation already: what it is applied from
+		out.SetAnnotations(notes)
+	}
+	return out
 }
 
 func (a Applier) settle(desired, result *unstructured.Unstructured) {

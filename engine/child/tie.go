@@ -54,14 +54,29 @@ func Title(s dsl.ChildSpec) string {
 	return text
 }
 
+// Note is the value of the child annotation for a child without a name: it says no more than which handler
+// has made it.
+func Note(s dsl.ChildSpec, handler string) string {
+	if s.Name != "" {
+		return ""
+	}
+	return url.PathEscape(handler) + "/"
+}
+
+// Maker returns which handler, or step of one, an object says it was made by; empty when it does not say.
+func (k Keys) Maker(live metav1.Object) string {
+	s, _ := ParseTitle(live.GetAnnotations()[k.Child])
+	return s.Handler
+}
+
 // Which is the title without the policy: which child it is, as the owner's record has it.
 func Which(s dsl.ChildSpec) string {
 	s.OnDelete = ""
 	return Title(s)
 }
 
-// ParseTitle reads what Title wrote. Of the spec it fills in handler, name, key and policy of
-// deletion, which is never left open.
+// ParseTitle reads what Title wrote, and of what Note wrote the handler. Of the spec it fills in handler, name,
+// key and policy of deletion, which is never left open. It is ok where there is a name.
 func ParseTitle(text string) (s dsl.ChildSpec, ok bool) {
 	path, policy, found := strings.Cut(text, ";")
 	s.OnDelete = dsl.DeleteChild

@@ -33,6 +33,7 @@ func owner() Owner {
 
 // FuzzTitle holds that what is written onto a child is read back, whatever its key is.
 func FuzzTitle(f *testing.F) {
+	f.Add("h/i", "", "", 0)
 	for _, text := range []string{"", "a", "a/b", "a;retain", "%2F", "ü ", "\x00\xff", "a\n"} {
 		f.Add("h", "n", text, 0)
 		f.Add(text, "n"+text, text, 1)
@@ -44,6 +45,9 @@ func FuzzTitle(f *testing.F) {
 		if name == "" {
 			if title != "" {
 				t.Errorf("a child without a name has the title %q", title)
+			}
+			if got, named := ParseTitle(Note(want, handler)); named || got.Handler != handler {
+				t.Errorf("the note of %q is read as %+v", handler, got)
 			}
 			return
 		}

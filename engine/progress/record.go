@@ -35,9 +35,9 @@ type Record struct {
 	Message string `json:"message,omitempty"`
 	// Step is how many of the handler's steps are done; see dsl.Request.
 	Step int `json:"step,omitempty"`
-	// Waiting: the last attempt found that something is to come first. It is not stored: a process
-	// that begins anew looks again.
-	Waiting bool `json:"-"`
+	// Waiting: the last attempt found that something is to come first. A process that begins anew looks
+	// again at once.
+	Waiting bool `json:"waiting,omitempty"`
 	// Early is when the next attempt is due of a handler that has a look before that; see Peek. It is
 	// zero for others.
 	Early time.Time `json:"-"`
@@ -76,8 +76,11 @@ func (r Record) Hurry() Record {
 	return r
 }
 
-// bare reports whether the record says nothing but that its handler waits.
-func (r Record) bare() bool { return r.Waiting && r.Attempts == 0 && r.Step == 0 }
+// Begun reports whether the handler has begun, and is not finished.
+func (r Record) Begun() bool { return !r.Done && (r.Waiting || r.Attempts > 0 || r.Step > 0) }
+
+// Bare reports whether the record says nothing but that the handler waits.
+func (r Record) Bare() bool { return r.Waiting && r.Attempts == 0 && r.Step == 0 }
 
 // Succeed notes a successful attempt.
 func (r Record) Succeed() Record {
@@ -134,12 +137,9 @@ func shorten(message string) string {
 	return strings.ToValidUTF8(message[:maxMessage], "") + "…"
 }
 
-// Lasting returns what of the record the next process must know: not that the handler waits, for it
-// looks again, and of what it waits for it may have missed the coming.
+// Lasting returns what of the record the next process must know: not until when the handler waits, for it
+// looks at once, as it may have missed the coming of what it waits for.
 func (r Record) Lasting() Record {
-	if r.bare() {
-		return Record{}
-	}
 	if !r.Early.IsZero() {
 		r.Due, r.Early = r.Early, time.Time{}
 	}

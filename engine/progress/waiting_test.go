@@ -35,10 +35,10 @@ func TestWait(t *testing.T) {
 	}
 }
 
-func TestWaitingIsNotStored(t *testing.T) {
+func TestUntilWhenItWaitsIsNotStored(t *testing.T) {
 	due := now.Add(time.Hour)
 	for name, tt := range map[string]struct{ record, want Record }{
-		"that it waits":         {Record{Cause: dsl.Create, Waiting: true, Due: due}, Record{}},
+		"that it waits":         {Record{Cause: dsl.Create, Waiting: true, Due: due}, Record{Cause: dsl.Create, Waiting: true}},
 		"steps that are done":   {Record{Cause: dsl.Create, Waiting: true, Due: due, Step: 2}, Record{Cause: dsl.Create, Waiting: true, Step: 2}},
 		"a try that is to come": {Record{Cause: dsl.Create, Due: due, Attempts: 1}, Record{Cause: dsl.Create, Due: due, Attempts: 1}},
 	} {

@@ -61,6 +61,8 @@ func build(compiler *expr.Compiler, b dsl.Build, config map[string]any) (dsl.Bui
 	switch {
 	case b.Whole:
 		p.fault(nil, "a schedule has no one object to make children of")
+	case b.AtDeletion && b.NoFinalizer:
+		p.fault(nil, "with finalizer: false the object is gone when the handler runs: nothing could say whose its children are, or wait for them")
 	case len(config) == 0:
 		p.fault(nil, "must not be empty")
 	}
@@ -97,8 +99,8 @@ func (p *plan) built() dsl.Built {
 		atDeletion = atDeletion || needsRemoval(c.spec)
 		byReference = byReference || c.spec.ByReference()
 	}
-	if slices.ContainsFunc(out.Children, func(c dsl.NamedChild) bool { return c.Kind.Empty() }) {
-		out.Reads.Children = true // its owner says of which kinds they may be
+	if p.final || slices.ContainsFunc(out.Children, func(c dsl.NamedChild) bool { return c.Kind.Empty() }) {
+		out.Reads.Children = true // in a deletion there is no cause child; and an owner says of which kinds its children may be
 	}
 	if byReference {
 		out.Needs = append(out.Needs, dsl.MustParseNeed("update", "self/finalizers"))

@@ -1,0 +1,130 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine_test
+
+import (
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+)
+
+// TestALevelTriggeredHandlerThatDidNotSeeTheObject is law 1 for filters: what others did to the object, or beside
+// it, while the handler did not see it is put right when it does.
+func TestALevelTriggeredHandlerThatDidNotSeeTheObject(t *testing.T) {
+	const (
+		active = `{apiVersion: example.com/v1, kind: Foo, metadata: {name: web}, spec: {active: true}}`
+		toggle = `{resource: foos.v1.example.com, handlers: [{id: on, when: self.spec.active, set: {status: {seen: "on"}}},
+			{id: off, when: "!self.spec.active", set: {status: {seen: "off"}}}]}`
+		paused = `{resource: foos.v1.example.com, owns: [deployments.v1.apps], related: [{name: settings, resource: configmaps.v1, object: settings}], handlers: [
+			{id: app, when: "!self.spec.paused", apply: {web: {apiVersion: apps/v1, kind: Deployment, metadata: {name: "${self.metadata.name}"}, spec: {replicas: 1}}}},
+			{id: look, when: "!self.spec.paused", set: {status: {seen: "${related.settings.data.level}"}}}]}`
+	)
+	t.Run("two handlers of one field, of which one sees it at a time", func(t *testing.T) {
+		written(t, toggle, func(s *stage) {
+			s.Launch()
+			s.Create(active)
+			for _, on := range []bool{false, true, false, true} {
+				s.set(on, "spec", "active")
+				s.Settle()
+				if got, want := value(s.web(), "status.seen"), map[bool]string{true: "on", false: "off"}[on]; got != want {
+					t.Errorf("spec.active is %v, and status.seen %v", on, got)
+				}
+			}
+			s.Forget()
+			s.Advance(time.Hour)
+			s.Called()
+			s.Wrote()
+		})
+	})
+	for name, between := range map[string]func(s *stage){
+		"a child that is deleted meanwhile": func(s *stage) { s.Delete(deployments, "default", "web") },
+		"a child that is changed meanwhile": func(s *stage) {
+			s.Update(deployments, "default", "web", func(o *unstructured.Unstructured) {
+				o.Object["spec"].(map[string]any)["replicas"] = int64(7)
+			})
+		},
+		"a related object that is changed meanwhile": func(s *stage) {
+			s.Update(configMaps, "default", "settings", func(o *unstructured.Unstructured) {
+				o.Object["data"] = map[string]any{"level": "high"}
+			})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			written(t, paused, func(s *stage) {
+				s.Create(`{apiVersion: v1, kind: ConfigMap, metadata: {name: settings}, data: {level: low}}`)
+				s.Launch()
+				s.Create(`{apiVersion: example.com/v1, kind: Foo, metadata: {name: web}, spec: {paused: false}}`)
+				s.Settle()
+				s.set(true, "spec", "paused")
+				s.Settle()
+				between(s)
+				s.Settle()
+				s.Take()
+				s.Advance(time.Minute)
+				s.Called()
+				s.set(false, "spec", "paused")
+				s.Settle()
+				d := s.Get(deployments, "default", "web")
+				if d == nil || value(d, "spec.replicas") != int64(1) {
+					t.Errorf("the child is %v", d)
+				}
+				if got, want := value(s.web(), "status.seen"), value(s.Get(configMaps, "default", "settings"), "data.level"); got != want {
+					t.Errorf("status.seen is %v, and the level %v", got, want)
+				}
+			})
+		})
+	}
+	t.Run("a child that is deleted while the filter fails", func(t *testing.T) {
+		written(t, `{resource: foos.v1.example.com, owns: [deployments.v1.apps], handlers: [{id: app, when: "self.spec.mode != 'off'",
+			apply: {web: {apiVersion: apps/v1, kind: Deployment, metadata: {name: "${self.metadata.name}"}, spec: {replicas: 1}}}}]}`, func(s *stage) {
+			s.Launch()
+			s.Create(`{apiVersion: example.com/v1, kind: Foo, metadata: {name: web}, spec: {mode: "on"}}`)
+			s.Settle()
+			s.Update(foos, "default", "web", func(o *unstructured.Unstructured) { unstructured.RemoveNestedField(o.Object, "spec", "mode") })
+			s.Settle()
+			s.Delete(deployments, "default", "web")
+			s.Advance(time.Minute)
+			s.set("on", "spec", "mode")
+			s.Settle()
+			if s.Get(deployments, "default", "web") == nil {
+				t.Error("it is not put back")
+			}
+		})
+	})
+	scenarios(t, map[string]scenario{
+		"a label is no part of what it looks at": {func(foo *dsl.Resource, j *journal) {
+			foo.OnReconcile("level", j.Note("level"), dsl.Field("spec.size"), dsl.Label("tier", "gold"))
+		}, func(s *stage) {
+			s.Launch()
+			s.Create(`{apiVersion: example.com/v1, kind: Foo, metadata: {name: web, labels: {tier: gold}}, spec: {size: 1}}`)
+			s.Called("level create")
+			s.label("lead")
+			s.Called()
+			s.label("gold")
+			s.Called("level update")
+			s.set("blue", "spec", "color")
+			s.Called()
+		}},
+		"an edge-triggered one has nothing to put right": {func(foo *dsl.Resource, j *journal) {
+			foo.OnUpdate("edge", j.Note("edge"), dsl.Label("tier", "gold"), dsl.Field("spec.size"))
+		}, func(s *stage) {
+			s.begin()
+			s.label("gold")
+			s.Called()
+			s.size(2)
+			s.Called("edge update")
+			s.label("lead")
+			s.Called()
+			s.size(3)
+			s.Called()
+			s.size(2)
+			s.Called()
+			s.label("gold")
+			s.Called()
+		}},
+	})
+}
