@@ -51,10 +51,7 @@ func (p *pass) lookAround(n news) {
 	for i, one := range p.r.relations {
 		k := &p.kin[i]
 		touched := n.related != nil && p.around.touched(one, n.related)
-		if !moved && !touched && !k.blind {
-			continue
-		}
-		if !first && !touched && !k.blind && !p.sibling(one) && p.around.unmoved(one) {
+		if !touched && !k.blind && (!moved || !first && p.steady(one)) {
 			continue
 		}
 		if digest, self := p.look(one, k); digest != k.digest || self != k.self {
@@ -63,6 +60,9 @@ func (p *pass) lookAround(n news) {
 		}
 	}
 }
+
+// steady reports whether a change of the object makes no difference to what a relation selects.
+func (p *pass) steady(one *relation) bool { return !p.sibling(one) && p.around.unmoved(one) }
 
 // sibling reports whether an object may be among those that a relation selects for it.
 func (p *pass) sibling(one *relation) bool {
