@@ -8,9 +8,11 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/config"
 	"github.com/handwerk-dev/handwerk/engine/ops"
 )
 
@@ -91,7 +93,20 @@ func (f *runFlags) check() error {
 	if f.grace < 0 || f.qps < 0 || f.burst < 0 {
 		return errors.New("--grace-period, --qps and --burst must not be negative")
 	}
+	if err := f.checkNamespaces(); err != nil {
+		return err
+	}
 	return f.logging.check()
+}
+
+// checkNamespaces says what of --namespace no namespace can be called: nothing would ever be found there.
+func (f *runFlags) checkNamespaces() error {
+	for _, pattern := range f.namespaces {
+		if fault := config.NamespaceFault(pattern); fault != "" {
+			return fmt.Errorf("invalid value %q for --namespace: %s", pattern, fault)
+		}
+	}
+	return nil
 }
 
 // override puts what was given over what the configuration says.
@@ -122,7 +137,7 @@ func (f *runFlags) override(op *dsl.Operator) {
 }
 
 // runArguments refuses arguments. A mode after --leader-elect is taken for one, so that is told.
-func runArguments(args []string) error {
+func runArguments(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
@@ -130,6 +145,6 @@ func runArguments(args []string) error {
 	case dsl.LeaderNone, dsl.LeaderLease, dsl.LeaderLife:
 		return fmt.Errorf("unknown argument %q (write --leader-elect=%s)", args[0], args[0])
 	default:
-		return fmt.Errorf("unknown argument %q", args[0])
+		return noArguments(c, args)
 	}
 }

@@ -38,6 +38,8 @@ func TestGolden(t *testing.T) {
 		"unknown-shell":                   {args: "completion tcsh"},
 		"unknown-flag":                    {args: "run --confg foo.yaml"},
 		"unknown-argument":                {args: "validate foo.yaml"},
+		"impossible-namespace":            {args: "run --config foo.yaml -n team-a,Team_B"},
+		"impossible-namespace-for-roles":  {args: "rbac --config foo.yaml -n !Team_B"},
 		"unknown-argument-after-election": {args: "run --config foo.yaml --leader-elect life"},
 		"unknown-choice":                  {args: "run --config foo.yaml --zap-encoder xml"},
 		"unknown-choice-in-env":           {args: "run --config foo.yaml", env: []string{"HANDWERK_LEADER_ELECT=maybe"}},

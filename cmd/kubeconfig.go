@@ -6,11 +6,15 @@ package cmd
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
+	"strings"
 
 	"github.com/spf13/pflag"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
 // kubeFlags say which API server to talk to.
@@ -54,10 +58,22 @@ func (k *kubeFlags) config(env []string, inCluster func() (*rest.Config, error))
 	overrides := &clientcmd.ConfigOverrides{CurrentContext: k.context}
 	config, err := clientcmd.NewNonInteractiveClientConfig(*loaded, k.context, overrides, rules).ClientConfig()
 	if clientcmd.IsEmptyConfig(err) {
-		return nil, fmt.Errorf("finding the API server: nothing in %v, and not in a pod (set --kubeconfig)", rules.Precedence)
+		return nil, k.nothing(loaded, rules.Precedence)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("reading kubeconfig: %w", err)
 	}
 	return config, nil
+}
+
+// nothing says why there is no way to an API server in what was read.
+func (k *kubeFlags) nothing(loaded *clientcmdapi.Config, listed []string) error {
+	if len(loaded.Contexts) > 0 {
+		names := slices.Sorted(maps.Keys(loaded.Contexts))
+		return fmt.Errorf("finding the API server: the kubeconfig has no current context (set --context to one of %s)", strings.Join(names, ", "))
+	}
+	if k.kubeconfig != "" {
+		return fmt.Errorf("finding the API server: kubeconfig %s has no contexts", k.kubeconfig)
+	}
+	return fmt.Errorf("finding the API server: nothing in %v, and not in a pod (set --kubeconfig)", listed)
 }

@@ -17,6 +17,8 @@ import (
 func TestKubeconfig(t *testing.T) {
 	flag := writeFile(t, "flag", kubeconfigOf("https://flag"))
 	first := writeFile(t, "first", kubeconfigOf("https://first"))
+	empty := writeFile(t, "empty", "apiVersion: v1\nkind: Config\n")
+	undecided := writeFile(t, "undecided", strings.Replace(kubeconfigOf("https://undecided"), "current-context: first\n", "", 1))
 	home := t.TempDir()
 	if err := os.Mkdir(filepath.Join(home, ".kube"), 0o700); err != nil {
 		t.Fatal(err)
@@ -34,15 +36,22 @@ func TestKubeconfig(t *testing.T) {
 		want      string
 		err       string
 	}{
-		"the flag comes first":                  {kubeFlags{kubeconfig: flag}, []string{"KUBECONFIG=" + first, "HOME=" + home}, pod, "https://flag", ""},
-		"then KUBECONFIG":                       {kubeFlags{}, []string{"KUBECONFIG=" + first, "HOME=" + home}, pod, "https://first", ""},
-		"of several files the first wins":       {kubeFlags{}, []string{"KUBECONFIG=" + first + string(filepath.ListSeparator) + flag}, pod, "https://first", ""},
-		"then the pod":                          {kubeFlags{}, []string{"HOME=" + home}, pod, "https://pod", ""},
-		"then the home directory":               {kubeFlags{}, []string{"HOME=" + home}, outside, "https://home", ""},
-		"a context is not looked for in a pod":  {kubeFlags{context: "second"}, []string{"HOME=" + home}, pod, "https://home/second", ""},
-		"a context of a file":                   {kubeFlags{kubeconfig: flag, context: "second"}, nil, outside, "https://flag/second", ""},
-		"a pod that lacks its access says so":   {kubeFlags{}, []string{"HOME=" + home}, broken, "", "reading the pod's own access: no token"},
-		"a file that is not there is named":     {kubeFlags{kubeconfig: "/nowhere/kubeconfig"}, nil, pod, "", "reading kubeconfig: stat /nowhere/kubeconfig: no such file or directory"},
+		"the flag comes first":                 {kubeFlags{kubeconfig: flag}, []string{"KUBECONFIG=" + first, "HOME=" + home}, pod, "https://flag", ""},
+		"then KUBECONFIG":                      {kubeFlags{}, []string{"KUBECONFIG=" + first, "HOME=" + home}, pod, "https://first", ""},
+		"of several files the first wins":      {kubeFlags{}, []string{"KUBECONFIG=" + first + string(filepath.ListSeparator) + flag}, pod, "https://first", ""},
+		"then the pod":                         {kubeFlags{}, []string{"HOME=" + home}, pod, "https://pod", ""},
+		"then the home directory":              {kubeFlags{}, []string{"HOME=" + home}, outside, "https://home", ""},
+		"a context is not looked for in a pod": {kubeFlags{context: "second"}, []string{"HOME=" + home}, pod, "https://home/second", ""},
+		"a context of a file":                  {kubeFlags{kubeconfig: flag, context: "second"}, nil, outside, "https://flag/second", ""},
+		"a pod that lacks its access says so":  {kubeFlags{}, []string{"HOME=" + home}, broken, "", "reading the pod's own access: no token"},
+		"a file that is not there is named":    {kubeFlags{kubeconfig: "/nowhere/kubeconfig"}, nil, pod, "", "reading kubeconfig: stat /nowhere/kubeconfig: no such file or directory"},
+		"a file without a context is named": {
+			kubeFlags{kubeconfig: empty}, nil, outside, "", "finding the API server: kubeconfig " + empty + " has no contexts",
+		},
+		"one without a current context says which there are": {
+			kubeFlags{kubeconfig: undecided}, nil, outside, "",
+			"finding the API server: the kubeconfig has no current context (set --context to one of first, second)",
+		},
 		"nothing anywhere says where it looked": {kubeFlags{}, []string{"KUBECONFIG=/nowhere/kubeconfig"}, outside, "", "finding the API server: nothing in [/nowhere/kubeconfig], and not in a pod (set --kubeconfig)"},
 	}
 	for name, test := range tests {

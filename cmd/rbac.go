@@ -57,6 +57,9 @@ What Go functions need, only their authors know; see needs in docs/language.md.`
 			if err == nil {
 				_, err = parseAccount(f.account)
 			}
+			if err == nil {
+				err = f.run.checkNamespaces()
+			}
 			if err != nil {
 				return &usageError{command: c.CommandPath(), err: err}
 			}

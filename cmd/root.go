@@ -6,6 +6,7 @@ package cmd
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"github.com/go-logr/logr"
@@ -117,10 +118,14 @@ func knownCommand(parent *cobra.Command, args []string) error {
 	return fmt.Errorf("unknown command %q%s", args[0], hint)
 }
 
-// noArguments refuses arguments that are not flags.
-func noArguments(_ *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return fmt.Errorf("unknown argument %q", args[0])
+// noArguments refuses arguments that are not flags. A file is taken for a configuration, so that is told.
+func noArguments(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
 	}
-	return nil
+	hint := ""
+	if end := filepath.Ext(args[0]); c.Flags().Lookup("config") != nil && (end == ".yaml" || end == ".yml") {
+		hint = " (write --config " + args[0] + ")"
+	}
+	return fmt.Errorf("unknown argument %q%s", args[0], hint)
 }

@@ -51,7 +51,7 @@ func (p *program) runCommand() *cobra.Command {
 finish within the grace period, and the rest is put away; a second signal exits
 at once.`,
 		Example: runExample,
-		Args:    func(_ *cobra.Command, args []string) error { return runArguments(args) },
+		Args:    runArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			err := p.needConfig(f.config)
 			if err == nil {

@@ -57,7 +57,7 @@ func (e *Engine) connect() error {
 	e.elector, err = lease.New(lease.Settings{
 		Mode: le.Mode, Name: name, Namespace: le.Namespace, Identity: e.settings.Identity,
 		PodName: e.settings.PodName, LeaseDuration: le.LeaseDuration, RenewDeadline: le.RenewDeadline,
-		RetryPeriod: le.RetryPeriod, Client: e.clients.lock, Watcher: e.clients.kubernetes, Log: quietly(e.log),
+		RetryPeriod: le.RetryPeriod, Client: e.clients.lock, Watcher: e.clients.kubernetes, Log: quietly(e.log, e.said),
 		Changed: func(leading bool) { e.metrics.Leader(name, leading) },
 	})
 	return err

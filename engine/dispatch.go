@@ -68,14 +68,21 @@ func (r *resource) handle(ctx context.Context, q *queue.Queue[cache.ObjectName],
 	}
 }
 
-// unfinished says that a pass could not be finished. That nobody answers, or a right is missing, is said once for all.
+// unfinished says that a pass could not be finished. What is said once for all is not, nor a conflict that
+// passes.
 func (r *resource) unfinished(key cache.ObjectName, err error, wait time.Duration) {
+	r.mu.Lock()
+	m := r.entryLocked(key).memory
+	r.mu.Unlock()
+	conflict := apierrors.IsConflict(err)
+	told := !r.engine.said(err) && (!conflict || m.failures >= manyFailures)
+	m.troubled(passItself, told)
 	log := r.log.WithValues("namespace", key.Namespace, "name", key.Name, "again", wait.Round(time.Millisecond).String())
 	const line = "pass could not be finished"
 	switch {
-	case unanswered(err) || errors.Is(err, errNotLeading) || r.engine.lacks.tells(err):
+	case !told:
 		log.V(1).Info(line, "error", err.Error())
-	case apierrors.IsConflict(err):
+	case conflict:
 		log.Info(line, dsl.LogWarning, true, "error", err.Error())
 	default:
 		log.Error(err, line)

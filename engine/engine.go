@@ -104,7 +104,7 @@ func New(op *dsl.Operator, s Settings) (*Engine, error) {
 // A missing CRD or permission is no error: the resource waits, visibly. The error is that of a
 // lock that cannot be used, or names handlers that did not end in time.
 func (e *Engine) Run(ctx context.Context) error {
-	ctx = withQuiet(ctx, e.log)
+	ctx = withQuiet(ctx, e.log, e.said)
 	outer, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	if err := e.events.start(outer); err != nil {

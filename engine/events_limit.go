@@ -49,12 +49,12 @@ type bucket struct {
 	filled time.Time
 	// counted are the Events that client-go counts now, with the time of their last report.
 	counted map[sort]time.Time
-	// spilled: an Event was dropped since one was let through.
+	// spilled: an Event was dropped since the bucket was full.
 	spilled bool
 }
 
-// admit reports whether an Event may be sent; first tells, of one that may not, that it is the first
-// after others that might.
+// admit reports whether an Event may be sent; first tells, of one that may not, that it is the first of
+// its flood, which goes on until the bucket is full again.
 func (l *eventLimit) admit(of subject, what sort, now time.Time) (admitted, first bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -72,7 +72,6 @@ func (l *eventLimit) admit(of subject, what sort, now time.Time) (admitted, firs
 			return false, first
 		}
 		b.tokens--
-		b.spilled = false
 	}
 	b.counted[what] = now
 	return true, false
@@ -81,7 +80,7 @@ func (l *eventLimit) admit(of subject, what sort, now time.Time) (admitted, firs
 // refill brings the bucket to the present.
 func (b *bucket) refill(now time.Time) {
 	b.tokens = min(eventsBurst, b.tokens+float64(now.Sub(b.filled))/float64(eventsRefill))
-	b.filled = now
+	b.filled, b.spilled = now, b.spilled && b.tokens < eventsBurst
 	for what, last := range b.counted {
 		if now.Sub(last) >= eventsCounted {
 			delete(b.counted, what)

@@ -69,8 +69,13 @@ func TestEventsAreLimited(t *testing.T) {
 				if n := len(about(s.Events(), "web", "Size")); n != 26 {
 					s.t.Errorf("%d Events after five minutes, want 26", n)
 				}
+				if lines := log(); len(lines) != 0 {
+					s.t.Errorf("the log says %v of the same flood", lines)
+				}
+				s.Advance(25 * 5 * time.Minute)
+				change(s, 700, 800)
 				if lines := log(); len(lines) != 1 {
-					s.t.Errorf("the log says %v", lines)
+					s.t.Errorf("the log says %v of the next flood", lines)
 				}
 			},
 		},

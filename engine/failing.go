@@ -23,17 +23,37 @@ const manyFailures = 3
 // fails reports whether a record is that of a handler that failed for good, or many times.
 func fails(r progress.Record) bool { return r.Failed || !r.Done && r.Attempts >= manyFailures }
 
-// complain says in the log and on the object that an attempt failed.
-func (p *pass) complain(log logr.Logger, j *job, err error) {
-	again := time.Until(j.record.Due).Round(time.Millisecond).String()
+// trouble is a failure of which the log tells, until it is over.
+type trouble struct {
+	begun  time.Time
+	failed int
+}
+
+// troubled counts a failure of a handler, or of the pass itself. Once the log tells of one, it is to tell
+// when it is over.
+func (m *memory) troubled(handler string, told bool) {
+	t := m.troubles[handler]
 	switch {
-	case j.record.Failed:
-		log.Error(err, "handler failed for good")
-	case unanswered(err) || errors.Is(err, errNotLeading) || p.r.engine.lacks.tells(err): // it is said already
-		log.V(1).Info("handler will be tried again", "error", err.Error(), "again", again)
-	default:
-		log.Info("handler will be tried again", dsl.LogWarning, true, "error", err.Error(), "again", again)
+	case t != nil:
+		t.failed++
+	case told && m.troubles == nil:
+		m.troubles = map[string]*trouble{handler: {time.Now(), 1}}
+	case told:
+		m.troubles[handler] = &trouble{time.Now(), 1}
 	}
+}
+
+// mended says that what the log told of is over.
+func (m *memory) mended(log logr.Logger, handler, line string) {
+	if t := m.troubles[handler]; t != nil {
+		delete(m.troubles, handler)
+		log.Info(line, "failed", t.failed, "lasted", time.Since(t.begun).Round(time.Second).String())
+	}
+}
+
+// complain says in the log and on the object that an attempt failed.
+func (p *pass) complain(log logr.Logger, j *job, before progress.Record, err error) {
+	p.complainInLog(log, j, before, err)
 	if p.whole || !fails(j.record) || !j.record.Failed && unanswered(err) {
 		return // without an object there is nothing that an Event could be about, and without a server nobody who takes it
 	}
@@ -48,6 +68,32 @@ func (p *pass) complain(log logr.Logger, j *job, err error) {
 		return // it has said so in words of its own
 	}
 	p.r.engine.events.warn(p.object, j.reader.ID, reason, note)
+}
+
+// complainInLog says in the log that an attempt failed. One that was no attempt, because children or related
+// objects hurried it, is told when it failed otherwise than before.
+func (p *pass) complainInLog(log logr.Logger, j *job, before progress.Record, err error) {
+	again := max(0, time.Until(j.record.Due)).Round(time.Millisecond).String()
+	same := !before.Early.IsZero() && before.Message == j.record.Message
+	told := j.record.Failed || !same && !p.r.engine.said(err)
+	p.memory.troubled(j.reader.ID, told)
+	switch {
+	case j.record.Failed:
+		log.Error(err, "handler failed for good")
+	case told:
+		log.Info("handler will be tried again", dsl.LogWarning, true, "error", err.Error(), "again", again)
+	default:
+		log.V(1).Info("handler will be tried again", "error", err.Error(), "again", again)
+	}
+}
+
+// said reports whether an error is one of which the log tells once for all: nobody answers, this process
+// does not lead, or a right is missing, to a feed or to others.
+func (e *Engine) said(err error) bool {
+	if unread, is := errors.AsType[*unreadError](err); is && unread.phase == phaseForbidden {
+		return true // the feed tells
+	}
+	return unanswered(err) || errors.Is(err, errNotLeading) || e.lacks.tells(err) || e.reach.covers(err)
 }
 
 func attempts(n int) string {
@@ -95,6 +141,7 @@ func (p *pass) stands() {
 	if p.gone {
 		return // the key may be that of another object
 	}
+	p.memory.mended(p.log(), passItself, "pass was finished again")
 	standing := p.standing()
 	p.r.mu.Lock()
 	defer p.r.mu.Unlock()

@@ -69,8 +69,10 @@ type feed struct {
 	// also is called with each step of a feed that runs, and reports whether to look again; nil when
 	// there is nothing more to do.
 	also func(context.Context) (again bool)
-	// away reports whether it is said that the API server is away.
+	// away reports whether it is said that the API server is away, or came back a moment ago.
 	away func() bool
+	// covers reports whether a refusal is due to that.
+	covers func(error) bool
 	// missing is called when the name is not served, so that somebody may watch for its CRD.
 	missing func()
 
@@ -226,7 +228,7 @@ func (f *feed) judge(ctx context.Context, missing denied) (again bool) {
 		f.become(now)
 	case phaseRunning:
 		f.become(now)
-		f.warn(bad.warning(missing), len(missing) == 0 && bad.silent())
+		f.warn(bad.warning(missing), bad.silent())
 	default:
 		f.unwarn()
 		f.become(now)

@@ -4,6 +4,8 @@
 package engine
 
 import (
+	"context"
+	"errors"
 	"time"
 
 	"github.com/handwerk-dev/handwerk/dsl"
@@ -21,8 +23,15 @@ type spell struct {
 	told bool
 }
 
-// fail notes an error for which the feed does not run.
-func (f *feed) fail(err error) { f.become(faulty(err)) }
+// fail notes an error for which the feed does not run. One that says that the feed is being stopped is none.
+func (f *feed) fail(err error) {
+	if errors.Is(err, context.Canceled) {
+		return
+	}
+	now := faulty(err)
+	now.silent = now.silent || f.covers(err)
+	f.become(now)
+}
 
 // become notes how the feed is, and says when it begins to be degraded and when it is well again.
 func (f *feed) become(now hindrance) {
@@ -59,6 +68,14 @@ func (s *spell) next(now hindrance, failures int) *spell {
 	return &spell{s.begun, now, s.before, s.told || !now.silent}
 }
 
+// implies reports whether what was said of the feed says also how it is now.
+func (s *spell) implies(now hindrance) bool {
+	if s.now.phase == phaseMissing && now.unserved {
+		return true // as of a CRD that comes back
+	}
+	return s.now.phase == now.phase && (now.phase == phaseFaulty || s.now.text == now.text)
+}
+
 // say says how the feed is, when that is news after a spell.
 func (f *feed) say(now hindrance, was *spell, failures int) {
 	told := was != nil && was.told
@@ -71,7 +88,7 @@ func (f *feed) say(now hindrance, was *spell, failures int) {
 			values = append(values, "failed", failures-was.before)
 		}
 		f.log.Info("resource is watched again", values...)
-	case now.silent, told && was.now.phase == now.phase && (now.phase == phaseFaulty || was.now.text == now.text):
+	case now.silent, told && was.implies(now):
 		f.log.V(1).Info("resource is degraded, which is said already", "state", string(now.phase), "reason", now.text)
 	default:
 		f.log.Info("resource is degraded", dsl.LogWarning, true, "state", string(now.phase), "reason", now.text)

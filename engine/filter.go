@@ -86,7 +86,7 @@ func (p *pass) answer(j *job) answer {
 		request := p.request(j, nil)
 		a.holds, a.err = ask(h.When, request)
 		if a.err == nil {
-			delete(p.memory.baffled, q.doubt())
+			p.enlightened(j, q.doubt())
 		} else {
 			read, is := request.Children.(*readOnly)
 			a.holds, a.unread = false, is && read.failed
@@ -134,6 +134,15 @@ func (p *pass) puzzle(j *job, a answer) {
 	if !a.unread && p.deletion == "" {
 		p.r.engine.events.warn(p.object, j.reader.ID, reasonFilter,
 			fmt.Sprintf("Handler %s does not see this object, for its filter failed: %v", j.reader.ID, a.err))
+	}
+}
+
+// enlightened notes that a filter has an answer, and says so after it had none.
+func (p *pass) enlightened(j *job, d doubt) {
+	was, failed := p.memory.baffled[d]
+	delete(p.memory.baffled, d)
+	if failed && !p.puzzles(j.reader.ID, was.text) {
+		p.log().Info("filter can be asked again", "handler", j.reader.ID)
 	}
 }
 

@@ -22,8 +22,9 @@ type hindrance struct {
 	text  string
 	// missing are the verbs that are, where that is the reason.
 	missing []string
-	// silent: that is said already, as of a server that is away.
-	silent bool
+	// silent: that is said already, as of a server that is away. unserved: what is not served cannot be
+	// listed or watched, as is said once.
+	silent, unserved bool
 }
 
 // hindrances are those of a feed, by namespace.
@@ -44,7 +45,8 @@ type survey struct {
 func (f *feed) survey(ctx context.Context, missing denied) survey {
 	out := survey{bad: hindrances{}}
 	for ns := range missing {
-		out.bad[ns] = hindrance{phase: phaseForbidden, text: missing.in(ns), missing: missing[ns]}
+		// A server that has just come back refuses for a moment what it will allow.
+		out.bad[ns] = hindrance{phase: phaseForbidden, text: missing.in(ns), missing: missing[ns], silent: f.away()}
 	}
 	for _, ns := range f.opened() {
 		h := f.newest(ns)
@@ -67,7 +69,7 @@ func (f *feed) survey(ctx context.Context, missing denied) survey {
 
 // faulty is the hindrance that an error is.
 func faulty(err error) hindrance {
-	return hindrance{phase: phaseFaulty, text: err.Error(), silent: unanswered(err)}
+	return hindrance{phase: phaseFaulty, text: err.Error(), silent: unanswered(err), unserved: apierrors.IsNotFound(err)}
 }
 
 // standing says how the feed is after a survey.
@@ -87,7 +89,7 @@ func (f *feed) standing(seen survey, missing denied) hindrance {
 // outcome says how a feed is that has these hindrances in all of its namespaces.
 func (all hindrances) outcome(missing denied) hindrance {
 	if len(missing) > 0 {
-		return hindrance{phase: phaseForbidden, text: missing.String()}
+		return hindrance{phase: phaseForbidden, text: missing.String(), silent: all.silent()}
 	}
 	out := hindrance{phase: phaseRunning}
 	for i, ns := range slices.Sorted(maps.Keys(all)) {
@@ -161,7 +163,7 @@ func (f *feed) warn(text string, silent bool) {
 	f.warning, f.warned = text, text != "" && (warned || !silent)
 	f.mu.Unlock()
 	switch {
-	case before == text:
+	case before == text && (warned || silent || text == ""):
 	case text == "" && warned:
 		f.log.Info("resource is watched in every namespace again")
 	case text != "" && !silent:
@@ -212,5 +214,14 @@ func (f *feed) refusal(err error) error {
 	if !is || unread.phase != phaseForbidden {
 		return err
 	}
-	return apierrors.NewForbidden(f.resource().GVR.GroupResource(), "", fmt.Errorf("the operator may not %s", unread.text))
+	return &refusedError{apierrors.NewForbidden(f.resource().GVR.GroupResource(), "", fmt.Errorf("the operator may not %s", unread.text)), unread}
 }
+
+// refusedError is an unreadError in the words of the API server.
+type refusedError struct {
+	answer *apierrors.StatusError
+	unread *unreadError
+}
+
+func (e *refusedError) Error() string   { return e.answer.Error() }
+func (e *refusedError) Unwrap() []error { return []error{e.answer, e.unread} }

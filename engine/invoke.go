@@ -90,18 +90,19 @@ func (p *pass) blocked(h *dsl.Handler) bool {
 // note records the outcome of an attempt, and says it where people look.
 func (p *pass) note(j *job, err error, took time.Duration) {
 	j.ran = true
-	log := p.log().WithValues("handler", j.reader.ID, "cause", string(j.cause), "attempt", j.record.Attempts+1)
+	before, log := j.record, p.log().WithValues("handler", j.reader.ID, "cause", string(j.cause), "attempt", j.record.Attempts+1)
 	most, waiting := waits(err)
 	switch {
 	case err == nil:
 		j.record = j.record.Succeed()
 		log.V(1).Info("handler succeeded", "took", took.String())
+		p.memory.mended(log, j.reader.ID, "handler works again")
 	case waiting:
 		j.record = j.record.Wait(err, most, time.Now())
 		log.V(1).Info("handler waits", "reason", err.Error(), "most", most.String())
 	default:
 		j.record = bounded(j.record.Fail(j.reader.Handler, err, time.Now()), j.reader.Handler, err, time.Now())
-		p.complain(log, j, err)
+		p.complain(log, j, before, err)
 	}
 	p.r.refused(p.key, j.reader.ID, err)
 	p.r.engine.metrics.Handled(ops.HandlerRun{

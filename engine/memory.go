@@ -118,6 +118,8 @@ type memory struct {
 	failures int
 	// baffled are the object's filters that failed when they were asked last.
 	baffled map[doubt]puzzle
+	// troubles are failures of which the log tells, by handler; see passItself.
+	troubles map[string]*trouble
 	// owes: the condition that says which handlers fail could not be written.
 	owes    bool
 	breaker breaker

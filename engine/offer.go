@@ -62,9 +62,10 @@ func (r *resource) keepsConditions(ctx context.Context) (bool, error) {
 	}
 	keeps, err := r.engine.catalog.Conditions(ctx, r.own.resource())
 	if err == nil {
+		r.offering()
 		return keeps, nil
 	}
-	if !apierrors.IsForbidden(err) {
+	if !apierrors.IsForbidden(err) || r.engine.reach.away() {
 		return false, fmt.Errorf("asking whether the resource has conditions: %w", err)
 	}
 	o.mu.Lock()
@@ -74,4 +75,14 @@ func (r *resource) keepsConditions(ctx context.Context) (bool, error) {
 	}
 	o.told, o.after = true, time.Now().Add(offersAgain)
 	return false, nil
+}
+
+// offering says that conditions are set, after it was said that they are not.
+func (r *resource) offering() {
+	r.offers.mu.Lock()
+	defer r.offers.mu.Unlock()
+	if r.offers.told {
+		r.offers.told = false
+		r.log.Info("conditions are set again")
+	}
 }

@@ -11,22 +11,28 @@ import (
 	"slices"
 
 	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// quiet is a sink for what client-go logs: that something was asked to end, and did, is no error.
-// Client-go logs a request that is cancelled while its answer is being read as one.
-type quiet struct{ logr.LogSink }
+// quiet is a sink for what client-go logs: that something was asked to end, and did, is no error, nor is what
+// is said already. Client-go logs a request that is cancelled while its answer is being read as one.
+type quiet struct {
+	logr.LogSink
+	// said reports whether the log tells of an error once for all.
+	said func(error) bool
+}
 
 // withQuiet returns a context whose logger, which client-go uses, is quiet.
-func withQuiet(ctx context.Context, log logr.Logger) context.Context {
-	return logr.NewContext(ctx, quietly(log))
+func withQuiet(ctx context.Context, log logr.Logger, said func(error) bool) context.Context {
+	return logr.NewContext(ctx, quietly(log, said))
 }
 
 // quietly returns a logger whose sink is quiet.
-func quietly(log logr.Logger) logr.Logger {
+func quietly(log logr.Logger, said func(error) bool) logr.Logger {
 	if sink := log.GetSink(); sink != nil {
-		return log.WithSink(quiet{sink})
+		return log.WithSink(quiet{sink, said})
 	}
 	return log
 }
@@ -35,12 +41,13 @@ func quietly(log logr.Logger) logr.Logger {
 // may be those of Secrets.
 func (q quiet) Enabled(level int) bool { return level < 8 && q.LogSink.Enabled(level) }
 
-// Error logs an error, but a cancellation and what nobody answered, which reach tells, as information
-// for those who look closely. Events are named, not written out.
+// Error logs an error, but a cancellation and what is said already, as information for those who look
+// closely; so is an Event that comes too late for its namespace. Events are named, not written out.
 func (q quiet) Error(err error, message string, values ...any) {
 	values = named(values)
+	late := apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause)
 	switch {
-	case !errors.Is(err, context.Canceled) && !unanswered(err) && !givenUp(err) && !errors.Is(err, errNotLeading):
+	case !errors.Is(err, context.Canceled) && !givenUp(err) && !late && !q.said(err):
 		q.LogSink.Error(err, message, values...)
 	case q.Enabled(1):
 		q.Info(1, message, append(values, "reason", err.Error())...)
@@ -68,7 +75,9 @@ func named(values []any) []any {
 }
 
 // WithValues keeps the new sink quiet.
-func (q quiet) WithValues(values ...any) logr.LogSink { return quiet{q.LogSink.WithValues(values...)} }
+func (q quiet) WithValues(values ...any) logr.LogSink {
+	return quiet{q.LogSink.WithValues(values...), q.said}
+}
 
 // WithName keeps the new sink quiet.
-func (q quiet) WithName(name string) logr.LogSink { return quiet{q.LogSink.WithName(name)} }
+func (q quiet) WithName(name string) logr.LogSink { return quiet{q.LogSink.WithName(name), q.said} }

@@ -23,6 +23,9 @@ import (
 // a server that comes and goes is one fault, not many.
 const calmAgain = 15 * time.Second
 
+// reopening is how long after that watches may still be closed: client-go waits for 30 s at most.
+const reopening = 35 * time.Second
+
 // reach says when requests begin to fail because nobody answers, and when they get through again: once
 // each, however many requests, objects and informers that is about. What fails for it says so itself
 // only to who looks closely.
@@ -32,6 +35,8 @@ type reach struct {
 	mu sync.Mutex
 	// lost are the parts of the API that do not answer: all of it, or groups.
 	lost map[string]*absence
+	// returned is when all of it was said to answer again.
+	returned time.Time
 }
 
 // absence is a time in which a part of the API does not answer.
@@ -65,11 +70,18 @@ func (r *reach) failed(part string, err error) {
 	}
 }
 
-// away reports whether it is said that nobody answers.
+// away reports whether it is said that nobody answers, or was until a moment ago: watches are opened again
+// after a wait that has grown by then.
 func (r *reach) away() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.lost[everything] != nil
+	return r.lost[everything] != nil || time.Since(r.returned) < reopening
+}
+
+// covers reports whether a refusal is due to what is said already: who is not known may do nothing, and a server
+// that has just come back refuses for a moment what it will allow.
+func (r *reach) covers(err error) bool {
+	return (apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err)) && r.away()
 }
 
 // answered notes a request that was answered.
@@ -88,6 +100,9 @@ func (r *reach) back(part string, s *absence) {
 	over := r.lost[part] == s && s.end != nil
 	if over {
 		delete(r.lost, part)
+	}
+	if over && part == everything {
+		r.returned = time.Now()
 	}
 	r.mu.Unlock()
 	if over {
@@ -114,6 +129,8 @@ func (t *reachTransport) RoundTrip(request *http.Request) (*http.Response, error
 	case unavailable(response.StatusCode):
 		t.reach.answered(everything)
 		t.reach.failed(groupOf(request.URL.Path), errors.New(response.Status))
+	case response.StatusCode == http.StatusUnauthorized:
+		t.reach.failed(everything, errUnknown)
 	default:
 		t.reach.answered(everything)
 		t.reach.answered(groupOf(request.URL.Path))
@@ -123,6 +140,9 @@ func (t *reachTransport) RoundTrip(request *http.Request) (*http.Response, error
 
 // errLate says that the time of a request was over, which errors of the HTTP client do in many ways.
 var errLate = errors.New("no answer in time")
+
+// errUnknown is what is wrong when the API server does not know who asks, whatever is asked.
+var errUnknown = errors.New("401 Unauthorized: the API server does not accept the token or certificate; it may have expired")
 
 // plain is why a request was not answered, for people.
 func plain(request *http.Request, err error) error {

@@ -59,3 +59,30 @@ func TestWhyNobodyAnswersIsSaidPlainly(t *testing.T) {
 		})
 	}
 }
+
+// TestAServerIsAwayUntilItsWatchesAreOpen holds for how long what fails is put down to a server that was away:
+// until client-go has tried again to open watches.
+func TestAServerIsAwayUntilItsWatchesAreOpen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newReach(funcr.New(func(string, string) {}, funcr.Options{}))
+		away := func(want bool, when string) {
+			t.Helper()
+			synctest.Wait()
+			if got := r.away(); got != want {
+				t.Errorf("%s: away is %v", when, got)
+			}
+		}
+		away(false, "at first")
+		r.failed("the API group example.com", errors.New("bad gateway"))
+		away(false, "when one group does not answer")
+		r.failed(everything, errors.New("connection refused"))
+		away(true, "when nothing does")
+		r.answered(everything)
+		time.Sleep(calmAgain)
+		away(true, "when it is said that it answers again")
+		time.Sleep(30 * time.Second)
+		away(true, "when the last watch is tried again")
+		time.Sleep(10 * time.Second)
+		away(false, "when all watches are open")
+	})
+}

@@ -91,8 +91,20 @@ func (e *Engine) stats() []ops.ResourceStats {
 			}
 		}
 		s.Parked, s.Broken = r.held()
-		s.Standing = r.standings()
+		s.Standing, s.Feeds = r.standings(), r.feedsUp()
 		out = append(out, s)
+	}
+	return out
+}
+
+// feedsUp tells of the feeds of children and related objects whether they are well.
+func (r *resource) feedsUp() map[string]bool {
+	out := map[string]bool{}
+	for _, f := range r.children {
+		out["child/"+f.name.String()] = f.check("").State == ops.Pass
+	}
+	for _, one := range r.relations {
+		out["related/"+one.Name] = one.feed.check("").State == ops.Pass
 	}
 	return out
 }

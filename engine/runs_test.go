@@ -18,7 +18,7 @@ import (
 
 // overheard starts the operator and returns what takes the lines of its log that have the words, since it
 // was called last.
-func overheard(s *stage, words string) (take func() []string) {
+func overheard(s *stage, words string, adjust ...func(*engine.Settings)) (take func() []string) {
 	s.t.Helper()
 	var mu sync.Mutex
 	var lines []string
@@ -29,7 +29,7 @@ func overheard(s *stage, words string) (take func() []string) {
 			lines = append(lines, prefix+args)
 		}
 	}, funcr.Options{})
-	s.Process = s.Start(s.Operator, func(e *engine.Settings) { e.Log = log })
+	s.Process = s.Start(s.Operator, append(adjust, func(e *engine.Settings) { e.Log = log })...)
 	return func() []string {
 		s.Settle()
 		mu.Lock()

@@ -4,8 +4,6 @@
 package config
 
 import (
-	"strings"
-
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 
@@ -93,17 +91,10 @@ func (p *part) scope(s *scope) dsl.Scope {
 
 // namespaces checks a namespace or a glob of some.
 func (p *part) namespaces(at path, pattern string) {
-	name := strings.TrimPrefix(pattern, "!")
 	if pattern == "" {
-		return
+		return // that it is required is told
 	}
-	if !strings.ContainsAny(name, `*?[\`) {
-		if faults := validation.IsDNS1123Label(name); len(faults) > 0 {
-			p.fault(at, "want a namespace or a glob such as team-*: %s", faults[0])
-		}
-		return
-	}
-	if fault := badGlob(name); fault != "" {
-		p.fault(at, "want a namespace or a glob such as team-*: %s", fault)
+	if fault := NamespaceFault(pattern); fault != "" {
+		p.fault(at, "%s", fault)
 	}
 }

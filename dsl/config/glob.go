@@ -7,7 +7,26 @@ import (
 	"fmt"
 	slash "path"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/util/validation"
 )
+
+// NamespaceFault says what is wrong with a namespace or a glob of some, as in team-* or !team-old; it is
+// empty when nothing is.
+func NamespaceFault(pattern string) string {
+	const want = "want a namespace or a glob such as team-*: "
+	name := strings.TrimPrefix(pattern, "!")
+	if strings.ContainsAny(name, `*?[\`) {
+		if fault := badGlob(name); fault != "" {
+			return want + fault
+		}
+		return ""
+	}
+	if faults := validation.IsDNS1123Label(name); len(faults) > 0 {
+		return want + faults[0]
+	}
+	return ""
+}
 
 // badGlob says what is wrong with a glob of names, nothing when it is sound. A glob that can
 // match no name is not.

@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -71,6 +72,8 @@ type Settings struct {
 type Elector struct {
 	set   Settings
 	fence fence
+	// leader is who led as far as this process has heard, nil before that.
+	leader atomic.Pointer[string]
 }
 
 // New checks the settings. It asks nobody; Run does.

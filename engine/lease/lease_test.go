@@ -240,6 +240,9 @@ func TestLossAndReturn(t *testing.T) {
 		if diff := cmp.Diff([]bool{true, false, true, false}, p.changes); diff != "" {
 			t.Errorf("Changed was told (-want +got):\n%s", diff)
 		}
+		if p.logged(`"msg"="lost leadership"`) != 1 || p.logged(`"reason"="the lock was not renewed in time"`) != 1 {
+			t.Errorf("the log does not say once why leadership was lost: %v", p.lines)
+		}
 	})
 }
 
@@ -340,6 +343,9 @@ func TestLeaseTakenByForce(t *testing.T) {
 		if p.logged("the work ended with an error") != 1 {
 			t.Errorf("the work's error is not in the log: %v", p.lines)
 		}
+		if p.logged(`"reason"="the lock is not this process's any more"`) != 1 || p.logged(`"msg"="another process leads" "lock"="ns/lock" "leader"="other"`) != 1 {
+			t.Errorf("the log does not say once why leadership was lost, and to whom: %v", p.lines)
+		}
 		if err := p.ends(); err != nil {
 			t.Error(err)
 		}
@@ -368,6 +374,9 @@ func TestStandbyStopsQuietly(t *testing.T) {
 		}
 		if n, _ := b.terms(); asked.Load() != 1 || n != 0 || b.logged(`"error"=`) > 0 {
 			t.Errorf("%d requests, %d terms, %v", asked.Load(), n, b.lines)
+		}
+		if b.logged(`"msg"="another process leads"`) != 1 {
+			t.Errorf("the log does not say once who leads: %v", b.lines)
 		}
 		if c.holder() != "a" || !a.Held() {
 			t.Errorf("the holder is %q", c.holder())

@@ -30,9 +30,10 @@ func (e *Elector) office(
 		e.until(watch, shut, guard, ours)
 		if watch.Err() == nil {
 			lost = true
+			reason := loss(shut)
 			e.leave()
 			leave(ErrLost)
-			e.set.Log.Info("lost leadership", dsl.LogWarning, true, "lock", e.lockName())
+			e.set.Log.Info("lost leadership", dsl.LogWarning, true, "lock", e.lockName(), "reason", reason)
 		}
 	})
 	err = lead(inOffice)
@@ -40,6 +41,16 @@ func (e *Elector) office(
 	guards.Wait()
 	e.leave()
 	return lost, err
+}
+
+// loss says why leadership is lost.
+func loss(shut <-chan struct{}) string {
+	select {
+	case <-shut:
+		return "the lock is not this process's any more"
+	default:
+		return "the lock was not renewed in time"
+	}
 }
 
 // until looks after the leadership, and returns when it is lost or ctx ends.

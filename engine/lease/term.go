@@ -35,6 +35,7 @@ func (e *Elector) leaseTerm(ctx context.Context, lead func(context.Context) erro
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(context.Context) { close(won) },
 			OnStoppedLeading: func() {},
+			OnNewLeader:      e.led,
 		},
 	})
 	if err != nil {
@@ -61,6 +62,16 @@ func (e *Elector) leaseTerm(ctx context.Context, lead func(context.Context) erro
 		e.release(ctx, l)
 	}
 	return lost, err
+}
+
+// led says who leads instead of this process, once for each.
+func (e *Elector) led(identity string) {
+	if identity == "" {
+		return
+	}
+	if before := e.leader.Swap(&identity); identity != e.set.Identity && (before == nil || *before != identity) {
+		e.set.Log.Info("another process leads", "lock", e.lockName(), "leader", identity)
+	}
 }
 
 // awaitExpiry returns when the last renewal is too old, whatever the elector hopes for.

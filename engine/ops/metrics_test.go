@@ -34,7 +34,9 @@ func TestNames(t *testing.T) {
 	m.Leader("foo-leader", true)
 	m.Declare(operator())
 	m.Handled(ops.HandlerRun{Resource: foos, Handler: "farewell", Cause: dsl.Delete, Outcome: ops.Success})
-	m.Resources(func() []ops.ResourceStats { return []ops.ResourceStats{{Resource: foos, LastEvent: time.Now()}} })
+	m.Resources(func() []ops.ResourceStats {
+		return []ops.ResourceStats{{Resource: foos, LastEvent: time.Now(), Feeds: map[string]bool{"child/bars.v1": true}}}
+	})
 	m.MissingRights(func() []ops.MissingRight {
 		return []ops.MissingRight{{Resource: "deployments.apps", Verb: "create", Namespaces: 2}}
 	})
@@ -64,6 +66,7 @@ func TestNames(t *testing.T) {
 		"handwerk_breaker_open{resource} gauge",
 		"handwerk_cache_objects{resource} gauge",
 		"handwerk_events_dropped_total{reporter} counter",
+		"handwerk_feed_up{feed,resource} gauge",
 		"handwerk_handler_duration_seconds{handler,resource} histogram",
 		"handwerk_handler_runs_total{cause,handler,outcome,resource} counter",
 		"handwerk_informer_age_seconds{resource} gauge",
@@ -200,13 +203,16 @@ func TestResources(t *testing.T) {
 		time.Sleep(90 * time.Second)
 		m.Resources(func() []ops.ResourceStats {
 			return []ops.ResourceStats{
-				{Resource: foos, Up: true, Objects: 7, Parked: 2, Broken: 1, LastEvent: last, Standing: map[ops.Standing]int{ops.Ready: 4, ops.Failing: 2, ops.Held: 1}},
+				{Resource: foos, Up: true, Feeds: map[string]bool{"child/bars.v1": true, "related/peers": false}, Objects: 7, Parked: 2, Broken: 1, LastEvent: last, Standing: map[ops.Standing]int{ops.Ready: 4, ops.Failing: 2, ops.Held: 1}},
 				{Resource: "bars.v1.example.com"},
 			}
 		})
 		want(t, m, "handwerk_resource_up", `
 			handwerk_resource_up{resource="bars.v1.example.com"} 0
 			handwerk_resource_up{resource="foos.v1.example.com"} 1`)
+		want(t, m, "handwerk_feed_up", `
+			handwerk_feed_up{feed="child/bars.v1",resource="foos.v1.example.com"} 1
+			handwerk_feed_up{feed="related/peers",resource="foos.v1.example.com"} 0`)
 		want(t, m, "handwerk_cache_objects", `
 			handwerk_cache_objects{resource="bars.v1.example.com"} 0
 			handwerk_cache_objects{resource="foos.v1.example.com"} 7`)

@@ -48,7 +48,11 @@ func (p *probe) whole(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if !ok {
-		fmt.Fprintf(text, "%s check failed\n", p.name)
+		why := ""
+		if !slices.ContainsFunc(counted, func(c Check) bool { return c.State == Fail }) {
+			why = ": every resource is degraded"
+		}
+		fmt.Fprintf(text, "%s check failed%s\n", p.name, why)
 		answer(w, http.StatusServiceUnavailable, text.String())
 		return
 	}

@@ -34,6 +34,8 @@ type ResourceStats struct {
 	Resource string
 	// Up: it is synced and its handlers run.
 	Up bool
+	// Feeds are those of its children and related objects, by name, and whether they bring them in.
+	Feeds map[string]bool
 	// Objects is how many the cache holds.
 	Objects int
 	// Standing counts the objects that were handled by how they stand.
@@ -55,7 +57,7 @@ func (m *Metrics) Resources(stats func() []ResourceStats) { m.resources.stats.St
 type resourceCollector struct {
 	stats atomic.Pointer[func() []ResourceStats]
 
-	up, objects, parked, broken, age, standing *prometheus.Desc
+	up, feeds, objects, parked, broken, age, standing *prometheus.Desc
 }
 
 func newResourceCollector() *resourceCollector {
@@ -65,6 +67,9 @@ func newResourceCollector() *resourceCollector {
 	return &resourceCollector{
 		up: describe("handwerk_resource_up",
 			"1 while the resource is synced and its handlers run, 0 while it waits or is degraded."),
+		feeds: prometheus.NewDesc("handwerk_feed_up",
+			"1 while children or related objects of the resource are watched, 0 while they are not or not in every namespace; feed is as in /readyz: child/ or related/ and the name.",
+			[]string{"resource", "feed"}, nil),
 		objects: describe("handwerk_cache_objects",
 			"Objects of the resource that the cache holds."),
 		parked: describe("handwerk_parked_keys",
@@ -81,7 +86,7 @@ func newResourceCollector() *resourceCollector {
 
 // Describe implements [prometheus.Collector].
 func (c *resourceCollector) Describe(out chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{c.up, c.objects, c.parked, c.broken, c.age, c.standing} {
+	for _, d := range []*prometheus.Desc{c.up, c.feeds, c.objects, c.parked, c.broken, c.age, c.standing} {
 		out <- d
 	}
 }
@@ -97,6 +102,9 @@ func (c *resourceCollector) Collect(out chan<- prometheus.Metric) {
 			out <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, value, s.Resource)
 		}
 		gauge(c.up, number(s.Up))
+		for name, up := range s.Feeds {
+			out <- prometheus.MustNewConstMetric(c.feeds, prometheus.GaugeValue, number(up), s.Resource, name)
+		}
 		gauge(c.objects, float64(s.Objects))
 		gauge(c.parked, float64(s.Parked))
 		gauge(c.broken, float64(s.Broken))

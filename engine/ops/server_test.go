@@ -52,7 +52,7 @@ func TestReadyz(t *testing.T) {
 		"one degraded resource does not make it unready":    {readyz, "/readyz", 200, "ok"},
 		"verbose shows every check":                         {readyz, "/readyz?verbose", 200, verbose + "readyz check passed\n"},
 		"a failed check fails the whole and is told":        {draining, "/readyz", 503, verbose + "[-]draining failed: stopping\nreadyz check failed\n"},
-		"resources that are all degraded fail the whole":    {degraded, "/readyz", 503, "[+]started ok\n[!]resource/bars degraded\n[!]leader degraded\nreadyz check failed\n"},
+		"resources that are all degraded fail the whole":    {degraded, "/readyz", 503, "[+]started ok\n[!]resource/bars degraded\n[!]leader degraded\nreadyz check failed: every resource is degraded\n"},
 		"what is degraded and no resource does not fail":    {child, "/readyz", 200, "ok"},
 		"an excluded check does not count":                  {draining, "/readyz?exclude=draining", 200, "ok"},
 		"several checks can be excluded":                    {draining, "/readyz?verbose&exclude=draining&exclude=resource/bars.v1.example.com", 200, "[+]started ok\n[+]resource/foos.v1.example.com ok: 3 objects\n[+]resource/bars.v1.example.com excluded: ok\n[+]draining excluded: ok\nreadyz check passed\n"},

@@ -6,6 +6,7 @@ package watch
 import (
 	"errors"
 	"fmt"
+	"net/url"
 	"sync"
 	"time"
 
@@ -245,7 +246,15 @@ type fault struct {
 	err   error
 }
 
-func (f *fault) Error() string { return fmt.Sprintf("%s %s: %v", f.doing, f.src, f.err) }
+// Error leaves out the request's address, which is long and another one each time.
+func (f *fault) Error() string {
+	why := f.err
+	if request, is := errors.AsType[*url.Error](why); is {
+		why = request.Err
+	}
+	return fmt.Sprintf("%s %s: %v", f.doing, f.src, why)
+}
+
 func (f *fault) Unwrap() error { return f.err }
 
 // alike reports whether two faults are the same to people.
