@@ -60,6 +60,9 @@ type Handler struct {
 	// Sets are the fields of its object that its code is known to set, Conditions the types of the conditions.
 	Sets       []Path
 	Conditions []string
+	// Steady: the conditions follow from what the handler looks at, so they are true of each generation in which
+	// that is the same.
+	Steady bool
 	// Labels and Annotations must all match, or the handler does not see the object.
 	Labels, Annotations []Match
 	// When, when set, must hold, or the handler does not see the object.
@@ -198,7 +201,7 @@ func Also(causes ...Cause) Option {
 func (h *Handler) On(c Cause) bool { return slices.Contains(h.Causes, c) }
 
 // Level reports whether the handler is level-triggered: it runs for create, update and resume, so
-// what it has handled need not be remembered on the object.
+// what it has handled need not be remembered on the object, and is not: Request.Old is nil and Diff empty.
 func (h *Handler) Level() bool {
 	return h.On(Create) && h.On(Update) && h.On(Resume)
 }

@@ -6,6 +6,7 @@ package dsl
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -21,6 +22,31 @@ const StateMark = `{"handwerk":`
 
 // AppliedMark begins the value of the annotation that tells what a child was applied from.
 const AppliedMark = "handwerk:"
+
+// foreign are keys, or beginnings of keys (with "/" at the end), of annotations that tools write as they handle
+// an object.
+var foreign = [...]string{
+	"kubectl.kubernetes.io/last-applied-configuration",
+	"kopf.zalando.org/",
+	"deployment.kubernetes.io/revision",
+}
+
+// Bookkeeping reports whether an annotation is known by its key for one that operators and tools keep their
+// books in: a change of it is none that an author meant.
+func Bookkeeping(key string) bool {
+	for _, f := range foreign {
+		if key == f || strings.HasSuffix(f, "/") && strings.HasPrefix(key, f) {
+			return true
+		}
+	}
+	return strings.Contains(key, "."+DefaultDomain+"/")
+}
+
+// marked reports whether the value of an annotation may say that it is an operator's: see [StateMark] and
+// [AppliedMark].
+func marked(key string) bool {
+	return strings.HasSuffix(key, "/state") || strings.HasSuffix(key, "/applied")
+}
 
 // Operator is one loaded configuration: its name, its resources, its handlers.
 type Operator struct {

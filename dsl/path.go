@@ -119,16 +119,18 @@ func (p Path) Covers(other Path) bool {
 // Leads reports whether p leads to other, or to what lies around it.
 func (p Path) Leads(other Path) bool { return len(p) <= len(other) && p.Covers(other) }
 
-// Authored reports whether p leads into an object's essence: it is what people write, and not the status or
-// bookkeeping.
+// Authored reports whether p leads into an object's essence, whatever is there: it is what people write, and
+// neither the status nor bookkeeping.
 func (p Path) Authored() bool {
-	switch p[0] {
-	case "status", "apiVersion", "kind":
+	switch {
+	case p[0] == "status", p[0] == "apiVersion", p[0] == "kind":
 		return false
-	case "metadata":
-		return len(p) > 1 && (p[1] == "labels" || p[1] == "annotations")
+	case p[0] != "metadata":
+		return true
+	case len(p) > 2 && p[1] == "annotations":
+		return !Bookkeeping(p[2]) && !marked(p[2])
 	}
-	return true
+	return len(p) > 1 && (p[1] == "labels" || p[1] == "annotations")
 }
 
 // set puts value at p, making the maps on the way; a nil value is a removal in a merge patch.

@@ -9,6 +9,9 @@ import "slices"
 type Reads struct {
 	// Paths are fields of the object. An empty path is all of it.
 	Paths []Path
+	// Parents are fields of which it asks whether there is something in them: it makes a difference whether they
+	// are there themselves.
+	Parents []Path
 	// Children and Related report whether it reads any of them.
 	Children, Related bool
 	// Only: what the code does follows from what it reads, so it need not run when something else changes.
@@ -19,6 +22,7 @@ type Reads struct {
 func (r Reads) And(other Reads) Reads {
 	return Reads{
 		Paths:    append(slices.Clone(r.Paths), other.Paths...),
+		Parents:  append(slices.Clone(r.Parents), other.Parents...),
 		Children: r.Children || other.Children, Related: r.Related || other.Related,
 		Only: r.Only && other.Only,
 	}

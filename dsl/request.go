@@ -20,9 +20,10 @@ type Request struct {
 	// of it, status included: a private copy that the handler may change, to no effect. For a deletion that was seen too late it is the object as it was last seen.
 	Object *unstructured.Unstructured
 	// Old is the essence as it was when this handler handled the object last, limited to
-	// Handler.Fields when that is set. It is nil on create, and where only a digest is kept.
+	// Handler.Fields when that is set; empty where there was nothing of it. It is nil on create, where only a
+	// digest is kept, and always for level-triggered handlers, of which nothing is kept: see [Handler.Level].
 	Old map[string]any
-	// Diff is how the essence differs from Old. Empty where Old is nil.
+	// Diff is how the essence differs from Old, in which null and nothing are the same. Empty where Old is nil.
 	Diff []Change
 	// Cause says why the handler runs.
 	Cause Cause

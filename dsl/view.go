@@ -16,6 +16,8 @@ type View struct {
 	// Beside is what it looks at besides; where Only is set, what it looks at instead. There may be nothing.
 	Beside []Path
 	Only   bool
+	// Parents are maps of which it looks whether they are there.
+	Parents []Path
 }
 
 // View returns what the handler looks at: the fields that it names, or the essence. A level-triggered one
@@ -27,7 +29,7 @@ func (h *Handler) View() View {
 		return v
 	}
 	v.Only = h.Reads.Only && len(v.Fields) == 0
-	for _, p := range h.Reads.Paths {
+	for _, p := range h.asked() {
 		switch {
 		case len(p) == 0: // all of the object
 			v.Only = false
@@ -37,11 +39,36 @@ func (h *Handler) View() View {
 		}
 	}
 	v.Beside = distinct(v.Beside)
+	for _, p := range h.Reads.Parents {
+		if len(p) > 0 && (len(v.Fields) == 0 || !p.Authored()) {
+			v.Parents = append(v.Parents, p)
+		}
+	}
 	return v
+}
+
+// asked are the fields of its object that the handler's code and filters are known to read.
+func (h *Handler) asked() []Path {
+	out := slices.Clone(h.Reads.Paths)
+	for _, m := range h.Annotations {
+		out = append(out, Path{"metadata", "annotations", m.Key})
+	}
+	return out
 }
 
 // Essence reports whether all of the essence is part of the view.
 func (v View) Essence() bool { return len(v.Fields) == 0 && !v.Only }
+
+// Holds reports whether all of these paths lie in the view.
+func (v View) Holds(paths []Path) bool {
+	return !slices.ContainsFunc(paths, func(p Path) bool {
+		if len(p) == 0 {
+			return !v.Essence() || !v.Holds([]Path{{"status"}, {"metadata"}})
+		}
+		inside := v.Essence() && p.Authored() || slices.ContainsFunc(v.Paths(), func(of Path) bool { return of.Leads(p) })
+		return !inside
+	})
+}
 
 // Paths are the paths of the view, in order, without those of the essence. The slice is the caller's.
 func (v View) Paths() []Path { return slices.Concat(v.Fields, v.Beside) }

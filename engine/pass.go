@@ -4,7 +4,6 @@
 package engine
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -128,6 +127,7 @@ func (r *resource) pass(ctx context.Context, key cache.ObjectName) (due, error) 
 	}
 	p.next = next
 	if err := p.run(ctx, n); err != nil {
+		n.event = "" // handlers that are not through with it have it in mind
 		if len(r.relations) > 0 {
 			n.related = &relatedNews{all: true} // what the object asks for now may be noted, and not handled
 		}
@@ -154,10 +154,7 @@ func (r *resource) goneBy(key cache.ObjectName, n news, left []*departed) {
 // due, then the pass writes and remembers.
 func (p *pass) run(ctx context.Context, n news) error {
 	p.fresh = n.fresh
-	if n.event == "" && !p.memory.seen {
-		n.event = apiwatch.Added // to this process
-	}
-	p.memory.event = cmp.Or(n.event, p.memory.event)
+	p.hear(n)
 	n.of = slices.Concat(p.memory.stirred, p.memory.asked(p.r))
 	p.tie()
 	p.wind()
@@ -184,6 +181,23 @@ func (p *pass) run(ctx context.Context, n news) error {
 	}
 	p.restate()
 	return p.close(ctx)
+}
+
+// hear makes handlers of events run for what the watch has told. It is in their entries from there on, so it is
+// told again to those alone that are not through with it.
+func (p *pass) hear(n news) {
+	if n.event == "" && !p.memory.known {
+		n.event = apiwatch.Added // to this process
+	}
+	if n.event == "" {
+		return
+	}
+	p.memory.event = n.event
+	for _, r := range p.r.rules.readers {
+		if r.On(dsl.Event) {
+			p.put(r, p.entry(r).Wakes(dsl.Event))
+		}
+	}
 }
 
 // read returns the object, nil when it is gone.

@@ -126,7 +126,7 @@ func TestStateOnTheObject(t *testing.T) {
 				s.Launch()
 				s.Create(`{apiVersion: example.com/v1, kind: Foo, metadata: {name: web}, spec: {text: ` + large(2000) + `}}`)
 				s.keeps("generation", "handlers", "handwerk", "packed", "uid")
-				if n := len(s.web().GetAnnotations()[state]); n > 200 {
+				if n := len(s.web().GetAnnotations()[state]); n > 220 {
 					s.t.Errorf("%d bytes are stored", n)
 				}
 				s.Process.Restart()

@@ -84,9 +84,6 @@ func (p *pass) entry(r book.Reader) book.Entry {
 // object, and ends of waits.
 func (p *pass) news(r book.Reader, n news) book.Entry {
 	e := p.entry(r)
-	if r.On(dsl.Event) && n.event != "" {
-		e = e.Wakes(dsl.Event)
-	}
 	if n.child || p.related {
 		e.Try = e.Try.Hurry()
 	}

@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/book"
 	"github.com/handwerk-dev/handwerk/engine/queue"
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
@@ -32,6 +33,8 @@ type kin struct {
 	digest uint64
 	// blind: the related objects could not be seen last.
 	blind bool
+	// self is the digest of the object as it was among them; empty when it was not.
+	self string
 }
 
 // lookAround finds out whether what the relations select for the object has changed. It is
@@ -48,32 +51,72 @@ func (p *pass) lookAround(n news) {
 	for i, one := range p.r.relations {
 		k := &p.kin[i]
 		touched := n.related != nil && p.around.touched(one, n.related)
-		if !moved && !touched && !k.blind {
+		if !touched && !k.blind && (!moved || !first && p.steady(one)) {
 			continue
 		}
-		if !first && !touched && !k.blind && p.around.unmoved(one) {
-			continue
-		}
-		if digest := p.look(one, k); digest != k.digest {
+		if digest, self := p.look(one, k); digest != k.digest || self != k.self {
 			p.related = p.related || !first
-			k.digest = digest
+			k.digest, k.self = digest, self
 		}
 	}
 }
 
-// look sees the related objects and returns their digest, the one that is known when they cannot be
-// seen now: handlers are to act on all or on nothing.
-func (p *pass) look(one *relation, k *kin) uint64 {
+// steady reports whether a change of the object makes no difference to what a relation selects.
+func (p *pass) steady(one *relation) bool { return !p.sibling(one) && p.around.unmoved(one) }
+
+// sibling reports whether an object may be among those that a relation selects for it.
+func (p *pass) sibling(one *relation) bool {
+	return one.feed.resource().GVR.GroupResource() == p.r.own.resource().GVR.GroupResource()
+}
+
+// look sees the related objects and returns their digest, and that of the object itself among them. These
+// are those that are known when they cannot be seen now: handlers are to act on all or on nothing.
+func (p *pass) look(one *relation, k *kin) (digest uint64, self string) {
 	f := p.around.see(one)
 	if k.blind = f.unseen != nil; !k.blind {
-		return f.digest(p.object.GetUID())
+		return f.digest(p.object.GetUID()), p.among(f)
 	}
 	again := parkedLook // the listing wakes the object; this is if nothing has to be listed
 	if len(one.feed.opened()) > 0 {
 		again = listingLook
 	}
 	p.next = p.next.sooner(again, queue.Resync)
-	return k.digest
+	return k.digest, k.self
+}
+
+// among returns the digest of the object as it is among the related ones, empty when it is not.
+func (p *pass) among(f *finding) string {
+	for _, o := range f.objects {
+		if o.GetUID() == p.object.GetUID() {
+			return book.NewLook(p.r.tree(o).Object).Digest(p.r.rules.all)
+		}
+	}
+	return ""
+}
+
+// foresee enters what the only handler that looks at related objects has changed of the object, where that is
+// among them: it is no news. What others have changed is.
+func (p *pass) foresee() {
+	var readers, writers []*dsl.Handler
+	for _, r := range p.r.rules.readers {
+		if r.On(dsl.RelatedChange) {
+			readers = append(readers, r.Handler)
+		}
+	}
+	for _, j := range p.jobs {
+		if j.asks() {
+			writers = append(writers, j.reader.Handler)
+		}
+	}
+	if len(readers) != 1 || !slices.Equal(readers, writers) {
+		return
+	}
+	left := p.laid(p.object, p.patch)
+	for i, one := range p.r.relations {
+		if k := &p.kin[i]; k.self != "" {
+			k.self = book.NewLook(one.feed.source.Shown(left).Object).Digest(p.r.rules.all)
+		}
+	}
 }
 
 // around is dsl.Related for a pass. Whatever its handlers and filters ask for, they see the related
@@ -266,8 +309,8 @@ func (one *relation) candidates(s subscription) []*watch.Object {
 	return out
 }
 
-// digest is that of the objects and their versions, without the one whose relations they are: its
-// own changes are news of another kind, and its own writes must not wake it.
+// digest is that of the objects and their versions, without the one whose relations they are: what its handlers
+// write must not wake them.
 func (f *finding) digest(self types.UID) uint64 {
 	if f.err != nil {
 		return 1

@@ -34,8 +34,6 @@ func (r *resource) relate() {
 // relatedSeen takes an event of a related object: the objects that asked for it are looked at
 // again. What a first listing brings counts too, as the resource may have come, or may be allowed,
 // long after its owners; those that wait for the listing as a whole are woken when it is complete.
-//
-// An object that is related to itself has its own events for its own changes.
 func (r *resource) relatedSeen(one *relation, ev watch.Event) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -45,7 +43,7 @@ func (r *resource) relatedSeen(one *relation, ev watch.Event) {
 	r.wakeLocked(ev.UID)
 	one.subscriptions.concerned(ev, func(owner cache.ObjectName) {
 		e, known := r.entries[owner]
-		if !known || ev.UID != "" && (e.uid == ev.UID || e.memory != nil && e.memory.uid == ev.UID) {
+		if !known {
 			return
 		}
 		if e.related == nil {

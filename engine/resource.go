@@ -55,7 +55,7 @@ type resource struct {
 // newResource prepares a resource; nothing runs yet.
 func newResource(e *Engine, spec *dsl.Resource) *resource {
 	r := &resource{
-		engine: e, spec: spec, name: spec.Name.String(), rules: newRules(spec),
+		engine: e, spec: spec, name: spec.Name.String(), rules: newRules(e.op, spec),
 		log:     e.log.WithValues("resource", spec.Name.String()),
 		entries: map[cache.ObjectName]*entry{},
 		waiting: map[types.UID][]cache.ObjectName{},

@@ -30,11 +30,20 @@ func (p *pass) restate() {
 	}
 }
 
-// holdsOn reports whether a condition is that of a handler which looks at no more than it reads, and rests.
+// holdsOn reports whether a condition is that of a handler which sees the object and rests. It is not where
+// another one that sets it is about to say otherwise, or has failed.
 func (p *pass) holdsOn(kind string) bool {
-	return slices.ContainsFunc(p.r.rules.readers, func(r book.Reader) bool {
-		return r.View.Only && slices.Contains(r.Conditions, kind) && p.rests(r)
-	})
+	holds := false
+	for _, r := range p.r.rules.readers {
+		if !slices.Contains(r.Conditions, kind) || !p.answer(&job{reader: r, cause: causeOf(r.Handler)}).holds {
+			continue
+		}
+		if p.acts(r) || p.entry(r).Lost != "" {
+			return false
+		}
+		holds = holds || r.Steady && p.rests(r)
+	}
+	return holds
 }
 
 // says reports whether a handler of this pass has set the condition.
@@ -42,11 +51,15 @@ func (p *pass) says(kind string) bool {
 	return slices.ContainsFunc(p.patch.Conditions, func(c metav1.Condition) bool { return c.Type == kind })
 }
 
-// rests reports whether a handler has succeeded with what it looks at, and has nothing to do in this pass.
+// acts reports whether a handler has something to do in this pass.
+func (p *pass) acts(r book.Reader) bool {
+	return slices.ContainsFunc(p.jobs, func(j *job) bool { return j.reader.Handler == r.Handler })
+}
+
+// rests reports whether a handler has run, and has succeeded with what it looks at now.
 func (p *pass) rests(r book.Reader) bool {
-	acts := slices.ContainsFunc(p.jobs, func(j *job) bool { return j.reader.Handler == r.Handler })
 	e := p.entry(r)
-	return !acts && e.Lost == "" && e.Seen == p.sight.Digest(r.View)
+	return !e.Met && e.Lost == "" && e.Seen == p.sight.Digest(r.View)
 }
 
 // conditionsOf are the object's conditions. They are only read.

@@ -16,6 +16,8 @@ type rules struct {
 	readers, timers []book.Reader
 	// schedules run for the resource as a whole.
 	schedules []book.Reader
+	// all is the view of all of an object.
+	all book.View
 	// stores: what was handled is kept, because some handler depends on it and is not level-triggered.
 	stores bool
 	// deletes: there are handlers that want to hear of deletions.
@@ -26,12 +28,14 @@ type rules struct {
 	finalizes bool
 }
 
-func newRules(r *dsl.Resource) rules {
+func newRules(op *dsl.Operator, r *dsl.Resource) rules {
 	out := rules{}
+	own := book.Own{Annotations: []string{op.StateAnnotation(), op.ChildrenAnnotation()}, Finalizer: op.Finalizer()}
+	out.all = book.NewView(dsl.View{Beside: []dsl.Path{{"metadata"}, {"status"}}}, own)
 	secret := r.Name.Resource == "secrets" && r.Name.Group == ""
 	for _, h := range r.Handlers() {
 		reader := book.Reader{
-			Handler: h, View: book.NewView(h.View()),
+			Handler: h, View: book.NewView(h.View(), own),
 			Old: book.WantsOld(h) && !secret, // values of a Secret are never copied into annotations
 		}
 		if h.Whole {

@@ -260,6 +260,7 @@ func (p *pass) remember(marks patch.Marks) {
 	m.seen = true
 	if m.kin = p.kin; m.kin != nil {
 		m.version = p.object.GetResourceVersion()
+		p.foresee()
 	}
 	p.rewind()
 	if !m.resync.IsZero() {

@@ -89,8 +89,11 @@ func (h *handler) partial() bool {
 // without are the variables that are never there for a handler.
 func without(h *handler) map[string]string {
 	out := map[string]string{}
-	if h.Old != nil && !*h.Old {
-		for _, name := range []string{expr.Old, expr.Diff} {
+	for _, name := range []string{expr.Old, expr.Diff} {
+		switch {
+		case h.level:
+			out[name] = "is not known to a level-triggered handler, of which nothing is kept (want causes: [create, update], or one of them)"
+		case h.Old != nil && !*h.Old:
 			out[name] = "is not known to a handler with old: false"
 		}
 	}

@@ -62,9 +62,10 @@ func (w *watched) when(at path, h *handler) *expr.Program {
 	if program == nil {
 		return nil
 	}
+	missing := without(h)
 	for _, variable := range []string{expr.Old, expr.Diff} {
-		if h.Old != nil && !*h.Old && program.Uses(variable) {
-			w.fault(at, "%s is not known to a handler with old: false", variable)
+		if why, is := missing[variable]; is && program.Uses(variable) {
+			w.fault(at, "%s %s", variable, why)
 		}
 	}
 	return program

@@ -95,7 +95,7 @@ func TestEveryFieldArrives(t *testing.T) {
 			dsl.Release(), dsl.Described("call: foo.Announce"), dsl.Reading(dsl.Reads{Paths: []dsl.Path{
 				{"metadata", "labels", "tier"}, {"metadata", "labels", "app"}, {"metadata", "labels", "legacy"}, {"metadata", "labels", "date"},
 				{"metadata", "annotations", "example.com/note"}, {"spec", "paused"}, {"spec", "paused"},
-			}}))
+			}, Parents: []dsl.Path{{"spec"}}}))
 		foo.OnDelete("second", nothing, dsl.After("first"), dsl.NoFinalizer(), dsl.NoOld(), dsl.Described("note"),
 			dsl.Needs("patch", "self/status"),
 			dsl.WithNeeds(dsl.Need{

@@ -16,6 +16,7 @@ var handlerID = regexp.MustCompile(`^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9]
 func (w *watched) handler(at path, h *handler) {
 	w.id(at.key("id"), h.ID)
 	causes := w.causes(at.key("causes"), h)
+	h.level = (&dsl.Handler{Causes: dsl.ExpandCauses(causes)}).Level()
 	filters, asks := w.filters(at, h)
 	options := slices.Concat(
 		w.timing(at, &h.timing),
@@ -38,7 +39,13 @@ func (w *watched) handler(at path, h *handler) {
 
 // setting tells what the handler sets of its object.
 func setting(built *dsl.Built) dsl.Option {
-	return func(h *dsl.Handler) { h.Sets, h.Conditions = built.Sets, built.Conditions }
+	return func(h *dsl.Handler) {
+		h.Sets, h.Conditions = built.Sets, built.Conditions
+		reads := slices.DeleteFunc(slices.Clone(built.Reads.Paths), func(p dsl.Path) bool {
+			return slices.ContainsFunc(built.Sets, func(of dsl.Path) bool { return slices.Equal(of, p) })
+		})
+		h.Steady = len(h.Conditions) > 0 && h.View().Holds(reads)
+	}
 }
 
 func (w *watched) id(at path, id string) {

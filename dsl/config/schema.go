@@ -97,6 +97,7 @@ type handler struct {
 	action string // the key of the action, "" when there is none
 	config any    // what stands under it, nil when that is at fault
 	whole  bool   // it stands under schedule
+	level  bool   // it is level-triggered
 	untold bool   // what one of its steps needs is not known
 	partly bool   // it is a step that is not always taken
 }

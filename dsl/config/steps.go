@@ -64,7 +64,10 @@ func (w *watched) steps(at path, h *handler) *dsl.Built {
 		if !handlerID.MatchString(name) {
 			w.fault(place.key("name"), "want letters, digits, '-', '_' and '.', at most 63, found %s", quoted(name))
 		}
-		one := &handler{ID: h.ID + "." + name, With: s.With, Causes: h.Causes, Old: h.Old, Finalizer: h.Finalizer, whole: h.whole, partly: h.partial() || s.When != "", action: s.action, config: s.config}
+		one := &handler{
+			ID: h.ID + "." + name, With: s.With, Causes: h.Causes, Old: h.Old, Finalizer: h.Finalizer, whole: h.whole, level: h.level,
+			partly: h.partial() || s.When != "", action: s.action, config: s.config,
+		}
 		built := w.action(place, one)
 		if built == nil {
 			out = nil

@@ -17,27 +17,34 @@ import (
 // else; what never changes in an object, and what changes at each write, is left out.
 func (p *Program) Reads() dsl.Reads {
 	out := dsl.Reads{Children: p.Uses(Children), Related: p.Uses(Related), Only: !p.Uses(Old) && !p.Uses(Diff)}
-	for _, path := range p.paths(Self) {
+	r := p.read(Self)
+	for _, path := range r.paths {
 		if waited(path) {
 			out.Paths = append(out.Paths, path)
+		}
+	}
+	for _, path := range r.parents {
+		if len(path) > 0 && waited(path) {
+			out.Parents = append(out.Parents, path)
 		}
 	}
 	return out
 }
 
-// paths returns the fields of a variable that the expression leads through by names alone, in the order of
-// the text: an empty path where it takes the variable in another way.
-func (p *Program) paths(variable string) []dsl.Path {
+// read returns what the expression reads of a variable: the fields that it leads through by names alone, in
+// the order of the text, and an empty path where it takes the variable in another way.
+func (p *Program) read(variable string) *reader {
+	r := &reader{variable: variable}
 	if !p.Uses(variable) {
-		return nil
+		return r
 	}
 	parsed, issues := p.compiler.env.Parse(p.text)
 	if issues.Err() != nil { // it was compiled once: this does not happen
-		return []dsl.Path{{}}
+		r.paths = []dsl.Path{{}}
+		return r
 	}
-	r := &reader{variable: variable}
 	r.visit(parsed.NativeRep().Expr())
-	return r.paths
+	return r
 }
 
 // Reads returns what the template's expressions read.
@@ -56,13 +63,18 @@ func ReadsOf(programs ...*Program) dsl.Reads {
 type reader struct {
 	variable string
 	paths    []dsl.Path
+	// parents are the paths of which it asks whether there is something in them: by has(), or .? without one before.
+	parents []dsl.Path
 	// hidden: a macro's own variable has that name.
 	hidden bool
 }
 
 func (r *reader) visit(e ast.Expr) {
-	if path, rooted := r.path(e); rooted {
-		r.paths = append(r.paths, path)
+	if at, rooted := r.path(e); rooted {
+		r.paths = append(r.paths, at.path)
+		if at.asked {
+			r.parents = append(r.parents, at.path[:at.sure:at.sure])
+		}
 		return
 	}
 	switch e.Kind() {
@@ -106,27 +118,56 @@ func (r *reader) comprehension(c ast.ComprehensionExpr) {
 	r.hidden = outer
 }
 
+// steps are the fields that an expression leads through.
+type steps struct {
+	path dsl.Path
+	// asked: it asks whether they are there, from those on after the first sure ones.
+	asked bool
+	sure  int
+}
+
+// ask returns the steps with one more, of which it is asked whether it is there.
+func (s steps) ask(name string) steps {
+	if !s.asked {
+		s.asked, s.sure = true, len(s.path)
+	}
+	return s.to(name)
+}
+
+func (s steps) to(name string) steps {
+	s.path = append(s.path, name)
+	return s
+}
+
 // path returns the fields that an expression leads through, if it begins with the variable and goes on
 // by names alone.
-func (r *reader) path(e ast.Expr) (path dsl.Path, rooted bool) {
+func (r *reader) path(e ast.Expr) (at steps, rooted bool) {
 	switch e.Kind() {
 	case ast.IdentKind:
-		return dsl.Path{}, e.AsIdent() == r.variable && !r.hidden
+		return steps{path: dsl.Path{}}, e.AsIdent() == r.variable && !r.hidden
 	case ast.SelectKind:
 		s := e.AsSelect()
-		path, rooted = r.path(s.Operand())
-		return append(path, s.FieldName()), rooted
+		at, rooted = r.path(s.Operand())
+		if s.IsTestOnly() {
+			return at.ask(s.FieldName()), rooted
+		}
+		return at.to(s.FieldName()), rooted
 	case ast.CallKind:
 		c := e.AsCall()
 		switch c.FunctionName() {
 		case operators.Index, operators.OptIndex, operators.OptSelect:
-			if name, constant := constantText(c.Args()[1]); constant {
-				path, rooted = r.path(c.Args()[0])
-				return append(path, name), rooted
+			name, constant := constantText(c.Args()[1])
+			if !constant {
+				return steps{}, false
 			}
+			at, rooted = r.path(c.Args()[0])
+			if c.FunctionName() == operators.Index {
+				return at.to(name), rooted
+			}
+			return at.ask(name), rooted
 		}
 	}
-	return nil, false
+	return steps{}, false
 }
 
 // waited reports whether what a path of the object leads to may change, and not at each write.

@@ -10,6 +10,37 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
+// TestWhatAnExpressionAsksFor holds the parents of fields of which expressions ask whether they are there.
+func TestWhatAnExpressionAsksFor(t *testing.T) {
+	c := compiler(t)
+	for text, want := range map[string]string{
+		`has(self.spec.tls.secret)`:                "spec.tls",
+		`has(self.spec)`:                           "",
+		`self.spec.tls.?secret.orValue('')`:        "spec.tls",
+		`self.spec.tls[?'secret'].orValue('')`:     "spec.tls",
+		`self.spec.?tls.?secret.orValue('')`:       "spec",
+		`self.?spec.tls.secret.orValue('')`:        "",
+		`self.spec.tls.secret`:                     "",
+		`has(self.metadata.name)`:                  "metadata",
+		`self.spec.items.exists(i, has(i.size))`:   "",
+		`has(self.spec.a.b) && has(self.spec.c)`:   "spec.a spec",
+		`self.spec.items.map(self, has(self.a.b))`: "",
+	} {
+		p, err := c.Value(text)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		var words []string
+		for _, path := range p.Reads().Parents {
+			words = append(words, path.String())
+		}
+		if diff := cmp.Diff(want, strings.Join(words, " ")); diff != "" {
+			t.Errorf("%s asks for something in (-want +got):\n%s", text, diff)
+		}
+	}
+}
+
 // TestWhatAnExpressionReads holds the paths that are found in expressions, and what else is known of them.
 func TestWhatAnExpressionReads(t *testing.T) {
 	tests := map[string]string{

@@ -21,7 +21,7 @@ func (p *Program) Related() (names []string, whole bool) { return p.selected(Rel
 // selected returns what the expression selects from a variable.
 func (p *Program) selected(variable string) (names []string, whole bool) {
 	found := map[string]bool{}
-	for _, path := range p.paths(variable) {
+	for _, path := range p.read(variable).paths {
 		if len(path) == 0 {
 			whole = true
 			continue

@@ -94,13 +94,18 @@ type Moment struct {
 // Meet returns a book that was read for handlers as they are now: each has an entry that is of its view.
 // It is for the first time that a process sees the object.
 func (b Book) Meet(readers []Reader, m Moment) Book {
+	for _, r := range readers {
+		if e, found := b.Entry(r.ID); found {
+			b = b.With(r.ID, e.renewed(r, m.Look))
+		}
+	}
 	out := b
 	out.entries, out.legacy, out.kept = nil, nil, essences{}
 	older := b.older(readers, m)
 	for _, r := range readers {
 		var e Entry
 		if b.legacy != nil {
-			e = b.legacy.entry(r, m)
+			e = b.legacy.entry(r, m).renewed(r, m.Look)
 		} else {
 			e = b.meet(r, m, older)
 		}
@@ -168,8 +173,14 @@ func lookBack(kept map[string]any) *Look {
 // Old returns what a handler handled last, nil where it is not kept.
 func (b Book) Old(r Reader) map[string]any {
 	e, _ := b.Entry(r.ID)
-	if e.Old != nil || !r.Old || e.Bare || e.Seen == "" || b.text == "" {
+	nothing := map[string]any{}
+	switch {
+	case e.Old != nil || !r.Old || e.Bare || e.Seen == "":
 		return e.Old
+	case e.Seen == lookBack(nothing).Digest(r.View):
+		return nothing // of which nothing need be kept
+	case b.text == "":
+		return nil
 	}
 	stored, err := parse(b.text)
 	if err != nil {
@@ -181,7 +192,7 @@ func (b Book) Old(r Reader) map[string]any {
 		return nil
 	}
 	then := lookBack(tree)
-	if e.Seen != anew && then.Digest(r.View) != e.Seen {
+	if e.Seen != anew && then.Digest(r.View) != e.Seen && then.former(r.View) != e.Seen {
 		return nil // that is of another time
 	}
 	return then.Kept(r.View)

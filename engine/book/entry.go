@@ -31,6 +31,8 @@ type Entry struct {
 	// filters may not hold yet. Fresh: and so was the object then, which it is to create. Quiet: it has
 	// begun, and that need not be stored before something else is.
 	Begins, Fresh, Quiet bool
+	// Met: it has begun with the object, and has not run for it since.
+	Met bool
 	// Bare: nothing is kept of what the handler handled last, whatever the text has.
 	Bare bool
 	// Old is what the handler handled last, kept for handlers that want to see it. Nil where it is
@@ -201,7 +203,7 @@ func (e Entry) End(v View, after string, kept map[string]any) Entry {
 	if !e.Try.Done || e.Try.Cause == dsl.Delete {
 		return e
 	}
-	e.Of, e.Seen, e.Begins, e.Bare, e.Old, e.Lost = v.Name(), after, false, false, kept, ""
+	e.Of, e.Seen, e.Begins, e.Met, e.Bare, e.Old, e.Lost = v.Name(), after, false, false, false, kept, ""
 	if e.Try.Failed {
 		e.Lost = e.Try.Cause
 	} else {
@@ -258,6 +260,7 @@ func (e Entry) Meet(r Reader, look *Look, known, making bool) Entry {
 	case e.Fresh && making:
 		return e
 	}
+	e.Met = true
 	return e.Start(r, look, known && !e.Fresh) // the text may have it as one that is to create
 }
 
@@ -265,6 +268,18 @@ func (e Entry) Meet(r Reader, look *Look, known, making bool) Entry {
 func (e Entry) Start(r Reader, look *Look, quiet bool) Entry {
 	e.Of, e.Seen, e.Quiet, e.Begins, e.Bare, e.Old = r.View.Name(), look.Digest(r.View), quiet, false, false, nil
 	e.Fresh = false
+	return e
+}
+
+// renewed returns an entry that may be of an earlier release, where the object is as it was handled then.
+func (e Entry) renewed(r Reader, look *Look) Entry {
+	former, now := look.former(r.View), look.Digest(r.View)
+	if e.Seen == former {
+		e.Seen = now
+	}
+	if e.Try.View == former {
+		e.Try.View = now
+	}
 	return e
 }
 

@@ -25,7 +25,7 @@ func handler(causes []dsl.Cause, options ...dsl.Option) *dsl.Handler {
 // reading is a handler as books know it.
 func reading(causes []dsl.Cause, options ...dsl.Option) Reader {
 	h := handler(causes, options...)
-	return Reader{Handler: h, View: NewView(h.View()), Old: WantsOld(h)}
+	return Reader{Handler: h, View: NewView(h.View(), Own{}), Old: WantsOld(h)}
 }
 
 var (

@@ -11,15 +11,15 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/cause"
 	"github.com/handwerk-dev/handwerk/engine/pack"
 )
 
 // essences are what is kept of an object for handlers that want to see what was. Mostly all have
 // handled the same, which is kept once.
 type essences struct {
-	// Old is what most handlers have handled: the essence, or the Fields of it that they name.
-	Old    map[string]any `json:"old,omitempty"`
+	// Old is what most handlers have handled: the essence, or the Fields of it that they name. It may be empty,
+	// which is not the same as nil: nothing is kept then.
+	Old    map[string]any `json:"old,omitzero"`
 	Fields []string       `json:"fields,omitempty"`
 	// Olds are what others have handled, by handler.
 	Olds map[string]map[string]any `json:"olds,omitempty"`
@@ -83,7 +83,7 @@ func (x *essences) lay(v View, tree map[string]any) {
 	case len(v.Fields) == 0:
 		x.Old, x.Fields = tree, nil
 	default:
-		x.Old = cause.Patched(x.Old, tree)
+		x.Old = joint(x.Old, tree)
 		for _, p := range v.Fields {
 			if name := p.String(); !slices.Contains(x.Fields, name) {
 				x.Fields = append(x.Fields, name)
@@ -102,7 +102,7 @@ func (x essences) serves(v View, tree map[string]any) bool {
 
 // trees are the part of essences that is compressed.
 type trees struct {
-	Old  map[string]any            `json:"old,omitempty"`
+	Old  map[string]any            `json:"old,omitzero"`
 	Olds map[string]map[string]any `json:"olds,omitempty"`
 }
 

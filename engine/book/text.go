@@ -43,6 +43,7 @@ type storedEntry struct {
 	Lost     dsl.Cause        `json:"lost,omitempty"`
 	Try      *progress.Record `json:"try,omitempty"`
 	Deletion string           `json:"deletion,omitempty"`
+	Met      bool             `json:"met,omitempty"`
 }
 
 // lastingTry returns the try as far as the next process must know of it: what happened beside the object it
@@ -71,7 +72,7 @@ func (b Book) Encode(readers []Reader, look *Look, room int) (text string, degra
 			continue
 		}
 		some = some || worth(r, e)
-		entry := storedEntry{Of: e.Of, Seen: e.Seen, Lost: e.Lost, Deletion: e.Deletion}
+		entry := storedEntry{Of: e.Of, Seen: e.Seen, Lost: e.Lost, Deletion: e.Deletion, Met: e.Met}
 		if try.Cause != "" {
 			entry.Try = &try
 		}
@@ -154,7 +155,7 @@ func parse(text string) (Book, error) {
 	b := Book{UID: in.UID, Generation: in.Generation, Known: true, text: text, kept: in.essences}
 	for _, id := range slices.Sorted(maps.Keys(in.Handlers)) {
 		s := in.Handlers[id]
-		e := Entry{Of: s.Of, Seen: s.Seen, Lost: s.Lost, Deletion: s.Deletion}
+		e := Entry{Of: s.Of, Seen: s.Seen, Lost: s.Lost, Deletion: s.Deletion, Met: s.Met}
 		if s.Try != nil {
 			e.Try = *s.Try
 		}

@@ -275,16 +275,16 @@ func TestViews(t *testing.T) {
 		"spec.size": true, "spec.none": false, "status.phase": true, "status.none": false,
 		"metadata.labels.a": true, "metadata.annotations": false, "metadata.finalizers": true, "metadata": true,
 	} {
-		v := NewView(fields(path))
+		v := NewView(fields(path), Own{})
 		if got := NewLook(o).Seen(v); got != want {
 			t.Errorf("%s is seen: %v, want %v", path, got, want)
 		}
 	}
 	moved := map[string]any{"metadata": map[string]any{"name": "n", "resourceVersion": "8", "finalizers": []any{"f"}, "labels": map[string]any{"a": "b"}}}
-	if meta := NewView(fields("metadata")); NewLook(o).Digest(meta) != NewLook(moved).Digest(meta) {
+	if meta := NewView(fields("metadata"), Own{}); NewLook(o).Digest(meta) != NewLook(moved).Digest(meta) {
 		t.Error("the metadata is another with each version")
 	}
-	several := NewView(fields("status.phase", "spec.size", "spec.size"))
+	several := NewView(fields("status.phase", "spec.size", "spec.size"), Own{})
 	if several.Name() != "spec.size,status.phase" {
 		t.Errorf("several fields are named %s", several.Name())
 	}

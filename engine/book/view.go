@@ -17,10 +17,18 @@ import (
 type View struct {
 	dsl.View
 	name string
+	own  Own
+}
+
+// Own is what an operator itself puts on objects: that is in no view of its handlers.
+type Own struct {
+	// Annotations are keys.
+	Annotations []string
+	Finalizer   string
 }
 
 // NewView returns a view by the name that tells it from others: its fields, empty for the essence.
-func NewView(v dsl.View) View {
+func NewView(v dsl.View, own Own) View {
 	name := joined(v.Fields)
 	switch {
 	case v.Only:
@@ -28,7 +36,10 @@ func NewView(v dsl.View) View {
 	case len(v.Beside) > 0:
 		name += "+" + joined(v.Beside)
 	}
-	return View{v, name}
+	if len(v.Parents) > 0 {
+		name += "?" + joined(v.Parents)
+	}
+	return View{v, name, own}
 }
 
 func joined(paths []dsl.Path) string {
@@ -82,7 +93,7 @@ func NewLook(object map[string]any) *Look {
 	return &Look{object: object, essence: cause.Essence(object), digests: map[string]string{}}
 }
 
-// Digest returns the digest of a view. That of a view of which nothing is there is that of nil.
+// Digest returns the digest of a view. That of fields of which none is there is that of nil.
 func (l *Look) Digest(v View) string {
 	digest, known := l.digests[v.name]
 	if !known {
@@ -92,48 +103,82 @@ func (l *Look) Digest(v View) string {
 	return digest
 }
 
+// former is the digest of a view for releases to which the operator's own finalizer was a part of it.
+func (l *Look) former(v View) string {
+	if !slices.ContainsFunc(v.Paths(), dsl.Path{"metadata", "finalizers"}.Covers) {
+		return l.Digest(v)
+	}
+	v.own.Finalizer = ""
+	return cause.Digest(l.value(v))
+}
+
 // Seen reports whether there is anything of the view to be seen: any of the fields that the handler names.
 // Where it names none there always is.
 func (l *Look) Seen(v View) bool {
-	return len(v.Fields) == 0 || slices.ContainsFunc(v.Fields, func(p dsl.Path) bool { return l.at(p) != nil })
+	return len(v.Fields) == 0 || slices.ContainsFunc(v.Fields, func(p dsl.Path) bool { return l.at(v, p) != nil })
 }
 
 // value is what the digest is of: the essence, the value of the one field, or those of several, in order.
 func (l *Look) value(v View) any {
+	bare := len(v.Beside)+len(v.Parents) == 0
 	switch {
-	case v.Essence() && len(v.Beside) == 0:
+	case v.Essence() && bare:
 		return l.essence
-	case len(v.Fields) == 1 && len(v.Beside) == 0:
-		return l.at(v.Fields[0])
+	case len(v.Fields) == 1 && bare:
+		return l.at(v, v.Fields[0])
 	}
 	var values []any
-	some := v.Essence() || v.Only
+	some := v.Essence() || v.Only || !bare
 	if v.Essence() {
 		values = append(values, l.essence)
 	}
 	for _, p := range v.Paths() {
-		value := l.at(p)
+		value := l.at(v, p)
 		values = append(values, value)
 		some = some || value != nil
 	}
 	if !some {
 		return nil
 	}
+	if ends := l.ends(v); slices.Contains(ends, true) {
+		values = append(values, ends)
+	}
 	return values
 }
 
+// ends tells what expressions find out of paths that lead to no value: for each path whether there is null
+// rather than nothing, and for each parent whether there is none.
+func (l *Look) ends(v View) (out []bool) {
+	for _, p := range v.Beside {
+		value, found := p.In(l.around(v, p))
+		out = append(out, found && value == nil)
+	}
+	for _, p := range v.Parents {
+		value, _ := p.In(l.object)
+		_, parent := value.(map[string]any)
+		out = append(out, !parent)
+	}
+	return out
+}
+
 // at returns what a path leads to, nil when there is nothing.
-func (l *Look) at(p dsl.Path) any {
-	value, _ := p.In(l.around(p))
+func (l *Look) at(v View, p dsl.Path) any {
+	value, _ := p.In(l.around(v, p))
 	return value
 }
 
-// around returns the tree in which a path is to be followed.
-func (l *Look) around(p dsl.Path) map[string]any {
-	if p.Authored() {
+// around returns the tree in which a path is to be followed. An annotation by its name is followed in the object
+// itself, be it bookkeeping or not.
+func (l *Look) around(v View, p dsl.Path) map[string]any {
+	switch {
+	case len(p) > 2 && p[0] == "metadata" && p[1] == "annotations":
+		if slices.Contains(v.own.Annotations, p[2]) {
+			return nil
+		}
+		return l.object
+	case p.Authored():
 		return l.essence
-	}
-	if len(p) > 1 || p[0] != "metadata" {
+	case p[0] != "metadata", len(p) > 1 && p[1] != "finalizers":
 		return l.object
 	}
 	metadata := maps.Clone(l.metadata())
@@ -142,7 +187,21 @@ func (l *Look) around(p dsl.Path) map[string]any {
 	}
 	own, _ := l.essence["metadata"].(map[string]any)
 	maps.Copy(metadata, own)
+	v.own.release(metadata)
 	return map[string]any{"metadata": metadata}
+}
+
+// release takes the operator's own finalizer from an object's metadata.
+func (o Own) release(metadata map[string]any) {
+	list, _ := metadata["finalizers"].([]any)
+	others := slices.DeleteFunc(slices.Clone(list), func(f any) bool { return f == o.Finalizer })
+	switch {
+	case len(others) == len(list):
+	case len(others) == 0:
+		delete(metadata, "finalizers")
+	default:
+		metadata["finalizers"] = others
+	}
 }
 
 func (l *Look) metadata() map[string]any {
@@ -161,7 +220,23 @@ func (l *Look) Kept(v View) map[string]any {
 	}
 	out := map[string]any{}
 	for _, p := range v.Fields {
-		out = cause.Patched(out, cause.Project(l.around(p), []dsl.Path{p}))
+		out = joint(out, cause.Project(l.around(v, p), []dsl.Path{p}))
+	}
+	return out
+}
+
+// joint returns two trees as one, in which the second counts more; neither is changed.
+func joint(tree, over map[string]any) map[string]any {
+	out := maps.Clone(tree)
+	if out == nil {
+		out = map[string]any{}
+	}
+	for key, value := range over {
+		below, is := out[key].(map[string]any)
+		if deeper, both := value.(map[string]any); is && both {
+			value = joint(below, deeper)
+		}
+		out[key] = value
 	}
 	return out
 }

@@ -15,14 +15,6 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
-// foreign are keys or prefixes (ending in "/") of annotations that tools write as they handle the
-// object: a change of one is no change that an author meant.
-var foreign = []string{
-	"kubectl.kubernetes.io/last-applied-configuration",
-	"kopf.zalando.org/",
-	"deployment.kubernetes.io/revision",
-}
-
 // Essence returns the part of an object whose change counts: everything but apiVersion, kind and
 // status, of the metadata the labels and annotations alone, and of those not what operators keep
 // their books with. Values are shared with the object, maps that differ are new. Empty maps are
@@ -67,12 +59,7 @@ func bookkeeping(key string, value any) bool {
 			return true
 		}
 	}
-	for _, f := range foreign {
-		if key == f || strings.HasSuffix(f, "/") && strings.HasPrefix(key, f) {
-			return true
-		}
-	}
-	return strings.Contains(key, "."+dsl.DefaultDomain+"/")
+	return dsl.Bookkeeping(key)
 }
 
 // Project returns the essence limited to the fields.

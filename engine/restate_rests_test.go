@@ -1,0 +1,85 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+)
+
+// TestConditionsOfHandlersThatRest holds which conditions are restated for a generation for which their
+// handlers do not run, whatever it is that these look at.
+func TestConditionsOfHandlersThatRest(t *testing.T) {
+	const sized = `set: {conditions: [{type: Sized, status: "${self.spec.size > 0}"}]}`
+	colored := func(color string) func(s *stage) {
+		return func(s *stage) { s.set(color, "spec", "color") }
+	}
+	restarted := func(s *stage) {
+		s.Settle()
+		s.Process.Restart()
+		s.Settle()
+	}
+	sizes := func(n int64) func(s *stage) { return func(s *stage) { s.size(n) } }
+	const grows = `{id: begins, causes: [create], set: {conditions: [{type: Sized, status: false}]}},
+		{id: grows, causes: [update], field: spec.size, set: {conditions: [{type: Sized, status: true}]}}`
+	for name, c := range map[string]struct {
+		handlers string
+		changes  []func(s *stage)
+		want     string
+	}{
+		"a level-triggered one with a field":            {`{id: a, field: spec.size, ` + sized + `}`, []func(*stage){colored("blue")}, "True@2"},
+		"one of create and update with a field":         {`{id: a, causes: [create, update], field: spec.size, ` + sized + `}`, []func(*stage){colored("blue")}, "True@2"},
+		"the same after a restart":                      {`{id: a, causes: [create, update], field: spec.size, ` + sized + `}`, []func(*stage){restarted, colored("blue")}, "True@2"},
+		"one whose filter holds":                        {`{id: a, field: spec.size, when: self.spec.color != 'green', ` + sized + `}`, []func(*stage){colored("blue")}, "True@2"},
+		"not one whose filter does not hold any more":   {`{id: a, field: spec.size, when: self.spec.color != 'blue', ` + sized + `}`, []func(*stage){colored("blue")}, "True@1"},
+		"not one that reads more than its field":        {`{id: a, field: spec.size, set: {conditions: [{type: Sized, status: "${self.spec.color == 'red'}"}]}}`, []func(*stage){colored("blue")}, "True@1"},
+		"one that sets more than conditions":            {`{id: a, field: spec.size, set: {labels: {a: b}, conditions: [{type: Sized, status: "${self.spec.size > 0}"}]}}`, []func(*stage){colored("blue")}, "True@2"},
+		"not one of create alone that looks at all":     {`{id: a, causes: [create], ` + sized + `}`, []func(*stage){colored("blue")}, "True@1"},
+		"one of create alone that looks at a field":     {`{id: a, causes: [create], field: spec.size, ` + sized + `}`, []func(*stage){colored("blue")}, "True@2"},
+		"not one of create alone whose field changed":   {`{id: a, causes: [create], field: spec.size, ` + sized + `}`, []func(*stage){sizes(0)}, "True@1"},
+		"not one that has failed":                       {`{id: a, field: spec.size, set: {conditions: [{type: Sized, status: true, reason: "${self.spec.size > 1 ? 'not one word' : 'Fine'}"}]}}`, []func(*stage){sizes(2), colored("blue")}, "True@1"},
+		"not one that has never run":                    {grows, []func(*stage){colored("blue")}, "False@1"},
+		"not one that has never run, after a restart":   {grows, []func(*stage){restarted, colored("blue")}, "False@1"},
+		"one that has run after it had not":             {grows, []func(*stage){colored("blue"), sizes(2), colored("green")}, "True@4"},
+		"one that has run, after a restart":             {grows, []func(*stage){sizes(2), restarted, colored("green")}, "True@3"},
+		"not one beside another that is to be run anew": {`{id: a, field: spec.size, ` + sized + `}, {id: b, field: spec.color, retries: 3, backoff: {initial: 2h, max: 2h}, steps: [{set: {annotations: {a: "${self.spec.color == 'blue' ? string(1/0) : 'x'}"}}}, {set: {conditions: [{type: Sized, status: true}]}}]}`, []func(*stage){colored("blue")}, "True@1"},
+		"not one beside another that has failed":        {`{id: a, field: spec.size, ` + sized + `}, {id: b, field: spec.color, retries: 0, steps: [{set: {annotations: {a: "${self.spec.color == 'blue' ? string(1/0) : 'x'}"}}}, {set: {conditions: [{type: Sized, status: true}]}}]}`, []func(*stage){colored("blue"), func(s *stage) { s.set("x", "metadata", "labels", "x") }}, "True@1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			written(t, `{resource: foos.v1.example.com, handlers: [`+c.handlers+`]}`, func(s *stage) {
+				s.begin()
+				for _, change := range c.changes {
+					change(s)
+					s.Advance(time.Minute)
+				}
+				if got := s.condOf("Sized"); got != c.want {
+					t.Errorf("the generation is %d, the condition %s, want %s", s.web().GetGeneration(), got, c.want)
+				}
+			})
+		})
+	}
+}
+
+// TestConditionsOfUnknownHandlers holds that a condition of a handler in Go, which does not say that it sets it,
+// is left as it is.
+func TestConditionsOfUnknownHandlers(t *testing.T) {
+	perform(t, scenario{func(foo *dsl.Resource, _ *journal) {
+		foo.OnReconcile("a", func(_ context.Context, r *dsl.Request) error {
+			r.Patch.SetCondition("Sized", metav1.ConditionTrue, "Fine", "")
+			return nil
+		}, dsl.Field("spec.size"))
+	}, func(s *stage) {
+		s.begin()
+		s.set("blue", "spec", "color")
+		s.Advance(time.Minute)
+		if got := s.condOf("Sized"); got != "True@1" {
+			s.t.Errorf("the condition is %s", got)
+		}
+	}})
+}
