@@ -46,6 +46,9 @@ type answer struct {
 	unread bool
 }
 
+// keeps reports whether the handler sees the object, or may see it.
+func (a answer) keeps() bool { return a.holds || a.err != nil }
+
 // matches applies the handler's filters. An object that does not match any more has nothing to do
 // with what happened beside it; new and changed ones are kept in mind, should it match later.
 func (p *pass) matches(j *job) bool {
@@ -56,7 +59,7 @@ func (p *pass) matches(j *job) bool {
 	e := p.entry(j.reader)
 	switch j.cause {
 	case dsl.Child, dsl.RelatedChange, dsl.Timer, dsl.Resync, dsl.Event:
-		if !a.unread {
+		if !a.unread && !(j.reader.Level() && e.Seen == "") {
 			e.Try = progress.Record{}
 		}
 	}

@@ -54,26 +54,23 @@ func moves(known, now string) bool {
 // Memory wins over a text that this process did not write, and over one that it did: it knows more. The
 // exception is a text that was sent, and whose answer was lost on the way.
 func (p *pass) open() book.Book {
-	m, b := p.memory, book.Book{}
+	m := p.memory
+	if m.sent != nil && m.sent.Text() == p.text {
+		m.book, m.known, m.generation, m.sent = *m.sent, true, p.generation, nil
+		m.mark, m.outcomes = m.book.Mark(p.r.rules.readers), m.book.Outcomes(p.r.rules.readers)
+	}
 	if moves(m.deletion, p.deletion) {
 		m.book = m.book.Moved(m.deletion, p.deletion)
-		if m.sent != nil {
-			sent := m.sent.Moved(m.deletion, p.deletion)
-			m.sent = &sent
-		}
 	}
 	m.deletion = p.deletion
 	switch {
-	case m.sent != nil && m.sent.Text() == p.text:
-		b = *m.sent
 	case m.known && m.generation != p.generation:
 		return m.book // what was stored elsewhere is not stored here
 	case m.known:
 		p.stored, p.outcomes = m.mark, m.outcomes
 		return m.book
-	default:
-		b = p.load()
 	}
+	b := p.load()
 	p.stored, p.outcomes = b.Mark(p.r.rules.readers), b.Outcomes(p.r.rules.readers)
 	return b
 }
@@ -96,9 +93,13 @@ func (p *pass) load() book.Book {
 // partial reports whether the cache shows no more than a part of the object.
 func (p *pass) partial() bool { return p.r.spec.Cache == dsl.CacheMetadata || len(p.r.spec.Keep) > 0 }
 
-// byGeneration takes from status.observedGeneration what was handled.
+// byGeneration takes from status.observedGeneration what was handled, unless the text knows more: it is there when
+// not all have handled what there is.
 func (p *pass) byGeneration(b book.Book) book.Book {
 	observed, _, _ := unstructured.NestedInt64(p.object.Object, "status", "observedGeneration")
+	if b.Known && b.Text() != "" && observed != p.object.GetGeneration() {
+		return b
+	}
 	b.Known = observed > 0
 	for _, r := range p.r.rules.readers {
 		if !book.Stores(r.Handler) {

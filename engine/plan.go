@@ -97,7 +97,7 @@ func (p *pass) news(r book.Reader, n news) book.Entry {
 	if e.Begins && p.answer(&job{reader: r, cause: dsl.Update}).holds {
 		e = e.Meet(r, p.sight, p.book.Known, p.making(r))
 	}
-	if n.child && r.On(dsl.Child) || p.related && r.On(dsl.RelatedChange) {
+	if (n.child || !p.memory.seen) && r.On(dsl.Child) || (p.related || !p.memory.seen) && r.On(dsl.RelatedChange) {
 		e.Try.Step = 0 // what the first step did may not be so any more
 	}
 	return e
@@ -109,12 +109,15 @@ func (p *pass) concerns(r book.Reader, n news) bool {
 	return n.child && r.Reads.Children || p.related && r.Reads.Related
 }
 
-// making reports whether handlers that this one comes after, or that come before it, are still to be tried
-// again for the object's creation: they may write what it looks at.
+// making reports whether other handlers are still to be tried again for the object's creation, or wait for such a
+// one: they may write what this one looks at.
 func (p *pass) making(r book.Reader) bool {
 	return slices.ContainsFunc(p.r.rules.readers, func(other book.Reader) bool {
-		try := p.entry(other).Try
-		return other.ID != r.ID && try.Cause == dsl.Create && try.Begun()
+		e := p.entry(other)
+		if other.ID == r.ID || e.Seen != "" || e.Begins || !other.On(dsl.Create) {
+			return false
+		}
+		return e.Try.Begun() || p.blocked(other.Handler)
 	})
 }
 

@@ -51,7 +51,7 @@ type tally struct {
 	// open: some handler that is to see the object off is not finished. held: some has failed for good and
 	// keeps a deletion from going on.
 	open, held bool
-	// retries: some try is to be made again. again is when the latest of them is.
+	// retries: some try is to be made again. again is when the latest of those is that were made in this pass.
 	retries bool
 	again   time.Time
 }
@@ -63,13 +63,13 @@ func (p *pass) tally() (t tally) {
 			continue
 		}
 		t.retries = true
-		if !j.record.Waiting && j.record.Due.After(t.again) {
+		if j.ran && !j.record.Waiting && j.record.Due.After(t.again) {
 			t.again = j.record.Due
 		}
 	}
 	for _, r := range p.r.rules.readers {
 		e := p.entry(r)
-		t.held = t.held || r.On(dsl.Delete) && !r.Release && e.Parted(p.deletion) && e.Try.Failed
+		t.held = t.held || r.On(dsl.Delete) && !r.Release && e.Parted(p.deletion) && e.Try.Failed && p.answer(&job{reader: r, cause: dsl.Delete}).keeps()
 	}
 	return t
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -178,6 +179,9 @@ func (p *pass) keepOutcomes() {
 	}
 	m := p.memory
 	m.book, m.known, m.mark, m.outcomes, m.generation = p.book, true, p.stored, p.outcomes, p.generation
+	if p.stir(); !p.gone && p.deletion == "" {
+		m.stirred = slices.Compact(slices.Sorted(slices.Values(append(m.stirred, p.stirred...))))
+	}
 }
 
 // letGo takes the marks of the operator from an object that is gone only from sight, because a selector

@@ -131,13 +131,14 @@ func (b Book) meet(r Reader, m Moment, older bool) Entry {
 	e, found := b.Entry(r.ID)
 	switch {
 	case !Stores(r.Handler):
+		e.Of, e.Seen, e.Lost = "", "", "" // what it has seen is known for the life of a process
 		return e
 	case !found && (b.Known || !r.On(dsl.Create) || !m.Look.Seen(r.View)):
 		return Entry{Of: r.View.Name(), Begins: true, Fresh: !b.Known && r.On(dsl.Create)}
 	case !found, e.Seen == "":
 		e.Of = r.View.Name()
-		e.Begins = found && e.Try.Cause == "" && r.On(dsl.Create)
-		e.Fresh = e.Begins
+		e.Begins = found && (e.Try.Cause == "" || !r.On(dsl.Create))
+		e.Fresh = e.Begins && r.On(dsl.Create)
 		return e
 	case e.Of != r.View.Name():
 		return b.moved(e, r, m)
@@ -157,7 +158,7 @@ func (b Book) moved(e Entry, r Reader, m Moment) Entry {
 		if r.Old {
 			e.Old = then.Kept(r.View)
 		}
-	case r.View.generational() && b.Generation > 0 && b.Generation == m.Generation:
+	case e.Seen != anew && r.View.generational() && b.Generation > 0 && b.Generation == m.Generation:
 		e = e.Start(r, m.Look, false)
 	default:
 		e.Of, e.Seen, e.Bare, e.Old = r.View.Name(), anew, true, nil
@@ -263,7 +264,7 @@ func (b Book) Outcomes(readers []Reader) string {
 			out = []string{e.Of, e.Seen, string(e.Lost)}
 		}
 		if e.undoes() || e.lastingTry(r).Step > 0 {
-			out = append(out, string(e.Try.Cause), strconv.Itoa(e.Try.Step))
+			out = append(out, string(e.Try.Cause), e.Try.View, strconv.Itoa(e.Try.Step), e.Deletion)
 		}
 		if e.Try.Cause == dsl.Delete && e.Try.Done {
 			out = append(out, e.Deletion, strconv.FormatBool(e.Try.Failed), e.Try.View)

@@ -87,6 +87,7 @@ func (l *legacy) entry(r Reader, m Moment) Entry {
 	case based:
 		e.Seen = seen
 	case !l.handled && r.On(dsl.Create):
+		e.Begins, e.Fresh = !begun, !begun
 	default:
 		return l.unknown(r)
 	}
