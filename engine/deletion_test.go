@@ -143,14 +143,17 @@ func TestADeletionThatMovesAfterALostAnswer(t *testing.T) {
 		end := s.FailWhile("patch", pods, errAgain)
 		s.Advance(40 * time.Second)
 		s.hurries(0)
-		if failed := end(); failed == 0 {
-			t.Fatal("no request failed")
-		}
 		if text := s.Get(pods, "default", "web").GetAnnotations()[state]; text == "" {
 			t.Fatal("the write whose answer was lost is not there")
 		}
+		s.ExpireWatches(pods) // so that the write and the move are seen at once
 		s.ReleaseWatches(pods)
-		s.Advance(11 * time.Second) // in which it is stored
+		s.Advance(time.Minute)
+		if failed := end(); failed == 0 {
+			t.Fatal("no request failed")
+		}
+		s.Advance(6 * time.Minute)
+		s.Called()
 		s.Process.Restart()
 		s.Called()
 	}})

@@ -55,6 +55,12 @@ func TestAFieldThatIsWrittenWhileTheObjectIsMade(t *testing.T) {
 			foo.OnCreate("first", j.Note("first", sets("spec.extra")), dsl.After("zero"))
 			second(foo, j, dsl.After("first"))
 		},
+		"one that comes after one that failed for good, until somebody mends that": func(foo *dsl.Resource, j *journal) {
+			foo.OnCreate("other", j.Note("other"))
+			foo.OnCreate("zero", j.Note("zero", fails(dsl.Permanent(errAgain)), succeeds), dsl.Field("spec.size"))
+			foo.OnCreate("first", j.Note("first", sets("spec.extra")), dsl.After("zero"))
+			second(foo, j, dsl.After("first"))
+		},
 		"one that comes after a level-triggered one that waits": func(foo *dsl.Resource, j *journal) {
 			foo.OnCreate("other", j.Note("other"))
 			foo.OnReconcile("zero", j.Note("zero", waits, waits, succeeds))
@@ -73,6 +79,8 @@ func TestAFieldThatIsWrittenWhileTheObjectIsMade(t *testing.T) {
 					s.Create(web)
 					s.Advance(20 * time.Second)
 					restart(s)
+					s.Advance(time.Hour)
+					s.size(2)
 					s.Advance(time.Hour)
 					if calls := s.Of("second", "web"); len(calls) != 1 || calls[0].Cause != dsl.Create {
 						t.Errorf("second was called %v, want once, to create", calls)
