@@ -57,9 +57,10 @@ func (p *pass) matches(j *job) bool {
 		return true
 	}
 	e := p.entry(j.reader)
+	begins := j.reader.Level() && e.Seen == "" // of such a one no view tells later that it was to run
 	switch j.cause {
 	case dsl.Child, dsl.RelatedChange, dsl.Timer, dsl.Resync, dsl.Event:
-		if !a.unread && !(j.reader.Level() && e.Seen == "") {
+		if !a.unread && !begins {
 			e.Try = progress.Record{}
 		}
 	}

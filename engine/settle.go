@@ -67,11 +67,14 @@ func (p *pass) tally() (t tally) {
 			t.again = j.record.Due
 		}
 	}
-	for _, r := range p.r.rules.readers {
-		e := p.entry(r)
-		t.held = t.held || r.On(dsl.Delete) && !r.Release && e.Parted(p.deletion) && e.Try.Failed && p.answer(&job{reader: r, cause: dsl.Delete}).keeps()
-	}
+	t.held = slices.ContainsFunc(p.r.rules.readers, p.holdsUp)
 	return t
+}
+
+// holdsUp reports whether a handler that has failed for good keeps a deletion from going on.
+func (p *pass) holdsUp(r book.Reader) bool {
+	e := p.entry(r)
+	return r.On(dsl.Delete) && !r.Release && e.Parted(p.deletion) && e.Try.Failed && p.answer(&job{reader: r, cause: dsl.Delete}).keeps()
 }
 
 // retries reports whether the job is to be tried again for what is stored.
