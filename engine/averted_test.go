@@ -109,6 +109,21 @@ func TestALevelTriggeredHandlerThatDidNotSeeTheObject(t *testing.T) {
 			s.set("blue", "spec", "color")
 			s.Called()
 		}},
+		"a child's news that it did not see, before it saw the object at all": {func(foo *dsl.Resource, j *journal) {
+			foo.Owns(deployments)
+			foo.OnCreate("keeps", keepsChild)
+			foo.OnReconcile("level", j.Note("level"), dsl.Field("spec.extra"), dsl.Label("tier", "gold"))
+		}, func(s *stage) {
+			s.begin()
+			s.rollout(3)
+			s.Called()
+			s.label("gold")
+			s.Called("level child")
+			s.label("")
+			s.Called()
+			s.label("gold")
+			s.Called("level update")
+		}},
 		"an edge-triggered one has nothing to put right": {func(foo *dsl.Resource, j *journal) {
 			foo.OnUpdate("edge", j.Note("edge"), dsl.Label("tier", "gold"), dsl.Field("spec.size"))
 		}, func(s *stage) {
@@ -127,4 +142,36 @@ func TestALevelTriggeredHandlerThatDidNotSeeTheObject(t *testing.T) {
 			s.Called()
 		}},
 	})
+}
+
+// TestTwoOperatorsOfWhichOneSeesTheObject holds that objects are at rest where each operator has a handler that waits,
+// and one that sees what the other's does not.
+func TestTwoOperatorsOfWhichOneSeesTheObject(t *testing.T) {
+	perform(t, scenario{func(foo *dsl.Resource, j *journal) {
+		foo.OnUpdate("waits", j.Note("waits", fails(dsl.Waiting("rain", 0))))
+		foo.OnReconcile("with", j.Note("with"), dsl.Label("tier", "gold"))
+	}, func(s *stage) {
+		other := dsl.New("other")
+		other.Resource(foos, func(foo *dsl.Resource) {
+			foo.OnUpdate("fails", s.Note("fails", temporary(soon)))
+			foo.OnReconcile("without", s.Note("without"), dsl.LabelAbsent("tier"))
+		})
+		theirs := s.Start(other)
+		s.begin()
+		s.label("gold")
+		s.CalledInAnyOrder("waits update", "fails update", "with create")
+		s.Advance(time.Minute)
+		s.Forget()
+		theirs.Writes()
+		s.Advance(time.Hour)
+		s.Wrote()
+		if got := theirs.Writes(); len(got) > 0 {
+			t.Errorf("the other operator wrote %v", got)
+		}
+		for handler, want := range map[string]int{"with": 1, "without": 1} {
+			if n := len(s.Of(handler, "web")); n != want {
+				t.Errorf("%s was called %d times, want %d", handler, n, want)
+			}
+		}
+	}})
 }

@@ -97,31 +97,36 @@ func TestWhatAHandlerHasBegunWith(t *testing.T) {
 	})
 }
 
-// TestStepsThatAreDone holds that a step is not repeated by the next process because the one after it waits.
-func TestStepsThatAreDone(t *testing.T) {
-	two := func(j *journal) dsl.Func {
-		return dsl.Steps(j.Note("one"), j.Note("two", fails(dsl.Waiting("rain", 0))))
-	}
-	scenarios(t, map[string]scenario{
-		"of a creation": {func(foo *dsl.Resource, j *journal) { foo.OnCreate("made", two(j)) }, func(s *stage) {
-			s.Launch()
-			s.Create(web)
-			s.Called("one create", "two create")
-			s.Advance(3 * time.Hour)
-			s.Take()
-			s.Process.Restart()
-			s.Called("two create")
-		}},
-		"of a deletion": {func(foo *dsl.Resource, j *journal) { foo.OnDelete("bye", two(j)) }, func(s *stage) {
+// TestWhatAHandlerHasBegunWithOfAPart is the same where the cache shows a part of the object, or none of it.
+func TestWhatAHandlerHasBegunWithOfAPart(t *testing.T) {
+	for name, cached := range map[string]func(foo *dsl.Resource){
+		"metadata alone":   func(foo *dsl.Resource) { foo.Cache = dsl.CacheMetadata },
+		"nothing of it":    func(foo *dsl.Resource) { foo.Cache = dsl.CacheLive },
+		"one of its paths": func(foo *dsl.Resource) { foo.Keep = []dsl.Path{dsl.MustParsePath("spec.size")} },
+	} {
+		scenarios(t, map[string]scenario{name: {func(foo *dsl.Resource, j *journal) {
+			cached(foo)
+			foo.OnUpdate("h", j.Note("h", fails(dsl.Waiting("rain", 0))))
+		}, func(s *stage) {
 			s.begin()
-			s.remove()
-			s.Called("one delete", "two delete")
-			s.Advance(3 * time.Hour)
+			s.label("gold")
+			s.Called("h update")
+			s.Advance(11 * time.Second)
+			s.Take()
+			s.Process.Kill()
+			s.label("")
+			s.Process.Restart()
+			s.Called("h update")
+			s.Advance(time.Minute)
+			s.Forget()
+			s.Advance(5 * time.Hour)
+			s.Wrote()
 			s.Take()
 			s.Process.Restart()
-			s.Called("two delete")
-		}},
-	})
+			s.Called("h update")
+			s.Wrote()
+		}}})
+	}
 }
 
 // offers asks for a condition if the resource has conditions, which the API server has to be asked.

@@ -277,3 +277,31 @@ func TestCopiesOfEarlierReleases(t *testing.T) {
 		})
 	}
 }
+
+// TestAFieldThatComesLateToAnObjectOfAnEarlierRelease holds that what an earlier release has begun to create is still
+// being made.
+func TestAFieldThatComesLateToAnObjectOfAnEarlierRelease(t *testing.T) {
+	tests := map[string]struct {
+		made dsl.Func
+		want []string
+	}{
+		"when all is made, that is no creation":                   {succeeds, []string{"made create 2"}},
+		"written by the handler that is still to make it, is one": {sets("spec.extra"), []string{"made create 2", "extra create"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			inherits(t, "retrying", nil, func(s *stage) {
+				s.Operator = dsl.New("op")
+				s.Operator.Resource(foos, func(foo *dsl.Resource) {
+					foo.OnCreate("made", s.Note("made", test.made))
+					foo.OnCreate("extra", s.Note("extra"), dsl.Field("spec.extra"))
+				})
+				s.Launch()
+				s.Advance(2 * time.Hour)
+				s.Called(test.want...)
+				s.set("yes", "spec", "extra")
+				s.Called()
+			})
+		})
+	}
+}

@@ -173,3 +173,52 @@ func TestObservedGenerationSeesMetadata(t *testing.T) {
 		s.Wrote()
 	})
 }
+
+// TestProgressByGeneration holds that status.observedGeneration, which is behind while a handler is not through, does not
+// take the place of what the others have done.
+func TestProgressByGeneration(t *testing.T) {
+	spec := dsl.Field("spec")
+	tests := map[string]scenario{
+		"a creation that one is still trying": {func(foo *dsl.Resource, j *journal) {
+			foo.OnCreate("first", j.Note("first"), spec)
+			foo.OnCreate("second", j.Note("second", temporary(10*time.Minute)), spec)
+		}, func(s *stage) {
+			s.Launch()
+			s.Create(web)
+			s.Called("first create", "second create")
+			s.Advance(time.Minute)
+		}},
+		"a change that one is still trying": {func(foo *dsl.Resource, j *journal) {
+			foo.On(both(), "first", j.Note("first"), spec, dsl.NoOld())
+			foo.On(both(), "second", j.Note("second", succeeds, temporary(10*time.Minute)), spec, dsl.NoOld())
+		}, func(s *stage) {
+			s.begin()
+			s.size(2)
+			s.Called("first update", "second update")
+			s.Advance(time.Minute)
+		}},
+		"a creation that one does not see": {func(foo *dsl.Resource, j *journal) {
+			foo.OnCreate("first", j.Note("first"), spec)
+			foo.OnCreate("second", j.Note("second"), spec, dsl.Label("tier", "gold"))
+		}, func(s *stage) {
+			s.Launch()
+			s.Create(web)
+			s.Called("first create")
+		}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
+				c.Serve(enginetest.Resource{Name: foos, Kind: "Foo", ObservedGeneration: true})
+				s := newStage(t, c)
+				s.Operator.Resource(foos, func(foo *dsl.Resource) {
+					foo.ObservedGeneration = true
+					test.operator(foo, &s.Journal)
+				})
+				test.play(s)
+				s.Process.Restart()
+				s.Called()
+			})
+		})
+	}
+}

@@ -76,6 +76,34 @@ func TestTheEndOfAPodIsNoOtherDeletion(t *testing.T) {
 				s.Process.Restart()
 				s.Called("two delete")
 			}),
+			name + ", while the second of its steps waits": onPods(func(pods *dsl.Resource, j *journal) {
+				pods.OnDelete("steps", dsl.Steps(j.Note("one"), j.Note("two", waits, waits, succeeds)))
+			}, func(s *stage) {
+				s.Called("one delete", "two delete")
+				s.Advance(later)
+				s.hurries(0)
+				s.Advance(11 * time.Second) // in which it is stored
+				s.Called()
+				s.Process.Restart()
+				s.Called("two delete")
+				s.Process.Restart()
+				s.Called("two delete")
+			}),
+			name + ", of one that failed for good and is held": onPods(func(pods *dsl.Resource, j *journal) {
+				pods.OnDelete("one", j.Note("one", fails(dsl.Permanent(errAgain)), succeeds))
+			}, func(s *stage) {
+				s.Called("one delete")
+				s.Advance(later)
+				s.hurries(0)
+				s.Called()
+				s.Process.Restart()
+				s.Called()
+				s.Forget()
+				s.Advance(time.Hour)
+				s.Wrote()
+				s.Update("pods.v1", "default", "web", func(o *unstructured.Unstructured) { o.SetLabels(map[string]string{"mended": "yes"}) })
+				s.Called("one delete")
+			}),
 			name + ", while no process runs: it cannot be told from another one": onPods(func(pods *dsl.Resource, j *journal) {
 				pods.OnDelete("one", j.Note("one"))
 				pods.OnDelete("two", j.Note("two", waits, succeeds))
@@ -91,6 +119,44 @@ func TestTheEndOfAPodIsNoOtherDeletion(t *testing.T) {
 			}),
 		})
 	}
+}
+
+// TestADeletionThatMovesAfterALostAnswer holds that the book with the new moment is written where the text on the
+// object, which got there although its answer did not come back, has the earlier one.
+func TestADeletionThatMovesAfterALostAnswer(t *testing.T) {
+	const pods = "pods.v1"
+	perform(t, scenario{func(*dsl.Resource, *journal) {}, func(s *stage) {
+		s.Operator = dsl.New("op")
+		s.Operator.Resource(pods, func(r *dsl.Resource) {
+			r.OnDelete("one", s.Note("one", func(context.Context, *dsl.Request) error {
+				s.LoseNext("patch", pods)
+				s.HoldWatches(pods)
+				return nil
+			}, succeeds))
+			r.OnDelete("two", s.Note("two", temporary(10*time.Minute)))
+		})
+		s.Launch()
+		s.Create(`{apiVersion: v1, kind: Pod, metadata: {name: web}, spec: {nodeName: here}}`)
+		s.Settle()
+		s.Delete(pods, "default", "web")
+		s.Called("one delete", "two delete")
+		end := s.FailWhile("patch", pods, errAgain)
+		s.Advance(40 * time.Second)
+		s.hurries(0)
+		if text := s.Get(pods, "default", "web").GetAnnotations()[state]; text == "" {
+			t.Fatal("the write whose answer was lost is not there")
+		}
+		s.ExpireWatches(pods) // so that the write and the move are seen at once
+		s.ReleaseWatches(pods)
+		s.Advance(time.Minute)
+		if failed := end(); failed == 0 {
+			t.Fatal("no request failed")
+		}
+		s.Advance(6 * time.Minute)
+		s.Called()
+		s.Process.Restart()
+		s.Called()
+	}})
 }
 
 // TestASuccessCountsForOneDeletion is law 2 for deletions that are taken back by a restored backup, and come again.
@@ -146,6 +212,28 @@ func TestASuccessCountsForOneDeletion(t *testing.T) {
 			twice(s)
 		}},
 	})
+}
+
+// TestALevelTriggeredHandlerOfADeletionThatIsUndone holds that a new process resumes the object with a handler that is
+// level-triggered and sees it off, too, whatever the text says of what it had seen when the object was deleted.
+func TestALevelTriggeredHandlerOfADeletionThatIsUndone(t *testing.T) {
+	perform(t, scenario{func(foo *dsl.Resource, j *journal) {
+		foo.On([]dsl.Cause{dsl.Reconcile, dsl.Delete}, "h", j.Note("h", succeeds, temporary(10*time.Minute), succeeds))
+	}, func(s *stage) {
+		s.begin()
+		restore := s.Snapshot()
+		s.remove()
+		s.Called("h delete")
+		text := s.web().GetAnnotations()[state]
+		if text == "" {
+			t.Fatal("that it has begun is not stored")
+		}
+		s.Process.Kill()
+		restore()
+		s.set(text, "metadata", "annotations", state)
+		s.Process.Restart()
+		s.Called("h resume")
+	}})
 }
 
 // TestProgressOfADeletionByGeneration holds that status.observedGeneration, which says what was handled of an object

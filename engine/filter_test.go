@@ -109,6 +109,58 @@ func TestFiltersThatFail(t *testing.T) {
 	})
 }
 
+// TestFiltersInADeletion holds that a deletion waits for handlers that see the object, and for no others.
+func TestFiltersInADeletion(t *testing.T) {
+	failed := func(foo *dsl.Resource, j *journal) {
+		foo.OnDelete("bye", j.Note("bye", fails(dsl.Permanent(errAgain))), dsl.LabelAbsent("tier"))
+	}
+	scenarios(t, map[string]scenario{
+		"one that failed for good does not see the object any more": {failed, func(s *stage) {
+			s.begin()
+			s.remove()
+			s.Called("bye delete")
+			s.finalizers(finalizer)
+			s.label("gold")
+			s.Called()
+			s.gone()
+		}},
+		"the same by the time of the next process": {failed, func(s *stage) {
+			s.begin()
+			s.remove()
+			s.Called("bye delete")
+			s.Process.Kill()
+			s.label("gold")
+			s.Process.Restart()
+			s.Called()
+			s.gone()
+		}},
+		"one that is to be tried again does not see the object any more": {func(foo *dsl.Resource, j *journal) {
+			foo.OnDelete("bye", j.Note("bye", temporary(time.Hour)), dsl.LabelAbsent("tier"))
+		}, func(s *stage) {
+			s.begin()
+			s.remove()
+			s.Called("bye delete")
+			s.label("gold")
+			s.Called()
+			s.gone()
+		}},
+		"one that has succeeded does not run again when it sees the object again": {func(foo *dsl.Resource, j *journal) {
+			foo.OnDelete("one", j.Note("one"), dsl.LabelAbsent("tier"))
+			foo.OnDelete("two", j.Note("two", temporary(time.Hour)))
+		}, func(s *stage) {
+			s.begin()
+			s.remove()
+			s.Called("one delete", "two delete")
+			s.label("gold")
+			s.Called("two delete") // the change cuts its wait short
+			s.label("")
+			s.Called("two delete")
+			s.Process.Restart()
+			s.Called()
+		}},
+	})
+}
+
 // TestOutOfSight is about objects that a selector does not select any more.
 func TestOutOfSight(t *testing.T) {
 	gold := func(profile dsl.CacheProfile, then ...dsl.Func) func(foo *dsl.Resource, j *journal) {

@@ -17,6 +17,21 @@ import (
 // news could not be finished.
 func TestNewsOutliveFailedPasses(t *testing.T) {
 	refused := apierrors.NewInternalError(errors.New("broken"))
+	// looks has a handler that is told of children, and one after it that makes one; third is another one.
+	looks := func(third func(foo *dsl.Resource)) func(foo *dsl.Resource, j *journal) {
+		return func(foo *dsl.Resource, j *journal) {
+			foo.Owns(deployments)
+			foo.OnChild("looks", j.Note("looks"))
+			foo.OnUpdate("keeps", j.Note("keeps", keepsChild))
+			third(foo)
+		}
+	}
+	told := func(s *stage) {
+		s.t.Helper()
+		if len(s.Of("looks", "web")) == 0 {
+			s.t.Error("a child was made, and a handler of cause child was not told")
+		}
+	}
 	scenarios(t, map[string]scenario{
 		"a child's, when the object could not be read": {
 			func(foo *dsl.Resource, j *journal) {
@@ -49,6 +64,28 @@ func TestNewsOutliveFailedPasses(t *testing.T) {
 				s.Settle()
 				s.Advance(time.Minute)
 				s.finalizers()
+			},
+		},
+		"children that another handler made, when the pass broke off": {
+			looks(func(foo *dsl.Resource) { foo.OnUpdate("third", offers) }), func(s *stage) {
+				s.begin()
+				end := s.FailWhile("get", "customresourcedefinitions.v1.apiextensions.k8s.io", refused)
+				s.size(2)
+				s.Advance(10 * time.Second)
+				if failed := end(); failed == 0 {
+					s.t.Fatal("no request failed")
+				}
+				s.Advance(10 * time.Minute)
+				told(s)
+			},
+		},
+		"children that another handler made, when the pass could not be written": {
+			looks(func(foo *dsl.Resource) { foo.OnUpdate("report", reports) }), func(s *stage) {
+				s.begin()
+				s.FailNext("patch", foos+"/status", refused)
+				s.size(2)
+				s.Advance(10 * time.Minute)
+				told(s)
 			},
 		},
 		"other related objects, when what asks for them could not be written": {
