@@ -14,6 +14,8 @@ type Reads struct {
 	Parents []Path
 	// Children and Related report whether it reads any of them.
 	Children, Related bool
+	// Passing: it reads what no object says and nobody is told of: the time, or what the handler runs for.
+	Passing bool
 	// Only: what the code does follows from what it reads, so it need not run when something else changes.
 	Only bool
 }
@@ -24,7 +26,7 @@ func (r Reads) And(other Reads) Reads {
 		Paths:    append(slices.Clone(r.Paths), other.Paths...),
 		Parents:  append(slices.Clone(r.Parents), other.Parents...),
 		Children: r.Children || other.Children, Related: r.Related || other.Related,
-		Only: r.Only && other.Only,
+		Passing: r.Passing || other.Passing, Only: r.Only && other.Only,
 	}
 }
 

@@ -136,3 +136,43 @@ func (s *stage) unwarned() {
 		}
 	}
 }
+
+// TestABackupOfAnotherTime holds that what was made for a departure that was taken back is not taken for the next one's.
+func TestABackupOfAnotherTime(t *testing.T) {
+	const text = `{resource: foos.v1.example.com, owns: [jobs.v1.batch], selector: {matchLabels: {tier: gold}}, handlers: [
+		{id: app, apply: {web: {apiVersion: apps/v1, kind: Deployment, metadata: {name: "${self.metadata.name}"}, spec: {replicas: "${self.spec.size}"}}}},
+		{id: backup, causes: [delete], apply: {job: {readyWhen: child.status.succeeded > 0, template: {apiVersion: batch/v1, kind: Job, metadata: {name: "${self.metadata.name}-backup"}, spec: {parallelism: 1}}}}}]}`
+	for name, between := range map[string]func(s *stage){
+		"it comes back before the backup is done": func(s *stage) {},
+		"a restart in between":                    func(s *stage) { s.Process.Kill(); s.Process.Restart() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			written(t, text, func(s *stage) {
+				s.Launch()
+				s.Create(`{apiVersion: example.com/v1, kind: Foo, metadata: {name: web, labels: {tier: gold}}, spec: {size: 1}}`)
+				s.Forget()
+				s.set("lead", "metadata", "labels", "tier")
+				s.Settle()
+				if s.Get(jobs, "default", "web-backup") == nil {
+					t.Fatal("no backup is made")
+				}
+				between(s)
+				s.Settle()
+				s.set("gold", "metadata", "labels", "tier") // it lives on
+				s.Settle()
+				s.Update(jobs, "default", "web-backup", func(o *unstructured.Unstructured) { o.Object["status"] = map[string]any{"succeeded": int64(1)} })
+				uid := s.Get(jobs, "default", "web-backup").GetUID()
+				s.Advance(time.Hour)
+				s.size(7)
+				s.Advance(time.Hour)
+				s.finalizers(finalizer)
+				s.set("lead", "metadata", "labels", "tier")
+				s.Advance(time.Hour)
+				job := s.Get(jobs, "default", "web-backup")
+				if len(s.web().GetFinalizers()) == 0 && job != nil && job.GetUID() == uid {
+					t.Error("it is let go with the backup of the time before, which lacks what came since")
+				}
+			})
+		})
+	}
+}

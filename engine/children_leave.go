@@ -39,9 +39,7 @@ func (p *pass) leftBehind(live *unstructured.Unstructured) map[string]string {
 	}
 	var made []child.Place
 	for _, place := range record.Places() {
-		title, _ := record.Title(place)
-		spec, _ := child.ParseTitle(title)
-		if at := p.r.makerOf(spec.Handler); at >= 0 && lasts(p.r.rules.readers[at].Handler) {
+		if p.farewell(record, place) {
 			made = append(made, place)
 		}
 	}
@@ -53,4 +51,13 @@ func (p *pass) leftBehind(live *unstructured.Unstructured) map[string]string {
 		return nil // it was encoded before, and was longer
 	}
 	return map[string]string{key: text}
+}
+
+// farewell reports whether a handler that runs for deletions alone has made what is at a place. Of an object that
+// lives that is of a departure that is over.
+func (p *pass) farewell(record *child.Record, place child.Place) bool {
+	title, _ := record.Title(place)
+	spec, _ := child.ParseTitle(title)
+	at := p.r.makerOf(spec.Handler)
+	return at >= 0 && lasts(p.r.rules.readers[at].Handler)
 }

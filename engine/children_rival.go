@@ -191,13 +191,27 @@ func (c *children) judgeAbsent(h *dsl.Handler, known *rivalry) claim {
 	case known != nil && known.asked.IsZero():
 		return claimed(returns(h) || known.try == c.try)
 	case due:
-		return claimed(!t.ran || !t.through || t.step > 0)
+		return t.judge(known)
 	case known != nil && known.asked.Before(p.now): // it does not see the object
 		return claimNone
 	case h.On(dsl.Child) || h.On(dsl.Resync):
 		return claimUnsure
 	}
 	return claimNone
+}
+
+// judge is judgeAbsent for a holder that has something to do in this pass. One that waits, and has not come to the
+// child in its run, may wait for what the other one is to make of it.
+func (t turn) judge(known *rivalry) claim {
+	switch {
+	case t.step > 0:
+		return claimHolds // what it made in a step before, it keeps
+	case t.waits && t.ran:
+		return claimNone
+	case t.waits && known == nil:
+		return claimUnsure
+	}
+	return claimed(!t.ran || !t.through)
 }
 
 func claimed(yes bool) claim {

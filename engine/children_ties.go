@@ -29,7 +29,8 @@ func (p *pass) outdated(record *child.Record) (out []child.Place) {
 		if there {
 			delete(p.ties.doubts, place)
 		}
-		if _, wanted := p.ties.wanted[place]; known && !there && !wanted && !p.ties.doubts[place] {
+		_, wanted := p.ties.wanted[place]
+		if known && !there && !wanted && !p.ties.doubts[place] || p.farewell(record, place) {
 			out = append(out, place)
 		}
 	}

@@ -65,7 +65,7 @@ func (p *pass) attempt(ctx context.Context, j *job) error {
 			return nil
 		}
 	}
-	p.turnEnds(j, err == nil)
+	p.turnEnds(j, err)
 	p.note(j, err, time.Since(start))
 	p.finish(j)
 	return nil

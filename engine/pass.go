@@ -155,10 +155,11 @@ func (r *resource) goneBy(key cache.ObjectName, n news, left []*departed) {
 func (p *pass) run(ctx context.Context, n news) error {
 	p.fresh = n.fresh
 	p.hear(n)
-	n.of = slices.Concat(p.memory.stirred, p.memory.asked(p.r))
 	p.tie()
 	p.wind()
 	p.lookAround(n)
+	p.reask()
+	n.of = slices.Concat(p.memory.stirred, p.memory.asked(p.r))
 	p.resync = !p.memory.resync.IsZero() && !p.now.Before(p.memory.resync)
 	parted := p.gone && p.memory.parted
 	for _, r := range p.r.rules.readers {

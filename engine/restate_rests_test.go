@@ -83,3 +83,37 @@ func TestConditionsOfUnknownHandlers(t *testing.T) {
 		}
 	}})
 }
+
+// TestConditionsOfMoreThanTheView holds that a condition that is worked out of more than what its handler looks at is
+// not restated.
+func TestConditionsOfMoreThanTheView(t *testing.T) {
+	for name, c := range map[string]struct {
+		status, options string
+		change          func(s *stage)
+	}{
+		"of related objects": {`${related.maps.size() == 0}`, ``, func(s *stage) {
+			s.Create(`{apiVersion: v1, kind: ConfigMap, metadata: {name: some, labels: {x: y}}}`)
+		}},
+		"of children": {`${size(children) == 0}`, ``, nil},
+		"of now":      {`${now < timestamp(self.metadata.creationTimestamp) + duration('30s')}`, ``, nil},
+		"of old":      {`${cause == 'create' || old != null}`, ``, nil},
+		"of cause":    {`${cause == 'create'}`, ``, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			written(t, `{resource: foos.v1.example.com, related: [{name: maps, resource: configmaps.v1, selector: {matchLabels: {x: y}}}], handlers: [
+				{id: a, causes: [create, update], field: spec.size, set: {conditions: [{type: Sized, status: "`+c.status+`"}]}}]}`, func(s *stage) {
+				s.begin()
+				before := s.condOf("Sized")
+				if c.change != nil {
+					c.change(s)
+				}
+				s.Advance(time.Minute)
+				s.set("blue", "spec", "color")
+				s.Advance(time.Minute)
+				if got := s.condOf("Sized"); got != before {
+					t.Errorf("the condition was %s, and is %s: it is worked out of more than the field", before, got)
+				}
+			})
+		})
+	}
+}

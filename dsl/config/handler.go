@@ -44,7 +44,8 @@ func setting(built *dsl.Built) dsl.Option {
 		reads := slices.DeleteFunc(slices.Clone(built.Reads.Paths), func(p dsl.Path) bool {
 			return slices.ContainsFunc(built.Sets, func(of dsl.Path) bool { return slices.Equal(of, p) })
 		})
-		h.Steady = len(h.Conditions) > 0 && h.View().Holds(reads)
+		wakes := (h.On(dsl.Child) || !h.Reads.Children) && (h.On(dsl.RelatedChange) || !h.Reads.Related)
+		h.Steady = len(h.Conditions) > 0 && wakes && !h.Reads.Passing && h.View().Holds(reads)
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 // else; what never changes in an object, and what changes at each write, is left out.
 func (p *Program) Reads() dsl.Reads {
 	out := dsl.Reads{Children: p.Uses(Children), Related: p.Uses(Related), Only: !p.Uses(Old) && !p.Uses(Diff)}
+	out.Passing = !out.Only || p.Uses(Now) || p.Uses(Cause)
 	r := p.read(Self)
 	for _, path := range r.paths {
 		if waited(path) {
