@@ -176,3 +176,21 @@ func TestABackupOfAnotherTime(t *testing.T) {
 		})
 	}
 }
+
+// TestABackupWhoseNameChanges holds that what a delete handler made under another name, before the object was changed
+// in its deletion, is known as its child, too.
+func TestABackupWhoseNameChanges(t *testing.T) {
+	written(t, backup(`apply: {job: {onDelete: delete, readyWhen: child.status.succeeded > 0, template:
+		{apiVersion: batch/v1, kind: Job, metadata: {name: "${self.metadata.name}-${string(self.spec.size)}"}, spec: {parallelism: 1}}}}`), func(s *stage) {
+		s.begin()
+		s.remove()
+		s.Settle()
+		s.size(2)
+		s.Advance(time.Minute)
+		s.Update(jobs, "default", "web-2", func(o *unstructured.Unstructured) { o.Object["status"] = map[string]any{"succeeded": int64(1)} })
+		s.Advance(10 * time.Minute)
+		if left := s.List(jobs, ""); s.web() != nil || len(left) > 0 {
+			t.Errorf("the object is gone: %v; Jobs that are left: %d; %v", s.web() == nil, len(left), s.Events())
+		}
+	})
+}

@@ -30,7 +30,7 @@ func (p *pass) outdated(record *child.Record) (out []child.Place) {
 			delete(p.ties.doubts, place)
 		}
 		_, wanted := p.ties.wanted[place]
-		if known && !there && !wanted && !p.ties.doubts[place] || p.farewell(record, place) {
+		if known && !there && !wanted && !p.ties.doubts[place] || p.deletion == "" && p.farewell(record, place) {
 			out = append(out, place)
 		}
 	}
