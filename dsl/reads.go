@@ -14,7 +14,8 @@ type Reads struct {
 	Parents []Path
 	// Children and Related report whether it reads any of them.
 	Children, Related bool
-	// Passing: it reads what no object says and nobody is told of: the time, or what the handler runs for.
+	// Passing: it reads what the object itself does not say, and what nobody wakes it for: the time, what it runs
+	// for, or what was before.
 	Passing bool
 	// Only: what the code does follows from what it reads, so it need not run when something else changes.
 	Only bool

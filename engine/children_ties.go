@@ -21,7 +21,7 @@ const mostNamed = 5
 
 // outdated returns the places of a record at which there is no child any more.
 func (p *pass) outdated(record *child.Record) (out []child.Place) {
-	owner := p.owner()
+	owner, parted := p.owner(), p.deletion == "" && p.r.rules.farewells
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, place := range record.Places() {
@@ -30,7 +30,7 @@ func (p *pass) outdated(record *child.Record) (out []child.Place) {
 			delete(p.ties.doubts, place)
 		}
 		_, wanted := p.ties.wanted[place]
-		if known && !there && !wanted && !p.ties.doubts[place] || p.deletion == "" && p.farewell(record, place) {
+		if known && !there && !wanted && !p.ties.doubts[place] || parted && p.farewell(record, place) {
 			out = append(out, place)
 		}
 	}

@@ -73,7 +73,9 @@ func (p *pass) matches(j *job) bool {
 
 // chooses reports whether the handler's filters on labels and annotations hold.
 func (p *pass) chooses(h *dsl.Handler) bool {
-	return dsl.MatchAll(h.Labels, p.current.GetLabels()) && dsl.MatchAll(h.Annotations, p.current.GetAnnotations())
+	// Both are copied when they are asked for, and most handlers have no such filters.
+	return (len(h.Labels) == 0 || dsl.MatchAll(h.Labels, p.current.GetLabels())) &&
+		(len(h.Annotations) == 0 || dsl.MatchAll(h.Annotations, p.current.GetAnnotations()))
 }
 
 // answer asks the handler's filters, for each cause once in a pass, as they may be costly: and once more

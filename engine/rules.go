@@ -20,6 +20,8 @@ type rules struct {
 	all book.View
 	// stores: what was handled is kept, because some handler depends on it and is not level-triggered.
 	stores bool
+	// farewells: there are handlers that run for deletions alone.
+	farewells bool
 	// deletes: there are handlers that want to hear of deletions.
 	deletes bool
 	// events: there are handlers that hear of every event.
@@ -53,6 +55,7 @@ func (r *rules) add(h book.Reader) {
 		r.timers = append(r.timers, h)
 	}
 	r.events = r.events || h.On(dsl.Event)
+	r.farewells = r.farewells || lasts(h.Handler)
 	r.deletes = r.deletes || r.events || h.On(dsl.Delete)
 	r.finalizes = r.finalizes || h.On(dsl.Delete) && !h.NoFinalizer
 	r.stores = r.stores || book.Stores(h.Handler)

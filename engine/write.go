@@ -169,8 +169,8 @@ func (p *pass) shown(o *unstructured.Unstructured) *unstructured.Unstructured {
 	return watch.Source{Profile: p.r.spec.Cache, Keep: watch.Keep(p.r.spec.Keep)}.Shown(o)
 }
 
-// keepOutcomes remembers what handlers did in a pass whose write has failed, as far as nothing of it is
-// lost: those that wanted nothing of the object need not run again.
+// keepOutcomes remembers what handlers did in a pass that broke off, or whose write has failed, as far as
+// nothing of it is lost: those that wanted nothing of the object need not run again.
 func (p *pass) keepOutcomes() {
 	for _, j := range p.jobs {
 		if j.asks() {

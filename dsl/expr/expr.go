@@ -6,10 +6,10 @@
 // The language is the one that Kubernetes itself uses in admission policies and CRDs, with the
 // same libraries and the same limit on what one evaluation may cost. The variables are self (the
 // object), old (its essence as it was handled last, null when that is not kept), diff (a list of
-// {op, path, old, new}), cause (a string), event (for the cause event what the
-// watch told, as ADDED), params (the handler's parameters), now (the time of the pass), children (by the names they are made under: an object, or a list where there may be
-// several) and related (by the names of the relations, in the same form). A child or related object
-// that is not there is an empty map.
+// {op, path, old, new}), cause (a string), event (for the cause event what the watch told, as ADDED),
+// params (the handler's parameters), now (the time of the pass), children (by the names they are made
+// under: an object, or a list where there may be several) and related (by the names of the relations,
+// in the same form). A child or related object that is not there is an empty map.
 //
 // Beside the libraries of Kubernetes there are ready(object), whether an object is as its spec wants
 // it by the rules of kstatus, and false for one that is not there or is being deleted; hash(any), a
