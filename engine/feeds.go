@@ -21,7 +21,7 @@ import (
 func (e *Engine) newFeed(name dsl.ResourceName, log logr.Logger, on func(watch.Event)) *feed {
 	return &feed{
 		name: name, on: on, log: log, catalog: e.catalog, watches: e.watches, scope: e.scope,
-		metadata: e.clients.metadata, missing: e.wantCRDs, away: e.reach.away, covers: e.reach.covers, wake: make(chan struct{}, 1),
+		metadata: e.clients.metadata, missing: e.wantCRDs, away: e.outages.Away, covers: e.outages.Covers, wake: make(chan struct{}, 1),
 		handles: map[string]*watch.Handle{}, ledgers: map[string]*ledger{}, denials: map[string]*denial{}, owed: map[string]bool{},
 		phase: phaseStarting, settled: make(chan struct{}),
 		source: watch.Source{Manager: e.op.Name, Vouches: e.op.StateAnnotation(), Vouched: book.UnsignedMark},

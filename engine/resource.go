@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/busy"
 	"github.com/handwerk-dev/handwerk/engine/queue"
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
@@ -33,7 +34,7 @@ type resource struct {
 	children []*feed
 	// relations are the resource's relations with their feeds.
 	relations []*relation
-	runs      runs
+	busy      *busy.Passes
 	offers    offers
 	// schemas counts changes of the resource's CRD, as far as CRDs are watched.
 	schemas atomic.Int64
@@ -78,7 +79,7 @@ func newResource(e *Engine, spec *dsl.Resource) *resource {
 		r.children = append(r.children, r.childFeedOf(owned))
 	}
 	r.relate()
-	r.runs.long = r.runsLong
+	r.busy = busy.New(r.log)
 	for _, f := range r.feeds() {
 		f.granted = r.granted
 	}
