@@ -16,6 +16,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/child"
+	"github.com/handwerk-dev/handwerk/engine/claim"
 	"github.com/handwerk-dev/handwerk/engine/fence"
 )
 
@@ -23,11 +24,9 @@ import (
 type children struct {
 	pass *pass
 	span *fence.Span
-	// handler is whose attempt it is, and turn how many of the pass have begun with it.
-	handler string
+	// attempt is whose it is, empty for filters, and turn how many of the pass have begun with it.
+	attempt claim.Attempt
 	turn    int
-	// try tells what the handler is about to do from other such things.
-	try string
 }
 
 var _ dsl.Children = (*children)(nil)

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -55,7 +56,7 @@ func (c *children) Apply(ctx context.Context, desired any, specs ...dsl.ChildSpe
 	if err != nil {
 		return nil, err
 	}
-	c.reach(w)
+	c.pass.claims.Reach(w.id(), c.maker(w.spec))
 	live := c.pass.known(w)
 	if w.enters {
 		if err := c.pass.enrol(ctx, w, live); err != nil {
@@ -96,8 +97,8 @@ func (c *children) Stale(ctx context.Context, desired any, spec dsl.ChildSpec) (
 	if err != nil {
 		return false, nil, err
 	}
-	if c.handler != "" && c.pass.deletion == "" {
-		c.reach(w)
+	if c.attempt.Handler != "" && c.pass.deletion == "" {
+		c.pass.claims.Reach(w.id(), c.maker(w.spec))
 	}
 	live := c.pass.known(w)
 	if live == nil && (w.feed == nil || w.feed.handle(w.key.Namespace) == nil) {
@@ -114,6 +115,27 @@ func (c *children) Stale(ctx context.Context, desired any, spec dsl.ChildSpec) (
 		return false, nil, err
 	}
 	return stale, live, nil
+}
+
+// maker names who applies a child: the handler, or that step of it which the child names.
+func (c *children) maker(spec dsl.ChildSpec) string {
+	return c.pass.claims.Maker(c.attempt.Handler, spec.Handler)
+}
+
+// answerSoon is how long a handler waits for another one to say whether it keeps a child.
+const answerSoon = time.Second
+
+// contest returns an error where a child that is there, and that this handler would change, is kept otherwise by
+// another handler of the object.
+func (c *children) contest(w *wanted, live *unstructured.Unstructured) error {
+	holder, asked := c.pass.claims.Contest(w.id(), c.maker(w.spec), c.attempt, w.applier.Owner.Keys.Maker(live))
+	switch {
+	case holder == "":
+		return nil
+	case asked:
+		return dsl.Waiting(fmt.Sprintf("%s: handler %s made it, and is to say whether it keeps it", nameFor(w.object), holder), answerSoon)
+	}
+	return &dsl.CollisionError{Kind: w.object.GetKind(), Namespace: w.key.Namespace, Name: w.key.Name, Handler: holder}
 }
 
 // want works out what applying desired comes to. What is wrong with it for good is permanent.
@@ -142,9 +164,9 @@ func (c *children) want(ctx context.Context, desired any, spec dsl.ChildSpec) (*
 	w.client = c.pass.r.engine.writer(w.served.GVR, w.key.Namespace)
 	w.applier = child.Applier{
 		Owner: owner, Manager: c.pass.r.engine.op.Name, Adopt: spec.Adopt,
-		Settled: c.pass.settled(), Guard: &c.pass.mu, Found: &child.Drift{}, Note: child.Note(spec, c.handler),
+		Settled: c.pass.settled(), Guard: &c.pass.mu, Found: &child.Drift{}, Note: child.Note(spec, c.attempt.Handler),
 	}
-	if c.handler != "" {
+	if c.attempt.Handler != "" {
 		w.applier.Contest = func(live *unstructured.Unstructured) error { return c.contest(w, live) }
 	}
 	return w, nil

@@ -11,6 +11,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/child"
+	"github.com/handwerk-dev/handwerk/engine/claim"
 )
 
 // outOfSight makes ready to write the record of an object that the cache does not show any more. It may be out of
@@ -58,6 +59,6 @@ func (p *pass) leftBehind(live *unstructured.Unstructured) map[string]string {
 func (p *pass) farewell(record *child.Record, place child.Place) bool {
 	title, _ := record.Title(place)
 	spec, _ := child.ParseTitle(title)
-	at := p.r.makerOf(spec.Handler)
-	return at >= 0 && lasts(p.r.rules.readers[at].Handler)
+	at := claim.HandlerOf(p.r.rules.handlers, spec.Handler)
+	return at >= 0 && claim.Lasts(p.r.rules.handlers[at])
 }

@@ -53,9 +53,9 @@ func (c *children) did(deed child.Deed, what, detail string) {
 	if p.writers == nil {
 		p.writers = map[string]int{}
 	}
-	p.writers[c.handler] = c.turn
+	p.writers[c.attempt.Handler] = c.turn
 	p.mu.Unlock()
-	p.didChild(c.handler, deed, what, detail)
+	p.didChild(c.attempt.Handler, deed, what, detail)
 }
 
 // nameFor names an object for people, as in "Deployment shop/web".

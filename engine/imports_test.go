@@ -41,6 +41,7 @@ func TestImportsPointDown(t *testing.T) {
 		"engine/rights":   {"dsl"},
 		"engine/loop":     {},
 		"engine/timer":    {"dsl"},
+		"engine/claim":    {"dsl"},
 		"engine/fence":    {},
 		"engine/outage":   {"dsl"},
 		"engine/busy":     {"dsl"},
@@ -48,7 +49,7 @@ func TestImportsPointDown(t *testing.T) {
 		"engine": {
 			"dsl", "engine/book", "engine/cause", "engine/catalog", "engine/child", "engine/gone", "engine/lease", "engine/ops",
 			"engine/patch", "engine/progress", "engine/queue", "engine/rights", "engine/watch",
-			"engine/busy", "engine/events", "engine/fence", "engine/loop", "engine/outage", "engine/timer",
+			"engine/busy", "engine/claim", "engine/events", "engine/fence", "engine/loop", "engine/outage", "engine/timer",
 		},
 		"engine/enginetest":                    nil, // test kits may use everything
 		"engine/enginetest/internal/apiserver": {},
@@ -78,7 +79,7 @@ func TestImportsPointDown(t *testing.T) {
 // TestPurePackagesTalkToNobody holds that deciding is apart from doing: these packages have no
 // way to the API server and no context.
 func TestPurePackagesTalkToNobody(t *testing.T) {
-	pure := []string{"dsl", "dsl/crd", "engine/book", "engine/cause", "engine/gone", "engine/loop", "engine/pack", "engine/progress", "engine/timer", "handlers/graph"}
+	pure := []string{"dsl", "dsl/crd", "engine/book", "engine/cause", "engine/claim", "engine/gone", "engine/loop", "engine/pack", "engine/progress", "engine/timer", "handlers/graph"}
 	for _, p := range packages(t) {
 		name := strings.TrimPrefix(p.ImportPath, module)
 		if !slices.Contains(pure, name) {

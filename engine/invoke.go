@@ -17,6 +17,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/book"
 	"github.com/handwerk-dev/handwerk/engine/cause"
+	"github.com/handwerk-dev/handwerk/engine/claim"
 	"github.com/handwerk-dev/handwerk/engine/events"
 	"github.com/handwerk-dev/handwerk/engine/fence"
 	"github.com/handwerk-dev/handwerk/engine/ops"
@@ -33,7 +34,6 @@ var (
 // attempt runs a job when it is due and notes its outcome. The error is that of a pass that must
 // end, because the process or its leadership does.
 func (p *pass) attempt(ctx context.Context, j *job) error {
-	p.turnComes(j)
 	if wait := j.record.Waits(p.now); wait > 0 {
 		p.next = p.next.sooner(wait, queue.Due)
 		return nil
@@ -44,7 +44,7 @@ func (p *pass) attempt(ctx context.Context, j *job) error {
 	if err := p.secure(ctx); err != nil {
 		return err
 	}
-	p.turnBegins(j)
+	p.claims.Run(j.reader.ID, j.record.Step)
 	j.saw = p.sight.Digest(j.reader.View)
 	s := fence.NewSpan(p.r.engine.held)
 	request := p.request(j, s)
@@ -69,7 +69,7 @@ func (p *pass) attempt(ctx context.Context, j *job) error {
 			return nil
 		}
 	}
-	p.turnEnds(j, err)
+	p.claims.Ran(j.reader.ID, err == nil)
 	p.note(j, err, time.Since(start))
 	p.finish(j)
 	return nil
@@ -137,10 +137,24 @@ func (p *pass) request(j *job, s *fence.Span) *dsl.Request {
 		request.Children = &readOnly{Children: &children{pass: p}}
 		return request
 	}
-	request.Children = &children{pass: p, span: s, handler: h.ID, turn: len(p.jobs), try: string(j.cause) + "/" + j.record.View}
+	request.Children = &children{pass: p, span: s, turn: len(p.jobs), attempt: claim.Attempt{
+		Handler: h.ID, Try: string(j.cause) + "/" + j.record.View, Turns: p.turns(),
+	}}
 	request.Client = p.client(h, s)
 	request.Events = p.r.engine.events.Reporter(p.object, h.ID, s.Over)
 	return request
+}
+
+// turns says how the handlers fare that have something to do in this pass.
+func (p *pass) turns() []claim.Turn {
+	out := make([]claim.Turn, len(p.jobs))
+	for i, j := range p.jobs {
+		out[i] = claim.Turn{
+			Handler: j.reader.ID, Step: j.entry.Try.Step,
+			Ran: j.ran, Through: j.record.Done && !j.record.Failed, Waits: j.record.Waiting,
+		}
+	}
+	return out
 }
 
 // event is what a handler of events is told.

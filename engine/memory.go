@@ -13,6 +13,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/engine/book"
 	"github.com/handwerk-dev/handwerk/engine/child"
+	"github.com/handwerk-dev/handwerk/engine/claim"
 	"github.com/handwerk-dev/handwerk/engine/loop"
 	"github.com/handwerk-dev/handwerk/engine/ops"
 	"github.com/handwerk-dev/handwerk/engine/timer"
@@ -112,8 +113,8 @@ type memory struct {
 	schemas int64
 	// settled are children that the server rewrote; see child.Applier.
 	settled map[string]string
-	// rivals are the children that two handlers want, nil where there are none.
-	rivals map[childID]*rivalry
+	// claims are about the children that two handlers want.
+	claims claim.Memory[childID]
 	// ties is about the object's labelled children, nil where it has no record of any.
 	ties *ties
 	// failures counts passes in a row that ended in an error.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/book"
+	"github.com/handwerk-dev/handwerk/engine/claim"
 	"github.com/handwerk-dev/handwerk/engine/patch"
 	"github.com/handwerk-dev/handwerk/engine/queue"
 	"github.com/handwerk-dev/handwerk/engine/timer"
@@ -52,13 +53,12 @@ type pass struct {
 	// secured: the finalizer is there if it must be.
 	secured bool
 
-	mu      sync.Mutex // guards awaits, content, applied, rivals, writers, memory.rivals and memory.settled: a handler may use goroutines
+	mu      sync.Mutex // guards awaits, content, applied, writers and memory.settled: a handler may use goroutines
 	patch   *dsl.Patch
 	jobs    []*job
 	awaits  []await
 	content uint32 // tells what was written from other things; see breaker
 	applied map[childID]*unstructured.Unstructured
-	rivals  rivals
 	// writers are the handlers that wrote children, each with how many jobs there were then.
 	writers map[string]int
 	// others are the handlers that wrote to other objects than children.
@@ -66,6 +66,7 @@ type pass struct {
 	// stirred are handlers that the next pass runs for what others have written to children in this one.
 	stirred []string
 	ties    enrolment
+	claims  *claim.Claims[childID]
 	next    due
 	resync  bool
 	// ticks are the object's timers as this pass leaves them, nil when it has none.
@@ -159,8 +160,8 @@ func (p *pass) run(ctx context.Context, n news) error {
 	p.tie()
 	p.startTimers()
 	p.lookAround(n)
-	p.reask()
-	n.of = slices.Concat(p.memory.stirred, p.memory.asked(p.r))
+	p.reclaim()
+	n.of = slices.Concat(p.memory.stirred, p.claims.Asked())
 	p.resync = !p.memory.resync.IsZero() && !p.now.Before(p.memory.resync)
 	parted := p.gone && p.memory.parted
 	for _, r := range p.r.rules.readers {
@@ -228,7 +229,29 @@ func (r *resource) newPass(key cache.ObjectName, object *unstructured.Unstructur
 	p.deletion = deletionOf(object, gone)
 	p.generation = r.own.keepsGeneration()
 	p.book = p.open()
+	p.claims = claim.Begin(&m.claims, r.rules.handlers, p.now, p.parted())
 	return p
+}
+
+// parted names the handlers that are through with the deletion, nil while the object lives.
+func (p *pass) parted() map[string]bool {
+	if p.deletion == "" {
+		return nil
+	}
+	out := map[string]bool{}
+	for _, r := range p.r.rules.readers {
+		e := p.entry(r)
+		out[r.ID] = e.Parted(p.deletion) && !e.Try.Failed
+	}
+	return out
+}
+
+// reclaim has handlers that do not see the object any more say once more whether they keep its children.
+func (p *pass) reclaim() {
+	p.claims.Blind(func(at int) bool {
+		r := p.r.rules.readers[at]
+		return p.answer(&job{reader: r, cause: causeOf(r.Handler)}).keeps()
+	})
 }
 
 // finalizer reports whether the object has the operator's finalizer.

@@ -6,6 +6,7 @@ package engine
 import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/book"
+	"github.com/handwerk-dev/handwerk/engine/claim"
 )
 
 // rules are what a resource's handlers ask for, worked out once: what is kept on its objects and
@@ -14,6 +15,8 @@ type rules struct {
 	// readers are the handlers that run for objects, as books know them, timers those of them that run by
 	// time.
 	readers, timers []book.Reader
+	// handlers are those of the readers.
+	handlers []*dsl.Handler
 	// schedules run for the resource as a whole.
 	schedules []book.Reader
 	// all is the view of all of an object.
@@ -50,12 +53,12 @@ func newRules(op *dsl.Operator, r *dsl.Resource) rules {
 }
 
 func (r *rules) add(h book.Reader) {
-	r.readers = append(r.readers, h)
+	r.readers, r.handlers = append(r.readers, h), append(r.handlers, h.Handler)
 	if h.On(dsl.Timer) {
 		r.timers = append(r.timers, h)
 	}
 	r.events = r.events || h.On(dsl.Event)
-	r.farewells = r.farewells || lasts(h.Handler)
+	r.farewells = r.farewells || claim.Lasts(h.Handler)
 	r.deletes = r.deletes || r.events || h.On(dsl.Delete)
 	r.finalizes = r.finalizes || h.On(dsl.Delete) && !h.NoFinalizer
 	r.stores = r.stores || book.Stores(h.Handler)

@@ -17,6 +17,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/book"
+	"github.com/handwerk-dev/handwerk/engine/claim"
 	"github.com/handwerk-dev/handwerk/engine/fence"
 	"github.com/handwerk-dev/handwerk/engine/queue"
 	"github.com/handwerk-dev/handwerk/engine/timer"
@@ -59,6 +60,7 @@ func (r *resource) wholePass(ctx context.Context, key cache.ObjectName, h book.R
 	}
 	p := &pass{r: r, key: key, whole: true, memory: m, now: time.Now(), patch: dsl.NewPatch(), object: r.kindOnly()}
 	p.current, p.sight, p.book = p.object, book.NewLook(p.object.Object), m.book
+	p.claims = claim.Begin(&m.claims, nil, p.now, nil)
 	j := p.scheduled(h, len(n.granted) > 0)
 	if j != nil && r.own.listed("") != nil {
 		return due{}.sooner(lookAgainMost, queue.Due), nil // it would take those that are missing for gone
