@@ -39,9 +39,11 @@ func TestImportsPointDown(t *testing.T) {
 		"engine/lease":    {"dsl"},
 		"engine/ops":      {"dsl"},
 		"engine/rights":   {"dsl"},
+		"engine/scope":    {},
+		"engine/feed":     {"dsl", "engine/catalog", "engine/gone", "engine/ops", "engine/scope", "engine/watch"},
 		"engine": {
-			"dsl", "engine/book", "engine/cause", "engine/catalog", "engine/child", "engine/gone", "engine/lease", "engine/ops",
-			"engine/patch", "engine/progress", "engine/queue", "engine/rights", "engine/watch",
+			"dsl", "engine/book", "engine/cause", "engine/catalog", "engine/child", "engine/feed", "engine/gone", "engine/lease", "engine/ops",
+			"engine/patch", "engine/progress", "engine/queue", "engine/rights", "engine/scope", "engine/watch",
 		},
 		"engine/enginetest":                    nil, // test kits may use everything
 		"engine/enginetest/internal/apiserver": {},

@@ -17,6 +17,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/feed"
 )
 
 // calmAgain is how long no request must have failed before it is said that requests get through again:
@@ -189,7 +190,7 @@ func (e *noReplyError) Timeout() bool {
 func unanswered(err error) bool {
 	_, silent := errors.AsType[*noReplyError](err)
 	_, late := errors.AsType[*noAnswerError](err)
-	if unread, is := errors.AsType[*unreadError](err); is && unread.phase == phaseFaulty {
+	if unread, is := errors.AsType[*feed.UnreadError](err); is && unread.Phase == feed.Faulty {
 		return true // the feed tells
 	}
 	return silent || late || apierrors.IsServiceUnavailable(err) || apierrors.IsTimeout(err)

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package feed
 
 import (
 	"context"
@@ -14,15 +14,14 @@ import (
 // successor is what a feed goes over to when its resource is served in another version only. It has
 // the informers of the namespaces that have not gone over yet.
 type successor struct {
-	served  catalog.Resource
-	handles map[string]*watch.Handle
-	ledgers map[string]*ledger
+	served    catalog.Resource
+	informers map[string]*informer
 }
 
 // move goes over to the version in which the resource is served now. Its objects are the same ones:
 // the informers of the old version keep what they have until those of the new one have listed. A
 // namespace that cannot be listed, as for a missing right, keeps none of the others back.
-func (f *feed) move(ctx context.Context, served catalog.Resource) {
+func (f *Feed) move(ctx context.Context, served catalog.Resource) {
 	next := f.succession(served)
 	var ready []string
 	fault, listing := error(nil), false
@@ -40,13 +39,12 @@ func (f *feed) move(ctx context.Context, served catalog.Resource) {
 			listing = true
 		}
 	}
-	if f.resource().GVR == served.GVR {
-		f.swap(next, ready) // how it is with the others is said of their namespaces
-		return
-	}
+	now := f.Resource().GVR
 	switch {
+	case now == served.GVR:
+		f.swap(next, ready) // how it is with the others is said of their namespaces
 	case listing:
-		f.become(hindrance{phase: phaseMissing, text: fmt.Sprintf("version %s is served no more; version %s is being listed", f.resource().GVR.Version, served.GVR.Version)})
+		f.setState(state{phase: Unserved, text: fmt.Sprintf("version %s is served no more; version %s is being listed", now.Version, served.GVR.Version)})
 	case len(ready) == 0 && fault != nil:
 		f.fail(fault)
 	default:
@@ -55,7 +53,7 @@ func (f *feed) move(ctx context.Context, served catalog.Resource) {
 }
 
 // enter makes the successor's version that of the feed.
-func (f *feed) enter(ctx context.Context, next *successor, ready []string) {
+func (f *Feed) enter(ctx context.Context, next *successor, ready []string) {
 	observes, err := f.observable(ctx, next.served)
 	if err != nil {
 		f.fail(err)
@@ -65,22 +63,22 @@ func (f *feed) enter(ctx context.Context, next *successor, ready []string) {
 	f.served, f.observes = next.served, observes
 	f.mu.Unlock()
 	f.swap(next, ready)
-	f.log.Info("resource is watched in another version", "version", next.served.GVR.Version)
-	f.nudge()
+	f.settings.Log.Info("resource is watched in another version", "version", next.served.GVR.Version)
+	f.Nudge()
 }
 
 // catchUp goes on with the namespaces that have not gone over to the version of the feed.
-func (f *feed) catchUp(ctx context.Context) {
-	if now := f.resource(); len(f.trailing(now)) > 0 {
+func (f *Feed) catchUp(ctx context.Context) {
+	if now := f.Resource(); len(f.trailing(now)) > 0 {
 		f.move(ctx, now)
 	}
 }
 
 // trailing returns the namespaces whose informers are of another version than the one that is served.
-func (f *feed) trailing(served catalog.Resource) []string {
+func (f *Feed) trailing(served catalog.Resource) []string {
 	var out []string
 	for _, ns := range f.opened() {
-		if f.handle(ns).Source().GVR != served.GVR {
+		if f.Informer(ns).Source().GVR != served.GVR {
 			out = append(out, ns)
 		}
 	}
@@ -89,22 +87,26 @@ func (f *feed) trailing(served catalog.Resource) []string {
 
 // newest returns the namespace's informer that lists what is served now. It is not the one whose cache
 // is read as long as it has not listed.
-func (f *feed) newest(namespace string) *watch.Handle {
+func (f *Feed) newest(namespace string) *watch.Handle {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.next != nil && f.next.served.GVR == f.served.GVR && f.next.handles[namespace] != nil {
-		return f.next.handles[namespace]
+	found := f.informers[namespace]
+	if f.next != nil && f.next.served.GVR == f.served.GVR && f.next.informers[namespace] != nil {
+		found = f.next.informers[namespace]
 	}
-	return f.handles[namespace]
+	if found == nil {
+		return nil
+	}
+	return found.Handle
 }
 
 // succession returns the successor for what is served, making it.
-func (f *feed) succession(served catalog.Resource) *successor {
+func (f *Feed) succession(served catalog.Resource) *successor {
 	if f.next != nil && f.next.served.GVR == served.GVR {
 		return f.next
 	}
 	f.dropNext()
-	next := &successor{served: served, handles: map[string]*watch.Handle{}, ledgers: map[string]*ledger{}}
+	next := &successor{served: served, informers: map[string]*informer{}}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.next = next
@@ -112,51 +114,43 @@ func (f *feed) succession(served catalog.Resource) *successor {
 }
 
 // join returns the successor's informer of a namespace, opening it.
-func (f *feed) join(ctx context.Context, next *successor, namespace string) (*watch.Handle, error) {
-	if h := next.handles[namespace]; h != nil {
-		return h, nil
+func (f *Feed) join(ctx context.Context, next *successor, namespace string) (*informer, error) {
+	if opened := next.informers[namespace]; opened != nil {
+		return opened, nil
 	}
-	src := f.source
-	src.GVR, src.Kind, src.Namespace = next.served.GVR, next.served.Kind, namespace
-	l := newLedger(f.on, true)
-	h, err := f.watches.Open(ctx, src, l.take)
+	opened, err := f.start(ctx, next.served, namespace, true)
 	if err != nil {
-		return nil, fmt.Errorf("watching %s: %w", f.name, err)
+		return nil, err
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	next.handles[namespace], next.ledgers[namespace] = h, l
-	return h, nil
+	next.informers[namespace] = opened
+	return opened, nil
 }
 
 // swap makes the successor's informers of these namespaces those of the feed, and tells what has
 // changed meanwhile.
-func (f *feed) swap(next *successor, namespaces []string) {
+func (f *Feed) swap(next *successor, namespaces []string) {
 	for _, ns := range namespaces {
 		f.mu.Lock()
-		h, before, now := f.handles[ns], f.ledgers[ns], next.ledgers[ns]
-		f.handles[ns], f.ledgers[ns] = next.handles[ns], now
-		delete(next.handles, ns)
-		delete(next.ledgers, ns)
+		before, now := f.informers[ns], next.informers[ns]
+		f.informers[ns] = now
+		delete(next.informers, ns)
 		f.mu.Unlock()
-		h.Close()
-		left := missing(before, now)
-		now.follow(before)
-		for _, o := range left {
-			f.on(deletion(o))
-		}
+		before.Close()
+		now.told.follow(before.told)
 	}
 }
 
 // abandon gives a successor up that is not of the version that is served.
-func (f *feed) abandon() {
-	if f.next != nil && f.next.served.GVR != f.resource().GVR {
+func (f *Feed) abandon() {
+	if f.next != nil && f.next.served.GVR != f.Resource().GVR {
 		f.dropNext()
 	}
 }
 
 // dropNext gives a successor up.
-func (f *feed) dropNext() {
+func (f *Feed) dropNext() {
 	f.mu.Lock()
 	next := f.next
 	f.next = nil
@@ -164,7 +158,7 @@ func (f *feed) dropNext() {
 	if next == nil {
 		return
 	}
-	for _, h := range next.handles {
-		h.Close()
+	for _, i := range next.informers {
+		i.Close()
 	}
 }
