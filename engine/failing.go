@@ -13,6 +13,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/feed"
+	"github.com/handwerk-dev/handwerk/engine/health"
 	"github.com/handwerk-dev/handwerk/engine/ops"
 	"github.com/handwerk-dev/handwerk/engine/progress"
 )
@@ -91,7 +92,7 @@ func (p *pass) complainInLog(log logr.Logger, j *job, before progress.Record, er
 // said reports whether an error is one of which the log tells once for all: nobody answers, this process
 // does not lead, or a right is missing, to a feed or to others.
 func (e *Engine) said(err error) bool {
-	if unread, is := errors.AsType[*feed.UnreadError](err); is && unread.Phase == feed.Forbidden {
+	if unread, is := errors.AsType[*feed.UnreadError](err); is && unread.Phase == health.Forbidden {
 		return true // the feed tells
 	}
 	return unanswered(err) || errors.Is(err, errNotLeading) || e.lacks.tells(err) || e.reach.covers(err)

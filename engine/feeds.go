@@ -14,6 +14,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/book"
 	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/gone"
+	"github.com/handwerk-dev/handwerk/engine/health"
 	"github.com/handwerk-dev/handwerk/engine/scope"
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
@@ -36,7 +37,7 @@ func (e *Engine) newScope() *scope.Scope {
 		Patterns: e.op.Scope.Namespaces, Log: e.log.WithValues("resource", "namespaces"), Changed: e.nudge, Gone: e.namespaceGone,
 		Fault: func() string {
 			s := e.namespaces.Status()
-			if s.Phase == feed.Starting || s.Phase == feed.Running {
+			if s.Phase == health.Starting || s.Phase == health.Running {
 				return ""
 			}
 			return "namespaces are " + string(s.Phase) + ": " + s.Message

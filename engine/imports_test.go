@@ -40,9 +40,12 @@ func TestImportsPointDown(t *testing.T) {
 		"engine/ops":      {"dsl"},
 		"engine/rights":   {"dsl"},
 		"engine/scope":    {},
-		"engine/feed":     {"dsl", "engine/catalog", "engine/gone", "engine/ops", "engine/scope", "engine/watch"},
+		"engine/health":   {"dsl"},
+		"engine/feed": {
+			"dsl", "engine/catalog", "engine/gone", "engine/health", "engine/ops", "engine/scope", "engine/watch",
+		},
 		"engine": {
-			"dsl", "engine/book", "engine/cause", "engine/catalog", "engine/child", "engine/feed", "engine/gone", "engine/lease", "engine/ops",
+			"dsl", "engine/book", "engine/cause", "engine/catalog", "engine/child", "engine/feed", "engine/gone", "engine/health", "engine/lease", "engine/ops",
 			"engine/patch", "engine/progress", "engine/queue", "engine/rights", "engine/scope", "engine/watch",
 		},
 		"engine/enginetest":                    nil, // test kits may use everything

@@ -18,6 +18,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/feed"
+	"github.com/handwerk-dev/handwerk/engine/health"
 )
 
 // calmAgain is how long no request must have failed before it is said that requests get through again:
@@ -190,7 +191,7 @@ func (e *noReplyError) Timeout() bool {
 func unanswered(err error) bool {
 	_, silent := errors.AsType[*noReplyError](err)
 	_, late := errors.AsType[*noAnswerError](err)
-	if unread, is := errors.AsType[*feed.UnreadError](err); is && unread.Phase == feed.Faulty {
+	if unread, is := errors.AsType[*feed.UnreadError](err); is && unread.Phase == health.Faulty {
 		return true // the feed tells
 	}
 	return silent || late || apierrors.IsServiceUnavailable(err) || apierrors.IsTimeout(err)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/handwerk-dev/handwerk/engine/feed"
+	"github.com/handwerk-dev/handwerk/engine/health"
 	"github.com/handwerk-dev/handwerk/engine/ops"
 )
 
@@ -58,7 +59,7 @@ func (e *Engine) Healthy() []ops.Check { return []ops.Check{{Name: "ping"}} }
 // standsBy reports whether this process is ready to lead: its caches are warm.
 func (e *Engine) standsBy() bool {
 	for _, f := range e.feeds() {
-		if f.Status().Phase == feed.Starting {
+		if f.Status().Phase == health.Starting {
 			return false
 		}
 	}
@@ -69,7 +70,7 @@ func (e *Engine) standsBy() bool {
 func (e *Engine) stats() []ops.ResourceStats {
 	out := make([]ops.ResourceStats, 0, len(e.resources))
 	for _, r := range e.resources {
-		s := ops.ResourceStats{Resource: r.name, Up: r.own.Status().Phase == feed.Running}
+		s := ops.ResourceStats{Resource: r.name, Up: r.own.Status().Phase == health.Running}
 		s.Objects, s.LastEvent = r.own.Stats()
 		s.Parked, s.Broken = r.held()
 		s.Standing, s.Feeds = r.standings(), r.feedsUp()

@@ -18,6 +18,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/engine/catalog"
 	"github.com/handwerk-dev/handwerk/engine/gone"
+	"github.com/handwerk-dev/handwerk/engine/health"
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
 
@@ -50,7 +51,7 @@ func (f *Feed) inquire(ctx context.Context) (lost bool) {
 	case err != nil:
 		f.fail(err)
 	case served.GVR == now.GVR && served.Namespaced == now.Namespaced:
-		f.abandon()
+		f.abandon(now.GVR)
 		f.lost = false // the informers try again
 	case served.GVR.GroupResource() == now.GVR.GroupResource() && served.Namespaced == now.Namespaced:
 		f.move(ctx, served)
@@ -73,18 +74,18 @@ func (f *Feed) unserved(ctx context.Context) {
 	f.absent = absent
 	kept := len(f.informers) > 0
 	f.mu.Unlock()
-	now := state{phase: Unserved}
+	text := ""
 	switch {
 	case other != "":
-		now.text = "the API server serves it in version " + other + " and not in that one"
+		text = "the API server serves it in version " + other + " and not in that one"
 	case absent:
-		now.text = "the API server does not serve it (is its CRD installed?)"
+		text = "the API server does not serve it (is its CRD installed?)"
 	case kept:
-		now.text = "the API server does not serve it now; nothing says that it is gone for good, so no object counts as deleted"
+		text = "the API server does not serve it now; nothing says that it is gone for good, so no object counts as deleted"
 	default:
-		now.text = "the API server does not serve it, and whether its CRD is installed cannot be told"
+		text = "the API server does not serve it, and whether its CRD is installed cannot be told"
 	}
-	f.setState(now)
+	f.set(health.Unserved, text)
 }
 
 // extinct reports whether the resource is gone, with all its objects: its CRD is. The API server
@@ -172,7 +173,7 @@ func (f *Feed) end() {
 	f.absent = true // before anybody asks what became of an object
 	f.known, f.crdKnown, f.hasCRD = false, false, false
 	f.mu.Unlock()
-	f.dropNext()
+	f.abandon(schema.GroupVersionResource{})
 	for _, ns := range f.opened() {
 		f.close(ns).told.closeAsDeleted()
 	}

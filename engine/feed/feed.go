@@ -19,6 +19,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/catalog"
+	"github.com/handwerk-dev/handwerk/engine/health"
 	"github.com/handwerk-dev/handwerk/engine/scope"
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
@@ -71,7 +72,7 @@ type Settings struct {
 type Feed struct {
 	settings Settings
 	wake     chan struct{}
-	settled  chan struct{}
+	health   *health.Health
 
 	// Only Run's goroutine uses these. asked is when the feed last asked what a 404 means, and lost
 	// whether it meant something. lacking is what was found missing, by namespace.
@@ -95,26 +96,15 @@ type Feed struct {
 	absent bool
 	// prompted: something has come for which the feed may wait.
 	prompted bool
-
-	state state
-	// degraded is the time for which it is degraded, nil when it is not.
-	degraded *degradation
-	// problems are what is wrong in single namespaces; warning is what is said of it while others are
-	// well, and warned whether it is in the log.
-	problems problems
-	warning  string
-	warned   bool
-	// recovered are namespaces whose problem is over, and whose objects are not listed yet.
-	recovered map[string]bool
-	// suspects are namespaces where a request was refused; false for a while after that was looked into.
-	suspects map[string]bool
+	// suspects are namespaces where a request was refused.
+	suspects map[string]suspicion
 }
 
 // New returns a feed that is not running yet.
 func New(s Settings) *Feed {
 	return &Feed{
-		settings: s, wake: make(chan struct{}, 1), settled: make(chan struct{}), state: state{phase: Starting},
-		lacking: map[string]*lack{}, informers: map[string]*informer{}, recovered: map[string]bool{}, suspects: map[string]bool{},
+		settings: s, wake: make(chan struct{}, 1), health: health.New(s.Log),
+		lacking: map[string]*lack{}, informers: map[string]*informer{}, suspects: map[string]suspicion{},
 	}
 }
 
@@ -125,13 +115,13 @@ func (f *Feed) Run(ctx context.Context) {
 		again := f.step(ctx)
 		select {
 		case <-ctx.Done():
-			f.dropNext()
+			f.abandon(schema.GroupVersionResource{})
 			for _, ns := range f.opened() {
 				f.close(ns)
 			}
 			return
 		case <-f.wake:
-		case <-p.wait(again, f.Status().Phase == Running, f.once(&f.prompted)):
+		case <-p.wait(again, f.Status().Phase == health.Running, f.once(&f.prompted)):
 		}
 	}
 }
@@ -163,7 +153,7 @@ func (f *Feed) step(ctx context.Context) (again bool) {
 	}
 	f.findCRD(ctx)
 	if !f.unfound() {
-		f.abandon()
+		f.abandon(f.Resource().GVR)
 	} else if f.inquire(ctx) {
 		return true
 	}
@@ -191,10 +181,10 @@ func (f *Feed) namespaces() (names []string, known bool) {
 // awaitNamespaces says that they are not known, and reports whether nobody is about to tell.
 func (f *Feed) awaitNamespaces() (again bool) {
 	if fault := f.settings.Scope.Fault(); fault != "" {
-		f.setState(state{phase: Faulty, text: fault})
+		f.set(health.Faulty, fault)
 		return true
 	}
-	f.setState(state{phase: Starting, text: "waiting for the list of namespaces"})
+	f.set(health.Starting, "waiting for the list of namespaces")
 	return false
 }
 
@@ -220,37 +210,4 @@ func (f *Feed) open(ctx context.Context, namespaces []string, missing missingVer
 		}
 	}
 	return nil
-}
-
-// judge looks at the informers and says how the feed is. It is degraded as a whole when nothing works;
-// what is wrong in some namespaces, which people without rights may have made, is a warning.
-func (f *Feed) judge(ctx context.Context, missing missingVerbs) (again bool) {
-	seen := f.survey(ctx, missing)
-	if ctx.Err() != nil {
-		return false
-	}
-	now := f.standing(seen)
-	switch now.phase {
-	case Starting:
-		f.setState(now)
-	case Running:
-		f.setState(now)
-		f.warn(seen.problems)
-	default:
-		f.unwarn()
-		f.setState(now)
-	}
-	f.setProblems(seen)
-	if f.settings.Listed != nil && f.toldAll(ctx) {
-		again = f.settings.Listed(ctx, f.Status().Phase == Running)
-	}
-	return again || len(seen.problems) > 0
-}
-
-// toldAll reports whether the informers have told of all that there is. It waits for their callbacks.
-func (f *Feed) toldAll(ctx context.Context) bool {
-	all := f.Informers("")
-	return len(all) > 0 && !slices.ContainsFunc(all, func(h *watch.Handle) bool {
-		return !h.State().Synced || h.WaitSynced(ctx) != nil
-	})
 }

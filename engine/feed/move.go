@@ -7,7 +7,10 @@ import (
 	"context"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/handwerk-dev/handwerk/engine/catalog"
+	"github.com/handwerk-dev/handwerk/engine/health"
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
 
@@ -44,7 +47,7 @@ func (f *Feed) move(ctx context.Context, served catalog.Resource) {
 	case now == served.GVR:
 		f.swap(next, ready) // how it is with the others is said of their namespaces
 	case listing:
-		f.setState(state{phase: Unserved, text: fmt.Sprintf("version %s is served no more; version %s is being listed", now.Version, served.GVR.Version)})
+		f.set(health.Unserved, fmt.Sprintf("version %s is served no more; version %s is being listed", now.Version, served.GVR.Version))
 	case len(ready) == 0 && fault != nil:
 		f.fail(fault)
 	default:
@@ -102,15 +105,28 @@ func (f *Feed) newest(namespace string) *watch.Handle {
 
 // succession returns the successor for what is served, making it.
 func (f *Feed) succession(served catalog.Resource) *successor {
-	if f.next != nil && f.next.served.GVR == served.GVR {
-		return f.next
-	}
-	f.dropNext()
-	next := &successor{served: served, informers: map[string]*informer{}}
+	f.abandon(served.GVR)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.next = next
-	return next
+	if f.next == nil {
+		f.next = &successor{served: served, informers: map[string]*informer{}}
+	}
+	return f.next
+}
+
+// abandon gives a successor up that is not of the version that is served.
+func (f *Feed) abandon(served schema.GroupVersionResource) {
+	f.mu.Lock()
+	next := f.next
+	if next == nil || next.served.GVR == served {
+		f.mu.Unlock()
+		return
+	}
+	f.next = nil
+	f.mu.Unlock()
+	for _, i := range next.informers {
+		i.Close()
+	}
 }
 
 // join returns the successor's informer of a namespace, opening it.
@@ -139,26 +155,5 @@ func (f *Feed) swap(next *successor, namespaces []string) {
 		f.mu.Unlock()
 		before.Close()
 		now.told.follow(before.told)
-	}
-}
-
-// abandon gives a successor up that is not of the version that is served.
-func (f *Feed) abandon() {
-	if f.next != nil && f.next.served.GVR != f.Resource().GVR {
-		f.dropNext()
-	}
-}
-
-// dropNext gives a successor up.
-func (f *Feed) dropNext() {
-	f.mu.Lock()
-	next := f.next
-	f.next = nil
-	f.mu.Unlock()
-	if next == nil {
-		return
-	}
-	for _, i := range next.informers {
-		i.Close()
 	}
 }

@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/handwerk-dev/handwerk/engine/health"
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
 
@@ -20,7 +21,7 @@ type UnreadError struct {
 	// Feed names the resource.
 	Feed string
 	// Phase and Reason are how the feed is, for a namespace or as a whole.
-	Phase  Phase
+	Phase  health.Phase
 	Reason string
 }
 
@@ -42,7 +43,7 @@ func (e *refusedError) Unwrap() []error { return []error{e.answer, e.unread} }
 // then it is known from other errors by who handles them.
 func (f *Feed) refusal(err error) error {
 	unread, is := errors.AsType[*UnreadError](err)
-	if !is || unread.Phase != Forbidden {
+	if !is || unread.Phase != health.Forbidden {
 		return err
 	}
 	return &refusedError{apierrors.NewForbidden(f.Resource().GVR.GroupResource(), "", fmt.Errorf("the operator may not %s", unread.Reason)), unread}
@@ -50,8 +51,8 @@ func (f *Feed) refusal(err error) error {
 
 // unread returns why the objects of a namespace cannot be read.
 func (f *Feed) unread(namespace string) error {
-	now := f.stateIn(namespace)
-	return &UnreadError{f.settings.Name.String(), now.phase, now.text}
+	now := f.health.In(namespace)
+	return &UnreadError{f.settings.Name.String(), now.Phase, now.Text}
 }
 
 // Readable returns why the cache cannot be asked for objects of the namespace, or of any when it is empty; nil
@@ -101,10 +102,10 @@ func (f *Feed) complete(h *watch.Handle) error {
 	if !now.Blind {
 		return nil
 	}
-	if why := f.stateIn(h.Source().Namespace); why.phase == Forbidden {
-		return &UnreadError{f.settings.Name.String(), why.phase, why.text}
+	if why := f.health.In(h.Source().Namespace); why.Phase == health.Forbidden {
+		return &UnreadError{f.settings.Name.String(), why.Phase, why.Text}
 	}
-	return &UnreadError{f.settings.Name.String(), Faulty, now.Fault.Error()}
+	return &UnreadError{f.settings.Name.String(), health.Faulty, now.Fault.Error()}
 }
 
 // Listed returns why the cache does not have all objects of a namespace, or of all when it is empty; nil when it
@@ -120,8 +121,8 @@ func (f *Feed) Listed(namespace string) error {
 		}
 		switch h := f.Informer(ns); {
 		case h == nil:
-			now := f.stateIn(ns)
-			return fmt.Errorf("%s is %s: %s", f.settings.Name, now.phase, now.text)
+			now := f.health.In(ns)
+			return fmt.Errorf("%s is %s: %s", f.settings.Name, now.Phase, now.Text)
 		case h.State().Blind:
 			return f.complete(h)
 		case !h.Synced():

@@ -5,7 +5,6 @@ package feed
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -26,8 +25,6 @@ const (
 	askAgain = time.Second
 	askMost  = 10 * time.Second
 	askLast  = 5 * time.Minute
-	// namesMost bounds how many namespaces a message names.
-	namesMost = 10
 )
 
 // missingVerbs are the verbs that are missing, by namespace.
@@ -36,27 +33,6 @@ type missingVerbs map[string][]string
 // reads reports whether the namespace's objects may be listed and watched.
 func (m missingVerbs) reads(namespace string) bool {
 	return !slices.Contains(m[namespace], "list") && !slices.Contains(m[namespace], "watch")
-}
-
-func (m missingVerbs) String() string {
-	var parts []string
-	for namespace := range m {
-		parts = append(parts, m.in(namespace))
-	}
-	slices.Sort(parts)
-	if more := len(parts) - namesMost; more > 0 {
-		parts = append(parts[:namesMost], fmt.Sprintf("and in %d more", more))
-	}
-	return strings.Join(parts, "; ")
-}
-
-// in tells what is missing in one namespace.
-func (m missingVerbs) in(namespace string) string {
-	text := strings.Join(m[namespace], ", ")
-	if namespace != "" {
-		text += " in namespace " + namespace
-	}
-	return text
 }
 
 // lack is what was found missing in a namespace, and when that is asked again.
@@ -128,7 +104,11 @@ func (f *Feed) missingIn(ctx context.Context, ns string) ([]string, error) {
 // ask asks for the verbs in a namespace. Where some were missing, the first of them tells whether
 // anything has changed.
 func (f *Feed) ask(ctx context.Context, ns string, known *lack) ([]string, error) {
-	f.answered(ns)
+	f.mu.Lock()
+	if f.suspects[ns].open {
+		f.suspects[ns] = suspicion{asked: time.Now()}
+	}
+	f.mu.Unlock()
 	gvr, verbs := f.Resource().GVR, f.Verbs()
 	if known != nil && slices.Contains(verbs, known.verbs[0]) {
 		still, err := f.settings.Catalog.Access(ctx, gvr, ns, known.verbs[0])
@@ -168,18 +148,10 @@ func (f *Feed) Asks(resource schema.GroupResource, verb, namespace string) bool 
 
 // Missing are the rights that the feed lacks, in no order.
 func (f *Feed) Missing() []ops.MissingRight {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	counts := map[string]int{}
-	for _, p := range f.problems {
-		for _, verb := range p.missing {
-			counts[verb]++
-		}
-	}
 	var out []ops.MissingRight
-	for text, n := range counts {
+	for text, n := range f.health.Missing() {
 		verb, subresource, found := strings.Cut(text, " ")
-		one := ops.MissingRight{Resource: f.served.GVR.GroupResource().String(), Verb: verb, Namespaces: n}
+		one := ops.MissingRight{Resource: f.Resource().GVR.GroupResource().String(), Verb: verb, Namespaces: n}
 		if found {
 			one.Resource += "/" + subresource
 		}
@@ -188,46 +160,39 @@ func (f *Feed) Missing() []ops.MissingRight {
 	return out
 }
 
+// suspicion is that a right is missing, as a request was refused.
+type suspicion struct {
+	// open: the rights are to be asked for. asked is when they were last.
+	open  bool
+	asked time.Time
+}
+
 // unsuspected reports whether nothing speaks for a missing right in the namespace: its informer is there
 // and was not refused, and nobody else was since the server was asked last.
 func (f *Feed) unsuspected(namespace string) bool {
-	h := f.newest(namespace)
+	if h := f.newest(namespace); h == nil || apierrors.IsForbidden(h.State().Fault) {
+		return false
+	}
 	f.mu.Lock()
-	suspect := f.suspects[namespace]
-	f.mu.Unlock()
-	return h != nil && !suspect && !apierrors.IsForbidden(h.State().Fault)
+	defer f.mu.Unlock()
+	return !f.suspects[namespace].open
 }
 
 // Suspect tells that a request of the engine for an object of the namespace was refused. The rights
-// are asked for, so that what is missing is shown, and it is known when it is given.
+// are asked for, so that what is missing is shown, and it is known when it is given. Refusals in the next
+// moments do not make them asked for again: there may be as many as there are objects.
 func (f *Feed) Suspect(namespace string) {
 	f.mu.Lock()
 	if f.informers[""] != nil {
 		namespace = ""
 	}
-	_, known := f.suspects[namespace]
-	news := !known && f.informers[namespace] != nil
+	s := f.suspects[namespace]
+	news := !s.open && time.Since(s.asked) >= askMost && f.informers[namespace] != nil
 	if news {
-		f.suspects[namespace] = true
+		f.suspects[namespace] = suspicion{open: true}
 	}
 	f.mu.Unlock()
 	if news {
 		f.Nudge()
 	}
-}
-
-// answered notes that the rights in a namespace are asked for. Refusals in the next moments do not
-// make them asked for again: there may be as many as there are objects.
-func (f *Feed) answered(ns string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if !f.suspects[ns] {
-		return
-	}
-	f.suspects[ns] = false
-	time.AfterFunc(askMost, func() {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		delete(f.suspects, ns)
-	})
 }
