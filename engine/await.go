@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/engine/feed"
+	"github.com/handwerk-dev/handwerk/engine/loop"
 	"github.com/handwerk-dev/handwerk/engine/queue"
 )
 
@@ -34,7 +35,7 @@ type await struct {
 // was sent.
 func (p *pass) await(f *feed.Feed, o *unstructured.Unstructured) {
 	own := f == p.r.own && nameOf(o) == p.key
-	p.wait(await{feed: f, key: nameOf(o), uid: o.GetUID(), version: o.GetResourceVersion()}, contentOf(o, p.r.engine.op.StateAnnotation(), own))
+	p.wait(await{feed: f, key: nameOf(o), uid: o.GetUID(), version: o.GetResourceVersion()}, loop.Content(o, p.r.engine.op.StateAnnotation(), own))
 }
 
 // awaitGone is await for a deletion.

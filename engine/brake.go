@@ -21,11 +21,11 @@ func (p *pass) brake() {
 	} else if !p.behind {
 		return
 	}
-	if p.driven() || !m.breaker.wrote(p.now, p.content) {
+	if p.driven() || !m.breaker.Wrote(p.now, p.content) {
 		p.r.rest(p.key, time.Time{})
 		return
 	}
-	p.r.rest(p.key, m.breaker.until)
+	p.r.rest(p.key, m.breaker.Until())
 	var handlers []string
 	for _, j := range p.jobs {
 		if _, wrote := p.writers[j.reader.ID]; wrote || j.asks() {
@@ -37,8 +37,8 @@ func (p *pass) brake() {
 		last = p.awaits[n-1].feed.Name().String() + " " + p.awaits[n-1].key.String()
 	}
 	p.log().Info("object loops: its passes write again and again; it rests", dsl.LogWarning, true,
-		"until", m.breaker.until.Format(time.RFC3339), "handlers", who, "written", last)
-	p.r.engine.events.warn(p.object, "breaker", "Looping", fmt.Sprintf(
+		"until", m.breaker.Until().Format(time.RFC3339), "handlers", who, "written", last)
+	p.r.engine.events.Warn(p.object, "breaker", "Looping", fmt.Sprintf(
 		"Handlers (%s) change this object or its children again and again without coming to rest, last %s; it is looked at again in a minute", who, last))
 }
 

@@ -20,6 +20,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/catalog"
+	"github.com/handwerk-dev/handwerk/engine/outage"
 )
 
 // publishing is how long the schema of a CRD may take after the CRD is served.
@@ -38,7 +39,7 @@ type Findings struct {
 // served. The API server is asked, too, whether it would take the CRDs that the operator brings along,
 // if that is allowed. It writes nothing. The error tells that the cluster could not be asked.
 func Check(ctx context.Context, op *dsl.Operator, config *rest.Config) (Findings, error) {
-	config = withDeadline(config)
+	config = outage.WithDeadline(config)
 	config.QPS = -1
 	typed, err := kubernetes.NewForConfig(config)
 	if err != nil {

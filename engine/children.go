@@ -17,12 +17,13 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/child"
 	"github.com/handwerk-dev/handwerk/engine/feed"
+	"github.com/handwerk-dev/handwerk/engine/fence"
 )
 
 // children is dsl.Children for one attempt. Without a span, as filters have it, it only reads.
 type children struct {
 	pass *pass
-	span *span
+	span *fence.Span
 	// handler is whose attempt it is, and turn how many of the pass have begun with it.
 	handler string
 	turn    int
@@ -37,7 +38,7 @@ func (c *children) write(ctx context.Context) (context.Context, context.CancelFu
 	if c.span == nil {
 		return nil, nil, errors.New("writing: only a handler can, not a filter")
 	}
-	return c.span.write(ctx)
+	return c.span.Write(ctx)
 }
 
 // read returns the context of a request that reads.
@@ -45,7 +46,7 @@ func (c *children) read(ctx context.Context) (context.Context, context.CancelFun
 	if c.span == nil {
 		return ctx, func() {}
 	}
-	return c.span.join(ctx)
+	return c.span.Read(ctx)
 }
 
 // Get returns one child from the cache, or as this pass has applied it.

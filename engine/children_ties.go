@@ -129,7 +129,7 @@ func (p *pass) tell() {
 	}
 	more := max(0, len(names)-mostNamed)
 	if p.deletion != "" {
-		p.r.engine.events.warn(p.object, "leave", "ChildrenLeft", fmt.Sprintf("%d objects say that they are children of this one, which has no record of them. They are left: %s",
+		p.r.engine.events.Warn(p.object, "leave", "ChildrenLeft", fmt.Sprintf("%d objects say that they are children of this one, which has no record of them. They are left: %s",
 			len(names), strings.Join(names[:len(names)-more], " ")))
 	}
 	p.log().Info("objects say that they are children of this one and are not in its record of children; they are left alone", dsl.LogWarning, true,

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/go-logr/logr"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -26,6 +27,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/catalog"
 	"github.com/handwerk-dev/handwerk/engine/child"
 	"github.com/handwerk-dev/handwerk/engine/feed"
+	"github.com/handwerk-dev/handwerk/engine/outage"
 	"github.com/handwerk-dev/handwerk/engine/scope"
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
@@ -68,8 +70,8 @@ func TestAChildIsGoneWhenItsOwnerWasTold(t *testing.T) {
 		defer set.Close()
 		f = feed.New(feed.Settings{
 			Name: dsl.ResourceName{Resource: "configmaps", Version: "v1"}, Watches: set, Catalog: catalog.New(served, client, reviews.AuthorizationV1()),
-			Scope: scope.New(scope.Settings{Patterns: []string{"far"}}),
-			Away:  func() bool { return false }, Told: func(error) bool { return false }, Unserved: func() {},
+			Scope:   scope.New(scope.Settings{Patterns: []string{"far"}}),
+			Outages: outage.New(logr.Discard()), Unserved: func() {},
 			On: func(ev watch.Event) {
 				if ev.Kind == watch.Deleted {
 					<-gate

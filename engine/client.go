@@ -20,12 +20,13 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/catalog"
 	"github.com/handwerk-dev/handwerk/engine/child"
+	"github.com/handwerk-dev/handwerk/engine/fence"
 )
 
 // client is dsl.Client for one attempt.
 type client struct {
 	engine *Engine
-	span   *span
+	span   *fence.Span
 	// wrote is told of every write, deleted of every deletion.
 	wrote   func(schema.GroupVersionResource, *unstructured.Unstructured)
 	deleted func(schema.GroupVersionResource, cache.ObjectName)
@@ -34,7 +35,7 @@ type client struct {
 }
 
 // client is what a handler reads and writes other objects with.
-func (p *pass) client(h *dsl.Handler, s *span) *client {
+func (p *pass) client(h *dsl.Handler, s *fence.Span) *client {
 	return &client{
 		engine: p.r.engine, span: s, wrote: p.wroteOther, deleted: p.deletedOther,
 		did: func(deed child.Deed, what string) {
@@ -53,7 +54,7 @@ var _ dsl.Client = (*client)(nil)
 
 // Get returns one object, from the cache where the operator watches it.
 func (c *client) Get(ctx context.Context, resource, namespace, name string) (*unstructured.Unstructured, error) {
-	ctx, done := c.span.join(ctx)
+	ctx, done := c.span.Read(ctx)
 	defer done()
 	served, err := c.resolve(ctx, resource)
 	if err != nil {
@@ -71,7 +72,7 @@ func (c *client) Get(ctx context.Context, resource, namespace, name string) (*un
 
 // List returns objects, from the cache where the operator watches them.
 func (c *client) List(ctx context.Context, resource, namespace, selector string) ([]*unstructured.Unstructured, error) {
-	ctx, done := c.span.join(ctx)
+	ctx, done := c.span.Read(ctx)
 	defer done()
 	served, err := c.resolve(ctx, resource)
 	if err != nil {
@@ -120,7 +121,7 @@ func (c *client) Create(ctx context.Context, object any) (*unstructured.Unstruct
 
 // MergePatch sends a merge patch.
 func (c *client) MergePatch(ctx context.Context, resource, namespace, name string, patch map[string]any, subresource ...string) (*unstructured.Unstructured, error) {
-	ctx, done, err := c.span.write(ctx)
+	ctx, done, err := c.span.Write(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -157,7 +158,7 @@ func (c *client) DeleteObject(ctx context.Context, object *unstructured.Unstruct
 
 // remove deletes what has the key, of the resource that is found.
 func (c *client) remove(ctx context.Context, key cache.ObjectName, uid types.UID, find func(context.Context) (catalog.Resource, error)) error {
-	ctx, done, err := c.span.write(ctx)
+	ctx, done, err := c.span.Write(ctx)
 	if err != nil {
 		return err
 	}
@@ -181,7 +182,7 @@ func (c *client) remove(ctx context.Context, key cache.ObjectName, uid types.UID
 
 // send reads a whole object, finds its resource, writes it and tells of the write.
 func (c *client) send(ctx context.Context, deed child.Deed, object any, write func(context.Context, catalog.Resource, *unstructured.Unstructured) (*unstructured.Unstructured, error)) (*unstructured.Unstructured, error) {
-	ctx, done, err := c.span.write(ctx)
+	ctx, done, err := c.span.Write(ctx)
 	if err != nil {
 		return nil, err
 	}

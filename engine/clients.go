@@ -8,8 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"path"
-	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,8 +20,10 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/handwerk-dev/handwerk/engine/fence"
 	"github.com/handwerk-dev/handwerk/engine/gone"
 	"github.com/handwerk-dev/handwerk/engine/lease"
+	"github.com/handwerk-dev/handwerk/engine/outage"
 )
 
 // clients are the ways to the API server that an engine uses.
@@ -57,7 +57,7 @@ func (e *Engine) connect() error {
 	e.elector, err = lease.New(lease.Settings{
 		Mode: le.Mode, Name: name, Namespace: le.Namespace, Identity: e.settings.Identity,
 		PodName: e.settings.PodName, LeaseDuration: le.LeaseDuration, RenewDeadline: le.RenewDeadline,
-		RetryPeriod: le.RetryPeriod, Client: e.clients.lock, Watcher: e.clients.kubernetes, Log: quietly(e.log, e.said),
+		RetryPeriod: le.RetryPeriod, Client: e.clients.lock, Watcher: e.clients.kubernetes, Log: outage.Quiet(e.log, e.said),
 		Changed: func(leading bool) { e.metrics.Leader(name, leading) },
 	})
 	return err
@@ -78,15 +78,15 @@ func (e *Engine) dial(given *rest.Config) (*clients, error) {
 			config.Burst = int(2*limit) + 1
 		}
 	}
-	reviews, err := reviewPaths(config)
+	fenced, err := fence.New(config, e.held, func() { e.elector.Doubt() })
 	if err != nil {
 		return nil, err
 	}
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return &fence{next: &reachTransport{e.metrics.Transport(next), e.reach}, held: e.held, reviews: reviews, conflict: func() { e.elector.Doubt() }}
+		return fenced(e.outages.Transport(e.metrics.Transport(next)))
 	})
-	config = withDeadline(config)
-	lock.Wrap(func(next http.RoundTripper) http.RoundTripper { return &reachTransport{next, e.reach} })
+	config = outage.WithDeadline(config)
+	lock.Wrap(e.outages.Transport)
 	lock.Timeout = lockTimeout(e.op.Settings.LeaderElection.RenewDeadline)
 	lock.QPS = -1
 	httpClient, err := rest.HTTPClientFor(config)
@@ -115,60 +115,6 @@ func lockTimeout(renewDeadline time.Duration) time.Duration {
 		renewDeadline = lease.DefaultRenewDeadline
 	}
 	return max(renewDeadline/2, time.Second)
-}
-
-// fence lets writes through only while this process leads. It is the last thing before the wire,
-// so that a process which was stopped and woke up finds it closed.
-type fence struct {
-	next http.RoundTripper
-	held func(context.Context) bool
-	// reviews are the paths of reviews, see reviewPaths.
-	reviews []string
-	// conflict is told of a write that was refused because somebody else wrote: that may have been
-	// another leader, of which this process does not know yet.
-	conflict func()
-}
-
-// RoundTrip refuses writes when leadership is lost.
-func (f *fence) RoundTrip(request *http.Request) (*http.Response, error) {
-	if !f.writes(request) {
-		return f.next.RoundTrip(request)
-	}
-	if !f.held(request.Context()) {
-		return nil, fmt.Errorf("sending %s %s: %w", request.Method, request.URL.Path, errNotLeading)
-	}
-	response, err := f.next.RoundTrip(fenced(request, f.held))
-	if err == nil && response.StatusCode == http.StatusConflict {
-		f.conflict()
-	}
-	return response, err
-}
-
-// WrappedRoundTripper lets client-go find the connections underneath.
-func (f *fence) WrappedRoundTripper() http.RoundTripper { return f.next }
-
-// writes reports whether the request changes something. Reviews, of access and of who asks, are posted,
-// but they are questions: a process that stands by asks them too.
-func (f *fence) writes(request *http.Request) bool {
-	switch request.Method {
-	case http.MethodGet, http.MethodHead, http.MethodOptions:
-		return false
-	}
-	return !slices.Contains(f.reviews, request.URL.Path)
-}
-
-// reviewPaths are the paths of reviews as this config's requests have them. The server's URL may have a
-// path of its own, before that of the API, as behind Rancher or kubectl proxy --api-prefix. It is the
-// whole path that is compared, so no other resource can pass for one.
-func reviewPaths(config *rest.Config) ([]string, error) {
-	base, _, err := rest.DefaultServerUrlFor(config)
-	if err != nil {
-		return nil, err
-	}
-	return []string{
-		path.Join("/", base.Path, "apis/authorization.k8s.io/v1/selfsubjectaccessreviews"),
-		path.Join("/", base.Path, "apis/authentication.k8s.io/v1/selfsubjectreviews"),
-	}, nil
 }
 
 // writer reaches a resource, in a namespace unless that is empty.

@@ -40,9 +40,9 @@ func (p *pass) didChild(handler string, deed child.Deed, what, detail string) {
 	}
 	switch deed {
 	case child.Created:
-		p.r.engine.events.send(ops.ByChange, p.object, handler, dsl.Normal, "ChildCreated", sentence(deed, what))
+		p.r.engine.events.Send(ops.ByChange, p.object, handler, dsl.Normal, "ChildCreated", sentence(deed, what))
 	case deleted:
-		p.r.engine.events.send(ops.ByChange, p.object, handler, dsl.Normal, "ChildDeleted", sentence(deed, what))
+		p.r.engine.events.Send(ops.ByChange, p.object, handler, dsl.Normal, "ChildDeleted", sentence(deed, what))
 	}
 }
 

@@ -45,7 +45,7 @@ func (r *resource) work(ctx context.Context, q *queue.Queue[cache.ObjectName]) {
 
 // handle runs one pass and decides when the key is due next. No other place does.
 func (r *resource) handle(ctx context.Context, q *queue.Queue[cache.ObjectName], key cache.ObjectName) {
-	end := r.runs.begin(key)
+	end := r.busy.Begin(key)
 	next, err := r.pass(ctx, key)
 	end()
 	switch {

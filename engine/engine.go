@@ -17,9 +17,11 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/catalog"
+	"github.com/handwerk-dev/handwerk/engine/events"
 	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/lease"
 	"github.com/handwerk-dev/handwerk/engine/ops"
+	"github.com/handwerk-dev/handwerk/engine/outage"
 	"github.com/handwerk-dev/handwerk/engine/scope"
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
@@ -53,7 +55,7 @@ type Engine struct {
 	catalog   *catalog.Catalog
 	watches   *watch.Set
 	scope     *scope.Scope
-	events    *recorder
+	events    *events.Recorder
 	elector   *lease.Elector
 	resources []*resource
 	// namespaces and crds are feeds that serve the engine itself: of namespaces, where the scope has globs, and of
@@ -62,7 +64,7 @@ type Engine struct {
 	crds       *feed.Feed
 	needCRDs   chan struct{}
 	checks     *checks
-	reach      *reach
+	outages    *outage.Watch
 	lacks      *lacks
 
 	started atomic.Bool
@@ -75,7 +77,7 @@ func New(op *dsl.Operator, s Settings) (*Engine, error) {
 	if err := op.Validate(); err != nil {
 		return nil, fmt.Errorf("checking operator: %w", err)
 	}
-	e := &Engine{op: op, settings: s, log: s.Log, metrics: s.Metrics, needCRDs: make(chan struct{}, 1), reach: newReach(s.Log)}
+	e := &Engine{op: op, settings: s, log: s.Log, metrics: s.Metrics, needCRDs: make(chan struct{}, 1), outages: outage.New(s.Log)}
 	if e.metrics == nil {
 		e.metrics = ops.NewMetrics()
 	}
@@ -85,9 +87,10 @@ func New(op *dsl.Operator, s Settings) (*Engine, error) {
 	}
 	e.catalog = catalog.New(e.clients.discovery, e.clients.dynamic, e.clients.kubernetes.AuthorizationV1())
 	e.watches = watch.New(watch.Settings{Dynamic: e.clients.dynamic, Metadata: e.clients.metadata, OwnerLabel: op.OwnerLabel(), Log: e.log, Changed: e.watchState})
-	e.events = newRecorder(e.clients.kubernetes, op.Name, e.log, e.metrics.EventDropped)
 	e.lacks = newLacks(e)
-	e.events.sink.failed = e.lacks.hear
+	e.events = events.New(events.Settings{
+		Client: e.clients.kubernetes, Operator: op.Name, Log: e.log, Dropped: e.metrics.EventDropped, Failed: e.lacks.hear,
+	})
 	e.scope = e.newScope()
 	for _, spec := range op.Resources() {
 		e.resources = append(e.resources, newResource(e, spec))
@@ -106,10 +109,10 @@ func New(op *dsl.Operator, s Settings) (*Engine, error) {
 // A missing CRD or permission is no error: the resource waits, visibly. The error is that of a
 // lock that cannot be used, or names handlers that did not end in time.
 func (e *Engine) Run(ctx context.Context) error {
-	ctx = withQuiet(ctx, e.log, e.said)
+	ctx = logr.NewContext(ctx, outage.Quiet(e.log, e.said)) // client-go logs with it
 	outer, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
-	if err := e.events.start(outer); err != nil {
+	if err := e.events.Start(outer); err != nil {
 		return err
 	}
 	feedsCtx, stopFeeds := context.WithCancel(outer)
@@ -125,7 +128,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	err := e.elector.Run(ctx, func(term context.Context) error {
 		leaveErr := e.lead(ctx, term)
 		if ctx.Err() != nil {
-			e.events.stop()
+			e.events.Stop()
 			stopFeeds()
 			feeds.Wait()
 			e.watches.Close()
@@ -136,7 +139,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	stopFeeds()
 	feeds.Wait()
 	e.watches.Close()
-	e.events.stop()
+	e.events.Stop()
 	e.log.Info("operator stopped", "operator", e.op.Name)
 	if errors.Is(err, context.Canceled) {
 		return nil

@@ -13,8 +13,10 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/feed"
+	"github.com/handwerk-dev/handwerk/engine/fence"
 	"github.com/handwerk-dev/handwerk/engine/health"
 	"github.com/handwerk-dev/handwerk/engine/ops"
+	"github.com/handwerk-dev/handwerk/engine/outage"
 	"github.com/handwerk-dev/handwerk/engine/progress"
 )
 
@@ -69,7 +71,7 @@ func (p *pass) complain(log logr.Logger, j *job, before progress.Record, err err
 	if reason == reasonFailing && j.warned {
 		return // it has said so in words of its own
 	}
-	p.r.engine.events.warn(p.object, j.reader.ID, reason, note)
+	p.r.engine.events.Warn(p.object, j.reader.ID, reason, note)
 }
 
 // complainInLog says in the log that an attempt failed. One that was no attempt, because children or related
@@ -95,7 +97,15 @@ func (e *Engine) said(err error) bool {
 	if unread, is := errors.AsType[*feed.UnreadError](err); is && unread.Phase == health.Forbidden {
 		return true // the feed tells
 	}
-	return unanswered(err) || errors.Is(err, errNotLeading) || e.lacks.tells(err) || e.reach.covers(err)
+	return unanswered(err) || errors.Is(err, fence.ErrNotLeading) || e.lacks.tells(err) || e.outages.Covers(err)
+}
+
+// unanswered reports whether an error says that the API server did not answer, also to a feed.
+func unanswered(err error) bool {
+	if unread, is := errors.AsType[*feed.UnreadError](err); is && unread.Phase == health.Faulty {
+		return true // the feed tells
+	}
+	return outage.Unanswered(err)
 }
 
 func attempts(n int) string {

@@ -26,8 +26,7 @@ func (e *Engine) newFeed(s feed.Settings) *feed.Feed {
 		s.Scope = e.scope
 	}
 	s.Source.Manager, s.Source.Vouches, s.Source.Vouched = e.op.Name, e.op.StateAnnotation(), book.UnsignedMark
-	s.Unserved, s.Away = e.wantCRDs, e.reach.away
-	s.Told = func(err error) bool { return unanswered(err) || e.reach.covers(err) }
+	s.Unserved, s.Outages = e.wantCRDs, e.outages
 	return feed.New(s)
 }
 

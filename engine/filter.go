@@ -121,7 +121,7 @@ func (p *pass) baffled(j *job, a answer) {
 	}
 	p.unsure = true
 	p.next = p.next.sooner(unsureLook, queue.Due)
-	p.r.engine.events.warn(p.object, j.reader.ID, reasonFilter,
+	p.r.engine.events.Warn(p.object, j.reader.ID, reasonFilter,
 		fmt.Sprintf("Deletion is held: whether handler %s sees the object cannot be told: %v", j.reader.ID, a.err))
 }
 
@@ -141,7 +141,7 @@ func (p *pass) puzzle(j *job, a answer) {
 	}
 	log.Error(a.err, line)
 	if !a.unread && p.deletion == "" {
-		p.r.engine.events.warn(p.object, j.reader.ID, reasonFilter,
+		p.r.engine.events.Warn(p.object, j.reader.ID, reasonFilter,
 			fmt.Sprintf("Handler %s does not see this object, for its filter failed: %v", j.reader.ID, a.err))
 	}
 }

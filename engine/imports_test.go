@@ -39,14 +39,22 @@ func TestImportsPointDown(t *testing.T) {
 		"engine/lease":    {"dsl"},
 		"engine/ops":      {"dsl"},
 		"engine/rights":   {"dsl"},
+		"engine/loop":     {},
+		"engine/timer":    {"dsl"},
+		"engine/fence":    {},
+		"engine/outage":   {"dsl"},
+		"engine/busy":     {"dsl"},
+		"engine/events":   {"dsl", "engine/ops"},
 		"engine/scope":    {},
 		"engine/health":   {"dsl"},
 		"engine/feed": {
-			"dsl", "engine/catalog", "engine/gone", "engine/health", "engine/ops", "engine/scope", "engine/watch",
+			"dsl", "engine/catalog", "engine/gone", "engine/health", "engine/ops", "engine/outage", "engine/scope", "engine/watch",
 		},
 		"engine": {
-			"dsl", "engine/book", "engine/cause", "engine/catalog", "engine/child", "engine/feed", "engine/gone", "engine/health", "engine/lease", "engine/ops",
-			"engine/patch", "engine/progress", "engine/queue", "engine/rights", "engine/scope", "engine/watch",
+			"dsl", "engine/book", "engine/cause", "engine/catalog", "engine/child", "engine/gone", "engine/lease", "engine/ops",
+			"engine/patch", "engine/progress", "engine/queue", "engine/rights", "engine/watch",
+			"engine/busy", "engine/events", "engine/fence", "engine/loop", "engine/outage", "engine/timer",
+			"engine/feed", "engine/health", "engine/scope",
 		},
 		"engine/enginetest":                    nil, // test kits may use everything
 		"engine/enginetest/internal/apiserver": {},
@@ -76,7 +84,7 @@ func TestImportsPointDown(t *testing.T) {
 // TestPurePackagesTalkToNobody holds that deciding is apart from doing: these packages have no
 // way to the API server and no context.
 func TestPurePackagesTalkToNobody(t *testing.T) {
-	pure := []string{"dsl", "dsl/crd", "engine/book", "engine/cause", "engine/gone", "engine/pack", "engine/progress", "handlers/graph"}
+	pure := []string{"dsl", "dsl/crd", "engine/book", "engine/cause", "engine/gone", "engine/loop", "engine/pack", "engine/progress", "engine/timer", "handlers/graph"}
 	for _, p := range packages(t) {
 		name := strings.TrimPrefix(p.ImportPath, module)
 		if !slices.Contains(pure, name) {

@@ -25,6 +25,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/outage"
 )
 
 const (
@@ -43,7 +44,7 @@ const (
 // in which objects are stored, or would make another kind or scope of it. The error names the CRD,
 // and a verb when that is not allowed. It may be called by several processes at once.
 func InstallCRDs(ctx context.Context, op *dsl.Operator, config *rest.Config, log logr.Logger) error {
-	client, err := dynamic.NewForConfig(withDeadline(config))
+	client, err := dynamic.NewForConfig(outage.WithDeadline(config))
 	if err != nil {
 		return fmt.Errorf("connecting: %w", err)
 	}

@@ -17,6 +17,8 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/book"
 	"github.com/handwerk-dev/handwerk/engine/cause"
+	"github.com/handwerk-dev/handwerk/engine/events"
+	"github.com/handwerk-dev/handwerk/engine/fence"
 	"github.com/handwerk-dev/handwerk/engine/ops"
 	"github.com/handwerk-dev/handwerk/engine/queue"
 )
@@ -44,16 +46,18 @@ func (p *pass) attempt(ctx context.Context, j *job) error {
 	}
 	p.turnBegins(j)
 	j.saw = p.sight.Digest(j.reader.View)
-	s := &span{held: p.r.engine.held}
+	s := fence.NewSpan(p.r.engine.held)
 	request := p.request(j, s)
 	start := time.Now()
-	leave := p.r.runs.enter(p.key, j.reader.ID)
-	err := invoke(ctx, j.reader.Handler, request, func(c context.Context) { s.ctx = c })
+	leave := p.r.busy.Enter(p.key, j.reader.ID)
+	err := invoke(ctx, j.reader.Handler, request, s.Begin)
 	leave()
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	j.warned = s.warned.Load()
+	if reporter, is := request.Events.(*events.Reporter); is {
+		j.warned = reporter.Warned()
+	}
 	if !overran(err) {
 		j.record.Step = request.Step
 		if err := p.lay(ctx, j, request.Patch); err != nil {
@@ -115,7 +119,7 @@ func (p *pass) note(j *job, err error, took time.Duration) {
 }
 
 // request is what the handler gets; without a span, what its filters get.
-func (p *pass) request(j *job, s *span) *dsl.Request {
+func (p *pass) request(j *job, s *fence.Span) *dsl.Request {
 	h := j.reader.Handler
 	request := &dsl.Request{
 		Object: p.current.DeepCopy(), Cause: j.cause, Event: p.event(j), Attempt: j.record.Attempts + 1, Step: j.record.Step,
@@ -135,7 +139,7 @@ func (p *pass) request(j *job, s *span) *dsl.Request {
 	}
 	request.Children = &children{pass: p, span: s, handler: h.ID, turn: len(p.jobs), try: string(j.cause) + "/" + j.record.View}
 	request.Client = p.client(h, s)
-	request.Events = &reporter{engine: p.r.engine, object: p.object, handler: h.ID, span: s}
+	request.Events = p.r.engine.events.Reporter(p.object, h.ID, s.Over)
 	return request
 }
 

@@ -13,7 +13,9 @@ import (
 
 	"github.com/handwerk-dev/handwerk/engine/book"
 	"github.com/handwerk-dev/handwerk/engine/child"
+	"github.com/handwerk-dev/handwerk/engine/loop"
 	"github.com/handwerk-dev/handwerk/engine/ops"
+	"github.com/handwerk-dev/handwerk/engine/timer"
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
 
@@ -92,7 +94,7 @@ type memory struct {
 	// event is what the watch told last to handlers of events.
 	event apiwatch.EventType
 	// ticks are the resource's timers for this object, nil where there are none.
-	ticks []tick
+	ticks []timer.Tick
 	// kin is what handlers last saw of each of the resource's relations, nil before the first pass;
 	// version is the object's own, by which it was selected.
 	kin     []kin
@@ -122,7 +124,7 @@ type memory struct {
 	troubles map[string]*trouble
 	// owes: the condition that says which handlers fail could not be written.
 	owes    bool
-	breaker breaker
+	breaker loop.Breaker
 }
 
 // departed is an object that is gone, with what is remembered of it.

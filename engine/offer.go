@@ -65,7 +65,7 @@ func (r *resource) keepsConditions(ctx context.Context) (bool, error) {
 		r.offering()
 		return keeps, nil
 	}
-	if !apierrors.IsForbidden(err) || r.engine.reach.away() {
+	if !apierrors.IsForbidden(err) || r.engine.outages.Away() {
 		return false, fmt.Errorf("asking whether the resource has conditions: %w", err)
 	}
 	o.mu.Lock()

@@ -19,6 +19,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/book"
 	"github.com/handwerk-dev/handwerk/engine/patch"
 	"github.com/handwerk-dev/handwerk/engine/queue"
+	"github.com/handwerk-dev/handwerk/engine/timer"
 )
 
 // pass is one run over one object. What it works out is kept only when its write has succeeded;
@@ -68,7 +69,7 @@ type pass struct {
 	next    due
 	resync  bool
 	// ticks are the object's timers as this pass leaves them, nil when it has none.
-	ticks []tick
+	ticks []timer.Tick
 	// answers are what handlers' filters have said in this pass.
 	answers map[question]answer
 	// behind: a handler has not seen what others have done to the object after it.
@@ -121,9 +122,9 @@ func (r *resource) pass(ctx context.Context, key cache.ObjectName) (due, error) 
 		return next, r.park(key, m, n.child)
 	}
 	p := r.newPass(key, object, m, false)
-	if rest := m.breaker.rests(p.now); rest > 0 && p.deletion == "" {
+	if wait := m.breaker.Wait(p.now); wait > 0 && p.deletion == "" {
 		r.again(key, n)
-		return next.sooner(rest, queue.Due), nil
+		return next.sooner(wait, queue.Due), nil
 	}
 	p.next = next
 	if err := p.run(ctx, n); err != nil {
@@ -156,7 +157,7 @@ func (p *pass) run(ctx context.Context, n news) error {
 	p.fresh = n.fresh
 	p.hear(n)
 	p.tie()
-	p.wind()
+	p.startTimers()
 	p.lookAround(n)
 	p.reask()
 	n.of = slices.Concat(p.memory.stirred, p.memory.asked(p.r))

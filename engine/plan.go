@@ -130,7 +130,7 @@ func (p *pass) triggered(r book.Reader, n news, due dsl.Cause) dsl.Cause {
 		return dsl.Child
 	case p.related && h.On(dsl.RelatedChange):
 		return dsl.RelatedChange
-	case due == "" && p.rings(r):
+	case due == "" && p.fires(r):
 		return dsl.Timer
 	case (p.resync || slices.Contains(n.of, h.ID)) && h.On(dsl.Resync):
 		return dsl.Resync

@@ -36,7 +36,7 @@ func (e *Engine) Ready() []ops.Check {
 		for _, one := range r.relations {
 			out = append(out, e.check(one.feed, "related/"+r.name+"/"+one.Name))
 		}
-		if message := r.runs.said(); message != "" {
+		if message := r.busy.Long(); message != "" {
 			out = append(out, ops.Check{Name: "running/" + r.name, State: ops.Warn, Message: message})
 		}
 	}
@@ -113,7 +113,7 @@ func (r *resource) held() (parked, resting int) {
 func (e *Engine) busy() []string {
 	var out []string
 	for _, r := range e.resources {
-		out = append(out, r.runs.list()...)
+		out = append(out, r.busy.List()...)
 	}
 	return out
 }

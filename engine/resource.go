@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/busy"
 	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/queue"
 	"github.com/handwerk-dev/handwerk/engine/watch"
@@ -34,7 +35,7 @@ type resource struct {
 	children []*feed.Feed
 	// relations are the resource's relations with their feeds.
 	relations []*relation
-	runs      runs
+	busy      *busy.Passes
 	offers    offers
 	// schemas counts changes of the resource's CRD, as far as CRDs are watched.
 	schemas atomic.Int64
@@ -69,15 +70,14 @@ func newResource(e *Engine, spec *dsl.Resource) *resource {
 		Source: watch.Source{
 			Profile: spec.Cache, LabelSelector: spec.LabelSelector, FieldSelector: spec.FieldSelector, Keep: watch.Keep(spec.Keep),
 		},
-		Patches:       r.rules.finalizes || r.rules.stores && !spec.ObservedGeneration,
-		PatchesStatus: spec.ObservedGeneration, Generation: spec.ObservedGeneration,
+		Patches: r.rules.finalizes || r.rules.stores && !spec.ObservedGeneration, ObservedGeneration: spec.ObservedGeneration,
 		Gets: r.rules.deletes,
 	})
 	for _, owned := range spec.Owned() {
 		r.children = append(r.children, r.childFeedOf(owned))
 	}
 	r.relate()
-	r.runs.long = r.runsLong
+	r.busy = busy.New(r.log)
 	return r
 }
 

@@ -17,7 +17,9 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/book"
+	"github.com/handwerk-dev/handwerk/engine/fence"
 	"github.com/handwerk-dev/handwerk/engine/queue"
+	"github.com/handwerk-dev/handwerk/engine/timer"
 )
 
 // schedulePrefix begins the name under which a schedule rides the queue. No object's name has a
@@ -49,7 +51,7 @@ func (r *resource) wholePass(ctx context.Context, key cache.ObjectName, h book.R
 	m := n.memory
 	if m == nil {
 		m = newMemory("")
-		m.ticks = []tick{firstTick(h.Timing, time.Now(), false)}
+		m.ticks = []timer.Tick{timer.First(h.Timing, time.Now(), false)}
 	}
 	r.keep(key, m, nil)
 	if !m.caughtUp() && !r.recall(ctx, m) {
@@ -76,7 +78,7 @@ func (p *pass) scheduled(r book.Reader, granted bool) *job {
 	e := p.entry(r)
 	switch {
 	case e.Try.Cause == "" || e.Try.Done:
-		if !p.memory.ticks[0].struck(p.now) {
+		if !p.memory.ticks[0].Passed(p.now) {
 			return nil
 		}
 		e = e.Wakes(dsl.Timer)
@@ -94,10 +96,10 @@ func (p *pass) rememberWhole(h book.Reader) {
 	m, now := p.memory, time.Now()
 	m.book = p.book
 	m.failures = 0
-	if m.ticks[0].struck(p.now) {
-		m.ticks[0] = m.ticks[0].after(h.Timing, now)
+	if m.ticks[0].Passed(p.now) {
+		m.ticks[0] = m.ticks[0].Next(h.Timing, now)
 	}
-	if at := m.ticks[0].due; !at.IsZero() {
+	if at := m.ticks[0].Due(); !at.IsZero() {
 		p.next = p.next.sooner(at.Sub(now), queue.Due)
 	}
 }
@@ -111,7 +113,7 @@ func (r *resource) kindOnly() *unstructured.Unstructured {
 }
 
 // asWhole makes a request one for the resource as a whole.
-func (p *pass) asWhole(request *dsl.Request, h *dsl.Handler, s *span) {
+func (p *pass) asWhole(request *dsl.Request, h *dsl.Handler, s *fence.Span) {
 	request.Objects = p.r.objects()
 	request.Children, request.Related = none{}, nowhere{p.r.spec.Relations()}
 	request.Client = p.client(h, s)
@@ -133,14 +135,14 @@ func (r *resource) objects() []*unstructured.Unstructured {
 // told is dsl.Events where there is no object that an Event could be about: it is logged.
 type told struct {
 	request *dsl.Request
-	span    *span
+	span    *fence.Span
 }
 
 var _ dsl.Events = (*told)(nil)
 
 // Event logs what is reported.
 func (t *told) Event(kind dsl.EventType, reason, note string, args ...any) {
-	if t.span.ctx.Err() == nil {
+	if !t.span.Over() {
 		t.request.Log.Info("handler reports", "type", string(kind), "reason", reason, "note", fmt.Sprintf(note, args...))
 	}
 }

@@ -265,7 +265,7 @@ func (p *pass) remember(marks patch.Marks) {
 		m.version = p.object.GetResourceVersion()
 		p.foresee()
 	}
-	p.rewind()
+	p.rescheduleTimers()
 	if !m.resync.IsZero() {
 		p.next = p.next.sooner(time.Until(m.resync), queue.Resync)
 	}

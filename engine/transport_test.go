@@ -5,214 +5,15 @@ package engine
 
 import (
 	"context"
-	"errors"
-	"io"
 	"net/http"
-	"net/http/httptest"
-	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"k8s.io/client-go/rest"
 
+	"github.com/handwerk-dev/handwerk/engine/fence"
 	"github.com/handwerk-dev/handwerk/engine/ops"
+	"github.com/handwerk-dev/handwerk/engine/outage"
 )
-
-// mute is a server that sends the beginning of an answer, or nothing at all, and then no more.
-type mute struct{ begins bool }
-
-func (m mute) RoundTrip(request *http.Request) (*http.Response, error) {
-	body := &silence{request.Context()}
-	if m.begins {
-		return &http.Response{StatusCode: http.StatusOK, Body: body, Request: request}, nil
-	}
-	_, err := body.Read(nil)
-	return nil, err
-}
-
-// silence is a body of which nothing comes.
-type silence struct{ ctx context.Context }
-
-func (s *silence) Read([]byte) (int, error) { <-s.ctx.Done(); return 0, s.ctx.Err() }
-func (s *silence) Close() error             { return nil }
-
-// TestDeadline holds which requests end by themselves, and how that reads.
-func TestDeadline(t *testing.T) {
-	tests := map[string]struct {
-		method, url string
-		server      mute
-		endless     bool
-	}{
-		"a write without an answer":              {method: "PATCH", url: "/apis/example.com/v1/namespaces/default/foos/web"},
-		"a write whose answer stalls":            {method: "POST", url: "/api/v1/events", server: mute{begins: true}},
-		"a write that calls itself a watch":      {method: "DELETE", url: "/api/v1/pods?watch=true"},
-		"a read":                                 {method: "GET", url: "/api/v1/pods/web", server: mute{begins: true}},
-		"a list":                                 {method: "GET", url: "/api/v1/pods?watch=false&resourceVersion=0", server: mute{begins: true}},
-		"discovery":                              {method: "GET", url: "/apis"},
-		"an access review":                       {method: "POST", url: "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"},
-		"a watch has no end":                     {method: "GET", url: "/api/v1/pods?watch=true", server: mute{begins: true}, endless: true},
-		"nor has one with a number for true":     {method: "GET", url: "/api/v1/pods?watch=1", server: mute{begins: true}, endless: true},
-		"nor has a list that is streamed":        {method: "GET", url: "/api/v1/pods?sendInitialEvents=true&watch=true", server: mute{begins: true}, endless: true},
-		"but each must begin":                    {method: "GET", url: "/api/v1/pods?sendInitialEvents=true&watch=true"},
-		"nor has a log that is read as it grows": {method: "GET", url: "/api/v1/pods/web/log?follow=true", endless: true},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
-				defer cancel()
-				request, err := http.NewRequestWithContext(ctx, test.method, "http://cluster"+test.url, nil)
-				if err != nil {
-					t.Fatal(err)
-				}
-				begun := time.Now()
-				response, err := (&deadline{next: test.server, limit: requestDeadline}).RoundTrip(request)
-				if err == nil {
-					_, err = io.ReadAll(response.Body)
-					_ = response.Body.Close()
-				}
-				took := time.Since(begun)
-				switch {
-				case test.endless && (took != time.Hour || !errors.Is(err, context.DeadlineExceeded)):
-					t.Errorf("it ended after %v: %v", took, err)
-				case !test.endless && (took != 65*time.Second || err == nil || err.Error() != "no answer within 65s"):
-					t.Errorf("it ended after %v: %v", took, err)
-				}
-			})
-		})
-	}
-}
-
-// TestDeadlineLeavesTheCallersOwnAlone holds that a request which its caller gives up says so.
-func TestDeadlineLeavesTheCallersOwnAlone(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		request, err := http.NewRequestWithContext(ctx, "GET", "http://cluster/apis", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = (&deadline{next: mute{}, limit: requestDeadline}).RoundTrip(request)
-		if !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("the error is %v", err)
-		}
-	})
-}
-
-// TestFence holds which requests a process that does not lead may send, wherever the server is.
-func TestFence(t *testing.T) {
-	const review = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
-	tests := map[string]struct {
-		host, method, path string
-		passes             bool
-	}{
-		"a read":                              {"https://cluster", "GET", "/api/v1/pods", true},
-		"an access review":                    {"https://cluster", "POST", review, true},
-		"the question who asks":               {"https://cluster", "POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", true},
-		"a review of a token":                 {"https://cluster", "POST", "/apis/authentication.k8s.io/v1/tokenreviews", false},
-		"a write":                             {"https://cluster", "PATCH", "/api/v1/namespaces/default/pods/web", false},
-		"a review behind a path":              {"https://rancher/k8s/clusters/c-1", "POST", "/k8s/clusters/c-1" + review, true},
-		"a path that ends with a slash":       {"https://rancher/k8s/clusters/c-1/", "POST", "/k8s/clusters/c-1" + review, true},
-		"a host without a scheme":             {"cluster:6443", "POST", review, true},
-		"a path that only ends like a review": {"https://cluster", "POST", "/apis/example.com/v1/proxies/web" + review, false},
-		"a review of another server":          {"https://rancher/k8s/clusters/c-1", "POST", review, false},
-		"a write behind a path":               {"https://rancher/k8s/clusters/c-1", "DELETE", "/k8s/clusters/c-1/api/v1/pods", false},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			reviews, err := reviewPaths(&rest.Config{Host: test.host})
-			if err != nil {
-				t.Fatal(err)
-			}
-			sent := false
-			f := &fence{held: func(context.Context) bool { return false }, reviews: reviews, next: roundTrip(func(*http.Request) (*http.Response, error) {
-				sent = true
-				return &http.Response{Body: http.NoBody}, nil
-			})}
-			request, err := http.NewRequestWithContext(t.Context(), test.method, "https://x"+test.path, strings.NewReader(""))
-			if err != nil {
-				t.Fatal(err)
-			}
-			response, err := f.RoundTrip(request)
-			if err == nil {
-				_ = response.Body.Close()
-			}
-			if sent != test.passes || errors.Is(err, errNotLeading) == test.passes {
-				t.Errorf("sent: %v, %v", sent, err)
-			}
-		})
-	}
-}
-
-type roundTrip func(*http.Request) (*http.Response, error)
-
-func (f roundTrip) RoundTrip(request *http.Request) (*http.Response, error) { return f(request) }
-
-// TestDeadlineOverTheNetwork holds the same for client-go's own connections: the error is the deadline's,
-// and the next request finds its way.
-func TestDeadlineOverTheNetwork(t *testing.T) {
-	for name, http2 := range map[string]bool{"HTTP/1": false, "HTTP/2": true} {
-		t.Run(name, func(t *testing.T) {
-			server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				switch r.URL.Path {
-				case "/stalls":
-					w.WriteHeader(http.StatusOK)
-					_, _ = io.WriteString(w, "{")
-					_ = http.NewResponseController(w).Flush()
-					<-r.Context().Done()
-					panic(http.ErrAbortHandler) // a handler that returns ends its answer in good order
-				case "/mute":
-					<-r.Context().Done()
-					panic(http.ErrAbortHandler) // or there would be an answer, empty and in good order
-				}
-			}))
-			server.EnableHTTP2 = http2
-			server.StartTLS()
-			defer server.Close()
-			config := &rest.Config{Host: server.URL, TLSClientConfig: rest.TLSClientConfig{Insecure: true}}
-			config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-				return roundTrip(func(r *http.Request) (*http.Response, error) {
-					limit := 100 * time.Millisecond
-					if r.URL.Path == "/" { // this one is answered, however long it takes here
-						limit = time.Hour
-					}
-					return (&deadline{next: next, limit: limit}).RoundTrip(r)
-				})
-			})
-			client, err := rest.HTTPClientFor(config)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer client.CloseIdleConnections()
-			for _, path := range []string{"/mute", "/stalls"} {
-				if _, err := get(t, client, server.URL+path); err == nil || !strings.HasSuffix(err.Error(), "no answer within 0.1s") {
-					t.Errorf("%s ends with %v", path, err)
-				}
-			}
-			// A stream outlives the deadline, and the connections that were used are in order.
-			if proto, err := get(t, client, server.URL+"/?watch=true"); err != nil || (proto == 2) != http2 {
-				t.Errorf("HTTP/%d, %v", proto, err)
-			}
-		})
-	}
-}
-
-// get reads an answer to its end, and returns the major version of the protocol that it came by.
-func get(t *testing.T, client *http.Client, url string) (proto int, err error) {
-	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	response, err := client.Do(request)
-	if err != nil {
-		return 0, err
-	}
-	defer response.Body.Close()
-	_, err = io.ReadAll(response.Body)
-	return response.ProtoMajor, err
-}
 
 // TestTransportIsClientGos holds that what is in the way of requests leaves client-go's transport in place,
 // which pings an HTTP/2 connection that is silent for 30 s and closes one that does not answer.
@@ -222,10 +23,12 @@ func TestTransportIsClientGos(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
-		return &fence{next: ops.NewMetrics().Transport(next)}
-	})
-	top, err := rest.TransportFor(withDeadline(config))
+	fenced, err := fence.New(config, func(context.Context) bool { return true }, func() {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return fenced(ops.NewMetrics().Transport(next)) })
+	top, err := rest.TransportFor(outage.WithDeadline(config))
 	if err != nil {
 		t.Fatal(err)
 	}

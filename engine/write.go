@@ -212,7 +212,7 @@ func (p *pass) letGo(ctx context.Context, marks patch.Marks) error {
 // not mend that.
 func (p *pass) refused(err error) {
 	if apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err) {
-		p.r.engine.events.warn(p.object, "write", "WriteRefused", err.Error())
+		p.r.engine.events.Warn(p.object, "write", "WriteRefused", err.Error())
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/catalog"
 	"github.com/handwerk-dev/handwerk/engine/health"
+	"github.com/handwerk-dev/handwerk/engine/outage"
 	"github.com/handwerk-dev/handwerk/engine/scope"
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
@@ -37,14 +38,10 @@ type Settings struct {
 	// Log gets when the feed begins to be degraded and when it is well again. Optional.
 	Log logr.Logger
 
-	// Patches and PatchesStatus: the engine itself writes to the objects, and to their status. What
-	// handlers write besides, only they know. Default to false.
-	Patches, PatchesStatus bool
-	// Gets: the engine reads single objects, as those that nobody saw go. Defaults to false.
-	Gets bool
-	// Generation: it matters whether objects have status.observedGeneration; see
-	// [Feed.KeepsGeneration]. Defaults to false.
-	Generation bool
+	// Patches: the engine itself writes to the objects. ObservedGeneration: it writes to their status what
+	// was handled, where that has the field; see [Feed.KeepsGeneration]. Gets: it reads single objects, as
+	// those that nobody saw go. What handlers do besides, only they know. Default to false.
+	Patches, ObservedGeneration, Gets bool
 
 	// Listed is called with each step of the feed once the informers have told of all objects that there
 	// are; well says whether the feed runs. It reports whether to call it again soon. Optional.
@@ -61,10 +58,8 @@ type Settings struct {
 	// Unserved is called when the resource is not served, so that somebody may watch for its CRD. It must
 	// be quick.
 	Unserved func()
-	// Away reports whether the log tells that the API server is away, or came back a moment ago. Told
-	// reports whether the log tells already of what an error says.
-	Away func() bool
-	Told func(error) bool
+	// Outages tells what the log tells already: of an API server that is away.
+	Outages *outage.Watch
 }
 
 // Feed brings the objects of one resource in. [Feed.Run] does the work; the other methods may be called at

@@ -12,6 +12,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/engine/health"
 	"github.com/handwerk-dev/handwerk/engine/ops"
+	"github.com/handwerk-dev/handwerk/engine/outage"
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
 
@@ -47,7 +48,7 @@ func (f *Feed) judge(ctx context.Context, missing missingVerbs) (again bool) {
 func (f *Feed) survey(ctx context.Context, missing missingVerbs) survey {
 	out := survey{problems: health.Problems{}}
 	for ns, verbs := range missing {
-		out.problems.Lack(ns, verbs, f.settings.Away()) // a server that has just come back refuses for a moment what it will allow
+		out.problems.Lack(ns, verbs, f.settings.Outages.Away()) // a server that has just come back refuses for a moment what it will allow
 	}
 	for _, ns := range f.opened() {
 		h := f.newest(ns)
@@ -56,7 +57,7 @@ func (f *Feed) survey(ctx context.Context, missing missingVerbs) survey {
 		case missing[ns] != nil:
 		case now.Fault != nil:
 			bad := f.faulty(now.Fault)
-			bad.Told = bad.Told || f.settings.Away() // a watch that is silent does not know why
+			bad.Told = bad.Told || f.settings.Outages.Away() // a watch that is silent does not know why
 			out.problems[ns] = bad
 			out.refused = out.refused || apierrors.IsForbidden(now.Fault)
 		case !now.Synced || h.WaitSynced(ctx) != nil:
@@ -91,7 +92,8 @@ func (f *Feed) toldAll(ctx context.Context) bool {
 
 // faulty is the state that an error makes.
 func (f *Feed) faulty(err error) health.State {
-	return health.State{Phase: health.Faulty, Text: err.Error(), Told: f.settings.Told(err), NotFound: apierrors.IsNotFound(err)}
+	told := outage.Unanswered(err) || f.settings.Outages.Covers(err)
+	return health.State{Phase: health.Faulty, Text: err.Error(), Told: told, NotFound: apierrors.IsNotFound(err)}
 }
 
 // fail notes an error for which the feed does not run. One that says that the feed is being stopped is none.

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -22,6 +23,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/catalog"
+	"github.com/handwerk-dev/handwerk/engine/outage"
 	"github.com/handwerk-dev/handwerk/engine/scope"
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
@@ -42,7 +44,7 @@ func rigged(t *testing.T, s Settings, names ...string) *rig {
 	t.Cleanup(set.Close)
 	s.Name, s.Watches = dsl.ResourceName{Resource: "foos", Group: "example.com"}, set
 	s.Scope = scope.New(scope.Settings{Patterns: []string{"team-a"}})
-	s.Away, s.Told = func() bool { return false }, func(error) bool { return false }
+	s.Outages = outage.New(logr.Discard())
 	r := &rig{Feed: New(s), t: t, foos: client.Resource(served.GVR).Namespace("team-a")}
 	r.served, r.known = served, true
 	for _, name := range names {

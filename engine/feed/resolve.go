@@ -40,7 +40,7 @@ func (f *Feed) resolve(ctx context.Context) bool {
 // observable finds out whether what was handled can be kept in status.observedGeneration, where that
 // matters.
 func (f *Feed) observable(ctx context.Context, served catalog.Resource) (bool, error) {
-	if !f.settings.Generation {
+	if !f.settings.ObservedGeneration {
 		return false, nil
 	}
 	observes, err := f.settings.Catalog.ObservedGeneration(ctx, served)
@@ -120,8 +120,8 @@ func (f *Feed) WatchChanged(gvr schema.GroupVersionResource) {
 	}
 }
 
-// KeepsGeneration reports whether objects have status.observedGeneration and a status that can be written, where
-// [Settings] say that it matters.
+// KeepsGeneration reports whether what was handled can be kept in status.observedGeneration. It is false where
+// [Settings].ObservedGeneration is.
 func (f *Feed) KeepsGeneration() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -124,13 +124,13 @@ func (f *Feed) ask(ctx context.Context, ns string, known *lack) ([]string, error
 func (f *Feed) Verbs() []string {
 	s := f.settings
 	verbs := []string{"list", "watch"}
-	if s.Patches || s.PatchesStatus || s.Gets || s.Source.Profile == dsl.CacheLive {
+	if s.Patches || s.ObservedGeneration || s.Gets || s.Source.Profile == dsl.CacheLive {
 		verbs = append(verbs, "get") // after a conflict, when nobody saw an object go, and for each pass in cache live
 	}
 	if s.Patches {
 		verbs = append(verbs, "patch")
 	}
-	if s.PatchesStatus && (f.Resource().Status || !f.Known()) {
+	if s.ObservedGeneration && (f.Resource().Status || !f.Known()) {
 		verbs = append(verbs, "patch status")
 	}
 	return verbs

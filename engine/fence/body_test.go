@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package fence
 
 import (
 	"context"
@@ -27,12 +27,12 @@ func TestFenceIsAskedWhenTheConnectionIsThere(t *testing.T) {
 			}))
 			defer server.Close()
 			var shut atomic.Bool
-			transport := &http.Transport{DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+			wire := &http.Transport{DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
 				shut.Store(lost)
 				return (&net.Dialer{}).DialContext(ctx, network, address)
 			}}
-			defer transport.CloseIdleConnections()
-			f := &fence{next: transport, held: func(context.Context) bool { return !shut.Load() }, reviews: []string{"/reviews"}, conflict: func() {}}
+			defer wire.CloseIdleConnections()
+			f := &transport{next: wire, held: func(context.Context) bool { return !shut.Load() }, reviews: []string{"/reviews"}, conflict: func() {}}
 			request, err := http.NewRequestWithContext(t.Context(), http.MethodPatch, server.URL, strings.NewReader("{}"))
 			if err != nil {
 				t.Fatal(err)
@@ -41,7 +41,7 @@ func TestFenceIsAskedWhenTheConnectionIsThere(t *testing.T) {
 			if err == nil {
 				_ = response.Body.Close()
 			}
-			if errors.Is(err, errNotLeading) != lost || !lost && err != nil {
+			if errors.Is(err, ErrNotLeading) != lost || !lost && err != nil {
 				t.Errorf("the error is %v", err)
 			}
 			server.Close() // waits for requests that came

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package outage
 
 import (
 	"context"
@@ -114,8 +114,9 @@ func (b *limitedBody) Close() error {
 	return b.ReadCloser.Close()
 }
 
-// withDeadline returns a config like the given one, of whose requests each has a deadline.
-func withDeadline(given *rest.Config) *rest.Config {
+// WithDeadline returns a config like the given one, of whose requests each has a deadline of 65 s: the API server
+// ends what takes it longer than 60. Watches, and logs that are followed, have one for their beginning alone.
+func WithDeadline(given *rest.Config) *rest.Config {
 	config := rest.CopyConfig(given)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return &deadline{next: next, limit: requestDeadline}

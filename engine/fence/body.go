@@ -1,23 +1,22 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package fence
 
 import (
-	"context"
 	"io"
 	"net/http"
 )
 
-// fenced returns the request with a body that asks the fence once more when it is sent. Between the
+// guarded returns the request with a body that asks the fence once more when it is sent. Between the
 // fence and the wire a request may wait for a connection, or its goroutine for its turn, and the
 // process may be stopped meanwhile. The API server does nothing with half a body.
-func fenced(request *http.Request, held func(context.Context) bool) *http.Request {
+func guarded(request *http.Request, held Held) *http.Request {
 	if request.Body == nil || request.Body == http.NoBody {
 		return request
 	}
 	guard := func(body io.ReadCloser) io.ReadCloser {
-		return &fencedBody{ReadCloser: body, held: func() bool { return held(request.Context()) }}
+		return &guardedBody{ReadCloser: body, held: func() bool { return held(request.Context()) }}
 	}
 	out := request.WithContext(request.Context()) // a copy: the request is its sender's
 	out.Body = guard(request.Body)
@@ -33,14 +32,14 @@ func fenced(request *http.Request, held func(context.Context) bool) *http.Reques
 	return out
 }
 
-type fencedBody struct {
+type guardedBody struct {
 	io.ReadCloser
 	held func() bool
 }
 
-func (b *fencedBody) Read(into []byte) (int, error) {
+func (b *guardedBody) Read(into []byte) (int, error) {
 	if !b.held() {
-		return 0, errNotLeading
+		return 0, ErrNotLeading
 	}
 	return b.ReadCloser.Read(into)
 }

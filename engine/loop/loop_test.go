@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package loop
 
 import (
 	"testing"
@@ -18,18 +18,18 @@ func TestBreakerTellsLoopsFromProgress(t *testing.T) {
 		// opens is the pass that is one too many, 0 when there is none.
 		opens int
 	}{
-		"the same again and again":              {func(int) uint32 { return 7 }, 10 * time.Millisecond, 100, breakerBurst + 2},
-		"four things in turn":                   {func(i int) uint32 { return uint32(i%4 + 1) }, 10 * time.Millisecond, 100, breakerBurst + 5},
-		"the same, slowly":                      {func(int) uint32 { return 7 }, breakerRefill, 1000, 0},
+		"the same again and again":              {func(int) uint32 { return 7 }, 10 * time.Millisecond, 100, sameBurst + 2},
+		"four things in turn":                   {func(i int) uint32 { return uint32(i%4 + 1) }, 10 * time.Millisecond, 100, sameBurst + 5},
+		"the same, slowly":                      {func(int) uint32 { return 7 }, refill, 1000, 0},
 		"a roll-out of many children":           {func(i int) uint32 { return uint32(i + 1) }, 50 * time.Millisecond, 300, 0},
-		"something else each time, without end": {func(i int) uint32 { return uint32(i + 1) }, 10 * time.Millisecond, 1000, newsBurst + 2},
-		"something else each time, in no hurry": {func(i int) uint32 { return uint32(i + 1) }, newsRefill, 5000, 0},
+		"something else each time, without end": {func(i int) uint32 { return uint32(i + 1) }, 10 * time.Millisecond, 1000, newBurst + 2},
+		"something else each time, in no hurry": {func(i int) uint32 { return uint32(i + 1) }, refill, 5000, 0},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			b, now, opened := breaker{}, time.Unix(1000, 0), 0
+			b, now, opened := Breaker{}, time.Unix(1000, 0), 0
 			for i := range test.passes {
-				if b.wrote(now, test.content(i)) {
+				if b.Wrote(now, test.content(i)) {
 					opened = i + 1
 					break
 				}
@@ -38,8 +38,8 @@ func TestBreakerTellsLoopsFromProgress(t *testing.T) {
 			if opened != test.opens {
 				t.Errorf("it opened at pass %d, want %d", opened, test.opens)
 			}
-			if rests := b.rests(now) > 0; rests != (opened > 0) {
-				t.Errorf("it rests: %v", rests)
+			if held := b.Wait(now) > 0; held != (opened > 0) {
+				t.Errorf("it is held back: %v", held)
 			}
 		})
 	}
@@ -83,7 +83,7 @@ func TestContentIsWhatWasWritten(t *testing.T) {
 	for name, test := range tests {
 		after := object(test.change)
 		for status, want := range map[bool]bool{true: test.own, false: test.child} {
-			if got := contentOf(before, "op/state", status) != contentOf(after, "op/state", status); got != want {
+			if got := Content(before, "op/state", status) != Content(after, "op/state", status); got != want {
 				t.Errorf("%s: another content: %v, want %v (status: %v)", name, got, want, status)
 			}
 		}

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package outage
 
 import (
 	"context"
@@ -23,7 +23,7 @@ func TestQuiet(t *testing.T) {
 	sink := funcr.New(func(name, line string) { lines = append(lines, name+" "+line) }, funcr.Options{Verbosity: 1})
 	errKnown := errors.New("known")
 	said := func(err error) bool { return errors.Is(err, errKnown) }
-	log := logr.FromContextOrDiscard(withQuiet(t.Context(), sink, said)).WithName("client").WithValues("a", "b")
+	log := Quiet(sink, said).WithName("client").WithValues("a", "b")
 	cancelled := fmt.Errorf("reading: %w", context.Canceled)
 	log.Error(errors.New("broken"), "one")
 	log.Error(cancelled, "two", "c", "d")
@@ -47,11 +47,11 @@ func TestQuiet(t *testing.T) {
 
 	lines = nil
 	few := funcr.New(func(_, line string) { lines = append(lines, line) }, funcr.Options{})
-	logr.FromContextOrDiscard(withQuiet(t.Context(), few, said)).Error(cancelled, "two")
+	Quiet(few, said).Error(cancelled, "two")
 	if len(lines) != 0 {
 		t.Errorf("a cancellation was logged where nobody looks closely: %q", lines)
 	}
-	logr.FromContextOrDiscard(withQuiet(t.Context(), logr.Discard(), said)).Error(cancelled, "nobody listens")
+	Quiet(logr.Discard(), said).Error(cancelled, "nobody listens")
 }
 
 // bodyTimeout is what the HTTP client says when its time is over while a body is read.

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package outage
 
 import (
 	"context"
@@ -16,21 +16,18 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// quiet is a sink for what client-go logs: that something was asked to end, and did, is no error, nor is what
-// is said already. Client-go logs a request that is cancelled while its answer is being read as one.
+// quiet is the sink of such a logger. Client-go logs a request that is cancelled while its answer is being read
+// as an error.
 type quiet struct {
 	logr.LogSink
 	// said reports whether the log tells of an error once for all.
 	said func(error) bool
 }
 
-// withQuiet returns a context whose logger, which client-go uses, is quiet.
-func withQuiet(ctx context.Context, log logr.Logger, said func(error) bool) context.Context {
-	return logr.NewContext(ctx, quietly(log, said))
-}
-
-// quietly returns a logger whose sink is quiet.
-func quietly(log logr.Logger, said func(error) bool) logr.Logger {
+// Quiet returns a logger for client-go, which drops its errors of what was asked to end, and of what the log
+// tells once for all, as said reports: they are information for those who look closely (level 1). Bodies of
+// requests and answers are never logged.
+func Quiet(log logr.Logger, said func(error) bool) logr.Logger {
 	if sink := log.GetSink(); sink != nil {
 		return log.WithSink(quiet{sink, said})
 	}

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package outage
 
 import (
 	"context"
@@ -48,8 +48,8 @@ func TestWhyNobodyAnswersIsSaidPlainly(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				through := &reachTransport{answering{tt.err}, newReach(log)}
-				if _, err := through.RoundTrip(request); !unanswered(err) && !tt.give {
+				through := New(log).Transport(answering{tt.err})
+				if _, err := through.RoundTrip(request); !Unanswered(err) && !tt.give {
 					t.Errorf("the error %v does not say that nobody answered", err)
 				}
 				if got := strings.Join(lines, "\n"); !strings.Contains(got, tt.want) || tt.want == "" && got != "" {
@@ -64,20 +64,20 @@ func TestWhyNobodyAnswersIsSaidPlainly(t *testing.T) {
 // until client-go has tried again to open watches.
 func TestAServerIsAwayUntilItsWatchesAreOpen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newReach(funcr.New(func(string, string) {}, funcr.Options{}))
+		w := New(funcr.New(func(string, string) {}, funcr.Options{}))
 		away := func(want bool, when string) {
 			t.Helper()
 			synctest.Wait()
-			if got := r.away(); got != want {
+			if got := w.Away(); got != want {
 				t.Errorf("%s: away is %v", when, got)
 			}
 		}
 		away(false, "at first")
-		r.failed("the API group example.com", errors.New("bad gateway"))
+		w.failed("the API group example.com", errors.New("bad gateway"))
 		away(false, "when one group does not answer")
-		r.failed(everything, errors.New("connection refused"))
+		w.failed(everything, errors.New("connection refused"))
 		away(true, "when nothing does")
-		r.answered(everything)
+		w.answered(everything)
 		time.Sleep(calmAgain)
 		away(true, "when it is said that it answers again")
 		time.Sleep(30 * time.Second)

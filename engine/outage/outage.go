@@ -1,7 +1,9 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+// Package outage deals with an API server that does not answer: requests end in time, one line of the log says when
+// they begin to fail and one when they get through again, and what client-go logs of it meanwhile is left out.
+package outage
 
 import (
 	"context"
@@ -17,8 +19,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/feed"
-	"github.com/handwerk-dev/handwerk/engine/health"
 )
 
 // calmAgain is how long no request must have failed before it is said that requests get through again:
@@ -28,10 +28,10 @@ const calmAgain = 15 * time.Second
 // reopening is how long after that watches may still be closed: client-go waits for 30 s at most.
 const reopening = 35 * time.Second
 
-// reach says when requests begin to fail because nobody answers, and when they get through again: once
-// each, however many requests, objects and informers that is about. What fails for it says so itself
+// Watch says in the log when requests begin to fail because nobody answers, and when they get through again:
+// once each, however many requests, objects and informers that is about. What fails for it says so itself
 // only to who looks closely.
-type reach struct {
+type Watch struct {
 	log logr.Logger
 
 	mu sync.Mutex
@@ -51,94 +51,101 @@ type absence struct {
 // everything is the part of the API that is all of it.
 const everything = "the API server"
 
-func newReach(log logr.Logger) *reach { return &reach{log: log, lost: map[string]*absence{}} }
+// New returns a watch that has seen no request yet.
+func New(log logr.Logger) *Watch { return &Watch{log: log, lost: map[string]*absence{}} }
 
 // failed notes a request that nobody answered.
-func (r *reach) failed(part string, err error) {
-	r.mu.Lock()
-	s, known := r.lost[part]
+func (w *Watch) failed(part string, err error) {
+	w.mu.Lock()
+	s, known := w.lost[part]
 	if !known {
 		s = &absence{begun: time.Now()}
-		r.lost[part] = s
+		w.lost[part] = s
 	}
 	s.failed++
 	if s.end != nil {
 		s.end.Stop()
 		s.end = nil
 	}
-	r.mu.Unlock()
+	w.mu.Unlock()
 	if !known {
-		r.log.Info("requests fail; what needs them waits", dsl.LogWarning, true, "to", part, "error", err.Error())
+		w.log.Info("requests fail; what needs them waits", dsl.LogWarning, true, "to", part, "error", err.Error())
 	}
 }
 
-// away reports whether it is said that nobody answers, or was until a moment ago: watches are opened again
+// Away reports whether it is said that nobody answers, or was until a moment ago: watches are opened again
 // after a wait that has grown by then.
-func (r *reach) away() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.lost[everything] != nil || time.Since(r.returned) < reopening
+func (w *Watch) Away() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.lost[everything] != nil || time.Since(w.returned) < reopening
 }
 
-// covers reports whether a refusal is due to what is said already: who is not known may do nothing, and a server
+// Covers reports whether a refusal is due to what is said already: who is not known may do nothing, and a server
 // that has just come back refuses for a moment what it will allow.
-func (r *reach) covers(err error) bool {
-	return (apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err)) && r.away()
+func (w *Watch) Covers(err error) bool {
+	return (apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err)) && w.Away()
 }
 
 // answered notes a request that was answered.
-func (r *reach) answered(part string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if s := r.lost[part]; s != nil && s.end == nil {
+func (w *Watch) answered(part string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if s := w.lost[part]; s != nil && s.end == nil {
 		s.over = time.Now()
-		s.end = time.AfterFunc(calmAgain, func() { r.back(part, s) })
+		s.end = time.AfterFunc(calmAgain, func() { w.back(part, s) })
 	}
 }
 
 // back says that a part of the API answers again.
-func (r *reach) back(part string, s *absence) {
-	r.mu.Lock()
-	over := r.lost[part] == s && s.end != nil
+func (w *Watch) back(part string, s *absence) {
+	w.mu.Lock()
+	over := w.lost[part] == s && s.end != nil
 	if over {
-		delete(r.lost, part)
+		delete(w.lost, part)
 	}
 	if over && part == everything {
-		r.returned = time.Now()
+		w.returned = time.Now()
 	}
-	r.mu.Unlock()
+	w.mu.Unlock()
 	if over {
-		r.log.Info("requests get through again", "to", part, "failed", s.failed, "lasted", s.over.Sub(s.begun).Round(time.Second).String())
+		w.log.Info("requests get through again", "to", part, "failed", s.failed, "lasted", s.over.Sub(s.begun).Round(time.Second).String())
 	}
 }
 
-// transport notes what becomes of requests.
-type reachTransport struct {
+// Transport notes what becomes of requests that are sent with next. The errors of those that nobody answered
+// are known to [Unanswered] from then on.
+func (w *Watch) Transport(next http.RoundTripper) http.RoundTripper { return &transport{next, w} }
+
+type transport struct {
 	next  http.RoundTripper
-	reach *reach
+	watch *Watch
 }
 
 // RoundTrip sends a request.
-func (t *reachTransport) RoundTrip(request *http.Request) (*http.Response, error) {
+func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := t.next.RoundTrip(request)
 	switch {
 	case err != nil && !errors.Is(request.Context().Err(), context.Canceled):
-		t.reach.failed(everything, plain(request, err))
+		t.watch.failed(everything, plain(request, err))
 		if err != io.EOF { //nolint:errorlint // client-go compares, too
 			err = &noReplyError{err}
 		}
 	case err != nil:
 	case unavailable(response.StatusCode):
-		t.reach.answered(everything)
-		t.reach.failed(groupOf(request.URL.Path), errors.New(response.Status))
+		t.watch.answered(everything)
+		t.watch.failed(groupOf(request.URL.Path), errors.New(response.Status))
 	case response.StatusCode == http.StatusUnauthorized:
-		t.reach.failed(everything, errUnknown)
+		t.watch.failed(everything, errUnknown)
 	default:
-		t.reach.answered(everything)
-		t.reach.answered(groupOf(request.URL.Path))
+		t.watch.answered(everything)
+		t.watch.answered(groupOf(request.URL.Path))
 	}
 	return response, err
 }
+
+// WrappedRoundTripper lets client-go find the connections underneath.
+func (t *transport) WrappedRoundTripper() http.RoundTripper { return t.next }
 
 // errLate says that the time of a request was over, which errors of the HTTP client do in many ways.
 var errLate = errors.New("no answer in time")
@@ -155,9 +162,6 @@ func plain(request *http.Request, err error) error {
 	return err
 }
 
-// WrappedRoundTripper lets client-go find the connections underneath.
-func (t *reachTransport) WrappedRoundTripper() http.RoundTripper { return t.next }
-
 func unavailable(code int) bool {
 	return code == http.StatusBadGateway || code == http.StatusServiceUnavailable || code == http.StatusGatewayTimeout
 }
@@ -173,7 +177,7 @@ func groupOf(path string) string {
 	return "the API group " + group
 }
 
-// noReplyError is the error of a request that nobody answered, of which reach has told. It reads as what it
+// noReplyError is the error of a request that nobody answered, of which a watch has told. It reads as what it
 // wraps.
 type noReplyError struct{ err error }
 
@@ -186,13 +190,10 @@ func (e *noReplyError) Timeout() bool {
 	return is && inner.Timeout()
 }
 
-// unanswered reports whether an error says that the API server did not answer. That somebody else did
-// not, whom a handler asked, is no such error.
-func unanswered(err error) bool {
+// Unanswered reports whether an error says that the API server did not answer. That somebody else did not,
+// whom a handler asked, is no such error.
+func Unanswered(err error) bool {
 	_, silent := errors.AsType[*noReplyError](err)
 	_, late := errors.AsType[*noAnswerError](err)
-	if unread, is := errors.AsType[*feed.UnreadError](err); is && unread.Phase == health.Faulty {
-		return true // the feed tells
-	}
 	return silent || late || apierrors.IsServiceUnavailable(err) || apierrors.IsTimeout(err)
 }

@@ -1,0 +1,212 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package events sends Events: through client-go's broadcaster, which counts repeated ones, and no more about one
+// object than a limit allows.
+package events
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+	"unicode/utf8"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+	broadcast "k8s.io/client-go/tools/events"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/ops"
+)
+
+// noteMost is the longest note that the API server takes, in bytes.
+const noteMost = 1024
+
+// quiet and most bound the wait for Events at the end: until none was sent for the first, at most for the
+// second.
+const (
+	quiet = 20 * time.Millisecond
+	most  = 2 * time.Second
+)
+
+// Recorder sends the Events of one operator.
+type Recorder struct {
+	broadcaster broadcast.EventBroadcaster
+	events      broadcast.EventRecorder
+	sink        *sink
+	once        sync.Once
+	limit       limit
+	log         logr.Logger
+	dropped     func(ops.Reporter)
+}
+
+// Settings are what a recorder needs.
+type Settings struct {
+	Client kubernetes.Interface
+	// Operator is the name under which Events are reported.
+	Operator string
+	Log      logr.Logger
+	// Dropped is told of each Event that is not sent because there are too many, Failed of each error of
+	// sending one.
+	Dropped func(ops.Reporter)
+	Failed  func(error)
+}
+
+// New returns a recorder that does not send yet.
+func New(s Settings) *Recorder {
+	to := &sink{EventSinkImpl: broadcast.EventSinkImpl{Interface: s.Client.EventsV1()}, failed: s.Failed}
+	b := broadcast.NewBroadcaster(to)
+	return &Recorder{broadcaster: b, sink: to, events: b.NewRecorder(runtime.NewScheme(), s.Operator), log: s.Log, dropped: s.Dropped}
+}
+
+// Start begins to send; what is recorded earlier is sent then.
+func (r *Recorder) Start(ctx context.Context) error {
+	if err := r.broadcaster.StartRecordingToSinkWithContext(ctx); err != nil {
+		return fmt.Errorf("starting Events: %w", err)
+	}
+	return nil
+}
+
+// Stop ends recording and waits until what was recorded is sent, for 2 s at most.
+func (r *Recorder) Stop() {
+	r.once.Do(func() {
+		<-time.After(quiet) // the recorder hands over each Event in a goroutine of its own
+		r.broadcaster.Shutdown()
+		for end := time.Now().Add(most); time.Now().Before(end); {
+			// The broadcaster starts a goroutine for each Event and tells nobody when it ends, so
+			// the end is when nothing is under way after a moment.
+			<-time.After(quiet)
+			if r.sink.active.Load() == 0 {
+				return
+			}
+		}
+	})
+}
+
+// sink knows how many Events are under way.
+type sink struct {
+	broadcast.EventSinkImpl
+	active atomic.Int64
+	failed func(error)
+}
+
+// Create sends a new Event. That a namespace which is going takes none any more is no fault, and
+// client-go would log it as one.
+func (s *sink) Create(ctx context.Context, event *eventsv1.Event) (*eventsv1.Event, error) {
+	s.active.Add(1)
+	defer s.active.Add(-1)
+	created, err := s.EventSinkImpl.Create(ctx, event)
+	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+		return event, nil
+	}
+	s.tell(err)
+	return created, err
+}
+
+// Patch counts one more of an Event.
+func (s *sink) Patch(ctx context.Context, event *eventsv1.Event, data []byte) (*eventsv1.Event, error) {
+	s.active.Add(1)
+	defer s.active.Add(-1)
+	patched, err := s.EventSinkImpl.Patch(ctx, event, data)
+	s.tell(err)
+	return patched, err
+}
+
+func (s *sink) tell(err error) {
+	if err != nil {
+		s.failed(err)
+	}
+}
+
+// Warn records what the engine has to say of the object. Action says what was being done, as in a
+// handler's id.
+func (r *Recorder) Warn(o runtime.Object, action, reason, note string) {
+	r.Send(ops.ByEngine, o, action, dsl.Warning, reason, note)
+}
+
+// Send records an Event, unless there are too many of the object.
+func (r *Recorder) Send(by ops.Reporter, o runtime.Object, action string, kind dsl.EventType, reason, note string) {
+	about := regarding(o)
+	if !r.admits(by, about, sameness{kind, action, reason}) {
+		return
+	}
+	if len(note) > noteMost {
+		cut := noteMost - len("…")
+		for !utf8.RuneStart(note[cut]) {
+			cut--
+		}
+		note = note[:cut] + "…"
+	}
+	name := corev1.EventTypeNormal
+	if kind == dsl.Warning {
+		name = corev1.EventTypeWarning
+	}
+	r.events.Eventf(about, nil, name, reason, action, "%s", note)
+}
+
+// admits reports whether an Event may be sent, and says once of many why it may not.
+func (r *Recorder) admits(by ops.Reporter, about *corev1.ObjectReference, what sameness) bool {
+	id := string(about.UID)
+	if id == "" {
+		id = about.Kind + "/" + about.Namespace + "/" + about.Name
+	}
+	admitted, first := r.limit.admit(subject{id, by}, what, time.Now())
+	if admitted {
+		return true
+	}
+	r.dropped(by)
+	if first {
+		r.log.Info("Events of an object are dropped: there are too many different ones", dsl.LogWarning, true, "kind", about.Kind,
+			"namespace", about.Namespace, "name", about.Name, "reporter", string(by), "reason", what.reason,
+			"burst", burst, "thenOneEvery", refill.String())
+	}
+	return false
+}
+
+// regarding names the object without its version: Events about two versions of an object would not
+// be counted as one.
+func regarding(o runtime.Object) *corev1.ObjectReference {
+	m, err := meta.Accessor(o)
+	if err != nil {
+		return &corev1.ObjectReference{} // no object: the engine's always are
+	}
+	version, kind := o.GetObjectKind().GroupVersionKind().ToAPIVersionAndKind()
+	return &corev1.ObjectReference{APIVersion: version, Kind: kind, Namespace: m.GetNamespace(), Name: m.GetName(), UID: m.GetUID()}
+}
+
+// Reporter is [dsl.Events] for one attempt of a handler.
+type Reporter struct {
+	recorder *Recorder
+	object   runtime.Object
+	handler  string
+	over     func() bool
+	warned   atomic.Bool
+}
+
+var _ dsl.Events = (*Reporter)(nil)
+
+// Reporter returns what a handler reports of the object with, until its attempt is over.
+func (r *Recorder) Reporter(o runtime.Object, handler string, over func() bool) *Reporter {
+	return &Reporter{recorder: r, object: o, handler: handler, over: over}
+}
+
+// Event records an Event, unless the attempt is over.
+func (r *Reporter) Event(kind dsl.EventType, reason, note string, args ...any) {
+	if r.over() {
+		return
+	}
+	if kind == dsl.Warning {
+		r.warned.Store(true)
+	}
+	r.recorder.Send(ops.ByHandler, r.object, r.handler, kind, reason, fmt.Sprintf(note, args...))
+}
+
+// Warned reports whether the attempt has reported a warning of its own.
+func (r *Reporter) Warned() bool { return r.warned.Load() }

@@ -1,0 +1,87 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package fence lets writes leave the process only while it leads, and only in the time of the attempt that
+// makes them.
+package fence
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"path"
+	"slices"
+
+	"k8s.io/client-go/rest"
+)
+
+// ErrNotLeading is wrapped by the errors of writes by a process that does not lead, or does not any more.
+var ErrNotLeading = errors.New("this process does not lead")
+
+// Held reports whether the process leads. While that is in doubt it waits, until ctx ends.
+type Held func(ctx context.Context) bool
+
+// transport is the last thing before the wire, so that a process which was stopped and woke up finds it
+// closed.
+type transport struct {
+	next     http.RoundTripper
+	held     Held
+	reviews  []string
+	conflict func()
+}
+
+// New returns what puts a fence before the transport of requests that are made with this config: writes pass
+// while held says so, and fail with [ErrNotLeading] otherwise. Conflict is told of each write that the server refused
+// because somebody else wrote: that may have been another leader, of which this process does not know yet.
+func New(config *rest.Config, held Held, conflict func()) (func(http.RoundTripper) http.RoundTripper, error) {
+	reviews, err := reviewPaths(config)
+	if err != nil {
+		return nil, err
+	}
+	return func(next http.RoundTripper) http.RoundTripper {
+		return &transport{next: next, held: held, reviews: reviews, conflict: conflict}
+	}, nil
+}
+
+// RoundTrip refuses writes when leadership is lost.
+func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
+	if !t.writes(request) {
+		return t.next.RoundTrip(request)
+	}
+	if !t.held(request.Context()) {
+		return nil, fmt.Errorf("sending %s %s: %w", request.Method, request.URL.Path, ErrNotLeading)
+	}
+	response, err := t.next.RoundTrip(guarded(request, t.held))
+	if err == nil && response.StatusCode == http.StatusConflict {
+		t.conflict()
+	}
+	return response, err
+}
+
+// WrappedRoundTripper lets client-go find the connections underneath.
+func (t *transport) WrappedRoundTripper() http.RoundTripper { return t.next }
+
+// writes reports whether the request changes something. Reviews, of access and of who asks, are posted, but
+// they are questions: a process that stands by asks them too.
+func (t *transport) writes(request *http.Request) bool {
+	switch request.Method {
+	case http.MethodGet, http.MethodHead, http.MethodOptions:
+		return false
+	}
+	return !slices.Contains(t.reviews, request.URL.Path)
+}
+
+// reviewPaths are the paths of reviews as this config's requests have them. The server's URL may have a path
+// of its own, before that of the API, as behind Rancher or kubectl proxy --api-prefix. It is the whole path
+// that is compared, so no other resource can pass for one.
+func reviewPaths(config *rest.Config) ([]string, error) {
+	base, _, err := rest.DefaultServerUrlFor(config)
+	if err != nil {
+		return nil, err
+	}
+	return []string{
+		path.Join("/", base.Path, "apis/authorization.k8s.io/v1/selfsubjectaccessreviews"),
+		path.Join("/", base.Path, "apis/authentication.k8s.io/v1/selfsubjectreviews"),
+	}, nil
+}

@@ -1,0 +1,118 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package loop stops objects that loop: whose passes write again and again without coming to rest, because
+// handlers undo each other, or somebody else's controller and this operator do. It is pure.
+package loop
+
+import (
+	"encoding/json"
+	"hash/fnv"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+const (
+	// sameBurst is how many passes in quick succession may write what an object's passes wrote shortly
+	// before, and refill the time after which one more is allowed.
+	sameBurst = 30
+	// newBurst is the same for passes that write something new: a roll-out of many children does, and a
+	// status that follows many pods.
+	newBurst = 300
+	refill   = 2 * time.Second
+	// pause is how long an object that used them up is held back before it is probed again.
+	pause = time.Minute
+)
+
+// Breaker holds back one object that loops. Its zero value has seen nothing yet. Passes that write nothing
+// are free.
+type Breaker struct {
+	same, other allowance
+	// recent tells what the last writing passes wrote.
+	recent [4]uint32
+	until  time.Time
+}
+
+// allowance is how much of a burst is spent, and since when it is refilled.
+type allowance struct {
+	spent int
+	last  time.Time
+}
+
+// spend reports whether there was no more.
+func (a *allowance) spend(now time.Time, burst int) (none bool) {
+	if refilled := int(now.Sub(a.last) / refill); refilled > 0 {
+		a.spent = max(0, a.spent-refilled)
+		a.last = now
+	}
+	a.spent++
+	return a.spent > burst
+}
+
+// Wrote counts a pass that wrote something, which content (see [Content]) tells from other things, and
+// reports whether it was one too many: the object is held back for a minute from then on.
+func (b *Breaker) Wrote(now time.Time, content uint32) (opened bool) {
+	spent, burst := &b.same, sameBurst
+	if !slices.Contains(b.recent[:], content) {
+		copy(b.recent[:], b.recent[1:])
+		b.recent[len(b.recent)-1] = content
+		spent, burst = &b.other, newBurst
+	}
+	if !spent.spend(now, burst) {
+		return false
+	}
+	b.until = now.Add(pause)
+	// The probe may write once; a second pass opens it again. The pause refills nothing.
+	*spent = allowance{burst - 1, b.until}
+	return true
+}
+
+// Until is the time up to which the object was held back last; zero when it never was.
+func (b *Breaker) Until() time.Time { return b.until }
+
+// Wait returns how long the object is still held back; zero when it is not.
+func (b *Breaker) Wait(now time.Time) time.Duration { return max(0, b.until.Sub(now)) }
+
+// Content tells what an object that was written has in it from other contents, without what is another at
+// each write: versions, times, the operator's state annotation, which is named. The status counts only for
+// who writes it.
+func Content(o *unstructured.Unstructured, state string, status bool) uint32 {
+	notes := o.GetAnnotations() // a copy
+	delete(notes, state)
+	tree := map[string]any{"": []any{o.GetUID(), o.GetLabels(), notes, o.GetFinalizers(), o.GetOwnerReferences()}}
+	for key, value := range o.Object {
+		switch {
+		case key == "metadata", key == "status" && !status:
+		case key == "status":
+			tree[key] = timeless(value)
+		default:
+			tree[key] = value
+		}
+	}
+	hash := fnv.New32a()
+	_ = json.NewEncoder(hash).Encode(tree) // what comes from the server can be written
+	return hash.Sum32()
+}
+
+// timeless is a status without what moves by itself.
+func timeless(value any) any {
+	switch value := value.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(value))
+		for key, below := range value {
+			if key != "lastTransitionTime" && key != "observedGeneration" {
+				out[key] = timeless(below)
+			}
+		}
+		return out
+	case []any:
+		out := make([]any, len(value))
+		for i, below := range value {
+			out[i] = timeless(below)
+		}
+		return out
+	}
+	return value
+}

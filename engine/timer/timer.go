@@ -1,0 +1,147 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package timer knows when handlers run by the clock: periods, schedules, jitter, and timers that wait
+// until their object has rested. It is pure.
+package timer
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+)
+
+// mostLate bounds the jitter of a timer that names none, where it moves runs to a later time.
+const mostLate = time.Minute
+
+// Tick is when a timer handler runs next. It is kept in memory, for each object or, where the handler runs
+// for the resource as a whole, for the resource.
+type Tick struct {
+	// due is when; zero means not before the object has changed.
+	due time.Time
+	// grid is due without jitter. Runs are counted from it, so neither jitter nor a late worker moves the
+	// ones that follow.
+	grid time.Time
+	// still is for timers with idle, since their object was first seen; nil for others.
+	still *stillness
+}
+
+// stillness tells since when nothing has changed.
+type stillness struct {
+	// view is the digest of what the handler looks at.
+	view  string
+	since time.Time
+}
+
+// First returns the first run. What a process finds at its start is spread over the period, or it would
+// come together for ever after; what is new has a whole period before it.
+func First(t *dsl.Timing, now time.Time, isNew bool) Tick {
+	switch {
+	case t.Cron != "":
+		return cronTick(t, now)
+	case t.Every == 0:
+		return Tick{}
+	case isNew:
+		return everyTick(t, now.Add(t.Every), now)
+	}
+	at := now.Add(rand.N(t.Every))
+	return Tick{due: at, grid: at}
+}
+
+// Due returns the time of the next run; zero means not before the object has changed.
+func (k Tick) Due() time.Time { return k.due }
+
+// Passed reports whether the time of the next run has come.
+func (k Tick) Passed(now time.Time) bool { return !k.due.IsZero() && !now.Before(k.due) }
+
+// Fires reports whether the handler is to run: its time has come and, for a timer with idle, its object
+// has rested as long.
+func (k Tick) Fires(t *dsl.Timing, now time.Time) bool {
+	return k.Passed(now) && (k.still == nil || now.Sub(k.still.since) >= t.Idle)
+}
+
+// Look notes what the handler of a timer with idle looks at now, by its digest. It reports whether that has
+// changed, so that the time of rest begins anew.
+func (k Tick) Look(t *dsl.Timing, view string, now time.Time) (next Tick, changed bool) {
+	if t.Idle == 0 || k.still != nil && k.still.view == view {
+		return k, false
+	}
+	if t.Every == 0 && t.Cron == "" {
+		k = idleTick(t, now)
+	}
+	k.still = &stillness{view: view, since: now}
+	return k, true
+}
+
+// Own notes what the handler has left behind for itself to look at: what it changes itself is no change for
+// it, or its object would never come to rest.
+func (k Tick) Own(view string) Tick {
+	if k.still != nil {
+		k.still = &stillness{view: view, since: k.still.since}
+	}
+	return k
+}
+
+// Next returns the run that follows one. What fell due until now is left out.
+func (k Tick) Next(t *dsl.Timing, now time.Time) Tick {
+	var next Tick
+	switch {
+	case t.Cron != "":
+		from := now
+		if k.grid.After(now) {
+			from = k.grid
+		}
+		next = cronTick(t, from)
+	case t.Every > 0:
+		grid := k.grid.Add(t.Every)
+		if missed := now.Sub(grid); missed >= 0 {
+			grid = grid.Add((missed/t.Every + 1) * t.Every)
+		}
+		next = everyTick(t, grid, now)
+	}
+	next.still = k.still
+	return next
+}
+
+// everyTick moves a run of Every to an earlier time.
+func everyTick(t *dsl.Timing, grid, now time.Time) Tick {
+	most := min(jitter(t, t.Every), grid.Sub(now))
+	return Tick{due: grid.Add(-randUpTo(most)), grid: grid}
+}
+
+// cronTick returns the schedule's first run after a time, moved to a later one, but not to the run
+// that follows.
+func cronTick(t *dsl.Timing, after time.Time) Tick {
+	grid := t.Next(after)
+	if grid.IsZero() {
+		return Tick{}
+	}
+	between := t.Next(grid).Sub(grid)
+	if between <= 0 {
+		return Tick{due: grid, grid: grid} // it is the last one
+	}
+	most := min(jitter(t, min(between, 10*mostLate)), between-1)
+	return Tick{due: grid.Add(randUpTo(most)), grid: grid}
+}
+
+// idleTick returns the run of a timer that has idle alone, once its object has changed.
+func idleTick(t *dsl.Timing, since time.Time) Tick {
+	at := since.Add(t.Idle)
+	return Tick{due: at.Add(randUpTo(jitter(t, min(t.Idle, 10*mostLate)))), grid: at}
+}
+
+// jitter is the most by which a run is moved: a tenth of the time given, unless the timing says.
+func jitter(t *dsl.Timing, of time.Duration) time.Duration {
+	if t.Jitter == 0 {
+		return of / 10
+	}
+	return max(t.Jitter, 0)
+}
+
+func randUpTo(most time.Duration) time.Duration {
+	if most <= 0 {
+		return 0
+	}
+	return rand.N(most + 1)
+}
