@@ -14,13 +14,14 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/loop"
 	"github.com/handwerk-dev/handwerk/engine/queue"
 )
 
 // await is a write of this operator that the cache has to show.
 type await struct {
-	feed *feed
+	feed *feed.Feed
 	// key and uid are those of the object that was written.
 	key cache.ObjectName
 	uid types.UID
@@ -32,13 +33,13 @@ type await struct {
 
 // await makes the next pass wait for a write. It holds even when this pass fails: what was sent
 // was sent.
-func (p *pass) await(f *feed, o *unstructured.Unstructured) {
+func (p *pass) await(f *feed.Feed, o *unstructured.Unstructured) {
 	own := f == p.r.own && nameOf(o) == p.key
 	p.wait(await{feed: f, key: nameOf(o), uid: o.GetUID(), version: o.GetResourceVersion()}, loop.Content(o, p.r.engine.op.StateAnnotation(), own))
 }
 
 // awaitGone is await for a deletion.
-func (p *pass) awaitGone(f *feed, key cache.ObjectName, uid types.UID) {
+func (p *pass) awaitGone(f *feed.Feed, key cache.ObjectName, uid types.UID) {
 	p.wait(await{feed: f, key: key, uid: uid}, crc32.ChecksumIEEE([]byte(uid)))
 }
 
@@ -57,7 +58,7 @@ func (p *pass) wait(a await, content uint32) {
 // all: until it is told again, handlers that read it get an error. But the object itself is read from
 // its own cache, so no pass begins before that one has caught up.
 func (a await) met() bool {
-	h := a.feed.handle(a.key.Namespace)
+	h := a.feed.Informer(a.key.Namespace)
 	if h == nil || !a.own && h.State().Blind {
 		return true
 	}
@@ -115,10 +116,10 @@ func (r *resource) recall(ctx context.Context, m *memory) bool {
 
 // forgot reports whether the server does not know of a write any more.
 func (r *resource) forgot(ctx context.Context, a await) bool {
-	if h := a.feed.handle(a.key.Namespace); h == nil || h.State().Fault != nil {
+	if h := a.feed.Informer(a.key.Namespace); h == nil || h.State().Fault != nil {
 		return false // that the cache is behind has another reason
 	}
-	live, err := r.engine.reader(ctx, a.feed.resource().GVR, a.key)
+	live, err := r.engine.reader(ctx, a.feed.Resource().GVR, a.key)
 	if err != nil {
 		return false // the next look tells
 	}

@@ -34,7 +34,7 @@ func (p *pass) brake() {
 	}
 	who, last := strings.Join(handlers, ", "), p.r.name+" "+p.key.String()
 	if n := len(p.awaits); n > 0 {
-		last = p.awaits[n-1].feed.name.String() + " " + p.awaits[n-1].key.String()
+		last = p.awaits[n-1].feed.Name().String() + " " + p.awaits[n-1].key.String()
 	}
 	p.log().Info("object loops: its passes write again and again; it rests", dsl.LogWarning, true,
 		"until", m.breaker.Until().Format(time.RFC3339), "handlers", who, "written", last)

@@ -17,6 +17,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/child"
 	"github.com/handwerk-dev/handwerk/engine/claim"
+	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/fence"
 )
 
@@ -61,12 +62,12 @@ func (c *children) Get(resource, name string) (*unstructured.Unstructured, error
 }
 
 // key is the key of a child by its name, or by namespace/name where it is not in the owner's.
-func (c *children) key(f *feed, name string) cache.ObjectName {
+func (c *children) key(f *feed.Feed, name string) cache.ObjectName {
 	namespace, rest, both := strings.Cut(name, "/")
 	switch {
 	case both:
 		return cache.ObjectName{Namespace: namespace, Name: rest}
-	case f.resource().Namespaced:
+	case f.Resource().Namespaced:
 		return cache.ObjectName{Namespace: c.pass.object.GetNamespace(), Name: name}
 	}
 	return cache.ObjectName{Name: name}
@@ -101,14 +102,14 @@ func (c *children) Delete(ctx context.Context, resource, name string) error {
 }
 
 // declared returns the feed of an owned resource, once the cache has it.
-func (c *children) declared(resource string) (*feed, error) {
+func (c *children) declared(resource string) (*feed.Feed, error) {
 	name, err := dsl.ParseResourceName(resource)
 	if err != nil {
 		return nil, dsl.Permanent(err)
 	}
 	for _, f := range c.pass.r.children {
-		if f.is(name) {
-			return f, f.refusal(f.readable(c.pass.object.GetNamespace()))
+		if f.Is(name) {
+			return f, f.Readable(c.pass.object.GetNamespace())
 		}
 	}
 	return nil, dsl.Permanent(fmt.Errorf("reading children: %s is not declared with owns", resource))
@@ -119,7 +120,7 @@ func (p *pass) owner() child.Owner {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return child.Owner{
-		Object: p.object, Namespaced: p.r.own.resource().Namespaced, Keys: child.KeysOf(p.r.engine.op),
+		Object: p.object, Namespaced: p.r.own.Resource().Namespaced, Keys: child.KeysOf(p.r.engine.op),
 		Record: p.ties.record, Closed: p.ties.closed,
 	}
 }
@@ -134,16 +135,16 @@ func idOf(served fmt.Stringer, key cache.ObjectName) childID { return childID{se
 
 // tied returns the objects of a feed that may be children of the object, each as this pass has
 // applied it or as the cache has it, sorted.
-func (p *pass) tied(f *feed) []*unstructured.Unstructured {
+func (p *pass) tied(f *feed.Feed) []*unstructured.Unstructured {
 	names := map[cache.ObjectName]bool{}
 	for _, mark := range p.owner().Marks() {
-		for _, o := range f.ownedBy(mark) {
+		for _, o := range f.OwnedBy(mark) {
 			names[nameOf(o)] = true
 		}
 	}
 	p.mu.Lock()
 	for id := range p.applied {
-		if id.resource == f.resource().GVR.String() {
+		if id.resource == f.Resource().GVR.String() {
 			names[id.key] = true
 		}
 	}
@@ -160,11 +161,11 @@ func (p *pass) tied(f *feed) []*unstructured.Unstructured {
 }
 
 // cached returns the object under the key: as this pass applied it, or as the cache has it.
-func (p *pass) cached(f *feed, key cache.ObjectName) *unstructured.Unstructured {
-	if o := p.asApplied(idOf(f.resource().GVR, key)); o != nil {
+func (p *pass) cached(f *feed.Feed, key cache.ObjectName) *unstructured.Unstructured {
+	if o := p.asApplied(idOf(f.Resource().GVR, key)); o != nil {
 		return o
 	}
-	if o, found := f.object(key); found {
+	if o, found := f.Get(key); found {
 		return o.Tree()
 	}
 	return nil

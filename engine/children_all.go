@@ -17,6 +17,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/child"
+	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/gone"
 	"github.com/handwerk-dev/handwerk/engine/ops"
 )
@@ -27,7 +28,7 @@ func (c *children) All() ([]dsl.ChildObject, error) {
 	owner := c.pass.owner()
 	var out []dsl.ChildObject
 	for _, f := range c.pass.r.children {
-		if err := f.refusal(f.complete()); err != nil {
+		if err := f.Complete(); err != nil {
 			return nil, fmt.Errorf("listing children: %w", err)
 		}
 		if c.pass.r.repeats(f) {
@@ -56,7 +57,7 @@ func (c *children) Missed() (bool, error) {
 		return false, nil
 	}
 	for _, f := range c.pass.r.children {
-		if err := f.refusal(f.complete()); err != nil {
+		if err := f.Complete(); err != nil {
 			return false, fmt.Errorf("listing children: %w", err)
 		}
 	}
@@ -111,8 +112,8 @@ func (c *children) Remove(ctx context.Context, gone dsl.ChildObject) error {
 }
 
 // release cuts a child's tie to the object.
-func (c *children) release(ctx context.Context, f *feed, o *unstructured.Unstructured) error {
-	p, served := c.pass, f.resource()
+func (c *children) release(ctx context.Context, f *feed.Feed, o *unstructured.Unstructured) error {
+	p, served := c.pass, f.Resource()
 	result, err := c.pass.owner().Release(ctx, p.r.engine.writer(served.GVR, o.GetNamespace()), p.r.engine.op.Name, o)
 	if result != nil {
 		p.wrote(f, served.GVR, result)
@@ -123,11 +124,11 @@ func (c *children) release(ctx context.Context, f *feed, o *unstructured.Unstruc
 
 // deleteChild deletes a child, if it still is that object. For the rest of the pass it is one that
 // is being deleted.
-func (c *children) deleteChild(ctx context.Context, f *feed, o *unstructured.Unstructured) error {
+func (c *children) deleteChild(ctx context.Context, f *feed.Feed, o *unstructured.Unstructured) error {
 	if o.GetDeletionTimestamp() != nil {
 		return nil
 	}
-	p, key, gvr := c.pass, nameOf(o), f.resource().GVR
+	p, key, gvr := c.pass, nameOf(o), f.Resource().GVR
 	uid, background := o.GetUID(), metav1.DeletePropagationBackground
 	err := p.r.engine.writer(gvr, key.Namespace).Delete(ctx, key.Name, metav1.DeleteOptions{
 		Preconditions: &metav1.Preconditions{UID: &uid}, PropagationPolicy: &background,

@@ -18,6 +18,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/catalog"
 	"github.com/handwerk-dev/handwerk/engine/child"
+	"github.com/handwerk-dev/handwerk/engine/feed"
 )
 
 // wanted is a child that is to be applied.
@@ -29,7 +30,7 @@ type wanted struct {
 	// enters: it has to be in the owner's record.
 	enters bool
 	// feed has the children of this kind; nil for an unowned one of another kind.
-	feed    *feed
+	feed    *feed.Feed
 	key     cache.ObjectName
 	applier child.Applier
 	client  dynamic.ResourceInterface
@@ -101,7 +102,7 @@ func (c *children) Stale(ctx context.Context, desired any, spec dsl.ChildSpec) (
 		c.pass.claims.Reach(w.id(), c.maker(w.spec))
 	}
 	live := c.pass.known(w)
-	if live == nil && (w.feed == nil || w.feed.handle(w.key.Namespace) == nil) {
+	if live == nil && (w.feed == nil || w.feed.Informer(w.key.Namespace) == nil) {
 		live, err = c.pass.r.engine.reader(ctx, w.served.GVR, w.key)
 		if err != nil {
 			return false, nil, fmt.Errorf("reading %s %s: %w", w.object.GetKind(), w.key, err)
@@ -157,9 +158,9 @@ func (c *children) want(ctx context.Context, desired any, spec dsl.ChildSpec) (*
 	}
 	w.key = nameOf(w.object)
 	w.enters = owner.Enters(spec, w.key.Namespace)
-	if w.enters && w.feed.handle(w.key.Namespace) == nil {
+	if w.enters && w.feed.Informer(w.key.Namespace) == nil {
 		// It would never be found again, and so never be deleted.
-		return nil, fmt.Errorf("applying %s %s: %w", w.object.GetKind(), w.key, w.feed.unseen(w.key.Namespace))
+		return nil, fmt.Errorf("applying %s %s: %w", w.object.GetKind(), w.key, w.feed.Unwatched(w.key.Namespace))
 	}
 	w.client = c.pass.r.engine.writer(w.served.GVR, w.key.Namespace)
 	w.applier = child.Applier{
@@ -179,7 +180,7 @@ func (r *resource) place(ctx context.Context, w *wanted, o *unstructured.Unstruc
 	w.feed, err = r.childFeed(kind, namespace)
 	switch {
 	case err == nil:
-		w.served = w.feed.resource()
+		w.served = w.feed.Resource()
 	case w.spec.Ownership == dsl.Unowned:
 		w.feed = nil
 		if w.served, err = r.engine.catalog.KindOf(ctx, kind); err != nil {
@@ -193,21 +194,21 @@ func (r *resource) place(ctx context.Context, w *wanted, o *unstructured.Unstruc
 
 // childFeed returns the feed of the owned resource that serves this kind, once its objects in the
 // namespace can be read.
-func (r *resource) childFeed(kind schema.GroupVersionKind, namespace string) (*feed, error) {
+func (r *resource) childFeed(kind schema.GroupVersionKind, namespace string) (*feed.Feed, error) {
 	for _, f := range r.children {
-		served := f.resource()
-		if !f.isKnown() || served.Kind != kind.Kind || served.GVR.Group != kind.Group {
+		served := f.Resource()
+		if !f.Known() || served.Kind != kind.Kind || served.GVR.Group != kind.Group {
 			continue
 		}
 		if served.GVR.Version != kind.Version {
 			return nil, dsl.Permanent(fmt.Errorf("its apiVersion is %s, but children of its kind are watched as %s",
 				kind.GroupVersion(), served.GVR.GroupVersion()))
 		}
-		return f, f.refusal(f.readable(namespace))
+		return f, f.Readable(namespace)
 	}
 	for _, f := range r.children {
-		if !f.isKnown() && f.name.Group == kind.Group {
-			return nil, fmt.Errorf("%s is %s: %s", f.name, f.health().phase, f.health().message)
+		if now := f.Status(); !f.Known() && f.Name().Group == kind.Group {
+			return nil, fmt.Errorf("%s is %s: %s", f.Name(), now.Phase, now.Message)
 		}
 	}
 	return nil, dsl.Permanent(errors.New("no resource of that kind is declared with owns"))

@@ -17,7 +17,7 @@ import (
 // outOfSight makes ready to write the record of an object that the cache does not show any more. It may be out of
 // sight alone, and live: what is made to see it off is found again by the record then as it would be otherwise.
 func (p *pass) outOfSight(ctx context.Context) error {
-	live, err := p.r.engine.reader(ctx, p.r.own.resource().GVR, p.key)
+	live, err := p.r.engine.reader(ctx, p.r.own.Resource().GVR, p.key)
 	switch {
 	case err != nil:
 		return fmt.Errorf("reading it: %w", err)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/child"
+	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/patch"
 )
 
@@ -93,8 +94,8 @@ func (r *resource) lists(owner cache.ObjectName, place child.Place) bool {
 }
 
 // placeIn is the place of an object of a feed.
-func placeIn(f *feed, key cache.ObjectName) child.Place {
-	served := f.resource()
+func placeIn(f *feed.Feed, key cache.ObjectName) child.Place {
+	served := f.Resource()
 	out := child.Place{Namespace: key.Namespace, Name: key.Name}
 	out.Kind.Group, out.Kind.Kind = served.GVR.Group, served.Kind
 	return out
@@ -112,7 +113,7 @@ func (c *children) Enter(ctx context.Context, all ...dsl.DesiredChild) error {
 	defer done()
 	titles := map[child.Place]string{}
 	for _, each := range all {
-		if !each.ByLabel() && c.pass.r.own.resource().Namespaced {
+		if !each.ByLabel() && c.pass.r.own.Resource().Namespaced {
 			continue
 		}
 		w, err := c.want(ctx, each.Object, each.ChildSpec)
@@ -207,7 +208,7 @@ func (p *pass) writeRecord(ctx context.Context, record *child.Record) error {
 		return dsl.Permanent(fmt.Errorf("its annotations would have %d bytes, and the API server takes %d: give one object fewer labelled children",
 			size, annotationsMost))
 	}
-	served := p.r.own.resource()
+	served := p.r.own.Resource()
 	target := patch.Target{
 		Client: p.r.engine.writer(served.GVR, p.key.Namespace), Object: base,
 		Resource: served.GVR.GroupResource(), Manager: p.r.engine.op.Name,

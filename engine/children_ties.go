@@ -41,12 +41,12 @@ func (p *pass) outdated(record *child.Record) (out []child.Place) {
 func (r *resource) claimed(owner child.Owner, place child.Place) (there, known bool) {
 	key := cache.ObjectName{Namespace: place.Namespace, Name: place.Name}
 	for _, f := range r.children {
-		if !f.isKnown() || placeIn(f, key) != place {
+		if !f.Known() || placeIn(f, key) != place {
 			continue
 		}
-		if h := f.handle(key.Namespace); h != nil && h.Synced() {
+		if h := f.Informer(key.Namespace); h != nil && h.Synced() {
 			o, found := h.Object(key)
-			if !found && f.owes(key) {
+			if !found && f.Telling(key) {
 				return false, false // who is told of the deletion finds the owner by its record
 			}
 			return found && (owner.Labels(o) || owner.Says(o)), true
@@ -105,11 +105,11 @@ func (p *pass) closeRecord() {
 func (p *pass) unlisted() (names []string) {
 	owner := p.owner()
 	for _, f := range p.r.children {
-		if !f.isKnown() || p.r.repeats(f) {
+		if !f.Known() || p.r.repeats(f) {
 			continue
 		}
 		for _, mark := range owner.Marks() {
-			for _, o := range f.ownedBy(mark) {
+			for _, o := range f.OwnedBy(mark) {
 				if tree := o.Tree(); tree != nil && owner.Unlisted(tree) {
 					names = append(names, child.PlaceOf(tree).String())
 				}

@@ -8,12 +8,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/ops"
 )
 
 // wrote notes a child as it was written: the next pass waits for it, and its event is no news. That
 // of an unowned one never is. There is no feed for a child of a kind that is not declared.
-func (p *pass) wrote(f *feed, gvr schema.GroupVersionResource, result *unstructured.Unstructured) {
+func (p *pass) wrote(f *feed.Feed, gvr schema.GroupVersionResource, result *unstructured.Unstructured) {
 	p.hold(idOf(gvr, nameOf(result)), result)
 	p.r.engine.metrics.Written(p.r.name, ops.Child)
 	p.announce(gvr, result)
@@ -39,10 +40,10 @@ func (p *pass) wroteOther(gvr schema.GroupVersionResource, o *unstructured.Unstr
 func (p *pass) announce(gvr schema.GroupVersionResource, o *unstructured.Unstructured) {
 	for _, r := range p.r.engine.resources {
 		key := nameOf(o)
-		if r == p.r && key == p.key || !r.own.isKnown() || r.own.resource().GVR != gvr {
+		if r == p.r && key == p.key || !r.own.Serves(gvr) {
 			continue
 		}
-		if h := r.own.handle(key.Namespace); h != nil && h.Selects(key, o.GetLabels()) {
+		if h := r.own.Informer(key.Namespace); h != nil && h.Selects(key, o.GetLabels()) {
 			r.expect(await{feed: r.own, key: key, uid: o.GetUID(), version: o.GetResourceVersion(), own: true})
 		}
 	}
@@ -61,8 +62,8 @@ func (r *resource) expect(a await) {
 // awaitShown is await for an object that the resource's informers may show.
 func (p *pass) awaitShown(gvr schema.GroupVersionResource, o *unstructured.Unstructured) {
 	for _, f := range p.r.feeds() {
-		h := f.handle(o.GetNamespace())
-		if f.resource().GVR == gvr && h != nil && h.Selects(nameOf(o), o.GetLabels()) {
+		h := f.Informer(o.GetNamespace())
+		if f.Resource().GVR == gvr && h != nil && h.Selects(nameOf(o), o.GetLabels()) {
 			p.await(f, o)
 		}
 	}
@@ -72,7 +73,7 @@ func (p *pass) awaitShown(gvr schema.GroupVersionResource, o *unstructured.Unstr
 func (p *pass) deletedOther(gvr schema.GroupVersionResource, key cache.ObjectName) {
 	p.r.engine.metrics.Written(p.r.name, ops.Other)
 	for _, f := range p.r.feeds() {
-		if o, found := f.object(key); found && f.resource().GVR == gvr {
+		if o, found := f.Get(key); found && f.Resource().GVR == gvr {
 			p.awaitGone(f, key, o.GetUID())
 		}
 	}

@@ -63,7 +63,7 @@ func (c *client) Get(ctx context.Context, resource, namespace, name string) (*un
 	key := cache.ObjectName{Namespace: namespace, Name: name}
 	if f := c.engine.watched(served.GVR, namespace); f != nil {
 		// What is missing here may lie outside what is watched, so only a hit answers.
-		if o, found := f.object(key); found {
+		if o, found := f.Get(key); found {
 			return o.Tree(), nil
 		}
 	}
@@ -84,8 +84,8 @@ func (c *client) List(ctx context.Context, resource, namespace, selector string)
 	}
 	var out []*unstructured.Unstructured
 	if f := c.engine.watched(served.GVR, namespace); f != nil {
-		for _, o := range f.handle(namespace).Objects() {
-			if (namespace == "" || o.GetNamespace() == namespace) && (wanted.Empty() || wanted.Matches(labels.Set(o.GetLabels()))) {
+		for _, o := range f.Objects(namespace) {
+			if wanted.Empty() || wanted.Matches(labels.Set(o.GetLabels())) {
 				out = append(out, o.Tree())
 			}
 		}

@@ -118,7 +118,7 @@ func together(all []*departed) []*departed {
 // back reports whether the cache shows the object: it only was out of sight, and what is remembered
 // of it holds on.
 func (r *resource) back(key cache.ObjectName, d *departed, n *news) bool {
-	there, found := r.own.object(key)
+	there, found := r.own.Get(key)
 	if !found || there.GetUID() != d.object.GetUID() && d.object.GetUID() != "" {
 		return false
 	}
@@ -163,7 +163,7 @@ func (r *resource) prove(ctx context.Context, key cache.ObjectName, d *departed)
 
 // fateOf finds out what became of an object. The error says why it is unclear.
 func (r *resource) fateOf(ctx context.Context, key cache.ObjectName, uid types.UID) (fate, error) {
-	live, err := r.engine.reader(ctx, r.own.resource().GVR, key)
+	live, err := r.engine.reader(ctx, r.own.Resource().GVR, key)
 	switch {
 	case err != nil:
 		return r.fateOfAll(ctx, key, err)
@@ -183,13 +183,13 @@ func (r *resource) fateOf(ctx context.Context, key cache.ObjectName, uid types.U
 // fateOfAll is fateOf where the object cannot be asked for: it is gone when all of its resource or of
 // its namespace are. Why tells why it cannot be asked for.
 func (r *resource) fateOfAll(ctx context.Context, key cache.ObjectName, why error) (fate, error) {
-	if r.own.isAbsent() {
+	if r.own.Absent() {
 		return isGone, nil
 	}
 	if key.Namespace == "" {
 		return unclear, why
 	}
-	if r.own.scope.lacks(key.Namespace) {
+	if r.engine.scope.Lacks(key.Namespace) {
 		return isGone, nil
 	}
 	gone, err := r.engine.namespaceGone(ctx, key.Namespace)
@@ -204,13 +204,12 @@ func (r *resource) fateOfAll(ctx context.Context, key cache.ObjectName, why erro
 
 // selects asks the server, where the operator selects, whether it selects a living object.
 func (r *resource) selects(ctx context.Context, o *unstructured.Unstructured) (bool, error) {
-	src := r.own.source
-	if src.LabelSelector == "" && src.FieldSelector == "" {
+	if r.spec.LabelSelector == "" && r.spec.FieldSelector == "" {
 		return true, nil
 	}
 	one := fields.OneTermEqualSelector("metadata.name", o.GetName()).String()
-	list, err := r.engine.writer(r.own.resource().GVR, o.GetNamespace()).List(ctx, metav1.ListOptions{
-		LabelSelector: src.LabelSelector, FieldSelector: strings.Trim(src.FieldSelector+","+one, ","),
+	list, err := r.engine.writer(r.own.Resource().GVR, o.GetNamespace()).List(ctx, metav1.ListOptions{
+		LabelSelector: r.spec.LabelSelector, FieldSelector: strings.Trim(r.spec.FieldSelector+","+one, ","),
 	})
 	if err != nil {
 		return false, fmt.Errorf("asking whether object is selected: %w", err)

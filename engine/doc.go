@@ -13,8 +13,8 @@
 // (open.go, package book). Each handler in its order is planned (plan.go) and, when it is due, run
 // (invoke.go); outcomes become what is to be stored (settle.go), which is written once (write.go, package
 // patch). Children go by package child, leadership is package lease, what a person sees from
-// outside is package ops. A feed (feed.go) brings one resource in and heals; package catalog knows
-// what is served and allowed.
+// outside is package ops. A feed (package feed) brings one resource in and heals; package
+// catalog knows what is served and allowed, package scope in which namespaces.
 //
 // # The laws
 //

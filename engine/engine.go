@@ -18,9 +18,11 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/catalog"
 	"github.com/handwerk-dev/handwerk/engine/events"
+	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/lease"
 	"github.com/handwerk-dev/handwerk/engine/ops"
 	"github.com/handwerk-dev/handwerk/engine/outage"
+	"github.com/handwerk-dev/handwerk/engine/scope"
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
 
@@ -52,13 +54,14 @@ type Engine struct {
 	clients   *clients
 	catalog   *catalog.Catalog
 	watches   *watch.Set
-	scope     *scope
+	scope     *scope.Scope
 	events    *events.Recorder
 	elector   *lease.Elector
 	resources []*resource
-	// extra are feeds that serve the engine itself: of namespaces, and of CRDs once one is missing.
-	namespaces *feed
-	crds       *feed
+	// namespaces and crds are feeds that serve the engine itself: of namespaces, where the scope has globs, and of
+	// CRDs, once one is missing.
+	namespaces *feed.Feed
+	crds       *feed.Feed
 	needCRDs   chan struct{}
 	checks     *checks
 	outages    *outage.Watch
@@ -88,8 +91,7 @@ func New(op *dsl.Operator, s Settings) (*Engine, error) {
 	e.events = events.New(events.Settings{
 		Client: e.clients.kubernetes, Operator: op.Name, Log: e.log, Dropped: e.metrics.EventDropped, Failed: e.lacks.hear,
 	})
-	e.scope = newScope(op.Scope.Namespaces)
-	e.scope.changed = e.nudge
+	e.scope = e.newScope()
 	for _, spec := range op.Resources() {
 		e.resources = append(e.resources, newResource(e, spec))
 	}
@@ -116,7 +118,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	feedsCtx, stopFeeds := context.WithCancel(outer)
 	var feeds sync.WaitGroup
 	for _, f := range e.feeds() {
-		feeds.Go(func() { f.run(feedsCtx) })
+		feeds.Go(func() { f.Run(feedsCtx) })
 	}
 	feeds.Go(func() { e.watchCRDs(feedsCtx) })
 	feeds.Go(func() { e.checks.run(feedsCtx) })
@@ -192,7 +194,7 @@ func (e *Engine) settle(ctx, term context.Context) bool {
 	for _, r := range e.resources {
 		for _, f := range r.feeds() {
 			select {
-			case <-f.settled:
+			case <-f.Settled():
 			case <-ctx.Done():
 				return false
 			case <-term.Done():

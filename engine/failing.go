@@ -12,7 +12,9 @@ import (
 	"github.com/go-logr/logr"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/fence"
+	"github.com/handwerk-dev/handwerk/engine/health"
 	"github.com/handwerk-dev/handwerk/engine/ops"
 	"github.com/handwerk-dev/handwerk/engine/outage"
 	"github.com/handwerk-dev/handwerk/engine/progress"
@@ -92,7 +94,7 @@ func (p *pass) complainInLog(log logr.Logger, j *job, before progress.Record, er
 // said reports whether an error is one of which the log tells once for all: nobody answers, this process
 // does not lead, or a right is missing, to a feed or to others.
 func (e *Engine) said(err error) bool {
-	if unread, is := errors.AsType[*unreadError](err); is && unread.phase == phaseForbidden {
+	if unread, is := errors.AsType[*feed.UnreadError](err); is && unread.Phase == health.Forbidden {
 		return true // the feed tells
 	}
 	return unanswered(err) || errors.Is(err, fence.ErrNotLeading) || e.lacks.tells(err) || e.outages.Covers(err)
@@ -100,7 +102,7 @@ func (e *Engine) said(err error) bool {
 
 // unanswered reports whether an error says that the API server did not answer, also to a feed.
 func unanswered(err error) bool {
-	if unread, is := errors.AsType[*unreadError](err); is && unread.phase == phaseFaulty {
+	if unread, is := errors.AsType[*feed.UnreadError](err); is && unread.Phase == health.Faulty {
 		return true // the feed tells
 	}
 	return outage.Unanswered(err)

@@ -11,7 +11,6 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/catalog"
 	"github.com/handwerk-dev/handwerk/engine/rights"
 )
 
@@ -48,12 +47,11 @@ func TestFeedsAskForWhatRolesHave(t *testing.T) {
 			needed := rights.Of(op, rights.Settings{})
 			asked := 0
 			for _, f := range e.feeds() {
-				f.served = catalog.Resource{Status: true}
-				for _, text := range f.verbs() {
+				for _, text := range f.Verbs() {
 					asked++
 					verb, subresource, _ := strings.Cut(text, " ")
-					if !has(needed, f.name, subresource, verb) {
-						t.Errorf("the feed of %s asks for %s, and no role has it", f.name, text)
+					if !has(needed, f.Name(), subresource, verb) {
+						t.Errorf("the feed of %s asks for %s, and no role has it", f.Name(), text)
 					}
 				}
 			}

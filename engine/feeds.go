@@ -7,66 +7,89 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/book"
+	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/gone"
+	"github.com/handwerk-dev/handwerk/engine/health"
+	"github.com/handwerk-dev/handwerk/engine/scope"
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
 
-// newFeed returns a feed that is not running yet.
-func (e *Engine) newFeed(name dsl.ResourceName, log logr.Logger, on func(watch.Event)) *feed {
-	return &feed{
-		name: name, on: on, log: log, catalog: e.catalog, watches: e.watches, scope: e.scope,
-		metadata: e.clients.metadata, missing: e.wantCRDs, away: e.outages.Away, covers: e.outages.Covers, wake: make(chan struct{}, 1),
-		handles: map[string]*watch.Handle{}, ledgers: map[string]*ledger{}, denials: map[string]*denial{}, owed: map[string]bool{},
-		phase: phaseStarting, settled: make(chan struct{}),
-		source: watch.Source{Manager: e.op.Name, Vouches: e.op.StateAnnotation(), Vouched: book.UnsignedMark},
+// newFeed returns a feed that is not running yet, with what all feeds of the engine have in common.
+func (e *Engine) newFeed(s feed.Settings) *feed.Feed {
+	s.Catalog, s.Watches, s.Metadata = e.catalog, e.watches, e.clients.metadata
+	if s.Scope == nil {
+		s.Scope = e.scope
 	}
+	s.Source.Manager, s.Source.Vouches, s.Source.Vouched = e.op.Name, e.op.StateAnnotation(), book.UnsignedMark
+	s.Unserved, s.Outages = e.wantCRDs, e.outages
+	return feed.New(s)
+}
+
+// newScope returns the operator's scope. Globs are matched against what the feed of namespaces brings in.
+func (e *Engine) newScope() *scope.Scope {
+	return scope.New(scope.Settings{
+		Patterns: e.op.Scope.Namespaces, Log: e.log.WithValues("resource", "namespaces"), Changed: e.nudge, Gone: e.namespaceGone,
+		Fault: func() string {
+			s := e.namespaces.Status()
+			if s.Phase == health.Starting || s.Phase == health.Running {
+				return ""
+			}
+			return "namespaces are " + string(s.Phase) + ": " + s.Message
+		},
+	})
 }
 
 // engineFeeds prepares the feeds of the engine itself. They watch metadata alone, cluster-wide.
 func (e *Engine) engineFeeds() {
-	everywhere := newScope(nil)
-	if e.scope.live {
-		e.namespaces = e.newFeed(dsl.ResourceName{Resource: "namespaces", Version: "v1"}, e.log.WithValues("resource", "namespaces"), e.scope.seen)
-		e.namespaces.source.Profile = dsl.CacheLive
-		e.namespaces.scope = everywhere
-		e.namespaces.ran, e.namespaces.also = e.scope.sync, e.scope.confirm
-		e.scope.feed, e.scope.ask = e.namespaces, e.namespaceGone
+	metadata, everywhere := watch.Source{Profile: dsl.CacheLive}, scope.New(scope.Settings{})
+	if e.scope.Live() {
+		e.namespaces = e.newFeed(feed.Settings{
+			Name: dsl.ResourceName{Resource: "namespaces", Version: "v1"}, Log: e.log.WithValues("resource", "namespaces"),
+			On: e.namespaceSeen, Listed: e.scope.Listed, Source: metadata, Scope: everywhere,
+		})
 	}
 	crds := dsl.ResourceName{Resource: "customresourcedefinitions", Version: "v1", Group: "apiextensions.k8s.io"}
-	e.crds = e.newFeed(crds, e.log.V(1).WithValues("resource", crds.String()), func(ev watch.Event) {
-		e.crdChanged(ev)
-		e.catalog.Invalidate()
-		e.lacks.nudge()
-		for _, f := range e.feeds() {
-			if f.concerns(ev.Key.Name) {
-				f.heard(ev)
-			} else {
-				f.nudge()
-			}
-		}
+	e.crds = e.newFeed(feed.Settings{
+		Name: crds, Log: e.log.V(1).WithValues("resource", crds.String()), On: e.crdSeen, Source: metadata, Scope: everywhere,
 	})
-	e.crds.source.Profile = dsl.CacheLive
-	e.crds.scope = everywhere
 }
 
-// crdChanged tells the resource whose CRD has changed.
-func (e *Engine) crdChanged(ev watch.Event) {
+// namespaceSeen takes an event of a namespace.
+func (e *Engine) namespaceSeen(ev watch.Event) {
+	switch name := ev.Key.Name; {
+	case ev.Kind != watch.Deleted:
+		e.scope.Came(name)
+	case ev.Unseen:
+		e.scope.Lost(name)
+		e.namespaces.Nudge()
+	default:
+		e.scope.Went(name)
+	}
+}
+
+// crdSeen takes an event of a CRD.
+func (e *Engine) crdSeen(ev watch.Event) {
 	for _, r := range e.resources {
-		if !ev.Initial && r.own.resource().GVR.GroupResource().String() == ev.Key.Name {
+		if !ev.Initial && r.own.Resource().GVR.GroupResource().String() == ev.Key.Name {
 			r.schemas.Add(1)
 		}
 	}
+	e.catalog.Invalidate()
+	e.lacks.nudge()
+	for _, f := range e.feeds() {
+		f.CRDChanged(ev)
+	}
+	e.checks.crdSeen()
 }
 
 // feeds are all that run from the start.
-func (e *Engine) feeds() []*feed {
-	var out []*feed
+func (e *Engine) feeds() []*feed.Feed {
+	var out []*feed.Feed
 	if e.namespaces != nil {
 		out = append(out, e.namespaces)
 	}
@@ -79,7 +102,7 @@ func (e *Engine) feeds() []*feed {
 // nudge makes every feed look again.
 func (e *Engine) nudge() {
 	for _, f := range e.feeds() {
-		f.nudge()
+		f.Nudge()
 	}
 	e.lacks.nudge()
 }
@@ -87,9 +110,7 @@ func (e *Engine) nudge() {
 // watchChanged is called when an informer's state has changed.
 func (e *Engine) watchChanged(src watch.Source, state watch.State) {
 	for _, f := range append(e.feeds(), e.crds) {
-		if f.watching(src.GVR) {
-			f.nudge()
-		}
+		f.WatchChanged(src.GVR)
 	}
 	for _, r := range e.resources {
 		if state.Blind {
@@ -130,21 +151,16 @@ func (e *Engine) watchCRDs(ctx context.Context) {
 	select {
 	case <-ctx.Done():
 	case <-e.needCRDs:
-		e.crds.run(ctx)
+		e.crds.Run(ctx)
 	}
 }
 
 // watched returns a feed whose cache has every object of the resource in the namespace, whole;
 // nil when there is none.
-func (e *Engine) watched(gvr schema.GroupVersionResource, namespace string) *feed {
+func (e *Engine) watched(gvr schema.GroupVersionResource, namespace string) *feed.Feed {
 	for _, r := range e.resources {
 		for _, f := range r.feeds() {
-			src := f.source
-			whole := src.LabelSelector == "" && src.FieldSelector == "" && src.Keep == "" && (src.Profile == "" || src.Profile == dsl.CacheCompact)
-			if !whole || f.resource().GVR != gvr {
-				continue
-			}
-			if h := f.handle(namespace); h != nil && h.Synced() && !h.State().Blind {
+			if f.Whole(gvr, namespace) {
 				return f
 			}
 		}

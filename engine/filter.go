@@ -16,6 +16,9 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/queue"
 )
 
+// unsureLook is how long it is until something is looked at again that nobody tells of, and that holds others up.
+const unsureLook = 10 * time.Second
+
 // question is what a pass asks a handler's filters: whether it sees the object, for a cause.
 type question struct {
 	handler *dsl.Handler
@@ -117,7 +120,7 @@ func (p *pass) baffled(j *job, a answer) {
 		return
 	}
 	p.unsure = true
-	p.next = p.next.sooner(lookAgainMost, queue.Due)
+	p.next = p.next.sooner(unsureLook, queue.Due)
 	p.r.engine.events.Warn(p.object, j.reader.ID, reasonFilter,
 		fmt.Sprintf("Deletion is held: whether handler %s sees the object cannot be told: %v", j.reader.ID, a.err))
 }
@@ -176,7 +179,7 @@ func (p *pass) puzzled(h *dsl.Handler) string {
 // childrenLook is how long it is until children that could not be read are looked at again.
 func (r *resource) childrenLook() (again time.Duration) {
 	for _, f := range r.children {
-		if len(f.opened()) > 0 && f.readable("") != nil {
+		if len(f.Informers("")) > 0 && f.Readable("") != nil {
 			return listingLook
 		}
 	}

@@ -46,10 +46,16 @@ func TestImportsPointDown(t *testing.T) {
 		"engine/outage":   {"dsl"},
 		"engine/busy":     {"dsl"},
 		"engine/events":   {"dsl", "engine/ops"},
+		"engine/scope":    {},
+		"engine/health":   {"dsl"},
+		"engine/feed": {
+			"dsl", "engine/catalog", "engine/gone", "engine/health", "engine/ops", "engine/outage", "engine/scope", "engine/watch",
+		},
 		"engine": {
 			"dsl", "engine/book", "engine/cause", "engine/catalog", "engine/child", "engine/gone", "engine/lease", "engine/ops",
 			"engine/patch", "engine/progress", "engine/queue", "engine/rights", "engine/watch",
 			"engine/busy", "engine/claim", "engine/events", "engine/fence", "engine/loop", "engine/outage", "engine/timer",
+			"engine/feed", "engine/health", "engine/scope",
 		},
 		"engine/enginetest":                    nil, // test kits may use everything
 		"engine/enginetest/internal/apiserver": {},

@@ -13,8 +13,20 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/rights"
+)
+
+const (
+	// askAgain is how long it is until a right that is missing is asked for again; it doubles each time, up to
+	// askLast. askMost is how long after an answer a refusal makes it asked for again.
+	askAgain = time.Second
+	askMost  = 10 * time.Second
+	askLast  = 5 * time.Minute
+	// namesMost bounds how many namespaces a message names.
+	namesMost = 10
 )
 
 // spacesMost bounds in how many namespaces a right is asked for that the account does not have in all.
@@ -76,7 +88,7 @@ func newLacks(e *Engine) *lacks {
 func (l *lacks) run(ctx context.Context) {
 	for _, f := range l.engine.feeds() {
 		select {
-		case <-f.settled:
+		case <-f.Settled():
 		case <-ctx.Done():
 			return
 		}
@@ -220,12 +232,6 @@ func (e *Engine) feedAsks(r rights.Rule) bool {
 	if r.Subresource != "" {
 		verb += " " + r.Subresource
 	}
-	return slices.ContainsFunc(e.feeds(), func(f *feed) bool {
-		served := f.resource()
-		if !f.isKnown() || served.GVR.Group != r.Group || served.GVR.Resource != r.Resource || !slices.Contains(f.verbs(), verb) {
-			return false
-		}
-		names, _ := f.scope.names(served.Namespaced)
-		return r.Namespace == "" || slices.Contains(names, r.Namespace)
-	})
+	resource := schema.GroupResource{Group: r.Group, Resource: r.Resource}
+	return slices.ContainsFunc(e.feeds(), func(f *feed.Feed) bool { return f.Asks(resource, verb, r.Namespace) })
 }

@@ -17,8 +17,8 @@ import (
 // where there are several, and then for some of them.
 func (l *lacks) lacking(ctx context.Context, d rights.Demand, used map[inquiry]bool) (*lack, error) {
 	spaces := d.Namespaces
-	if scope := l.engine.scope; scope.live && d.Namespaced && spaces[0] == "" {
-		spaces, _ = scope.names(true)
+	if scope := l.engine.scope; scope.Live() && d.Namespaced && spaces[0] == "" {
+		spaces, _ = scope.Names(true)
 	} else if len(spaces) == 1 {
 		allowed, err := l.ask(ctx, d.Rule, spaces[0], used)
 		if err != nil || allowed {

@@ -149,7 +149,10 @@ func (l *lacks) stats() []ops.MissingRight {
 	}
 	l.mu.Unlock()
 	for _, f := range l.engine.feeds() {
-		f.countMissing(counts)
+		for _, m := range f.Missing() {
+			one := ops.MissingRight{Resource: m.Resource, Verb: m.Verb}
+			counts[one] = max(counts[one], m.Namespaces) // feeds of the same resource lack the same
+		}
 	}
 	var out []ops.MissingRight
 	for m, n := range counts {
@@ -157,38 +160,4 @@ func (l *lacks) stats() []ops.MissingRight {
 		out = append(out, m)
 	}
 	return out
-}
-
-// countMissing counts the rights that the feed lacks, by namespace. Feeds of the same resource lack the
-// same.
-func (f *feed) countMissing(counts map[ops.MissingRight]int) {
-	resource := f.resource().GVR.GroupResource().String()
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	mine := map[ops.MissingRight]int{}
-	for _, h := range f.hindrances {
-		for _, text := range h.missing {
-			verb, subresource, found := strings.Cut(text, " ")
-			one := ops.MissingRight{Resource: resource, Verb: verb}
-			if found {
-				one.Resource += "/" + subresource
-			}
-			mine[one]++
-		}
-	}
-	for one, n := range mine {
-		counts[one] = max(counts[one], n)
-	}
-}
-
-// lacksRights reports whether a right is missing to the feed, which its check says.
-func (f *feed) lacksRights() bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, h := range f.hindrances {
-		if len(h.missing) > 0 {
-			return true
-		}
-	}
-	return false
 }

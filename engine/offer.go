@@ -60,7 +60,7 @@ func (r *resource) keepsConditions(ctx context.Context) (bool, error) {
 	if wait > 0 {
 		return false, nil
 	}
-	keeps, err := r.engine.catalog.Conditions(ctx, r.own.resource())
+	keeps, err := r.engine.catalog.Conditions(ctx, r.own.Resource())
 	if err == nil {
 		r.offering()
 		return keeps, nil

@@ -205,14 +205,14 @@ func (p *pass) hear(n news) {
 
 // read returns the object, nil when it is gone.
 func (r *resource) read(ctx context.Context, key cache.ObjectName) (*unstructured.Unstructured, error) {
-	cached, found := r.own.object(key)
+	cached, found := r.own.Get(key)
 	if !found {
 		return nil, nil
 	}
 	if r.spec.Cache != dsl.CacheLive {
 		return cached.Tree(), nil
 	}
-	object, err := r.engine.reader(ctx, r.own.resource().GVR, key)
+	object, err := r.engine.reader(ctx, r.own.Resource().GVR, key)
 	if err != nil {
 		return nil, fmt.Errorf("reading object: %w", err)
 	}
@@ -227,7 +227,7 @@ func (r *resource) newPass(key cache.ObjectName, object *unstructured.Unstructur
 	p.current, p.sight = object, book.NewLook(object.Object)
 	p.text = object.GetAnnotations()[r.engine.op.StateAnnotation()]
 	p.deletion = deletionOf(object, gone)
-	p.generation = r.own.keepsGeneration()
+	p.generation = r.own.KeepsGeneration()
 	p.book = p.open()
 	p.claims = claim.Begin(&m.claims, r.rules.handlers, p.now, p.parted())
 	return p

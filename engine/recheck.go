@@ -18,6 +18,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/catalog"
+	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/ops"
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
@@ -40,7 +41,7 @@ type checks struct {
 	// specs are the resources that have checks.
 	specs []*dsl.Resource
 	// feeds are those of these resources, and so all that expressions speak of.
-	feeds func() []*feed
+	feeds func() []*feed.Feed
 	wake  chan struct{}
 
 	// schemas are kept from one look to the next, as long as there are more to come; nil otherwise,
@@ -56,7 +57,7 @@ type checks struct {
 	findings map[string][]string
 }
 
-// newChecks prepares the checks of an engine that has its feeds, and has them told of CRDs.
+// newChecks prepares the checks of an engine.
 func newChecks(e *Engine) *checks {
 	c := &checks{
 		log: e.log, discovery: e.clients.discovery, feeds: e.checkedFeeds,
@@ -67,22 +68,19 @@ func newChecks(e *Engine) *checks {
 			c.specs = append(c.specs, spec)
 		}
 	}
-	if len(c.specs) == 0 {
-		return c
-	}
-	tell := e.crds.on
-	e.crds.on = func(ev watch.Event) {
-		tell(ev)
-		c.mu.Lock()
-		c.again = true
-		c.mu.Unlock()
-		e.recheck()
-	}
 	return c
 }
 
+// crdSeen has the checks run soon, as a CRD has changed. It never blocks.
+func (c *checks) crdSeen() {
+	c.mu.Lock()
+	c.again = true
+	c.mu.Unlock()
+	c.nudge()
+}
+
 // checkedFeeds are the feeds of the resources that have checks.
-func (e *Engine) checkedFeeds() (out []*feed) {
+func (e *Engine) checkedFeeds() (out []*feed.Feed) {
 	for _, r := range e.resources {
 		if r.spec.Checked() {
 			out = append(out, r.feeds()...)
@@ -91,13 +89,13 @@ func (e *Engine) checkedFeeds() (out []*feed) {
 	return out
 }
 
-// recheck has the checks run soon, if there are any. It never blocks.
-func (e *Engine) recheck() {
-	if len(e.checks.specs) == 0 {
+// nudge has the checks run soon, if there are any. It never blocks.
+func (c *checks) nudge() {
+	if len(c.specs) == 0 {
 		return
 	}
 	select {
-	case e.checks.wake <- struct{}{}:
+	case c.wake <- struct{}{}:
 	default:
 	}
 }
@@ -105,7 +103,7 @@ func (e *Engine) recheck() {
 // watchState is called when an informer's state has changed: perhaps what it watches has come.
 func (e *Engine) watchState(src watch.Source, state watch.State) {
 	e.watchChanged(src, state)
-	e.recheck()
+	e.checks.nudge()
 }
 
 // run checks whenever there was reason to, until ctx ends. Schemas are published a moment after a
@@ -138,8 +136,8 @@ func (c *checks) run(ctx context.Context) {
 func (c *checks) look(ctx context.Context, anyhow bool) bool {
 	served := newServedSchemas()
 	for _, f := range c.feeds() {
-		if f.isKnown() {
-			served.add(f.resource(), f.name)
+		if f.Known() {
+			served.add(f.Resource(), f.Name())
 		}
 	}
 	slices.SortFunc(served.kinds, func(a, b schema.GroupVersionKind) int { return cmp.Compare(a.String(), b.String()) })

@@ -46,7 +46,7 @@ func (r *resource) refused(key cache.ObjectName, handler string, err error) {
 		r.engine.lacks.hurry()
 	}
 	if lacks && handler == passItself {
-		r.own.suspect(key.Namespace)
+		r.own.Suspect(key.Namespace)
 	}
 }
 

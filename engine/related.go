@@ -66,7 +66,7 @@ func (p *pass) steady(one *relation) bool { return !p.sibling(one) && p.around.u
 
 // sibling reports whether an object may be among those that a relation selects for it.
 func (p *pass) sibling(one *relation) bool {
-	return one.feed.resource().GVR.GroupResource() == p.r.own.resource().GVR.GroupResource()
+	return one.feed.Resource().GVR.GroupResource() == p.r.own.Resource().GVR.GroupResource()
 }
 
 // look sees the related objects and returns their digest, and that of the object itself among them. These
@@ -77,7 +77,7 @@ func (p *pass) look(one *relation, k *kin) (digest uint64, self string) {
 		return f.digest(p.object.GetUID()), p.among(f)
 	}
 	again := parkedLook // the listing wakes the object; this is if nothing has to be listed
-	if len(one.feed.opened()) > 0 {
+	if len(one.feed.Informers("")) > 0 {
 		again = listingLook
 	}
 	p.next = p.next.sooner(again, queue.Resync)
@@ -112,9 +112,9 @@ func (p *pass) foresee() {
 		return
 	}
 	left := p.laid(p.object, p.patch)
-	for i, one := range p.r.relations {
+	for i := range p.kin {
 		if k := &p.kin[i]; k.self != "" {
-			k.self = book.NewLook(one.feed.source.Shown(left).Object).Digest(p.r.rules.all)
+			k.self = book.NewLook(left.Object).Digest(p.r.rules.all)
 		}
 	}
 }
@@ -197,9 +197,9 @@ func (a *around) see(one *relation) *finding {
 	}
 	f.looked = true
 	namespace := f.subscription.namespace
-	if f.unseen = one.feed.listed(namespace); f.unseen != nil && !a.pass.gone {
+	if f.unseen = one.feed.Listed(namespace); f.unseen != nil && !a.pass.gone {
 		a.pass.r.blinded(one, a.pass.key)
-		f.unseen = one.feed.listed(namespace) // once more, for nobody was to be woken before
+		f.unseen = one.feed.Listed(namespace) // once more, for nobody was to be woken before
 	}
 	if f.unseen == nil {
 		f.objects = one.find(f)
@@ -224,7 +224,7 @@ func (a *around) chooseLocked(one *relation) *finding {
 			Object: p.object.DeepCopy(), Patch: dsl.NewPatch(), Log: p.log(), Now: p.now, Made: p.r.spec.Made(),
 		})
 	}
-	f.subscription = subscribed(f.selection, one.feed.resource().Namespaced)
+	f.subscription = subscribed(f.selection, one.feed.Resource().Namespaced)
 	if f.err == nil && !p.gone {
 		f.same = p.r.subscribe(one, p.key, f.subscription)
 	}
@@ -285,16 +285,9 @@ func (one *relation) find(f *finding) []*watch.Object {
 // candidates returns the objects among which the selected ones are: those of the names, where a
 // lookup finds them, or those of the informers.
 func (one *relation) candidates(s subscription) []*watch.Object {
-	informers := one.feed.all()
-	if s.namespace != "" {
-		informers = informers[:0]
-		if h := one.feed.handle(s.namespace); h != nil {
-			informers = append(informers, h)
-		}
-	}
-	namespaced := one.feed.resource().Namespaced
+	namespaced := one.feed.Resource().Namespaced
 	var out []*watch.Object
-	for _, h := range informers {
+	for _, h := range one.feed.Informers(s.namespace) {
 		namespace := cmp.Or(s.namespace, h.Source().Namespace)
 		if s.names == nil || namespaced && namespace == "" {
 			out = append(out, h.Objects()...)
@@ -322,28 +315,4 @@ func (f *finding) digest(self types.UID) uint64 {
 		}
 	}
 	return max(hash.Sum64(), 2)
-}
-
-// listed reports why the cache does not have all objects of a namespace, or of all when it is empty,
-// if so.
-func (f *feed) listed(namespace string) error {
-	names, known := f.scope.names(f.resource().Namespaced)
-	if h := f.health(); !known || !f.isKnown() {
-		return fmt.Errorf("%s is %s: %s", f.name, h.phase, h.message)
-	}
-	for _, ns := range names {
-		if namespace != "" && ns != "" && ns != namespace {
-			continue
-		}
-		switch h := f.handle(ns); {
-		case h == nil:
-			now := f.hindered(ns)
-			return fmt.Errorf("%s is %s: %s", f.name, now.phase, now.text)
-		case h.State().Blind:
-			return f.whole(h)
-		case !h.Synced():
-			return fmt.Errorf("the first listing of %s is not complete", f.name)
-		}
-	}
-	return nil
 }

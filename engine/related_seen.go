@@ -8,6 +8,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/queue"
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
@@ -16,7 +17,7 @@ import (
 type relation struct {
 	dsl.Relation
 	number int
-	feed   *feed
+	feed   *feed.Feed
 	// subscriptions is guarded by the resource's lock.
 	subscriptions *subscriptions
 }
@@ -25,8 +26,10 @@ type relation struct {
 func (r *resource) relate() {
 	for i, spec := range r.spec.Relations() {
 		one := &relation{Relation: spec, number: i, subscriptions: newSubscriptions()}
-		one.feed = r.engine.newFeed(spec.Resource, r.log.WithValues("related", spec.Name), func(ev watch.Event) { r.relatedSeen(one, ev) })
-		one.feed.source.LabelSelector = spec.LabelSelector
+		one.feed = r.engine.newFeed(feed.Settings{
+			Name: spec.Resource, Log: r.log.WithValues("related", spec.Name), Source: watch.Source{LabelSelector: spec.LabelSelector},
+			On: func(ev watch.Event) { r.relatedSeen(one, ev) }, Granted: r.granted,
+		})
 		r.relations = append(r.relations, one)
 	}
 }
@@ -58,7 +61,7 @@ func (r *resource) relatedSeen(one *relation, ev watch.Event) {
 // listing is complete now.
 func (r *resource) relatedListed(gvr schema.GroupVersionResource) {
 	for _, one := range r.relations {
-		if !one.feed.isKnown() || one.feed.resource().GVR != gvr {
+		if !one.feed.Serves(gvr) {
 			continue
 		}
 		r.mu.Lock()

@@ -6,6 +6,8 @@ package engine
 import (
 	"time"
 
+	"github.com/handwerk-dev/handwerk/engine/feed"
+	"github.com/handwerk-dev/handwerk/engine/health"
 	"github.com/handwerk-dev/handwerk/engine/ops"
 )
 
@@ -29,7 +31,7 @@ func (e *Engine) Ready() []ops.Check {
 			out = append(out, ops.Check{Name: "departed/" + r.name, State: ops.Warn, Message: doubt})
 		}
 		for _, f := range r.children {
-			out = append(out, e.check(f, "child/"+r.name+"/"+f.name.String()))
+			out = append(out, e.check(f, "child/"+r.name+"/"+f.Name().String()))
 		}
 		for _, one := range r.relations {
 			out = append(out, e.check(one.feed, "related/"+r.name+"/"+one.Name))
@@ -42,25 +44,10 @@ func (e *Engine) Ready() []ops.Check {
 }
 
 // check tells how a feed is, and of which account when it lacks rights.
-func (e *Engine) check(f *feed, name string) ops.Check {
-	c := f.check(name)
-	if c.State != ops.Pass && f.lacksRights() {
+func (e *Engine) check(f *feed.Feed, name string) ops.Check {
+	c := f.Check(name)
+	if c.State != ops.Pass && len(f.Missing()) > 0 {
 		c.Message += e.lacks.by()
-	}
-	return c
-}
-
-// check tells how the feed is.
-func (f *feed) check(name string) ops.Check {
-	c := ops.Check{Name: name}
-	switch h := f.health(); {
-	case h.phase == phaseRunning && h.warning != "":
-		c.State, c.Message = ops.Warn, "watched, but not in every namespace: "+h.warning
-	case h.phase != phaseRunning:
-		c.State, c.Message = ops.Warn, string(h.phase)
-		if h.message != "" {
-			c.Message += ": " + h.message
-		}
 	}
 	return c
 }
@@ -72,7 +59,7 @@ func (e *Engine) Healthy() []ops.Check { return []ops.Check{{Name: "ping"}} }
 // standsBy reports whether this process is ready to lead: its caches are warm.
 func (e *Engine) standsBy() bool {
 	for _, f := range e.feeds() {
-		if f.health().phase == phaseStarting {
+		if f.Status().Phase == health.Starting {
 			return false
 		}
 	}
@@ -83,13 +70,8 @@ func (e *Engine) standsBy() bool {
 func (e *Engine) stats() []ops.ResourceStats {
 	out := make([]ops.ResourceStats, 0, len(e.resources))
 	for _, r := range e.resources {
-		s := ops.ResourceStats{Resource: r.name, Up: r.own.health().phase == phaseRunning}
-		for _, h := range r.own.all() {
-			s.Objects += h.Len()
-			if last := h.State().LastEvent; last.After(s.LastEvent) {
-				s.LastEvent = last
-			}
-		}
+		s := ops.ResourceStats{Resource: r.name, Up: r.own.Status().Phase == health.Running}
+		s.Objects, s.LastEvent = r.own.Stats()
 		s.Parked, s.Broken = r.held()
 		s.Standing, s.Feeds = r.standings(), r.feedsUp()
 		out = append(out, s)
@@ -101,10 +83,10 @@ func (e *Engine) stats() []ops.ResourceStats {
 func (r *resource) feedsUp() map[string]bool {
 	out := map[string]bool{}
 	for _, f := range r.children {
-		out["child/"+f.name.String()] = f.check("").State == ops.Pass
+		out["child/"+f.Name().String()] = f.Check("").State == ops.Pass
 	}
 	for _, one := range r.relations {
-		out["related/"+one.Name] = one.feed.check("").State == ops.Pass
+		out["related/"+one.Name] = one.feed.Check("").State == ops.Pass
 	}
 	return out
 }

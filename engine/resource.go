@@ -18,6 +18,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/busy"
+	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/queue"
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
@@ -30,8 +31,8 @@ type resource struct {
 	name     string
 	rules    rules
 	log      logr.Logger
-	own      *feed
-	children []*feed
+	own      *feed.Feed
+	children []*feed.Feed
 	// relations are the resource's relations with their feeds.
 	relations []*relation
 	busy      *busy.Passes
@@ -64,31 +65,25 @@ func newResource(e *Engine, spec *dsl.Resource) *resource {
 		resting: map[cache.ObjectName]time.Time{},
 		unclear: map[types.UID]string{},
 	}
-	r.own = e.newFeed(spec.Name, r.log, r.seen)
-	r.own.source.Profile = spec.Cache
-	r.own.source.LabelSelector, r.own.source.FieldSelector = spec.LabelSelector, spec.FieldSelector
-	r.own.source.Keep = watch.Keep(spec.Keep)
-	r.own.generation, r.own.proves = spec.ObservedGeneration, r.rules.deletes
-	if r.rules.finalizes || r.rules.stores && !spec.ObservedGeneration {
-		r.own.writes = append(r.own.writes, patchObject)
-	}
-	if spec.ObservedGeneration {
-		r.own.writes = append(r.own.writes, patchStatus)
-	}
+	r.own = e.newFeed(feed.Settings{
+		Name: spec.Name, Log: r.log, On: r.seen, Granted: r.granted,
+		Source: watch.Source{
+			Profile: spec.Cache, LabelSelector: spec.LabelSelector, FieldSelector: spec.FieldSelector, Keep: watch.Keep(spec.Keep),
+		},
+		Patches: r.rules.finalizes || r.rules.stores && !spec.ObservedGeneration, ObservedGeneration: spec.ObservedGeneration,
+		Gets: r.rules.deletes,
+	})
 	for _, owned := range spec.Owned() {
 		r.children = append(r.children, r.childFeedOf(owned))
 	}
 	r.relate()
 	r.busy = busy.New(r.log)
-	for _, f := range r.feeds() {
-		f.granted = r.granted
-	}
 	return r
 }
 
 // feeds are the resource's feeds, its own first.
-func (r *resource) feeds() []*feed {
-	out := append([]*feed{r.own}, r.children...)
+func (r *resource) feeds() []*feed.Feed {
+	out := append([]*feed.Feed{r.own}, r.children...)
 	for _, one := range r.relations {
 		out = append(out, one.feed)
 	}
@@ -111,10 +106,8 @@ func (r *resource) begin() *queue.Queue[cache.ObjectName] {
 	for _, h := range r.rules.schedules {
 		q.Add(scheduleKey(h.ID), queue.Due)
 	}
-	for _, h := range r.own.all() {
-		for _, o := range h.Objects() {
-			q.Add(nameOf(o), queue.Backlog)
-		}
+	for _, o := range r.own.Objects("") {
+		q.Add(nameOf(o), queue.Backlog)
 	}
 	return q
 }
@@ -155,7 +148,7 @@ func (r *resource) seen(ev watch.Event) {
 
 // childSeen takes an event of an object that may be a child: its owner is looked at again. An
 // object that changed owners is news for both.
-func (r *resource) childSeen(f *feed, ev watch.Event) {
+func (r *resource) childSeen(f *feed.Feed, ev watch.Event) {
 	defer r.wake(ev.UID)
 	owner := r.ownerKey(f, ev.Object)
 	if owner != nil {

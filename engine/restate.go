@@ -18,7 +18,7 @@ import (
 // another generation, so it would never come to an end.
 func (p *pass) restate() {
 	now := p.object.GetGeneration()
-	if now == 0 || p.deletion != "" || !p.r.own.resource().Status {
+	if now == 0 || p.deletion != "" || !p.r.own.Resource().Status {
 		return
 	}
 	for _, c := range conditionsOf(p.object) {

@@ -62,8 +62,8 @@ func (r *resource) wholePass(ctx context.Context, key cache.ObjectName, h book.R
 	p.current, p.sight, p.book = p.object, book.NewLook(p.object.Object), m.book
 	p.claims = claim.Begin(&m.claims, nil, p.now, nil)
 	j := p.scheduled(h, len(n.granted) > 0)
-	if j != nil && r.own.listed("") != nil {
-		return due{}.sooner(lookAgainMost, queue.Due), nil // it would take those that are missing for gone
+	if j != nil && r.own.Listed("") != nil {
+		return due{}.sooner(unsureLook, queue.Due), nil // it would take those that are missing for gone
 	}
 	if j != nil {
 		if err := p.attempt(ctx, j); err != nil {
@@ -108,7 +108,7 @@ func (p *pass) rememberWhole(h book.Reader) {
 
 // kindOnly is the object of a handler that has none.
 func (r *resource) kindOnly() *unstructured.Unstructured {
-	served := r.own.resource()
+	served := r.own.Resource()
 	o := &unstructured.Unstructured{Object: map[string]any{}}
 	o.SetGroupVersionKind(served.GVR.GroupVersion().WithKind(served.Kind))
 	return o
@@ -125,10 +125,8 @@ func (p *pass) asWhole(request *dsl.Request, h *dsl.Handler, s *fence.Span) {
 // objects returns all objects of the resource as the cache has them, sorted.
 func (r *resource) objects() []*unstructured.Unstructured {
 	out := []*unstructured.Unstructured{}
-	for _, h := range r.own.all() {
-		for _, o := range h.Objects() {
-			out = append(out, r.tree(o))
-		}
+	for _, o := range r.own.Objects("") {
+		out = append(out, r.tree(o))
 	}
 	slices.SortFunc(out, func(a, b *unstructured.Unstructured) int {
 		return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))

@@ -313,7 +313,7 @@ func (r *resource) tree(o *watch.Object) *unstructured.Unstructured {
 	if t := o.Tree(); t != nil {
 		return t
 	}
-	served := r.own.resource()
+	served := r.own.Resource()
 	t := &unstructured.Unstructured{Object: map[string]any{}}
 	t.SetGroupVersionKind(served.GVR.GroupVersion().WithKind(served.Kind))
 	t.SetNamespace(o.GetNamespace())

@@ -93,7 +93,7 @@ func (p *pass) close(ctx context.Context) error {
 // there is to change, so the object is read before that.
 func (p *pass) write(ctx context.Context, base *unstructured.Unstructured, marks patch.Marks) (patch.Marks, error) {
 	if p.partial() && !p.patch.Empty() {
-		live, err := p.r.engine.reader(ctx, p.r.own.resource().GVR, p.key)
+		live, err := p.r.engine.reader(ctx, p.r.own.Resource().GVR, p.key)
 		if err != nil {
 			return marks, fmt.Errorf("reading object before it is written: %w", err)
 		}
@@ -188,12 +188,12 @@ func (p *pass) keepOutcomes() {
 // does not select it any more: nobody would do it later, it could never be deleted, and when it comes
 // back it is new.
 func (p *pass) letGo(ctx context.Context, marks patch.Marks) error {
-	seen := p.finalizer() || p.text != "" && p.r.own.chooses() ||
+	seen := p.finalizer() || p.text != "" && p.r.own.Chooses() ||
 		p.r.rules.finalizes && p.r.spec.Cache == dsl.CacheLive // which does not show it
 	if !marks.Remove || !seen {
 		return nil
 	}
-	live, err := p.r.engine.reader(ctx, p.r.own.resource().GVR, p.key)
+	live, err := p.r.engine.reader(ctx, p.r.own.Resource().GVR, p.key)
 	if err == nil && live != nil && live.GetUID() == p.object.GetUID() {
 		if live.GetAnnotations()[p.r.engine.op.StateAnnotation()] != "" {
 			marks.Annotation, marks.State = p.r.engine.op.StateAnnotation(), ""
@@ -217,7 +217,7 @@ func (p *pass) refused(err error) {
 }
 
 func (p *pass) send(ctx context.Context, base *unstructured.Unstructured, wish patch.Wish) (*unstructured.Unstructured, error) {
-	served := p.r.own.resource()
+	served := p.r.own.Resource()
 	target := patch.Target{
 		Client: p.r.engine.writer(served.GVR, p.key.Namespace), Object: base, Resource: served.GVR.GroupResource(),
 		Subresource: served.Status, Manager: p.r.engine.op.Name, Generation: p.object.GetGeneration(), Now: p.now,

@@ -1,12 +1,13 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package feed
 
 import (
 	"maps"
 	"sync"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
@@ -22,7 +23,7 @@ type ledger struct {
 	// mu is held while on runs, so that what is told of one object comes in order.
 	mu      sync.Mutex
 	present map[types.UID]*watch.Object
-	// silent: events are noted and not told; see feed.move.
+	// silent: events are noted and not told; see follow.
 	silent bool
 }
 
@@ -47,8 +48,8 @@ func (l *ledger) take(ev watch.Event) {
 	}
 }
 
-// bury tells of the deletion of everything that is there still. The informer must be closed.
-func (l *ledger) bury() {
+// closeAsDeleted tells of the deletion of everything that is there still. The informer must be closed.
+func (l *ledger) closeAsDeleted() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, o := range l.present {
@@ -75,18 +76,11 @@ func (l *ledger) follow(before *ledger) {
 			l.on(watch.Event{Kind: watch.Added, Key: nameOf(o), UID: uid, Initial: true, Object: o})
 		}
 	}
-}
-
-// missing returns what one ledger told is there, and another one does not know. The first one's
-// informer must be closed.
-func missing(before, now *ledger) []*watch.Object {
-	var out []*watch.Object
 	for uid, o := range before.present {
-		if !now.has(uid) {
-			out = append(out, o)
+		if l.present[uid] == nil {
+			l.on(deletion(o))
 		}
 	}
-	return out
 }
 
 // names reports whether an object of that name was told to be there, and not that it is gone. While
@@ -104,24 +98,11 @@ func (l *ledger) names(key cache.ObjectName) bool {
 	return false
 }
 
-// owes reports whether an object that the cache does not have any more is not told to be gone yet.
-func (f *feed) owes(key cache.ObjectName) bool {
-	f.mu.Lock()
-	l := f.ledgers[""]
-	if l == nil {
-		l = f.ledgers[key.Namespace]
-	}
-	f.mu.Unlock()
-	return l != nil && l.names(key)
-}
-
-func (l *ledger) has(uid types.UID) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.present[uid] != nil
-}
-
 // deletion is the event of an object that nobody saw go.
 func deletion(o *watch.Object) watch.Event {
 	return watch.Event{Kind: watch.Deleted, Key: nameOf(o), UID: o.GetUID(), Unseen: true, Object: o}
+}
+
+func nameOf(o metav1.Object) cache.ObjectName {
+	return cache.ObjectName{Namespace: o.GetNamespace(), Name: o.GetName()}
 }

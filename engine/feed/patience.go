@@ -1,11 +1,20 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package feed
 
 import (
 	"math/rand/v2"
 	"time"
+)
+
+const (
+	// lookAgain and lookAgainMost bound the wait before a feed that is not well looks again when
+	// nothing tells it to: it doubles from the first to the second.
+	lookAgain     = time.Second
+	lookAgainMost = 10 * time.Second
+	// wellAfter is how long a feed must run for the waits to begin anew.
+	wellAfter = 30 * time.Second
 )
 
 // patience says when a feed that is not well looks again. The wait doubles with each look, whatever

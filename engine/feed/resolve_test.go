@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package feed
 
 import (
 	"io"
@@ -48,7 +48,7 @@ func TestElsewhereIsAnotherVersion(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f := &feed{name: parsed, catalog: catalog.New(client, nil, nil)}
+		f := New(Settings{Name: parsed, Catalog: catalog.New(client, nil, nil)})
 		if got := f.elsewhere(t.Context()); got != want {
 			t.Errorf("%s is said to be there as %q, want %q", name, got, want)
 		}

@@ -1,0 +1,181 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package feed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/handwerk-dev/handwerk/engine/catalog"
+	"github.com/handwerk-dev/handwerk/engine/gone"
+	"github.com/handwerk-dev/handwerk/engine/health"
+	"github.com/handwerk-dev/handwerk/engine/watch"
+)
+
+// unfound reports whether a list or a watch of one of the informers was answered with 404.
+func (f *Feed) unfound() bool {
+	return slices.ContainsFunc(f.opened(), func(ns string) bool {
+		h := f.newest(ns)
+		return h.Source().GVR == f.Resource().GVR && apierrors.IsNotFound(h.State().Fault)
+	})
+}
+
+// inquire finds out what a 404 to a list or a watch means, and reports whether the resource is not
+// served as it was. It says nothing of objects: a server that is behind, an API that is registered
+// anew and a version that is served no more answer so. Until something says that the CRD is gone, the
+// cache stays as it is and nothing counts as deleted.
+func (f *Feed) inquire(ctx context.Context) (lost bool) {
+	if time.Since(f.asked) < lookAgain {
+		if f.next != nil {
+			f.move(ctx, f.next.served)
+		}
+		return f.lost
+	}
+	f.settings.Catalog.Invalidate()
+	served, err := f.look(ctx, f.settings.Name, f.settings.Kind)
+	now := f.Resource()
+	f.asked, f.lost = time.Now(), true
+	switch {
+	case errors.Is(err, catalog.ErrMissing):
+		f.unserved(ctx)
+	case err != nil:
+		f.fail(err)
+	case served.GVR == now.GVR && served.Namespaced == now.Namespaced:
+		f.abandon(now.GVR)
+		f.lost = false // the informers try again
+	case served.GVR.GroupResource() == now.GVR.GroupResource() && served.Namespaced == now.Namespaced:
+		f.move(ctx, served)
+	default: // a CRD never changes its scope: this is another one
+		f.end()
+		f.Nudge()
+	}
+	return f.lost
+}
+
+// unserved says how it is with a resource that is not served in the version that was declared.
+func (f *Feed) unserved(ctx context.Context) {
+	f.settings.Unserved()
+	other := f.elsewhere(ctx)
+	absent := other == "" && f.extinct(ctx)
+	if absent {
+		f.end()
+	}
+	f.mu.Lock()
+	f.absent = absent
+	kept := len(f.informers) > 0
+	f.mu.Unlock()
+	text := ""
+	switch {
+	case other != "":
+		text = "the API server serves it in version " + other + " and not in that one"
+	case absent:
+		text = "the API server does not serve it (is its CRD installed?)"
+	case kept:
+		text = "the API server does not serve it now; nothing says that it is gone for good, so no object counts as deleted"
+	default:
+		text = "the API server does not serve it, and whether its CRD is installed cannot be told"
+	}
+	f.set(health.Unserved, text)
+}
+
+// extinct reports whether the resource is gone, with all its objects: its CRD is. The API server
+// removes a CRD only when its last object is gone. A resource that never had a CRD, as one of an
+// aggregated API, is never known to be gone.
+func (f *Feed) extinct(ctx context.Context) bool {
+	f.mu.Lock()
+	held, hasCRD := len(f.informers) > 0, f.hasCRD
+	f.mu.Unlock()
+	if held && !hasCRD {
+		return false
+	}
+	return f.crdGone(ctx) == nil
+}
+
+// errCRD is the error of crdGone for a CRD that is there.
+var errCRD = errors.New("its CRD is there")
+
+// crdGone asks for the CRD and returns nil when the answer says that there is none, or else why that
+// cannot be said.
+func (f *Feed) crdGone(ctx context.Context) error {
+	crds := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+	name := f.crdName()
+	_, err := f.settings.Metadata.Resource(crds).Get(ctx, name, metav1.GetOptions{})
+	switch {
+	case gone.Says(err, crds.GroupResource(), name):
+		return nil
+	case err != nil:
+		return fmt.Errorf("reading CRD %s: %w", name, err)
+	}
+	return errCRD
+}
+
+// crdName is the name that the resource's CRD has, if it has one. For a kind that was never served it
+// is a guess.
+func (f *Feed) crdName() string {
+	switch {
+	case f.Known():
+		return f.Resource().GVR.GroupResource().String()
+	case f.ByKind():
+		plural, _ := meta.UnsafeGuessKindToResource(f.settings.Kind)
+		return plural.GroupResource().String()
+	}
+	return schema.GroupResource{Group: f.settings.Name.Group, Resource: f.settings.Name.Resource}.String()
+}
+
+// findCRD notes, once it can be told, whether the resource has a CRD.
+func (f *Feed) findCRD(ctx context.Context) {
+	f.mu.Lock()
+	done := f.crdKnown
+	f.mu.Unlock()
+	if done {
+		return
+	}
+	err := error(nil)
+	if strings.Contains(f.Resource().GVR.Group, ".") { // as groups of CRDs do
+		err = f.crdGone(ctx)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.hasCRD = errors.Is(err, errCRD)
+	f.crdKnown = f.hasCRD || err == nil || apierrors.IsForbidden(err)
+}
+
+// CRDChanged takes an event of a CRD, whose ever it is: what is served may have changed, so the feed looks
+// again. It never blocks.
+func (f *Feed) CRDChanged(ev watch.Event) {
+	if ev.Key.Name == f.crdName() {
+		f.mu.Lock()
+		switch {
+		case ev.Kind != watch.Deleted:
+			f.hasCRD, f.crdKnown = true, true
+		case !ev.Unseen:
+			f.crdDeleted = f.known
+		}
+		f.prompted = true
+		f.mu.Unlock()
+	}
+	f.Nudge()
+}
+
+// end closes the informers of a resource that is gone, and tells of its objects' deletion.
+func (f *Feed) end() {
+	f.mu.Lock()
+	f.absent = true // before anybody asks what became of an object
+	f.known, f.crdKnown, f.hasCRD = false, false, false
+	f.mu.Unlock()
+	f.abandon(schema.GroupVersionResource{})
+	for _, ns := range f.opened() {
+		f.close(ns).told.closeAsDeleted()
+	}
+	f.settings.Catalog.Invalidate()
+}

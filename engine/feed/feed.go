@@ -1,0 +1,208 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package feed brings the objects of one resource in. A feed finds what the API server serves under the
+// resource's name, asks for the rights that the engine needs, and keeps one informer for each namespace in
+// scope. It heals by itself: a CRD that comes, a right that is given and a version that takes the place of
+// another one need no restart. A fault of one feed is no other's.
+package feed
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/metadata"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/catalog"
+	"github.com/handwerk-dev/handwerk/engine/health"
+	"github.com/handwerk-dev/handwerk/engine/outage"
+	"github.com/handwerk-dev/handwerk/engine/scope"
+	"github.com/handwerk-dev/handwerk/engine/watch"
+)
+
+// Settings are what a feed needs. All are required but where it says so.
+type Settings struct {
+	// Name is the resource as it was declared, or as it is called for people where Kind is set.
+	Name dsl.ResourceName
+	// Kind is what was declared in the place of a name. Optional.
+	Kind schema.GroupVersionKind
+	// Source is what the informers have in common. The feed fills in GVR, Kind and Namespace.
+	Source watch.Source
+	// On gets the events, those of one object in order. It must be quick and must not wait for the feed.
+	On func(watch.Event)
+	// Log gets when the feed begins to be degraded and when it is well again. Optional.
+	Log logr.Logger
+
+	// Patches: the engine itself writes to the objects. ObservedGeneration: it writes to their status what
+	// was handled, where that has the field; see [Feed.KeepsGeneration]. Gets: it reads single objects, as
+	// those that nobody saw go. What handlers do besides, only they know. Default to false.
+	Patches, ObservedGeneration, Gets bool
+
+	// Listed is called with each step of the feed once the informers have told of all objects that there
+	// are; well says whether the feed runs. It reports whether to call it again soon. Optional.
+	Listed func(ctx context.Context, well bool) (again bool)
+	// Granted is called when something that kept objects out is over, and they are listed. Optional.
+	Granted func()
+
+	// Catalog says what is served and allowed, Metadata reads CRDs, Watches has the informers, and Scope
+	// the namespaces.
+	Catalog  *catalog.Catalog
+	Metadata metadata.Interface
+	Watches  *watch.Set
+	Scope    *scope.Scope
+	// Unserved is called when the resource is not served, so that somebody may watch for its CRD. It must
+	// be quick.
+	Unserved func()
+	// Outages tells what the log tells already: of an API server that is away.
+	Outages *outage.Watch
+}
+
+// Feed brings the objects of one resource in. [Feed.Run] does the work; the other methods may be called at
+// any time by any number of goroutines.
+type Feed struct {
+	settings Settings
+	wake     chan struct{}
+	health   *health.Health
+
+	// Only Run's goroutine uses these. asked is when the feed last asked what a 404 means, and lost
+	// whether it meant something. lacking is what was found missing, by namespace.
+	asked   time.Time
+	lost    bool
+	lacking map[string]*lack
+
+	mu     sync.Mutex
+	served catalog.Resource
+	known  bool
+	// observes: objects have status.observedGeneration.
+	observes  bool
+	informers map[string]*informer
+	// next is what the feed is about to go over to, nil when it is not. Only Run's goroutine sets it.
+	next *successor
+	// hasCRD: the resource has a CRD. crdKnown: whether it has is known, or cannot be.
+	hasCRD, crdKnown bool
+	// crdDeleted: the CRD was seen to go, and that is not dealt with yet.
+	crdDeleted bool
+	// absent: there is no CRD, and so there are no objects.
+	absent bool
+	// prompted: something has come for which the feed may wait.
+	prompted bool
+	// suspects are namespaces where a request was refused.
+	suspects map[string]suspicion
+}
+
+// New returns a feed that is not running yet.
+func New(s Settings) *Feed {
+	return &Feed{
+		settings: s, wake: make(chan struct{}, 1), health: health.New(s.Log),
+		lacking: map[string]*lack{}, informers: map[string]*informer{}, suspects: map[string]suspicion{},
+	}
+}
+
+// Run keeps the feed going until ctx ends, and closes its informers then.
+func (f *Feed) Run(ctx context.Context) {
+	p := patience{}
+	for {
+		again := f.step(ctx)
+		select {
+		case <-ctx.Done():
+			f.abandon(schema.GroupVersionResource{})
+			for _, ns := range f.opened() {
+				f.close(ns)
+			}
+			return
+		case <-f.wake:
+		case <-p.wait(again, f.Status().Phase == health.Running, f.once(&f.prompted)):
+		}
+	}
+}
+
+// Nudge makes the feed look again soon. It never blocks.
+func (f *Feed) Nudge() {
+	select {
+	case f.wake <- struct{}{}:
+	default:
+	}
+}
+
+// once reports whether a flag is set, and takes it back.
+func (f *Feed) once(flag *bool) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	was := *flag
+	*flag = false
+	return was
+}
+
+// step brings the feed one step nearer to running and reports whether to look again by itself.
+func (f *Feed) step(ctx context.Context) (again bool) {
+	if f.once(&f.crdDeleted) {
+		f.end()
+	}
+	if !f.resolve(ctx) {
+		return true
+	}
+	f.findCRD(ctx)
+	if !f.unfound() {
+		f.abandon(f.Resource().GVR)
+	} else if f.inquire(ctx) {
+		return true
+	}
+	f.catchUp(ctx)
+	namespaces, known := f.namespaces()
+	if !known {
+		return f.awaitNamespaces()
+	}
+	missing, err := f.access(ctx, namespaces)
+	if err == nil {
+		err = f.open(ctx, namespaces, missing)
+	}
+	if err != nil {
+		f.fail(err)
+		return true
+	}
+	return f.judge(ctx, missing)
+}
+
+// namespaces are those of the scope, [""] meaning all at once, and false while they are not known.
+func (f *Feed) namespaces() (names []string, known bool) {
+	return f.settings.Scope.Names(f.Resource().Namespaced)
+}
+
+// awaitNamespaces says that they are not known, and reports whether nobody is about to tell.
+func (f *Feed) awaitNamespaces() (again bool) {
+	if fault := f.settings.Scope.Fault(); fault != "" {
+		f.set(health.Faulty, fault)
+		return true
+	}
+	f.set(health.Starting, "waiting for the list of namespaces")
+	return false
+}
+
+// open makes the informers those of the namespaces.
+func (f *Feed) open(ctx context.Context, namespaces []string, missing missingVerbs) error {
+	for _, ns := range f.opened() {
+		if !slices.Contains(namespaces, ns) {
+			f.close(ns).told.closeAsDeleted()
+		}
+	}
+	for _, ns := range namespaces {
+		if f.Informer(ns) != nil || !missing.reads(ns) {
+			continue
+		}
+		f.mu.Lock() // the pass that the first event starts must find the informer
+		opened, err := f.start(ctx, f.served, ns, false)
+		if err == nil {
+			f.informers[ns] = opened
+		}
+		f.mu.Unlock()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,166 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package feed
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/catalog"
+	"github.com/handwerk-dev/handwerk/engine/watch"
+)
+
+// informer is that of one namespace, with what was told of its objects.
+type informer struct {
+	*watch.Handle
+	told *ledger
+}
+
+// start opens the informer of a namespace. A silent one notes events, and tells of none.
+func (f *Feed) start(ctx context.Context, served catalog.Resource, namespace string, silent bool) (*informer, error) {
+	src := f.settings.Source
+	src.GVR, src.Kind, src.Namespace = served.GVR, served.Kind, namespace
+	l := newLedger(f.settings.On, silent)
+	h, err := f.settings.Watches.Open(ctx, src, l.take)
+	if err != nil {
+		return nil, fmt.Errorf("watching %s: %w", f.settings.Name, err)
+	}
+	return &informer{h, l}, nil
+}
+
+// close closes the namespace's informer, which it returns, and that of a successor.
+func (f *Feed) close(namespace string) *informer {
+	f.mu.Lock()
+	closed := f.informers[namespace]
+	delete(f.informers, namespace)
+	var next *informer
+	if f.next != nil {
+		next = f.next.informers[namespace]
+		delete(f.next.informers, namespace)
+	}
+	f.mu.Unlock()
+	closed.Close()
+	if next != nil {
+		next.Close()
+	}
+	return closed
+}
+
+// opened are the namespaces that have an informer, sorted.
+func (f *Feed) opened() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var out []string
+	for ns := range f.informers {
+		out = append(out, ns)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// Informer returns the informer that has the namespace's objects, nil when there is none. For the empty
+// namespace it is the one of all namespaces, and of objects without.
+func (f *Feed) Informer(namespace string) *watch.Handle {
+	if i := f.informer(namespace); i != nil {
+		return i.Handle
+	}
+	return nil
+}
+
+func (f *Feed) informer(namespace string) *informer {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if all := f.informers[""]; all != nil {
+		return all
+	}
+	return f.informers[namespace]
+}
+
+// Informers returns the informers that have objects of the namespace, or all of them when it is empty.
+func (f *Feed) Informers(namespace string) []*watch.Handle {
+	if namespace != "" {
+		if h := f.Informer(namespace); h != nil {
+			return []*watch.Handle{h}
+		}
+		return nil
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	out := make([]*watch.Handle, 0, len(f.informers))
+	for _, i := range f.informers {
+		out = append(out, i.Handle)
+	}
+	return out
+}
+
+// Get returns what the cache has under the key.
+func (f *Feed) Get(key cache.ObjectName) (*watch.Object, bool) {
+	h := f.Informer(key.Namespace)
+	if h == nil {
+		return nil, false
+	}
+	return h.Object(key)
+}
+
+// Telling reports whether an object that the cache does not have any more is not told to be gone yet.
+func (f *Feed) Telling(key cache.ObjectName) bool {
+	i := f.informer(key.Namespace)
+	return i != nil && i.told.names(key)
+}
+
+// Objects returns what the cache has of a namespace, or of all when it is empty, in no order.
+func (f *Feed) Objects(namespace string) []*watch.Object {
+	var out []*watch.Object
+	for _, h := range f.Informers(namespace) {
+		for _, o := range h.Objects() {
+			if namespace == "" || o.GetNamespace() == namespace {
+				out = append(out, o)
+			}
+		}
+	}
+	return out
+}
+
+// OwnedBy returns the objects that the owner of this uid controls, or that have its label, in no order.
+func (f *Feed) OwnedBy(owner string) []*watch.Object {
+	var out []*watch.Object
+	for _, h := range f.Informers("") {
+		out = append(out, h.OwnedBy(owner)...)
+	}
+	return out
+}
+
+// Stats returns how many objects the cache has, and when the server was last heard of.
+func (f *Feed) Stats() (objects int, last time.Time) {
+	for _, h := range f.Informers("") {
+		objects += h.Len()
+		if at := h.State().LastEvent; at.After(last) {
+			last = at
+		}
+	}
+	return objects, last
+}
+
+// Whole reports whether the cache has every object of a resource in the namespace, or everywhere when it is
+// empty, with all that is in them, and is told of changes.
+func (f *Feed) Whole(gvr schema.GroupVersionResource, namespace string) bool {
+	src := f.settings.Source
+	compact := src.Keep == "" && (src.Profile == "" || src.Profile == dsl.CacheCompact)
+	if !compact || src.LabelSelector != "" || src.FieldSelector != "" || f.Resource().GVR != gvr {
+		return false
+	}
+	h := f.Informer(namespace)
+	return h != nil && h.Synced() && !h.State().Blind
+}
+
+// Chooses reports whether objects may leave what the feed brings in although they live.
+func (f *Feed) Chooses() bool {
+	return f.settings.Source.LabelSelector != "" || f.settings.Source.FieldSelector != "" || f.settings.Scope.Live()
+}

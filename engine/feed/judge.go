@@ -1,0 +1,138 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package feed
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/handwerk-dev/handwerk/engine/health"
+	"github.com/handwerk-dev/handwerk/engine/ops"
+	"github.com/handwerk-dev/handwerk/engine/outage"
+	"github.com/handwerk-dev/handwerk/engine/watch"
+)
+
+// survey is what a look at a feed's informers shows.
+type survey struct {
+	problems health.Problems
+	// well is the number of namespaces where nothing is wrong; listing are those that are not listed yet.
+	well    int
+	listing []string
+	// refused: an informer was refused what the account may do now; it will ask again.
+	refused bool
+}
+
+// judge looks at the informers and says how the feed is. It is degraded as a whole when nothing works;
+// what is wrong in some namespaces, which people without rights may have made, is a warning.
+func (f *Feed) judge(ctx context.Context, missing missingVerbs) (again bool) {
+	seen := f.survey(ctx, missing)
+	if ctx.Err() != nil {
+		return false
+	}
+	now := seen.outcome(f.Status().Phase, len(missing) > 0)
+	if f.health.Survey(now, f.failures(), seen.problems, seen.listing) && f.settings.Granted != nil {
+		f.settings.Granted()
+	}
+	if f.settings.Listed != nil && f.toldAll(ctx) {
+		again = f.settings.Listed(ctx, now.Phase == health.Running)
+	}
+	return again || len(seen.problems) > 0
+}
+
+// survey looks at the informers. For those that are well it waits a moment, until the last callback of
+// the first listing has returned.
+func (f *Feed) survey(ctx context.Context, missing missingVerbs) survey {
+	out := survey{problems: health.Problems{}}
+	for ns, verbs := range missing {
+		out.problems.Lack(ns, verbs, f.settings.Outages.Away()) // a server that has just come back refuses for a moment what it will allow
+	}
+	for _, ns := range f.opened() {
+		h := f.newest(ns)
+		now := h.State()
+		switch {
+		case missing[ns] != nil:
+		case now.Fault != nil:
+			bad := f.faulty(now.Fault)
+			bad.Told = bad.Told || f.settings.Outages.Away() // a watch that is silent does not know why
+			out.problems[ns] = bad
+			out.refused = out.refused || apierrors.IsForbidden(now.Fault)
+		case !now.Synced || h.WaitSynced(ctx) != nil:
+			out.listing = append(out.listing, ns)
+		default:
+			out.well++
+		}
+	}
+	return out
+}
+
+// outcome says how a feed is after a survey. Lacking: a right is missing.
+func (s survey) outcome(before health.Phase, lacking bool) health.State {
+	switch {
+	case len(s.listing) > 0 && (s.well == 0 || before != health.Running):
+		return health.State{Phase: health.Starting, Text: "listing"}
+	case s.well > 0 || len(s.problems) == 0:
+		return health.State{Phase: health.Running}
+	case s.refused && !lacking && before == health.Forbidden:
+		return health.State{Phase: health.Starting, Text: "it may be listed now"}
+	}
+	return s.problems.Outcome()
+}
+
+// toldAll reports whether the informers have told of all that there is. It waits for their callbacks.
+func (f *Feed) toldAll(ctx context.Context) bool {
+	all := f.Informers("")
+	return len(all) > 0 && !slices.ContainsFunc(all, func(h *watch.Handle) bool {
+		return !h.State().Synced || h.WaitSynced(ctx) != nil
+	})
+}
+
+// faulty is the state that an error makes.
+func (f *Feed) faulty(err error) health.State {
+	told := outage.Unanswered(err) || f.settings.Outages.Covers(err)
+	return health.State{Phase: health.Faulty, Text: err.Error(), Told: told, NotFound: apierrors.IsNotFound(err)}
+}
+
+// fail notes an error for which the feed does not run. One that says that the feed is being stopped is none.
+func (f *Feed) fail(err error) {
+	if !errors.Is(err, context.Canceled) {
+		f.health.Set(f.faulty(err), f.failures())
+	}
+}
+
+// set notes how the feed is.
+func (f *Feed) set(phase health.Phase, text string) {
+	f.health.Set(health.State{Phase: phase, Text: text}, f.failures())
+}
+
+// failures counts those of the informers.
+func (f *Feed) failures() (n int) {
+	for _, h := range f.Informers("") {
+		n += h.State().Failures
+	}
+	return n
+}
+
+// Status tells how the feed is.
+func (f *Feed) Status() health.Status { return f.health.Status() }
+
+// Settled is closed when the feed runs for the first time, or its first fault is known.
+func (f *Feed) Settled() <-chan struct{} { return f.health.Settled() }
+
+// Check tells how the feed is, in a line of that name.
+func (f *Feed) Check(name string) ops.Check {
+	c := ops.Check{Name: name}
+	switch now := f.Status(); {
+	case now.Phase == health.Running && now.Warning != "":
+		c.State, c.Message = ops.Warn, "watched, but not in every namespace: "+now.Warning
+	case now.Phase != health.Running:
+		c.State, c.Message = ops.Warn, string(now.Phase)
+		if now.Message != "" {
+			c.Message += ": " + now.Message
+		}
+	}
+	return c
+}

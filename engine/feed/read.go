@@ -1,0 +1,145 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package feed
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/handwerk-dev/handwerk/engine/health"
+	"github.com/handwerk-dev/handwerk/engine/watch"
+)
+
+// UnreadError is why a feed's objects cannot be read from the cache. Where a right is missing it comes with the
+// answer that the API server would give, so that apierrors.IsForbidden tells.
+type UnreadError struct {
+	// Feed names the resource.
+	Feed string
+	// Phase and Reason are how the feed is, for a namespace or as a whole.
+	Phase  health.Phase
+	Reason string
+}
+
+// Error names the resource and the reason.
+func (e *UnreadError) Error() string {
+	return fmt.Sprintf("reading %s: it is %s: %s", e.Feed, e.Phase, e.Reason)
+}
+
+// refusedError is an UnreadError in the words of the API server.
+type refusedError struct {
+	answer *apierrors.StatusError
+	unread *UnreadError
+}
+
+func (e *refusedError) Error() string   { return e.answer.Error() }
+func (e *refusedError) Unwrap() []error { return []error{e.answer, e.unread} }
+
+// refusal says why objects cannot be read in the words of the API server, when it is that a right is missing:
+// then it is known from other errors by who handles them.
+func (f *Feed) refusal(err error) error {
+	unread, is := errors.AsType[*UnreadError](err)
+	if !is || unread.Phase != health.Forbidden {
+		return err
+	}
+	return &refusedError{apierrors.NewForbidden(f.Resource().GVR.GroupResource(), "", fmt.Errorf("the operator may not %s", unread.Reason)), unread}
+}
+
+// unread returns why the objects of a namespace cannot be read.
+func (f *Feed) unread(namespace string) error {
+	now := f.health.In(namespace)
+	return &UnreadError{f.settings.Name.String(), now.Phase, now.Text}
+}
+
+// Readable returns why the cache cannot be asked for objects of the namespace, or of any when it is empty; nil
+// when it can. In namespaces out of scope there is nothing, which can be told.
+func (f *Feed) Readable(namespace string) error {
+	found := f.Informers(namespace)
+	for _, h := range found {
+		if err := f.complete(h); err != nil {
+			return f.refusal(err)
+		}
+	}
+	if names, _ := f.namespaces(); len(found) == 0 && (len(f.opened()) == 0 || slices.Contains(names, namespace)) {
+		return f.refusal(f.unread(namespace))
+	}
+	return nil
+}
+
+// Complete returns why the cache may not have every object in the scope as it is; nil when it has. A resource
+// without a CRD has no objects; that it is not served says nothing.
+func (f *Feed) Complete() error {
+	if f.Absent() {
+		return nil
+	}
+	namespaces, known := f.namespaces()
+	if !known || !f.Known() {
+		return f.refusal(f.unread(""))
+	}
+	for _, ns := range namespaces {
+		opened := f.Informer(ns)
+		if opened == nil {
+			return f.refusal(f.unread(ns))
+		}
+		if err := f.complete(opened); err != nil {
+			return f.refusal(err)
+		}
+	}
+	return nil
+}
+
+// complete returns why an informer's cache is not to be taken for what there is: it is not complete yet, or it has
+// not been told of changes for long.
+func (f *Feed) complete(h *watch.Handle) error {
+	if !h.Synced() {
+		return fmt.Errorf("reading %s: its first listing is not complete", f.settings.Name)
+	}
+	now := h.State()
+	if !now.Blind {
+		return nil
+	}
+	if why := f.health.In(h.Source().Namespace); why.Phase == health.Forbidden {
+		return &UnreadError{f.settings.Name.String(), why.Phase, why.Text}
+	}
+	return &UnreadError{f.settings.Name.String(), health.Faulty, now.Fault.Error()}
+}
+
+// Listed returns why the cache does not have all objects of a namespace, or of all when it is empty; nil when it
+// has. Other than [Feed.Complete] it makes no difference for a missing right.
+func (f *Feed) Listed(namespace string) error {
+	names, known := f.namespaces()
+	if now := f.Status(); !known || !f.Known() {
+		return fmt.Errorf("%s is %s: %s", f.settings.Name, now.Phase, now.Message)
+	}
+	for _, ns := range names {
+		if namespace != "" && ns != "" && ns != namespace {
+			continue
+		}
+		switch h := f.Informer(ns); {
+		case h == nil:
+			now := f.health.In(ns)
+			return fmt.Errorf("%s is %s: %s", f.settings.Name, now.Phase, now.Text)
+		case h.State().Blind:
+			return f.complete(h)
+		case !h.Synced():
+			return fmt.Errorf("the first listing of %s is not complete", f.settings.Name)
+		}
+	}
+	return nil
+}
+
+// Unwatched says why the objects of a namespace that has no informer are not watched.
+func (f *Feed) Unwatched(namespace string) error {
+	names, _ := f.settings.Scope.Names(true)
+	switch {
+	case slices.Contains(names, namespace):
+		return f.refusal(f.unread(namespace))
+	case f.settings.Scope.Live() && f.settings.Scope.Matches(namespace): // and so does not exist, or the names would have it
+		return apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, namespace)
+	}
+	return errors.New("the namespace is not one that the operator watches")
+}

@@ -1,0 +1,198 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package feed
+
+import (
+	"context"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/ops"
+)
+
+const (
+	// askAgain is how long it is until a right that is missing is asked for again; it doubles each
+	// time. The bound is askMost, or a second for each namespace that lacks some where that is more,
+	// so that however many there are they cost a request a second; and never more than askLast.
+	askAgain = time.Second
+	askMost  = 10 * time.Second
+	askLast  = 5 * time.Minute
+)
+
+// missingVerbs are the verbs that are missing, by namespace.
+type missingVerbs map[string][]string
+
+// reads reports whether the namespace's objects may be listed and watched.
+func (m missingVerbs) reads(namespace string) bool {
+	return !slices.Contains(m[namespace], "list") && !slices.Contains(m[namespace], "watch")
+}
+
+// lack is what was found missing in a namespace, and when that is asked again.
+type lack struct {
+	verbs []string
+	again time.Time
+	wait  time.Duration
+}
+
+// access returns which of the needed verbs are missing. It asks where it does not know yet, where
+// the informer, a pass or a handler was refused, and from time to time where something was missing.
+// Namespaces where all is well are not asked, whatever is missing in others.
+func (f *Feed) access(ctx context.Context, namespaces []string) (missingVerbs, error) {
+	maps.DeleteFunc(f.lacking, func(ns string, _ *lack) bool { return !slices.Contains(namespaces, ns) })
+	out := missingVerbs{}
+	var fault error
+	for _, ns := range namespaces {
+		missing, err := f.missingIn(ctx, ns)
+		if err != nil {
+			fault = err
+			continue // this namespace alone is not known
+		}
+		if len(missing) > 0 {
+			out[ns] = missing
+		}
+	}
+	if fault != nil && len(f.opened()) == 0 {
+		return nil, fault
+	}
+	return out, nil
+}
+
+// missingIn returns which verbs are missing in one namespace, and notes it.
+func (f *Feed) missingIn(ctx context.Context, ns string) ([]string, error) {
+	now := time.Now()
+	known := f.lacking[ns]
+	switch {
+	case known == nil && f.unsuspected(ns):
+		return nil, nil
+	case known != nil && now.Before(known.again):
+		return known.verbs, nil
+	}
+	missing, err := f.ask(ctx, ns, known)
+	switch {
+	case err != nil && known == nil:
+		return nil, err
+	case err != nil:
+		missing = known.verbs
+		f.settings.Log.V(1).Info("asking for a right that was missing", "error", err.Error())
+	}
+	if len(missing) == 0 {
+		delete(f.lacking, ns)
+	} else {
+		next := &lack{verbs: missing, wait: askAgain}
+		if known != nil {
+			next.wait = min(2*known.wait, max(askMost, time.Duration(len(f.lacking))*time.Second), askLast)
+		}
+		in := next.wait - rand.N(next.wait/5)
+		next.again = now.Add(in)
+		f.lacking[ns] = next
+		time.AfterFunc(in, f.Nudge)
+	}
+	if h := f.newest(ns); known != nil && len(missing) < len(known.verbs) && h != nil && h.State().Fault != nil {
+		h.Retry()
+	}
+	return missing, nil
+}
+
+// ask asks for the verbs in a namespace. Where some were missing, the first of them tells whether
+// anything has changed.
+func (f *Feed) ask(ctx context.Context, ns string, known *lack) ([]string, error) {
+	f.mu.Lock()
+	if f.suspects[ns].open {
+		f.suspects[ns] = suspicion{asked: time.Now()}
+	}
+	f.mu.Unlock()
+	gvr, verbs := f.Resource().GVR, f.Verbs()
+	if known != nil && slices.Contains(verbs, known.verbs[0]) {
+		still, err := f.settings.Catalog.Access(ctx, gvr, ns, known.verbs[0])
+		if err != nil || len(still) > 0 {
+			return known.verbs, err
+		}
+	}
+	return f.settings.Catalog.Access(ctx, gvr, ns, verbs...)
+}
+
+// Verbs are what the engine itself does with the resource, as in "list" and "patch status". What the server
+// serves is not known before [Feed.Known]; until then they are all that there may be.
+func (f *Feed) Verbs() []string {
+	s := f.settings
+	verbs := []string{"list", "watch"}
+	if s.Patches || s.ObservedGeneration || s.Gets || s.Source.Profile == dsl.CacheLive {
+		verbs = append(verbs, "get") // after a conflict, when nobody saw an object go, and for each pass in cache live
+	}
+	if s.Patches {
+		verbs = append(verbs, "patch")
+	}
+	if s.ObservedGeneration && (f.Resource().Status || !f.Known()) {
+		verbs = append(verbs, "patch status")
+	}
+	return verbs
+}
+
+// Asks reports whether the feed itself asks for a right, and tells when it is missing. Verb is one of [Feed.Verbs];
+// the empty namespace stands for all that are in scope.
+func (f *Feed) Asks(resource schema.GroupResource, verb, namespace string) bool {
+	if !f.Known() || f.Resource().GVR.GroupResource() != resource || !slices.Contains(f.Verbs(), verb) {
+		return false
+	}
+	names, _ := f.namespaces()
+	return namespace == "" || slices.Contains(names, namespace)
+}
+
+// Missing are the rights that the feed lacks, in no order.
+func (f *Feed) Missing() []ops.MissingRight {
+	var out []ops.MissingRight
+	for text, n := range f.health.Missing() {
+		verb, subresource, found := strings.Cut(text, " ")
+		one := ops.MissingRight{Resource: f.Resource().GVR.GroupResource().String(), Verb: verb, Namespaces: n}
+		if found {
+			one.Resource += "/" + subresource
+		}
+		out = append(out, one)
+	}
+	return out
+}
+
+// suspicion is that a right is missing, as a request was refused.
+type suspicion struct {
+	// open: the rights are to be asked for. asked is when they were last.
+	open  bool
+	asked time.Time
+}
+
+// unsuspected reports whether nothing speaks for a missing right in the namespace: its informer is there
+// and was not refused, and nobody else was since the server was asked last.
+func (f *Feed) unsuspected(namespace string) bool {
+	if h := f.newest(namespace); h == nil || apierrors.IsForbidden(h.State().Fault) {
+		return false
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return !f.suspects[namespace].open
+}
+
+// Suspect tells that a request of the engine for an object of the namespace was refused. The rights
+// are asked for, so that what is missing is shown, and it is known when it is given. Refusals in the next
+// moments do not make them asked for again: there may be as many as there are objects.
+func (f *Feed) Suspect(namespace string) {
+	f.mu.Lock()
+	if f.informers[""] != nil {
+		namespace = ""
+	}
+	s := f.suspects[namespace]
+	news := !s.open && time.Since(s.asked) >= askMost && f.informers[namespace] != nil
+	if news {
+		f.suspects[namespace] = suspicion{open: true}
+	}
+	f.mu.Unlock()
+	if news {
+		f.Nudge()
+	}
+}

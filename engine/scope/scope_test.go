@@ -1,0 +1,118 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package scope_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/handwerk-dev/handwerk/engine/scope"
+)
+
+// TestNames holds which namespaces a scope has of those that exist.
+func TestNames(t *testing.T) {
+	exist := []string{"team-b", "team-a", "team-old", "kube-system"}
+	tests := map[string]struct {
+		patterns []string
+		want     []string
+		live     bool
+	}{
+		"no pattern means all at once":              {nil, []string{""}, false},
+		"names are taken as they are, once each":    {[]string{"b", "a", "b"}, []string{"a", "b"}, false},
+		"a glob takes in those that exist":          {[]string{"team-?"}, []string{"team-a", "team-b"}, true},
+		"one that takes out is stronger":            {[]string{"team-*", "!team-old"}, []string{"team-a", "team-b"}, true},
+		"and so wherever it stands":                 {[]string{"!team-old", "team-*"}, []string{"team-a", "team-b"}, true},
+		"patterns that take out alone leave others": {[]string{"!team-*"}, []string{"kube-system"}, true},
+		"a name beside a glob must exist":           {[]string{"team-o*", "other"}, []string{"team-old"}, true},
+		"a faulty glob matches nothing":             {[]string{"[", "team-a"}, []string{"team-a"}, true},
+	}
+	for title, tt := range tests {
+		t.Run(title, func(t *testing.T) {
+			s := scope.New(scope.Settings{Patterns: tt.patterns, Changed: func() {}})
+			for _, name := range exist {
+				s.Came(name)
+			}
+			s.Listed(t.Context(), true)
+			got, known := s.Names(true)
+			if diff := cmp.Diff(tt.want, got); diff != "" || !known || s.Live() != tt.live {
+				t.Errorf("known is %v, live %v, want %v; names (-want +got):\n%s", known, s.Live(), tt.live, diff)
+			}
+			if all, _ := s.Names(false); !cmp.Equal(all, []string{""}) {
+				t.Errorf("a resource without namespaces is watched in %q", all)
+			}
+		})
+	}
+}
+
+// TestChanges holds when a scope says that it has changed, and what it knows not to be there.
+func TestChanges(t *testing.T) {
+	changes := 0
+	s := scope.New(scope.Settings{Patterns: []string{"team-*"}, Changed: func() { changes++ }})
+	steps := []struct {
+		what  string
+		do    func()
+		want  int
+		lacks bool
+	}{
+		{"what comes before all were listed is no change", func() { s.Came("team-b") }, 0, false},
+		{"the first listing is one", func() { s.Listed(t.Context(), true) }, 1, true},
+		{"a later one is none", func() { s.Listed(t.Context(), true) }, 1, true},
+		{"one that comes is", func() { s.Came("team-a") }, 2, false},
+		{"one that changes is none", func() { s.Came("team-a") }, 2, false},
+		{"nor is one that is not in the scope", func() { s.Came("other") }, 2, false},
+		{"one that goes is", func() { s.Went("team-a") }, 3, true},
+	}
+	for _, step := range steps {
+		step.do()
+		if changes != step.want || s.Lacks("team-a") != step.lacks {
+			t.Errorf("%s: %d changes, want %d; lacks it: %v", step.what, changes, step.want, s.Lacks("team-a"))
+		}
+	}
+	if s.Lacks("elsewhere") {
+		t.Error("a namespace that would not be in the scope is said to be lacking")
+	}
+}
+
+// TestANamespaceThatIsLost holds that a namespace which a listing does not have stays until the server says
+// that it is gone, and that the answer says nothing of one that came after it was asked for.
+func TestANamespaceThatIsLost(t *testing.T) {
+	const name = "team-a"
+	there, unknown := []string{name}, errors.New("no answer")
+	tests := map[string]struct {
+		gone      bool
+		err       error
+		meanwhile func(*scope.Scope)
+		want      []string
+		again     bool
+	}{
+		"one that is gone leaves the scope":            {true, nil, func(*scope.Scope) {}, nil, false},
+		"one that is there stays":                      {false, nil, func(*scope.Scope) {}, there, true},
+		"one of which nothing is known stays":          {false, unknown, func(*scope.Scope) {}, there, true},
+		"one that comes while it is asked for stays":   {true, nil, func(s *scope.Scope) { s.Came(name) }, there, false},
+		"one that comes and is lost meanwhile stays":   {true, nil, func(s *scope.Scope) { s.Came(name); s.Lost(name) }, there, true},
+		"one that is lost anew meanwhile is asked for": {true, nil, func(s *scope.Scope) { s.Lost(name) }, there, true},
+	}
+	for title, tt := range tests {
+		t.Run(title, func(t *testing.T) {
+			var s *scope.Scope
+			s = scope.New(scope.Settings{Patterns: []string{"team-*"}, Changed: func() {}, Gone: func(context.Context, string) (bool, error) {
+				tt.meanwhile(s)
+				return tt.gone, tt.err
+			}})
+			s.Came(name)
+			s.Lost(name)
+			if again := s.Listed(t.Context(), false); again {
+				t.Error("it asks although namespaces are not watched well")
+			}
+			again := s.Listed(t.Context(), true)
+			got, _ := s.Names(true)
+			if diff := cmp.Diff(tt.want, got); diff != "" || again != tt.again {
+				t.Errorf("to ask again is %v, want %v; the scope (-want +got):\n%s", again, tt.again, diff)
+			}
+		})
+	}
+}
