@@ -16,16 +16,16 @@ import (
 // a write.
 func (p *pass) brake() {
 	m := p.memory
-	if len(p.awaits) > 0 {
-		m.awaits = p.awaits
+	if len(p.writes) > 0 {
+		m.writes.Set(p.writes)
 	} else if !p.behind {
 		return
 	}
 	if p.driven() || !m.breaker.Wrote(p.now, p.content) {
-		p.r.rest(p.key, time.Time{})
+		p.r.box.Suspend(p.key, time.Time{})
 		return
 	}
-	p.r.rest(p.key, m.breaker.Until())
+	p.r.box.Suspend(p.key, m.breaker.Until())
 	var handlers []string
 	for _, j := range p.jobs {
 		if _, wrote := p.writers[j.reader.ID]; wrote || j.asks() {
@@ -33,8 +33,8 @@ func (p *pass) brake() {
 		}
 	}
 	who, last := strings.Join(handlers, ", "), p.r.name+" "+p.key.String()
-	if n := len(p.awaits); n > 0 {
-		last = p.awaits[n-1].feed.Name().String() + " " + p.awaits[n-1].key.String()
+	if n := len(p.writes); n > 0 {
+		last = p.writes[n-1].Cache.Name().String() + " " + p.writes[n-1].Key.String()
 	}
 	p.log().Info("object loops: its passes write again and again; it rests", dsl.LogWarning, true,
 		"until", m.breaker.Until().Format(time.RFC3339), "handlers", who, "written", last)

@@ -8,6 +8,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
@@ -20,7 +21,7 @@ import (
 func (r *resource) childFeedOf(owned dsl.OwnedKind) *feed.Feed {
 	var f *feed.Feed
 	f = r.engine.newFeed(feed.Settings{
-		Name: owned.Name, Kind: owned.Kind, Log: r.log.WithValues("child", owned.Name.String()), Granted: r.granted,
+		Name: owned.Name, Kind: owned.Kind, Log: r.log.WithValues("child", owned.Name.String()), Granted: r.box.Grant,
 		On: func(ev watch.Event) {
 			if !r.repeats(f) {
 				r.childSeen(f, ev)
@@ -59,7 +60,7 @@ func (r *resource) ownerKey(f *feed.Feed, o *watch.Object) *cache.ObjectName {
 		key.Namespace = o.GetNamespace()
 	}
 	name := child.OwnerName{Kind: gv.WithKind(ref.Kind).GroupKind(), Namespace: key.Namespace, Name: key.Name}
-	if !name.Near(o.GetNamespace()) && !r.lists(key, placeIn(f, nameOf(o))) {
+	if !name.Near(o.GetNamespace()) && !r.records.has(key, placeIn(f, nameOf(o))) {
 		return nil
 	}
 	return &key
@@ -79,22 +80,14 @@ func (r *resource) labelledOwner(f *feed.Feed, o *watch.Object) *cache.ObjectNam
 	}
 	key := cache.ObjectName{Namespace: name.Namespace, Name: name.Name}
 	if label != name.Retained() {
-		if owner, found := r.own.Get(key); (!found || string(owner.GetUID()) != label) && !r.departs(key, label) {
+		if owner, found := r.own.Get(key); (!found || string(owner.GetUID()) != label) && !r.box.Departs(key, types.UID(label)) {
 			return nil
 		}
 	}
-	if !r.lists(key, placeIn(f, nameOf(o))) {
+	if !r.records.has(key, placeIn(f, nameOf(o))) {
 		return nil
 	}
 	return &key
-}
-
-// departs reports whether an object of this uid is being seen off that the cache does not show any more.
-func (r *resource) departs(key cache.ObjectName, uid string) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	e, known := r.entries[key]
-	return known && slices.ContainsFunc(e.gone, func(d *departed) bool { return string(d.object.GetUID()) == uid })
 }
 
 // serves reports whether the resource's objects are of this kind.

@@ -72,25 +72,43 @@ func (e *enrolment) begin(p *pass) {
 // tie lets events of labelled children find the object.
 func (p *pass) tie() {
 	if !p.gone {
-		p.r.enlist(p.key, p.ties.record)
+		p.r.records.put(p.key, p.ties.record)
 	}
 }
 
-// enlist notes which labelled children an object has.
-func (r *resource) enlist(owner cache.ObjectName, record *child.Record) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if e, known := r.entries[owner]; known {
-		e.record = record
-	}
+// records list the labelled children of a resource's objects, for events to find the owners by. Its zero value has
+// none.
+type records struct {
+	mu sync.Mutex
+	of map[cache.ObjectName]*child.Record
 }
 
-// lists reports whether the record of an object has a place.
-func (r *resource) lists(owner cache.ObjectName, place child.Place) bool {
+// put notes an owner's record; nil when it has none.
+func (r *records) put(owner cache.ObjectName, record *child.Record) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	e, known := r.entries[owner]
-	return known && e.record.Lists(place)
+	if record == nil {
+		delete(r.of, owner)
+		return
+	}
+	if r.of == nil {
+		r.of = map[cache.ObjectName]*child.Record{}
+	}
+	r.of[owner] = record
+}
+
+// clear forgets all.
+func (r *records) clear() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.of = nil
+}
+
+// has reports whether the record of an object has a place.
+func (r *records) has(owner cache.ObjectName, place child.Place) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.of[owner].Lists(place)
 }
 
 // placeIn is the place of an object of a feed.
@@ -226,7 +244,7 @@ func (p *pass) writeRecord(ctx context.Context, record *child.Record) error {
 		return err
 	}
 	p.ties.base, p.ties.record, p.ties.text, p.ties.ahead = result.Object, record, text, false
-	p.r.enlist(p.key, record)
+	p.r.records.put(p.key, record)
 	return nil
 }
 

@@ -71,7 +71,7 @@ func (p *pass) trim(marks *patch.Marks) *unstructured.Unstructured {
 	defer p.mu.Unlock()
 	if len(left) > 0 {
 		p.ties.record, p.ties.ahead = before.Without(left...), true
-		p.r.enlist(p.key, p.ties.record)
+		p.r.records.put(p.key, p.ties.record)
 	}
 	if !p.ties.ahead {
 		return base

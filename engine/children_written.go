@@ -9,6 +9,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/engine/feed"
+	"github.com/handwerk-dev/handwerk/engine/inbox"
 	"github.com/handwerk-dev/handwerk/engine/ops"
 )
 
@@ -24,7 +25,7 @@ func (p *pass) wrote(f *feed.Feed, gvr schema.GroupVersionResource, result *unst
 	}
 	p.await(f, result)
 	if !p.owner().Forgets(result) {
-		p.r.echo(p.key, result.GetUID(), result.GetResourceVersion())
+		p.r.box.Echo(p.key, result.GetUID(), result.GetResourceVersion())
 	}
 }
 
@@ -44,18 +45,8 @@ func (p *pass) announce(gvr schema.GroupVersionResource, o *unstructured.Unstruc
 			continue
 		}
 		if h := r.own.Informer(key.Namespace); h != nil && h.Selects(key, o.GetLabels()) {
-			r.expect(await{feed: r.own, key: key, uid: o.GetUID(), version: o.GetResourceVersion(), own: true})
+			r.box.Expect(inbox.Write{Cache: r.own, Key: key, UID: o.GetUID(), Version: o.GetResourceVersion(), Own: true})
 		}
-	}
-}
-
-// expect notes a write to an object of the resource that a pass over another one has made. One that no pass
-// has seen yet comes with it.
-func (r *resource) expect(a await) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if e, known := r.entries[a.key]; known {
-		e.expects = append(e.expects, a)
 	}
 }
 

@@ -6,9 +6,11 @@ package engine
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -20,6 +22,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/inbox"
 	"github.com/handwerk-dev/handwerk/engine/queue"
 )
 
@@ -34,96 +37,97 @@ const (
 type fate int
 
 const (
-	// unclear: nothing says whether it is gone.
-	unclear fate = iota
+	// unknown: nothing says whether it is gone.
+	unknown fate = iota
 	// lives: it is there, and the cache will show it again.
 	lives
 	// isGone: it is gone, or it has left the operator's selector.
 	isGone
 )
 
-// seeOff runs the delete handlers of objects that are gone already: deletions that no finalizer
-// held. It returns those that are not finished, and when they are due.
-func (r *resource) seeOff(ctx context.Context, key cache.ObjectName, n *news) (left []*departed, next due, err error) {
-	n.gone = together(n.gone)
-	if slices.Contains(n.granted, passItself) {
-		for _, d := range n.gone {
-			d.next = time.Time{} // what was missing may have been the right to look
+// finalizeDeleted runs the delete handlers of objects that are gone already: deletions that no finalizer held. Those
+// that are not finished are left in the turn; it returns when they are due.
+func (r *resource) finalizeDeleted(ctx context.Context, key cache.ObjectName, t *turn) (next due, err error) {
+	t.Gone = together(t.Gone)
+	if slices.Contains(t.Granted, passItself) {
+		for _, d := range t.Gone {
+			d.Next = time.Time{} // what was missing may have been the right to look
 		}
 	}
-	for i, d := range n.gone {
-		if d.memory == nil && n.memory != nil && n.memory.uid == d.object.GetUID() {
-			d.memory = n.memory
+	for i, d := range t.Gone {
+		if d.Memory == nil && t.Memory != nil && t.Memory.uid == d.Object.GetUID() {
+			d.Memory = t.Memory
 		}
-		if r.back(key, d, n) {
+		if r.back(key, d, t) {
 			continue
 		}
-		if d.memory == nil {
-			d.memory = newMemory(d.object.GetUID())
+		if d.Memory == nil {
+			d.Memory = newMemory(d.Object.GetUID())
 		}
-		if r.seenOff(d) {
+		if r.finalized(d) {
 			continue
 		}
 		if wait := r.prove(ctx, key, d); wait > 0 {
-			left = append(left, d)
+			t.Left = append(t.Left, d)
 			next = next.sooner(wait, queue.Due)
 			continue
 		}
-		p := r.newPass(key, r.tree(d.object), d.memory, true)
-		if err := p.run(ctx, d.news(n.child)); err != nil {
-			return append(left, n.gone[i:]...), next, err
+		p := r.newPass(key, r.tree(d.Object), d.Memory, true)
+		if err := p.run(ctx, changesOf(d, t.Child)); err != nil {
+			t.Left = append(t.Left, t.Gone[i:]...)
+			return next, err
 		}
-		if d.memory == n.memory { // should a selector bring it back, all begins anew
-			n.memory = newMemory(d.memory.uid)
-			n.memory.awaits = d.memory.awaits
+		if d.Memory == t.Memory { // should a selector bring it back, all begins anew
+			t.Memory = newMemory(d.Memory.uid)
+			t.Memory.writes = d.Memory.writes
 		}
-		if !d.memory.parted && p.next.after > 0 {
-			left = append(left, d)
+		if !d.Memory.parted && p.next.after > 0 {
+			t.Left = append(t.Left, d)
 			next = next.sooner(p.next.after, queue.Due)
 		}
 	}
-	return left, next, nil
+	return next, nil
 }
 
-// seenOff reports whether nothing is to be done for an object that is gone.
-func (r *resource) seenOff(d *departed) bool {
-	return d.memory.parted && (d.told || !r.rules.events)
+// finalized reports whether nothing is to be done for an object that is gone.
+func (r *resource) finalized(d *tombstone) bool {
+	return d.Memory.parted && (d.Told || !r.rules.events)
 }
 
-// news are those of a pass over an object that is gone. Handlers of events hear of it once.
-func (d *departed) news(child bool) news {
-	if d.told {
-		return news{child: child}
+// changesOf are those of a pass over an object that is gone. Handlers of events hear of it once.
+func changesOf(d *tombstone, child bool) changes {
+	out := changes{Changes: inbox.Changes{Child: child}}
+	if !d.Told {
+		d.Told, out.Event = true, apiwatch.Deleted
 	}
-	d.told = true
-	return news{child: child, event: apiwatch.Deleted}
+	return out
 }
 
 // together makes one of those that are of one object: first a listing did not have it, and then it was
 // seen to go.
-func together(all []*departed) []*departed {
-	var out []*departed
+func together(all []*tombstone) []*tombstone {
+	var out []*tombstone
 	for _, d := range all {
-		uid := d.object.GetUID()
-		i := slices.IndexFunc(out, func(o *departed) bool { return uid != "" && o.object.GetUID() == uid })
+		uid := d.Object.GetUID()
+		i := slices.IndexFunc(out, func(o *tombstone) bool { return uid != "" && o.Object.GetUID() == uid })
 		if i < 0 {
 			out = append(out, d)
 			continue
 		}
-		out[i].unseen = out[i].unseen && d.unseen
+		out[i].Unseen = out[i].Unseen && d.Unseen
 	}
 	return out
 }
 
 // back reports whether the cache shows the object: it only was out of sight, and what is remembered
 // of it holds on.
-func (r *resource) back(key cache.ObjectName, d *departed, n *news) bool {
+func (r *resource) back(key cache.ObjectName, d *tombstone, t *turn) bool {
 	there, found := r.own.Get(key)
-	if !found || there.GetUID() != d.object.GetUID() && d.object.GetUID() != "" {
+	if !found || there.GetUID() != d.Object.GetUID() && d.Object.GetUID() != "" {
 		return false
 	}
-	if d.unseen && d.memory != nil && (n.memory == nil || n.memory.uid != d.memory.uid) {
-		n.memory = d.memory
+	if d.Unseen && d.Memory != nil && (t.Memory == nil || t.Memory.uid != d.Memory.uid) {
+		t.Memory = d.Memory
 	}
 	r.cleared(d)
 	return true
@@ -131,19 +135,19 @@ func (r *resource) back(key cache.ObjectName, d *departed, n *news) bool {
 
 // prove returns how long to wait before the delete handlers of an object may run; zero when they may
 // now. Of a deletion that nobody saw, the object itself is asked first.
-func (r *resource) prove(ctx context.Context, key cache.ObjectName, d *departed) time.Duration {
-	if !d.unseen {
-		if d.looks > 0 {
+func (r *resource) prove(ctx context.Context, key cache.ObjectName, d *tombstone) time.Duration {
+	if !d.Unseen {
+		if d.Looks > 0 {
 			r.cleared(d)
 		}
 		return 0
 	}
-	if wait := time.Until(d.next); wait > 0 {
+	if wait := time.Until(d.Next); wait > 0 {
 		return wait
 	}
-	found, err := r.fateOf(ctx, key, d.object.GetUID())
+	found, err := r.fateOf(ctx, key, d.Object.GetUID())
 	if found == isGone {
-		d.unseen = false
+		d.Unseen = false
 		r.cleared(d)
 		return 0
 	}
@@ -153,11 +157,11 @@ func (r *resource) prove(ctx context.Context, key cache.ObjectName, d *departed)
 	if apierrors.IsForbidden(err) {
 		r.refused(key, passItself, err)
 	}
-	wait := proofAgain << min(d.looks, 12)
-	d.looks++
+	wait := proofAgain << min(d.Looks, 12)
+	d.Looks++
 	wait = min(wait, proofAgainMost)
 	wait -= rand.N(wait / 5)
-	d.next = time.Now().Add(wait)
+	d.Next = time.Now().Add(wait)
 	return wait
 }
 
@@ -173,7 +177,7 @@ func (r *resource) fateOf(ctx context.Context, key cache.ObjectName, uid types.U
 	selected, err := r.selects(ctx, live)
 	switch {
 	case err != nil:
-		return unclear, err
+		return unknown, err
 	case !selected:
 		return isGone, nil
 	}
@@ -187,7 +191,7 @@ func (r *resource) fateOfAll(ctx context.Context, key cache.ObjectName, why erro
 		return isGone, nil
 	}
 	if key.Namespace == "" {
-		return unclear, why
+		return unknown, why
 	}
 	if r.engine.scope.Lacks(key.Namespace) {
 		return isGone, nil
@@ -197,9 +201,9 @@ func (r *resource) fateOfAll(ctx context.Context, key cache.ObjectName, why erro
 	case gone:
 		return isGone, nil
 	case err != nil:
-		return unclear, fmt.Errorf("%w (%w)", why, err)
+		return unknown, fmt.Errorf("%w (%w)", why, err)
 	}
-	return unclear, why
+	return unknown, why
 }
 
 // selects asks the server, where the operator selects, whether it selects a living object.
@@ -218,15 +222,12 @@ func (r *resource) selects(ctx context.Context, o *unstructured.Unstructured) (b
 }
 
 // doubted notes that nothing says that the object is gone. The error is nil when it lives.
-func (r *resource) doubted(key cache.ObjectName, d *departed, err error) {
+func (r *resource) doubted(key cache.ObjectName, d *tombstone, err error) {
 	reason := "it is there, and a listing did not have it"
 	if err != nil {
 		reason = err.Error()
 	}
-	r.mu.Lock()
-	_, known := r.unclear[d.object.GetUID()]
-	r.unclear[d.object.GetUID()] = reason
-	r.mu.Unlock()
+	known := r.unclear.put(d.Object.GetUID(), reason)
 	if !known {
 		r.log.Info("object is not in the cache any more and not known to be gone; its delete handlers wait", dsl.LogWarning, true,
 			"namespace", key.Namespace, "name", key.Name, "reason", reason)
@@ -234,23 +235,44 @@ func (r *resource) doubted(key cache.ObjectName, d *departed, err error) {
 }
 
 // cleared notes that it is known what became of the object.
-func (r *resource) cleared(d *departed) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.unclear, d.object.GetUID())
+func (r *resource) cleared(d *tombstone) { r.unclear.drop(d.Object.GetUID()) }
+
+// unclear are objects that nobody saw go, with why it cannot be told whether they are gone. Its zero value has none.
+type unclear struct {
+	mu  sync.Mutex
+	why map[types.UID]string
 }
 
-// doubt says how many objects wait for a proof that they are gone, and why one of them does; empty
-// when there are none.
-func (r *resource) doubt() string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	var reasons []string
-	for _, reason := range r.unclear {
-		reasons = append(reasons, reason)
+func (u *unclear) put(uid types.UID, why string) (known bool) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.why == nil {
+		u.why = map[types.UID]string{}
 	}
-	if len(reasons) == 0 {
+	_, known = u.why[uid]
+	u.why[uid] = why
+	return known
+}
+
+func (u *unclear) drop(uid types.UID) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	delete(u.why, uid)
+}
+
+func (u *unclear) clear() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.why = nil
+}
+
+// said says how many objects wait for a proof that they are gone, and why one of them does; empty when there are
+// none.
+func (u *unclear) said() string {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if len(u.why) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("not served, and not known to be gone: %d (%s)", len(reasons), slices.Min(reasons))
+	return fmt.Sprintf("not served, and not known to be gone: %d (%s)", len(u.why), slices.Min(slices.Collect(maps.Values(u.why))))
 }

@@ -13,12 +13,11 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/inbox"
 	"github.com/handwerk-dev/handwerk/engine/queue"
 )
 
 const (
-	// parkedLook is how long a parked key waits before somebody looks whether its echo got lost.
-	parkedLook = time.Minute
 	// passBackoff and passBackoffMost bound the wait after a pass that could not be finished.
 	passBackoff     = 500 * time.Millisecond
 	passBackoffMost = 5 * time.Minute
@@ -53,14 +52,12 @@ func (r *resource) handle(ctx context.Context, q *queue.Queue[cache.ObjectName],
 		// Leadership or the process is ending: whoever works next looks at everything again.
 	case errors.Is(err, errParked):
 		// What was due besides, as for an object of this key that is gone, does not wait for the cache.
-		next = next.sooner(parkedLook, queue.Due)
+		next = next.sooner(inbox.Patience, queue.Due)
 		q.AddAfter(key, next.class, next.after)
 	case errors.Is(err, errCaughtUp):
 		q.Add(key, queue.Fresh)
 	case err != nil:
-		wait := r.failed(key, err)
-		r.unfinished(key, err, wait)
-		q.AddAfter(key, queue.Due, wait)
+		q.AddAfter(key, queue.Due, r.unfinished(key, err))
 	case next.now:
 		q.Add(key, next.class)
 	case next.after > 0:
@@ -68,14 +65,18 @@ func (r *resource) handle(ctx context.Context, q *queue.Queue[cache.ObjectName],
 	}
 }
 
-// unfinished says that a pass could not be finished. What is said once for all is not, nor a conflict that
-// passes.
-func (r *resource) unfinished(key cache.ObjectName, err error, wait time.Duration) {
-	r.mu.Lock()
-	m := r.entryLocked(key).memory
-	r.mu.Unlock()
+// unfinished counts a pass that could not be finished, says so, and returns how long the key waits. What is said
+// once for all is not said again, nor a conflict that passes.
+func (r *resource) unfinished(key cache.ObjectName, err error) (wait time.Duration) {
+	r.refused(key, passItself, err)
+	before, m := r.box.Failed(key, newMemory)
+	wait = min(passBackoff<<min(before, 12), passBackoffMost)
+	if apierrors.IsForbidden(err) {
+		wait = min(wait, passRefusedMost)
+	}
+	wait += rand.N(wait / 5)
 	conflict := apierrors.IsConflict(err)
-	told := !r.engine.said(err) && (!conflict || m.failures >= manyFailures)
+	told := !r.engine.said(err) && (!conflict || before+1 >= manyFailures)
 	m.troubled(passItself, told)
 	log := r.log.WithValues("namespace", key.Namespace, "name", key.Name, "again", wait.Round(time.Millisecond).String())
 	const line = "pass could not be finished"
@@ -87,6 +88,7 @@ func (r *resource) unfinished(key cache.ObjectName, err error, wait time.Duratio
 	default:
 		log.Error(err, line)
 	}
+	return wait
 }
 
 // due is when a key must be looked at again; zero means not before something happens.
@@ -107,27 +109,6 @@ func (d due) sooner(after time.Duration, class queue.Class) due {
 		return due{after, class, d.now}
 	}
 	return d
-}
-
-// failed counts a pass that ended in an error and returns how long the key waits.
-func (r *resource) failed(key cache.ObjectName, err error) time.Duration {
-	r.refused(key, passItself, err)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	e := r.entryLocked(key)
-	if e.memory == nil {
-		e.memory = newMemory(e.uid)
-	}
-	wait := passBackoff
-	for range min(e.memory.failures, 12) {
-		wait *= 2
-	}
-	e.memory.failures++
-	e.broken = true
-	if wait = min(wait, passBackoffMost); apierrors.IsForbidden(err) {
-		wait = min(wait, passRefusedMost)
-	}
-	return wait + rand.N(wait/5)
 }
 
 // workers returns how many objects are handled at once.

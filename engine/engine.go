@@ -172,7 +172,7 @@ func (e *Engine) lead(ctx, term context.Context) error {
 	e.started.Store(false)
 	e.leaving.Store(ctx.Err() != nil)
 	for _, r := range e.resources {
-		r.end()
+		r.box.End()
 	}
 	idle := make(chan struct{})
 	go func() { running.Wait(); close(idle) }()

@@ -7,9 +7,7 @@ package engine
 // over when nothing waits.
 func Waiting(e *Engine) (n int) {
 	for _, r := range e.resources {
-		r.mu.Lock()
-		n += len(r.waiting)
-		r.mu.Unlock()
+		n += r.box.Awaited()
 	}
 	return n
 }

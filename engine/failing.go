@@ -154,29 +154,5 @@ func (p *pass) stands() {
 		return // the key may be that of another object
 	}
 	p.memory.mended(p.log(), passItself, "pass was finished again")
-	standing := p.standing()
-	p.r.mu.Lock()
-	defer p.r.mu.Unlock()
-	e := p.r.entryLocked(p.key)
-	e.standing, e.broken = standing, false
-}
-
-// standings counts the objects that this process remembers by how they stand.
-func (r *resource) standings() map[ops.Standing]int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	out := map[ops.Standing]int{}
-	for _, e := range r.entries {
-		switch {
-		case e.broken && e.standing != ops.Held:
-			out[ops.Failing]++
-		case e.standing == "":
-			// its first pass is still to come
-		case e.parked && e.standing == ops.Ready:
-			out[ops.Waits]++
-		default:
-			out[e.standing]++
-		}
-	}
-	return out
+	p.r.box.Finished(p.key, p.standing())
 }

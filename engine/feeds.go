@@ -114,7 +114,7 @@ func (e *Engine) watchChanged(src watch.Source, state watch.State) {
 	}
 	for _, r := range e.resources {
 		if state.Blind {
-			r.wakeAll()
+			r.box.WakeAll()
 		}
 		if state.Synced {
 			r.relatedListed(src.GVR)

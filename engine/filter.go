@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/inbox"
 	"github.com/handwerk-dev/handwerk/engine/progress"
 	"github.com/handwerk-dev/handwerk/engine/queue"
 )
@@ -183,7 +184,7 @@ func (r *resource) childrenLook() (again time.Duration) {
 			return listingLook
 		}
 	}
-	return parkedLook
+	return inbox.Patience
 }
 
 // wantsFinalizer reports whether some delete handler wants to see the object off. Where that cannot

@@ -42,6 +42,7 @@ func TestImportsPointDown(t *testing.T) {
 		"engine/loop":     {},
 		"engine/timer":    {"dsl"},
 		"engine/claim":    {"dsl"},
+		"engine/inbox":    {"dsl", "engine/catalog", "engine/ops", "engine/queue", "engine/watch"},
 		"engine/fence":    {},
 		"engine/outage":   {"dsl"},
 		"engine/busy":     {"dsl"},
@@ -55,7 +56,7 @@ func TestImportsPointDown(t *testing.T) {
 			"dsl", "engine/book", "engine/cause", "engine/catalog", "engine/child", "engine/gone", "engine/lease", "engine/ops",
 			"engine/patch", "engine/progress", "engine/queue", "engine/rights", "engine/watch",
 			"engine/busy", "engine/claim", "engine/events", "engine/fence", "engine/loop", "engine/outage", "engine/timer",
-			"engine/feed", "engine/health", "engine/scope",
+			"engine/feed", "engine/health", "engine/inbox", "engine/scope",
 		},
 		"engine/enginetest":                    nil, // test kits may use everything
 		"engine/enginetest/internal/apiserver": {},

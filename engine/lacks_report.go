@@ -43,7 +43,7 @@ func (l *lacks) found(missing []lack) {
 	}
 	l.hurry() // rights are given together, and each is asked for at a time of its own
 	for _, r := range l.engine.resources {
-		r.granted()
+		r.box.Grant()
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/book"
 	"github.com/handwerk-dev/handwerk/engine/claim"
+	"github.com/handwerk-dev/handwerk/engine/inbox"
 	"github.com/handwerk-dev/handwerk/engine/patch"
 	"github.com/handwerk-dev/handwerk/engine/queue"
 	"github.com/handwerk-dev/handwerk/engine/timer"
@@ -53,10 +54,10 @@ type pass struct {
 	// secured: the finalizer is there if it must be.
 	secured bool
 
-	mu      sync.Mutex // guards awaits, content, applied, writers and memory.settled: a handler may use goroutines
+	mu      sync.Mutex // guards writes, content, applied, writers and memory.settled: a handler may use goroutines
 	patch   *dsl.Patch
 	jobs    []*job
-	awaits  []await
+	writes  []inbox.Write
 	content uint32 // tells what was written from other things; see breaker
 	applied map[childID]*unstructured.Unstructured
 	// writers are the handlers that wrote children, each with how many jobs there were then.
@@ -91,71 +92,84 @@ func (r *resource) pass(ctx context.Context, key cache.ObjectName) (due, error) 
 	if h := r.scheduled(key); h != nil {
 		return r.wholePass(ctx, key, *h)
 	}
-	n := r.take(key)
-	n.memory = n.memory.expecting(n.expects)
-	left, next, err := r.seeOff(ctx, key, &n)
+	t := r.box.Take(key)
+	defer t.Close()
+	t.Memory = t.Memory.expecting(t.Expected)
+	next, err := r.finalizeDeleted(ctx, key, t)
 	if err != nil {
-		r.keep(key, n.memory, left)
-		r.again(key, n)
 		return due{}, err
 	}
-	current := n.memory.caughtUp() || r.recall(ctx, n.memory) // asked before the read, which is then no older than that
+	current := r.caughtUp(ctx, t.Memory) // asked before the read, which is then no older than that
 	object, err := r.read(ctx, key)
 	if err != nil {
-		r.keep(key, n.memory, left)
-		r.again(key, n)
 		return due{}, err
 	}
 	if object == nil {
-		r.goneBy(key, n, left)
+		r.goneBy(key, t)
 		return next, nil
 	}
-	m := n.memory
 	if current {
-		r.unwait(key, m)
+		t.Unpark()
 	}
+	m := t.Memory
 	if m == nil || m.uid != object.GetUID() {
 		m, current = newMemory(object.GetUID()), true
 	}
-	r.keep(key, m, left)
+	t.Keep(m)
 	if !current {
-		r.again(key, n)
-		return next, r.park(key, m, n.child)
+		return next, park(t, m)
 	}
 	p := r.newPass(key, object, m, false)
 	if wait := m.breaker.Wait(p.now); wait > 0 && p.deletion == "" {
-		r.again(key, n)
 		return next.sooner(wait, queue.Due), nil
 	}
 	p.next = next
-	if err := p.run(ctx, n); err != nil {
-		n.event = "" // handlers that are not through with it have it in mind
+	if err := p.run(ctx, changes{Changes: t.Changes}); err != nil {
+		t.Event = "" // handlers that are not through with it have it in mind
 		if len(r.relations) > 0 {
-			n.related = &relatedNews{all: true} // what the object asks for now may be noted, and not handled
+			t.Related = &inbox.Related{All: true} // what the object asks for now may be noted, and not handled
 		}
-		r.again(key, n)
 		return due{}, err
 	}
+	t.Handled()
 	return p.next, nil
 }
 
+// park puts a key aside until the cache has caught up.
+func park(t *turn, m *memory) error {
+	if t.Park(&m.writes) {
+		return errParked
+	}
+	return errCaughtUp
+}
+
 // goneBy is the pass of a key without an object.
-func (r *resource) goneBy(key cache.ObjectName, n news, left []*departed) {
-	if r.rules.deletes && n.memory != nil && !n.told() {
-		r.keep(key, n.memory, left) // the cache is ahead of what is told: the deletion is on its way
+func (r *resource) goneBy(key cache.ObjectName, t *turn) {
+	if r.rules.deletes && t.Memory != nil && !told(t) {
+		t.Keep(t.Memory) // the cache is ahead of what is told: the deletion is on its way
+		t.Handled()
 		return
 	}
-	r.forget(key, left)
-	r.rest(key, time.Time{})
-	if len(left) == 0 { // what is left may come back
+	if t.Forget() {
+		r.records.put(key, nil)
+	}
+	if len(t.Left) == 0 { // what is left may come back
 		r.unsubscribe(key)
 	}
 }
 
+// told reports whether the deletion of the object that is remembered was told.
+func told(t *turn) bool {
+	return slices.ContainsFunc(t.Gone, func(d *tombstone) bool {
+		uid := d.Object.GetUID()
+		return uid == t.Memory.uid || uid == "" // of one that nobody saw go, only the name may be known
+	})
+}
+
 // run is the pass once its object is known: each handler in its order is planned, and run when it is
 // due, then the pass writes and remembers.
-func (p *pass) run(ctx context.Context, n news) error {
-	p.fresh = n.fresh
+func (p *pass) run(ctx context.Context, n changes) error {
+	p.fresh = n.Fresh
 	p.hear(n)
 	p.tie()
 	p.startTimers()
@@ -188,14 +202,14 @@ func (p *pass) run(ctx context.Context, n news) error {
 
 // hear makes handlers of events run for what the watch has told. It is in their entries from there on, so it is
 // told again to those alone that are not through with it.
-func (p *pass) hear(n news) {
-	if n.event == "" && !p.memory.known {
-		n.event = apiwatch.Added // to this process
+func (p *pass) hear(n changes) {
+	if n.Event == "" && !p.memory.known {
+		n.Event = apiwatch.Added // to this process
 	}
-	if n.event == "" {
+	if n.Event == "" {
 		return
 	}
-	p.memory.event = n.event
+	p.memory.event = n.Event
 	for _, r := range p.r.rules.readers {
 		if r.On(dsl.Event) {
 			p.put(r, p.entry(r).Wakes(dsl.Event))

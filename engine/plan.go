@@ -36,7 +36,7 @@ type job struct {
 func (j *job) asks() bool { return j.wants != nil && !j.wants.Empty() }
 
 // plan returns what a handler has to do, nil when nothing.
-func (p *pass) plan(r book.Reader, n news) *job {
+func (p *pass) plan(r book.Reader, n changes) *job {
 	f := p.facts(r)
 	e, c := p.due(r, n, f)
 	if c == "" || c == dsl.Delete && p.released(r.Handler) {
@@ -56,7 +56,7 @@ func (p *pass) plan(r book.Reader, n news) *job {
 }
 
 // due returns a handler's entry with all that has come up for it, and what it is to run for, empty for nothing.
-func (p *pass) due(r book.Reader, n news, f book.Facts) (book.Entry, dsl.Cause) {
+func (p *pass) due(r book.Reader, n changes, f book.Facts) (book.Entry, dsl.Cause) {
 	e := p.news(r, n)
 	c := e.Due(r.Handler, f)
 	t := p.triggered(r, n, c)
@@ -82,12 +82,12 @@ func (p *pass) entry(r book.Reader) book.Entry {
 
 // news returns a handler's entry with what has come up for it since the last pass: a first sight of the
 // object, and ends of waits.
-func (p *pass) news(r book.Reader, n news) book.Entry {
+func (p *pass) news(r book.Reader, n changes) book.Entry {
 	e := p.entry(r)
-	if n.child || p.related {
+	if n.Child || p.related {
 		e.Try = e.Try.Hurry()
 	}
-	if slices.Contains(n.granted, r.ID) && !e.Try.Done {
+	if slices.Contains(n.Granted, r.ID) && !e.Try.Done {
 		e.Try.Due, e.Try.Early = time.Time{}, time.Time{}
 	}
 	if p.deletion != "" {
@@ -97,7 +97,7 @@ func (p *pass) news(r book.Reader, n news) book.Entry {
 	if e.Begins && p.answer(&job{reader: r, cause: dsl.Update}).holds {
 		e = e.Meet(r, p.sight, p.book.Known, p.making(r))
 	}
-	if (n.child || !p.memory.seen) && r.On(dsl.Child) || (p.related || !p.memory.seen) && r.On(dsl.RelatedChange) {
+	if (n.Child || !p.memory.seen) && r.On(dsl.Child) || (p.related || !p.memory.seen) && r.On(dsl.RelatedChange) {
 		e.Try.Step = 0 // what the first step did may not be so any more
 	}
 	return e
@@ -105,8 +105,8 @@ func (p *pass) news(r book.Reader, n news) book.Entry {
 
 // concerns reports whether something beside the object has changed that a handler is known to read. In a deletion
 // that is no cause, but what the handler waits for may have come.
-func (p *pass) concerns(r book.Reader, n news) bool {
-	return n.child && r.Reads.Children || p.related && r.Reads.Related
+func (p *pass) concerns(r book.Reader, n changes) bool {
+	return n.Child && r.Reads.Children || p.related && r.Reads.Related
 }
 
 // making reports whether other handlers are still to be tried again for the object's creation, or wait for such a
@@ -123,10 +123,10 @@ func (p *pass) making(r book.Reader) bool {
 
 // triggered returns the cause that a handler has by what happened beside the object, empty when there is
 // none. Due is the cause that it has otherwise.
-func (p *pass) triggered(r book.Reader, n news, due dsl.Cause) dsl.Cause {
+func (p *pass) triggered(r book.Reader, n changes, due dsl.Cause) dsl.Cause {
 	switch h := r.Handler; {
 	case p.deletion != "":
-	case (n.child || slices.Contains(n.of, h.ID)) && h.On(dsl.Child):
+	case (n.Child || slices.Contains(n.of, h.ID)) && h.On(dsl.Child):
 		return dsl.Child
 	case p.related && h.On(dsl.RelatedChange):
 		return dsl.RelatedChange

@@ -4,7 +4,6 @@
 package engine
 
 import (
-	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/progress"
-	"github.com/handwerk-dev/handwerk/engine/queue"
 )
 
 // refusedMost and passRefusedMost bound the wait after a handler or a pass was refused for lack of a
@@ -30,40 +28,12 @@ const passItself = ""
 // refused notes how a handler, or one of the pass's own requests, ended: whether a right was missing.
 func (r *resource) refused(key cache.ObjectName, handler string, err error) {
 	lacks := apierrors.IsForbidden(err)
-	r.mu.Lock()
-	was := slices.Index(r.lacking[key], handler)
-	switch {
-	case lacks && was < 0:
-		r.lacking[key] = append(r.lacking[key], handler)
-	case !lacks && was >= 0:
-		r.lacking[key] = slices.Delete(r.lacking[key], was, was+1)
-	}
-	if len(r.lacking[key]) == 0 {
-		delete(r.lacking, key)
-	}
-	r.mu.Unlock()
-	if !lacks && was >= 0 {
+	if r.box.Refused(key, handler, lacks) && !lacks {
 		r.engine.lacks.hurry()
 	}
 	if lacks && handler == passItself {
 		r.own.Suspect(key.Namespace)
 	}
-}
-
-// granted is called when a feed found a right that had been missing: whoever was refused tries again
-// at once.
-func (r *resource) granted() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.queue == nil {
-		return
-	}
-	for key, handlers := range r.lacking {
-		e := r.entryLocked(key)
-		e.granted = append(e.granted, handlers...)
-		r.queue.Add(key, queue.Fresh)
-	}
-	clear(r.lacking)
 }
 
 // bounded returns the record with a wait that is not too long for one who was refused. Whoever asked

@@ -19,6 +19,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/book"
+	"github.com/handwerk-dev/handwerk/engine/inbox"
 	"github.com/handwerk-dev/handwerk/engine/queue"
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
@@ -40,7 +41,7 @@ type kin struct {
 // lookAround finds out whether what the relations select for the object has changed. It is
 // worked out anew only when the object itself has changed, or when related objects have that it
 // may concern.
-func (p *pass) lookAround(n news) {
+func (p *pass) lookAround(n changes) {
 	if len(p.r.relations) == 0 || p.gone {
 		return
 	}
@@ -50,7 +51,7 @@ func (p *pass) lookAround(n news) {
 	moved := first || p.memory.version != p.object.GetResourceVersion()
 	for i, one := range p.r.relations {
 		k := &p.kin[i]
-		touched := n.related != nil && p.around.touched(one, n.related)
+		touched := n.Related != nil && p.around.touched(one, n.Related)
 		if !touched && !k.blind && (!moved || !first && p.steady(one)) {
 			continue
 		}
@@ -76,7 +77,7 @@ func (p *pass) look(one *relation, k *kin) (digest uint64, self string) {
 	if k.blind = f.unseen != nil; !k.blind {
 		return f.digest(p.object.GetUID()), p.among(f)
 	}
-	again := parkedLook // the listing wakes the object; this is if nothing has to be listed
+	again := inbox.Patience // the listing wakes the object; this is if nothing has to be listed
 	if len(one.feed.Informers("")) > 0 {
 		again = listingLook
 	}
@@ -166,15 +167,15 @@ func (a *around) Relations() []dsl.Relation { return a.pass.r.spec.Relations() }
 
 // touched reports whether one of the changes is of an object that the relation selects, or did
 // before.
-func (a *around) touched(one *relation, n *relatedNews) bool {
+func (a *around) touched(one *relation, n *inbox.Related) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	f := a.chooseLocked(one)
-	if n.all || f.err != nil {
+	if n.All || f.err != nil {
 		return true
 	}
-	return slices.ContainsFunc(n.changes, func(c relatedChange) bool {
-		return c.relation == one.number && (f.selects(c.before) || f.selects(c.after))
+	return slices.ContainsFunc(n.Changes, func(c inbox.RelatedChange) bool {
+		return c.Relation == one.number && (f.selects(c.Before) || f.selects(c.After))
 	})
 }
 
@@ -198,7 +199,7 @@ func (a *around) see(one *relation) *finding {
 	f.looked = true
 	namespace := f.subscription.namespace
 	if f.unseen = one.feed.Listed(namespace); f.unseen != nil && !a.pass.gone {
-		a.pass.r.blinded(one, a.pass.key)
+		one.blinded(a.pass.key)
 		f.unseen = one.feed.Listed(namespace) // once more, for nobody was to be woken before
 	}
 	if f.unseen == nil {
@@ -226,7 +227,7 @@ func (a *around) chooseLocked(one *relation) *finding {
 	}
 	f.subscription = subscribed(f.selection, one.feed.Resource().Namespaced)
 	if f.err == nil && !p.gone {
-		f.same = p.r.subscribe(one, p.key, f.subscription)
+		f.same = one.subscribe(p.key, f.subscription)
 	}
 	return f
 }

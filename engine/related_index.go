@@ -5,7 +5,6 @@ package engine
 
 import (
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
@@ -173,41 +172,4 @@ func (s *sides) match(selector labels.Selector) bool {
 		}
 	}
 	return false
-}
-
-// maxNoted bounds what is noted of related objects for one owner. Past it, all is looked at.
-const maxNoted = 32
-
-// relatedNews is what has changed of the related objects of one object since its last pass.
-type relatedNews struct {
-	// all: too much to be noted singly.
-	all     bool
-	changes []relatedChange
-}
-
-// relatedChange is one related object that changed: as it was before the first change, and as it
-// is, of which one may be nil.
-type relatedChange struct {
-	relation      int
-	uid           types.UID
-	before, after *watch.Object
-}
-
-// note adds an event.
-func (n *relatedNews) note(relation int, ev watch.Event) {
-	change := relatedChange{relation: relation, uid: ev.UID, before: ev.Old, after: ev.Object}
-	if ev.Kind == watch.Deleted {
-		change.before, change.after = ev.Object, nil
-	}
-	for i, earlier := range n.changes {
-		if earlier.relation == relation && earlier.uid == ev.UID {
-			n.changes[i].after = change.after
-			return
-		}
-	}
-	if n.all || len(n.changes) == maxNoted || ev.UID == "" {
-		n.all, n.changes = true, nil
-		return
-	}
-	n.changes = append(n.changes, change)
 }

@@ -4,12 +4,13 @@
 package engine
 
 import (
+	"sync"
+
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/feed"
-	"github.com/handwerk-dev/handwerk/engine/queue"
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
 
@@ -18,7 +19,8 @@ type relation struct {
 	dsl.Relation
 	number int
 	feed   *feed.Feed
-	// subscriptions is guarded by the resource's lock.
+
+	mu            sync.Mutex // guards what follows
 	subscriptions *subscriptions
 }
 
@@ -28,7 +30,7 @@ func (r *resource) relate() {
 		one := &relation{Relation: spec, number: i, subscriptions: newSubscriptions()}
 		one.feed = r.engine.newFeed(feed.Settings{
 			Name: spec.Resource, Log: r.log.WithValues("related", spec.Name), Source: watch.Source{LabelSelector: spec.LabelSelector},
-			On: func(ev watch.Event) { r.relatedSeen(one, ev) }, Granted: r.granted,
+			On: func(ev watch.Event) { r.relatedSeen(one, ev) }, Granted: r.box.Grant,
 		})
 		r.relations = append(r.relations, one)
 	}
@@ -38,23 +40,10 @@ func (r *resource) relate() {
 // again. What a first listing brings counts too, as the resource may have come, or may be allowed,
 // long after its owners; those that wait for the listing as a whole are woken when it is complete.
 func (r *resource) relatedSeen(one *relation, ev watch.Event) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.queue == nil {
-		return
-	}
-	r.wakeLocked(ev.UID)
-	one.subscriptions.concerned(ev, func(owner cache.ObjectName) {
-		e, known := r.entries[owner]
-		if !known {
-			return
-		}
-		if e.related == nil {
-			e.related = &relatedNews{}
-		}
-		e.related.note(one.number, ev)
-		r.queue.Add(owner, queue.Fresh)
-	})
+	r.box.Wake(ev.UID)
+	one.mu.Lock()
+	defer one.mu.Unlock()
+	one.subscriptions.concerned(ev, func(owner cache.ObjectName) { r.box.RelatedSeen(owner, one.number, ev) })
 }
 
 // relatedListed wakes the objects that could not see the related ones of a resource, of which a
@@ -64,46 +53,42 @@ func (r *resource) relatedListed(gvr schema.GroupVersionResource) {
 		if !one.feed.Serves(gvr) {
 			continue
 		}
-		r.mu.Lock()
-		if r.queue != nil {
-			for owner := range one.subscriptions.blind {
-				r.queue.Add(owner, queue.Fresh)
-			}
+		one.mu.Lock()
+		for owner := range one.subscriptions.blind {
+			r.box.Look(owner)
 		}
-		r.mu.Unlock()
+		one.mu.Unlock()
 	}
 }
 
-// subscribe notes what an object asks for of a relation, and reports whether it is what it asked
-// for before.
-func (r *resource) subscribe(one *relation, owner cache.ObjectName, s subscription) (same bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+// subscribe notes what an object asks for of the relation, and reports whether it is what it asked for before.
+func (one *relation) subscribe(owner cache.ObjectName, s subscription) (same bool) {
+	one.mu.Lock()
+	defer one.mu.Unlock()
 	return one.subscriptions.put(owner, s)
 }
 
-// blinded notes that an object cannot see the objects of a relation.
-func (r *resource) blinded(one *relation, owner cache.ObjectName) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+// blinded notes that an object cannot see the objects of the relation.
+func (one *relation) blinded(owner cache.ObjectName) {
+	one.mu.Lock()
+	defer one.mu.Unlock()
 	one.subscriptions.blind[owner] = true
 }
 
 // unsubscribe forgets an object that is gone.
 func (r *resource) unsubscribe(owner cache.ObjectName) {
-	if len(r.relations) == 0 {
-		return
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	for _, one := range r.relations {
+		one.mu.Lock()
 		one.subscriptions.drop(owner)
+		one.mu.Unlock()
 	}
 }
 
-// unsubscribeAllLocked forgets all. The resource's lock is held.
-func (r *resource) unsubscribeAllLocked() {
+// unsubscribeAll forgets all.
+func (r *resource) unsubscribeAll() {
 	for _, one := range r.relations {
+		one.mu.Lock()
 		one.subscriptions = newSubscriptions()
+		one.mu.Unlock()
 	}
 }

@@ -4,8 +4,6 @@
 package engine
 
 import (
-	"time"
-
 	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/health"
 	"github.com/handwerk-dev/handwerk/engine/ops"
@@ -27,7 +25,7 @@ func (e *Engine) Ready() []ops.Check {
 	out := []ops.Check{start}
 	for _, r := range e.resources {
 		out = append(out, e.check(r.own, "resource/"+r.name))
-		if doubt := r.doubt(); doubt != "" {
+		if doubt := r.unclear.said(); doubt != "" {
 			out = append(out, ops.Check{Name: "departed/" + r.name, State: ops.Warn, Message: doubt})
 		}
 		for _, f := range r.children {
@@ -72,8 +70,8 @@ func (e *Engine) stats() []ops.ResourceStats {
 	for _, r := range e.resources {
 		s := ops.ResourceStats{Resource: r.name, Up: r.own.Status().Phase == health.Running}
 		s.Objects, s.LastEvent = r.own.Stats()
-		s.Parked, s.Broken = r.held()
-		s.Standing, s.Feeds = r.standings(), r.feedsUp()
+		s.Parked, s.Broken = r.box.Held()
+		s.Standing, s.Feeds = r.box.Standings(), r.feedsUp()
 		out = append(out, s)
 	}
 	return out
@@ -89,24 +87,6 @@ func (r *resource) feedsUp() map[string]bool {
 		out["related/"+one.Name] = one.feed.Check("").State == ops.Pass
 	}
 	return out
-}
-
-// held counts keys that wait for the cache, and objects that the breaker holds.
-func (r *resource) held() (parked, resting int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, e := range r.entries {
-		if e.parked {
-			parked++
-		}
-	}
-	now := time.Now()
-	for _, until := range r.resting {
-		if until.After(now) {
-			resting++
-		}
-	}
-	return parked, resting
 }
 
 // busy names the handlers that run at this moment, with their objects.

@@ -48,20 +48,21 @@ func (r *resource) scheduled(key cache.ObjectName) *book.Reader {
 // wholePass runs a handler for the resource as a whole when its time has come. What it is
 // remembered by lasts as long as the term, as that of objects does.
 func (r *resource) wholePass(ctx context.Context, key cache.ObjectName, h book.Reader) (due, error) {
-	n := r.take(key)
-	m := n.memory
-	if m == nil {
-		m = newMemory("")
-		m.ticks = []timer.Tick{timer.First(h.Timing, time.Now(), false)}
+	t := r.box.Take(key)
+	defer t.Close()
+	if t.Memory == nil {
+		t.Memory = newMemory("")
+		t.Memory.ticks = []timer.Tick{timer.First(h.Timing, time.Now(), false)}
 	}
-	r.keep(key, m, nil)
-	if !m.caughtUp() && !r.recall(ctx, m) {
-		return due{}, r.park(key, m, false)
+	m := t.Memory
+	t.Keep(m)
+	if !r.caughtUp(ctx, m) {
+		return due{}, park(t, m)
 	}
 	p := &pass{r: r, key: key, whole: true, memory: m, now: time.Now(), patch: dsl.NewPatch(), object: r.kindOnly()}
 	p.current, p.sight, p.book = p.object, book.NewLook(p.object.Object), m.book
 	p.claims = claim.Begin(&m.claims, nil, p.now, nil)
-	j := p.scheduled(h, len(n.granted) > 0)
+	j := p.scheduled(h, len(t.Granted) > 0)
 	if j != nil && r.own.Listed("") != nil {
 		return due{}.sooner(unsureLook, queue.Due), nil // it would take those that are missing for gone
 	}
@@ -71,6 +72,7 @@ func (r *resource) wholePass(ctx context.Context, key cache.ObjectName, h book.R
 		}
 	}
 	p.rememberWhole(h)
+	t.Handled()
 	return p.next, nil
 }
 
@@ -97,7 +99,6 @@ func (p *pass) scheduled(r book.Reader, granted bool) *job {
 func (p *pass) rememberWhole(h book.Reader) {
 	m, now := p.memory, time.Now()
 	m.book = p.book
-	m.failures = 0
 	if m.ticks[0].Passed(p.now) {
 		m.ticks[0] = m.ticks[0].Next(h.Timing, now)
 	}
@@ -119,7 +120,7 @@ func (p *pass) asWhole(request *dsl.Request, h *dsl.Handler, s *fence.Span) {
 	request.Objects = p.r.objects()
 	request.Children, request.Related = none{}, nowhere{p.r.spec.Relations()}
 	request.Client = p.client(h, s)
-	request.Events = &told{request: request, span: s}
+	request.Events = &logEvents{request: request, span: s}
 }
 
 // objects returns all objects of the resource as the cache has them, sorted.
@@ -134,16 +135,16 @@ func (r *resource) objects() []*unstructured.Unstructured {
 	return out
 }
 
-// told is dsl.Events where there is no object that an Event could be about: it is logged.
-type told struct {
+// logEvents is dsl.Events where there is no object that an Event could be about: it is logged.
+type logEvents struct {
 	request *dsl.Request
 	span    *fence.Span
 }
 
-var _ dsl.Events = (*told)(nil)
+var _ dsl.Events = (*logEvents)(nil)
 
 // Event logs what is reported.
-func (t *told) Event(kind dsl.EventType, reason, note string, args ...any) {
+func (t *logEvents) Event(kind dsl.EventType, reason, note string, args ...any) {
 	if !t.span.Over() {
 		t.request.Log.Info("handler reports", "type", string(kind), "reason", reason, "note", fmt.Sprintf(note, args...))
 	}

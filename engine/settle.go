@@ -4,14 +4,11 @@
 package engine
 
 import (
-	"cmp"
 	"errors"
 	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	apiwatch "k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/book"
@@ -254,7 +251,6 @@ func (p *pass) keepBook(marks patch.Marks) {
 func (p *pass) remember(marks patch.Marks) {
 	m := p.memory
 	p.keepBook(marks)
-	m.failures = 0
 	p.stands()
 	p.closeRecord()
 	if p.resync || !m.seen {
@@ -279,32 +275,6 @@ func (r *resource) count(result patch.Result) {
 	}
 	if result.Whole {
 		r.engine.metrics.Written(r.name, ops.Object)
-	}
-}
-
-// rest notes until when the breaker holds the key; zero when it does not.
-func (r *resource) rest(key cache.ObjectName, until time.Time) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if until.IsZero() {
-		delete(r.resting, key)
-		return
-	}
-	r.resting[key] = until
-}
-
-// again puts back news that a pass took but could not deal with.
-func (r *resource) again(key cache.ObjectName, n news) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	e := r.entryLocked(key)
-	e.child = e.child || n.child
-	if e.event != apiwatch.Added { // that is of another object
-		e.event = cmp.Or(n.event, e.event)
-	}
-	e.granted = append(e.granted, n.granted...)
-	if n.related != nil {
-		e.related = &relatedNews{all: true}
 	}
 }
 

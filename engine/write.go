@@ -15,6 +15,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/book"
 	"github.com/handwerk-dev/handwerk/engine/cause"
+	"github.com/handwerk-dev/handwerk/engine/inbox"
 	"github.com/handwerk-dev/handwerk/engine/patch"
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
@@ -143,7 +144,7 @@ func (p *pass) replay(live *unstructured.Unstructured, marks patch.Marks) patch.
 	if !void {
 		return marks
 	}
-	p.wait(await{feed: p.r.own, key: p.key, uid: live.GetUID(), version: live.GetResourceVersion()}, 0) // for what they saw is older
+	p.wait(inbox.Write{Cache: p.r.own, Key: p.key, UID: live.GetUID(), Version: live.GetResourceVersion()}, 0) // for what they saw is older
 	p.next = p.next.atOnce()
 	again := p.settle()
 	again.Along = marks.Along

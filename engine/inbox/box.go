@@ -1,0 +1,278 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package inbox keeps what comes up for objects between their passes: what informers tell, what this operator
+// wrote itself, rights that were given. A pass takes what there is for its key, and puts it back when it
+// cannot deal with it. What passes remember of an object lies beside it.
+package inbox
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	apiwatch "k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/handwerk-dev/handwerk/engine/ops"
+	"github.com/handwerk-dev/handwerk/engine/queue"
+	"github.com/handwerk-dev/handwerk/engine/watch"
+)
+
+// Key is a key of the queue: an object's, or that of what runs for the resource as a whole.
+type Key = cache.ObjectName
+
+// Box is the inbox of one resource. M is what passes remember of an object. It works within a term of
+// leadership; outside of one, nothing is kept. Its methods may be called at any time by anybody.
+type Box[M any] struct {
+	// tombstones: objects that are gone are kept for a pass.
+	tombstones bool
+
+	mu sync.Mutex
+	// queue is nil while this process does not lead.
+	queue *queue.Queue[Key]
+	keys  map[Key]*state[M]
+	// waiting are parked keys by the UIDs of the objects whose events wake them.
+	waiting map[types.UID][]Key
+	// refused are the keys for which a right was missing, with who lacked it.
+	refused map[Key][]string
+}
+
+// state is what is known of one key.
+type state[M any] struct {
+	Changes
+	// uid is that of the object that was seen last under the key; came: it appeared or changed since the last pass
+	// began.
+	uid  types.UID
+	came bool
+	// changed are the versions of children that have changed since the last pass, by UID; empty for one that
+	// is gone.
+	changed map[types.UID]string
+	// expected are writes to the object by passes over others.
+	expected []Write
+	// gone are objects of this key that were deleted and not finalized yet.
+	gone []*Tombstone[M]
+	// echoes are the versions of this operator's own writes to children, by UID: their events are no news.
+	echoes map[types.UID]string
+
+	// parked: the last pass was put off until the cache has caught up. Waits are the UIDs under which it waits.
+	parked bool
+	waits  []types.UID
+	// standing is how the last pass that was finished left the object, empty before the first. Failures counts
+	// passes since then that could not be finished.
+	standing ops.Standing
+	failures int
+	// suspended is until when the object is held back because it loops, zero when it is not.
+	suspended time.Time
+	memory    *M
+}
+
+// Changes are what has come up for a key since its last pass.
+type Changes struct {
+	// Fresh: the object appeared after the first listing. This holds as long as the object lasts.
+	Fresh bool
+	// Event is what the watch has told of the object, empty for nothing.
+	Event apiwatch.EventType
+	// Child: a child has changed, and not by this operator alone.
+	Child bool
+	// Related are changes of related objects, nil when there are none.
+	Related *Related
+	// Granted are those who lacked a right which has been given.
+	Granted []string
+}
+
+// Tombstone is an object that is gone, with what is remembered of it. Only its key's pass uses it.
+type Tombstone[M any] struct {
+	Object *watch.Object
+	// Memory is nil where no pass has seen the object.
+	Memory *M
+	// Unseen: nobody saw it go, and nothing has said yet that it is gone. Looks counts how often the object was
+	// looked for, Next is when to look again.
+	Unseen bool
+	Looks  int
+	Next   time.Time
+	// Told: handlers of events have heard of it.
+	Told bool
+}
+
+// New returns an inbox outside of a term. Tombstones: passes want to hear of objects that are gone.
+func New[M any](tombstones bool) *Box[M] {
+	b := &Box[M]{tombstones: tombstones}
+	b.clear()
+	return b
+}
+
+func (b *Box[M]) clear() {
+	b.keys = map[Key]*state[M]{}
+	b.waiting = map[types.UID][]Key{}
+	b.refused = map[Key][]string{}
+}
+
+// Begin begins a term, whose keys go into q. What an earlier term remembered is void, for another process may
+// have worked since.
+func (b *Box[M]) Begin(q *queue.Queue[Key]) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.clear()
+	b.queue = q
+}
+
+// End ends the term: no key is taken any more.
+func (b *Box[M]) End() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.queue.ShutDown()
+	b.queue = nil
+}
+
+// stateLocked returns the key's state, making it. The lock is held.
+func (b *Box[M]) stateLocked(key Key) *state[M] {
+	s, found := b.keys[key]
+	if !found {
+		s = &state[M]{}
+		b.keys[key] = s
+	}
+	return s
+}
+
+// Seen takes an event of the resource's own objects.
+func (b *Box[M]) Seen(ev watch.Event) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.queue == nil {
+		return
+	}
+	b.wakeLocked(ev.UID)
+	s := b.stateLocked(ev.Key)
+	class := queue.Fresh
+	switch ev.Kind {
+	case watch.Added:
+		s.uid, s.Fresh, s.came, s.Event = ev.UID, !ev.Initial, true, apiwatch.Added
+		if ev.Initial {
+			class = queue.Backlog
+		}
+	case watch.Updated:
+		s.uid, s.came, s.Event = ev.UID, true, cmp.Or(s.Event, apiwatch.Modified)
+	case watch.Deleted:
+		if b.tombstones {
+			s.gone = append(s.gone, &Tombstone[M]{Object: ev.Object, Unseen: ev.Unseen})
+		}
+	}
+	b.queue.Add(ev.Key, class)
+}
+
+// ChildSeen takes an event of a child of the key's object. What is there at the start is seen by the first pass
+// anyhow, and an owner that is not known is not there, or its own first event brings it.
+func (b *Box[M]) ChildSeen(owner Key, ev watch.Event) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s, known := b.keys[owner]
+	if b.queue == nil || ev.Initial || !known {
+		return
+	}
+	if ev.Kind != watch.Deleted && s.echoes[ev.UID] == ev.Object.GetResourceVersion() {
+		delete(s.echoes, ev.UID)
+		return
+	}
+	if s.changed == nil {
+		s.changed = map[types.UID]string{}
+	}
+	s.changed[ev.UID] = ev.Object.GetResourceVersion()
+	if ev.Kind == watch.Deleted {
+		s.changed[ev.UID] = ""
+		delete(s.echoes, ev.UID)
+	}
+	b.queue.Add(owner, queue.Fresh)
+}
+
+// RelatedSeen takes an event of an object that is related to the key's by the relation of this number.
+func (b *Box[M]) RelatedSeen(owner Key, relation int, ev watch.Event) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s, known := b.keys[owner]
+	if b.queue == nil || !known {
+		return
+	}
+	if s.Related == nil {
+		s.Related = &Related{}
+	}
+	s.Related.note(relation, ev)
+	b.queue.Add(owner, queue.Fresh)
+}
+
+// Look has a key looked at.
+func (b *Box[M]) Look(key Key) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.queue != nil {
+		b.queue.Add(key, queue.Fresh)
+	}
+}
+
+// Echo notes an own write to a child, so that its event is not taken for news: it may come later, or have come
+// before the answer to the request.
+func (b *Box[M]) Echo(owner Key, child types.UID, version string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s := b.stateLocked(owner)
+	if s.changed[child] == version {
+		delete(s.changed, child)
+		return
+	}
+	if s.echoes == nil {
+		s.echoes = map[types.UID]string{}
+	}
+	s.echoes[child] = version
+}
+
+// Expect notes a write to an object that a pass over another one has made. One that no pass has seen yet comes
+// with it.
+func (b *Box[M]) Expect(w Write) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if s, known := b.keys[w.Key]; known {
+		s.expected = append(s.expected, w)
+	}
+}
+
+// Refused notes whether somebody was refused for lack of a right, and returns whether that was so before.
+func (b *Box[M]) Refused(key Key, who string, refused bool) (before bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	at := slices.Index(b.refused[key], who)
+	switch {
+	case refused && at < 0:
+		b.refused[key] = append(b.refused[key], who)
+	case !refused && at >= 0:
+		b.refused[key] = slices.Delete(b.refused[key], at, at+1)
+	}
+	if len(b.refused[key]) == 0 {
+		delete(b.refused, key)
+	}
+	return at >= 0
+}
+
+// Grant lets everybody who was refused try again at once: a right that had been missing was given.
+func (b *Box[M]) Grant() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.queue == nil {
+		return
+	}
+	for key, who := range b.refused {
+		s := b.stateLocked(key)
+		s.Granted = append(s.Granted, who...)
+		b.queue.Add(key, queue.Fresh)
+	}
+	clear(b.refused)
+}
+
+// Departs reports whether an object of this UID is gone and not finalized yet, and no pass has it in hand.
+func (b *Box[M]) Departs(key Key, uid types.UID) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s, known := b.keys[key]
+	return known && slices.ContainsFunc(s.gone, func(t *Tombstone[M]) bool { return t.Object.GetUID() == uid })
+}

@@ -1,0 +1,131 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package inbox
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/catalog"
+	"github.com/handwerk-dev/handwerk/engine/watch"
+)
+
+// Patience is how long a key is parked before it is looked whether what it waits for got lost.
+const Patience = time.Minute
+
+// Cache is what brings a resource in.
+type Cache interface {
+	Name() dsl.ResourceName
+	Resource() catalog.Resource
+	// Informer returns that of a namespace, nil when there is none any more.
+	Informer(namespace string) *watch.Handle
+}
+
+// Write is a write of this operator that a cache has to show.
+type Write struct {
+	Cache Cache
+	// Key and UID are those of the object that was written.
+	Key Key
+	UID types.UID
+	// Version is what it was written as; empty when it was deleted.
+	Version string
+	// Own: the object is of the resource whose pass wrote it.
+	Own bool
+}
+
+// Shown reports whether the cache shows the write. What is not watched any more is not waited for.
+//
+// A cache that has not been told of changes for long holds nobody up either, not for deletion above all: until it
+// is told again, handlers that read it get an error. But the object itself is read from its own cache, so no pass
+// begins before that one has caught up.
+func (w Write) Shown() bool {
+	h := w.Cache.Informer(w.Key.Namespace)
+	if h == nil || !w.Own && h.State().Blind {
+		return true
+	}
+	if w.Version != "" {
+		return h.CaughtUp(w.Version)
+	}
+	o, found := h.Object(w.Key)
+	return !found || o.GetUID() != w.UID || o.GetDeletionTimestamp() != nil
+}
+
+// Read reads one object from the server, nil when it is gone.
+type Read func(context.Context, schema.GroupVersionResource, Key) (*unstructured.Unstructured, error)
+
+// lost reports whether the server does not know of the write any more.
+func (w Write) lost(ctx context.Context, read Read) bool {
+	if h := w.Cache.Informer(w.Key.Namespace); h == nil || h.State().Fault != nil {
+		return false // that the cache is behind has another reason
+	}
+	live, err := read(ctx, w.Cache.Resource().GVR, w.Key)
+	if err != nil {
+		return false // the next look tells
+	}
+	if w.Version == "" {
+		return live != nil && live.GetUID() == w.UID && live.GetDeletionTimestamp() == nil
+	}
+	if live == nil || live.GetUID() != w.UID {
+		return true
+	}
+	order, err := resourceversion.CompareResourceVersion(live.GetResourceVersion(), w.Version)
+	return err == nil && order < 0
+}
+
+// Writes are those that the next pass over an object waits for.
+type Writes struct {
+	all []Write
+	// parked is since when the object waits for them, or when the server was last asked about them; zero while it
+	// does not wait.
+	parked time.Time
+}
+
+// Set has all of these waited for.
+func (w *Writes) Set(all []Write) { w.all = all }
+
+// Add has one more waited for.
+func (w *Writes) Add(one Write) { w.all = append(w.all, one) }
+
+// Shown reports whether the caches show all of them.
+func (w *Writes) Shown() bool {
+	if slices.ContainsFunc(w.all, func(one Write) bool { return !one.Shown() }) {
+		return false
+	}
+	w.all, w.parked = nil, time.Time{}
+	return true
+}
+
+// Recall asks the server about writes that a key has been parked for so long that they may never be shown, and gives
+// up those that the server does not know any more: it was restored from a backup, and its versions have gone
+// back. It reports whether none is left.
+func (w *Writes) Recall(ctx context.Context, read Read) bool {
+	if w.parked.IsZero() || time.Since(w.parked) < Patience {
+		return false
+	}
+	w.all = slices.DeleteFunc(w.all, func(one Write) bool { return one.Shown() || one.lost(ctx, read) })
+	if len(w.all) > 0 {
+		w.parked = time.Now()
+		return false
+	}
+	w.parked = time.Time{}
+	return true
+}
+
+// park notes since when they are waited for, and returns of which objects.
+func (w *Writes) park() (uids []types.UID) {
+	if w.parked.IsZero() {
+		w.parked = time.Now()
+	}
+	for _, one := range w.all {
+		uids = append(uids, one.UID)
+	}
+	return uids
+}
