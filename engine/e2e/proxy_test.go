@@ -7,7 +7,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
+	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -226,5 +230,31 @@ func nextEvent(t *testing.T, w watch.Interface) string {
 	case <-time.After(cluster.Patience):
 		t.Fatal("no event came")
 		return ""
+	}
+}
+
+// TestProxyKnowsTornRequests holds that of a request that its sender breaks off nothing comes, and that it is known
+// from others.
+func TestProxyKnowsTornRequests(t *testing.T) {
+	t.Parallel()
+	ns := plane.Namespace(t)
+	proxy := cluster.NewProxy(t, plane.Config())
+	body := `{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "torn"}}`
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, proxy.Config().Host+"/api/v1/namespaces/"+ns+"/configmaps",
+		io.MultiReader(strings.NewReader(body[:20]), iotest.ErrReader(errors.New("no more"))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.ContentLength = int64(len(body))
+	if response, err := http.DefaultClient.Do(request); err == nil {
+		_ = response.Body.Close()
+		t.Errorf("half a request was answered: %s", response.Status)
+	}
+	proxy.Await(t, 1, func(r cluster.Request) bool { return r.Torn && r.Resource == "configmaps" })
+	plane.Objects("configmaps.v1", ns).Create(t, &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "torn"},
+	}}) // nothing is there
+	if whole := proxy.Requests(func(r cluster.Request) bool { return !r.Torn }); len(whole) > 0 {
+		t.Errorf("other requests came: %+v", whole)
 	}
 }

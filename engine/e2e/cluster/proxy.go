@@ -5,6 +5,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"io"
 	"log"
 	"net"
@@ -201,6 +202,7 @@ func (p *Proxy) handle(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	seen := newRequest(r)
+	r.Body = &sentBody{ReadCloser: r.Body, torn: func() { p.torn(seen) }}
 	x := &Exchange{Request: *seen, server: p.reverse, end: cancel}
 	x.answered = func(code int) { p.answered(seen, code) }
 	x.HTTP = r.WithContext(context.WithValue(ctx, exchangeKey{}, x))
@@ -243,6 +245,27 @@ func (p *Proxy) answered(r *Request, code int) {
 	defer p.mu.Unlock()
 	r.Code = code
 	p.changed.raise()
+}
+
+func (p *Proxy) torn(r *Request) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	r.Torn = true
+	p.changed.raise()
+}
+
+// sentBody is a request's body as its sender sends it.
+type sentBody struct {
+	io.ReadCloser
+	torn func()
+}
+
+func (b *sentBody) Read(into []byte) (int, error) {
+	n, err := b.ReadCloser.Read(into)
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		b.torn()
+	}
+	return n, err
 }
 
 // observed tells the status of an answer.

@@ -27,6 +27,8 @@ type Request struct {
 	URI, UserAgent string
 	// Code is the HTTP status that the API server or a fault answered; zero while there is none.
 	Code int
+	// Torn: the sender broke it off before its end, so that nothing comes of it.
+	Torn bool
 	// At is when it came.
 	At time.Time
 }
