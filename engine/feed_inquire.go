@@ -104,10 +104,11 @@ var errCRD = errors.New("its CRD is there")
 // crdGone asks for the CRD and returns nil when the answer says that there is none, or else why that
 // cannot be said.
 func (f *feed) crdGone(ctx context.Context) error {
+	crds := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 	name := f.crdName()
-	_, err := f.metadata.Resource(crdResource()).Get(ctx, name, metav1.GetOptions{})
+	_, err := f.metadata.Resource(crds).Get(ctx, name, metav1.GetOptions{})
 	switch {
-	case gone.Says(err, crdResource().GroupResource(), name):
+	case gone.Says(err, crds.GroupResource(), name):
 		return nil
 	case err != nil:
 		return fmt.Errorf("reading CRD %s: %w", name, err)

@@ -18,8 +18,10 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/access"
 	"github.com/handwerk-dev/handwerk/engine/catalog"
 	"github.com/handwerk-dev/handwerk/engine/child"
+	"github.com/handwerk-dev/handwerk/engine/preflight"
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
 
@@ -130,7 +132,7 @@ func TestTheScopeIsKnownWhenAllNamespacesWereSeen(t *testing.T) {
 	namespaces := schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
 	s := newScope([]string{"team-*"})
 	s.changed = func() {}
-	e := &Engine{scope: s, crds: &feed{}, lacks: &lacks{}}
+	e := &Engine{scope: s, crds: &feed{}, access: &access.Monitor{}, recheck: &preflight.Recheck{}}
 	e.namespaces = &feed{served: catalog.Resource{GVR: namespaces}, known: true, wake: make(chan struct{}, 1)}
 	e.watchChanged(watch.Source{GVR: namespaces}, watch.State{Synced: true})
 	if names, known := s.names(true); known {

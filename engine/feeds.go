@@ -13,6 +13,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/book"
+	"github.com/handwerk-dev/handwerk/engine/catalog"
 	"github.com/handwerk-dev/handwerk/engine/gone"
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
@@ -42,7 +43,7 @@ func (e *Engine) engineFeeds() {
 	e.crds = e.newFeed(crds, e.log.V(1).WithValues("resource", crds.String()), func(ev watch.Event) {
 		e.crdChanged(ev)
 		e.catalog.Invalidate()
-		e.lacks.nudge()
+		e.access.Wake()
 		for _, f := range e.feeds() {
 			if f.concerns(ev.Key.Name) {
 				f.heard(ev)
@@ -50,6 +51,7 @@ func (e *Engine) engineFeeds() {
 				f.nudge()
 			}
 		}
+		e.recheck.CRDChanged()
 	})
 	e.crds.source.Profile = dsl.CacheLive
 	e.crds.scope = everywhere
@@ -81,10 +83,10 @@ func (e *Engine) nudge() {
 	for _, f := range e.feeds() {
 		f.nudge()
 	}
-	e.lacks.nudge()
+	e.access.Wake()
 }
 
-// watchChanged is called when an informer's state has changed.
+// watchChanged is called when an informer's state has changed: perhaps what it watches has come.
 func (e *Engine) watchChanged(src watch.Source, state watch.State) {
 	for _, f := range append(e.feeds(), e.crds) {
 		if f.watching(src.GVR) {
@@ -99,7 +101,8 @@ func (e *Engine) watchChanged(src watch.Source, state watch.State) {
 			r.relatedListed(src.GVR)
 		}
 	}
-	e.lacks.nudge()
+	e.access.Wake()
+	e.recheck.Wake()
 }
 
 // namespaceGone asks for a namespace and reports whether the answer says that it is gone, or else why
@@ -150,4 +153,19 @@ func (e *Engine) watched(gvr schema.GroupVersionResource, namespace string) *fee
 		}
 	}
 	return nil
+}
+
+// checked yields what is served of the resources of which expressions speak that can be checked, by the names
+// that the operator has for them.
+func (e *Engine) checked(yield func(dsl.ResourceName, catalog.Resource) bool) {
+	for _, r := range e.resources {
+		if !r.spec.Checked() {
+			continue
+		}
+		for _, f := range r.feeds() {
+			if f.isKnown() && !yield(f.name, f.resource()) {
+				return
+			}
+		}
+	}
 }

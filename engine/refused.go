@@ -43,7 +43,7 @@ func (r *resource) refused(key cache.ObjectName, handler string, err error) {
 	}
 	r.mu.Unlock()
 	if !lacks && was >= 0 {
-		r.engine.lacks.hurry()
+		r.engine.access.Retry()
 	}
 	if lacks && handler == passItself {
 		r.own.suspect(key.Namespace)

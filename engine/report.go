@@ -38,14 +38,14 @@ func (e *Engine) Ready() []ops.Check {
 			out = append(out, ops.Check{Name: "running/" + r.name, State: ops.Warn, Message: message})
 		}
 	}
-	return append(append(out, e.lacks.ready()...), e.checks.ready()...)
+	return append(append(out, e.access.Checks()...), e.recheck.Checks()...)
 }
 
 // check tells how a feed is, and of which account when it lacks rights.
 func (e *Engine) check(f *feed, name string) ops.Check {
 	c := f.check(name)
 	if c.State != ops.Pass && f.lacksRights() {
-		c.Message += e.lacks.by()
+		c.Message += e.access.By()
 	}
 	return c
 }
