@@ -8,8 +8,6 @@ import (
 	"math/rand/v2"
 	"time"
 
-	authorizationv1 "k8s.io/api/authorization/v1"
-
 	"github.com/handwerk-dev/handwerk/engine/rights"
 )
 
@@ -20,8 +18,8 @@ const spacesMost = 10
 // where there are several, and then for some of them.
 func (m *Monitor) check(ctx context.Context, d rights.Demand) (*gap, error) {
 	spaces := d.Namespaces
-	if m.Namespaces != nil && d.Namespaced && spaces[0] == "" {
-		spaces = m.Namespaces()
+	if m.settings.Namespaces != nil && d.Namespaced && spaces[0] == "" {
+		spaces = m.settings.Namespaces()
 	} else if len(spaces) == 1 {
 		return m.checkIn(ctx, d.Rule, spaces)
 	}
@@ -30,7 +28,7 @@ func (m *Monitor) check(ctx context.Context, d rights.Demand) (*gap, error) {
 	}
 	// Who has not the right in all namespaces may have it in each that counts: that is no fault, and not
 	// asked again.
-	m.answers[questionOf(d.Rule, "")].again = time.Time{}
+	m.answers[d.Rule.String()].again = time.Time{}
 	return m.checkIn(ctx, d.Rule, spaces)
 }
 
@@ -52,26 +50,21 @@ func (m *Monitor) checkIn(ctx context.Context, r rights.Rule, namespaces []strin
 	return out, nil
 }
 
-func questionOf(r rights.Rule, namespace string) question {
-	return question{r.Group, r.Resource, r.Subresource, r.Verb, r.Name, namespace}
-}
-
 // ask asks for a right in a namespace, unless the answer is known.
 func (m *Monitor) ask(ctx context.Context, r rights.Rule, namespace string) (bool, error) {
-	q, now := questionOf(r, namespace), time.Now()
-	known := m.answers[q]
+	r.Namespace = namespace
+	question, now := r.String(), time.Now()
+	known := m.answers[question]
 	if known != nil && (known.again.IsZero() || now.Before(known.again)) {
 		known.used = m.looks
 		m.soon(known.again)
 		return known.allowed, nil
 	}
-	allowed, err := m.Catalog.Allowed(ctx, authorizationv1.ResourceAttributes{
-		Group: q.group, Resource: q.resource, Subresource: q.subresource, Verb: q.verb, Name: q.name, Namespace: q.namespace,
-	})
+	allowed, err := m.settings.Catalog.Allowed(ctx, r.Attributes())
 	if err != nil {
 		return false, err
 	}
-	next := &answer{allowed: allowed, asked: now, used: m.looks}
+	next := &answer{right: r.Verb + " " + r.Target(), allowed: allowed, asked: now, used: m.looks}
 	if !allowed {
 		next.wait = askAgain
 		if known != nil && !known.allowed {
@@ -80,6 +73,6 @@ func (m *Monitor) ask(ctx context.Context, r rights.Rule, namespace string) (boo
 		next.again = now.Add(next.wait - rand.N(next.wait/5))
 		m.soon(next.again)
 	}
-	m.answers[q] = next
+	m.answers[question] = next
 	return allowed, nil
 }

@@ -9,6 +9,7 @@ package access
 
 import (
 	"context"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -60,13 +61,13 @@ type Settings struct {
 // when something has come, about what a request was refused for, and about what is missing with a growing
 // wait. What is missing is shown and stops nobody. All methods may be called at any time from any goroutine.
 type Monitor struct {
-	Settings
-	wake chan struct{}
+	settings Settings
+	wake     chan struct{}
 
-	// Only Run's goroutine uses these. answers are the server's, and look counts the times that they were
-	// gone through; due is when to look again, zero when not by itself; failures counts the looks in a row
-	// at which the server could not be asked; introduced: the account is known, or nobody tells it.
-	answers    map[question]*answer
+	// Only Run's goroutine uses these. answers are the server's, by what was asked, and looks counts how often
+	// it was looked what to ask; due is when to look again, zero when not by itself; failures counts the looks in
+	// a row at which the server could not be asked; introduced: the account is known, or nobody tells it.
+	answers    map[string]*answer
 	looks      int
 	due        time.Time
 	failures   int
@@ -74,18 +75,17 @@ type Monitor struct {
 
 	mu sync.Mutex
 	// refused are rights for lack of which a request was refused since the last look.
-	refused []rights.Rule
+	refused []string
 	// retry: what is missing may have been given.
 	retry   bool
 	account string
 	missing []gap
 }
 
-// question is what the server is asked: for one right in one namespace, or in all.
-type question struct{ group, resource, subresource, verb, name, namespace string }
-
-// answer is what it said.
+// answer is what the server said of one right in one namespace, or in all.
 type answer struct {
+	// right is the verb with the resource, as a refusal has it.
+	right   string
 	allowed bool
 	// asked is when, again when it is to be asked again, zero for never.
 	asked, again time.Time
@@ -96,7 +96,7 @@ type answer struct {
 
 // New returns a Monitor that asks nothing before Run does.
 func New(s Settings) *Monitor {
-	return &Monitor{Settings: s, wake: make(chan struct{}, 1), answers: map[question]*answer{}}
+	return &Monitor{settings: s, wake: make(chan struct{}, 1), answers: map[string]*answer{}}
 }
 
 // Run asks until ctx ends. It is to begin when those who ask [Settings.Elsewhere] know what they ask for.
@@ -146,7 +146,7 @@ func (m *Monitor) Refused(err error) {
 	m.mu.Lock()
 	news := len(m.refused) < refusedMost
 	if news {
-		m.refused = append(m.refused, right)
+		m.refused = append(m.refused, right.String())
 	}
 	m.mu.Unlock()
 	if news {
@@ -161,7 +161,7 @@ func (m *Monitor) look(ctx context.Context) {
 	m.due = time.Time{}
 	m.looks++
 	var missing []gap
-	needed := slices.DeleteFunc(m.needed(ctx), m.Elsewhere)
+	needed := slices.DeleteFunc(m.needed(ctx), m.settings.Elsewhere)
 	for _, d := range rights.Demands(needed) {
 		found, err := m.check(ctx, d)
 		if err != nil {
@@ -173,17 +173,13 @@ func (m *Monitor) look(ctx context.Context) {
 		}
 	}
 	m.failures = 0
-	for q, a := range m.answers {
-		if a.used != m.looks {
-			delete(m.answers, q)
-		}
-	}
+	maps.DeleteFunc(m.answers, func(_ string, a *answer) bool { return a.used != m.looks })
 	m.found(missing)
 }
 
 // needed are the rights that the operator needs.
 func (m *Monitor) needed(ctx context.Context) []rights.Rule {
-	return rights.Of(m.Operator, rights.Settings{Lookup: lookup(ctx, m.Operator, m.Catalog)})
+	return rights.Of(m.settings.Operator, rights.Settings{Lookup: lookup(ctx, m.settings.Operator, m.settings.Catalog)})
 }
 
 // introduce asks who this process is to the API server, once. Where that is not told, nobody knows.
@@ -191,10 +187,10 @@ func (m *Monitor) introduce(ctx context.Context) {
 	if m.introduced {
 		return
 	}
-	me, err := m.Reviews.SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+	me, err := m.settings.Reviews.SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
 	m.introduced = err == nil || apierrors.IsForbidden(err) || apierrors.IsNotFound(err)
 	if err != nil {
-		m.Log.V(1).Info("the operator's account is not known", "reason", err.Error())
+		m.settings.Log.V(1).Info("the operator's account is not known", "reason", err.Error())
 		return
 	}
 	m.mu.Lock()
@@ -209,10 +205,9 @@ func (m *Monitor) doubt() {
 	m.refused, m.retry = nil, false
 	m.mu.Unlock()
 	now := time.Now()
-	for q, a := range m.answers {
-		q.name, q.namespace = "", ""
+	for _, a := range m.answers {
 		switch {
-		case a.allowed && slices.ContainsFunc(refused, func(r rights.Rule) bool { return questionOf(r, "") == q }):
+		case a.allowed && slices.Contains(refused, a.right):
 			a.again = a.asked.Add(doubtAfter)
 		case retry && !a.again.IsZero():
 			a.again = now
@@ -225,7 +220,7 @@ func (m *Monitor) postpone(ctx context.Context, err error) {
 	if ctx.Err() != nil {
 		return
 	}
-	m.Log.V(1).Info("rights are not known", "reason", err.Error())
+	m.settings.Log.V(1).Info("rights are not known", "reason", err.Error())
 	wait := min(askAgain<<min(m.failures, 10), askLast)
 	m.failures++
 	m.soon(time.Now().Add(wait - rand.N(wait/5)))

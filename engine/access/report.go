@@ -43,16 +43,16 @@ func (m *Monitor) found(missing []gap) {
 	}
 	if len(given) > 0 {
 		m.Retry() // rights are given together, and each is asked for at a time of its own
-		m.Given()
+		m.settings.Given()
 	}
 }
 
 // logOf is where a right is told of that is missing: not to everybody when the operator works without it.
 func (m *Monitor) logOf(g gap) logr.Logger {
 	if g.Optional {
-		return m.Log.V(1)
+		return m.settings.Log.V(1)
 	}
-	return m.Log
+	return m.settings.Log
 }
 
 // Told reports whether an error of a request is about a right that is told to be missing already.
@@ -71,7 +71,7 @@ func (m *Monitor) Told(err error) bool {
 // without are those of which the others have none of the same right, wherever.
 func without(all, others []gap) (out []gap) {
 	for _, g := range all {
-		same := func(o gap) bool { return questionOf(o.Rule, "") == questionOf(g.Rule, "") }
+		same := func(o gap) bool { return o.Rule.String() == g.Rule.String() }
 		if !slices.ContainsFunc(others, same) {
 			out = append(out, g)
 		}

@@ -70,7 +70,8 @@ func Check(ctx context.Context, op *dsl.Operator, config *rest.Config) (Findings
 // look finds a resource with all that goes with it.
 func (f *Findings) look(ctx context.Context, c *catalog.Catalog, r *dsl.Resource, found *served) {
 	find := func(name dsl.ResourceName, kind schema.GroupVersionKind) {
-		resolved, err := catalog.Resource{}, error(nil)
+		var resolved catalog.Resource
+		var err error
 		if kind.Empty() {
 			resolved, err = c.Resolve(ctx, name)
 		} else {
