@@ -6,15 +6,18 @@ package engine
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/access"
 	"github.com/handwerk-dev/handwerk/engine/book"
 	"github.com/handwerk-dev/handwerk/engine/catalog"
 	"github.com/handwerk-dev/handwerk/engine/gone"
+	"github.com/handwerk-dev/handwerk/engine/rights"
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
 
@@ -168,4 +171,26 @@ func (e *Engine) checked(yield func(dsl.ResourceName, catalog.Resource) bool) {
 			}
 		}
 	}
+}
+
+// newAccess prepares what asks for the rights that feeds do not ask for themselves.
+func (e *Engine) newAccess() *access.Monitor {
+	s := access.Settings{
+		Operator: e.op, Catalog: e.catalog, Reviews: e.clients.kubernetes.AuthenticationV1(), Log: e.log,
+		Elsewhere: func(r rights.Rule) bool {
+			return slices.ContainsFunc(e.feeds(), func(f *feed) bool { return f.asks(r) })
+		},
+		Given: func() {
+			for _, r := range e.resources {
+				r.granted()
+			}
+		},
+	}
+	if e.scope.live {
+		s.Namespaces = func() []string {
+			names, _ := e.scope.names(true)
+			return names
+		}
+	}
+	return access.New(s)
 }

@@ -29,23 +29,23 @@ const passItself = ""
 
 // refused notes how a handler, or one of the pass's own requests, ended: whether a right was missing.
 func (r *resource) refused(key cache.ObjectName, handler string, err error) {
-	lacks := apierrors.IsForbidden(err)
+	missing := apierrors.IsForbidden(err)
 	r.mu.Lock()
 	was := slices.Index(r.lacking[key], handler)
 	switch {
-	case lacks && was < 0:
+	case missing && was < 0:
 		r.lacking[key] = append(r.lacking[key], handler)
-	case !lacks && was >= 0:
+	case !missing && was >= 0:
 		r.lacking[key] = slices.Delete(r.lacking[key], was, was+1)
 	}
 	if len(r.lacking[key]) == 0 {
 		delete(r.lacking, key)
 	}
 	r.mu.Unlock()
-	if !lacks && was >= 0 {
+	if !missing && was >= 0 {
 		r.engine.access.Retry()
 	}
-	if lacks && handler == passItself {
+	if missing && handler == passItself {
 		r.own.suspect(key.Namespace)
 	}
 }

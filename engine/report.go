@@ -97,6 +97,20 @@ func (e *Engine) stats() []ops.ResourceStats {
 	return out
 }
 
+// missingRights are the rights that are missing, also those that feeds tell of, for metrics.
+func (e *Engine) missingRights() []ops.MissingRight {
+	counts := e.access.Missing()
+	for _, f := range e.feeds() {
+		f.countMissing(counts)
+	}
+	var out []ops.MissingRight
+	for m, n := range counts {
+		m.Namespaces = n
+		out = append(out, m)
+	}
+	return out
+}
+
 // feedsUp tells of the feeds of children and related objects whether they are well.
 func (r *resource) feedsUp() map[string]bool {
 	out := map[string]bool{}
