@@ -14,19 +14,19 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/config"
-	"github.com/handwerk-dev/handwerk/engine"
+	"github.com/handwerk-dev/handwerk/engine/preflight"
 )
 
 func TestValidateAgainstACluster(t *testing.T) {
 	second := config.Fault{File: "foo.yaml", Line: 14, Column: 20, Path: "a", Message: "second"}
 	first := config.Fault{File: "foo.yaml", Line: 14, Column: 7, Path: "a", Message: "first", Excerpt: "  when: slef\n      ^"}
 	found := map[string]struct {
-		findings engine.Findings
+		findings preflight.Findings
 		err      error
 	}{
 		"cluster-fits":     {},
-		"cluster-warnings": {findings: engine.Findings{Warnings: []string{"resource bars: not served by the API server"}}},
-		"cluster-faults": {findings: engine.Findings{
+		"cluster-warnings": {findings: preflight.Findings{Warnings: []string{"resource bars: not served by the API server"}}},
+		"cluster-faults": {findings: preflight.Findings{
 			Faults: []error{second, first, second, errors.New("placeless")}, Warnings: []string{"one", "two"},
 		}},
 		"cluster-away": {err: errors.New("asking the API server: connection refused")},
@@ -36,7 +36,7 @@ func TestValidateAgainstACluster(t *testing.T) {
 			t.Run(name+suffix, func(t *testing.T) {
 				b := newBench(t)
 				host := ""
-				b.check = func(_ context.Context, _ *dsl.Operator, c *rest.Config) (engine.Findings, error) {
+				b.check = func(_ context.Context, _ *dsl.Operator, c *rest.Config) (preflight.Findings, error) {
 					host = c.Host
 					return test.findings, test.err
 				}
@@ -51,9 +51,9 @@ func TestValidateAgainstACluster(t *testing.T) {
 
 func TestAFaultyConfigurationIsNotHeldAgainstTheCluster(t *testing.T) {
 	b := newBench(t)
-	b.check = func(context.Context, *dsl.Operator, *rest.Config) (engine.Findings, error) {
+	b.check = func(context.Context, *dsl.Operator, *rest.Config) (preflight.Findings, error) {
 		t.Error("the cluster was asked")
-		return engine.Findings{}, nil
+		return preflight.Findings{}, nil
 	}
 	if code := b.execute(t.Context(), strings.Fields("validate --config bad.yaml --cluster")); code != exitFailed {
 		t.Errorf("exit code %d", code)

@@ -13,6 +13,9 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/config"
 	"github.com/handwerk-dev/handwerk/engine"
+	"github.com/handwerk-dev/handwerk/engine/access"
+	"github.com/handwerk-dev/handwerk/engine/crd"
+	"github.com/handwerk-dev/handwerk/engine/preflight"
 	"github.com/handwerk-dev/handwerk/engine/rights"
 )
 
@@ -27,7 +30,7 @@ type parts struct {
 	inCluster func() (*rest.Config, error)
 	// install brings an operator's CRDs to the cluster, check holds the operator against it.
 	install func(context.Context, *dsl.Operator, *rest.Config, logr.Logger) error
-	check   func(context.Context, *dsl.Operator, *rest.Config) (engine.Findings, error)
+	check   func(context.Context, *dsl.Operator, *rest.Config) (preflight.Findings, error)
 	// lookup learns from the cluster what is served, reviewer asks it what an account may do.
 	lookup   func(context.Context, *dsl.Operator, *rest.Config) (rights.Lookup, error)
 	reviewer func(config *rest.Config, account string) (rights.Reviewer, error)
@@ -50,10 +53,10 @@ func realParts() parts {
 			return engine.New(op, s)
 		},
 		inCluster:    rest.InClusterConfig,
-		install:      engine.InstallCRDs,
-		check:        engine.Check,
-		lookup:       engine.LookupOf,
-		reviewer:     engine.ReviewerOf,
+		install:      crd.Install,
+		check:        preflight.Check,
+		lookup:       access.Lookup,
+		reviewer:     access.Reviewer,
 		parse:        config.Parse,
 		asks:         func(in io.Reader) bool { return isTerminal(in) },
 		shows:        func(out io.Writer) bool { return isTerminal(out) },

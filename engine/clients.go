@@ -119,10 +119,7 @@ func lockTimeout(renewDeadline time.Duration) time.Duration {
 
 // writer reaches a resource, in a namespace unless that is empty.
 func (e *Engine) writer(gvr schema.GroupVersionResource, namespace string) dynamic.ResourceInterface {
-	if namespace == "" {
-		return advising{e.clients.dynamic.Resource(gvr), e}
-	}
-	return advising{e.clients.dynamic.Resource(gvr).Namespace(namespace), e}
+	return e.access.Client(e.clients.dynamic.Resource(gvr).Namespace(namespace))
 }
 
 // reader reads one object from the server, nil when the answer says that it is gone: a 404 that does

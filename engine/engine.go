@@ -16,12 +16,14 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/access"
 	"github.com/handwerk-dev/handwerk/engine/catalog"
 	"github.com/handwerk-dev/handwerk/engine/events"
 	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/lease"
 	"github.com/handwerk-dev/handwerk/engine/ops"
 	"github.com/handwerk-dev/handwerk/engine/outage"
+	"github.com/handwerk-dev/handwerk/engine/preflight"
 	"github.com/handwerk-dev/handwerk/engine/scope"
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
@@ -63,9 +65,9 @@ type Engine struct {
 	namespaces *feed.Feed
 	crds       *feed.Feed
 	needCRDs   chan struct{}
-	checks     *checks
+	recheck    *preflight.Recheck
 	outages    *outage.Watch
-	lacks      *lacks
+	access     *access.Monitor
 
 	started atomic.Bool
 	leaving atomic.Bool
@@ -86,19 +88,19 @@ func New(op *dsl.Operator, s Settings) (*Engine, error) {
 		return nil, err
 	}
 	e.catalog = catalog.New(e.clients.discovery, e.clients.dynamic, e.clients.kubernetes.AuthorizationV1())
-	e.watches = watch.New(watch.Settings{Dynamic: e.clients.dynamic, Metadata: e.clients.metadata, OwnerLabel: op.OwnerLabel(), Log: e.log, Changed: e.watchState})
-	e.lacks = newLacks(e)
-	e.events = events.New(events.Settings{
-		Client: e.clients.kubernetes, Operator: op.Name, Log: e.log, Dropped: e.metrics.EventDropped, Failed: e.lacks.hear,
-	})
+	e.watches = watch.New(watch.Settings{Dynamic: e.clients.dynamic, Metadata: e.clients.metadata, OwnerLabel: op.OwnerLabel(), Log: e.log, Changed: e.watchChanged})
 	e.scope = e.newScope()
+	e.access = e.newAccess()
+	e.events = events.New(events.Settings{
+		Client: e.clients.kubernetes, Operator: op.Name, Log: e.log, Dropped: e.metrics.EventDropped, Failed: e.access.Refused,
+	})
 	for _, spec := range op.Resources() {
 		e.resources = append(e.resources, newResource(e, spec))
 	}
 	e.engineFeeds()
-	e.checks = newChecks(e)
+	e.recheck = preflight.NewRecheck(op, e.catalog, e.checked, e.log)
 	e.metrics.Resources(e.stats)
-	e.metrics.MissingRights(e.lacks.stats)
+	e.metrics.MissingRights(e.missingRights)
 	return e, nil
 }
 
@@ -121,8 +123,12 @@ func (e *Engine) Run(ctx context.Context) error {
 		feeds.Go(func() { f.Run(feedsCtx) })
 	}
 	feeds.Go(func() { e.watchCRDs(feedsCtx) })
-	feeds.Go(func() { e.checks.run(feedsCtx) })
-	feeds.Go(func() { e.lacks.run(feedsCtx) })
+	feeds.Go(func() { e.recheck.Run(feedsCtx) })
+	feeds.Go(func() {
+		if settled(feedsCtx, feedsCtx, e.feeds()) {
+			e.access.Run(feedsCtx)
+		}
+	})
 	e.log.Info("operator starts", "operator", e.op.Name, "resources", e.names())
 
 	err := e.elector.Run(ctx, func(term context.Context) error {
@@ -154,8 +160,10 @@ func (e *Engine) lead(ctx, term context.Context) error {
 	work, cancel := context.WithCancel(context.WithoutCancel(term))
 	defer cancel()
 	defer context.AfterFunc(term, cancel)()
-	if !e.settle(ctx, term) {
-		return nil
+	for _, r := range e.resources {
+		if !settled(ctx, term, r.feeds()) { // so that the first passes find children in the cache
+			return nil
+		}
 	}
 	var running sync.WaitGroup
 	for _, r := range e.resources {
@@ -188,18 +196,16 @@ func (e *Engine) lead(ctx, term context.Context) error {
 	return nil
 }
 
-// settle waits until each feed runs or is known to be at fault, so that the first passes find
-// children in the cache. It reports false when ctx or the term ended before.
-func (e *Engine) settle(ctx, term context.Context) bool {
-	for _, r := range e.resources {
-		for _, f := range r.feeds() {
-			select {
-			case <-f.Settled():
-			case <-ctx.Done():
-				return false
-			case <-term.Done():
-				return false
-			}
+// settled waits until each of the feeds runs or is known to be at fault. It reports false when ctx or the
+// term ended before.
+func settled(ctx, term context.Context, feeds []*feed.Feed) bool {
+	for _, f := range feeds {
+		select {
+		case <-f.Settled():
+		case <-ctx.Done():
+			return false
+		case <-term.Done():
+			return false
 		}
 	}
 	return true

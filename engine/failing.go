@@ -97,7 +97,7 @@ func (e *Engine) said(err error) bool {
 	if unread, is := errors.AsType[*feed.UnreadError](err); is && unread.Phase == health.Forbidden {
 		return true // the feed tells
 	}
-	return unanswered(err) || errors.Is(err, fence.ErrNotLeading) || e.lacks.tells(err) || e.outages.Covers(err)
+	return unanswered(err) || errors.Is(err, fence.ErrNotLeading) || e.access.Told(err) || e.outages.Covers(err)
 }
 
 // unanswered reports whether an error says that the API server did not answer, also to a feed.

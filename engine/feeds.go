@@ -6,15 +6,19 @@ package engine
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/access"
 	"github.com/handwerk-dev/handwerk/engine/book"
+	"github.com/handwerk-dev/handwerk/engine/catalog"
 	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/gone"
 	"github.com/handwerk-dev/handwerk/engine/health"
+	"github.com/handwerk-dev/handwerk/engine/rights"
 	"github.com/handwerk-dev/handwerk/engine/scope"
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
@@ -80,11 +84,11 @@ func (e *Engine) crdSeen(ev watch.Event) {
 		}
 	}
 	e.catalog.Invalidate()
-	e.lacks.nudge()
+	e.access.Wake()
 	for _, f := range e.feeds() {
 		f.CRDChanged(ev)
 	}
-	e.checks.crdSeen()
+	e.recheck.CRDChanged()
 }
 
 // feeds are all that run from the start.
@@ -104,10 +108,10 @@ func (e *Engine) nudge() {
 	for _, f := range e.feeds() {
 		f.Nudge()
 	}
-	e.lacks.nudge()
+	e.access.Wake()
 }
 
-// watchChanged is called when an informer's state has changed.
+// watchChanged is called when an informer's state has changed: perhaps what it watches has come.
 func (e *Engine) watchChanged(src watch.Source, state watch.State) {
 	for _, f := range append(e.feeds(), e.crds) {
 		f.WatchChanged(src.GVR)
@@ -120,7 +124,8 @@ func (e *Engine) watchChanged(src watch.Source, state watch.State) {
 			r.relatedListed(src.GVR)
 		}
 	}
-	e.lacks.nudge()
+	e.access.Wake()
+	e.recheck.Wake()
 }
 
 // namespaceGone asks for a namespace and reports whether the answer says that it is gone, or else why
@@ -166,4 +171,45 @@ func (e *Engine) watched(gvr schema.GroupVersionResource, namespace string) *fee
 		}
 	}
 	return nil
+}
+
+// checked yields what is served of the resources of which expressions speak that can be checked, by the names
+// that the operator has for them.
+func (e *Engine) checked(yield func(dsl.ResourceName, catalog.Resource) bool) {
+	for _, r := range e.resources {
+		if !r.spec.Checked() {
+			continue
+		}
+		for _, f := range r.feeds() {
+			if f.Known() && !yield(f.Name(), f.Resource()) {
+				return
+			}
+		}
+	}
+}
+
+// newAccess prepares what asks for the rights that feeds do not ask for themselves.
+func (e *Engine) newAccess() *access.Monitor {
+	s := access.Settings{
+		Operator: e.op, Catalog: e.catalog, Reviews: e.clients.kubernetes.AuthenticationV1(), Log: e.log,
+		Elsewhere: func(r rights.Rule) bool {
+			verb, resource := r.Verb, schema.GroupResource{Group: r.Group, Resource: r.Resource}
+			if r.Subresource != "" {
+				verb += " " + r.Subresource
+			}
+			return slices.ContainsFunc(e.feeds(), func(f *feed.Feed) bool { return f.Asks(resource, verb, r.Namespace) })
+		},
+		Given: func() {
+			for _, r := range e.resources {
+				r.box.Grant()
+			}
+		},
+	}
+	if e.scope.Live() {
+		s.Namespaces = func() []string {
+			names, _ := e.scope.Names(true)
+			return names
+		}
+	}
+	return access.New(s)
 }

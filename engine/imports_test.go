@@ -42,13 +42,17 @@ func TestImportsPointDown(t *testing.T) {
 		"engine/loop":     {},
 		"engine/timer":    {"dsl"},
 		"engine/claim":    {"dsl"},
-		"engine/inbox":    {"dsl", "engine/catalog", "engine/ops", "engine/queue", "engine/watch"},
 		"engine/fence":    {},
 		"engine/outage":   {"dsl"},
 		"engine/busy":     {"dsl"},
 		"engine/events":   {"dsl", "engine/ops"},
 		"engine/scope":    {},
 		"engine/health":   {"dsl"},
+		"engine/crd":      {"dsl", "engine/outage"},
+		// Rooms that join a few of the others.
+		"engine/access":    {"dsl", "engine/catalog", "engine/gone", "engine/ops", "engine/rights"},
+		"engine/preflight": {"dsl", "engine/catalog", "engine/crd", "engine/ops", "engine/outage"},
+		"engine/inbox":     {"dsl", "engine/catalog", "engine/ops", "engine/queue", "engine/watch"},
 		"engine/feed": {
 			"dsl", "engine/catalog", "engine/gone", "engine/health", "engine/ops", "engine/outage", "engine/scope", "engine/watch",
 		},
@@ -56,12 +60,12 @@ func TestImportsPointDown(t *testing.T) {
 			"dsl", "engine/book", "engine/cause", "engine/catalog", "engine/child", "engine/gone", "engine/lease", "engine/ops",
 			"engine/patch", "engine/progress", "engine/queue", "engine/rights", "engine/watch",
 			"engine/busy", "engine/claim", "engine/events", "engine/fence", "engine/loop", "engine/outage", "engine/timer",
-			"engine/feed", "engine/health", "engine/inbox", "engine/scope",
+			"engine/access", "engine/feed", "engine/health", "engine/inbox", "engine/preflight", "engine/scope",
 		},
 		"engine/enginetest":                    nil, // test kits may use everything
 		"engine/enginetest/internal/apiserver": {},
 		"engine/e2e/cluster":                   nil,
-		"cmd":                                  {"dsl", "dsl/config", "dsl/crd", "engine", "engine/ops", "engine/rights"},
+		"cmd":                                  {"dsl", "dsl/config", "dsl/crd", "engine", "engine/access", "engine/crd", "engine/ops", "engine/preflight", "engine/rights"},
 		"cmd/operator":                         {"cmd", "handlers"},
 		"hack/demo":                            {},
 	}

@@ -27,11 +27,11 @@ const passItself = ""
 
 // refused notes how a handler, or one of the pass's own requests, ended: whether a right was missing.
 func (r *resource) refused(key cache.ObjectName, handler string, err error) {
-	lacks := apierrors.IsForbidden(err)
-	if r.box.Refused(key, handler, lacks) && !lacks {
-		r.engine.lacks.hurry()
+	missing := apierrors.IsForbidden(err)
+	if r.box.Refused(key, handler, missing) && !missing {
+		r.engine.access.Retry()
 	}
-	if lacks && handler == passItself {
+	if missing && handler == passItself {
 		r.own.Suspect(key.Namespace)
 	}
 }

@@ -38,14 +38,14 @@ func (e *Engine) Ready() []ops.Check {
 			out = append(out, ops.Check{Name: "running/" + r.name, State: ops.Warn, Message: message})
 		}
 	}
-	return append(append(out, e.lacks.ready()...), e.checks.ready()...)
+	return append(append(out, e.access.Checks()...), e.recheck.Checks()...)
 }
 
 // check tells how a feed is, and of which account when it lacks rights.
 func (e *Engine) check(f *feed.Feed, name string) ops.Check {
 	c := f.Check(name)
 	if c.State != ops.Pass && len(f.Missing()) > 0 {
-		c.Message += e.lacks.by()
+		c.Message += e.access.By()
 	}
 	return c
 }
@@ -73,6 +73,23 @@ func (e *Engine) stats() []ops.ResourceStats {
 		s.Parked, s.Broken = r.box.Held()
 		s.Standing, s.Feeds = r.box.Standings(), r.feedsUp()
 		out = append(out, s)
+	}
+	return out
+}
+
+// missingRights are the rights that are missing, also those that feeds tell of, for metrics.
+func (e *Engine) missingRights() []ops.MissingRight {
+	counts := e.access.Missing()
+	for _, f := range e.feeds() {
+		for _, m := range f.Missing() {
+			one := ops.MissingRight{Resource: m.Resource, Verb: m.Verb}
+			counts[one] = max(counts[one], m.Namespaces) // feeds of the same resource lack the same
+		}
+	}
+	var out []ops.MissingRight
+	for m, n := range counts {
+		m.Namespaces = n
+		out = append(out, m)
 	}
 	return out
 }

@@ -22,21 +22,25 @@ func (c *Catalog) Access(
 ) (missing []string, err error) {
 	for _, text := range verbs {
 		verb, subresource, _ := strings.Cut(text, " ")
-		review := &authorizationv1.SelfSubjectAccessReview{
-			Spec: authorizationv1.SelfSubjectAccessReviewSpec{
-				ResourceAttributes: &authorizationv1.ResourceAttributes{
-					Group: gvr.Group, Version: gvr.Version, Resource: gvr.Resource,
-					Subresource: subresource, Namespace: namespace, Verb: verb,
-				},
-			},
-		}
-		answer, err := c.access.SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+		allowed, err := c.Allowed(ctx, authorizationv1.ResourceAttributes{
+			Group: gvr.Group, Version: gvr.Version, Resource: gvr.Resource, Subresource: subresource, Namespace: namespace, Verb: verb,
+		})
 		if err != nil {
 			return nil, fmt.Errorf("reviewing access to %s: %w", gvr.GroupResource(), err)
 		}
-		if !answer.Status.Allowed {
+		if !allowed {
 			missing = append(missing, text)
 		}
 	}
 	return missing, nil
+}
+
+// Allowed asks the server whether this process may do something. The error tells that it could not be asked.
+func (c *Catalog) Allowed(ctx context.Context, what authorizationv1.ResourceAttributes) (bool, error) {
+	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &what}}
+	answer, err := c.access.SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+	if err != nil {
+		return false, err
+	}
+	return answer.Status.Allowed, nil
 }

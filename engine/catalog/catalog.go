@@ -14,7 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
 	authorization "k8s.io/client-go/kubernetes/typed/authorization/v1"
+	"k8s.io/client-go/rest"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 )
@@ -67,6 +69,23 @@ func New(
 	access authorization.SelfSubjectAccessReviewsGetter,
 ) *Catalog {
 	return &Catalog{discovery: discovery, dynamic: dynamic, access: access, turn: make(chan struct{}, 1)}
+}
+
+// Dial returns a catalog of the cluster that config reaches. The error tells that the cluster could not
+// be asked.
+func Dial(ctx context.Context, config *rest.Config) (*Catalog, error) {
+	typed, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("connecting: %w", err)
+	}
+	dyn, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("connecting: %w", err)
+	}
+	if _, err := typed.ServerVersionWithContext(ctx); err != nil {
+		return nil, fmt.Errorf("asking the API server: %w", err)
+	}
+	return New(typed.DiscoveryClient, dyn, typed.AuthorizationV1()), nil
 }
 
 // Resolve finds a resource that can be watched by its plural name. Without a version it is the one

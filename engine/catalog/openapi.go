@@ -35,9 +35,9 @@ type published struct {
 	kinds map[string]*spec.Schema
 }
 
-// NewSchemas returns schemas that have asked nothing yet.
-func NewSchemas(discovery discovery.DiscoveryInterfaceWithContext) *Schemas {
-	return &Schemas{discovery: discovery, versions: map[schema.GroupVersion]published{}}
+// Schemas returns the schemas of what the server serves. They have asked nothing yet.
+func (c *Catalog) Schemas() *Schemas {
+	return &Schemas{discovery: c.discovery, versions: map[schema.GroupVersion]published{}}
 }
 
 // Of returns the schemas of kinds, with what they refer to put in and without descriptions. A kind

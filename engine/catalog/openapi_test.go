@@ -87,7 +87,7 @@ const appsDocument = `{"components": {"schemas": {
 func publish(t *testing.T) (*publisher, *Schemas) {
 	t.Helper()
 	p := &publisher{documents: map[string]string{"apis/apps/v1": appsDocument, "api/v1": `{"components":{"schemas":{}}}`}}
-	return p, NewSchemas(publishing(t, p))
+	return p, New(publishing(t, p), nil, nil).Schemas()
 }
 
 // publishing is a discovery client of what a publisher publishes.

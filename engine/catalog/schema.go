@@ -74,7 +74,7 @@ func (c *Catalog) publishedStatus(ctx context.Context, r Resource, refused error
 	if scheme.Scheme.Recognizes(kind) {
 		return nil, nil
 	}
-	found, err := NewSchemas(c.discovery).Of(ctx, kind)
+	found, err := c.Schemas().Of(ctx, kind)
 	if err != nil || found[kind] == nil {
 		return nil, refused
 	}

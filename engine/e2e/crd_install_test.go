@@ -20,7 +20,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/config"
-	"github.com/handwerk-dev/handwerk/engine"
+	"github.com/handwerk-dev/handwerk/engine/crd"
 	"github.com/handwerk-dev/handwerk/engine/e2e/cluster"
 	"github.com/handwerk-dev/handwerk/handlers"
 )
@@ -66,7 +66,7 @@ resources:
 func install(t *testing.T, user *cluster.User, op *dsl.Operator) cluster.Writes {
 	t.Helper()
 	mark := plane.Mark(t)
-	if err := engine.InstallCRDs(t.Context(), op, user.Config(), logr.Discard()); err != nil {
+	if err := crd.Install(t.Context(), op, user.Config(), logr.Discard()); err != nil {
 		t.Fatal(err)
 	}
 	return plane.Writes(t, user.Name, mark)
@@ -136,7 +136,7 @@ func TestACRDOfOthersIsNotTakenOver(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = engine.InstallCRDs(t.Context(), op, user.Config(), logr.Discard())
+	err = crd.Install(t.Context(), op, user.Config(), logr.Discard())
 	for _, want := range []string{"installing CRD of webapps.v1alpha1." + group, `"somebody"`, ".spec.versions", "--force-conflicts --field-manager=webapp"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error is %v, want %q in it", err, want)
@@ -161,7 +161,7 @@ func TestACRDThatMustNotBeChangedIsLeftAlone(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			mark := plane.Mark(t)
-			err := engine.InstallCRDs(t.Context(), test.op, user.Config(), logr.Discard())
+			err := crd.Install(t.Context(), test.op, user.Config(), logr.Discard())
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("error is %v, want %q in it", err, test.want)
 			}
@@ -187,7 +187,7 @@ func TestWhoMayNotInstallCRDsIsToldTheVerb(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			user := plane.User("powerless")
 			user.Allow(t, crdRules(verbs...))
-			err := engine.InstallCRDs(t.Context(), op, user.Config(), logr.Discard())
+			err := crd.Install(t.Context(), op, user.Config(), logr.Discard())
 			want := "this process may not " + name + " customresourcedefinitions.apiextensions.k8s.io: --install-crds needs get, create and patch"
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("error is %v, want %q in it", err, want)

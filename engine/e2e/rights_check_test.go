@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine"
+	"github.com/handwerk-dev/handwerk/engine/access"
 	"github.com/handwerk-dev/handwerk/engine/e2e/cluster"
 	"github.com/handwerk-dev/handwerk/engine/rights"
 )
@@ -62,7 +62,7 @@ func TestGuessesAreRight(t *testing.T) {
 	}
 	op := dsl.New("guess")
 	guess := rights.Guess(op)
-	lookup, err := engine.LookupOf(t.Context(), op, plane.Config())
+	lookup, err := access.Lookup(t.Context(), op, plane.Config())
 	if err != nil {
 		t.Fatal(err)
 	}

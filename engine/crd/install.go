@@ -1,7 +1,9 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+// Package crd brings the CRDs of an operator to a cluster, and asks the API server what it would refuse
+// of them.
+package crd
 
 import (
 	"context"
@@ -16,10 +18,12 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
+	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime"
 	poll "k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
@@ -31,11 +35,11 @@ import (
 const (
 	// establishing is how long a CRD may take to be served.
 	establishing = 30 * time.Second
-	// lookAtCRD is the time between looks whether it is.
-	lookAtCRD = 200 * time.Millisecond
+	// lookAgain is the time between looks whether it is.
+	lookAgain = 200 * time.Millisecond
 )
 
-// InstallCRDs applies the CRDs that the operator's configuration describes and waits until they are
+// Install applies the CRDs that the operator's configuration describes and waits until they are
 // served, for at most 30 seconds. The field manager is the operator's name, and nothing is taken from
 // others: a conflict is an error.
 //
@@ -43,12 +47,12 @@ const (
 // and has every value of it. A CRD is not changed when that would take away a version that is served or
 // in which objects are stored, or would make another kind or scope of it. The error names the CRD,
 // and a verb when that is not allowed. It may be called by several processes at once.
-func InstallCRDs(ctx context.Context, op *dsl.Operator, config *rest.Config, log logr.Logger) error {
-	client, err := dynamic.NewForConfig(outage.WithDeadline(config))
+func Install(ctx context.Context, op *dsl.Operator, config *rest.Config, log logr.Logger) error {
+	i, err := connect(op, outage.WithDeadline(config))
 	if err != nil {
-		return fmt.Errorf("connecting: %w", err)
+		return err
 	}
-	i := &installer{op: op, client: client.Resource(crdResource()), log: log}
+	i.log = log
 	var names []string
 	for _, r := range op.Resources() {
 		if r.CRD == nil {
@@ -74,9 +78,36 @@ func InstallCRDs(ctx context.Context, op *dsl.Operator, config *rest.Config, log
 	return nil
 }
 
-// crdResource is what CRDs are to the API server.
-func crdResource() schema.GroupVersionResource {
-	return schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
+// Try has the API server say what it would refuse of a resource's CRD, and changes nothing. A resource
+// without one has nothing refused. The error tells that the server could not be asked;
+// apierrors.IsForbidden applies when that is not allowed.
+func Try(ctx context.Context, op *dsl.Operator, config *rest.Config, r *dsl.Resource) (refused []error, err error) {
+	if r.CRD == nil {
+		return nil, nil
+	}
+	i, err := connect(op, config)
+	if err != nil {
+		return nil, err
+	}
+	desired, err := i.desired(r.CRD)
+	if err != nil {
+		return nil, err
+	}
+	// Whose the fields are is nothing that a configuration could be wrong about.
+	options := metav1.ApplyOptions{FieldManager: op.Name, DryRun: []string{metav1.DryRunAll}, Force: true}
+	_, err = i.client.Apply(ctx, desired.GetName(), desired, options)
+	if !apierrors.IsInvalid(err) && !apierrors.IsBadRequest(err) {
+		return nil, err
+	}
+	if status, ok := errors.AsType[*apierrors.StatusError](err); ok && status.ErrStatus.Details != nil {
+		for _, cause := range status.ErrStatus.Details.Causes {
+			refused = append(refused, fmt.Errorf("the API server refuses the CRD: %s: %s", cause.Field, cause.Message))
+		}
+	}
+	if len(refused) == 0 {
+		refused = []error{fmt.Errorf("the API server refuses the CRD: %w", err)}
+	}
+	return refused, nil
 }
 
 // installer installs the CRDs of one operator.
@@ -84,6 +115,14 @@ type installer struct {
 	op     *dsl.Operator
 	client dynamic.ResourceInterface
 	log    logr.Logger
+}
+
+func connect(op *dsl.Operator, config *rest.Config) (*installer, error) {
+	client, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("connecting: %w", err)
+	}
+	return &installer{op: op, client: client.Resource(apiextensions.SchemeGroupVersion.WithResource("customresourcedefinitions"))}, nil
 }
 
 // desired is the CRD with the annotation that tells what it was applied from.
@@ -142,107 +181,77 @@ func refusal(err error, verb string) error {
 	return fmt.Errorf("this process may not %s customresourcedefinitions.apiextensions.k8s.io: --install-crds needs get, create and patch (or install the CRDs before: operator crd --config … | kubectl apply -f -): %w", verb, err)
 }
 
-// try has the API server say what it would refuse of a CRD, and changes nothing. The error tells that
-// it could not be asked; apierrors.IsForbidden applies when that is not allowed.
-func (i *installer) try(ctx context.Context, tree map[string]any) (refused []error, err error) {
-	desired, err := i.desired(tree)
-	if err != nil {
-		return nil, err
+// typed is a CRD as the Kubernetes API has it in Go.
+func typed(tree *unstructured.Unstructured) (*apiextensions.CustomResourceDefinition, error) {
+	out := &apiextensions.CustomResourceDefinition{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(tree.Object, out); err != nil {
+		return nil, fmt.Errorf("reading CRD: %w", err)
 	}
-	// Whose the fields are is nothing that a configuration could be wrong about.
-	options := metav1.ApplyOptions{FieldManager: i.op.Name, DryRun: []string{metav1.DryRunAll}, Force: true}
-	_, err = i.client.Apply(ctx, desired.GetName(), desired, options)
-	if !apierrors.IsInvalid(err) && !apierrors.IsBadRequest(err) {
-		return nil, err
-	}
-	if status, ok := errors.AsType[*apierrors.StatusError](err); ok && status.ErrStatus.Details != nil {
-		for _, cause := range status.ErrStatus.Details.Causes {
-			refused = append(refused, fmt.Errorf("the API server refuses the CRD: %s: %s", cause.Field, cause.Message))
-		}
-	}
-	if len(refused) == 0 {
-		refused = []error{fmt.Errorf("the API server refuses the CRD: %w", err)}
-	}
-	return refused, nil
+	return out, nil
 }
 
 // compatible reports why a CRD that is there must not become the desired one.
-func compatible(live, desired *unstructured.Unstructured) error {
-	if live.GetDeletionTimestamp() != nil {
+func compatible(there, wanted *unstructured.Unstructured) error {
+	live, err := typed(there)
+	if err != nil {
+		return err
+	}
+	desired, err := typed(wanted)
+	if err != nil {
+		return err
+	}
+	const fixed = "its %s is %s on the cluster and %s in the configuration, which cannot be changed"
+	switch {
+	case live.DeletionTimestamp != nil:
 		return errors.New("it is being deleted, with all its objects")
+	case live.Spec.Names.Kind != desired.Spec.Names.Kind:
+		return fmt.Errorf(fixed, "kind", live.Spec.Names.Kind, desired.Spec.Names.Kind)
+	case live.Spec.Scope != desired.Spec.Scope:
+		return fmt.Errorf(fixed, "scope", live.Spec.Scope, desired.Spec.Scope)
 	}
-	for _, path := range [][]string{{"spec", "names", "kind"}, {"spec", "scope"}} {
-		is, _, _ := unstructured.NestedString(live.Object, path...)
-		wanted, _, _ := unstructured.NestedString(desired.Object, path...)
-		if is != wanted {
-			return fmt.Errorf("its %s is %s on the cluster and %s in the configuration, which cannot be changed", path[len(path)-1], is, wanted)
-		}
-	}
-	stored, _, _ := unstructured.NestedStringSlice(live.Object, "status", "storedVersions")
-	kept := versions(desired)
-	for _, version := range stored {
-		if !slices.Contains(kept, version) {
+	for _, version := range live.Status.StoredVersions {
+		if !apihelpers.HasServedCRDVersion(desired, version) {
 			return fmt.Errorf("objects may be stored as %s, which the configuration has not: their API would be gone (store them anew, and then take the version out of status.storedVersions)", version)
 		}
 	}
-	for _, version := range versions(live) {
-		if !slices.Contains(kept, version) {
-			return fmt.Errorf("version %s is served, which the configuration has not: who uses it would lose it (set served to false first)", version)
+	for _, version := range live.Spec.Versions {
+		if version.Served && !apihelpers.HasServedCRDVersion(desired, version.Name) {
+			return fmt.Errorf("version %s is served, which the configuration has not: who uses it would lose it (set served to false first)", version.Name)
 		}
 	}
 	return nil
 }
 
-// versions are the versions that a CRD serves.
-func versions(crd *unstructured.Unstructured) (out []string) {
-	list, _, _ := unstructured.NestedSlice(crd.Object, "spec", "versions")
-	for _, item := range list {
-		if version, ok := item.(map[string]any); ok && version["served"] == true {
-			name, _ := version["name"].(string)
-			out = append(out, name)
-		}
-	}
-	return out
-}
-
 // within reports whether a value is there, perhaps among others that the server or somebody else has
 // added to maps.
-func within(wanted, there any) bool {
-	switch w := wanted.(type) {
+func within(desired, live any) bool {
+	switch d := desired.(type) {
 	case map[string]any:
-		t, is := there.(map[string]any)
-		for key, value := range w {
-			if found, has := t[key]; !has || !within(value, found) {
+		l, is := live.(map[string]any)
+		for key, value := range d {
+			if found, has := l[key]; !has || !within(value, found) {
 				return false
 			}
 		}
 		return is
 	case []any:
-		t, is := there.([]any)
-		return is && len(w) == len(t) && !slices.ContainsFunc(indexes(w), func(i int) bool { return !within(w[i], t[i]) })
+		l, is := live.([]any)
+		return is && slices.EqualFunc(d, l, within)
 	default:
-		return reflect.DeepEqual(wanted, there)
+		return reflect.DeepEqual(desired, live)
 	}
-}
-
-func indexes(list []any) []int {
-	out := make([]int, len(list))
-	for i := range list {
-		out[i] = i
-	}
-	return out
 }
 
 // await waits until the CRD is served.
 func (i *installer) await(ctx context.Context, name string) error {
 	missing := ""
-	err := poll.PollUntilContextTimeout(ctx, lookAtCRD, establishing, true, func(ctx context.Context) (bool, error) {
+	err := poll.PollUntilContextTimeout(ctx, lookAgain, establishing, true, func(ctx context.Context) (bool, error) {
 		live, err := i.client.Get(ctx, name, metav1.GetOptions{})
 		if err != nil {
 			return false, refusal(err, "get")
 		}
-		missing = unmet(live)
-		return missing == "", nil
+		missing, err = unmet(live)
+		return missing == "", err
 	})
 	if poll.Interrupted(err) && ctx.Err() == nil {
 		return fmt.Errorf("it is not served after %v: %s", establishing, missing)
@@ -250,20 +259,19 @@ func (i *installer) await(ctx context.Context, name string) error {
 	return err
 }
 
-// unmet says what a CRD lacks to be served.
-func unmet(crd *unstructured.Unstructured) string {
-	list, _, _ := unstructured.NestedSlice(crd.Object, "status", "conditions")
-	for _, wanted := range []string{"NamesAccepted", "Established"} {
-		i := slices.IndexFunc(list, func(item any) bool {
-			c, ok := item.(map[string]any)
-			return ok && c["type"] == wanted
-		})
-		if i < 0 {
-			return "it has no condition " + wanted
-		}
-		if c := list[i].(map[string]any); c["status"] != "True" {
-			return fmt.Sprintf("%s is %v: %v", wanted, c["status"], c["message"])
+// unmet says what a CRD lacks to be served, empty when nothing.
+func unmet(there *unstructured.Unstructured) (string, error) {
+	live, err := typed(there)
+	if err != nil {
+		return "", err
+	}
+	for _, wanted := range []apiextensions.CustomResourceDefinitionConditionType{apiextensions.NamesAccepted, apiextensions.Established} {
+		switch c := apihelpers.FindCRDCondition(live, wanted); {
+		case c == nil:
+			return fmt.Sprintf("it has no condition %s", wanted), nil
+		case c.Status != apiextensions.ConditionTrue:
+			return fmt.Sprintf("%s is %s: %s", wanted, c.Status, c.Message), nil
 		}
 	}
-	return ""
+	return "", nil
 }

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package engine_test
+package crd_test
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine"
+	"github.com/handwerk-dev/handwerk/engine/crd"
 )
 
 // crdServer has one CRD, whose conditions a test tells by the time since the CRD was applied.
@@ -96,7 +96,7 @@ func TestInstallingWaitsUntilACRDIsServed(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := &crdServer{conditions: test.conditions}
 				begin := time.Now()
-				err := engine.InstallCRDs(t.Context(), withCRD(t), &rest.Config{Host: "http://server", Transport: s, QPS: -1}, logr.Discard())
+				err := crd.Install(t.Context(), withCRD(t), &rest.Config{Host: "http://server", Transport: s, QPS: -1}, logr.Discard())
 				if text := errorText(err); !strings.Contains(text, test.want) || (text == "") != (test.want == "") {
 					t.Errorf("error is %q, want %q", text, test.want)
 				}
@@ -117,7 +117,7 @@ func TestInstallingEndsWithItsContext(t *testing.T) {
 		defer cancel()
 		begin := time.Now()
 		s := &crdServer{conditions: func(time.Duration) []any { return nil }}
-		err := engine.InstallCRDs(ctx, withCRD(t), &rest.Config{Host: "http://server", Transport: s, QPS: -1}, logr.Discard())
+		err := crd.Install(ctx, withCRD(t), &rest.Config{Host: "http://server", Transport: s, QPS: -1}, logr.Discard())
 		if took := time.Since(begin); err == nil || took > 4*time.Second {
 			t.Errorf("error is %v after %v", err, took)
 		}
@@ -127,7 +127,7 @@ func TestInstallingEndsWithItsContext(t *testing.T) {
 func TestThereMustBeSomethingToInstall(t *testing.T) {
 	op := dsl.New("webapp")
 	op.Resource("webapps.v1.example.com", nil)
-	err := engine.InstallCRDs(t.Context(), op, &rest.Config{Host: "http://server"}, logr.Discard())
+	err := crd.Install(t.Context(), op, &rest.Config{Host: "http://server"}, logr.Discard())
 	if text := errorText(err); !strings.Contains(text, "no resource has a schema") {
 		t.Errorf("error is %q", text)
 	}

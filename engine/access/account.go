@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package access
 
 import (
 	"context"
@@ -11,9 +11,7 @@ import (
 	authorizationv1 "k8s.io/api/authorization/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
-	authorization "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	"k8s.io/client-go/rest"
 
 	"github.com/handwerk-dev/handwerk/dsl"
@@ -21,26 +19,19 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/rights"
 )
 
-// LookupOf returns a lookup that asks the cluster that config reaches what it serves. What it does not
+// Lookup returns a lookup that asks the cluster that config reaches what it serves. What it does not
 // serve is guessed, as a resource whose CRD is still to come. The error tells that the cluster could
 // not be asked.
-func LookupOf(ctx context.Context, op *dsl.Operator, config *rest.Config) (rights.Lookup, error) {
-	typed, err := kubernetes.NewForConfig(config)
+func Lookup(ctx context.Context, op *dsl.Operator, config *rest.Config) (rights.Lookup, error) {
+	c, err := catalog.Dial(ctx, config)
 	if err != nil {
-		return nil, fmt.Errorf("connecting: %w", err)
+		return nil, err
 	}
-	dyn, err := dynamic.NewForConfig(config)
-	if err != nil {
-		return nil, fmt.Errorf("connecting: %w", err)
-	}
-	if _, err := typed.ServerVersionWithContext(ctx); err != nil {
-		return nil, fmt.Errorf("asking the API server: %w", err)
-	}
-	return lookupIn(ctx, op, catalog.New(typed.DiscoveryClient, dyn, typed.AuthorizationV1())), nil
+	return lookup(ctx, op, c), nil
 }
 
-// lookupIn looks up in a catalog.
-func lookupIn(ctx context.Context, op *dsl.Operator, c *catalog.Catalog) rights.Lookup {
+// lookup looks up in a catalog.
+func lookup(ctx context.Context, op *dsl.Operator, c *catalog.Catalog) rights.Lookup {
 	guess := rights.Guess(op)
 	return func(name dsl.ResourceName, kind schema.GroupVersionKind) rights.Served {
 		var served catalog.Resource
@@ -57,43 +48,30 @@ func lookupIn(ctx context.Context, op *dsl.Operator, c *catalog.Catalog) rights.
 	}
 }
 
-// ReviewerOf returns what asks the API server that config reaches about rights: about its own account,
+// Reviewer returns what asks the API server that config reaches about rights: about its own account,
 // or when one is given, as in "system:serviceaccount:team-a:operator", about that one, which takes the
 // right to create subjectaccessreviews.
-func ReviewerOf(config *rest.Config, account string) (rights.Reviewer, error) {
+func Reviewer(config *rest.Config, account string) (rights.Reviewer, error) {
 	config = rest.CopyConfig(config)
 	config.QPS = -1
 	typed, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("connecting: %w", err)
 	}
-	reviews := typed.AuthorizationV1()
 	if account == "" {
-		return reviewerOf(reviews), nil
+		return catalog.New(nil, nil, typed.AuthorizationV1()).Allowed, nil
 	}
 	groups := groupsOf(account)
 	return func(ctx context.Context, about authorizationv1.ResourceAttributes) (bool, error) {
 		review := &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
 			User: account, Groups: groups, ResourceAttributes: &about,
 		}}
-		answer, err := reviews.SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+		answer, err := typed.AuthorizationV1().SubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
 		if err != nil {
 			return false, err
 		}
 		return answer.Status.Allowed, nil
 	}, nil
-}
-
-// reviewerOf asks about the account that asks.
-func reviewerOf(reviews authorization.SelfSubjectAccessReviewsGetter) rights.Reviewer {
-	return func(ctx context.Context, about authorizationv1.ResourceAttributes) (bool, error) {
-		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &about}}
-		answer, err := reviews.SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
-		if err != nil {
-			return false, err
-		}
-		return answer.Status.Allowed, nil
-	}
 }
 
 // groupsOf are the groups that the API server puts an account into.

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package access
 
 import (
 	"context"
@@ -20,48 +20,49 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/rights"
 )
 
-// advising is a client of one resource. Where a right is missing, its errors say what to do: whoever
-// reads them learns whether the roles of the operator are old, or whether nobody knew that its code
-// would ask for this. A 404 of a path that is not served is no NotFound, which handlers, and
-// engine/child, take for an object that is gone.
+// Client returns a client like the given one of a resource. Where a right is missing, its errors say what to
+// do: whoever reads them learns whether the roles of the operator are old, or whether nobody knew that its
+// code would ask for this; and the Monitor asks for the right. A 404 of a path that is not served is no
+// NotFound, which handlers, and package child, take for an object that is gone.
+func (m *Monitor) Client(of dynamic.ResourceInterface) dynamic.ResourceInterface {
+	return advising{of, m}
+}
+
+// advising is what Client returns.
 type advising struct {
 	dynamic.ResourceInterface
-	engine *Engine
+	monitor *Monitor
 }
 
 // Get implements [dynamic.ResourceInterface], as the others.
 func (a advising) Get(ctx context.Context, name string, options metav1.GetOptions, sub ...string) (*unstructured.Unstructured, error) {
 	o, err := a.ResourceInterface.Get(ctx, name, options, sub...)
-	return o, a.engine.advise(ctx, err)
+	return o, a.monitor.advise(ctx, err)
 }
 
 func (a advising) List(ctx context.Context, options metav1.ListOptions) (*unstructured.UnstructuredList, error) {
 	list, err := a.ResourceInterface.List(ctx, options)
-	return list, a.engine.advise(ctx, err)
+	return list, a.monitor.advise(ctx, err)
 }
 
 func (a advising) Create(ctx context.Context, object *unstructured.Unstructured, options metav1.CreateOptions, sub ...string) (*unstructured.Unstructured, error) {
 	o, err := a.ResourceInterface.Create(ctx, object, options, sub...)
-	return o, a.engine.advise(ctx, err)
+	return o, a.monitor.advise(ctx, err)
 }
 
 func (a advising) Patch(ctx context.Context, name string, kind types.PatchType, data []byte, options metav1.PatchOptions, sub ...string) (*unstructured.Unstructured, error) {
 	o, err := a.ResourceInterface.Patch(ctx, name, kind, data, options, sub...)
-	return o, a.engine.advise(ctx, err)
+	return o, a.monitor.advise(ctx, err)
 }
 
 func (a advising) Apply(ctx context.Context, name string, object *unstructured.Unstructured, options metav1.ApplyOptions, sub ...string) (*unstructured.Unstructured, error) {
 	o, err := a.ResourceInterface.Apply(ctx, name, object, options, sub...)
-	return o, a.engine.advise(ctx, err)
+	return o, a.monitor.advise(ctx, err)
 }
 
 func (a advising) Delete(ctx context.Context, name string, options metav1.DeleteOptions, sub ...string) error {
-	return a.engine.advise(ctx, a.ResourceInterface.Delete(ctx, name, options, sub...))
+	return a.monitor.advise(ctx, a.ResourceInterface.Delete(ctx, name, options, sub...))
 }
-
-// refusedRight is how the API server says that a right is missing; what admission refuses, quotas and
-// the like, reads otherwise. See responsewriters/errors.go in k8s.io/apiserver.
-var refusedRight = regexp.MustCompile(`cannot ([a-z]+) resource "([a-z0-9./-]+)" in API group "([^"]*)"`)
 
 // unservedError is the error of a request for something that the API server does not serve. It does not
 // unwrap to the NotFound that client-go makes of it.
@@ -74,36 +75,40 @@ func (e *unservedError) Error() string {
 
 // advise adds to an answer of the API server that a right is missing what can be done about it, and
 // tells a 404 of the path from one of an object. Other errors are left as they are.
-func (e *Engine) advise(ctx context.Context, err error) error {
+func (m *Monitor) advise(ctx context.Context, err error) error {
 	if gone.Unserved(err) {
 		return &unservedError{err.Error()}
 	}
-	right, answer := refusedIn(err)
-	if answer == nil {
+	right, status := refusedIn(err)
+	if status == nil {
 		return err
 	}
-	e.lacks.hear(err)
+	m.Refused(err)
 	advice := "allow it to the operator: operator rbac prints the roles"
-	if known := rights.Of(e.op, rights.Settings{Lookup: lookupIn(ctx, e.op, e.catalog)}); !rights.Has(known, right.Group, right.Resource, right.Subresource, right.Verb) {
+	if !rights.Has(m.needed(ctx), right.Group, right.Resource, right.Subresource, right.Verb) {
 		advice = fmt.Sprintf("allow it to the operator: declare it with needs: [{resource: %[1]s, verbs: [%[2]s]}] (dsl.Needs(%[2]q, %[1]q) in Go), "+
 			"and operator rbac prints the roles", right.Target(), right.Verb)
 	}
-	advised := &apierrors.StatusError{ErrStatus: *answer.ErrStatus.DeepCopy()}
+	advised := &apierrors.StatusError{ErrStatus: *status.ErrStatus.DeepCopy()}
 	advised.ErrStatus.Message += "; " + advice
 	return advised
 }
 
+// refusedRight is how the API server says that a right is missing; what admission refuses, quotas and
+// the like, reads otherwise. See responsewriters/errors.go in k8s.io/apiserver.
+var refusedRight = regexp.MustCompile(`cannot ([a-z]+) resource "([a-z0-9./-]+)" in API group "([^"]*)"`)
+
 // refusedIn returns the right that an answer of the API server says is missing, without a namespace, and
 // that answer; nil when it says no such thing.
 func refusedIn(err error) (rights.Rule, *apierrors.StatusError) {
-	answer, is := errors.AsType[*apierrors.StatusError](err)
-	if !is || answer.ErrStatus.Reason != metav1.StatusReasonForbidden {
+	status, is := errors.AsType[*apierrors.StatusError](err)
+	if !is || status.ErrStatus.Reason != metav1.StatusReasonForbidden {
 		return rights.Rule{}, nil
 	}
-	found := refusedRight.FindStringSubmatch(answer.ErrStatus.Message)
+	found := refusedRight.FindStringSubmatch(status.ErrStatus.Message)
 	if found == nil {
 		return rights.Rule{}, nil
 	}
 	resource, subresource, _ := strings.Cut(found[2], "/")
-	return rights.Rule{Group: found[3], Resource: resource, Subresource: subresource, Verb: found[1]}, answer
+	return rights.Rule{Group: found[3], Resource: resource, Subresource: subresource, Verb: found[1]}, status
 }

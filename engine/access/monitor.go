@@ -1,0 +1,234 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package access asks the API server which rights the operator's account lacks of those that the operator
+// needs, while the operator runs ([Monitor]) or for a person ([Lookup], [Reviewer]), and adds to errors of
+// requests what can be done about a right that is missing. Which rights an operator needs is worked out by
+// package rights.
+package access
+
+import (
+	"context"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	authentication "k8s.io/client-go/kubernetes/typed/authentication/v1"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/catalog"
+	"github.com/handwerk-dev/handwerk/engine/rights"
+)
+
+const (
+	// settling is how long a Monitor waits for more to come, once something has: rights are given together.
+	settling = 2 * time.Second
+	// askAgain is how long it is until a right that is missing is asked for again; it doubles each
+	// time, up to askLast.
+	askAgain = time.Second
+	askLast  = 5 * time.Minute
+	// doubtAfter is how old an answer must be for a refused request to have it asked for again.
+	doubtAfter = 10 * time.Second
+	// refusedMost bounds how many refused requests are kept: there may be as many as there are objects.
+	refusedMost = 100
+)
+
+// Settings are what a Monitor works with. All are required but Namespaces.
+type Settings struct {
+	Operator *dsl.Operator
+	// Catalog answers what is served, and what the account may do.
+	Catalog *catalog.Catalog
+	// Reviews tell who the account is.
+	Reviews authentication.SelfSubjectReviewsGetter
+	// Elsewhere reports whether somebody else asks for a right, and tells when it is missing.
+	Elsewhere func(rights.Rule) bool
+	// Namespaces returns those in the operator's scope, where they are known only while it runs; nil
+	// where the rights have them.
+	Namespaces func() []string
+	// Given is called when a right that was missing is there.
+	Given func()
+	// Log is told once of each right that is missing, and once when it is not any more.
+	Log logr.Logger
+}
+
+// Monitor tells which rights the operator's account lacks of those that it needs. It asks about what is new
+// when something has come, about what a request was refused for, and about what is missing with a growing
+// wait. What is missing is shown and stops nobody. All methods may be called at any time from any goroutine.
+type Monitor struct {
+	settings Settings
+	wake     chan struct{}
+
+	// Only Run's goroutine uses these. answers are the server's, by what was asked, and looks counts how often
+	// it was looked what to ask; due is when to look again, zero when not by itself; failures counts the looks in
+	// a row at which the server could not be asked; introduced: the account is known, or nobody tells it.
+	answers    map[string]*answer
+	looks      int
+	due        time.Time
+	failures   int
+	introduced bool
+
+	mu sync.Mutex
+	// refused are rights for lack of which a request was refused since the last look.
+	refused []string
+	// retry: what is missing may have been given.
+	retry   bool
+	account string
+	missing []gap
+}
+
+// answer is what the server said of one right in one namespace, or in all.
+type answer struct {
+	// right is the verb with the resource, as a refusal has it.
+	right   string
+	allowed bool
+	// asked is when, again when it is to be asked again, zero for never.
+	asked, again time.Time
+	wait         time.Duration
+	// used is the look that needed it last.
+	used int
+}
+
+// New returns a Monitor that asks nothing before Run does.
+func New(s Settings) *Monitor {
+	return &Monitor{settings: s, wake: make(chan struct{}, 1), answers: map[string]*answer{}}
+}
+
+// Run asks until ctx ends. It is to begin when those who ask [Settings.Elsewhere] know what they ask for.
+func (m *Monitor) Run(ctx context.Context) {
+	for m.look(ctx); ctx.Err() == nil; m.look(ctx) {
+		var due <-chan time.Time
+		if !m.due.IsZero() {
+			due = time.After(time.Until(m.due))
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-due:
+			continue
+		case <-m.wake:
+		}
+		select { // more may come
+		case <-ctx.Done():
+		case <-time.After(settling):
+		}
+	}
+}
+
+// Wake has the Monitor look soon whether other rights are needed than before. It never blocks.
+func (m *Monitor) Wake() {
+	select {
+	case m.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Retry says that something that was missing may have been given: all that is missing is asked for soon. It
+// never blocks.
+func (m *Monitor) Retry() {
+	m.mu.Lock()
+	m.retry = true
+	m.mu.Unlock()
+	m.Wake()
+}
+
+// Refused takes the error of a request, or nil: when it says that a right is missing, that is asked for soon.
+func (m *Monitor) Refused(err error) {
+	right, status := refusedIn(err)
+	if status == nil {
+		return
+	}
+	m.mu.Lock()
+	news := len(m.refused) < refusedMost
+	if news {
+		m.refused = append(m.refused, right.String())
+	}
+	m.mu.Unlock()
+	if news {
+		m.Wake()
+	}
+}
+
+// look asks what is to be asked now, and tells what has changed.
+func (m *Monitor) look(ctx context.Context) {
+	m.introduce(ctx)
+	m.doubt()
+	m.due = time.Time{}
+	m.looks++
+	var missing []gap
+	needed := slices.DeleteFunc(m.needed(ctx), m.settings.Elsewhere)
+	for _, d := range rights.Demands(needed) {
+		found, err := m.check(ctx, d)
+		if err != nil {
+			m.postpone(ctx, err)
+			return
+		}
+		if found != nil {
+			missing = append(missing, *found)
+		}
+	}
+	m.failures = 0
+	maps.DeleteFunc(m.answers, func(_ string, a *answer) bool { return a.used != m.looks })
+	m.found(missing)
+}
+
+// needed are the rights that the operator needs.
+func (m *Monitor) needed(ctx context.Context) []rights.Rule {
+	return rights.Of(m.settings.Operator, rights.Settings{Lookup: lookup(ctx, m.settings.Operator, m.settings.Catalog)})
+}
+
+// introduce asks who this process is to the API server, once. Where that is not told, nobody knows.
+func (m *Monitor) introduce(ctx context.Context) {
+	if m.introduced {
+		return
+	}
+	me, err := m.settings.Reviews.SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+	m.introduced = err == nil || apierrors.IsForbidden(err) || apierrors.IsNotFound(err)
+	if err != nil {
+		m.settings.Log.V(1).Info("the operator's account is not known", "reason", err.Error())
+		return
+	}
+	m.mu.Lock()
+	m.account = me.Status.UserInfo.Username
+	m.mu.Unlock()
+}
+
+// doubt has answers asked for again that a refused request speaks against, or whose right may have been given.
+func (m *Monitor) doubt() {
+	m.mu.Lock()
+	refused, retry := m.refused, m.retry
+	m.refused, m.retry = nil, false
+	m.mu.Unlock()
+	now := time.Now()
+	for _, a := range m.answers {
+		switch {
+		case a.allowed && slices.Contains(refused, a.right):
+			a.again = a.asked.Add(doubtAfter)
+		case retry && !a.again.IsZero():
+			a.again = now
+		}
+	}
+}
+
+// postpone looks again later, as the server could not be asked.
+func (m *Monitor) postpone(ctx context.Context, err error) {
+	if ctx.Err() != nil {
+		return
+	}
+	m.settings.Log.V(1).Info("rights are not known", "reason", err.Error())
+	wait := min(askAgain<<min(m.failures, 10), askLast)
+	m.failures++
+	m.soon(time.Now().Add(wait - rand.N(wait/5)))
+}
+
+// soon looks again at that time at the latest; never for the zero time.
+func (m *Monitor) soon(at time.Time) {
+	if !at.IsZero() && (m.due.IsZero() || at.Before(m.due)) {
+		m.due = at
+	}
+}

@@ -1,0 +1,156 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package access
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/go-logr/logr"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/ops"
+	"github.com/handwerk-dev/handwerk/engine/rights"
+)
+
+// whoMost bounds how many of those who need a right a message names.
+const whoMost = 3
+
+// gap is a right that is missing.
+type gap struct {
+	rights.Rule
+	// namespaces are those where it is missing, one that is empty when that is everywhere. Never empty.
+	namespaces []string
+	// of is the number of namespaces where it is needed.
+	of int
+}
+
+// found notes what is missing now, and logs what is news. When something was given, those who were
+// refused are told.
+func (m *Monitor) found(missing []gap) {
+	m.mu.Lock()
+	before, account := m.missing, m.account
+	m.missing = missing
+	m.mu.Unlock()
+	for _, g := range without(missing, before) {
+		m.logOf(g).Info("right is missing", dsl.LogWarning, true, "right", g.String(), "for", g.who(), "account", account)
+	}
+	given := without(before, missing)
+	for _, g := range given {
+		m.logOf(g).Info("right that was missing is there, or not needed any more", "right", g.String())
+	}
+	if len(given) > 0 {
+		m.Retry() // rights are given together, and each is asked for at a time of its own
+		m.settings.Given()
+	}
+}
+
+// logOf is where a right is told of that is missing: not to everybody when the operator works without it.
+func (m *Monitor) logOf(g gap) logr.Logger {
+	if g.Optional {
+		return m.settings.Log.V(1)
+	}
+	return m.settings.Log
+}
+
+// Told reports whether an error of a request is about a right that is told to be missing already.
+func (m *Monitor) Told(err error) bool {
+	right, status := refusedIn(err)
+	if status == nil {
+		return false
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.ContainsFunc(m.missing, func(g gap) bool {
+		return !g.Optional && g.Target() == right.Target() && g.Verb == right.Verb
+	})
+}
+
+// without are those of which the others have none of the same right, wherever.
+func without(all, others []gap) (out []gap) {
+	for _, g := range all {
+		same := func(o gap) bool { return o.Rule.String() == g.Rule.String() }
+		if !slices.ContainsFunc(others, same) {
+			out = append(out, g)
+		}
+	}
+	return out
+}
+
+// String names the right and where it is missing, as in "create deployments.apps in namespace a".
+func (g gap) String() string {
+	out := g.Rule.String()
+	if g.namespaces[0] != "" {
+		out += " in namespace " + strings.Join(g.namespaces, ", ")
+	}
+	if g.of > spacesMost {
+		out += fmt.Sprintf(" (%d of %d were asked for)", spacesMost, g.of)
+	}
+	return out
+}
+
+// who says who needs it.
+func (g gap) who() string {
+	var names []string
+	for _, reason := range g.Reasons {
+		name := reason.Who
+		if name == rights.Engine {
+			name = reason.String()
+		}
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	if more := len(names) - whoMost; more > 0 {
+		names = append(names[:whoMost], fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(names, "; ")
+}
+
+// Checks are the rights that are missing, a warning for each resource that lacks some, named "rights/" with
+// the resource. What the operator works without is no fault.
+func (m *Monitor) Checks() (out []ops.Check) {
+	by := m.By()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for i := 0; i < len(m.missing); {
+		target := m.missing[i].Target()
+		var parts []string
+		for ; i < len(m.missing) && m.missing[i].Target() == target; i++ {
+			if g := m.missing[i]; !g.Optional {
+				parts = append(parts, fmt.Sprintf("may not %s (%s)", g, g.who()))
+			}
+		}
+		if len(parts) > 0 {
+			out = append(out, ops.Check{Name: "rights/" + target, State: ops.Warn, Message: strings.Join(parts, "; ") + by})
+		}
+	}
+	return out
+}
+
+// By ends a message about a missing right with the account, as in "; account operator"; empty when the
+// account is not known.
+func (m *Monitor) By() string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.account == "" {
+		return ""
+	}
+	return "; account " + m.account
+}
+
+// Missing counts the namespaces in which rights are missing, with one for all of them. The keys have the
+// right alone.
+func (m *Monitor) Missing() map[ops.MissingRight]int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	counts := map[ops.MissingRight]int{}
+	for _, g := range m.missing {
+		if !g.Optional {
+			counts[ops.MissingRight{Resource: g.Target(), Verb: g.Verb}] += len(g.namespaces)
+		}
+	}
+	return counts
+}

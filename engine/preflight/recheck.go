@@ -1,0 +1,183 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package preflight
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/catalog"
+	"github.com/handwerk-dev/handwerk/engine/ops"
+)
+
+const (
+	// settling is how long a Recheck waits for more to come, once something has: CRDs come in groups.
+	settling = 2 * time.Second
+	// mostLooks is how often it looks then: after 2, 8 and 32 seconds.
+	mostLooks = 3
+)
+
+// Recheck holds an operator's expressions against the schemas of the cluster while the operator runs: when a
+// resource begins to be served, and when a CRD changes. It shows and logs what does not fit, and stops
+// nobody: an expression that cannot be evaluated fails by itself.
+//
+// For an operator without expressions it does nothing and asks nothing.
+type Recheck struct {
+	// specs are the resources that have checks.
+	specs   []*dsl.Resource
+	catalog *catalog.Catalog
+	served  iter.Seq2[dsl.ResourceName, catalog.Resource]
+	log     logr.Logger
+	wake    chan struct{}
+	// again: a CRD has changed, so that the same kinds may have other schemas.
+	again atomic.Bool
+
+	// schemas are kept from one look to the next, as long as there are more to come; nil otherwise,
+	// because they are large. looked is what was served at the last one. Only Run's goroutine uses both.
+	schemas *catalog.Schemas
+	looked  []schema.GroupVersionKind
+
+	mu       sync.Mutex
+	findings map[string][]string // what does not fit, by resource
+}
+
+// NewRecheck returns a Recheck of an operator, which looks at nothing before Run does. The catalog gives it
+// the schemas. served yields what the API server serves at the moment of the resources that expressions
+// speak of, each with the name that the operator has for it.
+func NewRecheck(op *dsl.Operator, c *catalog.Catalog, served iter.Seq2[dsl.ResourceName, catalog.Resource], log logr.Logger) *Recheck {
+	return &Recheck{
+		specs:   slices.DeleteFunc(op.Resources(), func(r *dsl.Resource) bool { return !r.Checked() }),
+		catalog: c, served: served, log: log, wake: make(chan struct{}, 1), findings: map[string][]string{},
+	}
+}
+
+// Wake has the Recheck look soon whether something else is served than before. It never blocks.
+func (c *Recheck) Wake() {
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}
+
+// CRDChanged has the Recheck look soon, whatever is served: a CRD has come, changed or gone. It never blocks.
+func (c *Recheck) CRDChanged() {
+	c.again.Store(true)
+	c.Wake()
+}
+
+// Run looks whenever there was reason to, until ctx ends. Schemas are published a moment after a
+// CRD has changed, nobody says when: so it looks a few times, ever later.
+func (c *Recheck) Run(ctx context.Context) {
+	if len(c.specs) == 0 {
+		return
+	}
+	timer := time.NewTimer(settling)
+	timer.Stop()
+	defer timer.Stop()
+	looks := 0
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-c.wake:
+			looks = 0
+			timer.Reset(settling)
+		case <-timer.C:
+			looked := c.look(ctx, looks > 0)
+			if looks++; looked && looks < mostLooks {
+				timer.Reset(settling << (2 * looks))
+			} else {
+				c.release()
+			}
+		}
+	}
+}
+
+// look checks every resource, unless all is as it was and it is not told to. It reports whether it
+// could.
+func (c *Recheck) look(ctx context.Context, anyhow bool) bool {
+	found := newServed()
+	for name, r := range c.served {
+		found.add(name, r)
+	}
+	slices.SortFunc(found.kinds, func(a, b schema.GroupVersionKind) int { return strings.Compare(a.String(), b.String()) })
+	if !c.again.Swap(false) && !anyhow && slices.Equal(found.kinds, c.looked) {
+		return false
+	}
+	if c.schemas == nil {
+		c.schemas = c.catalog.Schemas()
+	}
+	if err := found.fill(ctx, c.schemas); err != nil {
+		// Schemas are a help, not a need: what cannot be read is not held against anything.
+		c.log.V(1).Info("expressions are not checked against the cluster's schemas", "reason", err.Error())
+		c.looked = nil
+		return false
+	}
+	c.looked = found.kinds
+	for _, spec := range c.specs {
+		c.found(spec.Name.String(), spec.CheckSchemas(found))
+	}
+	return true
+}
+
+// release gives back the memory of the schemas: the next CRD may be long in coming.
+func (c *Recheck) release() {
+	if c.schemas == nil {
+		return
+	}
+	c.schemas = nil
+	debug.FreeOSMemory()
+}
+
+// found notes what does not fit of a resource, and logs it when it is news.
+func (c *Recheck) found(resource string, faults []error) {
+	var texts []string
+	for _, fault := range faults {
+		texts = append(texts, fault.Error())
+	}
+	c.mu.Lock()
+	before := c.findings[resource]
+	c.findings[resource] = texts
+	c.mu.Unlock()
+	log := c.log.WithValues("resource", resource)
+	if len(texts) == 0 && len(before) > 0 {
+		log.Info("expressions fit the cluster's schemas again")
+	}
+	for _, text := range texts {
+		if !slices.Contains(before, text) {
+			log.Info("an expression does not fit the cluster's schemas", dsl.LogWarning, true, "fault", text)
+		}
+	}
+}
+
+// Checks are what does not fit, a warning for each resource of which something does not, named
+// "expressions/" with the resource.
+func (c *Recheck) Checks() (out []ops.Check) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, spec := range c.specs {
+		name := spec.Name.String()
+		texts := c.findings[name]
+		if len(texts) == 0 {
+			continue
+		}
+		message := texts[0]
+		if more := len(texts) - 1; more > 0 {
+			message = fmt.Sprintf("%s (and %d more)", message, more)
+		}
+		out = append(out, ops.Check{Name: "expressions/" + name, State: ops.Warn, Message: message})
+	}
+	return out
+}

@@ -1,0 +1,217 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package preflight
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr/funcr"
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/catalog"
+	"github.com/handwerk-dev/handwerk/engine/ops"
+)
+
+// publisher publishes the schema of Foos, which have one field, in the API server's form.
+type publisher struct {
+	mu       sync.Mutex
+	field    string
+	down     bool
+	requests int
+}
+
+func (p *publisher) set(field string, down bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.field, p.down = field, down
+}
+
+// asked tells how many requests there were since it was called last.
+func (p *publisher) asked() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	n := p.requests
+	p.requests = 0
+	return n
+}
+
+// RoundTrip answers a request.
+func (p *publisher) RoundTrip(r *http.Request) (*http.Response, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.requests++
+	if p.down {
+		return nil, errors.New("it is down")
+	}
+	body := fmt.Sprintf(`{"paths": {"apis/example.com/v1": {"serverRelativeURL": "/openapi/v3/apis/example.com/v1?hash=%s"}}}`, p.field)
+	if strings.HasSuffix(r.URL.Path, "v1") {
+		body = fmt.Sprintf(`{"components": {"schemas": {"Foo": {"type": "object", "properties": {%q: {"type": "string"}},
+			"x-kubernetes-group-version-kind": [{"group": "example.com", "version": "v1", "kind": "Foo"}]}}}}`, p.field)
+	}
+	return &http.Response{
+		StatusCode: http.StatusOK, Request: r, Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body)),
+	}, nil
+}
+
+// wantsSize is an operator with a check that Foos have a size, or without one.
+func wantsSize(checked bool) *dsl.Operator {
+	op := dsl.New("foo")
+	op.Resource("foos.v1.example.com", func(foo *dsl.Resource) {
+		if !checked {
+			return
+		}
+		foo.Checks(func(s dsl.Schemas) (faults []error) {
+			if s.Self.Schema == nil {
+				return nil
+			}
+			for _, field := range []string{"size", "Size"} {
+				if _, has := s.Self.Schema.Properties[field]; has {
+					return nil
+				}
+				faults = append(faults, errors.New("no field "+field))
+			}
+			return faults
+		})
+	})
+	return op
+}
+
+func TestARunningOperatorIsHeldAgainstSchemas(t *testing.T) {
+	const misfits, fits = "an expression does not fit the cluster's schemas", "expressions fit the cluster's schemas again"
+	after := func(d time.Duration) {
+		time.Sleep(d)
+		synctest.Wait()
+	}
+	tests := map[string]struct {
+		unchecked bool
+		play      func(t *testing.T, p *publisher, serve func(bool), c *Recheck)
+		want      string
+		logged    []string
+		asked     int
+	}{
+		"what does not fit is shown when the resource comes": {
+			play: func(_ *testing.T, _ *publisher, serve func(bool), _ *Recheck) {
+				serve(true)
+				after(3 * time.Second)
+			}, want: "no field size (and 1 more)", logged: []string{misfits, misfits}, asked: 2,
+		},
+		"and is looked at three times, as schemas come later": {
+			play: func(_ *testing.T, _ *publisher, serve func(bool), _ *Recheck) {
+				serve(true)
+				after(24 * time.Hour)
+			}, want: "no field size (and 1 more)", logged: []string{misfits, misfits}, asked: 4,
+		},
+		"what fits after a CRD has changed is not shown any more": {
+			play: func(_ *testing.T, p *publisher, serve func(bool), c *Recheck) {
+				serve(true)
+				after(time.Hour)
+				p.set("size", false)
+				c.CRDChanged()
+				after(3 * time.Second)
+			}, logged: []string{misfits, misfits, fits}, asked: 6,
+		},
+		"nothing is asked when all is as it was": {
+			play: func(_ *testing.T, p *publisher, serve func(bool), c *Recheck) {
+				serve(true)
+				after(time.Hour)
+				p.asked()
+				c.Wake()
+				after(time.Hour)
+			}, want: "no field size (and 1 more)", logged: []string{misfits, misfits},
+		},
+		"nothing is asked without expressions": {
+			unchecked: true,
+			play: func(_ *testing.T, _ *publisher, serve func(bool), c *Recheck) {
+				serve(true)
+				c.CRDChanged()
+				after(time.Hour)
+			},
+		},
+		"nothing is held against it while schemas cannot be read": {
+			play: func(t *testing.T, p *publisher, serve func(bool), c *Recheck) {
+				p.set("size", false)
+				serve(true)
+				after(time.Hour)
+				p.set("name", true)
+				c.CRDChanged()
+				after(time.Hour)
+				if got := c.Checks(); len(got) > 0 {
+					t.Errorf("it is said that %v", got)
+				}
+				p.set("name", false)
+				p.asked()
+				c.Wake()
+				after(3 * time.Second)
+			}, want: "no field size (and 1 more)", logged: []string{misfits, misfits}, asked: 2,
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				p := &publisher{field: "name"}
+				var mu sync.Mutex
+				there, logged := false, []string(nil)
+				served := func(yield func(dsl.ResourceName, catalog.Resource) bool) {
+					mu.Lock()
+					defer mu.Unlock()
+					gvr := schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "foos"}
+					if there {
+						yield(dsl.ResourceName{Group: "example.com", Version: "v1", Resource: "foos"}, catalog.Resource{GVR: gvr, Kind: "Foo"})
+					}
+				}
+				client, err := discovery.NewDiscoveryClientForConfig(&rest.Config{Host: "http://server", Transport: p})
+				if err != nil {
+					t.Fatal(err)
+				}
+				log := funcr.New(func(_, line string) {
+					mu.Lock()
+					defer mu.Unlock()
+					for _, text := range []string{misfits, fits} {
+						if strings.Contains(line, text) {
+							logged = append(logged, text)
+						}
+					}
+				}, funcr.Options{})
+				c := NewRecheck(wantsSize(!test.unchecked), catalog.New(client, nil, nil), served, log)
+				ctx, cancel := context.WithCancel(t.Context())
+				var running sync.WaitGroup
+				running.Go(func() { c.Run(ctx) })
+				test.play(t, p, func(is bool) {
+					mu.Lock()
+					there = is
+					mu.Unlock()
+					c.Wake()
+				}, c)
+				cancel()
+				running.Wait()
+				var want []ops.Check
+				if test.want != "" {
+					want = []ops.Check{{Name: "expressions/foos.v1.example.com", State: ops.Warn, Message: test.want}}
+				}
+				if diff := cmp.Diff(want, c.Checks()); diff != "" {
+					t.Errorf("checks (-want +got):\n%s", diff)
+				}
+				if diff := cmp.Diff(test.logged, logged); diff != "" {
+					t.Errorf("log (-want +got):\n%s", diff)
+				}
+				if n := p.asked(); n != test.asked {
+					t.Errorf("%d requests, want %d", n, test.asked)
+				}
+			})
+		})
+	}
+}
