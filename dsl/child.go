@@ -92,9 +92,36 @@ type ChildObject struct {
 	Object *unstructured.Unstructured
 }
 
-// Children are the objects that the handled object owns. A handler may use it from several
+// ChildReader reads the objects that the handled object owns. A handler may use it from several
 // goroutines at once.
+type ChildReader interface {
+	// Missed reports whether there are objects that say they are this one's children while it has no
+	// record at all: children from before there were records may be among them. Entering what is
+	// wanted finds out. The error is that of All.
+	Missed() (bool, error)
+	// Stale reports whether [Children.Apply] would change a child that is there. One that is not there is
+	// not stale; live is nil then. For an object that Apply would leave alone the error is Apply's.
+	// Nothing is written.
+	Stale(ctx context.Context, desired any, spec ChildSpec) (stale bool, live *unstructured.Unstructured, err error)
+	// All returns every child that was applied with a name, of all kinds that the resource owns,
+	// sorted by handler, name, key, and name of the object. Unowned ones are among them
+	// only when this pass applied them. What cannot be read from a child is left open in its spec:
+	// Adopt, and how one would be owned that is retained. Children that are being deleted have a
+	// deletion timestamp. The error names a kind of which not all objects can be seen; one that
+	// the API server does not serve has none.
+	All() ([]ChildObject, error)
+	// Get returns the child of that name from the cache, nil when there is none. The resource
+	// must be one that the handled resource owns. Where the child is not in the owner's namespace,
+	// the name is "namespace/name", here and for [Children.Delete].
+	Get(resource, name string) (*unstructured.Unstructured, error)
+	// List returns the object's children of that resource from the cache, sorted by name.
+	List(resource string) ([]*unstructured.Unstructured, error)
+}
+
+// Children are the objects that the handled object owns. A handler may use it from several
+// goroutines at once. To a filter all that writes is an error; what only reads takes a [ChildReader].
 type Children interface {
+	ChildReader
 	// Apply makes the child as desired says, by server-side apply under the operator's field
 	// manager: fields that desired does not have are left to others. Desired is a map or any
 	// value that is an object in JSON; apiVersion, kind and metadata.name are required, the
@@ -118,31 +145,10 @@ type Children interface {
 	// request, where Apply would make one for each. It is for who applies many; nothing is sent for
 	// what the record lists already. What Apply would refuse is left out, and Apply says why.
 	Enter(ctx context.Context, children ...DesiredChild) error
-	// Missed reports whether there are objects that say they are this one's children while it has no
-	// record at all: children from before there were records may be among them. Entering what is
-	// wanted finds out. The error is that of All.
-	Missed() (bool, error)
-	// Stale reports whether Apply would change a child that is there. One that is not there is
-	// not stale; live is nil then. For an object that Apply would leave alone the error is Apply's.
-	// Nothing is written.
-	Stale(ctx context.Context, desired any, spec ChildSpec) (stale bool, live *unstructured.Unstructured, err error)
-	// All returns every child that was applied with a name, of all kinds that the resource owns,
-	// sorted by handler, name, key, and name of the object. Unowned ones are among them
-	// only when this pass applied them. What cannot be read from a child is left open in its spec:
-	// Adopt, and how one would be owned that is retained. Children that are being deleted have a
-	// deletion timestamp. The error names a kind of which not all objects can be seen; one that
-	// the API server does not serve has none.
-	All() ([]ChildObject, error)
 	// Remove takes a child of All away as its OnDelete says: it is deleted, and only if it still
 	// is the same object, or its tie to the owner is cut; nothing happens to one that is retained or
 	// unowned. A child that is gone, or not this owner's any more, is no error.
 	Remove(ctx context.Context, child ChildObject) error
-	// Get returns the child of that name from the cache, nil when there is none. The resource
-	// must be one that the handled resource owns. Where the child is not in the owner's namespace,
-	// the name is "namespace/name", here and for Delete.
-	Get(resource, name string) (*unstructured.Unstructured, error)
-	// List returns the object's children of that resource from the cache, sorted by name.
-	List(resource string) ([]*unstructured.Unstructured, error)
 	// Delete deletes the child of that name when this object owns it. One that is not there is
 	// no error.
 	Delete(ctx context.Context, resource, name string) error

@@ -5,36 +5,25 @@ package engine
 
 import (
 	"context"
-	"hash/crc32"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/cache"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/inbox"
-	"github.com/handwerk-dev/handwerk/engine/loop"
 )
 
-// await makes the next pass wait for a write. It holds even when this pass fails: what was sent
-// was sent.
-func (p *pass) await(f *feed.Feed, o *unstructured.Unstructured) {
-	own := f == p.r.own && nameOf(o) == p.key
-	p.wait(inbox.Write{Cache: f, Key: nameOf(o), UID: o.GetUID(), Version: o.GetResourceVersion()}, loop.Content(o, p.r.engine.op.StateAnnotation(), own))
-}
-
-// awaitGone is await for a deletion.
-func (p *pass) awaitGone(f *feed.Feed, key cache.ObjectName, uid types.UID) {
-	p.wait(inbox.Write{Cache: f, Key: key, UID: uid}, crc32.ChecksumIEEE([]byte(uid)))
-}
-
-func (p *pass) wait(w inbox.Write, content uint32) {
-	w.Own = w.Cache == inbox.Cache(p.r.own)
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.content += content // in any order
-	p.writes = append(p.writes, w)
-	p.memory.writes.Set(p.writes)
+// announce makes the passes over an object that the operator handles, too, wait for what one over another has
+// written to it.
+func (r *resource) announce(by inbox.Key, gvr schema.GroupVersionResource, o *unstructured.Unstructured) {
+	for _, other := range r.engine.resources {
+		key := nameOf(o)
+		if other == r && key == by || !other.own.Serves(gvr) {
+			continue
+		}
+		if h := other.own.Informer(key.Namespace); h != nil && h.Selects(key, o.GetLabels()) {
+			other.box.Expect(inbox.Write{Cache: other.own, Key: key, UID: o.GetUID(), Version: o.GetResourceVersion(), Own: true})
+		}
+	}
 }
 
 // expecting returns the memory with writes of passes over other objects to wait for.

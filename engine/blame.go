@@ -21,9 +21,7 @@ func (p *pass) probe(ctx context.Context, j *job) error {
 	if !p.memory.refused[j.reader.ID] || p.gone {
 		return nil
 	}
-	p.mu.Lock()
-	base := p.ties.base
-	p.mu.Unlock()
+	base := p.family.Base()
 	result, err := p.send(ctx, base, p.alone(j, base))
 	if apierrors.IsInvalid(err) {
 		p.patch = dsl.NewPatch()
@@ -38,9 +36,7 @@ func (p *pass) probe(ctx context.Context, j *job) error {
 	}
 	if err == nil {
 		delete(p.memory.refused, j.reader.ID)
-		p.mu.Lock()
-		p.ties.base = result
-		p.mu.Unlock()
+		p.family.Rebase(result)
 	}
 	return nil
 }
@@ -86,7 +82,9 @@ func (p *pass) blame(ctx context.Context, said error) (patch.Marks, error) {
 	}
 	p.showAll(p.laid(p.object, p.patch))
 	marks := p.settle()
-	return p.write(ctx, p.trim(&marks), marks)
+	base, along := p.family.Trim()
+	marks.Along = along
+	return p.write(ctx, base, marks)
 }
 
 // fault makes an attempt one that has failed: the server does not take what the handler wants.

@@ -4,38 +4,42 @@
 package engine
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/family"
 )
 
 // brake lets an object rest whose passes write again and again, or whose handlers undo each other without
 // a write.
 func (p *pass) brake() {
-	m := p.memory
-	if len(p.writes) > 0 {
-		m.writes.Set(p.writes)
-	} else if !p.behind {
+	m, content, last := p.memory, uint32(0), ""
+	wrote := p.family.Writes()
+	for _, w := range wrote {
+		if w.Cache != nil {
+			content += w.Content // in any order
+			last = w.Cache.Name().String() + " " + w.Key.String()
+		}
+	}
+	if last == "" && !p.behind {
 		return
 	}
-	if p.driven() || !m.breaker.Wrote(p.now, p.content) {
+	if p.driven(wrote) || !m.breaker.Wrote(p.now, content) {
 		p.r.box.Suspend(p.key, time.Time{})
 		return
 	}
 	p.r.box.Suspend(p.key, m.breaker.Until())
 	var handlers []string
 	for _, j := range p.jobs {
-		if _, wrote := p.writers[j.reader.ID]; wrote || j.asks() {
+		if j.asks() || slices.ContainsFunc(wrote, func(w family.Write) bool { return w.Child && w.Handler == j.reader.ID }) {
 			handlers = append(handlers, j.reader.ID)
 		}
 	}
-	who, last := strings.Join(handlers, ", "), p.r.name+" "+p.key.String()
-	if n := len(p.writes); n > 0 {
-		last = p.writes[n-1].Cache.Name().String() + " " + p.writes[n-1].Key.String()
-	}
+	who, last := strings.Join(handlers, ", "), cmp.Or(last, p.r.name+" "+p.key.String())
 	p.log().Info("object loops: its passes write again and again; it rests", dsl.LogWarning, true,
 		"until", m.breaker.Until().Format(time.RFC3339), "handlers", who, "written", last)
 	p.r.engine.events.Warn(p.object, "breaker", "Looping", fmt.Sprintf(
@@ -45,17 +49,16 @@ func (p *pass) brake() {
 // driven reports whether the pass wrote for nothing but what goes its own way: the time, or children and
 // related objects, after which it changed no more than the object's status. That is no loop: a heartbeat
 // follows the clock, and a status the Pods of a roll-out, as long as they come.
-func (p *pass) driven() bool {
+func (p *pass) driven(writes []family.Write) bool {
 	return !p.behind && !slices.ContainsFunc(p.jobs, func(j *job) bool {
-		_, wroteChild := p.writers[j.reader.ID]
-		wrote := j.ran && (wroteChild || p.others[j.reader.ID] || j.asks())
+		wrote := slices.ContainsFunc(writes, func(w family.Write) bool { return w.Handler == j.reader.ID })
 		switch j.cause {
 		case dsl.Timer, dsl.Resync:
 			return false
 		case dsl.Child, dsl.RelatedChange:
-			return wroteChild || p.others[j.reader.ID] || j.wants != nil && len(j.wants.Object) > 0
+			return wrote || j.wants != nil && len(j.wants.Object) > 0
 		}
-		return wrote
+		return j.ran && (wrote || j.asks())
 	})
 }
 

@@ -13,13 +13,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/catalog"
 	"github.com/handwerk-dev/handwerk/engine/child"
+	"github.com/handwerk-dev/handwerk/engine/family"
 	"github.com/handwerk-dev/handwerk/engine/fence"
 )
 
@@ -27,27 +27,9 @@ import (
 type client struct {
 	engine *Engine
 	span   *fence.Span
-	// wrote is told of every write, deleted of every deletion.
-	wrote   func(schema.GroupVersionResource, *unstructured.Unstructured)
-	deleted func(schema.GroupVersionResource, cache.ObjectName)
-	// did is told what became of which object.
-	did func(deed child.Deed, what string)
-}
-
-// client is what a handler reads and writes other objects with.
-func (p *pass) client(h *dsl.Handler, s *fence.Span) *client {
-	return &client{
-		engine: p.r.engine, span: s, wrote: p.wroteOther, deleted: p.deletedOther,
-		did: func(deed child.Deed, what string) {
-			p.mu.Lock()
-			if p.others == nil {
-				p.others = map[string]bool{}
-			}
-			p.others[h.ID] = true
-			p.mu.Unlock()
-			p.did(h.ID, deed, what, "")
-		},
-	}
+	// session is told of every write of the handler.
+	session *family.Session
+	handler string
 }
 
 var _ dsl.Client = (*client)(nil)
@@ -106,7 +88,7 @@ func (c *client) List(ctx context.Context, resource, namespace, selector string)
 
 // Apply makes an object as desired says.
 func (c *client) Apply(ctx context.Context, desired any) (*unstructured.Unstructured, error) {
-	return c.send(ctx, applied, desired, func(ctx context.Context, served catalog.Resource, u *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	return c.send(ctx, child.Applied, desired, func(ctx context.Context, served catalog.Resource, u *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 		options := metav1.ApplyOptions{FieldManager: c.engine.op.Name, Force: true}
 		return c.engine.writer(served.GVR, u.GetNamespace()).Apply(ctx, u.GetName(), u, options)
 	})
@@ -136,8 +118,7 @@ func (c *client) MergePatch(ctx context.Context, resource, namespace, name strin
 	}
 	result, err := c.engine.writer(served.GVR, namespace).Patch(ctx, name, types.MergePatchType, data, metav1.PatchOptions{FieldManager: c.engine.op.Name}, subresource...)
 	if err == nil {
-		c.wrote(served.GVR, result)
-		c.did(patched, nameFor(result))
+		c.session.WroteOther(c.handler, child.Patched, served.GVR, result)
 	}
 	return result, err
 }
@@ -174,8 +155,7 @@ func (c *client) remove(ctx context.Context, key cache.ObjectName, uid types.UID
 	}
 	err = c.engine.writer(served.GVR, key.Namespace).Delete(ctx, key.Name, options)
 	if err == nil {
-		c.deleted(served.GVR, key)
-		c.did(deleted, served.Kind+" "+key.String())
+		c.session.DeletedOther(c.handler, served.Kind, served.GVR, key)
 	}
 	return err
 }
@@ -197,8 +177,7 @@ func (c *client) send(ctx context.Context, deed child.Deed, object any, write fu
 	}
 	result, err := write(ctx, served, plain)
 	if err == nil {
-		c.wrote(served.GVR, result)
-		c.did(deed, nameFor(result))
+		c.session.WroteOther(c.handler, deed, served.GVR, result)
 	}
 	return result, err
 }

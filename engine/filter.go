@@ -4,14 +4,11 @@
 package engine
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/family"
 	"github.com/handwerk-dev/handwerk/engine/inbox"
 	"github.com/handwerk-dev/handwerk/engine/progress"
 	"github.com/handwerk-dev/handwerk/engine/queue"
@@ -98,8 +95,8 @@ func (p *pass) answer(j *job) answer {
 		if a.err == nil {
 			p.enlightened(j, q.doubt())
 		} else {
-			read, is := request.Children.(*readOnly)
-			a.holds, a.unread = false, is && read.failed
+			read, is := request.Children.(*family.Filtered)
+			a.holds, a.unread = false, is && read.Failed()
 			p.baffled(j, a)
 		}
 	}
@@ -179,7 +176,7 @@ func (p *pass) puzzled(h *dsl.Handler) string {
 
 // childrenLook is how long it is until children that could not be read are looked at again.
 func (r *resource) childrenLook() (again time.Duration) {
-	for _, f := range r.children {
+	for _, f := range r.family.Kinds() {
 		if len(f.Informers("")) > 0 && f.Readable("") != nil {
 			return listingLook
 		}
@@ -213,50 +210,3 @@ func ask(when dsl.Predicate, request *dsl.Request) (holds bool, err error) {
 	}()
 	return when(request)
 }
-
-// errReadOnly is the error of a filter that writes.
-var errReadOnly = dsl.Permanent(errors.New("changing children: a filter only reads"))
-
-// readOnly is dsl.Children for filters.
-type readOnly struct {
-	dsl.Children
-	// failed: something could not be read.
-	failed bool
-}
-
-// All notes when it fails.
-func (c *readOnly) All() ([]dsl.ChildObject, error) {
-	out, err := c.Children.All()
-	c.note(err)
-	return out, err
-}
-
-// Get notes when it fails.
-func (c *readOnly) Get(resource, name string) (*unstructured.Unstructured, error) {
-	out, err := c.Children.Get(resource, name)
-	c.note(err)
-	return out, err
-}
-
-// List notes when it fails.
-func (c *readOnly) List(resource string) ([]*unstructured.Unstructured, error) {
-	out, err := c.Children.List(resource)
-	c.note(err)
-	return out, err
-}
-
-func (c *readOnly) note(err error) { c.failed = c.failed || err != nil && !dsl.IsPermanent(err) }
-
-// Apply fails: nothing is written.
-func (*readOnly) Apply(context.Context, any, ...dsl.ChildSpec) (*unstructured.Unstructured, error) {
-	return nil, errReadOnly
-}
-
-// Enter fails: nothing is written.
-func (*readOnly) Enter(context.Context, ...dsl.DesiredChild) error { return errReadOnly }
-
-// Remove fails: nothing is written.
-func (*readOnly) Remove(context.Context, dsl.ChildObject) error { return errReadOnly }
-
-// Delete fails: nothing is written.
-func (*readOnly) Delete(context.Context, string, string) error { return errReadOnly }

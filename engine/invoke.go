@@ -44,7 +44,7 @@ func (p *pass) attempt(ctx context.Context, j *job) error {
 	if err := p.secure(ctx); err != nil {
 		return err
 	}
-	p.claims.Run(j.reader.ID, j.record.Step)
+	p.family.Claims.Run(j.reader.ID, j.record.Step)
 	j.saw = p.sight.Digest(j.reader.View)
 	s := fence.NewSpan(p.r.engine.held)
 	request := p.request(j, s)
@@ -69,7 +69,7 @@ func (p *pass) attempt(ctx context.Context, j *job) error {
 			return nil
 		}
 	}
-	p.claims.Ran(j.reader.ID, err == nil)
+	p.family.Claims.Ran(j.reader.ID, err == nil)
 	p.note(j, err, time.Since(start))
 	p.finish(j)
 	return nil
@@ -134,13 +134,11 @@ func (p *pass) request(j *job, s *fence.Span) *dsl.Request {
 		p.recollect(j, request)
 	}
 	if s == nil {
-		request.Children = &readOnly{Children: &children{pass: p}}
+		request.Children = p.family.Filtered()
 		return request
 	}
-	request.Children = &children{pass: p, span: s, turn: len(p.jobs), attempt: claim.Attempt{
-		Handler: h.ID, Try: string(j.cause) + "/" + j.record.View, Turns: p.turns(),
-	}}
-	request.Client = p.client(h, s)
+	request.Children = p.family.For(s, claim.Attempt{Handler: h.ID, Try: string(j.cause) + "/" + j.record.View, Turns: p.turns()})
+	request.Client = &client{engine: p.r.engine, span: s, session: p.family, handler: h.ID}
 	request.Events = p.r.engine.events.Reporter(p.object, h.ID, s.Over)
 	return request
 }

@@ -10,7 +10,7 @@ import (
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 
 	"github.com/handwerk-dev/handwerk/engine/book"
-	"github.com/handwerk-dev/handwerk/engine/claim"
+	"github.com/handwerk-dev/handwerk/engine/family"
 	"github.com/handwerk-dev/handwerk/engine/inbox"
 	"github.com/handwerk-dev/handwerk/engine/loop"
 	"github.com/handwerk-dev/handwerk/engine/timer"
@@ -22,8 +22,6 @@ type memory struct {
 	uid types.UID
 	// seen: a pass over the object was finished.
 	seen bool
-	// told: what passes for a child and is none was named in the log.
-	told bool
 	// deletion is the moment at which the object was deleted, as the last pass knew it; empty while it lives.
 	deletion string
 	// parted: the delete handlers are done.
@@ -62,14 +60,9 @@ type memory struct {
 	writes inbox.Writes
 	// futile are changes that the server does not make, nil when there are none; see patch.Target.
 	// They were so when the CRD had changed as often as schemas says.
-	futile  []uint64
-	schemas int64
-	// settled are children that the server rewrote; see child.Applier.
-	settled map[string]string
-	// claims are about the children that two handlers want.
-	claims claim.Memory[childID]
-	// ties is about the object's labelled children, nil where it has no record of any.
-	ties *ties
+	futile   []uint64
+	schemas  int64
+	children family.Memory
 	// baffled are the object's filters that failed when they were asked last.
 	baffled map[doubt]puzzle
 	// troubles are failures of which the log tells, by handler; see passItself.

@@ -9,16 +9,12 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/book"
 )
-
-// annotationsMost is the size, in bytes, of all annotations of an object that the API server takes.
-const annotationsMost = validation.TotalAnnotationSizeLimitB
 
 // vanished is the moment of a deletion of an object that nobody has seen being deleted.
 const vanished = "gone"
@@ -134,11 +130,6 @@ func (p *pass) vouched() bool {
 // again: somebody who copies it there is not fought with.
 func (p *pass) intact() bool {
 	return p.text == p.book.Text() || p.stored == "" || p.text != "" && p.text == p.memory.foreign
-}
-
-// room is how many bytes the annotations of others leave to the book.
-func room(o *unstructured.Unstructured, key string) int {
-	return annotationsMost - annotated(o, key) - len(key)
 }
 
 // isNew reports whether the object is new, and not found again by a new process.

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -17,7 +16,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/book"
-	"github.com/handwerk-dev/handwerk/engine/claim"
+	"github.com/handwerk-dev/handwerk/engine/family"
 	"github.com/handwerk-dev/handwerk/engine/inbox"
 	"github.com/handwerk-dev/handwerk/engine/patch"
 	"github.com/handwerk-dev/handwerk/engine/queue"
@@ -54,20 +53,12 @@ type pass struct {
 	// secured: the finalizer is there if it must be.
 	secured bool
 
-	mu      sync.Mutex // guards writes, content, applied, writers and memory.settled: a handler may use goroutines
-	patch   *dsl.Patch
-	jobs    []*job
-	writes  []inbox.Write
-	content uint32 // tells what was written from other things; see breaker
-	applied map[childID]*unstructured.Unstructured
-	// writers are the handlers that wrote children, each with how many jobs there were then.
-	writers map[string]int
-	// others are the handlers that wrote to other objects than children.
-	others map[string]bool
+	patch *dsl.Patch
+	jobs  []*job
+	// family knows what the pass has written, and the object's children.
+	family *family.Session
 	// stirred are handlers that the next pass runs for what others have written to children in this one.
 	stirred []string
-	ties    enrolment
-	claims  *claim.Claims[childID]
 	next    due
 	resync  bool
 	// ticks are the object's timers as this pass leaves them, nil when it has none.
@@ -151,7 +142,7 @@ func (r *resource) goneBy(key cache.ObjectName, t *turn) {
 		return
 	}
 	if t.Forget() {
-		r.records.put(key, nil)
+		r.family.Forget(key)
 	}
 	if len(t.Left) == 0 { // what is left may come back
 		r.unsubscribe(key)
@@ -170,12 +161,12 @@ func told(t *turn) bool {
 // due, then the pass writes and remembers.
 func (p *pass) run(ctx context.Context, n changes) error {
 	p.fresh = n.Fresh
+	p.begin()
 	p.hear(n)
-	p.tie()
 	p.startTimers()
 	p.lookAround(n)
 	p.reclaim()
-	n.of = slices.Concat(p.memory.stirred, p.claims.Asked())
+	n.of = slices.Concat(p.memory.stirred, p.family.Claims.Asked())
 	p.resync = !p.memory.resync.IsZero() && !p.now.Before(p.memory.resync)
 	parted := p.gone && p.memory.parted
 	for _, r := range p.r.rules.readers {
@@ -235,16 +226,22 @@ func (r *resource) read(ctx context.Context, key cache.ObjectName) (*unstructure
 
 // newPass opens the object's book.
 func (r *resource) newPass(key cache.ObjectName, object *unstructured.Unstructured, m *memory, gone bool) *pass {
-	p := &pass{r: r, key: key, object: object, gone: gone, memory: m, now: time.Now(), patch: dsl.NewPatch(), applied: map[childID]*unstructured.Unstructured{}}
+	p := &pass{r: r, key: key, object: object, gone: gone, memory: m, now: time.Now(), patch: dsl.NewPatch()}
 	p.around = &around{pass: p}
-	p.ties.begin(p)
 	p.current, p.sight = object, book.NewLook(object.Object)
 	p.text = object.GetAnnotations()[r.engine.op.StateAnnotation()]
 	p.deletion = deletionOf(object, gone)
 	p.generation = r.own.KeepsGeneration()
 	p.book = p.open()
-	p.claims = claim.Begin(&m.claims, r.rules.handlers, p.now, p.parted())
 	return p
+}
+
+// begin begins what the pass does to children and others, once the book is open.
+func (p *pass) begin() {
+	p.family = p.r.family.Begin(family.Pass{
+		Key: p.key, Object: p.object, Gone: p.gone, Deleting: p.deletion != "", Now: p.now, Log: p.log,
+		Memory: &p.memory.children, Awaits: &p.memory.writes, Done: p.parted(),
+	})
 }
 
 // parted names the handlers that are through with the deletion, nil while the object lives.
@@ -262,7 +259,7 @@ func (p *pass) parted() map[string]bool {
 
 // reclaim has handlers that do not see the object any more say once more whether they keep its children.
 func (p *pass) reclaim() {
-	p.claims.Blind(func(at int) bool {
+	p.family.Claims.Blind(func(at int) bool {
 		r := p.r.rules.readers[at]
 		return p.answer(&job{reader: r, cause: causeOf(r.Handler)}).keeps()
 	})

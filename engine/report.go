@@ -28,7 +28,7 @@ func (e *Engine) Ready() []ops.Check {
 		if doubt := r.unclear.said(); doubt != "" {
 			out = append(out, ops.Check{Name: "departed/" + r.name, State: ops.Warn, Message: doubt})
 		}
-		for _, f := range r.children {
+		for _, f := range r.family.Kinds() {
 			out = append(out, e.check(f, "child/"+r.name+"/"+f.Name().String()))
 		}
 		for _, one := range r.relations {
@@ -97,7 +97,7 @@ func (e *Engine) missingRights() []ops.MissingRight {
 // feedsUp tells of the feeds of children and related objects whether they are well.
 func (r *resource) feedsUp() map[string]bool {
 	out := map[string]bool{}
-	for _, f := range r.children {
+	for _, f := range r.family.Kinds() {
 		out["child/"+f.Name().String()] = f.Check("").State == ops.Pass
 	}
 	for _, one := range r.relations {

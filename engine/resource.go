@@ -14,6 +14,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/busy"
+	"github.com/handwerk-dev/handwerk/engine/family"
 	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/inbox"
 	"github.com/handwerk-dev/handwerk/engine/queue"
@@ -23,13 +24,13 @@ import (
 // resource is one watched resource at work: its feeds, its queue and what it remembers of its
 // objects. Resources share nothing but informers, so a slow one starves nobody.
 type resource struct {
-	engine   *Engine
-	spec     *dsl.Resource
-	name     string
-	rules    rules
-	log      logr.Logger
-	own      *feed.Feed
-	children []*feed.Feed
+	engine *Engine
+	spec   *dsl.Resource
+	name   string
+	rules  rules
+	log    logr.Logger
+	own    *feed.Feed
+	family *family.Family
 	// relations are the resource's relations with their feeds.
 	relations []*relation
 	busy      *busy.Passes
@@ -37,9 +38,8 @@ type resource struct {
 	// schemas counts changes of the resource's CRD, as far as CRDs are watched.
 	schemas atomic.Int64
 
-	// box keeps what comes up for objects between passes, and records their labelled children.
+	// box keeps what comes up for objects between passes.
 	box     *inbox.Box[memory]
-	records records
 	unclear unclear
 }
 
@@ -58,9 +58,10 @@ func newResource(e *Engine, spec *dsl.Resource) *resource {
 		Patches: r.rules.finalizes || r.rules.stores && !spec.ObservedGeneration, ObservedGeneration: spec.ObservedGeneration,
 		Gets: r.rules.deletes,
 	})
-	for _, owned := range spec.Owned() {
-		r.children = append(r.children, r.childFeedOf(owned))
-	}
+	r.family = family.New(family.Settings{
+		Operator: e.op, Resource: spec, Handlers: r.rules.handlers, Log: r.log, Metrics: e.metrics, Events: e.events, Catalog: e.catalog,
+		Box: r.box, Own: r.own, NewFeed: e.newFeed, Feeds: r.feeds, Client: e.writer, Read: e.reader, Announce: r.announce,
+	})
 	r.relate()
 	r.busy = busy.New(r.log)
 	return r
@@ -68,7 +69,7 @@ func newResource(e *Engine, spec *dsl.Resource) *resource {
 
 // feeds are the resource's feeds, its own first.
 func (r *resource) feeds() []*feed.Feed {
-	out := append([]*feed.Feed{r.own}, r.children...)
+	out := append([]*feed.Feed{r.own}, r.family.Kinds()...)
 	for _, one := range r.relations {
 		out = append(out, one.feed)
 	}
@@ -78,7 +79,7 @@ func (r *resource) feeds() []*feed.Feed {
 // begin starts a term of leadership: every object that is there is looked at. What an earlier
 // term remembered is void, for another process may have worked since.
 func (r *resource) begin() *queue.Queue[cache.ObjectName] {
-	r.records.clear()
+	r.family.Clear()
 	r.unclear.clear()
 	r.unsubscribeAll()
 	q := queue.New[cache.ObjectName](r.name, r.engine.metrics.Queues())
@@ -90,19 +91,6 @@ func (r *resource) begin() *queue.Queue[cache.ObjectName] {
 		q.Add(nameOf(o), queue.Backlog)
 	}
 	return q
-}
-
-// childSeen takes an event of an object that may be a child: its owner is looked at again. An
-// object that changed owners is news for both.
-func (r *resource) childSeen(f *feed.Feed, ev watch.Event) {
-	defer r.box.Wake(ev.UID)
-	owner := r.ownerKey(f, ev.Object)
-	if owner != nil {
-		r.box.ChildSeen(*owner, ev)
-	}
-	if before := r.ownerKey(f, ev.Old); before != nil && (owner == nil || *owner != *before) {
-		r.box.ChildSeen(*before, ev)
-	}
 }
 
 // nextResync returns when an object is due for its next resync. The first period is drawn at

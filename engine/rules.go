@@ -6,7 +6,6 @@ package engine
 import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/book"
-	"github.com/handwerk-dev/handwerk/engine/claim"
 )
 
 // rules are what a resource's handlers ask for, worked out once: what is kept on its objects and
@@ -23,8 +22,6 @@ type rules struct {
 	all book.View
 	// stores: what was handled is kept, because some handler depends on it and is not level-triggered.
 	stores bool
-	// farewells: there are handlers that run for deletions alone.
-	farewells bool
 	// deletes: there are handlers that want to hear of deletions.
 	deletes bool
 	// events: there are handlers that hear of every event.
@@ -58,7 +55,6 @@ func (r *rules) add(h book.Reader) {
 		r.timers = append(r.timers, h)
 	}
 	r.events = r.events || h.On(dsl.Event)
-	r.farewells = r.farewells || claim.Lasts(h.Handler)
 	r.deletes = r.deletes || r.events || h.On(dsl.Delete)
 	r.finalizes = r.finalizes || h.On(dsl.Delete) && !h.NoFinalizer
 	r.stores = r.stores || book.Stores(h.Handler)

@@ -17,7 +17,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/book"
-	"github.com/handwerk-dev/handwerk/engine/claim"
+	"github.com/handwerk-dev/handwerk/engine/family"
 	"github.com/handwerk-dev/handwerk/engine/fence"
 	"github.com/handwerk-dev/handwerk/engine/queue"
 	"github.com/handwerk-dev/handwerk/engine/timer"
@@ -61,7 +61,7 @@ func (r *resource) wholePass(ctx context.Context, key cache.ObjectName, h book.R
 	}
 	p := &pass{r: r, key: key, whole: true, memory: m, now: time.Now(), patch: dsl.NewPatch(), object: r.kindOnly()}
 	p.current, p.sight, p.book = p.object, book.NewLook(p.object.Object), m.book
-	p.claims = claim.Begin(&m.claims, nil, p.now, nil)
+	p.begin()
 	j := p.scheduled(h, len(t.Granted) > 0)
 	if j != nil && r.own.Listed("") != nil {
 		return due{}.sooner(unsureLook, queue.Due), nil // it would take those that are missing for gone
@@ -118,8 +118,8 @@ func (r *resource) kindOnly() *unstructured.Unstructured {
 // asWhole makes a request one for the resource as a whole.
 func (p *pass) asWhole(request *dsl.Request, h *dsl.Handler, s *fence.Span) {
 	request.Objects = p.r.objects()
-	request.Children, request.Related = none{}, nowhere{p.r.spec.Relations()}
-	request.Client = p.client(h, s)
+	request.Children, request.Related = family.None(errNoObject), nowhere{p.r.spec.Relations()}
+	request.Client = &client{engine: p.r.engine, span: s, session: p.family, handler: h.ID}
 	request.Events = &logEvents{request: request, span: s}
 }
 
@@ -152,44 +152,6 @@ func (t *logEvents) Event(kind dsl.EventType, reason, note string, args ...any) 
 
 // errNoObject is the error of what needs an object, in a handler that has none.
 var errNoObject = errors.New("the handler runs for the resource as a whole, and not for one object")
-
-// none is dsl.Children where there is no object that could own any.
-type none struct{}
-
-var _ dsl.Children = none{}
-
-func (none) refuse() error { return dsl.Permanent(fmt.Errorf("asking for children: %w", errNoObject)) }
-
-// Missed fails: there is no owner.
-func (n none) Missed() (bool, error) { return false, n.refuse() }
-
-// Apply fails: there is no owner.
-func (n none) Apply(context.Context, any, ...dsl.ChildSpec) (*unstructured.Unstructured, error) {
-	return nil, n.refuse()
-}
-
-// Enter fails: there is no owner.
-func (n none) Enter(context.Context, ...dsl.DesiredChild) error { return n.refuse() }
-
-// Stale fails: there is no owner.
-func (n none) Stale(context.Context, any, dsl.ChildSpec) (bool, *unstructured.Unstructured, error) {
-	return false, nil, n.refuse()
-}
-
-// All fails: there is no owner.
-func (n none) All() ([]dsl.ChildObject, error) { return nil, n.refuse() }
-
-// Remove fails: there is no owner.
-func (n none) Remove(context.Context, dsl.ChildObject) error { return n.refuse() }
-
-// Get fails: there is no owner.
-func (n none) Get(string, string) (*unstructured.Unstructured, error) { return nil, n.refuse() }
-
-// List fails: there is no owner.
-func (n none) List(string) ([]*unstructured.Unstructured, error) { return nil, n.refuse() }
-
-// Delete fails: there is no owner.
-func (n none) Delete(context.Context, string, string) error { return n.refuse() }
 
 // nowhere is dsl.Related where there is no object that relations could select for.
 type nowhere struct{ relations []dsl.Relation }

@@ -12,7 +12,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/book"
-	"github.com/handwerk-dev/handwerk/engine/ops"
+	"github.com/handwerk-dev/handwerk/engine/pack"
 	"github.com/handwerk-dev/handwerk/engine/patch"
 	"github.com/handwerk-dev/handwerk/engine/queue"
 	"github.com/handwerk-dev/handwerk/engine/watch"
@@ -113,12 +113,10 @@ func (p *pass) settle() patch.Marks {
 
 // stir makes the next pass run handlers for children that others have written in this one, after them.
 func (p *pass) stir() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
 	p.stirred = nil
-	for writer, jobs := range p.writers {
+	for _, w := range p.family.Writes() {
 		for _, r := range p.r.rules.readers {
-			if r.ID == writer || !r.On(dsl.Child) || p.ranSince(r, jobs) {
+			if !w.Child || r.ID == w.Handler || !r.On(dsl.Child) || p.ranSince(r, w.Turn) || slices.Contains(p.stirred, r.ID) {
 				continue
 			}
 			p.stirred = append(p.stirred, r.ID)
@@ -134,9 +132,7 @@ func (p *pass) ranSince(r book.Reader, jobs int) bool {
 
 // reconsider lets filters be asked once more when handlers have written children.
 func (p *pass) reconsider() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if len(p.applied) > 0 {
+	if p.family.Applied() {
 		p.answers = nil
 	}
 }
@@ -205,7 +201,7 @@ func (p *pass) allSeen() bool {
 func (p *pass) store(marks *patch.Marks) bool {
 	key := p.r.engine.op.StateAnnotation()
 	p.book.Generation = p.foreseen()
-	text, degraded, err := p.book.Encode(p.r.rules.readers, p.sight, room(p.object, key))
+	text, degraded, err := p.book.Encode(p.r.rules.readers, p.sight, pack.Room(p.object.GetAnnotations(), key))
 	switch {
 	case errors.Is(err, book.ErrRoom):
 		p.log().Error(err, "state could not be stored; what handlers have handled is known to this process alone")
@@ -252,7 +248,7 @@ func (p *pass) remember(marks patch.Marks) {
 	m := p.memory
 	p.keepBook(marks)
 	p.stands()
-	p.closeRecord()
+	p.family.Close(!slices.ContainsFunc(p.jobs, func(j *job) bool { return !j.record.Done || j.record.Failed }))
 	if p.resync || !m.seen {
 		m.resync = p.r.nextResync(p.now, !m.seen)
 	}
@@ -266,16 +262,6 @@ func (p *pass) remember(marks patch.Marks) {
 		p.next = p.next.sooner(time.Until(m.resync), queue.Resync)
 	}
 	p.brake()
-}
-
-// count tells the metrics about write requests.
-func (r *resource) count(result patch.Result) {
-	if result.Status {
-		r.engine.metrics.Written(r.name, ops.Status)
-	}
-	if result.Whole {
-		r.engine.metrics.Written(r.name, ops.Object)
-	}
 }
 
 // tree returns the object as it was last seen, metadata alone where no more is held.

@@ -15,7 +15,6 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/book"
 	"github.com/handwerk-dev/handwerk/engine/cause"
-	"github.com/handwerk-dev/handwerk/engine/inbox"
 	"github.com/handwerk-dev/handwerk/engine/patch"
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
@@ -32,9 +31,7 @@ func (p *pass) secure(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.ties.base = base
+	p.family.Rebase(base)
 	return nil
 }
 
@@ -74,7 +71,8 @@ func (p *pass) showAll(o *unstructured.Unstructured) {
 // close writes what the pass accumulated and remembers what came of it.
 func (p *pass) close(ctx context.Context) error {
 	marks := p.settle()
-	base := p.trim(&marks)
+	base, along := p.family.Trim()
+	marks.Along = along
 	var err error
 	if p.gone {
 		err = p.letGo(ctx, marks)
@@ -144,7 +142,7 @@ func (p *pass) replay(live *unstructured.Unstructured, marks patch.Marks) patch.
 	if !void {
 		return marks
 	}
-	p.wait(inbox.Write{Cache: p.r.own, Key: p.key, UID: live.GetUID(), Version: live.GetResourceVersion()}, 0) // for what they saw is older
+	p.family.Await(live) // for what they saw is older
 	p.next = p.next.atOnce()
 	again := p.settle()
 	again.Along = marks.Along
@@ -199,7 +197,7 @@ func (p *pass) letGo(ctx context.Context, marks patch.Marks) error {
 		if live.GetAnnotations()[p.r.engine.op.StateAnnotation()] != "" {
 			marks.Annotation, marks.State = p.r.engine.op.StateAnnotation(), ""
 		}
-		marks.Along = p.leftBehind(live)
+		marks.Along = p.family.LeftBehind(live)
 		_, err = p.send(ctx, live, func(*unstructured.Unstructured) (*dsl.Patch, patch.Marks) { return dsl.NewPatch(), marks })
 	}
 	if err != nil && !errors.Is(err, patch.ErrGone) {
@@ -228,12 +226,9 @@ func (p *pass) send(ctx context.Context, base *unstructured.Unstructured, wish p
 		target.Futile = p.memory.futile
 	}
 	result, err := p.sendLament(ctx, target, wish)
-	p.r.count(result)
+	p.family.Wrote(result)
 	if err == nil && !p.patch.Empty() {
 		p.memory.futile, p.memory.schemas = result.Futile, schemas
-	}
-	if result.Status || result.Whole {
-		p.await(p.r.own, result.Object)
 	}
 	if errors.Is(err, patch.ErrGone) {
 		p.log().V(1).Info("object is gone; what its handlers want of it is dropped")

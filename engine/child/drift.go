@@ -17,7 +17,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
-// Deed is what applying a child did to it.
+// Deed is what was done to a child, or to another object.
 type Deed string
 
 // The deeds. The empty one is nothing.
@@ -32,6 +32,12 @@ const (
 	Adopted Deed = "adopted"
 	// GivenBack: somebody else made it at the same time, and it was left to them.
 	GivenBack Deed = "given back"
+	// Deleted: it was deleted. Released: it was cut loose from its owner.
+	Deleted  Deed = "deleted"
+	Released Deed = "released"
+	// Applied, Patched: an object that is no child was written.
+	Applied Deed = "applied"
+	Patched Deed = "patched"
 )
 
 // Drift is what somebody had changed of a child, as far as it can be told.

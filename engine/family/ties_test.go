@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package family
 
 import (
 	"io"
@@ -84,7 +84,7 @@ func TestAChildIsGoneWhenItsOwnerWasTold(t *testing.T) {
 			t.Fatal(err)
 		}
 		synctest.Wait() // the cache has lost it, and its owner is being told
-		r, place := &resource{children: []*feed.Feed{f}}, placeIn(f, cache.ObjectName{Namespace: "far", Name: "child"})
+		r, place := &Family{feeds: []*feed.Feed{f}}, placeIn(f, cache.ObjectName{Namespace: "far", Name: "child"})
 		if _, known := r.claimed(child.Owner{}, place); known {
 			t.Error("the child counts as gone before its owner was told")
 		}

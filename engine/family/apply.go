@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+package family
 
 import (
 	"cmp"
@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
 
@@ -37,11 +36,14 @@ type wanted struct {
 }
 
 // id names the child within the pass.
-func (w *wanted) id() childID { return idOf(w.served.GVR, w.key) }
+func (w *wanted) id() id { return id{w.served.GVR, w.key} }
+
+// place is where it is.
+func (w *wanted) place() child.Place { return child.PlaceOf(w.object) }
 
 // Apply makes a child as desired says.
 func (c *children) Apply(ctx context.Context, desired any, specs ...dsl.ChildSpec) (*unstructured.Unstructured, error) {
-	ctx, done, err := c.write(ctx)
+	ctx, done, err := c.span.Write(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -57,33 +59,33 @@ func (c *children) Apply(ctx context.Context, desired any, specs ...dsl.ChildSpe
 	if err != nil {
 		return nil, err
 	}
-	c.pass.claims.Reach(w.id(), c.maker(w.spec))
-	live := c.pass.known(w)
+	s := c.session
+	s.Claims.Reach(w.id(), c.maker(w.spec))
+	live := s.known(w)
 	if w.enters {
-		if err := c.pass.enrol(ctx, w, live); err != nil {
+		if err := s.enrol(ctx, w, live); err != nil {
 			return nil, err
 		}
 	}
 	result, deed, err := w.applier.Apply(ctx, w.client, w.object, live)
 	if deed != "" {
-		c.pass.wrote(w.feed, w.served.GVR, result)
-		c.did(deed, nameFor(result), w.applier.Found.String())
+		c.wrote(w.feed, deed, w.applier.Found.String(), w.served.GVR, result)
 	}
 	if err != nil {
-		return nil, c.pass.unapplied(ctx, w, err)
+		return nil, s.unapplied(ctx, w, err)
 	}
-	c.pass.hold(w.id(), result)
+	s.hold(w.id(), result)
 	return result, nil
 }
 
 // unapplied sees to the record after a child could not be applied.
-func (p *pass) unapplied(ctx context.Context, w *wanted, err error) error {
+func (s *Session) unapplied(ctx context.Context, w *wanted, err error) error {
 	switch {
 	case !w.enters:
 	case !errors.Is(err, dsl.ErrNotOwned):
-		p.doubt(w.place()) // the answer may be all that was lost
+		s.doubt(w.place()) // the answer may be all that was lost
 	case w.applier.Vacant:
-		if struck := p.strike(ctx, w.place()); struck != nil {
+		if struck := s.strike(ctx, w.place()); struck != nil {
 			return errors.Join(err, struck)
 		}
 	}
@@ -92,18 +94,21 @@ func (p *pass) unapplied(ctx context.Context, w *wanted, err error) error {
 
 // Stale reports whether Apply would change a child.
 func (c *children) Stale(ctx context.Context, desired any, spec dsl.ChildSpec) (bool, *unstructured.Unstructured, error) {
-	ctx, done := c.read(ctx)
-	defer done()
+	if c.span != nil {
+		var done context.CancelFunc
+		ctx, done = c.span.Read(ctx)
+		defer done()
+	}
 	w, err := c.want(ctx, desired, spec)
 	if err != nil {
 		return false, nil, err
 	}
-	if c.attempt.Handler != "" && c.pass.deletion == "" {
-		c.pass.claims.Reach(w.id(), c.maker(w.spec))
+	if c.attempt.Handler != "" && !c.session.pass.Deleting {
+		c.session.Claims.Reach(w.id(), c.maker(w.spec))
 	}
-	live := c.pass.known(w)
+	live := c.session.known(w)
 	if live == nil && (w.feed == nil || w.feed.Informer(w.key.Namespace) == nil) {
-		live, err = c.pass.r.engine.reader(ctx, w.served.GVR, w.key)
+		live, err = c.session.family.settings.Read(ctx, w.served.GVR, w.key)
 		if err != nil {
 			return false, nil, fmt.Errorf("reading %s %s: %w", w.object.GetKind(), w.key, err)
 		}
@@ -120,7 +125,7 @@ func (c *children) Stale(ctx context.Context, desired any, spec dsl.ChildSpec) (
 
 // maker names who applies a child: the handler, or that step of it which the child names.
 func (c *children) maker(spec dsl.ChildSpec) string {
-	return c.pass.claims.Maker(c.attempt.Handler, spec.Handler)
+	return c.session.Claims.Maker(c.attempt.Handler, spec.Handler)
 }
 
 // answerSoon is how long a handler waits for another one to say whether it keeps a child.
@@ -129,7 +134,7 @@ const answerSoon = time.Second
 // contest returns an error where a child that is there, and that this handler would change, is kept otherwise by
 // another handler of the object.
 func (c *children) contest(w *wanted, live *unstructured.Unstructured) error {
-	holder, asked := c.pass.claims.Contest(w.id(), c.maker(w.spec), c.attempt, w.applier.Owner.Keys.Maker(live))
+	holder, asked := c.session.Claims.Contest(w.id(), c.maker(w.spec), c.attempt, w.applier.Owner.Keys.Maker(live))
 	switch {
 	case holder == "":
 		return nil
@@ -149,23 +154,24 @@ func (c *children) want(ctx context.Context, desired any, spec dsl.ChildSpec) (*
 		return nil, dsl.Permanent(err)
 	}
 	w := &wanted{spec: spec}
-	if err := c.pass.r.place(ctx, w, plain, cmp.Or(plain.GetNamespace(), c.pass.object.GetNamespace())); err != nil {
+	s, with := c.session, c.session.family.settings
+	if err := s.family.locate(ctx, w, plain, cmp.Or(plain.GetNamespace(), s.pass.Object.GetNamespace())); err != nil {
 		return nil, err
 	}
-	owner := c.pass.owner()
+	owner := s.owner()
 	if w.object, err = owner.Desired(plain, w.served.Namespaced, spec); err != nil {
 		return nil, err
 	}
-	w.key = nameOf(w.object)
+	w.key = cache.MetaObjectToName(w.object)
 	w.enters = owner.Enters(spec, w.key.Namespace)
 	if w.enters && w.feed.Informer(w.key.Namespace) == nil {
 		// It would never be found again, and so never be deleted.
 		return nil, fmt.Errorf("applying %s %s: %w", w.object.GetKind(), w.key, w.feed.Unwatched(w.key.Namespace))
 	}
-	w.client = c.pass.r.engine.writer(w.served.GVR, w.key.Namespace)
+	w.client = with.Client(w.served.GVR, w.key.Namespace)
 	w.applier = child.Applier{
-		Owner: owner, Manager: c.pass.r.engine.op.Name, Adopt: spec.Adopt,
-		Settled: c.pass.settled(), Guard: &c.pass.mu, Found: &child.Drift{}, Note: child.Note(spec, c.attempt.Handler),
+		Owner: owner, Manager: with.Operator.Name, Adopt: spec.Adopt,
+		Settled: s.settled(), Guard: &s.mu, Found: &child.Drift{}, Note: child.Note(spec, c.attempt.Handler),
 	}
 	if c.attempt.Handler != "" {
 		w.applier.Contest = func(live *unstructured.Unstructured) error { return c.contest(w, live) }
@@ -173,17 +179,17 @@ func (c *children) want(ctx context.Context, desired any, spec dsl.ChildSpec) (*
 	return w, nil
 }
 
-// place finds where an object of this kind goes, in this namespace if it has one. Only an unowned child may be of a kind that is not
+// locate finds where an object of this kind goes, in this namespace if it has one. Only an unowned child may be of a kind that is not
 // declared, or not readable.
-func (r *resource) place(ctx context.Context, w *wanted, o *unstructured.Unstructured, namespace string) (err error) {
+func (f *Family) locate(ctx context.Context, w *wanted, o *unstructured.Unstructured, namespace string) (err error) {
 	kind := o.GroupVersionKind()
-	w.feed, err = r.childFeed(kind, namespace)
+	w.feed, err = f.kind(kind, namespace)
 	switch {
 	case err == nil:
 		w.served = w.feed.Resource()
 	case w.spec.Ownership == dsl.Unowned:
 		w.feed = nil
-		if w.served, err = r.engine.catalog.KindOf(ctx, kind); err != nil {
+		if w.served, err = f.settings.Catalog.KindOf(ctx, kind); err != nil {
 			return fmt.Errorf("applying %s %s: %w", kind.Kind, o.GetName(), err)
 		}
 	default:
@@ -192,42 +198,31 @@ func (r *resource) place(ctx context.Context, w *wanted, o *unstructured.Unstruc
 	return nil
 }
 
-// childFeed returns the feed of the owned resource that serves this kind, once its objects in the
-// namespace can be read.
-func (r *resource) childFeed(kind schema.GroupVersionKind, namespace string) (*feed.Feed, error) {
-	for _, f := range r.children {
-		served := f.Resource()
-		if !f.Known() || served.Kind != kind.Kind || served.GVR.Group != kind.Group {
+// known returns the object of a wanted child's name, as far as it is known without asking.
+func (s *Session) known(w *wanted) *unstructured.Unstructured {
+	if w.feed == nil {
+		return s.asApplied(w.id())
+	}
+	return s.cached(w.feed, w.key)
+}
+
+// Enter enters children that are about to be applied, those that have to be.
+func (c *children) Enter(ctx context.Context, all ...dsl.DesiredChild) error {
+	ctx, done, err := c.span.Write(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	s := c.session
+	titles := map[child.Place]string{}
+	for _, each := range all {
+		if !each.ByLabel() && s.family.settings.Own.Resource().Namespaced {
 			continue
 		}
-		if served.GVR.Version != kind.Version {
-			return nil, dsl.Permanent(fmt.Errorf("its apiVersion is %s, but children of its kind are watched as %s",
-				kind.GroupVersion(), served.GVR.GroupVersion()))
-		}
-		return f, f.Readable(namespace)
-	}
-	for _, f := range r.children {
-		if now := f.Status(); !f.Known() && f.Name().Group == kind.Group {
-			return nil, fmt.Errorf("%s is %s: %s", f.Name(), now.Phase, now.Message)
+		w, err := c.want(ctx, each.Object, each.ChildSpec)
+		if err == nil && w.enters && w.admits(s.known(w)) == nil {
+			titles[w.place()] = child.Which(w.spec)
 		}
 	}
-	return nil, dsl.Permanent(errors.New("no resource of that kind is declared with owns"))
-}
-
-// known returns the object of a wanted child's name, as far as it is known without asking.
-func (p *pass) known(w *wanted) *unstructured.Unstructured {
-	if w.feed == nil {
-		return p.asApplied(w.id())
-	}
-	return p.cached(w.feed, w.key)
-}
-
-// settled are the children that the server rewrote.
-func (p *pass) settled() map[string]string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.memory.settled == nil {
-		p.memory.settled = map[string]string{}
-	}
-	return p.memory.settled
+	return s.enter(ctx, titles)
 }

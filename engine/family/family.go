@@ -1,0 +1,229 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package family ties the objects of a resource to their children. It brings the children in, finds out whose an
+// object of an event is, keeps on each owner the record of children that have no owner reference, and gives handlers
+// and filters their [dsl.Children]. How a child is written is the matter of package child.
+package family
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/catalog"
+	"github.com/handwerk-dev/handwerk/engine/child"
+	"github.com/handwerk-dev/handwerk/engine/claim"
+	"github.com/handwerk-dev/handwerk/engine/events"
+	"github.com/handwerk-dev/handwerk/engine/feed"
+	"github.com/handwerk-dev/handwerk/engine/inbox"
+	"github.com/handwerk-dev/handwerk/engine/ops"
+	"github.com/handwerk-dev/handwerk/engine/watch"
+)
+
+// Box is what keeps what comes up for owners between passes; see [inbox.Box].
+type Box interface {
+	ChildSeen(owner inbox.Key, ev watch.Event)
+	Echo(owner inbox.Key, child types.UID, version string)
+	Departs(key inbox.Key, uid types.UID) bool
+	Wake(uid types.UID)
+	Grant()
+}
+
+// Settings are what the children of a resource's objects need of the outside. All are required.
+type Settings struct {
+	Operator *dsl.Operator
+	Resource *dsl.Resource
+	// Handlers are those that run for objects, in declared order.
+	Handlers []*dsl.Handler
+	Log      logr.Logger
+	Metrics  *ops.Metrics
+	Events   *events.Recorder
+	Catalog  *catalog.Catalog
+	Box      Box
+
+	// Own is the feed of the owners. NewFeed makes one of a kind of children, and Feeds are all of the resource's,
+	// those of children among them.
+	Own     *feed.Feed
+	NewFeed func(feed.Settings) *feed.Feed
+	Feeds   func() []*feed.Feed
+	// Client reaches a resource, in a namespace unless that is empty. Read reads one object from the server.
+	Client func(gvr schema.GroupVersionResource, namespace string) dynamic.ResourceInterface
+	Read   inbox.Read
+	// Announce is told of each write to an object, by a pass over the one with this key: the written one may have
+	// passes of its own.
+	Announce func(by inbox.Key, gvr schema.GroupVersionResource, o *unstructured.Unstructured)
+}
+
+// Family is what is known of the children of one resource's objects. Its methods may be called at any time by
+// anybody.
+type Family struct {
+	settings Settings
+	keys     child.Keys
+	// farewells: there are handlers that run for deletions alone.
+	farewells bool
+	feeds     []*feed.Feed
+
+	mu sync.Mutex
+	// records list the labelled children, by owner: events find the owners by them.
+	records map[inbox.Key]*child.Record
+}
+
+// New prepares the feeds of the kinds that the resource owns. They are not running yet.
+func New(s Settings) *Family {
+	f := &Family{settings: s, keys: child.KeysOf(s.Operator), farewells: slices.ContainsFunc(s.Handlers, claim.Lasts)}
+	for _, owned := range s.Resource.Owned() {
+		var kind *feed.Feed
+		kind = s.NewFeed(feed.Settings{
+			Name: owned.Name, Kind: owned.Kind, Log: s.Log.WithValues("child", owned.Name.String()), Granted: s.Box.Grant,
+			On: func(ev watch.Event) {
+				if !f.repeats(kind) {
+					f.seen(kind, ev)
+				}
+			},
+		})
+		f.feeds = append(f.feeds, kind)
+	}
+	return f
+}
+
+// Kinds are the feeds of the owned kinds.
+func (f *Family) Kinds() []*feed.Feed { return f.feeds }
+
+// Clear forgets all owners.
+func (f *Family) Clear() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.records = nil
+}
+
+// Forget forgets an owner that is gone.
+func (f *Family) Forget(owner inbox.Key) { f.put(owner, nil) }
+
+// put notes an owner's record; nil when it has none.
+func (f *Family) put(owner inbox.Key, record *child.Record) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if record == nil {
+		delete(f.records, owner)
+		return
+	}
+	if f.records == nil {
+		f.records = map[inbox.Key]*child.Record{}
+	}
+	f.records[owner] = record
+}
+
+// lists reports whether the record of an owner has a place.
+func (f *Family) lists(owner inbox.Key, place child.Place) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.records[owner].Lists(place)
+}
+
+// repeats reports whether a feed that was declared by kind brings in what another one, declared by
+// name, does already: the plural of a kind is not always what one would guess.
+func (f *Family) repeats(kind *feed.Feed) bool {
+	return kind.ByKind() && slices.ContainsFunc(f.feeds, func(other *feed.Feed) bool {
+		return !other.ByKind() && other.Serves(kind.Resource().GVR)
+	})
+}
+
+// kinds yields the feeds of the kinds of which objects are known, each kind once.
+func (f *Family) kinds(yield func(*feed.Feed) bool) {
+	for _, kind := range f.feeds {
+		if kind.Known() && !f.repeats(kind) && !yield(kind) {
+			return
+		}
+	}
+}
+
+// complete returns why not all children can be seen; nil when they can.
+func (f *Family) complete() error {
+	for _, kind := range f.feeds {
+		if err := kind.Complete(); err != nil {
+			return fmt.Errorf("listing children: %w", err)
+		}
+	}
+	return nil
+}
+
+// declared returns the feed of an owned resource, once its objects in the namespace can be read.
+func (f *Family) declared(resource, namespace string) (*feed.Feed, error) {
+	name, err := dsl.ParseResourceName(resource)
+	if err != nil {
+		return nil, dsl.Permanent(err)
+	}
+	for _, kind := range f.feeds {
+		if kind.Is(name) {
+			return kind, kind.Readable(namespace)
+		}
+	}
+	return nil, dsl.Permanent(fmt.Errorf("reading children: %s is not declared with owns", resource))
+}
+
+// kind returns the feed of the owned resource that serves this kind, once its objects in the
+// namespace can be read.
+func (f *Family) kind(kind schema.GroupVersionKind, namespace string) (*feed.Feed, error) {
+	for _, each := range f.feeds {
+		served := each.Resource()
+		if !each.Known() || served.Kind != kind.Kind || served.GVR.Group != kind.Group {
+			continue
+		}
+		if served.GVR.Version != kind.Version {
+			return nil, dsl.Permanent(fmt.Errorf("its apiVersion is %s, but children of its kind are watched as %s",
+				kind.GroupVersion(), served.GVR.GroupVersion()))
+		}
+		return each, each.Readable(namespace)
+	}
+	for _, each := range f.feeds {
+		if now := each.Status(); !each.Known() && each.Name().Group == kind.Group {
+			return nil, fmt.Errorf("%s is %s: %s", each.Name(), now.Phase, now.Message)
+		}
+	}
+	return nil, dsl.Permanent(errors.New("no resource of that kind is declared with owns"))
+}
+
+// placeIn is the place of an object of a feed.
+func placeIn(f *feed.Feed, key cache.ObjectName) child.Place {
+	served := f.Resource()
+	out := child.Place{Namespace: key.Namespace, Name: key.Name}
+	out.Kind.Group, out.Kind.Kind = served.GVR.Group, served.Kind
+	return out
+}
+
+// claimed reports whether an object that says it is the owner's is at a place, as far as it is known.
+func (f *Family) claimed(owner child.Owner, place child.Place) (there, known bool) {
+	key := cache.ObjectName{Namespace: place.Namespace, Name: place.Name}
+	for _, kind := range f.feeds {
+		if !kind.Known() || placeIn(kind, key) != place {
+			continue
+		}
+		if h := kind.Informer(key.Namespace); h != nil && h.Synced() {
+			o, found := h.Object(key)
+			if !found && kind.Telling(key) {
+				return false, false // who is told of the deletion finds the owner by its record
+			}
+			return found && (owner.Labels(o) || owner.Says(o)), true
+		}
+	}
+	return false, false
+}
+
+// farewell reports whether a handler that runs for deletions alone has made what is at a place. Of an object that
+// lives that is of a departure that is over.
+func (f *Family) farewell(record *child.Record, place child.Place) bool {
+	title, _ := record.Title(place)
+	spec, _ := child.ParseTitle(title)
+	at := claim.HandlerOf(f.settings.Handlers, spec.Handler)
+	return at >= 0 && claim.Lasts(f.settings.Handlers[at])
+}

@@ -1,0 +1,196 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package family
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/child"
+	"github.com/handwerk-dev/handwerk/engine/pack"
+	"github.com/handwerk-dev/handwerk/engine/patch"
+)
+
+// errOwnerGone says that a child with a label cannot be made: nobody would find it again.
+var errOwnerGone = errors.New("the owner is gone, so there is no record to enter it into")
+
+// ties is what this process knows of an owner's labelled children from one pass to the next.
+type ties struct {
+	// record is the owner's, text the annotation as it is stored. What is no child any more is taken
+	// out of the record at once, and written when there is something to write.
+	record *child.Record
+	text   string
+	// ahead: the record is ahead of the text.
+	ahead bool
+	// closed: a pass was finished since there is a record, so what was there before is in it.
+	closed bool
+	// doubts are places where a child may have been made although the request failed. They stay in
+	// the record until the child is seen, or the process ends.
+	doubts map[child.Place]bool
+}
+
+// enrolment is a pass's work on the owner's record.
+type enrolment struct {
+	ties
+	// base is the owner as the pass has written it so far.
+	base *unstructured.Unstructured
+	// wanted are the places of labelled children in this pass; true while nothing was known to be
+	// there when the place was entered.
+	wanted map[child.Place]bool
+	// fault is why the server did not take the record.
+	fault error
+}
+
+// readRecord reads the owner's record. One that cannot be read is none.
+func (s *Session) readRecord() enrolment {
+	e := enrolment{base: s.pass.Object, wanted: map[child.Place]bool{}}
+	known := s.pass.Memory.ties
+	if known != nil {
+		e.ties = *known
+	}
+	text := s.pass.Object.GetAnnotations()[s.family.keys.Record]
+	if text == e.text || s.pass.Gone && known != nil { // of what is gone the cache does not have what was written since
+		return e
+	}
+	record, err := child.ParseRecord(text, s.pass.Object.GetUID())
+	if err != nil {
+		s.pass.Log().Error(err, "record of children is not readable; it is begun anew")
+	}
+	e.record, e.text, e.ahead, e.closed = record, text, false, e.closed && record != nil
+	return e
+}
+
+// admits says why a child cannot be entered, if so: something that this owner may not have is there.
+func (w *wanted) admits(live *unstructured.Unstructured) error {
+	if live == nil {
+		return nil
+	}
+	_, err := w.applier.Stale(w.object, live)
+	return err
+}
+
+// enrol enters a labelled child before it is applied.
+func (s *Session) enrol(ctx context.Context, w *wanted, live *unstructured.Unstructured) error {
+	if err := w.admits(live); err != nil {
+		return err
+	}
+	place := w.place()
+	if err := s.enter(ctx, map[child.Place]string{place: child.Which(w.spec)}); err != nil {
+		return err
+	}
+	w.applier.Owner = s.owner()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	w.applier.Vacant = live == nil && s.wanted[place]
+	s.wanted[place] = false // one request, and it may be our own child that is there
+	return nil
+}
+
+// enter writes places and which children are there into the owner's record, unless it has them. What was a child and is none any
+// more is left out by the way. A server that refuses is asked once in a pass.
+func (s *Session) enter(ctx context.Context, titles map[child.Place]string) error {
+	s.turn.Lock()
+	defer s.turn.Unlock()
+	s.mu.Lock()
+	before, fault := s.record, s.fault
+	var missing []child.Place
+	for place, title := range titles {
+		s.wanted[place] = s.wanted[place] || !before.Lists(place)
+		if entered, told := before.Title(place); !told || entered != title {
+			missing = append(missing, place)
+		}
+	}
+	s.mu.Unlock()
+	if len(missing) == 0 {
+		return nil
+	}
+	if fault == nil && s.pass.Gone {
+		fault = s.outOfSight(ctx)
+	}
+	if fault == nil {
+		fault = s.writeRecord(ctx, before.With(time.Now(), missing...).Titled(titles).Without(s.outdated(before)...))
+	}
+	if fault != nil {
+		return fmt.Errorf("entering children of %s %s into its record: %w", s.pass.Object.GetKind(), s.pass.Key, fault)
+	}
+	return nil
+}
+
+// outOfSight makes ready to write the record of an object that the cache does not show any more. It may be out of
+// sight alone, and live: what is made to see it off is found again by the record then as it would be otherwise.
+func (s *Session) outOfSight(ctx context.Context) error {
+	live, err := s.family.settings.Read(ctx, s.family.settings.Own.Resource().GVR, s.pass.Key)
+	switch {
+	case err != nil:
+		return fmt.Errorf("reading it: %w", err)
+	case live == nil || live.GetUID() != s.pass.Object.GetUID():
+		return dsl.Permanent(errOwnerGone)
+	}
+	s.Rebase(live)
+	return nil
+}
+
+// strike takes a place out of the record again, in which somebody else's object has turned up.
+func (s *Session) strike(ctx context.Context, place child.Place) error {
+	s.turn.Lock()
+	defer s.turn.Unlock()
+	s.mu.Lock()
+	record := s.record.Without(place)
+	delete(s.wanted, place)
+	s.mu.Unlock()
+	if err := s.writeRecord(ctx, record); err != nil {
+		return fmt.Errorf("striking %s from the record of %s %s: %w", place, s.pass.Object.GetKind(), s.pass.Key, err)
+	}
+	return nil
+}
+
+// writeRecord makes a record the owner's. What the pass writes later goes to the owner as it is then.
+func (s *Session) writeRecord(ctx context.Context, record *child.Record) error {
+	text, err := record.Encode(s.pass.Object.GetUID())
+	if err != nil {
+		return err
+	}
+	key, base := s.family.keys.Record, s.Base()
+	if over := len(text) - pack.Room(base.GetAnnotations(), key); over > 0 {
+		return dsl.Permanent(fmt.Errorf("its annotations would have %d bytes, and the API server takes %d: give one object fewer labelled children",
+			pack.MostOfAll+over, pack.MostOfAll))
+	}
+	served := s.family.settings.Own.Resource()
+	target := patch.Target{
+		Client: s.family.settings.Client(served.GVR, s.pass.Key.Namespace), Object: base,
+		Resource: served.GVR.GroupResource(), Manager: s.family.settings.Operator.Name,
+	}
+	marks := patch.Marks{Annotation: key, State: text}
+	result, err := patch.Write(ctx, target, func(*unstructured.Unstructured) (*dsl.Patch, patch.Marks) { return dsl.NewPatch(), marks })
+	s.Wrote(result)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err != nil {
+		s.fault = err
+		return err
+	}
+	s.base, s.record, s.text, s.ahead = result.Object, record, text, false
+	s.family.put(s.pass.Key, record)
+	return nil
+}
+
+// doubt notes that a labelled child may have been made, or not.
+func (s *Session) doubt(place child.Place) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.doubts == nil {
+		s.doubts = map[child.Place]bool{}
+	}
+	s.doubts[place] = true
+	m := s.pass.Memory
+	if m.ties == nil {
+		m.ties = &ties{}
+	}
+	m.ties.doubts = s.doubts // also when the pass fails
+}

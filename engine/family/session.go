@@ -1,0 +1,210 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package family
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/child"
+	"github.com/handwerk-dev/handwerk/engine/claim"
+	"github.com/handwerk-dev/handwerk/engine/feed"
+	"github.com/handwerk-dev/handwerk/engine/fence"
+	"github.com/handwerk-dev/handwerk/engine/inbox"
+)
+
+// Memory is what is known of an owner's children from one pass to the next. Its zero value knows of none.
+type Memory struct {
+	// settled are children that the server rewrote; see [child.Applier].
+	settled map[string]string
+	// claims are about the children that two handlers want.
+	claims claim.Memory[id]
+	// ties is about labelled children, nil where there is no record of any.
+	ties *ties
+	// told: what passes for a child and is none was named in the log.
+	told bool
+}
+
+// Pass is what a session has to know of the pass that it is for.
+type Pass struct {
+	Key inbox.Key
+	// Object is the owner as the pass has read it.
+	Object *unstructured.Unstructured
+	// Gone: the cache does not show the owner any more. Deleting: it is gone, or is being deleted.
+	Gone, Deleting bool
+	Now            time.Time
+	Log            func() logr.Logger
+	Memory         *Memory
+	// Awaits are the writes that the next pass waits for. The first write of the session takes the place of what
+	// is there.
+	Awaits *inbox.Writes
+	// Done names the handlers that are through with the owner's deletion; nil while it lives.
+	Done map[string]bool
+}
+
+// Session is one pass over one owner, as far as it is about children. Handlers may use goroutines, so its methods may
+// be called by several at once.
+type Session struct {
+	// Claims are what the owner's handlers say to children that two of them want.
+	Claims *claim.Claims[id]
+
+	family *Family
+	pass   Pass
+
+	// turn is held while the record is written.
+	turn sync.Mutex
+
+	mu sync.Mutex // guards what follows, and what the memory has of it
+	// writes are those of the pass, to children and others. Awaited: some cache has to show one of them.
+	writes  []Write
+	awaited bool
+	// applied are children as this pass leaves them.
+	applied map[id]*unstructured.Unstructured
+	enrolment
+}
+
+// id names a child.
+type id struct {
+	gvr schema.GroupVersionResource
+	key cache.ObjectName
+}
+
+// idOf names an object of a resource.
+func idOf(gvr schema.GroupVersionResource, o *unstructured.Unstructured) id {
+	return id{gvr, cache.MetaObjectToName(o)}
+}
+
+// Begin begins the session of a pass, from which on events of children find the owner.
+func (f *Family) Begin(p Pass) *Session {
+	s := &Session{family: f, pass: p, applied: map[id]*unstructured.Unstructured{}}
+	s.Claims = claim.Begin(&p.Memory.claims, f.settings.Handlers, p.Now, p.Done)
+	s.enrolment = s.readRecord()
+	if !p.Gone {
+		f.put(p.Key, s.record)
+	}
+	return s
+}
+
+// For returns the children for one attempt of a handler, which may write them in the span.
+func (s *Session) For(span *fence.Span, a claim.Attempt) dsl.Children {
+	return &children{session: s, span: span, attempt: a}
+}
+
+// Base is the owner as the pass has written it so far: what is written later is worked out from that.
+func (s *Session) Base() *unstructured.Unstructured {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.base
+}
+
+// Rebase notes the owner as the pass has written it.
+func (s *Session) Rebase(base *unstructured.Unstructured) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.base = base
+}
+
+// Applied reports whether handlers of this pass have come to any child.
+func (s *Session) Applied() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.applied) > 0
+}
+
+// owner is the handled object as the owner of children.
+func (s *Session) owner() child.Owner {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return child.Owner{
+		Object: s.pass.Object, Namespaced: s.family.settings.Own.Resource().Namespaced, Keys: s.family.keys,
+		Record: s.record, Closed: s.closed,
+	}
+}
+
+// tied returns the objects of a feed that may be children of the owner, each as this pass has
+// applied it or as the cache has it, sorted.
+func (s *Session) tied(f *feed.Feed) []*unstructured.Unstructured {
+	names := map[cache.ObjectName]bool{}
+	for _, mark := range s.owner().Marks() {
+		for _, o := range f.OwnedBy(mark) {
+			names[cache.MetaObjectToName(o)] = true
+		}
+	}
+	s.mu.Lock()
+	for known := range s.applied {
+		if known.gvr == f.Resource().GVR {
+			names[known.key] = true
+		}
+	}
+	s.mu.Unlock()
+	var out []*unstructured.Unstructured
+	for _, key := range slices.SortedFunc(maps.Keys(names), func(a, b cache.ObjectName) int {
+		return strings.Compare(a.String(), b.String())
+	}) {
+		if o := s.cached(f, key); o != nil {
+			out = append(out, o)
+		}
+	}
+	return out
+}
+
+// cached returns the object under the key: as this pass applied it, or as the cache has it.
+func (s *Session) cached(f *feed.Feed, key cache.ObjectName) *unstructured.Unstructured {
+	if o := s.asApplied(id{f.Resource().GVR, key}); o != nil {
+		return o
+	}
+	if o, found := f.Get(key); found {
+		return o.Tree()
+	}
+	return nil
+}
+
+// asApplied returns a child as this pass has applied it, nil when it has not.
+func (s *Session) asApplied(which id) *unstructured.Unstructured {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if o := s.applied[which]; o != nil {
+		return o.DeepCopy()
+	}
+	return nil
+}
+
+// hold keeps a child as this pass leaves it.
+func (s *Session) hold(which id, o *unstructured.Unstructured) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.applied[which] = o.DeepCopy()
+}
+
+// forgotten returns the unowned children that this pass applied.
+func (s *Session) forgotten(owner child.Owner) []*unstructured.Unstructured {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var out []*unstructured.Unstructured
+	for _, o := range s.applied {
+		if owner.Forgets(o) {
+			out = append(out, o.DeepCopy())
+		}
+	}
+	return out
+}
+
+// settled are the children that the server rewrote.
+func (s *Session) settled() map[string]string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.pass.Memory.settled == nil {
+		s.pass.Memory.settled = map[string]string{}
+	}
+	return s.pass.Memory.settled
+}

@@ -1,0 +1,133 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package family
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/child"
+)
+
+// mostNamed bounds the objects that a line of the log names.
+const mostNamed = 5
+
+// outdated returns the places of a record at which there is no child any more.
+func (s *Session) outdated(record *child.Record) (out []child.Place) {
+	owner, parted := s.owner(), !s.pass.Deleting && s.family.farewells
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, place := range record.Places() {
+		there, known := s.family.claimed(owner, place)
+		if there {
+			delete(s.doubts, place)
+		}
+		_, wanted := s.wanted[place]
+		if known && !there && !wanted && !s.doubts[place] || parted && s.family.farewell(record, place) {
+			out = append(out, place)
+		}
+	}
+	return out
+}
+
+// Trim takes what is no child any more out of the record. It returns the owner as it is now, and annotations that
+// are to be written when the owner is; nil for none.
+func (s *Session) Trim() (base *unstructured.Unstructured, along map[string]string) {
+	s.turn.Lock() // what a handler has left behind may be writing still
+	defer s.turn.Unlock()
+	s.mu.Lock()
+	before, base := s.record, s.base
+	s.mu.Unlock()
+	if before == nil || s.pass.Deleting {
+		return base, nil
+	}
+	left := s.outdated(before)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(left) > 0 {
+		s.record, s.ahead = before.Without(left...), true
+		s.family.put(s.pass.Key, s.record)
+	}
+	if !s.ahead {
+		return base, nil
+	}
+	text, err := s.record.Encode(s.pass.Object.GetUID())
+	if err != nil {
+		return base, nil
+	}
+	return base, map[string]string{s.family.keys.Record: text}
+}
+
+// LeftBehind takes what was made to see the owner off out of its record, and returns the annotation, nil where nothing
+// was made: should the owner be back one day, and leave again, that is not to be taken for what is to be made then.
+func (s *Session) LeftBehind(live *unstructured.Unstructured) map[string]string {
+	key := s.family.keys.Record
+	record, err := child.ParseRecord(live.GetAnnotations()[key], live.GetUID())
+	if err != nil {
+		return nil // it was said when it was read
+	}
+	made := slices.DeleteFunc(record.Places(), func(place child.Place) bool { return !s.family.farewell(record, place) })
+	if len(made) == 0 {
+		return nil
+	}
+	text, err := record.Without(made...).Encode(live.GetUID())
+	if err != nil {
+		return nil // it was encoded before, and was longer
+	}
+	return map[string]string{key: text}
+}
+
+// Close remembers the record when the pass has written. When every handler is done, what was there before the record
+// is in it, and what passes for a child all the same is told, once in the life of a process.
+func (s *Session) Close(done bool) {
+	m := s.pass.Memory
+	s.mu.Lock()
+	m.ties = nil
+	if s.record != nil || len(s.doubts) > 0 {
+		s.closed = s.closed || done && s.record != nil
+		known := s.ties
+		m.ties = &known
+	}
+	s.mu.Unlock()
+	if done && !s.pass.Gone && (!m.told || s.pass.Deleting) {
+		m.told = true
+		s.tell()
+	}
+}
+
+// unlisted names the objects that pass for children of the owner, sorted.
+func (s *Session) unlisted() (names []string) {
+	owner := s.owner()
+	for kind := range s.family.kinds {
+		for _, mark := range owner.Marks() {
+			for _, o := range kind.OwnedBy(mark) {
+				if tree := o.Tree(); tree != nil && owner.Unlisted(tree) {
+					names = append(names, child.PlaceOf(tree).String())
+				}
+			}
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// tell tells of the objects that pass for children of the owner, and are left alone. When it is being
+// deleted nobody will look for them again, so people are told, too.
+func (s *Session) tell() {
+	names := s.unlisted()
+	if len(names) == 0 {
+		return
+	}
+	named := strings.Join(names[:min(len(names), mostNamed)], " ")
+	if s.pass.Deleting {
+		s.family.settings.Events.Warn(s.pass.Object, "leave", "ChildrenLeft", fmt.Sprintf("%d objects say that they are children of this one, which has no record of them. They are left: %s",
+			len(names), named))
+	}
+	s.pass.Log().Info("objects say that they are children of this one and are not in its record of children; they are left alone", dsl.LogWarning, true,
+		"objects", named, "more", max(0, len(names)-mostNamed))
+}

@@ -1,0 +1,187 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package family
+
+import (
+	"hash/crc32"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/child"
+	"github.com/handwerk-dev/handwerk/engine/feed"
+	"github.com/handwerk-dev/handwerk/engine/inbox"
+	"github.com/handwerk-dev/handwerk/engine/loop"
+	"github.com/handwerk-dev/handwerk/engine/ops"
+	"github.com/handwerk-dev/handwerk/engine/patch"
+)
+
+// Write is a write of a pass. One that several caches have to show is there once for each.
+type Write struct {
+	// Write is what a cache has to show before the next pass begins. Its Cache is nil where none does.
+	inbox.Write
+	// Content tells what was written from other things; see [loop.Content].
+	Content uint32
+	// Handler wrote it; empty for the pass itself. Turn is how many handlers had had their turn in the pass when it
+	// began to run.
+	Handler string
+	Turn    int
+	// Child: it is a child that was written.
+	Child bool
+}
+
+// Writes returns what the pass has written so far, its handlers and itself.
+func (s *Session) Writes() []Write {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.writes)
+}
+
+// note notes a write, for which the next pass waits. It holds even when this pass fails: what was sent was sent.
+func (s *Session) note(w Write) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.writes = append(s.writes, w)
+	switch {
+	case w.Cache == nil:
+	case s.awaited:
+		s.pass.Awaits.Add(w.Write)
+	default:
+		s.awaited = true
+		s.pass.Awaits.Set([]inbox.Write{w.Write})
+	}
+}
+
+// noteAll notes a write for each cache that has to show it.
+func (s *Session) noteAll(w Write, caches []*feed.Feed, o *unstructured.Unstructured) {
+	for _, f := range caches {
+		own := f == s.family.settings.Own
+		w.Write = inbox.Write{Cache: f, Key: cache.MetaObjectToName(o), UID: o.GetUID(), Version: o.GetResourceVersion(), Own: own}
+		w.Content = loop.Content(o, s.family.settings.Operator.StateAnnotation(), own && w.Key == s.pass.Key)
+		s.note(w)
+	}
+	if len(caches) == 0 {
+		s.note(w)
+	}
+}
+
+// noteGone notes a deletion.
+func (s *Session) noteGone(w Write, f *feed.Feed, key cache.ObjectName, uid types.UID) {
+	w.Write = inbox.Write{Cache: f, Key: key, UID: uid, Own: f == s.family.settings.Own}
+	w.Content = crc32.ChecksumIEEE([]byte(uid))
+	s.note(w)
+}
+
+// Wrote notes a write of the pass to its own object.
+func (s *Session) Wrote(result patch.Result) {
+	metrics, resource := s.family.settings.Metrics, s.family.settings.Resource.Name.String()
+	if result.Status {
+		metrics.Written(resource, ops.Status)
+	}
+	if result.Whole {
+		metrics.Written(resource, ops.Object)
+	}
+	if result.Status || result.Whole {
+		s.noteAll(Write{}, []*feed.Feed{s.family.settings.Own}, result.Object)
+	}
+}
+
+// Await makes the next pass wait for a version of its object that somebody else wrote.
+func (s *Session) Await(live *unstructured.Unstructured) {
+	s.note(Write{Write: inbox.Write{
+		Cache: s.family.settings.Own, Key: s.pass.Key, UID: live.GetUID(), Version: live.GetResourceVersion(), Own: true,
+	}})
+}
+
+// WroteOther notes a handler's write to an object that is no child, and says so in the log. The next pass waits for
+// it where the resource's own informers show it.
+func (s *Session) WroteOther(handler string, deed child.Deed, gvr schema.GroupVersionResource, o *unstructured.Unstructured) {
+	s.written(Write{Handler: handler}, ops.Other, s.showing(gvr, o), gvr, o)
+	s.say(handler, deed, nameFor(o), "")
+}
+
+// DeletedOther is WroteOther for a deletion: what the caches still have is waited for.
+func (s *Session) DeletedOther(handler, kind string, gvr schema.GroupVersionResource, key cache.ObjectName) {
+	s.family.settings.Metrics.Written(s.family.settings.Resource.Name.String(), ops.Other)
+	w := Write{Handler: handler}
+	s.note(w)
+	for _, f := range s.family.settings.Feeds() {
+		if o, found := f.Get(key); found && f.Resource().GVR == gvr {
+			s.noteGone(w, f, key, o.GetUID())
+		}
+	}
+	s.say(handler, child.Deleted, kind+" "+key.String(), "")
+}
+
+// written notes a handler's write.
+func (s *Session) written(w Write, target ops.Target, caches []*feed.Feed, gvr schema.GroupVersionResource, o *unstructured.Unstructured) {
+	s.family.settings.Metrics.Written(s.family.settings.Resource.Name.String(), target)
+	s.family.settings.Announce(s.pass.Key, gvr, o)
+	s.noteAll(w, caches, o)
+}
+
+// showing are the feeds whose informers may show an object.
+func (s *Session) showing(gvr schema.GroupVersionResource, o *unstructured.Unstructured) (out []*feed.Feed) {
+	for _, f := range s.family.settings.Feeds() {
+		h := f.Informer(o.GetNamespace())
+		if f.Resource().GVR == gvr && h != nil && h.Selects(cache.MetaObjectToName(o), o.GetLabels()) {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// write is what is the same of all writes of children in an attempt. Handlers that read children run again for what
+// others did.
+func (c *children) write() Write {
+	return Write{Handler: c.attempt.Handler, Turn: len(c.attempt.Turns), Child: true}
+}
+
+// wrote notes a child as it was written, and says so: the next pass waits for it, and its event is no news. That of
+// an unowned one never is. There is no feed for a child of a kind that is not declared.
+func (c *children) wrote(f *feed.Feed, deed child.Deed, detail string, gvr schema.GroupVersionResource, o *unstructured.Unstructured) {
+	s := c.session
+	s.hold(idOf(gvr, o), o)
+	if f == nil {
+		s.written(c.write(), ops.Child, s.showing(gvr, o), gvr, o)
+	} else {
+		s.written(c.write(), ops.Child, []*feed.Feed{f}, gvr, o)
+		if !s.owner().Forgets(o) {
+			s.family.settings.Box.Echo(s.pass.Key, o.GetUID(), o.GetResourceVersion())
+		}
+	}
+	c.say(deed, nameFor(o), detail)
+}
+
+// say says what a handler did to an object: one line for each write.
+func (s *Session) say(handler string, deed child.Deed, what, detail string) {
+	line := sentence(deed, what)
+	if detail != "" {
+		line += ": " + detail
+	}
+	s.pass.Log().Info(line, "handler", handler)
+}
+
+// say says what a handler did to a child. Creations and deletions are Events too, where the operator's settings ask
+// for them.
+func (c *children) say(deed child.Deed, what, detail string) {
+	s, handler := c.session, c.attempt.Handler
+	s.say(handler, deed, what, detail)
+	reason := map[child.Deed]string{child.Created: "ChildCreated", child.Deleted: "ChildDeleted"}[deed]
+	if reason != "" && s.family.settings.Operator.Settings.Events == dsl.EventsChanges {
+		s.family.settings.Events.Send(ops.ByChange, s.pass.Object, handler, dsl.Normal, reason, sentence(deed, what))
+	}
+}
+
+// sentence is a deed in the past tense with its object, as in "created Deployment shop/web".
+func sentence(deed child.Deed, what string) string { return string(deed) + " " + what }
+
+// nameFor names an object for people, as in "Deployment shop/web".
+func nameFor(o *unstructured.Unstructured) string {
+	return o.GetKind() + " " + cache.MetaObjectToName(o).String()
+}
