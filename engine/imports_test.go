@@ -56,7 +56,9 @@ func TestImportsPointDown(t *testing.T) {
 		"engine/feed": {
 			"dsl", "engine/catalog", "engine/gone", "engine/health", "engine/ops", "engine/outage", "engine/scope", "engine/watch",
 		},
+		"engine/client": {"dsl", "engine/catalog", "engine/child", "engine/feed", "engine/fence"},
 		"engine": {
+			"engine/client",
 			"dsl", "engine/book", "engine/cause", "engine/catalog", "engine/child", "engine/gone", "engine/lease", "engine/ops",
 			"engine/patch", "engine/progress", "engine/queue", "engine/rights", "engine/watch",
 			"engine/busy", "engine/claim", "engine/events", "engine/fence", "engine/loop", "engine/outage", "engine/timer",
