@@ -20,6 +20,9 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/child"
+	"github.com/handwerk-dev/handwerk/engine/client"
 	"github.com/handwerk-dev/handwerk/engine/fence"
 	"github.com/handwerk-dev/handwerk/engine/gone"
 	"github.com/handwerk-dev/handwerk/engine/lease"
@@ -130,4 +133,19 @@ func (e *Engine) reader(ctx context.Context, gvr schema.GroupVersionResource, ke
 		return nil, nil
 	}
 	return o, err
+}
+
+// client is what a handler reads and writes other objects with.
+func (p *pass) client(h *dsl.Handler, s *fence.Span) dsl.Client {
+	e := p.r.engine
+	common := client.Settings{Manager: e.op.Name, Catalog: e.catalog, Resource: e.writer, Watched: e.watched}
+	return common.For(client.Attempt{
+		Span: s,
+		Wrote: func(deed child.Deed, gvr schema.GroupVersionResource, o *unstructured.Unstructured) {
+			p.family.WroteOther(h.ID, deed, gvr, o)
+		},
+		Deleted: func(kind string, gvr schema.GroupVersionResource, key cache.ObjectName) {
+			p.family.DeletedOther(h.ID, kind, gvr, key)
+		},
+	})
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/conditions"
 	"github.com/handwerk-dev/handwerk/engine/family"
 	"github.com/handwerk-dev/handwerk/engine/inbox"
 	"github.com/handwerk-dev/handwerk/engine/progress"
@@ -119,7 +120,7 @@ func (p *pass) baffled(j *job, a answer) {
 	}
 	p.unsure = true
 	p.next = p.next.sooner(unsureLook, queue.Due)
-	p.r.engine.events.Warn(p.object, j.reader.ID, reasonFilter,
+	p.r.engine.events.Warn(p.object, j.reader.ID, conditions.FilterFailed,
 		fmt.Sprintf("Deletion is held: whether handler %s sees the object cannot be told: %v", j.reader.ID, a.err))
 }
 
@@ -139,7 +140,7 @@ func (p *pass) puzzle(j *job, a answer) {
 	}
 	log.Error(a.err, line)
 	if !a.unread && p.deletion == "" {
-		p.r.engine.events.Warn(p.object, j.reader.ID, reasonFilter,
+		p.r.engine.events.Warn(p.object, j.reader.ID, conditions.FilterFailed,
 			fmt.Sprintf("Handler %s does not see this object, for its filter failed: %v", j.reader.ID, a.err))
 	}
 }

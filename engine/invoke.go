@@ -138,7 +138,7 @@ func (p *pass) request(j *job, s *fence.Span) *dsl.Request {
 		return request
 	}
 	request.Children = p.family.For(s, claim.Attempt{Handler: h.ID, Try: string(j.cause) + "/" + j.record.View, Turns: p.turns()})
-	request.Client = &client{engine: p.r.engine, span: s, session: p.family, handler: h.ID}
+	request.Client = p.client(h, s)
 	request.Events = p.r.engine.events.Reporter(p.object, h.ID, s.Over)
 	return request
 }

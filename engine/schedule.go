@@ -119,7 +119,7 @@ func (r *resource) kindOnly() *unstructured.Unstructured {
 func (p *pass) asWhole(request *dsl.Request, h *dsl.Handler, s *fence.Span) {
 	request.Objects = p.r.objects()
 	request.Children, request.Related = family.None(errNoObject), nowhere{p.r.spec.Relations()}
-	request.Client = &client{engine: p.r.engine, span: s, session: p.family, handler: h.ID}
+	request.Client = p.client(h, s)
 	request.Events = &logEvents{request: request, span: s}
 }
 
