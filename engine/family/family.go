@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -72,10 +71,7 @@ type Family struct {
 	// farewells: there are handlers that run for deletions alone.
 	farewells bool
 	feeds     []*feed.Feed
-
-	mu sync.Mutex
-	// records list the labelled children, by owner: events find the owners by them.
-	records map[inbox.Key]*child.Record
+	records   child.Records
 }
 
 // New prepares the feeds of the kinds that the resource owns. They are not running yet.
@@ -100,35 +96,10 @@ func New(s Settings) *Family {
 func (f *Family) Kinds() []*feed.Feed { return f.feeds }
 
 // Clear forgets all owners.
-func (f *Family) Clear() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.records = nil
-}
+func (f *Family) Clear() { f.records.Clear() }
 
 // Forget forgets an owner that is gone.
-func (f *Family) Forget(owner inbox.Key) { f.put(owner, nil) }
-
-// put notes an owner's record; nil when it has none.
-func (f *Family) put(owner inbox.Key, record *child.Record) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if record == nil {
-		delete(f.records, owner)
-		return
-	}
-	if f.records == nil {
-		f.records = map[inbox.Key]*child.Record{}
-	}
-	f.records[owner] = record
-}
-
-// lists reports whether the record of an owner has a place.
-func (f *Family) lists(owner inbox.Key, place child.Place) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.records[owner].Lists(place)
-}
+func (f *Family) Forget(owner inbox.Key) { f.records.Put(owner, nil) }
 
 // repeats reports whether a feed that was declared by kind brings in what another one, declared by
 // name, does already: the plural of a kind is not always what one would guess.

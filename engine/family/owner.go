@@ -49,7 +49,7 @@ func (f *Family) ownerKey(kind *feed.Feed, o *watch.Object) *inbox.Key {
 		key.Namespace = o.GetNamespace()
 	}
 	name := child.OwnerName{Kind: gv.WithKind(ref.Kind).GroupKind(), Namespace: key.Namespace, Name: key.Name}
-	if !name.Near(o.GetNamespace()) && !f.lists(key, placeIn(kind, cache.MetaObjectToName(o))) {
+	if !name.Near(o.GetNamespace()) && !f.records.List(key, placeIn(kind, cache.MetaObjectToName(o))) {
 		return nil
 	}
 	return &key
@@ -73,7 +73,7 @@ func (f *Family) labelledOwner(kind *feed.Feed, o *watch.Object) *inbox.Key {
 			return nil
 		}
 	}
-	if !f.lists(key, placeIn(kind, cache.MetaObjectToName(o))) {
+	if !f.records.List(key, placeIn(kind, cache.MetaObjectToName(o))) {
 		return nil
 	}
 	return &key

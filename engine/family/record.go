@@ -176,7 +176,7 @@ func (s *Session) writeRecord(ctx context.Context, record *child.Record) error {
 		return err
 	}
 	s.base, s.record, s.text, s.ahead = result.Object, record, text, false
-	s.family.put(s.pass.Key, record)
+	s.family.records.Put(s.pass.Key, record)
 	return nil
 }
 

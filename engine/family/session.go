@@ -90,7 +90,7 @@ func (f *Family) Begin(p Pass) *Session {
 	s.Claims = claim.Begin(&p.Memory.claims, f.settings.Handlers, p.Now, p.Done)
 	s.enrolment = s.readRecord()
 	if !p.Gone {
-		f.put(p.Key, s.record)
+		f.records.Put(p.Key, s.record)
 	}
 	return s
 }

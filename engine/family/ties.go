@@ -51,7 +51,7 @@ func (s *Session) Trim() (base *unstructured.Unstructured, along map[string]stri
 	defer s.mu.Unlock()
 	if len(left) > 0 {
 		s.record, s.ahead = before.Without(left...), true
-		s.family.put(s.pass.Key, s.record)
+		s.family.records.Put(s.pass.Key, s.record)
 	}
 	if !s.ahead {
 		return base, nil
