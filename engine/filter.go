@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/inbox"
 	"github.com/handwerk-dev/handwerk/engine/progress"
 	"github.com/handwerk-dev/handwerk/engine/queue"
@@ -181,7 +182,7 @@ func (p *pass) puzzled(h *dsl.Handler) string {
 func (r *resource) childrenLook() (again time.Duration) {
 	for _, f := range r.children {
 		if len(f.Informers("")) > 0 && f.Readable("") != nil {
-			return listingLook
+			return feed.ListingLook
 		}
 	}
 	return inbox.Patience
