@@ -58,12 +58,13 @@ func TestImportsPointDown(t *testing.T) {
 			"dsl", "engine/catalog", "engine/gone", "engine/health", "engine/ops", "engine/outage", "engine/scope", "engine/watch",
 		},
 		"engine/client": {"dsl", "engine/catalog", "engine/child", "engine/feed", "engine/fence"},
+		"engine/related": {"dsl", "engine/book", "engine/feed", "engine/inbox", "engine/watch"},
 		"engine": {
 			"engine/client", "engine/conditions",
 			"dsl", "engine/book", "engine/cause", "engine/catalog", "engine/child", "engine/gone", "engine/lease", "engine/ops",
 			"engine/patch", "engine/progress", "engine/queue", "engine/rights", "engine/watch",
 			"engine/busy", "engine/claim", "engine/events", "engine/fence", "engine/loop", "engine/outage", "engine/timer",
-			"engine/access", "engine/feed", "engine/health", "engine/inbox", "engine/preflight", "engine/scope",
+			"engine/access", "engine/feed", "engine/health", "engine/inbox", "engine/preflight", "engine/related", "engine/scope",
 		},
 		"engine/enginetest":                    nil, // test kits may use everything
 		"engine/enginetest/internal/apiserver": {},

@@ -19,6 +19,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/inbox"
 	"github.com/handwerk-dev/handwerk/engine/queue"
+	"github.com/handwerk-dev/handwerk/engine/related"
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
 
@@ -32,9 +33,8 @@ type resource struct {
 	log      logr.Logger
 	own      *feed.Feed
 	children []*feed.Feed
-	// relations are the resource's relations with their feeds.
-	relations []*relation
-	busy      *busy.Passes
+	related  *related.Index
+	busy     *busy.Passes
 	// conditions knows whether the resource has any.
 	conditions *conditions.Schema
 	// schemas counts changes of the resource's CRD, as far as CRDs are watched.
@@ -64,7 +64,9 @@ func newResource(e *Engine, spec *dsl.Resource) *resource {
 	for _, owned := range spec.Owned() {
 		r.children = append(r.children, r.childFeedOf(owned))
 	}
-	r.relate()
+	r.related = related.New(related.Settings{
+		Resource: spec, Own: r.own, NewFeed: e.newFeed, Inbox: r.box, All: r.rules.all, Panicked: errPanic, Log: r.log,
+	})
 	r.busy = busy.New(r.log)
 	r.conditions = conditions.NewSchema(r.log, func(ctx context.Context) (bool, error) {
 		return e.catalog.Conditions(ctx, r.own.Resource())
@@ -75,8 +77,8 @@ func newResource(e *Engine, spec *dsl.Resource) *resource {
 // feeds are the resource's feeds, its own first.
 func (r *resource) feeds() []*feed.Feed {
 	out := append([]*feed.Feed{r.own}, r.children...)
-	for _, one := range r.relations {
-		out = append(out, one.feed)
+	for _, f := range r.related.Feeds {
+		out = append(out, f)
 	}
 	return out
 }
@@ -86,7 +88,7 @@ func (r *resource) feeds() []*feed.Feed {
 func (r *resource) begin() *queue.Queue[cache.ObjectName] {
 	r.records.clear()
 	r.unclear.clear()
-	r.unsubscribeAll()
+	r.related.Clear()
 	q := queue.New[cache.ObjectName](r.name, r.engine.metrics.Queues())
 	r.box.Begin(q)
 	for _, h := range r.rules.schedules {
