@@ -57,7 +57,7 @@ func TestImportsPointDown(t *testing.T) {
 		"engine/feed": {
 			"dsl", "engine/catalog", "engine/gone", "engine/health", "engine/ops", "engine/outage", "engine/scope", "engine/watch",
 		},
-		"engine/client": {"dsl", "engine/catalog", "engine/child", "engine/feed", "engine/fence"},
+		"engine/client":  {"dsl", "engine/catalog", "engine/child", "engine/feed", "engine/fence"},
 		"engine/related": {"dsl", "engine/book", "engine/feed", "engine/inbox", "engine/watch"},
 		"engine": {
 			"engine/client", "engine/conditions",
