@@ -10,6 +10,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/conditions"
 	"github.com/handwerk-dev/handwerk/engine/family"
+	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/inbox"
 	"github.com/handwerk-dev/handwerk/engine/progress"
 	"github.com/handwerk-dev/handwerk/engine/queue"
@@ -179,7 +180,7 @@ func (p *pass) puzzled(h *dsl.Handler) string {
 func (r *resource) childrenLook() (again time.Duration) {
 	for _, f := range r.family.Kinds() {
 		if len(f.Informers("")) > 0 && f.Readable("") != nil {
-			return listingLook
+			return feed.ListingLook
 		}
 	}
 	return inbox.Patience

@@ -61,13 +61,14 @@ func TestImportsPointDown(t *testing.T) {
 			"dsl", "engine/catalog", "engine/child", "engine/claim", "engine/events", "engine/feed", "engine/fence", "engine/gone",
 			"engine/inbox", "engine/loop", "engine/ops", "engine/pack", "engine/patch", "engine/watch",
 		},
-		"engine/client": {"dsl", "engine/catalog", "engine/child", "engine/feed", "engine/fence"},
+		"engine/client":  {"dsl", "engine/catalog", "engine/child", "engine/feed", "engine/fence"},
+		"engine/related": {"dsl", "engine/book", "engine/feed", "engine/inbox", "engine/watch"},
 		"engine": {
 			"engine/client", "engine/conditions",
 			"dsl", "engine/book", "engine/cause", "engine/catalog", "engine/child", "engine/gone", "engine/lease", "engine/ops",
 			"engine/patch", "engine/progress", "engine/queue", "engine/rights", "engine/watch",
 			"engine/busy", "engine/claim", "engine/events", "engine/fence", "engine/loop", "engine/outage", "engine/timer",
-			"engine/access", "engine/family", "engine/feed", "engine/health", "engine/pack", "engine/inbox", "engine/preflight", "engine/scope",
+			"engine/access", "engine/family", "engine/feed", "engine/health", "engine/inbox", "engine/pack", "engine/preflight", "engine/related", "engine/scope",
 		},
 		"engine/enginetest":                    nil, // test kits may use everything
 		"engine/enginetest/internal/apiserver": {},

@@ -20,22 +20,22 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/inbox"
 	"github.com/handwerk-dev/handwerk/engine/queue"
+	"github.com/handwerk-dev/handwerk/engine/related"
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
 
 // resource is one watched resource at work: its feeds, its queue and what it remembers of its
 // objects. Resources share nothing but informers, so a slow one starves nobody.
 type resource struct {
-	engine *Engine
-	spec   *dsl.Resource
-	name   string
-	rules  rules
-	log    logr.Logger
-	own    *feed.Feed
-	family *family.Family
-	// relations are the resource's relations with their feeds.
-	relations []*relation
-	busy      *busy.Passes
+	engine  *Engine
+	spec    *dsl.Resource
+	name    string
+	rules   rules
+	log     logr.Logger
+	own     *feed.Feed
+	family  *family.Family
+	related *related.Index
+	busy    *busy.Passes
 	// conditions knows whether the resource has any.
 	conditions *conditions.Schema
 	// schemas counts changes of the resource's CRD, as far as CRDs are watched.
@@ -65,7 +65,9 @@ func newResource(e *Engine, spec *dsl.Resource) *resource {
 		Operator: e.op, Resource: spec, Handlers: r.rules.handlers, Log: r.log, Metrics: e.metrics, Events: e.events, Catalog: e.catalog,
 		Box: r.box, Own: r.own, NewFeed: e.newFeed, Feeds: r.feeds, Client: e.writer, Read: e.reader, Announce: r.announce,
 	})
-	r.relate()
+	r.related = related.New(related.Settings{
+		Resource: spec, Own: r.own, NewFeed: e.newFeed, Inbox: r.box, All: r.rules.all, Panicked: errPanic, Log: r.log,
+	})
 	r.busy = busy.New(r.log)
 	r.conditions = conditions.NewSchema(r.log, func(ctx context.Context) (bool, error) {
 		return e.catalog.Conditions(ctx, r.own.Resource())
@@ -76,8 +78,8 @@ func newResource(e *Engine, spec *dsl.Resource) *resource {
 // feeds are the resource's feeds, its own first.
 func (r *resource) feeds() []*feed.Feed {
 	out := append([]*feed.Feed{r.own}, r.family.Kinds()...)
-	for _, one := range r.relations {
-		out = append(out, one.feed)
+	for _, f := range r.related.Feeds {
+		out = append(out, f)
 	}
 	return out
 }
@@ -87,7 +89,7 @@ func (r *resource) feeds() []*feed.Feed {
 func (r *resource) begin() *queue.Queue[cache.ObjectName] {
 	r.family.Clear()
 	r.unclear.clear()
-	r.unsubscribeAll()
+	r.related.Clear()
 	q := queue.New[cache.ObjectName](r.name, r.engine.metrics.Queues())
 	r.box.Begin(q)
 	for _, h := range r.rules.schedules {

@@ -118,7 +118,7 @@ func (r *resource) kindOnly() *unstructured.Unstructured {
 // asWhole makes a request one for the resource as a whole.
 func (p *pass) asWhole(request *dsl.Request, h *dsl.Handler, s *fence.Span) {
 	request.Objects = p.r.objects()
-	request.Children, request.Related = family.None(errNoObject), nowhere{p.r.spec.Relations()}
+	request.Children, request.Related = family.None(errNoObject), p.r.related.None(errNoObject)
 	request.Client = p.client(h, s)
 	request.Events = &logEvents{request: request, span: s}
 }
@@ -152,16 +152,3 @@ func (t *logEvents) Event(kind dsl.EventType, reason, note string, args ...any) 
 
 // errNoObject is the error of what needs an object, in a handler that has none.
 var errNoObject = errors.New("the handler runs for the resource as a whole, and not for one object")
-
-// nowhere is dsl.Related where there is no object that relations could select for.
-type nowhere struct{ relations []dsl.Relation }
-
-var _ dsl.Related = nowhere{}
-
-// Get fails: there is no object.
-func (nowhere) Get(name string) ([]*unstructured.Unstructured, error) {
-	return nil, dsl.Permanent(fmt.Errorf("reading related objects of %s: %w", name, errNoObject))
-}
-
-// Relations returns the resource's relations.
-func (n nowhere) Relations() []dsl.Relation { return n.relations }
