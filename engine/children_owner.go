@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/cached"
 	"github.com/handwerk-dev/handwerk/engine/child"
 	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/watch"
@@ -43,7 +44,7 @@ func (r *resource) repeats(f *feed.Feed) bool {
 // controls it, or, where none does, the one that its owner label and annotation name together. That
 // one may have another uid, and be the next object of the owner's name. Where what o says does not
 // count by itself, the owner's record must list it: anybody can write the rest, and wake others with it.
-func (r *resource) ownerKey(f *feed.Feed, o *watch.Object) *cache.ObjectName {
+func (r *resource) ownerKey(f *feed.Feed, o *cached.Object) *cache.ObjectName {
 	if o == nil {
 		return nil
 	}
@@ -69,7 +70,7 @@ func (r *resource) ownerKey(f *feed.Feed, o *watch.Object) *cache.ObjectName {
 // labelledOwner is ownerKey for an object that nobody controls. The annotation names the owner, the
 // label must be that one's, for another object may have the name now, and its record must list the
 // object: anybody can write the rest, and wake others with it.
-func (r *resource) labelledOwner(f *feed.Feed, o *watch.Object) *cache.ObjectName {
+func (r *resource) labelledOwner(f *feed.Feed, o *cached.Object) *cache.ObjectName {
 	label := o.Label(r.engine.op.OwnerLabel())
 	if label == "" {
 		return nil

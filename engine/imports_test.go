@@ -33,7 +33,8 @@ func TestImportsPointDown(t *testing.T) {
 		"engine/gone":     {},
 		"engine/patch":    {"dsl", "engine/gone"},
 		"engine/child":    {"dsl", "engine/gone", "engine/pack", "engine/patch"},
-		"engine/watch":    {"dsl"},
+		"engine/cached":   {"dsl"},
+		"engine/watch":    {"dsl", "engine/cached"},
 		"engine/queue":    {},
 		"engine/catalog":  {"dsl"},
 		"engine/lease":    {"dsl"},
@@ -52,12 +53,12 @@ func TestImportsPointDown(t *testing.T) {
 		// Rooms that join a few of the others.
 		"engine/access":    {"dsl", "engine/catalog", "engine/gone", "engine/ops", "engine/rights"},
 		"engine/preflight": {"dsl", "engine/catalog", "engine/crd", "engine/ops", "engine/outage"},
-		"engine/inbox":     {"dsl", "engine/catalog", "engine/ops", "engine/queue", "engine/watch"},
+		"engine/inbox":     {"dsl", "engine/cached", "engine/catalog", "engine/ops", "engine/queue", "engine/watch"},
 		"engine/feed": {
-			"dsl", "engine/catalog", "engine/gone", "engine/health", "engine/ops", "engine/outage", "engine/scope", "engine/watch",
+			"dsl", "engine/cached", "engine/catalog", "engine/gone", "engine/health", "engine/ops", "engine/outage", "engine/scope", "engine/watch",
 		},
 		"engine": {
-			"dsl", "engine/book", "engine/cause", "engine/catalog", "engine/child", "engine/gone", "engine/lease", "engine/ops",
+			"dsl", "engine/book", "engine/cached", "engine/cause", "engine/catalog", "engine/child", "engine/gone", "engine/lease", "engine/ops",
 			"engine/patch", "engine/progress", "engine/queue", "engine/rights", "engine/watch",
 			"engine/busy", "engine/claim", "engine/events", "engine/fence", "engine/loop", "engine/outage", "engine/timer",
 			"engine/access", "engine/feed", "engine/health", "engine/inbox", "engine/preflight", "engine/scope",
@@ -90,7 +91,7 @@ func TestImportsPointDown(t *testing.T) {
 // TestPurePackagesTalkToNobody holds that deciding is apart from doing: these packages have no
 // way to the API server and no context.
 func TestPurePackagesTalkToNobody(t *testing.T) {
-	pure := []string{"dsl", "dsl/crd", "engine/book", "engine/cause", "engine/claim", "engine/gone", "engine/loop", "engine/pack", "engine/progress", "engine/timer", "handlers/graph"}
+	pure := []string{"dsl", "dsl/crd", "engine/book", "engine/cached", "engine/cause", "engine/claim", "engine/gone", "engine/loop", "engine/pack", "engine/progress", "engine/timer", "handlers/graph"}
 	for _, p := range packages(t) {
 		name := strings.TrimPrefix(p.ImportPath, module)
 		if !slices.Contains(pure, name) {

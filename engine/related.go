@@ -19,9 +19,9 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/book"
+	"github.com/handwerk-dev/handwerk/engine/cached"
 	"github.com/handwerk-dev/handwerk/engine/inbox"
 	"github.com/handwerk-dev/handwerk/engine/queue"
-	"github.com/handwerk-dev/handwerk/engine/watch"
 )
 
 // listingLook is how long an object waits before it looks whether a listing that has begun is
@@ -140,7 +140,7 @@ type finding struct {
 	// err is that of the selection, unseen says why the objects cannot be seen.
 	err, unseen error
 	looked      bool
-	objects     []*watch.Object
+	objects     []*cached.Object
 }
 
 // Get returns the objects that the relation selects.
@@ -243,7 +243,7 @@ func choose(what func(*dsl.Request) (dsl.Selection, error), r *dsl.Request) (s d
 }
 
 // selects reports whether the object is one of those selected.
-func (f *finding) selects(o *watch.Object) bool {
+func (f *finding) selects(o *cached.Object) bool {
 	s := f.subscription
 	switch {
 	case o == nil,
@@ -270,14 +270,14 @@ func holds(match func(*unstructured.Unstructured) (bool, error), o *unstructured
 }
 
 // find returns the selected objects from the cache, sorted.
-func (one *relation) find(f *finding) []*watch.Object {
-	var out []*watch.Object
+func (one *relation) find(f *finding) []*cached.Object {
+	var out []*cached.Object
 	for _, o := range one.candidates(f.subscription) {
 		if f.selects(o) {
 			out = append(out, o)
 		}
 	}
-	slices.SortFunc(out, func(a, b *watch.Object) int {
+	slices.SortFunc(out, func(a, b *cached.Object) int {
 		return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
 	})
 	return out
@@ -285,9 +285,9 @@ func (one *relation) find(f *finding) []*watch.Object {
 
 // candidates returns the objects among which the selected ones are: those of the names, where a
 // lookup finds them, or those of the informers.
-func (one *relation) candidates(s subscription) []*watch.Object {
+func (one *relation) candidates(s subscription) []*cached.Object {
 	namespaced := one.feed.Resource().Namespaced
-	var out []*watch.Object
+	var out []*cached.Object
 	for _, h := range one.feed.Informers(s.namespace) {
 		namespace := cmp.Or(s.namespace, h.Source().Namespace)
 		if s.names == nil || namespaced && namespace == "" {

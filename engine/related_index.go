@@ -8,6 +8,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/cached"
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
 
@@ -147,12 +148,12 @@ func (x *subscriptions) concerned(ev watch.Event, visit func(owner cache.ObjectN
 // sides are the labels of an event's object, as it is and as it was. They are decoded only when
 // somebody asks.
 type sides struct {
-	objects []*watch.Object
+	objects []*cached.Object
 	sets    []labels.Set
 }
 
 func sidesOf(ev watch.Event) *sides {
-	s := &sides{objects: []*watch.Object{ev.Object}}
+	s := &sides{objects: []*cached.Object{ev.Object}}
 	if ev.Old != nil {
 		s.objects = append(s.objects, ev.Old)
 	}
