@@ -122,7 +122,7 @@ func (e *Engine) watchChanged(src watch.Source, state watch.State) {
 			r.box.WakeAll()
 		}
 		if state.Synced {
-			r.relatedListed(src.GVR)
+			r.related.Listed(src.GVR)
 		}
 	}
 	e.access.Wake()

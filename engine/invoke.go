@@ -123,7 +123,7 @@ func (p *pass) request(j *job, s *fence.Span) *dsl.Request {
 	h := j.reader.Handler
 	request := &dsl.Request{
 		Object: p.current.DeepCopy(), Cause: j.cause, Event: p.event(j), Attempt: j.record.Attempts + 1, Step: j.record.Step,
-		Patch: dsl.NewPatch(), Made: p.r.spec.Made(), Now: p.now, Related: p.around,
+		Patch: dsl.NewPatch(), Made: p.r.spec.Made(), Now: p.now, Related: p.related,
 		Log: p.log().WithValues("handler", h.ID, "cause", string(j.cause), "attempt", j.record.Attempts+1),
 	}
 	if p.whole {

@@ -13,6 +13,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/claim"
 	"github.com/handwerk-dev/handwerk/engine/inbox"
 	"github.com/handwerk-dev/handwerk/engine/loop"
+	"github.com/handwerk-dev/handwerk/engine/related"
 	"github.com/handwerk-dev/handwerk/engine/timer"
 )
 
@@ -54,10 +55,8 @@ type memory struct {
 	event apiwatch.EventType
 	// ticks are the resource's timers for this object, nil where there are none.
 	ticks []timer.Tick
-	// kin is what handlers last saw of each of the resource's relations, nil before the first pass;
-	// version is the object's own, by which it was selected.
-	kin     []kin
-	version string
+	// related is what handlers last saw of related objects.
+	related related.State
 	// writes are own ones that the cache must show before the next pass.
 	writes inbox.Writes
 	// futile are changes that the server does not make, nil when there are none; see patch.Target.

@@ -21,6 +21,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/inbox"
 	"github.com/handwerk-dev/handwerk/engine/patch"
 	"github.com/handwerk-dev/handwerk/engine/queue"
+	"github.com/handwerk-dev/handwerk/engine/related"
 	"github.com/handwerk-dev/handwerk/engine/timer"
 )
 
@@ -80,10 +81,8 @@ type pass struct {
 	held bool
 	// unsure: whether a handler that holds the object sees it cannot be told.
 	unsure bool
-	// kin is what this pass sees of related objects; related: that is news.
-	kin     []kin
-	related bool
-	around  *around
+	// related is what this pass sees of related objects.
+	related *related.View
 }
 
 // pass handles one key once. It reads, decides, runs handlers, writes, and says when the key is
@@ -125,10 +124,8 @@ func (r *resource) pass(ctx context.Context, key cache.ObjectName) (due, error) 
 	}
 	p.next = next
 	if err := p.run(ctx, changes{Changes: t.Changes}); err != nil {
-		t.Event = "" // handlers that are not through with it have it in mind
-		if len(r.relations) > 0 {
-			t.Related = &inbox.Related{All: true} // what the object asks for now may be noted, and not handled
-		}
+		t.Event = ""                          // handlers that are not through with it have it in mind
+		t.Related = &inbox.Related{All: true} // what the object asks for now may be noted, and not handled
 		return due{}, err
 	}
 	t.Handled()
@@ -154,7 +151,7 @@ func (r *resource) goneBy(key cache.ObjectName, t *turn) {
 		r.records.put(key, nil)
 	}
 	if len(t.Left) == 0 { // what is left may come back
-		r.unsubscribe(key)
+		r.related.Forget(key)
 	}
 }
 
@@ -173,7 +170,9 @@ func (p *pass) run(ctx context.Context, n changes) error {
 	p.hear(n)
 	p.tie()
 	p.startTimers()
-	p.lookAround(n)
+	if again := p.related.Refresh(p.memory.related, n.Related); again > 0 {
+		p.next = p.next.sooner(again, queue.Resync)
+	}
 	p.reclaim()
 	n.of = slices.Concat(p.memory.stirred, p.claims.Asked())
 	p.resync = !p.memory.resync.IsZero() && !p.now.Before(p.memory.resync)
@@ -236,7 +235,7 @@ func (r *resource) read(ctx context.Context, key cache.ObjectName) (*unstructure
 // newPass opens the object's book.
 func (r *resource) newPass(key cache.ObjectName, object *unstructured.Unstructured, m *memory, gone bool) *pass {
 	p := &pass{r: r, key: key, object: object, gone: gone, memory: m, now: time.Now(), patch: dsl.NewPatch(), applied: map[childID]*unstructured.Unstructured{}}
-	p.around = &around{pass: p}
+	p.related = r.related.View(related.Owner{Key: key, Object: object, Gone: gone, Now: p.now})
 	p.ties.begin(p)
 	p.current, p.sight = object, book.NewLook(object.Object)
 	p.text = object.GetAnnotations()[r.engine.op.StateAnnotation()]

@@ -84,7 +84,7 @@ func (p *pass) entry(r book.Reader) book.Entry {
 // object, and ends of waits.
 func (p *pass) news(r book.Reader, n changes) book.Entry {
 	e := p.entry(r)
-	if n.Child || p.related {
+	if n.Child || p.related.Changed() {
 		e.Try = e.Try.Hurry()
 	}
 	if slices.Contains(n.Granted, r.ID) && !e.Try.Done {
@@ -97,7 +97,7 @@ func (p *pass) news(r book.Reader, n changes) book.Entry {
 	if e.Begins && p.answer(&job{reader: r, cause: dsl.Update}).holds {
 		e = e.Meet(r, p.sight, p.book.Known, p.making(r))
 	}
-	if (n.Child || !p.memory.seen) && r.On(dsl.Child) || (p.related || !p.memory.seen) && r.On(dsl.RelatedChange) {
+	if (n.Child || !p.memory.seen) && r.On(dsl.Child) || (p.related.Changed() || !p.memory.seen) && r.On(dsl.RelatedChange) {
 		e.Try.Step = 0 // what the first step did may not be so any more
 	}
 	return e
@@ -106,7 +106,7 @@ func (p *pass) news(r book.Reader, n changes) book.Entry {
 // concerns reports whether something beside the object has changed that a handler is known to read. In a deletion
 // that is no cause, but what the handler waits for may have come.
 func (p *pass) concerns(r book.Reader, n changes) bool {
-	return n.Child && r.Reads.Children || p.related && r.Reads.Related
+	return n.Child && r.Reads.Children || p.related.Changed() && r.Reads.Related
 }
 
 // making reports whether other handlers are still to be tried again for the object's creation, or wait for such a
@@ -128,7 +128,7 @@ func (p *pass) triggered(r book.Reader, n changes, due dsl.Cause) dsl.Cause {
 	case p.deletion != "":
 	case (n.Child || slices.Contains(n.of, h.ID)) && h.On(dsl.Child):
 		return dsl.Child
-	case p.related && h.On(dsl.RelatedChange):
+	case p.related.Changed() && h.On(dsl.RelatedChange):
 		return dsl.RelatedChange
 	case due == "" && p.fires(r):
 		return dsl.Timer

@@ -31,8 +31,8 @@ func (e *Engine) Ready() []ops.Check {
 		for _, f := range r.children {
 			out = append(out, e.check(f, "child/"+r.name+"/"+f.Name().String()))
 		}
-		for _, one := range r.relations {
-			out = append(out, e.check(one.feed, "related/"+r.name+"/"+one.Name))
+		for relation, f := range r.related.Feeds {
+			out = append(out, e.check(f, "related/"+r.name+"/"+relation))
 		}
 		if message := r.busy.Long(); message != "" {
 			out = append(out, ops.Check{Name: "running/" + r.name, State: ops.Warn, Message: message})
@@ -100,8 +100,8 @@ func (r *resource) feedsUp() map[string]bool {
 	for _, f := range r.children {
 		out["child/"+f.Name().String()] = f.Check("").State == ops.Pass
 	}
-	for _, one := range r.relations {
-		out["related/"+one.Name] = one.feed.Check("").State == ops.Pass
+	for relation, f := range r.related.Feeds {
+		out["related/"+relation] = f.Check("").State == ops.Pass
 	}
 	return out
 }

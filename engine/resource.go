@@ -4,6 +4,7 @@
 package engine
 
 import (
+	"context"
 	"math/rand/v2"
 	"sync/atomic"
 	"time"
@@ -15,9 +16,11 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/busy"
 	"github.com/handwerk-dev/handwerk/engine/cached"
+	"github.com/handwerk-dev/handwerk/engine/conditions"
 	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/inbox"
 	"github.com/handwerk-dev/handwerk/engine/queue"
+	"github.com/handwerk-dev/handwerk/engine/related"
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
 
@@ -31,10 +34,10 @@ type resource struct {
 	log      logr.Logger
 	own      *feed.Feed
 	children []*feed.Feed
-	// relations are the resource's relations with their feeds.
-	relations []*relation
-	busy      *busy.Passes
-	offers    offers
+	related  *related.Index
+	busy     *busy.Passes
+	// conditions knows whether the resource has any.
+	conditions *conditions.Schema
 	// schemas counts changes of the resource's CRD, as far as CRDs are watched.
 	schemas atomic.Int64
 
@@ -63,16 +66,21 @@ func newResource(e *Engine, spec *dsl.Resource) *resource {
 	for _, owned := range spec.Owned() {
 		r.children = append(r.children, r.childFeedOf(owned))
 	}
-	r.relate()
+	r.related = related.New(related.Settings{
+		Resource: spec, Own: r.own, NewFeed: e.newFeed, Inbox: r.box, All: r.rules.all, Panicked: errPanic, Log: r.log,
+	})
 	r.busy = busy.New(r.log)
+	r.conditions = conditions.NewSchema(r.log, func(ctx context.Context) (bool, error) {
+		return e.catalog.Conditions(ctx, r.own.Resource())
+	}, e.outages.Away)
 	return r
 }
 
 // feeds are the resource's feeds, its own first.
 func (r *resource) feeds() []*feed.Feed {
 	out := append([]*feed.Feed{r.own}, r.children...)
-	for _, one := range r.relations {
-		out = append(out, one.feed)
+	for _, f := range r.related.Feeds {
+		out = append(out, f)
 	}
 	return out
 }
@@ -82,7 +90,7 @@ func (r *resource) feeds() []*feed.Feed {
 func (r *resource) begin() *queue.Queue[cache.ObjectName] {
 	r.records.clear()
 	r.unclear.clear()
-	r.unsubscribeAll()
+	r.related.Clear()
 	q := queue.New[cache.ObjectName](r.name, r.engine.metrics.Queues())
 	r.box.Begin(q)
 	for _, h := range r.rules.schedules {

@@ -19,6 +19,8 @@ type rules struct {
 	handlers []*dsl.Handler
 	// schedules run for the resource as a whole.
 	schedules []book.Reader
+	// relates are the handlers that run for related objects.
+	relates []*dsl.Handler
 	// all is the view of all of an object.
 	all book.View
 	// stores: what was handled is kept, because some handler depends on it and is not level-triggered.
@@ -56,6 +58,9 @@ func (r *rules) add(h book.Reader) {
 	r.readers, r.handlers = append(r.readers, h), append(r.handlers, h.Handler)
 	if h.On(dsl.Timer) {
 		r.timers = append(r.timers, h)
+	}
+	if h.On(dsl.RelatedChange) {
+		r.relates = append(r.relates, h.Handler)
 	}
 	r.events = r.events || h.On(dsl.Event)
 	r.farewells = r.farewells || claim.Lasts(h.Handler)

@@ -118,7 +118,7 @@ func (r *resource) kindOnly() *unstructured.Unstructured {
 // asWhole makes a request one for the resource as a whole.
 func (p *pass) asWhole(request *dsl.Request, h *dsl.Handler, s *fence.Span) {
 	request.Objects = p.r.objects()
-	request.Children, request.Related = none{}, nowhere{p.r.spec.Relations()}
+	request.Children, request.Related = none{}, p.r.related.None(errNoObject)
 	request.Client = p.client(h, s)
 	request.Events = &logEvents{request: request, span: s}
 }
@@ -190,16 +190,3 @@ func (n none) List(string) ([]*unstructured.Unstructured, error) { return nil, n
 
 // Delete fails: there is no owner.
 func (n none) Delete(context.Context, string, string) error { return n.refuse() }
-
-// nowhere is dsl.Related where there is no object that relations could select for.
-type nowhere struct{ relations []dsl.Relation }
-
-var _ dsl.Related = nowhere{}
-
-// Get fails: there is no object.
-func (nowhere) Get(name string) ([]*unstructured.Unstructured, error) {
-	return nil, dsl.Permanent(fmt.Errorf("reading related objects of %s: %w", name, errNoObject))
-}
-
-// Relations returns the resource's relations.
-func (n nowhere) Relations() []dsl.Relation { return n.relations }

@@ -107,7 +107,7 @@ func (p *pass) settle() patch.Marks {
 		}
 		p.settleBook(t, &marks)
 	}
-	p.lament(&marks)
+	p.sayFailing(&marks)
 	return marks
 }
 
@@ -257,15 +257,27 @@ func (p *pass) remember(marks patch.Marks) {
 		m.resync = p.r.nextResync(p.now, !m.seen)
 	}
 	m.seen = true
-	if m.kin = p.kin; m.kin != nil {
-		m.version = p.object.GetResourceVersion()
-		p.foresee()
+	if p.relatedReaderWrote() {
+		p.related.Foresee(func() *unstructured.Unstructured { return p.laid(p.object, p.patch) })
 	}
+	m.related = p.related.State()
 	p.rescheduleTimers()
 	if !m.resync.IsZero() {
 		p.next = p.next.sooner(time.Until(m.resync), queue.Resync)
 	}
 	p.brake()
+}
+
+// relatedReaderWrote reports whether the only handler that runs for related objects is the only one that has changed
+// the object. What others have changed is news to it.
+func (p *pass) relatedReaderWrote() bool {
+	var writers []*dsl.Handler
+	for _, j := range p.jobs {
+		if j.asks() {
+			writers = append(writers, j.reader.Handler)
+		}
+	}
+	return len(writers) == 1 && slices.Equal(writers, p.r.rules.relates)
 }
 
 // count tells the metrics about write requests.

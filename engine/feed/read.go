@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -107,6 +108,9 @@ func (f *Feed) complete(h *watch.Handle) error {
 	}
 	return &UnreadError{f.settings.Name.String(), health.Faulty, now.Fault.Error()}
 }
+
+// ListingLook is how long to wait before one looks again whether a listing that runs is complete.
+const ListingLook = time.Second
 
 // Listed returns why the cache does not have all objects of a namespace, or of all when it is empty; nil when it
 // has. Other than [Feed.Complete] it makes no difference for a missing right.

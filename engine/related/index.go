@@ -1,0 +1,118 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package related is about what handlers look at without owning it: the relations of one resource. An [Index]
+// knows which objects asked for what, and has their keys looked at when that changes. A [View] is what one pass sees,
+// and tells whether it is what handlers saw before.
+package related
+
+import (
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/book"
+	"github.com/handwerk-dev/handwerk/engine/feed"
+	"github.com/handwerk-dev/handwerk/engine/watch"
+)
+
+// Inbox is told what comes up for the resource's objects, here called owners. It must be quick and must not call the
+// index.
+type Inbox interface {
+	// RelatedSeen takes an event of an object for which an owner asked by the relation of this number.
+	RelatedSeen(owner cache.ObjectName, relation int, ev watch.Event)
+	// Look has an owner looked at.
+	Look(owner cache.ObjectName)
+	// Wake has those looked at that wait for an event of the object with this UID.
+	Wake(uid types.UID)
+	// Grant is called when something that kept related objects out is over.
+	Grant()
+}
+
+// Settings are what an index needs. All are required but the log.
+type Settings struct {
+	// Resource has the relations, and Own brings its objects in.
+	Resource *dsl.Resource
+	Own      *feed.Feed
+	// NewFeed returns a feed for a relation, which somebody else runs.
+	NewFeed func(feed.Settings) *feed.Feed
+	// Inbox is told of changes.
+	Inbox Inbox
+	// All is the view of all that counts of an object of the resource itself.
+	All book.View
+	// Panicked is wrapped by the error of a relation whose selection panics.
+	Panicked error
+	// Log gets what the feeds have to say, and is handed to selections.
+	Log logr.Logger
+}
+
+// Index has the relations of a resource. Its methods may be called at any time by any number of goroutines.
+type Index struct {
+	settings  Settings
+	relations []*relation
+}
+
+// relation is one of them at work, with what owners ask for.
+type relation struct {
+	dsl.Relation
+	number int
+	feed   *feed.Feed
+	asked  *subscriptions
+}
+
+// New returns the index of a resource, for which nobody has asked for anything yet.
+func New(s Settings) *Index {
+	x := &Index{settings: s}
+	for i, spec := range s.Resource.Relations() {
+		one := &relation{Relation: spec, number: i, asked: newSubscriptions()}
+		one.feed = s.NewFeed(feed.Settings{
+			Name: spec.Resource, Log: s.Log.WithValues("related", spec.Name), Source: watch.Source{LabelSelector: spec.LabelSelector},
+			On: func(ev watch.Event) { x.seen(one, ev) }, Granted: s.Inbox.Grant,
+		})
+		x.relations = append(x.relations, one)
+	}
+	return x
+}
+
+// Feeds yields the names of the relations with their feeds.
+func (x *Index) Feeds(yield func(relation string, f *feed.Feed) bool) {
+	for _, one := range x.relations {
+		if !yield(one.Name, one.feed) {
+			return
+		}
+	}
+}
+
+// seen takes an event of a related object: the owners that asked for it are looked at again. What a first listing
+// brings counts too, as the resource may have come, or may be allowed, long after its owners; those that wait for the
+// listing as a whole are woken when it is complete.
+func (x *Index) seen(one *relation, ev watch.Event) {
+	x.settings.Inbox.Wake(ev.UID)
+	one.asked.eachAffected(ev, func(owner cache.ObjectName) { x.settings.Inbox.RelatedSeen(owner, one.number, ev) })
+}
+
+// Listed must be called when a listing of a resource is complete: owners that could not see its objects are looked
+// at again.
+func (x *Index) Listed(gvr schema.GroupVersionResource) {
+	for _, one := range x.relations {
+		if one.feed.Serves(gvr) {
+			one.asked.eachUnsynced(x.settings.Inbox.Look)
+		}
+	}
+}
+
+// Forget drops what an owner asked for that is gone.
+func (x *Index) Forget(owner cache.ObjectName) {
+	for _, one := range x.relations {
+		one.asked.drop(owner)
+	}
+}
+
+// Clear drops what all owners asked for.
+func (x *Index) Clear() {
+	for _, one := range x.relations {
+		one.asked.clear()
+	}
+}

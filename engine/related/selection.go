@@ -1,0 +1,86 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package related
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/cached"
+	"github.com/handwerk-dev/handwerk/engine/feed"
+)
+
+// selection is what a relation selects for a pass.
+type selection struct {
+	dsl.Selection
+	// unchanged: the object asked for that before.
+	unchanged bool
+	// err is that of the selection, unsynced says why the objects cannot be seen.
+	err, unsynced error
+	looked        bool
+	objects       []*cached.Object
+}
+
+// choose asks a relation, and turns a panic into an error.
+func (s *selection) choose(what func(*dsl.Request) (dsl.Selection, error), r *dsl.Request, panicked error) {
+	defer func() {
+		if p := recover(); p != nil {
+			s.err = fmt.Errorf("%w: %v", panicked, p)
+		}
+	}()
+	s.Selection, s.err = what(r)
+}
+
+// selects reports whether the object is one of those selected.
+func (s *selection) selects(o *cached.Object) bool {
+	switch {
+	case o == nil,
+		s.Namespace != "" && s.Namespace != o.GetNamespace(),
+		s.Names != nil && !slices.Contains(s.Names, o.GetName()),
+		s.Labels != nil && !s.Labels.Matches(labels.Set(o.GetLabels())):
+		return false
+	case s.Match == nil:
+		return true
+	}
+	tree := o.Tree()
+	return tree != nil && holds(s.Match, tree)
+}
+
+// holds asks a selection's condition; an error and a panic mean no.
+func holds(match func(*unstructured.Unstructured) (bool, error), o *unstructured.Unstructured) (ok bool) {
+	defer func() {
+		if recover() != nil {
+			ok = false
+		}
+	}()
+	ok, err := match(o)
+	return ok && err == nil
+}
+
+// find looks for the selected objects in the cache: by their names where a lookup finds them. They are sorted.
+func (s *selection) find(f *feed.Feed) {
+	namespaced := f.Resource().Namespaced
+	for _, h := range f.Informers(s.Namespace) {
+		namespace := cmp.Or(s.Namespace, h.Source().Namespace)
+		if s.Names == nil || namespaced && namespace == "" {
+			s.objects = append(s.objects, h.Objects()...)
+			continue
+		}
+		for _, name := range slices.Compact(slices.Sorted(slices.Values(s.Names))) {
+			if o, found := h.Object(cache.ObjectName{Namespace: namespace, Name: name}); found {
+				s.objects = append(s.objects, o)
+			}
+		}
+	}
+	s.objects = slices.DeleteFunc(s.objects, func(o *cached.Object) bool { return !s.selects(o) })
+	slices.SortFunc(s.objects, func(a, b *cached.Object) int {
+		return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
+	})
+}

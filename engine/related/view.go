@@ -1,0 +1,245 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package related
+
+import (
+	"cmp"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/book"
+	"github.com/handwerk-dev/handwerk/engine/feed"
+	"github.com/handwerk-dev/handwerk/engine/inbox"
+)
+
+// State is what the handlers of an object saw of its related objects, remembered from one pass to the next. The zero
+// value is of an object that no pass has seen.
+type State struct {
+	// version is the object's own, by which it was selected; relations has one sight for each.
+	version   string
+	relations []sight
+}
+
+// sight is what handlers saw of one relation.
+type sight struct {
+	// others is a digest of the related objects and their versions but for the object itself; zero when they were
+	// never seen.
+	others uint64
+	// unsynced: the related objects could not be seen last.
+	unsynced bool
+	// self is the digest of the object as it was among them; empty when it was not.
+	self string
+}
+
+// Owner is the object of a pass.
+type Owner struct {
+	Key    cache.ObjectName
+	Object *unstructured.Unstructured
+	// Gone: it is deleted, and nothing wakes it any more.
+	Gone bool
+	// Now is when the pass began.
+	Now time.Time
+}
+
+// View is dsl.Related for one pass. Whatever its handlers and filters ask for, they see the related objects as they
+// were when the first one did. The methods of dsl.Related may be called by any number of goroutines; the others are
+// the pass's.
+type View struct {
+	index *Index
+	owner Owner
+	// refused is why there is nothing to be seen, nil when there is.
+	refused error
+	state   State
+	changed bool
+
+	mu         sync.Mutex
+	selections []*selection // by relation, nil before somebody asks
+}
+
+var _ dsl.Related = (*View)(nil)
+
+// View returns what a pass over an object sees.
+func (x *Index) View(o Owner) *View {
+	return &View{index: x, owner: o, selections: make([]*selection, len(x.relations))}
+}
+
+// None returns a view for which relations cannot select anything; why says what is wrong with asking.
+func (x *Index) None(why error) *View { return &View{index: x, refused: why} }
+
+// Relations returns the resource's relations.
+func (v *View) Relations() []dsl.Relation { return v.index.settings.Resource.Relations() }
+
+// Get returns the objects that the relation selects. Its error is permanent where there is no such relation; it is
+// that of the selection, or says why the objects cannot be seen now.
+func (v *View) Get(name string) ([]*unstructured.Unstructured, error) {
+	if v.refused != nil {
+		return nil, dsl.Permanent(fmt.Errorf("reading related objects of %s: %w", name, v.refused))
+	}
+	i := slices.IndexFunc(v.index.relations, func(one *relation) bool { return one.Name == name })
+	if i < 0 {
+		return nil, dsl.Permanent(fmt.Errorf("reading related objects: there is no relation %q", name))
+	}
+	s := v.see(v.index.relations[i])
+	if err := cmp.Or(s.err, s.unsynced); err != nil {
+		return nil, fmt.Errorf("reading related objects of %s: %w", name, err)
+	}
+	out := make([]*unstructured.Unstructured, 0, len(s.objects))
+	for _, o := range s.objects {
+		if tree := o.Tree(); tree != nil {
+			out = append(out, tree)
+		}
+	}
+	return out, nil
+}
+
+// Refresh finds out, before handlers run, whether what the relations select has changed since was, for which changes
+// may be the reason. That is worked out anew only when the object itself has changed, or when related objects have
+// that it may concern. Again is how long it is until the object must be looked at again, because related objects
+// cannot be seen now and it may be that nobody tells when they can; zero when it need not be.
+func (v *View) Refresh(was State, changes *inbox.Related) (again time.Duration) {
+	if len(v.index.relations) == 0 || v.owner.Gone {
+		return 0
+	}
+	first, version := was.relations == nil, v.owner.Object.GetResourceVersion()
+	moved := first || was.version != version
+	v.state = State{version, make([]sight, len(v.index.relations))}
+	copy(v.state.relations, was.relations)
+	for i, one := range v.index.relations {
+		last := &v.state.relations[i]
+		affected := changes != nil && v.affected(one, changes)
+		if !affected && !last.unsynced && (!moved || !first && v.steady(one)) {
+			continue
+		}
+		now, wait := v.look(one, *last)
+		v.changed = v.changed || !first && (now.others != last.others || now.self != last.self)
+		if *last = now; again == 0 || wait > 0 && wait < again {
+			again = wait
+		}
+	}
+	return again
+}
+
+// Changed reports whether what the relations select is other than handlers saw it before. It is not where they see
+// it for the first time.
+func (v *View) Changed() bool { return v.changed }
+
+// State returns what is to be remembered.
+func (v *View) State() State { return v.state }
+
+// Foresee enters how the pass leaves the object, where that is among its own related ones: it is not a change for the
+// next pass then. Where it is not, nobody asks how it is left.
+func (v *View) Foresee(left func() *unstructured.Unstructured) {
+	for i := range v.state.relations {
+		if s := &v.state.relations[i]; s.self != "" {
+			s.self = v.digest(left())
+		}
+	}
+}
+
+// digest is that of the object itself.
+func (v *View) digest(o *unstructured.Unstructured) string {
+	return book.NewLook(o.Object).Digest(v.index.settings.All)
+}
+
+// look sees the related objects. Those that are known count when they cannot be seen now, and the object waits:
+// handlers are to act on all or on nothing.
+func (v *View) look(one *relation, last sight) (now sight, again time.Duration) {
+	s := v.see(one)
+	if s.unsynced != nil {
+		last.unsynced = true
+		if len(one.feed.Informers("")) > 0 {
+			return last, feed.ListingLook
+		}
+		return last, inbox.Patience // the listing wakes the object; this is if nothing has to be listed
+	}
+	if s.err != nil {
+		return sight{others: 1}, 0
+	}
+	hash := fnv.New64a()
+	for _, o := range s.objects {
+		if o.GetUID() != v.owner.Object.GetUID() {
+			_, _ = io.WriteString(hash, string(o.GetUID())+"/"+o.GetResourceVersion()+";") // hashes return no errors
+		} else if tree := o.Tree(); tree != nil { // what its handlers write must not wake them
+			now.self = v.digest(tree)
+		}
+	}
+	now.others = max(hash.Sum64(), 2)
+	return now, 0
+}
+
+// steady reports whether a change of the object makes no difference to what a relation selects, as far as that can be
+// told without a look at the related objects.
+func (v *View) steady(one *relation) bool {
+	if one.feed.Resource().GVR.GroupResource() == v.index.settings.Own.Resource().GVR.GroupResource() {
+		return false // the object may be among them
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	s := v.chooseLocked(one)
+	return s.err == nil && s.unchanged && s.Match == nil
+}
+
+// affected reports whether one of the changes is of an object that the relation selects, or did before.
+func (v *View) affected(one *relation, changes *inbox.Related) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	s := v.chooseLocked(one)
+	return changes.All || s.err != nil || slices.ContainsFunc(changes.Changes, func(c inbox.RelatedChange) bool {
+		return c.Relation == one.number && (s.selects(c.Before) || s.selects(c.After))
+	})
+}
+
+// see returns what the relation selects.
+func (v *View) see(one *relation) *selection {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	s := v.chooseLocked(one)
+	if s.looked || s.err != nil {
+		return s
+	}
+	s.looked = true
+	if s.unsynced = one.feed.Listed(s.Namespace); s.unsynced != nil && !v.owner.Gone {
+		one.asked.missed(v.owner.Key)
+		s.unsynced = one.feed.Listed(s.Namespace) // once more, for nobody was to be woken before
+	}
+	if s.unsynced == nil {
+		s.find(one.feed)
+	}
+	return s
+}
+
+// chooseLocked asks the relation what it selects, and subscribes to that before anybody looks: what changes later
+// wakes the object then. The lock is held.
+func (v *View) chooseLocked(one *relation) *selection {
+	if s := v.selections[one.number]; s != nil {
+		return s
+	}
+	s := &selection{}
+	v.selections[one.number] = s
+	if one.Select != nil {
+		s.choose(one.Select, v.request(), v.index.settings.Panicked)
+	}
+	s.Selection = plain(s.Selection, one.feed.Resource().Namespaced)
+	if s.err == nil && !v.owner.Gone {
+		s.unchanged = one.asked.put(v.owner.Key, s.Selection)
+	}
+	return s
+}
+
+// request is what a relation is asked with.
+func (v *View) request() *dsl.Request {
+	o, s := v.owner, v.index.settings
+	return &dsl.Request{
+		Object: o.Object.DeepCopy(), Patch: dsl.NewPatch(), Now: o.Now, Made: s.Resource.Made(),
+		Log: s.Log.WithValues("namespace", o.Key.Namespace, "name", o.Key.Name),
+	}
+}
