@@ -121,11 +121,17 @@ func (v *View) Refresh(was State, changes *inbox.Related) (again time.Duration) 
 		}
 		now, wait := v.look(one, *last)
 		v.changed = v.changed || !first && (now.others != last.others || now.self != last.self)
-		if *last = now; again == 0 || wait > 0 && wait < again {
-			again = wait
-		}
+		*last, again = now, earlier(again, wait)
 	}
 	return again
+}
+
+// earlier is the shorter of two waits, of which zero is none.
+func earlier(a, b time.Duration) time.Duration {
+	if a == 0 || b > 0 && b < a {
+		return b
+	}
+	return a
 }
 
 // Changed reports whether what the relations select is other than handlers saw it before. It is not where they see
