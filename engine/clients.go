@@ -20,6 +20,9 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/child"
+	"github.com/handwerk-dev/handwerk/engine/client"
 	"github.com/handwerk-dev/handwerk/engine/fence"
 	"github.com/handwerk-dev/handwerk/engine/gone"
 	"github.com/handwerk-dev/handwerk/engine/lease"
@@ -130,4 +133,22 @@ func (e *Engine) reader(ctx context.Context, gvr schema.GroupVersionResource, ke
 		return nil, nil
 	}
 	return o, err
+}
+
+// client is what a handler reads and writes other objects with.
+func (p *pass) client(h *dsl.Handler, s *fence.Span) dsl.Client {
+	e := p.r.engine
+	common := client.Settings{Manager: e.op.Name, Catalog: e.catalog, Resource: e.writer, Watched: e.watched}
+	return common.For(client.Attempt{
+		Span: s, Wrote: p.wroteOther, Deleted: p.deletedOther,
+		Did: func(deed child.Deed, what string) {
+			p.mu.Lock()
+			if p.others == nil {
+				p.others = map[string]bool{}
+			}
+			p.others[h.ID] = true
+			p.mu.Unlock()
+			p.did(h.ID, deed, what, "")
+		},
+	})
 }

@@ -25,8 +25,6 @@ func (p *pass) did(handler string, deed child.Deed, what, detail string) {
 const (
 	deleted  child.Deed = "deleted"
 	released child.Deed = "released"
-	applied  child.Deed = "applied"
-	patched  child.Deed = "patched"
 )
 
 // sentence is a deed in the past tense with its object, as in "created Deployment shop/web".

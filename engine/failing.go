@@ -12,6 +12,7 @@ import (
 	"github.com/go-logr/logr"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/conditions"
 	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/fence"
 	"github.com/handwerk-dev/handwerk/engine/health"
@@ -61,14 +62,14 @@ func (p *pass) complain(log logr.Logger, j *job, before progress.Record, err err
 	if p.whole || !fails(j.record) || !j.record.Failed && unanswered(err) {
 		return // without an object there is nothing that an Event could be about, and without a server nobody who takes it
 	}
-	reason, note := reasonFailing, fmt.Sprintf("Handler %s keeps failing, and is tried again: %s", j.reader.ID, j.record.Message)
+	reason, note := conditions.Retried, fmt.Sprintf("Handler %s keeps failing, and is tried again: %s", j.reader.ID, j.record.Message)
 	if j.record.Failed {
-		reason, note = reasonFailed, fmt.Sprintf("Handler %s failed for good after %s: %s", j.reader.ID, attempts(j.record.Attempts), j.record.Message)
+		reason, note = conditions.Failed, fmt.Sprintf("Handler %s failed for good after %s: %s", j.reader.ID, attempts(j.record.Attempts), j.record.Message)
 	}
 	if j.cause == dsl.Delete && !j.reader.Release && !p.gone {
 		reason, note = "DeletionHeld", "Deletion is held: "+strings.ToLower(note[:1])+note[1:]
 	}
-	if reason == reasonFailing && j.warned {
+	if reason == conditions.Retried && j.warned {
 		return // it has said so in words of its own
 	}
 	p.r.engine.events.Warn(p.object, j.reader.ID, reason, note)

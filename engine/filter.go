@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/conditions"
 	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/inbox"
 	"github.com/handwerk-dev/handwerk/engine/progress"
@@ -123,7 +124,7 @@ func (p *pass) baffled(j *job, a answer) {
 	}
 	p.unsure = true
 	p.next = p.next.sooner(unsureLook, queue.Due)
-	p.r.engine.events.Warn(p.object, j.reader.ID, reasonFilter,
+	p.r.engine.events.Warn(p.object, j.reader.ID, conditions.FilterFailed,
 		fmt.Sprintf("Deletion is held: whether handler %s sees the object cannot be told: %v", j.reader.ID, a.err))
 }
 
@@ -143,7 +144,7 @@ func (p *pass) puzzle(j *job, a answer) {
 	}
 	log.Error(a.err, line)
 	if !a.unread && p.deletion == "" {
-		p.r.engine.events.Warn(p.object, j.reader.ID, reasonFilter,
+		p.r.engine.events.Warn(p.object, j.reader.ID, conditions.FilterFailed,
 			fmt.Sprintf("Handler %s does not see this object, for its filter failed: %v", j.reader.ID, a.err))
 	}
 }

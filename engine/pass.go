@@ -124,7 +124,7 @@ func (r *resource) pass(ctx context.Context, key cache.ObjectName) (due, error) 
 	}
 	p.next = next
 	if err := p.run(ctx, changes{Changes: t.Changes}); err != nil {
-		t.Event = "" // handlers that are not through with it have it in mind
+		t.Event = ""                          // handlers that are not through with it have it in mind
 		t.Related = &inbox.Related{All: true} // what the object asks for now may be noted, and not handled
 		return due{}, err
 	}

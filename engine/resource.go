@@ -4,6 +4,7 @@
 package engine
 
 import (
+	"context"
 	"math/rand/v2"
 	"sync/atomic"
 	"time"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/busy"
+	"github.com/handwerk-dev/handwerk/engine/conditions"
 	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/inbox"
 	"github.com/handwerk-dev/handwerk/engine/queue"
@@ -33,7 +35,8 @@ type resource struct {
 	children []*feed.Feed
 	related  *related.Index
 	busy     *busy.Passes
-	offers   offers
+	// conditions knows whether the resource has any.
+	conditions *conditions.Schema
 	// schemas counts changes of the resource's CRD, as far as CRDs are watched.
 	schemas atomic.Int64
 
@@ -65,6 +68,9 @@ func newResource(e *Engine, spec *dsl.Resource) *resource {
 		Resource: spec, Own: r.own, NewFeed: e.newFeed, Inbox: r.box, All: r.rules.all, Panicked: errPanic, Log: r.log,
 	})
 	r.busy = busy.New(r.log)
+	r.conditions = conditions.NewSchema(r.log, func(ctx context.Context) (bool, error) {
+		return e.catalog.Conditions(ctx, r.own.Resource())
+	}, e.outages.Away)
 	return r
 }
 

@@ -7,9 +7,9 @@ import (
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/engine/book"
+	"github.com/handwerk-dev/handwerk/engine/conditions"
 )
 
 // restate states anew what handlers said of an earlier generation, where nothing that they look at has
@@ -21,12 +21,12 @@ func (p *pass) restate() {
 	if now == 0 || p.deletion != "" || !p.r.own.Resource().Status {
 		return
 	}
-	for _, c := range conditionsOf(p.object) {
-		kind := textOf(c, "type")
+	for _, c := range conditions.Of(p.object) {
+		kind := conditions.Text(c, "type")
 		if before, is := c["observedGeneration"].(int64); !is || before == 0 || before >= now || p.says(kind) || !p.holdsOn(kind) {
 			continue
 		}
-		p.patch.SetCondition(kind, metav1.ConditionStatus(textOf(c, "status")), textOf(c, "reason"), textOf(c, "message"))
+		p.patch.SetCondition(kind, metav1.ConditionStatus(conditions.Text(c, "status")), conditions.Text(c, "reason"), conditions.Text(c, "message"))
 	}
 }
 
@@ -60,16 +60,4 @@ func (p *pass) acts(r book.Reader) bool {
 func (p *pass) rests(r book.Reader) bool {
 	e := p.entry(r)
 	return !e.Met && e.Lost == "" && e.Seen == p.sight.Digest(r.View)
-}
-
-// conditionsOf are the object's conditions. They are only read.
-func conditionsOf(o *unstructured.Unstructured) (out []map[string]any) {
-	list, _, _ := unstructured.NestedFieldNoCopy(o.Object, "status", "conditions")
-	items, _ := list.([]any)
-	for _, item := range items {
-		if c, is := item.(map[string]any); is {
-			out = append(out, c)
-		}
-	}
-	return out
 }

@@ -107,7 +107,7 @@ func (p *pass) settle() patch.Marks {
 		}
 		p.settleBook(t, &marks)
 	}
-	p.lament(&marks)
+	p.sayFailing(&marks)
 	return marks
 }
 

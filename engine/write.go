@@ -41,7 +41,7 @@ func (p *pass) secure(ctx context.Context) error {
 // lay lays what a handler wants on the object as those after it see it.
 func (p *pass) lay(ctx context.Context, j *job, wants *dsl.Patch) error {
 	j.offers = len(wants.Offered) > 0
-	wants, err := p.r.withOffers(ctx, wants, p.patch.Conditions)
+	wants, err := p.r.conditions.Offered(ctx, wants, p.patch.Conditions)
 	if err != nil {
 		return err
 	}
@@ -227,7 +227,7 @@ func (p *pass) send(ctx context.Context, base *unstructured.Unstructured, wish p
 	if p.memory.schemas == schemas {
 		target.Futile = p.memory.futile
 	}
-	result, err := p.sendLament(ctx, target, wish)
+	result, err := p.sendSaying(ctx, target, wish)
 	p.r.count(result)
 	if err == nil && !p.patch.Empty() {
 		p.memory.futile, p.memory.schemas = result.Futile, schemas

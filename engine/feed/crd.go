@@ -6,7 +6,6 @@ package feed
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -98,25 +97,18 @@ func (f *Feed) extinct(ctx context.Context) bool {
 	if held && !hasCRD {
 		return false
 	}
-	return f.crdGone(ctx) == nil
+	there, err := f.readCRD(ctx)
+	return !there && err == nil
 }
 
-// errCRD is the error of crdGone for a CRD that is there.
-var errCRD = errors.New("its CRD is there")
-
-// crdGone asks for the CRD and returns nil when the answer says that there is none, or else why that
-// cannot be said.
-func (f *Feed) crdGone(ctx context.Context) error {
+// readCRD asks whether the resource's CRD is there. The error says why that cannot be told.
+func (f *Feed) readCRD(ctx context.Context) (there bool, err error) {
 	crds := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}
 	name := f.crdName()
-	_, err := f.settings.Metadata.Resource(crds).Get(ctx, name, metav1.GetOptions{})
-	switch {
-	case gone.Says(err, crds.GroupResource(), name):
-		return nil
-	case err != nil:
-		return fmt.Errorf("reading CRD %s: %w", name, err)
+	if _, err = f.settings.Metadata.Resource(crds).Get(ctx, name, metav1.GetOptions{}); gone.Says(err, crds.GroupResource(), name) {
+		return false, nil
 	}
-	return errCRD
+	return err == nil, err
 }
 
 // crdName is the name that the resource's CRD has, if it has one. For a kind that was never served it
@@ -140,14 +132,13 @@ func (f *Feed) findCRD(ctx context.Context) {
 	if done {
 		return
 	}
-	err := error(nil)
+	there, err := false, error(nil)
 	if strings.Contains(f.Resource().GVR.Group, ".") { // as groups of CRDs do
-		err = f.crdGone(ctx)
+		there, err = f.readCRD(ctx)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.hasCRD = errors.Is(err, errCRD)
-	f.crdKnown = f.hasCRD || err == nil || apierrors.IsForbidden(err)
+	f.hasCRD, f.crdKnown = there, err == nil || apierrors.IsForbidden(err)
 }
 
 // CRDChanged takes an event of a CRD, whose ever it is: what is served may have changed, so the feed looks

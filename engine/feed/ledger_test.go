@@ -149,7 +149,9 @@ func TestListedIsToldOfAll(t *testing.T) {
 		if again := <-judged; again {
 			t.Error("it looks again")
 		}
-		slices.Sort(told[:2]) // a listing has no order
+		if len(told) == 3 {
+			slices.Sort(told[:2]) // a listing has no order
+		}
 		if diff := cmp.Diff([]string{"a", "b", "all, well: true"}, told); diff != "" {
 			t.Errorf("what was told (-want +got):\n%s", diff)
 		}
@@ -178,10 +180,11 @@ func TestFollow(t *testing.T) {
 	}
 	now.follow(before)
 	last := told[len(told)-1]
+	now.take(watch.Event{Kind: watch.Deleted, Key: cache.ObjectName{Name: "new"}, UID: "new"})
 	slices.Sort(told)
 	want := []string{
 		"changed updated initial false unseen false", "gone deleted initial false unseen true",
-		"new added initial false unseen false", "same added initial true unseen false",
+		"new added initial false unseen false", "new deleted initial false unseen false", "same added initial true unseen false",
 	}
 	if diff := cmp.Diff(want, told); diff != "" || last != want[1] {
 		t.Errorf("last %q; what was told (-want +got):\n%s", last, diff)

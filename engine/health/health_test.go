@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -94,5 +95,36 @@ func TestDegradation(t *testing.T) {
 				t.Error("it ends before the feed runs, or not then")
 			}
 		})
+	}
+}
+
+// TestSurvey holds when objects that a problem hid are there again: when it is over, and they are listed.
+func TestSurvey(t *testing.T) {
+	bad, good := State{Phase: Faulty, Text: "no space left"}, State{Phase: Running}
+	h := New(logr.Discard())
+	steps := []struct {
+		what      string
+		now       State
+		all       Problems
+		listing   []string
+		recovered bool
+		status    Status
+	}{
+		{"nothing is wrong", good, Problems{}, nil, false, Status{Phase: Running}},
+		{"a namespace has a problem", good, Problems{"a": bad}, nil, false, Status{Phase: Running, Warning: "faulty: no space left"}},
+		{"all have", bad, Problems{"a": bad, "b": bad}, nil, false, Status{Phase: Faulty, Message: "no space left"}},
+		{"one is over, and being listed", good, Problems{"b": bad}, []string{"a"}, false, Status{Phase: Running, Warning: "faulty: no space left"}},
+		{"it is listed", good, Problems{"b": bad}, nil, true, Status{Phase: Running, Warning: "faulty: no space left"}},
+		{"that was said", good, Problems{"b": bad}, nil, false, Status{Phase: Running, Warning: "faulty: no space left"}},
+		{"the other one is over", good, Problems{}, nil, true, Status{Phase: Running}},
+	}
+	for _, step := range steps {
+		recovered := h.Survey(step.now, 0, step.all, step.listing)
+		if diff := cmp.Diff(step.status, h.Status()); diff != "" || recovered != step.recovered {
+			t.Errorf("%s: recovered is %v; the status (-want +got):\n%s", step.what, recovered, diff)
+		}
+		if _, is := step.all["b"]; is != (h.In("b").Phase == Faulty) {
+			t.Errorf("%s: the namespace b is %s", step.what, h.In("b").Phase)
+		}
 	}
 }

@@ -1,7 +1,9 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+// Package client is what handlers read and write other objects with: reads of what the operator watches come from its
+// caches, writes end with the attempt that makes them.
+package client
 
 import (
 	"context"
@@ -15,64 +17,74 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/catalog"
 	"github.com/handwerk-dev/handwerk/engine/child"
+	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/fence"
 )
 
-// client is dsl.Client for one attempt.
+// Settings are what the clients of one operator have in common.
+type Settings struct {
+	// Manager is the field manager of what is written.
+	Manager string
+	Catalog *catalog.Catalog
+	// Resource reaches a resource on the server, in a namespace unless that is empty.
+	Resource func(gvr schema.GroupVersionResource, namespace string) dynamic.ResourceInterface
+	// Watched returns the feed whose cache has every object of a resource in the namespace, whole; nil when there is
+	// none.
+	Watched func(gvr schema.GroupVersionResource, namespace string) *feed.Feed
+}
+
+// Attempt is what a client is for: one attempt of a handler.
+type Attempt struct {
+	Span *fence.Span
+	// Wrote is told of every write, Deleted of every deletion, and Did of each in words, as in "created" and
+	// "Deployment shop/web".
+	Wrote   func(schema.GroupVersionResource, *unstructured.Unstructured)
+	Deleted func(schema.GroupVersionResource, cache.ObjectName)
+	Did     func(deed child.Deed, what string)
+}
+
+// The deeds of a client that are none of applying a child.
+const (
+	applied child.Deed = "applied"
+	patched child.Deed = "patched"
+	deleted child.Deed = "deleted"
+)
+
 type client struct {
-	engine *Engine
-	span   *fence.Span
-	// wrote is told of every write, deleted of every deletion.
-	wrote   func(schema.GroupVersionResource, *unstructured.Unstructured)
-	deleted func(schema.GroupVersionResource, cache.ObjectName)
-	// did is told what became of which object.
-	did func(deed child.Deed, what string)
+	Settings
+	Attempt
 }
 
-// client is what a handler reads and writes other objects with.
-func (p *pass) client(h *dsl.Handler, s *fence.Span) *client {
-	return &client{
-		engine: p.r.engine, span: s, wrote: p.wroteOther, deleted: p.deletedOther,
-		did: func(deed child.Deed, what string) {
-			p.mu.Lock()
-			if p.others == nil {
-				p.others = map[string]bool{}
-			}
-			p.others[h.ID] = true
-			p.mu.Unlock()
-			p.did(h.ID, deed, what, "")
-		},
-	}
-}
-
-var _ dsl.Client = (*client)(nil)
+// For returns the client of an attempt.
+func (s Settings) For(a Attempt) dsl.Client { return &client{s, a} }
 
 // Get returns one object, from the cache where the operator watches it.
 func (c *client) Get(ctx context.Context, resource, namespace, name string) (*unstructured.Unstructured, error) {
-	ctx, done := c.span.Read(ctx)
+	ctx, done := c.Span.Read(ctx)
 	defer done()
 	served, err := c.resolve(ctx, resource)
 	if err != nil {
 		return nil, err
 	}
 	key := cache.ObjectName{Namespace: namespace, Name: name}
-	if f := c.engine.watched(served.GVR, namespace); f != nil {
+	if f := c.Watched(served.GVR, namespace); f != nil {
 		// What is missing here may lie outside what is watched, so only a hit answers.
 		if o, found := f.Get(key); found {
 			return o.Tree(), nil
 		}
 	}
-	return c.engine.writer(served.GVR, namespace).Get(ctx, name, metav1.GetOptions{})
+	return c.Resource(served.GVR, namespace).Get(ctx, name, metav1.GetOptions{})
 }
 
 // List returns objects, from the cache where the operator watches them.
 func (c *client) List(ctx context.Context, resource, namespace, selector string) ([]*unstructured.Unstructured, error) {
-	ctx, done := c.span.Read(ctx)
+	ctx, done := c.Span.Read(ctx)
 	defer done()
 	served, err := c.resolve(ctx, resource)
 	if err != nil {
@@ -83,14 +95,14 @@ func (c *client) List(ctx context.Context, resource, namespace, selector string)
 		return nil, dsl.Permanent(fmt.Errorf("listing %s: %w", resource, err))
 	}
 	var out []*unstructured.Unstructured
-	if f := c.engine.watched(served.GVR, namespace); f != nil {
+	if f := c.Watched(served.GVR, namespace); f != nil {
 		for _, o := range f.Objects(namespace) {
 			if wanted.Empty() || wanted.Matches(labels.Set(o.GetLabels())) {
 				out = append(out, o.Tree())
 			}
 		}
 	} else {
-		list, err := c.engine.writer(served.GVR, namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
+		list, err := c.Resource(served.GVR, namespace).List(ctx, metav1.ListOptions{LabelSelector: selector})
 		if err != nil {
 			return nil, err
 		}
@@ -107,21 +119,21 @@ func (c *client) List(ctx context.Context, resource, namespace, selector string)
 // Apply makes an object as desired says.
 func (c *client) Apply(ctx context.Context, desired any) (*unstructured.Unstructured, error) {
 	return c.send(ctx, applied, desired, func(ctx context.Context, served catalog.Resource, u *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-		options := metav1.ApplyOptions{FieldManager: c.engine.op.Name, Force: true}
-		return c.engine.writer(served.GVR, u.GetNamespace()).Apply(ctx, u.GetName(), u, options)
+		options := metav1.ApplyOptions{FieldManager: c.Manager, Force: true}
+		return c.Resource(served.GVR, u.GetNamespace()).Apply(ctx, u.GetName(), u, options)
 	})
 }
 
 // Create creates an object.
 func (c *client) Create(ctx context.Context, object any) (*unstructured.Unstructured, error) {
 	return c.send(ctx, child.Created, object, func(ctx context.Context, served catalog.Resource, u *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-		return c.engine.writer(served.GVR, u.GetNamespace()).Create(ctx, u, metav1.CreateOptions{FieldManager: c.engine.op.Name})
+		return c.Resource(served.GVR, u.GetNamespace()).Create(ctx, u, metav1.CreateOptions{FieldManager: c.Manager})
 	})
 }
 
 // MergePatch sends a merge patch.
 func (c *client) MergePatch(ctx context.Context, resource, namespace, name string, patch map[string]any, subresource ...string) (*unstructured.Unstructured, error) {
-	ctx, done, err := c.span.Write(ctx)
+	ctx, done, err := c.Span.Write(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -134,10 +146,10 @@ func (c *client) MergePatch(ctx context.Context, resource, namespace, name strin
 	if err != nil {
 		return nil, dsl.Permanent(fmt.Errorf("patching %s %s: %w", resource, name, err))
 	}
-	result, err := c.engine.writer(served.GVR, namespace).Patch(ctx, name, types.MergePatchType, data, metav1.PatchOptions{FieldManager: c.engine.op.Name}, subresource...)
+	result, err := c.Resource(served.GVR, namespace).Patch(ctx, name, types.MergePatchType, data, metav1.PatchOptions{FieldManager: c.Manager}, subresource...)
 	if err == nil {
-		c.wrote(served.GVR, result)
-		c.did(patched, nameFor(result))
+		c.Wrote(served.GVR, result)
+		c.Did(patched, result.GetKind()+" "+keyOf(result).String())
 	}
 	return result, err
 }
@@ -151,14 +163,14 @@ func (c *client) Delete(ctx context.Context, resource, namespace, name, uid stri
 
 // DeleteObject deletes an object by its kind.
 func (c *client) DeleteObject(ctx context.Context, object *unstructured.Unstructured) error {
-	return c.remove(ctx, nameOf(object), object.GetUID(), func(ctx context.Context) (catalog.Resource, error) {
-		return c.engine.catalog.KindOf(ctx, object.GroupVersionKind())
+	return c.remove(ctx, keyOf(object), object.GetUID(), func(ctx context.Context) (catalog.Resource, error) {
+		return c.Catalog.KindOf(ctx, object.GroupVersionKind())
 	})
 }
 
 // remove deletes what has the key, of the resource that is found.
 func (c *client) remove(ctx context.Context, key cache.ObjectName, uid types.UID, find func(context.Context) (catalog.Resource, error)) error {
-	ctx, done, err := c.span.Write(ctx)
+	ctx, done, err := c.Span.Write(ctx)
 	if err != nil {
 		return err
 	}
@@ -172,17 +184,17 @@ func (c *client) remove(ctx context.Context, key cache.ObjectName, uid types.UID
 	if uid != "" {
 		options.Preconditions = &metav1.Preconditions{UID: &uid}
 	}
-	err = c.engine.writer(served.GVR, key.Namespace).Delete(ctx, key.Name, options)
+	err = c.Resource(served.GVR, key.Namespace).Delete(ctx, key.Name, options)
 	if err == nil {
-		c.deleted(served.GVR, key)
-		c.did(deleted, served.Kind+" "+key.String())
+		c.Deleted(served.GVR, key)
+		c.Did(deleted, served.Kind+" "+key.String())
 	}
 	return err
 }
 
 // send reads a whole object, finds its resource, writes it and tells of the write.
 func (c *client) send(ctx context.Context, deed child.Deed, object any, write func(context.Context, catalog.Resource, *unstructured.Unstructured) (*unstructured.Unstructured, error)) (*unstructured.Unstructured, error) {
-	ctx, done, err := c.span.Write(ctx)
+	ctx, done, err := c.Span.Write(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -191,14 +203,14 @@ func (c *client) send(ctx context.Context, deed child.Deed, object any, write fu
 	if err != nil {
 		return nil, dsl.Permanent(err)
 	}
-	served, err := c.engine.catalog.KindOf(ctx, plain.GroupVersionKind())
+	served, err := c.Catalog.KindOf(ctx, plain.GroupVersionKind())
 	if err != nil {
 		return nil, err
 	}
 	result, err := write(ctx, served, plain)
 	if err == nil {
-		c.wrote(served.GVR, result)
-		c.did(deed, nameFor(result))
+		c.Wrote(served.GVR, result)
+		c.Did(deed, result.GetKind()+" "+keyOf(result).String())
 	}
 	return result, err
 }
@@ -208,5 +220,9 @@ func (c *client) resolve(ctx context.Context, resource string) (catalog.Resource
 	if err != nil {
 		return catalog.Resource{}, dsl.Permanent(err)
 	}
-	return c.engine.catalog.Resolve(ctx, name)
+	return c.Catalog.Resolve(ctx, name)
+}
+
+func keyOf(o *unstructured.Unstructured) cache.ObjectName {
+	return cache.ObjectName{Namespace: o.GetNamespace(), Name: o.GetName()}
 }

@@ -1,0 +1,106 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"context"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/book"
+	"github.com/handwerk-dev/handwerk/engine/conditions"
+	"github.com/handwerk-dev/handwerk/engine/patch"
+)
+
+// sayFailing asks for the condition that says which handlers fail, or for its end.
+func (p *pass) sayFailing(marks *patch.Marks) {
+	if p.gone || p.partial() {
+		return // what other conditions there are is not known
+	}
+	said := conditions.SaidOf(p.object, p.r.engine.op.Name)
+	if said.Foreign() {
+		return
+	}
+	var handlers []conditions.Handler
+	for _, r := range p.r.rules.readers {
+		if !p.tellsItself(r.Handler) {
+			handlers = append(handlers, p.standingOf(r, slices.Contains(said.Named, r.ID)))
+		}
+	}
+	set, mended, failing := said.Next(handlers, p.memory.owes)
+	p.memory.owes = p.memory.owes && failing
+	if marks.Condition = set; mended {
+		marks.Mended = conditions.Failing
+	}
+}
+
+// standingOf says how a handler fares. Filters of one that the condition names are asked again when this process has
+// not heard of them.
+func (p *pass) standingOf(reader book.Reader, named bool) conditions.Handler {
+	h, r := reader.Handler, p.recordOf(reader.Handler)
+	out := conditions.Handler{
+		ID: h.ID, Undecided: !r.Done && r.Attempts > 0,
+		Ran: slices.ContainsFunc(p.jobs, func(j *job) bool { return j.reader.Handler == h && j.ran }),
+	}
+	switch {
+	case r.Failed:
+		out.Reason, out.Message = conditions.Failed, r.Message
+	case fails(r):
+		out.Reason, out.Message = conditions.Retried, r.Message
+	default:
+		if named && h.When != nil && p.puzzled(h) == "" {
+			p.answer(&job{reader: reader, cause: causeOf(h)})
+		}
+		if text := p.puzzled(h); text != "" {
+			out.Reason, out.Message = conditions.FilterFailed, text
+		}
+	}
+	return out
+}
+
+// causeOf is a cause of the handler to ask its filters with.
+func causeOf(h *dsl.Handler) dsl.Cause {
+	for _, c := range []dsl.Cause{dsl.Update, dsl.Create, dsl.Delete} {
+		if h.On(c) {
+			return c
+		}
+	}
+	return dsl.Resume
+}
+
+// tellsItself reports whether a handler has a condition of its own in which it says that it fails.
+func (p *pass) tellsItself(h *dsl.Handler) bool {
+	return slices.ContainsFunc(h.Needs, func(n dsl.Need) bool { return n.Offered }) ||
+		slices.ContainsFunc(p.jobs, func(j *job) bool { return j.reader.Handler == h && j.offers })
+}
+
+// sendSaying sends what a pass accumulated with the condition, or without it where the resource has no
+// conditions or the server does not take it: it is not worth a pass that cannot be finished.
+func (p *pass) sendSaying(ctx context.Context, target patch.Target, wish patch.Wish) (patch.Result, error) {
+	_, first := wish(target.Object)
+	if first.Condition == nil && first.Mended == "" {
+		return patch.Write(ctx, target, wish)
+	}
+	without := func(live *unstructured.Unstructured) (*dsl.Patch, patch.Marks) {
+		wanted, marks := wish(live)
+		marks.Condition, marks.Mended = nil, ""
+		return wanted, marks
+	}
+	takes, err := p.r.conditions.TakesFailing(ctx)
+	if p.memory.owes = err != nil; !takes {
+		return patch.Write(ctx, target, without)
+	}
+	result, err := patch.Write(ctx, target, wish)
+	if result.Status || result.Whole || !apierrors.IsForbidden(err) && !apierrors.IsInvalid(err) && !apierrors.IsBadRequest(err) {
+		return result, err
+	}
+	bare, again := patch.Write(ctx, target, without)
+	if p.memory.owes = again == nil; p.memory.owes {
+		p.r.conditions.FailingRefused(err)
+	}
+	return bare, again
+}

@@ -1,0 +1,113 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package conditions
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// Failing is the type of the condition that says which handlers fail.
+const Failing = "HandlersFailing"
+
+// The reasons of that condition, the gravest first.
+const (
+	// Failed: a handler has failed for good.
+	Failed = "HandlerFailed"
+	// Retried: a handler fails, and is tried again.
+	Retried = "HandlerFailing"
+	// FilterFailed: whether a handler sees the object cannot be told.
+	FilterFailed = "FilterFailed"
+)
+
+// Handler is how one handler of an object fares, as far as it says so by no condition of its own.
+type Handler struct {
+	ID string
+	// Reason is why it fails, empty when it does not; Message is in what words.
+	Reason, Message string
+	// Ran: it has run in this pass. One that did not was told when it did.
+	Ran bool
+	// Undecided: it is about to be tried again, which will tell whether it is mended.
+	Undecided bool
+}
+
+// Said is what an object's condition says of failing handlers.
+type Said struct {
+	// Named are the handlers that it names.
+	Named []string
+
+	there          map[string]any
+	prefix, reason string
+	message        string
+	foreign        bool
+}
+
+// SaidOf reads the condition that an operator has left on an object.
+func SaidOf(o *unstructured.Unstructured, operator string) Said {
+	s := Said{prefix: "Operator " + operator + ": "}
+	for _, c := range Of(o) {
+		if c["type"] == Failing {
+			s.there = c
+		}
+	}
+	if s.there == nil {
+		return s
+	}
+	var ours bool
+	s.message, ours = strings.CutPrefix(Text(s.there, "message"), s.prefix)
+	s.foreign = s.there["status"] != string(metav1.ConditionTrue) || !ours
+	s.reason = Text(s.there, "reason")
+	if names, _, found := strings.Cut(s.message, ": "); found {
+		s.Named = strings.Split(names, ", ")
+	}
+	return s
+}
+
+// Foreign reports whether the condition is somebody else's, and so nobody's to change.
+func (s Said) Foreign() bool { return s.foreign }
+
+// Next returns what the condition is to say of the handlers, all of the object's that say so by no condition of their
+// own: another condition, or that it is to go; neither when it is right. It changes when another set of handlers fails
+// than before, not for each attempt: attempts would cost requests. Owed: it could not be written before, so handlers that
+// did not run now count, too. Failing reports whether any handler fails.
+func (s Said) Next(handlers []Handler, owed bool) (set *metav1.Condition, mended, failing bool) {
+	var names []string
+	var reason, message string
+	open, news := false, false
+	for _, h := range handlers {
+		known := slices.Contains(s.Named, h.ID)
+		switch {
+		case h.Reason != "" && (known || h.Reason == FilterFailed || h.Ran || owed):
+			names, news = append(names, h.ID), news || !known
+			reason, message = graver(reason, h.Reason), cmp.Or(message, h.Message)
+		case known && h.Undecided:
+			names, open = append(names, h.ID), true
+		}
+	}
+	failing = len(names) > 0
+	who := strings.Join(names, ", ") + ": "
+	switch {
+	case open && !news:
+		// What is said holds until it is known better.
+	case failing && (s.reason != reason || !strings.HasPrefix(s.message, who)):
+		set = &metav1.Condition{Type: Failing, Status: metav1.ConditionTrue, Reason: reason, Message: s.prefix + who + message}
+	case !failing && s.there != nil:
+		mended = true
+	}
+	return set, mended, failing
+}
+
+// graver is the reason that says more.
+func graver(a, b string) string {
+	for _, reason := range []string{Failed, Retried, FilterFailed} {
+		if a == reason || b == reason {
+			return reason
+		}
+	}
+	return ""
+}

@@ -1,0 +1,141 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package conditions deals with the conditions of a resource's objects: whether the resource has any, and the one that
+// says which handlers fail.
+package conditions
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+)
+
+// again is how long it is not asked again whether a resource has conditions, when this process may not know, and how
+// long a condition that the server did not take is not sent again.
+const again = time.Minute
+
+// errRefused says that the server did not take a condition a moment ago.
+var errRefused = errors.New("the API server does not take the condition")
+
+// Schema knows whether one resource has conditions.
+type Schema struct {
+	log  logr.Logger
+	ask  func(context.Context) (bool, error)
+	away func() bool
+
+	mu    sync.Mutex
+	told  bool
+	after time.Time // ask again not before this
+	// refused is until when the condition that says which handlers fail is not sent, as the server did not take it.
+	refused time.Time
+}
+
+// NewSchema returns what knows a resource's conditions. Ask asks the server whether its schema has status.conditions,
+// away reports whether it is known not to answer.
+func NewSchema(log logr.Logger, ask func(context.Context) (bool, error), away func() bool) *Schema {
+	return &Schema{log: log, ask: ask, away: away}
+}
+
+// Offered returns the patch with its offered conditions set where the resource has conditions, and without them
+// otherwise. What handlers set themselves, this one or those before it (set), counts more. The error tells that it
+// cannot be found out now: a handler that is done would not offer them again.
+func (s *Schema) Offered(ctx context.Context, p *dsl.Patch, set []metav1.Condition) (*dsl.Patch, error) {
+	if len(p.Offered) == 0 {
+		return p, nil
+	}
+	out := *p
+	out.Offered = nil
+	if keeps, err := s.keeps(ctx); err != nil || !keeps {
+		return &out, err
+	}
+	out.Conditions = slices.Clone(p.Conditions)
+	for _, offered := range p.Offered {
+		if !slices.ContainsFunc(slices.Concat(set, out.Conditions), func(c metav1.Condition) bool { return c.Type == offered.Type }) {
+			out.Conditions = append(out.Conditions, offered)
+		}
+	}
+	return &out, nil
+}
+
+// keeps reports whether the resource has conditions; where this process may not know, that it has none.
+func (s *Schema) keeps(ctx context.Context) (bool, error) {
+	s.mu.Lock()
+	wait := time.Until(s.after)
+	s.mu.Unlock()
+	if wait > 0 {
+		return false, nil
+	}
+	keeps, err := s.ask(ctx)
+	if err != nil && (!apierrors.IsForbidden(err) || s.away()) {
+		return false, fmt.Errorf("asking whether the resource has conditions: %w", err)
+	}
+	s.mu.Lock()
+	told := s.told
+	s.told = err != nil
+	if err != nil {
+		s.after = time.Now().Add(again)
+	}
+	s.mu.Unlock()
+	switch {
+	case told && err == nil:
+		s.log.Info("conditions are set again")
+	case !told && err != nil:
+		s.log.Info("conditions are not set, but for those that handlers insist on: whether the resource has conditions cannot be found out", dsl.LogWarning, true, "reason", err.Error())
+	}
+	return keeps, nil
+}
+
+// TakesFailing reports whether the condition that says which handlers fail is to be sent: the resource has conditions,
+// and the server took it lately. The error says why that is not known.
+func (s *Schema) TakesFailing(ctx context.Context) (bool, error) {
+	s.mu.Lock()
+	refused := time.Until(s.refused) > 0
+	s.mu.Unlock()
+	if refused {
+		return false, errRefused
+	}
+	return s.keeps(ctx)
+}
+
+// FailingRefused notes that the server did not take that condition.
+func (s *Schema) FailingRefused(err error) {
+	s.mu.Lock()
+	first := s.refused.IsZero()
+	s.refused = time.Now().Add(again)
+	s.mu.Unlock()
+	log := s.log
+	if !first || apierrors.IsForbidden(err) {
+		log = log.V(1) // the right to write status is given to operators that need it, and this one works without
+	}
+	log.Info("objects do not say which handlers fail: the API server does not take the condition", dsl.LogWarning, true,
+		"condition", Failing, "error", err.Error())
+}
+
+// Of are an object's conditions. They are only read.
+func Of(o *unstructured.Unstructured) (out []map[string]any) {
+	list, _, _ := unstructured.NestedFieldNoCopy(o.Object, "status", "conditions")
+	items, _ := list.([]any)
+	for _, item := range items {
+		if c, is := item.(map[string]any); is {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// Text is a text in a condition, empty where there is none.
+func Text(condition map[string]any, key string) string {
+	text, _ := condition[key].(string)
+	return text
+}
