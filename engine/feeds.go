@@ -14,6 +14,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/access"
 	"github.com/handwerk-dev/handwerk/engine/book"
+	"github.com/handwerk-dev/handwerk/engine/cached"
 	"github.com/handwerk-dev/handwerk/engine/catalog"
 	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/gone"
@@ -50,7 +51,7 @@ func (e *Engine) newScope() *scope.Scope {
 
 // engineFeeds prepares the feeds of the engine itself. They watch metadata alone, cluster-wide.
 func (e *Engine) engineFeeds() {
-	metadata, everywhere := watch.Source{Profile: dsl.CacheLive}, scope.New(scope.Settings{})
+	metadata, everywhere := watch.Source{Form: cached.Form{Profile: dsl.CacheLive}}, scope.New(scope.Settings{})
 	if e.scope.Live() {
 		e.namespaces = e.newFeed(feed.Settings{
 			Name: dsl.ResourceName{Resource: "namespaces", Version: "v1"}, Log: e.log.WithValues("resource", "namespaces"),

@@ -33,7 +33,7 @@ func TestImportsPointDown(t *testing.T) {
 		"engine/gone":       {},
 		"engine/patch":      {"dsl", "engine/gone"},
 		"engine/child":      {"dsl", "engine/gone", "engine/pack", "engine/patch"},
-		"engine/watch":      {"dsl"},
+		"engine/cached":     {"dsl"},
 		"engine/queue":      {},
 		"engine/catalog":    {"dsl"},
 		"engine/lease":      {"dsl"},
@@ -51,21 +51,22 @@ func TestImportsPointDown(t *testing.T) {
 		"engine/crd":        {"dsl", "engine/outage"},
 		"engine/conditions": {"dsl"},
 		// Rooms that join a few of the others.
+		"engine/watch":     {"dsl", "engine/cached"},
 		"engine/access":    {"dsl", "engine/catalog", "engine/gone", "engine/ops", "engine/rights"},
 		"engine/preflight": {"dsl", "engine/catalog", "engine/crd", "engine/ops", "engine/outage"},
-		"engine/inbox":     {"dsl", "engine/catalog", "engine/ops", "engine/queue", "engine/watch"},
+		"engine/inbox":     {"dsl", "engine/cached", "engine/catalog", "engine/ops", "engine/queue", "engine/watch"},
 		"engine/feed": {
-			"dsl", "engine/catalog", "engine/gone", "engine/health", "engine/ops", "engine/outage", "engine/scope", "engine/watch",
+			"dsl", "engine/cached", "engine/catalog", "engine/gone", "engine/health", "engine/ops", "engine/outage", "engine/scope", "engine/watch",
 		},
 		"engine/family": {
-			"dsl", "engine/catalog", "engine/child", "engine/claim", "engine/events", "engine/feed", "engine/fence", "engine/gone",
+			"dsl", "engine/cached", "engine/catalog", "engine/child", "engine/claim", "engine/events", "engine/feed", "engine/fence", "engine/gone",
 			"engine/inbox", "engine/loop", "engine/ops", "engine/pack", "engine/patch", "engine/watch",
 		},
 		"engine/client":  {"dsl", "engine/catalog", "engine/child", "engine/feed", "engine/fence"},
-		"engine/related": {"dsl", "engine/book", "engine/feed", "engine/inbox", "engine/watch"},
+		"engine/related": {"dsl", "engine/book", "engine/cached", "engine/feed", "engine/inbox", "engine/watch"},
 		"engine": {
 			"engine/client", "engine/conditions",
-			"dsl", "engine/book", "engine/cause", "engine/catalog", "engine/child", "engine/gone", "engine/lease", "engine/ops",
+			"dsl", "engine/book", "engine/cached", "engine/cause", "engine/catalog", "engine/child", "engine/gone", "engine/lease", "engine/ops",
 			"engine/patch", "engine/progress", "engine/queue", "engine/rights", "engine/watch",
 			"engine/busy", "engine/claim", "engine/events", "engine/fence", "engine/loop", "engine/outage", "engine/timer",
 			"engine/access", "engine/family", "engine/feed", "engine/health", "engine/inbox", "engine/pack", "engine/preflight", "engine/related", "engine/scope",
@@ -98,7 +99,7 @@ func TestImportsPointDown(t *testing.T) {
 // TestPurePackagesTalkToNobody holds that deciding is apart from doing: these packages have no
 // way to the API server and no context.
 func TestPurePackagesTalkToNobody(t *testing.T) {
-	pure := []string{"dsl", "dsl/crd", "engine/book", "engine/cause", "engine/claim", "engine/gone", "engine/health", "engine/loop", "engine/pack", "engine/progress", "engine/timer", "handlers/graph"}
+	pure := []string{"dsl", "dsl/crd", "engine/book", "engine/cached", "engine/cause", "engine/claim", "engine/gone", "engine/health", "engine/loop", "engine/pack", "engine/progress", "engine/timer", "handlers/graph"}
 	for _, p := range packages(t) {
 		name := strings.TrimPrefix(p.ImportPath, module)
 		if !slices.Contains(pure, name) {

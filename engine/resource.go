@@ -15,6 +15,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/busy"
+	"github.com/handwerk-dev/handwerk/engine/cached"
 	"github.com/handwerk-dev/handwerk/engine/conditions"
 	"github.com/handwerk-dev/handwerk/engine/family"
 	"github.com/handwerk-dev/handwerk/engine/feed"
@@ -56,7 +57,8 @@ func newResource(e *Engine, spec *dsl.Resource) *resource {
 	r.own = e.newFeed(feed.Settings{
 		Name: spec.Name, Log: r.log, On: r.box.Seen, Granted: r.box.Grant,
 		Source: watch.Source{
-			Profile: spec.Cache, LabelSelector: spec.LabelSelector, FieldSelector: spec.FieldSelector, Keep: watch.Keep(spec.Keep),
+			LabelSelector: spec.LabelSelector, FieldSelector: spec.FieldSelector,
+			Form: cached.Form{Profile: spec.Cache, Keep: cached.Keep(spec.Keep)},
 		},
 		Patches: r.rules.finalizes || r.rules.stores && !spec.ObservedGeneration, ObservedGeneration: spec.ObservedGeneration,
 		Gets: r.rules.deletes,

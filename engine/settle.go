@@ -12,10 +12,10 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/book"
+	"github.com/handwerk-dev/handwerk/engine/cached"
 	"github.com/handwerk-dev/handwerk/engine/pack"
 	"github.com/handwerk-dev/handwerk/engine/patch"
 	"github.com/handwerk-dev/handwerk/engine/queue"
-	"github.com/handwerk-dev/handwerk/engine/watch"
 )
 
 // inMemory is how long an outcome or a retry is kept in memory alone: a crash within this time costs an
@@ -277,7 +277,7 @@ func (p *pass) relatedReaderWrote() bool {
 }
 
 // tree returns the object as it was last seen, metadata alone where no more is held.
-func (r *resource) tree(o *watch.Object) *unstructured.Unstructured {
+func (r *resource) tree(o *cached.Object) *unstructured.Unstructured {
 	if t := o.Tree(); t != nil {
 		return t
 	}

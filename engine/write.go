@@ -14,9 +14,9 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/book"
+	"github.com/handwerk-dev/handwerk/engine/cached"
 	"github.com/handwerk-dev/handwerk/engine/cause"
 	"github.com/handwerk-dev/handwerk/engine/patch"
-	"github.com/handwerk-dev/handwerk/engine/watch"
 )
 
 // secure adds the finalizer before the first handler of an object runs. When no handler is due, the
@@ -165,7 +165,7 @@ func (p *pass) void(j *job) {
 
 // shown is an object as the cache shows it.
 func (p *pass) shown(o *unstructured.Unstructured) *unstructured.Unstructured {
-	return watch.Source{Profile: p.r.spec.Cache, Keep: watch.Keep(p.r.spec.Keep)}.Shown(o)
+	return cached.Form{Profile: p.r.spec.Cache, Keep: cached.Keep(p.r.spec.Keep)}.Shown(o)
 }
 
 // keepOutcomes remembers what handlers did in a pass that broke off, or whose write has failed, as far as

@@ -76,30 +76,41 @@ func (s Said) Foreign() bool { return s.foreign }
 // than before, not for each attempt: attempts would cost requests. Owed: it could not be written before, so handlers that
 // did not run now count, too. Failing reports whether any handler fails.
 func (s Said) Next(handlers []Handler, owed bool) (set *metav1.Condition, mended, failing bool) {
-	var names []string
-	var reason, message string
-	open, news := false, false
-	for _, h := range handlers {
-		known := slices.Contains(s.Named, h.ID)
-		switch {
-		case h.Reason != "" && (known || h.Reason == FilterFailed || h.Ran || owed):
-			names, news = append(names, h.ID), news || !known
-			reason, message = graver(reason, h.Reason), cmp.Or(message, h.Message)
-		case known && h.Undecided:
-			names, open = append(names, h.ID), true
-		}
-	}
-	failing = len(names) > 0
-	who := strings.Join(names, ", ") + ": "
+	t := s.tally(handlers, owed)
+	failing = len(t.names) > 0
+	who := strings.Join(t.names, ", ") + ": "
 	switch {
-	case open && !news:
+	case t.open && !t.news:
 		// What is said holds until it is known better.
-	case failing && (s.reason != reason || !strings.HasPrefix(s.message, who)):
-		set = &metav1.Condition{Type: Failing, Status: metav1.ConditionTrue, Reason: reason, Message: s.prefix + who + message}
+	case failing && (s.reason != t.reason || !strings.HasPrefix(s.message, who)):
+		set = &metav1.Condition{Type: Failing, Status: metav1.ConditionTrue, Reason: t.reason, Message: s.prefix + who + t.message}
 	case !failing && s.there != nil:
 		mended = true
 	}
 	return set, mended, failing
+}
+
+// tally is what there is to say. Reason is the gravest one, message that of the first handler that is known to fail.
+type tally struct {
+	names           []string
+	reason, message string
+	// open: whether a handler that the condition names is mended is not known yet; news: it does not name one that
+	// fails.
+	open, news bool
+}
+
+func (s Said) tally(handlers []Handler, owed bool) (t tally) {
+	for _, h := range handlers {
+		known := slices.Contains(s.Named, h.ID)
+		switch {
+		case h.Reason != "" && (known || h.Reason == FilterFailed || h.Ran || owed):
+			t.names, t.news = append(t.names, h.ID), t.news || !known
+			t.reason, t.message = graver(t.reason, h.Reason), cmp.Or(t.message, h.Message)
+		case known && h.Undecided:
+			t.names, t.open = append(t.names, h.ID), true
+		}
+	}
+	return t
 }
 
 // graver is the reason that says more.

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/handwerk-dev/handwerk/engine/cached"
 	"github.com/handwerk-dev/handwerk/engine/child"
 	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/inbox"
@@ -32,7 +33,7 @@ func (f *Family) seen(kind *feed.Feed, ev watch.Event) {
 // controls it, or, where none does, the one that its owner label and annotation name together. That
 // one may have another uid, and be the next object of the owner's name. Where what o says does not
 // count by itself, the owner's record must list it: anybody can write the rest, and wake others with it.
-func (f *Family) ownerKey(kind *feed.Feed, o *watch.Object) *inbox.Key {
+func (f *Family) ownerKey(kind *feed.Feed, o *cached.Object) *inbox.Key {
 	if o == nil {
 		return nil
 	}
@@ -58,7 +59,7 @@ func (f *Family) ownerKey(kind *feed.Feed, o *watch.Object) *inbox.Key {
 // labelledOwner is ownerKey for an object that nobody controls. The annotation names the owner, the
 // label must be that one's, for another object may have the name now, and its record must list the
 // object: anybody can write the rest, and wake others with it.
-func (f *Family) labelledOwner(kind *feed.Feed, o *watch.Object) *inbox.Key {
+func (f *Family) labelledOwner(kind *feed.Feed, o *cached.Object) *inbox.Key {
 	label := o.Label(f.keys.Label)
 	if label == "" {
 		return nil

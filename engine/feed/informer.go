@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/cached"
 	"github.com/handwerk-dev/handwerk/engine/catalog"
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
@@ -101,7 +102,7 @@ func (f *Feed) Informers(namespace string) []*watch.Handle {
 }
 
 // Get returns what the cache has under the key.
-func (f *Feed) Get(key cache.ObjectName) (*watch.Object, bool) {
+func (f *Feed) Get(key cache.ObjectName) (*cached.Object, bool) {
 	h := f.Informer(key.Namespace)
 	if h == nil {
 		return nil, false
@@ -116,8 +117,8 @@ func (f *Feed) Telling(key cache.ObjectName) bool {
 }
 
 // Objects returns what the cache has of a namespace, or of all when it is empty, in no order.
-func (f *Feed) Objects(namespace string) []*watch.Object {
-	var out []*watch.Object
+func (f *Feed) Objects(namespace string) []*cached.Object {
+	var out []*cached.Object
 	for _, h := range f.Informers(namespace) {
 		for _, o := range h.Objects() {
 			if namespace == "" || o.GetNamespace() == namespace {
@@ -129,8 +130,8 @@ func (f *Feed) Objects(namespace string) []*watch.Object {
 }
 
 // OwnedBy returns the objects that the owner of this uid controls, or that have its label, in no order.
-func (f *Feed) OwnedBy(owner string) []*watch.Object {
-	var out []*watch.Object
+func (f *Feed) OwnedBy(owner string) []*cached.Object {
+	var out []*cached.Object
 	for _, h := range f.Informers("") {
 		out = append(out, h.OwnedBy(owner)...)
 	}

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/handwerk-dev/handwerk/engine/cached"
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
 
@@ -22,13 +23,13 @@ type ledger struct {
 
 	// mu is held while on runs, so that what is told of one object comes in order.
 	mu      sync.Mutex
-	present map[types.UID]*watch.Object
+	present map[types.UID]*cached.Object
 	// silent: events are noted and not told; see follow.
 	silent bool
 }
 
 func newLedger(on func(watch.Event), silent bool) *ledger {
-	return &ledger{on: on, present: map[types.UID]*watch.Object{}, silent: silent}
+	return &ledger{on: on, present: map[types.UID]*cached.Object{}, silent: silent}
 }
 
 // take is the informer's callback.
@@ -39,7 +40,7 @@ func (l *ledger) take(ev watch.Event) {
 	case ev.Kind != watch.Deleted:
 		l.present[ev.UID] = ev.Object
 	case ev.UID == "": // of one that nobody saw go, only the name may be known
-		maps.DeleteFunc(l.present, func(_ types.UID, o *watch.Object) bool { return nameOf(o) == ev.Key })
+		maps.DeleteFunc(l.present, func(_ types.UID, o *cached.Object) bool { return nameOf(o) == ev.Key })
 	default:
 		delete(l.present, ev.UID)
 	}
@@ -99,7 +100,7 @@ func (l *ledger) names(key cache.ObjectName) bool {
 }
 
 // deletion is the event of an object that nobody saw go.
-func deletion(o *watch.Object) watch.Event {
+func deletion(o *cached.Object) watch.Event {
 	return watch.Event{Kind: watch.Deleted, Key: nameOf(o), UID: o.GetUID(), Unseen: true, Object: o}
 }
 

@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/cached"
 	"github.com/handwerk-dev/handwerk/engine/catalog"
 	"github.com/handwerk-dev/handwerk/engine/outage"
 	"github.com/handwerk-dev/handwerk/engine/scope"
@@ -160,7 +161,7 @@ func TestListedIsToldOfAll(t *testing.T) {
 
 // TestFollow holds what an informer tells that takes the place of another one.
 func TestFollow(t *testing.T) {
-	object := func(uid, version string) *watch.Object {
+	object := func(uid, version string) *cached.Object {
 		return held(t, map[string]any{"name": uid, "uid": uid, "resourceVersion": version})
 	}
 	var told []string
@@ -168,11 +169,11 @@ func TestFollow(t *testing.T) {
 		told = append(told, fmt.Sprintf("%s %s initial %v unseen %v", ev.Key.Name, ev.Kind, ev.Initial, ev.Unseen))
 	}
 	before, now := newLedger(on, false), newLedger(on, true)
-	for _, o := range []*watch.Object{object("same", "1"), object("changed", "1"), object("gone", "1")} {
+	for _, o := range []*cached.Object{object("same", "1"), object("changed", "1"), object("gone", "1")} {
 		before.take(watch.Event{Key: nameOf(o), UID: o.GetUID(), Object: o})
 	}
 	told = nil
-	for _, o := range []*watch.Object{object("same", "1"), object("changed", "2"), object("new", "2")} {
+	for _, o := range []*cached.Object{object("same", "1"), object("changed", "2"), object("new", "2")} {
 		now.take(watch.Event{Key: nameOf(o), UID: o.GetUID(), Object: o})
 	}
 	if len(told) > 0 {
@@ -192,19 +193,15 @@ func TestFollow(t *testing.T) {
 }
 
 // held returns an object as a cache holds it.
-func held(t *testing.T, metadata map[string]any) *watch.Object {
+func held(t *testing.T, metadata map[string]any) *cached.Object {
 	t.Helper()
-	gvr := schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "foos"}
-	o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1", "kind": "Foo", "metadata": metadata}}
-	client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{gvr: "FooList"}, o)
-	set := watch.New(watch.Settings{Dynamic: client})
-	defer set.Close()
-	h, err := set.Open(t.Context(), watch.Source{GVR: gvr}, func(watch.Event) {})
+	transform, err := cached.NewTransform(cached.Form{}, schema.GroupVersion{Group: "example.com", Version: "v1"}, logr.Discard())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := h.WaitSynced(t.Context()); err != nil {
+	o, err := transform(&unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1", "kind": "Foo", "metadata": metadata}})
+	if err != nil {
 		t.Fatal(err)
 	}
-	return h.Objects()[0]
+	return o.(*cached.Object)
 }

@@ -16,6 +16,7 @@ import (
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/handwerk-dev/handwerk/engine/cached"
 	"github.com/handwerk-dev/handwerk/engine/ops"
 	"github.com/handwerk-dev/handwerk/engine/queue"
 	"github.com/handwerk-dev/handwerk/engine/watch"
@@ -85,7 +86,7 @@ type Changes struct {
 
 // Tombstone is an object that is gone, with what is remembered of it. Only its key's pass uses it.
 type Tombstone[M any] struct {
-	Object *watch.Object
+	Object *cached.Object
 	// Memory is nil where no pass has seen the object.
 	Memory *M
 	// Unseen: nobody saw it go, and nothing has said yet that it is gone. Looks counts how often the object was

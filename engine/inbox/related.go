@@ -6,6 +6,7 @@ package inbox
 import (
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/handwerk-dev/handwerk/engine/cached"
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
 
@@ -24,7 +25,7 @@ type Related struct {
 type RelatedChange struct {
 	// Relation is the number of the relation.
 	Relation      int
-	Before, After *watch.Object
+	Before, After *cached.Object
 	uid           types.UID
 }
 

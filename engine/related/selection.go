@@ -13,8 +13,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/cached"
 	"github.com/handwerk-dev/handwerk/engine/feed"
-	"github.com/handwerk-dev/handwerk/engine/watch"
 )
 
 // selection is what a relation selects for a pass.
@@ -25,7 +25,7 @@ type selection struct {
 	// err is that of the selection, unsynced says why the objects cannot be seen.
 	err, unsynced error
 	looked        bool
-	objects       []*watch.Object
+	objects       []*cached.Object
 }
 
 // choose asks a relation, and turns a panic into an error.
@@ -39,7 +39,7 @@ func (s *selection) choose(what func(*dsl.Request) (dsl.Selection, error), r *ds
 }
 
 // selects reports whether the object is one of those selected.
-func (s *selection) selects(o *watch.Object) bool {
+func (s *selection) selects(o *cached.Object) bool {
 	switch {
 	case o == nil,
 		s.Namespace != "" && s.Namespace != o.GetNamespace(),
@@ -79,8 +79,8 @@ func (s *selection) find(f *feed.Feed) {
 			}
 		}
 	}
-	s.objects = slices.DeleteFunc(s.objects, func(o *watch.Object) bool { return !s.selects(o) })
-	slices.SortFunc(s.objects, func(a, b *watch.Object) int {
+	s.objects = slices.DeleteFunc(s.objects, func(o *cached.Object) bool { return !s.selects(o) })
+	slices.SortFunc(s.objects, func(a, b *cached.Object) int {
 		return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
 	})
 }

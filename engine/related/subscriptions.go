@@ -12,6 +12,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/cached"
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
 
@@ -101,7 +102,7 @@ func (x *subscriptions) eachAffected(ev watch.Event, visit func(owner cache.Obje
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	oldAndNew := sync.OnceValue(func() (out []labels.Set) { // which are decoded where somebody asks
-		for _, o := range []*watch.Object{ev.Object, ev.Old} {
+		for _, o := range []*cached.Object{ev.Object, ev.Old} {
 			if o != nil {
 				out = append(out, o.GetLabels())
 			}

@@ -8,14 +8,14 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/cached"
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
 
@@ -25,23 +25,19 @@ var (
 )
 
 // held returns an object with a label as a cache holds it.
-func held(t *testing.T, app string) *watch.Object {
+func held(t *testing.T, app string) *cached.Object {
 	t.Helper()
-	gvr := schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
-	o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{
-		"namespace": "default", "name": "a", "uid": "0b1f", "labels": map[string]any{"app": app},
-	}}}
-	client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{gvr: "ConfigMapList"}, o)
-	set := watch.New(watch.Settings{Dynamic: client})
-	defer set.Close()
-	h, err := set.Open(t.Context(), watch.Source{GVR: gvr}, func(watch.Event) {})
+	transform, err := cached.NewTransform(cached.Form{}, schema.GroupVersion{Version: "v1"}, logr.Discard())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := h.WaitSynced(t.Context()); err != nil {
+	o, err := transform(&unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{
+		"namespace": "default", "name": "a", "uid": "0b1f", "labels": map[string]any{"app": app},
+	}}})
+	if err != nil {
 		t.Fatal(err)
 	}
-	return h.Objects()[0]
+	return o.(*cached.Object)
 }
 
 // TestWhoIsAffected holds that an event reaches those that asked for its object, once each.
@@ -51,7 +47,7 @@ func TestWhoIsAffected(t *testing.T) {
 	created := watch.Event{Key: key, Object: now}
 	changed := watch.Event{Key: key, Object: now, Old: before}
 	wide := watch.Event{Key: cache.ObjectName{Name: "a"}, Object: now}
-	unknown := watch.Event{Key: key, Object: &watch.Object{}}
+	unknown := watch.Event{Key: key, Object: &cached.Object{}}
 	for name, tt := range map[string]struct {
 		selection dsl.Selection
 		event     watch.Event

@@ -40,6 +40,8 @@ type sight struct {
 	self string
 }
 
+func (s sight) same(t sight) bool { return s.others == t.others && s.self == t.self }
+
 // Owner is the object of a pass.
 type Owner struct {
 	Key    cache.ObjectName
@@ -110,22 +112,30 @@ func (v *View) Refresh(was State, changes *inbox.Related) (again time.Duration) 
 		return 0
 	}
 	first, version := was.relations == nil, v.owner.Object.GetResourceVersion()
-	moved := first || was.version != version
+	moved := was.version != version
 	v.state = State{version, make([]sight, len(v.index.relations))}
 	copy(v.state.relations, was.relations)
 	for i, one := range v.index.relations {
 		last := &v.state.relations[i]
 		affected := changes != nil && v.affected(one, changes)
-		if !affected && !last.unsynced && (!moved || !first && v.steady(one)) {
+		if !first && !affected && !last.unsynced && (!moved || v.steady(one)) {
 			continue
 		}
 		now, wait := v.look(one, *last)
-		v.changed = v.changed || !first && (now.others != last.others || now.self != last.self)
+		v.changed = v.changed || !first && !now.same(*last)
 		if *last = now; again == 0 || wait > 0 && wait < again {
 			again = wait
 		}
 	}
 	return again
+}
+
+// earlier is the shorter of two waits, of which zero is none.
+func earlier(a, b time.Duration) time.Duration {
+	if a == 0 || b > 0 && b < a {
+		return b
+	}
+	return a
 }
 
 // Changed reports whether what the relations select is other than handlers saw it before. It is not where they see

@@ -9,9 +9,7 @@
 // through one callback each and read the cache through their handle; the informer itself never
 // leaves the package.
 //
-// The cache holds [Object] values: the metadata that routing needs and the object's JSON without
-// managedFields. A tree is built from the bytes each time it is asked for, so nobody shares one
-// and nothing is copied deeply.
+// Package cached says what the objects in a cache are, and how much of each is held.
 //
 // What goes wrong with a source stays with it: it shows in its [State] and is tried again until it
 // works, after 20 s at most, or when [Handle.Retry] says so.

@@ -6,6 +6,8 @@ package watch
 import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/handwerk-dev/handwerk/engine/cached"
 )
 
 // EventKind says what happened to an object.
@@ -49,9 +51,9 @@ type Event struct {
 	// Object is the object as it is, or for Deleted as it was last seen: an earlier state where
 	// the watch missed the deletion. Then client-go reserves the right to know the name alone, and
 	// the object has nothing else, not even a uid. It is never nil.
-	Object *Object
+	Object *cached.Object
 	// Old is for Updated the object as it was before.
-	Old *Object
+	Old *cached.Object
 }
 
 // sink turns an informer's notifications into events for one owner.
@@ -61,22 +63,22 @@ var _ cache.ResourceEventHandler = sink{}
 
 // OnAdd delivers a new object.
 func (s sink) OnAdd(obj any, initial bool) {
-	if o, ok := obj.(*Object); ok {
-		s.on(Event{Kind: Added, Key: keyOf(o), UID: o.uid, Initial: initial, Object: o})
+	if o, ok := obj.(*cached.Object); ok {
+		s.on(Event{Kind: Added, Key: cache.MetaObjectToName(o), UID: o.GetUID(), Initial: initial, Object: o})
 	}
 }
 
 // OnUpdate delivers a changed object. A relist notifies of unchanged ones too; those are dropped.
 func (s sink) OnUpdate(before, after any) {
-	old, was := before.(*Object)
-	o, is := after.(*Object)
+	old, was := before.(*cached.Object)
+	o, is := after.(*cached.Object)
 	switch {
 	case !was || !is:
-	case old.uid != o.uid:
-		s.on(Event{Kind: Deleted, Key: keyOf(old), UID: old.uid, Unseen: true, Object: old})
+	case old.GetUID() != o.GetUID():
+		s.on(Event{Kind: Deleted, Key: cache.MetaObjectToName(old), UID: old.GetUID(), Unseen: true, Object: old})
 		s.OnAdd(o, false)
-	case old.version != o.version || o.version == "": // fakes have no versions
-		s.on(Event{Kind: Updated, Key: keyOf(o), UID: o.uid, Object: o, Old: old})
+	case old.GetResourceVersion() != o.GetResourceVersion() || o.GetResourceVersion() == "": // fakes have no versions
+		s.on(Event{Kind: Updated, Key: cache.MetaObjectToName(o), UID: o.GetUID(), Object: o, Old: old})
 	}
 }
 
@@ -86,15 +88,11 @@ func (s sink) OnDelete(obj any) {
 	if unseen {
 		obj = gone.Obj
 	}
-	if o, ok := obj.(*Object); ok {
-		s.on(Event{Kind: Deleted, Key: keyOf(o), UID: o.uid, Unseen: unseen, Object: o})
+	if o, ok := obj.(*cached.Object); ok {
+		s.on(Event{Kind: Deleted, Key: cache.MetaObjectToName(o), UID: o.GetUID(), Unseen: unseen, Object: o})
 		return
 	}
 	if key, err := cache.ParseObjectName(gone.Key); unseen && err == nil {
-		s.on(Event{Kind: Deleted, Key: key, Unseen: true, Object: named(key)})
+		s.on(Event{Kind: Deleted, Key: key, Unseen: true, Object: cached.Named(key.Namespace, key.Name)})
 	}
-}
-
-func keyOf(o *Object) cache.ObjectName {
-	return cache.NewObjectName(o.namespace.Value(), o.name)
 }

@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/cached"
 )
 
 func TestEventsOfAllKinds(t *testing.T) {
@@ -26,7 +27,7 @@ func TestEventsOfAllKinds(t *testing.T) {
 				s.put("a", "1")
 				s.put("b", "2")
 				var j journal
-				mustOpen(t, set, Source{GVR: foos, Profile: profile}, j.on)
+				mustOpen(t, set, Source{GVR: foos, Form: cached.Form{Profile: profile}}, j.on)
 				wantEvents(t, &j, "added default/a 1 initial", "added default/b 2 initial")
 				s.put("c", "3")
 				s.put("a", "1")
@@ -99,7 +100,7 @@ func spec(colour string) func(*unstructured.Unstructured) {
 	return func(u *unstructured.Unstructured) { u.Object["spec"] = map[string]any{"colour": colour} }
 }
 
-func colour(o *Object) string {
+func colour(o *cached.Object) string {
 	if o == nil {
 		return ""
 	}

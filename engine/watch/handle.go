@@ -11,6 +11,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/handwerk-dev/handwerk/engine/cached"
 )
 
 // Handle is one owner's hold on a source. Its methods may be called by any number of goroutines.
@@ -41,18 +43,18 @@ func (h *Handle) Close() {
 func (h *Handle) Source() Source { return h.informer.src }
 
 // Object returns the object of that name.
-func (h *Handle) Object(key cache.ObjectName) (*Object, bool) {
+func (h *Handle) Object(key cache.ObjectName) (*cached.Object, bool) {
 	item, _, _ := h.informer.shared.GetIndexer().GetByKey(key.String()) // it has no errors to return
-	o, found := item.(*Object)
+	o, found := item.(*cached.Object)
 	return o, found
 }
 
 // Objects returns all objects, in no order.
-func (h *Handle) Objects() []*Object {
+func (h *Handle) Objects() []*cached.Object {
 	items := h.informer.shared.GetIndexer().List()
-	out := make([]*Object, 0, len(items))
+	out := make([]*cached.Object, 0, len(items))
 	for _, item := range items {
-		if o, ok := item.(*Object); ok {
+		if o, ok := item.(*cached.Object); ok {
 			out = append(out, o)
 		}
 	}
@@ -61,7 +63,7 @@ func (h *Handle) Objects() []*Object {
 
 // OwnedBy returns the objects whose controlling owner reference has this uid, and those whose label
 // Settings.OwnerLabel has this value, in no order.
-func (h *Handle) OwnedBy(owner string) []*Object {
+func (h *Handle) OwnedBy(owner string) []*cached.Object {
 	return ownedBy(h.informer.shared.GetIndexer(), owner, h.set.settings.OwnerLabel)
 }
 

@@ -6,12 +6,14 @@ package watch
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -19,15 +21,30 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/cached"
 )
 
-func names(objects []*Object) []string {
+func names(objects []*cached.Object) []string {
 	out := []string{}
 	for _, o := range objects {
 		out = append(out, o.GetName())
 	}
 	slices.Sort(out)
 	return out
+}
+
+// held is the object as a cache holds it whole.
+func held(t *testing.T, u *unstructured.Unstructured) *cached.Object {
+	t.Helper()
+	transform, err := cached.NewTransform(cached.Form{}, foos.GroupVersion(), logr.Discard())
+	if err != nil {
+		t.Fatal(err)
+	}
+	o, err := transform(u)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return o.(*cached.Object)
 }
 
 func ownedByUID(uid string, controller bool) func(*unstructured.Unstructured) {
@@ -45,7 +62,7 @@ func TestHandlesReadTheCache(t *testing.T) {
 				s := newServer()
 				set := New(s.settings())
 				defer set.Close()
-				h := mustOpen(t, set, Source{GVR: foos, Profile: profile}, ignore)
+				h := mustOpen(t, set, Source{GVR: foos, Form: cached.Form{Profile: profile}}, ignore)
 				synctest.Wait()
 				s.put("a", "1", ownedByUID("p1", true))
 				s.put("b", "2", ownedByUID("p0", false), ownedByUID("p1", true))
@@ -79,20 +96,19 @@ func TestHandlesReadTheCache(t *testing.T) {
 // TestOwnersByLabel holds that objects are found by the label that names their owner, as it changes.
 func TestOwnersByLabel(t *testing.T) {
 	const label = "op.handwerk.dev/owner"
-	tree := func(name string, labels map[string]any) *Object {
-		held, _ := newTransformer(Source{GVR: foos}.withDefaults(), (&log{}).logger())
+	tree := func(name string, labels map[string]any) *cached.Object {
 		meta := map[string]any{"name": name, "annotations": map[string]any{label: "p1"}}
 		if labels != nil {
 			meta["labels"] = labels
 		}
-		return held.compact(&unstructured.Unstructured{Object: map[string]any{"metadata": meta}})
+		return held(t, &unstructured.Unstructured{Object: map[string]any{"metadata": meta}})
 	}
 	index := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{byOwner: ownerBuckets(label)})
 	wants := func(owner string, want ...string) {
 		t.Helper()
 		wantSame(t, append([]string{}, want...), names(ownedBy(index, owner, label)))
 	}
-	for _, o := range []*Object{tree("a", map[string]any{label: "p1"}), tree("b", map[string]any{label: "p2", "x": "p1"}), tree("c", nil)} {
+	for _, o := range []*cached.Object{tree("a", map[string]any{label: "p1"}), tree("b", map[string]any{label: "p2", "x": "p1"}), tree("c", nil)} {
 		if err := index.Add(o); err != nil {
 			t.Fatal(err)
 		}
@@ -100,7 +116,7 @@ func TestOwnersByLabel(t *testing.T) {
 	wants("p1", "a")
 	wants("p2", "b")
 	wants("")
-	for _, o := range []*Object{tree("a", nil), tree("c", map[string]any{label: "p1"})} {
+	for _, o := range []*cached.Object{tree("a", nil), tree("c", map[string]any{label: "p1"})} {
 		if err := index.Update(o); err != nil {
 			t.Fatal(err)
 		}
@@ -111,9 +127,10 @@ func TestOwnersByLabel(t *testing.T) {
 func TestOwnersThatShareABucketDoNotShareChildren(t *testing.T) {
 	const owners = buckets / 2
 	index := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{byOwner: ownerBuckets("")})
-	held, _ := newTransformer(Source{GVR: foos}.withDefaults(), (&log{}).logger())
+	s := newServer()
+	uid := func(i int) string { return fmt.Sprintf("7f3ad3c2-2c11-4b5e-8c6e-%012d", i) }
 	for i := range owners {
-		if err := index.Add(held.compact(sample(i, true))); err != nil {
+		if err := index.Add(held(t, s.put(fmt.Sprint(i), fmt.Sprint(i), ownedByUID(uid(i), true)))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -121,10 +138,9 @@ func TestOwnersThatShareABucketDoNotShareChildren(t *testing.T) {
 		t.Fatal("each owner has a bucket of its own")
 	}
 	for i := range owners {
-		owner := sample(i, true).GetOwnerReferences()[0].UID
-		owned := ownedBy(index, string(owner), "")
-		if len(owned) != 1 || controllerOf(owned[0]) != owner {
-			t.Fatalf("owner %s has the children %v", owner, names(owned))
+		owned := ownedBy(index, uid(i), "")
+		if len(owned) != 1 || string(owned[0].Controller()) != uid(i) {
+			t.Fatalf("owner %s has the children %v", uid(i), names(owned))
 		}
 	}
 }
@@ -272,8 +288,8 @@ func TestHandleSourceHasDefaults(t *testing.T) {
 	s := newServer()
 	set := New(s.settings())
 	defer set.Close()
-	h := mustOpen(t, set, Source{GVR: foos, Keep: "spec.a", Manager: "m"}, ignore)
-	wantSame(t, Source{GVR: foos, Profile: dsl.CacheCompact, Keep: "spec.a", Manager: "m"}, h.Source())
-	h = mustOpen(t, set, Source{GVR: foos, Profile: dsl.CacheLive, Keep: "spec.a", Manager: "m"}, ignore)
-	wantSame(t, Source{GVR: foos, Profile: dsl.CacheLive}, h.Source())
+	h := mustOpen(t, set, Source{GVR: foos, Form: cached.Form{Keep: "spec.a", Manager: "m"}}, ignore)
+	wantSame(t, Source{GVR: foos, Form: cached.Form{Profile: dsl.CacheCompact, Keep: "spec.a", Manager: "m"}}, h.Source())
+	h = mustOpen(t, set, Source{GVR: foos, Form: cached.Form{Profile: dsl.CacheLive, Keep: "spec.a", Manager: "m"}}, ignore)
+	wantSame(t, Source{GVR: foos, Form: cached.Form{Profile: dsl.CacheLive}}, h.Source())
 }

@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/cached"
 )
 
 // busy is an API server that streams one object as a list, and changes it all the time once flood is
@@ -65,7 +66,7 @@ func TestStoppingUnderLoadSaysNothing(t *testing.T) {
 	var handles []*Handle
 	var changes []<-chan struct{}
 	for i := range 10 {
-		src := Source{GVR: foos, Kind: "Foo", LabelSelector: fmt.Sprintf("a=%d", i)}
+		src := Source{GVR: foos, Form: cached.Form{Kind: "Foo"}, LabelSelector: fmt.Sprintf("a=%d", i)}
 		if i%2 == 1 {
 			src.Profile = dsl.CacheMetadata
 		}

@@ -11,13 +11,12 @@ import (
 
 	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/dynamic/dynamicinformer"
-	"k8s.io/client-go/informers"
-	"k8s.io/client-go/metadata/metadatainformer"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/cached"
 )
 
 // noResync: an informer's resync would come for all objects at once. Whoever wants another look
@@ -43,36 +42,32 @@ func newInformer(s Settings, src Source) (*informer, error) {
 	if err != nil {
 		return nil, err
 	}
-	held, err := newTransformer(src, log)
+	transform, err := cached.NewTransform(src.Form, src.GVR.GroupVersion(), log)
 	if err != nil {
 		return nil, err
 	}
 	i := &informer{src: src, scope: in, log: log, done: make(chan struct{})}
 	i.seen = &observer{health: newHealth(src, log, s.Changed), pace: pace{hurry: make(chan struct{}, 1)}}
-	generic, err := i.build(s)
-	if err != nil {
+	if i.shared, err = i.build(s); err != nil {
 		return nil, err
 	}
-	i.shared = generic.Informer()
 	i.seen.version = i.shared.GetIndexer().LastStoreSyncResourceVersion
-	if err := i.shared.SetTransform(held.transform); err != nil {
+	if err := i.shared.SetTransform(transform); err != nil {
 		return nil, err
 	}
 	return i, i.shared.SetWatchErrorHandlerWithContext(i.failed)
 }
 
-func (i *informer) build(s Settings) (informers.GenericInformer, error) {
-	index := cache.Indexers{byOwner: ownerBuckets(s.OwnerLabel)}
-	selected := func(opts *metav1.ListOptions) {
-		opts.LabelSelector, opts.FieldSelector = i.src.LabelSelector, i.src.FieldSelector
-	}
+func (i *informer) build(s Settings) (cache.SharedIndexInformer, error) {
+	options := cache.SharedIndexInformerOptions{ResyncPeriod: noResync, Indexers: cache.Indexers{byOwner: ownerBuckets(s.OwnerLabel)}}
 	switch i.src.Profile {
 	case dsl.CacheCompact:
-		client := dynamicClient{s.Dynamic, i.seen}
-		return dynamicinformer.NewFilteredDynamicInformer(client, i.src.GVR, i.src.Namespace, noResync, index, selected), nil
+		options.ObjectDescription = i.src.GVR.String() // client-go's messages name the type otherwise
+		objects := s.Dynamic.Resource(i.src.GVR).Namespace(i.src.Namespace)
+		return cache.NewSharedIndexInformerWithOptions(observed(i.seen, i.src, s.Dynamic, objects), &unstructured.Unstructured{}, options), nil
 	case dsl.CacheMetadata, dsl.CacheLive:
-		client := metadataClient{s.Metadata, i.seen}
-		return metadatainformer.NewFilteredMetadataInformer(client, i.src.GVR, i.src.Namespace, noResync, index, selected), nil
+		objects := s.Metadata.Resource(i.src.GVR).Namespace(i.src.Namespace)
+		return cache.NewSharedIndexInformerWithOptions(observed(i.seen, i.src, s.Metadata, objects), &metav1.PartialObjectMetadata{}, options), nil
 	default:
 		return nil, fmt.Errorf("unknown cache profile %q", i.src.Profile)
 	}

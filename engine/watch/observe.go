@@ -11,9 +11,11 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 )
@@ -34,16 +36,45 @@ type observer struct {
 	beat time.Duration
 }
 
+// clientOf is a client of one resource, in a namespace or in all.
+type clientOf[L listed] interface {
+	List(ctx context.Context, opts metav1.ListOptions) (L, error)
+	Watch(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error)
+}
+
+// listed is what a list request returns.
+type listed interface {
+	runtime.Object
+	metav1.ListInterface
+}
+
+// observed returns what a reflector lists and watches the source's objects with: the observer notes the
+// outcomes. Whole is the client that objects is of; it says whether it cannot stream lists, as fakes do.
+func observed[L listed](o *observer, src Source, whole any, objects clientOf[L]) cache.ListerWatcher {
+	selected := func(opts metav1.ListOptions) metav1.ListOptions {
+		opts.LabelSelector, opts.FieldSelector = src.LabelSelector, src.FieldSelector
+		return opts
+	}
+	return cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
+			return list(ctx, o, selected(opts), objects.List)
+		},
+		WatchFuncWithContext: func(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error) {
+			return o.watch(ctx, selected(opts), objects.Watch)
+		},
+	}, whole)
+}
+
 // list passes a list request on.
-func list[L any](ctx context.Context, o *observer, opts metav1.ListOptions, call func(context.Context, metav1.ListOptions) (L, error)) (L, error) {
+func list[L listed](ctx context.Context, o *observer, opts metav1.ListOptions, call func(context.Context, metav1.ListOptions) (L, error)) (L, error) {
 	// The reflector begins with version 0: whatever the server has at hand. A server that lags
 	// behind would show this process an older state than the one before it saw.
 	if opts.ResourceVersion == "0" {
 		opts.ResourceVersion = ""
 	}
 	out, err := call(ctx, opts)
-	if listed, ok := any(out).(metav1.ListInterface); ok && err == nil {
-		o.arrived(listed.GetResourceVersion())
+	if err == nil {
+		o.arrived(out.GetResourceVersion())
 	}
 	if ctx.Err() == nil {
 		o.health.listed(err)

@@ -14,6 +14,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/cached"
 )
 
 type listOptions = metav1.ListOptions
@@ -41,7 +42,7 @@ func TestSelectorsArePushedToTheServer(t *testing.T) {
 				set := New(s.settings())
 				defer set.Close()
 				mustOpen(t, set, Source{
-					GVR: foos, Namespace: "team-a", Profile: profile,
+					GVR: foos, Namespace: "team-a", Form: cached.Form{Profile: profile},
 					LabelSelector: "tier=gold", FieldSelector: "metadata.name=x",
 				}, ignore)
 				wantCounts(t, s, 1, 1, 1)
@@ -88,7 +89,7 @@ func TestListsAreStreamedUnlessTheClientIsAFake(t *testing.T) {
 		if got := h.ResourceVersion(); got != "101" || !h.Synced() {
 			t.Errorf("synced: %t at version %q, want true at 101", h.Synced(), got)
 		}
-		mustOpen(t, set, Source{GVR: foos, Profile: dsl.CacheMetadata}, ignore)
+		mustOpen(t, set, Source{GVR: foos, Form: cached.Form{Profile: dsl.CacheMetadata}}, ignore)
 		wantCounts(t, s, 1, 2, 2)
 	})
 }

@@ -60,7 +60,8 @@ func New(s Settings) *Set {
 // last handle is closed. Open itself talks to nobody. It fails when a selector, profile or path of
 // the source is faulty and when the set is closed.
 func (s *Set) Open(ctx context.Context, src Source, on func(Event)) (*Handle, error) {
-	i, err := s.acquire(ctx, src.withDefaults())
+	src.Form = src.WithDefaults()
+	i, err := s.acquire(ctx, src)
 	if err != nil {
 		return nil, fmt.Errorf("opening %s: %w", src, err)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/cached"
 )
 
 func wantCounts(t *testing.T, s *server, lists, watches, open int) {
@@ -47,7 +48,7 @@ func TestEqualSourcesShareAnInformer(t *testing.T) {
 		set := New(s.settings())
 		var first, second journal
 		a := mustOpen(t, set, Source{GVR: foos}, first.on)
-		b := mustOpen(t, set, Source{GVR: foos, Profile: dsl.CacheCompact}, second.on)
+		b := mustOpen(t, set, Source{GVR: foos, Form: cached.Form{Profile: dsl.CacheCompact}}, second.on)
 		wantCounts(t, s, 1, 1, 1)
 
 		s.put("x", "1")
@@ -74,9 +75,9 @@ func TestSourcesThatDifferAreWatchedApart(t *testing.T) {
 			{GVR: foos},
 			{GVR: foos, Namespace: "default"},
 			{GVR: foos, LabelSelector: "a=b"},
-			{GVR: foos, Keep: "spec.a"},
-			{GVR: foos, Profile: dsl.CacheMetadata},
-			{GVR: foos, Profile: dsl.CacheMetadata, Keep: "spec.a"}, // like the one before
+			{GVR: foos, Form: cached.Form{Keep: "spec.a"}},
+			{GVR: foos, Form: cached.Form{Profile: dsl.CacheMetadata}},
+			{GVR: foos, Form: cached.Form{Profile: dsl.CacheMetadata, Keep: "spec.a"}}, // like the one before
 		} {
 			mustOpen(t, set, src, ignore)
 		}
@@ -187,7 +188,7 @@ func TestSetCloseStopsEverything(t *testing.T) {
 		set := New(s.settings())
 		s.put("x", "1")
 		a := mustOpen(t, set, Source{GVR: foos}, ignore)
-		b := mustOpen(t, set, Source{GVR: foos, Profile: dsl.CacheLive}, ignore)
+		b := mustOpen(t, set, Source{GVR: foos, Form: cached.Form{Profile: dsl.CacheLive}}, ignore)
 		synctest.Wait()
 		set.Close()
 		wantCounts(t, s, 2, 2, 0)
@@ -227,8 +228,8 @@ func TestFaultySourcesAreRefused(t *testing.T) {
 	}{
 		"a label selector": {Source{GVR: foos, LabelSelector: "a=b=c"}, "opening foos.v1.example.com: reading label selector: "},
 		"a field selector": {Source{GVR: foos, FieldSelector: "a"}, "opening foos.v1.example.com: reading field selector: "},
-		"a path to keep":   {Source{GVR: foos, Keep: "spec..a"}, "opening foos.v1.example.com: reading what to keep: "},
-		"a profile":        {Source{GVR: foos, Namespace: "n", Profile: "big"}, `opening foos.v1.example.com in n: unknown cache profile "big"`},
+		"a path to keep":   {Source{GVR: foos, Form: cached.Form{Keep: "spec..a"}}, "opening foos.v1.example.com: reading what to keep: "},
+		"a profile":        {Source{GVR: foos, Namespace: "n", Form: cached.Form{Profile: "big"}}, `opening foos.v1.example.com in n: unknown cache profile "big"`},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

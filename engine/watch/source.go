@@ -13,33 +13,21 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/cached"
 )
 
 // Source says what is watched and how it is held. Equal sources share one informer.
 type Source struct {
 	// GVR is the resource. Required.
 	GVR schema.GroupVersionResource
-	// Kind is the kind of the resource's objects. Only the profiles metadata and live use it: a
-	// server that sends metadata alone does not say the kind. Without it, trees of metadata have
-	// none.
-	Kind string
 	// Namespace limits the source to one namespace. Empty means all, and is required for
 	// resources without namespaces.
 	Namespace string
 	// LabelSelector and FieldSelector, in kubectl's form, are evaluated by the server: what they
 	// do not select does not exist here. Empty means everything.
 	LabelSelector, FieldSelector string
-	// Profile defaults to dsl.CacheCompact.
-	Profile dsl.CacheProfile
-	// Keep limits what the compact profile holds to apiVersion, kind, metadata and these paths;
-	// [Keep] writes it. Empty means the whole object. Other profiles ignore it.
-	Keep string
-	// Manager is the field manager whose entries in managedFields are held; all others are
-	// dropped. Empty drops all.
-	Manager string
-	// Vouches, where it is set, limits that to objects with an annotation of this key whose value begins
-	// with Vouched: only there does anybody ask whether the manager wrote it.
-	Vouches, Vouched string
+	// Form says how the objects are held.
+	cached.Form
 }
 
 // String names the source for people, as in "foos.v1.example.com in default".
@@ -49,21 +37,6 @@ func (s Source) String() string {
 		name += " in " + s.Namespace
 	}
 	return name
-}
-
-// withDefaults fills in what is left open and drops what the profile ignores, so that sources
-// that mean the same are equal.
-func (s Source) withDefaults() Source {
-	if s.Profile == "" {
-		s.Profile = dsl.CacheCompact
-	}
-	if s.Profile != dsl.CacheCompact {
-		s.Keep = ""
-	}
-	if s.Profile == dsl.CacheLive {
-		s.Manager, s.Vouches, s.Vouched = "", "", ""
-	}
-	return s
 }
 
 // scope decides which objects belong to a source.

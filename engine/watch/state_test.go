@@ -15,6 +15,7 @@ import (
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 )
 
@@ -263,7 +264,7 @@ func TestTheEndOfTheContextIsNoFault(t *testing.T) {
 			t.Errorf("the stream passed on %v", e)
 		default:
 		}
-		_, err := list(ctx, o, options, func(context.Context, listOptions) (int, error) { return 0, ctx.Err() })
+		_, err := list(ctx, o, options, func(context.Context, listOptions) (*unstructured.UnstructuredList, error) { return nil, ctx.Err() })
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("the list failed with %v", err)
 		}

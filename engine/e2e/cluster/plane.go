@@ -46,6 +46,11 @@ func (c *Cluster) startPlane(crds []string) (kubeconfig string, err error) {
 		return "", err
 	}
 	args := []string{"start", "--dir", state, "--audit-policy", policy}
+	// With its default of 20 requests a second the namespace controller falls ever further behind: each namespace that
+	// goes costs it a request or two for each resource, and each test has a namespace.
+	for _, arg := range []string{"--kube-api-qps=500", "--kube-api-burst=1000"} {
+		args = append(args, "--arg", "kube-controller-manager="+arg)
+	}
 	for _, path := range crds {
 		args = append(args, "--crds", path)
 	}

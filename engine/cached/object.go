@@ -1,9 +1,10 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package watch
+package cached
 
 import (
+	"bytes"
 	"encoding/json"
 	"time"
 	"unique"
@@ -14,10 +15,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
-	"k8s.io/client-go/tools/cache"
 )
 
-// Object is an object as the cache holds it: the metadata that routing needs and, unless the
+// Object is an object as a cache holds it: the metadata that routing needs and, unless the
 // profile is live, its JSON. It never changes, so it may be read by any number of goroutines: the
 // setters that metav1.Object asks for do nothing.
 //
@@ -101,24 +101,33 @@ func (o *Object) GetLabels() map[string]string {
 	return held.Labels
 }
 
+// Label returns the value of a label, empty when there is none. Unlike GetLabels it costs next to
+// nothing where the key does not occur in the object's metadata.
+func (o *Object) Label(key string) string {
+	if key == "" || !bytes.Contains(o.raw[o.metadata.from:o.metadata.to], []byte(`"`+key+`"`)) {
+		return ""
+	}
+	return o.GetLabels()[key]
+}
+
 // GetAnnotations decodes the annotations.
 func (o *Object) GetAnnotations() map[string]string { return o.decoded().Annotations }
 
 // GetFinalizers decodes the finalizers.
 func (o *Object) GetFinalizers() []string { return o.decoded().Finalizers }
 
-// GetManagedFields decodes the managedFields entries that are held: those of Source.Manager.
+// GetManagedFields decodes the managedFields entries that are held: those of Form.Manager.
 func (o *Object) GetManagedFields() []metav1.ManagedFieldsEntry { return o.decoded().ManagedFields }
 
-// GroupVersionKind returns the kind. See Source.Kind for when it is unknown.
+// GroupVersionKind returns the kind. See Form.Kind for when it is unknown.
 func (o *Object) GroupVersionKind() schema.GroupVersionKind {
 	kind := o.kind.Value()
 	return schema.FromAPIVersionAndKind(kind.apiVersion, kind.kind)
 }
 
-// named returns an object of which the name is all that is known.
-func named(key cache.ObjectName) *Object {
-	return &Object{kind: unique.Make(typeMeta{}), namespace: unique.Make(key.Namespace), name: key.Name}
+// Named returns an object of which the name is all that is known.
+func Named(namespace, name string) *Object {
+	return &Object{kind: unique.Make(typeMeta{}), namespace: unique.Make(namespace), name: name}
 }
 
 // decoded is the metadata in full, as far as it is held.

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package watch
+package cached
 
 import (
 	"slices"
@@ -13,32 +13,38 @@ import (
 	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
-// transformer turns what a client decodes into what the cache holds. It is an informer's
-// transform, so it never fails: an error there would lose the event.
-type transformer struct {
-	src      Source
-	keep     projection
-	log      logr.Logger
-	encoders sync.Pool
-}
-
-func newTransformer(src Source, log logr.Logger) (*transformer, error) {
-	keep, err := parseKeep(src.Keep)
+// NewTransform returns what turns an object that a client decoded, whole or its metadata alone, into an
+// *[Object] of the form. It is an informer's transform, so it never fails: an error there would lose the
+// event. What it cannot encode it logs and holds as the live profile does. It may be called by any number
+// of goroutines. Anything else, and what it has made, it returns as it is: client-go shows it each object
+// of a streamed list twice.
+//
+// The group and version are those that the objects are watched at. NewTransform fails when Form.Keep
+// is faulty.
+func NewTransform(form Form, gv schema.GroupVersion, log logr.Logger) (func(any) (any, error), error) {
+	keep, err := parseKeep(form.Keep)
 	if err != nil {
 		return nil, err
 	}
-	t := &transformer{src: src, keep: keep, log: log}
+	t := &transformer{form: form, apiVersion: gv.String(), keep: keep, log: log}
 	t.encoders.New = func() any { return new(encoder) }
-	return t, nil
+	return t.transform, nil
 }
 
-// transform is a cache.TransformFunc. What it has made it returns as it is: client-go shows it
-// each object of a streamed list twice.
+type transformer struct {
+	form       Form
+	apiVersion string
+	keep       projection
+	log        logr.Logger
+	encoders   sync.Pool
+}
+
 func (t *transformer) transform(in any) (any, error) {
 	switch obj := in.(type) {
 	case *unstructured.Unstructured:
@@ -51,29 +57,31 @@ func (t *transformer) transform(in any) (any, error) {
 }
 
 func (t *transformer) compact(u *unstructured.Unstructured) *Object {
-	tree := u.Object
-	o := routing(tree)
-	e := t.encoders.Get().(*encoder)
-	defer t.encoders.Put(e)
-	out, from, to, err := e.whole(tree, t.keep, t.manager(u.GetAnnotations))
-	if err != nil {
-		t.log.Error(err, "encoding object: it will be read from the server", "namespace", u.GetNamespace(), "name", u.GetName())
-		return o
-	}
-	o.hold(out, from, to)
+	o := routing(u.Object)
+	t.hold(o, "encoding object: it will be read from the server", func(e *encoder) ([]byte, int, int, error) {
+		return e.whole(u.Object, t.keep, t.manager(u.GetAnnotations))
+	})
 	return o
 }
 
 // manager is the field manager whose entries of an object are held, empty when none are.
 func (t *transformer) manager(annotations func() map[string]string) string {
-	if t.src.Vouches == "" || strings.HasPrefix(annotations()[t.src.Vouches], t.src.Vouched) {
-		return t.src.Manager
+	if t.form.Vouches == "" || strings.HasPrefix(annotations()[t.form.Vouches], t.form.Vouched) {
+		return t.form.Manager
 	}
 	return ""
 }
 
-// hold copies the bytes, so that not a byte more than they need stays in memory.
-func (o *Object) hold(out []byte, from, to int) {
+// hold makes the object hold what an encoder writes. It copies the bytes, so that not a byte more than
+// they need stays in memory. Failed is what the log says when nothing can be written.
+func (t *transformer) hold(o *Object, failed string, write func(*encoder) (out []byte, from, to int, err error)) {
+	e := t.encoders.Get().(*encoder)
+	defer t.encoders.Put(e)
+	out, from, to, err := write(e)
+	if err != nil {
+		t.log.Error(err, failed, "namespace", o.GetNamespace(), "name", o.GetName())
+		return
+	}
 	o.raw = make([]byte, len(out))
 	copy(o.raw, out)
 	o.metadata.from, o.metadata.to = uint32(from), uint32(to)
@@ -94,7 +102,7 @@ func routing(tree map[string]any) *Object {
 	}
 	o.generation, _ = m["generation"].(int64)
 	refs, _ := m["ownerReferences"].([]any)
-	o.owners = ownersIn(refs)
+	o.owners = ownersOf(refs, ownerIn)
 	return o
 }
 
@@ -125,8 +133,8 @@ func (t *transformer) partial(p *metav1.PartialObjectMetadata) *Object {
 	if p.DeletionTimestamp != nil {
 		o.deleted = secondsOf(p.DeletionTimestamp.Time)
 	}
-	o.owners = ownersOf(p.OwnerReferences)
-	if t.src.Profile == dsl.CacheMetadata {
+	o.owners = ownersOf(p.OwnerReferences, ownerOf)
+	if t.form.Profile == dsl.CacheMetadata {
 		t.holdPartial(o, p)
 	}
 	return o
@@ -135,7 +143,7 @@ func (t *transformer) partial(p *metav1.PartialObjectMetadata) *Object {
 // kindOf returns the kind of an object of which only the metadata came. A server gives it the
 // kind PartialObjectMetadata.
 func (t *transformer) kindOf(p *metav1.PartialObjectMetadata) typeMeta {
-	kind := typeMeta{apiVersion: t.src.GVR.GroupVersion().String(), kind: t.src.Kind}
+	kind := typeMeta{apiVersion: t.apiVersion, kind: t.form.Kind}
 	if kind.kind == "" && p.GroupVersionKind().Group != metav1.GroupName {
 		kind.kind = p.Kind
 	}
@@ -148,12 +156,7 @@ func (t *transformer) holdPartial(o *Object, p *metav1.PartialObjectMetadata) {
 	held.ManagedFields = slices.DeleteFunc(slices.Clone(held.ManagedFields), func(f metav1.ManagedFieldsEntry) bool {
 		return manager == "" || f.Manager != manager
 	})
-	e := t.encoders.Get().(*encoder)
-	defer t.encoders.Put(e)
-	out, from, to, err := e.partial(o.kind.Value(), held)
-	if err != nil {
-		t.log.Error(err, "encoding metadata: it will be read from the server", "namespace", p.Namespace, "name", p.Name)
-		return
-	}
-	o.hold(out, from, to)
+	t.hold(o, "encoding metadata: it will be read from the server", func(e *encoder) ([]byte, int, int, error) {
+		return e.partial(o.kind.Value(), held)
+	})
 }

@@ -1,21 +1,27 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package watch
+package cached
 
 import (
 	"math"
+	"os"
 	"reflect"
 	"testing"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 )
+
+var foos = schema.GroupVersion{Group: "example.com", Version: "v1"}
 
 func parse(t testing.TB, text string) *unstructured.Unstructured {
 	t.Helper()
@@ -26,20 +32,50 @@ func parse(t testing.TB, text string) *unstructured.Unstructured {
 	return u
 }
 
-// hold makes the object that the cache would hold of in, twice over: client-go transforms again
-// what it has transformed.
-func hold(t testing.TB, src Source, in any) *Object {
+// sample is an object of about 1.5 KB without its managedFields, as they come: half of it
+// metadata, the rest in small maps.
+func sample(t testing.TB) *unstructured.Unstructured {
 	t.Helper()
-	src.GVR = foos
-	held, err := newTransformer(src.withDefaults(), (&log{}).logger())
+	text, err := os.ReadFile("testdata/foo.json")
 	if err != nil {
 		t.Fatal(err)
 	}
-	once, err := held.transform(in)
+	return parse(t, string(text))
+}
+
+// as is the object as a client gets it: whole, or its metadata as a server sends it alone.
+func as(u *unstructured.Unstructured, partial bool) runtime.Object {
+	if !partial {
+		return u.DeepCopy()
+	}
+	var p metav1.PartialObjectMetadata
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.DeepCopy().Object, &p); err != nil {
+		panic(err)
+	}
+	p.TypeMeta = metav1.TypeMeta{APIVersion: "meta.k8s.io/v1", Kind: "PartialObjectMetadata"}
+	return &p
+}
+
+func wantSame(t *testing.T, want, got any) {
+	t.Helper()
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// hold makes the object that a cache would hold of in, twice over: client-go transforms again
+// what it has transformed.
+func hold(t testing.TB, form Form, in any) *Object {
+	t.Helper()
+	transform, err := NewTransform(form.WithDefaults(), foos, logr.Discard())
 	if err != nil {
 		t.Fatal(err)
 	}
-	twice, err := held.transform(once)
+	once, err := transform(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	twice, err := transform(once)
 	if err != nil || twice != once {
 		t.Fatalf("transforming again gives %v, %v, want what was given", twice, err)
 	}
@@ -71,7 +107,7 @@ func TestTreesAreWhatCameFromTheServer(t *testing.T) {
 	for name, text := range tests {
 		t.Run(name, func(t *testing.T) {
 			want := parse(t, text)
-			o := hold(t, Source{}, parse(t, text))
+			o := hold(t, Form{}, parse(t, text))
 			if diff := cmp.Diff(want, o.Tree()); diff != "" {
 				t.Errorf("tree (-want +got):\n%s", diff)
 			}
@@ -90,7 +126,7 @@ func FuzzTree(f *testing.F) {
 		if m, ok := want.Object["metadata"].(map[string]any); ok {
 			delete(m, "managedFields")
 		}
-		if diff := cmp.Diff(want, hold(t, Source{}, parse(t, text)).Tree()); diff != "" {
+		if diff := cmp.Diff(want, hold(t, Form{}, parse(t, text)).Tree()); diff != "" {
 			t.Errorf("tree (-want +got):\n%s", diff)
 		}
 	})
@@ -98,7 +134,7 @@ func FuzzTree(f *testing.F) {
 
 func TestStringsThatAreNotUTF8AreMended(t *testing.T) {
 	u := &unstructured.Unstructured{Object: map[string]any{"spec": "a\xffb\xc3"}}
-	wantSame(t, "a\ufffdb\ufffd", hold(t, Source{}, u).Tree().Object["spec"].(string))
+	wantSame(t, "a\ufffdb\ufffd", hold(t, Form{}, u).Tree().Object["spec"].(string))
 }
 
 func TestManagedFieldsOfOneManagerAreHeld(t *testing.T) {
@@ -112,7 +148,7 @@ func TestManagedFieldsOfOneManagerAreHeld(t *testing.T) {
 			t.Run(string(profile)+" "+manager, func(t *testing.T) {
 				u := parse(t, text)
 				before := u.DeepCopy()
-				o := hold(t, Source{Profile: profile, Manager: manager}, as(u, profile == dsl.CacheMetadata))
+				o := hold(t, Form{Profile: profile, Manager: manager}, as(u, profile == dsl.CacheMetadata))
 				var got []string
 				for _, f := range o.Tree().GetManagedFields() {
 					got = append(got, string(f.Operation))
@@ -154,7 +190,7 @@ func TestKeepHoldsThePathsAlone(t *testing.T) {
 			for _, p := range tt.keep {
 				paths = append(paths, dsl.MustParsePath(p))
 			}
-			o := hold(t, Source{Keep: Keep(paths)}, parse(t, text))
+			o := hold(t, Form{Keep: Keep(paths)}, parse(t, text))
 			if diff := cmp.Diff(parse(t, tt.want), o.Tree()); diff != "" {
 				t.Errorf("tree (-want +got):\n%s", diff)
 			}
@@ -171,7 +207,7 @@ func TestKeepDoesNotDependOnOrder(t *testing.T) {
 
 // Whatever reads an object through metav1.Object must see what an Unstructured shows.
 func TestObjectsReadLikeUnstructured(t *testing.T) {
-	u := sample(7, true)
+	u := sample(t)
 	now := metav1.NewTime(time.Unix(1700000000, 0))
 	seconds := int64(30)
 	u.SetDeletionTimestamp(&now)
@@ -188,7 +224,7 @@ func TestObjectsReadLikeUnstructured(t *testing.T) {
 
 	for _, profile := range []dsl.CacheProfile{dsl.CacheCompact, dsl.CacheMetadata} {
 		t.Run(string(profile), func(t *testing.T) {
-			o := hold(t, Source{Profile: profile, Kind: "Foo"}, as(u, profile == dsl.CacheMetadata))
+			o := hold(t, Form{Profile: profile, Kind: "Foo"}, as(u, profile == dsl.CacheMetadata))
 			for _, field := range getters {
 				w := reflect.ValueOf(metav1.Object(want)).MethodByName(field).Call(nil)[0].Interface()
 				g := reflect.ValueOf(metav1.Object(o)).MethodByName(field).Call(nil)[0].Interface()
@@ -210,8 +246,8 @@ var getters = []string{
 }
 
 func TestObjectsDoNotChange(t *testing.T) {
-	u := sample(7, true)
-	o := hold(t, Source{}, u)
+	u := sample(t)
+	o := hold(t, Form{}, u)
 	before := o.Tree()
 	o.SetName("x")
 	o.SetLabels(map[string]string{"x": "y"})
@@ -225,12 +261,12 @@ func TestObjectsDoNotChange(t *testing.T) {
 }
 
 func TestMetadataAlone(t *testing.T) {
-	u := sample(7, true)
+	u := sample(t)
 	want := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "example.com/v1", "kind": "Foo", "metadata": u.DeepCopy().Object["metadata"],
 	}}
 	unstructured.RemoveNestedField(want.Object, "metadata", "managedFields")
-	o := hold(t, Source{Profile: dsl.CacheMetadata, Kind: "Foo"}, as(u, true))
+	o := hold(t, Form{Profile: dsl.CacheMetadata, Kind: "Foo"}, as(u, true))
 	wantSame(t, want, o.Tree())
 	if o.Size() == 0 {
 		t.Error("its size is zero")
@@ -238,16 +274,16 @@ func TestMetadataAlone(t *testing.T) {
 
 	fake := as(u, true).(*metav1.PartialObjectMetadata)
 	fake.TypeMeta = metav1.TypeMeta{APIVersion: "example.com/v1", Kind: "Bar"}
-	wantSame(t, "Bar", hold(t, Source{Profile: dsl.CacheMetadata}, fake).Tree().GetKind())
-	wantSame(t, "Foo", hold(t, Source{Profile: dsl.CacheMetadata, Kind: "Foo"}, fake).Tree().GetKind())
+	wantSame(t, "Bar", hold(t, Form{Profile: dsl.CacheMetadata}, fake).Tree().GetKind())
+	wantSame(t, "Foo", hold(t, Form{Profile: dsl.CacheMetadata, Kind: "Foo"}, fake).Tree().GetKind())
 
 	delete(want.Object, "kind")
-	wantSame(t, want, hold(t, Source{Profile: dsl.CacheMetadata}, as(u, true)).Tree())
+	wantSame(t, want, hold(t, Form{Profile: dsl.CacheMetadata}, as(u, true)).Tree())
 }
 
 func TestLiveHoldsWhatRoutingNeeds(t *testing.T) {
-	u := sample(7, true)
-	o := hold(t, Source{Profile: dsl.CacheLive, Kind: "Foo"}, as(u, true))
+	u := sample(t)
+	o := hold(t, Form{Profile: dsl.CacheLive, Kind: "Foo"}, as(u, true))
 	if o.Tree() != nil || o.Size() != 0 || o.GetLabels() != nil {
 		t.Errorf("it holds %d bytes", o.Size())
 	}
@@ -260,24 +296,42 @@ func TestLiveHoldsWhatRoutingNeeds(t *testing.T) {
 func TestWhatHasNoJSONIsHeldLikeLive(t *testing.T) {
 	for name, value := range map[string]any{"not a number": math.NaN(), "a function": func() {}} {
 		t.Run(name, func(t *testing.T) {
-			u := sample(7, false)
+			u := sample(t)
 			u.Object["spec"] = value
-			o := hold(t, Source{}, u)
+			o := hold(t, Form{}, u)
 			if o.Tree() != nil {
 				t.Errorf("there is the tree %v", o.Tree())
 			}
 			wantSame(t, u.GetUID(), o.GetUID())
 		})
 	}
-	held, _ := newTransformer(Source{GVR: foos}.withDefaults(), (&log{}).logger())
-	if out, err := held.transform("neither"); out != "neither" || err != nil {
+	transform, err := NewTransform(Form{}, foos, logr.Discard())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out, err := transform("neither"); out != "neither" || err != nil {
 		t.Errorf("what is no object becomes %v, %v", out, err)
 	}
 }
 
 func TestTypesThatNoDecoderMakesAreEncoded(t *testing.T) {
-	u := sample(7, false)
+	u := sample(t)
 	u.Object["spec"] = map[string]any{"a": int32(1), "b": []string{"x"}, "c": map[string]any(nil), "d": []any(nil)}
 	want := map[string]any{"a": int64(1), "b": []any{"x"}, "c": nil, "d": nil}
-	wantSame(t, want, hold(t, Source{}, u).Tree().Object["spec"].(map[string]any))
+	wantSame(t, want, hold(t, Form{}, u).Tree().Object["spec"].(map[string]any))
+}
+
+// TestShownIsWhatTheCacheShows holds that an object of the server, shown, is the tree that the cache has.
+func TestShownIsWhatTheCacheShows(t *testing.T) {
+	for name, form := range map[string]Form{
+		"whole":    {},
+		"a path":   {Keep: "spec.template.env,status"},
+		"metadata": {Profile: dsl.CacheMetadata, Kind: "Foo", Keep: "spec.replicas"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			u := sample(t)
+			unstructured.RemoveNestedField(u.Object, "metadata", "managedFields")
+			wantSame(t, hold(t, form, as(u, form.Profile == dsl.CacheMetadata)).Tree(), form.Shown(u))
+		})
+	}
 }

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package watch
+package cached
 
 import (
 	"fmt"
@@ -11,7 +11,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
-// Keep writes paths as Source.Keep wants them: sorted, so that the order in which they were
+// Keep writes paths as Form.Keep wants them: sorted, so that the order in which they were
 // declared makes no difference.
 func Keep(paths []dsl.Path) string {
 	texts := make([]string, 0, len(paths))
@@ -26,12 +26,14 @@ func Keep(paths []dsl.Path) string {
 // empty projection keeps everything.
 type projection map[string]projection
 
+// always is what every object keeps; encoding needs no exception for it then.
+func always() projection { return projection{"apiVersion": nil, "kind": nil, "metadata": nil} }
+
 func parseKeep(text string) (projection, error) {
 	if text == "" {
 		return nil, nil
 	}
-	// What every object keeps; encoding needs no exception for it then.
-	keep := projection{"apiVersion": nil, "kind": nil, "metadata": nil}
+	keep := always()
 	for _, part := range splitPaths(text) {
 		path, err := dsl.ParsePath(part)
 		if err != nil {
@@ -92,4 +94,20 @@ func (p projection) below(key string, value any) (projection, bool) {
 		return nil, false
 	}
 	return sub, true
+}
+
+// of returns what is kept of a map.
+func (p projection) of(tree map[string]any) map[string]any {
+	out := make(map[string]any, len(tree))
+	for key, value := range tree {
+		below, kept := p.below(key, value)
+		if !kept {
+			continue
+		}
+		if sub, isMap := value.(map[string]any); isMap && len(below) > 0 {
+			value = below.of(sub)
+		}
+		out[key] = value
+	}
+	return out
 }
