@@ -130,14 +130,6 @@ func (v *View) Refresh(was State, changes *inbox.Related) (again time.Duration) 
 	return again
 }
 
-// earlier is the shorter of two waits, of which zero is none.
-func earlier(a, b time.Duration) time.Duration {
-	if a == 0 || b > 0 && b < a {
-		return b
-	}
-	return a
-}
-
 // Changed reports whether what the relations select is other than handlers saw it before. It is not where they see
 // it for the first time.
 func (v *View) Changed() bool { return v.changed }
