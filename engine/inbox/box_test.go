@@ -1,0 +1,257 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package inbox
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/handwerk-dev/handwerk/engine/cached"
+	"github.com/handwerk-dev/handwerk/engine/ops"
+	"github.com/handwerk-dev/handwerk/engine/queue"
+	"github.com/handwerk-dev/handwerk/engine/watch"
+)
+
+// remembered is what passes of these tests remember.
+type remembered struct{ uid types.UID }
+
+// post is a box in a term, with events of one key.
+type post struct {
+	*Box[remembered]
+	t   *testing.T
+	key Key
+	in  *queue.Queue[Key]
+}
+
+func newPost(t *testing.T) *post {
+	t.Helper()
+	p := &post{Box: New[remembered](true), t: t, key: Key{Namespace: "default", Name: "web"}, in: queue.New[Key]("", nil)}
+	p.Begin(p.in)
+	t.Cleanup(p.End)
+	return p
+}
+
+// object is an object as a cache holds it.
+func (p *post) object(uid types.UID, version string) *cached.Object {
+	p.t.Helper()
+	transform, err := cached.NewTransform(cached.Form{}, schema.GroupVersion{Version: "v1"}, logr.Discard())
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	o, err := transform(&unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{
+		"namespace": "default", "name": "web", "uid": string(uid), "resourceVersion": version,
+	}}})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return o.(*cached.Object)
+}
+
+func (p *post) event(kind watch.EventKind, uid types.UID, version string) watch.Event {
+	return watch.Event{Kind: kind, Key: p.key, UID: uid, Object: p.object(uid, version)}
+}
+
+// taken says what a turn has for its pass.
+func taken(t *Turn[remembered]) []string {
+	var out []string
+	for what, is := range map[string]bool{"fresh": t.Fresh, "child": t.Child, "related": t.Related != nil, "memory": t.Memory != nil} {
+		if is {
+			out = append(out, what)
+		}
+	}
+	if t.Event != "" {
+		out = append(out, string(t.Event))
+	}
+	for _, who := range t.Granted {
+		out = append(out, "granted "+who)
+	}
+	for _, g := range t.Gone {
+		out = append(out, "gone "+string(g.Object.GetUID()))
+	}
+	slices.Sort(out)
+	return out
+}
+
+// TestWhatIsTakenIsThereOnce holds what a pass finds after what came up, and what the next one finds when the pass has
+// dealt with it, and when it has not.
+func TestWhatIsTakenIsThereOnce(t *testing.T) {
+	owner := func(p *post) { p.Seen(p.event(watch.Added, "u", "1")) }
+	tests := map[string]struct {
+		come                func(p *post)
+		want, handled, back []string
+	}{
+		"an object that appears": {owner, []string{"ADDED", "fresh"}, []string{"fresh"}, []string{"ADDED", "fresh"}},
+		"one that was there": {func(p *post) {
+			ev := p.event(watch.Added, "u", "1")
+			ev.Initial = true
+			p.Seen(ev)
+		}, []string{"ADDED"}, nil, []string{"ADDED"}},
+		"a change of a child": {func(p *post) {
+			owner(p)
+			p.ChildSeen(p.key, p.event(watch.Updated, "c", "5"))
+		}, []string{"ADDED", "child", "fresh"}, []string{"fresh"}, []string{"ADDED", "child", "fresh"}},
+		"an own write to a child, of which the event comes later": {func(p *post) {
+			owner(p)
+			p.Echo(p.key, "c", "5")
+			p.ChildSeen(p.key, p.event(watch.Updated, "c", "5"))
+		}, []string{"ADDED", "fresh"}, []string{"fresh"}, []string{"ADDED", "fresh"}},
+		"or before the answer": {func(p *post) {
+			owner(p)
+			p.ChildSeen(p.key, p.event(watch.Updated, "c", "5"))
+			p.Echo(p.key, "c", "5")
+		}, []string{"ADDED", "fresh"}, []string{"fresh"}, []string{"ADDED", "fresh"}},
+		"somebody else's write after it": {func(p *post) {
+			owner(p)
+			p.Echo(p.key, "c", "5")
+			p.ChildSeen(p.key, p.event(watch.Updated, "c", "6"))
+		}, []string{"ADDED", "child", "fresh"}, []string{"fresh"}, []string{"ADDED", "child", "fresh"}},
+		"a child whose owner nobody knows": {func(p *post) {
+			p.ChildSeen(p.key, p.event(watch.Added, "c", "5"))
+		}, nil, nil, nil},
+		"a right that is given": {func(p *post) {
+			p.Refused(p.key, "deploy", true)
+			p.Refused(p.key, "store", true)
+			p.Refused(p.key, "store", false)
+			p.Grant()
+		}, []string{"granted deploy"}, nil, []string{"granted deploy"}},
+		"an object that goes": {func(p *post) {
+			owner(p)
+			p.Seen(p.event(watch.Deleted, "u", "2"))
+		}, []string{"ADDED", "fresh", "gone u"}, []string{"fresh"}, []string{"ADDED", "fresh"}}, // what is left is for the pass to say
+	}
+	for name, tt := range tests {
+		for ending, want := range map[string][]string{"handled": tt.handled, "not handled": tt.back} {
+			t.Run(name+", "+ending, func(t *testing.T) {
+				p := newPost(t)
+				tt.come(p)
+				turn := p.Take(p.key)
+				if diff := cmp.Diff(tt.want, taken(turn)); diff != "" {
+					t.Errorf("taken (-want +got):\n%s", diff)
+				}
+				if ending == "handled" {
+					turn.Handled()
+				}
+				turn.Close()
+				if diff := cmp.Diff(want, taken(p.Take(p.key))); diff != "" {
+					t.Errorf("taken next (-want +got):\n%s", diff)
+				}
+			})
+		}
+	}
+}
+
+// TestWhatIsLeftIsThereAgain holds that a pass which breaks off keeps what it remembers, and the objects that are gone
+// and not finalized, before those that went meanwhile.
+func TestWhatIsLeftIsThereAgain(t *testing.T) {
+	p := newPost(t)
+	p.Seen(p.event(watch.Added, "one", "1"))
+	p.Seen(p.event(watch.Deleted, "one", "2"))
+	turn := p.Take(p.key)
+	if p.Departs(p.key, "one") {
+		t.Error("what a pass has in hand counts as left")
+	}
+	turn.Memory, turn.Left = &remembered{"one"}, turn.Gone
+	p.Seen(p.event(watch.Deleted, "two", "3"))
+	turn.Close()
+	if !p.Departs(p.key, "one") {
+		t.Error("what is left is not there")
+	}
+	next := p.Take(p.key)
+	if diff := cmp.Diff([]string{"ADDED", "fresh", "gone one", "gone two", "memory"}, taken(next)); diff != "" {
+		t.Errorf("taken (-want +got):\n%s", diff)
+	}
+	if got := fmt.Sprint(next.Gone[0].Object.GetUID(), next.Memory.uid); got != "oneone" {
+		t.Errorf("the first that is gone, and what is remembered, are %s", got)
+	}
+}
+
+// TestForget holds when a key is forgotten, and that the next object of the name is a new one all the same.
+func TestForget(t *testing.T) {
+	tests := map[string]struct {
+		meanwhile func(p *post)
+		all       bool
+	}{
+		"nothing came meanwhile":      {func(*post) {}, true},
+		"another object has the name": {func(p *post) { p.Seen(p.event(watch.Added, "next", "9")) }, false},
+		"a child came":                {func(p *post) { p.ChildSeen(p.key, p.event(watch.Added, "c", "5")) }, false},
+		"it went once more":           {func(p *post) { p.Seen(p.event(watch.Deleted, "next", "9")) }, false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			p := newPost(t)
+			p.Seen(p.event(watch.Added, "u", "1"))
+			first := p.Take(p.key)
+			first.Keep(&remembered{"u"})
+			first.Handled()
+			first.Close()
+			turn := p.Take(p.key)
+			tt.meanwhile(p)
+			if all := turn.Forget(); all != tt.all {
+				t.Errorf("all is forgotten: %v, want %v", all, tt.all)
+			}
+			turn.Close()
+			if next := p.Take(p.key); next.Memory != nil {
+				t.Errorf("the next pass remembers %s", next.Memory.uid)
+			}
+		})
+	}
+}
+
+// TestHowKeysStand holds how keys are counted.
+func TestHowKeysStand(t *testing.T) {
+	p := newPost(t)
+	remember := func(uid types.UID) *remembered { return &remembered{uid} }
+	stands := func(want map[ops.Standing]int, when string) {
+		t.Helper()
+		if diff := cmp.Diff(want, p.Standings()); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", when, diff)
+		}
+	}
+	p.Seen(p.event(watch.Added, "u", "1"))
+	stands(map[ops.Standing]int{}, "before its first pass")
+	for want := range 3 {
+		if before, m := p.Failed(p.key, remember); before != want || m.uid != "u" {
+			t.Errorf("%d passes failed before, of %s; want %d", before, m.uid, want)
+		}
+	}
+	stands(map[ops.Standing]int{ops.Failing: 1}, "after passes that failed")
+	p.Finished(p.key, ops.Ready)
+	stands(map[ops.Standing]int{ops.Ready: 1}, "after one that did not")
+	if before, _ := p.Failed(p.key, remember); before != 0 {
+		t.Errorf("%d passes failed before, want none since the last that did not", before)
+	}
+	p.Finished(p.key, ops.Held)
+	p.Failed(p.key, remember)
+	stands(map[ops.Standing]int{ops.Held: 1}, "one whose deletion is held")
+	turn := p.Take(p.key)
+	turn.Keep(&remembered{"next"})
+	turn.Close()
+	stands(map[ops.Standing]int{}, "when another object has the name")
+}
+
+// TestATermBeginsAnew holds that nothing of an earlier term is left, and that nothing is kept outside of one.
+func TestATermBeginsAnew(t *testing.T) {
+	b := New[remembered](true)
+	p := &post{Box: b, t: t, key: Key{Name: "web"}, in: queue.New[Key]("", nil)}
+	p.Seen(p.event(watch.Added, "u", "1"))
+	p.Begin(p.in)
+	if got := taken(p.Take(p.key)); got != nil {
+		t.Errorf("what came before a term is there: %v", got)
+	}
+	p.Seen(p.event(watch.Added, "u", "1"))
+	p.End()
+	p.Seen(p.event(watch.Updated, "u", "2"))
+	p.Begin(queue.New[Key]("", nil))
+	t.Cleanup(p.End)
+	if got := taken(p.Take(p.key)); got != nil {
+		t.Errorf("what came in an earlier term is there: %v", got)
+	}
+}
