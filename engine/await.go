@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/engine/inbox"
 )
@@ -15,8 +16,8 @@ import (
 // announce makes the passes over an object that the operator handles, too, wait for what one over another has
 // written to it.
 func (r *resource) announce(by inbox.Key, gvr schema.GroupVersionResource, o *unstructured.Unstructured) {
+	key := cache.MetaObjectToName(o)
 	for _, other := range r.engine.resources {
-		key := nameOf(o)
 		if other == r && key == by || !other.own.Serves(gvr) {
 			continue
 		}

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
@@ -98,7 +97,7 @@ func (r *resource) begin() *queue.Queue[cache.ObjectName] {
 		q.Add(scheduleKey(h.ID), queue.Due)
 	}
 	for _, o := range r.own.Objects("") {
-		q.Add(nameOf(o), queue.Backlog)
+		q.Add(cache.MetaObjectToName(o), queue.Backlog)
 	}
 	return q
 }
@@ -114,8 +113,4 @@ func (r *resource) nextResync(now time.Time, first bool) time.Time {
 		return now.Add(period/10 + rand.N(period-period/10))
 	}
 	return now.Add(period - rand.N(period/10+1))
-}
-
-func nameOf(o metav1.Object) cache.ObjectName {
-	return cache.ObjectName{Namespace: o.GetNamespace(), Name: o.GetName()}
 }

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"sync"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
@@ -40,7 +39,7 @@ func (l *ledger) take(ev watch.Event) {
 	case ev.Kind != watch.Deleted:
 		l.present[ev.UID] = ev.Object
 	case ev.UID == "": // of one that nobody saw go, only the name may be known
-		maps.DeleteFunc(l.present, func(_ types.UID, o *cached.Object) bool { return nameOf(o) == ev.Key })
+		maps.DeleteFunc(l.present, func(_ types.UID, o *cached.Object) bool { return cache.MetaObjectToName(o) == ev.Key })
 	default:
 		delete(l.present, ev.UID)
 	}
@@ -70,11 +69,11 @@ func (l *ledger) follow(before *ledger) {
 	for uid, o := range l.present {
 		switch was := before.present[uid]; {
 		case was == nil:
-			l.on(watch.Event{Kind: watch.Added, Key: nameOf(o), UID: uid, Object: o})
+			l.on(watch.Event{Kind: watch.Added, Key: cache.MetaObjectToName(o), UID: uid, Object: o})
 		case was.GetResourceVersion() != o.GetResourceVersion():
-			l.on(watch.Event{Kind: watch.Updated, Key: nameOf(o), UID: uid, Object: o, Old: was})
+			l.on(watch.Event{Kind: watch.Updated, Key: cache.MetaObjectToName(o), UID: uid, Object: o, Old: was})
 		default:
-			l.on(watch.Event{Kind: watch.Added, Key: nameOf(o), UID: uid, Initial: true, Object: o})
+			l.on(watch.Event{Kind: watch.Added, Key: cache.MetaObjectToName(o), UID: uid, Initial: true, Object: o})
 		}
 	}
 	for uid, o := range before.present {
@@ -92,7 +91,7 @@ func (l *ledger) names(key cache.ObjectName) bool {
 	}
 	defer l.mu.Unlock()
 	for _, o := range l.present {
-		if nameOf(o) == key {
+		if cache.MetaObjectToName(o) == key {
 			return true
 		}
 	}
@@ -101,9 +100,5 @@ func (l *ledger) names(key cache.ObjectName) bool {
 
 // deletion is the event of an object that nobody saw go.
 func deletion(o *cached.Object) watch.Event {
-	return watch.Event{Kind: watch.Deleted, Key: nameOf(o), UID: o.GetUID(), Unseen: true, Object: o}
-}
-
-func nameOf(o metav1.Object) cache.ObjectName {
-	return cache.ObjectName{Namespace: o.GetNamespace(), Name: o.GetName()}
+	return watch.Event{Kind: watch.Deleted, Key: cache.MetaObjectToName(o), UID: o.GetUID(), Unseen: true, Object: o}
 }

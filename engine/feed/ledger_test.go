@@ -170,11 +170,11 @@ func TestFollow(t *testing.T) {
 	}
 	before, now := newLedger(on, false), newLedger(on, true)
 	for _, o := range []*cached.Object{object("same", "1"), object("changed", "1"), object("gone", "1")} {
-		before.take(watch.Event{Key: nameOf(o), UID: o.GetUID(), Object: o})
+		before.take(watch.Event{Key: cache.MetaObjectToName(o), UID: o.GetUID(), Object: o})
 	}
 	told = nil
 	for _, o := range []*cached.Object{object("same", "1"), object("changed", "2"), object("new", "2")} {
-		now.take(watch.Event{Key: nameOf(o), UID: o.GetUID(), Object: o})
+		now.take(watch.Event{Key: cache.MetaObjectToName(o), UID: o.GetUID(), Object: o})
 	}
 	if len(told) > 0 {
 		t.Errorf("a silent one tells %q", told)
