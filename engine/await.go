@@ -48,3 +48,11 @@ func (m *memory) expecting(writes []inbox.Write) *memory {
 func (r *resource) caughtUp(ctx context.Context, m *memory) bool {
 	return m == nil || m.writes.Shown() || m.writes.Recall(ctx, r.engine.reader)
 }
+
+// park puts a key aside until the cache has caught up.
+func park(t *turn, m *memory) error {
+	if t.Park(&m.writes) {
+		return errParked
+	}
+	return errCaughtUp
+}

@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/book"
 	"github.com/handwerk-dev/handwerk/engine/patch"
 )
 
@@ -24,14 +23,13 @@ func (p *pass) probe(ctx context.Context, j *job) error {
 	base := p.family.Base()
 	result, err := p.send(ctx, base, p.alone(j, base))
 	if apierrors.IsInvalid(err) {
-		p.patch = dsl.NewPatch()
-		p.current, p.sight, p.answers = p.object, book.NewLook(p.object.Object), nil
+		without := draftOf(p.object)
 		for _, other := range p.jobs {
 			if other != j && other.wants != nil {
-				p.patch.Join(other.wants)
-				p.showAll(p.laid(p.current, other.wants))
+				without = without.with(other.wants, p.facts)
 			}
 		}
+		p.show(without)
 		return err
 	}
 	if err == nil {
@@ -45,7 +43,7 @@ func (p *pass) probe(ctx context.Context, j *job) error {
 // what the handler looks at, it is none: what becomes of it then is for the pass's own write to see.
 func (p *pass) alone(j *job, base *unstructured.Unstructured) patch.Wish {
 	return func(live *unstructured.Unstructured) (*dsl.Patch, patch.Marks) {
-		if live != base && !p.holds(j, p.shown(live)) {
+		if live != base && !p.holds(j, p.looking(live).look) {
 			return dsl.NewPatch(), patch.Marks{}
 		}
 		return j.wants, patch.Marks{}
@@ -54,7 +52,7 @@ func (p *pass) alone(j *job, base *unstructured.Unstructured) patch.Wish {
 
 // blame finds the handlers whose changes the server does not take, by sending those of each by themselves.
 // They have failed; what others want, and that they have handled the object, is written.
-func (p *pass) blame(ctx context.Context, said error) (patch.Marks, error) {
+func (p *pass) blame(ctx context.Context, said error) (verdict, error) {
 	var wanting []*job
 	for _, j := range p.jobs {
 		if j.asks() {
@@ -62,7 +60,7 @@ func (p *pass) blame(ctx context.Context, said error) (patch.Marks, error) {
 		}
 	}
 	live := p.object
-	p.patch = dsl.NewPatch()
+	p.show(draftOf(p.object))
 	for _, j := range wanting {
 		err := said
 		if len(wanting) > 1 {
@@ -73,18 +71,17 @@ func (p *pass) blame(ctx context.Context, said error) (patch.Marks, error) {
 		}
 		switch {
 		case err == nil:
-			p.patch.Join(j.wants)
+			p.show(p.draft.with(j.wants, p.facts))
 		case apierrors.IsInvalid(err):
 			p.fault(j, err)
 		default:
-			return patch.Marks{}, err
+			return verdict{}, err
 		}
 	}
-	p.showAll(p.laid(p.object, p.patch))
-	marks := p.settle()
+	s := p.settle()
 	base, along := p.family.Trim()
-	marks.Along = along
-	return p.write(ctx, base, marks)
+	s.marks.Along = along
+	return p.write(ctx, base, s)
 }
 
 // fault makes an attempt one that has failed: the server does not take what the handler wants.
@@ -97,5 +94,5 @@ func (p *pass) fault(j *job, err error) {
 	p.note(j, fmt.Errorf("changing the object: %w", err), 0)
 	e := j.entry
 	e.Try = j.record
-	p.put(j.reader, e.End(j.reader.View, j.saw, p.sight.Kept(j.reader.View)))
+	p.ledger.Put(j.reader, e.End(j.reader.View, j.saw, p.look.Kept(j.reader.View)))
 }

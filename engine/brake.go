@@ -15,8 +15,8 @@ import (
 )
 
 // brake lets an object rest whose passes write again and again, or whose handlers undo each other without
-// a write.
-func (p *pass) brake() {
+// a write. Behind: a handler has not seen what others have done after it.
+func (p *pass) brake(behind bool) {
 	m, content, last := p.memory, uint32(0), ""
 	wrote := p.family.Writes()
 	for _, w := range wrote {
@@ -25,10 +25,10 @@ func (p *pass) brake() {
 			last = w.Cache.Name().String() + " " + w.Key.String()
 		}
 	}
-	if last == "" && !p.behind {
+	if last == "" && !behind {
 		return
 	}
-	if p.driven(wrote) || !m.breaker.Wrote(p.now, content) {
+	if !behind && driven(p.jobs, wrote) || !m.breaker.Wrote(p.now, content) {
 		p.r.box.Suspend(p.key, time.Time{})
 		return
 	}
@@ -49,8 +49,8 @@ func (p *pass) brake() {
 // driven reports whether the pass wrote for nothing but what goes its own way: the time, or children and
 // related objects, after which it changed no more than the object's status. That is no loop: a heartbeat
 // follows the clock, and a status the Pods of a roll-out, as long as they come.
-func (p *pass) driven(writes []family.Write) bool {
-	return !p.behind && !slices.ContainsFunc(p.jobs, func(j *job) bool {
+func driven(jobs []*job, writes []family.Write) bool {
+	return !slices.ContainsFunc(jobs, func(j *job) bool {
 		wrote := slices.ContainsFunc(writes, func(w family.Write) bool { return w.Handler == j.reader.ID })
 		switch j.cause {
 		case dsl.Timer, dsl.Resync:
@@ -59,15 +59,5 @@ func (p *pass) driven(writes []family.Write) bool {
 			return wrote || j.wants != nil && len(j.wants.Object) > 0
 		}
 		return j.ran && (wrote || j.asks())
-	})
-}
-
-// lags reports whether a handler has not seen what those after it have done to the object.
-func (p *pass) lags() bool {
-	if p.deletion != "" || !slices.ContainsFunc(p.jobs, func(j *job) bool { return j.asks() }) {
-		return false
-	}
-	return slices.ContainsFunc(p.jobs, func(j *job) bool {
-		return j.ran && j.left != p.sight.Digest(j.reader.View) && p.entry(j.reader).Due(j.reader.Handler, p.facts(j.reader)) != ""
 	})
 }

@@ -18,7 +18,7 @@ import (
 
 // sayFailing asks for the condition that says which handlers fail, or for its end.
 func (p *pass) sayFailing(marks *patch.Marks) {
-	if p.gone || p.partial() {
+	if p.gone || p.r.rules.ledger.Partial {
 		return // what other conditions there are is not known
 	}
 	said := conditions.SaidOf(p.object, p.r.engine.op.Name)
@@ -27,7 +27,7 @@ func (p *pass) sayFailing(marks *patch.Marks) {
 	}
 	var handlers []conditions.Handler
 	for _, r := range p.r.rules.readers {
-		if !p.tellsItself(r.Handler) {
+		if !p.tellsItself(r) {
 			handlers = append(handlers, p.standingOf(r, slices.Contains(said.Named, r.ID)))
 		}
 	}
@@ -41,10 +41,12 @@ func (p *pass) sayFailing(marks *patch.Marks) {
 // standingOf says how a handler fares. Filters of one that the condition names are asked again when this process has
 // not heard of them.
 func (p *pass) standingOf(reader book.Reader, named bool) conditions.Handler {
-	h, r := reader.Handler, p.recordOf(reader.Handler)
+	h, r := reader.Handler, p.recordOf(reader)
 	out := conditions.Handler{
 		ID: h.ID, Undecided: !r.Done && r.Attempts > 0,
-		Ran: slices.ContainsFunc(p.jobs, func(j *job) bool { return j.reader.Handler == h && j.ran }),
+	}
+	if j := p.jobOf(reader); j != nil {
+		out.Ran = j.ran
 	}
 	switch {
 	case r.Failed:
@@ -52,10 +54,10 @@ func (p *pass) standingOf(reader book.Reader, named bool) conditions.Handler {
 	case fails(r):
 		out.Reason, out.Message = conditions.Retried, r.Message
 	default:
-		if named && h.When != nil && p.puzzled(h) == "" {
-			p.answer(&job{reader: reader, cause: causeOf(h)})
+		if named && h.When != nil && p.memory.filters.Of(h) == "" {
+			p.sees(reader, causeOf(h))
 		}
-		if text := p.puzzled(h); text != "" {
+		if text := p.memory.filters.Of(h); text != "" {
 			out.Reason, out.Message = conditions.FilterFailed, text
 		}
 	}
@@ -73,9 +75,9 @@ func causeOf(h *dsl.Handler) dsl.Cause {
 }
 
 // tellsItself reports whether a handler has a condition of its own in which it says that it fails.
-func (p *pass) tellsItself(h *dsl.Handler) bool {
-	return slices.ContainsFunc(h.Needs, func(n dsl.Need) bool { return n.Offered }) ||
-		slices.ContainsFunc(p.jobs, func(j *job) bool { return j.reader.Handler == h && j.offers })
+func (p *pass) tellsItself(r book.Reader) bool {
+	j := p.jobOf(r)
+	return j != nil && j.offers || slices.ContainsFunc(r.Needs, func(n dsl.Need) bool { return n.Offered })
 }
 
 // sendSaying sends what a pass accumulated with the condition, or without it where the resource has no

@@ -23,6 +23,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/inbox"
+	"github.com/handwerk-dev/handwerk/engine/ledger"
 	"github.com/handwerk-dev/handwerk/engine/queue"
 )
 
@@ -72,7 +73,8 @@ func (r *resource) finalizeDeleted(ctx context.Context, key cache.ObjectName, t 
 			next = next.sooner(wait, queue.Due)
 			continue
 		}
-		p := r.newPass(key, r.tree(d.Object), d.Memory, true)
+		object := r.tree(d.Object)
+		p := r.newPass(facts{key: key, object: object, gone: true, deletion: ledger.Deletion(object, true), now: time.Now()}, d.Memory, false)
 		if err := p.run(ctx, changesOf(d, t.Child)); err != nil {
 			t.Left = append(t.Left, t.Gone[i:]...)
 			return next, err
@@ -89,14 +91,37 @@ func (r *resource) finalizeDeleted(ctx context.Context, key cache.ObjectName, t 
 	return next, nil
 }
 
+// goneBy is the pass of a key without an object.
+func (r *resource) goneBy(key cache.ObjectName, t *turn) {
+	if r.rules.deletes && t.Memory != nil && !told(t) {
+		t.Keep(t.Memory) // the cache is ahead of what is told: the deletion is on its way
+		t.Handled()
+		return
+	}
+	if t.Forget() {
+		r.family.Forget(key)
+	}
+	if len(t.Left) == 0 { // what is left may come back
+		r.related.Forget(key)
+	}
+}
+
+// told reports whether the deletion of the object that is remembered was told.
+func told(t *turn) bool {
+	return slices.ContainsFunc(t.Gone, func(d *tombstone) bool {
+		uid := d.Object.GetUID()
+		return uid == t.Memory.uid || uid == "" // of one that nobody saw go, only the name may be known
+	})
+}
+
 // finalized reports whether nothing is to be done for an object that is gone.
 func (r *resource) finalized(d *tombstone) bool {
 	return d.Memory.parted && (d.Told || !r.rules.events)
 }
 
 // changesOf are those of a pass over an object that is gone. Handlers of events hear of it once.
-func changesOf(d *tombstone, child bool) changes {
-	out := changes{Changes: inbox.Changes{Child: child}}
+func changesOf(d *tombstone, child bool) inbox.Changes {
+	out := inbox.Changes{Child: child}
 	if !d.Told {
 		d.Told, out.Event = true, apiwatch.Deleted
 	}

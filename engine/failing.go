@@ -12,6 +12,7 @@ import (
 	"github.com/go-logr/logr"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/book"
 	"github.com/handwerk-dev/handwerk/engine/conditions"
 	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/fence"
@@ -59,7 +60,7 @@ func (m *memory) mended(log logr.Logger, handler, line string) {
 // complain says in the log and on the object that an attempt failed.
 func (p *pass) complain(log logr.Logger, j *job, before progress.Record, err error) {
 	p.complainInLog(log, j, before, err)
-	if p.whole || !fails(j.record) || !j.record.Failed && unanswered(err) {
+	if p.whole() || !fails(j.record) || !j.record.Failed && unanswered(err) {
 		return // without an object there is nothing that an Event could be about, and without a server nobody who takes it
 	}
 	reason, note := conditions.Retried, fmt.Sprintf("Handler %s keeps failing, and is tried again: %s", j.reader.ID, j.record.Message)
@@ -118,29 +119,26 @@ func attempts(n int) string {
 
 // recordOf is the handler's record as this pass leaves it. Progress of one that has nothing to do any
 // more is over, but not that it failed for good.
-func (p *pass) recordOf(h *dsl.Handler) progress.Record {
-	for _, j := range p.jobs {
-		if j.reader.Handler == h {
-			return j.record
-		}
+func (p *pass) recordOf(r book.Reader) progress.Record {
+	if j := p.jobOf(r); j != nil {
+		return j.record
 	}
-	e, _ := p.book.Entry(h.ID)
+	e := p.ledger.Entry(r)
 	if e.Try.Failed || e.Lost == "" {
 		return progress.Record{Failed: e.Try.Failed, Message: e.Try.Message}
 	}
 	return progress.Record{Failed: true, Message: "it failed for good"}
 }
 
-// standing is how an object stands after this pass.
-func (p *pass) standing() ops.Standing {
-	if p.held {
+// standing is how an object stands after this pass. Held: a handler keeps it from being deleted.
+func (p *pass) standing(held bool) ops.Standing {
+	if held {
 		return ops.Held
 	}
 	out := ops.Ready
 	for _, reader := range p.r.rules.readers {
-		h := reader.Handler
-		switch r, puzzled := p.recordOf(h), p.puzzled(h); {
-		case puzzled != "", r.Failed, !r.Done && r.Attempts > 0 && !r.Waiting:
+		switch r := p.recordOf(reader); {
+		case p.memory.filters.Of(reader.Handler) != "", r.Failed, !r.Done && r.Attempts > 0 && !r.Waiting:
 			return ops.Failing
 		case r.Waiting:
 			out = ops.Waits
@@ -150,10 +148,10 @@ func (p *pass) standing() ops.Standing {
 }
 
 // stands publishes how the pass leaves its object.
-func (p *pass) stands() {
+func (p *pass) stands(held bool) {
 	if p.gone {
 		return // the key may be that of another object
 	}
 	p.memory.mended(p.log(), passItself, "pass was finished again")
-	p.r.box.Finished(p.key, p.standing())
+	p.r.box.Finished(p.key, p.standing(held))
 }

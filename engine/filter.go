@@ -8,9 +8,11 @@ import (
 	"time"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/attempt"
+	"github.com/handwerk-dev/handwerk/engine/book"
 	"github.com/handwerk-dev/handwerk/engine/conditions"
-	"github.com/handwerk-dev/handwerk/engine/family"
 	"github.com/handwerk-dev/handwerk/engine/feed"
+	"github.com/handwerk-dev/handwerk/engine/filter"
 	"github.com/handwerk-dev/handwerk/engine/inbox"
 	"github.com/handwerk-dev/handwerk/engine/progress"
 	"github.com/handwerk-dev/handwerk/engine/queue"
@@ -19,58 +21,25 @@ import (
 // unsureLook is how long it is until something is looked at again that nobody tells of, and that holds others up.
 const unsureLook = 10 * time.Second
 
-// question is what a pass asks a handler's filters: whether it sees the object, for a cause.
-type question struct {
-	handler *dsl.Handler
-	cause   dsl.Cause
-}
-
-// doubt is the question as far as its failing is told apart: whether it is asked for a deletion, before
-// which it is asked of every object that lives.
-func (q question) doubt() doubt { return doubt{q.handler.ID, q.cause == dsl.Delete} }
-
-// doubt is what filters of a handler cannot tell.
-type doubt struct {
-	handler  string
-	deletion bool
-}
-
-// puzzle is why they cannot.
-type puzzle struct {
-	text   string
-	unread bool // see answer
-}
-
-// answer is what they say.
-type answer struct {
-	holds bool
-	err   error
-	// unread: they could not read children, which may be otherwise a moment later.
-	unread bool
-}
-
-// keeps reports whether the handler sees the object, or may see it.
-func (a answer) keeps() bool { return a.holds || a.err != nil }
-
 // matches applies the handler's filters. An object that does not match any more has nothing to do
 // with what happened beside it; new and changed ones are kept in mind, should it match later.
 func (p *pass) matches(j *job) bool {
-	a := p.answer(j)
-	if a.holds {
+	a := p.answer(j.reader, j.cause, j.record)
+	if a.Holds {
 		return true
 	}
-	e := p.entry(j.reader)
+	e := p.ledger.Entry(j.reader)
 	begins := j.reader.Level() && e.Seen == "" // of such a one no view tells later that it was to run
 	switch j.cause {
 	case dsl.Child, dsl.RelatedChange, dsl.Timer, dsl.Resync, dsl.Event:
-		if !a.unread && !begins {
+		if !a.Unread && !begins {
 			e.Try = progress.Record{}
 		}
 	}
 	if j.reader.Level() && j.cause != dsl.Timer && j.cause != dsl.Resync {
 		e = e.Averted()
 	}
-	p.put(j.reader, e)
+	p.ledger.Put(j.reader, e)
 	return false
 }
 
@@ -81,99 +50,64 @@ func (p *pass) chooses(h *dsl.Handler) bool {
 		(len(h.Annotations) == 0 || dsl.MatchAll(h.Annotations, p.current.GetAnnotations()))
 }
 
-// answer asks the handler's filters, for each cause once in a pass, as they may be costly: and once more
-// when handlers have written children.
-func (p *pass) answer(j *job) answer {
-	q := question{j.reader.Handler, j.cause}
-	a, asked := p.answers[q]
+// sees asks the handler's filters for a cause.
+func (p *pass) sees(r book.Reader, c dsl.Cause) filter.Answer {
+	return p.answer(r, c, progress.Record{})
+}
+
+// answer asks the handler's filters for a try.
+func (p *pass) answer(r book.Reader, c dsl.Cause, try progress.Record) filter.Answer {
+	q := filter.Question{Handler: r.Handler, Cause: c}
+	a, asked := p.filters.Known(q)
 	if asked {
 		return a
 	}
-	h := j.reader.Handler
-	a.holds = p.chooses(h)
-	if a.holds && h.When != nil {
-		request := p.request(j, nil)
-		a.holds, a.err = ask(h.When, request)
-		if a.err == nil {
-			p.enlightened(j, q.doubt())
-		} else {
-			read, is := request.Children.(*family.Filtered)
-			a.holds, a.unread = false, is && read.Failed()
-			p.baffled(j, a)
+	a.Holds = p.chooses(r.Handler)
+	if a.Holds && r.When != nil {
+		request, children := p.reading(r, c, try), p.family.Filtered()
+		request.Children = children
+		a.Holds, a.Err = attempt.Ask(r.When, request)
+		if a.Err != nil {
+			a.Holds, a.Unread = false, children.Failed()
+			p.filterFailed(q, r.ID, a)
+		} else if p.memory.filters.Answered(q) {
+			p.log().Info("filter can be asked again", "handler", r.ID)
 		}
 	}
-	if p.answers == nil {
-		p.answers = map[question]answer{}
-	}
-	p.answers[q] = a
+	p.filters.Note(q, a)
 	return a
 }
 
-// baffled deals with a filter that failed. The handler does not see the object, but a deletion waits
+// filterFailed deals with a filter that failed. The handler does not see the object, but a deletion waits
 // for the answer.
-func (p *pass) baffled(j *job, a answer) {
-	p.puzzle(j, a)
-	if a.unread {
+func (p *pass) filterFailed(q filter.Question, handler string, a filter.Answer) {
+	p.sayFilterFailed(q, handler, a)
+	if a.Unread {
 		p.next = p.next.sooner(p.r.childrenLook(), queue.Resync) // nobody is woken when children can be read
 	}
-	if j.cause != dsl.Delete || p.deletion == "" || j.reader.NoFinalizer && !p.gone {
+	if q.Cause != dsl.Delete || p.deletion == "" || q.Handler.NoFinalizer && !p.gone {
 		return
 	}
-	p.unsure = true
+	p.filters.Doubt()
 	p.next = p.next.sooner(unsureLook, queue.Due)
-	p.r.engine.events.Warn(p.object, j.reader.ID, conditions.FilterFailed,
-		fmt.Sprintf("Deletion is held: whether handler %s sees the object cannot be told: %v", j.reader.ID, a.err))
+	p.r.engine.events.Warn(p.object, handler, conditions.FilterFailed,
+		fmt.Sprintf("Deletion is held: whether handler %s sees the object cannot be told: %v", handler, a.Err))
 }
 
-// puzzle says that a filter failed: in the log once, and on the object unless children alone could not be
+// sayFilterFailed says that a filter failed: in the log once, and on the object unless children alone could not be
 // read, which passes.
-func (p *pass) puzzle(j *job, a answer) {
-	log, text := p.log().WithValues("handler", j.reader.ID), a.err.Error()
+func (p *pass) sayFilterFailed(q filter.Question, handler string, a filter.Answer) {
 	const line = "filter failed; the handler does not see the object"
-	known := p.puzzles(j.reader.ID, text)
-	if p.memory.baffled == nil {
-		p.memory.baffled = map[doubt]puzzle{}
-	}
-	p.memory.baffled[question{j.reader.Handler, j.cause}.doubt()] = puzzle{text, a.unread}
-	if known {
-		log.V(1).Info(line, "error", text)
+	log := p.log().WithValues("handler", handler)
+	if p.memory.filters.Failed(q, a) {
+		log.V(1).Info(line, "error", a.Err.Error())
 		return
 	}
-	log.Error(a.err, line)
-	if !a.unread && p.deletion == "" {
-		p.r.engine.events.Warn(p.object, j.reader.ID, conditions.FilterFailed,
-			fmt.Sprintf("Handler %s does not see this object, for its filter failed: %v", j.reader.ID, a.err))
+	log.Error(a.Err, line)
+	if !a.Unread && p.deletion == "" {
+		p.r.engine.events.Warn(p.object, handler, conditions.FilterFailed,
+			fmt.Sprintf("Handler %s does not see this object, for its filter failed: %v", handler, a.Err))
 	}
-}
-
-// enlightened notes that a filter has an answer, and says so after it had none.
-func (p *pass) enlightened(j *job, d doubt) {
-	was, failed := p.memory.baffled[d]
-	delete(p.memory.baffled, d)
-	if failed && !p.puzzles(j.reader.ID, was.text) {
-		p.log().Info("filter can be asked again", "handler", j.reader.ID)
-	}
-}
-
-// puzzles reports whether a filter of the handler has failed with these words.
-func (p *pass) puzzles(handler, text string) bool {
-	for _, deletion := range []bool{false, true} {
-		if p.memory.baffled[doubt{handler, deletion}].text == text {
-			return true
-		}
-	}
-	return false
-}
-
-// puzzled says why it cannot be told whether the handler sees the object, empty when it can, or may be in
-// a moment.
-func (p *pass) puzzled(h *dsl.Handler) string {
-	for _, deletion := range []bool{false, true} {
-		if found := p.memory.baffled[doubt{h.ID, deletion}]; !found.unread && found.text != "" {
-			return found.text
-		}
-	}
-	return ""
 }
 
 // childrenLook is how long it is until children that could not be read are looked at again.
@@ -196,19 +130,9 @@ func (p *pass) wantsFinalizer() bool {
 		if !r.On(dsl.Delete) || r.NoFinalizer {
 			continue
 		}
-		if a := p.answer(&job{reader: r, cause: dsl.Delete}); a.holds || a.err != nil && p.finalizer() {
+		if a := p.sees(r, dsl.Delete); a.Holds || a.Err != nil && p.finalizer() {
 			return true
 		}
 	}
 	return false
-}
-
-// ask asks a handler's predicate, and turns a panic into an error.
-func ask(when dsl.Predicate, request *dsl.Request) (holds bool, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			holds, err = false, fmt.Errorf("%w: %v", errPanic, p)
-		}
-	}()
-	return when(request)
 }

@@ -9,9 +9,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 
-	"github.com/handwerk-dev/handwerk/engine/book"
 	"github.com/handwerk-dev/handwerk/engine/family"
+	"github.com/handwerk-dev/handwerk/engine/filter"
 	"github.com/handwerk-dev/handwerk/engine/inbox"
+	"github.com/handwerk-dev/handwerk/engine/ledger"
 	"github.com/handwerk-dev/handwerk/engine/loop"
 	"github.com/handwerk-dev/handwerk/engine/related"
 	"github.com/handwerk-dev/handwerk/engine/timer"
@@ -23,30 +24,14 @@ type memory struct {
 	uid types.UID
 	// seen: a pass over the object was finished.
 	seen bool
-	// deletion is the moment at which the object was deleted, as the last pass knew it; empty while it lives.
-	deletion string
 	// parted: the delete handlers are done.
 	parted bool
-	// book is what the object's handlers have handled, once known; mark tells what of it is stored.
-	book  book.Book
-	known bool
-	mark  string
-	// generation: it is stored in status.observedGeneration.
-	generation bool
-	// outcomes tells what outcomes are among what is stored.
-	outcomes string
-	// unsaved is since when the book has an outcome that is not stored, zero when it has none.
-	unsaved time.Time
+	// ledger is what the object's handlers have handled.
+	ledger ledger.Memory
 	// stirred are handlers that are to run for what others have written to children in the last pass.
 	stirred []string
-	// foreign is a text of others that was found in place of this one, and replaced.
-	foreign string
-	// stamped: something changes the object at each write, it seems.
-	stamped bool
 	// refused are handlers whose changes the server did not take the last time.
 	refused map[string]bool
-	// sent is the book as it was sent to be stored last, nil once the answer is there.
-	sent *book.Book
 	// resync is when the object's resync period ends; zero before the first pass.
 	resync time.Time
 	// event is what the watch told last to handlers of events.
@@ -62,8 +47,8 @@ type memory struct {
 	futile   []uint64
 	schemas  int64
 	children family.Memory
-	// baffled are the object's filters that failed when they were asked last.
-	baffled map[doubt]puzzle
+	// filters are those of the object that failed when they were asked last.
+	filters filter.Faults
 	// troubles are failures of which the log tells, by handler; see passItself.
 	troubles map[string]*trouble
 	// owes: the condition that says which handlers fail could not be written.
@@ -79,12 +64,4 @@ type (
 
 func newMemory(uid types.UID) *memory {
 	return &memory{uid: uid}
-}
-
-// changes are what a pass has to deal with.
-type changes struct {
-	inbox.Changes
-	// of are handlers that are to look again though others are not: as if a child had changed, or at the next
-	// resync.
-	of []string
 }

@@ -6,80 +6,76 @@ package engine
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
+	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/book"
 	"github.com/handwerk-dev/handwerk/engine/family"
+	"github.com/handwerk-dev/handwerk/engine/filter"
 	"github.com/handwerk-dev/handwerk/engine/inbox"
+	"github.com/handwerk-dev/handwerk/engine/ledger"
 	"github.com/handwerk-dev/handwerk/engine/patch"
 	"github.com/handwerk-dev/handwerk/engine/queue"
 	"github.com/handwerk-dev/handwerk/engine/related"
 	"github.com/handwerk-dev/handwerk/engine/timer"
 )
 
-// pass is one run over one object. What it works out is kept only when its write has succeeded;
-// otherwise the next pass begins from the same book.
-type pass struct {
-	r      *resource
-	key    cache.ObjectName
+// facts are what a pass works with from its beginning to its end.
+type facts struct {
+	key cache.ObjectName
+	// object is the object as the pass has read it. Where a pass is over the resource as a whole, it has no more than
+	// its kind.
 	object *unstructured.Unstructured
-	gone   bool
-	// whole: the pass is over the resource as a whole, and object has no more than its kind.
-	whole bool
-	// generation: what was handled is kept in status.observedGeneration.
-	generation bool
-	memory     *memory
-	now        time.Time
-	// fresh: the object appeared after the first listing. Deletion is the moment at which it was deleted,
-	// empty while it lives.
-	fresh    bool
+	// gone: the cache does not show it any more.
+	gone bool
+	// deletion is the moment at which it was deleted, empty while it lives.
 	deletion string
+	now      time.Time
+}
 
-	text string // the state annotation as the object has it
-	book book.Book
-	// stored is the mark of what was stored of it when the pass began, marked when it ends. Outcomes is
-	// that of the outcomes among it.
-	stored, marked, outcomes string
-	// current is the object as handlers see it: with what those before them want of it.
-	current *unstructured.Unstructured
-	// sight is a look at it.
-	sight *book.Look
-	// secured: the finalizer is there if it must be.
-	secured bool
+// whole reports whether the pass is over the resource as a whole.
+func (f facts) whole() bool { return f.object.GetName() == "" }
 
-	patch *dsl.Patch
-	jobs  []*job
-	// family knows what the pass has written, and the object's children.
-	family *family.Session
-	// stirred are handlers that the next pass runs for what others have written to children in this one.
-	stirred []string
-	next    due
-	resync  bool
+// pass is one run over one object. What it works out is kept only when its write has succeeded; otherwise the next
+// pass begins from the same book.
+type pass struct {
+	facts
+	draft
+	r      *resource
+	memory *memory
+	ledger *ledger.Ledger
+	// filters are what handlers' filters have said.
+	filters filter.Answers
+	// family knows what the pass has written, and the object's children. Related is what it sees of related objects.
+	family  *family.Session
+	related *related.View
+	// jobs are the handlers that have something to do, as far as the pass has come.
+	jobs []*job
+	// next is when the next pass is due.
+	next due
+}
+
+// changes are what a pass has to deal with.
+type changes struct {
+	inbox.Changes
+	// of are handlers that are to look again though others are not: as if a child had changed, or at the next
+	// resync.
+	of []string
+	// resync: the object's resync period has passed.
+	resync bool
 	// ticks are the object's timers as this pass leaves them, nil when it has none.
 	ticks []timer.Tick
-	// answers are what handlers' filters have said in this pass.
-	answers map[question]answer
-	// behind: a handler has not seen what others have done to the object after it.
-	behind bool
-	// held: a handler keeps the object from being deleted, and will not let it go by itself.
-	held bool
-	// unsure: whether a handler that holds the object sees it cannot be told.
-	unsure bool
-	// related is what this pass sees of related objects.
-	related *related.View
 }
 
 // pass handles one key once. It reads, decides, runs handlers, writes, and says when the key is
 // due next.
 func (r *resource) pass(ctx context.Context, key cache.ObjectName) (due, error) {
-	if h := r.scheduled(key); h != nil {
+	if h := r.scheduleOf(key); h != nil {
 		return r.wholePass(ctx, key, *h)
 	}
 	t := r.box.Take(key)
@@ -109,12 +105,13 @@ func (r *resource) pass(ctx context.Context, key cache.ObjectName) (due, error) 
 	if !current {
 		return next, park(t, m)
 	}
-	p := r.newPass(key, object, m, false)
-	if wait := m.breaker.Wait(p.now); wait > 0 && p.deletion == "" {
+	now := time.Now()
+	if wait := m.breaker.Wait(now); wait > 0 && object.GetDeletionTimestamp() == nil {
 		return next.sooner(wait, queue.Due), nil
 	}
+	p := r.newPass(facts{key: key, object: object, deletion: ledger.Deletion(object, false), now: now}, m, t.Fresh)
 	p.next = next
-	if err := p.run(ctx, changes{Changes: t.Changes}); err != nil {
+	if err := p.run(ctx, t.Changes); err != nil {
 		t.Event = ""                          // handlers that are not through with it have it in mind
 		t.Related = &inbox.Related{All: true} // what the object asks for now may be noted, and not handled
 		return due{}, err
@@ -123,53 +120,31 @@ func (r *resource) pass(ctx context.Context, key cache.ObjectName) (due, error) 
 	return p.next, nil
 }
 
-// park puts a key aside until the cache has caught up.
-func park(t *turn, m *memory) error {
-	if t.Park(&m.writes) {
-		return errParked
+// newPass begins a pass: it opens the object's book, and what is known of its children and related objects.
+func (r *resource) newPass(f facts, m *memory, fresh bool) *pass {
+	p := &pass{facts: f, draft: draftOf(f.object), r: r, memory: m}
+	rules := &r.rules.ledger
+	if f.whole() {
+		rules = &r.rules.schedules
 	}
-	return errCaughtUp
-}
-
-// goneBy is the pass of a key without an object.
-func (r *resource) goneBy(key cache.ObjectName, t *turn) {
-	if r.rules.deletes && t.Memory != nil && !told(t) {
-		t.Keep(t.Memory) // the cache is ahead of what is told: the deletion is on its way
-		t.Handled()
-		return
-	}
-	if t.Forget() {
-		r.family.Forget(key)
-	}
-	if len(t.Left) == 0 { // what is left may come back
-		r.related.Forget(key)
-	}
-}
-
-// told reports whether the deletion of the object that is remembered was told.
-func told(t *turn) bool {
-	return slices.ContainsFunc(t.Gone, func(d *tombstone) bool {
-		uid := d.Object.GetUID()
-		return uid == t.Memory.uid || uid == "" // of one that nobody saw go, only the name may be known
+	p.ledger = ledger.Open(rules, &m.ledger, ledger.Subject{
+		Object: f.object, Deletion: f.deletion, First: !m.seen, Fresh: fresh, Generation: r.own.KeepsGeneration() && !f.whole(), Now: f.now,
+	}, p.look, p.log)
+	p.related = r.related.View(related.Owner{Key: f.key, Object: f.object, Gone: f.gone, Now: f.now})
+	p.family = r.family.Begin(family.Pass{
+		Key: f.key, Object: f.object, Gone: f.gone, Deleting: f.deletion != "", Now: f.now, Log: p.log,
+		Memory: &m.children, Awaits: &m.writes, Done: p.ledger.Parted(),
 	})
+	return p
 }
 
 // run is the pass once its object is known: each handler in its order is planned, and run when it is
 // due, then the pass writes and remembers.
-func (p *pass) run(ctx context.Context, n changes) error {
-	p.fresh = n.Fresh
-	p.begin()
-	p.hear(n)
-	p.startTimers()
-	if again := p.related.Refresh(p.memory.related, n.Related); again > 0 {
-		p.next = p.next.sooner(again, queue.Resync)
-	}
-	p.reclaim()
-	n.of = slices.Concat(p.memory.stirred, p.family.Claims.Asked())
-	p.resync = !p.memory.resync.IsZero() && !p.now.Before(p.memory.resync)
-	parted := p.gone && p.memory.parted
+func (p *pass) run(ctx context.Context, news inbox.Changes) error {
+	n := p.observe(news)
+	over := p.gone && p.memory.parted
 	for _, r := range p.r.rules.readers {
-		if parted && !r.On(dsl.Event) {
+		if over && !r.On(dsl.Event) {
 			continue
 		}
 		j := p.plan(r, n)
@@ -182,89 +157,58 @@ func (p *pass) run(ctx context.Context, n changes) error {
 			return nil
 		}
 		if err != nil {
-			p.keepOutcomes()
+			p.abandon()
 			return err
 		}
 	}
 	p.restate()
-	return p.close(ctx)
+	return p.close(ctx, n)
+}
+
+// observe finds out what has come up for the object's handlers.
+func (p *pass) observe(news inbox.Changes) changes {
+	p.hear(news.Event)
+	n := changes{Changes: news, ticks: p.startTimers(news.Fresh)}
+	if again := p.related.Refresh(p.memory.related, news.Related); again > 0 {
+		p.next = p.next.sooner(again, queue.Resync)
+	}
+	p.family.Claims.Blind(func(at int) bool { // those that do not see the object any more say whether they keep its children
+		r := p.r.rules.readers[at]
+		return p.sees(r, causeOf(r.Handler)).Keeps()
+	})
+	n.of = slices.Concat(p.memory.stirred, p.family.Claims.Asked())
+	n.resync = !p.memory.resync.IsZero() && !p.now.Before(p.memory.resync)
+	return n
 }
 
 // hear makes handlers of events run for what the watch has told. It is in their entries from there on, so it is
 // told again to those alone that are not through with it.
-func (p *pass) hear(n changes) {
-	if n.Event == "" && !p.memory.known {
-		n.Event = apiwatch.Added // to this process
+func (p *pass) hear(event apiwatch.EventType) {
+	if event == "" && !p.memory.ledger.Known() {
+		event = apiwatch.Added // to this process
 	}
-	if n.Event == "" {
+	if event == "" {
 		return
 	}
-	p.memory.event = n.Event
+	p.memory.event = event
 	for _, r := range p.r.rules.readers {
 		if r.On(dsl.Event) {
-			p.put(r, p.entry(r).Wakes(dsl.Event))
+			p.ledger.Put(r, p.ledger.Entry(r).Wakes(dsl.Event))
 		}
 	}
-}
-
-// read returns the object, nil when it is gone.
-func (r *resource) read(ctx context.Context, key cache.ObjectName) (*unstructured.Unstructured, error) {
-	cached, found := r.own.Get(key)
-	if !found {
-		return nil, nil
-	}
-	if r.spec.Cache != dsl.CacheLive {
-		return cached.Tree(), nil
-	}
-	object, err := r.engine.reader(ctx, r.own.Resource().GVR, key)
-	if err != nil {
-		return nil, fmt.Errorf("reading object: %w", err)
-	}
-	return object, nil
-}
-
-// newPass opens the object's book.
-func (r *resource) newPass(key cache.ObjectName, object *unstructured.Unstructured, m *memory, gone bool) *pass {
-	p := &pass{r: r, key: key, object: object, gone: gone, memory: m, now: time.Now(), patch: dsl.NewPatch()}
-	p.related = r.related.View(related.Owner{Key: key, Object: object, Gone: gone, Now: p.now})
-	p.current, p.sight = object, book.NewLook(object.Object)
-	p.text = object.GetAnnotations()[r.engine.op.StateAnnotation()]
-	p.deletion = deletionOf(object, gone)
-	p.generation = r.own.KeepsGeneration()
-	p.book = p.open()
-	return p
-}
-
-// begin begins what the pass does to children and others, once the book is open.
-func (p *pass) begin() {
-	p.family = p.r.family.Begin(family.Pass{
-		Key: p.key, Object: p.object, Gone: p.gone, Deleting: p.deletion != "", Now: p.now, Log: p.log,
-		Memory: &p.memory.children, Awaits: &p.memory.writes, Done: p.parted(),
-	})
-}
-
-// parted names the handlers that are through with the deletion, nil while the object lives.
-func (p *pass) parted() map[string]bool {
-	if p.deletion == "" {
-		return nil
-	}
-	out := map[string]bool{}
-	for _, r := range p.r.rules.readers {
-		e := p.entry(r)
-		out[r.ID] = e.Parted(p.deletion) && !e.Try.Failed
-	}
-	return out
-}
-
-// reclaim has handlers that do not see the object any more say once more whether they keep its children.
-func (p *pass) reclaim() {
-	p.family.Claims.Blind(func(at int) bool {
-		r := p.r.rules.readers[at]
-		return p.answer(&job{reader: r, cause: causeOf(r.Handler)}).keeps()
-	})
 }
 
 // finalizer reports whether the object has the operator's finalizer.
 func (p *pass) finalizer() bool {
 	return slices.Contains(p.object.GetFinalizers(), p.r.engine.op.Finalizer())
+}
+
+func (p *pass) log() logr.Logger { return p.r.logOf(p.facts) }
+
+// logOf returns the log for what happens to an object.
+func (r *resource) logOf(f facts) logr.Logger {
+	if f.whole() {
+		return r.log
+	}
+	return r.log.WithValues("namespace", f.key.Namespace, "name", f.key.Name)
 }

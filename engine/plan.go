@@ -7,8 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/go-logr/logr"
-
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/book"
 	"github.com/handwerk-dev/handwerk/engine/progress"
@@ -37,67 +35,86 @@ func (j *job) asks() bool { return j.wants != nil && !j.wants.Empty() }
 
 // plan returns what a handler has to do, nil when nothing.
 func (p *pass) plan(r book.Reader, n changes) *job {
-	f := p.facts(r)
-	e, c := p.due(r, n, f)
-	if c == "" || c == dsl.Delete && p.released(r.Handler) {
-		p.put(r, e)
+	e := p.ledger.Entry(r)
+	if p.deletion == "" && e.Begins && p.sees(r, dsl.Update).Holds {
+		e = e.Meet(r, p.look, p.ledger.Known(), p.making(r))
+	}
+	s := p.situation(r, n)
+	e, c := plan(r.Handler, e, s)
+	if c == "" {
+		p.ledger.Put(r, e)
 		return nil
 	}
-	j := &job{reader: r, cause: c, entry: e.Begin(c, f)}
+	j := &job{reader: r, cause: c, entry: e.Begin(c, s.Facts)}
 	j.record = j.entry.Try
 	if c != dsl.Delete && (!book.Stores(r.Handler) || !book.Lasting(c)) {
 		e = j.entry // it is in mind from here on, should it match later
 	}
-	p.put(r, e)
+	p.ledger.Put(r, e)
 	if !p.matches(j) {
 		return nil
 	}
 	return j
 }
 
-// due returns a handler's entry with all that has come up for it, and what it is to run for, empty for nothing.
-func (p *pass) due(r book.Reader, n changes, f book.Facts) (book.Entry, dsl.Cause) {
-	e := p.news(r, n)
-	c := e.Due(r.Handler, f)
-	t := p.triggered(r, n, c)
+// situation is what has come up for one handler.
+type situation struct {
+	book.Facts
+	now time.Time
+	// child and related: children and related objects have changed; first: nobody in this process has looked at
+	// them before. Named: this handler is to look again though others are not. Resync: the period has passed.
+	child, related, first, named, resync bool
+	// fires: the handler's timer does. Granted: a right that it lacked was given.
+	fires, granted bool
+	// chosen: its filters on labels and annotations hold.
+	chosen bool
+	// released: the object is being deleted, and others alone hold it still.
+	released bool
+}
+
+func (p *pass) situation(r book.Reader, n changes) situation {
+	return situation{
+		Facts: p.ledger.Facts(r, p.look), now: p.now,
+		child: n.Child, related: p.related.Changed(), first: !p.memory.seen, named: slices.Contains(n.of, r.ID), resync: n.resync,
+		fires: p.fires(r, n.ticks), granted: slices.Contains(n.Granted, r.ID),
+		chosen:   p.chooses(r.Handler),
+		released: p.deletion != "" && !p.gone && !p.finalizer(),
+	}
+}
+
+// plan decides what a handler is to run for, empty for nothing, and returns its entry with all that has come up.
+func plan(h *dsl.Handler, e book.Entry, s situation) (book.Entry, dsl.Cause) {
+	e = s.enter(h, e)
+	c := e.Due(h, s.Facts)
+	t := s.triggered(h, c)
 	switch {
 	case c == "" && t != "":
 		return e.Wakes(t), t
-	case t == dsl.Child, t == dsl.RelatedChange, c == dsl.Delete && p.concerns(r, n):
-		e.Try = e.Try.Peek(p.now) // what it waits for may have come
-	case c == "" && r.Level() && !p.chooses(r.Handler):
+	case t == dsl.Child, t == dsl.RelatedChange, c == dsl.Delete && s.concerns(h):
+		e.Try = e.Try.Peek(s.now) // what it waits for may have come
+	case c == "" && h.Level() && !s.chosen:
 		e = e.Averted()
+	}
+	if c == dsl.Delete && s.released && !h.NoFinalizer {
+		c = "" // where the finalizer is gone, or never was, there is nothing to do for one that holds its object
 	}
 	return e, c
 }
 
-// put puts a handler's entry into the book.
-func (p *pass) put(r book.Reader, e book.Entry) { p.book = p.book.With(r.ID, e) }
-
-// entry is the handler's in the book.
-func (p *pass) entry(r book.Reader) book.Entry {
-	e, _ := p.book.Entry(r.ID)
-	return e
-}
-
-// news returns a handler's entry with what has come up for it since the last pass: a first sight of the
-// object, and ends of waits.
-func (p *pass) news(r book.Reader, n changes) book.Entry {
-	e := p.entry(r)
-	if n.Child || p.related.Changed() {
+// enter returns a handler's entry with what has come up since the last pass: ends of waits, and of what was true in
+// a deletion alone.
+func (s situation) enter(h *dsl.Handler, e book.Entry) book.Entry {
+	if s.child || s.related {
 		e.Try = e.Try.Hurry()
 	}
-	if slices.Contains(n.Granted, r.ID) && !e.Try.Done {
+	if s.granted && !e.Try.Done {
 		e.Try.Due, e.Try.Early = time.Time{}, time.Time{}
 	}
-	if p.deletion != "" {
+	if s.Deletion != "" {
 		return e
 	}
 	e = e.Living()
-	if e.Begins && p.answer(&job{reader: r, cause: dsl.Update}).holds {
-		e = e.Meet(r, p.sight, p.book.Known, p.making(r))
-	}
-	if (n.Child || !p.memory.seen) && r.On(dsl.Child) || (p.related.Changed() || !p.memory.seen) && r.On(dsl.RelatedChange) {
+	if (s.child || s.first) && h.On(dsl.Child) || (s.related || s.first) && h.On(dsl.RelatedChange) {
 		e.Try.Step = 0 // what the first step did may not be so any more
 	}
 	return e
@@ -105,15 +122,32 @@ func (p *pass) news(r book.Reader, n changes) book.Entry {
 
 // concerns reports whether something beside the object has changed that a handler is known to read. In a deletion
 // that is no cause, but what the handler waits for may have come.
-func (p *pass) concerns(r book.Reader, n changes) bool {
-	return n.Child && r.Reads.Children || p.related.Changed() && r.Reads.Related
+func (s situation) concerns(h *dsl.Handler) bool {
+	return s.child && h.Reads.Children || s.related && h.Reads.Related
+}
+
+// triggered returns the cause that a handler has by what happened beside the object, empty when there is
+// none. Due is the cause that it has otherwise.
+func (s situation) triggered(h *dsl.Handler, due dsl.Cause) dsl.Cause {
+	switch {
+	case s.Deletion != "":
+	case (s.child || s.named) && h.On(dsl.Child):
+		return dsl.Child
+	case s.related && h.On(dsl.RelatedChange):
+		return dsl.RelatedChange
+	case due == "" && s.fires:
+		return dsl.Timer
+	case (s.resync || s.named) && h.On(dsl.Resync):
+		return dsl.Resync
+	}
+	return ""
 }
 
 // making reports whether other handlers are still to be tried again for the object's creation, or wait for such a
 // one: they may write what this one looks at.
 func (p *pass) making(r book.Reader) bool {
 	return slices.ContainsFunc(p.r.rules.readers, func(other book.Reader) bool {
-		e := p.entry(other)
+		e := p.ledger.Entry(other)
 		if other.ID == r.ID || e.Seen != "" || e.Begins || !other.On(dsl.Create) {
 			return false
 		}
@@ -121,32 +155,27 @@ func (p *pass) making(r book.Reader) bool {
 	})
 }
 
-// triggered returns the cause that a handler has by what happened beside the object, empty when there is
-// none. Due is the cause that it has otherwise.
-func (p *pass) triggered(r book.Reader, n changes, due dsl.Cause) dsl.Cause {
-	switch h := r.Handler; {
-	case p.deletion != "":
-	case (n.Child || slices.Contains(n.of, h.ID)) && h.On(dsl.Child):
-		return dsl.Child
-	case p.related.Changed() && h.On(dsl.RelatedChange):
-		return dsl.RelatedChange
-	case due == "" && p.fires(r):
-		return dsl.Timer
-	case (p.resync || slices.Contains(n.of, h.ID)) && h.On(dsl.Resync):
-		return dsl.Resync
-	}
-	return ""
+// blocked reports whether a handler that this one comes after is not through yet, or failed for good.
+// Either way this one has no outcome.
+func (p *pass) blocked(h *dsl.Handler) bool {
+	return slices.ContainsFunc(p.r.rules.readers, func(r book.Reader) bool {
+		if !slices.Contains(h.After, r.ID) {
+			return false
+		}
+		if j := p.jobOf(r); j != nil {
+			return !j.record.Done || j.record.Failed
+		}
+		e := p.ledger.Entry(r)
+		failed := e.Lost != "" && p.deletion == "" || p.deletion != "" && e.Parted(p.deletion) && e.Try.Failed
+		return failed && p.sees(r, causeOf(r.Handler)).Holds
+	})
 }
 
-// released reports whether the object, which others still hold, was let go by this operator: a
-// delete handler that holds its object has nothing to do where the finalizer is gone, or never was.
-func (p *pass) released(h *dsl.Handler) bool {
-	return !p.gone && !h.NoFinalizer && !p.finalizer()
-}
-
-func (p *pass) log() logr.Logger {
-	if p.whole {
-		return p.r.log
+// jobOf returns what a handler has to do in this pass, nil when nothing, or when it has not come to it.
+func (p *pass) jobOf(r book.Reader) *job {
+	i := slices.IndexFunc(p.jobs, func(j *job) bool { return j.reader.Handler == r.Handler })
+	if i < 0 {
+		return nil
 	}
-	return p.r.log.WithValues("namespace", p.key.Namespace, "name", p.key.Name)
+	return p.jobs[i]
 }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/attempt"
 	"github.com/handwerk-dev/handwerk/engine/busy"
 	"github.com/handwerk-dev/handwerk/engine/cached"
 	"github.com/handwerk-dev/handwerk/engine/conditions"
@@ -67,7 +68,7 @@ func newResource(e *Engine, spec *dsl.Resource) *resource {
 		Box: r.box, Own: r.own, NewFeed: e.newFeed, Feeds: r.feeds, Client: e.writer, Read: e.reader, Announce: r.announce,
 	})
 	r.related = related.New(related.Settings{
-		Resource: spec, Own: r.own, NewFeed: e.newFeed, Inbox: r.box, All: r.rules.all, Panicked: errPanic, Log: r.log,
+		Resource: spec, Own: r.own, NewFeed: e.newFeed, Inbox: r.box, All: r.rules.all, Panicked: attempt.ErrPanic, Log: r.log,
 	})
 	r.busy = busy.New(r.log)
 	r.conditions = conditions.NewSchema(r.log, func(ctx context.Context) (bool, error) {
@@ -93,7 +94,7 @@ func (r *resource) begin() *queue.Queue[cache.ObjectName] {
 	r.related.Clear()
 	q := queue.New[cache.ObjectName](r.name, r.engine.metrics.Queues())
 	r.box.Begin(q)
-	for _, h := range r.rules.schedules {
+	for _, h := range r.rules.schedules.Readers {
 		q.Add(scheduleKey(h.ID), queue.Due)
 	}
 	for _, o := range r.own.Objects("") {

@@ -35,10 +35,10 @@ func (p *pass) restate() {
 func (p *pass) holdsOn(kind string) bool {
 	holds := false
 	for _, r := range p.r.rules.readers {
-		if !slices.Contains(r.Conditions, kind) || !p.answer(&job{reader: r, cause: causeOf(r.Handler)}).holds {
+		if !slices.Contains(r.Conditions, kind) || !p.sees(r, causeOf(r.Handler)).Holds {
 			continue
 		}
-		if p.acts(r) || p.entry(r).Lost != "" {
+		if p.jobOf(r) != nil || p.ledger.Entry(r).Lost != "" {
 			return false
 		}
 		holds = holds || r.Steady && p.rests(r)
@@ -51,13 +51,8 @@ func (p *pass) says(kind string) bool {
 	return slices.ContainsFunc(p.patch.Conditions, func(c metav1.Condition) bool { return c.Type == kind })
 }
 
-// acts reports whether a handler has something to do in this pass.
-func (p *pass) acts(r book.Reader) bool {
-	return slices.ContainsFunc(p.jobs, func(j *job) bool { return j.reader.Handler == r.Handler })
-}
-
 // rests reports whether a handler has run, and has succeeded with what it looks at now.
 func (p *pass) rests(r book.Reader) bool {
-	e := p.entry(r)
-	return !e.Met && e.Lost == "" && e.Seen == p.sight.Digest(r.View)
+	e := p.ledger.Entry(r)
+	return !e.Met && e.Lost == "" && e.Seen == p.look.Digest(r.View)
 }

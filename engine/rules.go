@@ -6,6 +6,7 @@ package engine
 import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/book"
+	"github.com/handwerk-dev/handwerk/engine/ledger"
 )
 
 // rules are what a resource's handlers ask for, worked out once: what is kept on its objects and
@@ -16,8 +17,9 @@ type rules struct {
 	readers, timers []book.Reader
 	// handlers are those of the readers.
 	handlers []*dsl.Handler
-	// schedules run for the resource as a whole.
-	schedules []book.Reader
+	// ledger is what books of objects are about, schedules what those are about of handlers that run for the resource
+	// as a whole.
+	ledger, schedules ledger.Rules
 	// relates are the handlers that run for related objects.
 	relates []*dsl.Handler
 	// all is the view of all of an object.
@@ -43,10 +45,14 @@ func newRules(op *dsl.Operator, r *dsl.Resource) rules {
 			Old: book.WantsOld(h) && !secret, // values of a Secret are never copied into annotations
 		}
 		if h.Whole {
-			out.schedules = append(out.schedules, reader)
+			out.schedules.Readers = append(out.schedules.Readers, reader)
 		} else {
 			out.add(reader)
 		}
+	}
+	out.ledger = ledger.Rules{
+		Readers: out.readers, Annotation: op.StateAnnotation(), Manager: op.Name,
+		Partial: r.Cache == dsl.CacheMetadata || len(r.Keep) > 0,
 	}
 	return out
 }

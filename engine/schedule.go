@@ -4,7 +4,6 @@
 package engine
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
@@ -32,17 +30,17 @@ func scheduleKey(handler string) cache.ObjectName {
 	return cache.ObjectName{Name: schedulePrefix + handler}
 }
 
-// scheduled returns the handler that the key is of, nil when it is an object's.
-func (r *resource) scheduled(key cache.ObjectName) *book.Reader {
+// scheduleOf returns the handler that the key is of, nil when it is an object's.
+func (r *resource) scheduleOf(key cache.ObjectName) *book.Reader {
 	id, is := strings.CutPrefix(key.Name, schedulePrefix)
 	if !is {
 		return nil
 	}
-	i := slices.IndexFunc(r.rules.schedules, func(h book.Reader) bool { return h.ID == id })
+	i := slices.IndexFunc(r.rules.schedules.Readers, func(h book.Reader) bool { return h.ID == id })
 	if i < 0 {
 		return nil
 	}
-	return &r.rules.schedules[i]
+	return &r.rules.schedules.Readers[i]
 }
 
 // wholePass runs a handler for the resource as a whole when its time has come. What it is
@@ -59,19 +57,22 @@ func (r *resource) wholePass(ctx context.Context, key cache.ObjectName, h book.R
 	if !r.caughtUp(ctx, m) {
 		return due{}, park(t, m)
 	}
-	p := &pass{r: r, key: key, whole: true, memory: m, now: time.Now(), patch: dsl.NewPatch(), object: r.kindOnly()}
-	p.current, p.sight, p.book = p.object, book.NewLook(p.object.Object), m.book
-	p.begin()
-	j := p.scheduled(h, len(t.Granted) > 0)
-	if j != nil && r.own.Listed("") != nil {
-		return due{}.sooner(unsureLook, queue.Due), nil // it would take those that are missing for gone
-	}
-	if j != nil {
+	p := r.newPass(facts{key: key, object: r.kindOnly(), now: time.Now()}, m, false)
+	if j := p.scheduled(h, len(t.Granted) > 0); j != nil {
+		if r.own.Listed("") != nil {
+			return due{}.sooner(unsureLook, queue.Due), nil // it would take those that are missing for gone
+		}
 		if err := p.attempt(ctx, j); err != nil {
 			return due{}, err
 		}
 	}
-	p.rememberWhole(h)
+	p.ledger.Abandon() // nothing of it is stored
+	if now := time.Now(); m.ticks[0].Passed(p.now) {
+		m.ticks[0] = m.ticks[0].Next(h.Timing, now)
+	}
+	if at := m.ticks[0].Due(); !at.IsZero() {
+		p.next = p.next.sooner(time.Until(at), queue.Due)
+	}
 	t.Handled()
 	return p.next, nil
 }
@@ -79,7 +80,7 @@ func (r *resource) wholePass(ctx context.Context, key cache.ObjectName, h book.R
 // scheduled returns what the handler has to do, nil when its time has not come. One that is to be
 // tried again is not run twice for what falls due meanwhile.
 func (p *pass) scheduled(r book.Reader, granted bool) *job {
-	e := p.entry(r)
+	e := p.ledger.Entry(r)
 	switch {
 	case e.Try.Cause == "" || e.Try.Done:
 		if !p.memory.ticks[0].Passed(p.now) {
@@ -89,50 +90,17 @@ func (p *pass) scheduled(r book.Reader, granted bool) *job {
 	case granted:
 		e.Try.Due = time.Time{}
 	}
-	j := &job{reader: r, cause: dsl.Timer, entry: e.Begin(dsl.Timer, book.Facts{Now: p.sight.Digest(r.View)})}
+	j := &job{reader: r, cause: dsl.Timer, entry: e.Begin(dsl.Timer, p.ledger.Facts(r, p.look))}
 	j.record = j.entry.Try
-	p.put(r, j.entry)
+	p.ledger.Put(r, j.entry)
 	return j
 }
 
-// rememberWhole keeps what came of the pass, and makes the next one come in time.
-func (p *pass) rememberWhole(h book.Reader) {
-	m, now := p.memory, time.Now()
-	m.book = p.book
-	if m.ticks[0].Passed(p.now) {
-		m.ticks[0] = m.ticks[0].Next(h.Timing, now)
-	}
-	if at := m.ticks[0].Due(); !at.IsZero() {
-		p.next = p.next.sooner(at.Sub(now), queue.Due)
-	}
-}
-
-// kindOnly is the object of a handler that has none.
-func (r *resource) kindOnly() *unstructured.Unstructured {
-	served := r.own.Resource()
-	o := &unstructured.Unstructured{Object: map[string]any{}}
-	o.SetGroupVersionKind(served.GVR.GroupVersion().WithKind(served.Kind))
-	return o
-}
-
 // asWhole makes a request one for the resource as a whole.
-func (p *pass) asWhole(request *dsl.Request, h *dsl.Handler, s *fence.Span) {
-	request.Objects = p.r.objects()
-	request.Children, request.Related = family.None(errNoObject), p.r.related.None(errNoObject)
-	request.Client = p.client(h, s)
+func (r *resource) asWhole(request *dsl.Request, s *fence.Span) {
+	request.Objects = r.objects()
+	request.Children, request.Related = family.None(errNoObject), r.related.None(errNoObject)
 	request.Events = &logEvents{request: request, span: s}
-}
-
-// objects returns all objects of the resource as the cache has them, sorted.
-func (r *resource) objects() []*unstructured.Unstructured {
-	out := []*unstructured.Unstructured{}
-	for _, o := range r.own.Objects("") {
-		out = append(out, r.tree(o))
-	}
-	slices.SortFunc(out, func(a, b *unstructured.Unstructured) int {
-		return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
-	})
-	return out
 }
 
 // logEvents is dsl.Events where there is no object that an Event could be about: it is logged.

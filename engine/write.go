@@ -15,17 +15,16 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/book"
 	"github.com/handwerk-dev/handwerk/engine/cached"
-	"github.com/handwerk-dev/handwerk/engine/cause"
 	"github.com/handwerk-dev/handwerk/engine/patch"
 )
 
 // secure adds the finalizer before the first handler of an object runs. When no handler is due, the
 // finalizer goes along with the pass's write.
 func (p *pass) secure(ctx context.Context) error {
-	if p.secured || p.gone || p.deletion != "" || p.finalizer() || !p.wantsFinalizer() {
+	there := slices.Contains(p.family.Base().GetFinalizers(), p.r.engine.op.Finalizer())
+	if there || p.whole() || p.gone || p.deletion != "" || !p.wantsFinalizer() {
 		return nil
 	}
-	p.secured = true
 	marks := patch.Marks{Finalizer: p.r.engine.op.Finalizer(), Add: true}
 	base, err := p.send(ctx, p.object, func(*unstructured.Unstructured) (*dsl.Patch, patch.Marks) { return dsl.NewPatch(), marks })
 	if err != nil {
@@ -43,124 +42,90 @@ func (p *pass) lay(ctx context.Context, j *job, wants *dsl.Patch) error {
 		return err
 	}
 	j.wants = wants
-	p.patch.Join(wants)
-	p.showAll(p.laid(p.current, wants))
+	p.show(p.draft.with(wants, p.facts))
 	return nil
-}
-
-// laid is an object with what is wanted of it.
-func (p *pass) laid(o *unstructured.Unstructured, wants *dsl.Patch) *unstructured.Unstructured {
-	if wants == nil || wants.Empty() {
-		return o
-	}
-	change := patch.Change(o, wants, p.object.GetGeneration(), p.now)
-	if len(change) == 0 {
-		return o
-	}
-	return &unstructured.Unstructured{Object: cause.Patched(o.Object, change)}
-}
-
-// showAll makes an object the one that handlers see from here on.
-func (p *pass) showAll(o *unstructured.Unstructured) {
-	if o == p.current {
-		return
-	}
-	p.current, p.sight, p.answers = o, book.NewLook(o.Object), nil
 }
 
 // close writes what the pass accumulated and remembers what came of it.
-func (p *pass) close(ctx context.Context) error {
-	marks := p.settle()
+func (p *pass) close(ctx context.Context, n changes) error {
+	s := p.settle()
 	base, along := p.family.Trim()
-	marks.Along = along
+	s.marks.Along = along
 	var err error
 	if p.gone {
-		err = p.letGo(ctx, marks)
-	} else if marks, err = p.write(ctx, base, marks); apierrors.IsInvalid(err) && !p.patch.Empty() {
-		marks, err = p.blame(ctx, err)
+		err = p.letGo(ctx, s.marks)
+	} else if s, err = p.write(ctx, base, s); apierrors.IsInvalid(err) && !p.patch.Empty() {
+		s, err = p.blame(ctx, err)
 	}
 	if err != nil && !errors.Is(err, patch.ErrGone) {
-		p.keepOutcomes()
+		p.abandon()
 		p.refused(err)
 		return err
 	}
-	p.remember(marks)
+	p.remember(n, s)
 	return nil
 }
 
-// write sends what the pass accumulated. A cache that holds a part of the object alone does not tell what
-// there is to change, so the object is read before that.
-func (p *pass) write(ctx context.Context, base *unstructured.Unstructured, marks patch.Marks) (patch.Marks, error) {
-	if p.partial() && !p.patch.Empty() {
+// write sends what the pass accumulated, and returns what it has come to then. A cache that holds a part of the object
+// alone does not tell what there is to change, so the object is read before that.
+func (p *pass) write(ctx context.Context, base *unstructured.Unstructured, s verdict) (verdict, error) {
+	if p.r.rules.ledger.Partial && !p.patch.Empty() {
 		live, err := p.r.engine.reader(ctx, p.r.own.Resource().GVR, p.key)
 		if err != nil {
-			return marks, fmt.Errorf("reading object before it is written: %w", err)
+			return s, fmt.Errorf("reading object before it is written: %w", err)
 		}
 		if live == nil || live.GetUID() != p.object.GetUID() {
-			return marks, patch.ErrGone
+			return s, patch.ErrGone
 		}
 		base = live
 	}
-	if marks.Annotation == p.r.engine.op.StateAnnotation() && marks.State != "" {
-		sent := p.book.Stored(marks.State)
-		p.memory.sent = &sent
-	}
+	p.ledger.Sending(s.marks)
 	seen := p.object
 	result, err := p.send(ctx, base, func(live *unstructured.Unstructured) (*dsl.Patch, patch.Marks) {
 		if live != seen {
-			seen, marks = live, p.replay(live, marks)
+			seen, s = live, p.replay(live, s)
 		}
 		// What handlers foresaw is held against the answer, which is to have nobody else's changes in it.
-		marks.Locked = marks.Locked || !p.patch.Empty()
-		return p.patch, marks
+		s.marks.Locked = s.marks.Locked || !p.patch.Empty()
+		return p.patch, s.marks
 	})
 	if err == nil && result != base {
-		marks = p.correct(ctx, result, marks)
+		s.marks = p.correct(ctx, result, s.marks)
 	}
-	return marks, err
+	return s, err
 }
 
 // replay looks at what handlers want once more, from the object as it is meanwhile. What one wants holds
 // only where its view is as it was when it ran; otherwise it runs again.
-func (p *pass) replay(live *unstructured.Unstructured, marks patch.Marks) patch.Marks {
-	at := p.shown(live)
+func (p *pass) replay(live *unstructured.Unstructured, s verdict) verdict {
+	at := draftOf(p.shown(live))
 	void := false
-	p.patch = dsl.NewPatch()
 	for _, j := range p.jobs {
-		if !j.asks() {
-			continue
-		}
-		if !p.holds(j, at) {
+		switch {
+		case !j.asks():
+		case p.holds(j, at.look):
+			at = at.with(j.wants, p.facts)
+		default:
 			void = true
 			p.void(j)
-			continue
 		}
-		p.patch.Join(j.wants)
-		at = p.laid(at, j.wants)
 	}
-	p.showAll(at)
+	p.show(at)
 	if !void {
-		return marks
+		return s
 	}
 	p.family.Await(live) // for what they saw is older
 	p.next = p.next.atOnce()
-	again := p.settle()
-	again.Along = marks.Along
-	return again
+	along := s.marks.Along
+	s = p.settle()
+	s.marks.Along = along
+	return s
 }
 
 // holds reports whether an object is, in what a handler looks at, as it was when it ran, or as it left it.
-func (p *pass) holds(j *job, at *unstructured.Unstructured) bool {
-	digest := book.NewLook(at.Object).Digest(j.reader.View)
+func (p *pass) holds(j *job, at *book.Look) bool {
+	digest := at.Digest(j.reader.View)
 	return digest == j.saw || digest == j.left
-}
-
-// void takes back what a handler did, as far as the book knows.
-func (p *pass) void(j *job) {
-	e := j.entry.Vain()
-	p.put(j.reader, e)
-	j.wants, j.ran = nil, false
-	j.record = e.Try
 }
 
 // shown is an object as the cache shows it.
@@ -168,26 +133,11 @@ func (p *pass) shown(o *unstructured.Unstructured) *unstructured.Unstructured {
 	return cached.Form{Profile: p.r.spec.Cache, Keep: cached.Keep(p.r.spec.Keep)}.Shown(o)
 }
 
-// keepOutcomes remembers what handlers did in a pass that broke off, or whose write has failed, as far as
-// nothing of it is lost: those that wanted nothing of the object need not run again.
-func (p *pass) keepOutcomes() {
-	for _, j := range p.jobs {
-		if j.asks() {
-			p.void(j)
-		}
-	}
-	m := p.memory
-	m.book, m.known, m.mark, m.outcomes, m.generation = p.book, true, p.stored, p.outcomes, p.generation
-	if p.stir(); !p.gone && p.deletion == "" {
-		m.stirred = slices.Compact(slices.Sorted(slices.Values(append(m.stirred, p.stirred...))))
-	}
-}
-
 // letGo takes the marks of the operator from an object that is gone only from sight, because a selector
 // does not select it any more: nobody would do it later, it could never be deleted, and when it comes
 // back it is new.
 func (p *pass) letGo(ctx context.Context, marks patch.Marks) error {
-	seen := p.finalizer() || p.text != "" && p.r.own.Chooses() ||
+	seen := p.finalizer() || p.ledger.HasText() && p.r.own.Chooses() ||
 		p.r.rules.finalizes && p.r.spec.Cache == dsl.CacheLive // which does not show it
 	if !marks.Remove || !seen {
 		return nil

@@ -1,0 +1,106 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package attempt runs handlers and filters, each once: with a deadline, and with panics turned into errors. It
+// says how an attempt came out.
+package attempt
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/ops"
+)
+
+// ErrPanic and ErrTimeout are wrapped by the errors of handlers and filters that panicked, and of handlers that did
+// not return in time.
+var (
+	ErrPanic   = errors.New("panic")
+	ErrTimeout = errors.New("the timeout passed")
+)
+
+// Run runs a handler's function, at most as long as its timeout. The function's context is given to bind first, and
+// is ended when the function returns, so nothing that it left behind writes later. The error is permanent where what
+// the handler wants is wrong.
+func Run(ctx context.Context, h *dsl.Handler, request *dsl.Request, bind func(context.Context)) (err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if h.Timeout > 0 {
+		var expire context.CancelFunc
+		ctx, expire = context.WithTimeout(ctx, h.Timeout)
+		defer expire()
+	}
+	bind(ctx)
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%w: %v", ErrPanic, p)
+			request.Log.Error(err, "handler panicked", "stack", string(debug.Stack()))
+		}
+	}()
+	err = h.Func(ctx, request)
+	switch {
+	case errors.Is(ctx.Err(), context.DeadlineExceeded) && err != nil:
+		return fmt.Errorf("%w (%s): %w", ErrTimeout, h.Timeout, err)
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return fmt.Errorf("%w (%s)", ErrTimeout, h.Timeout)
+	}
+	if _, waits := Waits(err); err != nil && !waits {
+		return err
+	}
+	if wrong := wrongPatch(h, request.Patch); wrong != nil {
+		return dsl.Permanent(wrong)
+	}
+	return err
+}
+
+// wrongPatch returns what is wrong with what a handler wants, for which it fails for good.
+func wrongPatch(h *dsl.Handler, p *dsl.Patch) error {
+	if h.Whole && !p.Empty() {
+		return errors.New("it wants to change an object, but runs for the resource as a whole: others are changed with the client")
+	}
+	return p.Err()
+}
+
+// Ask asks a handler's filter.
+func Ask(when dsl.Predicate, request *dsl.Request) (holds bool, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			holds, err = false, fmt.Errorf("%w: %v", ErrPanic, p)
+		}
+	}()
+	return when(request)
+}
+
+// Waits reports whether an attempt came to its end with the handler waiting for what others do, and for how long at
+// most.
+func Waits(err error) (most time.Duration, ok bool) {
+	if err == nil || Void(err) || dsl.IsPermanent(err) {
+		return 0, false
+	}
+	return dsl.IsWaiting(err)
+}
+
+// Void reports whether what the handler wanted does not count: its time was over, or it broke off.
+func Void(err error) bool { return errors.Is(err, ErrTimeout) || errors.Is(err, ErrPanic) }
+
+// Outcome names how an attempt ended, for metrics. Failed: for good.
+func Outcome(err error, failed bool) ops.Outcome {
+	switch {
+	case err == nil:
+		return ops.Success
+	case errors.Is(err, ErrPanic):
+		return ops.Panic
+	case failed:
+		return ops.Failed
+	case errors.Is(err, ErrTimeout):
+		return ops.Timeout
+	}
+	if _, waits := Waits(err); waits {
+		return ops.Waiting
+	}
+	return ops.Retry
+}

@@ -1,0 +1,166 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package ledger keeps the book of one object: it opens it from what this process remembers or from the object's
+// state annotation, decides when it is stored, and remembers it once it is. What is written in a book is the matter
+// of package book.
+package ledger
+
+import (
+	"slices"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/handwerk-dev/handwerk/engine/book"
+	"github.com/handwerk-dev/handwerk/engine/patch"
+)
+
+// Rules are what holds for all objects of a resource.
+type Rules struct {
+	// Readers are the handlers with an entry in the book, in their order.
+	Readers []book.Reader
+	// Annotation is the key of the state annotation, Manager the field manager with which this operator writes it.
+	Annotation, Manager string
+	// Partial: caches show no more than a part of an object.
+	Partial bool
+}
+
+// Memory is what a process remembers of an object's ledger from one pass to the next. The zero value is of an object
+// that no pass has seen.
+type Memory struct {
+	book book.Book
+	// known: there is a book.
+	known bool
+	// mark tells what of it is stored, outcomes what outcomes are among that.
+	mark, outcomes string
+	// generation: it is stored in status.observedGeneration.
+	generation bool
+	// deletion is the moment at which the object was deleted, as the last pass knew it; empty while it lives.
+	deletion string
+	// unsaved is since when the book has an outcome that is not stored, zero when it has none.
+	unsaved time.Time
+	// foreign is a text of others that was found in place of this one, and replaced.
+	foreign string
+	// stamped: something changes the object at each write, it seems.
+	stamped bool
+	// sent is the book as it was sent to be stored last, nil once the answer is there.
+	sent *book.Book
+}
+
+// Known reports whether a pass of this process has kept the book.
+func (m *Memory) Known() bool { return m.known }
+
+// Subject is the object of a pass.
+type Subject struct {
+	Object *unstructured.Unstructured
+	// Deletion is the moment at which it was deleted, from [Deletion]; empty while it lives.
+	Deletion string
+	// First: no pass of this process over the object was finished. Fresh: it appeared after the first listing.
+	First, Fresh bool
+	// Generation: what was handled is kept in status.observedGeneration.
+	Generation bool
+	// Now is the time of the pass.
+	Now time.Time
+}
+
+// Ledger is an object's book in one pass. Only that pass uses it.
+type Ledger struct {
+	rules   *Rules
+	memory  *Memory
+	subject Subject
+	log     func() logr.Logger
+
+	book book.Book
+	// isNew: the object is new, and not found again by a new process.
+	isNew bool
+	// text is the state annotation as the object has it.
+	text string
+	// stored is the mark of what was stored of the book when the pass began, marked when it ends. Outcomes is that
+	// of the outcomes among it.
+	stored, marked, outcomes string
+}
+
+// Entry is the handler's in the book.
+func (l *Ledger) Entry(r book.Reader) book.Entry {
+	e, _ := l.book.Entry(r.ID)
+	return e
+}
+
+// Put puts a handler's entry into the book.
+func (l *Ledger) Put(r book.Reader, e book.Entry) { l.book = l.book.With(r.ID, e) }
+
+// Old returns what a handler handled last, nil where it is not kept.
+func (l *Ledger) Old(r book.Reader) map[string]any { return l.book.Old(r) }
+
+// Known reports whether the object was handled before, by this process or another one.
+func (l *Ledger) Known() bool { return l.book.Known }
+
+// Facts are what a handler's entry is held against. Look is at the object as the handler sees it.
+func (l *Ledger) Facts(r book.Reader, look *book.Look) book.Facts {
+	return book.Facts{
+		Deletion: l.subject.Deletion, Now: look.Digest(r.View), Present: look.Seen(r.View),
+		First: l.subject.First, New: l.isNew,
+	}
+}
+
+// Again lets handlers that come after one and failed for good try once more.
+func (l *Ledger) Again(after book.Reader) {
+	for _, r := range l.rules.Readers {
+		if e := l.Entry(r); e.Lost != "" && slices.Contains(r.After, after.ID) {
+			l.Put(r, e.Again())
+		}
+	}
+}
+
+// Parted names the handlers that are through with the object's deletion, nil while it lives.
+func (l *Ledger) Parted() map[string]bool {
+	if l.subject.Deletion == "" {
+		return nil
+	}
+	out := map[string]bool{}
+	for _, r := range l.rules.Readers {
+		e := l.Entry(r)
+		out[r.ID] = e.Parted(l.subject.Deletion) && !e.Try.Failed
+	}
+	return out
+}
+
+// Outcomes tells what handlers have finished or begun with from other such things.
+func (l *Ledger) Outcomes() string { return l.book.Outcomes(l.rules.Readers) }
+
+// HasText reports whether the object has a state annotation.
+func (l *Ledger) HasText() bool { return l.text != "" }
+
+// Stamps notes that something changes the object at each write: from then on the book is written to the version
+// alone that the pass has read. Stamped reports whether that is so.
+func (l *Ledger) Stamps() { l.memory.stamped = true }
+
+// Stamped is described at [Ledger.Stamps].
+func (l *Ledger) Stamped() bool { return l.memory.stamped }
+
+// Corrected enters that what was sent to be stored is what the book says, however it has changed since.
+func (l *Ledger) Corrected() { l.marked = l.book.Mark(l.rules.Readers) }
+
+// Keep remembers the book when the pass has written what marks say.
+func (l *Ledger) Keep(marks patch.Marks) {
+	m := l.memory
+	if marks.Annotation == l.rules.Annotation {
+		if l.text != "" && l.text != l.book.Text() {
+			m.foreign = l.text
+		}
+		l.book = l.book.Stored(marks.State)
+	}
+	if l.marked != l.stored {
+		l.outcomes, m.unsaved = l.Outcomes(), time.Time{}
+	}
+	m.book, m.known, m.mark, m.outcomes, m.generation, m.sent = l.book, true, l.marked, l.outcomes, l.subject.Generation, nil
+}
+
+// Abandon remembers the book of a pass that broke off, or whose write has failed: nothing more of it is stored than
+// before.
+func (l *Ledger) Abandon() {
+	m := l.memory
+	m.book, m.known, m.mark, m.outcomes, m.generation = l.book, true, l.stored, l.outcomes, l.subject.Generation
+}

@@ -1,0 +1,127 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package ledger
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/handwerk-dev/handwerk/engine/book"
+)
+
+// vanished is the moment of a deletion of an object that nobody has seen being deleted.
+const vanished = "gone"
+
+// Deletion is the moment at which an object was deleted, by which deletions are told apart; empty while
+// it lives. Who deletes it once more with a shorter grace period moves the timestamp by the difference of
+// the periods, and that moment only where the timestamp would be past: then it is the present one
+// (BeforeDelete in k8s.io/apiserver). Gone: the cache does not show the object any more.
+func Deletion(o *unstructured.Unstructured, gone bool) string {
+	switch at := o.GetDeletionTimestamp(); {
+	case at != nil:
+		var grace int64
+		if seconds := o.GetDeletionGracePeriodSeconds(); seconds != nil {
+			grace = *seconds
+		}
+		return at.Add(-time.Duration(grace) * time.Second).UTC().Format(time.RFC3339)
+	case gone:
+		return vanished
+	}
+	return ""
+}
+
+// moves reports whether a deletion that this process has seen begin is at another moment now: nobody takes
+// back a deletion, so an object that was being deleted still is. One that is out of sight alone is another
+// matter.
+func moves(known, now string) bool {
+	return known != now && known != "" && known != vanished && now != "" && now != vanished
+}
+
+// Open opens an object's book: as this process remembers it, or as it was stored when the process sees
+// the object for the first time. Look is at the object.
+//
+// Memory wins over a text that this process did not write, and over one that it did: it knows more. The
+// exception is a text that was sent, and whose answer was lost on the way.
+func Open(rules *Rules, m *Memory, s Subject, look *book.Look, log func() logr.Logger) *Ledger {
+	l := &Ledger{rules: rules, memory: m, subject: s, log: log, text: s.Object.GetAnnotations()[rules.Annotation]}
+	if m.sent != nil && m.sent.Text() == l.text {
+		m.book, m.known, m.generation, m.sent = *m.sent, true, s.Generation, nil
+		m.mark, m.outcomes = m.book.Mark(rules.Readers), m.book.Outcomes(rules.Readers)
+	}
+	if moves(m.deletion, s.Deletion) {
+		m.book = m.book.Moved(m.deletion, s.Deletion)
+	}
+	m.deletion = s.Deletion
+	switch {
+	case !m.known:
+		l.book = l.load(look)
+		l.stored, l.outcomes = l.book.Mark(rules.Readers), l.book.Outcomes(rules.Readers)
+	case m.generation != s.Generation:
+		l.book = m.book // what was stored elsewhere is not stored here
+	default:
+		l.book, l.stored, l.outcomes = m.book, m.mark, m.outcomes
+	}
+	l.isNew = s.Fresh
+	if slices.ContainsFunc(rules.Readers, func(r book.Reader) bool { return book.Stores(r.Handler) }) {
+		l.isNew = !l.book.Known
+	}
+	return l
+}
+
+// load reads the book from the object.
+func (l *Ledger) load(look *book.Look) book.Book {
+	b, err := book.Load(l.text, l.subject.Object.GetUID(), l.vouched)
+	if err != nil {
+		l.log().Error(err, "state annotation is not readable; the object is handled as a new one")
+	}
+	b = b.Meet(l.rules.Readers, book.Moment{
+		Look: look, Generation: l.subject.Object.GetGeneration(), Partial: l.rules.Partial, Deletion: l.subject.Deletion,
+	})
+	if l.subject.Generation {
+		b = l.byGeneration(b, look)
+	}
+	return b
+}
+
+// byGeneration takes from status.observedGeneration what was handled, unless the text knows more: it is there when
+// not all have handled what there is.
+func (l *Ledger) byGeneration(b book.Book, look *book.Look) book.Book {
+	o := l.subject.Object
+	observed, _, _ := unstructured.NestedInt64(o.Object, "status", "observedGeneration")
+	if b.Known && b.Text() != "" && observed != o.GetGeneration() {
+		return b
+	}
+	b.Known = observed > 0
+	for _, r := range l.rules.Readers {
+		if book.Stores(r.Handler) {
+			e, _ := b.Entry(r.ID)
+			b = b.With(r.ID, e.Observed(r, look, observed, o.GetGeneration()))
+		}
+	}
+	return b
+}
+
+// vouched reports whether this operator wrote the state annotation, by managedFields.
+func (l *Ledger) vouched() bool {
+	key := "f:" + l.rules.Annotation
+	return slices.ContainsFunc(l.subject.Object.GetManagedFields(), func(m metav1.ManagedFieldsEntry) bool {
+		if m.Manager != l.rules.Manager || m.Subresource != "" || m.FieldsV1 == nil || !strings.Contains(m.FieldsV1.GetRawString(), key) {
+			return false
+		}
+		var fields struct {
+			Metadata struct {
+				Annotations map[string]json.RawMessage `json:"f:annotations"`
+			} `json:"f:metadata"`
+		}
+		err := json.Unmarshal(m.FieldsV1.GetRawBytes(), &fields)
+		_, owned := fields.Metadata.Annotations[key]
+		return err == nil && owned
+	})
+}
