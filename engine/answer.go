@@ -60,8 +60,8 @@ func (p *pass) looking(at *unstructured.Unstructured) draft {
 func (p *pass) corrected(written *unstructured.Unstructured) {
 	found := p.looking(written)
 	for _, j := range p.jobs {
-		if wanted := p.look.Digest(j.reader.View); j.asks() && wanted != found.look.Digest(j.reader.View) {
-			p.ledger.Put(j.reader, p.ledger.Entry(j.reader).Corrected(wanted, found.look, j.reader))
+		if wanted := p.look.Digest(j.Reader.View); j.Asks() && wanted != found.look.Digest(j.Reader.View) {
+			p.ledger.Put(j.Reader, p.ledger.Entry(j.Reader).Corrected(wanted, found.look, j.Reader))
 		}
 	}
 	p.draft = found

@@ -12,12 +12,13 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/patch"
+	"github.com/handwerk-dev/handwerk/engine/plan"
 )
 
 // probe sends what a handler wants by itself when the server refused that the last time: those after it are
 // not to see what never comes to be. The error is that of a server that refuses again.
-func (p *pass) probe(ctx context.Context, j *job) error {
-	if !p.memory.refused[j.reader.ID] || p.gone {
+func (p *pass) probe(ctx context.Context, j *plan.Job) error {
+	if !p.memory.refused[j.Reader.ID] || p.gone {
 		return nil
 	}
 	base := p.family.Base()
@@ -25,15 +26,15 @@ func (p *pass) probe(ctx context.Context, j *job) error {
 	if apierrors.IsInvalid(err) {
 		without := draftOf(p.object)
 		for _, other := range p.jobs {
-			if other != j && other.wants != nil {
-				without = without.with(other.wants, p.facts)
+			if other != j && other.Wants != nil {
+				without = without.with(other.Wants, p.facts)
 			}
 		}
 		p.show(without)
 		return err
 	}
 	if err == nil {
-		delete(p.memory.refused, j.reader.ID)
+		delete(p.memory.refused, j.Reader.ID)
 		p.family.Rebase(result)
 	}
 	return nil
@@ -41,24 +42,19 @@ func (p *pass) probe(ctx context.Context, j *job) error {
 
 // alone is the wish for what one handler wants of an object. When somebody has written to that meanwhile in
 // what the handler looks at, it is none: what becomes of it then is for the pass's own write to see.
-func (p *pass) alone(j *job, base *unstructured.Unstructured) patch.Wish {
+func (p *pass) alone(j *plan.Job, base *unstructured.Unstructured) patch.Wish {
 	return func(live *unstructured.Unstructured) (*dsl.Patch, patch.Marks) {
-		if live != base && !p.holds(j, p.looking(live).look) {
+		if live != base && !holds(j, p.looking(live).look) {
 			return dsl.NewPatch(), patch.Marks{}
 		}
-		return j.wants, patch.Marks{}
+		return j.Wants, patch.Marks{}
 	}
 }
 
 // blame finds the handlers whose changes the server does not take, by sending those of each by themselves.
 // They have failed; what others want, and that they have handled the object, is written.
 func (p *pass) blame(ctx context.Context, said error) (verdict, error) {
-	var wanting []*job
-	for _, j := range p.jobs {
-		if j.asks() {
-			wanting = append(wanting, j)
-		}
-	}
+	wanting := p.jobs.Asking()
 	live := p.object
 	p.show(draftOf(p.object))
 	for _, j := range wanting {
@@ -71,7 +67,7 @@ func (p *pass) blame(ctx context.Context, said error) (verdict, error) {
 		}
 		switch {
 		case err == nil:
-			p.show(p.draft.with(j.wants, p.facts))
+			p.show(p.draft.with(j.Wants, p.facts))
 		case apierrors.IsInvalid(err):
 			p.fault(j, err)
 		default:
@@ -85,14 +81,14 @@ func (p *pass) blame(ctx context.Context, said error) (verdict, error) {
 }
 
 // fault makes an attempt one that has failed: the server does not take what the handler wants.
-func (p *pass) fault(j *job, err error) {
+func (p *pass) fault(j *plan.Job, err error) {
 	if p.memory.refused == nil {
 		p.memory.refused = map[string]bool{}
 	}
-	p.memory.refused[j.reader.ID] = true
-	j.wants, j.record = nil, j.entry.Try
+	p.memory.refused[j.Reader.ID] = true
+	j.Wants, j.Record = nil, j.Entry.Try
 	p.note(j, fmt.Errorf("changing the object: %w", err), 0)
-	e := j.entry
-	e.Try = j.record
-	p.ledger.Put(j.reader, e.End(j.reader.View, j.saw, p.look.Kept(j.reader.View)))
+	e := j.Entry
+	e.Try = j.Record
+	p.ledger.Put(j.Reader, e.End(j.Reader.View, j.Saw, p.look.Kept(j.Reader.View)))
 }

@@ -4,11 +4,7 @@
 package engine
 
 import (
-	"context"
 	"slices"
-
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/book"
@@ -45,8 +41,8 @@ func (p *pass) standingOf(reader book.Reader, named bool) conditions.Handler {
 	out := conditions.Handler{
 		ID: h.ID, Undecided: !r.Done && r.Attempts > 0,
 	}
-	if j := p.jobOf(reader); j != nil {
-		out.Ran = j.ran
+	if j := p.jobs.Of(reader); j != nil {
+		out.Ran = j.Ran
 	}
 	switch {
 	case r.Failed:
@@ -76,33 +72,6 @@ func causeOf(h *dsl.Handler) dsl.Cause {
 
 // tellsItself reports whether a handler has a condition of its own in which it says that it fails.
 func (p *pass) tellsItself(r book.Reader) bool {
-	j := p.jobOf(r)
-	return j != nil && j.offers || slices.ContainsFunc(r.Needs, func(n dsl.Need) bool { return n.Offered })
-}
-
-// sendSaying sends what a pass accumulated with the condition, or without it where the resource has no
-// conditions or the server does not take it: it is not worth a pass that cannot be finished.
-func (p *pass) sendSaying(ctx context.Context, target patch.Target, wish patch.Wish) (patch.Result, error) {
-	_, first := wish(target.Object)
-	if first.Condition == nil && first.Mended == "" {
-		return patch.Write(ctx, target, wish)
-	}
-	without := func(live *unstructured.Unstructured) (*dsl.Patch, patch.Marks) {
-		wanted, marks := wish(live)
-		marks.Condition, marks.Mended = nil, ""
-		return wanted, marks
-	}
-	takes, err := p.r.conditions.TakesFailing(ctx)
-	if p.memory.owes = err != nil; !takes {
-		return patch.Write(ctx, target, without)
-	}
-	result, err := patch.Write(ctx, target, wish)
-	if result.Status || result.Whole || !apierrors.IsForbidden(err) && !apierrors.IsInvalid(err) && !apierrors.IsBadRequest(err) {
-		return result, err
-	}
-	bare, again := patch.Write(ctx, target, without)
-	if p.memory.owes = again == nil; p.memory.owes {
-		p.r.conditions.FailingRefused(err)
-	}
-	return bare, again
+	j := p.jobs.Of(r)
+	return j != nil && j.Offers || slices.ContainsFunc(r.Needs, func(n dsl.Need) bool { return n.Offered })
 }

@@ -77,7 +77,7 @@ func (r *resource) unfinished(key cache.ObjectName, err error) (wait time.Durati
 	wait += rand.N(wait / 5)
 	conflict := apierrors.IsConflict(err)
 	told := !r.engine.said(err) && (!conflict || before+1 >= manyFailures)
-	m.troubled(passItself, told)
+	m.troubles.Failed(passItself, told)
 	log := r.log.WithValues("namespace", key.Namespace, "name", key.Name, "again", wait.Round(time.Millisecond).String())
 	const line = "pass could not be finished"
 	switch {

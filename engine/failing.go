@@ -19,6 +19,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/health"
 	"github.com/handwerk-dev/handwerk/engine/ops"
 	"github.com/handwerk-dev/handwerk/engine/outage"
+	"github.com/handwerk-dev/handwerk/engine/plan"
 	"github.com/handwerk-dev/handwerk/engine/progress"
 )
 
@@ -29,62 +30,34 @@ const manyFailures = 3
 // fails reports whether a record is that of a handler that failed for good, or many times.
 func fails(r progress.Record) bool { return r.Failed || !r.Done && r.Attempts >= manyFailures }
 
-// trouble is a failure of which the log tells, until it is over.
-type trouble struct {
-	begun  time.Time
-	failed int
-}
-
-// troubled counts a failure of a handler, or of the pass itself. Once the log tells of one, it is to tell
-// when it is over.
-func (m *memory) troubled(handler string, told bool) {
-	t := m.troubles[handler]
-	switch {
-	case t != nil:
-		t.failed++
-	case told && m.troubles == nil:
-		m.troubles = map[string]*trouble{handler: {time.Now(), 1}}
-	case told:
-		m.troubles[handler] = &trouble{time.Now(), 1}
-	}
-}
-
-// mended says that what the log told of is over.
-func (m *memory) mended(log logr.Logger, handler, line string) {
-	if t := m.troubles[handler]; t != nil {
-		delete(m.troubles, handler)
-		log.Info(line, "failed", t.failed, "lasted", time.Since(t.begun).Round(time.Second).String())
-	}
-}
-
 // complain says in the log and on the object that an attempt failed.
-func (p *pass) complain(log logr.Logger, j *job, before progress.Record, err error) {
+func (p *pass) complain(log logr.Logger, j *plan.Job, before progress.Record, err error) {
 	p.complainInLog(log, j, before, err)
-	if p.whole() || !fails(j.record) || !j.record.Failed && unanswered(err) {
+	if p.whole() || !fails(j.Record) || !j.Record.Failed && unanswered(err) {
 		return // without an object there is nothing that an Event could be about, and without a server nobody who takes it
 	}
-	reason, note := conditions.Retried, fmt.Sprintf("Handler %s keeps failing, and is tried again: %s", j.reader.ID, j.record.Message)
-	if j.record.Failed {
-		reason, note = conditions.Failed, fmt.Sprintf("Handler %s failed for good after %s: %s", j.reader.ID, attempts(j.record.Attempts), j.record.Message)
+	reason, note := conditions.Retried, fmt.Sprintf("Handler %s keeps failing, and is tried again: %s", j.Reader.ID, j.Record.Message)
+	if j.Record.Failed {
+		reason, note = conditions.Failed, fmt.Sprintf("Handler %s failed for good after %s: %s", j.Reader.ID, attempts(j.Record.Attempts), j.Record.Message)
 	}
-	if j.cause == dsl.Delete && !j.reader.Release && !p.gone {
+	if j.Cause == dsl.Delete && !j.Reader.Release && !p.gone {
 		reason, note = "DeletionHeld", "Deletion is held: "+strings.ToLower(note[:1])+note[1:]
 	}
-	if reason == conditions.Retried && j.warned {
+	if reason == conditions.Retried && j.Warned {
 		return // it has said so in words of its own
 	}
-	p.r.engine.events.Warn(p.object, j.reader.ID, reason, note)
+	p.r.engine.events.Warn(p.object, j.Reader.ID, reason, note)
 }
 
 // complainInLog says in the log that an attempt failed. One that was no attempt, because children or related
 // objects hurried it, is told when it failed otherwise than before.
-func (p *pass) complainInLog(log logr.Logger, j *job, before progress.Record, err error) {
-	again := max(0, time.Until(j.record.Due)).Round(time.Millisecond).String()
-	same := !before.Early.IsZero() && before.Message == j.record.Message
-	told := j.record.Failed || !same && !p.r.engine.said(err)
-	p.memory.troubled(j.reader.ID, told)
+func (p *pass) complainInLog(log logr.Logger, j *plan.Job, before progress.Record, err error) {
+	again := max(0, time.Until(j.Record.Due)).Round(time.Millisecond).String()
+	same := !before.Early.IsZero() && before.Message == j.Record.Message
+	told := j.Record.Failed || !same && !p.r.engine.said(err)
+	p.memory.troubles.Failed(j.Reader.ID, told)
 	switch {
-	case j.record.Failed:
+	case j.Record.Failed:
 		log.Error(err, "handler failed for good")
 	case told:
 		log.Info("handler will be tried again", dsl.LogWarning, true, "error", err.Error(), "again", again)
@@ -120,8 +93,8 @@ func attempts(n int) string {
 // recordOf is the handler's record as this pass leaves it. Progress of one that has nothing to do any
 // more is over, but not that it failed for good.
 func (p *pass) recordOf(r book.Reader) progress.Record {
-	if j := p.jobOf(r); j != nil {
-		return j.record
+	if j := p.jobs.Of(r); j != nil {
+		return j.Record
 	}
 	e := p.ledger.Entry(r)
 	if e.Try.Failed || e.Lost == "" {
@@ -152,6 +125,6 @@ func (p *pass) stands(held bool) {
 	if p.gone {
 		return // the key may be that of another object
 	}
-	p.memory.mended(p.log(), passItself, "pass was finished again")
+	p.memory.troubles.Mended(p.log(), passItself, "pass was finished again")
 	p.r.box.Finished(p.key, p.standing(held))
 }

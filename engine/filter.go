@@ -14,6 +14,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/filter"
 	"github.com/handwerk-dev/handwerk/engine/inbox"
+	"github.com/handwerk-dev/handwerk/engine/plan"
 	"github.com/handwerk-dev/handwerk/engine/progress"
 	"github.com/handwerk-dev/handwerk/engine/queue"
 )
@@ -23,23 +24,23 @@ const unsureLook = 10 * time.Second
 
 // matches applies the handler's filters. An object that does not match any more has nothing to do
 // with what happened beside it; new and changed ones are kept in mind, should it match later.
-func (p *pass) matches(j *job) bool {
-	a := p.answer(j.reader, j.cause, j.record)
+func (p *pass) matches(j *plan.Job) bool {
+	a := p.answer(j.Reader, j.Cause, j.Record)
 	if a.Holds {
 		return true
 	}
-	e := p.ledger.Entry(j.reader)
-	begins := j.reader.Level() && e.Seen == "" // of such a one no view tells later that it was to run
-	switch j.cause {
+	e := p.ledger.Entry(j.Reader)
+	begins := j.Reader.Level() && e.Seen == "" // of such a one no view tells later that it was to run
+	switch j.Cause {
 	case dsl.Child, dsl.RelatedChange, dsl.Timer, dsl.Resync, dsl.Event:
 		if !a.Unread && !begins {
 			e.Try = progress.Record{}
 		}
 	}
-	if j.reader.Level() && j.cause != dsl.Timer && j.cause != dsl.Resync {
+	if j.Reader.Level() && j.Cause != dsl.Timer && j.Cause != dsl.Resync {
 		e = e.Averted()
 	}
-	p.ledger.Put(j.reader, e)
+	p.ledger.Put(j.Reader, e)
 	return false
 }
 

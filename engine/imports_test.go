@@ -49,13 +49,14 @@ func TestImportsPointDown(t *testing.T) {
 		"engine/scope":      {},
 		"engine/health":     {"dsl"},
 		"engine/crd":        {"dsl", "engine/outage"},
-		"engine/conditions": {"dsl"},
+		"engine/conditions": {"dsl", "engine/patch"},
 		"engine/filter":     {"dsl"},
 		// Rooms that join a few of the others.
 		"engine/watch":     {"dsl", "engine/cached"},
 		"engine/access":    {"dsl", "engine/catalog", "engine/gone", "engine/ops", "engine/rights"},
 		"engine/preflight": {"dsl", "engine/catalog", "engine/crd", "engine/ops", "engine/outage"},
 		"engine/attempt":   {"dsl", "engine/ops"},
+		"engine/plan":      {"dsl", "engine/book", "engine/claim", "engine/family", "engine/progress"},
 		"engine/ledger":    {"dsl", "engine/book", "engine/pack", "engine/patch"},
 		"engine/inbox":     {"dsl", "engine/cached", "engine/catalog", "engine/ops", "engine/queue", "engine/watch"},
 		"engine/feed": {
@@ -68,7 +69,7 @@ func TestImportsPointDown(t *testing.T) {
 		"engine/client":  {"dsl", "engine/catalog", "engine/child", "engine/feed", "engine/fence"},
 		"engine/related": {"dsl", "engine/book", "engine/cached", "engine/feed", "engine/inbox", "engine/watch"},
 		"engine": {
-			"engine/attempt", "engine/client", "engine/conditions", "engine/filter", "engine/ledger",
+			"engine/attempt", "engine/client", "engine/conditions", "engine/filter", "engine/ledger", "engine/plan",
 			"dsl", "engine/book", "engine/cached", "engine/cause", "engine/catalog", "engine/child", "engine/gone", "engine/lease", "engine/ops",
 			"engine/patch", "engine/progress", "engine/queue", "engine/rights", "engine/watch",
 			"engine/busy", "engine/claim", "engine/events", "engine/fence", "engine/loop", "engine/outage", "engine/timer",

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 
+	"github.com/handwerk-dev/handwerk/engine/attempt"
 	"github.com/handwerk-dev/handwerk/engine/family"
 	"github.com/handwerk-dev/handwerk/engine/filter"
 	"github.com/handwerk-dev/handwerk/engine/inbox"
@@ -50,7 +51,7 @@ type memory struct {
 	// filters are those of the object that failed when they were asked last.
 	filters filter.Faults
 	// troubles are failures of which the log tells, by handler; see passItself.
-	troubles map[string]*trouble
+	troubles attempt.Troubles
 	// owes: the condition that says which handlers fail could not be written.
 	owes    bool
 	breaker loop.Breaker

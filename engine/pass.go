@@ -20,6 +20,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/inbox"
 	"github.com/handwerk-dev/handwerk/engine/ledger"
 	"github.com/handwerk-dev/handwerk/engine/patch"
+	"github.com/handwerk-dev/handwerk/engine/plan"
 	"github.com/handwerk-dev/handwerk/engine/queue"
 	"github.com/handwerk-dev/handwerk/engine/related"
 	"github.com/handwerk-dev/handwerk/engine/timer"
@@ -55,7 +56,7 @@ type pass struct {
 	family  *family.Session
 	related *related.View
 	// jobs are the handlers that have something to do, as far as the pass has come.
-	jobs []*job
+	jobs plan.Jobs
 	// next is when the next pass is due.
 	next due
 }

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/plan"
 	"github.com/handwerk-dev/handwerk/engine/queue"
 )
 
@@ -18,8 +19,8 @@ func (p *pass) remember(n changes, s verdict) {
 	m := p.memory
 	p.ledger.Keep(s.marks)
 	m.stirred = s.stirred
-	p.stands(s.held)
-	p.family.Close(!slices.ContainsFunc(p.jobs, func(j *job) bool { return !j.record.Done || j.record.Failed }))
+	p.stands(s.Held)
+	p.family.Close(p.jobs.Through())
 	if n.resync || !m.seen {
 		m.resync = p.r.nextResync(p.now, !m.seen)
 	}
@@ -38,34 +39,22 @@ func (p *pass) remember(n changes, s verdict) {
 // relatedReaderWrote reports whether the only handler that runs for related objects is the only one that has changed
 // the object. What others have changed is news to it.
 func (p *pass) relatedReaderWrote() bool {
-	var writers []*dsl.Handler
-	for _, j := range p.jobs {
-		if j.asks() {
-			writers = append(writers, j.reader.Handler)
-		}
-	}
-	return len(writers) == 1 && slices.Equal(writers, p.r.rules.relates)
+	asking := p.jobs.Asking()
+	return len(asking) == 1 && slices.Equal([]*dsl.Handler{asking[0].Reader.Handler}, p.r.rules.relates)
 }
 
 // abandon remembers what handlers did in a pass that broke off, or whose write has failed, as far as
 // nothing of it is lost: those that wanted nothing of the object need not run again.
 func (p *pass) abandon() {
-	for _, j := range p.jobs {
-		if j.asks() {
-			p.void(j)
-		}
+	for _, j := range p.jobs.Asking() {
+		p.void(j)
 	}
 	p.ledger.Abandon()
 	if m := p.memory; p.deletion == "" {
-		late := stirred(p.r.rules.readers, p.jobs, p.family.Writes())
+		late := p.jobs.Stirred(p.r.rules.readers, p.family.Writes())
 		m.stirred = slices.Compact(slices.Sorted(slices.Values(append(m.stirred, late...))))
 	}
 }
 
 // void takes back what a handler did, as far as the book knows.
-func (p *pass) void(j *job) {
-	e := j.entry.Vain()
-	p.ledger.Put(j.reader, e)
-	j.wants, j.ran = nil, false
-	j.record = e.Try
-}
+func (p *pass) void(j *plan.Job) { p.ledger.Put(j.Reader, j.Void()) }

@@ -11,6 +11,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/cause"
 	"github.com/handwerk-dev/handwerk/engine/claim"
 	"github.com/handwerk-dev/handwerk/engine/fence"
+	"github.com/handwerk-dev/handwerk/engine/plan"
 	"github.com/handwerk-dev/handwerk/engine/progress"
 )
 
@@ -57,26 +58,14 @@ func (p *pass) reading(r book.Reader, c dsl.Cause, try progress.Record) *dsl.Req
 }
 
 // handling is the request for an attempt, which may write in the span.
-func (p *pass) handling(j *job, s *fence.Span) *dsl.Request {
-	request := p.reading(j.reader, j.cause, j.record)
-	request.Client = p.client(j.reader.Handler, s)
+func (p *pass) handling(j *plan.Job, s *fence.Span) *dsl.Request {
+	request := p.reading(j.Reader, j.Cause, j.Record)
+	request.Client = p.client(j.Reader.Handler, s)
 	if p.whole() {
 		p.r.asWhole(request, s)
 		return request
 	}
-	request.Children = p.family.For(s, claim.Attempt{Handler: j.reader.ID, Try: string(j.cause) + "/" + j.record.View, Turns: turns(p.jobs)})
-	request.Events = p.r.engine.events.Reporter(p.object, j.reader.ID, s.Over)
+	request.Children = p.family.For(s, claim.Attempt{Handler: j.Reader.ID, Try: string(j.Cause) + "/" + j.Record.View, Turns: p.jobs.Turns()})
+	request.Events = p.r.engine.events.Reporter(p.object, j.Reader.ID, s.Over)
 	return request
-}
-
-// turns says how the handlers fare that have something to do in this pass.
-func turns(jobs []*job) []claim.Turn {
-	out := make([]claim.Turn, len(jobs))
-	for i, j := range jobs {
-		out[i] = claim.Turn{
-			Handler: j.reader.ID, Step: j.entry.Try.Step,
-			Ran: j.ran, Through: j.record.Done && !j.record.Failed, Waits: j.record.Waiting,
-		}
-	}
-	return out
 }

@@ -38,7 +38,7 @@ func (p *pass) holdsOn(kind string) bool {
 		if !slices.Contains(r.Conditions, kind) || !p.sees(r, causeOf(r.Handler)).Holds {
 			continue
 		}
-		if p.jobOf(r) != nil || p.ledger.Entry(r).Lost != "" {
+		if p.jobs.Of(r) != nil || p.ledger.Entry(r).Lost != "" {
 			return false
 		}
 		holds = holds || r.Steady && p.rests(r)

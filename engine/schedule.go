@@ -6,7 +6,6 @@ package engine
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -15,8 +14,10 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/book"
+	"github.com/handwerk-dev/handwerk/engine/events"
 	"github.com/handwerk-dev/handwerk/engine/family"
 	"github.com/handwerk-dev/handwerk/engine/fence"
+	"github.com/handwerk-dev/handwerk/engine/plan"
 	"github.com/handwerk-dev/handwerk/engine/queue"
 	"github.com/handwerk-dev/handwerk/engine/timer"
 )
@@ -79,7 +80,7 @@ func (r *resource) wholePass(ctx context.Context, key cache.ObjectName, h book.R
 
 // scheduled returns what the handler has to do, nil when its time has not come. One that is to be
 // tried again is not run twice for what falls due meanwhile.
-func (p *pass) scheduled(r book.Reader, granted bool) *job {
+func (p *pass) scheduled(r book.Reader, granted bool) *plan.Job {
 	e := p.ledger.Entry(r)
 	switch {
 	case e.Try.Cause == "" || e.Try.Done:
@@ -90,9 +91,8 @@ func (p *pass) scheduled(r book.Reader, granted bool) *job {
 	case granted:
 		e.Try.Due = time.Time{}
 	}
-	j := &job{reader: r, cause: dsl.Timer, entry: e.Begin(dsl.Timer, p.ledger.Facts(r, p.look))}
-	j.record = j.entry.Try
-	p.ledger.Put(r, j.entry)
+	j := plan.Begin(r, dsl.Timer, e, p.ledger.Facts(r, p.look))
+	p.ledger.Put(r, j.Entry)
 	return j
 }
 
@@ -100,22 +100,7 @@ func (p *pass) scheduled(r book.Reader, granted bool) *job {
 func (r *resource) asWhole(request *dsl.Request, s *fence.Span) {
 	request.Objects = r.objects()
 	request.Children, request.Related = family.None(errNoObject), r.related.None(errNoObject)
-	request.Events = &logEvents{request: request, span: s}
-}
-
-// logEvents is dsl.Events where there is no object that an Event could be about: it is logged.
-type logEvents struct {
-	request *dsl.Request
-	span    *fence.Span
-}
-
-var _ dsl.Events = (*logEvents)(nil)
-
-// Event logs what is reported.
-func (t *logEvents) Event(kind dsl.EventType, reason, note string, args ...any) {
-	if !t.span.Over() {
-		t.request.Log.Info("handler reports", "type", string(kind), "reason", reason, "note", fmt.Sprintf(note, args...))
-	}
+	request.Events = events.Log{Log: request.Log, Over: s.Over}
 }
 
 // errNoObject is the error of what needs an object, in a handler that has none.

@@ -60,7 +60,7 @@ func (p *pass) rescheduleTimers(ticks []timer.Tick) {
 		if k.Passed(p.now) {
 			k = k.Next(h.Timing, now)
 		}
-		if j := p.jobOf(h); j != nil && j.asks() {
+		if j := p.jobs.Of(h); j != nil && j.Asks() {
 			k = k.Own(p.look.Digest(h.View))
 		}
 		if due := k.Due(); !due.IsZero() {

@@ -16,6 +16,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/book"
 	"github.com/handwerk-dev/handwerk/engine/cached"
 	"github.com/handwerk-dev/handwerk/engine/patch"
+	"github.com/handwerk-dev/handwerk/engine/plan"
 )
 
 // secure adds the finalizer before the first handler of an object runs. When no handler is due, the
@@ -35,13 +36,13 @@ func (p *pass) secure(ctx context.Context) error {
 }
 
 // lay lays what a handler wants on the object as those after it see it.
-func (p *pass) lay(ctx context.Context, j *job, wants *dsl.Patch) error {
-	j.offers = len(wants.Offered) > 0
+func (p *pass) lay(ctx context.Context, j *plan.Job, wants *dsl.Patch) error {
+	j.Offers = len(wants.Offered) > 0
 	wants, err := p.r.conditions.Offered(ctx, wants, p.patch.Conditions)
 	if err != nil {
 		return err
 	}
-	j.wants = wants
+	j.Wants = wants
 	p.show(p.draft.with(wants, p.facts))
 	return nil
 }
@@ -100,15 +101,13 @@ func (p *pass) write(ctx context.Context, base *unstructured.Unstructured, s ver
 func (p *pass) replay(live *unstructured.Unstructured, s verdict) verdict {
 	at := draftOf(p.shown(live))
 	void := false
-	for _, j := range p.jobs {
-		switch {
-		case !j.asks():
-		case p.holds(j, at.look):
-			at = at.with(j.wants, p.facts)
-		default:
-			void = true
-			p.void(j)
+	for _, j := range p.jobs.Asking() {
+		if holds(j, at.look) {
+			at = at.with(j.Wants, p.facts)
+			continue
 		}
+		void = true
+		p.void(j)
 	}
 	p.show(at)
 	if !void {
@@ -123,9 +122,9 @@ func (p *pass) replay(live *unstructured.Unstructured, s verdict) verdict {
 }
 
 // holds reports whether an object is, in what a handler looks at, as it was when it ran, or as it left it.
-func (p *pass) holds(j *job, at *book.Look) bool {
-	digest := at.Digest(j.reader.View)
-	return digest == j.saw || digest == j.left
+func holds(j *plan.Job, at *book.Look) bool {
+	digest := at.Digest(j.Reader.View)
+	return digest == j.Saw || digest == j.Left
 }
 
 // shown is an object as the cache shows it.
@@ -175,7 +174,8 @@ func (p *pass) send(ctx context.Context, base *unstructured.Unstructured, wish p
 	if p.memory.schemas == schemas {
 		target.Futile = p.memory.futile
 	}
-	result, err := p.sendSaying(ctx, target, wish)
+	result, owed, err := p.r.conditions.Write(ctx, target, wish, p.memory.owes)
+	p.memory.owes = owed
 	p.family.Wrote(result)
 	if err == nil && !p.patch.Empty() {
 		p.memory.futile, p.memory.schemas = result.Futile, schemas

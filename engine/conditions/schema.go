@@ -96,9 +96,9 @@ func (s *Schema) keeps(ctx context.Context) (bool, error) {
 	return keeps, nil
 }
 
-// TakesFailing reports whether the condition that says which handlers fail is to be sent: the resource has conditions,
+// takesFailing reports whether the condition that says which handlers fail is to be sent: the resource has conditions,
 // and the server took it lately. The error says why that is not known.
-func (s *Schema) TakesFailing(ctx context.Context) (bool, error) {
+func (s *Schema) takesFailing(ctx context.Context) (bool, error) {
 	s.mu.Lock()
 	refused := time.Until(s.refused) > 0
 	s.mu.Unlock()
@@ -108,8 +108,8 @@ func (s *Schema) TakesFailing(ctx context.Context) (bool, error) {
 	return s.keeps(ctx)
 }
 
-// FailingRefused notes that the server did not take that condition.
-func (s *Schema) FailingRefused(err error) {
+// failingRefused notes that the server did not take that condition.
+func (s *Schema) failingRefused(err error) {
 	s.mu.Lock()
 	first := s.refused.IsZero()
 	s.refused = time.Now().Add(again)

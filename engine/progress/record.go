@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
@@ -87,9 +89,25 @@ func (r Record) Succeed() Record {
 	return Record{Cause: r.Cause, View: r.View, Attempts: r.Attempts + 1, Done: true}
 }
 
+// refusedMost bounds the wait after a handler was refused for lack of a right. It is for rights that only handlers know
+// of, as that to create a child; who waits for others is woken when they are given.
+const refusedMost = 30 * time.Second
+
 // Fail notes a failed attempt and decides what follows: another attempt at Due, or none when the
-// error is permanent or the handler's retries are used up.
+// error is permanent or the handler's retries are used up. One who was refused for lack of a right waits 30 seconds at
+// most, or the handler's first back-off, unless it asked for longer.
 func (r Record) Fail(h *dsl.Handler, err error, now time.Time) Record {
+	wait, asked := dsl.IsTemporary(err)
+	if r = r.fail(h, err, now, wait, asked); r.Done || asked || !apierrors.IsForbidden(err) {
+		return r
+	}
+	if most := now.Add(max(refusedMost, h.Backoff.Initial)); r.Due.After(most) {
+		r.Due = most
+	}
+	return r
+}
+
+func (r Record) fail(h *dsl.Handler, err error, now time.Time, wait time.Duration, asked bool) Record {
 	r.Waiting, r.Message = false, shorten(err.Error())
 	if !r.Early.IsZero() && !dsl.IsPermanent(err) {
 		r.Due, r.Early = r.Early, time.Time{}
@@ -100,7 +118,6 @@ func (r Record) Fail(h *dsl.Handler, err error, now time.Time) Record {
 		r.Done, r.Failed, r.Step, r.Due = true, true, 0, time.Time{}
 		return r
 	}
-	wait, asked := dsl.IsTemporary(err)
 	if !asked {
 		wait = backoff(h.Backoff, r.Attempts)
 	}

@@ -1,0 +1,89 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"time"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/book"
+)
+
+// Situation is what has come up for one handler.
+type Situation struct {
+	book.Facts
+	// Pass is the time of the pass.
+	Pass time.Time
+	// Child and Related: children and related objects have changed. Unseen: this process has not looked at them before.
+	Child, Related, Unseen bool
+	// Named: this handler is to look again though others are not. Resync: the period has passed.
+	Named, Resync bool
+	// Fires: the handler's timer does. Granted: a right that it lacked was given.
+	Fires, Granted bool
+	// Chosen: its filters on labels and annotations hold.
+	Chosen bool
+	// Released: the object is being deleted, and others alone hold it still.
+	Released bool
+}
+
+// Decide decides what a handler is to run for, empty for nothing, and returns its entry with all that has come up.
+func Decide(h *dsl.Handler, e book.Entry, s Situation) (book.Entry, dsl.Cause) {
+	e = s.enter(h, e)
+	c := e.Due(h, s.Facts)
+	t := s.triggered(h)
+	switch {
+	case c == "" && t != "":
+		return e.Wakes(t), t
+	case t == dsl.Child, t == dsl.RelatedChange, c == dsl.Delete && s.concerns(h):
+		e.Try = e.Try.Peek(s.Pass) // what it waits for may have come
+	case c == "" && h.Level() && !s.Chosen:
+		e = e.Averted()
+	}
+	if c == dsl.Delete && s.Released && !h.NoFinalizer {
+		c = "" // where the finalizer is gone, or never was, there is nothing to do for one that holds its object
+	}
+	return e, c
+}
+
+// enter returns a handler's entry with what has come up since the last pass: ends of waits, and of what was true in
+// a deletion alone.
+func (s Situation) enter(h *dsl.Handler, e book.Entry) book.Entry {
+	if s.Child || s.Related {
+		e.Try = e.Try.Hurry()
+	}
+	if s.Granted && !e.Try.Done {
+		e.Try.Due, e.Try.Early = time.Time{}, time.Time{}
+	}
+	if s.Deletion != "" {
+		return e
+	}
+	e = e.Living()
+	if (s.Child || s.Unseen) && h.On(dsl.Child) || (s.Related || s.Unseen) && h.On(dsl.RelatedChange) {
+		e.Try.Step = 0 // what the first step did may not be so any more
+	}
+	return e
+}
+
+// concerns reports whether something beside the object has changed that a handler is known to read. In a deletion
+// that is no cause, but what the handler waits for may have come.
+func (s Situation) concerns(h *dsl.Handler) bool {
+	return s.Child && h.Reads.Children || s.Related && h.Reads.Related
+}
+
+// triggered returns the cause that a handler has by what happened beside the object, empty when there is
+// none.
+func (s Situation) triggered(h *dsl.Handler) dsl.Cause {
+	switch {
+	case s.Deletion != "":
+	case (s.Child || s.Named) && h.On(dsl.Child):
+		return dsl.Child
+	case s.Related && h.On(dsl.RelatedChange):
+		return dsl.RelatedChange
+	case s.Fires:
+		return dsl.Timer
+	case (s.Resync || s.Named) && h.On(dsl.Resync):
+		return dsl.Resync
+	}
+	return ""
+}

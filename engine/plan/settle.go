@@ -1,0 +1,84 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"slices"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/book"
+	"github.com/handwerk-dev/handwerk/engine/family"
+)
+
+// Ending is what is known at the end of a pass of the handlers that are to see its object off.
+type Ending struct {
+	// Gone: the object is gone from sight. Deleted: it is gone, or is being deleted.
+	Gone, Deleted bool
+	// Finalizer: the object has the operator's. Wanted: a delete handler holds it.
+	Finalizer, Wanted bool
+	// Open: some are not finished. Failed: one has failed for good, and keeps a deletion from going on. Unsure:
+	// whether one sees the object cannot be told.
+	Open, Failed, Unsure bool
+}
+
+// Finalization is what becomes of an object and its finalizer.
+type Finalization struct {
+	// Add and Remove say what to do with the finalizer. Of an object that is gone from sight alone, removing takes off
+	// all that the operator has left on it.
+	Add, Remove bool
+	// Parted: delete handlers are done. Held: one keeps the object from being deleted, and will not let it go by itself.
+	Parted, Held bool
+}
+
+// Settle decides what becomes of the object.
+func Settle(e Ending) Finalization {
+	switch {
+	case e.Gone:
+		parted := !e.Open && !e.Unsure
+		return Finalization{Parted: parted, Remove: parted && !e.Failed}
+	case e.Deleted:
+		held := e.Unsure || e.Failed
+		return Finalization{Parted: !e.Open && !held, Remove: !e.Open && !held, Held: held}
+	}
+	return Finalization{Add: e.Wanted && !e.Finalizer, Remove: !e.Wanted && e.Finalizer}
+}
+
+// Stirred names the handlers that the next pass runs for children that others have written in this one, after them.
+func (js Jobs) Stirred(readers []book.Reader, writes []family.Write) (out []string) {
+	for _, w := range writes {
+		for _, r := range readers {
+			since := js[min(w.Turn, len(js)):].Of(r)
+			if w.Child && r.ID != w.Handler && r.On(dsl.Child) && (since == nil || !since.Ran) && !slices.Contains(out, r.ID) {
+				out = append(out, r.ID)
+			}
+		}
+	}
+	return out
+}
+
+// Driven reports whether the pass wrote for nothing but what goes its own way: the time, or children and
+// related objects, after which it changed no more than the object's status. That is no loop: a heartbeat
+// follows the clock, and a status the Pods of a roll-out, as long as they come.
+func (js Jobs) Driven(writes []family.Write) bool {
+	return !slices.ContainsFunc(js, func(j *Job) bool {
+		wrote := slices.ContainsFunc(writes, func(w family.Write) bool { return w.Handler == j.Reader.ID })
+		switch j.Cause {
+		case dsl.Timer, dsl.Resync:
+			return false
+		case dsl.Child, dsl.RelatedChange:
+			return wrote || j.Wants != nil && len(j.Wants.Object) > 0
+		}
+		return j.Ran && (wrote || j.Asks())
+	})
+}
+
+// Changers names the handlers that have changed the object or its children.
+func (js Jobs) Changers(writes []family.Write) (out []string) {
+	for _, j := range js {
+		if j.Asks() || slices.ContainsFunc(writes, func(w family.Write) bool { return w.Child && w.Handler == j.Reader.ID }) {
+			out = append(out, j.Reader.ID)
+		}
+	}
+	return out
+}
