@@ -102,6 +102,7 @@ func TestWhatEndsAWait(t *testing.T) {
 func TestWhatIsEntered(t *testing.T) {
 	level := &dsl.Handler{ID: "h", Causes: dsl.ReconcileCauses()}
 	edge := &dsl.Handler{ID: "h", Causes: []dsl.Cause{dsl.Update}}
+	waiting := progress.Record{Cause: dsl.Update, View: "now", Waiting: true, Due: noon.Add(time.Hour)}
 	parted := book.Entry{Seen: "now", Deletion: "d", Try: progress.Record{Cause: dsl.Delete, Done: true}}
 	tests := map[string]struct {
 		h    *dsl.Handler
@@ -113,9 +114,9 @@ func TestWhatIsEntered(t *testing.T) {
 		"that a level-triggered one runs when it sees the object":      {level, handled(), Situation{}, handled().Averted()},
 		"nothing, for an edge-triggered one that does not see it":      {edge, handled(), Situation{}, handled()},
 		"that nothing is done for a deletion, of an object that lives": {edge, parted, Situation{Chosen: true}, book.Entry{Seen: "now"}},
-		"that a try is early, when related objects have changed": {
-			edge, book.Entry{Seen: "now", Try: failing(dsl.Update)}, Situation{Chosen: true, Related: true},
-			book.Entry{Seen: "now", Try: failing(dsl.Update).Hurry()},
+		"that a wait is over, when related objects have changed": {
+			edge, book.Entry{Seen: "now", Try: waiting}, Situation{Chosen: true, Related: true},
+			book.Entry{Seen: "now", Try: progress.Record{Cause: dsl.Update, View: "now", Waiting: true}},
 		},
 	}
 	for name, tt := range tests {
