@@ -6,10 +6,13 @@ package engine
 import (
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/book"
 	"github.com/handwerk-dev/handwerk/engine/conditions"
 	"github.com/handwerk-dev/handwerk/engine/patch"
+	"github.com/handwerk-dev/handwerk/engine/plan"
 )
 
 // sayFailing asks for the condition that says which handlers fail, or for its end.
@@ -37,7 +40,7 @@ func (p *pass) sayFailing(marks *patch.Marks) {
 // standingOf says how a handler fares. Filters of one that the condition names are asked again when this process has
 // not heard of them.
 func (p *pass) standingOf(reader book.Reader, named bool) conditions.Handler {
-	h, r := reader.Handler, p.recordOf(reader)
+	h, r := reader.Handler, p.jobs.Record(reader, p.ledger.Entry(reader))
 	out := conditions.Handler{
 		ID: h.ID, Undecided: !r.Done && r.Attempts > 0,
 	}
@@ -47,7 +50,7 @@ func (p *pass) standingOf(reader book.Reader, named bool) conditions.Handler {
 	switch {
 	case r.Failed:
 		out.Reason, out.Message = conditions.Failed, r.Message
-	case fails(r):
+	case plan.Fails(r):
 		out.Reason, out.Message = conditions.Retried, r.Message
 	default:
 		if named && h.When != nil && p.memory.filters.Of(h) == "" {
@@ -74,4 +77,49 @@ func causeOf(h *dsl.Handler) dsl.Cause {
 func (p *pass) tellsItself(r book.Reader) bool {
 	j := p.jobs.Of(r)
 	return j != nil && j.Offers || slices.ContainsFunc(r.Needs, func(n dsl.Need) bool { return n.Offered })
+}
+
+// restate states anew what handlers said of an earlier generation, where nothing that they look at has
+// changed since: they need not run, and what they said is true of this one. A condition of an earlier
+// generation is out of date by Kubernetes' conventions. Where there is no status subresource each write is
+// another generation, so it would never come to an end.
+func (p *pass) restate() {
+	now := p.object.GetGeneration()
+	if now == 0 || p.deletion != "" || !p.r.own.Resource().Status {
+		return
+	}
+	for _, c := range conditions.Of(p.object) {
+		kind := conditions.Text(c, "type")
+		if before, is := c["observedGeneration"].(int64); !is || before == 0 || before >= now || p.says(kind) || !p.holdsOn(kind) {
+			continue
+		}
+		p.patch.SetCondition(kind, metav1.ConditionStatus(conditions.Text(c, "status")), conditions.Text(c, "reason"), conditions.Text(c, "message"))
+	}
+}
+
+// holdsOn reports whether a condition is that of a handler which sees the object and rests. It is not where
+// another one that sets it is about to say otherwise, or has failed.
+func (p *pass) holdsOn(kind string) bool {
+	holds := false
+	for _, r := range p.r.rules.readers {
+		if !slices.Contains(r.Conditions, kind) || !p.sees(r, causeOf(r.Handler)).Holds {
+			continue
+		}
+		if p.jobs.Of(r) != nil || p.ledger.Entry(r).Lost != "" {
+			return false
+		}
+		holds = holds || r.Steady && p.rests(r)
+	}
+	return holds
+}
+
+// says reports whether a handler of this pass has set the condition.
+func (p *pass) says(kind string) bool {
+	return slices.ContainsFunc(p.patch.Conditions, func(c metav1.Condition) bool { return c.Type == kind })
+}
+
+// rests reports whether a handler has run, and has succeeded with what it looks at now.
+func (p *pass) rests(r book.Reader) bool {
+	e := p.ledger.Entry(r)
+	return !e.Met && e.Lost == "" && e.Seen == p.look.Digest(r.View)
 }

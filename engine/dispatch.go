@@ -14,6 +14,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/inbox"
+	"github.com/handwerk-dev/handwerk/engine/plan"
 	"github.com/handwerk-dev/handwerk/engine/queue"
 )
 
@@ -76,7 +77,7 @@ func (r *resource) unfinished(key cache.ObjectName, err error) (wait time.Durati
 	}
 	wait += rand.N(wait / 5)
 	conflict := apierrors.IsConflict(err)
-	told := !r.engine.said(err) && (!conflict || before+1 >= manyFailures)
+	told := !r.engine.said(err) && (!conflict || before+1 >= plan.ManyFailures)
 	m.troubles.Failed(passItself, told)
 	log := r.log.WithValues("namespace", key.Namespace, "name", key.Name, "again", wait.Round(time.Millisecond).String())
 	const line = "pass could not be finished"

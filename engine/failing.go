@@ -5,14 +5,11 @@ package engine
 
 import (
 	"errors"
-	"fmt"
-	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/book"
 	"github.com/handwerk-dev/handwerk/engine/conditions"
 	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/fence"
@@ -23,26 +20,13 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/progress"
 )
 
-// manyFailures is the failed attempt from which on a handler is said to fail where its object is looked
-// at: the first ones are often over in a moment.
-const manyFailures = 3
-
-// fails reports whether a record is that of a handler that failed for good, or many times.
-func fails(r progress.Record) bool { return r.Failed || !r.Done && r.Attempts >= manyFailures }
-
 // complain says in the log and on the object that an attempt failed.
 func (p *pass) complain(log logr.Logger, j *plan.Job, before progress.Record, err error) {
 	p.complainInLog(log, j, before, err)
-	if p.whole() || !fails(j.Record) || !j.Record.Failed && unanswered(err) {
+	if p.whole() || !plan.Fails(j.Record) || !j.Record.Failed && unanswered(err) {
 		return // without an object there is nothing that an Event could be about, and without a server nobody who takes it
 	}
-	reason, note := conditions.Retried, fmt.Sprintf("Handler %s keeps failing, and is tried again: %s", j.Reader.ID, j.Record.Message)
-	if j.Record.Failed {
-		reason, note = conditions.Failed, fmt.Sprintf("Handler %s failed for good after %s: %s", j.Reader.ID, attempts(j.Record.Attempts), j.Record.Message)
-	}
-	if j.Cause == dsl.Delete && !j.Reader.Release && !p.gone {
-		reason, note = "DeletionHeld", "Deletion is held: "+strings.ToLower(note[:1])+note[1:]
-	}
+	reason, note := j.Complaint(p.gone)
 	if reason == conditions.Retried && j.Warned {
 		return // it has said so in words of its own
 	}
@@ -83,26 +67,6 @@ func unanswered(err error) bool {
 	return outage.Unanswered(err)
 }
 
-func attempts(n int) string {
-	if n == 1 {
-		return "1 attempt"
-	}
-	return fmt.Sprintf("%d attempts", n)
-}
-
-// recordOf is the handler's record as this pass leaves it. Progress of one that has nothing to do any
-// more is over, but not that it failed for good.
-func (p *pass) recordOf(r book.Reader) progress.Record {
-	if j := p.jobs.Of(r); j != nil {
-		return j.Record
-	}
-	e := p.ledger.Entry(r)
-	if e.Try.Failed || e.Lost == "" {
-		return progress.Record{Failed: e.Try.Failed, Message: e.Try.Message}
-	}
-	return progress.Record{Failed: true, Message: "it failed for good"}
-}
-
 // standing is how an object stands after this pass. Held: a handler keeps it from being deleted.
 func (p *pass) standing(held bool) ops.Standing {
 	if held {
@@ -110,7 +74,7 @@ func (p *pass) standing(held bool) ops.Standing {
 	}
 	out := ops.Ready
 	for _, reader := range p.r.rules.readers {
-		switch r := p.recordOf(reader); {
+		switch r := p.jobs.Record(reader, p.ledger.Entry(reader)); {
 		case p.memory.filters.Of(reader.Handler) != "", r.Failed, !r.Done && r.Attempts > 0 && !r.Waiting:
 			return ops.Failing
 		case r.Waiting:

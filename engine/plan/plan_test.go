@@ -292,3 +292,56 @@ func TestWhatIsStillToCome(t *testing.T) {
 		})
 	}
 }
+
+// TestWhatIsSaidOfAFailure holds the reason and the words of an Event.
+func TestWhatIsSaidOfAFailure(t *testing.T) {
+	again, failed := progress.Record{Attempts: 3, Message: "No route"}, progress.Record{Attempts: 1, Done: true, Failed: true, Message: "No route"}
+	tests := map[string]struct {
+		cause   dsl.Cause
+		record  progress.Record
+		release bool
+		gone    bool
+		reason  string
+		note    string
+	}{
+		"it is tried again":                {dsl.Update, again, false, false, "HandlerFailing", "Handler h keeps failing, and is tried again: No route"},
+		"it has failed for good":           {dsl.Update, failed, false, false, "HandlerFailed", "Handler h failed for good after 1 attempt: No route"},
+		"it holds a deletion":              {dsl.Delete, again, false, false, "DeletionHeld", "Deletion is held: handler h keeps failing, and is tried again: No route"},
+		"it lets go of what it fails with": {dsl.Delete, failed, true, false, "HandlerFailed", "Handler h failed for good after 1 attempt: No route"},
+		"what it fails with is gone":       {dsl.Delete, failed, false, true, "HandlerFailed", "Handler h failed for good after 1 attempt: No route"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			j := jobOf("h", tt.cause, tt.cause)
+			j.Record, j.Reader.Release = tt.record, tt.release
+			if reason, note := j.Complaint(tt.gone); reason != tt.reason || note != tt.note {
+				t.Errorf("it says %s: %s\nwant %s: %s", reason, note, tt.reason, tt.note)
+			}
+		})
+	}
+}
+
+// TestHowAHandlerFares holds that a handler which has nothing to do has failed for good, or has not failed.
+func TestHowAHandlerFares(t *testing.T) {
+	busy := jobOf("busy", dsl.Update, dsl.Update)
+	busy.Record = progress.Record{Cause: dsl.Update, Attempts: 2}
+	rests := jobOf("rests", dsl.Update, dsl.Update).Reader
+	tests := map[string]struct {
+		reader book.Reader
+		entry  book.Entry
+		want   progress.Record
+	}{
+		"one that has something to do":         {busy.Reader, handled(), busy.Record},
+		"one that rests":                       {rests, handled(), progress.Record{}},
+		"one that is not to be tried any more": {rests, book.Entry{Seen: "now", Try: failing(dsl.Child)}, progress.Record{Message: failing(dsl.Child).Message}},
+		"one that failed for good":             {rests, book.Entry{Seen: "now", Lost: dsl.Update, Try: progress.Record{Failed: true, Message: "No"}}, progress.Record{Failed: true, Message: "No"}},
+		"one of an earlier process that did":   {rests, book.Entry{Seen: "now", Lost: dsl.Update}, progress.Record{Failed: true, Message: "it failed for good"}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tt.want, Jobs{busy}.Record(tt.reader, tt.entry)); diff != "" {
+				t.Errorf("it fares otherwise (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,102 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package attempt
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/ops"
+)
+
+// TestHowAnAttemptComesOut holds what is made of the ways in which a handler ends.
+func TestHowAnAttemptComesOut(t *testing.T) {
+	refused := errors.New("connection refused")
+	tests := map[string]struct {
+		h       dsl.Handler
+		f       dsl.Func
+		says    string
+		outcome ops.Outcome
+		// void: what it wanted does not count; permanent: it is not tried again.
+		void, permanent, waits bool
+	}{
+		"it returns nothing": {f: func(context.Context, *dsl.Request) error { return nil }, outcome: ops.Success},
+		"it fails":           {f: func(context.Context, *dsl.Request) error { return refused }, says: "connection refused", outcome: ops.Retry},
+		"it waits": {f: func(context.Context, *dsl.Request) error { return dsl.Waiting("for the Pods", time.Hour) },
+			says: "for the Pods", outcome: ops.Waiting, waits: true},
+		"it panics": {f: func(context.Context, *dsl.Request) error { panic("nil map") }, says: "panic: nil map", outcome: ops.Panic, void: true},
+		"it heeds its timeout": {h: dsl.Handler{Timeout: time.Minute}, f: func(ctx context.Context, _ *dsl.Request) error {
+			<-ctx.Done()
+			return ctx.Err()
+		}, says: "the timeout passed (1m0s)", outcome: ops.Timeout, void: true},
+		"it does not, and returns nothing": {h: dsl.Handler{Timeout: time.Minute}, f: func(ctx context.Context, _ *dsl.Request) error {
+			<-ctx.Done()
+			return nil
+		}, says: "the timeout passed (1m0s)", outcome: ops.Timeout, void: true},
+		"it wants something wrong": {f: func(_ context.Context, r *dsl.Request) error {
+			r.Patch.Set("spec..size", 1)
+			return nil
+		}, says: "spec..size", outcome: ops.Retry, permanent: true},
+		"it wants to change an object, and has none": {h: dsl.Handler{Whole: true}, f: func(_ context.Context, r *dsl.Request) error {
+			r.Patch.Set("spec.size", 1)
+			return nil
+		}, says: "runs for the resource as a whole", outcome: ops.Retry, permanent: true},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				tt.h.Func = tt.f
+				var bound context.Context
+				err := Run(t.Context(), &tt.h, &dsl.Request{Patch: dsl.NewPatch(), Log: logr.Discard()}, func(ctx context.Context) { bound = ctx })
+				if (err == nil) != (tt.says == "") || err != nil && !strings.Contains(err.Error(), tt.says) {
+					t.Errorf("it says %v, want %q", err, tt.says)
+				}
+				if got := Outcome(err, false); got != tt.outcome {
+					t.Errorf("it counts as %s, want %s", got, tt.outcome)
+				}
+				if _, waits := Waits(err); Void(err) != tt.void || dsl.IsPermanent(err) != tt.permanent || waits != tt.waits {
+					t.Errorf("it is void: %v, for good: %v, waits: %v; want %v, %v, %v", Void(err), dsl.IsPermanent(err), waits, tt.void, tt.permanent, tt.waits)
+				}
+				if bound.Err() == nil {
+					t.Error("the handler's context lives on")
+				}
+			})
+		})
+	}
+}
+
+// TestAFilterThatPanics holds that it is one that cannot be asked.
+func TestAFilterThatPanics(t *testing.T) {
+	holds, err := Ask(func(*dsl.Request) (bool, error) { panic("nil map") }, &dsl.Request{})
+	if holds || !errors.Is(err, ErrPanic) {
+		t.Errorf("it holds: %v, with %v", holds, err)
+	}
+}
+
+// TestTheEndOfATrouble holds that the log says that a failure is over when it has told of it, and how long it lasted.
+func TestTheEndOfATrouble(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var lines []string
+		log := funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{})
+		var all Troubles
+		all.Failed("quiet", false)
+		all.Failed("loud", true)
+		time.Sleep(time.Minute)
+		all.Failed("loud", false)
+		all.Mended(log, "quiet", "handler works again")
+		all.Mended(log, "loud", "handler works again")
+		all.Mended(log, "loud", "handler works again")
+		if got, want := strings.Join(lines, "\n"), `"level"=0 "msg"="handler works again" "failed"=2 "lasted"="1m0s"`; got != want {
+			t.Errorf("the log says\n%s\nwant\n%s", got, want)
+		}
+	})
+}
