@@ -77,7 +77,7 @@ func (p *pass) blame(ctx context.Context, said error) (verdict, error) {
 	s := p.settle()
 	base, along := p.family.Trim()
 	s.marks.Along = along
-	return p.write(ctx, base, s)
+	return p.writeFrom(ctx, base, s)
 }
 
 // fault makes an attempt one that has failed: the server does not take what the handler wants.

@@ -14,7 +14,6 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/fence"
 	"github.com/handwerk-dev/handwerk/engine/health"
-	"github.com/handwerk-dev/handwerk/engine/ops"
 	"github.com/handwerk-dev/handwerk/engine/outage"
 	"github.com/handwerk-dev/handwerk/engine/plan"
 	"github.com/handwerk-dev/handwerk/engine/progress"
@@ -65,30 +64,4 @@ func unanswered(err error) bool {
 		return true // the feed tells
 	}
 	return outage.Unanswered(err)
-}
-
-// standing is how an object stands after this pass. Held: a handler keeps it from being deleted.
-func (p *pass) standing(held bool) ops.Standing {
-	if held {
-		return ops.Held
-	}
-	out := ops.Ready
-	for _, reader := range p.r.rules.readers {
-		switch r := p.jobs.Record(reader, p.ledger.Entry(reader)); {
-		case p.memory.filters.Of(reader.Handler) != "", r.Failed, !r.Done && r.Attempts > 0 && !r.Waiting:
-			return ops.Failing
-		case r.Waiting:
-			out = ops.Waits
-		}
-	}
-	return out
-}
-
-// stands publishes how the pass leaves its object.
-func (p *pass) stands(held bool) {
-	if p.gone {
-		return // the key may be that of another object
-	}
-	p.memory.troubles.Mended(p.log(), passItself, "pass was finished again")
-	p.r.box.Finished(p.key, p.standing(held))
 }

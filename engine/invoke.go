@@ -5,12 +5,17 @@ package engine
 
 import (
 	"context"
+	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/attempt"
 	"github.com/handwerk-dev/handwerk/engine/events"
 	"github.com/handwerk-dev/handwerk/engine/fence"
 	"github.com/handwerk-dev/handwerk/engine/ops"
+	"github.com/handwerk-dev/handwerk/engine/patch"
 	"github.com/handwerk-dev/handwerk/engine/plan"
 	"github.com/handwerk-dev/handwerk/engine/queue"
 )
@@ -59,6 +64,34 @@ func (p *pass) attempt(ctx context.Context, j *plan.Job) error {
 	return nil
 }
 
+// secure adds the finalizer before the first handler of an object runs. When no handler is due, the
+// finalizer goes along with the pass's write.
+func (p *pass) secure(ctx context.Context) error {
+	there := slices.Contains(p.family.Base().GetFinalizers(), p.r.engine.op.Finalizer())
+	if there || p.whole() || p.gone || p.deletion != "" || !p.wantsFinalizer() {
+		return nil
+	}
+	marks := patch.Marks{Finalizer: p.r.engine.op.Finalizer(), Add: true}
+	base, err := p.send(ctx, p.object, func(*unstructured.Unstructured) (*dsl.Patch, patch.Marks) { return dsl.NewPatch(), marks })
+	if err != nil {
+		return err
+	}
+	p.family.Rebase(base)
+	return nil
+}
+
+// lay lays what a handler wants on the object as those after it see it.
+func (p *pass) lay(ctx context.Context, j *plan.Job, wants *dsl.Patch) error {
+	j.Offers = len(wants.Offered) > 0
+	wants, err := p.r.conditions.Offered(ctx, wants, p.patch.Conditions)
+	if err != nil {
+		return err
+	}
+	j.Wants = wants
+	p.show(p.draft.with(wants, p.facts))
+	return nil
+}
+
 // note records the outcome of an attempt, and says it where people look.
 func (p *pass) note(j *plan.Job, err error, took time.Duration) {
 	j.Ran = true
@@ -101,3 +134,6 @@ func (p *pass) finish(j *plan.Job) {
 		p.ledger.Again(j.Reader)
 	}
 }
+
+// void takes back what a handler did, as far as the book knows.
+func (p *pass) void(j *plan.Job) { p.ledger.Put(j.Reader, j.Void()) }

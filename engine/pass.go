@@ -11,7 +11,6 @@ import (
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	apiwatch "k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
@@ -23,7 +22,6 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/plan"
 	"github.com/handwerk-dev/handwerk/engine/queue"
 	"github.com/handwerk-dev/handwerk/engine/related"
-	"github.com/handwerk-dev/handwerk/engine/timer"
 )
 
 // facts are what a pass works with from its beginning to its end.
@@ -59,18 +57,6 @@ type pass struct {
 	jobs plan.Jobs
 	// next is when the next pass is due.
 	next due
-}
-
-// changes are what a pass has to deal with.
-type changes struct {
-	inbox.Changes
-	// of are handlers that are to look again though others are not: as if a child had changed, or at the next
-	// resync.
-	of []string
-	// resync: the object's resync period has passed.
-	resync bool
-	// ticks are the object's timers as this pass leaves them, nil when it has none.
-	ticks []timer.Tick
 }
 
 // pass handles one key once. It reads, decides, runs handlers, writes, and says when the key is
@@ -163,40 +149,14 @@ func (p *pass) run(ctx context.Context, news inbox.Changes) error {
 		}
 	}
 	p.restate()
-	return p.close(ctx, n)
-}
-
-// observe finds out what has come up for the object's handlers.
-func (p *pass) observe(news inbox.Changes) changes {
-	p.hear(news.Event)
-	n := changes{Changes: news, ticks: p.startTimers(news.Fresh)}
-	if again := p.related.Refresh(p.memory.related, news.Related); again > 0 {
-		p.next = p.next.sooner(again, queue.Resync)
+	s, err := p.write(ctx, p.settle())
+	if err != nil && !errors.Is(err, patch.ErrGone) {
+		p.abandon()
+		p.refused(err)
+		return err
 	}
-	p.family.Claims.Blind(func(at int) bool { // those that do not see the object any more say whether they keep its children
-		r := p.r.rules.readers[at]
-		return p.sees(r, causeOf(r.Handler)).Keeps()
-	})
-	n.of = slices.Concat(p.memory.stirred, p.family.Claims.Asked())
-	n.resync = !p.memory.resync.IsZero() && !p.now.Before(p.memory.resync)
-	return n
-}
-
-// hear makes handlers of events run for what the watch has told. It is in their entries from there on, so it is
-// told again to those alone that are not through with it.
-func (p *pass) hear(event apiwatch.EventType) {
-	if event == "" && !p.memory.ledger.Known() {
-		event = apiwatch.Added // to this process
-	}
-	if event == "" {
-		return
-	}
-	p.memory.event = event
-	for _, r := range p.r.rules.readers {
-		if r.On(dsl.Event) {
-			p.ledger.Put(r, p.ledger.Entry(r).Wakes(dsl.Event))
-		}
-	}
+	p.remember(n, s)
+	return nil
 }
 
 // finalizer reports whether the object has the operator's finalizer.

@@ -9,6 +9,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/book"
 	"github.com/handwerk-dev/handwerk/engine/plan"
+	"github.com/handwerk-dev/handwerk/engine/timer"
 )
 
 // plan returns what a handler has to do, nil when nothing.
@@ -44,6 +45,12 @@ func (p *pass) situation(r book.Reader, n changes) plan.Situation {
 		Chosen:   p.chooses(r.Handler),
 		Released: p.deletion != "" && !p.gone && !p.finalizer(),
 	}
+}
+
+// fires reports whether a timer handler's time has come.
+func (p *pass) fires(h book.Reader, ticks []timer.Tick) bool {
+	i := slices.IndexFunc(p.r.rules.timers, func(t book.Reader) bool { return t.Handler == h.Handler })
+	return i >= 0 && ticks != nil && ticks[i].Fires(h.Timing, p.now)
 }
 
 // making reports whether other handlers are still to be tried again for the object's creation, or wait for such a

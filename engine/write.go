@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -19,57 +18,23 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/plan"
 )
 
-// secure adds the finalizer before the first handler of an object runs. When no handler is due, the
-// finalizer goes along with the pass's write.
-func (p *pass) secure(ctx context.Context) error {
-	there := slices.Contains(p.family.Base().GetFinalizers(), p.r.engine.op.Finalizer())
-	if there || p.whole() || p.gone || p.deletion != "" || !p.wantsFinalizer() {
-		return nil
-	}
-	marks := patch.Marks{Finalizer: p.r.engine.op.Finalizer(), Add: true}
-	base, err := p.send(ctx, p.object, func(*unstructured.Unstructured) (*dsl.Patch, patch.Marks) { return dsl.NewPatch(), marks })
-	if err != nil {
-		return err
-	}
-	p.family.Rebase(base)
-	return nil
-}
-
-// lay lays what a handler wants on the object as those after it see it.
-func (p *pass) lay(ctx context.Context, j *plan.Job, wants *dsl.Patch) error {
-	j.Offers = len(wants.Offered) > 0
-	wants, err := p.r.conditions.Offered(ctx, wants, p.patch.Conditions)
-	if err != nil {
-		return err
-	}
-	j.Wants = wants
-	p.show(p.draft.with(wants, p.facts))
-	return nil
-}
-
-// close writes what the pass accumulated and remembers what came of it.
-func (p *pass) close(ctx context.Context, n changes) error {
-	s := p.settle()
+// write sends what the pass has come to, and returns what it has come to then.
+func (p *pass) write(ctx context.Context, s verdict) (verdict, error) {
 	base, along := p.family.Trim()
 	s.marks.Along = along
-	var err error
 	if p.gone {
-		err = p.letGo(ctx, s.marks)
-	} else if s, err = p.write(ctx, base, s); apierrors.IsInvalid(err) && !p.patch.Empty() {
-		s, err = p.blame(ctx, err)
+		return s, p.letGo(ctx, s.marks)
 	}
-	if err != nil && !errors.Is(err, patch.ErrGone) {
-		p.abandon()
-		p.refused(err)
-		return err
+	s, err := p.writeFrom(ctx, base, s)
+	if apierrors.IsInvalid(err) && !p.patch.Empty() {
+		return p.blame(ctx, err)
 	}
-	p.remember(n, s)
-	return nil
+	return s, err
 }
 
-// write sends what the pass accumulated, and returns what it has come to then. A cache that holds a part of the object
-// alone does not tell what there is to change, so the object is read before that.
-func (p *pass) write(ctx context.Context, base *unstructured.Unstructured, s verdict) (verdict, error) {
+// writeFrom is write for an object as it is known. A cache that holds a part of the object alone does not tell what
+// there is to change, so the object is read before that.
+func (p *pass) writeFrom(ctx context.Context, base *unstructured.Unstructured, s verdict) (verdict, error) {
 	if p.r.rules.ledger.Partial && !p.patch.Empty() {
 		live, err := p.r.engine.reader(ctx, p.r.own.Resource().GVR, p.key)
 		if err != nil {

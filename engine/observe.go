@@ -1,0 +1,89 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"slices"
+
+	apiwatch "k8s.io/apimachinery/pkg/watch"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/inbox"
+	"github.com/handwerk-dev/handwerk/engine/progress"
+	"github.com/handwerk-dev/handwerk/engine/queue"
+	"github.com/handwerk-dev/handwerk/engine/timer"
+)
+
+// changes are what a pass has to deal with.
+type changes struct {
+	inbox.Changes
+	// of are handlers that are to look again though others are not: as if a child had changed, or at the next
+	// resync.
+	of []string
+	// resync: the object's resync period has passed.
+	resync bool
+	// ticks are the object's timers as this pass leaves them, nil when it has none.
+	ticks []timer.Tick
+}
+
+// observe finds out what has come up for the object's handlers.
+func (p *pass) observe(news inbox.Changes) changes {
+	p.hear(news.Event)
+	n := changes{Changes: news, ticks: p.startTimers(news.Fresh)}
+	if again := p.related.Refresh(p.memory.related, news.Related); again > 0 {
+		p.next = p.next.sooner(again, queue.Resync)
+	}
+	p.family.Claims.Blind(func(at int) bool { // those that do not see the object any more say whether they keep its children
+		r := p.r.rules.readers[at]
+		return p.sees(r, causeOf(r.Handler)).Keeps()
+	})
+	n.of = slices.Concat(p.memory.stirred, p.family.Claims.Asked())
+	n.resync = !p.memory.resync.IsZero() && !p.now.Before(p.memory.resync)
+	return n
+}
+
+// hear makes handlers of events run for what the watch has told. It is in their entries from there on, so it is
+// told again to those alone that are not through with it.
+func (p *pass) hear(event apiwatch.EventType) {
+	if event == "" && !p.memory.ledger.Known() {
+		event = apiwatch.Added // to this process
+	}
+	if event == "" {
+		return
+	}
+	p.memory.event = event
+	for _, r := range p.r.rules.readers {
+		if r.On(dsl.Event) {
+			p.ledger.Put(r, p.ledger.Entry(r).Wakes(dsl.Event))
+		}
+	}
+}
+
+// startTimers returns the object's timers as they are for this pass, nil where there are none. They are kept only when the pass is
+// remembered: the ticks of one that failed are there for the next. A timer with idle that has failed and
+// waits for its next attempt waits for the object to come to rest instead, when that has changed.
+func (p *pass) startTimers(fresh bool) []timer.Tick {
+	timers := p.r.rules.timers
+	if len(timers) == 0 || p.deletion != "" {
+		return nil
+	}
+	ticks := slices.Clone(p.memory.ticks)
+	if ticks == nil {
+		for _, h := range timers {
+			ticks = append(ticks, timer.First(h.Timing, p.now, fresh))
+		}
+	}
+	for i, h := range timers {
+		if h.Timing.Idle == 0 {
+			continue
+		}
+		var changed bool
+		ticks[i], changed = ticks[i].Look(h.Timing, p.look.Digest(h.View), p.now)
+		if e := p.ledger.Entry(h); changed && e.Try.Cause == dsl.Timer {
+			e.Try = progress.Record{}
+			p.ledger.Put(h, e)
+		}
+	}
+	return ticks
+}
