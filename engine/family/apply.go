@@ -92,39 +92,8 @@ func (s *Session) unapplied(ctx context.Context, w *wanted, err error) error {
 	return err
 }
 
-// Stale reports whether Apply would change a child.
-func (c *children) Stale(ctx context.Context, desired any, spec dsl.ChildSpec) (bool, *unstructured.Unstructured, error) {
-	if c.span != nil {
-		var done context.CancelFunc
-		ctx, done = c.span.Read(ctx)
-		defer done()
-	}
-	w, err := c.want(ctx, desired, spec)
-	if err != nil {
-		return false, nil, err
-	}
-	if c.attempt.Handler != "" && !c.session.pass.Deleting {
-		c.session.Claims.Reach(w.id(), c.maker(w.spec))
-	}
-	live := c.session.known(w)
-	if live == nil && (w.feed == nil || w.feed.Informer(w.key.Namespace) == nil) {
-		live, err = c.session.family.settings.Read(ctx, w.served.GVR, w.key)
-		if err != nil {
-			return false, nil, fmt.Errorf("reading %s %s: %w", w.object.GetKind(), w.key, err)
-		}
-	}
-	if live == nil {
-		return false, nil, nil
-	}
-	stale, err := w.applier.Stale(w.object, live)
-	if err != nil {
-		return false, nil, err
-	}
-	return stale, live, nil
-}
-
 // maker names who applies a child: the handler, or that step of it which the child names.
-func (c *children) maker(spec dsl.ChildSpec) string {
+func (c *Reader) maker(spec dsl.ChildSpec) string {
 	return c.session.Claims.Maker(c.attempt.Handler, spec.Handler)
 }
 
@@ -133,7 +102,7 @@ const answerSoon = time.Second
 
 // contest returns an error where a child that is there, and that this handler would change, is kept otherwise by
 // another handler of the object.
-func (c *children) contest(w *wanted, live *unstructured.Unstructured) error {
+func (c *Reader) contest(w *wanted, live *unstructured.Unstructured) error {
 	holder, asked := c.session.Claims.Contest(w.id(), c.maker(w.spec), c.attempt, w.applier.Owner.Keys.Maker(live))
 	switch {
 	case holder == "":
@@ -145,7 +114,7 @@ func (c *children) contest(w *wanted, live *unstructured.Unstructured) error {
 }
 
 // want works out what applying desired comes to. What is wrong with it for good is permanent.
-func (c *children) want(ctx context.Context, desired any, spec dsl.ChildSpec) (*wanted, error) {
+func (c *Reader) want(ctx context.Context, desired any, spec dsl.ChildSpec) (*wanted, error) {
 	if err := spec.Validate(); err != nil {
 		return nil, dsl.Permanent(fmt.Errorf("applying child: %w", err))
 	}

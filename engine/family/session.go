@@ -97,8 +97,11 @@ func (f *Family) Begin(p Pass) *Session {
 
 // For returns the children for one attempt of a handler, which may write them in the span.
 func (s *Session) For(span *fence.Span, a claim.Attempt) dsl.Children {
-	return &children{session: s, span: span, attempt: a}
+	return &children{Reader{session: s, span: span, attempt: a}}
 }
+
+// Reader returns the children for the filters of a handler.
+func (s *Session) Reader() *Reader { return &Reader{session: s} }
 
 // Base is the owner as the pass has written it so far: what is written later is worked out from that.
 func (s *Session) Base() *unstructured.Unstructured {

@@ -228,7 +228,7 @@ func (v *View) chooseLocked(one *relation) *selection {
 	s := &selection{}
 	v.selections[one.number] = s
 	if one.Select != nil {
-		s.choose(one.Select, v.request(), v.index.settings.Panicked)
+		s.choose(one.Select, v.subject(), v.index.settings.Panicked)
 	}
 	s.Selection = plain(s.Selection, one.feed.Resource().Namespaced)
 	if s.err == nil && !v.owner.Gone {
@@ -237,11 +237,11 @@ func (v *View) chooseLocked(one *relation) *selection {
 	return s
 }
 
-// request is what a relation is asked with.
-func (v *View) request() *dsl.Request {
+// subject is what a relation is asked about.
+func (v *View) subject() *dsl.Subject {
 	o, s := v.owner, v.index.settings
-	return &dsl.Request{
-		Object: o.Object.DeepCopy(), Patch: dsl.NewPatch(), Now: o.Now, Made: s.Resource.Made(),
+	return &dsl.Subject{
+		Object: o.Object.DeepCopy(), Now: o.Now, Made: s.Resource.Made(),
 		Log: s.Log.WithValues("namespace", o.Key.Namespace, "name", o.Key.Name),
 	}
 }
