@@ -135,7 +135,7 @@ func (p *pass) subject(j *job, children dsl.ChildReader) *dsl.Subject {
 // request is what the handler gets.
 func (p *pass) request(j *job, s *fence.Span) *dsl.Request {
 	h := j.reader.Handler
-	children := p.family.For(s, claim.Attempt{Handler: h.ID, Try: string(j.cause) + "/" + j.record.View, Turns: p.turns()})
+	children := p.family.For(s, claim.Attempt{Handler: h.ID, Try: string(j.cause) + "/" + j.record.View, Turns: p.turns(j)})
 	if p.whole {
 		children = family.None(errNoObject)
 	}
@@ -148,13 +148,14 @@ func (p *pass) request(j *job, s *fence.Span) *dsl.Request {
 	return request
 }
 
-// turns says how the handlers fare that have something to do in this pass.
-func (p *pass) turns() []claim.Turn {
-	out := make([]claim.Turn, len(p.jobs))
-	for i, j := range p.jobs {
-		out[i] = claim.Turn{
-			Handler: j.reader.ID, Step: j.entry.Try.Step,
-			Ran: j.ran, Through: j.record.Done && !j.record.Failed, Waits: j.record.Waiting,
+// turns says how the handlers fare that have something to do in this pass before a job.
+func (p *pass) turns(before *job) (out []claim.Turn) {
+	for _, j := range p.jobs {
+		if j != before {
+			out = append(out, claim.Turn{
+				Handler: j.reader.ID, Step: j.entry.Try.Step,
+				Ran: j.ran, Through: j.record.Done && !j.record.Failed, Waits: j.record.Waiting,
+			})
 		}
 	}
 	return out

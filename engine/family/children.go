@@ -56,9 +56,9 @@ func (c *children) Remove(ctx context.Context, gone dsl.ChildObject) error {
 	key := cache.MetaObjectToName(gone.Object)
 	f, err := c.session.family.kind(gone.Object.GroupVersionKind(), key.Namespace)
 	if err != nil {
-		return fmt.Errorf("removing %s: %w", nameFor(gone.Object), err)
+		return fmt.Errorf("removing %s: %w", child.PlaceOf(gone.Object).People(), err)
 	}
-	found := c.session.cached(f, key)
+	found := c.session.known(f, id{f.Resource().GVR, key})
 	if found == nil || found.GetUID() != gone.Object.GetUID() || !c.session.owner().Has(found) {
 		return nil
 	}
@@ -99,7 +99,7 @@ func (c *children) deleteChild(ctx context.Context, f *feed.Feed, o *unstructure
 	o.SetDeletionTimestamp(&now)
 	s.hold(id{gvr, key}, o)
 	s.noteGone(c.write(), f, key, uid)
-	s.family.settings.Metrics.Written(s.family.settings.Resource.Name.String(), ops.Child)
-	c.say(child.Deleted, nameFor(o), "")
+	s.count(ops.Child)
+	c.say(child.Deleted, o, "")
 	return nil
 }

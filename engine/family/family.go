@@ -16,12 +16,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/catalog"
 	"github.com/handwerk-dev/handwerk/engine/child"
-	"github.com/handwerk-dev/handwerk/engine/claim"
 	"github.com/handwerk-dev/handwerk/engine/events"
 	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/inbox"
@@ -68,15 +66,13 @@ type Settings struct {
 type Family struct {
 	settings Settings
 	keys     child.Keys
-	// farewells: there are handlers that run for deletions alone.
-	farewells bool
-	feeds     []*feed.Feed
-	records   child.Records
+	feeds    []*feed.Feed
+	records  child.Records
 }
 
 // New prepares the feeds of the kinds that the resource owns. They are not running yet.
 func New(s Settings) *Family {
-	f := &Family{settings: s, keys: child.KeysOf(s.Operator), farewells: slices.ContainsFunc(s.Handlers, claim.Lasts)}
+	f := &Family{settings: s, keys: child.KeysOf(s.Operator)}
 	for _, owned := range s.Resource.Owned() {
 		var kind *feed.Feed
 		kind = s.NewFeed(feed.Settings{
@@ -146,13 +142,11 @@ func (f *Family) declared(resource, namespace string) (*feed.Feed, error) {
 // namespace can be read.
 func (f *Family) kind(kind schema.GroupVersionKind, namespace string) (*feed.Feed, error) {
 	for _, each := range f.feeds {
-		served := each.Resource()
-		if !each.Known() || served.Kind != kind.Kind || served.GVR.Group != kind.Group {
+		if !each.Known() || kindOf(each) != kind.GroupKind() {
 			continue
 		}
-		if served.GVR.Version != kind.Version {
-			return nil, dsl.Permanent(fmt.Errorf("its apiVersion is %s, but children of its kind are watched as %s",
-				kind.GroupVersion(), served.GVR.GroupVersion()))
+		if served := each.Resource().GVR.GroupVersion(); served != kind.GroupVersion() {
+			return nil, dsl.Permanent(fmt.Errorf("its apiVersion is %s, but children of its kind are watched as %s", kind.GroupVersion(), served))
 		}
 		return each, each.Readable(namespace)
 	}
@@ -162,39 +156,4 @@ func (f *Family) kind(kind schema.GroupVersionKind, namespace string) (*feed.Fee
 		}
 	}
 	return nil, dsl.Permanent(errors.New("no resource of that kind is declared with owns"))
-}
-
-// placeIn is the place of an object of a feed.
-func placeIn(f *feed.Feed, key cache.ObjectName) child.Place {
-	served := f.Resource()
-	out := child.Place{Namespace: key.Namespace, Name: key.Name}
-	out.Kind.Group, out.Kind.Kind = served.GVR.Group, served.Kind
-	return out
-}
-
-// claimed reports whether an object that says it is the owner's is at a place, as far as it is known.
-func (f *Family) claimed(owner child.Owner, place child.Place) (there, known bool) {
-	key := cache.ObjectName{Namespace: place.Namespace, Name: place.Name}
-	for _, kind := range f.feeds {
-		if !kind.Known() || placeIn(kind, key) != place {
-			continue
-		}
-		if h := kind.Informer(key.Namespace); h != nil && h.Synced() {
-			o, found := h.Object(key)
-			if !found && kind.Telling(key) {
-				return false, false // who is told of the deletion finds the owner by its record
-			}
-			return found && (owner.Labels(o) || owner.Says(o)), true
-		}
-	}
-	return false, false
-}
-
-// farewell reports whether a handler that runs for deletions alone has made what is at a place. Of an object that
-// lives that is of a departure that is over.
-func (f *Family) farewell(record *child.Record, place child.Place) bool {
-	title, _ := record.Title(place)
-	spec, _ := child.ParseTitle(title)
-	at := claim.HandlerOf(f.settings.Handlers, spec.Handler)
-	return at >= 0 && claim.Lasts(f.settings.Handlers[at])
 }

@@ -7,7 +7,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/engine/cached"
 	"github.com/handwerk-dev/handwerk/engine/child"
@@ -37,51 +36,42 @@ func (f *Family) ownerKey(kind *feed.Feed, o *cached.Object) *inbox.Key {
 	if o == nil {
 		return nil
 	}
-	ref := metav1.GetControllerOfNoCopy(o)
-	if ref == nil {
-		return f.labelledOwner(kind, o)
+	var name child.OwnerName
+	ref, label := metav1.GetControllerOfNoCopy(o), ""
+	if ref != nil {
+		name.Kind, name.Name = schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind(), ref.Name
+		if f.settings.Own.Resource().Namespaced {
+			name.Namespace = o.GetNamespace()
+		}
+	} else if label = o.Label(f.keys.Label); label != "" {
+		name, _ = child.ParseOwnerName(o.GetAnnotations()[f.keys.Owner])
 	}
-	gv, err := schema.ParseGroupVersion(ref.APIVersion)
-	if err != nil || !f.serves(schema.GroupKind{Group: gv.Group, Kind: ref.Kind}) {
-		return nil
-	}
-	key := inbox.Key{Name: ref.Name}
-	if f.settings.Own.Resource().Namespaced {
-		key.Namespace = o.GetNamespace()
-	}
-	name := child.OwnerName{Kind: gv.WithKind(ref.Kind).GroupKind(), Namespace: key.Namespace, Name: key.Name}
-	if !name.Near(o.GetNamespace()) && !f.records.List(key, placeIn(kind, cache.MetaObjectToName(o))) {
-		return nil
-	}
-	return &key
-}
-
-// labelledOwner is ownerKey for an object that nobody controls. The annotation names the owner, the
-// label must be that one's, for another object may have the name now, and its record must list the
-// object: anybody can write the rest, and wake others with it.
-func (f *Family) labelledOwner(kind *feed.Feed, o *cached.Object) *inbox.Key {
-	label := o.Label(f.keys.Label)
-	if label == "" {
-		return nil
-	}
-	name, ok := child.ParseOwnerName(o.GetAnnotations()[f.keys.Owner])
-	if !ok || !f.serves(name.Kind) {
+	if name.Name == "" || name.Kind != kindOf(f.settings.Own) {
 		return nil
 	}
 	key := inbox.Key{Namespace: name.Namespace, Name: name.Name}
-	if label != name.Retained() {
-		if owner, found := f.settings.Own.Get(key); (!found || string(owner.GetUID()) != label) && !f.settings.Box.Departs(key, types.UID(label)) {
-			return nil
-		}
+	if ref == nil && !f.labels(key, name, label) {
+		return nil
 	}
-	if !f.records.List(key, placeIn(kind, cache.MetaObjectToName(o))) {
+	place := child.Place{Kind: kindOf(kind), Namespace: o.GetNamespace(), Name: o.GetName()}
+	if (ref == nil || !name.Near(place.Namespace)) && !f.records.List(key, place) {
 		return nil
 	}
 	return &key
 }
 
-// serves reports whether the resource's objects are of this kind.
-func (f *Family) serves(kind schema.GroupKind) bool {
-	served := f.settings.Own.Resource()
-	return kind.Kind == served.Kind && kind.Group == served.GVR.Group
+// labels reports whether a label is that of the object that has the key now, for another one may have its name, or of
+// one of that name whose children are retained.
+func (f *Family) labels(key inbox.Key, name child.OwnerName, label string) bool {
+	if label == name.Retained() {
+		return true
+	}
+	owner, found := f.settings.Own.Get(key)
+	return found && string(owner.GetUID()) == label || f.settings.Box.Departs(key, types.UID(label))
+}
+
+// kindOf is the kind of the objects of a feed.
+func kindOf(f *feed.Feed) schema.GroupKind {
+	served := f.Resource()
+	return schema.GroupKind{Group: served.GVR.Group, Kind: served.Kind}
 }

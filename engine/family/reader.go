@@ -48,28 +48,23 @@ func (c *Reader) Get(resource, name string) (*unstructured.Unstructured, error) 
 	return found, err
 }
 
+// get is Get that returns the child's feed, too. The name is namespace/name where it is not in the owner's.
 func (c *Reader) get(resource, name string) (*feed.Feed, *unstructured.Unstructured, error) {
 	f, err := c.declared(resource)
 	if err != nil {
 		return nil, nil, err
 	}
-	found := c.session.cached(f, c.key(f, name))
+	key := cache.ObjectName{Name: name}
+	if namespace, rest, both := strings.Cut(name, "/"); both {
+		key = cache.ObjectName{Namespace: namespace, Name: rest}
+	} else if f.Resource().Namespaced {
+		key.Namespace = c.session.pass.Object.GetNamespace()
+	}
+	found := c.session.known(f, id{f.Resource().GVR, key})
 	if found == nil || !c.session.owner().Has(found) {
 		return f, nil, nil
 	}
 	return f, found, nil
-}
-
-// key is the key of a child by its name, or by namespace/name where it is not in the owner's.
-func (c *Reader) key(f *feed.Feed, name string) cache.ObjectName {
-	namespace, rest, both := strings.Cut(name, "/")
-	switch {
-	case both:
-		return cache.ObjectName{Namespace: namespace, Name: rest}
-	case f.Resource().Namespaced:
-		return cache.ObjectName{Namespace: c.session.pass.Object.GetNamespace(), Name: name}
-	}
-	return cache.ObjectName{Name: name}
 }
 
 // declared returns the feed of an owned resource, once the cache has it.
@@ -84,8 +79,7 @@ func (c *Reader) List(resource string) ([]*unstructured.Unstructured, error) {
 	if err != nil {
 		return nil, err
 	}
-	out, owner := c.session.tied(f), c.session.owner()
-	return slices.DeleteFunc(out, func(o *unstructured.Unstructured) bool { return !owner.Has(o) }), nil
+	return c.session.childrenIn(f, c.session.owner()), nil
 }
 
 // All returns the children that were applied with names. It fails rather than leave some out, for
@@ -97,7 +91,7 @@ func (c *Reader) All() ([]dsl.ChildObject, error) {
 	}
 	found := s.forgotten(owner)
 	for kind := range s.family.kinds {
-		found = append(found, slices.DeleteFunc(s.tied(kind), func(o *unstructured.Unstructured) bool { return !owner.Has(o) })...)
+		found = append(found, s.childrenIn(kind, owner)...)
 	}
 	var out []dsl.ChildObject
 	for _, o := range found {
@@ -136,13 +130,13 @@ func (c *Reader) Stale(ctx context.Context, desired any, spec dsl.ChildSpec) (bo
 		return false, nil, err
 	}
 	if c.attempt.Handler != "" && !c.session.pass.Deleting {
-		c.session.Claims.Reach(w.id(), c.maker(w.spec))
+		c.session.Claims.Reach(w.id, w.maker)
 	}
-	live := c.session.known(w)
+	live := c.session.known(w.feed, w.id)
 	if live == nil && (w.feed == nil || w.feed.Informer(w.key.Namespace) == nil) {
-		live, err = c.session.family.settings.Read(ctx, w.served.GVR, w.key)
+		live, err = c.session.family.settings.Read(ctx, w.gvr, w.key)
 		if err != nil {
-			return false, nil, fmt.Errorf("reading %s %s: %w", w.object.GetKind(), w.key, err)
+			return false, nil, fmt.Errorf("reading %s: %w", w.place().People(), err)
 		}
 	}
 	if live == nil {
