@@ -67,10 +67,18 @@ func (c *Reader) get(resource, name string) (*feed.Feed, *unstructured.Unstructu
 	return f, found, nil
 }
 
-// declared returns the feed of an owned resource, once the cache has it.
+// declared returns the feed of an owned resource, once its objects in the owner's namespace can be read.
 func (c *Reader) declared(resource string) (*feed.Feed, error) {
-	f, err := c.session.family.declared(resource, c.session.pass.Object.GetNamespace())
-	return f, c.note(err)
+	name, err := dsl.ParseResourceName(resource)
+	if err != nil {
+		return nil, dsl.Permanent(err)
+	}
+	for _, kind := range c.session.family.feeds {
+		if kind.Is(name) {
+			return kind, c.note(kind.Readable(c.session.pass.Object.GetNamespace()))
+		}
+	}
+	return nil, dsl.Permanent(fmt.Errorf("reading children: %s is not declared with owns", resource))
 }
 
 // List returns the children of a resource from the cache, or as this pass has applied them.

@@ -17,9 +17,6 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/patch"
 )
 
-// errOwnerGone says that a child with a label cannot be made: nobody would find it again.
-var errOwnerGone = errors.New("the owner is gone, so there is no record to enter it into")
-
 // ties is what this process knows of an owner's record from one pass to the next.
 type ties struct {
 	// record is the owner's, nil where there is none, and text the annotation as it is stored. What is no child any
@@ -113,7 +110,7 @@ func (s *Session) outOfSight(ctx context.Context) error {
 	case err != nil:
 		return fmt.Errorf("reading it: %w", err)
 	case live == nil || live.GetUID() != s.pass.Object.GetUID():
-		return dsl.Permanent(errOwnerGone)
+		return dsl.Permanent(errors.New("the owner is gone, so there is no record to enter it into")) // nobody would find it again
 	}
 	s.Rebase(live)
 	return nil

@@ -16,9 +16,6 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/claim"
 )
 
-// mostNamed bounds the objects that a line of the log names.
-const mostNamed = 5
-
 // outdated returns the places of a record at which there is no child any more.
 func (s *Session) outdated(record *child.Record) (out []child.Place) {
 	owner, parted := s.owner(), !s.pass.Deleting && slices.ContainsFunc(s.family.settings.Handlers, claim.Lasts)
@@ -153,6 +150,7 @@ func (s *Session) tell() {
 	if len(names) == 0 {
 		return
 	}
+	const mostNamed = 5
 	named := strings.Join(names[:min(len(names), mostNamed)], " ")
 	if s.pass.Deleting {
 		s.family.settings.Events.Warn(s.pass.Object, "leave", "ChildrenLeft", fmt.Sprintf("%d objects say that they are children of this one, which has no record of them. They are left: %s",
