@@ -29,7 +29,7 @@ type selection struct {
 }
 
 // choose asks a relation, and turns a panic into an error.
-func (s *selection) choose(what func(*dsl.Subject) (dsl.Selection, error), about *dsl.Subject, panicked error) {
+func (s *selection) choose(what func(*dsl.Subject) (dsl.Selection, error), panicked error, about *dsl.Subject) {
 	defer func() {
 		if p := recover(); p != nil {
 			s.err = fmt.Errorf("%w: %v", panicked, p)
