@@ -65,9 +65,8 @@ func (p *pass) answer(r book.Reader, c dsl.Cause, try progress.Record) filter.An
 	}
 	a.Holds = p.chooses(r.Handler)
 	if a.Holds && r.When != nil {
-		request, children := p.reading(r, c, try), p.family.Filtered()
-		request.Children = children
-		a.Holds, a.Err = attempt.Ask(r.When, request)
+		children := p.family.Reader()
+		a.Holds, a.Err = attempt.Ask(r.When, p.subject(r, c, try, children))
 		if a.Err != nil {
 			a.Holds, a.Unread = false, children.Failed()
 			p.filterFailed(q, r.ID, a)

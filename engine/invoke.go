@@ -36,7 +36,7 @@ func (p *pass) attempt(ctx context.Context, j *plan.Job) error {
 	p.family.Claims.Run(j.Reader.ID, j.Record.Step)
 	j.Saw = p.look.Digest(j.Reader.View)
 	s := fence.NewSpan(p.r.engine.held)
-	request := p.handling(j, s)
+	request := p.request(j, s)
 	start := time.Now()
 	leave := p.r.busy.Enter(p.key, j.Reader.ID)
 	err := attempt.Run(ctx, j.Reader.Handler, request, s.Begin)

@@ -15,7 +15,6 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/book"
 	"github.com/handwerk-dev/handwerk/engine/events"
-	"github.com/handwerk-dev/handwerk/engine/family"
 	"github.com/handwerk-dev/handwerk/engine/fence"
 	"github.com/handwerk-dev/handwerk/engine/plan"
 	"github.com/handwerk-dev/handwerk/engine/queue"
@@ -98,8 +97,7 @@ func (p *pass) scheduled(r book.Reader, granted bool) *plan.Job {
 
 // asWhole makes a request one for the resource as a whole.
 func (r *resource) asWhole(request *dsl.Request, s *fence.Span) {
-	request.Objects = r.objects()
-	request.Children, request.Related = family.None(errNoObject), r.related.None(errNoObject)
+	request.Objects, request.Related = r.objects(), r.related.None(errNoObject)
 	request.Events = events.Log{Log: request.Log, Over: s.Over}
 }
 

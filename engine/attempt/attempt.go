@@ -66,13 +66,13 @@ func wrongPatch(h *dsl.Handler, p *dsl.Patch) error {
 }
 
 // Ask asks a handler's filter.
-func Ask(when dsl.Predicate, request *dsl.Request) (holds bool, err error) {
+func Ask(when dsl.Predicate, about *dsl.Subject) (holds bool, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			holds, err = false, fmt.Errorf("%w: %v", ErrPanic, p)
 		}
 	}()
-	return when(request)
+	return when(about)
 }
 
 // Waits reports whether an attempt came to its end with the handler waiting for what others do, and for how long at

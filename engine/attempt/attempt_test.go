@@ -56,7 +56,7 @@ func TestHowAnAttemptComesOut(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				tt.h.Func = tt.f
 				var bound context.Context
-				err := Run(t.Context(), &tt.h, &dsl.Request{Patch: dsl.NewPatch(), Log: logr.Discard()}, func(ctx context.Context) { bound = ctx })
+				err := Run(t.Context(), &tt.h, &dsl.Request{Subject: dsl.Subject{Log: logr.Discard()}, Patch: dsl.NewPatch()}, func(ctx context.Context) { bound = ctx })
 				if (err == nil) != (tt.says == "") || err != nil && !strings.Contains(err.Error(), tt.says) {
 					t.Errorf("it says %v, want %q", err, tt.says)
 				}
@@ -76,7 +76,7 @@ func TestHowAnAttemptComesOut(t *testing.T) {
 
 // TestAFilterThatPanics holds that it is one that cannot be asked.
 func TestAFilterThatPanics(t *testing.T) {
-	holds, err := Ask(func(*dsl.Request) (bool, error) { panic("nil map") }, &dsl.Request{})
+	holds, err := Ask(func(*dsl.Subject) (bool, error) { panic("nil map") }, &dsl.Subject{})
 	if holds || !errors.Is(err, ErrPanic) {
 		t.Errorf("it holds: %v, with %v", holds, err)
 	}

@@ -111,12 +111,13 @@ func (js Jobs) Asking() (out Jobs) {
 	return out
 }
 
-// Turns says how the handlers fare.
-func (js Jobs) Turns() []claim.Turn {
-	out := make([]claim.Turn, len(js))
-	for i, j := range js {
-		out[i] = claim.Turn{
-			Handler: j.Reader.ID, Step: j.Entry.Try.Step, Ran: j.Ran, Through: j.Through(), Waits: j.Record.Waiting,
+// Turns says how the handlers fare that have something to do in a pass before a job.
+func (js Jobs) Turns(before *Job) (out []claim.Turn) {
+	for _, j := range js {
+		if j != before {
+			out = append(out, claim.Turn{
+				Handler: j.Reader.ID, Step: j.Entry.Try.Step, Ran: j.Ran, Through: j.Through(), Waits: j.Record.Waiting,
+			})
 		}
 	}
 	return out
