@@ -52,10 +52,10 @@ func (p *pass) brake() {
 func (p *pass) driven(writes []family.Write) bool {
 	return !p.behind && !slices.ContainsFunc(p.jobs, func(j *job) bool {
 		wrote := slices.ContainsFunc(writes, func(w family.Write) bool { return w.Handler == j.reader.ID })
-		switch j.cause {
-		case dsl.Timer, dsl.Resync:
+		switch j.cause.Origin() {
+		case dsl.FromClock:
 			return false
-		case dsl.Child, dsl.RelatedChange:
+		case dsl.FromOthers:
 			return wrote || j.wants != nil && len(j.wants.Object) > 0
 		}
 		return j.ran && (wrote || j.asks())

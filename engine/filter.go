@@ -61,13 +61,10 @@ func (p *pass) matches(j *job) bool {
 	}
 	e := p.entry(j.reader)
 	begins := j.reader.Level() && e.Seen == "" // of such a one no view tells later that it was to run
-	switch j.cause {
-	case dsl.Child, dsl.RelatedChange, dsl.Timer, dsl.Resync, dsl.Event:
-		if !a.unread && !begins {
-			e.Try = progress.Record{}
-		}
+	if j.cause.Transient() && !a.unread && !begins {
+		e.Try = progress.Record{}
 	}
-	if j.reader.Level() && j.cause != dsl.Timer && j.cause != dsl.Resync {
+	if j.reader.Level() && j.cause.Origin() != dsl.FromClock {
 		e = e.Averted()
 	}
 	p.put(j.reader, e)

@@ -98,7 +98,7 @@ func (p *pass) byGeneration(b book.Book) book.Book {
 	}
 	b.Known = observed > 0
 	for _, r := range p.r.rules.readers {
-		if !book.Stores(r.Handler) {
+		if !r.Stores() {
 			continue
 		}
 		e, _ := b.Entry(r.ID)

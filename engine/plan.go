@@ -45,7 +45,7 @@ func (p *pass) plan(r book.Reader, n changes) *job {
 	}
 	j := &job{reader: r, cause: c, entry: e.Begin(c, f)}
 	j.record = j.entry.Try
-	if c != dsl.Delete && (!book.Stores(r.Handler) || !book.Lasting(c)) {
+	if c != dsl.Delete && (!r.Stores() || !c.Lasting()) {
 		e = j.entry // it is in mind from here on, should it match later
 	}
 	p.put(r, e)
@@ -63,7 +63,7 @@ func (p *pass) due(r book.Reader, n changes, f book.Facts) (book.Entry, dsl.Caus
 	switch {
 	case c == "" && t != "":
 		return e.Wakes(t), t
-	case t == dsl.Child, t == dsl.RelatedChange, c == dsl.Delete && p.concerns(r, n):
+	case t.Origin() == dsl.FromOthers, c == dsl.Delete && p.concerns(r, n):
 		e.Try = e.Try.Peek(p.now) // what it waits for may have come
 	case c == "" && r.Level() && !p.chooses(r.Handler):
 		e = e.Averted()

@@ -79,7 +79,7 @@ func (j *job) retries() bool {
 	if j.record.Done || !j.ran && j.record.Attempts == 0 && !j.record.Waiting {
 		return false
 	}
-	return j.cause == dsl.Delete || book.Stores(j.reader.Handler) && book.Lasting(j.cause)
+	return j.cause == dsl.Delete || j.reader.Stores() && j.cause.Lasting()
 }
 
 // settle turns outcomes into what is to be stored.
@@ -185,7 +185,7 @@ func (p *pass) postponed(t tally, marks *patch.Marks) bool {
 func (p *pass) allSeen() bool {
 	some := false
 	for _, r := range p.r.rules.readers {
-		if !book.Stores(r.Handler) {
+		if !r.Stores() {
 			continue
 		}
 		e := p.entry(r)

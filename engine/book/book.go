@@ -130,7 +130,7 @@ func (b Book) older(readers []Reader, m Moment) bool {
 func (b Book) meet(r Reader, m Moment, older bool) Entry {
 	e, found := b.Entry(r.ID)
 	switch {
-	case !Stores(r.Handler):
+	case !r.Stores():
 		e.Of, e.Seen, e.Lost = "", "", "" // what it has seen is known for the life of a process
 		return e
 	case !found && (b.Known || !r.On(dsl.Create) || !m.Look.Seen(r.View)):
@@ -250,7 +250,7 @@ func (b Book) sum(readers []Reader, parts func(Reader, Entry) []string) string {
 
 // worth reports whether an entry says anything that the next process must know.
 func worth(r Reader, e Entry) bool {
-	if Stores(r.Handler) {
+	if r.Stores() {
 		return e.Seen != "" || e.lastingTry(r).Cause != ""
 	}
 	return e.lastingTry(r).Cause != ""

@@ -49,7 +49,7 @@ type storedEntry struct {
 // lastingTry returns the try as far as the next process must know of it: what happened beside the object it
 // finds out itself, and that a handler waits unless it does so with another view than it has handled.
 func (e Entry) lastingTry(r Reader) progress.Record {
-	if !Lasting(e.Try.Cause) || !Stores(r.Handler) && e.Try.Cause != dsl.Delete {
+	if !e.Try.Cause.Lasting() || !r.Stores() && e.Try.Cause != dsl.Delete {
 		return progress.Record{}
 	}
 	if e.Try.Bare() && !e.undoes() {
@@ -68,7 +68,7 @@ func (b Book) Encode(readers []Reader, look *Look, room int) (text string, degra
 	for _, r := range readers {
 		e, _ := b.Entry(r.ID)
 		try := e.lastingTry(r)
-		if e.Begins && !e.Fresh || !Stores(r.Handler) && try.Cause == "" {
+		if e.Begins && !e.Fresh || !r.Stores() && try.Cause == "" {
 			continue
 		}
 		some = some || worth(r, e)
