@@ -14,30 +14,30 @@ import (
 // once more. No digest is like it.
 const anew = "?"
 
-// Entry is one handler's in a book.
+// Entry is one handler's in a book. What has a name in JSON is stored.
 type Entry struct {
 	// Of names the view that Seen is of.
-	Of string
+	Of string `json:"of,omitempty"`
 	// Seen is the digest of the view that the handler handled last, by success or by failing for
 	// good; empty while it has handled nothing.
-	Seen string
+	Seen string `json:"seen,omitempty"`
 	// Lost is what it ran for when it failed for good with what it has seen; empty after a success.
-	Lost dsl.Cause
+	Lost dsl.Cause `json:"lost,omitempty"`
 	// Try is what the handler is about to do, or failed for good with.
-	Try progress.Record
+	Try progress.Record `json:"try,omitzero"`
 	// Deletion is the moment of the deletion that Try is of, where it is of one.
-	Deletion string
+	Deletion string `json:"deletion,omitempty"`
+	// Met: it has begun with the object, and has not run for it since.
+	Met bool `json:"met,omitempty"`
 	// Begins: the handler is new to the object, and begins with it as it is when it sees it first: its
 	// filters may not hold yet. Fresh: and so was the object then, which it is to create. Quiet: it has
 	// begun, and that need not be stored before something else is.
-	Begins, Fresh, Quiet bool
-	// Met: it has begun with the object, and has not run for it since.
-	Met bool
+	Begins, Fresh, Quiet bool `json:"-"`
 	// Bare: nothing is kept of what the handler handled last, whatever the text has.
-	Bare bool
+	Bare bool `json:"-"`
 	// Old is what the handler handled last, kept for handlers that want to see it. Nil where it is
 	// not, and where it lies in the text of the book.
-	Old map[string]any
+	Old map[string]any `json:"-"`
 }
 
 // Facts are what an entry is held against.
