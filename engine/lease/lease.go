@@ -41,23 +41,15 @@ var ErrLost = errors.New("leadership is lost")
 
 // Settings say how the leader is found.
 type Settings struct {
-	// Mode defaults to dsl.LeaderNone: every process works, and nothing else here matters.
-	Mode dsl.LeaderMode
-	// Name and Namespace are those of the Lease, in both modes. Required.
-	Name, Namespace string
+	// Name and Namespace are required. In mode dsl.LeaderNone every process works, and nothing else here matters.
+	// The renew deadline is how long the leader may write after it last renewed the lease or, in mode life, last saw
+	// that the lock is its own. The lease duration counts in whole seconds.
+	dsl.LeaderElection
 	// Identity tells processes apart in mode lease. Defaults to the host's name and a random
 	// UUID. Two processes must not share one.
 	Identity string
 	// PodName is the pod that this process runs in. Required in mode life.
 	PodName string
-	// LeaseDuration is how long a standby waits after the last renewal it saw. It counts in
-	// whole seconds. Defaults to DefaultLeaseDuration.
-	LeaseDuration time.Duration
-	// RenewDeadline is how long the leader may write after it last renewed the lease or, in mode
-	// life, last saw that the lock is its own. Defaults to DefaultRenewDeadline.
-	RenewDeadline time.Duration
-	// RetryPeriod is the time between tries. Defaults to DefaultRetryPeriod.
-	RetryPeriod time.Duration
 	// Client should give up on a request in less than RenewDeadline.
 	Client kubernetes.Interface
 	// Watcher, when set, watches the Lease while this process leads, so that it notices at once

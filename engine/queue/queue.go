@@ -37,7 +37,6 @@ type Queue[K comparable] struct {
 	delays workqueue.TypedDelayingInterface[K]
 	order  *order[K]
 	gauges *gauges
-	stop   sync.Once
 
 	mu    sync.Mutex
 	later map[K]Class // what the delayed keys will be queued as
@@ -100,11 +99,10 @@ func (q *Queue[K]) Len() int { return q.inner.Len() }
 // ShutDown stops the handing out of keys. Those that are queued or delayed are dropped; those that
 // workers have stay theirs until Done. It may be called more than once.
 func (q *Queue[K]) ShutDown() {
-	q.stop.Do(func() {
-		q.order.closed.Store(true)
+	if !q.order.closed.Swap(true) {
 		q.delays.ShutDown()
 		q.gauges.settle()
-	})
+	}
 }
 
 // delayed is where the delaying queue brings a key when its time has come.

@@ -166,10 +166,7 @@ func (c *collector) leader(namespace string) {
 	set := c.op.Settings.LeaderElection
 	lock := about{Name: dsl.ResourceName{Resource: "leases", Group: "coordination.k8s.io"}, namespace: namespace}
 	named := lock
-	named.names = []string{set.Name}
-	if set.Name == "" {
-		named.names = []string{c.op.Name + "-leader"}
-	}
+	named.names = []string{c.op.LeaderLock()}
 	switch set.Mode {
 	case dsl.LeaderLease:
 		c.add(named, because("holds the leader's lock"), "get", "update")
