@@ -153,23 +153,14 @@ func looksAt(r *dsl.Resource, h *dsl.Handler) string {
 	switch {
 	case h.Whole:
 		return "the clock alone, for it is a schedule"
-	case h.On(dsl.Event):
-		return "every event of the watch"
 	case !h.On(dsl.Create) && !h.On(dsl.Update) && !h.On(dsl.Delete):
 		what = ""
 	case !h.On(dsl.Create) && !h.On(dsl.Update):
 		what = "the deletion"
 	}
-	for _, more := range []struct {
-		name string
-		is   bool
-	}{
-		{"children", h.On(dsl.Child) && len(r.Owned()) > 0},
-		{"related objects", h.On(dsl.RelatedChange) && len(r.Relations()) > 0},
-		{"the clock", h.On(dsl.Timer)},
-	} {
-		if more.is {
-			what = strings.TrimPrefix(what+"; "+more.name, "; ")
+	for _, c := range h.Causes {
+		if more := c.Watches(); more != "" && c.Unmet(r, h) == nil {
+			what = strings.TrimPrefix(what+"; "+more, "; ")
 		}
 	}
 	return cmp.Or(what, "the object once, when a process begins with it, or at each resync")

@@ -8,7 +8,8 @@ import (
 	"strings"
 )
 
-// Cause says why a handler runs.
+// Cause says why a handler runs. What there is to know of each cause stands in the table of this file, which
+// everybody reads; beyond it, only what triggers a cause knows it by name.
 type Cause string
 
 // The causes, each for one handler and one object. What a handler looks at is its view: the essence,
@@ -41,29 +42,139 @@ const (
 // Reconcile is, in a list of causes, short for [ReconcileCauses].
 const Reconcile Cause = "reconcile"
 
-// Causes returns all causes in the order in which they take precedence when several apply.
-func Causes() []Cause {
-	return []Cause{Delete, Create, Update, Resume, Child, RelatedChange, Timer, Resync, Event}
+// Origin is where a cause comes from. It decides what is left of one that a handler has not handled.
+type Origin int
+
+// The origins of causes.
+const (
+	// FromObject: the object and its book tell it, so it is there in the next process, too.
+	FromObject Origin = iota + 1
+	// FromStart: a process begins with the object.
+	FromStart
+	// FromOthers: other objects changed.
+	FromOthers
+	// FromClock: a time has come.
+	FromClock
+	// FromWatch: the watch told of the object.
+	FromWatch
+)
+
+// causeRow is all there is to know of a cause.
+type causeRow struct {
+	cause  Cause
+	origin Origin
+	// reconcile: Reconcile stands for it, among others.
+	reconcile bool
+	// alone: a handler that has it has no other, and names no field.
+	alone bool
+	// requires is what must be declared for it to come about; nil for nothing.
+	requires *Requirement
+	// reads tells what a handler reads whose change is this cause; nil where it is nothing but the object.
+	reads func(Reads) bool
+	// watches names for people what runs a handler that has it, where that is not the object's view.
+	watches string
+	// doc ends the sentence "The handler runs when".
+	doc string
 }
 
-// ReconcileCauses returns what Reconcile stands for: every cause but Delete, Timer and Event. A level-triggered
-// handler needs nothing else.
-func ReconcileCauses() []Cause {
-	return []Cause{Create, Update, Resume, Child, RelatedChange, Resync}
+// causeTable has the causes in the order in which they take precedence when several apply.
+var causeTable = []causeRow{
+	{cause: Delete, origin: FromObject, doc: "the object is being deleted, or was seen to be gone"},
+	{cause: Create, origin: FromObject, reconcile: true, doc: "the operator has not handled the object"},
+	{cause: Update, origin: FromObject, reconcile: true, doc: "what it looks at differs from what it handled last, whoever changed it"},
+	{cause: Resume, origin: FromStart, reconcile: true, doc: "a new process sees an object for the first time that was handled before"},
+	{cause: Child, origin: FromOthers, reconcile: true, requires: &needsOwned, watches: "children", doc: "an object that the object owns changed",
+		reads: func(r Reads) bool { return r.Children }},
+	{cause: RelatedChange, origin: FromOthers, reconcile: true, requires: &needsRelations, watches: "related objects", doc: "an object that a relation selects changed",
+		reads: func(r Reads) bool { return r.Related }},
+	{cause: Timer, origin: FromClock, requires: &needsTiming, watches: "the clock", doc: "its time has come"},
+	{cause: Resync, origin: FromClock, reconcile: true, requires: &needsResync, doc: "the resource's resync period has passed for the object"},
+	{cause: Event, origin: FromWatch, alone: true, watches: "every event of the watch", doc: "the watch told of the object, whatever changed in it"},
+}
+
+// Requirement is what must be declared for a cause to come about.
+type Requirement struct {
+	// Field is the field of a resource that declares it in YAML, empty where it is the handler's.
+	Field string
+	// Fault says in YAML's words that it is not declared.
+	Fault string
+	// unmet says it in Go's.
+	unmet string
+	met   func(*Resource, *Handler) bool
+}
+
+var (
+	needsTiming = Requirement{
+		Fault: "the handler has no timer (want every, cron or idle)", unmet: "it waits for a timer, but has no timing",
+		met: func(_ *Resource, h *Handler) bool { return h.Timing != nil },
+	}
+	needsResync = Requirement{
+		Field: "resync", Fault: "the resource has no resync period", unmet: "it waits for resync, but the resource has no resync period",
+		met: func(r *Resource, _ *Handler) bool { return r.Resync != 0 },
+	}
+	needsOwned = Requirement{
+		Field: "owns", Fault: "the resource owns nothing, so no child changes", unmet: "it waits for children, but the resource owns none",
+		met: func(r *Resource, _ *Handler) bool { return len(r.owns) > 0 },
+	}
+	needsRelations = Requirement{
+		Field: "related", Fault: "the resource has no related objects", unmet: "it waits for related objects, but the resource has no relations",
+		met: func(r *Resource, _ *Handler) bool { return len(r.relations) > 0 },
+	}
+)
+
+// row returns what there is to know of a cause, nothing of one that is unknown.
+func (c Cause) row() *causeRow {
+	for i := range causeTable {
+		if causeTable[i].cause == c {
+			return &causeTable[i]
+		}
+	}
+	return &causeRow{}
+}
+
+// Origin returns where the cause comes from, zero for an unknown one.
+func (c Cause) Origin() Origin { return c.row().origin }
+
+// Lasting reports whether the cause follows from what is stored, so that it is there in the next process, too.
+func (c Cause) Lasting() bool { return c.Origin() == FromObject }
+
+// Transient reports whether nothing is left of the cause when a handler that it would run does not see the object.
+func (c Cause) Transient() bool { return c.Origin() > FromStart }
+
+// Unmet returns what the resource or the handler lacks for the cause to come about, nil when it can.
+func (c Cause) Unmet(r *Resource, h *Handler) *Requirement {
+	if need := c.row().requires; need != nil && !need.met(r, h) {
+		return need
+	}
+	return nil
+}
+
+// Watches names for people what runs a handler that has the cause, empty where that is the object's view.
+func (c Cause) Watches() string { return c.row().watches }
+
+// Doc says when a handler runs for the cause: the end of a sentence.
+func (c Cause) Doc() string { return c.row().doc }
+
+// Causes returns all causes in the order in which they take precedence when several apply.
+func Causes() []Cause { return causesWith(func(causeRow) bool { return true }) }
+
+// ReconcileCauses returns what Reconcile stands for. A level-triggered handler needs nothing else.
+func ReconcileCauses() []Cause { return causesWith(func(row causeRow) bool { return row.reconcile }) }
+
+func causesWith(holds func(causeRow) bool) (out []Cause) {
+	for _, row := range causeTable {
+		if holds(row) {
+			out = append(out, row.cause)
+		}
+	}
+	return out
 }
 
 // ExpandCauses replaces Reconcile by what it stands for and drops repetitions. The result is in
 // the order of [Causes]. Unknown causes are left out; [Operator.Validate] reports them.
 func ExpandCauses(causes []Cause) []Cause {
-	var out []Cause
-	for _, c := range Causes() {
-		named := slices.Contains(causes, c)
-		implied := slices.Contains(causes, Reconcile) && slices.Contains(ReconcileCauses(), c)
-		if named || implied {
-			out = append(out, c)
-		}
-	}
-	return out
+	all := slices.Contains(causes, Reconcile)
+	return causesWith(func(row causeRow) bool { return slices.Contains(causes, row.cause) || all && row.reconcile })
 }
 
 // CauseNames returns the words a list of causes may hold, sorted, for messages.

@@ -205,11 +205,15 @@ func (h *Handler) Level() bool {
 	return h.On(Create) && h.On(Update) && h.On(Resume)
 }
 
+// Stores reports whether what the handler has handled is kept on its objects. Of a level-triggered one it is not:
+// [Resume] does the same for it.
+func (h *Handler) Stores() bool { return !h.Level() && (h.On(Create) || h.On(Update)) }
+
 // LooksPast reports whether the handler must know more of what it handled last than the generation, which
 // status.observedGeneration tells.
 func (h *Handler) LooksPast() bool {
 	spec := len(h.Fields) == 1 && slices.Equal(h.Fields[0], Path{"spec"})
-	return h.On(Update) && !h.Level() && (!spec || !h.NoOld)
+	return h.Stores() && h.On(Update) && (!spec || !h.NoOld)
 }
 
 func newHandler(id string, causes []Cause, fn Func, options []Option) *Handler {
@@ -276,31 +280,28 @@ func (h *Handler) wrongCauses(r *Resource) (out []error) {
 			out = append(out, fmt.Errorf("unknown cause %q (want one of %v)", c, CauseNames()))
 		}
 	}
-	switch {
-	case h.On(Event):
-		out = append(out, h.wrongEvent()...)
-	case h.On(Timer) && h.Timing == nil:
-		out = append(out, errors.New("it waits for a timer, but has no timing"))
-	case len(h.Causes) == 0:
+	if len(h.Causes) == 0 {
 		out = append(out, errors.New("it has no causes"))
-	case h.Level():
-	case h.On(Resync) && r.Resync == 0:
-		out = append(out, errors.New("it waits for resync, but the resource has no resync period"))
-	case h.On(Child) && len(r.owns) == 0:
-		out = append(out, errors.New("it waits for children, but the resource owns none"))
-	case h.On(RelatedChange) && len(r.relations) == 0:
-		out = append(out, errors.New("it waits for related objects, but the resource has no relations"))
+	}
+	if at := slices.IndexFunc(h.Causes, func(c Cause) bool { return c.row().alone }); at >= 0 {
+		return append(out, h.wrongBeside(h.Causes[at])...)
+	}
+	for _, c := range h.Causes {
+		given := c.row().reconcile && h.Level() // Reconcile stands for it wherever it can come about
+		if lack := c.Unmet(r, h); lack != nil && !given {
+			out = append(out, errors.New(lack.unmet))
+		}
 	}
 	return out
 }
 
-// wrongEvent reports what a handler of events cannot have.
-func (h *Handler) wrongEvent() (out []error) {
+// wrongBeside reports what a handler cannot have beside a cause that stands alone.
+func (h *Handler) wrongBeside(c Cause) (out []error) {
 	if len(h.Causes) > 1 {
-		out = append(out, fmt.Errorf("it has the cause %s, beside which there are no others", Event))
+		out = append(out, fmt.Errorf("it has the cause %s, beside which there are no others", c))
 	}
 	if len(h.Fields) > 0 {
-		out = append(out, fmt.Errorf("it has the cause %s, for which no field is looked at", Event))
+		out = append(out, fmt.Errorf("it has the cause %s, for which no field is looked at", c))
 	}
 	return out
 }

@@ -4,6 +4,7 @@
 package dsl
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -131,6 +132,9 @@ type LeaderElection struct {
 	// RetryPeriod is the time between tries. Defaults to 2 s.
 	RetryPeriod time.Duration
 }
+
+// LeaderLock is the name of the lock that processes of the operator agree by on who leads.
+func (op *Operator) LeaderLock() string { return cmp.Or(op.Settings.LeaderElection.Name, op.Name+"-leader") }
 
 // New returns an operator without resources.
 func New(name string) *Operator { return &Operator{Name: name} }

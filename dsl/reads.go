@@ -43,7 +43,12 @@ func (h *Handler) around(causes []Cause) []Cause {
 		return causes
 	}
 	return slices.DeleteFunc(causes, func(c Cause) bool {
-		idle := c == Child && !h.Reads.Children || c == RelatedChange && !h.Reads.Related
-		return idle && !slices.Contains(h.given, c)
+		reads := c.row().reads
+		return reads != nil && !reads(h.Reads) && !slices.Contains(h.given, c)
 	})
+}
+
+// Woken reports whether the handler runs for every change of what it reads beside its object.
+func (h *Handler) Woken() bool {
+	return !slices.ContainsFunc(causeTable, func(row causeRow) bool { return row.reads != nil && row.reads(h.Reads) && !h.On(row.cause) })
 }

@@ -5,6 +5,7 @@ package dsl_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -69,16 +70,19 @@ func TestWhatAHandlerLooksAt(t *testing.T) {
 // TestCausesAroundTheObject holds that a handler which reads no children and no related objects does not run
 // for them, unless that was asked for by name.
 func TestCausesAroundTheObject(t *testing.T) {
+	but := func(without ...dsl.Cause) []dsl.Cause {
+		return slices.DeleteFunc(dsl.ReconcileCauses(), func(c dsl.Cause) bool { return slices.Contains(without, c) })
+	}
 	tests := map[string]struct {
 		causes []dsl.Cause
 		reads  dsl.Reads
 		want   []dsl.Cause
 	}{
-		"nothing is read":          {[]dsl.Cause{dsl.Reconcile}, dsl.Reads{Only: true}, []dsl.Cause{dsl.Create, dsl.Update, dsl.Resume, dsl.Resync}},
-		"children are read":        {[]dsl.Cause{dsl.Reconcile}, dsl.Reads{Only: true, Children: true}, []dsl.Cause{dsl.Create, dsl.Update, dsl.Resume, dsl.Child, dsl.Resync}},
-		"related objects are":      {[]dsl.Cause{dsl.Reconcile}, dsl.Reads{Only: true, Related: true}, []dsl.Cause{dsl.Create, dsl.Update, dsl.Resume, dsl.RelatedChange, dsl.Resync}},
-		"nobody knows what is":     {[]dsl.Cause{dsl.Reconcile}, dsl.Reads{}, dsl.ReconcileCauses()},
-		"children are asked for":   {[]dsl.Cause{dsl.Reconcile, dsl.Child}, dsl.Reads{Only: true}, []dsl.Cause{dsl.Create, dsl.Update, dsl.Resume, dsl.Child, dsl.Resync}},
+		"nothing is read":          {[]dsl.Cause{dsl.Reconcile}, dsl.Reads{Only: true}, but(dsl.Child, dsl.RelatedChange)},
+		"children are read":        {[]dsl.Cause{dsl.Reconcile}, dsl.Reads{Only: true, Children: true}, but(dsl.RelatedChange)},
+		"related objects are":      {[]dsl.Cause{dsl.Reconcile}, dsl.Reads{Only: true, Related: true}, but(dsl.Child)},
+		"nobody knows what is":     {[]dsl.Cause{dsl.Reconcile}, dsl.Reads{}, but()},
+		"children are asked for":   {[]dsl.Cause{dsl.Reconcile, dsl.Child}, dsl.Reads{Only: true}, but(dsl.RelatedChange)},
 		"it is no level-triggered": {[]dsl.Cause{dsl.Create, dsl.Child}, dsl.Reads{Only: true}, []dsl.Cause{dsl.Create, dsl.Child}},
 	}
 	for name, test := range tests {

@@ -52,16 +52,12 @@ func (e *Engine) connect() error {
 	if e.clients, err = e.dial(e.settings.Config); err != nil {
 		return fmt.Errorf("connecting: %w", err)
 	}
-	le := e.op.Settings.LeaderElection
-	name := le.Name
-	if name == "" {
-		name = e.op.Name + "-leader"
-	}
+	election := e.op.Settings.LeaderElection
+	election.Name = e.op.LeaderLock()
 	e.elector, err = lease.New(lease.Settings{
-		Mode: le.Mode, Name: name, Namespace: le.Namespace, Identity: e.settings.Identity,
-		PodName: e.settings.PodName, LeaseDuration: le.LeaseDuration, RenewDeadline: le.RenewDeadline,
-		RetryPeriod: le.RetryPeriod, Client: e.clients.lock, Watcher: e.clients.kubernetes, Log: outage.Quiet(e.log, e.said),
-		Changed: func(leading bool) { e.metrics.Leader(name, leading) },
+		LeaderElection: election, Identity: e.settings.Identity, PodName: e.settings.PodName,
+		Client: e.clients.lock, Watcher: e.clients.kubernetes, Log: outage.Quiet(e.log, e.said),
+		Changed: func(leading bool) { e.metrics.Leader(election.Name, leading) },
 	})
 	return err
 }

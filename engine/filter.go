@@ -31,13 +31,10 @@ func (p *pass) matches(j *plan.Job) bool {
 	}
 	e := p.ledger.Entry(j.Reader)
 	begins := j.Reader.Level() && e.Seen == "" // of such a one no view tells later that it was to run
-	switch j.Cause {
-	case dsl.Child, dsl.RelatedChange, dsl.Timer, dsl.Resync, dsl.Event:
-		if !a.Unread && !begins {
-			e.Try = progress.Record{}
-		}
+	if j.Cause.Transient() && !a.Unread && !begins {
+		e.Try = progress.Record{}
 	}
-	if j.Reader.Level() && j.Cause != dsl.Timer && j.Cause != dsl.Resync {
+	if j.Reader.Level() && j.Cause.Origin() != dsl.FromClock {
 		e = e.Averted()
 	}
 	p.ledger.Put(j.Reader, e)

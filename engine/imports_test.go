@@ -135,13 +135,14 @@ func TestTheAPIServerIsNotLinked(t *testing.T) {
 
 type goPackage struct {
 	ImportPath string
+	Dir        string
 	GoFiles    []string
 	Imports    []string
 }
 
 func packages(t *testing.T) []goPackage {
 	t.Helper()
-	list := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,GoFiles,Imports", module+"...")
+	list := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Dir,GoFiles,Imports", module+"...")
 	out, err := list.Output()
 	if err != nil {
 		t.Fatalf("listing packages: %v", err)

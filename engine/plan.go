@@ -25,7 +25,7 @@ func (p *pass) plan(r book.Reader, n changes) *plan.Job {
 		return nil
 	}
 	j := plan.Begin(r, c, e, s.Facts)
-	if c != dsl.Delete && (!book.Stores(r.Handler) || !book.Lasting(c)) {
+	if c != dsl.Delete && (!r.Stores() || !c.Lasting()) {
 		e = j.Entry // it is in mind from here on, should it match later
 	}
 	p.ledger.Put(r, e)

@@ -68,5 +68,5 @@ func (r *rules) add(h book.Reader) {
 	r.events = r.events || h.On(dsl.Event)
 	r.deletes = r.deletes || r.events || h.On(dsl.Delete)
 	r.finalizes = r.finalizes || h.On(dsl.Delete) && !h.NoFinalizer
-	r.stores = r.stores || book.Stores(h.Handler)
+	r.stores = r.stores || h.Stores()
 }

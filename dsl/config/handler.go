@@ -44,8 +44,7 @@ func setting(built *dsl.Built) dsl.Option {
 		reads := slices.DeleteFunc(slices.Clone(built.Reads.Paths), func(p dsl.Path) bool {
 			return slices.ContainsFunc(built.Sets, func(of dsl.Path) bool { return slices.Equal(of, p) })
 		})
-		wakes := (h.On(dsl.Child) || !h.Reads.Children) && (h.On(dsl.RelatedChange) || !h.Reads.Related)
-		h.Steady = len(h.Conditions) > 0 && wakes && !h.Reads.Passing && h.View().Holds(reads)
+		h.Steady = len(h.Conditions) > 0 && h.Woken() && !h.Reads.Passing && h.View().Holds(reads)
 	}
 }
 
@@ -66,30 +65,34 @@ func (w *watched) id(at path, id string) {
 // causes checks the causes that are given. Without any a handler is level-triggered, unless it has
 // a timer.
 func (w *watched) causes(at path, h *handler) []dsl.Cause {
-	given := h.Causes
 	if !w.has(at) && !h.given() {
 		return []dsl.Cause{dsl.Reconcile}
 	}
 	var out []dsl.Cause
 	var names []string
-	for i, c := range given {
+	for _, c := range h.Causes {
 		names = append(names, string(c))
-		if c == "" {
-			continue
-		}
-		out = append(out, dsl.Cause(c))
-		if dsl.Cause(c) == dsl.Resync && !w.has(w.at.key("resync")) {
-			w.fault(at.index(i), "the resource has no resync period")
-		}
-		if dsl.Cause(c) == dsl.RelatedChange && !w.has(w.at.key("related")) {
-			w.fault(at.index(i), "the resource has no related objects")
-		}
-		if dsl.Cause(c) == dsl.Timer && !h.given() {
-			w.fault(at.index(i), "the handler has no timer (want every, cron or idle)")
+		if c != "" {
+			out = append(out, dsl.Cause(c))
 		}
 	}
 	w.twice(at, names)
 	return out
+}
+
+// unmet reports causes that cannot come about, once it is known what handlers make.
+func (w *watched) unmet() {
+	for i, h := range w.form.Handlers {
+		built := &dsl.Handler{}
+		if h.given() {
+			built.Timing = &dsl.Timing{}
+		}
+		for j, c := range h.Causes {
+			if lack := dsl.Cause(c).Unmet(w.out, built); lack != nil && !w.has(w.at.key(lack.Field)) {
+				w.fault(w.at.key("handlers").index(i).key("causes").index(j), "%s", lack.Fault)
+			}
+		}
+	}
 }
 
 func (w *watched) attempts(at path, h *handler) []dsl.Option {

@@ -73,7 +73,11 @@ func (s *schemer) of(t reflect.Type) *jsonSchema {
 	}
 	if c, ok := reflect.TypeAssert[choice](reflect.Zero(t)); ok {
 		_, words := c.choices()
-		return &jsonSchema{Type: "string", Enum: words}
+		out := &jsonSchema{Type: "string", Enum: words}
+		if d, ok := c.(documented); ok {
+			out.Description = d.doc()
+		}
+		return out
 	}
 	switch {
 	case t == reflect.TypeFor[time.Duration]():

@@ -14,11 +14,19 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
-// Reference returns tables of every field of the form, with the registry's actions, as Markdown:
-// one for each map that has fields, headed by its place.
+// Reference returns tables as Markdown: of the causes, and of every field of the form, with the registry's
+// actions, one for each map that has fields, headed by its place.
 func Reference(registry *dsl.Registry) string {
 	s := &schemer{registry: registry}
 	var out strings.Builder
+	out.WriteString("\n### The causes\n\n| cause | the handler runs when | in `reconcile` |\n|---|---|---|\n")
+	for _, c := range dsl.Causes() {
+		in := "no"
+		if slices.Contains(dsl.ReconcileCauses(), c) {
+			in = "yes"
+		}
+		fmt.Fprintf(&out, "| `%s` | %s | %s |\n", c, c.Doc(), in)
+	}
 	writeReference(&out, "", s.of(reflect.TypeFor[document]()))
 	return out.String()
 }
@@ -72,6 +80,8 @@ func formOf(s *jsonSchema) string {
 		return strings.Join(s.Enum, ", ")
 	case s.Pattern == durationPattern:
 		return "duration"
+	case s.Type == "array" && len(s.Items.Enum) > 0:
+		return "list of " + formOf(s.Items)
 	case s.Type == "array":
 		return "list of " + plural(formOf(s.Items))
 	case len(s.Properties) > 0:

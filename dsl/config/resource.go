@@ -68,25 +68,16 @@ func (l *loader) resource(op *dsl.Operator, p *part, i int, declared map[schema.
 	for i := range w.form.Schedule {
 		w.scheduled(w.at.key("schedule").index(i), &w.form.Schedule[i])
 	}
-	w.childless()
+	w.kindless()
+	w.unmet()
 	w.observed()
 }
 
-// childless checks handlers that wait for children, once it is known what handlers make.
-func (w *watched) childless() {
+// kindless checks children whose kind is worked out when their handler runs.
+func (w *watched) kindless() {
 	for _, made := range w.out.Made() {
 		if made.Kind.Empty() && !w.has(w.at.key("owns")) {
 			w.fault(w.made[made.Name], "its kind is worked out, so the resource must say with owns what it may be")
-		}
-	}
-	if len(w.out.Owned()) > 0 || w.has(w.at.key("owns")) {
-		return
-	}
-	for i, h := range w.form.Handlers {
-		for j, c := range h.Causes {
-			if dsl.Cause(c) == dsl.Child {
-				w.fault(w.at.key("handlers").index(i).key("causes").index(j), "the resource owns nothing, so no child changes")
-			}
 		}
 	}
 }

@@ -4,6 +4,7 @@
 package config
 
 import (
+	"strings"
 	"time"
 
 	"github.com/handwerk-dev/handwerk/dsl"
@@ -77,7 +78,7 @@ type requirement struct {
 
 type handler struct {
 	ID          string         `yaml:"id" required:"true" doc:"Unique within the resource. Progress is kept under it, so a renamed handler is a new one."`
-	Causes      []cause        `yaml:"causes" doc:"Why the handler runs. reconcile is short for create, update, resume, resync, child and related, and is the default of handlers without a timer."`
+	Causes      []cause        `yaml:"causes" doc:"Why the handler runs. Without it a handler with a timer runs by that alone, any other one for reconcile."`
 	When        string         `yaml:"when" doc:"A CEL expression that must be true, or the handler does not see the object. Variables: self, old, diff, cause, event, params."`
 	Field       string         `yaml:"field" doc:"All that the handler looks at, as in spec.replicas."`
 	Labels      matches        `yaml:"labels" doc:"Labels that the object must have: a value, or {exists: true} or {exists: false}."`
@@ -139,6 +140,9 @@ type choice interface {
 	choices() (what string, words []string)
 }
 
+// documented is a type that says itself what it means, wherever it stands.
+type documented interface{ doc() string }
+
 type (
 	apiVersion string
 	kind       string
@@ -170,6 +174,16 @@ func (eventsMode) choices() (string, []string) {
 	return "mode", []string{string(dsl.EventsWarnings), string(dsl.EventsChanges)}
 }
 func (cause) choices() (string, []string) { return "cause", dsl.CauseNames() }
+func (cause) doc() string {
+	var all, short []string
+	for _, c := range dsl.Causes() {
+		all = append(all, string(c)+": "+c.Doc()+".")
+	}
+	for _, c := range dsl.ReconcileCauses() {
+		short = append(short, string(c))
+	}
+	return strings.Join(all, " ") + " " + string(dsl.Reconcile) + " is short for " + strings.Join(short, ", ") + "."
+}
 func (mode) choices() (string, []string) {
 	return "mode", []string{string(dsl.LeaderNone), string(dsl.LeaderLease), string(dsl.LeaderLife)}
 }

@@ -142,6 +142,10 @@ func TestNothingIsSaidAboutWhatIsRight(t *testing.T) {
 }
 
 func TestWhatCannotBeRightIsFound(t *testing.T) {
+	var causes []string
+	for _, c := range dsl.Causes() {
+		causes = append(causes, string(c))
+	}
 	tests := map[string]string{
 		"self.spec.replcias > 1":                     `1:11: unknown field "replcias" in self.spec (did you mean "replicas"?)`,
 		"self.spec\n  .replcias > 1":                 `2:4: unknown field "replcias" in self.spec (did you mean "replicas"?)`,
@@ -192,7 +196,7 @@ func TestWhatCannotBeRightIsFound(t *testing.T) {
 		"self.spec.x__dot__y":                        `1:11: unknown field "x__dot__y" in self.spec (write ['x.y'])`,
 		"self.spec.?__namespace__":                   `1:12: unknown field "__namespace__" in self.spec (write ['namespace'])`,
 		"cause == 'udpate'":                          `1:10: unknown cause "udpate" (did you mean "update"?)`,
-		"'reconcile' != cause":                       `1:1: unknown cause "reconcile" (want one of delete, create, update, resume, child, related, timer, resync, event)`,
+		"'reconcile' != cause":                       `1:1: unknown cause "reconcile" (want one of ` + strings.Join(causes, ", ") + `)`,
 		"cause in ['create', 'crate']":               `1:21: unknown cause "crate" (did you mean "create"?)`,
 		"self.spec.nam + self.metadata.x.y + self.z": `1:11: unknown field "nam" in self.spec (did you mean "name"?); 1:42: unknown field "z" in self (want one of metadata, spec, status)`,
 	}

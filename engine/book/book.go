@@ -1,6 +1,17 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
+// Package book keeps one object's book: for each handler what it handled last, with what outcome, and
+// what it is about to do. From the book and from what an object looks like now it says which handlers
+// are due, and why. It is pure; the engine brings the object and the time, and stores what comes out.
+//
+// A handler looks at its view: the essence of the object, or the fields that it names. It is due when
+// the digest of its view differs from what its entry says it handled last, whoever changed it: a
+// person, another operator, another handler of the same pass. Entries know nothing of each other, so
+// that one handler is finished says nothing about another.
+//
+// The book is one object's, by UID: what lies on another object, because somebody copied or restored
+// it, is void.
 package book
 
 import (
@@ -130,7 +141,7 @@ func (b Book) older(readers []Reader, m Moment) bool {
 func (b Book) meet(r Reader, m Moment, older bool) Entry {
 	e, found := b.Entry(r.ID)
 	switch {
-	case !Stores(r.Handler):
+	case !r.Stores():
 		e.Of, e.Seen, e.Lost = "", "", "" // what it has seen is known for the life of a process
 		return e
 	case !found && (b.Known || !r.On(dsl.Create) || !m.Look.Seen(r.View)):
@@ -250,10 +261,7 @@ func (b Book) sum(readers []Reader, parts func(Reader, Entry) []string) string {
 
 // worth reports whether an entry says anything that the next process must know.
 func worth(r Reader, e Entry) bool {
-	if Stores(r.Handler) {
-		return e.Seen != "" || e.lastingTry(r).Cause != ""
-	}
-	return e.lastingTry(r).Cause != ""
+	return r.Stores() && e.Seen != "" || e.lastingTry(r).Cause != ""
 }
 
 // Outcomes is Mark of what handlers have finished or begun with, and not of how often they have tried.

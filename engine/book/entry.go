@@ -14,30 +14,30 @@ import (
 // once more. No digest is like it.
 const anew = "?"
 
-// Entry is one handler's in a book.
+// Entry is one handler's in a book. What has a name in JSON is stored.
 type Entry struct {
 	// Of names the view that Seen is of.
-	Of string
+	Of string `json:"of,omitempty"`
 	// Seen is the digest of the view that the handler handled last, by success or by failing for
 	// good; empty while it has handled nothing.
-	Seen string
+	Seen string `json:"seen,omitempty"`
 	// Lost is what it ran for when it failed for good with what it has seen; empty after a success.
-	Lost dsl.Cause
+	Lost dsl.Cause `json:"lost,omitempty"`
 	// Try is what the handler is about to do, or failed for good with.
-	Try progress.Record
+	Try progress.Record `json:"try,omitzero"`
 	// Deletion is the moment of the deletion that Try is of, where it is of one.
-	Deletion string
+	Deletion string `json:"deletion,omitempty"`
+	// Met: it has begun with the object, and has not run for it since.
+	Met bool `json:"met,omitempty"`
 	// Begins: the handler is new to the object, and begins with it as it is when it sees it first: its
 	// filters may not hold yet. Fresh: and so was the object then, which it is to create. Quiet: it has
 	// begun, and that need not be stored before something else is.
-	Begins, Fresh, Quiet bool
-	// Met: it has begun with the object, and has not run for it since.
-	Met bool
+	Begins, Fresh, Quiet bool `json:"-"`
 	// Bare: nothing is kept of what the handler handled last, whatever the text has.
-	Bare bool
+	Bare bool `json:"-"`
 	// Old is what the handler handled last, kept for handlers that want to see it. Nil where it is
 	// not, and where it lies in the text of the book.
-	Old map[string]any
+	Old map[string]any `json:"-"`
 }
 
 // Facts are what an entry is held against.
@@ -53,12 +53,8 @@ type Facts struct {
 	New bool
 }
 
-// Stores reports whether what the handler has handled is kept on its objects. Of a level-triggered one
-// it is not: resume does the same for it.
-func Stores(h *dsl.Handler) bool { return !h.Level() && (h.On(dsl.Create) || h.On(dsl.Update)) }
-
 // WantsOld reports whether what the handler handled last is kept for it to see.
-func WantsOld(h *dsl.Handler) bool { return Stores(h) && h.On(dsl.Update) && !h.NoOld }
+func WantsOld(h *dsl.Handler) bool { return h.Stores() && h.On(dsl.Update) && !h.NoOld }
 
 // Due returns why the handler is to run, by what it has seen itself: empty when it has nothing to do.
 func (e Entry) Due(h *dsl.Handler, f Facts) dsl.Cause {
@@ -67,7 +63,7 @@ func (e Entry) Due(h *dsl.Handler, f Facts) dsl.Cause {
 		return e.pending()
 	case f.Deletion != "":
 		return e.dueInDeletion(h, f)
-	case Stores(h):
+	case h.Stores():
 		if c := e.dueByEdge(h, f); c != "" {
 			return c
 		}
@@ -77,7 +73,7 @@ func (e Entry) Due(h *dsl.Handler, f Facts) dsl.Cause {
 		}
 	}
 	switch c := e.pending(); {
-	case c != "" && !Lasting(c) && h.On(c):
+	case c != "" && !c.Lasting() && h.On(c):
 		return c
 	case f.First && !f.New && f.Present && h.On(dsl.Resume) && !h.Level():
 		return dsl.Resume
@@ -163,10 +159,6 @@ func (e Entry) open() bool { return e.Try.Cause != "" && !e.Try.Done }
 func (e Entry) handling() bool {
 	return e.open() && (e.Try.Cause == dsl.Create || e.Try.Cause == dsl.Update)
 }
-
-// Lasting reports whether a cause follows from what is stored, so that it is there in the next process,
-// too.
-func Lasting(c dsl.Cause) bool { return c == dsl.Create || c == dsl.Update || c == dsl.Delete }
 
 // Begin returns the entry with the try that a cause asks for: the one that is under way, or a new one
 // when it is about something else, which cuts any wait short. Where it is to undo what it has begun, nobody

@@ -72,7 +72,7 @@ func (l *legacy) entry(r Reader, m Moment) Entry {
 	if record.Cause == dsl.Delete {
 		return l.entryInDeletion(r, m, record)
 	}
-	if !Stores(r.Handler) {
+	if !r.Stores() {
 		return Entry{}
 	}
 	e := Entry{Of: r.View.Name()}
@@ -100,7 +100,7 @@ func (l *legacy) entry(r Reader, m Moment) Entry {
 // entryInDeletion believes the record of a deletion for the one that is going on.
 func (l *legacy) entryInDeletion(r Reader, m Moment, record progress.Record) Entry {
 	var e Entry
-	if Stores(r.Handler) {
+	if r.Stores() {
 		e.Of, e.Seen = r.View.Name(), l.base[r.View.Name()]
 	}
 	if m.Deletion != "" {

@@ -30,26 +30,17 @@ var ErrRoom = errors.New("the annotations of the object leave no room")
 // stored is the form of the annotation. Its version comes first: that key marks the annotation as an
 // operator's.
 type stored struct {
-	Version    int                    `json:"handwerk"`
-	UID        types.UID              `json:"uid,omitempty"`
-	Generation int64                  `json:"generation,omitempty"`
-	Handlers   map[string]storedEntry `json:"handlers,omitempty"`
+	Version    int              `json:"handwerk"`
+	UID        types.UID        `json:"uid,omitempty"`
+	Generation int64            `json:"generation,omitempty"`
+	Handlers   map[string]Entry `json:"handlers,omitempty"`
 	essences
-}
-
-type storedEntry struct {
-	Of       string           `json:"of,omitempty"`
-	Seen     string           `json:"seen,omitempty"`
-	Lost     dsl.Cause        `json:"lost,omitempty"`
-	Try      *progress.Record `json:"try,omitempty"`
-	Deletion string           `json:"deletion,omitempty"`
-	Met      bool             `json:"met,omitempty"`
 }
 
 // lastingTry returns the try as far as the next process must know of it: what happened beside the object it
 // finds out itself, and that a handler waits unless it does so with another view than it has handled.
 func (e Entry) lastingTry(r Reader) progress.Record {
-	if !Lasting(e.Try.Cause) || !Stores(r.Handler) && e.Try.Cause != dsl.Delete {
+	if !e.Try.Cause.Lasting() || !r.Stores() && e.Try.Cause != dsl.Delete {
 		return progress.Record{}
 	}
 	if e.Try.Bare() && !e.undoes() {
@@ -63,20 +54,17 @@ func (e Entry) lastingTry(r Reader) progress.Record {
 // is handled all the same. The error is ErrRoom when nothing fits. A book with nothing worth storing in
 // it has no text. The look is at the object as it is now: handlers that have seen it so are kept that.
 func (b Book) Encode(readers []Reader, look *Look, room int) (text string, degraded bool, err error) {
-	out := stored{Version: version, UID: b.UID, Generation: b.Generation, Handlers: map[string]storedEntry{}}
+	out := stored{Version: version, UID: b.UID, Generation: b.Generation, Handlers: map[string]Entry{}}
 	some := false
 	for _, r := range readers {
 		e, _ := b.Entry(r.ID)
 		try := e.lastingTry(r)
-		if e.Begins && !e.Fresh || !Stores(r.Handler) && try.Cause == "" {
+		if e.Begins && !e.Fresh || !r.Stores() && try.Cause == "" {
 			continue
 		}
 		some = some || worth(r, e)
-		entry := storedEntry{Of: e.Of, Seen: e.Seen, Lost: e.Lost, Deletion: e.Deletion, Met: e.Met}
-		if try.Cause != "" {
-			entry.Try = &try
-		}
-		out.Handlers[r.ID] = entry
+		e.Try = try
+		out.Handlers[r.ID] = e
 	}
 	if !some {
 		return "", false, nil
@@ -154,12 +142,7 @@ func parse(text string) (Book, error) {
 	}
 	b := Book{UID: in.UID, Generation: in.Generation, Known: true, text: text, kept: in.essences}
 	for _, id := range slices.Sorted(maps.Keys(in.Handlers)) {
-		s := in.Handlers[id]
-		e := Entry{Of: s.Of, Seen: s.Seen, Lost: s.Lost, Deletion: s.Deletion, Met: s.Met}
-		if s.Try != nil {
-			e.Try = *s.Try
-		}
-		b.entries = append(b.entries, named{id, e})
+		b.entries = append(b.entries, named{id, in.Handlers[id]})
 	}
 	return b, nil
 }

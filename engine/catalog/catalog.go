@@ -8,10 +8,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
+	authorizationv1 "k8s.io/api/authorization/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
@@ -59,7 +63,7 @@ type Catalog struct {
 	attempts   int   // counts the questions to the server
 	failure    error // the last attempt's, if others may share it
 	// status has the fields of status by resource, as far as anybody asked for them.
-	status map[schema.GroupVersionResource]map[string]bool
+	status map[schema.GroupVersionResource]sets.Set[string]
 }
 
 // New returns a catalog that has asked nothing yet. The clients of a clientset fit: its
@@ -129,7 +133,7 @@ func (c *Catalog) Invalidate() {
 func (c *Catalog) find(
 	ctx context.Context, gv schema.GroupVersion, what string, wanted func(Resource) bool,
 ) (Resource, error) {
-	known := c.known()
+	known, _, _ := c.state()
 	if known != nil {
 		r, err := known.find(gv, what, wanted)
 		if err == nil || known.fresh() {
@@ -141,12 +145,6 @@ func (c *Catalog) find(
 		return Resource{}, fmt.Errorf("asking what the API server serves: %w", err)
 	}
 	return known.find(gv, what, wanted)
-}
-
-func (c *Catalog) known() *snapshot {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.snapshot
 }
 
 // renew asks the server. Who waited for another's answer shares it, also when it is an error,
@@ -192,4 +190,36 @@ func (c *Catalog) ask(ctx context.Context) (*snapshot, error) {
 		c.snapshot = answer
 	}
 	return answer, err
+}
+
+// Access asks the server which of the verbs this process lacks for the resource in the namespace,
+// or in all of them when it is empty. A verb for a subresource is written "patch status". The
+// missing ones come back as they were given, in order. The error tells that the server could not
+// be asked.
+func (c *Catalog) Access(
+	ctx context.Context, gvr schema.GroupVersionResource, namespace string, verbs ...string,
+) (missing []string, err error) {
+	for _, text := range verbs {
+		verb, subresource, _ := strings.Cut(text, " ")
+		allowed, err := c.Allowed(ctx, authorizationv1.ResourceAttributes{
+			Group: gvr.Group, Version: gvr.Version, Resource: gvr.Resource, Subresource: subresource, Namespace: namespace, Verb: verb,
+		})
+		if err != nil {
+			return nil, fmt.Errorf("reviewing access to %s: %w", gvr.GroupResource(), err)
+		}
+		if !allowed {
+			missing = append(missing, text)
+		}
+	}
+	return missing, nil
+}
+
+// Allowed asks the server whether this process may do something. The error tells that it could not be asked.
+func (c *Catalog) Allowed(ctx context.Context, what authorizationv1.ResourceAttributes) (bool, error) {
+	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &what}}
+	answer, err := c.access.SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+	if err != nil {
+		return false, err
+	}
+	return answer.Status.Allowed, nil
 }

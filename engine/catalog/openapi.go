@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"sync"
 
@@ -80,7 +81,8 @@ func (s *Schemas) read(
 	ctx context.Context, gv schema.GroupVersion, path openapi.GroupVersionWithContext, wanted []string,
 ) (map[string]*spec.Schema, error) {
 	known := s.versions[gv]
-	if known.hash == path.ServerRelativeURL() && hasAll(known.kinds, wanted) {
+	unknown := func(kind string) bool { _, has := known.kinds[kind]; return !has }
+	if known.hash == path.ServerRelativeURL() && !slices.ContainsFunc(wanted, unknown) {
 		return known.kinds, nil
 	}
 	data, err := path.SchemaWithContext(ctx, runtime.ContentTypeJSON)
@@ -96,24 +98,13 @@ func (s *Schemas) read(
 		return nil, fmt.Errorf("reading the schemas of %s: %w", gv, err)
 	}
 	fresh := published{hash: path.ServerRelativeURL(), kinds: map[string]*spec.Schema{}}
-	for kind := range known.kinds {
-		wanted = append(wanted, kind)
-	}
+	wanted = slices.AppendSeq(wanted, maps.Keys(known.kinds))
 	r := &references{all: document.Components.Schemas, done: map[string]*spec.Schema{}, open: map[string]bool{}}
 	for _, kind := range wanted {
 		fresh.kinds[kind] = r.kind(gv.WithKind(kind))
 	}
 	s.versions[gv] = fresh
 	return fresh.kinds, nil
-}
-
-func hasAll(kinds map[string]*spec.Schema, wanted []string) bool {
-	for _, kind := range wanted {
-		if _, has := kinds[kind]; !has {
-			return false
-		}
-	}
-	return true
 }
 
 // pathOf is what the server calls the document of a group and version.

@@ -6,12 +6,12 @@ package catalog
 import (
 	"context"
 	"fmt"
-	"maps"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
@@ -26,7 +26,7 @@ func (c *Catalog) ObservedGeneration(ctx context.Context, r Resource) (bool, err
 	if apierrors.IsForbidden(err) {
 		return false, nil
 	}
-	return fields["observedGeneration"], err
+	return fields.Has("observedGeneration"), err
 }
 
 // Conditions reports whether the resource keeps status.conditions: its CRD's schema has that field.
@@ -35,12 +35,12 @@ func (c *Catalog) ObservedGeneration(ctx context.Context, r Resource) (bool, err
 // apierrors.IsForbidden applies then.
 func (c *Catalog) Conditions(ctx context.Context, r Resource) (bool, error) {
 	fields, err := c.statusFields(ctx, r)
-	return fields["conditions"], err
+	return fields.Has("conditions"), err
 }
 
 // statusFields returns the fields that the schema of the resource's status has. What was learnt
 // holds until the catalog is invalidated.
-func (c *Catalog) statusFields(ctx context.Context, r Resource) (map[string]bool, error) {
+func (c *Catalog) statusFields(ctx context.Context, r Resource) (sets.Set[string], error) {
 	c.mu.Lock()
 	known, found := c.status[r.GVR]
 	generation := c.generation
@@ -59,7 +59,7 @@ func (c *Catalog) statusFields(ctx context.Context, r Resource) (map[string]bool
 	defer c.mu.Unlock()
 	if generation == c.generation {
 		if c.status == nil {
-			c.status = map[schema.GroupVersionResource]map[string]bool{}
+			c.status = map[schema.GroupVersionResource]sets.Set[string]{}
 		}
 		c.status[r.GVR] = fields
 	}
@@ -69,7 +69,7 @@ func (c *Catalog) statusFields(ctx context.Context, r Resource) (map[string]bool
 // publishedStatus is askStatus for those who may not read CRDs: the schemas that the server publishes
 // may be read by everybody who is logged in. They are large, so the CRD is asked for first. Built-in
 // kinds have no CRD there. When nothing is published, refused is the error.
-func (c *Catalog) publishedStatus(ctx context.Context, r Resource, refused error) (map[string]bool, error) {
+func (c *Catalog) publishedStatus(ctx context.Context, r Resource, refused error) (sets.Set[string], error) {
 	kind := r.GVR.GroupVersion().WithKind(r.Kind)
 	if scheme.Scheme.Recognizes(kind) {
 		return nil, nil
@@ -78,14 +78,10 @@ func (c *Catalog) publishedStatus(ctx context.Context, r Resource, refused error
 	if err != nil || found[kind] == nil {
 		return nil, refused
 	}
-	fields := map[string]bool{}
-	for field := range found[kind].Properties["status"].Properties {
-		fields[field] = true
-	}
-	return fields, nil
+	return sets.KeySet(found[kind].Properties["status"].Properties), nil
 }
 
-func (c *Catalog) askStatus(ctx context.Context, gvr schema.GroupVersionResource) (map[string]bool, error) {
+func (c *Catalog) askStatus(ctx context.Context, gvr schema.GroupVersionResource) (sets.Set[string], error) {
 	crds := schema.GroupVersionResource{
 		Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions",
 	}
@@ -106,11 +102,7 @@ func (c *Catalog) askStatus(ctx context.Context, gvr schema.GroupVersionResource
 		properties, _, _ := unstructured.NestedFieldNoCopy(version,
 			"schema", "openAPIV3Schema", "properties", "status", "properties")
 		tree, _ := properties.(map[string]any)
-		fields := map[string]bool{}
-		for field := range maps.Keys(tree) {
-			fields[field] = true
-		}
-		return fields, nil
+		return sets.KeySet(tree), nil
 	}
 	return nil, nil
 }

@@ -86,9 +86,7 @@ func HandlerOf(handlers []*dsl.Handler, maker string) int {
 }
 
 // Lasts reports whether a handler runs for deletions alone.
-func Lasts(h *dsl.Handler) bool {
-	return !slices.ContainsFunc(h.Causes, func(c dsl.Cause) bool { return c != dsl.Delete })
-}
+func Lasts(h *dsl.Handler) bool { return slices.Equal(h.Causes, []dsl.Cause{dsl.Delete}) }
 
 // Maker names who applies a child in an attempt of a handler: the handler, or that step of it which the child
 // names.
@@ -254,7 +252,7 @@ func turnOf(turns []Turn, h *dsl.Handler) (t Turn, found bool) {
 
 // returns reports whether a handler comes back to an object in which nothing changes that it looks at.
 func returns(h *dsl.Handler) bool {
-	return h.On(dsl.Child) || h.On(dsl.Timer) || h.On(dsl.Resync) || h.On(dsl.RelatedChange)
+	return slices.ContainsFunc(h.Causes, func(c dsl.Cause) bool { return c.Origin() == dsl.FromOthers || c.Origin() == dsl.FromClock })
 }
 
 // Run notes that a handler runs now, from this step on. From its first step on it says anew what it keeps.

@@ -201,7 +201,7 @@ func (c *cluster) startWith(
 		p.locked(func() { p.lines = append(p.lines, line) })
 	}, funcr.Options{})
 	set := Settings{
-		Mode: mode, Name: "lock", Namespace: "ns", Identity: name, PodName: name, Log: log,
+		LeaderElection: dsl.LeaderElection{Mode: mode, Name: "lock", Namespace: "ns"}, Identity: name, PodName: name, Log: log,
 		Client:  c.client(p.request),
 		Changed: func(leading bool) { p.locked(func() { p.changes = append(p.changes, leading) }) },
 	}

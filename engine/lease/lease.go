@@ -11,16 +11,19 @@
 package lease
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/client-go/kubernetes"
+	coordination "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/tools/leaderelection"
 
 	"github.com/handwerk-dev/handwerk/dsl"
@@ -38,23 +41,15 @@ var ErrLost = errors.New("leadership is lost")
 
 // Settings say how the leader is found.
 type Settings struct {
-	// Mode defaults to dsl.LeaderNone: every process works, and nothing else here matters.
-	Mode dsl.LeaderMode
-	// Name and Namespace are those of the Lease, in both modes. Required.
-	Name, Namespace string
+	// Name and Namespace are required. In mode dsl.LeaderNone every process works, and nothing else here matters.
+	// The renew deadline is how long the leader may write after it last renewed the lease or, in mode life, last saw
+	// that the lock is its own. The lease duration counts in whole seconds.
+	dsl.LeaderElection
 	// Identity tells processes apart in mode lease. Defaults to the host's name and a random
 	// UUID. Two processes must not share one.
 	Identity string
 	// PodName is the pod that this process runs in. Required in mode life.
 	PodName string
-	// LeaseDuration is how long a standby waits after the last renewal it saw. It counts in
-	// whole seconds. Defaults to DefaultLeaseDuration.
-	LeaseDuration time.Duration
-	// RenewDeadline is how long the leader may write after it last renewed the lease or, in mode
-	// life, last saw that the lock is its own. Defaults to DefaultRenewDeadline.
-	RenewDeadline time.Duration
-	// RetryPeriod is the time between tries. Defaults to DefaultRetryPeriod.
-	RetryPeriod time.Duration
 	// Client should give up on a request in less than RenewDeadline.
 	Client kubernetes.Interface
 	// Watcher, when set, watches the Lease while this process leads, so that it notices at once
@@ -155,22 +150,10 @@ func (e *Elector) term(ctx context.Context, lead func(context.Context) error) (l
 }
 
 func (s Settings) withDefaults() Settings {
-	defaults := []struct {
-		value *time.Duration
-		or    time.Duration
-	}{
-		{&s.LeaseDuration, DefaultLeaseDuration},
-		{&s.RenewDeadline, DefaultRenewDeadline},
-		{&s.RetryPeriod, DefaultRetryPeriod},
-	}
-	for _, d := range defaults {
-		if *d.value == 0 {
-			*d.value = d.or
-		}
-	}
-	if s.Mode == "" {
-		s.Mode = dsl.LeaderNone
-	}
+	s.Mode = cmp.Or(s.Mode, dsl.LeaderNone)
+	s.LeaseDuration = cmp.Or(s.LeaseDuration, DefaultLeaseDuration)
+	s.RenewDeadline = cmp.Or(s.RenewDeadline, DefaultRenewDeadline)
+	s.RetryPeriod = cmp.Or(s.RetryPeriod, DefaultRetryPeriod)
 	return s
 }
 
@@ -200,4 +183,78 @@ func (s Settings) fault() error {
 		return fmt.Errorf("the lease duration (%v, in whole seconds) must be more than the renew deadline (%v)", told, s.RenewDeadline)
 	}
 	return nil
+}
+
+// office is a term from its begin to its end: it opens the fence, calls lead, and closes the fence
+// after lead has returned, or when leadership is lost: when guard returns before its context ends,
+// or when the fence was closed from elsewhere. Ours tells whether a lock is this process's.
+//
+// Lead's context does not end with ctx. Leadership is kept while lead comes to its end after that,
+// and it may be lost then as at any time.
+func (e *Elector) office(
+	ctx context.Context, lead func(context.Context) error, guard func(context.Context), ours holds,
+) (lost bool, err error) {
+	e.set.Changed(true)
+	shut := e.fence.start()
+	inOffice, leave := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer leave(nil)
+	watch, relax := context.WithCancel(context.WithoutCancel(ctx))
+	defer relax()
+	var guards sync.WaitGroup
+	guards.Go(func() {
+		e.until(watch, shut, guard, ours)
+		if watch.Err() == nil {
+			lost = true
+			reason := loss(shut)
+			e.leave()
+			leave(ErrLost)
+			e.set.Log.Info("lost leadership", dsl.LogWarning, true, "lock", e.lockName(), "reason", reason)
+		}
+	})
+	err = lead(inOffice)
+	relax()
+	guards.Wait()
+	e.leave()
+	return lost, err
+}
+
+// loss says why leadership is lost.
+func loss(shut <-chan struct{}) string {
+	select {
+	case <-shut:
+		return "the lock is not this process's any more"
+	default:
+		return "the lock was not renewed in time"
+	}
+}
+
+// until looks after the leadership, and returns when it is lost or ctx ends.
+func (e *Elector) until(ctx context.Context, shut <-chan struct{}, guard func(context.Context), ours holds) {
+	ctx, stop := context.WithCancel(ctx)
+	var helpers sync.WaitGroup
+	helpers.Go(func() { e.examine(ctx, ours) })
+	helpers.Go(func() { e.listen(ctx, ours) })
+	helpers.Go(func() {
+		defer stop()
+		select {
+		case <-shut:
+		case <-ctx.Done():
+		}
+	})
+	guard(ctx)
+	stop()
+	helpers.Wait()
+}
+
+// leave closes the fence.
+func (e *Elector) leave() {
+	if e.fence.stop() {
+		e.set.Changed(false)
+	}
+}
+
+func (e *Elector) lockName() string { return e.set.Namespace + "/" + e.set.Name }
+
+func (e *Elector) leases() coordination.LeaseInterface {
+	return e.set.Client.CoordinationV1().Leases(e.set.Namespace)
 }

@@ -44,7 +44,7 @@ func TestNew(t *testing.T) {
 	}
 	for title, test := range tests {
 		t.Run(title, func(t *testing.T) {
-			set := Settings{Mode: dsl.LeaderLease, Name: "lock", Namespace: "ns", Client: fake.NewClientset()}
+			set := Settings{LeaderElection: dsl.LeaderElection{Mode: dsl.LeaderLease, Name: "lock", Namespace: "ns"}, Client: fake.NewClientset()}
 			test.change(&set)
 			e, err := New(set)
 			if (err == nil) != (test.wantErr == "") || err != nil && !strings.Contains(err.Error(), test.wantErr) {
@@ -64,7 +64,7 @@ func TestIdentity(t *testing.T) {
 	}
 	seen := map[string]bool{}
 	for range 2 {
-		e, err := New(Settings{Mode: dsl.LeaderLease, Name: "lock", Namespace: "ns", Client: fake.NewClientset()})
+		e, err := New(Settings{LeaderElection: dsl.LeaderElection{Mode: dsl.LeaderLease, Name: "lock", Namespace: "ns"}, Client: fake.NewClientset()})
 		if err != nil {
 			t.Fatal(err)
 		}

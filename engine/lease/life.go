@@ -6,9 +6,12 @@ package lease
 import (
 	"context"
 	"fmt"
+	"math"
+	"slices"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -78,13 +81,13 @@ func (l *life) win(ctx context.Context) bool {
 
 // try looks at the lock once, and takes it if it is free.
 func (l *life) try(ctx context.Context) (ours bool, err error) {
-	lock, err := l.set.Client.CoordinationV1().Leases(l.set.Namespace).Get(ctx, l.set.Name, metav1.GetOptions{})
+	lock, err := l.leases().Get(ctx, l.set.Name, metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
 		return l.create(ctx)
 	case err != nil:
 		return false, l.failed("reading", err)
-	case ownedBy(lock, l.uid):
+	case l.owns(lock):
 		return true, nil // our container was restarted
 	}
 	if left, err := l.abandoned(ctx, lock); err != nil || !left {
@@ -97,7 +100,7 @@ func (l *life) try(ctx context.Context) (ours bool, err error) {
 }
 
 func (l *life) create(ctx context.Context) (ours bool, err error) {
-	_, err = l.set.Client.CoordinationV1().Leases(l.set.Namespace).Create(ctx, l.ownLock(), metav1.CreateOptions{})
+	_, err = l.leases().Create(ctx, l.ownLock(), metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {
 		return false, nil // somebody else was faster
 	}
@@ -107,7 +110,7 @@ func (l *life) create(ctx context.Context) (ours bool, err error) {
 // remove deletes a lock, but no other one than that which was looked at.
 func (l *life) remove(ctx context.Context, lock *coordinationv1.Lease) error {
 	l.set.Log.Info("deleting the lock of a leader that is gone", "lock", l.lockName())
-	err := l.set.Client.CoordinationV1().Leases(l.set.Namespace).Delete(ctx, l.set.Name, metav1.DeleteOptions{
+	err := l.leases().Delete(ctx, l.set.Name, metav1.DeleteOptions{
 		Preconditions: &metav1.Preconditions{UID: &lock.UID, ResourceVersion: &lock.ResourceVersion},
 	})
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
@@ -119,12 +122,11 @@ func (l *life) remove(ctx context.Context, lock *coordinationv1.Lease) error {
 // keep looks at the lock until it is not ours. While it cannot be read, the fence closes after the
 // limit, and opens when it is seen to be ours still.
 func (l *life) keep(ctx context.Context) {
-	leases := l.set.Client.CoordinationV1().Leases(l.set.Namespace)
 	for l.pause(ctx) {
 		begun := time.Now()
-		lock, err := leases.Get(ctx, l.set.Name, metav1.GetOptions{})
+		lock, err := l.leases().Get(ctx, l.set.Name, metav1.GetOptions{})
 		switch {
-		case apierrors.IsNotFound(err), err == nil && !ownedBy(lock, l.uid):
+		case apierrors.IsNotFound(err), err == nil && !l.owns(lock):
 			return
 		case err != nil:
 			l.report(ctx, l.failed("reading", err))
@@ -133,8 +135,6 @@ func (l *life) keep(ctx context.Context) {
 		}
 	}
 }
-
-func (l *life) owns(lock *coordinationv1.Lease) bool { return ownedBy(lock, l.uid) }
 
 // report logs an error, but not each time that it comes again.
 func (l *life) report(ctx context.Context, err error) {
@@ -150,4 +150,69 @@ func (l *life) failed(doing string, err error) error {
 		return nil
 	}
 	return fmt.Errorf("%s lease %s: %w", doing, l.lockName(), err)
+}
+
+// ownLock is a Lease that the garbage collector deletes with our pod. Processes that run in mode
+// lease, as during a change of modes, take it for one that does not expire.
+func (l *life) ownLock() *coordinationv1.Lease {
+	forever, now := int32(math.MaxInt32), metav1.NowMicro()
+	return &coordinationv1.Lease{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: l.set.Name, Namespace: l.set.Namespace,
+			OwnerReferences: []metav1.OwnerReference{
+				{APIVersion: "v1", Kind: "Pod", Name: l.set.PodName, UID: l.uid},
+			},
+		},
+		Spec: coordinationv1.LeaseSpec{
+			HolderIdentity: &l.set.PodName, LeaseDurationSeconds: &forever, AcquireTime: &now, RenewTime: &now,
+		},
+	}
+}
+
+func (l *life) owns(lock *coordinationv1.Lease) bool {
+	return slices.ContainsFunc(lock.OwnerReferences, func(o metav1.OwnerReference) bool { return o.UID == l.uid })
+}
+
+// abandoned reports whether nobody leads by the lock any more: its pod is gone, is another one of
+// that name, or has ended for good, as it has when it was evicted or its node went away.
+func (l *life) abandoned(ctx context.Context, lock *coordinationv1.Lease) (bool, error) {
+	i := slices.IndexFunc(lock.OwnerReferences, func(o metav1.OwnerReference) bool { return o.Kind == "Pod" })
+	if i < 0 {
+		return l.foreign.expired(lock), nil
+	}
+	owner := lock.OwnerReferences[i]
+	pod, err := l.set.Client.CoreV1().Pods(l.set.Namespace).Get(ctx, owner.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return true, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("reading the leader's pod %s/%s: %w", l.set.Namespace, owner.Name, err)
+	}
+	// No container of a pod in these phases runs or will run again.
+	ended := pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
+	return pod.UID != owner.UID || ended, nil
+}
+
+// sighting is what was last seen of a lock without a pod: one of mode lease, from before the mode
+// was changed.
+type sighting struct {
+	uid     types.UID
+	version string
+	since   time.Time
+}
+
+// expired reports whether the lock is free, or was not renewed for its duration. As in mode lease
+// only our own clock counts.
+func (s *sighting) expired(lock *coordinationv1.Lease) bool {
+	if s.uid != lock.UID || s.version != lock.ResourceVersion {
+		*s = sighting{uid: lock.UID, version: lock.ResourceVersion, since: time.Now()}
+	}
+	if lock.Spec.HolderIdentity == nil || *lock.Spec.HolderIdentity == "" {
+		return true
+	}
+	duration := DefaultLeaseDuration
+	if told := lock.Spec.LeaseDurationSeconds; told != nil {
+		duration = time.Duration(*told) * time.Second
+	}
+	return time.Since(s.since) > duration
 }

@@ -66,12 +66,10 @@ func (r rivalry) Info(level int, message string, values ...any) {
 	}
 }
 
-// WithValues keeps the sink what it is.
 func (r rivalry) WithValues(values ...any) logr.LogSink {
 	return rivalry{r.LogSink.WithValues(values...), r.said}
 }
 
-// WithName keeps the sink what it is.
 func (r rivalry) WithName(name string) logr.LogSink {
 	return rivalry{r.LogSink.WithName(name), r.said}
 }

@@ -69,7 +69,7 @@ func Open(rules *Rules, m *Memory, s Subject, look *book.Look, log func() logr.L
 		l.book, l.stored, l.outcomes = m.book, m.mark, m.outcomes
 	}
 	l.isNew = s.Fresh
-	if slices.ContainsFunc(rules.Readers, func(r book.Reader) bool { return book.Stores(r.Handler) }) {
+	if slices.ContainsFunc(rules.Readers, func(r book.Reader) bool { return r.Stores() }) {
 		l.isNew = !l.book.Known
 	}
 	return l
@@ -100,7 +100,7 @@ func (l *Ledger) byGeneration(b book.Book, look *book.Look) book.Book {
 	}
 	b.Known = observed > 0
 	for _, r := range l.rules.Readers {
-		if book.Stores(r.Handler) {
+		if r.Stores() {
 			e, _ := b.Entry(r.ID)
 			b = b.With(r.ID, e.Observed(r, look, observed, o.GetGeneration()))
 		}

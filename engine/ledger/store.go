@@ -56,7 +56,7 @@ func (l *Ledger) Save(d Draft, marks *patch.Marks) (wait time.Duration) {
 // allSeen reports whether every handler of which that is kept has handled the object as it is.
 func (l *Ledger) allSeen(look *book.Look) (all bool) {
 	for _, r := range l.rules.Readers {
-		if !book.Stores(r.Handler) {
+		if !r.Stores() {
 			continue
 		}
 		if all = l.Entry(r).Seen == look.Digest(r.View); !all {

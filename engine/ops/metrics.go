@@ -93,8 +93,8 @@ type Metrics struct {
 	durations *prometheus.HistogramVec
 	writes    *prometheus.CounterVec
 	dropped   *prometheus.CounterVec
-	resources *resourceCollector
-	rights    *rightsCollector
+	resources *scraped[ResourceStats]
+	rights    *scraped[MissingRight]
 }
 
 // NewMetrics returns metrics with those of the process and of the Go runtime.
@@ -131,8 +131,9 @@ func NewMetrics() *Metrics {
 	m.registry.MustRegister(
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		m.queues, m.requests, m.latency, m.leader, m.runs, m.durations, m.writes, m.dropped, m.resources, m.rights,
+		m.requests, m.latency, m.leader, m.runs, m.durations, m.writes, m.dropped, m.resources, m.rights,
 	)
+	m.registry.MustRegister(m.queues.collectors()...)
 	for _, by := range []Reporter{ByHandler, ByEngine, ByChange} {
 		m.dropped.WithLabelValues(string(by)) // appears with 0
 	}

@@ -13,7 +13,7 @@ import (
 // that is made again under a name starts with depth 0.
 func (m *Metrics) Queues() workqueue.MetricsProvider { return m.queues }
 
-// queueMetrics is a [workqueue.MetricsProvider] and a [prometheus.Collector].
+// queueMetrics is a [workqueue.MetricsProvider].
 type queueMetrics struct {
 	depth, unfinished, longest *prometheus.GaugeVec
 	adds, retries              *prometheus.CounterVec
@@ -48,23 +48,7 @@ func newQueueMetrics() *queueMetrics {
 func queueBuckets() []float64 { return prometheus.ExponentialBuckets(10e-6, 10, 9) }
 
 func (q *queueMetrics) collectors() []prometheus.Collector {
-	return []prometheus.Collector{
-		q.depth, q.unfinished, q.longest, q.adds, q.retries, q.waiting, q.working,
-	}
-}
-
-// Describe implements [prometheus.Collector].
-func (q *queueMetrics) Describe(out chan<- *prometheus.Desc) {
-	for _, c := range q.collectors() {
-		c.Describe(out)
-	}
-}
-
-// Collect implements [prometheus.Collector].
-func (q *queueMetrics) Collect(out chan<- prometheus.Metric) {
-	for _, c := range q.collectors() {
-		c.Collect(out)
-	}
+	return []prometheus.Collector{q.depth, q.unfinished, q.longest, q.adds, q.retries, q.waiting, q.working}
 }
 
 // NewDepthMetric returns the depth of a queue, set to 0: a queue that was shut down does not
@@ -75,32 +59,26 @@ func (q *queueMetrics) NewDepthMetric(name string) workqueue.GaugeMetric {
 	return depth
 }
 
-// NewAddsMetric implements [workqueue.MetricsProvider].
 func (q *queueMetrics) NewAddsMetric(name string) workqueue.CounterMetric {
 	return q.adds.WithLabelValues(name, name)
 }
 
-// NewLatencyMetric implements [workqueue.MetricsProvider].
 func (q *queueMetrics) NewLatencyMetric(name string) workqueue.HistogramMetric {
 	return q.waiting.WithLabelValues(name, name)
 }
 
-// NewWorkDurationMetric implements [workqueue.MetricsProvider].
 func (q *queueMetrics) NewWorkDurationMetric(name string) workqueue.HistogramMetric {
 	return q.working.WithLabelValues(name, name)
 }
 
-// NewUnfinishedWorkSecondsMetric implements [workqueue.MetricsProvider].
 func (q *queueMetrics) NewUnfinishedWorkSecondsMetric(name string) workqueue.SettableGaugeMetric {
 	return q.unfinished.WithLabelValues(name, name)
 }
 
-// NewLongestRunningProcessorSecondsMetric implements [workqueue.MetricsProvider].
 func (q *queueMetrics) NewLongestRunningProcessorSecondsMetric(name string) workqueue.SettableGaugeMetric {
 	return q.longest.WithLabelValues(name, name)
 }
 
-// NewRetriesMetric implements [workqueue.MetricsProvider].
 func (q *queueMetrics) NewRetriesMetric(name string) workqueue.CounterMetric {
 	return q.retries.WithLabelValues(name, name)
 }

@@ -42,7 +42,6 @@ func newLatency() *prometheus.HistogramVec {
 	), []string{"verb", "host"})
 }
 
-// RoundTrip implements [http.RoundTripper].
 func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	method, host, start := req.Method, req.URL.Host, time.Now()
 	resp, err := t.next.RoundTrip(req)
@@ -87,7 +86,6 @@ type timedBody struct {
 	ended func()
 }
 
-// Read implements [io.Reader].
 func (b *timedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if err != nil {
@@ -96,7 +94,6 @@ func (b *timedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close implements [io.Closer].
 func (b *timedBody) Close() error {
 	b.ended()
 	return b.ReadCloser.Close()

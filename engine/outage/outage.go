@@ -122,7 +122,6 @@ type transport struct {
 	watch *Watch
 }
 
-// RoundTrip sends a request.
 func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	response, err := t.next.RoundTrip(request)
 	switch {

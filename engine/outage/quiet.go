@@ -71,10 +71,8 @@ func named(values []any) []any {
 	return out
 }
 
-// WithValues keeps the new sink quiet.
 func (q quiet) WithValues(values ...any) logr.LogSink {
 	return quiet{q.LogSink.WithValues(values...), q.said}
 }
 
-// WithName keeps the new sink quiet.
 func (q quiet) WithName(name string) logr.LogSink { return quiet{q.LogSink.WithName(name), q.said} }

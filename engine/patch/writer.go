@@ -211,17 +211,7 @@ func (t Target) reread(ctx context.Context) (*unstructured.Unstructured, error) 
 // isForeignUID reports whether the server refused because another object has the name now: a
 // merge patch that names a uid is an attempt to change it, which is invalid.
 func isForeignUID(err error) bool {
-	if !apierrors.IsInvalid(err) {
-		return false
-	}
 	var status apierrors.APIStatus
-	if !errors.As(err, &status) || status.Status().Details == nil {
-		return false
-	}
-	for _, c := range status.Status().Details.Causes {
-		if c.Field == "metadata.uid" {
-			return true
-		}
-	}
-	return false
+	return apierrors.IsInvalid(err) && errors.As(err, &status) && status.Status().Details != nil &&
+		slices.ContainsFunc(status.Status().Details.Causes, func(c metav1.StatusCause) bool { return c.Field == "metadata.uid" })
 }

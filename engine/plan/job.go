@@ -58,7 +58,7 @@ func (j *Job) retries() bool {
 	if j.Record.Done || !j.Ran && j.Record.Attempts == 0 && !j.Record.Waiting {
 		return false
 	}
-	return j.Cause == dsl.Delete || book.Stores(j.Reader.Handler) && book.Lasting(j.Cause)
+	return j.Cause == dsl.Delete || j.Reader.Stores() && j.Cause.Lasting()
 }
 
 // Jobs are those of a pass, in the order of their handlers; each handler has one at most.

@@ -28,8 +28,7 @@ const (
 // The workqueue calls Touch, Push, Pop and Len under its own lock, which guards line, places,
 // taken and count. The wanted ranks come from outside of that lock.
 type order[K comparable] struct {
-	closed  atomic.Bool
-	penalty [classes]time.Duration
+	closed atomic.Bool
 
 	lines  [classes]line[K]
 	places map[K]*place[K]
@@ -55,12 +54,12 @@ type place[K comparable] struct {
 }
 
 func newOrder[K comparable]() *order[K] {
-	return &order[K]{penalty: penalties(), places: map[K]*place[K]{}, wanted: map[K]rank{}}
+	return &order[K]{places: map[K]*place[K]{}, wanted: map[K]rank{}}
 }
 
 // want notes what the key is about to be added as.
 func (o *order[K]) want(key K, class Class, now time.Time) {
-	r := rank{class: class, since: now.Add(o.penalty[class])}
+	r := rank{class: class, since: now.Add(penalties()[class])}
 	if o.closed.Load() {
 		return
 	}

@@ -10,6 +10,7 @@ package queue
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/client-go/util/workqueue"
@@ -36,7 +37,6 @@ type Queue[K comparable] struct {
 	delays workqueue.TypedDelayingInterface[K]
 	order  *order[K]
 	gauges *gauges
-	stop   sync.Once
 
 	mu    sync.Mutex
 	later map[K]Class // what the delayed keys will be queued as
@@ -99,11 +99,10 @@ func (q *Queue[K]) Len() int { return q.inner.Len() }
 // ShutDown stops the handing out of keys. Those that are queued or delayed are dropped; those that
 // workers have stay theirs until Done. It may be called more than once.
 func (q *Queue[K]) ShutDown() {
-	q.stop.Do(func() {
-		q.order.closed.Store(true)
+	if !q.order.closed.Swap(true) {
 		q.delays.ShutDown()
 		q.gauges.settle()
-	})
+	}
 }
 
 // delayed is where the delaying queue brings a key when its time has come.
@@ -122,4 +121,55 @@ func (d delayed[K]) Add(key K) {
 		class = Due // two delays of the key crossed, and the first took the class
 	}
 	q.Add(key, class)
+}
+
+// gauges settles a queue's gauges when it is shut down with keys left: the next queue of that name
+// goes on with the same ones, and would never be empty again.
+type gauges struct {
+	workqueue.MetricsProvider
+	depth               *depth
+	unfinished, longest workqueue.SettableGaugeMetric
+}
+
+// NewDepthMetric returns the gauge of the number of keys, counted along.
+func (g *gauges) NewDepthMetric(name string) workqueue.GaugeMetric {
+	g.depth = &depth{GaugeMetric: g.MetricsProvider.NewDepthMetric(name)}
+	return g.depth
+}
+
+func (g *gauges) NewUnfinishedWorkSecondsMetric(name string) workqueue.SettableGaugeMetric {
+	g.unfinished = g.MetricsProvider.NewUnfinishedWorkSecondsMetric(name)
+	return g.unfinished
+}
+
+func (g *gauges) NewLongestRunningProcessorSecondsMetric(name string) workqueue.SettableGaugeMetric {
+	g.longest = g.MetricsProvider.NewLongestRunningProcessorSecondsMetric(name)
+	return g.longest
+}
+
+// settle is called when the queue counts no more.
+func (g *gauges) settle() {
+	if g == nil || g.depth == nil {
+		return
+	}
+	for range g.depth.count.Swap(0) {
+		g.depth.GaugeMetric.Dec()
+	}
+	g.unfinished.Set(0)
+	g.longest.Set(0)
+}
+
+type depth struct {
+	workqueue.GaugeMetric
+	count atomic.Int64
+}
+
+func (d *depth) Inc() {
+	d.count.Add(1)
+	d.GaugeMetric.Inc()
+}
+
+func (d *depth) Dec() {
+	d.count.Add(-1)
+	d.GaugeMetric.Dec()
 }

@@ -54,10 +54,10 @@ func (c *collector) marks(r *dsl.Resource, own about) {
 		if h.On(dsl.Delete) && !h.NoFinalizer {
 			c.add(own, because("keeps its finalizer"), "patch")
 		}
-		if remembers(h) && !r.ObservedGeneration {
+		if h.Stores() && !r.ObservedGeneration {
 			c.add(own, because("remembers what was handled"), "patch")
 		}
-		reads = reads || h.On(dsl.Delete) || remembers(h) || slices.ContainsFunc(needsOf(r, h), writesSelf)
+		reads = reads || h.On(dsl.Delete) || h.Stores() || slices.ContainsFunc(needsOf(r, h), writesSelf)
 	}
 	if r.ObservedGeneration {
 		c.add(about{Name: r.Name, subresource: "status"}, because("keeps observedGeneration"), "patch")
@@ -89,11 +89,6 @@ func makesOwned(r *dsl.Resource, n dsl.Need) bool {
 		}
 		return n.Kind.Empty() && owned.Name.Resource == n.Resource.Resource && owned.Name.Group == n.Resource.Group
 	})
-}
-
-// remembers reports whether what the handler has handled is kept on the object.
-func remembers(h *dsl.Handler) bool {
-	return !h.Whole && !h.Level() && (h.On(dsl.Create) || h.On(dsl.Update))
 }
 
 // needsOf are a handler's needs, without the conditions that built-in kinds do not get.
@@ -171,10 +166,7 @@ func (c *collector) leader(namespace string) {
 	set := c.op.Settings.LeaderElection
 	lock := about{Name: dsl.ResourceName{Resource: "leases", Group: "coordination.k8s.io"}, namespace: namespace}
 	named := lock
-	named.names = []string{set.Name}
-	if set.Name == "" {
-		named.names = []string{c.op.Name + "-leader"}
-	}
+	named.names = []string{c.op.LeaderLock()}
 	switch set.Mode {
 	case dsl.LeaderLease:
 		c.add(named, because("holds the leader's lock"), "get", "update")

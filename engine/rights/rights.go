@@ -2,14 +2,18 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package rights works out what an operator's account must be allowed: what the engine does with each
-// resource (of.go), and what handlers say they need. It makes roles of that (roles.go) and asks a
-// reviewer which are missing (check.go). It talks to nobody itself.
+// resource (of.go, resource.go), and what handlers say they need. It makes roles of that (roles.go) and asks a
+// reviewer which are missing. It talks to nobody itself.
 package rights
 
 import (
 	"cmp"
+	"context"
+	"fmt"
 	"slices"
 	"strings"
+
+	authorization "k8s.io/api/authorization/v1"
 )
 
 // Rule is one right: one verb on one resource, in one namespace or everywhere.
@@ -101,8 +105,66 @@ func compareVerbs(a, b string) int {
 }
 
 func compare(a, b Rule) int {
+	return cmp.Or(strings.Compare(a.Namespace, b.Namespace), compareAnywhere(a, b))
+}
+
+// compareAnywhere is compare for rights whatever their namespaces.
+func compareAnywhere(a, b Rule) int {
 	return cmp.Or(
-		strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Group, b.Group), strings.Compare(a.Resource, b.Resource),
+		strings.Compare(a.Group, b.Group), strings.Compare(a.Resource, b.Resource),
 		strings.Compare(a.Subresource, b.Subresource), strings.Compare(a.Name, b.Name), compareVerbs(a.Verb, b.Verb),
 	)
+}
+
+// Reviewer asks whether an account may do something, mostly by a SelfSubjectAccessReview.
+type Reviewer func(context.Context, authorization.ResourceAttributes) (allowed bool, err error)
+
+// Attributes are the right as a review has it.
+func (r Rule) Attributes() authorization.ResourceAttributes {
+	return authorization.ResourceAttributes{
+		Group: r.Group, Resource: r.Resource, Subresource: r.Subresource,
+		Verb: r.Verb, Name: r.Name, Namespace: r.Namespace,
+	}
+}
+
+// Check asks for each right and returns those that are missing, in order. The error tells that the
+// reviewer could not be asked.
+func Check(ctx context.Context, review Reviewer, rules []Rule) (missing []Rule, err error) {
+	for _, r := range rules {
+		allowed, err := review(ctx, r.Attributes())
+		if err != nil {
+			return nil, fmt.Errorf("reviewing the right to %s: %w", r, err)
+		}
+		if !allowed {
+			missing = append(missing, r)
+		}
+	}
+	return missing, nil
+}
+
+// Demand is one right in all namespaces where it is needed.
+type Demand struct {
+	// Rule is the right; its Namespace is empty.
+	Rule
+	// Namespaces are where it is needed, sorted. One that is empty means everywhere. Never empty.
+	Namespaces []string
+}
+
+// Demands puts rights together that differ in their namespace alone. They come sorted by resource,
+// whatever their namespaces.
+func Demands(rules []Rule) []Demand {
+	rules = slices.Clone(rules)
+	slices.SortStableFunc(rules, func(a, b Rule) int { return cmp.Or(compareAnywhere(a, b), compare(a, b)) })
+	var out []Demand
+	for _, r := range rules {
+		namespace := r.Namespace
+		r.Namespace = ""
+		if last := len(out) - 1; last >= 0 && compareAnywhere(out[last].Rule, r) == 0 {
+			out[last].Rule = merged(out[last].Rule, r)
+			out[last].Namespaces = append(out[last].Namespaces, namespace)
+			continue
+		}
+		out = append(out, Demand{Rule: r, Namespaces: []string{namespace}})
+	}
+	return out
 }

@@ -52,16 +52,11 @@ func policy(rules []Rule) Policy {
 	if first.Name != "" {
 		out.Names = []string{first.Name}
 	}
-	var reasons []Reason
 	for _, r := range rules {
 		out.Verbs = append(out.Verbs, r.Verb)
-		for _, reason := range r.Reasons {
-			if !slices.Contains(reasons, reason) {
-				reasons = append(reasons, reason)
-			}
-		}
+		first = merged(first, r)
 	}
-	for _, reason := range reasons {
+	for _, reason := range first.Reasons {
 		out.Reasons = append(out.Reasons, reason.String()+" ("+verbsFor(rules, reason)+")")
 	}
 	return out

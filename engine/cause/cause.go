@@ -1,8 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package cause tells why handlers run. It is pure: from an object, what is remembered of it and
-// what has happened since, it says which causes hold for which handler, and what changed.
+// Package cause tells what of an object counts, its essence, how that changed, and digests of it. It is pure.
 package cause
 
 import (
@@ -10,6 +9,8 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"maps"
+	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/handwerk-dev/handwerk/dsl"
@@ -34,8 +35,10 @@ func Essence(object map[string]any) map[string]any {
 		kept["labels"] = labels
 	}
 	annotations, _ := metadata["annotations"].(map[string]any)
-	if own := authored(annotations); len(own) > 0 {
-		kept["annotations"] = own
+	annotations = maps.Clone(annotations)
+	maps.DeleteFunc(annotations, bookkeeping)
+	if len(annotations) > 0 {
+		kept["annotations"] = annotations
 	}
 	if len(kept) > 0 {
 		essence["metadata"] = kept
@@ -43,23 +46,9 @@ func Essence(object map[string]any) map[string]any {
 	return essence
 }
 
-func authored(annotations map[string]any) map[string]any {
-	out := make(map[string]any, len(annotations))
-	for key, value := range annotations {
-		if !bookkeeping(key, value) {
-			out[key] = value
-		}
-	}
-	return out
-}
-
 func bookkeeping(key string, value any) bool {
-	if text, ok := value.(string); ok {
-		if strings.HasPrefix(text, dsl.StateMark) || strings.HasPrefix(text, dsl.AppliedMark) {
-			return true
-		}
-	}
-	return dsl.Bookkeeping(key)
+	text, _ := value.(string)
+	return strings.HasPrefix(text, dsl.StateMark) || strings.HasPrefix(text, dsl.AppliedMark) || dsl.Bookkeeping(key)
 }
 
 // Project returns the essence limited to the fields.
@@ -118,4 +107,72 @@ func Digest(value any) string {
 	}
 	sum := sha256.Sum256(data)
 	return base64.RawURLEncoding.EncodeToString(sum[:9])
+}
+
+// Diff returns how the new essence differs from the old, sorted by path. Maps are entered, lists
+// and scalars compared whole; a key whose value is null equals a missing one.
+func Diff(from, to map[string]any) []dsl.Change {
+	return diff(nil, from, to)
+}
+
+// Within returns the changes at or below the field, or that contain it. A change above the field
+// is narrowed to it, and left out when it did not change the field itself.
+func Within(changes []dsl.Change, field dsl.Path) []dsl.Change {
+	if len(field) == 0 {
+		return changes
+	}
+	var out []dsl.Change
+	for _, c := range changes {
+		if !c.Path.Covers(field) {
+			continue
+		}
+		if len(c.Path) >= len(field) {
+			out = append(out, c)
+			continue
+		}
+		rest := field[len(c.Path):]
+		if narrow, changed := change(field, inside(c.Old, rest), inside(c.New, rest)); changed {
+			out = append(out, narrow)
+		}
+	}
+	return out
+}
+
+func diff(path dsl.Path, from, to map[string]any) (out []dsl.Change) {
+	keys := slices.AppendSeq(slices.Collect(maps.Keys(from)), maps.Keys(to))
+	slices.Sort(keys)
+	for _, key := range slices.Compact(keys) {
+		at := append(slices.Clone(path), key)
+		a, aMap := from[key].(map[string]any)
+		b, bMap := to[key].(map[string]any)
+		if aMap && bMap {
+			out = append(out, diff(at, a, b)...)
+			continue
+		}
+		if c, changed := change(at, from[key], to[key]); changed {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+func change(path dsl.Path, from, to any) (dsl.Change, bool) {
+	c := dsl.Change{Path: path, Old: from, New: to, Op: dsl.Changed}
+	switch {
+	case from == nil && to == nil:
+		return c, false
+	case from == nil:
+		c.Op = dsl.Added
+	case to == nil:
+		c.Op = dsl.Removed
+	case reflect.DeepEqual(from, to):
+		return c, false
+	}
+	return c, true
+}
+
+func inside(value any, path dsl.Path) any {
+	tree, _ := value.(map[string]any)
+	found, _ := path.In(tree)
+	return found
 }
