@@ -17,7 +17,7 @@ import (
 
 // sayFailing asks for the condition that says which handlers fail, or for its end.
 func (p *pass) sayFailing(marks *patch.Marks) {
-	if p.gone || p.r.rules.ledger.Partial {
+	if p.gone || p.r.rules.Ledger.Partial {
 		return // what other conditions there are is not known
 	}
 	said := conditions.SaidOf(p.object, p.r.engine.op.Name)
@@ -25,7 +25,7 @@ func (p *pass) sayFailing(marks *patch.Marks) {
 		return
 	}
 	var handlers []conditions.Handler
-	for _, r := range p.r.rules.readers {
+	for _, r := range p.r.rules.Readers {
 		if !p.tellsItself(r) {
 			handlers = append(handlers, p.standingOf(r, slices.Contains(said.Named, r.ID)))
 		}
@@ -101,7 +101,7 @@ func (p *pass) restate() {
 // another one that sets it is about to say otherwise, or has failed.
 func (p *pass) holdsOn(kind string) bool {
 	holds := false
-	for _, r := range p.r.rules.readers {
+	for _, r := range p.r.rules.Readers {
 		if !slices.Contains(r.Conditions, kind) || !p.sees(r, causeOf(r.Handler)).Holds {
 			continue
 		}

@@ -72,7 +72,7 @@ func (p *pass) corrected(written *unstructured.Unstructured) {
 // from then on the book is written to the version alone that the pass has read.
 func (p *pass) rewritten(written *unstructured.Unstructured, locked bool) {
 	found := p.looking(written)
-	for _, r := range p.r.rules.readers {
+	for _, r := range p.r.rules.Readers {
 		was := p.look.Digest(r.View)
 		if was == found.look.Digest(r.View) {
 			continue

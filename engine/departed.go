@@ -48,7 +48,7 @@ const (
 
 // finalizeDeleted runs the delete handlers of objects that are gone already: deletions that no finalizer held. Those
 // that are not finished are left in the turn; it returns when they are due.
-func (r *resource) finalizeDeleted(ctx context.Context, key cache.ObjectName, t *turn) (next due, err error) {
+func (r *resource) finalizeDeleted(ctx context.Context, key cache.ObjectName, t *turn) (next queue.Next, err error) {
 	t.Gone = together(t.Gone)
 	if slices.Contains(t.Granted, passItself) {
 		for _, d := range t.Gone {
@@ -70,7 +70,7 @@ func (r *resource) finalizeDeleted(ctx context.Context, key cache.ObjectName, t 
 		}
 		if wait := r.prove(ctx, key, d); wait > 0 {
 			t.Left = append(t.Left, d)
-			next = next.sooner(wait, queue.Due)
+			next = next.Sooner(wait, queue.Due)
 			continue
 		}
 		object := r.tree(d.Object)
@@ -83,9 +83,9 @@ func (r *resource) finalizeDeleted(ctx context.Context, key cache.ObjectName, t 
 			t.Memory = newMemory(d.Memory.uid)
 			t.Memory.writes = d.Memory.writes
 		}
-		if !d.Memory.parted && p.next.after > 0 {
+		if !d.Memory.parted && p.next.After > 0 {
 			t.Left = append(t.Left, d)
-			next = next.sooner(p.next.after, queue.Due)
+			next = next.Sooner(p.next.After, queue.Due)
 		}
 	}
 	return next, nil
@@ -93,7 +93,7 @@ func (r *resource) finalizeDeleted(ctx context.Context, key cache.ObjectName, t 
 
 // goneBy is the pass of a key without an object.
 func (r *resource) goneBy(key cache.ObjectName, t *turn) {
-	if r.rules.deletes && t.Memory != nil && !told(t) {
+	if r.rules.Deletes && t.Memory != nil && !told(t) {
 		t.Keep(t.Memory) // the cache is ahead of what is told: the deletion is on its way
 		t.Handled()
 		return
@@ -116,7 +116,7 @@ func told(t *turn) bool {
 
 // finalized reports whether nothing is to be done for an object that is gone.
 func (r *resource) finalized(d *tombstone) bool {
-	return d.Memory.parted && (d.Told || !r.rules.events)
+	return d.Memory.parted && (d.Told || !r.rules.Events)
 }
 
 // changesOf are those of a pass over an object that is gone. Handlers of events hear of it once.

@@ -53,16 +53,16 @@ func (r *resource) handle(ctx context.Context, q *queue.Queue[cache.ObjectName],
 		// Leadership or the process is ending: whoever works next looks at everything again.
 	case errors.Is(err, errParked):
 		// What was due besides, as for an object of this key that is gone, does not wait for the cache.
-		next = next.sooner(inbox.Patience, queue.Due)
-		q.AddAfter(key, next.class, next.after)
+		next = next.Sooner(inbox.Patience, queue.Due)
+		q.AddAfter(key, next.Class, next.After)
 	case errors.Is(err, errCaughtUp):
 		q.Add(key, queue.Fresh)
 	case err != nil:
 		q.AddAfter(key, queue.Due, r.unfinished(key, err))
-	case next.now:
-		q.Add(key, next.class)
-	case next.after > 0:
-		q.AddAfter(key, next.class, next.after)
+	case next.Now:
+		q.Add(key, next.Class)
+	case next.After > 0:
+		q.AddAfter(key, next.Class, next.After)
 	}
 }
 
@@ -90,26 +90,6 @@ func (r *resource) unfinished(key cache.ObjectName, err error) (wait time.Durati
 		log.Error(err, line)
 	}
 	return wait
-}
-
-// due is when a key must be looked at again; zero means not before something happens.
-type due struct {
-	after time.Duration
-	class queue.Class
-	// now: it is, as soon as the cache shows what was written.
-	now bool
-}
-
-// atOnce returns what is due now.
-func (d due) atOnce() due { return due{time.Nanosecond, queue.Fresh, true} }
-
-// sooner returns the earlier of two.
-func (d due) sooner(after time.Duration, class queue.Class) due {
-	after = max(after, time.Nanosecond)
-	if d.after == 0 || after < d.after {
-		return due{after, class, d.now}
-	}
-	return d
 }
 
 // workers returns how many objects are handled at once.

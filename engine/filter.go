@@ -80,13 +80,13 @@ func (p *pass) answer(r book.Reader, c dsl.Cause, try progress.Record) filter.An
 func (p *pass) filterFailed(q filter.Question, handler string, a filter.Answer) {
 	p.sayFilterFailed(q, handler, a)
 	if a.Unread {
-		p.next = p.next.sooner(p.r.childrenLook(), queue.Resync) // nobody is woken when children can be read
+		p.next = p.next.Sooner(p.r.childrenLook(), queue.Resync) // nobody is woken when children can be read
 	}
 	if q.Cause != dsl.Delete || p.deletion == "" || q.Handler.NoFinalizer && !p.gone {
 		return
 	}
 	p.filters.Doubt()
-	p.next = p.next.sooner(unsureLook, queue.Due)
+	p.next = p.next.Sooner(unsureLook, queue.Due)
 	p.r.engine.events.Warn(p.object, handler, conditions.FilterFailed,
 		fmt.Sprintf("Deletion is held: whether handler %s sees the object cannot be told: %v", handler, a.Err))
 }
@@ -120,10 +120,10 @@ func (r *resource) childrenLook() (again time.Duration) {
 // wantsFinalizer reports whether some delete handler wants to see the object off. Where that cannot
 // be told, it stays as it is.
 func (p *pass) wantsFinalizer() bool {
-	if !p.r.rules.finalizes {
+	if !p.r.rules.Finalizes {
 		return false
 	}
-	for _, r := range p.r.rules.readers {
+	for _, r := range p.r.rules.Readers {
 		if !r.On(dsl.Delete) || r.NoFinalizer {
 			continue
 		}

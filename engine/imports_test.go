@@ -55,8 +55,8 @@ func TestImportsPointDown(t *testing.T) {
 		"engine/watch":     {"dsl", "engine/cached"},
 		"engine/access":    {"dsl", "engine/catalog", "engine/gone", "engine/ops", "engine/rights"},
 		"engine/preflight": {"dsl", "engine/catalog", "engine/crd", "engine/ops", "engine/outage"},
-		"engine/attempt":   {"dsl", "engine/ops"},
-		"engine/plan":      {"dsl", "engine/book", "engine/claim", "engine/conditions", "engine/family", "engine/progress"},
+		"engine/attempt":   {"dsl", "engine/book", "engine/cause", "engine/ops"},
+		"engine/plan":      {"dsl", "engine/book", "engine/claim", "engine/conditions", "engine/family", "engine/ledger", "engine/progress"},
 		"engine/ledger":    {"dsl", "engine/book", "engine/pack", "engine/patch"},
 		"engine/inbox":     {"dsl", "engine/cached", "engine/catalog", "engine/ops", "engine/queue", "engine/watch"},
 		"engine/feed": {

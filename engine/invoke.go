@@ -24,7 +24,7 @@ import (
 // end, because the process or its leadership does.
 func (p *pass) attempt(ctx context.Context, j *plan.Job) error {
 	if wait := j.Record.Waits(p.now); wait > 0 {
-		p.next = p.next.sooner(wait, queue.Due)
+		p.next = p.next.Sooner(wait, queue.Due)
 		return nil
 	}
 	if p.blocked(j.Reader.Handler) {
@@ -115,7 +115,7 @@ func (p *pass) note(j *plan.Job, err error, took time.Duration) {
 		Outcome: attempt.Outcome(err, j.Record.Failed), Duration: took,
 	})
 	if wait := j.Record.Waits(time.Now()); !j.Record.Done {
-		p.next = p.next.sooner(wait, queue.Due)
+		p.next = p.next.Sooner(wait, queue.Due)
 	}
 }
 

@@ -49,9 +49,7 @@ func (r *resource) tree(o *cached.Object) *unstructured.Unstructured {
 	if t := o.Tree(); t != nil {
 		return t
 	}
-	served := r.own.Resource()
-	t := &unstructured.Unstructured{Object: map[string]any{}}
-	t.SetGroupVersionKind(served.GVR.GroupVersion().WithKind(served.Kind))
+	t := r.kindOnly()
 	t.SetNamespace(o.GetNamespace())
 	t.SetName(o.GetName())
 	t.SetUID(o.GetUID())

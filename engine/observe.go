@@ -32,10 +32,10 @@ func (p *pass) observe(news inbox.Changes) changes {
 	p.hear(news.Event)
 	n := changes{Changes: news, ticks: p.startTimers(news.Fresh)}
 	if again := p.related.Refresh(p.memory.related, news.Related); again > 0 {
-		p.next = p.next.sooner(again, queue.Resync)
+		p.next = p.next.Sooner(again, queue.Resync)
 	}
 	p.family.Claims.Blind(func(at int) bool { // those that do not see the object any more say whether they keep its children
-		r := p.r.rules.readers[at]
+		r := p.r.rules.Readers[at]
 		return p.sees(r, causeOf(r.Handler)).Keeps()
 	})
 	n.of = slices.Concat(p.memory.stirred, p.family.Claims.Asked())
@@ -53,7 +53,7 @@ func (p *pass) hear(event apiwatch.EventType) {
 		return
 	}
 	p.memory.event = event
-	for _, r := range p.r.rules.readers {
+	for _, r := range p.r.rules.Readers {
 		if r.On(dsl.Event) {
 			p.ledger.Put(r, p.ledger.Entry(r).Wakes(dsl.Event))
 		}
@@ -64,7 +64,7 @@ func (p *pass) hear(event apiwatch.EventType) {
 // remembered: the ticks of one that failed are there for the next. A timer with idle that has failed and
 // waits for its next attempt waits for the object to come to rest instead, when that has changed.
 func (p *pass) startTimers(fresh bool) []timer.Tick {
-	timers := p.r.rules.timers
+	timers := p.r.rules.Timers
 	if len(timers) == 0 || p.deletion != "" {
 		return nil
 	}

@@ -56,12 +56,12 @@ type pass struct {
 	// jobs are the handlers that have something to do, as far as the pass has come.
 	jobs plan.Jobs
 	// next is when the next pass is due.
-	next due
+	next queue.Next
 }
 
 // pass handles one key once. It reads, decides, runs handlers, writes, and says when the key is
 // due next.
-func (r *resource) pass(ctx context.Context, key cache.ObjectName) (due, error) {
+func (r *resource) pass(ctx context.Context, key cache.ObjectName) (queue.Next, error) {
 	if h := r.scheduleOf(key); h != nil {
 		return r.wholePass(ctx, key, *h)
 	}
@@ -70,12 +70,12 @@ func (r *resource) pass(ctx context.Context, key cache.ObjectName) (due, error) 
 	t.Memory = t.Memory.expecting(t.Expected)
 	next, err := r.finalizeDeleted(ctx, key, t)
 	if err != nil {
-		return due{}, err
+		return queue.Next{}, err
 	}
 	current := r.caughtUp(ctx, t.Memory) // asked before the read, which is then no older than that
 	object, err := r.read(ctx, key)
 	if err != nil {
-		return due{}, err
+		return queue.Next{}, err
 	}
 	if object == nil {
 		r.goneBy(key, t)
@@ -94,14 +94,14 @@ func (r *resource) pass(ctx context.Context, key cache.ObjectName) (due, error) 
 	}
 	now := time.Now()
 	if wait := m.breaker.Wait(now); wait > 0 && object.GetDeletionTimestamp() == nil {
-		return next.sooner(wait, queue.Due), nil
+		return next.Sooner(wait, queue.Due), nil
 	}
 	p := r.newPass(facts{key: key, object: object, deletion: ledger.Deletion(object, false), now: now}, m, t.Fresh)
 	p.next = next
 	if err := p.run(ctx, t.Changes); err != nil {
 		t.Event = ""                          // handlers that are not through with it have it in mind
 		t.Related = &inbox.Related{All: true} // what the object asks for now may be noted, and not handled
-		return due{}, err
+		return queue.Next{}, err
 	}
 	t.Handled()
 	return p.next, nil
@@ -110,9 +110,9 @@ func (r *resource) pass(ctx context.Context, key cache.ObjectName) (due, error) 
 // newPass begins a pass: it opens the object's book, and what is known of its children and related objects.
 func (r *resource) newPass(f facts, m *memory, fresh bool) *pass {
 	p := &pass{facts: f, draft: draftOf(f.object), r: r, memory: m}
-	rules := &r.rules.ledger
+	rules := &r.rules.Ledger
 	if f.whole() {
-		rules = &r.rules.schedules
+		rules = &r.rules.Schedules
 	}
 	p.ledger = ledger.Open(rules, &m.ledger, ledger.Subject{
 		Object: f.object, Deletion: f.deletion, First: !m.seen, Fresh: fresh, Generation: r.own.KeepsGeneration() && !f.whole(), Now: f.now,
@@ -130,7 +130,7 @@ func (r *resource) newPass(f facts, m *memory, fresh bool) *pass {
 func (p *pass) run(ctx context.Context, news inbox.Changes) error {
 	n := p.observe(news)
 	over := p.gone && p.memory.parted
-	for _, r := range p.r.rules.readers {
+	for _, r := range p.r.rules.Readers {
 		if over && !r.On(dsl.Event) {
 			continue
 		}

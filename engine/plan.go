@@ -49,14 +49,14 @@ func (p *pass) situation(r book.Reader, n changes) plan.Situation {
 
 // fires reports whether a timer handler's time has come.
 func (p *pass) fires(h book.Reader, ticks []timer.Tick) bool {
-	i := slices.IndexFunc(p.r.rules.timers, func(t book.Reader) bool { return t.Handler == h.Handler })
+	i := slices.IndexFunc(p.r.rules.Timers, func(t book.Reader) bool { return t.Handler == h.Handler })
 	return i >= 0 && ticks != nil && ticks[i].Fires(h.Timing, p.now)
 }
 
 // making reports whether other handlers are still to be tried again for the object's creation, or wait for such a
 // one: they may write what this one looks at.
 func (p *pass) making(r book.Reader) bool {
-	return slices.ContainsFunc(p.r.rules.readers, func(other book.Reader) bool {
+	return slices.ContainsFunc(p.r.rules.Readers, func(other book.Reader) bool {
 		e := p.ledger.Entry(other)
 		if other.ID == r.ID || e.Seen != "" || e.Begins || !other.On(dsl.Create) {
 			return false
@@ -68,7 +68,7 @@ func (p *pass) making(r book.Reader) bool {
 // blocked reports whether a handler that this one comes after is not through yet, or failed for good.
 // Either way this one has no outcome.
 func (p *pass) blocked(h *dsl.Handler) bool {
-	return slices.ContainsFunc(p.r.rules.readers, func(r book.Reader) bool {
+	return slices.ContainsFunc(p.r.rules.Readers, func(r book.Reader) bool {
 		if !slices.Contains(h.After, r.ID) {
 			return false
 		}

@@ -35,7 +35,7 @@ func (p *pass) remember(n changes, s verdict) {
 	m.related = p.related.State()
 	p.rescheduleTimers(n.ticks)
 	if !m.resync.IsZero() {
-		p.next = p.next.sooner(time.Until(m.resync), queue.Resync)
+		p.next = p.next.Sooner(time.Until(m.resync), queue.Resync)
 	}
 	p.brake(s.behind)
 }
@@ -44,7 +44,7 @@ func (p *pass) remember(n changes, s verdict) {
 // the object. What others have changed is news to it.
 func (p *pass) relatedReaderWrote() bool {
 	asking := p.jobs.Asking()
-	return len(asking) == 1 && slices.Equal([]*dsl.Handler{asking[0].Reader.Handler}, p.r.rules.relates)
+	return len(asking) == 1 && slices.Equal([]*dsl.Handler{asking[0].Reader.Handler}, p.r.rules.Relates)
 }
 
 // abandon remembers what handlers did in a pass that broke off, or whose write has failed, as far as
@@ -55,7 +55,7 @@ func (p *pass) abandon() {
 	}
 	p.ledger.Abandon()
 	if m := p.memory; p.deletion == "" {
-		late := p.jobs.Stirred(p.r.rules.readers, p.family.Writes())
+		late := p.jobs.Stirred(p.r.rules.Readers, p.family.Writes())
 		m.stirred = slices.Compact(slices.Sorted(slices.Values(append(m.stirred, late...))))
 	}
 }
@@ -92,7 +92,7 @@ func (p *pass) standing(held bool) ops.Standing {
 		return ops.Held
 	}
 	out := ops.Ready
-	for _, reader := range p.r.rules.readers {
+	for _, reader := range p.r.rules.Readers {
 		switch r := p.jobs.Record(reader, p.ledger.Entry(reader)); {
 		case p.memory.filters.Of(reader.Handler) != "", r.Failed, !r.Done && r.Attempts > 0 && !r.Waiting:
 			return ops.Failing
@@ -119,7 +119,7 @@ func (p *pass) rescheduleTimers(ticks []timer.Tick) {
 		return
 	}
 	now := time.Now()
-	for i, h := range p.r.rules.timers {
+	for i, h := range p.r.rules.Timers {
 		k := ticks[i]
 		if k.Passed(p.now) {
 			k = k.Next(h.Timing, now)
@@ -130,7 +130,7 @@ func (p *pass) rescheduleTimers(ticks []timer.Tick) {
 		if due := k.Due(); !due.IsZero() {
 			// Due, and not Resync, which would come after all of a first listing: a timer has its
 			// time. What is fresh goes before both.
-			p.next = p.next.sooner(due.Sub(now), queue.Due)
+			p.next = p.next.Sooner(due.Sub(now), queue.Due)
 		}
 		ticks[i] = k
 	}

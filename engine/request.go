@@ -4,11 +4,9 @@
 package engine
 
 import (
-	"k8s.io/apimachinery/pkg/runtime"
-
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/attempt"
 	"github.com/handwerk-dev/handwerk/engine/book"
-	"github.com/handwerk-dev/handwerk/engine/cause"
 	"github.com/handwerk-dev/handwerk/engine/claim"
 	"github.com/handwerk-dev/handwerk/engine/family"
 	"github.com/handwerk-dev/handwerk/engine/fence"
@@ -25,22 +23,6 @@ func (r *resource) subject(f facts, d draft, h *dsl.Handler, c dsl.Cause, try pr
 	}
 }
 
-// recall gives a subject what its handler handled last, and how that differs from what is there now.
-func recall(of *dsl.Subject, r book.Reader, old map[string]any, now *book.Look) {
-	if old == nil {
-		return
-	}
-	of.Old = runtime.DeepCopyJSON(old)
-	changes := cause.Diff(of.Old, runtime.DeepCopyJSON(now.Kept(r.View)))
-	paths := r.View.Fields
-	if len(paths) == 0 {
-		of.Diff = changes
-	}
-	for _, path := range paths {
-		of.Diff = append(of.Diff, cause.Within(changes, path)...)
-	}
-}
-
 // subject is what a handler and its filters are asked about in this pass.
 func (p *pass) subject(r book.Reader, c dsl.Cause, try progress.Record, children dsl.ChildReader) *dsl.Subject {
 	out := p.r.subject(p.facts, p.draft, r.Handler, c, try)
@@ -49,7 +31,7 @@ func (p *pass) subject(r book.Reader, c dsl.Cause, try progress.Record, children
 		out.Event = p.memory.event
 	}
 	if c != dsl.Create && !p.whole() {
-		recall(out, r, p.ledger.Old(r), p.look)
+		attempt.Recall(out, r, p.ledger.Old(r), p.look)
 	}
 	return out
 }

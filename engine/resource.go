@@ -20,6 +20,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/family"
 	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/inbox"
+	"github.com/handwerk-dev/handwerk/engine/plan"
 	"github.com/handwerk-dev/handwerk/engine/queue"
 	"github.com/handwerk-dev/handwerk/engine/related"
 	"github.com/handwerk-dev/handwerk/engine/watch"
@@ -31,7 +32,7 @@ type resource struct {
 	engine  *Engine
 	spec    *dsl.Resource
 	name    string
-	rules   rules
+	rules   plan.Rules
 	log     logr.Logger
 	own     *feed.Feed
 	family  *family.Family
@@ -50,25 +51,25 @@ type resource struct {
 // newResource prepares a resource; nothing runs yet.
 func newResource(e *Engine, spec *dsl.Resource) *resource {
 	r := &resource{
-		engine: e, spec: spec, name: spec.Name.String(), rules: newRules(e.op, spec),
+		engine: e, spec: spec, name: spec.Name.String(), rules: plan.NewRules(e.op, spec),
 		log: e.log.WithValues("resource", spec.Name.String()),
 	}
-	r.box = inbox.New[memory](r.rules.deletes)
+	r.box = inbox.New[memory](r.rules.Deletes)
 	r.own = e.newFeed(feed.Settings{
 		Name: spec.Name, Log: r.log, On: r.box.Seen, Granted: r.box.Grant,
 		Source: watch.Source{
 			LabelSelector: spec.LabelSelector, FieldSelector: spec.FieldSelector,
 			Form: cached.Form{Profile: spec.Cache, Keep: cached.Keep(spec.Keep)},
 		},
-		Patches: r.rules.finalizes || r.rules.stores && !spec.ObservedGeneration, ObservedGeneration: spec.ObservedGeneration,
-		Gets: r.rules.deletes,
+		Patches: r.rules.Finalizes || r.rules.Stores && !spec.ObservedGeneration, ObservedGeneration: spec.ObservedGeneration,
+		Gets: r.rules.Deletes,
 	})
 	r.family = family.New(family.Settings{
-		Operator: e.op, Resource: spec, Handlers: r.rules.handlers, Log: r.log, Metrics: e.metrics, Events: e.events, Catalog: e.catalog,
+		Operator: e.op, Resource: spec, Handlers: r.rules.Handlers, Log: r.log, Metrics: e.metrics, Events: e.events, Catalog: e.catalog,
 		Box: r.box, Own: r.own, NewFeed: e.newFeed, Feeds: r.feeds, Client: e.writer, Read: e.reader, Announce: r.announce,
 	})
 	r.related = related.New(related.Settings{
-		Resource: spec, Own: r.own, NewFeed: e.newFeed, Inbox: r.box, All: r.rules.all, Panicked: attempt.ErrPanic, Log: r.log,
+		Resource: spec, Own: r.own, NewFeed: e.newFeed, Inbox: r.box, All: r.rules.All, Panicked: attempt.ErrPanic, Log: r.log,
 	})
 	r.busy = busy.New(r.log)
 	r.conditions = conditions.NewSchema(r.log, func(ctx context.Context) (bool, error) {
@@ -94,7 +95,7 @@ func (r *resource) begin() *queue.Queue[cache.ObjectName] {
 	r.related.Clear()
 	q := queue.New[cache.ObjectName](r.name, r.engine.metrics.Queues())
 	r.box.Begin(q)
-	for _, h := range r.rules.schedules.Readers {
+	for _, h := range r.rules.Schedules.Readers {
 		q.Add(scheduleKey(h.ID), queue.Due)
 	}
 	for _, o := range r.own.Objects("") {

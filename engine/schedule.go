@@ -36,16 +36,16 @@ func (r *resource) scheduleOf(key cache.ObjectName) *book.Reader {
 	if !is {
 		return nil
 	}
-	i := slices.IndexFunc(r.rules.schedules.Readers, func(h book.Reader) bool { return h.ID == id })
+	i := slices.IndexFunc(r.rules.Schedules.Readers, func(h book.Reader) bool { return h.ID == id })
 	if i < 0 {
 		return nil
 	}
-	return &r.rules.schedules.Readers[i]
+	return &r.rules.Schedules.Readers[i]
 }
 
 // wholePass runs a handler for the resource as a whole when its time has come. What it is
 // remembered by lasts as long as the term, as that of objects does.
-func (r *resource) wholePass(ctx context.Context, key cache.ObjectName, h book.Reader) (due, error) {
+func (r *resource) wholePass(ctx context.Context, key cache.ObjectName, h book.Reader) (queue.Next, error) {
 	t := r.box.Take(key)
 	defer t.Close()
 	if t.Memory == nil {
@@ -55,15 +55,15 @@ func (r *resource) wholePass(ctx context.Context, key cache.ObjectName, h book.R
 	m := t.Memory
 	t.Keep(m)
 	if !r.caughtUp(ctx, m) {
-		return due{}, park(t, m)
+		return queue.Next{}, park(t, m)
 	}
 	p := r.newPass(facts{key: key, object: r.kindOnly(), now: time.Now()}, m, false)
 	if j := p.scheduled(h, len(t.Granted) > 0); j != nil {
 		if r.own.Listed("") != nil {
-			return due{}.sooner(unsureLook, queue.Due), nil // it would take those that are missing for gone
+			return queue.Next{}.Sooner(unsureLook, queue.Due), nil // it would take those that are missing for gone
 		}
 		if err := p.attempt(ctx, j); err != nil {
-			return due{}, err
+			return queue.Next{}, err
 		}
 	}
 	p.ledger.Abandon() // nothing of it is stored
@@ -71,7 +71,7 @@ func (r *resource) wholePass(ctx context.Context, key cache.ObjectName, h book.R
 		m.ticks[0] = m.ticks[0].Next(h.Timing, now)
 	}
 	if at := m.ticks[0].Due(); !at.IsZero() {
-		p.next = p.next.sooner(time.Until(at), queue.Due)
+		p.next = p.next.Sooner(time.Until(at), queue.Due)
 	}
 	t.Handled()
 	return p.next, nil

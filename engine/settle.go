@@ -27,7 +27,7 @@ type verdict struct {
 
 // settle turns outcomes into what is to be stored.
 func (p *pass) settle() verdict {
-	failed := slices.ContainsFunc(p.r.rules.readers, p.holdsUp)
+	failed := slices.ContainsFunc(p.r.rules.Readers, p.holdsUp)
 	if p.family.Applied() {
 		p.filters.Reset()
 	}
@@ -37,9 +37,9 @@ func (p *pass) settle() verdict {
 		Open: p.jobs.Open(p.gone), Failed: failed, Unsure: p.filters.Unsure(),
 	})}
 	if living {
-		out.stirred = p.jobs.Stirred(p.r.rules.readers, p.family.Writes())
+		out.stirred = p.jobs.Stirred(p.r.rules.Readers, p.family.Writes())
 		if out.behind = p.behind(); out.behind || len(out.stirred) > 0 {
-			p.next = p.next.atOnce()
+			p.next = p.next.AtOnce()
 		}
 	} else {
 		p.memory.parted = out.Parted
@@ -49,7 +49,7 @@ func (p *pass) settle() verdict {
 		retries, again := p.jobs.Retries()
 		draft := ledger.Draft{Look: p.look, Wanted: p.patch, Finalizer: out.Add, Retries: retries, Again: again}
 		if wait := p.ledger.Save(draft, &out.marks); wait > 0 {
-			p.next = p.next.sooner(wait, queue.Due)
+			p.next = p.next.Sooner(wait, queue.Due)
 		}
 	}
 	p.sayFailing(&out.marks)

@@ -35,7 +35,7 @@ func (p *pass) write(ctx context.Context, s verdict) (verdict, error) {
 // writeFrom is write for an object as it is known. A cache that holds a part of the object alone does not tell what
 // there is to change, so the object is read before that.
 func (p *pass) writeFrom(ctx context.Context, base *unstructured.Unstructured, s verdict) (verdict, error) {
-	if p.r.rules.ledger.Partial && !p.patch.Empty() {
+	if p.r.rules.Ledger.Partial && !p.patch.Empty() {
 		live, err := p.r.engine.reader(ctx, p.r.own.Resource().GVR, p.key)
 		if err != nil {
 			return s, fmt.Errorf("reading object before it is written: %w", err)
@@ -79,7 +79,7 @@ func (p *pass) replay(live *unstructured.Unstructured, s verdict) verdict {
 		return s
 	}
 	p.family.Await(live) // for what they saw is older
-	p.next = p.next.atOnce()
+	p.next = p.next.AtOnce()
 	along := s.marks.Along
 	s = p.settle()
 	s.marks.Along = along
@@ -102,7 +102,7 @@ func (p *pass) shown(o *unstructured.Unstructured) *unstructured.Unstructured {
 // back it is new.
 func (p *pass) letGo(ctx context.Context, marks patch.Marks) error {
 	seen := p.finalizer() || p.ledger.HasText() && p.r.own.Chooses() ||
-		p.r.rules.finalizes && p.r.spec.Cache == dsl.CacheLive // which does not show it
+		p.r.rules.Finalizes && p.r.spec.Cache == dsl.CacheLive // which does not show it
 	if !marks.Remove || !seen {
 		return nil
 	}

@@ -1,0 +1,73 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plan
+
+import (
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/book"
+	"github.com/handwerk-dev/handwerk/engine/ledger"
+)
+
+// Rules are what a resource's handlers ask for, worked out once: what is kept on its objects and
+// whether they need the finalizer.
+type Rules struct {
+	// Readers are the handlers that run for objects, as books know them, Timers those of them that run by
+	// time.
+	Readers, Timers []book.Reader
+	// Handlers are those of the readers.
+	Handlers []*dsl.Handler
+	// Ledger is what books of objects are about, Schedules what those are about of handlers that run for the resource
+	// as a whole.
+	Ledger, Schedules ledger.Rules
+	// Relates are the handlers that run for related objects.
+	Relates []*dsl.Handler
+	// All is the view of all of an object.
+	All book.View
+	// Stores: what was handled is kept, because some handler depends on it and is not level-triggered.
+	Stores bool
+	// Deletes: there are handlers that want to hear of deletions.
+	Deletes bool
+	// Events: there are handlers that hear of every event.
+	Events bool
+	// Finalizes: some delete handler holds its object.
+	Finalizes bool
+}
+
+// NewRules works them out.
+func NewRules(op *dsl.Operator, r *dsl.Resource) Rules {
+	var out Rules
+	own := book.Own{Annotations: []string{op.StateAnnotation(), op.ChildrenAnnotation()}, Finalizer: op.Finalizer()}
+	out.All = book.NewView(dsl.View{Beside: []dsl.Path{{"metadata"}, {"status"}}}, own)
+	secret := r.Name.Resource == "secrets" && r.Name.Group == ""
+	for _, h := range r.Handlers() {
+		reader := book.Reader{
+			Handler: h, View: book.NewView(h.View(), own),
+			Old: book.WantsOld(h) && !secret, // values of a Secret are never copied into annotations
+		}
+		if h.Whole {
+			out.Schedules.Readers = append(out.Schedules.Readers, reader)
+		} else {
+			out.add(reader)
+		}
+	}
+	out.Ledger = ledger.Rules{
+		Readers: out.Readers, Annotation: op.StateAnnotation(), Manager: op.Name,
+		Partial: r.Cache == dsl.CacheMetadata || len(r.Keep) > 0,
+	}
+	return out
+}
+
+func (r *Rules) add(h book.Reader) {
+	r.Readers, r.Handlers = append(r.Readers, h), append(r.Handlers, h.Handler)
+	if h.On(dsl.Timer) {
+		r.Timers = append(r.Timers, h)
+	}
+	if h.On(dsl.RelatedChange) {
+		r.Relates = append(r.Relates, h.Handler)
+	}
+	r.Events = r.Events || h.On(dsl.Event)
+	r.Deletes = r.Deletes || r.Events || h.On(dsl.Delete)
+	r.Finalizes = r.Finalizes || h.On(dsl.Delete) && !h.NoFinalizer
+	r.Stores = r.Stores || h.Stores()
+}
