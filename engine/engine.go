@@ -59,7 +59,7 @@ type Engine struct {
 	scope     *scope.Scope
 	events    *events.Recorder
 	elector   *lease.Elector
-	resources []*resource
+	resources set
 	// namespaces and crds are feeds that serve the engine itself: of namespaces, where the scope has globs, and of
 	// CRDs, once one is missing.
 	namespaces *feed.Feed
@@ -83,7 +83,6 @@ func New(op *dsl.Operator, s Settings) (*Engine, error) {
 	if e.metrics == nil {
 		e.metrics = ops.NewMetrics()
 	}
-	e.metrics.Declare(op)
 	if err := e.connect(); err != nil {
 		return nil, err
 	}
@@ -94,11 +93,13 @@ func New(op *dsl.Operator, s Settings) (*Engine, error) {
 	e.events = events.New(events.Settings{
 		Client: e.clients.kubernetes, Operator: op.Name, Log: e.log, Dropped: e.metrics.EventDropped, Failed: e.access.Refused,
 	})
-	for _, spec := range op.Resources() {
-		e.resources = append(e.resources, newResource(e, spec))
-	}
 	e.engineFeeds()
-	e.recheck = preflight.NewRecheck(op, e.catalog, e.checked, e.log)
+	e.recheck = preflight.NewRecheck(e.resources.specs, e.catalog, e.checked, e.log)
+	for _, spec := range op.Resources() {
+		if err := e.start(spec); err != nil {
+			return nil, err
+		}
+	}
 	e.metrics.Resources(e.stats)
 	e.metrics.MissingRights(e.missingRights)
 	return e, nil
@@ -119,13 +120,23 @@ func (e *Engine) Run(ctx context.Context) error {
 	}
 	feedsCtx, stopFeeds := context.WithCancel(outer)
 	var feeds sync.WaitGroup
-	for _, f := range e.feeds() {
-		feeds.Go(func() { f.Run(feedsCtx) })
+	endFeeds := func() {
+		stopFeeds()
+		feeds.Wait()
+		for _, r := range e.resources.list() {
+			r.feeding.Wait()
+		}
+		e.watches.Close()
 	}
+	if e.namespaces != nil {
+		feeds.Go(func() { e.namespaces.Run(feedsCtx) })
+	}
+	e.resources.run(feedsCtx)
 	feeds.Go(func() { e.watchCRDs(feedsCtx) })
 	feeds.Go(func() { e.recheck.Run(feedsCtx) })
 	feeds.Go(func() {
-		if settled(feedsCtx, feedsCtx, e.feeds()) {
+		if e.namespaces == nil || settled(feedsCtx, feedsCtx, e.namespaces) {
+			e.resources.settled(feedsCtx)
 			e.access.Run(feedsCtx)
 		}
 	})
@@ -135,16 +146,12 @@ func (e *Engine) Run(ctx context.Context) error {
 		leaveErr := e.lead(ctx, term)
 		if ctx.Err() != nil {
 			e.events.Stop()
-			stopFeeds()
-			feeds.Wait()
-			e.watches.Close()
+			endFeeds()
 		}
 		return leaveErr
 	})
 	e.leaving.Store(true)
-	stopFeeds()
-	feeds.Wait()
-	e.watches.Close()
+	endFeeds()
 	e.events.Stop()
 	e.log.Info("operator stopped", "operator", e.op.Name)
 	if errors.Is(err, context.Canceled) {
@@ -160,18 +167,14 @@ func (e *Engine) lead(ctx, term context.Context) error {
 	work, cancel := context.WithCancel(context.WithoutCancel(term))
 	defer cancel()
 	defer context.AfterFunc(term, cancel)()
-	for _, r := range e.resources {
-		if !settled(ctx, term, r.feeds()) { // so that the first passes find children in the cache
-			return nil
-		}
+	asked, stop := context.WithCancel(work)
+	defer stop()
+	defer context.AfterFunc(ctx, stop)()
+	resources := e.resources.settled(asked) // so that the first passes find children in the cache
+	if asked.Err() != nil {
+		return nil
 	}
-	var running sync.WaitGroup
-	for _, r := range e.resources {
-		q := r.begin()
-		for range workers(r.spec) {
-			running.Go(func() { r.work(work, q) })
-		}
-	}
+	e.resources.begin(work, resources)
 	e.started.Store(true)
 	select {
 	case <-ctx.Done():
@@ -179,11 +182,14 @@ func (e *Engine) lead(ctx, term context.Context) error {
 	}
 	e.started.Store(false)
 	e.leaving.Store(ctx.Err() != nil)
-	for _, r := range e.resources {
-		r.box.End()
-	}
+	e.resources.end()
 	idle := make(chan struct{})
-	go func() { running.Wait(); close(idle) }()
+	go func() {
+		defer close(idle)
+		for _, r := range e.resources.list() {
+			r.working.Wait()
+		}
+	}()
 	if term.Err() == nil {
 		e.log.Info("operator stops; handlers get the grace period", "grace", e.grace().String())
 		wait(term, idle, e.grace())
@@ -196,15 +202,38 @@ func (e *Engine) lead(ctx, term context.Context) error {
 	return nil
 }
 
-// settled waits until each of the feeds runs or is known to be at fault. It reports false when ctx or the
-// term ended before.
-func settled(ctx, term context.Context, feeds []*feed.Feed) bool {
+// start has the engine work on a resource from here on: at once when it runs, and leads. The error says that the
+// resource is started already.
+func (e *Engine) start(spec *dsl.Resource) error {
+	if err := e.resources.add(newResource(e, spec)); err != nil {
+		return err
+	}
+	e.metrics.Declare(spec.Name.String())
+	e.access.Wake()
+	e.recheck.Wake()
+	return nil
+}
+
+// stop is the opposite of start: what the process does for others of its resources goes on. Handlers get the grace
+// period, or as long as ctx lasts. It returns when nothing of the resource runs any more, and nothing tells of it.
+func (e *Engine) stop(ctx context.Context, r *resource) {
+	r.log.Info("resource stops; handlers get the grace period", "grace", e.grace().String())
+	e.resources.remove(ctx, r, e.grace())
+	e.metrics.Forget(r.name)
+	e.access.Wake()
+	e.recheck.Wake()
+	r.log.Info("resource stopped")
+}
+
+// settled waits until each of the feeds runs or is known to be at fault. It reports false when one of the contexts
+// ended before.
+func settled(ctx, life context.Context, feeds ...*feed.Feed) bool {
 	for _, f := range feeds {
 		select {
 		case <-f.Settled():
 		case <-ctx.Done():
 			return false
-		case <-term.Done():
+		case <-life.Done():
 			return false
 		}
 	}
@@ -223,7 +252,7 @@ func (e *Engine) held(ctx context.Context) bool { return e.elector.Sure(ctx) }
 
 func (e *Engine) names() []string {
 	var out []string
-	for _, r := range e.resources {
+	for _, r := range e.resources.list() {
 		out = append(out, r.name)
 	}
 	return out

@@ -79,7 +79,7 @@ func (e *Engine) namespaceSeen(ev watch.Event) {
 
 // crdSeen takes an event of a CRD.
 func (e *Engine) crdSeen(ev watch.Event) {
-	for _, r := range e.resources {
+	for _, r := range e.resources.list() {
 		if !ev.Initial && r.own.Resource().GVR.GroupResource().String() == ev.Key.Name {
 			r.schemas.Add(1)
 		}
@@ -98,7 +98,7 @@ func (e *Engine) feeds() []*feed.Feed {
 	if e.namespaces != nil {
 		out = append(out, e.namespaces)
 	}
-	for _, r := range e.resources {
+	for _, r := range e.resources.list() {
 		out = append(out, r.feeds()...)
 	}
 	return out
@@ -117,7 +117,7 @@ func (e *Engine) watchChanged(src watch.Source, state watch.State) {
 	for _, f := range append(e.feeds(), e.crds) {
 		f.WatchChanged(src.GVR)
 	}
-	for _, r := range e.resources {
+	for _, r := range e.resources.list() {
 		if state.Blind {
 			r.box.WakeAll()
 		}
@@ -164,7 +164,7 @@ func (e *Engine) watchCRDs(ctx context.Context) {
 // watched returns a feed whose cache has every object of the resource in the namespace, whole;
 // nil when there is none.
 func (e *Engine) watched(gvr schema.GroupVersionResource, namespace string) *feed.Feed {
-	for _, r := range e.resources {
+	for _, r := range e.resources.list() {
 		for _, f := range r.feeds() {
 			if f.Whole(gvr, namespace) {
 				return f
@@ -177,7 +177,7 @@ func (e *Engine) watched(gvr schema.GroupVersionResource, namespace string) *fee
 // checked yields what is served of the resources of which expressions speak that can be checked, by the names
 // that the operator has for them.
 func (e *Engine) checked(yield func(dsl.ResourceName, catalog.Resource) bool) {
-	for _, r := range e.resources {
+	for _, r := range e.resources.list() {
 		if !r.spec.Checked() {
 			continue
 		}
@@ -192,7 +192,7 @@ func (e *Engine) checked(yield func(dsl.ResourceName, catalog.Resource) bool) {
 // newAccess prepares what asks for the rights that feeds do not ask for themselves.
 func (e *Engine) newAccess() *access.Monitor {
 	s := access.Settings{
-		Operator: e.op, Catalog: e.catalog, Reviews: e.clients.kubernetes.AuthenticationV1(), Log: e.log,
+		Operator: e.op, Resources: e.resources.specs, Catalog: e.catalog, Reviews: e.clients.kubernetes.AuthenticationV1(), Log: e.log,
 		Elsewhere: func(r rights.Rule) bool {
 			verb, resource := r.Verb, schema.GroupResource{Group: r.Group, Resource: r.Resource}
 			if r.Subresource != "" {
@@ -201,7 +201,7 @@ func (e *Engine) newAccess() *access.Monitor {
 			return slices.ContainsFunc(e.feeds(), func(f *feed.Feed) bool { return f.Asks(resource, verb, r.Namespace) })
 		},
 		Given: func() {
-			for _, r := range e.resources {
+			for _, r := range e.resources.list() {
 				r.box.Grant()
 			}
 		},

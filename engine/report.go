@@ -23,7 +23,7 @@ func (e *Engine) Ready() []ops.Check {
 		start.State, start.Message = ops.Fail, "first listings are not complete"
 	}
 	out := []ops.Check{start}
-	for _, r := range e.resources {
+	for _, r := range e.resources.list() {
 		out = append(out, e.check(r.own, "resource/"+r.name))
 		if doubt := r.unclear.said(); doubt != "" {
 			out = append(out, ops.Check{Name: "departed/" + r.name, State: ops.Warn, Message: doubt})
@@ -66,8 +66,8 @@ func (e *Engine) standsBy() bool {
 
 // stats is the state of the resources for metrics.
 func (e *Engine) stats() []ops.ResourceStats {
-	out := make([]ops.ResourceStats, 0, len(e.resources))
-	for _, r := range e.resources {
+	var out []ops.ResourceStats
+	for _, r := range e.resources.list() {
 		s := ops.ResourceStats{Resource: r.name, Up: r.own.Status().Phase == health.Running}
 		s.Objects, s.LastEvent = r.own.Stats()
 		s.Parked, s.Broken = r.box.Held()
@@ -109,7 +109,7 @@ func (r *resource) feedsUp() map[string]bool {
 // busy names the handlers that run at this moment, with their objects.
 func (e *Engine) busy() []string {
 	var out []string
-	for _, r := range e.resources {
+	for _, r := range e.resources.list() {
 		out = append(out, r.busy.List()...)
 	}
 	return out

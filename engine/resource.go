@@ -6,6 +6,7 @@ package engine
 import (
 	"context"
 	"math/rand/v2"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -44,13 +45,20 @@ type resource struct {
 	// box keeps what comes up for objects between passes.
 	box     *inbox.Box[memory]
 	unclear unclear
+
+	// life is what the feeds run in until quit ends it, and drop ends what handlers run in; leaving: the resource is
+	// being stopped. See set, whose lock guards them.
+	life             context.Context
+	quit, drop       context.CancelFunc
+	leaving          bool
+	feeding, working sync.WaitGroup
 }
 
 // newResource prepares a resource; nothing runs yet.
 func newResource(e *Engine, spec *dsl.Resource) *resource {
 	r := &resource{
 		engine: e, spec: spec, name: spec.Name.String(), rules: newRules(e.op, spec),
-		log: e.log.WithValues("resource", spec.Name.String()),
+		log: e.log.WithValues("resource", spec.Name.String()), quit: func() {}, drop: func() {},
 	}
 	r.box = inbox.New[memory](r.rules.deletes)
 	r.own = e.newFeed(feed.Settings{
@@ -85,9 +93,17 @@ func (r *resource) feeds() []*feed.Feed {
 	return out
 }
 
-// begin starts a term of leadership: every object that is there is looked at. What an earlier
-// term remembered is void, for another process may have worked since.
-func (r *resource) begin() *queue.Queue[cache.ObjectName] {
+// run has the feeds run until ctx ends.
+func (r *resource) run(ctx context.Context) {
+	r.life, r.quit = context.WithCancel(ctx)
+	for _, f := range r.feeds() {
+		r.feeding.Go(func() { f.Run(r.life) })
+	}
+}
+
+// begin starts a term of leadership, in which handlers run until ctx ends: every object that is there is looked at.
+// What an earlier term remembered is void, for another process may have worked since.
+func (r *resource) begin(ctx context.Context) {
 	r.family.Clear()
 	r.unclear.clear()
 	r.related.Clear()
@@ -99,7 +115,10 @@ func (r *resource) begin() *queue.Queue[cache.ObjectName] {
 	for _, o := range r.own.Objects("") {
 		q.Add(cache.MetaObjectToName(o), queue.Backlog)
 	}
-	return q
+	ctx, r.drop = context.WithCancel(ctx)
+	for range workers(r.spec) {
+		r.working.Go(func() { r.work(ctx, q) })
+	}
 }
 
 // nextResync returns when an object is due for its next resync. The first period is drawn at

@@ -42,6 +42,8 @@ const (
 // Settings are what a Monitor works with. All are required but Namespaces.
 type Settings struct {
 	Operator *dsl.Operator
+	// Resources returns those of the operator that are worked on at the moment.
+	Resources func() []*dsl.Resource
 	// Catalog answers what is served, and what the account may do.
 	Catalog *catalog.Catalog
 	// Reviews tell who the account is.
@@ -179,7 +181,8 @@ func (m *Monitor) look(ctx context.Context) {
 
 // needed are the rights that the operator needs.
 func (m *Monitor) needed(ctx context.Context) []rights.Rule {
-	return rights.Of(m.settings.Operator, rights.Settings{Lookup: lookup(ctx, m.settings.Operator, m.settings.Catalog)})
+	s := m.settings
+	return rights.Of(s.Operator, rights.Settings{Lookup: lookup(ctx, s.Operator, s.Catalog), Resources: s.Resources()})
 }
 
 // introduce asks who this process is to the API server, once. Where that is not told, nobody knows.

@@ -102,7 +102,7 @@ func watches(t *testing.T, a *account, namespaces func() []string) *Monitor {
 		node.OnReconcile("pod", func(context.Context, *dsl.Request) error { return nil }, dsl.Needs("create, delete", "pods"))
 	})
 	m := New(Settings{
-		Operator: op, Catalog: catalog.New(discover, nil, client.AuthorizationV1()), Reviews: client.AuthenticationV1(),
+		Operator: op, Resources: op.Resources, Catalog: catalog.New(discover, nil, client.AuthorizationV1()), Reviews: client.AuthenticationV1(),
 		Elsewhere:  func(r rights.Rule) bool { return r.Resource != "pods" },
 		Namespaces: namespaces, Log: logr.Discard(),
 		Given: func() { a.mu.Lock(); defer a.mu.Unlock(); a.given++ },

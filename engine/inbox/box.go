@@ -120,12 +120,14 @@ func (b *Box[M]) Begin(q *queue.Queue[Key]) {
 	b.queue = q
 }
 
-// End ends the term: no key is taken any more.
+// End ends the term, if there is one: no key is taken any more.
 func (b *Box[M]) End() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.queue.ShutDown()
-	b.queue = nil
+	if b.queue != nil {
+		b.queue.ShutDown()
+		b.queue = nil
+	}
 }
 
 // stateLocked returns the key's state, making it. The lock is held.
