@@ -18,13 +18,13 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/access"
 	"github.com/handwerk-dev/handwerk/engine/catalog"
+	"github.com/handwerk-dev/handwerk/engine/dial"
 	"github.com/handwerk-dev/handwerk/engine/events"
 	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/lease"
 	"github.com/handwerk-dev/handwerk/engine/ops"
 	"github.com/handwerk-dev/handwerk/engine/outage"
 	"github.com/handwerk-dev/handwerk/engine/preflight"
-	"github.com/handwerk-dev/handwerk/engine/scope"
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
 
@@ -53,21 +53,16 @@ type Engine struct {
 	settings  Settings
 	log       logr.Logger
 	metrics   *ops.Metrics
-	clients   *clients
+	clients   *dial.Clients
 	catalog   *catalog.Catalog
 	watches   *watch.Set
-	scope     *scope.Scope
+	feeds     *feed.Factory
 	events    *events.Recorder
 	elector   *lease.Elector
 	resources set
-	// namespaces and crds are feeds that serve the engine itself: of namespaces, where the scope has globs, and of
-	// CRDs, once one is missing.
-	namespaces *feed.Feed
-	crds       *feed.Feed
-	needCRDs   chan struct{}
-	recheck    *preflight.Recheck
-	outages    *outage.Watch
-	access     *access.Monitor
+	recheck   *preflight.Recheck
+	outages   *outage.Watch
+	access    *access.Monitor
 
 	started atomic.Bool
 	leaving atomic.Bool
@@ -79,21 +74,20 @@ func New(op *dsl.Operator, s Settings) (*Engine, error) {
 	if err := op.Validate(); err != nil {
 		return nil, fmt.Errorf("checking operator: %w", err)
 	}
-	e := &Engine{op: op, settings: s, log: s.Log, metrics: s.Metrics, needCRDs: make(chan struct{}, 1), outages: outage.New(s.Log)}
+	e := &Engine{op: op, settings: s, log: s.Log, metrics: s.Metrics, outages: outage.New(s.Log)}
 	if e.metrics == nil {
 		e.metrics = ops.NewMetrics()
 	}
 	if err := e.connect(); err != nil {
 		return nil, err
 	}
-	e.catalog = catalog.New(e.clients.discovery, e.clients.dynamic, e.clients.kubernetes.AuthorizationV1())
-	e.watches = watch.New(watch.Settings{Dynamic: e.clients.dynamic, Metadata: e.clients.metadata, OwnerLabel: op.OwnerLabel(), Log: e.log, Changed: e.watchChanged})
-	e.scope = e.newScope()
+	e.catalog = catalog.New(e.clients.Discovery, e.clients.Dynamic, e.clients.Kubernetes.AuthorizationV1())
+	e.watches = watch.New(watch.Settings{Dynamic: e.clients.Dynamic, Metadata: e.clients.Metadata, OwnerLabel: op.OwnerLabel(), Log: e.log, Changed: e.watchChanged})
+	e.feeds = e.newFeeds()
 	e.access = e.newAccess()
 	e.events = events.New(events.Settings{
-		Client: e.clients.kubernetes, Operator: op.Name, Log: e.log, Dropped: e.metrics.EventDropped, Failed: e.access.Refused,
+		Client: e.clients.Kubernetes, Operator: op.Name, Log: e.log, Dropped: e.metrics.EventDropped, Failed: e.access.Refused,
 	})
-	e.engineFeeds()
 	e.recheck = preflight.NewRecheck(e.resources.specs, e.catalog, e.checked, e.log)
 	for _, spec := range op.Resources() {
 		if err := e.start(spec); err != nil {
@@ -101,7 +95,7 @@ func New(op *dsl.Operator, s Settings) (*Engine, error) {
 		}
 	}
 	e.metrics.Resources(e.stats)
-	e.metrics.MissingRights(e.missingRights)
+	e.metrics.MissingRights(e.access.Missing)
 	return e, nil
 }
 
@@ -128,14 +122,11 @@ func (e *Engine) Run(ctx context.Context) error {
 		}
 		e.watches.Close()
 	}
-	if e.namespaces != nil {
-		feeds.Go(func() { e.namespaces.Run(feedsCtx) })
-	}
+	feeds.Go(func() { e.feeds.Run(feedsCtx) })
 	e.resources.run(feedsCtx)
-	feeds.Go(func() { e.watchCRDs(feedsCtx) })
 	feeds.Go(func() { e.recheck.Run(feedsCtx) })
 	feeds.Go(func() {
-		if e.namespaces == nil || settled(feedsCtx, feedsCtx, e.namespaces) {
+		if settled(feedsCtx, feedsCtx, e.feeds.Own()...) {
 			e.resources.settled(feedsCtx)
 			e.access.Run(feedsCtx)
 		}

@@ -41,6 +41,7 @@ func TestImportsPointDown(t *testing.T) {
 		"engine/rights":     {"dsl"},
 		"engine/loop":       {},
 		"engine/timer":      {"dsl"},
+		"engine/fate":       {"dsl"},
 		"engine/claim":      {"dsl"},
 		"engine/fence":      {},
 		"engine/outage":     {"dsl"},
@@ -54,9 +55,10 @@ func TestImportsPointDown(t *testing.T) {
 		"engine/watch":     {"dsl", "engine/cached"},
 		"engine/access":    {"dsl", "engine/catalog", "engine/gone", "engine/ops", "engine/rights"},
 		"engine/preflight": {"dsl", "engine/catalog", "engine/crd", "engine/ops", "engine/outage"},
-		"engine/inbox":     {"dsl", "engine/cached", "engine/catalog", "engine/ops", "engine/queue", "engine/watch"},
+		"engine/dial":      {"dsl", "engine/lease", "engine/ops", "engine/outage"},
+		"engine/inbox":     {"dsl", "engine/cached", "engine/catalog", "engine/fate", "engine/ops", "engine/queue", "engine/watch"},
 		"engine/feed": {
-			"dsl", "engine/cached", "engine/catalog", "engine/gone", "engine/health", "engine/ops", "engine/outage", "engine/scope", "engine/watch",
+			"dsl", "engine/cached", "engine/catalog", "engine/gone", "engine/health", "engine/ops", "engine/outage", "engine/rights", "engine/scope", "engine/watch",
 		},
 		"engine/family": {
 			"dsl", "engine/cached", "engine/catalog", "engine/child", "engine/claim", "engine/events", "engine/feed", "engine/fence", "engine/gone",
@@ -68,8 +70,8 @@ func TestImportsPointDown(t *testing.T) {
 			"engine/client", "engine/conditions",
 			"dsl", "engine/book", "engine/cached", "engine/cause", "engine/catalog", "engine/child", "engine/gone", "engine/lease", "engine/ops",
 			"engine/patch", "engine/progress", "engine/queue", "engine/rights", "engine/watch",
-			"engine/busy", "engine/claim", "engine/events", "engine/fence", "engine/loop", "engine/outage", "engine/timer",
-			"engine/access", "engine/family", "engine/feed", "engine/health", "engine/inbox", "engine/pack", "engine/preflight", "engine/related", "engine/scope",
+			"engine/busy", "engine/claim", "engine/dial", "engine/events", "engine/fate", "engine/fence", "engine/loop", "engine/outage", "engine/timer",
+			"engine/access", "engine/family", "engine/feed", "engine/health", "engine/inbox", "engine/pack", "engine/preflight", "engine/related",
 		},
 		"engine/enginetest":                    nil, // test kits may use everything
 		"engine/enginetest/internal/apiserver": {},

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
@@ -18,6 +20,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/cached"
 	"github.com/handwerk-dev/handwerk/engine/conditions"
 	"github.com/handwerk-dev/handwerk/engine/family"
+	"github.com/handwerk-dev/handwerk/engine/fate"
 	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/inbox"
 	"github.com/handwerk-dev/handwerk/engine/queue"
@@ -43,8 +46,9 @@ type resource struct {
 	schemas atomic.Int64
 
 	// box keeps what comes up for objects between passes.
-	box     *inbox.Box[memory]
-	unclear unclear
+	box *inbox.Box[memory]
+	// fates finds out what became of objects that nobody saw go.
+	fates *fate.Finder
 
 	// life is what the feeds run in until quit ends it, and drop ends what handlers run in; leaving: the resource is
 	// being stopped. See set, whose lock guards them.
@@ -61,7 +65,7 @@ func newResource(e *Engine, spec *dsl.Resource) *resource {
 		log: e.log.WithValues("resource", spec.Name.String()), quit: func() {}, drop: func() {},
 	}
 	r.box = inbox.New[memory](r.rules.deletes)
-	r.own = e.newFeed(feed.Settings{
+	r.own = e.feeds.New(feed.Settings{
 		Name: spec.Name, Log: r.log, On: r.box.Seen, Granted: r.box.Grant,
 		Source: watch.Source{
 			LabelSelector: spec.LabelSelector, FieldSelector: spec.FieldSelector,
@@ -72,10 +76,20 @@ func newResource(e *Engine, spec *dsl.Resource) *resource {
 	})
 	r.family = family.New(family.Settings{
 		Operator: e.op, Resource: spec, Handlers: r.rules.handlers, Log: r.log, Metrics: e.metrics, Events: e.events, Catalog: e.catalog,
-		Box: r.box, Own: r.own, NewFeed: e.newFeed, Feeds: r.feeds, Client: e.writer, Read: e.reader, Announce: r.announce,
+		Box: r.box, Own: r.own, NewFeed: e.feeds.New, Feeds: r.feeds, Client: e.writer, Read: e.reader, Announce: r.announce,
 	})
 	r.related = related.New(related.Settings{
-		Resource: spec, Own: r.own, NewFeed: e.newFeed, Inbox: r.box, All: r.rules.all, Panicked: errPanic, Log: r.log,
+		Resource: spec, Own: r.own, NewFeed: e.feeds.New, Inbox: r.box, All: r.rules.all, Panicked: errPanic, Log: r.log,
+	})
+	r.fates = fate.New(fate.Settings{
+		LabelSelector: spec.LabelSelector, FieldSelector: spec.FieldSelector, Log: r.log,
+		Read: func(ctx context.Context, key cache.ObjectName) (*unstructured.Unstructured, error) {
+			return e.reader(ctx, r.own.Resource().GVR, key)
+		},
+		List: func(ctx context.Context, namespace string, options metav1.ListOptions) (*unstructured.UnstructuredList, error) {
+			return e.writer(r.own.Resource().GVR, namespace).List(ctx, options)
+		},
+		Absent: r.own.Absent, Lacks: e.feeds.Scope().Lacks, NamespaceGone: e.feeds.NamespaceGone,
 	})
 	r.busy = busy.New(r.log)
 	r.conditions = conditions.NewSchema(r.log, func(ctx context.Context) (bool, error) {
@@ -105,7 +119,7 @@ func (r *resource) run(ctx context.Context) {
 // What an earlier term remembered is void, for another process may have worked since.
 func (r *resource) begin(ctx context.Context) {
 	r.family.Clear()
-	r.unclear.clear()
+	r.fates.Clear()
 	r.related.Clear()
 	q := queue.New[cache.ObjectName](r.name, r.engine.metrics.Queues())
 	r.box.Begin(q)

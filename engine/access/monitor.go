@@ -9,6 +9,7 @@ package access
 
 import (
 	"context"
+	"iter"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -23,6 +24,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/catalog"
+	"github.com/handwerk-dev/handwerk/engine/ops"
 	"github.com/handwerk-dev/handwerk/engine/rights"
 )
 
@@ -39,6 +41,14 @@ const (
 	refusedMost = 100
 )
 
+// Asker asks for some rights itself and tells which of them are missing, as a feed does.
+type Asker interface {
+	// Asks reports whether it asks for a right.
+	Asks(rights.Rule) bool
+	// Missing are those that are missing, in no order.
+	Missing() []ops.MissingRight
+}
+
 // Settings are what a Monitor works with. All are required but Namespaces.
 type Settings struct {
 	Operator *dsl.Operator
@@ -48,8 +58,8 @@ type Settings struct {
 	Catalog *catalog.Catalog
 	// Reviews tell who the account is.
 	Reviews authentication.SelfSubjectReviewsGetter
-	// Elsewhere reports whether somebody else asks for a right, and tells when it is missing.
-	Elsewhere func(rights.Rule) bool
+	// Askers yields those who ask for rights themselves.
+	Askers iter.Seq[Asker]
 	// Namespaces returns those in the operator's scope, where they are known only while it runs; nil
 	// where the rights have them.
 	Namespaces func() []string
@@ -101,7 +111,7 @@ func New(s Settings) *Monitor {
 	return &Monitor{settings: s, wake: make(chan struct{}, 1), answers: map[string]*answer{}}
 }
 
-// Run asks until ctx ends. It is to begin when those who ask [Settings.Elsewhere] know what they ask for.
+// Run asks until ctx ends. It is to begin when [Settings].Askers know what they ask for.
 func (m *Monitor) Run(ctx context.Context) {
 	for m.look(ctx); ctx.Err() == nil; m.look(ctx) {
 		var due <-chan time.Time
@@ -163,7 +173,7 @@ func (m *Monitor) look(ctx context.Context) {
 	m.due = time.Time{}
 	m.looks++
 	var missing []gap
-	needed := slices.DeleteFunc(m.needed(ctx), m.settings.Elsewhere)
+	needed := slices.DeleteFunc(m.needed(ctx), m.elsewhere)
 	for _, d := range rights.Demands(needed) {
 		found, err := m.check(ctx, d)
 		if err != nil {
@@ -183,6 +193,16 @@ func (m *Monitor) look(ctx context.Context) {
 func (m *Monitor) needed(ctx context.Context) []rights.Rule {
 	s := m.settings
 	return rights.Of(s.Operator, rights.Settings{Lookup: lookup(ctx, s.Operator, s.Catalog), Resources: s.Resources()})
+}
+
+// elsewhere reports whether somebody else asks for a right.
+func (m *Monitor) elsewhere(r rights.Rule) bool {
+	for other := range m.settings.Askers {
+		if other.Asks(r) {
+			return true
+		}
+	}
+	return false
 }
 
 // introduce asks who this process is to the API server, once. Where that is not told, nobody knows.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/ops"
+	"github.com/handwerk-dev/handwerk/engine/rights"
 )
 
 const (
@@ -136,14 +137,15 @@ func (f *Feed) Verbs() []string {
 	return verbs
 }
 
-// Asks reports whether the feed itself asks for a right, and tells when it is missing. Verb is one of [Feed.Verbs];
-// the empty namespace stands for all that are in scope.
-func (f *Feed) Asks(resource schema.GroupResource, verb, namespace string) bool {
-	if !f.Known() || f.Resource().GVR.GroupResource() != resource || !slices.Contains(f.Verbs(), verb) {
+// Asks reports whether the feed itself asks for a right, and tells when it is missing. The empty namespace stands for
+// all that are in scope.
+func (f *Feed) Asks(r rights.Rule) bool {
+	verb := strings.TrimSpace(r.Verb + " " + r.Subresource)
+	if !f.Known() || f.Resource().GVR.GroupResource() != (schema.GroupResource{Group: r.Group, Resource: r.Resource}) || !slices.Contains(f.Verbs(), verb) {
 		return false
 	}
 	names, _ := f.namespaces()
-	return namespace == "" || slices.Contains(names, namespace)
+	return r.Namespace == "" || slices.Contains(names, r.Namespace)
 }
 
 // Missing are the rights that the feed lacks, in no order.

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/engine/cached"
+	"github.com/handwerk-dev/handwerk/engine/fate"
 	"github.com/handwerk-dev/handwerk/engine/ops"
 	"github.com/handwerk-dev/handwerk/engine/queue"
 	"github.com/handwerk-dev/handwerk/engine/watch"
@@ -89,11 +90,8 @@ type Tombstone[M any] struct {
 	Object *cached.Object
 	// Memory is nil where no pass has seen the object.
 	Memory *M
-	// Unseen: nobody saw it go, and nothing has said yet that it is gone. Looks counts how often the object was
-	// looked for, Next is when to look again.
-	Unseen bool
-	Looks  int
-	Next   time.Time
+	// Doubt is whether it is known to be gone.
+	fate.Doubt
 	// Told: handlers of events have heard of it.
 	Told bool
 }
@@ -160,7 +158,7 @@ func (b *Box[M]) Seen(ev watch.Event) {
 		s.uid, s.came, s.Event = ev.UID, true, cmp.Or(s.Event, apiwatch.Modified)
 	case watch.Deleted:
 		if b.tombstones {
-			s.gone = append(s.gone, &Tombstone[M]{Object: ev.Object, Unseen: ev.Unseen})
+			s.gone = append(s.gone, &Tombstone[M]{Object: ev.Object, Doubt: fate.Doubt{Unseen: ev.Unseen}})
 		}
 	}
 	b.queue.Add(ev.Key, class)

@@ -38,8 +38,8 @@ type Recheck struct {
 	resources func() []*dsl.Resource
 	catalog   *catalog.Catalog
 	served    iter.Seq2[dsl.ResourceName, catalog.Resource]
-	log     logr.Logger
-	wake    chan struct{}
+	log       logr.Logger
+	wake      chan struct{}
 	// again: a CRD has changed, so that the same kinds may have other schemas.
 	again atomic.Bool
 
