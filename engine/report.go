@@ -36,22 +36,22 @@ func (r *resource) checks(by string) []ops.Check {
 	out := []ops.Check{r.own.Check("resource/"+r.name, by)}
 	warn := func(about, message string) {
 		if message != "" {
-			out = append(out, ops.Check{Name: about + "/" + r.name, State: ops.Warn, Message: message})
+			out = append(out, ops.Check{Name: about + r.name, State: ops.Warn, Message: message})
 		}
 	}
-	warn("departed", r.fates.Doubts())
-	r.besides(func(what, name string, f *feed.Feed) { out = append(out, f.Check(what+"/"+r.name+"/"+name, by)) })
-	warn("running", r.busy.Long())
+	warn("departed/", r.fates.Doubts())
+	r.besides(func(what, name string, f *feed.Feed) { out = append(out, f.Check(what+r.name+"/"+name, by)) })
+	warn("running/", r.busy.Long())
 	return out
 }
 
 // besides calls a function with the feeds of children and related objects, what each brings in and its name.
 func (r *resource) besides(do func(what, name string, f *feed.Feed)) {
 	for _, f := range r.family.Kinds() {
-		do("child", f.Name().String(), f)
+		do("child/", f.Name().String(), f)
 	}
 	for relation, f := range r.related.Feeds {
-		do("related", relation, f)
+		do("related/", relation, f)
 	}
 }
 
@@ -72,7 +72,7 @@ func (e *Engine) stats() (out []ops.ResourceStats) {
 		s.Objects, s.LastEvent = r.own.Stats()
 		s.Parked, s.Broken = r.box.Held()
 		s.Standing = r.box.Standings()
-		r.besides(func(what, name string, f *feed.Feed) { s.Feeds[what+"/"+name] = f.Status().Well() })
+		r.besides(func(what, name string, f *feed.Feed) { s.Feeds[what+name] = f.Status().Well() })
 		out = append(out, s)
 	}
 	return out

@@ -11,7 +11,6 @@ import (
 	"context"
 	"iter"
 	"maps"
-	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
@@ -23,6 +22,7 @@ import (
 	authentication "k8s.io/client-go/kubernetes/typed/authentication/v1"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/backoff"
 	"github.com/handwerk-dev/handwerk/engine/catalog"
 	"github.com/handwerk-dev/handwerk/engine/ops"
 	"github.com/handwerk-dev/handwerk/engine/rights"
@@ -77,12 +77,12 @@ type Monitor struct {
 	wake     chan struct{}
 
 	// Only Run's goroutine uses these. answers are the server's, by what was asked, and looks counts how often
-	// it was looked what to ask; due is when to look again, zero when not by itself; failures counts the looks in
-	// a row at which the server could not be asked; introduced: the account is known, or nobody tells it.
+	// it was looked what to ask; due is when to look again, zero when not by itself; wait is the last wait
+	// for a server that could not be asked; introduced: the account is known, or nobody tells it.
 	answers    map[string]*answer
 	looks      int
 	due        time.Time
-	failures   int
+	wait       time.Duration
 	introduced bool
 
 	mu sync.Mutex
@@ -184,7 +184,7 @@ func (m *Monitor) look(ctx context.Context) {
 			missing = append(missing, *found)
 		}
 	}
-	m.failures = 0
+	m.wait = 0
 	maps.DeleteFunc(m.answers, func(_ string, a *answer) bool { return a.used != m.looks })
 	m.found(missing)
 }
@@ -244,9 +244,9 @@ func (m *Monitor) postpone(ctx context.Context, err error) {
 		return
 	}
 	m.settings.Log.V(1).Info("rights are not known", "reason", err.Error())
-	wait := min(askAgain<<min(m.failures, 10), askLast)
-	m.failures++
-	m.soon(time.Now().Add(wait - rand.N(wait/5)))
+	var in time.Duration
+	m.wait, in = backoff.Next(m.wait, askAgain, askLast)
+	m.soon(time.Now().Add(in))
 }
 
 // soon looks again at that time at the latest; never for the zero time.

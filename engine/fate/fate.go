@@ -9,7 +9,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
@@ -23,6 +22,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/backoff"
 )
 
 const (
@@ -79,9 +79,9 @@ func New(s Settings) *Finder { return &Finder{settings: s, unclear: map[types.UI
 type Doubt struct {
 	// Unseen: nobody saw it go, and nothing has said yet that it is gone.
 	Unseen bool
-	// looks counts how often the object was looked for, next is when to look again.
-	looks int
-	next  time.Time
+	// wait is the last wait between two looks, zero before the first, and next is when to look again.
+	wait time.Duration
+	next time.Time
 }
 
 // LookNow has the object looked for without a wait: something has come for lack of which nothing could be told.
@@ -91,7 +91,7 @@ func (d *Doubt) LookNow() { d.next = time.Time{} }
 // look, zero when the object is gone for sure. The error is why a look told nothing, which the log knows.
 func (f *Finder) Prove(ctx context.Context, key cache.ObjectName, uid types.UID, d *Doubt) (wait time.Duration, err error) {
 	if !d.Unseen {
-		if d.looks > 0 {
+		if d.wait > 0 {
 			f.Known(uid)
 		}
 		return 0, nil
@@ -108,9 +108,7 @@ func (f *Finder) Prove(ctx context.Context, key cache.ObjectName, uid types.UID,
 	if ctx.Err() == nil {
 		f.doubted(key, uid, err)
 	}
-	wait = min(lookAgain<<min(d.looks, 12), lookAgainMost)
-	wait -= rand.N(wait / 5)
-	d.looks++
+	d.wait, wait = backoff.Next(d.wait, lookAgain, lookAgainMost)
 	d.next = time.Now().Add(wait)
 	return wait, err
 }

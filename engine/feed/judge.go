@@ -60,7 +60,7 @@ func (f *Feed) survey(ctx context.Context, missing missingVerbs) survey {
 			bad.Told = bad.Told || f.settings.Outages.Away() // a watch that is silent does not know why
 			out.problems[ns] = bad
 			out.refused = out.refused || apierrors.IsForbidden(now.Fault)
-		case !now.Synced || h.WaitSynced(ctx) != nil:
+		case !now.Synced || !h.WaitSynced(ctx):
 			out.listing = append(out.listing, ns)
 		default:
 			out.well++
@@ -86,7 +86,7 @@ func (s survey) outcome(before health.Phase, lacking bool) health.State {
 func (f *Feed) toldAll(ctx context.Context) bool {
 	all := f.Informers("")
 	return len(all) > 0 && !slices.ContainsFunc(all, func(h *watch.Handle) bool {
-		return !h.State().Synced || h.WaitSynced(ctx) != nil
+		return !h.State().Synced || !h.WaitSynced(ctx)
 	})
 }
 

@@ -6,7 +6,6 @@ package feed
 import (
 	"context"
 	"maps"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
@@ -15,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/backoff"
 	"github.com/handwerk-dev/handwerk/engine/ops"
 	"github.com/handwerk-dev/handwerk/engine/rights"
 )
@@ -87,13 +87,12 @@ func (f *Feed) missingIn(ctx context.Context, ns string) ([]string, error) {
 	if len(missing) == 0 {
 		delete(f.lacking, ns)
 	} else {
-		next := &lack{verbs: missing, wait: askAgain}
+		var last time.Duration
 		if known != nil {
-			next.wait = min(2*known.wait, max(askMost, time.Duration(len(f.lacking))*time.Second), askLast)
+			last = known.wait
 		}
-		in := next.wait - rand.N(next.wait/5)
-		next.again = now.Add(in)
-		f.lacking[ns] = next
+		wait, in := backoff.Next(last, askAgain, min(max(askMost, time.Duration(len(f.lacking))*time.Second), askLast))
+		f.lacking[ns] = &lack{verbs: missing, again: now.Add(in), wait: wait}
 		time.AfterFunc(in, f.Nudge)
 	}
 	if h := f.newest(ns); known != nil && len(missing) < len(known.verbs) && h != nil && h.State().Fault != nil {
