@@ -110,11 +110,3 @@ func (d due) sooner(after time.Duration, class queue.Class) due {
 	}
 	return d
 }
-
-// workers returns how many objects are handled at once.
-func workers(spec *dsl.Resource) int {
-	if spec.Workers > 0 {
-		return spec.Workers
-	}
-	return dsl.DefaultWorkers
-}

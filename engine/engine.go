@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -20,17 +19,14 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/catalog"
 	"github.com/handwerk-dev/handwerk/engine/dial"
 	"github.com/handwerk-dev/handwerk/engine/events"
-	"github.com/handwerk-dev/handwerk/engine/feed"
+	"github.com/handwerk-dev/handwerk/engine/feeds"
 	"github.com/handwerk-dev/handwerk/engine/lease"
 	"github.com/handwerk-dev/handwerk/engine/ops"
 	"github.com/handwerk-dev/handwerk/engine/outage"
 	"github.com/handwerk-dev/handwerk/engine/preflight"
+	"github.com/handwerk-dev/handwerk/engine/roster"
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
-
-// stuck is how long Run waits, after the grace period, for handlers that do not heed the end of
-// their context.
-const stuck = 5 * time.Second
 
 // Settings are what an engine needs to run an operator.
 type Settings struct {
@@ -56,10 +52,10 @@ type Engine struct {
 	clients   *dial.Clients
 	catalog   *catalog.Catalog
 	watches   *watch.Set
-	feeds     *feed.Factory
+	feeds     *feeds.Factory
 	events    *events.Recorder
 	elector   *lease.Elector
-	resources set
+	resources roster.Roster[*resource]
 	recheck   *preflight.Recheck
 	outages   *outage.Watch
 	access    *access.Monitor
@@ -88,7 +84,7 @@ func New(op *dsl.Operator, s Settings) (*Engine, error) {
 	e.events = events.New(events.Settings{
 		Client: e.clients.Kubernetes, Operator: op.Name, Log: e.log, Dropped: e.metrics.EventDropped, Failed: e.access.Refused,
 	})
-	e.recheck = preflight.NewRecheck(e.resources.specs, e.catalog, e.checked, e.log)
+	e.recheck = preflight.NewRecheck(e.specs, e.catalog, e.checked, e.log)
 	for _, spec := range op.Resources() {
 		if err := e.start(spec); err != nil {
 			return nil, err
@@ -117,24 +113,28 @@ func (e *Engine) Run(ctx context.Context) error {
 	endFeeds := func() {
 		stopFeeds()
 		feeds.Wait()
-		for _, r := range e.resources.list() {
-			r.feeding.Wait()
-		}
+		e.resources.Wait()
 		e.watches.Close()
 	}
 	feeds.Go(func() { e.feeds.Run(feedsCtx) })
-	e.resources.run(feedsCtx)
+	e.resources.Run(feedsCtx)
 	feeds.Go(func() { e.recheck.Run(feedsCtx) })
 	feeds.Go(func() {
-		if settled(feedsCtx, feedsCtx, e.feeds.Own()...) {
-			e.resources.settled(feedsCtx)
-			e.access.Run(feedsCtx)
-		}
+		e.feeds.Settled(feedsCtx)
+		e.resources.Settled(feedsCtx)
+		e.access.Run(feedsCtx)
 	})
-	e.log.Info("operator starts", "operator", e.op.Name, "resources", e.names())
+	var names []string
+	for r := range e.resources.All {
+		names = append(names, r.name)
+	}
+	e.log.Info("operator starts", "operator", e.op.Name, "resources", names)
 
 	err := e.elector.Run(ctx, func(term context.Context) error {
-		leaveErr := e.lead(ctx, term)
+		leaveErr := e.resources.Work(ctx, term, roster.Term{Grace: e.grace(), Log: e.log, Working: func(on bool) {
+			e.started.Store(on)
+			e.leaving.Store(!on && ctx.Err() != nil)
+		}})
 		if ctx.Err() != nil {
 			e.events.Stop()
 			endFeeds()
@@ -151,52 +151,10 @@ func (e *Engine) Run(ctx context.Context) error {
 	return err
 }
 
-// lead works until ctx ends, with the grace period for handlers, or until the term ends by the loss
-// of leadership, without; also when that happens in the grace period.
-func (e *Engine) lead(ctx, term context.Context) error {
-	// Requests that are cut off by a loss fail as cancelled ones do, which nobody logs.
-	work, cancel := context.WithCancel(context.WithoutCancel(term))
-	defer cancel()
-	defer context.AfterFunc(term, cancel)()
-	asked, stop := context.WithCancel(work)
-	defer stop()
-	defer context.AfterFunc(ctx, stop)()
-	resources := e.resources.settled(asked) // so that the first passes find children in the cache
-	if asked.Err() != nil {
-		return nil
-	}
-	e.resources.begin(work, resources)
-	e.started.Store(true)
-	select {
-	case <-ctx.Done():
-	case <-term.Done():
-	}
-	e.started.Store(false)
-	e.leaving.Store(ctx.Err() != nil)
-	e.resources.end()
-	idle := make(chan struct{})
-	go func() {
-		defer close(idle)
-		for _, r := range e.resources.list() {
-			r.working.Wait()
-		}
-	}()
-	if term.Err() == nil {
-		e.log.Info("operator stops; handlers get the grace period", "grace", e.grace().String())
-		wait(term, idle, e.grace())
-	}
-	cancel()
-	if !wait(context.WithoutCancel(ctx), idle, stuck) && ctx.Err() != nil {
-		return fmt.Errorf("stopping operator: handlers are still running: %s", strings.Join(e.busy(), ", "))
-	}
-	<-idle // another term must not begin beside handlers of this one
-	return nil
-}
-
 // start has the engine work on a resource from here on: at once when it runs, and leads. The error says that the
 // resource is started already.
 func (e *Engine) start(spec *dsl.Resource) error {
-	if err := e.resources.add(newResource(e, spec)); err != nil {
+	if err := e.resources.Start(newResource(e, spec)); err != nil {
 		return err
 	}
 	e.metrics.Declare(spec.Name.String())
@@ -209,26 +167,20 @@ func (e *Engine) start(spec *dsl.Resource) error {
 // period, or as long as ctx lasts. It returns when nothing of the resource runs any more, and nothing tells of it.
 func (e *Engine) stop(ctx context.Context, r *resource) {
 	r.log.Info("resource stops; handlers get the grace period", "grace", e.grace().String())
-	e.resources.remove(ctx, r, e.grace())
+	e.resources.Stop(ctx, r, e.grace())
 	e.metrics.Forget(r.name)
 	e.access.Wake()
 	e.recheck.Wake()
 	r.log.Info("resource stopped")
 }
 
-// settled waits until each of the feeds runs or is known to be at fault. It reports false when one of the contexts
-// ended before.
-func settled(ctx, life context.Context, feeds ...*feed.Feed) bool {
-	for _, f := range feeds {
-		select {
-		case <-f.Settled():
-		case <-ctx.Done():
-			return false
-		case <-life.Done():
-			return false
-		}
+// specs are the declarations of the resources that are worked on.
+func (e *Engine) specs() []*dsl.Resource {
+	out := []*dsl.Resource{}
+	for r := range e.resources.All {
+		out = append(out, r.spec)
 	}
-	return true
+	return out
 }
 
 func (e *Engine) grace() time.Duration {
@@ -240,25 +192,3 @@ func (e *Engine) grace() time.Duration {
 
 // held is the fence: whether writes may leave the process. While that is in doubt, it waits.
 func (e *Engine) held(ctx context.Context) bool { return e.elector.Sure(ctx) }
-
-func (e *Engine) names() []string {
-	var out []string
-	for _, r := range e.resources.list() {
-		out = append(out, r.name)
-	}
-	return out
-}
-
-// wait reports whether done was closed before ctx ended or the time was over.
-func wait(ctx context.Context, done <-chan struct{}, most time.Duration) bool {
-	timer := time.NewTimer(most)
-	defer timer.Stop()
-	select {
-	case <-done:
-		return true
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return false
-	}
-}

@@ -11,18 +11,19 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/book"
 	"github.com/handwerk-dev/handwerk/engine/catalog"
 	"github.com/handwerk-dev/handwerk/engine/feed"
+	"github.com/handwerk-dev/handwerk/engine/feeds"
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
 
 // newFeeds prepares what makes the feeds.
-func (e *Engine) newFeeds() *feed.Factory {
+func (e *Engine) newFeeds() *feeds.Factory {
 	common := feed.Settings{Catalog: e.catalog, Watches: e.watches, Metadata: e.clients.Metadata, Outages: e.outages, Log: e.log}
 	common.Source.Manager, common.Source.Vouches, common.Source.Vouched = e.op.Name, e.op.StateAnnotation(), book.UnsignedMark
-	return feed.NewFactory(feed.FactorySettings{
+	return feeds.New(feeds.Settings{
 		Common: common, Namespaces: e.op.Scope.Namespaces, CRDSeen: e.crdSeen, ScopeChanged: func() { e.access.Wake() },
 		Working: func() (out []*feed.Feed) {
-			for _, r := range e.resources.list() {
-				out = append(out, r.feeds()...)
+			for r := range e.resources.All {
+				out = append(out, r.Feeds()...)
 			}
 			return out
 		},
@@ -31,7 +32,7 @@ func (e *Engine) newFeeds() *feed.Factory {
 
 // crdSeen takes an event of a CRD.
 func (e *Engine) crdSeen(ev watch.Event) {
-	for _, r := range e.resources.list() {
+	for r := range e.resources.All {
 		if !ev.Initial && r.own.Resource().GVR.GroupResource().String() == ev.Key.Name {
 			r.schemas.Add(1)
 		}
@@ -43,7 +44,7 @@ func (e *Engine) crdSeen(ev watch.Event) {
 // watchChanged is called when an informer's state has changed: perhaps what it watches has come.
 func (e *Engine) watchChanged(src watch.Source, state watch.State) {
 	e.feeds.WatchChanged(src.GVR)
-	for _, r := range e.resources.list() {
+	for r := range e.resources.All {
 		if state.Blind {
 			r.box.WakeAll()
 		}
@@ -58,8 +59,8 @@ func (e *Engine) watchChanged(src watch.Source, state watch.State) {
 // watched returns a feed whose cache has every object of the resource in the namespace, whole;
 // nil when there is none.
 func (e *Engine) watched(gvr schema.GroupVersionResource, namespace string) *feed.Feed {
-	for _, r := range e.resources.list() {
-		for _, f := range r.feeds() {
+	for r := range e.resources.All {
+		for _, f := range r.Feeds() {
 			if f.Whole(gvr, namespace) {
 				return f
 			}
@@ -71,11 +72,11 @@ func (e *Engine) watched(gvr schema.GroupVersionResource, namespace string) *fee
 // checked yields what is served of the resources of which expressions speak that can be checked, by the names
 // that the operator has for them.
 func (e *Engine) checked(yield func(dsl.ResourceName, catalog.Resource) bool) {
-	for _, r := range e.resources.list() {
+	for r := range e.resources.All {
 		if !r.spec.Checked() {
 			continue
 		}
-		for _, f := range r.feeds() {
+		for _, f := range r.Feeds() {
 			if f.Known() && !yield(f.Name(), f.Resource()) {
 				return
 			}
@@ -86,7 +87,7 @@ func (e *Engine) checked(yield func(dsl.ResourceName, catalog.Resource) bool) {
 // newAccess prepares what asks for the rights that feeds do not ask for themselves.
 func (e *Engine) newAccess() *access.Monitor {
 	s := access.Settings{
-		Operator: e.op, Resources: e.resources.specs, Catalog: e.catalog, Reviews: e.clients.Kubernetes.AuthenticationV1(), Log: e.log,
+		Operator: e.op, Resources: e.specs, Catalog: e.catalog, Reviews: e.clients.Kubernetes.AuthenticationV1(), Log: e.log,
 		Askers: func(yield func(access.Asker) bool) {
 			for _, f := range e.feeds.All() {
 				if !yield(f) {
@@ -95,7 +96,7 @@ func (e *Engine) newAccess() *access.Monitor {
 			}
 		},
 		Given: func() {
-			for _, r := range e.resources.list() {
+			for r := range e.resources.All {
 				r.box.Grant()
 			}
 		},

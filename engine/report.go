@@ -25,7 +25,7 @@ func (e *Engine) Ready() []ops.Check {
 		start.State, start.Message = ops.Fail, "first listings are not complete"
 	}
 	out, by := []ops.Check{start}, e.access.By()
-	for _, r := range e.resources.list() {
+	for r := range e.resources.All {
 		out = append(out, r.checks(by)...)
 	}
 	return slices.Concat(out, e.access.Checks(), e.recheck.Checks())
@@ -67,21 +67,13 @@ func (e *Engine) standsBy() bool {
 
 // stats is the state of the resources for metrics.
 func (e *Engine) stats() (out []ops.ResourceStats) {
-	for _, r := range e.resources.list() {
+	for r := range e.resources.All {
 		s := ops.ResourceStats{Resource: r.name, Up: r.own.Status().Phase == health.Running, Feeds: map[string]bool{}}
 		s.Objects, s.LastEvent = r.own.Stats()
 		s.Parked, s.Broken = r.box.Held()
 		s.Standing = r.box.Standings()
 		r.besides(func(what, name string, f *feed.Feed) { s.Feeds[what+name] = f.Status().Well() })
 		out = append(out, s)
-	}
-	return out
-}
-
-// busy names the handlers that run at this moment, with their objects.
-func (e *Engine) busy() (out []string) {
-	for _, r := range e.resources.list() {
-		out = append(out, r.busy.List()...)
 	}
 	return out
 }

@@ -4,9 +4,9 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"math/rand/v2"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -49,20 +49,13 @@ type resource struct {
 	box *inbox.Box[memory]
 	// fates finds out what became of objects that nobody saw go.
 	fates *fate.Finder
-
-	// life is what the feeds run in until quit ends it, and drop ends what handlers run in; leaving: the resource is
-	// being stopped. See set, whose lock guards them.
-	life             context.Context
-	quit, drop       context.CancelFunc
-	leaving          bool
-	feeding, working sync.WaitGroup
 }
 
 // newResource prepares a resource; nothing runs yet.
 func newResource(e *Engine, spec *dsl.Resource) *resource {
 	r := &resource{
 		engine: e, spec: spec, name: spec.Name.String(), rules: newRules(e.op, spec),
-		log: e.log.WithValues("resource", spec.Name.String()), quit: func() {}, drop: func() {},
+		log: e.log.WithValues("resource", spec.Name.String()),
 	}
 	r.box = inbox.New[memory](r.rules.deletes)
 	r.own = e.feeds.New(feed.Settings{
@@ -76,7 +69,7 @@ func newResource(e *Engine, spec *dsl.Resource) *resource {
 	})
 	r.family = family.New(family.Settings{
 		Operator: e.op, Resource: spec, Handlers: r.rules.handlers, Log: r.log, Metrics: e.metrics, Events: e.events, Catalog: e.catalog,
-		Box: r.box, Own: r.own, NewFeed: e.feeds.New, Feeds: r.feeds, Client: e.writer, Read: e.reader, Announce: r.announce,
+		Box: r.box, Own: r.own, NewFeed: e.feeds.New, Feeds: r.Feeds, Client: e.writer, Read: e.reader, Announce: r.announce,
 	})
 	r.related = related.New(related.Settings{
 		Resource: spec, Own: r.own, NewFeed: e.feeds.New, Inbox: r.box, All: r.rules.all, Panicked: errPanic, Log: r.log,
@@ -98,8 +91,12 @@ func newResource(e *Engine, spec *dsl.Resource) *resource {
 	return r
 }
 
-// feeds are the resource's feeds, its own first.
-func (r *resource) feeds() []*feed.Feed {
+// Name is the resource as its operator declares it. With the methods that follow, it takes part in the roster; see
+// [roster.Resource].
+func (r *resource) Name() string { return r.name }
+
+// Feeds are the resource's feeds, its own first.
+func (r *resource) Feeds() []*feed.Feed {
 	out := append([]*feed.Feed{r.own}, r.family.Kinds()...)
 	for _, f := range r.related.Feeds {
 		out = append(out, f)
@@ -107,17 +104,9 @@ func (r *resource) feeds() []*feed.Feed {
 	return out
 }
 
-// run has the feeds run until ctx ends.
-func (r *resource) run(ctx context.Context) {
-	r.life, r.quit = context.WithCancel(ctx)
-	for _, f := range r.feeds() {
-		r.feeding.Go(func() { f.Run(r.life) })
-	}
-}
-
-// begin starts a term of leadership, in which handlers run until ctx ends: every object that is there is looked at.
-// What an earlier term remembered is void, for another process may have worked since.
-func (r *resource) begin(ctx context.Context) {
+// Begin begins a term of leadership: every object that is there is looked at. What an earlier term remembered is void,
+// for another process may have worked since.
+func (r *resource) Begin() (workers int, work func(context.Context)) {
 	r.family.Clear()
 	r.fates.Clear()
 	r.related.Clear()
@@ -129,11 +118,14 @@ func (r *resource) begin(ctx context.Context) {
 	for _, o := range r.own.Objects("") {
 		q.Add(cache.MetaObjectToName(o), queue.Backlog)
 	}
-	ctx, r.drop = context.WithCancel(ctx)
-	for range workers(r.spec) {
-		r.working.Go(func() { r.work(ctx, q) })
-	}
+	return cmp.Or(max(r.spec.Workers, 0), dsl.DefaultWorkers), func(ctx context.Context) { r.work(ctx, q) }
 }
+
+// End ends the term: no key is taken any more.
+func (r *resource) End() { r.box.End() }
+
+// Busy names the handlers that run at this moment, with their objects.
+func (r *resource) Busy() []string { return r.busy.List() }
 
 // nextResync returns when an object is due for its next resync. The first period is drawn at
 // random, so that objects listed together do not come back together.

@@ -1,7 +1,9 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package feed
+// Package feeds makes the feeds of one operator, and runs those that all of them need: of namespaces, where its scope
+// has globs, and of CRDs, once one is missing.
+package feeds
 
 import (
 	"context"
@@ -12,39 +14,39 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/gone"
 	"github.com/handwerk-dev/handwerk/engine/health"
 	"github.com/handwerk-dev/handwerk/engine/scope"
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
 
-// FactorySettings are what a factory needs. All are required but the log.
-type FactorySettings struct {
+// Settings are what a factory needs. All are required but the log.
+type Settings struct {
 	// Common are the settings that all feeds have in common: Catalog, Metadata, Watches, Outages, and of Source whose
 	// managedFields are held. Log gets what there is to say of namespaces and CRDs.
-	Common Settings
+	Common feed.Settings
 	// Namespaces are those of the operator's scope; see [scope.Settings].
 	Namespaces []string
 	// Working returns the feeds that others run.
-	Working func() []*Feed
+	Working func() []*feed.Feed
 	// ScopeChanged is called when the namespaces of the scope have changed, CRDSeen with each event of a CRD. Both
 	// must be quick.
 	ScopeChanged func()
 	CRDSeen      func(watch.Event)
 }
 
-// Factory makes the feeds of one operator, and runs those that all of them need: of namespaces, where the scope has
-// globs, and of CRDs, once one is missing. Its methods may be called at any time by any number of goroutines.
+// Factory makes the feeds. Its methods may be called at any time by any number of goroutines.
 type Factory struct {
-	settings FactorySettings
+	settings Settings
 	scope    *scope.Scope
 	// namespaces is nil where the scope has no globs.
-	namespaces, crds *Feed
+	namespaces, crds *feed.Feed
 	needCRDs         chan struct{}
 }
 
-// NewFactory returns a factory, whose own feeds do not run yet.
-func NewFactory(s FactorySettings) *Factory {
+// New returns a factory, whose own feeds do not run yet.
+func New(s Settings) *Factory {
 	y := &Factory{settings: s, needCRDs: make(chan struct{}, 1)}
 	namespaces := dsl.ResourceName{Resource: "namespaces", Version: "v1"}
 	y.scope = scope.New(scope.Settings{
@@ -52,31 +54,31 @@ func NewFactory(s FactorySettings) *Factory {
 		Changed: func() { y.nudge(); s.ScopeChanged() },
 	})
 	if y.scope.Live() {
-		y.namespaces = y.newOwn(Settings{
+		y.namespaces = y.newOwn(feed.Settings{
 			Name: namespaces, Log: s.Common.Log.WithValues("resource", namespaces.Resource), On: y.namespaceSeen, Listed: y.scope.Listed,
 		})
 	}
 	crds := dsl.ResourceName{Resource: "customresourcedefinitions", Version: "v1", Group: "apiextensions.k8s.io"}
-	y.crds = y.newOwn(Settings{Name: crds, Log: s.Common.Log.V(1).WithValues("resource", crds.String()), On: y.crdSeen})
+	y.crds = y.newOwn(feed.Settings{Name: crds, Log: s.Common.Log.V(1).WithValues("resource", crds.String()), On: y.crdSeen})
 	return y
 }
 
 // newOwn returns a feed of the factory itself: of metadata alone, cluster-wide.
-func (y *Factory) newOwn(s Settings) *Feed {
+func (y *Factory) newOwn(s feed.Settings) *feed.Feed {
 	s.Scope = scope.New(scope.Settings{})
 	s.Source.Profile = dsl.CacheLive
 	return y.New(s)
 }
 
 // New returns a feed that is not running yet. What all have in common is filled in.
-func (y *Factory) New(s Settings) *Feed {
+func (y *Factory) New(s feed.Settings) *feed.Feed {
 	common := y.settings.Common
 	s.Catalog, s.Watches, s.Metadata, s.Outages, s.Unserved = common.Catalog, common.Watches, common.Metadata, common.Outages, y.WantCRDs
 	s.Source.Manager, s.Source.Vouches, s.Source.Vouched = common.Source.Manager, common.Source.Vouches, common.Source.Vouched
 	if s.Scope == nil {
 		s.Scope = y.scope
 	}
-	return New(s)
+	return feed.New(s)
 }
 
 // Run runs the factory's own feeds until ctx ends. Without the right to watch CRDs, feeds find one that comes by
@@ -105,16 +107,24 @@ func (y *Factory) WantCRDs() {
 // Scope has the namespaces that the operator works in.
 func (y *Factory) Scope() *scope.Scope { return y.scope }
 
-// Own returns the feed of namespaces, where there is one.
-func (y *Factory) Own() []*Feed {
+// Settled waits until it is known which namespaces there are, or why not, or until ctx ends.
+func (y *Factory) Settled(ctx context.Context) {
 	if y.namespaces == nil {
-		return nil
+		return
 	}
-	return []*Feed{y.namespaces}
+	select {
+	case <-y.namespaces.Settled():
+	case <-ctx.Done():
+	}
 }
 
 // All returns the feeds that run from the start.
-func (y *Factory) All() []*Feed { return append(y.Own(), y.settings.Working()...) }
+func (y *Factory) All() []*feed.Feed {
+	if y.namespaces == nil {
+		return y.settings.Working()
+	}
+	return append(y.settings.Working(), y.namespaces)
+}
 
 func (y *Factory) nudge() {
 	for _, f := range y.All() {
