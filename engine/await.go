@@ -17,7 +17,7 @@ import (
 // written to it.
 func (r *resource) announce(by inbox.Key, gvr schema.GroupVersionResource, o *unstructured.Unstructured) {
 	key := cache.MetaObjectToName(o)
-	for _, other := range r.engine.resources {
+	for other := range r.engine.resources.All {
 		if other == r && key == by || !other.own.Serves(gvr) {
 			continue
 		}

@@ -91,11 +91,3 @@ func (r *resource) unfinished(key cache.ObjectName, err error) (wait time.Durati
 	}
 	return wait
 }
-
-// workers returns how many objects are handled at once.
-func workers(spec *dsl.Resource) int {
-	if spec.Workers > 0 {
-		return spec.Workers
-	}
-	return dsl.DefaultWorkers
-}

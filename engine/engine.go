@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,19 +17,16 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/access"
 	"github.com/handwerk-dev/handwerk/engine/catalog"
+	"github.com/handwerk-dev/handwerk/engine/dial"
 	"github.com/handwerk-dev/handwerk/engine/events"
-	"github.com/handwerk-dev/handwerk/engine/feed"
+	"github.com/handwerk-dev/handwerk/engine/feeds"
 	"github.com/handwerk-dev/handwerk/engine/lease"
 	"github.com/handwerk-dev/handwerk/engine/ops"
 	"github.com/handwerk-dev/handwerk/engine/outage"
 	"github.com/handwerk-dev/handwerk/engine/preflight"
-	"github.com/handwerk-dev/handwerk/engine/scope"
+	"github.com/handwerk-dev/handwerk/engine/roster"
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
-
-// stuck is how long Run waits, after the grace period, for handlers that do not heed the end of
-// their context.
-const stuck = 5 * time.Second
 
 // Settings are what an engine needs to run an operator.
 type Settings struct {
@@ -53,21 +49,16 @@ type Engine struct {
 	settings  Settings
 	log       logr.Logger
 	metrics   *ops.Metrics
-	clients   *clients
+	clients   *dial.Clients
 	catalog   *catalog.Catalog
 	watches   *watch.Set
-	scope     *scope.Scope
+	feeds     *feeds.Factory
 	events    *events.Recorder
 	elector   *lease.Elector
-	resources []*resource
-	// namespaces and crds are feeds that serve the engine itself: of namespaces, where the scope has globs, and of
-	// CRDs, once one is missing.
-	namespaces *feed.Feed
-	crds       *feed.Feed
-	needCRDs   chan struct{}
-	recheck    *preflight.Recheck
-	outages    *outage.Watch
-	access     *access.Monitor
+	resources roster.Roster[*resource]
+	recheck   *preflight.Recheck
+	outages   *outage.Watch
+	access    *access.Monitor
 
 	started atomic.Bool
 	leaving atomic.Bool
@@ -79,28 +70,28 @@ func New(op *dsl.Operator, s Settings) (*Engine, error) {
 	if err := op.Validate(); err != nil {
 		return nil, fmt.Errorf("checking operator: %w", err)
 	}
-	e := &Engine{op: op, settings: s, log: s.Log, metrics: s.Metrics, needCRDs: make(chan struct{}, 1), outages: outage.New(s.Log)}
+	e := &Engine{op: op, settings: s, log: s.Log, metrics: s.Metrics, outages: outage.New(s.Log)}
 	if e.metrics == nil {
 		e.metrics = ops.NewMetrics()
 	}
-	e.metrics.Declare(op)
 	if err := e.connect(); err != nil {
 		return nil, err
 	}
-	e.catalog = catalog.New(e.clients.discovery, e.clients.dynamic, e.clients.kubernetes.AuthorizationV1())
-	e.watches = watch.New(watch.Settings{Dynamic: e.clients.dynamic, Metadata: e.clients.metadata, OwnerLabel: op.OwnerLabel(), Log: e.log, Changed: e.watchChanged})
-	e.scope = e.newScope()
+	e.catalog = catalog.New(e.clients.Discovery, e.clients.Dynamic, e.clients.Kubernetes.AuthorizationV1())
+	e.watches = watch.New(watch.Settings{Dynamic: e.clients.Dynamic, Metadata: e.clients.Metadata, OwnerLabel: op.OwnerLabel(), Log: e.log, Changed: e.watchChanged})
+	e.feeds = e.newFeeds()
 	e.access = e.newAccess()
 	e.events = events.New(events.Settings{
-		Client: e.clients.kubernetes, Operator: op.Name, Log: e.log, Dropped: e.metrics.EventDropped, Failed: e.access.Refused,
+		Client: e.clients.Kubernetes, Operator: op.Name, Log: e.log, Dropped: e.metrics.EventDropped, Failed: e.access.Refused,
 	})
+	e.recheck = preflight.NewRecheck(e.specs, e.catalog, e.checked, e.log)
 	for _, spec := range op.Resources() {
-		e.resources = append(e.resources, newResource(e, spec))
+		if err := e.start(spec); err != nil {
+			return nil, err
+		}
 	}
-	e.engineFeeds()
-	e.recheck = preflight.NewRecheck(op, e.catalog, e.checked, e.log)
 	e.metrics.Resources(e.stats)
-	e.metrics.MissingRights(e.missingRights)
+	e.metrics.MissingRights(e.access.Missing)
 	return e, nil
 }
 
@@ -119,32 +110,39 @@ func (e *Engine) Run(ctx context.Context) error {
 	}
 	feedsCtx, stopFeeds := context.WithCancel(outer)
 	var feeds sync.WaitGroup
-	for _, f := range e.feeds() {
-		feeds.Go(func() { f.Run(feedsCtx) })
+	endFeeds := func() {
+		stopFeeds()
+		feeds.Wait()
+		e.resources.Wait()
+		e.watches.Close()
 	}
-	feeds.Go(func() { e.watchCRDs(feedsCtx) })
+	feeds.Go(func() { e.feeds.Run(feedsCtx) })
+	e.resources.Run(feedsCtx)
 	feeds.Go(func() { e.recheck.Run(feedsCtx) })
 	feeds.Go(func() {
-		if settled(feedsCtx, feedsCtx, e.feeds()) {
-			e.access.Run(feedsCtx)
-		}
+		e.feeds.Settled(feedsCtx)
+		e.resources.Settled(feedsCtx)
+		e.access.Run(feedsCtx)
 	})
-	e.log.Info("operator starts", "operator", e.op.Name, "resources", e.names())
+	var names []string
+	for r := range e.resources.All {
+		names = append(names, r.name)
+	}
+	e.log.Info("operator starts", "operator", e.op.Name, "resources", names)
 
 	err := e.elector.Run(ctx, func(term context.Context) error {
-		leaveErr := e.lead(ctx, term)
+		leaveErr := e.resources.Work(ctx, term, roster.Term{Grace: e.grace(), Log: e.log, Working: func(on bool) {
+			e.started.Store(on)
+			e.leaving.Store(!on && ctx.Err() != nil)
+		}})
 		if ctx.Err() != nil {
 			e.events.Stop()
-			stopFeeds()
-			feeds.Wait()
-			e.watches.Close()
+			endFeeds()
 		}
 		return leaveErr
 	})
 	e.leaving.Store(true)
-	stopFeeds()
-	feeds.Wait()
-	e.watches.Close()
+	endFeeds()
 	e.events.Stop()
 	e.log.Info("operator stopped", "operator", e.op.Name)
 	if errors.Is(err, context.Canceled) {
@@ -153,62 +151,36 @@ func (e *Engine) Run(ctx context.Context) error {
 	return err
 }
 
-// lead works until ctx ends, with the grace period for handlers, or until the term ends by the loss
-// of leadership, without; also when that happens in the grace period.
-func (e *Engine) lead(ctx, term context.Context) error {
-	// Requests that are cut off by a loss fail as cancelled ones do, which nobody logs.
-	work, cancel := context.WithCancel(context.WithoutCancel(term))
-	defer cancel()
-	defer context.AfterFunc(term, cancel)()
-	for _, r := range e.resources {
-		if !settled(ctx, term, r.feeds()) { // so that the first passes find children in the cache
-			return nil
-		}
+// start has the engine work on a resource from here on: at once when it runs, and leads. The error says that the
+// resource is started already.
+func (e *Engine) start(spec *dsl.Resource) error {
+	if err := e.resources.Start(newResource(e, spec)); err != nil {
+		return err
 	}
-	var running sync.WaitGroup
-	for _, r := range e.resources {
-		q := r.begin()
-		for range workers(r.spec) {
-			running.Go(func() { r.work(work, q) })
-		}
-	}
-	e.started.Store(true)
-	select {
-	case <-ctx.Done():
-	case <-term.Done():
-	}
-	e.started.Store(false)
-	e.leaving.Store(ctx.Err() != nil)
-	for _, r := range e.resources {
-		r.box.End()
-	}
-	idle := make(chan struct{})
-	go func() { running.Wait(); close(idle) }()
-	if term.Err() == nil {
-		e.log.Info("operator stops; handlers get the grace period", "grace", e.grace().String())
-		wait(term, idle, e.grace())
-	}
-	cancel()
-	if !wait(context.WithoutCancel(ctx), idle, stuck) && ctx.Err() != nil {
-		return fmt.Errorf("stopping operator: handlers are still running: %s", strings.Join(e.busy(), ", "))
-	}
-	<-idle // another term must not begin beside handlers of this one
+	e.metrics.Declare(spec.Name.String())
+	e.access.Wake()
+	e.recheck.Wake()
 	return nil
 }
 
-// settled waits until each of the feeds runs or is known to be at fault. It reports false when ctx or the
-// term ended before.
-func settled(ctx, term context.Context, feeds []*feed.Feed) bool {
-	for _, f := range feeds {
-		select {
-		case <-f.Settled():
-		case <-ctx.Done():
-			return false
-		case <-term.Done():
-			return false
-		}
+// stop is the opposite of start: what the process does for others of its resources goes on. Handlers get the grace
+// period, or as long as ctx lasts. It returns when nothing of the resource runs any more, and nothing tells of it.
+func (e *Engine) stop(ctx context.Context, r *resource) {
+	r.log.Info("resource stops; handlers get the grace period", "grace", e.grace().String())
+	e.resources.Stop(ctx, r, e.grace())
+	e.metrics.Forget(r.name)
+	e.access.Wake()
+	e.recheck.Wake()
+	r.log.Info("resource stopped")
+}
+
+// specs are the declarations of the resources that are worked on.
+func (e *Engine) specs() []*dsl.Resource {
+	out := []*dsl.Resource{}
+	for r := range e.resources.All {
+		out = append(out, r.spec)
 	}
-	return true
+	return out
 }
 
 func (e *Engine) grace() time.Duration {
@@ -220,25 +192,3 @@ func (e *Engine) grace() time.Duration {
 
 // held is the fence: whether writes may leave the process. While that is in doubt, it waits.
 func (e *Engine) held(ctx context.Context) bool { return e.elector.Sure(ctx) }
-
-func (e *Engine) names() []string {
-	var out []string
-	for _, r := range e.resources {
-		out = append(out, r.name)
-	}
-	return out
-}
-
-// wait reports whether done was closed before ctx ended or the time was over.
-func wait(ctx context.Context, done <-chan struct{}, most time.Duration) bool {
-	timer := time.NewTimer(most)
-	defer timer.Stop()
-	select {
-	case <-done:
-		return true
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return false
-	}
-}

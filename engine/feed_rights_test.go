@@ -46,7 +46,7 @@ func TestFeedsAskForWhatRolesHave(t *testing.T) {
 			}
 			needed := rights.Of(op, rights.Settings{})
 			asked := 0
-			for _, f := range e.feeds() {
+			for _, f := range e.feeds.All() {
 				for _, text := range f.Verbs() {
 					asked++
 					verb, subresource, _ := strings.Cut(text, " ")

@@ -41,6 +41,8 @@ func TestImportsPointDown(t *testing.T) {
 		"engine/rights":     {"dsl"},
 		"engine/loop":       {},
 		"engine/timer":      {"dsl"},
+		"engine/backoff":    {},
+		"engine/fate":       {"dsl", "engine/backoff"},
 		"engine/claim":      {"dsl"},
 		"engine/fence":      {},
 		"engine/outage":     {"dsl"},
@@ -53,15 +55,18 @@ func TestImportsPointDown(t *testing.T) {
 		"engine/filter":     {"dsl"},
 		// Rooms that join a few of the others.
 		"engine/watch":     {"dsl", "engine/cached"},
-		"engine/access":    {"dsl", "engine/catalog", "engine/gone", "engine/ops", "engine/rights"},
+		"engine/access":    {"dsl", "engine/backoff", "engine/catalog", "engine/gone", "engine/ops", "engine/rights"},
 		"engine/preflight": {"dsl", "engine/catalog", "engine/crd", "engine/ops", "engine/outage"},
 		"engine/attempt":   {"dsl", "engine/book", "engine/cause", "engine/ops"},
 		"engine/plan":      {"dsl", "engine/book", "engine/claim", "engine/conditions", "engine/family", "engine/ledger", "engine/progress"},
 		"engine/ledger":    {"dsl", "engine/book", "engine/pack", "engine/patch"},
-		"engine/inbox":     {"dsl", "engine/cached", "engine/catalog", "engine/ops", "engine/queue", "engine/watch"},
+		"engine/dial":      {"dsl", "engine/lease", "engine/ops", "engine/outage"},
+		"engine/inbox":     {"dsl", "engine/cached", "engine/catalog", "engine/fate", "engine/ops", "engine/queue", "engine/watch"},
 		"engine/feed": {
-			"dsl", "engine/cached", "engine/catalog", "engine/gone", "engine/health", "engine/ops", "engine/outage", "engine/scope", "engine/watch",
+			"dsl", "engine/backoff", "engine/cached", "engine/catalog", "engine/gone", "engine/health", "engine/ops", "engine/outage", "engine/rights", "engine/scope", "engine/watch",
 		},
+		"engine/feeds":  {"dsl", "engine/feed", "engine/gone", "engine/health", "engine/scope", "engine/watch"},
+		"engine/roster": {"engine/feed"},
 		"engine/family": {
 			"dsl", "engine/cached", "engine/catalog", "engine/child", "engine/claim", "engine/events", "engine/feed", "engine/fence", "engine/gone",
 			"engine/inbox", "engine/loop", "engine/ops", "engine/pack", "engine/patch", "engine/watch",
@@ -72,8 +77,8 @@ func TestImportsPointDown(t *testing.T) {
 			"engine/attempt", "engine/client", "engine/conditions", "engine/filter", "engine/ledger", "engine/plan",
 			"dsl", "engine/book", "engine/cached", "engine/cause", "engine/catalog", "engine/child", "engine/gone", "engine/lease", "engine/ops",
 			"engine/patch", "engine/progress", "engine/queue", "engine/rights", "engine/watch",
-			"engine/busy", "engine/claim", "engine/events", "engine/fence", "engine/loop", "engine/outage", "engine/timer",
-			"engine/access", "engine/family", "engine/feed", "engine/health", "engine/inbox", "engine/preflight", "engine/related", "engine/scope",
+			"engine/busy", "engine/dial", "engine/events", "engine/fate", "engine/fence", "engine/claim", "engine/loop", "engine/outage", "engine/timer",
+			"engine/access", "engine/family", "engine/feed", "engine/feeds", "engine/health", "engine/inbox", "engine/preflight", "engine/related", "engine/roster",
 		},
 		"engine/enginetest":                    nil, // test kits may use everything
 		"engine/enginetest/internal/apiserver": {},
@@ -103,7 +108,7 @@ func TestImportsPointDown(t *testing.T) {
 // TestPurePackagesTalkToNobody holds that deciding is apart from doing: these packages have no
 // way to the API server and no context.
 func TestPurePackagesTalkToNobody(t *testing.T) {
-	pure := []string{"dsl", "dsl/crd", "engine/book", "engine/cached", "engine/cause", "engine/claim", "engine/gone", "engine/health", "engine/loop", "engine/pack", "engine/progress", "engine/timer", "handlers/graph"}
+	pure := []string{"dsl", "dsl/crd", "engine/backoff", "engine/book", "engine/cached", "engine/cause", "engine/claim", "engine/gone", "engine/health", "engine/loop", "engine/pack", "engine/progress", "engine/timer", "handlers/graph"}
 	for _, p := range packages(t) {
 		name := strings.TrimPrefix(p.ImportPath, module)
 		if !slices.Contains(pure, name) {

@@ -4,6 +4,8 @@
 package engine
 
 import (
+	"slices"
+
 	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/health"
 	"github.com/handwerk-dev/handwerk/engine/ops"
@@ -22,32 +24,35 @@ func (e *Engine) Ready() []ops.Check {
 	default:
 		start.State, start.Message = ops.Fail, "first listings are not complete"
 	}
-	out := []ops.Check{start}
-	for _, r := range e.resources {
-		out = append(out, e.check(r.own, "resource/"+r.name))
-		if doubt := r.unclear.said(); doubt != "" {
-			out = append(out, ops.Check{Name: "departed/" + r.name, State: ops.Warn, Message: doubt})
-		}
-		for _, f := range r.family.Kinds() {
-			out = append(out, e.check(f, "child/"+r.name+"/"+f.Name().String()))
-		}
-		for relation, f := range r.related.Feeds {
-			out = append(out, e.check(f, "related/"+r.name+"/"+relation))
-		}
-		if message := r.busy.Long(); message != "" {
-			out = append(out, ops.Check{Name: "running/" + r.name, State: ops.Warn, Message: message})
-		}
+	out, by := []ops.Check{start}, e.access.By()
+	for r := range e.resources.All {
+		out = append(out, r.checks(by)...)
 	}
-	return append(append(out, e.access.Checks()...), e.recheck.Checks()...)
+	return slices.Concat(out, e.access.Checks(), e.recheck.Checks())
 }
 
-// check tells how a feed is, and of which account when it lacks rights.
-func (e *Engine) check(f *feed.Feed, name string) ops.Check {
-	c := f.Check(name)
-	if c.State != ops.Pass && len(f.Missing()) > 0 {
-		c.Message += e.access.By()
+// checks tells how a resource is. By is how a message about a missing right ends.
+func (r *resource) checks(by string) []ops.Check {
+	out := []ops.Check{r.own.Check("resource/"+r.name, by)}
+	warn := func(about, message string) {
+		if message != "" {
+			out = append(out, ops.Check{Name: about + r.name, State: ops.Warn, Message: message})
+		}
 	}
-	return c
+	warn("departed/", r.fates.Doubts())
+	r.besides(func(what, name string, f *feed.Feed) { out = append(out, f.Check(what+r.name+"/"+name, by)) })
+	warn("running/", r.busy.Long())
+	return out
+}
+
+// besides calls a function with the feeds of children and related objects, what each brings in and its name.
+func (r *resource) besides(do func(what, name string, f *feed.Feed)) {
+	for _, f := range r.family.Kinds() {
+		do("child/", f.Name().String(), f)
+	}
+	for relation, f := range r.related.Feeds {
+		do("related/", relation, f)
+	}
 }
 
 // Healthy tells whether the process should be left alone. A degraded resource is no reason to
@@ -56,61 +61,19 @@ func (e *Engine) Healthy() []ops.Check { return []ops.Check{{Name: "ping"}} }
 
 // standsBy reports whether this process is ready to lead: its caches are warm.
 func (e *Engine) standsBy() bool {
-	for _, f := range e.feeds() {
-		if f.Status().Phase == health.Starting {
-			return false
-		}
-	}
-	return !e.elector.Leading()
+	cold := func(f *feed.Feed) bool { return f.Status().Phase == health.Starting }
+	return !slices.ContainsFunc(e.feeds.All(), cold) && !e.elector.Leading()
 }
 
 // stats is the state of the resources for metrics.
-func (e *Engine) stats() []ops.ResourceStats {
-	out := make([]ops.ResourceStats, 0, len(e.resources))
-	for _, r := range e.resources {
-		s := ops.ResourceStats{Resource: r.name, Up: r.own.Status().Phase == health.Running}
+func (e *Engine) stats() (out []ops.ResourceStats) {
+	for r := range e.resources.All {
+		s := ops.ResourceStats{Resource: r.name, Up: r.own.Status().Phase == health.Running, Feeds: map[string]bool{}}
 		s.Objects, s.LastEvent = r.own.Stats()
 		s.Parked, s.Broken = r.box.Held()
-		s.Standing, s.Feeds = r.box.Standings(), r.feedsUp()
+		s.Standing = r.box.Standings()
+		r.besides(func(what, name string, f *feed.Feed) { s.Feeds[what+name] = f.Status().Well() })
 		out = append(out, s)
-	}
-	return out
-}
-
-// missingRights are the rights that are missing, also those that feeds tell of, for metrics.
-func (e *Engine) missingRights() []ops.MissingRight {
-	counts := e.access.Missing()
-	for _, f := range e.feeds() {
-		for _, m := range f.Missing() {
-			one := ops.MissingRight{Resource: m.Resource, Verb: m.Verb}
-			counts[one] = max(counts[one], m.Namespaces) // feeds of the same resource lack the same
-		}
-	}
-	var out []ops.MissingRight
-	for m, n := range counts {
-		m.Namespaces = n
-		out = append(out, m)
-	}
-	return out
-}
-
-// feedsUp tells of the feeds of children and related objects whether they are well.
-func (r *resource) feedsUp() map[string]bool {
-	out := map[string]bool{}
-	for _, f := range r.family.Kinds() {
-		out["child/"+f.Name().String()] = f.Check("").State == ops.Pass
-	}
-	for relation, f := range r.related.Feeds {
-		out["related/"+relation] = f.Check("").State == ops.Pass
-	}
-	return out
-}
-
-// busy names the handlers that run at this moment, with their objects.
-func (e *Engine) busy() []string {
-	var out []string
-	for _, r := range e.resources {
-		out = append(out, r.busy.List()...)
 	}
 	return out
 }

@@ -4,12 +4,15 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"math/rand/v2"
 	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
@@ -18,6 +21,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/cached"
 	"github.com/handwerk-dev/handwerk/engine/conditions"
 	"github.com/handwerk-dev/handwerk/engine/family"
+	"github.com/handwerk-dev/handwerk/engine/fate"
 	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/inbox"
 	"github.com/handwerk-dev/handwerk/engine/plan"
@@ -44,8 +48,9 @@ type resource struct {
 	schemas atomic.Int64
 
 	// box keeps what comes up for objects between passes.
-	box     *inbox.Box[memory]
-	unclear unclear
+	box *inbox.Box[memory]
+	// fates finds out what became of objects that nobody saw go.
+	fates *fate.Finder
 }
 
 // newResource prepares a resource; nothing runs yet.
@@ -55,7 +60,7 @@ func newResource(e *Engine, spec *dsl.Resource) *resource {
 		log: e.log.WithValues("resource", spec.Name.String()),
 	}
 	r.box = inbox.New[memory](r.rules.Deletes)
-	r.own = e.newFeed(feed.Settings{
+	r.own = e.feeds.New(feed.Settings{
 		Name: spec.Name, Log: r.log, On: r.box.Seen, Granted: r.box.Grant,
 		Source: watch.Source{
 			LabelSelector: spec.LabelSelector, FieldSelector: spec.FieldSelector,
@@ -66,10 +71,20 @@ func newResource(e *Engine, spec *dsl.Resource) *resource {
 	})
 	r.family = family.New(family.Settings{
 		Operator: e.op, Resource: spec, Handlers: r.rules.Handlers, Log: r.log, Metrics: e.metrics, Events: e.events, Catalog: e.catalog,
-		Box: r.box, Own: r.own, NewFeed: e.newFeed, Feeds: r.feeds, Client: e.writer, Read: e.reader, Announce: r.announce,
+		Box: r.box, Own: r.own, NewFeed: e.feeds.New, Feeds: r.Feeds, Client: e.writer, Read: e.reader, Announce: r.announce,
 	})
 	r.related = related.New(related.Settings{
-		Resource: spec, Own: r.own, NewFeed: e.newFeed, Inbox: r.box, All: r.rules.All, Panicked: attempt.ErrPanic, Log: r.log,
+		Resource: spec, Own: r.own, NewFeed: e.feeds.New, Inbox: r.box, All: r.rules.All, Panicked: attempt.ErrPanic, Log: r.log,
+	})
+	r.fates = fate.New(fate.Settings{
+		LabelSelector: spec.LabelSelector, FieldSelector: spec.FieldSelector, Log: r.log,
+		Read: func(ctx context.Context, key cache.ObjectName) (*unstructured.Unstructured, error) {
+			return e.reader(ctx, r.own.Resource().GVR, key)
+		},
+		List: func(ctx context.Context, namespace string, options metav1.ListOptions) (*unstructured.UnstructuredList, error) {
+			return e.writer(r.own.Resource().GVR, namespace).List(ctx, options)
+		},
+		Absent: r.own.Absent, Lacks: e.feeds.Scope().Lacks, NamespaceGone: e.feeds.NamespaceGone,
 	})
 	r.busy = busy.New(r.log)
 	r.conditions = conditions.NewSchema(r.log, func(ctx context.Context) (bool, error) {
@@ -78,8 +93,12 @@ func newResource(e *Engine, spec *dsl.Resource) *resource {
 	return r
 }
 
-// feeds are the resource's feeds, its own first.
-func (r *resource) feeds() []*feed.Feed {
+// Name is the resource as its operator declares it. With the methods that follow, it takes part in the roster; see
+// [roster.Resource].
+func (r *resource) Name() string { return r.name }
+
+// Feeds are the resource's feeds, its own first.
+func (r *resource) Feeds() []*feed.Feed {
 	out := append([]*feed.Feed{r.own}, r.family.Kinds()...)
 	for _, f := range r.related.Feeds {
 		out = append(out, f)
@@ -87,11 +106,11 @@ func (r *resource) feeds() []*feed.Feed {
 	return out
 }
 
-// begin starts a term of leadership: every object that is there is looked at. What an earlier
-// term remembered is void, for another process may have worked since.
-func (r *resource) begin() *queue.Queue[cache.ObjectName] {
+// Begin begins a term of leadership: every object that is there is looked at. What an earlier term remembered is void,
+// for another process may have worked since.
+func (r *resource) Begin() (workers int, work func(context.Context)) {
 	r.family.Clear()
-	r.unclear.clear()
+	r.fates.Clear()
 	r.related.Clear()
 	q := queue.New[cache.ObjectName](r.name, r.engine.metrics.Queues())
 	r.box.Begin(q)
@@ -101,8 +120,14 @@ func (r *resource) begin() *queue.Queue[cache.ObjectName] {
 	for _, o := range r.own.Objects("") {
 		q.Add(cache.MetaObjectToName(o), queue.Backlog)
 	}
-	return q
+	return cmp.Or(max(r.spec.Workers, 0), dsl.DefaultWorkers), func(ctx context.Context) { r.work(ctx, q) }
 }
+
+// End ends the term: no key is taken any more.
+func (r *resource) End() { r.box.End() }
+
+// Busy names the handlers that run at this moment, with their objects.
+func (r *resource) Busy() []string { return r.busy.List() }
 
 // nextResync returns when an object is due for its next resync. The first period is drawn at
 // random, so that objects listed together do not come back together.

@@ -149,7 +149,7 @@ func (p *pass) send(ctx context.Context, base *unstructured.Unstructured, wish p
 		p.log().V(1).Info("object is gone; what its handlers want of it is dropped")
 	}
 	if len(result.Dropped) > 0 {
-		p.r.engine.wantCRDs() // should the schema get them, they are sent again
+		p.r.engine.feeds.WantCRDs() // should the schema get them, they are sent again
 		p.log().Info("the API server dropped fields that its schema does not have", dsl.LogWarning, true, "fields", fmt.Sprint(result.Dropped))
 	}
 	return result.Object, err

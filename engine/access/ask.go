@@ -5,9 +5,9 @@ package access
 
 import (
 	"context"
-	"math/rand/v2"
 	"time"
 
+	"github.com/handwerk-dev/handwerk/engine/backoff"
 	"github.com/handwerk-dev/handwerk/engine/rights"
 )
 
@@ -66,11 +66,12 @@ func (m *Monitor) ask(ctx context.Context, r rights.Rule, namespace string) (boo
 	}
 	next := &answer{right: r.Verb + " " + r.Target(), allowed: allowed, asked: now, used: m.looks}
 	if !allowed {
-		next.wait = askAgain
-		if known != nil && !known.allowed {
-			next.wait = min(2*known.wait, askLast)
+		if known != nil {
+			next.wait = known.wait
 		}
-		next.again = now.Add(next.wait - rand.N(next.wait/5))
+		var in time.Duration
+		next.wait, in = backoff.Next(next.wait, askAgain, askLast)
+		next.again = now.Add(in)
 		m.soon(next.again)
 	}
 	m.answers[question] = next

@@ -9,8 +9,8 @@ package access
 
 import (
 	"context"
+	"iter"
 	"maps"
-	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
@@ -22,7 +22,9 @@ import (
 	authentication "k8s.io/client-go/kubernetes/typed/authentication/v1"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/backoff"
 	"github.com/handwerk-dev/handwerk/engine/catalog"
+	"github.com/handwerk-dev/handwerk/engine/ops"
 	"github.com/handwerk-dev/handwerk/engine/rights"
 )
 
@@ -39,15 +41,25 @@ const (
 	refusedMost = 100
 )
 
+// Asker asks for some rights itself and tells which of them are missing, as a feed does.
+type Asker interface {
+	// Asks reports whether it asks for a right.
+	Asks(rights.Rule) bool
+	// Missing are those that are missing, in no order.
+	Missing() []ops.MissingRight
+}
+
 // Settings are what a Monitor works with. All are required but Namespaces.
 type Settings struct {
 	Operator *dsl.Operator
+	// Resources returns those of the operator that are worked on at the moment.
+	Resources func() []*dsl.Resource
 	// Catalog answers what is served, and what the account may do.
 	Catalog *catalog.Catalog
 	// Reviews tell who the account is.
 	Reviews authentication.SelfSubjectReviewsGetter
-	// Elsewhere reports whether somebody else asks for a right, and tells when it is missing.
-	Elsewhere func(rights.Rule) bool
+	// Askers yields those who ask for rights themselves.
+	Askers iter.Seq[Asker]
 	// Namespaces returns those in the operator's scope, where they are known only while it runs; nil
 	// where the rights have them.
 	Namespaces func() []string
@@ -65,12 +77,12 @@ type Monitor struct {
 	wake     chan struct{}
 
 	// Only Run's goroutine uses these. answers are the server's, by what was asked, and looks counts how often
-	// it was looked what to ask; due is when to look again, zero when not by itself; failures counts the looks in
-	// a row at which the server could not be asked; introduced: the account is known, or nobody tells it.
+	// it was looked what to ask; due is when to look again, zero when not by itself; wait is the last wait
+	// for a server that could not be asked; introduced: the account is known, or nobody tells it.
 	answers    map[string]*answer
 	looks      int
 	due        time.Time
-	failures   int
+	wait       time.Duration
 	introduced bool
 
 	mu sync.Mutex
@@ -99,7 +111,7 @@ func New(s Settings) *Monitor {
 	return &Monitor{settings: s, wake: make(chan struct{}, 1), answers: map[string]*answer{}}
 }
 
-// Run asks until ctx ends. It is to begin when those who ask [Settings.Elsewhere] know what they ask for.
+// Run asks until ctx ends. It is to begin when [Settings].Askers know what they ask for.
 func (m *Monitor) Run(ctx context.Context) {
 	for m.look(ctx); ctx.Err() == nil; m.look(ctx) {
 		var due <-chan time.Time
@@ -161,7 +173,7 @@ func (m *Monitor) look(ctx context.Context) {
 	m.due = time.Time{}
 	m.looks++
 	var missing []gap
-	needed := slices.DeleteFunc(m.needed(ctx), m.settings.Elsewhere)
+	needed := slices.DeleteFunc(m.needed(ctx), m.elsewhere)
 	for _, d := range rights.Demands(needed) {
 		found, err := m.check(ctx, d)
 		if err != nil {
@@ -172,14 +184,25 @@ func (m *Monitor) look(ctx context.Context) {
 			missing = append(missing, *found)
 		}
 	}
-	m.failures = 0
+	m.wait = 0
 	maps.DeleteFunc(m.answers, func(_ string, a *answer) bool { return a.used != m.looks })
 	m.found(missing)
 }
 
 // needed are the rights that the operator needs.
 func (m *Monitor) needed(ctx context.Context) []rights.Rule {
-	return rights.Of(m.settings.Operator, rights.Settings{Lookup: lookup(ctx, m.settings.Operator, m.settings.Catalog)})
+	s := m.settings
+	return rights.Of(s.Operator, rights.Settings{Lookup: lookup(ctx, s.Operator, s.Catalog), Resources: s.Resources()})
+}
+
+// elsewhere reports whether somebody else asks for a right.
+func (m *Monitor) elsewhere(r rights.Rule) bool {
+	for other := range m.settings.Askers {
+		if other.Asks(r) {
+			return true
+		}
+	}
+	return false
 }
 
 // introduce asks who this process is to the API server, once. Where that is not told, nobody knows.
@@ -221,9 +244,9 @@ func (m *Monitor) postpone(ctx context.Context, err error) {
 		return
 	}
 	m.settings.Log.V(1).Info("rights are not known", "reason", err.Error())
-	wait := min(askAgain<<min(m.failures, 10), askLast)
-	m.failures++
-	m.soon(time.Now().Add(wait - rand.N(wait/5)))
+	var in time.Duration
+	m.wait, in = backoff.Next(m.wait, askAgain, askLast)
+	m.soon(time.Now().Add(in))
 }
 
 // soon looks again at that time at the latest; never for the zero time.

@@ -85,6 +85,12 @@ func (silence) RoundTrip(*http.Request) (*http.Response, error) {
 	return nil, errors.New("it tells nobody what it serves")
 }
 
+// others ask for all rights but those on Pods.
+type others struct{}
+
+func (others) Asks(r rights.Rule) bool     { return r.Resource != "pods" }
+func (others) Missing() []ops.MissingRight { return nil }
+
 // watches runs a Monitor of an operator whose handler makes Pods; it needs no other rights that anybody asks for.
 func watches(t *testing.T, a *account, namespaces func() []string) *Monitor {
 	t.Helper()
@@ -102,8 +108,8 @@ func watches(t *testing.T, a *account, namespaces func() []string) *Monitor {
 		node.OnReconcile("pod", func(context.Context, *dsl.Request) error { return nil }, dsl.Needs("create, delete", "pods"))
 	})
 	m := New(Settings{
-		Operator: op, Catalog: catalog.New(discover, nil, client.AuthorizationV1()), Reviews: client.AuthenticationV1(),
-		Elsewhere:  func(r rights.Rule) bool { return r.Resource != "pods" },
+		Operator: op, Resources: op.Resources, Catalog: catalog.New(discover, nil, client.AuthorizationV1()), Reviews: client.AuthenticationV1(),
+		Askers:     slices.Values([]Asker{others{}}),
 		Namespaces: namespaces, Log: logr.Discard(),
 		Given: func() { a.mu.Lock(); defer a.mu.Unlock(); a.given++ },
 	})
@@ -251,15 +257,15 @@ func TestTheMonitorKnowsWhatIsMissing(t *testing.T) {
 				test.play(t, a, m)
 				asked := a.take()
 				var want []ops.Check
-				counts := map[ops.MissingRight]int{}
+				var missing []ops.MissingRight
 				if test.want != "" {
 					want = []ops.Check{{Name: "rights/pods", State: ops.Warn, Message: test.want}}
-					counts[ops.MissingRight{Resource: "pods", Verb: "create"}] = 1
+					missing = []ops.MissingRight{{Resource: "pods", Verb: "create", Namespaces: 1}}
 				}
 				if diff := cmp.Diff(want, m.Checks()); diff != "" {
 					t.Errorf("checks (-want +got):\n%s", diff)
 				}
-				if diff := cmp.Diff(counts, m.Missing()); diff != "" {
+				if diff := cmp.Diff(missing, m.Missing()); diff != "" {
 					t.Errorf("missing (-want +got):\n%s", diff)
 				}
 				if diff := cmp.Diff(test.asked, asked); diff != "" {

@@ -141,16 +141,25 @@ func (m *Monitor) By() string {
 	return "; account " + m.account
 }
 
-// Missing counts the namespaces in which rights are missing, with one for all of them. The keys have the
-// right alone.
-func (m *Monitor) Missing() map[ops.MissingRight]int {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+// Missing are the rights that are missing, in no order, also those that others ask for. All namespaces count as one.
+func (m *Monitor) Missing() (out []ops.MissingRight) {
 	counts := map[ops.MissingRight]int{}
+	m.mu.Lock()
 	for _, g := range m.missing {
 		if !g.Optional {
 			counts[ops.MissingRight{Resource: g.Target(), Verb: g.Verb}] += len(g.namespaces)
 		}
 	}
-	return counts
+	m.mu.Unlock()
+	for other := range m.settings.Askers {
+		for _, lack := range other.Missing() {
+			right := ops.MissingRight{Resource: lack.Resource, Verb: lack.Verb}
+			counts[right] = max(counts[right], lack.Namespaces) // feeds of the same resource lack the same
+		}
+	}
+	for right, n := range counts {
+		right.Namespaces = n
+		out = append(out, right)
+	}
+	return out
 }

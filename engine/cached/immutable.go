@@ -34,50 +34,22 @@ func (o *Object) GetDeletionGracePeriodSeconds() *int64 {
 	return o.decoded().DeletionGracePeriodSeconds
 }
 
-// SetGroupVersionKind does nothing.
-func (o *Object) SetGroupVersionKind(schema.GroupVersionKind) {}
+// immutable has the setters that are asked for. They do nothing.
+type immutable struct{}
 
-// SetNamespace does nothing.
-func (o *Object) SetNamespace(string) {}
-
-// SetName does nothing.
-func (o *Object) SetName(string) {}
-
-// SetGenerateName does nothing.
-func (o *Object) SetGenerateName(string) {}
-
-// SetUID does nothing.
-func (o *Object) SetUID(types.UID) {}
-
-// SetResourceVersion does nothing.
-func (o *Object) SetResourceVersion(string) {}
-
-// SetGeneration does nothing.
-func (o *Object) SetGeneration(int64) {}
-
-// SetSelfLink does nothing.
-func (o *Object) SetSelfLink(string) {}
-
-// SetCreationTimestamp does nothing.
-func (o *Object) SetCreationTimestamp(metav1.Time) {}
-
-// SetDeletionTimestamp does nothing.
-func (o *Object) SetDeletionTimestamp(*metav1.Time) {}
-
-// SetDeletionGracePeriodSeconds does nothing.
-func (o *Object) SetDeletionGracePeriodSeconds(*int64) {}
-
-// SetLabels does nothing.
-func (o *Object) SetLabels(map[string]string) {}
-
-// SetAnnotations does nothing.
-func (o *Object) SetAnnotations(map[string]string) {}
-
-// SetFinalizers does nothing.
-func (o *Object) SetFinalizers([]string) {}
-
-// SetOwnerReferences does nothing.
-func (o *Object) SetOwnerReferences([]metav1.OwnerReference) {}
-
-// SetManagedFields does nothing.
-func (o *Object) SetManagedFields([]metav1.ManagedFieldsEntry) {}
+func (immutable) SetGroupVersionKind(schema.GroupVersionKind)  {}
+func (immutable) SetNamespace(string)                          {}
+func (immutable) SetName(string)                               {}
+func (immutable) SetGenerateName(string)                       {}
+func (immutable) SetUID(types.UID)                             {}
+func (immutable) SetResourceVersion(string)                    {}
+func (immutable) SetGeneration(int64)                          {}
+func (immutable) SetSelfLink(string)                           {}
+func (immutable) SetCreationTimestamp(metav1.Time)             {}
+func (immutable) SetDeletionTimestamp(*metav1.Time)            {}
+func (immutable) SetDeletionGracePeriodSeconds(*int64)         {}
+func (immutable) SetLabels(map[string]string)                  {}
+func (immutable) SetAnnotations(map[string]string)             {}
+func (immutable) SetFinalizers([]string)                       {}
+func (immutable) SetOwnerReferences([]metav1.OwnerReference)   {}
+func (immutable) SetManagedFields([]metav1.ManagedFieldsEntry) {}

@@ -24,6 +24,7 @@ import (
 // Labels, annotations, finalizers and managedFields are not held but decoded from the JSON each
 // time; in the live profile there are none.
 type Object struct {
+	immutable
 	kind       unique.Handle[typeMeta]
 	namespace  unique.Handle[string]
 	name       string

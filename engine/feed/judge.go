@@ -60,7 +60,7 @@ func (f *Feed) survey(ctx context.Context, missing missingVerbs) survey {
 			bad.Told = bad.Told || f.settings.Outages.Away() // a watch that is silent does not know why
 			out.problems[ns] = bad
 			out.refused = out.refused || apierrors.IsForbidden(now.Fault)
-		case !now.Synced || h.WaitSynced(ctx) != nil:
+		case !now.Synced || !h.WaitSynced(ctx):
 			out.listing = append(out.listing, ns)
 		default:
 			out.well++
@@ -86,7 +86,7 @@ func (s survey) outcome(before health.Phase, lacking bool) health.State {
 func (f *Feed) toldAll(ctx context.Context) bool {
 	all := f.Informers("")
 	return len(all) > 0 && !slices.ContainsFunc(all, func(h *watch.Handle) bool {
-		return !h.State().Synced || h.WaitSynced(ctx) != nil
+		return !h.State().Synced || !h.WaitSynced(ctx)
 	})
 }
 
@@ -122,17 +122,22 @@ func (f *Feed) Status() health.Status { return f.health.Status() }
 // Settled is closed when the feed runs for the first time, or its first fault is known.
 func (f *Feed) Settled() <-chan struct{} { return f.health.Settled() }
 
-// Check tells how the feed is, in a line of that name.
-func (f *Feed) Check(name string) ops.Check {
-	c := ops.Check{Name: name}
-	switch now := f.Status(); {
-	case now.Phase == health.Running && now.Warning != "":
-		c.State, c.Message = ops.Warn, "watched, but not in every namespace: "+now.Warning
-	case now.Phase != health.Running:
-		c.State, c.Message = ops.Warn, string(now.Phase)
-		if now.Message != "" {
-			c.Message += ": " + now.Message
-		}
+// Check tells how the feed is, in a line of that name. Where a right is missing, the message ends with by, which says
+// whose.
+func (f *Feed) Check(name, by string) ops.Check {
+	c, now := ops.Check{Name: name}, f.Status()
+	if now.Well() {
+		return c
+	}
+	c.State, c.Message = ops.Warn, string(now.Phase)
+	switch {
+	case now.Phase == health.Running:
+		c.Message = "watched, but not in every namespace: " + now.Warning
+	case now.Message != "":
+		c.Message += ": " + now.Message
+	}
+	if len(f.Missing()) > 0 {
+		c.Message += by
 	}
 	return c
 }

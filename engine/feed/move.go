@@ -34,7 +34,7 @@ func (f *Feed) move(ctx context.Context, served catalog.Resource) {
 		case err != nil:
 			f.fail(err)
 			return
-		case h.State().Synced && h.WaitSynced(ctx) == nil: // the last callback is about to return
+		case h.State().Synced && h.WaitSynced(ctx): // the last callback is about to return
 			ready = append(ready, ns)
 		case h.State().Fault != nil:
 			fault = h.State().Fault

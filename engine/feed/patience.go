@@ -4,8 +4,9 @@
 package feed
 
 import (
-	"math/rand/v2"
 	"time"
+
+	"github.com/handwerk-dev/handwerk/engine/backoff"
 )
 
 const (
@@ -45,8 +46,8 @@ func (p *patience) wait(again, running, news bool) <-chan time.Time {
 		p.due = time.Time{}
 		return nil
 	case !now.Before(p.due):
-		p.last = min(max(2*p.last, lookAgain), lookAgainMost)
-		p.due = now.Add(p.last - rand.N(p.last/5))
+		last, in := backoff.Next(p.last, lookAgain, lookAgainMost)
+		p.last, p.due = last, now.Add(in)
 	}
 	return time.After(p.due.Sub(now))
 }

@@ -77,17 +77,26 @@ func (f *Feed) Complete() error {
 	if f.Absent() {
 		return nil
 	}
-	namespaces, known := f.namespaces()
+	return f.refusal(f.Listed(""))
+}
+
+// Listed returns why the cache may not have every object of a namespace, or of all when it is empty, as it is; nil
+// when it has. Other than [Feed.Complete] it makes no difference for a missing right.
+func (f *Feed) Listed(namespace string) error {
+	names, known := f.namespaces()
 	if !known || !f.Known() {
-		return f.refusal(f.unread(""))
+		return f.unread("")
 	}
-	for _, ns := range namespaces {
-		opened := f.Informer(ns)
-		if opened == nil {
-			return f.refusal(f.unread(ns))
+	for _, ns := range names {
+		if namespace != "" && ns != "" && ns != namespace {
+			continue
 		}
-		if err := f.complete(opened); err != nil {
-			return f.refusal(err)
+		h := f.Informer(ns)
+		if h == nil {
+			return f.unread(ns)
+		}
+		if err := f.complete(h); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -111,30 +120,6 @@ func (f *Feed) complete(h *watch.Handle) error {
 
 // ListingLook is how long to wait before one looks again whether a listing that runs is complete.
 const ListingLook = time.Second
-
-// Listed returns why the cache does not have all objects of a namespace, or of all when it is empty; nil when it
-// has. Other than [Feed.Complete] it makes no difference for a missing right.
-func (f *Feed) Listed(namespace string) error {
-	names, known := f.namespaces()
-	if now := f.Status(); !known || !f.Known() {
-		return fmt.Errorf("%s is %s: %s", f.settings.Name, now.Phase, now.Message)
-	}
-	for _, ns := range names {
-		if namespace != "" && ns != "" && ns != namespace {
-			continue
-		}
-		switch h := f.Informer(ns); {
-		case h == nil:
-			now := f.health.In(ns)
-			return fmt.Errorf("%s is %s: %s", f.settings.Name, now.Phase, now.Text)
-		case h.State().Blind:
-			return f.complete(h)
-		case !h.Synced():
-			return fmt.Errorf("the first listing of %s is not complete", f.settings.Name)
-		}
-	}
-	return nil
-}
 
 // Unwatched says why the objects of a namespace that has no informer are not watched.
 func (f *Feed) Unwatched(namespace string) error {

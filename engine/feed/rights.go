@@ -6,7 +6,6 @@ package feed
 import (
 	"context"
 	"maps"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
@@ -15,7 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/backoff"
 	"github.com/handwerk-dev/handwerk/engine/ops"
+	"github.com/handwerk-dev/handwerk/engine/rights"
 )
 
 const (
@@ -86,13 +87,12 @@ func (f *Feed) missingIn(ctx context.Context, ns string) ([]string, error) {
 	if len(missing) == 0 {
 		delete(f.lacking, ns)
 	} else {
-		next := &lack{verbs: missing, wait: askAgain}
+		var last time.Duration
 		if known != nil {
-			next.wait = min(2*known.wait, max(askMost, time.Duration(len(f.lacking))*time.Second), askLast)
+			last = known.wait
 		}
-		in := next.wait - rand.N(next.wait/5)
-		next.again = now.Add(in)
-		f.lacking[ns] = next
+		wait, in := backoff.Next(last, askAgain, min(max(askMost, time.Duration(len(f.lacking))*time.Second), askLast))
+		f.lacking[ns] = &lack{verbs: missing, again: now.Add(in), wait: wait}
 		time.AfterFunc(in, f.Nudge)
 	}
 	if h := f.newest(ns); known != nil && len(missing) < len(known.verbs) && h != nil && h.State().Fault != nil {
@@ -136,14 +136,15 @@ func (f *Feed) Verbs() []string {
 	return verbs
 }
 
-// Asks reports whether the feed itself asks for a right, and tells when it is missing. Verb is one of [Feed.Verbs];
-// the empty namespace stands for all that are in scope.
-func (f *Feed) Asks(resource schema.GroupResource, verb, namespace string) bool {
-	if !f.Known() || f.Resource().GVR.GroupResource() != resource || !slices.Contains(f.Verbs(), verb) {
+// Asks reports whether the feed itself asks for a right, and tells when it is missing. The empty namespace stands for
+// all that are in scope.
+func (f *Feed) Asks(r rights.Rule) bool {
+	verb := strings.TrimSpace(r.Verb + " " + r.Subresource)
+	if !f.Known() || f.Resource().GVR.GroupResource() != (schema.GroupResource{Group: r.Group, Resource: r.Resource}) || !slices.Contains(f.Verbs(), verb) {
 		return false
 	}
 	names, _ := f.namespaces()
-	return namespace == "" || slices.Contains(names, namespace)
+	return r.Namespace == "" || slices.Contains(names, r.Namespace)
 }
 
 // Missing are the rights that the feed lacks, in no order.

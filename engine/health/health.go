@@ -53,6 +53,9 @@ type Status struct {
 	Warning string
 }
 
+// Well reports whether the feed runs, in every namespace.
+func (s Status) Well() bool { return s.Phase == Running && s.Warning == "" }
+
 // Health is how one feed is. Its methods may be called by any number of goroutines.
 type Health struct {
 	log     logr.Logger

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/engine/cached"
+	"github.com/handwerk-dev/handwerk/engine/fate"
 	"github.com/handwerk-dev/handwerk/engine/ops"
 	"github.com/handwerk-dev/handwerk/engine/queue"
 	"github.com/handwerk-dev/handwerk/engine/watch"
@@ -89,11 +90,8 @@ type Tombstone[M any] struct {
 	Object *cached.Object
 	// Memory is nil where no pass has seen the object.
 	Memory *M
-	// Unseen: nobody saw it go, and nothing has said yet that it is gone. Looks counts how often the object was
-	// looked for, Next is when to look again.
-	Unseen bool
-	Looks  int
-	Next   time.Time
+	// Doubt is whether it is known to be gone.
+	fate.Doubt
 	// Told: handlers of events have heard of it.
 	Told bool
 }
@@ -120,12 +118,14 @@ func (b *Box[M]) Begin(q *queue.Queue[Key]) {
 	b.queue = q
 }
 
-// End ends the term: no key is taken any more.
+// End ends the term, if there is one: no key is taken any more.
 func (b *Box[M]) End() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.queue.ShutDown()
-	b.queue = nil
+	if b.queue != nil {
+		b.queue.ShutDown()
+		b.queue = nil
+	}
 }
 
 // stateLocked returns the key's state, making it. The lock is held.
@@ -158,7 +158,7 @@ func (b *Box[M]) Seen(ev watch.Event) {
 		s.uid, s.came, s.Event = ev.UID, true, cmp.Or(s.Event, apiwatch.Modified)
 	case watch.Deleted:
 		if b.tombstones {
-			s.gone = append(s.gone, &Tombstone[M]{Object: ev.Object, Unseen: ev.Unseen})
+			s.gone = append(s.gone, &Tombstone[M]{Object: ev.Object, Doubt: fate.Doubt{Unseen: ev.Unseen}})
 		}
 	}
 	b.queue.Add(ev.Key, class)

@@ -133,7 +133,9 @@ func NewMetrics() *Metrics {
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		m.requests, m.latency, m.leader, m.runs, m.durations, m.writes, m.dropped, m.resources, m.rights,
 	)
-	m.registry.MustRegister(m.queues.collectors()...)
+	for _, c := range m.queues.collectors() {
+		m.registry.MustRegister(c)
+	}
 	for _, by := range []Reporter{ByHandler, ByEngine, ByChange} {
 		m.dropped.WithLabelValues(string(by)) // appears with 0
 	}
@@ -152,14 +154,20 @@ func (m *Metrics) Handler(log logr.Logger) http.Handler {
 	})
 }
 
-// Declare makes the series of the operator's resources appear with 0. Those of a handler appear when it
-// has run.
-func (m *Metrics) Declare(op *dsl.Operator) {
-	for _, r := range op.Resources() {
-		for _, target := range Targets() {
-			m.writes.WithLabelValues(r.Name.String(), string(target))
-		}
+// Declare makes the series of a resource appear with 0. Those of a handler appear when it has run.
+func (m *Metrics) Declare(resource string) {
+	for _, target := range Targets() {
+		m.writes.WithLabelValues(resource, string(target))
 	}
+}
+
+// Forget takes away the series of a resource that nobody works on any more.
+func (m *Metrics) Forget(resource string) {
+	of := prometheus.Labels{"resource": resource}
+	m.runs.DeletePartialMatch(of)
+	m.durations.DeletePartialMatch(of)
+	m.writes.DeletePartialMatch(of)
+	m.queues.forget(resource)
 }
 
 // Leader notes whether this process holds the lock of that name.

@@ -4,7 +4,6 @@
 package ops_test
 
 import (
-	"context"
 	"net/http/httptest"
 	"slices"
 	"strings"
@@ -32,7 +31,7 @@ func TestNames(t *testing.T) {
 		workqueue.TypedRateLimitingQueueConfig[string]{Name: foos, MetricsProvider: m.Queues()},
 	).ShutDown()
 	m.Leader("foo-leader", true)
-	m.Declare(operator())
+	m.Declare(foos)
 	m.Handled(ops.HandlerRun{Resource: foos, Handler: "farewell", Cause: dsl.Delete, Outcome: ops.Success})
 	m.Resources(func() []ops.ResourceStats {
 		return []ops.ResourceStats{{Resource: foos, LastEvent: time.Now(), Feeds: map[string]bool{"child/bars.v1": true}}}
@@ -168,11 +167,34 @@ func TestWrittenAndLeader(t *testing.T) {
 	want(t, m, "leader_election_master_status", `leader_election_master_status{name="foo-leader"} 0`)
 }
 
+// TestForget holds that no page of metrics lists a resource that nobody works on any more.
+func TestForget(t *testing.T) {
+	m := ops.NewMetrics()
+	for _, resource := range []string{foos, "bars.v1.example.com"} {
+		workqueue.NewTypedRateLimitingQueueWithConfig(
+			workqueue.DefaultTypedControllerRateLimiter[string](),
+			workqueue.TypedRateLimitingQueueConfig[string]{Name: resource, MetricsProvider: m.Queues()},
+		).ShutDown()
+		m.Declare(resource)
+		m.Handled(ops.HandlerRun{Resource: resource, Handler: "farewell", Cause: dsl.Delete, Outcome: ops.Success})
+	}
+	all := len(lines(scrape(t, m)))
+	m.Forget(foos)
+	left := lines(scrape(t, m))
+	if slices.ContainsFunc(left, func(line string) bool { return strings.Contains(line, foos) }) {
+		t.Errorf("there still are series of %s:\n%s", foos, strings.Join(left, "\n"))
+	}
+	of := func(line string) bool { return strings.Contains(line, "bars.v1.example.com") }
+	if n := len(slices.DeleteFunc(left, func(line string) bool { return !of(line) })); n == 0 || all <= n {
+		t.Errorf("%d series of the other resource are left", n)
+	}
+}
+
 // TestSeriesOfAHandlerAppearWhenItHasRun holds that a page of metrics does not list what never happened:
 // of a handler's cause nothing before its first run, and then every outcome.
 func TestSeriesOfAHandlerAppearWhenItHasRun(t *testing.T) {
 	m := ops.NewMetrics()
-	m.Declare(operator())
+	m.Declare(foos)
 	for _, name := range []string{"handwerk_handler_runs_total", "handwerk_handler_duration_seconds"} {
 		if n, err := testutil.GatherAndCount(m.Registry(), name); err != nil || n != 0 {
 			t.Errorf("%s has %d series before a handler ran, %v; want none", name, n, err)
@@ -251,14 +273,6 @@ func TestAScrapeLeavesOutWhatIsWrongAndTellsIt(t *testing.T) {
 		t.Errorf("log: got %q, want a line on handwerk_resource_up", told)
 	}
 	m.Handler(logr.Logger{}).ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/metrics", nil))
-}
-
-func operator() *dsl.Operator {
-	op := dsl.New("foo")
-	op.Resource(foos, func(r *dsl.Resource) {
-		r.OnDelete("farewell", func(context.Context, *dsl.Request) error { return nil })
-	})
-	return op
 }
 
 // want compares the samples of one metric, given without comments and in the order of a scrape.

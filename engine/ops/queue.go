@@ -47,8 +47,21 @@ func newQueueMetrics() *queueMetrics {
 // queueBuckets reach from a key that is taken at once to a quarter of an hour.
 func queueBuckets() []float64 { return prometheus.ExponentialBuckets(10e-6, 10, 9) }
 
-func (q *queueMetrics) collectors() []prometheus.Collector {
-	return []prometheus.Collector{q.depth, q.unfinished, q.longest, q.adds, q.retries, q.waiting, q.working}
+// series are those of one metric, one for each queue.
+type series interface {
+	prometheus.Collector
+	DeleteLabelValues(...string) bool
+}
+
+func (q *queueMetrics) collectors() []series {
+	return []series{q.depth, q.unfinished, q.longest, q.adds, q.retries, q.waiting, q.working}
+}
+
+// forget takes away the series of a queue that was shut down.
+func (q *queueMetrics) forget(name string) {
+	for _, c := range q.collectors() {
+		c.DeleteLabelValues(name, name)
+	}
 }
 
 // NewDepthMetric returns the depth of a queue, set to 0: a queue that was shut down does not

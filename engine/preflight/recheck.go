@@ -33,14 +33,13 @@ const (
 // resource begins to be served, and when a CRD changes. It shows and logs what does not fit, and stops
 // nobody: an expression that cannot be evaluated fails by itself.
 //
-// For an operator without expressions it does nothing and asks nothing.
+// Where there are no expressions it asks nothing.
 type Recheck struct {
-	// specs are the resources that have checks.
-	specs   []*dsl.Resource
-	catalog *catalog.Catalog
-	served  iter.Seq2[dsl.ResourceName, catalog.Resource]
-	log     logr.Logger
-	wake    chan struct{}
+	resources func() []*dsl.Resource
+	catalog   *catalog.Catalog
+	served    iter.Seq2[dsl.ResourceName, catalog.Resource]
+	log       logr.Logger
+	wake      chan struct{}
 	// again: a CRD has changed, so that the same kinds may have other schemas.
 	again atomic.Bool
 
@@ -53,13 +52,19 @@ type Recheck struct {
 	findings map[string][]string // what does not fit, by resource
 }
 
-// NewRecheck returns a Recheck of an operator, which looks at nothing before Run does. The catalog gives it
-// the schemas. served yields what the API server serves at the moment of the resources that expressions
-// speak of, each with the name that the operator has for it.
-func NewRecheck(op *dsl.Operator, c *catalog.Catalog, served iter.Seq2[dsl.ResourceName, catalog.Resource], log logr.Logger) *Recheck {
-	return &Recheck{
-		specs:   slices.DeleteFunc(op.Resources(), func(r *dsl.Resource) bool { return !r.Checked() }),
-		catalog: c, served: served, log: log, wake: make(chan struct{}, 1), findings: map[string][]string{},
+// NewRecheck returns a Recheck of those resources of an operator that are worked on at the moment, which looks at
+// nothing before Run does. The catalog gives it the schemas. Served yields what the API server serves of the
+// resources that expressions speak of, each with the name that the operator has for it.
+func NewRecheck(resources func() []*dsl.Resource, c *catalog.Catalog, served iter.Seq2[dsl.ResourceName, catalog.Resource], log logr.Logger) *Recheck {
+	return &Recheck{resources: resources, catalog: c, served: served, log: log, wake: make(chan struct{}, 1), findings: map[string][]string{}}
+}
+
+// specs yields the resources that have checks.
+func (c *Recheck) specs(yield func(*dsl.Resource) bool) {
+	for _, r := range c.resources() {
+		if r.Checked() && !yield(r) {
+			return
+		}
 	}
 }
 
@@ -80,9 +85,6 @@ func (c *Recheck) CRDChanged() {
 // Run looks whenever there was reason to, until ctx ends. Schemas are published a moment after a
 // CRD has changed, nobody says when: so it looks a few times, ever later.
 func (c *Recheck) Run(ctx context.Context) {
-	if len(c.specs) == 0 {
-		return
-	}
 	timer := time.NewTimer(settling)
 	timer.Stop()
 	defer timer.Stop()
@@ -108,7 +110,10 @@ func (c *Recheck) Run(ctx context.Context) {
 // look checks every resource, unless all is as it was and it is not told to. It reports whether it
 // could.
 func (c *Recheck) look(ctx context.Context, anyhow bool) bool {
-	found := newServed()
+	specs, found := slices.Collect(c.specs), newServed()
+	if len(specs) == 0 {
+		return false
+	}
 	for name, r := range c.served {
 		found.add(name, r)
 	}
@@ -126,7 +131,7 @@ func (c *Recheck) look(ctx context.Context, anyhow bool) bool {
 		return false
 	}
 	c.looked = found.kinds
-	for _, spec := range c.specs {
+	for _, spec := range specs {
 		c.found(spec.Name.String(), spec.CheckSchemas(found))
 	}
 	return true
@@ -167,7 +172,7 @@ func (c *Recheck) found(resource string, faults []error) {
 func (c *Recheck) Checks() (out []ops.Check) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for _, spec := range c.specs {
+	for spec := range c.specs {
 		name := spec.Name.String()
 		texts := c.findings[name]
 		if len(texts) == 0 {

@@ -186,7 +186,7 @@ func TestARunningOperatorIsHeldAgainstSchemas(t *testing.T) {
 						}
 					}
 				}, funcr.Options{})
-				c := NewRecheck(wantsSize(!test.unchecked), catalog.New(client, nil, nil), served, log)
+				c := NewRecheck(wantsSize(!test.unchecked).Resources, catalog.New(client, nil, nil), served, log)
 				ctx, cancel := context.WithCancel(t.Context())
 				var running sync.WaitGroup
 				running.Go(func() { c.Run(ctx) })

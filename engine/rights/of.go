@@ -20,6 +20,8 @@ type Settings struct {
 	InstallCRDs bool
 	// Lookup knows what is served. Nil means [Guess].
 	Lookup Lookup
+	// Resources are those that are worked on. Nil means all of the operator.
+	Resources []*dsl.Resource
 }
 
 // Engine is who needs what no handler does.
@@ -33,7 +35,10 @@ func Of(op *dsl.Operator, s Settings) []Rule {
 	if c.lookup == nil {
 		c.lookup = Guess(op)
 	}
-	for _, r := range op.Resources() {
+	if s.Resources == nil {
+		s.Resources = op.Resources()
+	}
+	for _, r := range s.Resources {
 		c.resource(r)
 	}
 	c.events()

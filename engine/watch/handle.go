@@ -5,8 +5,6 @@ package watch
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/util/resourceversion"
@@ -73,23 +71,16 @@ func (h *Handle) Len() int { return len(h.informer.shared.GetIndexer().ListKeys(
 // Synced reports whether the callback has returned for every object of the first listing.
 func (h *Handle) Synced() bool { return h.joined.HasSynced() }
 
-// WaitSynced waits until Synced. It fails when the context ends or the handle is closed first.
-func (h *Handle) WaitSynced(ctx context.Context) error {
-	var cause error
+// WaitSynced waits until Synced, and reports whether it is: not when the context ends or the handle is closed first.
+func (h *Handle) WaitSynced(ctx context.Context) bool {
 	select {
 	case <-h.joined.HasSyncedChecker().Done():
-		return nil
+		return true
 	case <-ctx.Done():
-		cause = context.Cause(ctx)
 	case <-h.closed:
-		cause = errors.New("it was closed")
 	case <-h.informer.done:
-		cause = errors.New("it was stopped")
 	}
-	if fault := h.State().Fault; fault != nil {
-		return fmt.Errorf("waiting for %s: %w (%w)", h.informer.src, cause, fault)
-	}
-	return fmt.Errorf("waiting for %s: %w", h.informer.src, cause)
+	return false
 }
 
 // ResourceVersion returns the version that the cache has caught up to, empty before the first

@@ -5,10 +5,8 @@ package watch
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -157,9 +155,8 @@ func TestWaitSynced(t *testing.T) {
 
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		err := h.WaitSynced(ctx)
-		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "forbidden") {
-			t.Errorf("the wait ended with %v, want the deadline and the fault", err)
+		if h.WaitSynced(ctx) || ctx.Err() == nil {
+			t.Error("the wait did not end with its context")
 		}
 
 		s.set(nil, nil)
@@ -168,8 +165,8 @@ func TestWaitSynced(t *testing.T) {
 			t.Errorf("source synced: %t, handle synced: %t; want true, and false while the callback runs", h.State().Synced, h.Synced())
 		}
 		close(release)
-		if err := h.WaitSynced(t.Context()); err != nil || !h.Synced() {
-			t.Errorf("the wait ended with %v, synced: %t", err, h.Synced())
+		if !h.WaitSynced(t.Context()) || !h.Synced() {
+			t.Errorf("the wait ended, synced: %t", h.Synced())
 		}
 	})
 }
@@ -191,12 +188,12 @@ func TestWaitSyncedEndsWithTheHandle(t *testing.T) {
 				set := New(s.settings())
 				defer set.Close()
 				h := mustOpen(t, set, Source{GVR: foos}, ignore)
-				ended := make(chan error, 1)
+				ended := make(chan bool, 1)
 				go func() { ended <- h.WaitSynced(t.Context()) }()
 				synctest.Wait()
 				end(set, h)
-				if err := <-ended; err == nil {
-					t.Error("the wait ended without an error")
+				if <-ended {
+					t.Error("it counts as synced")
 				}
 			})
 		})

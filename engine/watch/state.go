@@ -31,8 +31,6 @@ type State struct {
 	// not there, apierrors.IsForbidden that a permission is missing. Meanwhile the cache stays
 	// as it was.
 	Fault error
-	// Since is when Synced, Fault or Blind last changed, or when the source was opened.
-	Since time.Time
 	// Stale is since when nothing tells of changes: no watch is open, and no listing was complete since
 	// then. Zero while a watch is open, and before the first listing.
 	Stale time.Time
@@ -74,7 +72,7 @@ type health struct {
 }
 
 func newHealth(src Source, log logr.Logger, changed func(Source, State)) *health {
-	return &health{src: src, log: log, changed: changed, state: State{Since: time.Now()}}
+	return &health{src: src, log: log, changed: changed}
 }
 
 // listed notes how a list request ended.
@@ -203,9 +201,6 @@ func (h *health) update(change func()) {
 		h.state.Fault = &fault{doing: "following", src: h.src, err: errBlind}
 	}
 	same := before.same(h.state)
-	if !same {
-		h.state.Since = time.Now()
-	}
 	h.mu.Unlock()
 	if !same {
 		h.tell()

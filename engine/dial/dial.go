@@ -1,0 +1,112 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package dial connects an operator to the API server: with one connection for its work, in whose way stand a limit,
+// a deadline, the fence and what counts requests, and with one for the leader's lock, which none of these hold up.
+package dial
+
+import (
+	"fmt"
+	"net/http"
+	"time"
+
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/lease"
+	"github.com/handwerk-dev/handwerk/engine/ops"
+	"github.com/handwerk-dev/handwerk/engine/outage"
+)
+
+// Settings say how to reach the API server. All are required.
+type Settings struct {
+	// Config is left as it is. Where it has no user agent, that is "handwerk/" and the operator's name.
+	Config *rest.Config
+	// Operator has the limit on requests for work; without one there is none.
+	Operator *dsl.Operator
+	// Fence makes a transport of another that lets pass what may leave the process: that of package fence, or one
+	// that notes what there is and sends nothing. Retries of client-go, and its wait for the limit, come before it.
+	Fence func(http.RoundTripper) http.RoundTripper
+	// Metrics count what has passed the fence, Outages learn whether the server answers.
+	Metrics *ops.Metrics
+	Outages *outage.Watch
+}
+
+// Clients are the ways to the API server.
+type Clients struct {
+	// Dynamic reads and writes objects, Metadata watches where metadata is enough.
+	Dynamic  dynamic.Interface
+	Metadata metadata.Interface
+	// Kubernetes sends Events and asks for access.
+	Kubernetes kubernetes.Interface
+	// Discovery tells what is served.
+	Discovery discovery.DiscoveryInterfaceWithContext
+	// Lock holds the leader's lock. It has a connection and a timeout of its own, so that a slow request of a
+	// handler cannot cost the lease.
+	Lock kubernetes.Interface
+}
+
+// New makes the clients. They talk to nobody yet.
+func New(s Settings) (*Clients, error) {
+	c, err := dial(s)
+	if err != nil {
+		return nil, fmt.Errorf("connecting: %w", err)
+	}
+	return c, nil
+}
+
+func dial(s Settings) (*Clients, error) {
+	config := rest.CopyConfig(s.Config)
+	if config.UserAgent == "" {
+		config.UserAgent = "handwerk/" + s.Operator.Name
+	}
+	lock := rest.CopyConfig(config)
+	lock.QPS, lock.Timeout = -1, lockTimeout(s.Operator.Settings.LeaderElection.RenewDeadline)
+	lock.Wrap(s.Outages.Transport)
+	config.QPS, config.Burst = limit(s.Operator.Settings)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return s.Fence(s.Outages.Transport(s.Metrics.Transport(next)))
+	})
+	config = outage.WithDeadline(config)
+	shared, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, err
+	}
+	c := &Clients{}
+	if c.Dynamic, err = dynamic.NewForConfigAndClient(config, shared); err != nil {
+		return nil, err
+	}
+	if c.Metadata, err = metadata.NewForConfigAndClient(metadata.ConfigFor(config), shared); err != nil {
+		return nil, err
+	}
+	typed, err := kubernetes.NewForConfigAndClient(config, shared)
+	if err != nil {
+		return nil, err
+	}
+	c.Kubernetes, c.Discovery = typed, typed.DiscoveryClient
+	c.Lock, err = kubernetes.NewForConfig(lock)
+	return c, err
+}
+
+// limit returns how many requests a second there may be, and how many at once; none is a negative number.
+func limit(s dsl.Settings) (qps float32, burst int) {
+	switch {
+	case s.QPS <= 0:
+		return -1, 0
+	case s.Burst == 0:
+		return s.QPS, int(2*s.QPS) + 1
+	}
+	return s.QPS, s.Burst
+}
+
+// lockTimeout leaves time for a second try within the deadline for renewing.
+func lockTimeout(renewDeadline time.Duration) time.Duration {
+	if renewDeadline == 0 {
+		renewDeadline = lease.DefaultRenewDeadline
+	}
+	return max(renewDeadline/2, time.Second)
+}

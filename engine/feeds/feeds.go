@@ -1,0 +1,186 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package feeds makes the feeds of one operator, and runs those that all of them need: of namespaces, where its scope
+// has globs, and of CRDs, once one is missing.
+package feeds
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/feed"
+	"github.com/handwerk-dev/handwerk/engine/gone"
+	"github.com/handwerk-dev/handwerk/engine/health"
+	"github.com/handwerk-dev/handwerk/engine/scope"
+	"github.com/handwerk-dev/handwerk/engine/watch"
+)
+
+// Settings are what a factory needs. All are required but the log.
+type Settings struct {
+	// Common are the settings that all feeds have in common: Catalog, Metadata, Watches, Outages, and of Source whose
+	// managedFields are held. Log gets what there is to say of namespaces and CRDs.
+	Common feed.Settings
+	// Namespaces are those of the operator's scope; see [scope.Settings].
+	Namespaces []string
+	// Working returns the feeds that others run.
+	Working func() []*feed.Feed
+	// ScopeChanged is called when the namespaces of the scope have changed, CRDSeen with each event of a CRD. Both
+	// must be quick.
+	ScopeChanged func()
+	CRDSeen      func(watch.Event)
+}
+
+// Factory makes the feeds. Its methods may be called at any time by any number of goroutines.
+type Factory struct {
+	settings Settings
+	scope    *scope.Scope
+	// namespaces is nil where the scope has no globs.
+	namespaces, crds *feed.Feed
+	needCRDs         chan struct{}
+}
+
+// New returns a factory, whose own feeds do not run yet.
+func New(s Settings) *Factory {
+	y := &Factory{settings: s, needCRDs: make(chan struct{}, 1)}
+	namespaces := dsl.ResourceName{Resource: "namespaces", Version: "v1"}
+	y.scope = scope.New(scope.Settings{
+		Patterns: s.Namespaces, Log: s.Common.Log.WithValues("resource", namespaces.Resource), Gone: y.NamespaceGone, Fault: y.scopeFault,
+		Changed: func() { y.nudge(); s.ScopeChanged() },
+	})
+	if y.scope.Live() {
+		y.namespaces = y.newOwn(feed.Settings{
+			Name: namespaces, Log: s.Common.Log.WithValues("resource", namespaces.Resource), On: y.namespaceSeen, Listed: y.scope.Listed,
+		})
+	}
+	crds := dsl.ResourceName{Resource: "customresourcedefinitions", Version: "v1", Group: "apiextensions.k8s.io"}
+	y.crds = y.newOwn(feed.Settings{Name: crds, Log: s.Common.Log.V(1).WithValues("resource", crds.String()), On: y.crdSeen})
+	return y
+}
+
+// newOwn returns a feed of the factory itself: of metadata alone, cluster-wide.
+func (y *Factory) newOwn(s feed.Settings) *feed.Feed {
+	s.Scope = scope.New(scope.Settings{})
+	s.Source.Profile = dsl.CacheLive
+	return y.New(s)
+}
+
+// New returns a feed that is not running yet. What all have in common is filled in.
+func (y *Factory) New(s feed.Settings) *feed.Feed {
+	common := y.settings.Common
+	s.Catalog, s.Watches, s.Metadata, s.Outages, s.Unserved = common.Catalog, common.Watches, common.Metadata, common.Outages, y.WantCRDs
+	s.Source.Manager, s.Source.Vouches, s.Source.Vouched = common.Source.Manager, common.Source.Vouches, common.Source.Vouched
+	if s.Scope == nil {
+		s.Scope = y.scope
+	}
+	return feed.New(s)
+}
+
+// Run runs the factory's own feeds until ctx ends. Without the right to watch CRDs, feeds find one that comes by
+// looking again.
+func (y *Factory) Run(ctx context.Context) {
+	var running sync.WaitGroup
+	defer running.Wait()
+	if y.namespaces != nil {
+		running.Go(func() { y.namespaces.Run(ctx) })
+	}
+	select {
+	case <-ctx.Done():
+	case <-y.needCRDs:
+		y.crds.Run(ctx)
+	}
+}
+
+// WantCRDs says that a CRD is missing, or may change: they are watched from here on, so that it is known at once.
+func (y *Factory) WantCRDs() {
+	select {
+	case y.needCRDs <- struct{}{}:
+	default:
+	}
+}
+
+// Scope has the namespaces that the operator works in.
+func (y *Factory) Scope() *scope.Scope { return y.scope }
+
+// Settled waits until it is known which namespaces there are, or why not, or until ctx ends.
+func (y *Factory) Settled(ctx context.Context) {
+	if y.namespaces == nil {
+		return
+	}
+	select {
+	case <-y.namespaces.Settled():
+	case <-ctx.Done():
+	}
+}
+
+// All returns the feeds that run from the start.
+func (y *Factory) All() []*feed.Feed {
+	if y.namespaces == nil {
+		return y.settings.Working()
+	}
+	return append(y.settings.Working(), y.namespaces)
+}
+
+func (y *Factory) nudge() {
+	for _, f := range y.All() {
+		f.Nudge()
+	}
+}
+
+// WatchChanged tells every feed that the state of an informer of a resource has changed: perhaps what it watches has
+// come.
+func (y *Factory) WatchChanged(gvr schema.GroupVersionResource) {
+	for _, f := range append(y.All(), y.crds) {
+		f.WatchChanged(gvr)
+	}
+}
+
+// crdSeen takes an event of a CRD.
+func (y *Factory) crdSeen(ev watch.Event) {
+	y.settings.Common.Catalog.Invalidate()
+	y.settings.CRDSeen(ev)
+	for _, f := range y.All() {
+		f.CRDChanged(ev)
+	}
+}
+
+// namespaceSeen takes an event of a namespace.
+func (y *Factory) namespaceSeen(ev watch.Event) {
+	switch name := ev.Key.Name; {
+	case ev.Kind != watch.Deleted:
+		y.scope.Came(name)
+	case ev.Unseen:
+		y.scope.Lost(name)
+		y.namespaces.Nudge()
+	default:
+		y.scope.Went(name)
+	}
+}
+
+// scopeFault says why the namespaces of the scope are not known; empty while they are on their way.
+func (y *Factory) scopeFault() string {
+	now := y.namespaces.Status()
+	if now.Phase == health.Starting || now.Phase == health.Running {
+		return ""
+	}
+	return "namespaces are " + string(now.Phase) + ": " + now.Message
+}
+
+// NamespaceGone asks for a namespace and reports whether the answer says that it is gone. The error tells why that
+// cannot be said.
+func (y *Factory) NamespaceGone(ctx context.Context, name string) (bool, error) {
+	namespaces := schema.GroupVersionResource{Version: "v1", Resource: "namespaces"}
+	_, err := y.settings.Common.Metadata.Resource(namespaces).Get(ctx, name, metav1.GetOptions{})
+	if gone.Says(err, namespaces.GroupResource(), name) {
+		return true, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("reading namespace %s: %w", name, err)
+	}
+	return false, nil
+}
