@@ -41,9 +41,7 @@ func (p *pass) sayFailing(marks *patch.Marks) {
 // not heard of them.
 func (p *pass) standingOf(reader book.Reader, named bool) conditions.Handler {
 	h, r := reader.Handler, p.jobs.Record(reader, p.ledger.Entry(reader))
-	out := conditions.Handler{
-		ID: h.ID, Undecided: !r.Done && r.Attempts > 0,
-	}
+	out := conditions.Handler{ID: h.ID, Undecided: !r.Done && r.Attempts > 0}
 	if j := p.jobs.Of(reader); j != nil {
 		out.Ran = j.Ran
 	}
@@ -54,23 +52,13 @@ func (p *pass) standingOf(reader book.Reader, named bool) conditions.Handler {
 		out.Reason, out.Message = conditions.Retried, r.Message
 	default:
 		if named && h.When != nil && p.memory.filters.Of(h) == "" {
-			p.sees(reader, causeOf(h))
+			p.sees(reader, plan.AskFor(h))
 		}
 		if text := p.memory.filters.Of(h); text != "" {
 			out.Reason, out.Message = conditions.FilterFailed, text
 		}
 	}
 	return out
-}
-
-// causeOf is a cause of the handler to ask its filters with.
-func causeOf(h *dsl.Handler) dsl.Cause {
-	for _, c := range []dsl.Cause{dsl.Update, dsl.Create, dsl.Delete} {
-		if h.On(c) {
-			return c
-		}
-	}
-	return dsl.Resume
 }
 
 // tellsItself reports whether a handler has a condition of its own in which it says that it fails.
@@ -102,13 +90,14 @@ func (p *pass) restate() {
 func (p *pass) holdsOn(kind string) bool {
 	holds := false
 	for _, r := range p.r.rules.Readers {
-		if !slices.Contains(r.Conditions, kind) || !p.sees(r, causeOf(r.Handler)).Holds {
+		if !slices.Contains(r.Conditions, kind) || !p.sees(r, plan.AskFor(r.Handler)).Holds {
 			continue
 		}
-		if p.jobs.Of(r) != nil || p.ledger.Entry(r).Lost != "" {
+		e := p.ledger.Entry(r)
+		if p.jobs.Of(r) != nil || e.Lost != "" {
 			return false
 		}
-		holds = holds || r.Steady && p.rests(r)
+		holds = holds || r.Steady && !e.Met && e.Seen == p.look.Digest(r.View)
 	}
 	return holds
 }
@@ -116,10 +105,4 @@ func (p *pass) holdsOn(kind string) bool {
 // says reports whether a handler of this pass has set the condition.
 func (p *pass) says(kind string) bool {
 	return slices.ContainsFunc(p.patch.Conditions, func(c metav1.Condition) bool { return c.Type == kind })
-}
-
-// rests reports whether a handler has run, and has succeeded with what it looks at now.
-func (p *pass) rests(r book.Reader) bool {
-	e := p.ledger.Entry(r)
-	return !e.Met && e.Lost == "" && e.Seen == p.look.Digest(r.View)
 }

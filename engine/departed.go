@@ -4,14 +4,19 @@
 package engine
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/cached"
 	"github.com/handwerk-dev/handwerk/engine/inbox"
 	"github.com/handwerk-dev/handwerk/engine/ledger"
 	"github.com/handwerk-dev/handwerk/engine/queue"
@@ -20,7 +25,6 @@ import (
 // finalizeDeleted runs the delete handlers of objects that are gone already: deletions that no finalizer held. Those
 // that are not finished are left in the turn; it returns when they are due.
 func (r *resource) finalizeDeleted(ctx context.Context, key cache.ObjectName, t *turn) (next queue.Next, err error) {
-	t.Gone = together(t.Gone)
 	if slices.Contains(t.Granted, passItself) {
 		for _, d := range t.Gone {
 			d.LookNow() // what was missing may have been the right to look
@@ -99,22 +103,6 @@ func changesOf(d *tombstone, child bool) inbox.Changes {
 	return out
 }
 
-// together makes one of those that are of one object: first a listing did not have it, and then it was
-// seen to go.
-func together(all []*tombstone) []*tombstone {
-	var out []*tombstone
-	for _, d := range all {
-		uid := d.Object.GetUID()
-		i := slices.IndexFunc(out, func(o *tombstone) bool { return uid != "" && o.Object.GetUID() == uid })
-		if i < 0 {
-			out = append(out, d)
-			continue
-		}
-		out[i].Unseen = out[i].Unseen && d.Unseen
-	}
-	return out
-}
-
 // back reports whether the cache shows the object: it only was out of sight, and what is remembered
 // of it holds on.
 func (r *resource) back(key cache.ObjectName, d *tombstone, t *turn) bool {
@@ -137,4 +125,53 @@ func (r *resource) prove(ctx context.Context, key cache.ObjectName, d *tombstone
 		r.refused(key, passItself, err)
 	}
 	return wait
+}
+
+// read returns the object, nil when it is gone.
+func (r *resource) read(ctx context.Context, key cache.ObjectName) (*unstructured.Unstructured, error) {
+	cached, found := r.own.Get(key)
+	if !found {
+		return nil, nil
+	}
+	if r.spec.Cache != dsl.CacheLive {
+		return cached.Tree(), nil
+	}
+	object, err := r.engine.reader(ctx, r.own.Resource().GVR, key)
+	if err != nil {
+		return nil, fmt.Errorf("reading object: %w", err)
+	}
+	return object, nil
+}
+
+// objects returns all objects of the resource as the cache has them, sorted.
+func (r *resource) objects() []*unstructured.Unstructured {
+	out := []*unstructured.Unstructured{}
+	for _, o := range r.own.Objects("") {
+		out = append(out, r.tree(o))
+	}
+	slices.SortFunc(out, func(a, b *unstructured.Unstructured) int {
+		return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
+	})
+	return out
+}
+
+// tree returns the object as it was last seen, metadata alone where no more is held.
+func (r *resource) tree(o *cached.Object) *unstructured.Unstructured {
+	if t := o.Tree(); t != nil {
+		return t
+	}
+	t := r.kindOnly()
+	t.SetNamespace(o.GetNamespace())
+	t.SetName(o.GetName())
+	t.SetUID(o.GetUID())
+	t.SetResourceVersion(o.GetResourceVersion())
+	return t
+}
+
+// kindOnly is the object of a handler that has none.
+func (r *resource) kindOnly() *unstructured.Unstructured {
+	served := r.own.Resource()
+	o := &unstructured.Unstructured{Object: map[string]any{}}
+	o.SetGroupVersionKind(served.GVR.GroupVersion().WithKind(served.Kind))
+	return o
 }

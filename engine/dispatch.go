@@ -10,6 +10,8 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
@@ -22,13 +24,16 @@ const (
 	// passBackoff and passBackoffMost bound the wait after a pass that could not be finished.
 	passBackoff     = 500 * time.Millisecond
 	passBackoffMost = 5 * time.Minute
+	// passRefusedMost bounds it where a right was missing of which passes alone know, so that nobody wakes them.
+	passRefusedMost = time.Minute
 )
 
-// errParked says that a pass did not begin, because the cache is behind this operator's writes.
-var errParked = errors.New("the cache is behind the operator's own writes")
-
-// errCaughtUp says that a pass did not begin for that reason, which is gone meanwhile.
-var errCaughtUp = errors.New("the cache was behind the operator's own writes")
+// errParked says that a pass did not begin, because the cache is behind this operator's writes; errCaughtUp that it was
+// so, and is not any more.
+var (
+	errParked   = errors.New("the cache is behind the operator's own writes")
+	errCaughtUp = errors.New("the cache was behind the operator's own writes")
+)
 
 // work takes keys until the queue is shut down. Several of these run for a resource; the queue
 // never gives one key to two of them.
@@ -90,4 +95,44 @@ func (r *resource) unfinished(key cache.ObjectName, err error) (wait time.Durati
 		log.Error(err, line)
 	}
 	return wait
+}
+
+// announce makes the passes over an object that the operator handles, too, wait for what one over another has
+// written to it.
+func (r *resource) announce(by inbox.Key, gvr schema.GroupVersionResource, o *unstructured.Unstructured) {
+	key := cache.MetaObjectToName(o)
+	for other := range r.engine.resources.All {
+		if other == r && key == by || !other.own.Serves(gvr) {
+			continue
+		}
+		if h := other.own.Informer(key.Namespace); h != nil && h.Selects(key, o.GetLabels()) {
+			other.box.Expect(inbox.Write{Cache: other.own, Key: key, UID: o.GetUID(), Version: o.GetResourceVersion(), Own: true})
+		}
+	}
+}
+
+// expecting returns the memory with writes of passes over other objects to wait for.
+func (m *memory) expecting(writes []inbox.Write) *memory {
+	if len(writes) == 0 {
+		return m
+	}
+	if m == nil {
+		m = newMemory(writes[len(writes)-1].UID)
+	}
+	m.writes.Expect(m.uid, writes)
+	return m
+}
+
+// caughtUp reports whether the cache shows this operator's last writes to the object, its children and what else
+// its handlers wrote to, as far as the server knows of them.
+func (r *resource) caughtUp(ctx context.Context, m *memory) bool {
+	return m == nil || m.writes.Shown() || m.writes.Recall(ctx, r.engine.reader)
+}
+
+// park puts a key aside until the cache has caught up.
+func park(t *turn, m *memory) error {
+	if t.Park(&m.writes) {
+		return errParked
+	}
+	return errCaughtUp
 }

@@ -7,15 +7,11 @@
 //
 //	watch → key → worker → pass → cause → match → due → invoke → one patch → next due time
 //
-// An informer callback reduces the event to a key and a hint (package watch), which the inbox keeps for
-// the next pass (package inbox). The queue keeps keys apart and in order (package queue). A worker takes the
-// key and decides when it is due next (dispatch.go). The pass (pass.go) reads the object from the cache once
-// and opens its book (open.go, package book). Each handler in its order is planned (plan.go) and, when it is
-// due, run (invoke.go); outcomes become what is to be stored (settle.go), which is written once (write.go,
-// package patch). A handler's children go by package family, what it looks at besides by package related, other
-// objects by package client. A feed (package feed) brings one resource in and heals; package catalog knows what
-// is served and allowed, package scope in which namespaces. Leadership is package lease, what a person sees from
-// outside is package ops.
+// An informer callback reduces the event to a key and a hint (package watch), which the inbox keeps for the next pass;
+// the queue keeps keys apart and in order. A worker takes the key and decides when it is due next (dispatch.go). The
+// pass (pass.go) reads the object from the cache once and opens its book (package ledger). It finds out what has come
+// up (observe.go); each handler in its order is planned (plan.go) and, when it is due, run (invoke.go); outcomes become
+// what is to be stored (settle.go), which is written once (write.go), and remembered (remember.go).
 //
 // # The laws
 //

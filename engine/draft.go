@@ -7,10 +7,56 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/attempt"
 	"github.com/handwerk-dev/handwerk/engine/book"
 	"github.com/handwerk-dev/handwerk/engine/cause"
+	"github.com/handwerk-dev/handwerk/engine/claim"
+	"github.com/handwerk-dev/handwerk/engine/family"
+	"github.com/handwerk-dev/handwerk/engine/fence"
 	"github.com/handwerk-dev/handwerk/engine/patch"
+	"github.com/handwerk-dev/handwerk/engine/plan"
+	"github.com/handwerk-dev/handwerk/engine/progress"
 )
+
+// subject makes what handlers and filters are asked about, from the facts alone, whoever found them out. What there is
+// to be read beside the object is the caller's to add.
+func (r *resource) subject(f facts, d draft, h *dsl.Handler, c dsl.Cause, try progress.Record) *dsl.Subject {
+	return &dsl.Subject{
+		Object: d.current.DeepCopy(), Cause: c, Attempt: try.Attempts + 1, Made: r.spec.Made(), Now: f.now,
+		Log: r.logOf(f).WithValues("handler", h.ID, "cause", string(c), "attempt", try.Attempts+1),
+	}
+}
+
+// subject is what a handler and its filters are asked about in this pass.
+func (p *pass) subject(r book.Reader, c dsl.Cause, try progress.Record, children dsl.ChildReader) *dsl.Subject {
+	out := p.r.subject(p.facts, p.draft, r.Handler, c, try)
+	out.Children, out.Related = children, p.related
+	if c == dsl.Event {
+		out.Event = p.memory.event
+	}
+	if c != dsl.Create && !p.whole() {
+		attempt.Recall(out, r, p.ledger.Old(r), p.look)
+	}
+	return out
+}
+
+// request is what a handler gets for an attempt, which may write in the span.
+func (p *pass) request(j *plan.Job, s *fence.Span) *dsl.Request {
+	children := p.family.For(s, claim.Attempt{Handler: j.Reader.ID, Try: string(j.Cause) + "/" + j.Record.View, Turns: p.jobs.Turns(j)})
+	if p.whole() {
+		children = family.None(errNoObject)
+	}
+	request := &dsl.Request{
+		Subject: *p.subject(j.Reader, j.Cause, j.Record, children), Children: children,
+		Step: j.Record.Step, Patch: dsl.NewPatch(), Client: p.client(j.Reader.Handler, s),
+	}
+	if p.whole() {
+		p.r.asWhole(request, s)
+	} else {
+		request.Events = p.r.engine.events.Reporter(p.object, j.Reader.ID, s.Over)
+	}
+	return request
+}
 
 // draft is an object as handlers see it: with what those before them in the pass want of it.
 type draft struct {

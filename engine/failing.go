@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/conditions"
@@ -64,4 +66,19 @@ func unanswered(err error) bool {
 		return true // the feed tells
 	}
 	return outage.Unanswered(err)
+}
+
+// passItself stands for the pass's own requests among the handlers that were refused: its write, and
+// its look for an object that nobody saw go.
+const passItself = ""
+
+// refused notes how a handler, or one of the pass's own requests, ended: whether a right was missing.
+func (r *resource) refused(key cache.ObjectName, handler string, err error) {
+	missing := apierrors.IsForbidden(err)
+	if r.box.Refused(key, handler, missing) && !missing {
+		r.engine.access.Retry()
+	}
+	if missing && handler == passItself {
+		r.own.Suspect(key.Namespace)
+	}
 }

@@ -11,9 +11,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/attempt"
 	"github.com/handwerk-dev/handwerk/engine/book"
 	"github.com/handwerk-dev/handwerk/engine/conditions"
-	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/filter"
-	"github.com/handwerk-dev/handwerk/engine/inbox"
 	"github.com/handwerk-dev/handwerk/engine/plan"
 	"github.com/handwerk-dev/handwerk/engine/progress"
 	"github.com/handwerk-dev/handwerk/engine/queue"
@@ -80,7 +78,7 @@ func (p *pass) answer(r book.Reader, c dsl.Cause, try progress.Record) filter.An
 func (p *pass) filterFailed(q filter.Question, handler string, a filter.Answer) {
 	p.sayFilterFailed(q, handler, a)
 	if a.Unread {
-		p.next = p.next.Sooner(p.r.childrenLook(), queue.Resync) // nobody is woken when children can be read
+		p.next = p.next.Sooner(p.r.family.Look(), queue.Resync) // nobody is woken when children can be read
 	}
 	if q.Cause != dsl.Delete || p.deletion == "" || q.Handler.NoFinalizer && !p.gone {
 		return
@@ -105,16 +103,6 @@ func (p *pass) sayFilterFailed(q filter.Question, handler string, a filter.Answe
 		p.r.engine.events.Warn(p.object, handler, conditions.FilterFailed,
 			fmt.Sprintf("Handler %s does not see this object, for its filter failed: %v", handler, a.Err))
 	}
-}
-
-// childrenLook is how long it is until children that could not be read are looked at again.
-func (r *resource) childrenLook() (again time.Duration) {
-	for _, f := range r.family.Kinds() {
-		if len(f.Informers("")) > 0 && f.Readable("") != nil {
-			return feed.ListingLook
-		}
-	}
-	return inbox.Patience
 }
 
 // wantsFinalizer reports whether some delete handler wants to see the object off. Where that cannot

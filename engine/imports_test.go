@@ -58,7 +58,7 @@ func TestImportsPointDown(t *testing.T) {
 		"engine/access":    {"dsl", "engine/backoff", "engine/catalog", "engine/gone", "engine/ops", "engine/rights"},
 		"engine/preflight": {"dsl", "engine/catalog", "engine/crd", "engine/ops", "engine/outage"},
 		"engine/attempt":   {"dsl", "engine/book", "engine/cause", "engine/ops"},
-		"engine/plan":      {"dsl", "engine/book", "engine/claim", "engine/conditions", "engine/family", "engine/ledger", "engine/progress"},
+		"engine/plan":      {"dsl", "engine/book", "engine/claim", "engine/conditions", "engine/family", "engine/ledger", "engine/ops", "engine/progress"},
 		"engine/ledger":    {"dsl", "engine/book", "engine/pack", "engine/patch"},
 		"engine/dial":      {"dsl", "engine/lease", "engine/ops", "engine/outage"},
 		"engine/inbox":     {"dsl", "engine/cached", "engine/catalog", "engine/fate", "engine/ops", "engine/queue", "engine/watch"},

@@ -10,6 +10,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/inbox"
+	"github.com/handwerk-dev/handwerk/engine/plan"
 	"github.com/handwerk-dev/handwerk/engine/progress"
 	"github.com/handwerk-dev/handwerk/engine/queue"
 	"github.com/handwerk-dev/handwerk/engine/timer"
@@ -36,7 +37,7 @@ func (p *pass) observe(news inbox.Changes) changes {
 	}
 	p.family.Claims.Blind(func(at int) bool { // those that do not see the object any more say whether they keep its children
 		r := p.r.rules.Readers[at]
-		return p.sees(r, causeOf(r.Handler)).Keeps()
+		return p.sees(r, plan.AskFor(r.Handler)).Keeps()
 	})
 	n.of = slices.Concat(p.memory.stirred, p.family.Claims.Asked())
 	n.resync = !p.memory.resync.IsZero() && !p.now.Before(p.memory.resync)

@@ -77,6 +77,6 @@ func (p *pass) blocked(h *dsl.Handler) bool {
 		}
 		e := p.ledger.Entry(r)
 		failed := e.Lost != "" && p.deletion == "" || p.deletion != "" && e.Parted(p.deletion) && e.Try.Failed
-		return failed && p.sees(r, causeOf(r.Handler)).Holds
+		return failed && p.sees(r, plan.AskFor(r.Handler)).Holds
 	})
 }

@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/ops"
 	"github.com/handwerk-dev/handwerk/engine/queue"
 	"github.com/handwerk-dev/handwerk/engine/timer"
 )
@@ -26,10 +25,11 @@ func (p *pass) remember(n changes, s verdict) {
 	p.stands(s.Held)
 	p.family.Close(p.jobs.Through())
 	if n.resync || !m.seen {
-		m.resync = p.r.nextResync(p.now, !m.seen)
+		m.resync = timer.Resync(p.r.spec.Resync, p.now, !m.seen)
 	}
 	m.seen = true
-	if p.relatedReaderWrote() {
+	// What the only handler that runs for related objects has changed is no news to it; what others have is.
+	if p.jobs.AskedBy(p.r.rules.Relates) {
 		p.related.Foresee(func() *unstructured.Unstructured { return draftOf(p.object).with(p.patch, p.facts).current })
 	}
 	m.related = p.related.State()
@@ -38,13 +38,6 @@ func (p *pass) remember(n changes, s verdict) {
 		p.next = p.next.Sooner(time.Until(m.resync), queue.Resync)
 	}
 	p.brake(s.behind)
-}
-
-// relatedReaderWrote reports whether the only handler that runs for related objects is the only one that has changed
-// the object. What others have changed is news to it.
-func (p *pass) relatedReaderWrote() bool {
-	asking := p.jobs.Asking()
-	return len(asking) == 1 && slices.Equal([]*dsl.Handler{asking[0].Reader.Handler}, p.r.rules.Relates)
 }
 
 // abandon remembers what handlers did in a pass that broke off, or whose write has failed, as far as
@@ -86,30 +79,13 @@ func (p *pass) brake(behind bool) {
 		"Handlers (%s) change this object or its children again and again without coming to rest, last %s; it is looked at again in a minute", who, last))
 }
 
-// standing is how an object stands after this pass. Held: a handler keeps it from being deleted.
-func (p *pass) standing(held bool) ops.Standing {
-	if held {
-		return ops.Held
-	}
-	out := ops.Ready
-	for _, reader := range p.r.rules.Readers {
-		switch r := p.jobs.Record(reader, p.ledger.Entry(reader)); {
-		case p.memory.filters.Of(reader.Handler) != "", r.Failed, !r.Done && r.Attempts > 0 && !r.Waiting:
-			return ops.Failing
-		case r.Waiting:
-			out = ops.Waits
-		}
-	}
-	return out
-}
-
 // stands publishes how the pass leaves its object.
 func (p *pass) stands(held bool) {
 	if p.gone {
 		return // the key may be that of another object
 	}
 	p.memory.troubles.Mended(p.log(), passItself, "pass was finished again")
-	p.r.box.Finished(p.key, p.standing(held))
+	p.r.box.Finished(p.key, p.jobs.Standing(p.r.rules.Readers, held, p.ledger.Entry, p.memory.filters.Of))
 }
 
 // rescheduleTimers keeps the timers for the next pass, and makes that come in time.

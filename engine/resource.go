@@ -6,13 +6,14 @@ package engine
 import (
 	"cmp"
 	"context"
-	"math/rand/v2"
 	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	apiwatch "k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
@@ -23,10 +24,14 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/family"
 	"github.com/handwerk-dev/handwerk/engine/fate"
 	"github.com/handwerk-dev/handwerk/engine/feed"
+	"github.com/handwerk-dev/handwerk/engine/filter"
 	"github.com/handwerk-dev/handwerk/engine/inbox"
+	"github.com/handwerk-dev/handwerk/engine/ledger"
+	"github.com/handwerk-dev/handwerk/engine/loop"
 	"github.com/handwerk-dev/handwerk/engine/plan"
 	"github.com/handwerk-dev/handwerk/engine/queue"
 	"github.com/handwerk-dev/handwerk/engine/related"
+	"github.com/handwerk-dev/handwerk/engine/timer"
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
 
@@ -129,15 +134,48 @@ func (r *resource) End() { r.box.End() }
 // Busy names the handlers that run at this moment, with their objects.
 func (r *resource) Busy() []string { return r.busy.List() }
 
-// nextResync returns when an object is due for its next resync. The first period is drawn at
-// random, so that objects listed together do not come back together.
-func (r *resource) nextResync(now time.Time, first bool) time.Time {
-	period := r.spec.Resync
-	if period <= 0 {
-		return time.Time{}
-	}
-	if first {
-		return now.Add(period/10 + rand.N(period-period/10))
-	}
-	return now.Add(period - rand.N(period/10+1))
+// memory is what this process knows of one object beyond what is stored on it. It lasts as long
+// as the object and the leadership; losing it costs a resume.
+type memory struct {
+	uid types.UID
+	// seen: a pass over the object was finished.
+	seen bool
+	// parted: the delete handlers are done.
+	parted bool
+	// ledger is what the object's handlers have handled.
+	ledger ledger.Memory
+	// stirred are handlers that are to run for what others have written to children in the last pass.
+	stirred []string
+	// refused are handlers whose changes the server did not take the last time.
+	refused map[string]bool
+	// resync is when the object's resync period ends; zero before the first pass.
+	resync time.Time
+	// event is what the watch told last to handlers of events.
+	event apiwatch.EventType
+	// ticks are the resource's timers for this object, nil where there are none.
+	ticks []timer.Tick
+	// related is what handlers last saw of related objects.
+	related related.State
+	// writes are own ones that the cache must show before the next pass.
+	writes inbox.Writes
+	// futile are changes that the server does not make, nil when there are none; see patch.Target.
+	// They were so when the CRD had changed as often as schemas says.
+	futile   []uint64
+	schemas  int64
+	children family.Memory
+	// filters are those of the object that failed when they were asked last.
+	filters filter.Faults
+	// troubles are failures of which the log tells, by handler; see passItself.
+	troubles attempt.Troubles
+	// owes: the condition that says which handlers fail could not be written.
+	owes    bool
+	breaker loop.Breaker
 }
+
+// tombstone is an object that is gone, with what is remembered of it, and turn what a pass has taken for its key.
+type (
+	tombstone = inbox.Tombstone[memory]
+	turn      = inbox.Turn[memory]
+)
+
+func newMemory(uid types.UID) *memory { return &memory{uid: uid} }

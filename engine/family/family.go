@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -205,4 +206,14 @@ func (f *Family) labels(key inbox.Key, name child.OwnerName, label string) bool 
 func kindOf(f *feed.Feed) schema.GroupKind {
 	served := f.Resource()
 	return schema.GroupKind{Group: served.GVR.Group, Kind: served.Kind}
+}
+
+// Look is how long it is until children that could not be read are looked at again.
+func (f *Family) Look() time.Duration {
+	for _, kind := range f.feeds {
+		if len(kind.Informers("")) > 0 && kind.Readable("") != nil {
+			return feed.ListingLook
+		}
+	}
+	return inbox.Patience
 }

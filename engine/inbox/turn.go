@@ -37,11 +37,26 @@ func (b *Box[M]) Take(key Key) *Turn[M] {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	s := b.stateLocked(key)
-	t := &Turn[M]{Changes: s.Changes, Memory: s.memory, Expected: s.expected, Gone: s.gone, box: b, key: key, waits: len(s.waits) > 0}
+	t := &Turn[M]{Changes: s.Changes, Memory: s.memory, Expected: s.expected, Gone: together(s.gone), box: b, key: key, waits: len(s.waits) > 0}
 	t.Child = s.Child || len(s.changed) > 0
 	s.Changes = Changes{Fresh: s.Fresh}
 	s.came, s.parked, s.changed, s.expected, s.gone = false, false, nil, nil, nil
 	return t
+}
+
+// together makes one of those that are of one object: first a listing did not have it, and then it was
+// seen to go.
+func together[M any](all []*Tombstone[M]) (out []*Tombstone[M]) {
+	for _, d := range all {
+		uid := d.Object.GetUID()
+		i := slices.IndexFunc(out, func(o *Tombstone[M]) bool { return uid != "" && o.Object.GetUID() == uid })
+		if i < 0 {
+			out = append(out, d)
+			continue
+		}
+		out[i].Unseen = out[i].Unseen && d.Unseen
+	}
+	return out
 }
 
 // Keep has an object remembered from here on, and what is left of the tombstones.

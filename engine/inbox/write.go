@@ -91,6 +91,15 @@ type Writes struct {
 // Set has all of these waited for.
 func (w *Writes) Set(all []Write) { w.all = all }
 
+// Expect adds those of writes by passes over other objects that are of the object with this UID, and not shown yet.
+func (w *Writes) Expect(uid types.UID, writes []Write) {
+	for _, one := range writes {
+		if one.UID == uid && !one.Shown() {
+			w.Add(one)
+		}
+	}
+}
+
 // Add has one more waited for.
 func (w *Writes) Add(one Write) { w.all = append(w.all, one) }
 

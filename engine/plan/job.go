@@ -111,6 +111,12 @@ func (js Jobs) Asking() (out Jobs) {
 	return out
 }
 
+// AskedBy reports whether these are the handlers that want something of the object, and there is one.
+func (js Jobs) AskedBy(handlers []*dsl.Handler) bool {
+	asking := js.Asking()
+	return len(asking) == 1 && len(handlers) == 1 && asking[0].Reader.Handler == handlers[0]
+}
+
 // Turns says how the handlers fare that have something to do in a pass before a job.
 func (js Jobs) Turns(before *Job) (out []claim.Turn) {
 	for _, j := range js {

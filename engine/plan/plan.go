@@ -87,3 +87,13 @@ func (s Situation) triggered(h *dsl.Handler) dsl.Cause {
 	}
 	return ""
 }
+
+// AskFor is a cause of the handler to ask its filters with.
+func AskFor(h *dsl.Handler) dsl.Cause {
+	for _, c := range []dsl.Cause{dsl.Update, dsl.Create, dsl.Delete} {
+		if h.On(c) {
+			return c
+		}
+	}
+	return dsl.Resume
+}
