@@ -60,7 +60,7 @@ func computedParams(cel compilerOf, b dsl.Build, function dsl.Function) (dsl.Bui
 	reads := w.reads
 	reads.Only = false // nobody knows what the function reads
 	return dsl.Built{Checks: w.checks, Needs: function.Needs, Reads: reads, Func: func(ctx context.Context, r *dsl.Request) error {
-		value, err := t.Render(w.scope(r))
+		value, err := t.Render(w.scope(r.Subject))
 		if err != nil {
 			return fmt.Errorf("calling %s: %w", function.Name, err)
 		}

@@ -59,7 +59,7 @@ func buildEvent(cel compilerOf, b dsl.Build, config *eventConfig) (dsl.Built, er
 		return dsl.Built{}, err
 	}
 	return w.built(func(_ context.Context, r *dsl.Request) error {
-		scope := w.objectScope(r)
+		scope := w.objectScope(r.Subject)
 		why, err := text(reason, scope)
 		if err != nil {
 			return fmt.Errorf("reporting event: %w", err)

@@ -52,7 +52,7 @@ func buildLog(cel compilerOf, b dsl.Build, config *logConfig) (dsl.Built, error)
 		return dsl.Built{}, err
 	}
 	return w.built(func(_ context.Context, r *dsl.Request) error {
-		scope := w.objectScope(r)
+		scope := w.objectScope(r.Subject)
 		line, err := text(message, scope)
 		if err != nil {
 			return fmt.Errorf("writing log line: %w", err)

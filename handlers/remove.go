@@ -44,7 +44,7 @@ func buildRemove(cel compilerOf, b dsl.Build, what string) (dsl.Built, error) {
 		return dsl.Built{}, err
 	}
 	return w.built(func(ctx context.Context, r *dsl.Request) error {
-		return deleteAll(ctx, r, b.Resource, t, w.scope(r))
+		return deleteAll(ctx, r, b.Resource, t, w.scope(r.Subject))
 	}), nil
 }
 

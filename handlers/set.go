@@ -240,7 +240,7 @@ func (s *setter) texts(tree map[string]any, at ...string) []field {
 // run sets everything. A field that cannot be worked out fails the handler after the others are
 // set.
 func (s *setter) run(_ context.Context, r *dsl.Request) error {
-	scope := s.objectScope(r)
+	scope := s.objectScope(r.Subject)
 	var faults []error
 	each := func(list []field, put func(path dsl.Path, value any)) {
 		for _, f := range list {

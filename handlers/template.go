@@ -82,15 +82,14 @@ func (w *writer) built(fn dsl.Func) dsl.Built {
 }
 
 // scope is what the expressions of an attempt see: all of them the same children, which are read once.
-func (w *writer) scope(r *dsl.Request) expr.Scope {
-	own := r.Subject
-	if own.Children != nil {
-		own.Children = readOnce{own.Children, sync.OnceValues(own.Children.All)}
+func (w *writer) scope(of dsl.Subject) expr.Scope {
+	if of.Children != nil {
+		of.Children = readOnce{of.Children, sync.OnceValues(of.Children.All)}
 	}
-	s := expr.Scope{Subject: &own, Params: w.params}
-	if r.Objects != nil {
-		objects := make([]any, len(r.Objects))
-		for i, o := range r.Objects {
+	s := expr.Scope{Subject: &of, Params: w.params}
+	if of.Objects != nil {
+		objects := make([]any, len(of.Objects))
+		for i, o := range of.Objects {
 			objects[i] = o.Object
 		}
 		s.Vars = map[string]any{objectsVariable: objects}
@@ -100,8 +99,8 @@ func (w *writer) scope(r *dsl.Request) expr.Scope {
 
 // objectScope is scope for what becomes a part of an object, or is written down somewhere: all of it
 // together is no larger than an object may be.
-func (w *writer) objectScope(r *dsl.Request) expr.Scope {
-	s := w.scope(r)
+func (w *writer) objectScope(of dsl.Subject) expr.Scope {
+	s := w.scope(of)
 	s.Room = expr.NewRoom(expr.MostOfAnObject)
 	return s
 }

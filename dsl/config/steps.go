@@ -133,7 +133,7 @@ func (w *watched) onlyWhen(at path, h *handler, s *step, fn dsl.Func) (only dsl.
 		return fn, dsl.Reads{}
 	}
 	return func(ctx context.Context, r *dsl.Request) error {
-		holds, err := program.Bool(expr.Scope{Subject: &r.Subject, Params: s.With, Vars: objectsOf(r)})
+		holds, err := program.Bool(expr.Scope{Subject: &r.Subject, Params: s.With, Vars: objectsOf(&r.Subject)})
 		if err != nil {
 			return fmt.Errorf("evaluating when: %w", err)
 		}
@@ -145,9 +145,9 @@ func (w *watched) onlyWhen(at path, h *handler, s *step, fn dsl.Func) (only dsl.
 }
 
 // objectsOf is the variable of schedules.
-func objectsOf(r *dsl.Request) map[string]any {
-	list := make([]any, len(r.Objects))
-	for i, o := range r.Objects {
+func objectsOf(s *dsl.Subject) map[string]any {
+	list := make([]any, len(s.Objects))
+	for i, o := range s.Objects {
 		list[i] = o.Object
 	}
 	return map[string]any{objects: list}

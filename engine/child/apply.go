@@ -146,8 +146,7 @@ func (a Applier) create(ctx context.Context, c dynamic.ResourceInterface, desire
 // giveBack drops every field that this operator has in an object, and says that it is not ours.
 func (a Applier) giveBack(ctx context.Context, c dynamic.ResourceInterface, joined *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	empty := &unstructured.Unstructured{}
-	empty.SetAPIVersion(joined.GetAPIVersion())
-	empty.SetKind(joined.GetKind())
+	empty.SetGroupVersionKind(joined.GroupVersionKind())
 	empty.SetName(joined.GetName())
 	empty.SetNamespace(joined.GetNamespace())
 	back, err := c.Apply(ctx, joined.GetName(), empty, metav1.ApplyOptions{FieldManager: a.Manager, Force: true})

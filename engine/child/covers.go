@@ -26,16 +26,10 @@ func (k knowledge) covers(key string, desired, live any, quantities bool) bool {
 	switch want := desired.(type) {
 	case map[string]any:
 		has, ok := live.(map[string]any)
-		if !ok {
-			return live == nil && len(want) == 0
-		}
-		return k.coversMap(key, want, has, quantities)
+		return ok && k.coversMap(key, want, has, quantities) || live == nil && len(want) == 0
 	case []any:
 		has, ok := live.([]any)
-		if !ok {
-			return live == nil && len(want) == 0
-		}
-		return k.coversList(key, want, has, quantities)
+		return ok && k.coversList(key, want, has, quantities) || live == nil && len(want) == 0
 	case nil:
 		return live == nil
 	}
@@ -57,24 +51,13 @@ func (k knowledge) coversMap(key string, want, has map[string]any, quantities bo
 // coversList compares in order when the lists are of one length. Otherwise live may have entries
 // of others, where that can be: then each wanted one must be found.
 func (k knowledge) coversList(key string, want, has []any, quantities bool) bool {
-	if len(want) > len(has) {
-		return false
+	if slices.EqualFunc(want, has, func(w, h any) bool { return k.covers(key, w, h, quantities) }) {
+		return true
 	}
-	if len(want) == len(has) {
-		ordered := true
-		for i := range want {
-			ordered = ordered && k.covers(key, want[i], has[i], quantities)
-		}
-		if ordered {
-			return true
-		}
+	missing := func(w any) bool {
+		return !slices.ContainsFunc(has, func(h any) bool { return k.joins(key, w, h) && k.covers(key, w, h, quantities) })
 	}
-	for _, w := range want {
-		if !slices.ContainsFunc(has, func(h any) bool { return k.joins(key, w, h) && k.covers(key, w, h, quantities) }) {
-			return false
-		}
-	}
-	return true
+	return len(want) <= len(has) && !slices.ContainsFunc(want, missing)
 }
 
 // joins reports whether an entry of a list that others may add to is the wanted one.

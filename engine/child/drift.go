@@ -121,9 +121,9 @@ func (k knowledge) differing(at dsl.Path, key string, want, has map[string]any, 
 		other, both := has[field].(map[string]any)
 		if isMap && both {
 			out = append(out, k.differing(path, field, inner, other, amount)...)
-			continue
+		} else {
+			out = append(out, path)
 		}
-		out = append(out, path)
 	}
 	return out
 }

@@ -10,12 +10,10 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/engine/pack"
 )
@@ -192,39 +190,4 @@ func (r *Record) missed(o *unstructured.Unstructured, closed bool) bool {
 	}
 	made := o.GetCreationTimestamp()
 	return made.Time.Before(r.since) || !closed && !made.After(r.since)
-}
-
-// Records are those of a resource's objects, for events of children to find the owners by. The zero value has none.
-// Its methods may be called by several goroutines at once.
-type Records struct {
-	mu sync.Mutex
-	of map[cache.ObjectName]*Record
-}
-
-// Put notes an owner's record; nil when it has none.
-func (r *Records) Put(owner cache.ObjectName, record *Record) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if record == nil {
-		delete(r.of, owner)
-		return
-	}
-	if r.of == nil {
-		r.of = map[cache.ObjectName]*Record{}
-	}
-	r.of[owner] = record
-}
-
-// Clear forgets all.
-func (r *Records) Clear() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.of = nil
-}
-
-// List reports whether the record of an owner lists a place.
-func (r *Records) List(owner cache.ObjectName, place Place) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.of[owner].Lists(place)
 }

@@ -4,6 +4,7 @@
 package family
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/catalog"
 	"github.com/handwerk-dev/handwerk/engine/child"
 	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/gone"
@@ -25,6 +27,166 @@ import (
 type children struct{ Reader }
 
 var _ dsl.Children = (*children)(nil)
+
+// wanted is a child that is to be applied.
+type wanted struct {
+	id
+	// object is what is applied, whole.
+	object *unstructured.Unstructured
+	// enters: it has to be in the owner's record, as title.
+	enters bool
+	title  string
+	// maker applies it: the handler, or that step of it which the child names.
+	maker string
+	// feed has the children of this kind; nil for an unowned one of another kind.
+	feed    *feed.Feed
+	applier child.Applier
+}
+
+// place is where it is.
+func (w *wanted) place() child.Place { return child.PlaceOf(w.object) }
+
+// Apply makes a child as desired says.
+func (c *children) Apply(ctx context.Context, desired any, specs ...dsl.ChildSpec) (*unstructured.Unstructured, error) {
+	ctx, done, err := c.span.Write(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	if len(specs) > 1 {
+		return nil, dsl.Permanent(errors.New("applying child: there is more than one ChildSpec"))
+	}
+	var spec dsl.ChildSpec
+	if len(specs) == 1 {
+		spec = specs[0]
+	}
+	w, err := c.want(ctx, desired, spec)
+	if err != nil {
+		return nil, err
+	}
+	s := c.session
+	s.Claims.Reach(w.id, w.maker)
+	live := s.known(w.feed, w.id)
+	if w.enters {
+		if err := s.enrol(ctx, w, live); err != nil {
+			return nil, err
+		}
+	}
+	result, deed, err := w.applier.Apply(ctx, s.family.settings.Client(w.gvr, w.key.Namespace), w.object, live)
+	if deed != "" {
+		c.wrote(w.feed, deed, w.applier.Found.String(), w.gvr, result)
+	}
+	if err != nil {
+		return nil, s.unapplied(ctx, w, err)
+	}
+	s.hold(w.id, result)
+	return result, nil
+}
+
+// unapplied sees to the record after a child could not be applied.
+func (s *Session) unapplied(ctx context.Context, w *wanted, err error) error {
+	switch {
+	case !w.enters:
+	case !errors.Is(err, dsl.ErrNotOwned):
+		s.doubt(w.place()) // the answer may be all that was lost
+	case w.applier.Vacant:
+		if struck := s.strike(ctx, w.place()); struck != nil {
+			return errors.Join(err, struck)
+		}
+	}
+	return err
+}
+
+// answerSoon is how long a handler waits for another one to say whether it keeps a child.
+const answerSoon = time.Second
+
+// contest returns an error where a child that is there, and that this handler would change, is kept otherwise by
+// another handler of the object.
+func (c *Reader) contest(w *wanted, live *unstructured.Unstructured) error {
+	holder, asked := c.session.Claims.Contest(w.id, w.maker, c.attempt, w.applier.Owner.Keys.Maker(live))
+	switch {
+	case holder == "":
+		return nil
+	case asked:
+		return dsl.Waiting(fmt.Sprintf("%s: handler %s made it, and is to say whether it keeps it", w.place().People(), holder), answerSoon)
+	}
+	return &dsl.CollisionError{Kind: w.object.GetKind(), Namespace: w.key.Namespace, Name: w.key.Name, Handler: holder}
+}
+
+// want works out what applying desired comes to. What is wrong with it for good is permanent.
+func (c *Reader) want(ctx context.Context, desired any, spec dsl.ChildSpec) (*wanted, error) {
+	if err := spec.Validate(); err != nil {
+		return nil, dsl.Permanent(fmt.Errorf("applying child: %w", err))
+	}
+	object, err := child.Plain(desired)
+	if err != nil {
+		return nil, dsl.Permanent(err)
+	}
+	s, handler := c.session, c.attempt.Handler
+	kind, served, err := s.family.locate(ctx, object, cmp.Or(object.GetNamespace(), s.pass.Object.GetNamespace()), spec)
+	if err != nil {
+		return nil, err
+	}
+	owner := s.owner()
+	if err := owner.Complete(object, served.Namespaced, spec); err != nil {
+		return nil, err
+	}
+	w := &wanted{
+		id: id{served.GVR, cache.MetaObjectToName(object)}, object: object, enters: owner.Enters(spec, object.GetNamespace()), title: child.Which(spec),
+		maker: s.Claims.Maker(handler, spec.Handler), feed: kind,
+	}
+	if w.enters && kind.Informer(w.key.Namespace) == nil {
+		// It would never be found again, and so never be deleted.
+		return nil, fmt.Errorf("applying %s: %w", w.place().People(), kind.Unwatched(w.key.Namespace))
+	}
+	w.applier = child.Applier{
+		Owner: owner, Manager: s.family.settings.Operator.Name, Adopt: spec.Adopt,
+		Settled: &s.pass.Memory.settled, Found: &child.Drift{}, Note: child.Note(spec, handler),
+	}
+	if handler != "" {
+		w.applier.Contest = func(live *unstructured.Unstructured) error { return c.contest(w, live) }
+	}
+	return w, nil
+}
+
+// locate finds where an object of this kind goes, in this namespace if it has one. Only an unowned child may be of a
+// kind that is not declared, or not readable: there is no feed then.
+func (f *Family) locate(ctx context.Context, o *unstructured.Unstructured, namespace string, spec dsl.ChildSpec) (*feed.Feed, catalog.Resource, error) {
+	gvk := o.GroupVersionKind()
+	kind, err := f.kind(gvk, namespace)
+	if err == nil {
+		return kind, kind.Resource(), nil
+	}
+	var served catalog.Resource
+	if spec.Ownership == dsl.Unowned {
+		served, err = f.settings.Catalog.KindOf(ctx, gvk)
+	}
+	if err != nil {
+		return nil, served, fmt.Errorf("applying %s %s: %w", gvk.Kind, o.GetName(), err)
+	}
+	return nil, served, nil
+}
+
+// Enter enters children that are about to be applied, those that have to be.
+func (c *children) Enter(ctx context.Context, all ...dsl.DesiredChild) error {
+	ctx, done, err := c.span.Write(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	s := c.session
+	titles := map[child.Place]string{}
+	for _, each := range all {
+		if !each.ByLabel() && s.family.settings.Own.Resource().Namespaced {
+			continue
+		}
+		w, err := c.want(ctx, each.Object, each.ChildSpec)
+		if err == nil && w.enters && w.admits(s.known(w.feed, w.id)) == nil {
+			titles[w.place()] = w.title
+		}
+	}
+	return s.enter(ctx, titles)
+}
 
 // Delete deletes a child.
 func (c *children) Delete(ctx context.Context, resource, name string) error {
@@ -62,16 +224,11 @@ func (c *children) Remove(ctx context.Context, gone dsl.ChildObject) error {
 	if found == nil || found.GetUID() != gone.Object.GetUID() || !c.session.owner().Has(found) {
 		return nil
 	}
-	if gone.OnDelete == dsl.OrphanChild {
-		return c.release(ctx, f, found)
+	if gone.OnDelete != dsl.OrphanChild {
+		return c.deleteChild(ctx, f, found)
 	}
-	return c.deleteChild(ctx, f, found)
-}
-
-// release cuts a child's tie to the owner.
-func (c *children) release(ctx context.Context, f *feed.Feed, o *unstructured.Unstructured) error {
 	with, gvr := c.session.family.settings, f.Resource().GVR
-	result, err := c.session.owner().Release(ctx, with.Client(gvr, o.GetNamespace()), with.Operator.Name, o)
+	result, err := c.session.owner().Release(ctx, with.Client(gvr, key.Namespace), with.Operator.Name, found)
 	if result != nil {
 		c.wrote(f, child.Released, "", gvr, result)
 	}

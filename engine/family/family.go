@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -70,12 +71,14 @@ type Family struct {
 	settings Settings
 	keys     child.Keys
 	feeds    []*feed.Feed
-	records  child.Records
+
+	mu      sync.Mutex
+	records map[inbox.Key]*child.Record // those of owners that have one, for events of children to find the owners by
 }
 
 // New prepares the feeds of the kinds that the resource owns. They are not running yet.
 func New(s Settings) *Family {
-	f := &Family{settings: s, keys: child.KeysOf(s.Operator)}
+	f := &Family{settings: s, keys: child.KeysOf(s.Operator), records: map[inbox.Key]*child.Record{}}
 	for _, owned := range s.Resource.Owned() {
 		var kind *feed.Feed
 		kind = s.NewFeed(feed.Settings{
@@ -95,10 +98,32 @@ func New(s Settings) *Family {
 func (f *Family) Kinds() []*feed.Feed { return f.feeds }
 
 // Clear forgets all owners.
-func (f *Family) Clear() { f.records.Clear() }
+func (f *Family) Clear() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.records = map[inbox.Key]*child.Record{}
+}
 
 // Forget forgets an owner that is gone.
-func (f *Family) Forget(owner inbox.Key) { f.records.Put(owner, nil) }
+func (f *Family) Forget(owner inbox.Key) { f.know(owner, nil) }
+
+// know notes an owner's record; nil when it has none.
+func (f *Family) know(owner inbox.Key, record *child.Record) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if record == nil {
+		delete(f.records, owner)
+	} else {
+		f.records[owner] = record
+	}
+}
+
+// lists reports whether the record of an owner lists a place.
+func (f *Family) lists(owner inbox.Key, place child.Place) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.records[owner].Lists(place)
+}
 
 // repeats reports whether a feed that was declared by kind brings in what another one, declared by
 // name, does already: the plural of a kind is not always what one would guess.
@@ -186,7 +211,7 @@ func (f *Family) ownerKey(kind *feed.Feed, o *cached.Object) *inbox.Key {
 		return nil
 	}
 	place := child.Place{Kind: kindOf(kind), Namespace: o.GetNamespace(), Name: o.GetName()}
-	if (ref == nil || !name.Near(place.Namespace)) && !f.records.List(key, place) {
+	if (ref == nil || !name.Near(place.Namespace)) && !f.lists(key, place) {
 		return nil
 	}
 	return &key

@@ -97,7 +97,14 @@ func (c *Reader) All() ([]dsl.ChildObject, error) {
 	if err := s.family.complete(); err != nil {
 		return nil, c.note(err)
 	}
-	found := s.forgotten(owner)
+	var found []*unstructured.Unstructured
+	s.mu.Lock()
+	for _, o := range s.applied {
+		if owner.Forgets(o) { // unowned ones are known to the pass that applied them alone
+			found = append(found, o.DeepCopy())
+		}
+	}
+	s.mu.Unlock()
 	for kind := range s.family.kinds {
 		found = append(found, s.childrenIn(kind, owner)...)
 	}

@@ -71,8 +71,8 @@ func (s *Session) enrol(ctx context.Context, w *wanted, live *unstructured.Unstr
 	return nil
 }
 
-// enter writes places and which children are there into the owner's record, unless it has them. What was a child and is none any
-// more is left out by the way. A server that refuses is asked once in a pass.
+// enter writes places and which children are there into the owner's record, unless it has them. What was a child and
+// is none any more is left out by the way. A server that refuses is asked once in a pass.
 func (s *Session) enter(ctx context.Context, titles map[child.Place]string) error {
 	s.turn.Lock()
 	defer s.turn.Unlock()
@@ -156,7 +156,7 @@ func (s *Session) writeRecord(ctx context.Context, record *child.Record) error {
 		return err
 	}
 	s.base, s.record, s.text, s.ahead = result.Object, record, text, false
-	s.family.records.Put(s.pass.Key, record)
+	s.family.know(s.pass.Key, record)
 	return nil
 }
 

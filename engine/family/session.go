@@ -89,7 +89,7 @@ func (f *Family) Begin(p Pass) *Session {
 	s.Claims = claim.Begin(&p.Memory.claims, f.settings.Handlers, p.Now, p.Done)
 	s.readRecord()
 	if !p.Gone {
-		f.records.Put(p.Key, s.record)
+		f.know(p.Key, s.record)
 	}
 	return s
 }
@@ -157,18 +157,6 @@ func (s *Session) childrenIn(f *feed.Feed, owner child.Owner) (out []*unstructur
 	return out
 }
 
-// forgotten returns the unowned children that this pass applied.
-func (s *Session) forgotten(owner child.Owner) (out []*unstructured.Unstructured) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, o := range s.applied {
-		if owner.Forgets(o) {
-			out = append(out, o.DeepCopy())
-		}
-	}
-	return out
-}
-
 // known returns a child as this pass has applied it, or as the cache of its feed has it if it has one; nil where
 // neither does.
 func (s *Session) known(f *feed.Feed, which id) *unstructured.Unstructured {
@@ -201,9 +189,4 @@ func (s *Session) hold(which id, o *unstructured.Unstructured) {
 type id struct {
 	gvr schema.GroupVersionResource
 	key cache.ObjectName
-}
-
-// idOf names an object of a resource.
-func idOf(gvr schema.GroupVersionResource, o *unstructured.Unstructured) id {
-	return id{gvr, cache.MetaObjectToName(o)}
 }

@@ -27,11 +27,12 @@ func BenchmarkSessionWithoutChildren(b *testing.B) {
 			"namespace": "shop", "name": "web", "uid": "1", "annotations": map[string]any{"example.com/a": "1", "example.com/b": "2"},
 		}}},
 	}
+	request := &dsl.Request{}
 	b.ReportAllocs()
 	for b.Loop() {
 		s := f.Begin(p)
-		_ = s.Reader()
-		_ = s.For(nil, claim.Attempt{Handler: "sync"})
+		request.Subject.Children = s.Reader()
+		request.Children = s.For(nil, claim.Attempt{Handler: "sync"})
 		if base, _ := s.Trim(); base == nil || s.Applied() || len(s.Writes()) > 0 {
 			b.Fatal("something was applied")
 		}

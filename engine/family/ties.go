@@ -78,7 +78,7 @@ func (s *Session) Trim() (base *unstructured.Unstructured, along map[string]stri
 	defer s.mu.Unlock()
 	if len(left) > 0 {
 		s.record, s.ahead = before.Without(left...), true
-		s.family.records.Put(s.pass.Key, s.record)
+		s.family.know(s.pass.Key, s.record)
 	}
 	if !s.ahead {
 		return base, nil

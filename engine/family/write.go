@@ -152,7 +152,7 @@ func (c *children) wrote(f *feed.Feed, deed child.Deed, detail string, gvr schem
 	if f == nil {
 		caches = s.showing(gvr, o)
 	}
-	s.hold(idOf(gvr, o), o)
+	s.hold(id{gvr, cache.MetaObjectToName(o)}, o)
 	s.written(c.write(), ops.Child, caches, gvr, o)
 	if f != nil && !s.owner().Forgets(o) {
 		s.family.settings.Box.Echo(s.pass.Key, o.GetUID(), o.GetResourceVersion())
