@@ -133,7 +133,9 @@ func NewMetrics() *Metrics {
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 		m.requests, m.latency, m.leader, m.runs, m.durations, m.writes, m.dropped, m.resources, m.rights,
 	)
-	m.registry.MustRegister(m.queues.collectors()...)
+	for _, c := range m.queues.collectors() {
+		m.registry.MustRegister(c)
+	}
 	for _, by := range []Reporter{ByHandler, ByEngine, ByChange} {
 		m.dropped.WithLabelValues(string(by)) // appears with 0
 	}
