@@ -119,7 +119,7 @@ type ChildReader interface {
 }
 
 // Children are the objects that the handled object owns. A handler may use it from several
-// goroutines at once. To a filter all that writes is an error; what only reads takes a [ChildReader].
+// goroutines at once. What only reads takes a [ChildReader].
 type Children interface {
 	ChildReader
 	// Apply makes the child as desired says, by server-side apply under the operator's field

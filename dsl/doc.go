@@ -17,5 +17,8 @@
 //   - [Temporary]: it runs again, after the time given.
 //   - [Permanent]: it has failed; it runs again only when something it looks at changes.
 //
+// Filters and relations get a [Subject], the part of a request that only tells: one that writes does not
+// compile.
+//
 // Package dsl imports nothing of the engine, so handlers can be tested without it.
 package dsl

@@ -20,10 +20,9 @@ import (
 // package comment for what the returned error means.
 type Func func(ctx context.Context, r *Request) error
 
-// Predicate is a handler's own filter. It must be quick and must not change the request. Children
-// can be read and not written; events and client are not there yet. An error is logged, and means
+// Predicate is a handler's own filter. It must be quick, and only reads. An error is logged, and means
 // that the handler does not see the object; a deletion is held until there is an answer.
-type Predicate func(r *Request) (bool, error)
+type Predicate func(s *Subject) (bool, error)
 
 // Backoff is the wait between attempts: it doubles from Initial to Max, each with up to a fifth
 // of jitter.
@@ -162,13 +161,13 @@ func AnnotationAbsent(key string) Option {
 func When(p Predicate) Option {
 	return func(h *Handler) {
 		earlier := h.When
-		h.When = func(r *Request) (bool, error) {
+		h.When = func(s *Subject) (bool, error) {
 			if earlier != nil {
-				if ok, err := earlier(r); err != nil || !ok {
+				if ok, err := earlier(s); err != nil || !ok {
 					return false, err
 				}
 			}
-			return p(r)
+			return p(s)
 		}
 	}
 }

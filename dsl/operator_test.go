@@ -203,7 +203,7 @@ func TestPatchRemembersFaults(t *testing.T) {
 }
 
 func TestInto(t *testing.T) {
-	r := &Request{Object: &unstructured.Unstructured{Object: map[string]any{
+	r := &Subject{Object: &unstructured.Unstructured{Object: map[string]any{
 		"spec": map[string]any{"name": "n", "count": int64(2)}, "text": "t",
 	}}}
 	var spec struct {
@@ -212,17 +212,17 @@ func TestInto(t *testing.T) {
 
 		hidden bool // encoding/json leaves it alone
 	}
-	if err := Into(r, "spec", &spec); err != nil || spec.hidden || spec.Name != "n" || spec.Count != 2 {
+	if err := r.Into("spec", &spec); err != nil || spec.hidden || spec.Name != "n" || spec.Count != 2 {
 		t.Errorf("spec = %+v, %v", spec, err)
 	}
-	if err := Into(r, "missing", &spec); err != nil || spec.Name != "n" {
+	if err := r.Into("missing", &spec); err != nil || spec.Name != "n" {
 		t.Errorf("a missing section changed %+v, %v", spec, err)
 	}
-	if err := Into(r, "text", &spec); err == nil {
+	if err := r.Into("text", &spec); err == nil {
 		t.Error("a text was decoded into a struct")
 	}
 	r.Object.Object["spec"].(map[string]any)["count"] = "two"
-	if err := Into(r, "spec", &spec); err == nil || !strings.Contains(err.Error(), "decoding spec") {
+	if err := r.Into("spec", &spec); err == nil || !strings.Contains(err.Error(), "decoding spec") {
 		t.Errorf("a wrong type gives %v", err)
 	}
 }
@@ -242,8 +242,8 @@ func TestRegistry(t *testing.T) {
 }
 
 func TestWhenJoinsByAnd(t *testing.T) {
-	yes := func(*Request) (bool, error) { return true, nil }
-	no := func(*Request) (bool, error) { return false, nil }
+	yes := func(*Subject) (bool, error) { return true, nil }
+	no := func(*Subject) (bool, error) { return false, nil }
 	for _, tt := range []struct {
 		a, b Predicate
 		want bool

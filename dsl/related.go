@@ -23,10 +23,10 @@ type Relation struct {
 	LabelSelector string
 	// One says that the relation selects one object at most, by its name.
 	One bool
-	// Select says which of the objects belong to the request's object. Children, events and client
-	// are not there. It must be quick. Nil means all of them. When it fails, handlers that ask for
+	// Select says which of the objects belong to the subject's object; the subject has no children and no
+	// related objects. It must be quick. Nil means all of them. When it fails, handlers that ask for
 	// the relation get its error.
-	Select func(r *Request) (Selection, error)
+	Select func(s *Subject) (Selection, error)
 }
 
 // Selection picks objects of a relation.

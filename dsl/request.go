@@ -14,8 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// Request is what a handler gets.
-type Request struct {
+// Subject is what a handler is asked about: all that filters, relations and expressions get, and the part of a
+// handler's [Request] that only tells. Nothing in it writes.
+type Subject struct {
 	// Object is the object as the cache has it, with what handlers before this one in the same pass want
 	// of it, status included: a private copy that the handler may change, to no effect. For a deletion that was seen too late it is the object as it was last seen.
 	Object *unstructured.Unstructured
@@ -34,27 +35,35 @@ type Request struct {
 	Attempt int
 	// Log carries the resource, namespace, name, handler, cause and attempt.
 	Log logr.Logger
-	// Patch is what the handler wants changed in the object, status included.
-	Patch *Patch
-	// Children are the objects that this object owns.
-	Children Children
-	// Events reports to people who look at the object.
-	Events Events
-	// Client reads and writes other objects.
-	Client Client
+	// Children are the objects that the object owns. To expressions of a handler that runs they are as it has
+	// left them so far. Nil for relations.
+	Children ChildReader
 	// Made are the named children that the resource's handlers make.
 	Made []NamedChild
-	// Related are the objects that the resource's relations select. See [Resource.Relates].
+	// Related are the objects that the resource's relations select. See [Resource.Relates]. Nil for relations.
 	Related Related
 	// Objects are all objects of the resource, for a handler that runs for the resource as a whole,
 	// sorted by namespace and name; Object has no more than apiVersion and kind then. Each is a
 	// private copy, with as much as the cache holds: for CacheMetadata the metadata, for CacheLive
 	// kind, namespace, name, uid and resource version. Nil for other handlers.
 	Objects []*unstructured.Unstructured
-	// Params are the handler's parameters from the configuration.
-	Params Params
 	// Now is the time of the pass: the same for all of its handlers and expressions.
 	Now time.Time
+}
+
+// Request is what a handler gets: what it is about, and what to act with.
+type Request struct {
+	Subject
+	// Patch is what the handler wants changed in the object, status included.
+	Patch *Patch
+	// Children are those of the subject, which a handler may change.
+	Children Children
+	// Events reports to people who look at the object.
+	Events Events
+	// Client reads and writes other objects.
+	Client Client
+	// Params are the handler's parameters from the configuration.
+	Params Params
 	// Step is for handlers that are made of steps: how many of them are done for what the handler
 	// sees now. A handler sets it as it goes; when it has to be run again, the next attempt finds
 	// it as the last one left it.
@@ -134,15 +143,15 @@ func (p Params) Into(out any) error {
 	return nil
 }
 
-// Into decodes what path leads to in the request's object into out, a pointer to a value of the
-// author's own type, with json tags where names differ: types without generated code. Out is left
-// as it is when there is nothing at the path.
-func Into(r *Request, path string, out any) error {
+// Into decodes what path leads to in the object into out, a pointer to a value of the author's own type,
+// with json tags where names differ: types without generated code. Out is left as it is when there is
+// nothing at the path.
+func (s *Subject) Into(path string, out any) error {
 	p, err := ParsePath(path)
 	if err != nil {
 		return err
 	}
-	value, found := p.In(r.Object.Object)
+	value, found := p.In(s.Object.Object)
 	if !found {
 		return nil
 	}

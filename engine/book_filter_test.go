@@ -98,7 +98,7 @@ func TestFiltersThatDoNotHoldYet(t *testing.T) {
 	asked := func(happens func(s *stage), want ...string) func(t *testing.T) {
 		return func(t *testing.T) {
 			var blind atomic.Bool
-			see := dsl.When(func(*dsl.Request) (bool, error) {
+			see := dsl.When(func(*dsl.Subject) (bool, error) {
 				if blind.Load() {
 					return false, errAgain
 				}

@@ -179,7 +179,7 @@ func TestFilters(t *testing.T) {
 	gold := func(foo *dsl.Resource, j *journal) {
 		foo.OnCreate("made", j.Note("made"), dsl.Label("tier", "gold"))
 		foo.OnUpdate("changed", j.Note("changed"), dsl.Label("tier", "gold"))
-		foo.OnReconcile("sync", j.Note("sync"), dsl.When(func(r *dsl.Request) (bool, error) {
+		foo.OnReconcile("sync", j.Note("sync"), dsl.When(func(r *dsl.Subject) (bool, error) {
 			size, _, err := unstructured.NestedInt64(r.Object.Object, "spec", "size")
 			return size > 1, err
 		}))

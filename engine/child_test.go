@@ -4,6 +4,7 @@
 package engine_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -75,6 +76,24 @@ func TestChildren(t *testing.T) {
 				s.t.Errorf("what others had set is gone: %v", o.Object)
 			}
 		}},
+		"what only reads sees what the handler has applied so far": {
+			func(foo *dsl.Resource, j *journal) {
+				foo.Owns(deployments)
+				foo.OnReconcile("child", j.Note("child", func(ctx context.Context, r *dsl.Request) error {
+					before, err := r.Subject.Children.List(deployments)
+					err = errors.Join(err, keepsChild(ctx, r))
+					after, err2 := r.Subject.Children.Get(deployments, "web")
+					if len(before) > 0 || after == nil {
+						j.Add(fmt.Sprintf("%d children before, %v after", len(before), after))
+					}
+					return errors.Join(err, err2)
+				}))
+			}, func(s *stage) {
+				s.Launch()
+				s.Create(web)
+				s.Called("child create")
+			},
+		},
 		"what is desired no more is taken away": {
 			func(foo *dsl.Resource, j *journal) {
 				foo.Owns(deployments)

@@ -62,7 +62,7 @@ func TestAnEventIsToldOnce(t *testing.T) {
 		},
 		"before the one whose finalizer is refused": {
 			func(foo *dsl.Resource, j *journal) {
-				foo.OnDelete("bye", succeeds, dsl.When(func(r *dsl.Request) (bool, error) { return value(r.Object, "spec.size") != int64(1), nil }))
+				foo.OnDelete("bye", succeeds, dsl.When(func(r *dsl.Subject) (bool, error) { return value(r.Object, "spec.size") != int64(1), nil }))
 				foo.OnEvent("see", hears(j, "see"))
 			}, "patch", foos, []string{"see MODIFIED 2", "see MODIFIED 2"}, // one is for the finalizer
 		},

@@ -76,7 +76,7 @@ func TestPanics(t *testing.T) {
 		},
 		"a predicate that panics hides the object from its handler alone": {
 			func(foo *dsl.Resource, j *journal) {
-				foo.OnCreate("panics", j.Note("panics"), dsl.When(func(*dsl.Request) (bool, error) { panic("at the disco") }))
+				foo.OnCreate("panics", j.Note("panics"), dsl.When(func(*dsl.Subject) (bool, error) { panic("at the disco") }))
 				foo.OnCreate("next", j.Note("next"))
 			}, func(s *stage) {
 				s.Launch()

@@ -9,7 +9,6 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/conditions"
-	"github.com/handwerk-dev/handwerk/engine/family"
 	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/inbox"
 	"github.com/handwerk-dev/handwerk/engine/progress"
@@ -89,13 +88,12 @@ func (p *pass) answer(j *job) answer {
 	h := j.reader.Handler
 	a.holds = p.chooses(h)
 	if a.holds && h.When != nil {
-		request := p.request(j, nil)
-		a.holds, a.err = ask(h.When, request)
+		children := p.family.Reader()
+		a.holds, a.err = ask(h.When, p.subject(j, children))
 		if a.err == nil {
 			p.enlightened(j, q.doubt())
 		} else {
-			read, is := request.Children.(*family.Filtered)
-			a.holds, a.unread = false, is && read.Failed()
+			a.holds, a.unread = false, children.Failed()
 			p.baffled(j, a)
 		}
 	}
@@ -201,11 +199,11 @@ func (p *pass) wantsFinalizer() bool {
 }
 
 // ask asks a handler's predicate, and turns a panic into an error.
-func ask(when dsl.Predicate, request *dsl.Request) (holds bool, err error) {
+func ask(when dsl.Predicate, about *dsl.Subject) (holds bool, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			holds, err = false, fmt.Errorf("%w: %v", errPanic, p)
 		}
 	}()
-	return when(request)
+	return when(about)
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // colour is a filter that holds for red objects, and fails for those without a colour.
-func colour(r *dsl.Request) (bool, error) {
+func colour(r *dsl.Subject) (bool, error) {
 	got, found, _ := unstructured.NestedString(r.Object.Object, "spec", "color")
 	if !found {
 		return false, errors.New("no colour")
@@ -64,7 +64,7 @@ func TestFiltersThatFail(t *testing.T) {
 		}},
 		"a filter is asked once in a pass for each cause": {
 			func(foo *dsl.Resource, j *journal) {
-				foo.On([]dsl.Cause{dsl.Create, dsl.Delete}, "both", j.Note("both"), dsl.When(func(r *dsl.Request) (bool, error) {
+				foo.On([]dsl.Cause{dsl.Create, dsl.Delete}, "both", j.Note("both"), dsl.When(func(r *dsl.Subject) (bool, error) {
 					j.Add("asked for " + string(r.Cause))
 					return true, nil
 				}))
@@ -80,7 +80,7 @@ func TestFiltersThatFail(t *testing.T) {
 			func(foo *dsl.Resource, j *journal) {
 				foo.Owns(deployments)
 				foo.OnReconcile("child", keepsChild)
-				foo.OnDelete("left", j.Note("left"), dsl.When(func(r *dsl.Request) (bool, error) {
+				foo.OnDelete("left", j.Note("left"), dsl.When(func(r *dsl.Subject) (bool, error) {
 					found, err := r.Children.Get(deployments, "web")
 					return found != nil, err
 				}))
@@ -92,7 +92,7 @@ func TestFiltersThatFail(t *testing.T) {
 		"children that cannot be read yet are looked at again": {
 			func(foo *dsl.Resource, j *journal) {
 				foo.Owns(deployments)
-				foo.OnReconcile("sync", j.Note("sync"), dsl.When(func(r *dsl.Request) (bool, error) {
+				foo.OnReconcile("sync", j.Note("sync"), dsl.When(func(r *dsl.Subject) (bool, error) {
 					_, err := r.Children.List(deployments)
 					return err == nil, err
 				}))

@@ -19,6 +19,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/cause"
 	"github.com/handwerk-dev/handwerk/engine/claim"
 	"github.com/handwerk-dev/handwerk/engine/events"
+	"github.com/handwerk-dev/handwerk/engine/family"
 	"github.com/handwerk-dev/handwerk/engine/fence"
 	"github.com/handwerk-dev/handwerk/engine/ops"
 	"github.com/handwerk-dev/handwerk/engine/queue"
@@ -118,38 +119,43 @@ func (p *pass) note(j *job, err error, took time.Duration) {
 	}
 }
 
-// request is what the handler gets; without a span, what its filters get.
+// subject is what a handler and its filters are asked about.
+func (p *pass) subject(j *job, children dsl.ChildReader) *dsl.Subject {
+	out := &dsl.Subject{
+		Object: p.current.DeepCopy(), Cause: j.cause, Event: p.event(j), Attempt: j.record.Attempts + 1,
+		Children: children, Made: p.r.spec.Made(), Now: p.now, Related: p.related,
+		Log: p.log().WithValues("handler", j.reader.ID, "cause", string(j.cause), "attempt", j.record.Attempts+1),
+	}
+	if j.cause != dsl.Create && !p.whole {
+		p.recollect(j, out)
+	}
+	return out
+}
+
+// request is what the handler gets.
 func (p *pass) request(j *job, s *fence.Span) *dsl.Request {
 	h := j.reader.Handler
-	request := &dsl.Request{
-		Object: p.current.DeepCopy(), Cause: j.cause, Event: p.event(j), Attempt: j.record.Attempts + 1, Step: j.record.Step,
-		Patch: dsl.NewPatch(), Made: p.r.spec.Made(), Now: p.now, Related: p.related,
-		Log: p.log().WithValues("handler", h.ID, "cause", string(j.cause), "attempt", j.record.Attempts+1),
-	}
+	children := p.family.For(s, claim.Attempt{Handler: h.ID, Try: string(j.cause) + "/" + j.record.View, Turns: p.turns(j)})
 	if p.whole {
-		p.asWhole(request, h, s)
-		return request
+		children = family.None(errNoObject)
 	}
-	if j.cause != dsl.Create {
-		p.recollect(j, request)
+	request := &dsl.Request{Subject: *p.subject(j, children), Children: children, Step: j.record.Step, Patch: dsl.NewPatch(), Client: p.client(h, s)}
+	if p.whole {
+		p.asWhole(request, s)
+	} else {
+		request.Events = p.r.engine.events.Reporter(p.object, h.ID, s.Over)
 	}
-	if s == nil {
-		request.Children = p.family.Filtered()
-		return request
-	}
-	request.Children = p.family.For(s, claim.Attempt{Handler: h.ID, Try: string(j.cause) + "/" + j.record.View, Turns: p.turns()})
-	request.Client = p.client(h, s)
-	request.Events = p.r.engine.events.Reporter(p.object, h.ID, s.Over)
 	return request
 }
 
-// turns says how the handlers fare that have something to do in this pass.
-func (p *pass) turns() []claim.Turn {
-	out := make([]claim.Turn, len(p.jobs))
-	for i, j := range p.jobs {
-		out[i] = claim.Turn{
-			Handler: j.reader.ID, Step: j.entry.Try.Step,
-			Ran: j.ran, Through: j.record.Done && !j.record.Failed, Waits: j.record.Waiting,
+// turns says how the handlers fare that have something to do in this pass before a job.
+func (p *pass) turns(before *job) (out []claim.Turn) {
+	for _, j := range p.jobs {
+		if j != before {
+			out = append(out, claim.Turn{
+				Handler: j.reader.ID, Step: j.entry.Try.Step,
+				Ran: j.ran, Through: j.record.Done && !j.record.Failed, Waits: j.record.Waiting,
+			})
 		}
 	}
 	return out
@@ -163,20 +169,20 @@ func (p *pass) event(j *job) apiwatch.EventType {
 	return p.memory.event
 }
 
-// recollect gives a request what its handler handled last, and how that differs from what is there now.
-func (p *pass) recollect(j *job, request *dsl.Request) {
+// recollect gives a subject what its handler handled last, and how that differs from what is there now.
+func (p *pass) recollect(j *job, of *dsl.Subject) {
 	old := p.book.Old(j.reader)
 	if old == nil {
 		return
 	}
-	request.Old = runtime.DeepCopyJSON(old)
-	changes := cause.Diff(request.Old, runtime.DeepCopyJSON(p.sight.Kept(j.reader.View)))
+	of.Old = runtime.DeepCopyJSON(old)
+	changes := cause.Diff(of.Old, runtime.DeepCopyJSON(p.sight.Kept(j.reader.View)))
 	paths := j.reader.View.Fields
 	if len(paths) == 0 {
-		request.Diff = changes
+		of.Diff = changes
 	}
 	for _, path := range paths {
-		request.Diff = append(request.Diff, cause.Within(changes, path)...)
+		of.Diff = append(of.Diff, cause.Within(changes, path)...)
 	}
 }
 

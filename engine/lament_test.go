@@ -134,7 +134,7 @@ func TestTheConditionOfFailures(t *testing.T) {
 	t.Run("a process that begins anew writes it neither away nor again", func(t *testing.T) {
 		conditioned(t, func(foo *dsl.Resource) {
 			foo.OnReconcile("vain", fails(errAgain))
-			foo.OnReconcile("picky", succeeds, dsl.When(func(*dsl.Request) (bool, error) { return false, errors.New("no such key") }))
+			foo.OnReconcile("picky", succeeds, dsl.When(func(*dsl.Subject) (bool, error) { return false, errors.New("no such key") }))
 			foo.OnCreate("lost", fails(dsl.Permanent(errAgain)))
 		}, func(s *stage) {
 			s.Advance(time.Hour)
@@ -226,7 +226,7 @@ func TestAFilterThatFailsIsInTheCondition(t *testing.T) {
 	var mended atomic.Bool
 	conditioned(t, func(foo *dsl.Resource) {
 		foo.On([]dsl.Cause{dsl.Create, dsl.Update}, "other", succeeds)
-		foo.OnUpdate("picky", succeeds, dsl.When(func(r *dsl.Request) (bool, error) {
+		foo.OnUpdate("picky", succeeds, dsl.When(func(r *dsl.Subject) (bool, error) {
 			if size, _, _ := unstructured.NestedInt64(r.Object.Object, "spec", "size"); size != 2 || mended.Load() {
 				return true, nil
 			}

@@ -250,7 +250,7 @@ func (p program) operator(do func(c craft, r *dsl.Request) error) *dsl.Operator 
 			case "gold":
 				options = append(options, dsl.Label("tier", "gold"))
 			case "red":
-				options = append(options, dsl.When(func(r *dsl.Request) (bool, error) { return c.sees(r.Object.Object), nil }))
+				options = append(options, dsl.When(func(r *dsl.Subject) (bool, error) { return c.sees(r.Object.Object), nil }))
 			}
 			foo.On(c.causes(), c.id, func(_ ctx, r *dsl.Request) error { return do(c, r) }, options...)
 		}

@@ -44,18 +44,18 @@ func relates(relation dsl.Relation, causes ...dsl.Cause) func(foo *dsl.Resource,
 }
 
 // byName selects the ConfigMap that spec.ref names, in the object's namespace.
-func byName(r *dsl.Request) (dsl.Selection, error) {
+func byName(r *dsl.Subject) (dsl.Selection, error) {
 	name, _, err := unstructured.NestedString(r.Object.Object, "spec", "ref")
 	return dsl.Selection{Namespace: r.Object.GetNamespace(), Names: []string{name}}, err
 }
 
 // byLabel selects the ConfigMaps of the namespace that have the object's name as their label app.
-func byLabel(r *dsl.Request) (dsl.Selection, error) {
+func byLabel(r *dsl.Subject) (dsl.Selection, error) {
 	return dsl.Selection{Namespace: r.Object.GetNamespace(), Labels: labels.SelectorFromSet(labels.Set{"app": r.Object.GetName()})}, nil
 }
 
 // byMatch selects the ConfigMaps of any namespace whose data has the object's name.
-func byMatch(r *dsl.Request) (dsl.Selection, error) {
+func byMatch(r *dsl.Subject) (dsl.Selection, error) {
 	name := r.Object.GetName()
 	return dsl.Selection{Match: func(o *unstructured.Unstructured) (bool, error) {
 		owner, found, _ := unstructured.NestedString(o.Object, "data", "for")
@@ -217,7 +217,7 @@ func TestRelated(t *testing.T) {
 			},
 		},
 		"a selection that fails fails the handler, which is tried again": {
-			relates(dsl.Relation{Select: func(*dsl.Request) (dsl.Selection, error) { return dsl.Selection{}, errAgain }}, dsl.Reconcile),
+			relates(dsl.Relation{Select: func(*dsl.Subject) (dsl.Selection, error) { return dsl.Selection{}, errAgain }}, dsl.Reconcile),
 			func(s *stage) {
 				s.Launch()
 				s.Create(web)
@@ -226,7 +226,7 @@ func TestRelated(t *testing.T) {
 			},
 		},
 		"one that panics too": {
-			relates(dsl.Relation{Select: func(*dsl.Request) (dsl.Selection, error) { panic("no") }}, dsl.Reconcile),
+			relates(dsl.Relation{Select: func(*dsl.Subject) (dsl.Selection, error) { panic("no") }}, dsl.Reconcile),
 			func(s *stage) {
 				s.Launch()
 				s.Create(web)
@@ -283,7 +283,7 @@ func TestRelatedToItself(t *testing.T) {
 	operator := func(foo *dsl.Resource, j *journal) {
 		foo.Relates(dsl.Relation{
 			Name: "foos", Resource: dsl.ResourceName{Resource: "foos", Version: "v1", Group: "example.com"},
-			Select: func(*dsl.Request) (dsl.Selection, error) { return dsl.Selection{Match: any}, nil },
+			Select: func(*dsl.Subject) (dsl.Selection, error) { return dsl.Selection{Match: any}, nil },
 		})
 		foo.OnReconcile("count", func(_ ctx, r *dsl.Request) error {
 			found, err := r.Related.Get("foos")
@@ -406,17 +406,14 @@ func last(s *stage, want string) {
 	}
 }
 
-// TestRelatedInFilters holds that filters see related objects and children, and cannot write.
+// TestRelatedInFilters holds that filters see related objects and children.
 func TestRelatedInFilters(t *testing.T) {
 	scenarios(t, map[string]scenario{
 		"a new object is handled when its related one comes": {
 			func(foo *dsl.Resource, j *journal) {
 				foo.Owns(deployments)
 				foo.Relates(dsl.Relation{Name: "them", Resource: dsl.ResourceName{Resource: "configmaps", Version: "v1"}})
-				foo.OnCreate("made", j.Note("made"), dsl.When(func(r *dsl.Request) (bool, error) {
-					if _, err := r.Children.Apply(t.Context(), nil); !dsl.IsPermanent(err) {
-						j.Add("a filter can write")
-					}
+				foo.OnCreate("made", j.Note("made"), dsl.When(func(r *dsl.Subject) (bool, error) {
 					found, err := r.Related.Get("them")
 					children, err2 := r.Children.List(deployments)
 					return len(found) > 0 && len(children) == 0 && !r.Now.IsZero(), errors.Join(err, err2)
@@ -449,7 +446,7 @@ func TestRelatedOfClusterScoped(t *testing.T) {
 			},
 		},
 		"names without a namespace are looked for in all": {
-			relates(dsl.Relation{Select: func(r *dsl.Request) (dsl.Selection, error) {
+			relates(dsl.Relation{Select: func(r *dsl.Subject) (dsl.Selection, error) {
 				s, err := byName(r)
 				s.Namespace = ""
 				return s, err
@@ -472,7 +469,7 @@ func TestRelatedConditionsAreAskedSparingly(t *testing.T) {
 	perform(t, scenario{
 		func(foo *dsl.Resource, _ *journal) {
 			foo.Relates(dsl.Relation{Name: "them", Resource: dsl.ResourceName{Resource: "configmaps", Version: "v1"},
-				Select: func(r *dsl.Request) (dsl.Selection, error) {
+				Select: func(r *dsl.Subject) (dsl.Selection, error) {
 					s, err := byMatch(r)
 					inner := s.Match
 					s.Match = func(o *unstructured.Unstructured) (bool, error) {
@@ -532,7 +529,7 @@ func TestRelatedOwnWrites(t *testing.T) {
 		perform(t, scenario{
 			func(foo *dsl.Resource, j *journal) {
 				foo.Relates(dsl.Relation{Name: "them", Resource: dsl.ResourceName{Resource: "configmaps", Version: "v1"},
-					Select: func(*dsl.Request) (dsl.Selection, error) { return dsl.Selection{Names: []string{name}}, nil }})
+					Select: func(*dsl.Subject) (dsl.Selection, error) { return dsl.Selection{Names: []string{name}}, nil }})
 				foo.OnReconcile("write", func(ctx ctx, r *dsl.Request) error {
 					found, err := r.Related.Get("them")
 					j.Add(fmt.Sprint(r.Cause, " ", len(found)))

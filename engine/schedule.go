@@ -17,7 +17,6 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/book"
-	"github.com/handwerk-dev/handwerk/engine/family"
 	"github.com/handwerk-dev/handwerk/engine/fence"
 	"github.com/handwerk-dev/handwerk/engine/queue"
 	"github.com/handwerk-dev/handwerk/engine/timer"
@@ -116,10 +115,8 @@ func (r *resource) kindOnly() *unstructured.Unstructured {
 }
 
 // asWhole makes a request one for the resource as a whole.
-func (p *pass) asWhole(request *dsl.Request, h *dsl.Handler, s *fence.Span) {
-	request.Objects = p.r.objects()
-	request.Children, request.Related = family.None(errNoObject), p.r.related.None(errNoObject)
-	request.Client = p.client(h, s)
+func (p *pass) asWhole(request *dsl.Request, s *fence.Span) {
+	request.Objects, request.Related = p.r.objects(), p.r.related.None(errNoObject)
 	request.Events = &logEvents{request: request, span: s}
 }
 

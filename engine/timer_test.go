@@ -172,7 +172,7 @@ func TestTimersBesideOtherCauses(t *testing.T) {
 		"a filter that does not match at a tick makes nothing new of the object": {
 			func(foo *dsl.Resource, j *journal) {
 				on := true
-				foo.OnReconcile("sync", j.Note("sync"), minute, dsl.When(func(r *dsl.Request) (bool, error) {
+				foo.OnReconcile("sync", j.Note("sync"), minute, dsl.When(func(r *dsl.Subject) (bool, error) {
 					on = r.Cause != dsl.Timer
 					return on, nil
 				}))

@@ -150,7 +150,7 @@ func TestAWriteThatFailsIsSaidWithItsEnd(t *testing.T) {
 func TestAFilterIsSaidWithItsEnd(t *testing.T) {
 	perform(t, scenario{
 		func(foo *dsl.Resource, _ *journal) {
-			foo.OnReconcile("picky", succeeds, dsl.When(func(r *dsl.Request) (bool, error) {
+			foo.OnReconcile("picky", succeeds, dsl.When(func(r *dsl.Subject) (bool, error) {
 				if size, _, _ := unstructured.NestedInt64(r.Object.Object, "spec", "size"); size < 3 {
 					return false, errors.New("it is too small")
 				}

@@ -62,7 +62,7 @@ func TestFailuresAreSaidOnTheObject(t *testing.T) {
 		},
 		"a filter that fails is told": {
 			func(foo *dsl.Resource, _ *journal) {
-				foo.OnReconcile("picky", succeeds, dsl.When(func(*dsl.Request) (bool, error) { return false, errors.New("no such key") }))
+				foo.OnReconcile("picky", succeeds, dsl.When(func(*dsl.Subject) (bool, error) { return false, errors.New("no such key") }))
 			}, func(s *stage) { s.size(2); s.size(3) },
 			[]string{"Warning FilterFailed picky: Handler picky does not see this object, for its filter failed: no such key"},
 		},
@@ -208,7 +208,7 @@ func TestHowObjectsStand(t *testing.T) {
 				}
 				return nil
 			})
-			foo.OnReconcile("picky", succeeds, dsl.When(func(r *dsl.Request) (bool, error) {
+			foo.OnReconcile("picky", succeeds, dsl.When(func(r *dsl.Subject) (bool, error) {
 				if r.Object.GetName() == "puzzling" {
 					return false, errors.New("no such key")
 				}

@@ -85,9 +85,11 @@ func preparedIn(t *testing.T, list, handler, object string) *attempt {
 	o.SetAPIVersion("example.com/v1")
 	o.SetKind("Foo")
 	a.request = &dsl.Request{
-		Object: o, Cause: dsl.Create, Patch: dsl.NewPatch(), Events: a, Client: deleting{attempt: a},
-		Now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
-		Log: funcr.New(func(_, line string) { a.lines = append(a.lines, line) }, funcr.Options{Verbosity: 1}),
+		Subject: dsl.Subject{
+			Object: o, Cause: dsl.Create, Now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
+			Log: funcr.New(func(_, line string) { a.lines = append(a.lines, line) }, funcr.Options{Verbosity: 1}),
+		},
+		Patch: dsl.NewPatch(), Events: a, Client: deleting{attempt: a},
 	}
 	return a
 }

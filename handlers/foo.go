@@ -19,7 +19,7 @@ func FooDeployment(ctx context.Context, r *dsl.Request) error {
 		DeploymentName string `json:"deploymentName"`
 		Replicas       int64  `json:"replicas"`
 	}
-	if err := dsl.Into(r, "spec", &spec); err != nil {
+	if err := r.Into("spec", &spec); err != nil {
 		return dsl.Permanent(err)
 	}
 	if spec.DeploymentName == "" {

@@ -83,12 +83,11 @@ func (w *writer) built(fn dsl.Func) dsl.Built {
 
 // scope is what the expressions of an attempt see: all of them the same children, which are read once.
 func (w *writer) scope(r *dsl.Request) expr.Scope {
-	s := expr.Scope{Request: r, Params: w.params}
-	if r.Children != nil {
-		own := *r
-		own.Children = readOnce{r.Children, sync.OnceValues(r.Children.All)}
-		s.Request = &own
+	own := r.Subject
+	if own.Children != nil {
+		own.Children = readOnce{own.Children, sync.OnceValues(own.Children.All)}
 	}
+	s := expr.Scope{Subject: &own, Params: w.params}
 	if r.Objects != nil {
 		objects := make([]any, len(r.Objects))
 		for i, o := range r.Objects {
@@ -109,7 +108,7 @@ func (w *writer) objectScope(r *dsl.Request) expr.Scope {
 
 // readOnce are children that are read at most once.
 type readOnce struct {
-	dsl.Children
+	dsl.ChildReader
 	all func() ([]dsl.ChildObject, error)
 }
 

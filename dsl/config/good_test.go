@@ -59,7 +59,7 @@ func TestTheSameOperatorInYAMLAndInGo(t *testing.T) {
 		foo.Cache = dsl.CacheCompact
 		foo.LabelSelector = "tier=gold"
 		foo.Owns("deployments.v1.apps")
-		always := func(*dsl.Request) (bool, error) { return true, nil }
+		always := func(*dsl.Subject) (bool, error) { return true, nil }
 		foo.OnReconcile("deployment", nothing, dsl.When(always), dsl.Retries(10), dsl.Timeout(30*time.Second),
 			dsl.Described("call: demo.Run"), dsl.Reading(dsl.Reads{Paths: []dsl.Path{{"spec", "replicas"}}}))
 		foo.OnField("spec.replicas", "announce", nothing, dsl.Described("call: foo.Announce"))
@@ -88,7 +88,7 @@ func TestEveryFieldArrives(t *testing.T) {
 		foo.FieldSelector = "status.phase=Running,metadata.name!=x"
 		foo.Owns("deployments.v1.apps", "configmaps")
 		foo.On([]dsl.Cause{dsl.Reconcile, dsl.Delete}, "first", nothing,
-			dsl.When(func(*dsl.Request) (bool, error) { return true, nil }), dsl.Field("spec.image"),
+			dsl.When(func(*dsl.Subject) (bool, error) { return true, nil }), dsl.Field("spec.image"),
 			dsl.Label("tier", "gold"), dsl.LabelExists("app"), dsl.LabelAbsent("legacy"), dsl.Label("date", "2024-01-01"),
 			dsl.Annotation("example.com/note", "any text, really"),
 			dsl.Retries(0), dsl.WithBackoff(2*time.Second, time.Minute), dsl.Timeout(90*time.Minute),
@@ -155,13 +155,13 @@ func TestWhenSeesTheObjectAndTheParameters(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			r := &dsl.Request{Object: &unstructured.Unstructured{Object: map[string]any{"spec": test.spec}}}
+			r := &dsl.Subject{Object: &unstructured.Unstructured{Object: map[string]any{"spec": test.spec}}}
 			if got, err := when(r); err != nil || got != test.want {
 				t.Errorf("when() = %v, %v, want %v", got, err, test.want)
 			}
 		})
 	}
-	if _, err := when(&dsl.Request{}); err == nil || err.Error() != "evaluating when: no such key: spec" {
+	if _, err := when(&dsl.Subject{}); err == nil || err.Error() != "evaluating when: no such key: spec" {
 		t.Errorf("when() = %v, want an error that says what is missing", err)
 	}
 }

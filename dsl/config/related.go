@@ -127,9 +127,9 @@ type selecting struct {
 	wanted int
 }
 
-func (s *selecting) selection(r *dsl.Request) (dsl.Selection, error) {
-	scope := expr.Scope{Request: r}
-	out := dsl.Selection{Namespace: r.Object.GetNamespace()}
+func (s *selecting) selection(of *dsl.Subject) (dsl.Selection, error) {
+	scope := expr.Scope{Subject: of}
+	out := dsl.Selection{Namespace: of.Object.GetNamespace()}
 	if s.any {
 		out.Namespace = ""
 	}
@@ -153,7 +153,7 @@ func (s *selecting) selection(r *dsl.Request) (dsl.Selection, error) {
 	}
 	if s.where != nil {
 		out.Match = func(o *unstructured.Unstructured) (bool, error) {
-			return s.where.Bool(expr.Scope{Request: r, Vars: map[string]any{"object": o.Object}})
+			return s.where.Bool(expr.Scope{Subject: of, Vars: map[string]any{"object": o.Object}})
 		}
 	}
 	return out, nil

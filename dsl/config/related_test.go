@@ -43,7 +43,7 @@ func TestWhatIsNotThereSelectsNothing(t *testing.T) {
 				spec["ns"] = tt.spec
 			}
 			object := map[string]any{"metadata": map[string]any{"namespace": "own"}, "spec": spec}
-			got, err := op.Resources()[0].Relations()[0].Select(&dsl.Request{Object: &unstructured.Unstructured{Object: object}})
+			got, err := op.Resources()[0].Relations()[0].Select(&dsl.Subject{Object: &unstructured.Unstructured{Object: object}})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -133,7 +133,7 @@ func (w *watched) onlyWhen(at path, h *handler, s *step, fn dsl.Func) (only dsl.
 		return fn, dsl.Reads{}
 	}
 	return func(ctx context.Context, r *dsl.Request) error {
-		holds, err := program.Bool(expr.Scope{Request: r, Params: s.With, Vars: objectsOf(r)})
+		holds, err := program.Bool(expr.Scope{Subject: &r.Subject, Params: s.With, Vars: objectsOf(r)})
 		if err != nil {
 			return fmt.Errorf("evaluating when: %w", err)
 		}

@@ -16,8 +16,8 @@ import (
 
 // Scope is what an evaluation can see. It is only read.
 type Scope struct {
-	// Request gives self, old, diff, cause, now, children and related. Required.
-	Request *dsl.Request
+	// Subject gives self, old, diff, cause, event, now, children and related. Required.
+	Subject *dsl.Subject
 	// Params are the handler's parameters.
 	Params dsl.Params
 	// Vars are the variables of [Compiler.With].
@@ -37,7 +37,7 @@ func (s Scope) room() *Room {
 }
 
 // activation gives an evaluation its variables, and makes only those that it asks for. The plain
-// maps of a request are read by CEL as they are: nothing is converted or copied.
+// maps of a subject are read by CEL as they are: nothing is converted or copied.
 type activation struct {
 	scope Scope
 	// known are the children and related objects once they were asked for: a macro asks for each
@@ -50,25 +50,25 @@ var _ cel.Activation = (*activation)(nil)
 // ResolveName returns the value of a variable. What cannot be had is an error value, which ends
 // the evaluation.
 func (a *activation) ResolveName(name string) (any, bool) {
-	r := a.scope.Request
+	s := a.scope.Subject
 	switch name {
 	case Self:
-		return treeOf(r.Object), true
+		return treeOf(s.Object), true
 	case Old:
-		if r.Old == nil {
+		if s.Old == nil {
 			return nil, true
 		}
-		return r.Old, true
+		return s.Old, true
 	case Diff:
-		return changes(r.Diff), true
+		return changes(s.Diff), true
 	case Cause:
-		return string(r.Cause), true
+		return string(s.Cause), true
 	case Event:
-		return string(r.Event), true
+		return string(s.Event), true
 	case Params:
 		return map[string]any(a.scope.Params), true
 	case Now:
-		return r.Now, true
+		return s.Now, true
 	case Children:
 		return a.once(name, a.children)
 	case Related:
@@ -79,12 +79,12 @@ func (a *activation) ResolveName(name string) (any, bool) {
 }
 
 // once reads what is costly to read.
-func (a *activation) once(name string, read func(*dsl.Request) (map[string]any, error)) (any, bool) {
+func (a *activation) once(name string, read func(*dsl.Subject) (map[string]any, error)) (any, bool) {
 	if v, found := a.known[name]; found {
 		return v, true
 	}
 	var v any
-	v, err := read(a.scope.Request)
+	v, err := read(a.scope.Subject)
 	if err != nil {
 		v = types.WrapErr(err) // CEL's activations have no other way to fail
 	}
@@ -98,9 +98,9 @@ func (a *activation) once(name string, read func(*dsl.Request) (map[string]any, 
 // Parent returns nil: there is no wider scope.
 func (a *activation) Parent() cel.Activation { return nil }
 
-// children are those of the request, and those in which anything is found.
-func (a *activation) children(r *dsl.Request) (map[string]any, error) {
-	out, err := children(r)
+// children are those of the subject, and those in which anything is found.
+func (a *activation) children(s *dsl.Subject) (map[string]any, error) {
+	out, err := children(s)
 	for _, name := range a.scope.Anything {
 		if err == nil {
 			out[name] = anything{}
@@ -109,16 +109,16 @@ func (a *activation) children(r *dsl.Request) (map[string]any, error) {
 	return out, err
 }
 
-func children(r *dsl.Request) (map[string]any, error) {
-	if r.Children == nil {
+func children(s *dsl.Subject) (map[string]any, error) {
+	if s.Children == nil {
 		return nil, errors.New("there are no children here")
 	}
-	all, err := r.Children.All()
+	all, err := s.Children.All()
 	if err != nil {
 		return nil, fmt.Errorf("reading children: %w", err)
 	}
-	out := make(map[string]any, len(r.Made))
-	for _, made := range r.Made {
+	out := make(map[string]any, len(s.Made))
+	for _, made := range s.Made {
 		var found []*unstructured.Unstructured
 		for _, child := range all {
 			if child.Name == made.Name && (child.Key != "") == made.List {
@@ -130,13 +130,13 @@ func children(r *dsl.Request) (map[string]any, error) {
 	return out, nil
 }
 
-func related(r *dsl.Request) (map[string]any, error) {
-	if r.Related == nil {
+func related(s *dsl.Subject) (map[string]any, error) {
+	if s.Related == nil {
 		return nil, errors.New("there are no related objects here")
 	}
 	out := map[string]any{}
-	for _, relation := range r.Related.Relations() {
-		found, err := r.Related.Get(relation.Name)
+	for _, relation := range s.Related.Relations() {
+		found, err := s.Related.Get(relation.Name)
 		if err != nil {
 			return nil, err
 		}

@@ -14,7 +14,7 @@ import (
 
 // counted are children and related objects that count how often they are asked for.
 type counted struct {
-	dsl.Children
+	dsl.ChildReader
 	asked int
 }
 
@@ -45,9 +45,9 @@ func TestChildrenAreReadOnceForAnEvaluation(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, c := request(), &counted{}
+		r, c := subject(), &counted{}
 		r.Children, r.Related, r.Made = c, related{c}, []dsl.NamedChild{{Name: "db"}}
-		if _, err := p.Eval(expr.Scope{Request: r}); err != nil || c.asked != want {
+		if _, err := p.Eval(expr.Scope{Subject: r}); err != nil || c.asked != want {
 			t.Errorf("%s: asked %d times, want %d; %v", text, c.asked, want, err)
 		}
 	}

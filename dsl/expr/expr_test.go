@@ -25,8 +25,8 @@ func compiler(t testing.TB) *expr.Compiler {
 	return c
 }
 
-func request() *dsl.Request {
-	return &dsl.Request{
+func subject() *dsl.Subject {
+	return &dsl.Subject{
 		Object: &unstructured.Unstructured{Object: map[string]any{
 			"metadata": map[string]any{"name": "a", "labels": map[string]any{"app.kubernetes.io/name": "x"}},
 			"spec": map[string]any{
@@ -77,7 +77,7 @@ func TestHolds(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := p.Holds(request(), dsl.Params{"limit": int64(5)})
+			got, err := p.Holds(subject(), dsl.Params{"limit": int64(5)})
 			if err != nil || got != test.want {
 				t.Errorf("%s: %v, %v, want %v", test.text, got, err, test.want)
 			}
@@ -90,13 +90,13 @@ func TestARequestMayBeAlmostEmpty(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := p.Holds(&dsl.Request{}, nil); err != nil || !got {
+	if got, err := p.Holds(&dsl.Subject{}, nil); err != nil || !got {
 		t.Errorf("Holds() = %v, %v, want true", got, err)
 	}
 }
 
 func TestEvaluationErrorsSayWhatIsWrong(t *testing.T) {
-	r := request()
+	r := subject()
 	r.Object.Object["long"] = strings.Repeat("a", 100_000)
 	r.Object.Object["list"] = make([]any, 1000)
 	tests := map[string]struct{ text, want string }{
@@ -207,7 +207,7 @@ func TestAProgramServesSeveralGoroutines(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	shared := request()
+	shared := subject()
 	var group sync.WaitGroup
 	for range 8 {
 		group.Go(func() {
@@ -229,7 +229,7 @@ func BenchmarkHolds(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	r := request()
+	r := subject()
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := p.Holds(r, nil); err != nil {

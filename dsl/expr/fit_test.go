@@ -193,7 +193,7 @@ func TestForeignValuesOfVariablesAreMadePlain(t *testing.T) {
 	want := map[string]any{
 		"int": int64(1), "time": "2030-01-02T03:04:05Z", "words": []any{"a"}, "map": map[string]any{"a": "b"}, "float": 1.5,
 	}
-	got, err := p.Eval(expr.Scope{Request: &dsl.Request{}, Vars: map[string]any{"v": v}})
+	got, err := p.Eval(expr.Scope{Subject: &dsl.Subject{}, Vars: map[string]any{"v": v}})
 	if err != nil {
 		t.Fatal(err)
 	}

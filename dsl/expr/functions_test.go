@@ -27,7 +27,7 @@ func evaluate(t *testing.T, text string, vars map[string]any) (any, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return p.Eval(expr.Scope{Request: request(), Vars: vars})
+	return p.Eval(expr.Scope{Subject: subject(), Vars: vars})
 }
 
 func TestEveryLibraryOfKubernetesIsThere(t *testing.T) {

@@ -41,7 +41,7 @@ func FuzzExpression(f *testing.F) {
 	for _, seed := range seeds() {
 		f.Add(seed)
 	}
-	c, s, r := compiler(f), schemas(f), request()
+	c, s, r := compiler(f), schemas(f), subject()
 	f.Fuzz(func(t *testing.T, text string) {
 		start := time.Now()
 		p, err := c.Value(text)
@@ -58,7 +58,7 @@ func FuzzExpression(f *testing.F) {
 				allWithin(t, text, faulty)
 			}
 		}
-		value, err := p.Eval(expr.Scope{Request: r, Params: dsl.Params{"a": "b"}})
+		value, err := p.Eval(expr.Scope{Subject: r, Params: dsl.Params{"a": "b"}})
 		if err == nil && value != expr.None {
 			if _, err := json.Marshal(value); err != nil {
 				t.Errorf("the value of %q: %v", text, err)
@@ -95,7 +95,7 @@ func FuzzTemplate(f *testing.F) {
 	for _, seed := range []string{"", "$", "$$", "${", "$${", "$$${", "${}", "a}", "${'}", "${\"", "${'''", "$$${'a'}", "${{}}", "${//}", "ä${", "\xff${x}"} {
 		f.Add(seed)
 	}
-	c, s, r, target := compiler(f), schemas(f), request(), kubernetes(f, "io.k8s.api.core.v1.Service")
+	c, s, r, target := compiler(f), schemas(f), subject(), kubernetes(f, "io.k8s.api.core.v1.Service")
 	f.Fuzz(func(t *testing.T, text string) {
 		trees := []any{text, map[string]any{"spec": map[string]any{"ports": []any{text}, "type": text}, text: text}}
 		for _, tree := range trees {
@@ -105,7 +105,7 @@ func FuzzTemplate(f *testing.F) {
 				continue
 			}
 			placedWithin(t, text, errors.Join(tmpl.Check(s, target)...))
-			value, err := tmpl.Render(expr.Scope{Request: r})
+			value, err := tmpl.Render(expr.Scope{Subject: r})
 			if err != nil || value == expr.None {
 				continue
 			}

@@ -60,20 +60,19 @@ func (p *Program) Bool(s Scope) (bool, error) {
 	return bool(holds), nil
 }
 
-// Holds evaluates the predicate for a request. The request is only read. The parameters are given
-// apart, since a handler's filters run before its parameters are in the request.
+// Holds evaluates the predicate for a subject, with the handler's parameters.
 //
 // An error means that there is no answer: a key that is missing, a result that is neither true
 // nor false, or an evaluation that costs more than Kubernetes allows one.
-func (p *Program) Holds(r *dsl.Request, params dsl.Params) (bool, error) {
-	return p.Bool(Scope{Request: r, Params: params})
+func (p *Program) Holds(s *dsl.Subject, params dsl.Params) (bool, error) {
+	return p.Bool(Scope{Subject: s, Params: params})
 }
 
 // Predicate makes a handler's filter of the program. Name is what the author calls it, as in
 // "when"; it begins the filter's errors.
 func (p *Program) Predicate(name string, params dsl.Params) dsl.Predicate {
-	return func(r *dsl.Request) (bool, error) {
-		holds, err := p.Holds(r, params)
+	return func(s *dsl.Subject) (bool, error) {
+		holds, err := p.Holds(s, params)
 		if err != nil {
 			return false, fmt.Errorf("evaluating %s: %w", name, err)
 		}

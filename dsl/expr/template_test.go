@@ -58,7 +58,7 @@ func TestRender(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := tmpl.Render(expr.Scope{Request: request()})
+			got, err := tmpl.Render(expr.Scope{Subject: subject()})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -91,7 +91,7 @@ func TestRenderFails(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, err = tmpl.Render(expr.Scope{Request: request()})
+			_, err = tmpl.Render(expr.Scope{Subject: subject()})
 			if err == nil || err.Error() != test.want || errors.Is(err, expr.ErrMissing) != test.missing {
 				t.Errorf("Render() = %v, want %s", err, test.want)
 			}
@@ -149,10 +149,10 @@ func TestWhatIsRenderedBelongsToTheCaller(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, params := request(), dsl.Params{"a": map[string]any{"b": "c"}}
+	r, params := subject(), dsl.Params{"a": map[string]any{"b": "c"}}
 	before, _ := json.Marshal([]any{r.Object.Object, params})
 	for range 2 {
-		value, err := tmpl.Render(expr.Scope{Request: r, Params: params})
+		value, err := tmpl.Render(expr.Scope{Subject: r, Params: params})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -211,7 +211,7 @@ func BenchmarkRender(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	s := expr.Scope{Request: request()}
+	s := expr.Scope{Subject: subject()}
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := tmpl.Render(s); err != nil {
@@ -226,8 +226,8 @@ func BenchmarkRenderTree(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	s := expr.Scope{Request: request()}
-	s.Request.Object.Object["spec"] = tree(b, deployment)
+	s := expr.Scope{Subject: subject()}
+	s.Subject.Object.Object["spec"] = tree(b, deployment)
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := tmpl.Render(s); err != nil {

@@ -23,23 +23,27 @@ type Applier struct {
 	Manager string
 	// Adopt says what happens to an object that nobody owns.
 	Adopt dsl.Adoption
-	// Settled remembers children that differ from what was desired although they were applied so:
-	// the server rewrote a value. It is the owner's, and lives as long as the process.
-	Settled map[string]string
+	// Settled is the owner's, and lives as long as the process. Children of one owner may be applied at the same time.
+	Settled *Settled
 	// Vacant says that the place of the child was entered into the owner's record a moment ago
 	// because nothing was known to be there: what is found there has not become a child by that.
 	Vacant bool
 	// Found, when it is not nil, is filled in with what somebody changed of a child that is put back.
 	Found *Drift
-	// Guard is held while Settled is used; children of one owner may be applied at the same time.
-	Guard sync.Locker
 	// Note is written into the child annotation of a child without a name, see [Note]. It is no reason to write.
 	Note string
 	// Contest, when it is not nil, says why this owner's child is not to be changed after all.
 	Contest func(live *unstructured.Unstructured) error
 }
 
-// Apply makes the child as desired, which comes from [Owner.Desired]. Cached is the object of
+// Settled remembers children that differ from what was desired although they were applied so: the server rewrote a
+// value. The zero value remembers none.
+type Settled struct {
+	mu sync.Mutex
+	of map[string]string // the content by the child's name
+}
+
+// Apply makes the child as desired, which [Owner.Complete] has completed. Cached is the object of
 // that name in the cache, nil when there is none. The deed is empty when there was no write
 // request; result is what it made of the object, also where it is given back.
 // An object that the owner may not have is left alone; the error is a *dsl.NotOwnedError then, or
@@ -80,7 +84,7 @@ func (a Applier) judge(desired, live *unstructured.Unstructured) (stale, adopts 
 	going := live.GetDeletionTimestamp() != nil
 	switch {
 	case !ours && a.Owner.collected(live):
-		return false, false, dsl.Waiting(fmt.Sprintf("%s of an earlier %s to be collected", name(live), a.Owner.Name().people()), 0)
+		return false, false, dsl.Waiting(fmt.Sprintf("%s of an earlier %s to be collected", name(live), a.Owner.Name().People()), 0)
 	case !ours && (by != "" || going || a.Adopt != dsl.AdoptIfUnowned):
 		return false, false, a.refusal(live, by)
 	case !ours:
@@ -113,9 +117,9 @@ func (a Applier) holds(desired, live *unstructured.Unstructured) bool {
 	if coversObject(desired, live) {
 		return true
 	}
-	a.Guard.Lock()
-	defer a.Guard.Unlock()
-	return a.Settled[name(live)] == content(live)
+	a.Settled.mu.Lock()
+	defer a.Settled.mu.Unlock()
+	return a.Settled.of[name(live)] == content(live)
 }
 
 // create applies without force, so that an object which somebody else made in this moment is not
@@ -124,7 +128,7 @@ func (a Applier) holds(desired, live *unstructured.Unstructured) bool {
 func (a Applier) create(ctx context.Context, c dynamic.ResourceInterface, desired *unstructured.Unstructured) (*unstructured.Unstructured, Deed, error) {
 	result, err := c.Apply(ctx, desired.GetName(), a.noted(desired), metav1.ApplyOptions{FieldManager: a.Manager})
 	if apierrors.HasStatusCause(err, metav1.CauseTypeFieldManagerConflict) {
-		return nil, "", notOwned(desired, "")
+		return nil, "", notOwned(desired)
 	}
 	if err != nil {
 		return nil, "", fmt.Errorf("creating %s: %w", name(desired), err)
@@ -150,7 +154,7 @@ func (a Applier) giveBack(ctx context.Context, c dynamic.ResourceInterface, join
 	if err != nil {
 		return joined, fmt.Errorf("giving back %s: %w", name(joined), err)
 	}
-	return back, notOwned(joined, "")
+	return back, notOwned(joined)
 }
 
 // update applies with force to the object that was looked at and to no other of its name. One that
@@ -189,11 +193,14 @@ func (a Applier) noted(desired *unstructured.Unstructured) *unstructured.Unstruc
 }
 
 func (a Applier) settle(desired, result *unstructured.Unstructured) {
-	a.Guard.Lock()
-	defer a.Guard.Unlock()
-	delete(a.Settled, name(result))
+	a.Settled.mu.Lock()
+	defer a.Settled.mu.Unlock()
+	delete(a.Settled.of, name(result))
 	if !coversObject(desired, result) {
-		a.Settled[name(result)] = content(result)
+		if a.Settled.of == nil {
+			a.Settled.of = map[string]string{}
+		}
+		a.Settled.of[name(result)] = content(result)
 	}
 }
 
@@ -209,17 +216,14 @@ func content(u *unstructured.Unstructured) string {
 	return digest(tree)
 }
 
-func name(u *unstructured.Unstructured) string {
-	if u.GetNamespace() == "" {
-		return u.GetKind() + " " + u.GetName()
-	}
-	return u.GetKind() + " " + u.GetNamespace() + "/" + u.GetName()
-}
+// name names an object for people.
+func name(u *unstructured.Unstructured) string { return PlaceOf(u).People() }
 
 // refusal is the error about an object that the owner may not have, with what can be done about it
 // where that is not plain.
 func (a Applier) refusal(live *unstructured.Unstructured, by string) error {
-	out := &dsl.NotOwnedError{Resource: live.GetKind(), Namespace: live.GetNamespace(), Name: live.GetName(), Owner: by}
+	out := notOwned(live)
+	out.Owner = by
 	name, _ := ParseOwnerName(live.GetAnnotations()[a.Owner.Keys.Owner])
 	controller := metav1.GetControllerOfNoCopy(live)
 	switch {
@@ -238,6 +242,6 @@ func (a Applier) refusal(live *unstructured.Unstructured, by string) error {
 	return out
 }
 
-func notOwned(u *unstructured.Unstructured, by string) error {
-	return &dsl.NotOwnedError{Resource: u.GetKind(), Namespace: u.GetNamespace(), Name: u.GetName(), Owner: by}
+func notOwned(u *unstructured.Unstructured) *dsl.NotOwnedError {
+	return &dsl.NotOwnedError{Resource: u.GetKind(), Namespace: u.GetNamespace(), Name: u.GetName()}
 }

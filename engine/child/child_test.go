@@ -96,7 +96,7 @@ func TestCoversBuiltin(t *testing.T) {
 
 func TestDesired(t *testing.T) {
 	given := tree{"apiVersion": "v1", "kind": "ConfigMap", "metadata": tree{"name": "c", "creationTimestamp": nil}, "data": tree{"n": "1"}, "status": tree{}}
-	got, err := owner().Desired(given, true, dsl.ChildSpec{})
+	got, err := desiredOf(given, dsl.ChildSpec{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +123,7 @@ func TestDesiredRefuses(t *testing.T) {
 		"a child in another place": tree{"apiVersion": "v1", "kind": "ConfigMap", "metadata": tree{"name": "c", "namespace": "other"}},
 		"what JSON cannot hold":    tree{"apiVersion": "v1", "kind": "ConfigMap", "metadata": meta, "data": func() {}},
 	} {
-		if _, err := owner().Desired(given, true, dsl.ChildSpec{}); err == nil {
+		if _, err := desiredOf(given, dsl.ChildSpec{}); err == nil {
 			t.Errorf("%s is taken", name)
 		}
 	}
@@ -132,7 +132,7 @@ func TestDesiredRefuses(t *testing.T) {
 func TestSecretValuesAreNotDigested(t *testing.T) {
 	mark := func(password string) string {
 		secret := tree{"apiVersion": "v1", "kind": "Secret", "metadata": tree{"name": "s"}, "stringData": tree{"password": password}}
-		got, err := owner().Desired(secret, true, dsl.ChildSpec{})
+		got, err := desiredOf(secret, dsl.ChildSpec{})
 		if err != nil {
 			t.Fatal(err)
 		}

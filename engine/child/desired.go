@@ -42,26 +42,10 @@ func Plain(value any) (*unstructured.Unstructured, error) {
 	return u, nil
 }
 
-// reference is the owner reference that children carry.
-func (o Owner) reference() map[string]any {
-	return map[string]any{
-		"apiVersion":         o.Object.GetAPIVersion(),
-		"kind":               o.Object.GetKind(),
-		"name":               o.Object.GetName(),
-		"uid":                string(o.Object.GetUID()),
-		"controller":         true,
-		"blockOwnerDeletion": true,
-	}
-}
-
-// Desired completes what an author gave: the namespace, what ties it to its owner, which child it
+// Complete completes what [Plain] has read, in place: the namespace, what ties it to its owner, which child it
 // is, and the annotation that tells what it was applied from. An owner with a namespace cannot
 // have an owner reference in objects outside it: Kubernetes would delete them.
-func (o Owner) Desired(value any, namespaced bool, spec dsl.ChildSpec) (*unstructured.Unstructured, error) {
-	desired, err := Plain(value)
-	if err != nil {
-		return nil, err
-	}
+func (o Owner) Complete(desired *unstructured.Unstructured, namespaced bool, spec dsl.ChildSpec) error {
 	switch {
 	case !namespaced:
 		desired.SetNamespace("")
@@ -69,21 +53,21 @@ func (o Owner) Desired(value any, namespaced bool, spec dsl.ChildSpec) (*unstruc
 		desired.SetNamespace(o.Object.GetNamespace())
 	}
 	if o.is(desired) {
-		return nil, dsl.Permanent(fmt.Errorf("applying %s: an object cannot be a child of itself: give the child another name", name(desired)))
+		return dsl.Permanent(fmt.Errorf("applying %s: an object cannot be a child of itself: give the child another name", name(desired)))
 	}
 	if spec.ByReference() && o.Namespaced && desired.GetNamespace() != o.Object.GetNamespace() {
-		return nil, dsl.Permanent(fmt.Errorf("applying %s: an owned child must be in the namespace of its owner, %s (elsewhere it needs ownership: labelled)",
+		return dsl.Permanent(fmt.Errorf("applying %s: an owned child must be in the namespace of its owner, %s (elsewhere it needs ownership: labelled)",
 			name(desired), o.Object.GetNamespace()))
 	}
 	if err := o.tie(desired, spec); err != nil {
-		return nil, fmt.Errorf("reading object %s: %w", name(desired), err)
+		return fmt.Errorf("reading object %s: %w", name(desired), err)
 	}
 	encodeValues(desired)
 	mark := dsl.AppliedMark + digest(withoutValues(desired))
 	if err := unstructured.SetNestedField(desired.Object, mark, "metadata", "annotations", o.Keys.Applied); err != nil {
-		return nil, fmt.Errorf("reading object %s: %w", name(desired), err)
+		return fmt.Errorf("reading object %s: %w", name(desired), err)
 	}
-	return desired, nil
+	return nil
 }
 
 // is reports whether an object would be the owner itself.
@@ -97,7 +81,11 @@ func (o Owner) tie(desired *unstructured.Unstructured, spec dsl.ChildSpec) error
 	labels, notes := map[string]any{}, map[string]any{}
 	switch {
 	case spec.ByReference():
-		if err := unstructured.SetNestedSlice(desired.Object, []any{o.reference()}, "metadata", "ownerReferences"); err != nil {
+		reference := map[string]any{
+			"apiVersion": o.Object.GetAPIVersion(), "kind": o.Object.GetKind(), "name": o.Object.GetName(),
+			"uid": string(o.Object.GetUID()), "controller": true, "blockOwnerDeletion": true,
+		}
+		if err := unstructured.SetNestedSlice(desired.Object, []any{reference}, "metadata", "ownerReferences"); err != nil {
 			return err
 		}
 	case spec.Ownership == dsl.Unowned:

@@ -112,7 +112,7 @@ func (k knowledge) differing(at dsl.Path, key string, want, has map[string]any, 
 		if has[field] == nil && k.leavesOut(key, field, want[field]) {
 			continue
 		}
-		amount := quantities || holdsQuantities(field) || k.isQuantity(key, field)
+		amount := quantities || k.isQuantity(key, field)
 		if k.covers(field, want[field], has[field], amount) {
 			continue
 		}

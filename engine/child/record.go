@@ -10,10 +10,12 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/engine/pack"
 )
@@ -148,20 +150,6 @@ func (r *Record) Title(place Place) (title string, told bool) {
 	return title, title != untold
 }
 
-// Titled returns the record with other titles for some of its places.
-func (r *Record) Titled(titles map[Place]string) *Record {
-	if r == nil {
-		return nil
-	}
-	out := &Record{since: r.since, places: maps.Clone(r.places)}
-	for place, title := range titles {
-		if r.Lists(place) {
-			out.places[place] = title
-		}
-	}
-	return out
-}
-
 // Places returns what is in the record, sorted.
 func (r *Record) Places() []Place {
 	if r == nil {
@@ -173,17 +161,13 @@ func (r *Record) Places() []Place {
 	})
 }
 
-// With returns the record with more places. One that there was none of is begun now.
-func (r *Record) With(now time.Time, places ...Place) *Record {
+// With returns the record with more places, and what is there. One that there was none of is begun now.
+func (r *Record) With(now time.Time, titles map[Place]string) *Record {
 	out := &Record{since: now.UTC().Truncate(time.Second), places: map[Place]string{}}
 	if r != nil {
 		out.since, out.places = r.since, maps.Clone(r.places)
 	}
-	for _, place := range places {
-		if !out.Lists(place) {
-			out.places[place] = untold
-		}
-	}
+	maps.Copy(out.places, titles)
 	return out
 }
 
@@ -208,4 +192,39 @@ func (r *Record) missed(o *unstructured.Unstructured, closed bool) bool {
 	}
 	made := o.GetCreationTimestamp()
 	return made.Time.Before(r.since) || !closed && !made.After(r.since)
+}
+
+// Records are those of a resource's objects, for events of children to find the owners by. The zero value has none.
+// Its methods may be called by several goroutines at once.
+type Records struct {
+	mu sync.Mutex
+	of map[cache.ObjectName]*Record
+}
+
+// Put notes an owner's record; nil when it has none.
+func (r *Records) Put(owner cache.ObjectName, record *Record) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if record == nil {
+		delete(r.of, owner)
+		return
+	}
+	if r.of == nil {
+		r.of = map[cache.ObjectName]*Record{}
+	}
+	r.of[owner] = record
+}
+
+// Clear forgets all.
+func (r *Records) Clear() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.of = nil
+}
+
+// List reports whether the record of an owner lists a place.
+func (r *Records) List(owner cache.ObjectName, place Place) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.of[owner].Lists(place)
 }

@@ -24,6 +24,15 @@ func configMapAt(namespace, name string) Place {
 	return Place{schema.GroupKind{Kind: "ConfigMap"}, namespace, name}
 }
 
+// at are places of which it is not told what is there.
+func at(places ...Place) map[Place]string {
+	out := map[Place]string{}
+	for _, place := range places {
+		out[place] = untold
+	}
+	return out
+}
+
 func TestRecord(t *testing.T) {
 	deployment := Place{schema.GroupKind{Group: "apps", Kind: "Deployment"}, "b", "d"}
 	many := make([]Place, 500)
@@ -35,18 +44,22 @@ func TestRecord(t *testing.T) {
 		text   string
 	}{
 		"without a child": {
-			(*Record)(nil).With(begun()),
+			(*Record)(nil).With(begun(), nil),
 			`{"handwerk":1,"uid":"u","since":"2026-01-02T03:04:05Z"}`,
 		},
 		"children are sorted": {
-			(*Record)(nil).With(begun(), configMapAt("b", "x"), deployment, Place{schema.GroupKind{Kind: "Node"}, "", "n"}, configMapAt("a", "x")),
+			(*Record)(nil).With(begun(), at(configMapAt("b", "x"), deployment, Place{schema.GroupKind{Kind: "Node"}, "", "n"}, configMapAt("a", "x"))),
 			`{"handwerk":1,"uid":"u","since":"2026-01-02T03:04:05Z","children":["/ConfigMap/a/x","/ConfigMap/b/x","/Node//n","apps/Deployment/b/d"]}`,
 		},
 		"one that has begun stays as old as it is": {
-			(*Record)(nil).With(begun(), deployment).With(begun().Add(time.Hour), configMapAt("a", "x")).Without(deployment),
+			(*Record)(nil).With(begun(), at(deployment)).With(begun().Add(time.Hour), at(configMapAt("a", "x"))).Without(deployment),
 			`{"handwerk":1,"uid":"u","since":"2026-01-02T03:04:05Z","children":["/ConfigMap/a/x"]}`,
 		},
-		"many are packed": {(*Record)(nil).With(begun(), many...), ""},
+		"what is there is told": {
+			(*Record)(nil).With(begun(), at(deployment)).With(begun(), map[Place]string{deployment: "h/n", configMapAt("a", "x"): ""}),
+			`{"handwerk":1,"uid":"u","since":"2026-01-02T03:04:05Z","children":["/ConfigMap/a/x ","apps/Deployment/b/d h/n"]}`,
+		},
+		"many are packed": {(*Record)(nil).With(begun(), at(many...)), ""},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -89,7 +102,7 @@ func TestALabelProvesNothing(t *testing.T) {
 		u.SetOwnerReferences([]metav1.OwnerReference{{APIVersion: "example.com/v1", Kind: "Foo", Name: "f", UID: "u-1", Controller: &yes}})
 		return u
 	}
-	record := (*Record)(nil).With(begun(), configMapAt("there", "c"))
+	record := (*Record)(nil).With(begun(), at(configMapAt("there", "c")))
 	anywhere := owner()
 	anywhere.Namespaced, anywhere.Object = false, anywhere.Object.DeepCopy()
 	anywhere.Object.SetNamespace("")

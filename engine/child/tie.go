@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 )
@@ -123,12 +124,9 @@ func (n OwnerName) Retained() string {
 	return "name-" + hex.EncodeToString(sum[:10])
 }
 
-// people is the name for messages.
-func (n OwnerName) people() string {
-	if n.Namespace == "" {
-		return n.Kind.Kind + " " + n.Name
-	}
-	return n.Kind.Kind + " " + n.Namespace + "/" + n.Name
+// People names the object in messages, as in "Deployment shop/web".
+func (n OwnerName) People() string {
+	return n.Kind.Kind + " " + cache.ObjectName{Namespace: n.Namespace, Name: n.Name}.String()
 }
 
 // Owner is the object that children belong to.
@@ -153,14 +151,9 @@ func (o Owner) Name() OwnerName {
 // there is near to the owner as it is: the owner's own namespace, for a Namespace the one that it is,
 // and none for an owner without a namespace.
 func (n OwnerName) Near(namespace string) bool {
-	if n.Namespace == "" && n.Kind == namespaceKind && n.Name == namespace {
-		return true
-	}
-	return n.Namespace == namespace
+	isNamespace := n.Kind == schema.GroupKind{Kind: "Namespace"} && n.Namespace == ""
+	return n.Namespace == namespace || isNamespace && n.Name == namespace
 }
-
-// namespaceKind is the kind of namespaces.
-var namespaceKind = schema.GroupKind{Kind: "Namespace"}
 
 // Enters reports whether a child in a namespace has to be in the owner's record.
 func (o Owner) Enters(spec dsl.ChildSpec, namespace string) bool {
@@ -253,9 +246,9 @@ func (o Owner) owned(live *unstructured.Unstructured) (ours bool, by string) {
 	case o.Labels(live):
 		return false, "whoever put this object's label on it"
 	case known && name == o.Name():
-		return false, "an earlier " + name.people() // of another uid
+		return false, "an earlier " + name.People() // of another uid
 	case known:
-		return false, name.people()
+		return false, name.People()
 	case label != "":
 		return false, "the object with uid " + label
 	}
@@ -279,7 +272,7 @@ func stranger(notes map[string]string, own Keys) string {
 	for _, key := range slices.Sorted(maps.Keys(notes)) {
 		prefix, ends := strings.CutSuffix(key, "/owner")
 		if name, known := ParseOwnerName(notes[key]); ends && known && key != own.Owner && applied(notes, prefix+"/applied") {
-			return fmt.Sprintf("%s, for %s", name.people(), prefix)
+			return fmt.Sprintf("%s, for %s", name.People(), prefix)
 		}
 	}
 	return ""

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"maps"
 	"regexp"
-	"sync"
 	"testing"
 	"time"
 
@@ -29,6 +28,15 @@ func owner() Owner {
 		"metadata": tree{"name": "f", "namespace": "ns", "uid": "u-1"},
 	}}
 	return Owner{Object: o, Namespaced: true, Keys: keys()}
+}
+
+// desiredOf reads and completes a child of the owner.
+func desiredOf(given any, spec dsl.ChildSpec) (*unstructured.Unstructured, error) {
+	desired, err := Plain(given)
+	if err != nil {
+		return nil, err
+	}
+	return desired, owner().Complete(desired, true, spec)
 }
 
 // FuzzTitle holds that what is written onto a child is read back, whatever its key is.
@@ -122,7 +130,7 @@ func TestTies(t *testing.T) {
 		t.Run(title, func(t *testing.T) {
 			given := tree{"apiVersion": "v1", "kind": "ConfigMap", "metadata": tree{"name": "c",
 				"labels": tree{keys().Label: "copied"}, "annotations": tree{keys().Owner: "copied", keys().Child: "copied", keys().Applied: "copied"}}}
-			got, err := owner().Desired(given, true, tt.spec)
+			got, err := desiredOf(given, tt.spec)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -145,7 +153,7 @@ func TestTies(t *testing.T) {
 			if o.Has(got) && got.GetLabels()[keys().Label] != "" {
 				t.Error("it has it without a record")
 			}
-			o.Record = o.Record.With(time.Now(), PlaceOf(got))
+			o.Record = o.Record.With(time.Now(), at(PlaceOf(got)))
 			if o.Has(got) != tt.has || owner().Forgets(got) != (tt.spec.Ownership == dsl.Unowned) {
 				t.Errorf("has %v, forgets %v", o.Has(got), owner().Forgets(got))
 			}
@@ -175,7 +183,7 @@ func TestWhoseItIs(t *testing.T) {
 	ours, k := owner().Name().String(), keys()
 	listing, listed := owner(), object(nil, nil)
 	listed.SetNamespace("ns")
-	listing.Record = listing.Record.With(time.Unix(1000, 0), PlaceOf(listed))
+	listing.Record = listing.Record.With(time.Unix(1000, 0), at(PlaceOf(listed)))
 	controlled := object(map[string]string{k.Label: "u-1"}, map[string]string{k.Owner: ours, k.Applied: applied})
 	if err := unstructured.SetNestedSlice(controlled.Object, []any{tree{"kind": "Service", "name": "s", "uid": "u-9", "controller": true}}, "metadata", "ownerReferences"); err != nil {
 		t.Fatal(err)
@@ -221,14 +229,14 @@ func TestWhoseItIs(t *testing.T) {
 func TestSecretValues(t *testing.T) {
 	given := tree{"apiVersion": "v1", "kind": "Secret", "metadata": tree{"name": "s"},
 		"stringData": tree{"a": "x", "b": "y"}, "data": tree{"b": "b2xk", "c": "eg\n=="}}
-	got, err := owner().Desired(given, true, dsl.ChildSpec{})
+	got, err := desiredOf(given, dsl.ChildSpec{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(tree{"a": "eA==", "b": "eQ==", "c": "eg=="}, got.Object["data"]); diff != "" || got.Object["stringData"] != nil {
 		t.Errorf("%v: data (-want +got):\n%s", got.Object, diff)
 	}
-	if _, err := owner().Desired(tree{"apiVersion": "v1", "kind": "Secret", "metadata": tree{"name": "s", "annotations": nil, "labels": nil}}, true, dsl.ChildSpec{}); err != nil {
+	if _, err := desiredOf(tree{"apiVersion": "v1", "kind": "Secret", "metadata": tree{"name": "s", "annotations": nil, "labels": nil}}, dsl.ChildSpec{}); err != nil {
 		t.Errorf("metadata without values: %v", err)
 	}
 }
@@ -236,7 +244,7 @@ func TestSecretValues(t *testing.T) {
 func TestAnObjectIsNoChildOfItself(t *testing.T) {
 	itself := tree{"apiVersion": "example.com/v2", "kind": "Foo", "metadata": tree{"name": "f"}}
 	for _, spec := range []dsl.ChildSpec{{}, {Ownership: dsl.Labelled}, {Ownership: dsl.Unowned}, {Adopt: dsl.AdoptIfUnowned}} {
-		if _, err := owner().Desired(itself, true, spec); !dsl.IsPermanent(err) {
+		if _, err := desiredOf(itself, spec); !dsl.IsPermanent(err) {
 			t.Errorf("%+v: %v", spec, err)
 		}
 	}
@@ -246,16 +254,16 @@ func TestAnObjectIsNoChildOfItself(t *testing.T) {
 		{"apiVersion": "example.com/v1", "kind": "Bar", "metadata": tree{"name": "f"}},
 	}
 	for _, other := range others {
-		if _, err := owner().Desired(other, true, dsl.ChildSpec{}); err != nil {
+		if _, err := desiredOf(other, dsl.ChildSpec{}); err != nil {
 			t.Errorf("%v: %v", other, err)
 		}
 	}
 }
 
 func TestATieThatWasCutIsPutBack(t *testing.T) {
-	a := Applier{Owner: owner(), Settled: map[string]string{}, Guard: &sync.Mutex{}}
+	a := Applier{Owner: owner(), Settled: &Settled{}}
 	given := tree{"apiVersion": "v1", "kind": "ConfigMap", "metadata": tree{"name": "c"}, "data": tree{"n": "1"}}
-	desired, err := owner().Desired(given, true, dsl.ChildSpec{})
+	desired, err := desiredOf(given, dsl.ChildSpec{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -38,8 +38,7 @@ type rivalry struct {
 type Claims[ID comparable] struct {
 	handlers []*dsl.Handler
 	now      time.Time
-	deleting bool
-	done     map[string]bool
+	done     map[string]bool // nil while the object lives
 
 	mu     sync.Mutex
 	memory *Memory[ID]
@@ -50,7 +49,7 @@ type Claims[ID comparable] struct {
 // Begin begins a pass at a time. Handlers are all of the object's, in declared order. Done names those that are
 // through with the object's deletion; it is nil while the object lives.
 func Begin[ID comparable](m *Memory[ID], handlers []*dsl.Handler, now time.Time, done map[string]bool) *Claims[ID] {
-	return &Claims[ID]{handlers: handlers, now: now, deleting: done != nil, done: done, memory: m}
+	return &Claims[ID]{handlers: handlers, now: now, done: done, memory: m}
 }
 
 // Turn is how a handler that has something to do fares in a pass.
@@ -67,7 +66,7 @@ type Attempt struct {
 	Handler string
 	// Try tells what the handler is about to do from other such things.
 	Try string
-	// Turns are those of the pass's handlers up to this one.
+	// Turns are those of the pass's handlers before this one.
 	Turns []Turn
 }
 
@@ -188,8 +187,8 @@ func (c *Claims[ID]) judge(id ID, holder, maker string, a Attempt, known *rivalr
 		return nothing
 	case slices.Contains(c.wanted[id], holder):
 		return keeps
-	case c.deleting:
-		return c.judgeLast(c.handlers[at], a.Turns)
+	case c.done != nil:
+		return c.judgeLast(c.handlers[at], a)
 	case c.handlers[at].ID == a.Handler: // another step, which has run before this one, or has yet to
 		return keepsIf(known != nil && known.reached)
 	case at > HandlerOf(c.handlers, maker), known != nil && known.left:
@@ -200,9 +199,9 @@ func (c *Claims[ID]) judge(id ID, holder, maker string, a Attempt, known *rivalr
 
 // judgeLast is judge for the children of a deletion. Who made one and is done does not run again for it, and so
 // cannot be asked; but only a handler that runs for deletions alone has made it then.
-func (c *Claims[ID]) judgeLast(h *dsl.Handler, turns []Turn) answer {
-	_, due := turnOf(turns, h)
-	return keepsIf(Lasts(h) && (due || c.done[h.ID]))
+func (c *Claims[ID]) judgeLast(h *dsl.Handler, a Attempt) answer {
+	_, due := turnOf(a.Turns, h)
+	return keepsIf(Lasts(h) && (due || h.ID == a.Handler || c.done[h.ID]))
 }
 
 // judgeAbsent is judge where the holder has not come to the child in this pass.
@@ -243,11 +242,12 @@ func keepsIf(yes bool) answer {
 }
 
 func turnOf(turns []Turn, h *dsl.Handler) (t Turn, found bool) {
-	i := slices.IndexFunc(turns, func(t Turn) bool { return t.Handler == h.ID })
-	if i < 0 {
-		return Turn{}, false
+	for _, t := range turns {
+		if t.Handler == h.ID {
+			return t, true
+		}
 	}
-	return turns[i], true
+	return Turn{}, false
 }
 
 // returns reports whether a handler comes back to an object in which nothing changes that it looks at.

@@ -109,16 +109,15 @@ func (c *client) List(ctx context.Context, resource, namespace, selector string)
 
 // Apply makes an object as desired says.
 func (c *client) Apply(ctx context.Context, desired any) (*unstructured.Unstructured, error) {
-	return c.send(ctx, child.Applied, desired, func(ctx context.Context, served catalog.Resource, u *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-		options := metav1.ApplyOptions{FieldManager: c.Manager, Force: true}
-		return c.Resource(served.GVR, u.GetNamespace()).Apply(ctx, u.GetName(), u, options)
+	return c.send(ctx, child.Applied, desired, func(ctx context.Context, to dynamic.ResourceInterface, u *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+		return to.Apply(ctx, u.GetName(), u, metav1.ApplyOptions{FieldManager: c.Manager, Force: true})
 	})
 }
 
 // Create creates an object.
 func (c *client) Create(ctx context.Context, object any) (*unstructured.Unstructured, error) {
-	return c.send(ctx, child.Created, object, func(ctx context.Context, served catalog.Resource, u *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-		return c.Resource(served.GVR, u.GetNamespace()).Create(ctx, u, metav1.CreateOptions{FieldManager: c.Manager})
+	return c.send(ctx, child.Created, object, func(ctx context.Context, to dynamic.ResourceInterface, u *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+		return to.Create(ctx, u, metav1.CreateOptions{FieldManager: c.Manager})
 	})
 }
 
@@ -182,7 +181,7 @@ func (c *client) remove(ctx context.Context, key cache.ObjectName, uid types.UID
 }
 
 // send reads a whole object, finds its resource, writes it and tells of the write.
-func (c *client) send(ctx context.Context, deed child.Deed, object any, write func(context.Context, catalog.Resource, *unstructured.Unstructured) (*unstructured.Unstructured, error)) (*unstructured.Unstructured, error) {
+func (c *client) send(ctx context.Context, deed child.Deed, object any, write func(context.Context, dynamic.ResourceInterface, *unstructured.Unstructured) (*unstructured.Unstructured, error)) (*unstructured.Unstructured, error) {
 	ctx, done, err := c.Span.Write(ctx)
 	if err != nil {
 		return nil, err
@@ -196,7 +195,7 @@ func (c *client) send(ctx context.Context, deed child.Deed, object any, write fu
 	if err != nil {
 		return nil, err
 	}
-	result, err := write(ctx, served, plain)
+	result, err := write(ctx, c.Resource(served.GVR, plain.GetNamespace()), plain)
 	if err == nil {
 		c.Wrote(deed, served.GVR, result)
 	}

@@ -252,7 +252,7 @@ func TestOthersWritesSurvive(t *testing.T) {
 			r.Patch.SetCondition("Ours", metav1.ConditionTrue, "Done", "it is done")
 			return nil
 		}))
-		r.OnDelete("farewell", s.Note("farewell", nil), dsl.When(func(r *dsl.Request) (bool, error) {
+		r.OnDelete("farewell", s.Note("farewell", nil), dsl.When(func(r *dsl.Subject) (bool, error) {
 			return status(r.Object, "ours") != "", nil // so that the finalizer comes with a later write
 		}))
 	})

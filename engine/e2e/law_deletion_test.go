@@ -8,7 +8,6 @@ import (
 	"errors"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -238,8 +237,11 @@ func TestWritesDoNotReachNamesake(t *testing.T) {
 		ns := plane.Namespace(t)
 		maps, owner := plane.Objects(configMaps, ns), plane.Objects(works, ns).Create(t, work("w", "a"))
 		of := child.Owner{Object: owner, Namespaced: true, Keys: child.KeysOf(dsl.New("law"))}
-		desired, err := of.Desired(configMap("c", "x"), true, dsl.ChildSpec{})
+		desired, err := child.Plain(configMap("c", "x"))
 		if err != nil {
+			t.Fatal(err)
+		}
+		if err := of.Complete(desired, true, dsl.ChildSpec{}); err != nil {
 			t.Fatal(err)
 		}
 		old := maps.Create(t, desired)
@@ -248,7 +250,7 @@ func TestWritesDoNotReachNamesake(t *testing.T) {
 		if err := unstructured.SetNestedField(desired.Object, "y", "data", "value"); err != nil {
 			t.Fatal(err)
 		}
-		applier := child.Applier{Owner: of, Manager: "law", Settled: map[string]string{}, Guard: &sync.Mutex{}}
+		applier := child.Applier{Owner: of, Manager: "law", Settled: &child.Settled{}}
 		_, sent, err := applier.Apply(t.Context(), plane.Dynamic().Resource(maps.Name).Namespace(ns), desired, old)
 		if sent != "" || !apierrors.IsConflict(err) && !apierrors.IsInvalid(err) {
 			t.Errorf("deed %q, error %v", sent, err)

@@ -11,8 +11,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/catalog"
@@ -22,21 +20,18 @@ import (
 
 // wanted is a child that is to be applied.
 type wanted struct {
-	spec dsl.ChildSpec
+	id
 	// object is what is applied, whole.
 	object *unstructured.Unstructured
-	served catalog.Resource
-	// enters: it has to be in the owner's record.
+	// enters: it has to be in the owner's record, as title.
 	enters bool
+	title  string
+	// maker applies it: the handler, or that step of it which the child names.
+	maker string
 	// feed has the children of this kind; nil for an unowned one of another kind.
 	feed    *feed.Feed
-	key     cache.ObjectName
 	applier child.Applier
-	client  dynamic.ResourceInterface
 }
-
-// id names the child within the pass.
-func (w *wanted) id() id { return id{w.served.GVR, w.key} }
 
 // place is where it is.
 func (w *wanted) place() child.Place { return child.PlaceOf(w.object) }
@@ -48,11 +43,11 @@ func (c *children) Apply(ctx context.Context, desired any, specs ...dsl.ChildSpe
 		return nil, err
 	}
 	defer done()
-	var spec dsl.ChildSpec
-	switch {
-	case len(specs) > 1:
+	if len(specs) > 1 {
 		return nil, dsl.Permanent(errors.New("applying child: there is more than one ChildSpec"))
-	case len(specs) == 1:
+	}
+	var spec dsl.ChildSpec
+	if len(specs) == 1 {
 		spec = specs[0]
 	}
 	w, err := c.want(ctx, desired, spec)
@@ -60,21 +55,21 @@ func (c *children) Apply(ctx context.Context, desired any, specs ...dsl.ChildSpe
 		return nil, err
 	}
 	s := c.session
-	s.Claims.Reach(w.id(), c.maker(w.spec))
-	live := s.known(w)
+	s.Claims.Reach(w.id, w.maker)
+	live := s.known(w.feed, w.id)
 	if w.enters {
 		if err := s.enrol(ctx, w, live); err != nil {
 			return nil, err
 		}
 	}
-	result, deed, err := w.applier.Apply(ctx, w.client, w.object, live)
+	result, deed, err := w.applier.Apply(ctx, s.family.settings.Client(w.gvr, w.key.Namespace), w.object, live)
 	if deed != "" {
-		c.wrote(w.feed, deed, w.applier.Found.String(), w.served.GVR, result)
+		c.wrote(w.feed, deed, w.applier.Found.String(), w.gvr, result)
 	}
 	if err != nil {
 		return nil, s.unapplied(ctx, w, err)
 	}
-	s.hold(w.id(), result)
+	s.hold(w.id, result)
 	return result, nil
 }
 
@@ -92,118 +87,74 @@ func (s *Session) unapplied(ctx context.Context, w *wanted, err error) error {
 	return err
 }
 
-// Stale reports whether Apply would change a child.
-func (c *children) Stale(ctx context.Context, desired any, spec dsl.ChildSpec) (bool, *unstructured.Unstructured, error) {
-	if c.span != nil {
-		var done context.CancelFunc
-		ctx, done = c.span.Read(ctx)
-		defer done()
-	}
-	w, err := c.want(ctx, desired, spec)
-	if err != nil {
-		return false, nil, err
-	}
-	if c.attempt.Handler != "" && !c.session.pass.Deleting {
-		c.session.Claims.Reach(w.id(), c.maker(w.spec))
-	}
-	live := c.session.known(w)
-	if live == nil && (w.feed == nil || w.feed.Informer(w.key.Namespace) == nil) {
-		live, err = c.session.family.settings.Read(ctx, w.served.GVR, w.key)
-		if err != nil {
-			return false, nil, fmt.Errorf("reading %s %s: %w", w.object.GetKind(), w.key, err)
-		}
-	}
-	if live == nil {
-		return false, nil, nil
-	}
-	stale, err := w.applier.Stale(w.object, live)
-	if err != nil {
-		return false, nil, err
-	}
-	return stale, live, nil
-}
-
-// maker names who applies a child: the handler, or that step of it which the child names.
-func (c *children) maker(spec dsl.ChildSpec) string {
-	return c.session.Claims.Maker(c.attempt.Handler, spec.Handler)
-}
-
 // answerSoon is how long a handler waits for another one to say whether it keeps a child.
 const answerSoon = time.Second
 
 // contest returns an error where a child that is there, and that this handler would change, is kept otherwise by
 // another handler of the object.
-func (c *children) contest(w *wanted, live *unstructured.Unstructured) error {
-	holder, asked := c.session.Claims.Contest(w.id(), c.maker(w.spec), c.attempt, w.applier.Owner.Keys.Maker(live))
+func (c *Reader) contest(w *wanted, live *unstructured.Unstructured) error {
+	holder, asked := c.session.Claims.Contest(w.id, w.maker, c.attempt, w.applier.Owner.Keys.Maker(live))
 	switch {
 	case holder == "":
 		return nil
 	case asked:
-		return dsl.Waiting(fmt.Sprintf("%s: handler %s made it, and is to say whether it keeps it", nameFor(w.object), holder), answerSoon)
+		return dsl.Waiting(fmt.Sprintf("%s: handler %s made it, and is to say whether it keeps it", w.place().People(), holder), answerSoon)
 	}
 	return &dsl.CollisionError{Kind: w.object.GetKind(), Namespace: w.key.Namespace, Name: w.key.Name, Handler: holder}
 }
 
 // want works out what applying desired comes to. What is wrong with it for good is permanent.
-func (c *children) want(ctx context.Context, desired any, spec dsl.ChildSpec) (*wanted, error) {
+func (c *Reader) want(ctx context.Context, desired any, spec dsl.ChildSpec) (*wanted, error) {
 	if err := spec.Validate(); err != nil {
 		return nil, dsl.Permanent(fmt.Errorf("applying child: %w", err))
 	}
-	plain, err := child.Plain(desired)
+	object, err := child.Plain(desired)
 	if err != nil {
 		return nil, dsl.Permanent(err)
 	}
-	w := &wanted{spec: spec}
-	s, with := c.session, c.session.family.settings
-	if err := s.family.locate(ctx, w, plain, cmp.Or(plain.GetNamespace(), s.pass.Object.GetNamespace())); err != nil {
+	s, handler := c.session, c.attempt.Handler
+	kind, served, err := s.family.locate(ctx, object, cmp.Or(object.GetNamespace(), s.pass.Object.GetNamespace()), spec)
+	if err != nil {
 		return nil, err
 	}
 	owner := s.owner()
-	if w.object, err = owner.Desired(plain, w.served.Namespaced, spec); err != nil {
+	if err := owner.Complete(object, served.Namespaced, spec); err != nil {
 		return nil, err
 	}
-	w.key = cache.MetaObjectToName(w.object)
-	w.enters = owner.Enters(spec, w.key.Namespace)
-	if w.enters && w.feed.Informer(w.key.Namespace) == nil {
+	w := &wanted{
+		id: idOf(served.GVR, object), object: object, enters: owner.Enters(spec, object.GetNamespace()), title: child.Which(spec),
+		maker: s.Claims.Maker(handler, spec.Handler), feed: kind,
+	}
+	if w.enters && kind.Informer(w.key.Namespace) == nil {
 		// It would never be found again, and so never be deleted.
-		return nil, fmt.Errorf("applying %s %s: %w", w.object.GetKind(), w.key, w.feed.Unwatched(w.key.Namespace))
+		return nil, fmt.Errorf("applying %s: %w", w.place().People(), kind.Unwatched(w.key.Namespace))
 	}
-	w.client = with.Client(w.served.GVR, w.key.Namespace)
 	w.applier = child.Applier{
-		Owner: owner, Manager: with.Operator.Name, Adopt: spec.Adopt,
-		Settled: s.settled(), Guard: &s.mu, Found: &child.Drift{}, Note: child.Note(spec, c.attempt.Handler),
+		Owner: owner, Manager: s.family.settings.Operator.Name, Adopt: spec.Adopt,
+		Settled: &s.pass.Memory.settled, Found: &child.Drift{}, Note: child.Note(spec, handler),
 	}
-	if c.attempt.Handler != "" {
+	if handler != "" {
 		w.applier.Contest = func(live *unstructured.Unstructured) error { return c.contest(w, live) }
 	}
 	return w, nil
 }
 
-// locate finds where an object of this kind goes, in this namespace if it has one. Only an unowned child may be of a kind that is not
-// declared, or not readable.
-func (f *Family) locate(ctx context.Context, w *wanted, o *unstructured.Unstructured, namespace string) (err error) {
-	kind := o.GroupVersionKind()
-	w.feed, err = f.kind(kind, namespace)
-	switch {
-	case err == nil:
-		w.served = w.feed.Resource()
-	case w.spec.Ownership == dsl.Unowned:
-		w.feed = nil
-		if w.served, err = f.settings.Catalog.KindOf(ctx, kind); err != nil {
-			return fmt.Errorf("applying %s %s: %w", kind.Kind, o.GetName(), err)
-		}
-	default:
-		return fmt.Errorf("applying %s %s: %w", kind.Kind, o.GetName(), err)
+// locate finds where an object of this kind goes, in this namespace if it has one. Only an unowned child may be of a
+// kind that is not declared, or not readable: there is no feed then.
+func (f *Family) locate(ctx context.Context, o *unstructured.Unstructured, namespace string, spec dsl.ChildSpec) (*feed.Feed, catalog.Resource, error) {
+	gvk := o.GroupVersionKind()
+	kind, err := f.kind(gvk, namespace)
+	if err == nil {
+		return kind, kind.Resource(), nil
 	}
-	return nil
-}
-
-// known returns the object of a wanted child's name, as far as it is known without asking.
-func (s *Session) known(w *wanted) *unstructured.Unstructured {
-	if w.feed == nil {
-		return s.asApplied(w.id())
+	var served catalog.Resource
+	if spec.Ownership == dsl.Unowned {
+		served, err = f.settings.Catalog.KindOf(ctx, gvk)
 	}
-	return s.cached(w.feed, w.key)
+	if err != nil {
+		return nil, served, fmt.Errorf("applying %s %s: %w", gvk.Kind, o.GetName(), err)
+	}
+	return nil, served, nil
 }
 
 // Enter enters children that are about to be applied, those that have to be.
@@ -220,8 +171,8 @@ func (c *children) Enter(ctx context.Context, all ...dsl.DesiredChild) error {
 			continue
 		}
 		w, err := c.want(ctx, each.Object, each.ChildSpec)
-		if err == nil && w.enters && w.admits(s.known(w)) == nil {
-			titles[w.place()] = child.Which(w.spec)
+		if err == nil && w.enters && w.admits(s.known(w.feed, w.id)) == nil {
+			titles[w.place()] = w.title
 		}
 	}
 	return s.enter(ctx, titles)

@@ -12,16 +12,16 @@ import (
 	"slices"
 
 	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/cached"
 	"github.com/handwerk-dev/handwerk/engine/catalog"
 	"github.com/handwerk-dev/handwerk/engine/child"
-	"github.com/handwerk-dev/handwerk/engine/claim"
 	"github.com/handwerk-dev/handwerk/engine/events"
 	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/inbox"
@@ -68,15 +68,13 @@ type Settings struct {
 type Family struct {
 	settings Settings
 	keys     child.Keys
-	// farewells: there are handlers that run for deletions alone.
-	farewells bool
-	feeds     []*feed.Feed
-	records   child.Records
+	feeds    []*feed.Feed
+	records  child.Records
 }
 
 // New prepares the feeds of the kinds that the resource owns. They are not running yet.
 func New(s Settings) *Family {
-	f := &Family{settings: s, keys: child.KeysOf(s.Operator), farewells: slices.ContainsFunc(s.Handlers, claim.Lasts)}
+	f := &Family{settings: s, keys: child.KeysOf(s.Operator)}
 	for _, owned := range s.Resource.Owned() {
 		var kind *feed.Feed
 		kind = s.NewFeed(feed.Settings{
@@ -128,31 +126,15 @@ func (f *Family) complete() error {
 	return nil
 }
 
-// declared returns the feed of an owned resource, once its objects in the namespace can be read.
-func (f *Family) declared(resource, namespace string) (*feed.Feed, error) {
-	name, err := dsl.ParseResourceName(resource)
-	if err != nil {
-		return nil, dsl.Permanent(err)
-	}
-	for _, kind := range f.feeds {
-		if kind.Is(name) {
-			return kind, kind.Readable(namespace)
-		}
-	}
-	return nil, dsl.Permanent(fmt.Errorf("reading children: %s is not declared with owns", resource))
-}
-
 // kind returns the feed of the owned resource that serves this kind, once its objects in the
 // namespace can be read.
 func (f *Family) kind(kind schema.GroupVersionKind, namespace string) (*feed.Feed, error) {
 	for _, each := range f.feeds {
-		served := each.Resource()
-		if !each.Known() || served.Kind != kind.Kind || served.GVR.Group != kind.Group {
+		if !each.Known() || kindOf(each) != kind.GroupKind() {
 			continue
 		}
-		if served.GVR.Version != kind.Version {
-			return nil, dsl.Permanent(fmt.Errorf("its apiVersion is %s, but children of its kind are watched as %s",
-				kind.GroupVersion(), served.GVR.GroupVersion()))
+		if served := each.Resource().GVR.GroupVersion(); served != kind.GroupVersion() {
+			return nil, dsl.Permanent(fmt.Errorf("its apiVersion is %s, but children of its kind are watched as %s", kind.GroupVersion(), served))
 		}
 		return each, each.Readable(namespace)
 	}
@@ -164,37 +146,63 @@ func (f *Family) kind(kind schema.GroupVersionKind, namespace string) (*feed.Fee
 	return nil, dsl.Permanent(errors.New("no resource of that kind is declared with owns"))
 }
 
-// placeIn is the place of an object of a feed.
-func placeIn(f *feed.Feed, key cache.ObjectName) child.Place {
-	served := f.Resource()
-	out := child.Place{Namespace: key.Namespace, Name: key.Name}
-	out.Kind.Group, out.Kind.Kind = served.GVR.Group, served.Kind
-	return out
-}
-
-// claimed reports whether an object that says it is the owner's is at a place, as far as it is known.
-func (f *Family) claimed(owner child.Owner, place child.Place) (there, known bool) {
-	key := cache.ObjectName{Namespace: place.Namespace, Name: place.Name}
-	for _, kind := range f.feeds {
-		if !kind.Known() || placeIn(kind, key) != place {
-			continue
-		}
-		if h := kind.Informer(key.Namespace); h != nil && h.Synced() {
-			o, found := h.Object(key)
-			if !found && kind.Telling(key) {
-				return false, false // who is told of the deletion finds the owner by its record
-			}
-			return found && (owner.Labels(o) || owner.Says(o)), true
-		}
+// seen takes an event of an object that may be a child: its owner is looked at again. An object that changed owners
+// is news for both.
+func (f *Family) seen(kind *feed.Feed, ev watch.Event) {
+	defer f.settings.Box.Wake(ev.UID)
+	owner := f.ownerKey(kind, ev.Object)
+	if owner != nil {
+		f.settings.Box.ChildSeen(*owner, ev)
 	}
-	return false, false
+	if before := f.ownerKey(kind, ev.Old); before != nil && (owner == nil || *owner != *before) {
+		f.settings.Box.ChildSeen(*before, ev)
+	}
 }
 
-// farewell reports whether a handler that runs for deletions alone has made what is at a place. Of an object that
-// lives that is of a departure that is over.
-func (f *Family) farewell(record *child.Record, place child.Place) bool {
-	title, _ := record.Title(place)
-	spec, _ := child.ParseTitle(title)
-	at := claim.HandlerOf(f.settings.Handlers, spec.Handler)
-	return at >= 0 && claim.Lasts(f.settings.Handlers[at])
+// ownerKey returns the key of the object of this resource that o is a child of: the one that
+// controls it, or, where none does, the one that its owner label and annotation name together. That
+// one may have another uid, and be the next object of the owner's name. Where what o says does not
+// count by itself, the owner's record must list it: anybody can write the rest, and wake others with it.
+func (f *Family) ownerKey(kind *feed.Feed, o *cached.Object) *inbox.Key {
+	if o == nil {
+		return nil
+	}
+	var name child.OwnerName
+	ref, label := metav1.GetControllerOfNoCopy(o), ""
+	if ref != nil {
+		name.Kind, name.Name = schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind(), ref.Name
+		if f.settings.Own.Resource().Namespaced {
+			name.Namespace = o.GetNamespace()
+		}
+	} else if label = o.Label(f.keys.Label); label != "" {
+		name, _ = child.ParseOwnerName(o.GetAnnotations()[f.keys.Owner])
+	}
+	if name.Name == "" || name.Kind != kindOf(f.settings.Own) {
+		return nil
+	}
+	key := inbox.Key{Namespace: name.Namespace, Name: name.Name}
+	if ref == nil && !f.labels(key, name, label) {
+		return nil
+	}
+	place := child.Place{Kind: kindOf(kind), Namespace: o.GetNamespace(), Name: o.GetName()}
+	if (ref == nil || !name.Near(place.Namespace)) && !f.records.List(key, place) {
+		return nil
+	}
+	return &key
+}
+
+// labels reports whether a label is that of the object that has the key now, for another one may have its name, or of
+// one of that name whose children are retained.
+func (f *Family) labels(key inbox.Key, name child.OwnerName, label string) bool {
+	if label == name.Retained() {
+		return true
+	}
+	owner, found := f.settings.Own.Get(key)
+	return found && string(owner.GetUID()) == label || f.settings.Box.Departs(key, types.UID(label))
+}
+
+// kindOf is the kind of the objects of a feed.
+func kindOf(f *feed.Feed) schema.GroupKind {
+	served := f.Resource()
+	return schema.GroupKind{Group: served.GVR.Group, Kind: served.Kind}
 }

@@ -17,53 +17,32 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/patch"
 )
 
-// errOwnerGone says that a child with a label cannot be made: nobody would find it again.
-var errOwnerGone = errors.New("the owner is gone, so there is no record to enter it into")
-
-// ties is what this process knows of an owner's labelled children from one pass to the next.
+// ties is what this process knows of an owner's record from one pass to the next.
 type ties struct {
-	// record is the owner's, text the annotation as it is stored. What is no child any more is taken
-	// out of the record at once, and written when there is something to write.
+	// record is the owner's, nil where there is none, and text the annotation as it is stored. What is no child any
+	// more is taken out of the record at once, and written when there is something to write.
 	record *child.Record
 	text   string
 	// ahead: the record is ahead of the text.
 	ahead bool
 	// closed: a pass was finished since there is a record, so what was there before is in it.
 	closed bool
-	// doubts are places where a child may have been made although the request failed. They stay in
-	// the record until the child is seen, or the process ends.
-	doubts map[child.Place]bool
-}
-
-// enrolment is a pass's work on the owner's record.
-type enrolment struct {
-	ties
-	// base is the owner as the pass has written it so far.
-	base *unstructured.Unstructured
-	// wanted are the places of labelled children in this pass; true while nothing was known to be
-	// there when the place was entered.
-	wanted map[child.Place]bool
-	// fault is why the server did not take the record.
-	fault error
 }
 
 // readRecord reads the owner's record. One that cannot be read is none.
-func (s *Session) readRecord() enrolment {
-	e := enrolment{base: s.pass.Object, wanted: map[child.Place]bool{}}
-	known := s.pass.Memory.ties
-	if known != nil {
-		e.ties = *known
+func (s *Session) readRecord() {
+	if known := s.pass.Memory.ties; known != nil {
+		s.ties = *known
 	}
-	text := s.pass.Object.GetAnnotations()[s.family.keys.Record]
-	if text == e.text || s.pass.Gone && known != nil { // of what is gone the cache does not have what was written since
-		return e
+	text, _, _ := unstructured.NestedString(s.pass.Object.Object, "metadata", "annotations", s.family.keys.Record)
+	if text == s.text || s.pass.Gone && s.record != nil { // of what is gone the cache does not have what was written since
+		return
 	}
 	record, err := child.ParseRecord(text, s.pass.Object.GetUID())
 	if err != nil {
 		s.pass.Log().Error(err, "record of children is not readable; it is begun anew")
 	}
-	e.record, e.text, e.ahead, e.closed = record, text, false, e.closed && record != nil
-	return e
+	s.ties = ties{record: record, text: text, closed: s.closed && record != nil}
 }
 
 // admits says why a child cannot be entered, if so: something that this owner may not have is there.
@@ -81,7 +60,7 @@ func (s *Session) enrol(ctx context.Context, w *wanted, live *unstructured.Unstr
 		return err
 	}
 	place := w.place()
-	if err := s.enter(ctx, map[child.Place]string{place: child.Which(w.spec)}); err != nil {
+	if err := s.enter(ctx, map[child.Place]string{place: w.title}); err != nil {
 		return err
 	}
 	w.applier.Owner = s.owner()
@@ -98,23 +77,24 @@ func (s *Session) enter(ctx context.Context, titles map[child.Place]string) erro
 	s.turn.Lock()
 	defer s.turn.Unlock()
 	s.mu.Lock()
-	before, fault := s.record, s.fault
-	var missing []child.Place
+	if s.wanted == nil {
+		s.wanted = map[child.Place]bool{}
+	}
+	before, fault, missing := s.record, s.fault, false
 	for place, title := range titles {
 		s.wanted[place] = s.wanted[place] || !before.Lists(place)
-		if entered, told := before.Title(place); !told || entered != title {
-			missing = append(missing, place)
-		}
+		entered, told := before.Title(place)
+		missing = missing || !told || entered != title
 	}
 	s.mu.Unlock()
-	if len(missing) == 0 {
+	if !missing {
 		return nil
 	}
 	if fault == nil && s.pass.Gone {
 		fault = s.outOfSight(ctx)
 	}
 	if fault == nil {
-		fault = s.writeRecord(ctx, before.With(time.Now(), missing...).Titled(titles).Without(s.outdated(before)...))
+		fault = s.writeRecord(ctx, before.With(time.Now(), titles).Without(s.outdated(before)...))
 	}
 	if fault != nil {
 		return fmt.Errorf("entering children of %s %s into its record: %w", s.pass.Object.GetKind(), s.pass.Key, fault)
@@ -130,7 +110,7 @@ func (s *Session) outOfSight(ctx context.Context) error {
 	case err != nil:
 		return fmt.Errorf("reading it: %w", err)
 	case live == nil || live.GetUID() != s.pass.Object.GetUID():
-		return dsl.Permanent(errOwnerGone)
+		return dsl.Permanent(errors.New("the owner is gone, so there is no record to enter it into")) // nobody would find it again
 	}
 	s.Rebase(live)
 	return nil
@@ -184,13 +164,8 @@ func (s *Session) writeRecord(ctx context.Context, record *child.Record) error {
 func (s *Session) doubt(place child.Place) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.doubts == nil {
-		s.doubts = map[child.Place]bool{}
+	if s.pass.Memory.doubts == nil {
+		s.pass.Memory.doubts = map[child.Place]bool{}
 	}
-	s.doubts[place] = true
-	m := s.pass.Memory
-	if m.ties == nil {
-		m.ties = &ties{}
-	}
-	m.ties.doubts = s.doubts // also when the pass fails
+	s.pass.Memory.doubts[place] = true
 }

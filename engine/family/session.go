@@ -25,12 +25,15 @@ import (
 
 // Memory is what is known of an owner's children from one pass to the next. Its zero value knows of none.
 type Memory struct {
-	// settled are children that the server rewrote; see [child.Applier].
-	settled map[string]string
+	// settled are children that the server rewrote.
+	settled child.Settled
 	// claims are about the children that two handlers want.
 	claims claim.Memory[id]
-	// ties is about labelled children, nil where there is no record of any.
+	// ties is about the owner's record, nil where there is none.
 	ties *ties
+	// doubts are places where a labelled child may have been made although the request failed. They stay in
+	// the record until the child is seen, or the process ends.
+	doubts map[child.Place]bool
 	// told: what passes for a child and is none was named in the log.
 	told bool
 }
@@ -70,25 +73,21 @@ type Session struct {
 	awaited bool
 	// applied are children as this pass leaves them.
 	applied map[id]*unstructured.Unstructured
-	enrolment
-}
-
-// id names a child.
-type id struct {
-	gvr schema.GroupVersionResource
-	key cache.ObjectName
-}
-
-// idOf names an object of a resource.
-func idOf(gvr schema.GroupVersionResource, o *unstructured.Unstructured) id {
-	return id{gvr, cache.MetaObjectToName(o)}
+	// base is the owner as the pass has written it so far.
+	base *unstructured.Unstructured
+	ties
+	// wanted are the places of labelled children in this pass; true while nothing was known to be
+	// there when the place was entered.
+	wanted map[child.Place]bool
+	// fault is why the server did not take the record.
+	fault error
 }
 
 // Begin begins the session of a pass, from which on events of children find the owner.
 func (f *Family) Begin(p Pass) *Session {
-	s := &Session{family: f, pass: p, applied: map[id]*unstructured.Unstructured{}}
+	s := &Session{family: f, pass: p, base: p.Object}
 	s.Claims = claim.Begin(&p.Memory.claims, f.settings.Handlers, p.Now, p.Done)
-	s.enrolment = s.readRecord()
+	s.readRecord()
 	if !p.Gone {
 		f.records.Put(p.Key, s.record)
 	}
@@ -97,8 +96,11 @@ func (f *Family) Begin(p Pass) *Session {
 
 // For returns the children for one attempt of a handler, which may write them in the span.
 func (s *Session) For(span *fence.Span, a claim.Attempt) dsl.Children {
-	return &children{session: s, span: span, attempt: a}
+	return &children{Reader{session: s, span: span, attempt: a}}
 }
+
+// Reader returns the children for the filters of a handler.
+func (s *Session) Reader() *Reader { return &Reader{session: s} }
 
 // Base is the owner as the pass has written it so far: what is written later is worked out from that.
 func (s *Session) Base() *unstructured.Unstructured {
@@ -131,66 +133,34 @@ func (s *Session) owner() child.Owner {
 	}
 }
 
-// tied returns the objects of a feed that may be children of the owner, each as this pass has
-// applied it or as the cache has it, sorted.
-func (s *Session) tied(f *feed.Feed) []*unstructured.Unstructured {
-	names := map[cache.ObjectName]bool{}
-	for _, mark := range s.owner().Marks() {
+// childrenIn returns the owner's children among the objects of a feed, each as this pass has applied it or as the
+// cache has it, sorted.
+func (s *Session) childrenIn(f *feed.Feed, owner child.Owner) (out []*unstructured.Unstructured) {
+	gvr, keys := f.Resource().GVR, map[cache.ObjectName]bool{}
+	for _, mark := range owner.Marks() {
 		for _, o := range f.OwnedBy(mark) {
-			names[cache.MetaObjectToName(o)] = true
+			keys[cache.MetaObjectToName(o)] = true
 		}
 	}
 	s.mu.Lock()
-	for known := range s.applied {
-		if known.gvr == f.Resource().GVR {
-			names[known.key] = true
+	for which := range s.applied {
+		if which.gvr == gvr {
+			keys[which.key] = true
 		}
 	}
 	s.mu.Unlock()
-	var out []*unstructured.Unstructured
-	for _, key := range slices.SortedFunc(maps.Keys(names), func(a, b cache.ObjectName) int {
-		return strings.Compare(a.String(), b.String())
-	}) {
-		if o := s.cached(f, key); o != nil {
+	for _, key := range slices.SortedFunc(maps.Keys(keys), func(a, b cache.ObjectName) int { return strings.Compare(a.String(), b.String()) }) {
+		if o := s.known(f, id{gvr, key}); o != nil && owner.Has(o) {
 			out = append(out, o)
 		}
 	}
 	return out
 }
 
-// cached returns the object under the key: as this pass applied it, or as the cache has it.
-func (s *Session) cached(f *feed.Feed, key cache.ObjectName) *unstructured.Unstructured {
-	if o := s.asApplied(id{f.Resource().GVR, key}); o != nil {
-		return o
-	}
-	if o, found := f.Get(key); found {
-		return o.Tree()
-	}
-	return nil
-}
-
-// asApplied returns a child as this pass has applied it, nil when it has not.
-func (s *Session) asApplied(which id) *unstructured.Unstructured {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if o := s.applied[which]; o != nil {
-		return o.DeepCopy()
-	}
-	return nil
-}
-
-// hold keeps a child as this pass leaves it.
-func (s *Session) hold(which id, o *unstructured.Unstructured) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.applied[which] = o.DeepCopy()
-}
-
 // forgotten returns the unowned children that this pass applied.
-func (s *Session) forgotten(owner child.Owner) []*unstructured.Unstructured {
+func (s *Session) forgotten(owner child.Owner) (out []*unstructured.Unstructured) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var out []*unstructured.Unstructured
 	for _, o := range s.applied {
 		if owner.Forgets(o) {
 			out = append(out, o.DeepCopy())
@@ -199,12 +169,41 @@ func (s *Session) forgotten(owner child.Owner) []*unstructured.Unstructured {
 	return out
 }
 
-// settled are the children that the server rewrote.
-func (s *Session) settled() map[string]string {
+// known returns a child as this pass has applied it, or as the cache of its feed has it if it has one; nil where
+// neither does.
+func (s *Session) known(f *feed.Feed, which id) *unstructured.Unstructured {
+	s.mu.Lock()
+	applied := s.applied[which]
+	s.mu.Unlock()
+	if applied != nil {
+		return applied.DeepCopy()
+	}
+	if f == nil {
+		return nil
+	}
+	if o, found := f.Get(which.key); found {
+		return o.Tree()
+	}
+	return nil
+}
+
+// hold keeps a child as this pass leaves it.
+func (s *Session) hold(which id, o *unstructured.Unstructured) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.pass.Memory.settled == nil {
-		s.pass.Memory.settled = map[string]string{}
+	if s.applied == nil {
+		s.applied = map[id]*unstructured.Unstructured{}
 	}
-	return s.pass.Memory.settled
+	s.applied[which] = o.DeepCopy()
+}
+
+// id names a child.
+type id struct {
+	gvr schema.GroupVersionResource
+	key cache.ObjectName
+}
+
+// idOf names an object of a resource.
+func idOf(gvr schema.GroupVersionResource, o *unstructured.Unstructured) id {
+	return id{gvr, cache.MetaObjectToName(o)}
 }

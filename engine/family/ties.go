@@ -9,30 +9,57 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/child"
+	"github.com/handwerk-dev/handwerk/engine/claim"
 )
-
-// mostNamed bounds the objects that a line of the log names.
-const mostNamed = 5
 
 // outdated returns the places of a record at which there is no child any more.
 func (s *Session) outdated(record *child.Record) (out []child.Place) {
-	owner, parted := s.owner(), !s.pass.Deleting && s.family.farewells
+	owner, parted := s.owner(), !s.pass.Deleting && slices.ContainsFunc(s.family.settings.Handlers, claim.Lasts)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	doubts := s.pass.Memory.doubts
 	for _, place := range record.Places() {
 		there, known := s.family.claimed(owner, place)
 		if there {
-			delete(s.doubts, place)
+			delete(doubts, place)
 		}
 		_, wanted := s.wanted[place]
-		if known && !there && !wanted && !s.doubts[place] || parted && s.family.farewell(record, place) {
+		if known && !there && !wanted && !doubts[place] || parted && s.family.farewell(record, place) {
 			out = append(out, place)
 		}
 	}
 	return out
+}
+
+// claimed reports whether an object that says it is the owner's is at a place, as far as it is known.
+func (f *Family) claimed(owner child.Owner, place child.Place) (there, known bool) {
+	key := cache.ObjectName{Namespace: place.Namespace, Name: place.Name}
+	for _, kind := range f.feeds {
+		if !kind.Known() || kindOf(kind) != place.Kind {
+			continue
+		}
+		if h := kind.Informer(key.Namespace); h != nil && h.Synced() {
+			o, found := h.Object(key)
+			if !found && kind.Telling(key) {
+				return false, false // who is told of the deletion finds the owner by its record
+			}
+			return found && (owner.Labels(o) || owner.Says(o)), true
+		}
+	}
+	return false, false
+}
+
+// farewell reports whether a handler that runs for deletions alone has made what is at a place. Of an object that
+// lives that is of a departure that is over.
+func (f *Family) farewell(record *child.Record, place child.Place) bool {
+	title, _ := record.Title(place)
+	spec, _ := child.ParseTitle(title)
+	at := claim.HandlerOf(f.settings.Handlers, spec.Handler)
+	return at >= 0 && claim.Lasts(f.settings.Handlers[at])
 }
 
 // Trim takes what is no child any more out of the record. It returns the owner as it is now, and annotations that
@@ -88,8 +115,8 @@ func (s *Session) Close(done bool) {
 	m := s.pass.Memory
 	s.mu.Lock()
 	m.ties = nil
-	if s.record != nil || len(s.doubts) > 0 {
-		s.closed = s.closed || done && s.record != nil
+	if s.record != nil {
+		s.closed = s.closed || done
 		known := s.ties
 		m.ties = &known
 	}
@@ -123,6 +150,7 @@ func (s *Session) tell() {
 	if len(names) == 0 {
 		return
 	}
+	const mostNamed = 5
 	named := strings.Join(names[:min(len(names), mostNamed)], " ")
 	if s.pass.Deleting {
 		s.family.settings.Events.Warn(s.pass.Object, "leave", "ChildrenLeft", fmt.Sprintf("%d objects say that they are children of this one, which has no record of them. They are left: %s",

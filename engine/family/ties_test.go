@@ -17,11 +17,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/rest"
 	clienttesting "k8s.io/client-go/testing"
-	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/catalog"
@@ -47,44 +47,54 @@ func (configMapsServed) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
+// configMap is the object that the feed of these tests has.
+func configMap() *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"namespace": "far", "name": "child", "uid": "1"},
+	}}
+}
+
+// configMaps returns a feed of config maps in namespace far that is not running yet, and a client to change them.
+func configMaps(t *testing.T, on func(watch.Event)) (*feed.Feed, dynamic.ResourceInterface) {
+	t.Helper()
+	gvr := schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+	client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{gvr: "ConfigMapList"}, configMap())
+	served, err := discovery.NewDiscoveryClientForConfig(&rest.Config{Host: "http://server", Transport: configMapsServed{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	reviews := fake.NewClientset()
+	reviews.PrependReactor("create", "selfsubjectaccessreviews", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, &authorizationv1.SelfSubjectAccessReview{Status: authorizationv1.SubjectAccessReviewStatus{Allowed: true}}, nil
+	})
+	var f *feed.Feed
+	set := watch.New(watch.Settings{Dynamic: client, Changed: func(src watch.Source, _ watch.State) { f.WatchChanged(src.GVR) }})
+	t.Cleanup(set.Close)
+	f = feed.New(feed.Settings{
+		Name: dsl.ResourceName{Resource: "configmaps", Version: "v1"}, Watches: set, Catalog: catalog.New(served, client, reviews.AuthorizationV1()),
+		Scope:   scope.New(scope.Settings{Patterns: []string{"far"}}),
+		Outages: outage.New(logr.Discard()), Unserved: func() {}, On: on,
+	})
+	return f, client.Resource(gvr).Namespace("far")
+}
+
 // TestAChildIsGoneWhenItsOwnerWasTold holds that a place is not taken off an owner's record between the
 // moment when the cache loses the child and the one when that is told: the owner is found by its record.
 func TestAChildIsGoneWhenItsOwnerWasTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		gvr := schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
-		o := &unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"namespace": "far", "name": "child", "uid": "1"},
-		}}
-		client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{gvr: "ConfigMapList"}, o)
-		served, err := discovery.NewDiscoveryClientForConfig(&rest.Config{Host: "http://server", Transport: configMapsServed{}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		reviews := fake.NewClientset()
-		reviews.PrependReactor("create", "selfsubjectaccessreviews", func(clienttesting.Action) (bool, runtime.Object, error) {
-			return true, &authorizationv1.SelfSubjectAccessReview{Status: authorizationv1.SubjectAccessReviewStatus{Allowed: true}}, nil
-		})
-		var f *feed.Feed
 		gate := make(chan struct{})
-		set := watch.New(watch.Settings{Dynamic: client, Changed: func(src watch.Source, _ watch.State) { f.WatchChanged(src.GVR) }})
-		defer set.Close()
-		f = feed.New(feed.Settings{
-			Name: dsl.ResourceName{Resource: "configmaps", Version: "v1"}, Watches: set, Catalog: catalog.New(served, client, reviews.AuthorizationV1()),
-			Scope:   scope.New(scope.Settings{Patterns: []string{"far"}}),
-			Outages: outage.New(logr.Discard()), Unserved: func() {},
-			On: func(ev watch.Event) {
-				if ev.Kind == watch.Deleted {
-					<-gate
-				}
-			},
+		f, client := configMaps(t, func(ev watch.Event) {
+			if ev.Kind == watch.Deleted {
+				<-gate
+			}
 		})
 		go f.Run(t.Context())
 		synctest.Wait()
-		if err := client.Resource(gvr).Namespace("far").Delete(t.Context(), "child", metav1.DeleteOptions{}); err != nil {
+		if err := client.Delete(t.Context(), "child", metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait() // the cache has lost it, and its owner is being told
-		r, place := &Family{feeds: []*feed.Feed{f}}, placeIn(f, cache.ObjectName{Namespace: "far", Name: "child"})
+		r, place := &Family{feeds: []*feed.Feed{f}}, child.PlaceOf(configMap())
 		if _, known := r.claimed(child.Owner{}, place); known {
 			t.Error("the child counts as gone before its owner was told")
 		}

@@ -27,8 +27,7 @@ type Write struct {
 	inbox.Write
 	// Content tells what was written from other things; see [loop.Content].
 	Content uint32
-	// Handler wrote it; empty for the pass itself. Turn is how many handlers had had their turn in the pass when it
-	// began to run.
+	// Handler wrote it; empty for the pass itself. Turn is how many handlers had had their turn in the pass with it.
 	Handler string
 	Turn    int
 	// Child: it is a child that was written.
@@ -77,14 +76,18 @@ func (s *Session) noteGone(w Write, f *feed.Feed, key cache.ObjectName, uid type
 	s.note(w)
 }
 
+// count counts a write request.
+func (s *Session) count(target ops.Target) {
+	s.family.settings.Metrics.Written(s.family.settings.Resource.Name.String(), target)
+}
+
 // Wrote notes a write of the pass to its own object.
 func (s *Session) Wrote(result patch.Result) {
-	metrics, resource := s.family.settings.Metrics, s.family.settings.Resource.Name.String()
 	if result.Status {
-		metrics.Written(resource, ops.Status)
+		s.count(ops.Status)
 	}
 	if result.Whole {
-		metrics.Written(resource, ops.Object)
+		s.count(ops.Object)
 	}
 	if result.Status || result.Whole {
 		s.noteAll(Write{}, []*feed.Feed{s.family.settings.Own}, result.Object)
@@ -102,12 +105,12 @@ func (s *Session) Await(live *unstructured.Unstructured) {
 // it where the resource's own informers show it.
 func (s *Session) WroteOther(handler string, deed child.Deed, gvr schema.GroupVersionResource, o *unstructured.Unstructured) {
 	s.written(Write{Handler: handler}, ops.Other, s.showing(gvr, o), gvr, o)
-	s.say(handler, deed, nameFor(o), "")
+	s.pass.Log().Info(string(deed)+" "+child.PlaceOf(o).People(), "handler", handler)
 }
 
 // DeletedOther is WroteOther for a deletion: what the caches still have is waited for.
 func (s *Session) DeletedOther(handler, kind string, gvr schema.GroupVersionResource, key cache.ObjectName) {
-	s.family.settings.Metrics.Written(s.family.settings.Resource.Name.String(), ops.Other)
+	s.count(ops.Other)
 	w := Write{Handler: handler}
 	s.note(w)
 	for _, f := range s.family.settings.Feeds() {
@@ -115,12 +118,12 @@ func (s *Session) DeletedOther(handler, kind string, gvr schema.GroupVersionReso
 			s.noteGone(w, f, key, o.GetUID())
 		}
 	}
-	s.say(handler, child.Deleted, kind+" "+key.String(), "")
+	s.pass.Log().Info(string(child.Deleted)+" "+kind+" "+key.String(), "handler", handler)
 }
 
 // written notes a handler's write.
 func (s *Session) written(w Write, target ops.Target, caches []*feed.Feed, gvr schema.GroupVersionResource, o *unstructured.Unstructured) {
-	s.family.settings.Metrics.Written(s.family.settings.Resource.Name.String(), target)
+	s.count(target)
 	s.family.settings.Announce(s.pass.Key, gvr, o)
 	s.noteAll(w, caches, o)
 }
@@ -139,49 +142,36 @@ func (s *Session) showing(gvr schema.GroupVersionResource, o *unstructured.Unstr
 // write is what is the same of all writes of children in an attempt. Handlers that read children run again for what
 // others did.
 func (c *children) write() Write {
-	return Write{Handler: c.attempt.Handler, Turn: len(c.attempt.Turns), Child: true}
+	return Write{Handler: c.attempt.Handler, Turn: len(c.attempt.Turns) + 1, Child: true}
 }
 
 // wrote notes a child as it was written, and says so: the next pass waits for it, and its event is no news. That of
 // an unowned one never is. There is no feed for a child of a kind that is not declared.
 func (c *children) wrote(f *feed.Feed, deed child.Deed, detail string, gvr schema.GroupVersionResource, o *unstructured.Unstructured) {
-	s := c.session
-	s.hold(idOf(gvr, o), o)
+	s, caches := c.session, []*feed.Feed{f}
 	if f == nil {
-		s.written(c.write(), ops.Child, s.showing(gvr, o), gvr, o)
-	} else {
-		s.written(c.write(), ops.Child, []*feed.Feed{f}, gvr, o)
-		if !s.owner().Forgets(o) {
-			s.family.settings.Box.Echo(s.pass.Key, o.GetUID(), o.GetResourceVersion())
-		}
+		caches = s.showing(gvr, o)
 	}
-	c.say(deed, nameFor(o), detail)
+	s.hold(idOf(gvr, o), o)
+	s.written(c.write(), ops.Child, caches, gvr, o)
+	if f != nil && !s.owner().Forgets(o) {
+		s.family.settings.Box.Echo(s.pass.Key, o.GetUID(), o.GetResourceVersion())
+	}
+	c.say(deed, o, detail)
 }
 
-// say says what a handler did to an object: one line for each write.
-func (s *Session) say(handler string, deed child.Deed, what, detail string) {
-	line := sentence(deed, what)
+// say says what a handler did to a child, in one line for each write. Creations and deletions are Events too, where the
+// operator's settings ask for them.
+func (c *children) say(deed child.Deed, o *unstructured.Unstructured, detail string) {
+	s, handler := c.session, c.attempt.Handler
+	did := string(deed) + " " + child.PlaceOf(o).People()
+	line := did
 	if detail != "" {
 		line += ": " + detail
 	}
 	s.pass.Log().Info(line, "handler", handler)
-}
-
-// say says what a handler did to a child. Creations and deletions are Events too, where the operator's settings ask
-// for them.
-func (c *children) say(deed child.Deed, what, detail string) {
-	s, handler := c.session, c.attempt.Handler
-	s.say(handler, deed, what, detail)
 	reason := map[child.Deed]string{child.Created: "ChildCreated", child.Deleted: "ChildDeleted"}[deed]
 	if reason != "" && s.family.settings.Operator.Settings.Events == dsl.EventsChanges {
-		s.family.settings.Events.Send(ops.ByChange, s.pass.Object, handler, dsl.Normal, reason, sentence(deed, what))
+		s.family.settings.Events.Send(ops.ByChange, s.pass.Object, handler, dsl.Normal, reason, did)
 	}
-}
-
-// sentence is a deed in the past tense with its object, as in "created Deployment shop/web".
-func sentence(deed child.Deed, what string) string { return string(deed) + " " + what }
-
-// nameFor names an object for people, as in "Deployment shop/web".
-func nameFor(o *unstructured.Unstructured) string {
-	return o.GetKind() + " " + cache.MetaObjectToName(o).String()
 }

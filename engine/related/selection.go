@@ -29,13 +29,13 @@ type selection struct {
 }
 
 // choose asks a relation, and turns a panic into an error.
-func (s *selection) choose(what func(*dsl.Request) (dsl.Selection, error), r *dsl.Request, panicked error) {
+func (s *selection) choose(what func(*dsl.Subject) (dsl.Selection, error), panicked error, about *dsl.Subject) {
 	defer func() {
 		if p := recover(); p != nil {
 			s.err = fmt.Errorf("%w: %v", panicked, p)
 		}
 	}()
-	s.Selection, s.err = what(r)
+	s.Selection, s.err = what(about)
 }
 
 // selects reports whether the object is one of those selected.

@@ -228,20 +228,15 @@ func (v *View) chooseLocked(one *relation) *selection {
 	s := &selection{}
 	v.selections[one.number] = s
 	if one.Select != nil {
-		s.choose(one.Select, v.request(), v.index.settings.Panicked)
+		o, with := v.owner, v.index.settings
+		s.choose(one.Select, with.Panicked, &dsl.Subject{
+			Object: o.Object.DeepCopy(), Now: o.Now, Made: with.Resource.Made(),
+			Log: with.Log.WithValues("namespace", o.Key.Namespace, "name", o.Key.Name),
+		})
 	}
 	s.Selection = plain(s.Selection, one.feed.Resource().Namespaced)
 	if s.err == nil && !v.owner.Gone {
 		s.unchanged = one.asked.put(v.owner.Key, s.Selection)
 	}
 	return s
-}
-
-// request is what a relation is asked with.
-func (v *View) request() *dsl.Request {
-	o, s := v.owner, v.index.settings
-	return &dsl.Request{
-		Object: o.Object.DeepCopy(), Patch: dsl.NewPatch(), Now: o.Now, Made: s.Resource.Made(),
-		Log: s.Log.WithValues("namespace", o.Key.Namespace, "name", o.Key.Name),
-	}
 }

@@ -30,10 +30,8 @@ func TestAPanicIsTheHandlers(t *testing.T) {
 			t.Errorf("recovered %v", p)
 		}
 	}()
-	_ = w.built.Func(t.Context(), &dsl.Request{
-		Object: &unstructured.Unstructured{Object: w.self}, Cause: dsl.Create, Patch: dsl.NewPatch(),
-		Events: &w.events, Children: wicked{w.cluster}, Made: w.built.Children,
-	})
+	w.patch = dsl.NewPatch()
+	_ = w.built.Func(t.Context(), w.request(dsl.Create, wicked{w.cluster}))
 }
 
 // ending is a context that ends when it has been asked a few times.
@@ -65,10 +63,10 @@ func TestElementsAreWorkedOutWhileThereIsTime(t *testing.T) {
 	w := start(t, `{a: {forEach: "${self.spec.list}", template: {`+thing+`{name: "a-${item}-${size(related.them)}"}}}}`, "{list: [a, b, c, d, e]}")
 	related := &asked{}
 	run := func(ctx context.Context) error {
-		return w.built.Func(ctx, &dsl.Request{
-			Object: &unstructured.Unstructured{Object: w.self}, Cause: dsl.Update, Patch: dsl.NewPatch(),
-			Events: &w.events, Children: w.cluster, Related: related, Made: w.built.Children,
-		})
+		w.patch = dsl.NewPatch()
+		r := w.request(dsl.Update, w.cluster)
+		r.Related = related
+		return w.built.Func(ctx, r)
 	}
 	if err := run(t.Context()); err != nil || related.times != 5 {
 		t.Fatalf("asked %d times; %v", related.times, err)

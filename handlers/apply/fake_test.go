@@ -299,10 +299,18 @@ func (w *world) run(cause dsl.Cause) error {
 
 func (w *world) runIn(ctx context.Context, cause dsl.Cause) error {
 	w.events, w.patch = nil, dsl.NewPatch()
-	return w.built.Func(ctx, &dsl.Request{
-		Object: &unstructured.Unstructured{Object: w.self}, Cause: cause, Patch: w.patch,
-		Events: &w.events, Children: w.cluster, Made: append(w.built.Children, w.more...), Now: w.now,
-	})
+	return w.built.Func(ctx, w.request(cause, w.cluster))
+}
+
+// request is what the handler gets.
+func (w *world) request(cause dsl.Cause, children dsl.Children) *dsl.Request {
+	return &dsl.Request{
+		Subject: dsl.Subject{
+			Object: &unstructured.Unstructured{Object: w.self}, Cause: cause, Children: children,
+			Made: append(w.built.Children, w.more...), Now: w.now,
+		},
+		Patch: w.patch, Events: &w.events, Children: children,
+	}
 }
 
 // said returns the condition of the last run.

@@ -256,14 +256,14 @@ func (p *pass) holds(c *condition, o *object) (bool, error) {
 // scope is what expressions see. Of the handler's own children that is what this pass has made of
 // them, so one that is not wanted is not there.
 func (p *pass) scope(vars map[string]any) expr.Scope {
-	own := *p.r
-	own.Children = seen{p.r.Children, p}
-	return expr.Scope{Request: &own, Params: p.params, Vars: vars}
+	own := p.r.Subject
+	own.Children = seen{own.Children, p}
+	return expr.Scope{Subject: &own, Params: p.params, Vars: vars}
 }
 
 // seen are the children as expressions see them.
 type seen struct {
-	dsl.Children
+	dsl.ChildReader
 	pass *pass
 }
 

@@ -1,0 +1,40 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package family
+
+import (
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/child"
+	"github.com/handwerk-dev/handwerk/engine/claim"
+	"github.com/handwerk-dev/handwerk/engine/inbox"
+)
+
+// BenchmarkSessionWithoutChildren is what children cost a pass over an object that has none.
+func BenchmarkSessionWithoutChildren(b *testing.B) {
+	op := dsl.New("demo")
+	f := &Family{settings: Settings{Operator: op}, keys: child.KeysOf(op)}
+	p := Pass{
+		Key: cache.ObjectName{Namespace: "shop", Name: "web"}, Now: time.Now(), Log: logr.Discard, Memory: &Memory{told: true}, Awaits: &inbox.Writes{},
+		Object: &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{
+			"namespace": "shop", "name": "web", "uid": "1", "annotations": map[string]any{"example.com/a": "1", "example.com/b": "2"},
+		}}},
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		s := f.Begin(p)
+		_ = s.Reader()
+		_ = s.For(nil, claim.Attempt{Handler: "sync"})
+		if base, _ := s.Trim(); base == nil || s.Applied() || len(s.Writes()) > 0 {
+			b.Fatal("something was applied")
+		}
+		s.Close(true)
+	}
+}
