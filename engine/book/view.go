@@ -70,7 +70,8 @@ func (v View) within(whole bool, fields []dsl.Path) bool {
 		return whole
 	}
 	return !slices.ContainsFunc(v.Fields, func(p dsl.Path) bool {
-		return !(whole && p.Authored()) && !slices.ContainsFunc(fields, func(f dsl.Path) bool { return f.Leads(p) })
+		covered := whole && p.Authored() || slices.ContainsFunc(fields, func(f dsl.Path) bool { return f.Leads(p) })
+		return !covered
 	})
 }
 
