@@ -134,7 +134,9 @@ type LeaderElection struct {
 }
 
 // LeaderLock is the name of the lock that processes of the operator agree by on who leads.
-func (op *Operator) LeaderLock() string { return cmp.Or(op.Settings.LeaderElection.Name, op.Name+"-leader") }
+func (op *Operator) LeaderLock() string {
+	return cmp.Or(op.Settings.LeaderElection.Name, op.Name+"-leader")
+}
 
 // New returns an operator without resources.
 func New(name string) *Operator { return &Operator{Name: name} }

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// The most lines of a package of the engine, without its tests. Package engine joins them all. A package that
-// outgrows this has an idea in it that is a package of its own.
+// The most lines of a package of the engine, without its tests: one that outgrows this has an idea in it that is a
+// package of its own. Package engine joins them all.
 const (
 	maxPackage = 1500
 	maxEngine  = 4000

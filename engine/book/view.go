@@ -69,16 +69,10 @@ func (v View) within(whole bool, fields []dsl.Path) bool {
 	if v.Essence() {
 		return whole
 	}
-	for _, p := range v.Fields {
-		if whole && p.Authored() {
-			continue
-		}
-		covered := func(f dsl.Path) bool { return f.Leads(p) }
-		if !slices.ContainsFunc(fields, covered) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(v.Fields, func(p dsl.Path) bool {
+		covered := whole && p.Authored() || slices.ContainsFunc(fields, func(f dsl.Path) bool { return f.Leads(p) })
+		return !covered
+	})
 }
 
 // Look is an object at one moment, as handlers see it. What is worked out of it is kept, so it must not

@@ -130,7 +130,7 @@ func TestQueues(t *testing.T) {
 		wantSum(t, m, "workqueue_queue_duration_seconds", 1, 1)
 		wantSum(t, m, "workqueue_work_duration_seconds", 1, 3.1)
 		q.ShutDown()
-		open().ShutDown()
+		m.Queues().Settle(foos)
 		want(t, m, "workqueue_depth", `
 			workqueue_depth{controller="foos.v1.example.com",name="foos.v1.example.com"} 0`)
 		synctest.Wait()

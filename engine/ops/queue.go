@@ -9,11 +9,15 @@ import (
 )
 
 // Queues is what work queues report to, under the names that client-go's own have everywhere. A
-// queue's name becomes the labels "name" and, as controller-runtime has it, "controller"; one
-// that is made again under a name starts with depth 0.
-func (m *Metrics) Queues() workqueue.MetricsProvider { return m.queues }
+// queue's name becomes the labels "name" and, as controller-runtime has it, "controller".
+func (m *Metrics) Queues() interface {
+	workqueue.MetricsProvider
+	// Settle empties the gauges of a queue that was shut down, which does not count out what it still held.
+	Settle(name string)
+} {
+	return m.queues
+}
 
-// queueMetrics is a [workqueue.MetricsProvider].
 type queueMetrics struct {
 	depth, unfinished, longest *prometheus.GaugeVec
 	adds, retries              *prometheus.CounterVec
@@ -64,12 +68,14 @@ func (q *queueMetrics) forget(name string) {
 	}
 }
 
-// NewDepthMetric returns the depth of a queue, set to 0: a queue that was shut down does not
-// count out what it still held.
+func (q *queueMetrics) Settle(name string) {
+	for _, gauge := range []*prometheus.GaugeVec{q.depth, q.unfinished, q.longest} {
+		gauge.WithLabelValues(name, name).Set(0)
+	}
+}
+
 func (q *queueMetrics) NewDepthMetric(name string) workqueue.GaugeMetric {
-	depth := q.depth.WithLabelValues(name, name)
-	depth.Set(0)
-	return depth
+	return q.depth.WithLabelValues(name, name)
 }
 
 func (q *queueMetrics) NewAddsMetric(name string) workqueue.CounterMetric {

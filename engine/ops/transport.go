@@ -17,13 +17,12 @@ import (
 // they take, from the request to the end of the answer's body. Watches are counted, but their
 // duration says nothing and is not measured. It fits rest.Config.Wrap.
 func (m *Metrics) Transport(next http.RoundTripper) http.RoundTripper {
-	return &transport{next: next, requests: m.requests, latency: m.latency}
+	return &transport{next, m}
 }
 
 type transport struct {
-	next     http.RoundTripper
-	requests *prometheus.CounterVec
-	latency  *prometheus.HistogramVec
+	next    http.RoundTripper
+	metrics *Metrics
 }
 
 func newRequests() *prometheus.CounterVec {
@@ -45,11 +44,11 @@ func newLatency() *prometheus.HistogramVec {
 func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	method, host, start := req.Method, req.URL.Host, time.Now()
 	resp, err := t.next.RoundTrip(req)
-	t.requests.WithLabelValues(code(resp, err), method, host).Inc()
+	t.metrics.requests.WithLabelValues(code(resp, err), method, host).Inc()
 	if watching(req) {
 		return resp, err
 	}
-	observe := func() { t.latency.WithLabelValues(method, host).Observe(time.Since(start).Seconds()) }
+	observe := func() { t.metrics.latency.WithLabelValues(method, host).Observe(time.Since(start).Seconds()) }
 	if err != nil || resp.Body == nil || resp.StatusCode == http.StatusSwitchingProtocols {
 		observe()
 		return resp, err

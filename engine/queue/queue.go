@@ -10,7 +10,6 @@ package queue
 
 import (
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"k8s.io/client-go/util/workqueue"
@@ -36,27 +35,32 @@ type Queue[K comparable] struct {
 	inner  *workqueue.Typed[K]
 	delays workqueue.TypedDelayingInterface[K]
 	order  *order[K]
-	gauges *gauges
+	settle func()
 
 	mu    sync.Mutex
 	later map[K]Class // what the delayed keys will be queued as
 }
 
-// New returns an empty queue. The name is the name label of its metrics; without a provider there
+// Metrics are where queues report to.
+type Metrics interface {
+	workqueue.MetricsProvider
+	// Settle is told that the queue of a name was shut down, maybe with keys left: the next one of that name goes
+	// on with its gauges, and would never be empty again.
+	Settle(name string)
+}
+
+// New returns an empty queue. The name is the name label of its metrics; nil means that there
 // are none. [Queue.ShutDown] must be called in the end, or goroutines are left.
-func New[K comparable](name string, provider workqueue.MetricsProvider) *Queue[K] {
-	q := &Queue[K]{order: newOrder[K](), later: map[K]Class{}}
-	if provider == nil {
-		name = "" // client-go keeps no metrics for a queue without a name
-	} else {
-		q.gauges = &gauges{MetricsProvider: provider}
-		provider = q.gauges
+func New[K comparable](name string, metrics Metrics) *Queue[K] {
+	q := &Queue[K]{order: newOrder[K](), later: map[K]Class{}, settle: func() { metrics.Settle(name) }}
+	if metrics == nil {
+		name, q.settle = "", func() {} // client-go keeps no metrics for a queue without a name
 	}
 	q.inner = workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[K]{
-		Name: name, MetricsProvider: provider, Queue: q.order,
+		Name: name, MetricsProvider: metrics, Queue: q.order,
 	})
 	q.delays = workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[K]{
-		Name: name, MetricsProvider: provider, Queue: delayed[K]{q.inner, q},
+		Name: name, MetricsProvider: metrics, Queue: delayed[K]{q.inner, q},
 	})
 	return q
 }
@@ -101,7 +105,7 @@ func (q *Queue[K]) Len() int { return q.inner.Len() }
 func (q *Queue[K]) ShutDown() {
 	if !q.order.closed.Swap(true) {
 		q.delays.ShutDown()
-		q.gauges.settle()
+		q.settle()
 	}
 }
 
@@ -121,55 +125,4 @@ func (d delayed[K]) Add(key K) {
 		class = Due // two delays of the key crossed, and the first took the class
 	}
 	q.Add(key, class)
-}
-
-// gauges settles a queue's gauges when it is shut down with keys left: the next queue of that name
-// goes on with the same ones, and would never be empty again.
-type gauges struct {
-	workqueue.MetricsProvider
-	depth               *depth
-	unfinished, longest workqueue.SettableGaugeMetric
-}
-
-// NewDepthMetric returns the gauge of the number of keys, counted along.
-func (g *gauges) NewDepthMetric(name string) workqueue.GaugeMetric {
-	g.depth = &depth{GaugeMetric: g.MetricsProvider.NewDepthMetric(name)}
-	return g.depth
-}
-
-func (g *gauges) NewUnfinishedWorkSecondsMetric(name string) workqueue.SettableGaugeMetric {
-	g.unfinished = g.MetricsProvider.NewUnfinishedWorkSecondsMetric(name)
-	return g.unfinished
-}
-
-func (g *gauges) NewLongestRunningProcessorSecondsMetric(name string) workqueue.SettableGaugeMetric {
-	g.longest = g.MetricsProvider.NewLongestRunningProcessorSecondsMetric(name)
-	return g.longest
-}
-
-// settle is called when the queue counts no more.
-func (g *gauges) settle() {
-	if g == nil || g.depth == nil {
-		return
-	}
-	for range g.depth.count.Swap(0) {
-		g.depth.GaugeMetric.Dec()
-	}
-	g.unfinished.Set(0)
-	g.longest.Set(0)
-}
-
-type depth struct {
-	workqueue.GaugeMetric
-	count atomic.Int64
-}
-
-func (d *depth) Inc() {
-	d.count.Add(1)
-	d.GaugeMetric.Inc()
-}
-
-func (d *depth) Dec() {
-	d.count.Add(-1)
-	d.GaugeMetric.Dec()
 }

@@ -128,12 +128,8 @@ func (c *collector) put(a about, why Reason, optional bool, verbs ...string) {
 func (c *collector) sorted() []Rule {
 	slices.SortStableFunc(c.rules, compare)
 	var out []Rule
-	for _, r := range c.rules {
-		if last := len(out) - 1; last >= 0 && compare(out[last], r) == 0 {
-			out[last] = merged(out[last], r)
-			continue
-		}
-		out = append(out, r)
+	for _, same := range chunks(c.rules, func(a, b Rule) bool { return compare(a, b) == 0 }) {
+		out = append(out, merged(same...))
 	}
 	for i := range out {
 		for j := range out {
@@ -148,14 +144,17 @@ func (c *collector) sorted() []Rule {
 	})
 }
 
-// merged is the first right with what the second one is for.
-func merged(a, b Rule) Rule {
-	a.Optional = a.Optional && b.Optional
-	a.Reasons = slices.Clone(a.Reasons)
-	for _, reason := range b.Reasons {
-		if !slices.Contains(a.Reasons, reason) {
-			a.Reasons = append(a.Reasons, reason)
+// merged is the first of some rights, with what all of them are for.
+func merged(rules ...Rule) Rule {
+	out := rules[0]
+	out.Reasons = slices.Clone(out.Reasons)
+	for _, r := range rules[1:] {
+		out.Optional = out.Optional && r.Optional
+		for _, reason := range r.Reasons {
+			if !slices.Contains(out.Reasons, reason) {
+				out.Reasons = append(out.Reasons, reason)
+			}
 		}
 	}
-	return a
+	return out
 }

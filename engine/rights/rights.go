@@ -156,15 +156,13 @@ func Demands(rules []Rule) []Demand {
 	rules = slices.Clone(rules)
 	slices.SortStableFunc(rules, func(a, b Rule) int { return cmp.Or(compareAnywhere(a, b), compare(a, b)) })
 	var out []Demand
-	for _, r := range rules {
-		namespace := r.Namespace
-		r.Namespace = ""
-		if last := len(out) - 1; last >= 0 && compareAnywhere(out[last].Rule, r) == 0 {
-			out[last].Rule = merged(out[last].Rule, r)
-			out[last].Namespaces = append(out[last].Namespaces, namespace)
-			continue
+	for _, same := range chunks(rules, func(a, b Rule) bool { return compareAnywhere(a, b) == 0 }) {
+		demand := Demand{Rule: merged(same...)}
+		demand.Namespace = ""
+		for _, r := range same {
+			demand.Namespaces = append(demand.Namespaces, r.Namespace)
 		}
-		out = append(out, Demand{Rule: r, Namespaces: []string{namespace}})
+		out = append(out, demand)
 	}
 	return out
 }

@@ -44,7 +44,7 @@ func Roles(rules []Rule) []Role {
 
 // policy makes one of rights that differ in their verbs.
 func policy(rules []Rule) Policy {
-	first := rules[0]
+	first := merged(rules...)
 	out := Policy{Group: first.Group, Resource: first.Resource}
 	if first.Subresource != "" {
 		out.Resource += "/" + first.Subresource
@@ -54,7 +54,6 @@ func policy(rules []Rule) Policy {
 	}
 	for _, r := range rules {
 		out.Verbs = append(out.Verbs, r.Verb)
-		first = merged(first, r)
 	}
 	for _, reason := range first.Reasons {
 		out.Reasons = append(out.Reasons, reason.String()+" ("+verbsFor(rules, reason)+")")

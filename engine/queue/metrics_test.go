@@ -82,6 +82,12 @@ func (m meter) Set(value float64) {
 	m.all.values[m.name] = value
 }
 
+func (m *meters) Settle(name string) {
+	for _, gauge := range []string{" depth", " unfinished", " longest"} {
+		meter{m, name + gauge}.Set(0)
+	}
+}
+
 func (m *meters) NewDepthMetric(name string) workqueue.GaugeMetric {
 	return meter{m, name + " depth"}
 }
