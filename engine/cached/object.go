@@ -6,7 +6,6 @@ package cached
 import (
 	"bytes"
 	"encoding/json"
-	"time"
 	"unique"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -157,11 +156,4 @@ func (s seconds) time() metav1.Time {
 		return metav1.Time{}
 	}
 	return metav1.Unix(int64(s), 0)
-}
-
-func secondsOf(t time.Time) seconds {
-	if t.IsZero() {
-		return 0
-	}
-	return seconds(t.Unix())
 }

@@ -18,27 +18,6 @@ type owner struct {
 	controller, block bool
 }
 
-func ownersOf[R any](refs []R, read func(R) owner) []owner {
-	if len(refs) == 0 {
-		return nil
-	}
-	owners := make([]owner, 0, len(refs))
-	for _, ref := range refs {
-		owners = append(owners, read(ref))
-	}
-	return owners
-}
-
-func ownerOf(ref metav1.OwnerReference) owner {
-	return owner{
-		kind:       unique.Make(typeMeta{ref.APIVersion, ref.Kind}),
-		name:       ref.Name,
-		uid:        ref.UID,
-		controller: ref.Controller != nil && *ref.Controller,
-		block:      ref.BlockOwnerDeletion != nil && *ref.BlockOwnerDeletion,
-	}
-}
-
 // ownerIn reads an owner reference of a tree.
 func ownerIn(ref any) owner {
 	m, _ := ref.(map[string]any)
