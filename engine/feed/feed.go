@@ -74,33 +74,46 @@ type Feed struct {
 	// whether it meant something. lacking is what was found missing, by namespace.
 	asked   time.Time
 	lost    bool
-	lacking map[string]*lack
+	lacking map[string]lack
 
-	mu     sync.Mutex
-	served catalog.Resource
-	known  bool
-	// observes: objects have status.observedGeneration.
-	observes  bool
+	mu sync.Mutex
+	facts
 	informers map[string]*informer
 	// next is what the feed is about to go over to, nil when it is not. Only Run's goroutine sets it.
 	next *successor
-	// hasCRD: the resource has a CRD. crdKnown: whether it has is known, or cannot be.
-	hasCRD, crdKnown bool
 	// crdDeleted: the CRD was seen to go, and that is not dealt with yet.
 	crdDeleted bool
-	// absent: there is no CRD, and so there are no objects.
-	absent bool
 	// prompted: something has come for which the feed may wait.
 	prompted bool
 	// suspects are namespaces where a request was refused.
 	suspects map[string]suspicion
 }
 
+// facts are what is known of the resource.
+type facts struct {
+	// served is what the API server serves under the name; known: it does, as far as the feed knows.
+	served catalog.Resource
+	known  bool
+	// observes: objects have status.observedGeneration.
+	observes bool
+	// hasCRD: the resource has a CRD. crdKnown: whether it has is known, or cannot be.
+	hasCRD, crdKnown bool
+	// absent: there is no CRD, and so there are no objects.
+	absent bool
+}
+
+// now returns what is known at the moment.
+func (f *Feed) now() facts {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.facts
+}
+
 // New returns a feed that is not running yet.
 func New(s Settings) *Feed {
 	return &Feed{
 		settings: s, wake: make(chan struct{}, 1), health: health.New(s.Log),
-		lacking: map[string]*lack{}, informers: map[string]*informer{}, suspects: map[string]suspicion{},
+		lacking: map[string]lack{}, informers: map[string]*informer{}, suspects: map[string]suspicion{},
 	}
 }
 
