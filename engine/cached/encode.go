@@ -28,17 +28,12 @@ type member struct {
 	value any
 }
 
-// whole writes an object: what keep keeps of it, without the managedFields entries of managers
-// other than the given one. The result is valid until the next call. From and to are where the
-// value of metadata is in it.
-func (e *encoder) whole(tree map[string]any, keep projection, manager string) (out []byte, from, to int, err error) {
+// whole writes an object, without the managedFields entries of managers other than the given one. The result is valid
+// until the next call. From and to are where the value of metadata is in it.
+func (e *encoder) whole(tree map[string]any, manager string) (out []byte, from, to int, err error) {
 	e.reset()
 	e.mark('{')
 	for _, m := range e.push(tree) {
-		below, kept := keep.below(m.key, m.value)
-		if !kept {
-			continue
-		}
 		e.key(m.key)
 		if metadata, ok := m.value.(map[string]any); ok && m.key == "metadata" {
 			from = len(e.buf)
@@ -46,7 +41,7 @@ func (e *encoder) whole(tree map[string]any, keep projection, manager string) (o
 			to = len(e.buf)
 			continue
 		}
-		e.value(m.value, below)
+		e.value(m.value)
 	}
 	e.mark('}')
 	return e.buf, from, to, e.err
@@ -63,10 +58,10 @@ func (e *encoder) metadata(metadata map[string]any, manager string) {
 	for _, m := range e.push(metadata) {
 		if m.key != "managedFields" {
 			e.key(m.key)
-			e.value(m.value, nil)
+			e.value(m.value)
 		} else if own := entriesOf(m.value, manager); len(own) > 0 {
 			e.key(m.key)
-			e.value(own, nil)
+			e.value(own)
 		}
 	}
 	e.mark('}')
@@ -87,14 +82,14 @@ func entriesOf(managedFields any, manager string) []any {
 	return own
 }
 
-func (e *encoder) value(v any, keep projection) {
+func (e *encoder) value(v any) {
 	switch v := v.(type) {
 	case nil:
 		e.buf = append(e.buf, "null"...)
 	case string:
 		e.buf = appendString(e.buf, v)
 	case map[string]any:
-		e.object(v, keep)
+		e.object(v)
 	case []any:
 		e.array(v)
 	case int64:
@@ -111,18 +106,16 @@ func (e *encoder) value(v any, keep projection) {
 	}
 }
 
-func (e *encoder) object(tree map[string]any, keep projection) {
+func (e *encoder) object(tree map[string]any) {
 	if tree == nil {
-		e.value(nil, nil)
+		e.value(nil)
 		return
 	}
 	parents := len(e.members)
 	e.mark('{')
 	for _, m := range e.push(tree) {
-		if below, kept := keep.below(m.key, m.value); kept {
-			e.key(m.key)
-			e.value(m.value, below)
-		}
+		e.key(m.key)
+		e.value(m.value)
 	}
 	e.mark('}')
 	e.members = e.members[:parents]
@@ -130,7 +123,7 @@ func (e *encoder) object(tree map[string]any, keep projection) {
 
 func (e *encoder) array(a []any) {
 	if a == nil {
-		e.value(nil, nil)
+		e.value(nil)
 		return
 	}
 	e.mark('[')
@@ -138,7 +131,7 @@ func (e *encoder) array(a []any) {
 		if i > 0 {
 			e.mark(',')
 		}
-		e.value(v, nil)
+		e.value(v)
 	}
 	e.mark(']')
 }

@@ -129,34 +129,23 @@ func (p projection) add(path dsl.Path) {
 	}
 }
 
-// below returns what is kept of the value at key, and whether the key is kept at all. A path that
-// goes on where the value is not a map leads nowhere.
-func (p projection) below(key string, value any) (projection, bool) {
-	if len(p) == 0 {
-		return nil, true
-	}
-	sub, found := p[key]
-	if !found {
-		return nil, false
-	}
-	if _, isMap := value.(map[string]any); len(sub) > 0 && !isMap {
-		return nil, false
-	}
-	return sub, true
-}
-
-// of returns what is kept of a map.
+// of returns what is kept of a map, which is left as it is. A path that goes on where the value is not a map leads
+// nowhere.
 func (p projection) of(tree map[string]any) map[string]any {
-	out := make(map[string]any, len(tree))
-	for key, value := range tree {
-		below, kept := p.below(key, value)
-		if !kept {
-			continue
+	if len(p) == 0 {
+		return tree
+	}
+	out := make(map[string]any, len(p))
+	for key, below := range p {
+		value, found := tree[key]
+		sub, isMap := value.(map[string]any)
+		switch {
+		case !found || len(below) > 0 && !isMap:
+		case isMap:
+			out[key] = below.of(sub)
+		default:
+			out[key] = value
 		}
-		if sub, isMap := value.(map[string]any); isMap && len(below) > 0 {
-			value = below.of(sub)
-		}
-		out[key] = value
 	}
 	return out
 }

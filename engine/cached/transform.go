@@ -107,7 +107,7 @@ func (t *transformer) hold(tree map[string]any, manager, failed string) *Object 
 	}
 	e := t.encoders.Get().(*encoder)
 	defer t.encoders.Put(e)
-	out, from, to, err := e.whole(tree, t.keep, manager)
+	out, from, to, err := e.whole(t.keep.of(tree), manager)
 	if err != nil {
 		t.log.Error(err, failed, "namespace", o.GetNamespace(), "name", o.GetName())
 		return o
