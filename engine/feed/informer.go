@@ -61,12 +61,7 @@ func (f *Feed) close(namespace string) *informer {
 func (f *Feed) opened() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	var out []string
-	for ns := range f.informers {
-		out = append(out, ns)
-	}
-	slices.Sort(out)
-	return out
+	return slices.Sorted(maps.Keys(f.informers))
 }
 
 // Informer returns the informer that has the namespace's objects, nil when there is none. For the empty
