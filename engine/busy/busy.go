@@ -7,6 +7,7 @@ package busy
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -124,26 +125,19 @@ func (p *Passes) List() []string {
 // Long tells people of the passes that have run for long, the longest first; it is empty when there
 // are none.
 func (p *Passes) Long() string {
-	type entry struct {
-		text string
-		took time.Duration
-	}
-	var all []entry
 	p.mu.Lock()
-	for key, one := range p.now {
-		if took := time.Since(one.begun); took >= long {
-			all = append(all, entry{fmt.Sprintf("%s has run for %s", one.of(key), took.Truncate(time.Second)), took})
+	defer p.mu.Unlock()
+	keys := slices.SortedFunc(maps.Keys(p.now), func(a, b cache.ObjectName) int {
+		return cmp.Or(p.now[a].begun.Compare(p.now[b].begun), strings.Compare(p.now[a].of(a), p.now[b].of(b)))
+	})
+	var out []string
+	for _, key := range keys {
+		if took := time.Since(p.now[key].begun); took >= long {
+			out = append(out, fmt.Sprintf("%s has run for %s", p.now[key].of(key), took.Truncate(time.Second)))
 		}
 	}
-	p.mu.Unlock()
-	slices.SortFunc(all, func(a, b entry) int { return cmp.Or(cmp.Compare(b.took, a.took), cmp.Compare(a.text, b.text)) })
-	var out []string
-	for i, one := range all {
-		if i == named {
-			out = append(out, fmt.Sprintf("and %d more", len(all)-i))
-			break
-		}
-		out = append(out, one.text)
+	if more := len(out) - named; more > 0 {
+		out = append(out[:named], fmt.Sprintf("and %d more", more))
 	}
 	return strings.Join(out, "; ")
 }

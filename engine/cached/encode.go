@@ -4,15 +4,13 @@
 package cached
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"unicode/utf8"
 )
 
 // encoder writes trees as JSON. It does what encoding/json does for them, in less than half the
@@ -30,17 +28,12 @@ type member struct {
 	value any
 }
 
-// whole writes an object: what keep keeps of it, without the managedFields entries of managers
-// other than the given one. The result is valid until the next call. From and to are where the
-// value of metadata is in it.
-func (e *encoder) whole(tree map[string]any, keep projection, manager string) (out []byte, from, to int, err error) {
+// whole writes an object, without the managedFields entries of managers other than the given one. The result is valid
+// until the next call. From and to are where the value of metadata is in it.
+func (e *encoder) whole(tree map[string]any, manager string) (out []byte, from, to int, err error) {
 	e.reset()
 	e.mark('{')
 	for _, m := range e.push(tree) {
-		below, kept := keep.below(m.key, m.value)
-		if !kept {
-			continue
-		}
 		e.key(m.key)
 		if metadata, ok := m.value.(map[string]any); ok && m.key == "metadata" {
 			from = len(e.buf)
@@ -48,37 +41,10 @@ func (e *encoder) whole(tree map[string]any, keep projection, manager string) (o
 			to = len(e.buf)
 			continue
 		}
-		e.value(m.value, below)
+		e.value(m.value)
 	}
 	e.mark('}')
 	return e.buf, from, to, e.err
-}
-
-// partial writes an object that has nothing but metadata. It returns what whole returns.
-func (e *encoder) partial(kind typeMeta, metadata metav1.ObjectMeta) (out []byte, from, to int, err error) {
-	e.reset()
-	e.mark('{')
-	e.key("apiVersion")
-	e.value(kind.apiVersion, nil)
-	if kind.kind != "" {
-		e.key("kind")
-		e.value(kind.kind, nil)
-	}
-	e.key("metadata")
-	from = len(e.buf)
-	typed := json.NewEncoder(e)
-	typed.SetEscapeHTML(false)
-	e.fail(typed.Encode(metadata))
-	e.buf = bytes.TrimRight(e.buf, "\n")
-	to = len(e.buf)
-	e.mark('}')
-	return e.buf, from, to, e.err
-}
-
-// Write appends what encoding/json writes.
-func (e *encoder) Write(p []byte) (int, error) {
-	e.buf = append(e.buf, p...)
-	return len(p), nil
 }
 
 func (e *encoder) reset() {
@@ -92,10 +58,10 @@ func (e *encoder) metadata(metadata map[string]any, manager string) {
 	for _, m := range e.push(metadata) {
 		if m.key != "managedFields" {
 			e.key(m.key)
-			e.value(m.value, nil)
+			e.value(m.value)
 		} else if own := entriesOf(m.value, manager); len(own) > 0 {
 			e.key(m.key)
-			e.value(own, nil)
+			e.value(own)
 		}
 	}
 	e.mark('}')
@@ -116,14 +82,14 @@ func entriesOf(managedFields any, manager string) []any {
 	return own
 }
 
-func (e *encoder) value(v any, keep projection) {
+func (e *encoder) value(v any) {
 	switch v := v.(type) {
 	case nil:
 		e.buf = append(e.buf, "null"...)
 	case string:
 		e.buf = appendString(e.buf, v)
 	case map[string]any:
-		e.object(v, keep)
+		e.object(v)
 	case []any:
 		e.array(v)
 	case int64:
@@ -140,18 +106,16 @@ func (e *encoder) value(v any, keep projection) {
 	}
 }
 
-func (e *encoder) object(tree map[string]any, keep projection) {
+func (e *encoder) object(tree map[string]any) {
 	if tree == nil {
-		e.value(nil, nil)
+		e.value(nil)
 		return
 	}
 	parents := len(e.members)
 	e.mark('{')
 	for _, m := range e.push(tree) {
-		if below, kept := keep.below(m.key, m.value); kept {
-			e.key(m.key)
-			e.value(m.value, below)
-		}
+		e.key(m.key)
+		e.value(m.value)
 	}
 	e.mark('}')
 	e.members = e.members[:parents]
@@ -159,7 +123,7 @@ func (e *encoder) object(tree map[string]any, keep projection) {
 
 func (e *encoder) array(a []any) {
 	if a == nil {
-		e.value(nil, nil)
+		e.value(nil)
 		return
 	}
 	e.mark('[')
@@ -167,7 +131,7 @@ func (e *encoder) array(a []any) {
 		if i > 0 {
 			e.mark(',')
 		}
-		e.value(v, nil)
+		e.value(v)
 	}
 	e.mark(']')
 }
@@ -211,5 +175,47 @@ func (e *encoder) key(key string) {
 func (e *encoder) fail(err error) {
 	if e.err == nil {
 		e.err = err
+	}
+}
+
+// appendString appends s as a JSON string. It escapes what JSON wants escaped and no more, and
+// puts U+FFFD where s is not UTF-8, as encoding/json does.
+func appendString(b []byte, s string) []byte {
+	b = append(b, '"')
+	start := 0
+	for i := 0; i < len(s); {
+		c := s[i]
+		if c >= utf8.RuneSelf {
+			r, size := utf8.DecodeRuneInString(s[i:])
+			if r == utf8.RuneError && size == 1 {
+				b = append(append(b, s[start:i]...), "\ufffd"...)
+				start = i + 1
+			}
+			i += size
+			continue
+		}
+		if c < ' ' || c == '"' || c == '\\' {
+			b = appendEscape(append(b, s[start:i]...), c)
+			start = i + 1
+		}
+		i++
+	}
+	return append(append(b, s[start:]...), '"')
+}
+
+// appendEscape appends the escape of a quote, a backslash or a control character.
+func appendEscape(b []byte, c byte) []byte {
+	const hex = "0123456789abcdef"
+	switch c {
+	case '"', '\\':
+		return append(b, '\\', c)
+	case '\n':
+		return append(b, '\\', 'n')
+	case '\t':
+		return append(b, '\\', 't')
+	case '\r':
+		return append(b, '\\', 'r')
+	default:
+		return append(b, '\\', 'u', '0', '0', hex[c>>4], hex[c&0xf])
 	}
 }

@@ -4,6 +4,10 @@
 package cached
 
 import (
+	"fmt"
+	"slices"
+	"strings"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
@@ -54,4 +58,94 @@ func (f Form) Shown(o *unstructured.Unstructured) *unstructured.Unstructured {
 		return o
 	}
 	return &unstructured.Unstructured{Object: keep.of(o.Object)}
+}
+
+// Keep writes paths as Form.Keep wants them: sorted, so that the order in which they were
+// declared makes no difference.
+func Keep(paths []dsl.Path) string {
+	texts := make([]string, 0, len(paths))
+	for _, p := range paths {
+		texts = append(texts, p.String())
+	}
+	slices.Sort(texts)
+	return strings.Join(slices.Compact(texts), ",")
+}
+
+// projection says what of a map is kept: the keys it has, each with what is kept below it. An
+// empty projection keeps everything.
+type projection map[string]projection
+
+// always is what every object keeps; encoding needs no exception for it then.
+func always() projection { return projection{"apiVersion": nil, "kind": nil, "metadata": nil} }
+
+func parseKeep(text string) (projection, error) {
+	if text == "" {
+		return nil, nil
+	}
+	keep := always()
+	for _, part := range splitPaths(text) {
+		path, err := dsl.ParsePath(part)
+		if err != nil {
+			return nil, fmt.Errorf("reading what to keep: %w", err)
+		}
+		keep.add(path)
+	}
+	return keep, nil
+}
+
+// splitPaths cuts at the commas that are not part of a quoted key.
+func splitPaths(text string) []string {
+	var parts []string
+	start := 0
+	for i := 0; i < len(text); i++ {
+		switch {
+		case strings.HasPrefix(text[i:], `["`):
+			if end := strings.Index(text[i:], `"]`); end > 0 {
+				i += end + 1
+			}
+		case text[i] == ',':
+			parts = append(parts, text[start:i])
+			start = i + 1
+		}
+	}
+	return append(parts, text[start:])
+}
+
+func (p projection) add(path dsl.Path) {
+	at := p
+	for i, key := range path {
+		below, found := at[key]
+		switch {
+		case found && len(below) == 0:
+			return // a shorter path keeps all of it
+		case i == len(path)-1:
+			at[key] = nil
+			return
+		case !found:
+			below = projection{}
+			at[key] = below
+		}
+		at = below
+	}
+}
+
+// of returns what is kept of a map, which is left as it is. A path that goes on where the value is not a map leads
+// nowhere.
+func (p projection) of(tree map[string]any) map[string]any {
+	if len(p) == 0 {
+		return tree
+	}
+	out := make(map[string]any, len(p))
+	for key, below := range p {
+		value, found := tree[key]
+		sub, isMap := value.(map[string]any)
+		switch {
+		case !found || len(below) > 0 && !isMap:
+		case isMap:
+			out[key] = below.of(sub)
+		default:
+			out[key] = value
+		}
+	}
+	return out
 }

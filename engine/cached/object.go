@@ -1,12 +1,16 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
+// Package cached says what an object in a cache is. An [Object] has the metadata that routing needs and
+// the object's JSON without managedFields. A tree is built from the bytes each time it is asked for, so
+// nobody shares one and nothing is copied deeply.
+//
+// A [Form] says how much of each object is held, and [NewTransform] makes objects of what clients decode.
 package cached
 
 import (
 	"bytes"
 	"encoding/json"
-	"time"
 	"unique"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -159,9 +163,41 @@ func (s seconds) time() metav1.Time {
 	return metav1.Unix(int64(s), 0)
 }
 
-func secondsOf(t time.Time) seconds {
-	if t.IsZero() {
-		return 0
+// owner is an owner reference. Most owners have the kind of many others.
+type owner struct {
+	kind              unique.Handle[typeMeta]
+	name              string
+	uid               types.UID
+	controller, block bool
+}
+
+// ownerIn reads an owner reference of a tree.
+func ownerIn(ref any) owner {
+	m, _ := ref.(map[string]any)
+	o := owner{
+		kind: unique.Make(typeMeta{text(m, "apiVersion"), text(m, "kind")}),
+		name: text(m, "name"),
+		uid:  types.UID(text(m, "uid")),
 	}
-	return seconds(t.Unix())
+	o.controller, _ = m["controller"].(bool)
+	o.block, _ = m["blockOwnerDeletion"].(bool)
+	return o
+}
+
+func (w owner) reference() metav1.OwnerReference {
+	kind := w.kind.Value()
+	return metav1.OwnerReference{
+		APIVersion: kind.apiVersion, Kind: kind.kind, Name: w.name, UID: w.uid,
+		Controller: &w.controller, BlockOwnerDeletion: &w.block,
+	}
+}
+
+// Controller returns the uid of the owner that controls the object, empty when there is none.
+func (o *Object) Controller() types.UID {
+	for _, w := range o.owners {
+		if w.controller {
+			return w.uid
+		}
+	}
+	return ""
 }

@@ -32,19 +32,6 @@ const (
 	lookAgainMost = 5 * time.Minute
 )
 
-// Fate is what became of an object.
-type Fate int
-
-// The fates.
-const (
-	// Unknown: nothing says whether it is gone.
-	Unknown Fate = iota
-	// Lives: it is there, and the cache will show it again.
-	Lives
-	// Gone: it is gone, or it has left the operator's selector.
-	Gone
-)
-
 // Settings are what a finder asks about the objects of one resource. All are required but the selectors.
 type Settings struct {
 	// LabelSelector and FieldSelector are those of the operator.
@@ -99,8 +86,8 @@ func (f *Finder) Prove(ctx context.Context, key cache.ObjectName, uid types.UID,
 	if wait := time.Until(d.next); wait > 0 {
 		return wait, nil
 	}
-	found, err := f.Of(ctx, key, uid)
-	if found == Gone {
+	gone, err := f.gone(ctx, key, uid)
+	if gone {
 		d.Unseen = false
 		f.Known(uid)
 		return 0, nil
@@ -113,44 +100,39 @@ func (f *Finder) Prove(ctx context.Context, key cache.ObjectName, uid types.UID,
 	return wait, err
 }
 
-// Of finds out what became of an object. An empty uid stands for any. The error says why it is unknown.
-func (f *Finder) Of(ctx context.Context, key cache.ObjectName, uid types.UID) (Fate, error) {
+// gone finds out whether an object is gone, or has left the operator's selector. An empty uid stands for any. The error
+// says why that cannot be told; without one, the object is there, and the cache will show it again.
+func (f *Finder) gone(ctx context.Context, key cache.ObjectName, uid types.UID) (bool, error) {
 	live, err := f.settings.Read(ctx, key)
 	switch {
 	case err != nil:
-		return f.ofAll(ctx, key, err)
+		return f.allGone(ctx, key, err)
 	case live == nil, uid != "" && live.GetUID() != uid:
-		return Gone, nil
+		return true, nil
 	}
 	selected, err := f.selects(ctx, live)
-	switch {
-	case err != nil:
-		return Unknown, err
-	case !selected:
-		return Gone, nil
-	}
-	return Lives, nil
+	return !selected && err == nil, err
 }
 
-// ofAll is Of where the object cannot be asked for: it is gone when all of its resource or of its namespace are.
-// Why tells why it cannot be asked for.
-func (f *Finder) ofAll(ctx context.Context, key cache.ObjectName, why error) (Fate, error) {
+// allGone is gone for an object that cannot be asked for: it is when all of its resource or of its namespace are. Why
+// tells why it cannot be asked for.
+func (f *Finder) allGone(ctx context.Context, key cache.ObjectName, why error) (bool, error) {
 	switch {
 	case f.settings.Absent():
-		return Gone, nil
+		return true, nil
 	case key.Namespace == "":
-		return Unknown, why
+		return false, why
 	case f.settings.Lacks(key.Namespace):
-		return Gone, nil
+		return true, nil
 	}
 	gone, err := f.settings.NamespaceGone(ctx, key.Namespace)
 	switch {
 	case gone:
-		return Gone, nil
+		return true, nil
 	case err != nil:
-		return Unknown, fmt.Errorf("%w (%w)", why, err)
+		return false, fmt.Errorf("%w (%w)", why, err)
 	}
-	return Unknown, why
+	return false, why
 }
 
 // selects asks the server, where the operator selects, whether it selects a living object.

@@ -64,29 +64,29 @@ func object(uid types.UID) *unstructured.Unstructured {
 	return o
 }
 
-func TestFates(t *testing.T) {
+func TestGone(t *testing.T) {
 	tests := map[string]struct {
 		world
 		selector string
 		cluster  bool // the object has no namespace
 		uid      types.UID
-		want     Fate
+		want     bool
 		err      error
 	}{
-		"it is there":              {world: world{live: "a"}, uid: "a", want: Lives},
-		"it is not there":          {uid: "a", want: Gone},
-		"another one has its name": {world: world{live: "b"}, uid: "a", want: Gone},
-		"one of its name is there, and no more is known":       {world: world{live: "b"}, want: Lives},
-		"it is there and selected":                             {world: world{live: "a", selected: true}, selector: "x=y", uid: "a", want: Lives},
-		"it is there and not selected any more":                {world: world{live: "a"}, selector: "x=y", uid: "a", want: Gone},
-		"whether it is selected cannot be asked":               {world: world{live: "a", unlisted: errAway}, selector: "x=y", uid: "a", want: Unknown, err: errAway},
-		"it cannot be asked for":                               {world: world{unread: errAway}, uid: "a", want: Unknown, err: errAway},
-		"its resource is gone":                                 {world: world{unread: errAway, absent: true}, uid: "a", want: Gone},
-		"it has no namespace that could be gone":               {world: world{unread: errAway, namespace: true, lacks: true}, cluster: true, uid: "a", want: Unknown, err: errAway},
-		"its namespace is known to be gone":                    {world: world{unread: errAway, lacks: true}, uid: "a", want: Gone},
-		"its namespace is found to be gone":                    {world: world{unread: errAway, namespace: true}, uid: "a", want: Gone},
-		"its namespace cannot be asked for either":             {world: world{unread: errAway, unnamespace: errNothing}, uid: "a", want: Unknown, err: errNothing},
-		"its namespace cannot be asked for, and why it counts": {world: world{unread: errAway, unnamespace: errNothing}, uid: "a", want: Unknown, err: errAway},
+		"it is there":              {world: world{live: "a"}, uid: "a"},
+		"it is not there":          {uid: "a", want: true},
+		"another one has its name": {world: world{live: "b"}, uid: "a", want: true},
+		"one of its name is there, and no more is known":       {world: world{live: "b"}},
+		"it is there and selected":                             {world: world{live: "a", selected: true}, selector: "x=y", uid: "a"},
+		"it is there and not selected any more":                {world: world{live: "a"}, selector: "x=y", uid: "a", want: true},
+		"whether it is selected cannot be asked":               {world: world{live: "a", unlisted: errAway}, selector: "x=y", uid: "a", err: errAway},
+		"it cannot be asked for":                               {world: world{unread: errAway}, uid: "a", err: errAway},
+		"its resource is gone":                                 {world: world{unread: errAway, absent: true}, uid: "a", want: true},
+		"it has no namespace that could be gone":               {world: world{unread: errAway, namespace: true, lacks: true}, cluster: true, uid: "a", err: errAway},
+		"its namespace is known to be gone":                    {world: world{unread: errAway, lacks: true}, uid: "a", want: true},
+		"its namespace is found to be gone":                    {world: world{unread: errAway, namespace: true}, uid: "a", want: true},
+		"its namespace cannot be asked for either":             {world: world{unread: errAway, unnamespace: errNothing}, uid: "a", err: errNothing},
+		"its namespace cannot be asked for, and why it counts": {world: world{unread: errAway, unnamespace: errNothing}, uid: "a", err: errAway},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -94,9 +94,9 @@ func TestFates(t *testing.T) {
 			if test.cluster {
 				key.Namespace = ""
 			}
-			got, err := test.finder(test.selector, func(string) {}).Of(t.Context(), key, test.uid)
+			got, err := test.finder(test.selector, func(string) {}).gone(t.Context(), key, test.uid)
 			if got != test.want || !errors.Is(err, test.err) {
-				t.Errorf("got %d and %v, want %d and %v", got, err, test.want, test.err)
+				t.Errorf("gone: %t, %v; want %t, %v", got, err, test.want, test.err)
 			}
 		})
 	}

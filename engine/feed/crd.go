@@ -91,10 +91,7 @@ func (f *Feed) unserved(ctx context.Context) {
 // removes a CRD only when its last object is gone. A resource that never had a CRD, as one of an
 // aggregated API, is never known to be gone.
 func (f *Feed) extinct(ctx context.Context) bool {
-	f.mu.Lock()
-	held, hasCRD := len(f.informers) > 0, f.hasCRD
-	f.mu.Unlock()
-	if held && !hasCRD {
+	if len(f.opened()) > 0 && !f.now().hasCRD {
 		return false
 	}
 	there, err := f.readCRD(ctx)
@@ -126,10 +123,7 @@ func (f *Feed) crdName() string {
 
 // findCRD notes, once it can be told, whether the resource has a CRD.
 func (f *Feed) findCRD(ctx context.Context) {
-	f.mu.Lock()
-	done := f.crdKnown
-	f.mu.Unlock()
-	if done {
+	if f.now().crdKnown {
 		return
 	}
 	there, err := false, error(nil)

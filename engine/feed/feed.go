@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/metadata"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/backoff"
 	"github.com/handwerk-dev/handwerk/engine/catalog"
 	"github.com/handwerk-dev/handwerk/engine/health"
 	"github.com/handwerk-dev/handwerk/engine/outage"
@@ -73,33 +74,46 @@ type Feed struct {
 	// whether it meant something. lacking is what was found missing, by namespace.
 	asked   time.Time
 	lost    bool
-	lacking map[string]*lack
+	lacking map[string]lack
 
-	mu     sync.Mutex
-	served catalog.Resource
-	known  bool
-	// observes: objects have status.observedGeneration.
-	observes  bool
+	mu sync.Mutex
+	facts
 	informers map[string]*informer
 	// next is what the feed is about to go over to, nil when it is not. Only Run's goroutine sets it.
 	next *successor
-	// hasCRD: the resource has a CRD. crdKnown: whether it has is known, or cannot be.
-	hasCRD, crdKnown bool
 	// crdDeleted: the CRD was seen to go, and that is not dealt with yet.
 	crdDeleted bool
-	// absent: there is no CRD, and so there are no objects.
-	absent bool
 	// prompted: something has come for which the feed may wait.
 	prompted bool
 	// suspects are namespaces where a request was refused.
 	suspects map[string]suspicion
 }
 
+// facts are what is known of the resource.
+type facts struct {
+	// served is what the API server serves under the name; known: it does, as far as the feed knows.
+	served catalog.Resource
+	known  bool
+	// observes: objects have status.observedGeneration.
+	observes bool
+	// hasCRD: the resource has a CRD. crdKnown: whether it has is known, or cannot be.
+	hasCRD, crdKnown bool
+	// absent: there is no CRD, and so there are no objects.
+	absent bool
+}
+
+// now returns what is known at the moment.
+func (f *Feed) now() facts {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.facts
+}
+
 // New returns a feed that is not running yet.
 func New(s Settings) *Feed {
 	return &Feed{
 		settings: s, wake: make(chan struct{}, 1), health: health.New(s.Log),
-		lacking: map[string]*lack{}, informers: map[string]*informer{}, suspects: map[string]suspicion{},
+		lacking: map[string]lack{}, informers: map[string]*informer{}, suspects: map[string]suspicion{},
 	}
 }
 
@@ -205,4 +219,47 @@ func (f *Feed) open(ctx context.Context, namespaces []string, missing missingVer
 		}
 	}
 	return nil
+}
+
+const (
+	// lookAgain and lookAgainMost bound the wait before a feed that is not well looks again when
+	// nothing tells it to: it doubles from the first to the second.
+	lookAgain     = time.Second
+	lookAgainMost = 10 * time.Second
+	// wellAfter is how long a feed must run for the waits to begin anew.
+	wellAfter = 30 * time.Second
+)
+
+// patience says when a feed that is not well looks again. The wait doubles with each look, whatever
+// wakes the feed in between, and begins anew only when the feed ran for a while, or when something
+// came for which it may have waited. The zero value is ready to use.
+type patience struct {
+	last time.Duration
+	// due is when to look again, zero when not by itself.
+	due time.Time
+	// running is since when the feed runs, zero when it does not.
+	running time.Time
+}
+
+// wait returns a channel that brings the time of the next look, nil when there is none.
+func (p *patience) wait(again, running, news bool) <-chan time.Time {
+	now := time.Now()
+	switch {
+	case running && p.running.IsZero():
+		p.running = now
+	case !running:
+		if news || !p.running.IsZero() && now.Sub(p.running) >= wellAfter {
+			p.last, p.due = 0, time.Time{}
+		}
+		p.running = time.Time{}
+	}
+	switch {
+	case !again:
+		p.due = time.Time{}
+		return nil
+	case !now.Before(p.due):
+		last, in := backoff.Next(p.last, lookAgain, lookAgainMost)
+		p.last, p.due = last, now.Add(in)
+	}
+	return time.After(p.due.Sub(now))
 }

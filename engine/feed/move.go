@@ -6,6 +6,7 @@ package feed
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -79,13 +80,7 @@ func (f *Feed) catchUp(ctx context.Context) {
 
 // trailing returns the namespaces whose informers are of another version than the one that is served.
 func (f *Feed) trailing(served catalog.Resource) []string {
-	var out []string
-	for _, ns := range f.opened() {
-		if f.Informer(ns).Source().GVR != served.GVR {
-			out = append(out, ns)
-		}
-	}
-	return out
+	return slices.DeleteFunc(f.opened(), func(ns string) bool { return f.Informer(ns).Source().GVR == served.GVR })
 }
 
 // newest returns the namespace's informer that lists what is served now. It is not the one whose cache

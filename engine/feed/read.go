@@ -24,21 +24,20 @@ type UnreadError struct {
 	// Phase and Reason are how the feed is, for a namespace or as a whole.
 	Phase  health.Phase
 	Reason string
+	// answer is what the API server would say, nil where that is not asked for.
+	answer error
 }
 
-// Error names the resource and the reason.
+// Error names the resource and the reason, in the words of the API server where they are known.
 func (e *UnreadError) Error() string {
+	if e.answer != nil {
+		return e.answer.Error()
+	}
 	return fmt.Sprintf("reading %s: it is %s: %s", e.Feed, e.Phase, e.Reason)
 }
 
-// refusedError is an UnreadError in the words of the API server.
-type refusedError struct {
-	answer *apierrors.StatusError
-	unread *UnreadError
-}
-
-func (e *refusedError) Error() string   { return e.answer.Error() }
-func (e *refusedError) Unwrap() []error { return []error{e.answer, e.unread} }
+// Unwrap returns the answer of the API server.
+func (e *UnreadError) Unwrap() error { return e.answer }
 
 // refusal says why objects cannot be read in the words of the API server, when it is that a right is missing:
 // then it is known from other errors by who handles them.
@@ -47,13 +46,14 @@ func (f *Feed) refusal(err error) error {
 	if !is || unread.Phase != health.Forbidden {
 		return err
 	}
-	return &refusedError{apierrors.NewForbidden(f.Resource().GVR.GroupResource(), "", fmt.Errorf("the operator may not %s", unread.Reason)), unread}
+	unread.answer = apierrors.NewForbidden(f.Resource().GVR.GroupResource(), "", fmt.Errorf("the operator may not %s", unread.Reason))
+	return unread
 }
 
 // unread returns why the objects of a namespace cannot be read.
 func (f *Feed) unread(namespace string) error {
 	now := f.health.In(namespace)
-	return &UnreadError{f.settings.Name.String(), now.Phase, now.Text}
+	return &UnreadError{Feed: f.settings.Name.String(), Phase: now.Phase, Reason: now.Text}
 }
 
 // Readable returns why the cache cannot be asked for objects of the namespace, or of any when it is empty; nil
@@ -112,10 +112,10 @@ func (f *Feed) complete(h *watch.Handle) error {
 	if !now.Blind {
 		return nil
 	}
-	if why := f.health.In(h.Source().Namespace); why.Phase == health.Forbidden {
-		return &UnreadError{f.settings.Name.String(), why.Phase, why.Text}
+	if ns := h.Source().Namespace; f.health.In(ns).Phase == health.Forbidden {
+		return f.unread(ns)
 	}
-	return &UnreadError{f.settings.Name.String(), health.Faulty, now.Fault.Error()}
+	return &UnreadError{Feed: f.settings.Name.String(), Phase: health.Faulty, Reason: now.Fault.Error()}
 }
 
 // ListingLook is how long to wait before one looks again whether a listing that runs is complete.

@@ -88,25 +88,16 @@ func (f *Feed) Is(name dsl.ResourceName) bool {
 }
 
 // Known reports whether the API server serves the resource, as far as the feed knows.
-func (f *Feed) Known() bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.known
-}
+func (f *Feed) Known() bool { return f.now().known }
 
 // Resource is what the API server serves under the name. It is the zero value before that is known, and what it
 // was when the resource is not served any more.
-func (f *Feed) Resource() catalog.Resource {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.served
-}
+func (f *Feed) Resource() catalog.Resource { return f.now().served }
 
 // Serves reports whether the feed brings in this resource.
 func (f *Feed) Serves(gvr schema.GroupVersionResource) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.known && f.served.GVR == gvr
+	now := f.now()
+	return now.known && now.served.GVR == gvr
 }
 
 // WatchChanged tells that the state of an informer of this resource, whose ever it is, has changed: where it may
@@ -123,14 +114,9 @@ func (f *Feed) WatchChanged(gvr schema.GroupVersionResource) {
 // KeepsGeneration reports whether what was handled can be kept in status.observedGeneration. It is false where
 // [Settings].ObservedGeneration is.
 func (f *Feed) KeepsGeneration() bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.observes && f.served.Status
+	now := f.now()
+	return now.observes && now.served.Status
 }
 
 // Absent reports whether the resource is known to be gone, or not to have come yet.
-func (f *Feed) Absent() bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.absent
-}
+func (f *Feed) Absent() bool { return f.now().absent }

@@ -36,7 +36,7 @@ func (m missingVerbs) reads(namespace string) bool {
 	return !slices.Contains(m[namespace], "list") && !slices.Contains(m[namespace], "watch")
 }
 
-// lack is what was found missing in a namespace, and when that is asked again.
+// lack is what was found missing in a namespace, and when that is asked again. The zero value is of one that lacks none.
 type lack struct {
 	verbs []string
 	again time.Time
@@ -47,7 +47,7 @@ type lack struct {
 // the informer, a pass or a handler was refused, and from time to time where something was missing.
 // Namespaces where all is well are not asked, whatever is missing in others.
 func (f *Feed) access(ctx context.Context, namespaces []string) (missingVerbs, error) {
-	maps.DeleteFunc(f.lacking, func(ns string, _ *lack) bool { return !slices.Contains(namespaces, ns) })
+	maps.DeleteFunc(f.lacking, func(ns string, _ lack) bool { return !slices.Contains(namespaces, ns) })
 	out := missingVerbs{}
 	var fault error
 	for _, ns := range namespaces {
@@ -70,15 +70,13 @@ func (f *Feed) access(ctx context.Context, namespaces []string) (missingVerbs, e
 func (f *Feed) missingIn(ctx context.Context, ns string) ([]string, error) {
 	now := time.Now()
 	known := f.lacking[ns]
-	switch {
-	case known == nil && f.unsuspected(ns):
-		return nil, nil
-	case known != nil && now.Before(known.again):
+	lacks := known.verbs != nil
+	if now.Before(known.again) || !lacks && f.unsuspected(ns) {
 		return known.verbs, nil
 	}
-	missing, err := f.ask(ctx, ns, known)
+	missing, err := f.ask(ctx, ns, known.verbs)
 	switch {
-	case err != nil && known == nil:
+	case err != nil && !lacks:
 		return nil, err
 	case err != nil:
 		missing = known.verbs
@@ -87,15 +85,11 @@ func (f *Feed) missingIn(ctx context.Context, ns string) ([]string, error) {
 	if len(missing) == 0 {
 		delete(f.lacking, ns)
 	} else {
-		var last time.Duration
-		if known != nil {
-			last = known.wait
-		}
-		wait, in := backoff.Next(last, askAgain, min(max(askMost, time.Duration(len(f.lacking))*time.Second), askLast))
-		f.lacking[ns] = &lack{verbs: missing, again: now.Add(in), wait: wait}
+		wait, in := backoff.Next(known.wait, askAgain, min(max(askMost, time.Duration(len(f.lacking))*time.Second), askLast))
+		f.lacking[ns] = lack{verbs: missing, again: now.Add(in), wait: wait}
 		time.AfterFunc(in, f.Nudge)
 	}
-	if h := f.newest(ns); known != nil && len(missing) < len(known.verbs) && h != nil && h.State().Fault != nil {
+	if h := f.newest(ns); len(missing) < len(known.verbs) && h != nil && h.State().Fault != nil {
 		h.Retry()
 	}
 	return missing, nil
@@ -103,17 +97,17 @@ func (f *Feed) missingIn(ctx context.Context, ns string) ([]string, error) {
 
 // ask asks for the verbs in a namespace. Where some were missing, the first of them tells whether
 // anything has changed.
-func (f *Feed) ask(ctx context.Context, ns string, known *lack) ([]string, error) {
+func (f *Feed) ask(ctx context.Context, ns string, known []string) ([]string, error) {
 	f.mu.Lock()
 	if f.suspects[ns].open {
 		f.suspects[ns] = suspicion{asked: time.Now()}
 	}
 	f.mu.Unlock()
 	gvr, verbs := f.Resource().GVR, f.Verbs()
-	if known != nil && slices.Contains(verbs, known.verbs[0]) {
-		still, err := f.settings.Catalog.Access(ctx, gvr, ns, known.verbs[0])
+	if len(known) > 0 && slices.Contains(verbs, known[0]) {
+		still, err := f.settings.Catalog.Access(ctx, gvr, ns, known[0])
 		if err != nil || len(still) > 0 {
-			return known.verbs, err
+			return known, err
 		}
 	}
 	return f.settings.Catalog.Access(ctx, gvr, ns, verbs...)

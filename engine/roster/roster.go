@@ -87,7 +87,7 @@ func (r *Roster[R]) Start(resource R) error {
 		e.run(r.life)
 	}
 	if r.term != nil {
-		go r.join(e, r.term)
+		go r.join(r.term, e)
 	}
 	return nil
 }
@@ -223,13 +223,13 @@ func (r *Roster[R]) begin(ctx context.Context, settled []*entry[R]) {
 		if slices.Contains(settled, e) {
 			e.begin(ctx)
 		} else {
-			go r.join(e, ctx)
+			go r.join(ctx, e)
 		}
 	}
 }
 
 // join has a resource take part in a term that lasts, once its feeds have settled.
-func (r *Roster[R]) join(e *entry[R], term context.Context) {
+func (r *Roster[R]) join(term context.Context, e *entry[R]) {
 	if !e.settled(term) {
 		return
 	}
