@@ -73,11 +73,8 @@ func (t *transformer) partial(p *metav1.PartialObjectMetadata) *Object {
 	if kind := t.kindOf(p); kind != "" {
 		tree["kind"] = kind
 	}
-	metadata, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&held)
-	if err != nil { // not reached: there is a tree of all that was decoded
-		t.log.Error(err, "encoding metadata", "namespace", p.Namespace, "name", p.Name)
-	}
-	tree["metadata"] = metadata
+	// There is a tree of all that was decoded.
+	tree["metadata"], _ = runtime.DefaultUnstructuredConverter.ToUnstructured(&held)
 	return t.hold(tree, manager, "encoding metadata: it will be read from the server")
 }
 

@@ -151,15 +151,12 @@ func (y *Factory) crdSeen(ev watch.Event) {
 
 // namespaceSeen takes an event of a namespace.
 func (y *Factory) namespaceSeen(ev watch.Event) {
-	switch name := ev.Key.Name; {
-	case ev.Kind != watch.Deleted:
-		y.scope.Came(name)
-	case ev.Unseen:
-		y.scope.Lost(name)
+	if ev.Kind == watch.Deleted && ev.Unseen {
+		y.scope.Lost(ev.Key.Name)
 		y.namespaces.Nudge()
-	default:
-		y.scope.Went(name)
+		return
 	}
+	y.scope.Seen(ev.Key.Name, ev.Kind != watch.Deleted)
 }
 
 // scopeFault says why the namespaces of the scope are not known; empty while they are on their way.

@@ -111,12 +111,6 @@ func (s *Scope) Lacks(name string) bool {
 	return s.live && s.listed && s.Matches(name) && !s.existing[name]
 }
 
-// Came tells that a namespace is there.
-func (s *Scope) Came(name string) { s.note(name, true) }
-
-// Went tells that a namespace was seen to go.
-func (s *Scope) Went(name string) { s.note(name, false) }
-
 // Lost tells that a namespace is not listed any more, and nobody saw it go. It stays until [Scope.Listed]
 // has asked for it.
 func (s *Scope) Lost(name string) {
@@ -126,7 +120,8 @@ func (s *Scope) Lost(name string) {
 	s.doubtful[name] = s.doubts
 }
 
-func (s *Scope) note(name string, there bool) {
+// Seen tells that a namespace was seen to be there, or to go.
+func (s *Scope) Seen(name string, there bool) {
 	s.mu.Lock()
 	changed := s.noteLocked(name, there)
 	s.mu.Unlock()

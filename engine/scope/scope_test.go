@@ -34,7 +34,7 @@ func TestNames(t *testing.T) {
 		t.Run(title, func(t *testing.T) {
 			s := scope.New(scope.Settings{Patterns: tt.patterns, Changed: func() {}})
 			for _, name := range exist {
-				s.Came(name)
+				s.Seen(name, true)
 			}
 			s.Listed(t.Context(), true)
 			got, known := s.Names(true)
@@ -58,13 +58,13 @@ func TestChanges(t *testing.T) {
 		want  int
 		lacks bool
 	}{
-		{"what comes before all were listed is no change", func() { s.Came("team-b") }, 0, false},
+		{"what comes before all were listed is no change", func() { s.Seen("team-b", true) }, 0, false},
 		{"the first listing is one", func() { s.Listed(t.Context(), true) }, 1, true},
 		{"a later one is none", func() { s.Listed(t.Context(), true) }, 1, true},
-		{"one that comes is", func() { s.Came("team-a") }, 2, false},
-		{"one that changes is none", func() { s.Came("team-a") }, 2, false},
-		{"nor is one that is not in the scope", func() { s.Came("other") }, 2, false},
-		{"one that goes is", func() { s.Went("team-a") }, 3, true},
+		{"one that comes is", func() { s.Seen("team-a", true) }, 2, false},
+		{"one that changes is none", func() { s.Seen("team-a", true) }, 2, false},
+		{"nor is one that is not in the scope", func() { s.Seen("other", true) }, 2, false},
+		{"one that goes is", func() { s.Seen("team-a", false) }, 3, true},
 	}
 	for _, step := range steps {
 		step.do()
@@ -92,8 +92,8 @@ func TestANamespaceThatIsLost(t *testing.T) {
 		"one that is gone leaves the scope":            {true, nil, func(*scope.Scope) {}, nil, false},
 		"one that is there stays":                      {false, nil, func(*scope.Scope) {}, there, true},
 		"one of which nothing is known stays":          {false, unknown, func(*scope.Scope) {}, there, true},
-		"one that comes while it is asked for stays":   {true, nil, func(s *scope.Scope) { s.Came(name) }, there, false},
-		"one that comes and is lost meanwhile stays":   {true, nil, func(s *scope.Scope) { s.Came(name); s.Lost(name) }, there, true},
+		"one that comes while it is asked for stays":   {true, nil, func(s *scope.Scope) { s.Seen(name, true) }, there, false},
+		"one that comes and is lost meanwhile stays":   {true, nil, func(s *scope.Scope) { s.Seen(name, true); s.Lost(name) }, there, true},
 		"one that is lost anew meanwhile is asked for": {true, nil, func(s *scope.Scope) { s.Lost(name) }, there, true},
 	}
 	for title, tt := range tests {
@@ -103,7 +103,7 @@ func TestANamespaceThatIsLost(t *testing.T) {
 				tt.meanwhile(s)
 				return tt.gone, tt.err
 			}})
-			s.Came(name)
+			s.Seen(name, true)
 			s.Lost(name)
 			if again := s.Listed(t.Context(), false); again {
 				t.Error("it asks although namespaces are not watched well")
