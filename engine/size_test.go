@@ -15,7 +15,7 @@ import (
 // package of its own. Package engine joins them all.
 const (
 	maxPackage = 1500
-	maxEngine  = 4000
+	maxEngine  = 2500
 )
 
 // TestPackagesAreSmall holds that whoever reads a package of the engine can have all of it in mind. Test kits may be
