@@ -61,6 +61,17 @@ func TestSchedules(t *testing.T) {
 			s.Advance(time.Hour)
 			s.Called("timer Foo ")
 		}},
+		"it asks for no finalizer, where a delete handler holds objects": {
+			func(foo *dsl.Resource, j *journal) {
+				foo.OnDelete("farewell", func(ctx, *dsl.Request) error { return nil })
+				sees(foo, j)
+			}, func(s *stage) {
+				s.Launch()
+				s.Advance(time.Hour)
+				s.Called("timer Foo ")
+				s.Wrote()
+			},
+		},
 		"objects that are only in the cache as keys have their names": {
 			func(foo *dsl.Resource, j *journal) {
 				foo.Cache = dsl.CacheLive
