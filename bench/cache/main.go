@@ -5,6 +5,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -52,8 +53,8 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := held.WaitSynced(ctx); err != nil {
-		return err
+	if !held.WaitSynced(ctx) {
+		return fmt.Errorf("waiting for the first listing: %w", cmp.Or(held.State().Fault, ctx.Err()))
 	}
 	line := tell.Line{Heap: heap() - before}
 	for _, o := range held.Objects() {

@@ -77,15 +77,24 @@ func (f *Feed) Complete() error {
 	if f.Absent() {
 		return nil
 	}
-	return f.refusal(f.Listed(""))
+	return f.refusal(f.lists("", f.unread))
 }
 
 // Listed returns why the cache may not have every object of a namespace, or of all when it is empty, as it is; nil
-// when it has. Other than [Feed.Complete] it makes no difference for a missing right.
+// when it has. Other than [Feed.Complete] it makes no difference for a missing right: who needs what is not listed has
+// failed, whatever the reason.
 func (f *Feed) Listed(namespace string) error {
+	return f.lists(namespace, func(in string) error {
+		now := f.health.In(in)
+		return fmt.Errorf("%s is %s: %s", f.settings.Name, now.Phase, now.Text)
+	})
+}
+
+// lists is Listed; unwatched says why a namespace has no informer.
+func (f *Feed) lists(namespace string, unwatched func(string) error) error {
 	names, known := f.namespaces()
 	if !known || !f.Known() {
-		return f.unread("")
+		return unwatched("")
 	}
 	for _, ns := range names {
 		if namespace != "" && ns != "" && ns != namespace {
@@ -93,7 +102,7 @@ func (f *Feed) Listed(namespace string) error {
 		}
 		h := f.Informer(ns)
 		if h == nil {
-			return f.unread(ns)
+			return unwatched(ns)
 		}
 		if err := f.complete(h); err != nil {
 			return err
