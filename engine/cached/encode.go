@@ -4,6 +4,7 @@
 package cached
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -11,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // encoder writes trees as JSON. It does what encoding/json does for them, in less than half the
@@ -45,6 +48,33 @@ func (e *encoder) whole(tree map[string]any, manager string) (out []byte, from, 
 	}
 	e.mark('}')
 	return e.buf, from, to, e.err
+}
+
+// partial writes an object that has nothing but metadata. It returns what whole returns.
+func (e *encoder) partial(kind typeMeta, metadata metav1.ObjectMeta) (out []byte, from, to int, err error) {
+	e.reset()
+	e.mark('{')
+	e.key("apiVersion")
+	e.value(kind.apiVersion)
+	if kind.kind != "" {
+		e.key("kind")
+		e.value(kind.kind)
+	}
+	e.key("metadata")
+	from = len(e.buf)
+	typed := json.NewEncoder(e)
+	typed.SetEscapeHTML(false)
+	e.fail(typed.Encode(metadata))
+	e.buf = bytes.TrimRight(e.buf, "\n")
+	to = len(e.buf)
+	e.mark('}')
+	return e.buf, from, to, e.err
+}
+
+// Write appends what encoding/json writes.
+func (e *encoder) Write(p []byte) (int, error) {
+	e.buf = append(e.buf, p...)
+	return len(p), nil
 }
 
 func (e *encoder) reset() {

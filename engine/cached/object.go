@@ -11,6 +11,7 @@ package cached
 import (
 	"bytes"
 	"encoding/json"
+	"time"
 	"unique"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -171,6 +172,27 @@ type owner struct {
 	controller, block bool
 }
 
+func ownersOf[R any](refs []R, read func(R) owner) []owner {
+	if len(refs) == 0 {
+		return nil
+	}
+	owners := make([]owner, 0, len(refs))
+	for _, ref := range refs {
+		owners = append(owners, read(ref))
+	}
+	return owners
+}
+
+func ownerOf(ref metav1.OwnerReference) owner {
+	return owner{
+		kind:       unique.Make(typeMeta{ref.APIVersion, ref.Kind}),
+		name:       ref.Name,
+		uid:        ref.UID,
+		controller: ref.Controller != nil && *ref.Controller,
+		block:      ref.BlockOwnerDeletion != nil && *ref.BlockOwnerDeletion,
+	}
+}
+
 // ownerIn reads an owner reference of a tree.
 func ownerIn(ref any) owner {
 	m, _ := ref.(map[string]any)
@@ -200,4 +222,11 @@ func (o *Object) Controller() types.UID {
 		}
 	}
 	return ""
+}
+
+func secondsOf(t time.Time) seconds {
+	if t.IsZero() {
+		return 0
+	}
+	return seconds(t.Unix())
 }

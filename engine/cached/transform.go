@@ -4,6 +4,7 @@
 package cached
 
 import (
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -12,7 +13,6 @@ import (
 	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -57,34 +57,11 @@ func (t *transformer) transform(in any) (any, error) {
 }
 
 func (t *transformer) compact(u *unstructured.Unstructured) *Object {
-	return t.hold(u.Object, t.manager(u.GetAnnotations), "encoding object: it will be read from the server")
-}
-
-// partial makes an object that has nothing but metadata.
-func (t *transformer) partial(p *metav1.PartialObjectMetadata) *Object {
-	held, manager := p.ObjectMeta, t.manager(p.GetAnnotations)
-	if t.form.Profile == dsl.CacheLive {
-		held.Labels, held.Annotations, held.Finalizers = nil, nil, nil
-	}
-	if manager == "" {
-		held.ManagedFields = nil
-	}
-	tree := map[string]any{"apiVersion": t.apiVersion}
-	if kind := t.kindOf(p); kind != "" {
-		tree["kind"] = kind
-	}
-	// There is a tree of all that was decoded.
-	tree["metadata"], _ = runtime.DefaultUnstructuredConverter.ToUnstructured(&held)
-	return t.hold(tree, manager, "encoding metadata: it will be read from the server")
-}
-
-// kindOf returns the kind of an object of which only the metadata came, empty when it is not known. A server gives it
-// the kind PartialObjectMetadata.
-func (t *transformer) kindOf(p *metav1.PartialObjectMetadata) string {
-	if t.form.Kind == "" && p.GroupVersionKind().Group != metav1.GroupName {
-		return p.Kind
-	}
-	return t.form.Kind
+	o := routing(u.Object)
+	t.hold(o, "encoding object: it will be read from the server", func(e *encoder) ([]byte, int, int, error) {
+		return e.whole(t.keep.of(u.Object), t.manager(u.GetAnnotations))
+	})
+	return o
 }
 
 // manager is the field manager whose entries of an object are held, empty when none are.
@@ -95,24 +72,19 @@ func (t *transformer) manager(annotations func() map[string]string) string {
 	return ""
 }
 
-// hold returns the object of a tree, with the JSON of what the form keeps. It copies the bytes, so that not a byte more
-// than they need stays in memory. Failed is what the log says when nothing can be written.
-func (t *transformer) hold(tree map[string]any, manager, failed string) *Object {
-	o := routing(tree)
-	if t.form.Profile == dsl.CacheLive {
-		return o
-	}
+// hold makes the object hold what an encoder writes. It copies the bytes, so that not a byte more than
+// they need stays in memory. Failed is what the log says when nothing can be written.
+func (t *transformer) hold(o *Object, failed string, write func(*encoder) (out []byte, from, to int, err error)) {
 	e := t.encoders.Get().(*encoder)
 	defer t.encoders.Put(e)
-	out, from, to, err := e.whole(t.keep.of(tree), manager)
+	out, from, to, err := write(e)
 	if err != nil {
 		t.log.Error(err, failed, "namespace", o.GetNamespace(), "name", o.GetName())
-		return o
+		return
 	}
 	o.raw = make([]byte, len(out))
 	copy(o.raw, out)
 	o.metadata.from, o.metadata.to = uint32(from), uint32(to)
-	return o
 }
 
 // routing picks what an Object holds decoded. The lookups of Unstructured would walk the tree for
@@ -129,12 +101,8 @@ func routing(tree map[string]any) *Object {
 		deleted:   moment(m, "deletionTimestamp"),
 	}
 	o.generation, _ = m["generation"].(int64)
-	if refs, _ := m["ownerReferences"].([]any); len(refs) > 0 {
-		o.owners = make([]owner, 0, len(refs))
-		for _, ref := range refs {
-			o.owners = append(o.owners, ownerIn(ref))
-		}
-	}
+	refs, _ := m["ownerReferences"].([]any)
+	o.owners = ownersOf(refs, ownerIn)
 	return o
 }
 
@@ -145,8 +113,50 @@ func text(m map[string]any, key string) string {
 
 func moment(m map[string]any, key string) seconds {
 	at, err := time.Parse(time.RFC3339, text(m, key))
-	if err != nil || at.IsZero() {
+	if err != nil {
 		return 0
 	}
-	return seconds(at.Unix())
+	return secondsOf(at)
+}
+
+func (t *transformer) partial(p *metav1.PartialObjectMetadata) *Object {
+	kind := t.kindOf(p)
+	o := &Object{
+		kind:       unique.Make(kind),
+		namespace:  unique.Make(p.Namespace),
+		name:       p.Name,
+		uid:        p.UID,
+		version:    p.ResourceVersion,
+		generation: p.Generation,
+		created:    secondsOf(p.CreationTimestamp.Time),
+	}
+	if p.DeletionTimestamp != nil {
+		o.deleted = secondsOf(p.DeletionTimestamp.Time)
+	}
+	o.owners = ownersOf(p.OwnerReferences, ownerOf)
+	if t.form.Profile == dsl.CacheMetadata {
+		t.holdPartial(o, p)
+	}
+	return o
+}
+
+// kindOf returns the kind of an object of which only the metadata came. A server gives it the
+// kind PartialObjectMetadata.
+func (t *transformer) kindOf(p *metav1.PartialObjectMetadata) typeMeta {
+	kind := typeMeta{apiVersion: t.apiVersion, kind: t.form.Kind}
+	if kind.kind == "" && p.GroupVersionKind().Group != metav1.GroupName {
+		kind.kind = p.Kind
+	}
+	return kind
+}
+
+// holdPartial keeps the metadata as the JSON of an object that has nothing else.
+func (t *transformer) holdPartial(o *Object, p *metav1.PartialObjectMetadata) {
+	held, manager := p.ObjectMeta, t.manager(p.GetAnnotations)
+	held.ManagedFields = slices.DeleteFunc(slices.Clone(held.ManagedFields), func(f metav1.ManagedFieldsEntry) bool {
+		return manager == "" || f.Manager != manager
+	})
+	t.hold(o, "encoding metadata: it will be read from the server", func(e *encoder) ([]byte, int, int, error) {
+		return e.partial(o.kind.Value(), held)
+	})
 }
