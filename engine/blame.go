@@ -67,7 +67,7 @@ func (p *pass) blame(ctx context.Context, said error) (verdict, error) {
 		}
 		switch {
 		case err == nil:
-			p.show(p.draft.with(j.Wants, p.facts))
+			p.show(p.with(j.Wants, p.facts))
 		case apierrors.IsInvalid(err):
 			p.fault(j, err)
 		default:

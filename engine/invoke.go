@@ -88,7 +88,7 @@ func (p *pass) lay(ctx context.Context, j *plan.Job, wants *dsl.Patch) error {
 		return err
 	}
 	j.Wants = wants
-	p.show(p.draft.with(wants, p.facts))
+	p.show(p.with(wants, p.facts))
 	return nil
 }
 
