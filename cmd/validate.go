@@ -151,7 +151,7 @@ func views(f *validateFlags, op *dsl.Operator, err error) (out []view) {
 func looksAt(r *dsl.Resource, h *dsl.Handler) string {
 	what := h.View().String()
 	switch {
-	case h.Whole:
+	case h.ResourceWide:
 		return "the clock alone, for it is a schedule"
 	case !h.On(dsl.Create) && !h.On(dsl.Update) && !h.On(dsl.Delete):
 		what = ""
@@ -173,7 +173,7 @@ func unled(op *dsl.Operator) (warnings []string) {
 		return nil
 	}
 	dsl.Walk(op, func(r *dsl.Resource, h *dsl.Handler) {
-		if h.Whole {
+		if h.ResourceWide {
 			warnings = append(warnings, fmt.Sprintf("resource %s: schedule %s: runs on each process of the operator, as no leader is elected (set settings.leaderElection, or run with --leader-elect)", r.Name, h.ID))
 		}
 	})

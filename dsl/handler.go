@@ -74,8 +74,8 @@ type Handler struct {
 	Timeout time.Duration
 	// Timing, for cause [Timer], says when the handler runs.
 	Timing *Timing
-	// Whole: the handler runs for the resource as a whole. See [Resource.Schedule].
-	Whole bool
+	// ResourceWide: the handler runs for the resource as a whole. See [Resource.Schedule].
+	ResourceWide bool
 	// After names handlers that must have succeeded before this one runs. It waits for one that failed
 	// for good, too, and runs when that one has succeeded after all.
 	After []string
@@ -261,7 +261,7 @@ func (h *Handler) faults(r *Resource, earlier map[string]bool) []error {
 
 // wrongWhole reports what a handler that runs for the resource as a whole cannot have.
 func (h *Handler) wrongWhole() (out []error) {
-	if !h.Whole {
+	if !h.ResourceWide {
 		return nil
 	}
 	if len(h.Causes) != 1 || len(h.Fields) > 0 || len(h.Labels)+len(h.Annotations) > 0 || h.When != nil {

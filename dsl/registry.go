@@ -85,8 +85,8 @@ type Build struct {
 	Resource ResourceName
 	// ID is the handler's id.
 	ID string
-	// Whole: the handler runs for the resource as a whole. See [Resource.Schedule].
-	Whole bool
+	// ResourceWide: the handler runs for the resource as a whole. See [Resource.Schedule].
+	ResourceWide bool
 	// AtDeletion: the handler has the cause delete and no other.
 	AtDeletion bool
 	// NoFinalizer: no deletion waits for the handler, so the object may be gone when it runs.

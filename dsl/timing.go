@@ -61,7 +61,7 @@ func (r *Resource) Idle(quiet time.Duration, id string, fn Func, options ...Opti
 // Request.Objects has them all. Its id shares its names with the handlers'. It runs on the process
 // that leads; without leader election, on each process.
 func (r *Resource) Schedule(timing Timing, id string, fn Func, options ...Option) {
-	whole := func(h *Handler) { h.Whole = true }
+	whole := func(h *Handler) { h.ResourceWide = true }
 	r.On([]Cause{Timer}, id, fn, append([]Option{At(timing), whole}, options...)...)
 }
 

@@ -58,7 +58,7 @@ func (r *resource) finalizeDeleted(ctx context.Context, key cache.ObjectName, t 
 			t.Memory = newMemory(d.Memory.uid)
 			t.Memory.writes = d.Memory.writes
 		}
-		if !d.Memory.parted && p.next.After > 0 {
+		if !d.Memory.finalized && p.next.After > 0 {
 			t.Left = append(t.Left, d)
 			next = next.Sooner(p.next.After, queue.Due)
 		}
@@ -91,7 +91,7 @@ func told(t *turn) bool {
 
 // finalized reports whether nothing is to be done for an object that is gone.
 func (r *resource) finalized(d *tombstone) bool {
-	return d.Memory.parted && (d.Told || !r.rules.Events)
+	return d.Memory.finalized && (d.Told || !r.rules.Events)
 }
 
 // changesOf are those of a pass over an object that is gone. Handlers of events hear of it once.

@@ -84,7 +84,7 @@ func (r *resource) unfinished(key cache.ObjectName, err error) (wait time.Durati
 	conflict := apierrors.IsConflict(err)
 	told := !r.engine.said(err) && (!conflict || before+1 >= plan.ManyFailures)
 	m.troubles.Failed(passItself, told)
-	log := r.log.WithValues("namespace", key.Namespace, "name", key.Name, "again", wait.Round(time.Millisecond).String())
+	log := r.log.WithValues("namespace", key.Namespace, "name", key.Name, "retryAfter", wait.Round(time.Millisecond).String())
 	const line = "pass could not be finished"
 	switch {
 	case !told:

@@ -34,7 +34,7 @@ func (p *pass) subject(r book.Reader, c dsl.Cause, try progress.Record, children
 	if c == dsl.Event {
 		out.Event = p.memory.event
 	}
-	if c != dsl.Create && !p.whole() {
+	if c != dsl.Create && !p.resourceWide() {
 		attempt.Recall(out, r, p.ledger.Old(r), p.look)
 	}
 	return out
@@ -43,15 +43,15 @@ func (p *pass) subject(r book.Reader, c dsl.Cause, try progress.Record, children
 // request is what a handler gets for an attempt, which may write in the span.
 func (p *pass) request(j *plan.Job, s *fence.Span) *dsl.Request {
 	children := p.family.For(s, claim.Attempt{Handler: j.Reader.ID, Try: string(j.Cause) + "/" + j.Record.View, Turns: p.jobs.Turns(j)})
-	if p.whole() {
+	if p.resourceWide() {
 		children = family.None(errNoObject)
 	}
 	request := &dsl.Request{
 		Subject: *p.subject(j.Reader, j.Cause, j.Record, children), Children: children,
 		Step: j.Record.Step, Patch: dsl.NewPatch(), Client: p.client(j.Reader.Handler, s),
 	}
-	if p.whole() {
-		p.r.asWhole(request, s)
+	if p.resourceWide() {
+		p.r.withoutObject(request, s)
 	} else {
 		request.Events = p.r.engine.events.Reporter(p.object, j.Reader.ID, s.Over)
 	}

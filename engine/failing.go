@@ -24,7 +24,7 @@ import (
 // complain says in the log and on the object that an attempt failed.
 func (p *pass) complain(log logr.Logger, j *plan.Job, before progress.Record, err error) {
 	p.complainInLog(log, j, before, err)
-	if p.whole() || !plan.Fails(j.Record) || !j.Record.Failed && unanswered(err) {
+	if p.resourceWide() || !plan.Fails(j.Record) || !j.Record.Failed && unanswered(err) {
 		return // without an object there is nothing that an Event could be about, and without a server nobody who takes it
 	}
 	reason, note := j.Complaint(p.gone)
@@ -45,9 +45,9 @@ func (p *pass) complainInLog(log logr.Logger, j *plan.Job, before progress.Recor
 	case j.Record.Failed:
 		log.Error(err, "handler failed for good")
 	case told:
-		log.Info("handler will be tried again", dsl.LogWarning, true, "error", err.Error(), "again", again)
+		log.Info("handler will be tried again", dsl.LogWarning, true, "error", err.Error(), "retryAfter", again)
 	default:
-		log.V(1).Info("handler will be tried again", "error", err.Error(), "again", again)
+		log.V(1).Info("handler will be tried again", "error", err.Error(), "retryAfter", again)
 	}
 }
 

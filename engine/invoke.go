@@ -30,7 +30,7 @@ func (p *pass) attempt(ctx context.Context, j *plan.Job) error {
 	if p.blocked(j.Reader.Handler) {
 		return nil
 	}
-	if err := p.secure(ctx); err != nil {
+	if err := p.ensureFinalizer(ctx); err != nil {
 		return err
 	}
 	p.family.Claims.Run(j.Reader.ID, j.Record.Step)
@@ -64,11 +64,11 @@ func (p *pass) attempt(ctx context.Context, j *plan.Job) error {
 	return nil
 }
 
-// secure adds the finalizer before the first handler of an object runs. When no handler is due, the
+// ensureFinalizer adds the finalizer before the first handler of an object runs. When no handler is due, the
 // finalizer goes along with the pass's write.
-func (p *pass) secure(ctx context.Context) error {
+func (p *pass) ensureFinalizer(ctx context.Context) error {
 	there := slices.Contains(p.family.Base().GetFinalizers(), p.r.engine.op.Finalizer())
-	if there || p.whole() || p.gone || p.deletion != "" || !p.wantsFinalizer() {
+	if there || p.resourceWide() || p.gone || p.deletion != "" || !p.wantsFinalizer() {
 		return nil
 	}
 	marks := patch.Marks{Finalizer: p.r.engine.op.Finalizer(), Add: true}
@@ -104,7 +104,7 @@ func (p *pass) note(j *plan.Job, err error, took time.Duration) {
 		p.memory.troubles.Mended(log, j.Reader.ID, "handler works again")
 	case waiting:
 		j.Record = j.Record.Wait(err, most, time.Now())
-		log.V(1).Info("handler waits", "reason", err.Error(), "most", most.String())
+		log.V(1).Info("handler waits", "reason", err.Error(), "timeout", most.String())
 	default:
 		j.Record = j.Record.Fail(j.Reader.Handler, err, time.Now())
 		p.complain(log, j, before, err)

@@ -39,7 +39,7 @@ func (p *pass) observe(news inbox.Changes) changes {
 		r := p.r.rules.Readers[at]
 		return p.sees(r, plan.AskFor(r.Handler)).Keeps()
 	})
-	n.of = slices.Concat(p.memory.stirred, p.family.Claims.Asked())
+	n.of = slices.Concat(p.memory.rerun, p.family.Claims.Asked())
 	n.resync = !p.memory.resync.IsZero() && !p.now.Before(p.memory.resync)
 	return n
 }

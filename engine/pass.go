@@ -37,8 +37,8 @@ type facts struct {
 	now      time.Time
 }
 
-// whole reports whether the pass is over the resource as a whole.
-func (f facts) whole() bool { return f.object.GetName() == "" }
+// resourceWide reports whether the pass is over the resource as a whole.
+func (f facts) resourceWide() bool { return f.object.GetName() == "" }
 
 // pass is one run over one object. What it works out is kept only when its write has succeeded; otherwise the next
 // pass begins from the same book.
@@ -63,7 +63,7 @@ type pass struct {
 // due next.
 func (r *resource) pass(ctx context.Context, key cache.ObjectName) (queue.Next, error) {
 	if h := r.scheduleOf(key); h != nil {
-		return r.wholePass(ctx, key, *h)
+		return r.resourcePass(ctx, key, *h)
 	}
 	t := r.box.Take(key)
 	defer t.Close()
@@ -111,16 +111,16 @@ func (r *resource) pass(ctx context.Context, key cache.ObjectName) (queue.Next, 
 func (r *resource) newPass(f facts, m *memory, fresh bool) *pass {
 	p := &pass{facts: f, draft: draftOf(f.object), r: r, memory: m}
 	rules := &r.rules.Ledger
-	if f.whole() {
+	if f.resourceWide() {
 		rules = &r.rules.Schedules
 	}
 	p.ledger = ledger.Open(rules, &m.ledger, ledger.Subject{
-		Object: f.object, Deletion: f.deletion, First: !m.seen, Fresh: fresh, Generation: r.own.KeepsGeneration() && !f.whole(), Now: f.now,
+		Object: f.object, Deletion: f.deletion, First: !m.seen, Fresh: fresh, Generation: r.own.KeepsGeneration() && !f.resourceWide(), Now: f.now,
 	}, p.look, p.log)
 	p.related = r.related.View(related.Owner{Key: f.key, Object: f.object, Gone: f.gone, Now: f.now})
 	p.family = r.family.Begin(family.Pass{
 		Key: f.key, Object: f.object, Gone: f.gone, Deleting: f.deletion != "", Now: f.now, Log: p.log,
-		Memory: &m.children, Awaits: &m.writes, Done: p.ledger.Parted(),
+		Memory: &m.children, Awaits: &m.writes, Done: p.ledger.DeleteDone(),
 	})
 	return p
 }
@@ -129,7 +129,7 @@ func (r *resource) newPass(f facts, m *memory, fresh bool) *pass {
 // due, then the pass writes and remembers.
 func (p *pass) run(ctx context.Context, news inbox.Changes) error {
 	n := p.observe(news)
-	over := p.gone && p.memory.parted
+	over := p.gone && p.memory.finalized
 	for _, r := range p.r.rules.Readers {
 		if over && !r.On(dsl.Event) {
 			continue
@@ -168,7 +168,7 @@ func (p *pass) log() logr.Logger { return p.r.logOf(p.facts) }
 
 // logOf returns the log for what happens to an object.
 func (r *resource) logOf(f facts) logr.Logger {
-	if f.whole() {
+	if f.resourceWide() {
 		return r.log
 	}
 	return r.log.WithValues("namespace", f.key.Namespace, "name", f.key.Name)

@@ -76,7 +76,7 @@ func (p *pass) blocked(h *dsl.Handler) bool {
 			return !j.Through()
 		}
 		e := p.ledger.Entry(r)
-		failed := e.Lost != "" && p.deletion == "" || p.deletion != "" && e.Parted(p.deletion) && e.Try.Failed
+		failed := e.Lost != "" && p.deletion == "" || p.deletion != "" && e.DeleteDone(p.deletion) && e.Try.Failed
 		return failed && p.sees(r, plan.AskFor(r.Handler)).Holds
 	})
 }

@@ -21,7 +21,7 @@ import (
 func (p *pass) remember(n changes, s verdict) {
 	m := p.memory
 	p.ledger.Keep(s.marks)
-	m.stirred = s.stirred
+	m.rerun = s.rerun
 	p.stands(s.Held)
 	p.family.Close(p.jobs.Through())
 	if n.resync || !m.seen {
@@ -48,8 +48,8 @@ func (p *pass) abandon() {
 	}
 	p.ledger.Abandon()
 	if m := p.memory; p.deletion == "" {
-		late := p.jobs.Stirred(p.r.rules.Readers, p.family.Writes())
-		m.stirred = slices.Compact(slices.Sorted(slices.Values(append(m.stirred, late...))))
+		late := p.jobs.Rerun(p.r.rules.Readers, p.family.Writes())
+		m.rerun = slices.Compact(slices.Sorted(slices.Values(append(m.rerun, late...))))
 	}
 }
 

@@ -140,12 +140,12 @@ type memory struct {
 	uid types.UID
 	// seen: a pass over the object was finished.
 	seen bool
-	// parted: the delete handlers are done.
-	parted bool
+	// finalized: the delete handlers are done.
+	finalized bool
 	// ledger is what the object's handlers have handled.
 	ledger ledger.Memory
-	// stirred are handlers that are to run for what others have written to children in the last pass.
-	stirred []string
+	// rerun are handlers that are to run for what others have written to children in the last pass.
+	rerun []string
 	// refused are handlers whose changes the server did not take the last time.
 	refused map[string]bool
 	// resync is when the object's resync period ends; zero before the first pass.
@@ -158,9 +158,9 @@ type memory struct {
 	related related.State
 	// writes are own ones that the cache must show before the next pass.
 	writes inbox.Writes
-	// futile are changes that the server does not make, nil when there are none; see patch.Target.
+	// ignored are changes that the server does not make, nil when there are none; see patch.Target.
 	// They were so when the CRD had changed as often as schemas says.
-	futile   []uint64
+	ignored  []uint64
 	schemas  int64
 	children family.Memory
 	// filters are those of the object that failed when they were asked last.

@@ -43,9 +43,9 @@ func (r *resource) scheduleOf(key cache.ObjectName) *book.Reader {
 	return &r.rules.Schedules.Readers[i]
 }
 
-// wholePass runs a handler for the resource as a whole when its time has come. What it is
+// resourcePass runs a handler for the resource as a whole when its time has come. What it is
 // remembered by lasts as long as the term, as that of objects does.
-func (r *resource) wholePass(ctx context.Context, key cache.ObjectName, h book.Reader) (queue.Next, error) {
+func (r *resource) resourcePass(ctx context.Context, key cache.ObjectName, h book.Reader) (queue.Next, error) {
 	t := r.box.Take(key)
 	defer t.Close()
 	if t.Memory == nil {
@@ -95,8 +95,8 @@ func (p *pass) scheduled(r book.Reader, granted bool) *plan.Job {
 	return j
 }
 
-// asWhole makes a request one for the resource as a whole.
-func (r *resource) asWhole(request *dsl.Request, s *fence.Span) {
+// withoutObject makes a request one for the resource as a whole.
+func (r *resource) withoutObject(request *dsl.Request, s *fence.Span) {
 	request.Objects, request.Related = r.objects(), r.related.None(errNoObject)
 	request.Events = events.Log{Log: request.Log, Over: s.Over}
 }

@@ -21,8 +21,8 @@ type verdict struct {
 	plan.Finalization
 	// behind: a handler has not seen what others have done to the object after it.
 	behind bool
-	// stirred are handlers that the next pass runs for what others have written to children in this one.
-	stirred []string
+	// rerun are handlers that the next pass runs for what others have written to children in this one.
+	rerun []string
 }
 
 // settle turns outcomes into what is to be stored.
@@ -37,12 +37,12 @@ func (p *pass) settle() verdict {
 		Open: p.jobs.Open(p.gone), Failed: failed, Unsure: p.filters.Unsure(),
 	})}
 	if living {
-		out.stirred = p.jobs.Stirred(p.r.rules.Readers, p.family.Writes())
-		if out.behind = p.behind(); out.behind || len(out.stirred) > 0 {
+		out.rerun = p.jobs.Rerun(p.r.rules.Readers, p.family.Writes())
+		if out.behind = p.behind(); out.behind || len(out.rerun) > 0 {
 			p.next = p.next.AtOnce()
 		}
 	} else {
-		p.memory.parted = out.Parted
+		p.memory.finalized = out.Finalized
 	}
 	out.marks = patch.Marks{Finalizer: p.r.engine.op.Finalizer(), Add: out.Add, Remove: out.Remove}
 	if living || !p.gone && !out.Remove {
@@ -59,7 +59,7 @@ func (p *pass) settle() verdict {
 // holdsUp reports whether a handler that has failed for good keeps a deletion from going on.
 func (p *pass) holdsUp(r book.Reader) bool {
 	e := p.ledger.Entry(r)
-	return r.On(dsl.Delete) && !r.Release && e.Parted(p.deletion) && e.Try.Failed && p.sees(r, dsl.Delete).Keeps()
+	return r.On(dsl.Delete) && !r.Release && e.DeleteDone(p.deletion) && e.Try.Failed && p.sees(r, dsl.Delete).Keeps()
 }
 
 // behind reports whether a handler has not seen what those after it have done to the object.

@@ -66,7 +66,7 @@ func TestAFailureIsSaidWithItsEnd(t *testing.T) {
 	}{
 		"each attempt that is due has a line, and the one that succeeds": {
 			answers(errAgain, errAgain, nil), func(s *stage, log func() []string) {
-				s.says(log, "created Deployment", again+`"attempt"=1 "handwerk.warning"=true "error"="not yet" "again"="1\d`)
+				s.says(log, "created Deployment", again+`"attempt"=1 "handwerk.warning"=true "error"="not yet" "retryAfter"="1\d`)
 				s.Advance(time.Hour)
 				s.says(log, again+`"attempt"=2`, `"msg"="handler works again" .*"name"="web" "handler"="child" .*"failed"=2 "lasted"="3\ds"`)
 			},
@@ -78,7 +78,7 @@ func TestAFailureIsSaidWithItsEnd(t *testing.T) {
 				s.stir(2)
 				s.says(log)
 				s.stir(3)
-				s.says(log, again+`"error"="something else" "again"="1\d`)
+				s.says(log, again+`"error"="something else" "retryAfter"="1\d`)
 				s.Advance(time.Hour)
 				s.says(log, again+`"attempt"=2`, `"msg"="handler works again" .*"failed"=5`)
 			},

@@ -24,7 +24,7 @@ func (p *pass) write(ctx context.Context, s verdict) (verdict, error) {
 	base, along := p.family.Trim()
 	s.marks.Along = along
 	if p.gone {
-		return s, p.letGo(ctx, s.marks)
+		return s, p.releaseObject(ctx, s.marks)
 	}
 	s, err := p.writeFrom(ctx, base, s)
 	if apierrors.IsInvalid(err) && !p.patch.Empty() {
@@ -93,10 +93,10 @@ func holds(j *plan.Job, at *book.Look) bool {
 	return digest == j.Saw || digest == j.Left
 }
 
-// letGo takes the marks of the operator from an object that is gone only from sight, because a selector
+// releaseObject takes the marks of the operator from an object that is gone only from sight, because a selector
 // does not select it any more: nobody would do it later, it could never be deleted, and when it comes
 // back it is new.
-func (p *pass) letGo(ctx context.Context, marks patch.Marks) error {
+func (p *pass) releaseObject(ctx context.Context, marks patch.Marks) error {
 	seen := p.finalizer() || p.ledger.HasText() && p.r.own.Chooses() ||
 		p.r.rules.Finalizes && p.r.spec.Cache == dsl.CacheLive // which does not show it
 	if !marks.Remove || !seen {
@@ -111,7 +111,7 @@ func (p *pass) letGo(ctx context.Context, marks patch.Marks) error {
 		_, err = p.send(ctx, live, func(*unstructured.Unstructured) (*dsl.Patch, patch.Marks) { return dsl.NewPatch(), marks })
 	}
 	if err != nil && !errors.Is(err, patch.ErrGone) {
-		p.memory.parted = false
+		p.memory.finalized = false
 		return fmt.Errorf("letting object go: %w", err)
 	}
 	return nil
@@ -133,13 +133,13 @@ func (p *pass) send(ctx context.Context, base *unstructured.Unstructured, wish p
 	}
 	schemas := p.r.schemas.Load()
 	if p.memory.schemas == schemas {
-		target.Futile = p.memory.futile
+		target.Ignored = p.memory.ignored
 	}
 	result, owed, err := p.r.conditions.Write(ctx, target, wish, p.memory.owes)
 	p.memory.owes = owed
 	p.family.Wrote(result)
 	if err == nil && !p.patch.Empty() {
-		p.memory.futile, p.memory.schemas = result.Futile, schemas
+		p.memory.ignored, p.memory.schemas = result.Ignored, schemas
 	}
 	if errors.Is(err, patch.ErrGone) {
 		p.log().V(1).Info("object is gone; what its handlers want of it is dropped")

@@ -309,7 +309,7 @@ func TestScheduleDeletesWhatTheListHas(t *testing.T) {
 	if diff := cmp.Diff([]string{"foos.v1.example.com /old old"}, a.deleted); diff != "" {
 		t.Errorf("deleted (-want +got):\n%s", diff)
 	}
-	if !a.handler.Whole || !a.handler.On(dsl.Timer) {
+	if !a.handler.ResourceWide || !a.handler.On(dsl.Timer) {
 		t.Errorf("handler %+v", a.handler)
 	}
 }

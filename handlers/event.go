@@ -39,7 +39,7 @@ func buildEvent(cel compilerOf, b dsl.Build, config *eventConfig) (dsl.Built, er
 	if err != nil {
 		return dsl.Built{}, err
 	}
-	if b.Whole {
+	if b.ResourceWide {
 		w.fault([]string{"event"}, "a schedule has no one object that an Event could be about")
 	}
 	kind := dsl.EventType(config.Type)

@@ -38,7 +38,7 @@ func buildRemove(cel compilerOf, b dsl.Build, what string) (dsl.Built, error) {
 		w.fault([]string{"delete"}, "want an expression such as ${self}, found %q", what)
 	}
 	if t != nil {
-		w.needs = removalNeeds(t, b.Whole)
+		w.needs = removalNeeds(t, b.ResourceWide)
 	}
 	if err := errors.Join(w.faults...); err != nil {
 		return dsl.Built{}, err

@@ -72,7 +72,7 @@ func buildSet(cel compilerOf, b dsl.Build, config *setConfig) (dsl.Built, error)
 		return dsl.Built{}, err
 	}
 	s := &setter{writer: w}
-	if b.Whole {
+	if b.ResourceWide {
 		s.fault([]string{"set"}, "a schedule has no one object to set something of")
 	}
 	if len(config.Status)+len(config.Spec)+len(config.Labels)+len(config.Annotations)+len(config.Conditions) == 0 {

@@ -34,7 +34,7 @@ func newWriter(cel compilerOf, b dsl.Build) (*writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if b.Whole {
+	if b.ResourceWide {
 		if compiler, err = compiler.With(objectsVariable); err != nil {
 			return nil, err
 		}

@@ -22,7 +22,7 @@ func (w *watched) action(at path, h *handler) *dsl.Built {
 	if !found || h.config == nil || h.With == nil && w.has(at.key("with")) {
 		return nil
 	}
-	build := dsl.Build{Registry: w.registry, Params: h.With, Resource: w.out.Name, ID: h.ID, Whole: h.whole}
+	build := dsl.Build{Registry: w.registry, Params: h.With, Resource: w.out.Name, ID: h.ID, ResourceWide: h.whole}
 	build.AtDeletion = len(h.Causes) > 0 && !slices.ContainsFunc(h.Causes, func(c cause) bool { return c != cause(dsl.Delete) })
 	build.NoFinalizer = h.Finalizer != nil && !*h.Finalizer
 	build.Siblings = w.siblings()

@@ -59,6 +59,6 @@ func (w *watched) scheduled(at path, h *handler) {
 		return
 	}
 	options := slices.Concat(built.Options, timing, attempts, w.needs(at.key("needs"), h, built))
-	options = append(options, dsl.Described(described(h)), func(into *dsl.Handler) { into.Whole = true })
+	options = append(options, dsl.Described(described(h)), func(into *dsl.Handler) { into.ResourceWide = true })
 	w.out.On([]dsl.Cause{dsl.Timer}, h.ID, built.Func, options...)
 }

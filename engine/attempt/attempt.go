@@ -59,7 +59,7 @@ func Run(ctx context.Context, h *dsl.Handler, request *dsl.Request, bind func(co
 
 // wrongPatch returns what is wrong with what a handler wants, for which it fails for good.
 func wrongPatch(h *dsl.Handler, p *dsl.Patch) error {
-	if h.Whole && !p.Empty() {
+	if h.ResourceWide && !p.Empty() {
 		return errors.New("it wants to change an object, but runs for the resource as a whole: others are changed with the client")
 	}
 	return p.Err()

@@ -46,7 +46,7 @@ func TestHowAnAttemptComesOut(t *testing.T) {
 			r.Patch.Set("spec..size", 1)
 			return nil
 		}, says: "spec..size", outcome: ops.Retry, permanent: true},
-		"it wants to change an object, and has none": {h: dsl.Handler{Whole: true}, f: func(_ context.Context, r *dsl.Request) error {
+		"it wants to change an object, and has none": {h: dsl.Handler{ResourceWide: true}, f: func(_ context.Context, r *dsl.Request) error {
 			r.Patch.Set("spec.size", 1)
 			return nil
 		}, says: "runs for the resource as a whole", outcome: ops.Retry, permanent: true},

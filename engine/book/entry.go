@@ -87,14 +87,14 @@ func (e Entry) dueInDeletion(h *dsl.Handler, f Facts) dsl.Cause {
 	if !h.On(dsl.Delete) {
 		return ""
 	}
-	if e.Parted(f.Deletion) && (!e.Try.Failed || e.Try.View == f.Now) {
+	if e.DeleteDone(f.Deletion) && (!e.Try.Failed || e.Try.View == f.Now) {
 		return ""
 	}
 	return dsl.Delete
 }
 
-// Parted reports whether the handler is done with a deletion, by success or by failing for good.
-func (e Entry) Parted(deletion string) bool {
+// DeleteDone reports whether the handler is done with a deletion, by success or by failing for good.
+func (e Entry) DeleteDone(deletion string) bool {
 	return e.Try.Cause == dsl.Delete && e.Try.Done && e.Deletion == deletion
 }
 

@@ -178,7 +178,7 @@ func (s *applyStage) pauses(t *testing.T, name string) []time.Duration {
 		if !strings.Contains(line, fmt.Sprintf(`"name"=%q`, name)) {
 			continue
 		}
-		_, rest, _ := strings.Cut(line, `"again"="`)
+		_, rest, _ := strings.Cut(line, `"retryAfter"="`)
 		text, _, _ := strings.Cut(rest, `"`)
 		pause, err := time.ParseDuration(text)
 		if err != nil {

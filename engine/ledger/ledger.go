@@ -114,15 +114,15 @@ func (l *Ledger) Again(after book.Reader) {
 	}
 }
 
-// Parted names the handlers that are through with the object's deletion, nil while it lives.
-func (l *Ledger) Parted() map[string]bool {
+// DeleteDone names the handlers that are through with the object's deletion, nil while it lives.
+func (l *Ledger) DeleteDone() map[string]bool {
 	if l.subject.Deletion == "" {
 		return nil
 	}
 	out := map[string]bool{}
 	for _, r := range l.rules.Readers {
 		e := l.Entry(r)
-		out[r.ID] = e.Parted(l.subject.Deletion) && !e.Try.Failed
+		out[r.ID] = e.DeleteDone(l.subject.Deletion) && !e.Try.Failed
 	}
 	return out
 }

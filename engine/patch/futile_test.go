@@ -54,13 +54,13 @@ func TestWhatTheServerDoesNotTakeIsSentOnce(t *testing.T) {
 			object:  &unstructured.Unstructured{Object: tree{"metadata": tree{"name": "a", "uid": "u"}, "status": tree{}}},
 			unknown: []string{"lost", "conditions"},
 		}
-		var futile []uint64
+		var ignored []uint64
 		write := func(when string, requests int, p *dsl.Patch) {
 			t.Helper()
 			server.requests = 0
-			target := Target{Client: server, Object: server.object.DeepCopy(), Subresource: subresource, Futile: futile}
+			target := Target{Client: server, Object: server.object.DeepCopy(), Subresource: subresource, Ignored: ignored}
 			result, err := Write(t.Context(), target, wishing(p))
-			if futile = result.Futile; err != nil || server.requests != requests {
+			if ignored = result.Ignored; err != nil || server.requests != requests {
 				t.Errorf("%s: %d requests, want %d; %v", when, server.requests, requests, err)
 			}
 		}

@@ -69,9 +69,9 @@ type Target struct {
 	Subresource bool
 	// Manager is the field manager.
 	Manager string
-	// Futile are changes that the server did not make when they were sent, from Result.Futile. They
+	// Ignored are changes that the server did not make when they were sent, from Result.Ignored. They
 	// are not sent again while the object is as it was then.
-	Futile []uint64
+	Ignored []uint64
 	// Generation is that of the object as handlers saw it, for the conditions that they set. Now is the
 	// time of their transitions.
 	Generation int64
@@ -87,8 +87,8 @@ type Result struct {
 	Status, Whole bool
 	// Dropped are fields that the server did not keep, because its schema does not have them.
 	Dropped []dsl.Path
-	// Futile are digests of what is different still: what the server dropped, or rewrote.
-	Futile []uint64
+	// Ignored are digests of what is different still: what the server dropped, or rewrote.
+	Ignored []uint64
 }
 
 // Write sends what is wanted and the target does not have. Status goes first: a crash between the two
@@ -138,8 +138,8 @@ func (t Target) send(ctx context.Context, r *Result, subresource string, work fu
 		if len(c.tree) == 0 {
 			return nil
 		}
-		if futile := c.digest(r.Object.Object); slices.Contains(t.Futile, futile) {
-			r.Futile = append(r.Futile, futile)
+		if ignored := c.digest(r.Object.Object); slices.Contains(t.Ignored, ignored) {
+			r.Ignored = append(r.Ignored, ignored)
 			return nil
 		}
 		written, err := t.patch(ctx, r.Object, c, subresource)
@@ -147,7 +147,7 @@ func (t Target) send(ctx context.Context, r *Result, subresource string, work fu
 			r.Dropped = append(r.Dropped, dropped(nil, c.tree, written.Object)...)
 			r.Object = written
 			if left := work(written); len(left.tree) > 0 {
-				r.Futile = append(r.Futile, left.digest(written.Object))
+				r.Ignored = append(r.Ignored, left.digest(written.Object))
 			}
 			r.Status = r.Status || subresource != ""
 			r.Whole = r.Whole || subresource == ""

@@ -50,7 +50,7 @@ func Decide(h *dsl.Handler, e book.Entry, s Situation) (book.Entry, dsl.Cause) {
 // a deletion alone.
 func (s Situation) enter(h *dsl.Handler, e book.Entry) book.Entry {
 	if s.Child || s.Related {
-		e.Try = e.Try.Hurry()
+		e.Try = e.Try.RetryNow()
 	}
 	if s.Granted && !e.Try.Done {
 		e.Try.Due, e.Try.Early = time.Time{}, time.Time{}

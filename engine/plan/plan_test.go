@@ -164,13 +164,13 @@ func TestWhatBecomesOfTheFinalizer(t *testing.T) {
 		"one that a handler holds":                                {Ending{Wanted: true}, Finalization{Add: true}},
 		"one that is held already":                                {Ending{Wanted: true, Finalizer: true}, Finalization{}},
 		"one that nobody holds any more":                          {Ending{Finalizer: true}, Finalization{Remove: true}},
-		"a deletion that handlers are through with":               {Ending{Deleted: true, Finalizer: true}, Finalization{Parted: true, Remove: true}},
+		"a deletion that handlers are through with":               {Ending{Deleted: true, Finalizer: true}, Finalization{Finalized: true, Remove: true}},
 		"one that a handler is at":                                {Ending{Deleted: true, Finalizer: true, Open: true}, Finalization{}},
 		"one where a handler has failed for good":                 {Ending{Deleted: true, Finalizer: true, Failed: true}, Finalization{Held: true}},
 		"one of which a filter cannot be asked":                   {Ending{Deleted: true, Finalizer: true, Unsure: true}, Finalization{Held: true}},
-		"an object that is gone":                                  {Ending{Gone: true, Deleted: true}, Finalization{Parted: true, Remove: true}},
+		"an object that is gone":                                  {Ending{Gone: true, Deleted: true}, Finalization{Finalized: true, Remove: true}},
 		"one that is gone, while a handler is at it":              {Ending{Gone: true, Deleted: true, Open: true}, Finalization{}},
-		"one that is gone, with a handler that failed for good":   {Ending{Gone: true, Deleted: true, Failed: true}, Finalization{Parted: true}},
+		"one that is gone, with a handler that failed for good":   {Ending{Gone: true, Deleted: true, Failed: true}, Finalization{Finalized: true}},
 		"one that is gone, and of which a filter cannot be asked": {Ending{Gone: true, Deleted: true, Unsure: true}, Finalization{}},
 	}
 	for name, tt := range tests {
@@ -212,8 +212,8 @@ func TestWhoIsStirred(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			jobs, readers := jobsOf(tt.jobs...)
-			if diff := cmp.Diff(tt.want, jobs.Stirred(readers, []family.Write{tt.write, tt.write})); diff != "" {
-				t.Errorf("others are stirred (-want +got):\n%s", diff)
+			if diff := cmp.Diff(tt.want, jobs.Rerun(readers, []family.Write{tt.write, tt.write})); diff != "" {
+				t.Errorf("others are rerun (-want +got):\n%s", diff)
 			}
 		})
 	}

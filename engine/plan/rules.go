@@ -45,7 +45,7 @@ func NewRules(op *dsl.Operator, r *dsl.Resource) Rules {
 			Handler: h, View: book.NewView(h.View(), own),
 			Old: book.WantsOld(h) && !secret, // values of a Secret are never copied into annotations
 		}
-		if h.Whole {
+		if h.ResourceWide {
 			out.Schedules.Readers = append(out.Schedules.Readers, reader)
 		} else {
 			out.add(reader)

@@ -27,25 +27,25 @@ type Finalization struct {
 	// Add and Remove say what to do with the finalizer. Of an object that is gone from sight alone, removing takes off
 	// all that the operator has left on it.
 	Add, Remove bool
-	// Parted: delete handlers are done. Held: one keeps the object from being deleted, and will not let it go by itself.
-	Parted, Held bool
+	// Finalized: delete handlers are done. Held: one keeps the object from being deleted, and will not let it go by itself.
+	Finalized, Held bool
 }
 
 // Settle decides what becomes of the object.
 func Settle(e Ending) Finalization {
 	switch {
 	case e.Gone:
-		parted := !e.Open && !e.Unsure
-		return Finalization{Parted: parted, Remove: parted && !e.Failed}
+		finalized := !e.Open && !e.Unsure
+		return Finalization{Finalized: finalized, Remove: finalized && !e.Failed}
 	case e.Deleted:
 		held := e.Unsure || e.Failed
-		return Finalization{Parted: !e.Open && !held, Remove: !e.Open && !held, Held: held}
+		return Finalization{Finalized: !e.Open && !held, Remove: !e.Open && !held, Held: held}
 	}
 	return Finalization{Add: e.Wanted && !e.Finalizer, Remove: !e.Wanted && e.Finalizer}
 }
 
-// Stirred names the handlers that the next pass runs for children that others have written in this one, after them.
-func (js Jobs) Stirred(readers []book.Reader, writes []family.Write) (out []string) {
+// Rerun names the handlers that the next pass runs for children that others have written in this one, after them.
+func (js Jobs) Rerun(readers []book.Reader, writes []family.Write) (out []string) {
 	for _, w := range writes {
 		for _, r := range readers {
 			since := js[min(w.Turn, len(js)):].Of(r)

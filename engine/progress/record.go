@@ -69,9 +69,9 @@ func (r Record) Wait(reason error, most time.Duration, now time.Time) Record {
 	return r
 }
 
-// Hurry returns the record of a handler that waits as one that is due now: what it waits for may
+// RetryNow returns the record of a handler that waits as one that is due now: what it waits for may
 // have come. Any other is returned as it is.
-func (r Record) Hurry() Record {
+func (r Record) RetryNow() Record {
 	if r.Waiting {
 		r.Due = time.Time{}
 	}

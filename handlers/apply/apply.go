@@ -59,7 +59,7 @@ func build(compiler *expr.Compiler, b dsl.Build, config map[string]any) (dsl.Bui
 		return dsl.Built{}, err
 	}
 	switch {
-	case b.Whole:
+	case b.ResourceWide:
 		p.fault(nil, "a schedule has no one object to make children of")
 	case b.AtDeletion && b.NoFinalizer:
 		p.fault(nil, "with finalizer: false the object is gone when the handler runs: nothing could say whose its children are, or wait for them")

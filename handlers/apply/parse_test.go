@@ -180,7 +180,7 @@ func TestFaultsAreFoundWhenTheConfigurationIsLoaded(t *testing.T) {
 }
 
 func TestAScheduleHasNoObjectToMakeChildrenOf(t *testing.T) {
-	_, err := build(t, "{a: {"+head+"{name: a}}}", dsl.Build{Whole: true})
+	_, err := build(t, "{a: {"+head+"{name: a}}}", dsl.Build{ResourceWide: true})
 	if got := placed(t, err); got != "apply: a schedule has no one object to make children of" {
 		t.Error(got)
 	}
