@@ -10,6 +10,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/expr"
+	keep "github.com/handwerk-dev/handwerk/handlers/apply"
 )
 
 // compilerOf gives the actions their expression compiler.
@@ -36,3 +37,6 @@ func Standard() *dsl.Registry {
 
 	return r
 }
+
+// apply keeps children as templates say.
+func apply(cel compilerOf) dsl.Action { return keep.Action(cel) }

@@ -12,7 +12,12 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/runtime"
+
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/book"
+	"github.com/handwerk-dev/handwerk/engine/cause"
 	"github.com/handwerk-dev/handwerk/engine/ops"
 )
 
@@ -103,4 +108,49 @@ func Outcome(err error, failed bool) ops.Outcome {
 		return ops.Waiting
 	}
 	return ops.Retry
+}
+
+// Troubles are failures of which the log tells, each until it is over. The zero value has none.
+type Troubles struct{ by map[string]*trouble }
+
+type trouble struct {
+	begun  time.Time
+	failed int
+}
+
+// Failed counts a failure of somebody. Once the log tells of one (told), it is to tell when it is over.
+func (t *Troubles) Failed(who string, told bool) {
+	switch known := t.by[who]; {
+	case known != nil:
+		known.failed++
+	case told && t.by == nil:
+		t.by = map[string]*trouble{who: {time.Now(), 1}}
+	case told:
+		t.by[who] = &trouble{time.Now(), 1}
+	}
+}
+
+// Mended says that what the log told of somebody is over.
+func (t *Troubles) Mended(log logr.Logger, who, line string) {
+	if known := t.by[who]; known != nil {
+		delete(t.by, who)
+		log.Info(line, "failed", known.failed, "lasted", time.Since(known.begun).Round(time.Second).String())
+	}
+}
+
+// Recall gives a subject what its handler handled last, and how that differs from what it sees now; nothing where old
+// is nil.
+func Recall(of *dsl.Subject, r book.Reader, old map[string]any, now *book.Look) {
+	if old == nil {
+		return
+	}
+	of.Old = runtime.DeepCopyJSON(old)
+	changes := cause.Diff(of.Old, runtime.DeepCopyJSON(now.Kept(r.View)))
+	paths := r.View.Fields
+	if len(paths) == 0 {
+		of.Diff = changes
+	}
+	for _, path := range paths {
+		of.Diff = append(of.Diff, cause.Within(changes, path)...)
+	}
 }

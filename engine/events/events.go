@@ -210,3 +210,18 @@ func (r *Reporter) Event(kind dsl.EventType, reason, note string, args ...any) {
 
 // Warned reports whether the attempt has reported a warning of its own.
 func (r *Reporter) Warned() bool { return r.warned.Load() }
+
+// Log is dsl.Events where there is no object that an Event could be about: what is reported is logged, until it is over.
+type Log struct {
+	Log  logr.Logger
+	Over func() bool
+}
+
+var _ dsl.Events = Log{}
+
+// Event logs what is reported.
+func (l Log) Event(kind dsl.EventType, reason, note string, args ...any) {
+	if !l.Over() {
+		l.Log.Info("handler reports", "type", string(kind), "reason", reason, "note", fmt.Sprintf(note, args...))
+	}
+}
