@@ -35,8 +35,7 @@ var (
 	errCaughtUp = errors.New("the cache was behind the operator's own writes")
 )
 
-// work takes keys until the queue is shut down. Several of these run for a resource; the queue
-// never gives one key to two of them.
+// work takes keys until the queue is shut down. Several of these run; the queue never gives one key to two of them.
 func (r *resource) work(ctx context.Context, q *queue.Queue[cache.ObjectName]) {
 	for {
 		key, stopped := q.Get()

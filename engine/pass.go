@@ -59,8 +59,7 @@ type pass struct {
 	next queue.Next
 }
 
-// pass handles one key once. It reads, decides, runs handlers, writes, and says when the key is
-// due next.
+// pass handles one key once. It reads, decides, runs handlers, writes, and says when the key is due next.
 func (r *resource) pass(ctx context.Context, key cache.ObjectName) (queue.Next, error) {
 	if h := r.scheduleOf(key); h != nil {
 		return r.resourcePass(ctx, key, *h)
@@ -155,7 +154,7 @@ func (p *pass) run(ctx context.Context, news inbox.Changes) error {
 		p.refused(err)
 		return err
 	}
-	p.remember(n, s)
+	p.remember(account{n, p.jobs, p.family.Writes(), s})
 	return nil
 }
 

@@ -13,31 +13,44 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/family"
+	"github.com/handwerk-dev/handwerk/engine/plan"
 	"github.com/handwerk-dev/handwerk/engine/queue"
 	"github.com/handwerk-dev/handwerk/engine/timer"
 )
 
+// account is what a pass found out and did.
+type account struct {
+	changes
+	jobs   plan.Jobs
+	writes []family.Write
+	verdict
+}
+
 // remember keeps what the pass worked out, after its write.
-func (p *pass) remember(n changes, s verdict) {
+func (p *pass) remember(a account) {
 	m := p.memory
-	p.ledger.Keep(s.marks)
-	m.rerun = s.rerun
-	p.stands(s.Held)
-	p.family.Close(p.jobs.Through())
-	if n.resync || !m.seen {
+	p.ledger.Keep(a.marks)
+	m.rerun = a.rerun
+	if !p.gone { // the key may be that of another object
+		m.troubles.Mended(p.log(), passItself, "pass was finished again")
+		p.r.box.Finished(p.key, a.jobs.Standing(p.r.rules.Readers, a.Held, p.ledger.Entry, m.filters.Of))
+	}
+	p.family.Close(a.jobs.Through())
+	if a.resync || !m.seen {
 		m.resync = timer.Resync(p.r.spec.Resync, p.now, !m.seen)
 	}
 	m.seen = true
 	// What the only handler that runs for related objects has changed is no news to it; what others have is.
-	if p.jobs.AskedBy(p.r.rules.Relates) {
+	if a.jobs.AskedBy(p.r.rules.Relates) {
 		p.related.Foresee(func() *unstructured.Unstructured { return draftOf(p.object).with(p.patch, p.facts).current })
 	}
 	m.related = p.related.State()
-	p.rescheduleTimers(n.ticks)
+	p.rescheduleTimers(a.ticks)
 	if !m.resync.IsZero() {
 		p.next = p.next.Sooner(time.Until(m.resync), queue.Resync)
 	}
-	p.brake(s.behind)
+	p.brake(a)
 }
 
 // abandon remembers what handlers did in a pass that broke off, or whose write has failed, as far as
@@ -54,38 +67,28 @@ func (p *pass) abandon() {
 }
 
 // brake lets an object rest whose passes write again and again, or whose handlers undo each other without
-// a write. Behind: a handler has not seen what others have done after it.
-func (p *pass) brake(behind bool) {
+// a write.
+func (p *pass) brake(a account) {
 	m, content, last := p.memory, uint32(0), ""
-	wrote := p.family.Writes()
-	for _, w := range wrote {
+	for _, w := range a.writes {
 		if w.Cache != nil {
 			content += w.Content // in any order
 			last = w.Cache.Name().String() + " " + w.Key.String()
 		}
 	}
-	if last == "" && !behind {
+	if last == "" && !a.behind {
 		return
 	}
-	if !behind && p.jobs.Driven(wrote) || !m.breaker.Wrote(p.now, content) {
+	if !a.behind && a.jobs.Driven(a.writes) || !m.breaker.Wrote(p.now, content) {
 		p.r.box.Suspend(p.key, time.Time{})
 		return
 	}
 	p.r.box.Suspend(p.key, m.breaker.Until())
-	who, last := strings.Join(p.jobs.Changers(wrote), ", "), cmp.Or(last, p.r.name+" "+p.key.String())
+	who, last := strings.Join(a.jobs.Changers(a.writes), ", "), cmp.Or(last, p.r.name+" "+p.key.String())
 	p.log().Info("object loops: its passes write again and again; it rests", dsl.LogWarning, true,
 		"until", m.breaker.Until().Format(time.RFC3339), "handlers", who, "written", last)
 	p.r.engine.events.Warn(p.object, "breaker", "Looping", fmt.Sprintf(
 		"Handlers (%s) change this object or its children again and again without coming to rest, last %s; it is looked at again in a minute", who, last))
-}
-
-// stands publishes how the pass leaves its object.
-func (p *pass) stands(held bool) {
-	if p.gone {
-		return // the key may be that of another object
-	}
-	p.memory.troubles.Mended(p.log(), passItself, "pass was finished again")
-	p.r.box.Finished(p.key, p.jobs.Standing(p.r.rules.Readers, held, p.ledger.Entry, p.memory.filters.Of))
 }
 
 // rescheduleTimers keeps the timers for the next pass, and makes that come in time.

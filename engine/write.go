@@ -117,8 +117,7 @@ func (p *pass) releaseObject(ctx context.Context, marks patch.Marks) error {
 	return nil
 }
 
-// refused says on the object that the server does not take what handlers want: waiting alone will
-// not mend that.
+// refused says on the object that the server does not take what handlers want: waiting alone will not mend that.
 func (p *pass) refused(err error) {
 	if apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err) {
 		p.r.engine.events.Warn(p.object, "write", "WriteRefused", err.Error())
