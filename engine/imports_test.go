@@ -21,9 +21,10 @@ func TestImportsPointDown(t *testing.T) {
 	allowed := map[string][]string{
 		"dsl":               {},
 		"dsl/expr":          {"dsl"},
-		"dsl/config":        {"dsl", "dsl/crd", "dsl/expr"},
+		"dsl/config":        {"dsl", "dsl/crd", "dsl/expr", "dsl/form"},
+		"dsl/form":          {"dsl"},
 		"dsl/crd":           {"dsl"},
-		"handlers":          {"dsl", "dsl/expr", "handlers/apply"},
+		"handlers":          {"dsl", "dsl/expr", "dsl/form", "handlers/apply"},
 		"handlers/apply":    {"dsl", "dsl/expr", "handlers/graph"},
 		"handlers/graph":    {},
 		"engine/cause":      {"dsl"},

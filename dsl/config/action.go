@@ -18,11 +18,11 @@ func (w *watched) action(at path, h *handler) *dsl.Built {
 	if len(h.Steps) > 0 {
 		return w.steps(at, h)
 	}
-	action, found := w.registry.LookupAction(h.action)
-	if !found || h.config == nil || h.With == nil && w.has(at.key("with")) {
+	action, found := w.Registry.LookupAction(h.action)
+	if !found || h.config == nil || h.With == nil && w.Has(at.Key("with")) {
 		return nil
 	}
-	build := dsl.Build{Registry: w.registry, Params: h.With, Resource: w.out.Name, ID: h.ID, ResourceWide: h.whole}
+	build := dsl.Build{Registry: w.Registry, Params: h.With, Resource: w.out.Name, ID: h.ID, ResourceWide: h.whole}
 	build.AtDeletion = len(h.Causes) > 0 && !slices.ContainsFunc(h.Causes, func(c cause) bool { return c != cause(dsl.Delete) })
 	build.NoFinalizer = h.Finalizer != nil && !*h.Finalizer
 	build.Siblings = w.siblings()
@@ -32,7 +32,7 @@ func (w *watched) action(at path, h *handler) *dsl.Built {
 		return nil
 	}
 	if built.Func == nil {
-		w.fault(at.key(h.action), "the action made no handler")
+		w.Fault(at.Key(h.action), "the action made no handler")
 		return nil
 	}
 	w.declare(at, h, built)
@@ -44,12 +44,12 @@ func (w *watched) declare(at path, h *handler, built dsl.Built) {
 	w.out.OwnsKind(built.Owns...)
 	for _, child := range built.Children {
 		if first, twice := w.made[child.Name]; twice {
-			w.fault(at.key(h.action).key(child.Name), "there is a child of this name already (at %s)", w.where(first))
+			w.Fault(at.Key(h.action).Key(child.Name), "there is a child of this name already (at %s)", w.where(first))
 			continue
 		}
-		w.made[child.Name] = at.key(h.action).key(child.Name)
+		w.made[child.Name] = at.Key(h.action).Key(child.Name)
 		w.out.Makes(child)
-		w.keeps(at.key(h.action).key(child.Name), h, child)
+		w.keeps(at.Key(h.action).Key(child.Name), h, child)
 	}
 	for _, check := range built.Checks {
 		w.out.Checks(func(s dsl.Schemas) []error {
@@ -75,7 +75,7 @@ func (w *watched) keeps(at path, h *handler, child dsl.NamedChild) {
 	}
 	first, twice := w.kept[child.Object]
 	if twice && (!first.partly || !h.partial()) {
-		w.fault(at, "handlers %s (at %s) and %s make one object, %s, and would undo each other's work: give each a child of its own", first.id, w.where(first.at), h.ID, child.Object)
+		w.Fault(at, "handlers %s (at %s) and %s make one object, %s, and would undo each other's work: give each a child of its own", first.id, w.where(first.at), h.ID, child.Object)
 		return
 	}
 	w.kept[child.Object] = keeper{h.ID, at, h.partial()}
@@ -107,13 +107,13 @@ func without(h *handler) map[string]string {
 
 // misfit notes the faults that an action has found in its configuration.
 func (w *watched) misfit(at path, action string, err error) {
-	w.faults = append(w.faults, w.misfits(at, action, err)...)
+	w.found = append(w.found, w.misfits(at, action, err)...)
 }
 
 // misfits gives the faults that an action has found their places.
 func (w *watched) misfits(at path, action string, err error) (out Faults) {
 	for _, err := range flatten(err) {
-		place := at.key(action)
+		place := at.Key(action)
 		line, column := 0, 0
 		if faulty, ok := errors.AsType[*dsl.ConfigError](err); ok {
 			place, line, column = w.step(at, faulty.Path), faulty.Line, faulty.Column
@@ -126,11 +126,11 @@ func (w *watched) misfits(at path, action string, err error) (out Faults) {
 // step follows the steps of an action's fault; those that are numbers may be indexes of a list.
 func (w *watched) step(at path, steps []string) path {
 	for _, step := range steps {
-		if i, err := strconv.Atoi(step); err == nil && w.has(at.index(i)) {
-			at = at.index(i)
+		if i, err := strconv.Atoi(step); err == nil && w.Has(at.Index(i)) {
+			at = at.Index(i)
 			continue
 		}
-		at = at.key(step)
+		at = at.Key(step)
 	}
 	return at
 }

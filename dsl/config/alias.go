@@ -7,6 +7,8 @@ import (
 	"fmt"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/handwerk-dev/handwerk/dsl/form"
 )
 
 // maxDepth is how deep a document may be nested.
@@ -54,7 +56,7 @@ func expand(s *source, root *yaml.Node, whole *size) (*yaml.Node, Faults) {
 func (e *expander) node(n *yaml.Node, p path) *yaml.Node {
 	if n.Kind == yaml.AliasNode {
 		if known, begun := e.done[n.Alias]; begun && known.node == nil {
-			e.fault(n, p, "the anchor %s is used within itself", quoted(n.Value))
+			e.fault(n, p, "the anchor %s is used within itself", form.Quoted(n.Value))
 			return n
 		}
 		return e.node(n.Alias, p)
@@ -74,7 +76,7 @@ func (e *expander) node(n *yaml.Node, p path) *yaml.Node {
 	case n.Kind == yaml.SequenceNode:
 		out.Content = make([]*yaml.Node, len(n.Content))
 		for i, element := range n.Content {
-			out.Content[i] = e.node(element, p.index(i))
+			out.Content[i] = e.node(element, p.Index(i))
 		}
 	}
 	e.depth--
@@ -99,7 +101,7 @@ func (e *expander) entries(n *yaml.Node, p path) []*yaml.Node {
 	has := map[string]bool{}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key := e.node(n.Content[i], p)
-		at := p.key(key.Value)
+		at := p.Key(key.Value)
 		value := e.node(n.Content[i+1], at)
 		if key.Tag == "!!merge" {
 			merged = append(merged, e.merged(value, at)...)
@@ -126,7 +128,7 @@ func (e *expander) merged(n *yaml.Node, p path) []*yaml.Node {
 	var out []*yaml.Node
 	for _, source := range sources {
 		if source.Kind != yaml.MappingNode {
-			e.fault(source, p, "want a map to merge, or a list of maps, found %s", found(source))
+			e.fault(source, p, "want a map to merge, or a list of maps, found %s", form.Found(source))
 			continue
 		}
 		if e.copied += len(source.Content); e.copied > maxValues {
@@ -154,11 +156,11 @@ func (e *expander) tag(n *yaml.Node, p path) {
 		}
 		var value any
 		if n.Kind == yaml.ScalarNode && n.Decode(&value) != nil {
-			e.fault(n, p, "%s is not what its tag %s says", quoted(n.Value), known)
+			e.fault(n, p, "%s is not what its tag %s says", form.Quoted(n.Value), known)
 		}
 		return
 	}
-	e.fault(n, p, "the tag %s is not known here", quoted(n.ShortTag()))
+	e.fault(n, p, "the tag %s is not known here", form.Quoted(n.ShortTag()))
 }
 
 func (e *expander) fault(n *yaml.Node, p path, format string, args ...any) {

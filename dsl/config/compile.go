@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/form"
 )
 
 // compile makes the operator and notes what the form alone cannot tell. With faults the operator
@@ -24,13 +25,13 @@ func (l *loader) compile() *dsl.Operator {
 	declared := map[schema.GroupResource]declaration{}
 	found := false
 	for _, p := range l.parts {
-		found = found || p.has("resources")
+		found = found || p.Has("resources")
 		for i := range p.form.Resources {
 			l.resource(op, p, i, declared)
 		}
 	}
 	if !found && !l.partial {
-		l.parts[0].fault("", "resources is required")
+		l.parts[0].Fault("", "resources is required")
 	}
 	return op
 }
@@ -40,11 +41,11 @@ func (l *loader) only(at path) *part {
 	var first *part
 	for _, p := range l.parts {
 		switch {
-		case !p.has(at):
+		case !p.Has(at):
 		case first == nil:
 			first = p
 		default:
-			p.faultKey(at, "must be in one document only (it is at %s already)", first.where(at))
+			p.FaultKey(at, "must be in one document only (it is at %s already)", first.where(at))
 		}
 	}
 	return first
@@ -61,18 +62,18 @@ func (l *loader) metadata(op *dsl.Operator) {
 		case first == nil:
 			first = p
 			if faults := validation.IsDNS1123Label(name); len(faults) > 0 {
-				p.fault(at, "want a DNS label: %s", faults[0])
+				p.Fault(at, "want a DNS label: %s", faults[0])
 			}
 			op.Name = name
 		case name != op.Name:
-			p.fault(at, "%s is another operator than %s at %s; load them apart", quoted(name), quoted(op.Name), first.where(at))
+			p.Fault(at, "%s is another operator than %s at %s; load them apart", form.Quoted(name), form.Quoted(op.Name), first.where(at))
 		}
 	}
 	const domain = path("metadata.domain")
 	if p := l.only(domain); p != nil {
 		op.Domain = p.form.Metadata.Domain
 		if faults := validation.IsDNS1123Subdomain(op.Prefix()); op.Domain != "" && len(faults) > 0 {
-			p.fault(domain, "want a DNS name: %s", faults[0])
+			p.Fault(domain, "want a DNS name: %s", faults[0])
 		}
 	}
 }
@@ -84,7 +85,7 @@ func (p *part) scope(s *scope) dsl.Scope {
 	const at = path("scope.namespaces")
 	p.twice(at, s.Namespaces)
 	for i, pattern := range s.Namespaces {
-		p.namespaces(at.index(i), pattern)
+		p.namespaces(at.Index(i), pattern)
 	}
 	return dsl.Scope{Namespaces: s.Namespaces}
 }
@@ -95,6 +96,6 @@ func (p *part) namespaces(at path, pattern string) {
 		return // that it is required is told
 	}
 	if fault := NamespaceFault(pattern); fault != "" {
-		p.fault(at, "%s", fault)
+		p.Fault(at, "%s", fault)
 	}
 }

@@ -81,13 +81,13 @@ func (l *loader) add(name string, data []byte) {
 			l.fault(faults...)
 			continue
 		}
-		p := &part{decoder: newDecoder(s, l.registry, tree)}
+		p := newPart(s, l.registry, tree)
 		whole := p.read()
 		l.partial = l.partial || !whole || p.strays
 		if whole {
 			l.parts = append(l.parts, p)
 		} else {
-			l.faults = append(l.faults, p.faults...)
+			l.faults = append(l.faults, p.faults()...)
 		}
 	}
 }
@@ -120,7 +120,7 @@ func (l *loader) finish() (*dsl.Operator, error) {
 func (l *loader) all() Faults {
 	out := slices.Clone(l.faults)
 	for _, p := range l.parts {
-		out = append(out, p.faults...)
+		out = append(out, p.faults()...)
 	}
 	return out.sorted()
 }
@@ -129,7 +129,7 @@ func (l *loader) all() Faults {
 func (l *loader) leftovers(err error) {
 	for _, err := range flatten(err) {
 		p, at, message := l.placed(err.Error())
-		p.fault(at, "%s", message)
+		p.Fault(at, "%s", message)
 	}
 }
 
@@ -151,10 +151,10 @@ func (l *loader) placed(message string) (p *part, at path, rest string) {
 			if !found {
 				continue
 			}
-			at := path("resources").index(i)
+			at := path("resources").Index(i)
 			for j, h := range r.Handlers {
 				if rest, found := strings.CutPrefix(rest, "handler "+h.ID+": "); found {
-					return p, at.key("handlers").index(j), rest
+					return p, at.Key("handlers").Index(j), rest
 				}
 			}
 			return p, at, rest

@@ -13,6 +13,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/crd"
+	"github.com/handwerk-dev/handwerk/dsl/form"
 )
 
 // customResource is what the configuration says of a resource of its own. See package dsl/crd.
@@ -41,27 +42,27 @@ type column struct {
 
 type resourceScope string
 
-func (resourceScope) choices() (string, []string) {
+func (resourceScope) Choices() (string, []string) {
 	return "scope", []string{"Namespaced", "Cluster"}
 }
 
 // shortForm is a map whose values are text or maps, or of the author's own form.
 type shortForm map[string]any
 
-func (f *shortForm) read(d *decoder, p path, n *yaml.Node) bool {
+func (f *shortForm) ReadForm(d *form.Decoder, p path, n *yaml.Node) bool {
 	if n.Kind != yaml.MappingNode {
-		d.faultAt(n, p, "want a map, found %s", found(n))
+		d.FaultAt(n, p, "want a map, found %s", form.Found(n))
 		return false
 	}
-	value, ok := d.plain(p, n)
+	value, ok := d.Plain(p, n)
 	if ok {
 		*f, ok = value.(map[string]any)
 	}
 	return ok
 }
 
-func (f *shortForm) schema(*schemer) *jsonSchema {
-	return &jsonSchema{Type: "object"}
+func (f *shortForm) DescribeForm(*form.Describer) *form.Schema {
+	return &form.Schema{Type: "object"}
 }
 
 // customResource gives the resource the CRD that the configuration describes.
@@ -74,7 +75,7 @@ func (w *watched) customResource() {
 		return // that is told already
 	}
 	if err := crd.CheckName(w.out.Name); err != nil {
-		w.fault(w.at.key("resource"), "%v", err)
+		w.Fault(w.at.Key("resource"), "%v", err)
 		return
 	}
 	// What is required and missing is told already; the rest is looked at all the same.
@@ -96,7 +97,7 @@ func (w *watched) customResource() {
 	}
 	w.misfit(w.at, "schema", errors.Join(errs...))
 	w.out.CRD = tree
-	w.out.CRDFault = func(err error) error { return w.placedFault(w.at.key("schema"), 0, 0, err.Error()) }
+	w.out.CRDFault = func(err error) error { return w.placedFault(w.at.Key("schema"), 0, 0, err.Error()) }
 }
 
 // ownSchemas are the schemas that a configuration itself describes.

@@ -15,21 +15,21 @@ import (
 // filters are what keeps the handler from seeing an object, and what they read of it.
 func (w *watched) filters(at path, h *handler) (out []dsl.Option, reads dsl.Reads) {
 	reads.Only = true
-	if field := w.path(at.key("field"), h.Field); field != nil {
-		w.visible(at.key("field"), field)
+	if field := w.path(at.Key("field"), h.Field); field != nil {
+		w.visible(at.Key("field"), field)
 		out = append(out, dsl.Field(h.Field))
 	}
 	for _, m := range h.Labels {
-		w.labelKey(at.key("labels").key(m.Key), m.Key)
-		w.labelValue(at.key("labels").key(m.Key), m.Value)
+		w.labelKey(at.Key("labels").Key(m.Key), m.Key)
+		w.labelValue(at.Key("labels").Key(m.Key), m.Value)
 		reads.Paths = append(reads.Paths, dsl.Path{"metadata", "labels", m.Key})
 	}
 	for _, m := range h.Annotations {
-		w.labelKey(at.key("annotations").key(m.Key), strings.ToLower(m.Key)) // as the API server does
+		w.labelKey(at.Key("annotations").Key(m.Key), strings.ToLower(m.Key)) // as the API server does
 		reads.Paths = append(reads.Paths, dsl.Path{"metadata", "annotations", m.Key})
 	}
 	out = append(out, func(into *dsl.Handler) { into.Labels, into.Annotations = h.Labels, h.Annotations })
-	if program := w.when(at.key("when"), h); program != nil {
+	if program := w.when(at.Key("when"), h); program != nil {
 		out = append(out, dsl.When(program.Predicate("when", h.With)))
 		if program.Uses(expr.Old) || program.Uses(expr.Diff) {
 			out = append(out, func(into *dsl.Handler) { into.NoOld = false })
@@ -45,11 +45,11 @@ func (w *watched) visible(at path, field dsl.Path) {
 		return
 	}
 	if w.out.Cache == dsl.CacheMetadata {
-		w.fault(at, "cache metadata does not hold it")
+		w.Fault(at, "cache metadata does not hold it")
 	}
 	covers := func(kept dsl.Path) bool { return kept.Covers(field) }
 	if len(w.out.Keep) > 0 && !slices.ContainsFunc(w.out.Keep, covers) {
-		w.fault(at, "keep leaves it out of the cache")
+		w.Fault(at, "keep leaves it out of the cache")
 	}
 }
 
@@ -65,7 +65,7 @@ func (w *watched) when(at path, h *handler) *expr.Program {
 	missing := without(h)
 	for _, variable := range []string{expr.Old, expr.Diff} {
 		if why, is := missing[variable]; is && program.Uses(variable) {
-			w.fault(at, "%s %s", variable, why)
+			w.Fault(at, "%s %s", variable, why)
 		}
 	}
 	return program
@@ -104,11 +104,11 @@ func (w *watched) predicateWithout(without map[string]string, at path, text stri
 	}
 	compiler, err := w.loader.compiler(names...)
 	if err != nil {
-		w.fault(at, "%v", err)
+		w.Fault(at, "%v", err)
 		return nil
 	}
 	program, err := compiler.Compile(text)
-	w.faults = append(w.faults, w.wrongExpression(at, err)...)
+	w.found = append(w.found, w.wrongExpression(at, err)...)
 	if err != nil {
 		return nil
 	}

@@ -8,14 +8,15 @@ import (
 	"slices"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/form"
 )
 
 var handlerID = regexp.MustCompile(`^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$`)
 
 // handler adds a handler to the resource, unless something that it cannot do without is at fault.
 func (w *watched) handler(at path, h *handler) {
-	w.id(at.key("id"), h.ID)
-	causes := w.causes(at.key("causes"), h)
+	w.id(at.Key("id"), h.ID)
+	causes := w.causes(at.Key("causes"), h)
 	h.level = (&dsl.Handler{Causes: dsl.ExpandCauses(causes)}).Level()
 	filters, asks := w.filters(at, h)
 	options := slices.Concat(
@@ -23,7 +24,7 @@ func (w *watched) handler(at path, h *handler) {
 		filters,
 		w.attempts(at, h),
 		w.deletion(at, h, causes),
-		w.order(at.key("after"), h),
+		w.order(at.Key("after"), h),
 	)
 	if h.Old != nil && !*h.Old {
 		options = append(options, dsl.NoOld())
@@ -32,7 +33,7 @@ func (w *watched) handler(at path, h *handler) {
 	if built == nil {
 		return
 	}
-	options = append(options, w.needs(at.key("needs"), h, built)...)
+	options = append(options, w.needs(at.Key("needs"), h, built)...)
 	options = slices.Concat(built.Options, options, []dsl.Option{dsl.Described(described(h)), dsl.Reading(built.Reads.And(asks)), setting(built)})
 	w.out.On(causes, h.ID, built.Func, options...)
 }
@@ -53,10 +54,10 @@ func (w *watched) id(at path, id string) {
 		return
 	}
 	if !handlerID.MatchString(id) {
-		w.fault(at, "want letters, digits, '-', '_' and '.', at most 63, found %s", quoted(id))
+		w.Fault(at, "want letters, digits, '-', '_' and '.', at most 63, found %s", form.Quoted(id))
 	}
 	if first, twice := w.ids[id]; twice {
-		w.fault(at, "the id is used twice (first at %s)", w.where(first))
+		w.Fault(at, "the id is used twice (first at %s)", w.where(first))
 		return
 	}
 	w.ids[id] = at
@@ -65,7 +66,7 @@ func (w *watched) id(at path, id string) {
 // causes checks the causes that are given. Without any a handler is level-triggered, unless it has
 // a timer.
 func (w *watched) causes(at path, h *handler) []dsl.Cause {
-	if !w.has(at) && !h.given() {
+	if !w.Has(at) && !h.given() {
 		return []dsl.Cause{dsl.Reconcile}
 	}
 	var out []dsl.Cause
@@ -88,8 +89,8 @@ func (w *watched) unmet() {
 			built.Timing = &dsl.Timing{}
 		}
 		for j, c := range h.Causes {
-			if lack := dsl.Cause(c).Unmet(w.out, built); lack != nil && !w.has(w.at.key(lack.Field)) {
-				w.fault(w.at.key("handlers").index(i).key("causes").index(j), "%s", lack.Fault)
+			if lack := dsl.Cause(c).Unmet(w.out, built); lack != nil && !w.Has(w.at.Key(lack.Field)) {
+				w.Fault(w.at.Key("handlers").Index(i).Key("causes").Index(j), "%s", lack.Fault)
 			}
 		}
 	}
@@ -101,7 +102,7 @@ func (w *watched) attempts(at path, h *handler) []dsl.Option {
 		out = append(out, dsl.Retries(*h.Retries))
 	}
 	if b := h.Backoff; b != nil {
-		w.backoff(at.key("backoff"), b)
+		w.backoff(at.Key("backoff"), b)
 		out = append(out, dsl.WithBackoff(b.Initial, b.Max))
 	}
 	return out
@@ -116,14 +117,14 @@ func (w *watched) backoff(at path, b *backoff) {
 		most = dsl.DefaultBackoffMax
 	}
 	if initial > most {
-		w.fault(at, "initial (%v) must not be more than max (%v)", initial, most)
+		w.Fault(at, "initial (%v) must not be more than max (%v)", initial, most)
 	}
 }
 
 func (w *watched) deletion(at path, h *handler, causes []dsl.Cause) []dsl.Option {
 	for _, name := range []string{"finalizer", "onFailure"} {
-		if w.has(at.key(name)) && len(causes) > 0 && !slices.Contains(causes, dsl.Delete) {
-			w.faultKey(at.key(name), "is only for handlers with cause delete")
+		if w.Has(at.Key(name)) && len(causes) > 0 && !slices.Contains(causes, dsl.Delete) {
+			w.FaultKey(at.Key(name), "is only for handlers with cause delete")
 		}
 	}
 	if !slices.Contains(causes, dsl.Delete) {
@@ -132,8 +133,8 @@ func (w *watched) deletion(at path, h *handler, causes []dsl.Cause) []dsl.Option
 	var out []dsl.Option
 	if h.Finalizer != nil && !*h.Finalizer {
 		out = append(out, dsl.NoFinalizer())
-		if w.has(at.key("onFailure")) {
-			w.faultKey(at.key("onFailure"), "says nothing with finalizer: false, which holds no object")
+		if w.Has(at.Key("onFailure")) {
+			w.FaultKey(at.Key("onFailure"), "says nothing with finalizer: false, which holds no object")
 		}
 	}
 	if h.OnFailure == release {
@@ -146,7 +147,7 @@ func (w *watched) deletion(at path, h *handler, causes []dsl.Cause) []dsl.Option
 func (w *watched) order(at path, h *handler) []dsl.Option {
 	w.twice(at, h.After)
 	for i, id := range h.After {
-		if earlier, found := w.ids[id]; id == "" || found && earlier != at.parent().key("id") {
+		if earlier, found := w.ids[id]; id == "" || found && earlier != at.Parent().Key("id") {
 			continue
 		}
 		var others []string
@@ -159,11 +160,11 @@ func (w *watched) order(at path, h *handler) []dsl.Option {
 		}
 		switch {
 		case id == h.ID:
-			w.fault(at.index(i), "a handler cannot come after itself")
+			w.Fault(at.Index(i), "a handler cannot come after itself")
 		case later:
-			w.fault(at.index(i), "handler %s is declared later; handlers run in declared order", quoted(id))
+			w.Fault(at.Index(i), "handler %s is declared later; handlers run in declared order", form.Quoted(id))
 		default:
-			w.fault(at.index(i), "%s", unknown("handler", id, others))
+			w.Fault(at.Index(i), "%s", form.Unknown("handler", id, others))
 		}
 	}
 	return []dsl.Option{dsl.After(h.After...)}

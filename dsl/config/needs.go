@@ -16,7 +16,7 @@ import (
 func (w *watched) needs(at path, h *handler, built *dsl.Built) []dsl.Option {
 	var said []dsl.Need
 	for i := range h.Needs {
-		if need, ok := w.need(at.index(i), &h.Needs[i]); ok {
+		if need, ok := w.need(at.Index(i), &h.Needs[i]); ok {
 			said = append(said, need)
 		}
 	}
@@ -36,30 +36,30 @@ func anyKind(built *dsl.Built) bool {
 	return slices.ContainsFunc(built.Children, func(c dsl.NamedChild) bool { return c.Kind.Empty() })
 }
 
-func (w *watched) need(at path, form *need) (out dsl.Need, ok bool) {
-	if form.Resource == "" || len(form.Verbs) == 0 {
+func (w *watched) need(at path, of *need) (out dsl.Need, ok bool) {
+	if of.Resource == "" || len(of.Verbs) == 0 {
 		return out, false // which was said
 	}
-	w.twice(at.key("verbs"), form.Verbs)
+	w.twice(at.Key("verbs"), of.Verbs)
 	ok = true
-	for i, verb := range form.Verbs {
+	for i, verb := range of.Verbs {
 		if verb == "" {
 			continue
 		}
 		if err := dsl.CheckVerb(verb); err != nil {
-			w.fault(at.key("verbs").index(i), "%v", err)
+			w.Fault(at.Key("verbs").Index(i), "%v", err)
 			ok = false
 		}
 	}
-	if faults := validation.IsDNS1123Label(form.Namespace); form.Namespace != "" && len(faults) > 0 {
-		w.fault(at.key("namespace"), "want the name of a namespace: %s", faults[0])
+	if faults := validation.IsDNS1123Label(of.Namespace); of.Namespace != "" && len(faults) > 0 {
+		w.Fault(at.Key("namespace"), "want the name of a namespace: %s", faults[0])
 		ok = false
 	}
-	out, err := dsl.ParseNeed("get", form.Resource)
+	out, err := dsl.ParseNeed("get", of.Resource)
 	if err != nil {
-		w.fault(at.key("resource"), "%v", err)
+		w.Fault(at.Key("resource"), "%v", err)
 		return out, false
 	}
-	out.Verbs, out.Names, out.Namespace = form.Verbs, form.Names, form.Namespace
+	out.Verbs, out.Names, out.Namespace = of.Verbs, of.Names, of.Namespace
 	return out, ok
 }

@@ -5,17 +5,42 @@ package config
 
 import (
 	"fmt"
-	"reflect"
+	"slices"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/form"
 )
+
+// path leads to a value of a document.
+type path = form.Path
 
 // part is one document of an operator.
 type part struct {
-	*decoder
-	form document
+	*form.Decoder
+	source *source
+	root   *yaml.Node
+	form   document
+	// found are the faults that the decoder does not know, placed.
+	found Faults
 	// strays: there are unknown fields, so something missing was perhaps mistyped.
 	strays bool
+}
+
+func newPart(s *source, registry *dsl.Registry, root *yaml.Node) *part {
+	p := &part{Decoder: form.NewDecoder(root), source: s, root: root}
+	p.Registry = registry
+	return p
+}
+
+// faults returns all that is wrong with the document.
+func (p *part) faults() Faults {
+	out := slices.Clone(p.found)
+	for _, f := range p.Faults {
+		out = append(out, Fault{File: p.source.name, Line: f.Line, Column: f.Column, Path: string(f.At), Message: f.Message})
+	}
+	return out
 }
 
 // read decodes the document and reports whether it is a part of an operator at all. Of something
@@ -23,18 +48,17 @@ type part struct {
 func (p *part) read() bool {
 	for i := 0; p.root.Kind == yaml.MappingNode && i+1 < len(p.root.Content); i += 2 {
 		key, value := p.root.Content[i], p.root.Content[i+1]
-		if key.Value == "kind" && value.Kind == yaml.ScalarNode && isText(value) && value.Value != Kind {
-			p.faultAt(value, "kind", "%s", unknown("kind", value.Value, []string{Kind}))
+		if key.Value == "kind" && form.IsText(value) && value.Value != Kind {
+			p.FaultAt(value, "kind", "%s", form.Unknown("kind", value.Value, []string{Kind}))
 			return false
 		}
 	}
-	strayed := func() { p.strays = true }
-	return p.structure("", p.root, reflect.ValueOf(&p.form).Elem(), &others{strayed: strayed})
+	return p.Struct("", p.root, &p.form, &form.Others{Strayed: func() { p.strays = true }})
 }
 
 // where returns the place of a value, for other values' faults.
 func (p *part) where(at path) string {
-	n := p.nearest(at)
+	n := p.Nearest(at)
 	return fmt.Sprintf("%s:%d:%d", p.source.name, n.Line, n.Column)
 }
 
@@ -46,7 +70,7 @@ func (p *part) twice(at path, list []string) {
 			continue
 		}
 		if _, again := first[element]; again {
-			p.fault(at.index(i), "%s is in the list twice", quoted(element))
+			p.Fault(at.Index(i), "%s is in the list twice", form.Quoted(element))
 			continue
 		}
 		first[element] = i

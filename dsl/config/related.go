@@ -14,6 +14,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/expr"
+	"github.com/handwerk-dev/handwerk/dsl/form"
 )
 
 // identifier is a name in an expression.
@@ -26,46 +27,46 @@ const everywhere = "*"
 func (w *watched) related() {
 	seen := map[string]path{}
 	for i := range w.form.Related {
-		at, form := w.at.key("related").index(i), &w.form.Related[i]
-		if first, twice := seen[form.Name]; twice && form.Name != "" {
-			w.fault(at.key("name"), "the name is used twice (first at %s)", w.where(first))
+		at, of := w.at.Key("related").Index(i), &w.form.Related[i]
+		if first, twice := seen[of.Name]; twice && of.Name != "" {
+			w.Fault(at.Key("name"), "the name is used twice (first at %s)", w.where(first))
 		}
-		seen[form.Name] = at.key("name")
-		if form.Name != "" && !identifier.MatchString(form.Name) {
-			w.fault(at.key("name"), "want letters, digits and '_', as expressions use it, found %s", quoted(form.Name))
+		seen[of.Name] = at.Key("name")
+		if of.Name != "" && !identifier.MatchString(of.Name) {
+			w.Fault(at.Key("name"), "want letters, digits and '_', as expressions use it, found %s", form.Quoted(of.Name))
 		}
-		w.relation(at, form)
+		w.relation(at, of)
 	}
 }
 
-func (w *watched) relation(at path, form *relation) {
-	out := dsl.Relation{Name: form.Name, One: form.Object != ""}
-	if form.Resource != "" {
-		name, err := dsl.ParseResourceName(form.Resource)
+func (w *watched) relation(at path, of *relation) {
+	out := dsl.Relation{Name: of.Name, One: of.Object != ""}
+	if of.Resource != "" {
+		name, err := dsl.ParseResourceName(of.Resource)
 		if err != nil {
-			w.fault(at.key("resource"), "%v", err)
+			w.Fault(at.Key("resource"), "%v", err)
 			return
 		}
 		out.Resource = name
 	}
 	for _, other := range []string{"selector", "where"} {
-		if out.One && w.has(at.key(other)) {
-			w.faultKey(at.key(other), "is not for a relation with object, which names one")
+		if out.One && w.Has(at.Key(other)) {
+			w.FaultKey(at.Key(other), "is not for a relation with object, which names one")
 		}
 	}
-	s := &selecting{namespace: w.text(at.key("namespace"), form.Namespace), object: w.text(at.key("object"), form.Object)}
-	s.any = form.Namespace == everywhere
-	if form.Where != "" {
-		object := func(s dsl.Schemas) dsl.Shape { return dsl.Shape{Schema: s.Related[form.Name].Schema} }
-		s.where = w.predicate(at.key("where"), form.Where, variable{"object", object})
+	s := &selecting{namespace: w.text(at.Key("namespace"), of.Namespace), object: w.text(at.Key("object"), of.Object)}
+	s.any = of.Namespace == everywhere
+	if of.Where != "" {
+		object := func(s dsl.Schemas) dsl.Shape { return dsl.Shape{Schema: s.Related[of.Name].Schema} }
+		s.where = w.predicate(at.Key("where"), of.Where, variable{"object", object})
 	}
-	if form.Selector != nil {
-		s.labels, s.wanted = w.labelTemplate(at.key("selector"), form.Selector), len(form.Selector.MatchLabels)
+	if of.Selector != nil {
+		s.labels, s.wanted = w.labelTemplate(at.Key("selector"), of.Selector), len(of.Selector.MatchLabels)
 		if s.labels == nil {
-			out.LabelSelector = w.labelSelector(at.key("selector"), form.Selector)
+			out.LabelSelector = w.labelSelector(at.Key("selector"), of.Selector)
 		}
-		if len(form.Selector.Fields) > 0 {
-			w.faultKey(at.key("selector").key("fields"), "is not for related objects")
+		if len(of.Selector.Fields) > 0 {
+			w.FaultKey(at.Key("selector").Key("fields"), "is not for related objects")
 		}
 	}
 	out.Select = s.selection
@@ -85,11 +86,11 @@ func (w *watched) text(at path, text string) *expr.Template {
 func (w *watched) template(at path, tree any) *expr.Template {
 	compiler, err := w.loader.compiler()
 	if err != nil {
-		w.fault(at, "%v", err)
+		w.Fault(at, "%v", err)
 		return nil
 	}
 	t, err := compiler.Template(tree)
-	w.faults = append(w.faults, w.misfits(at, "", err)...)
+	w.found = append(w.found, w.misfits(at, "", err)...)
 	if err != nil {
 		return nil
 	}
@@ -103,17 +104,17 @@ func (w *watched) template(at path, tree any) *expr.Template {
 }
 
 // labelTemplate compiles a selector with ${…} in its values, nil when it has none.
-func (w *watched) labelTemplate(at path, form *selector) *expr.Template {
+func (w *watched) labelTemplate(at path, of *selector) *expr.Template {
 	tree := map[string]any{}
-	for key, value := range form.MatchLabels {
+	for key, value := range of.MatchLabels {
 		tree[key] = value
 	}
-	t := w.template(at.key("matchLabels"), tree)
+	t := w.template(at.Key("matchLabels"), tree)
 	if t == nil || len(t.Programs()) == 0 {
 		return nil
 	}
-	if len(form.MatchExpressions) > 0 {
-		w.faultKey(at.key("matchExpressions"), "cannot stand beside labels with ${…}")
+	if len(of.MatchExpressions) > 0 {
+		w.FaultKey(at.Key("matchExpressions"), "cannot stand beside labels with ${…}")
 	}
 	return t
 }

@@ -35,18 +35,18 @@ type declaration struct {
 
 // resource adds resource i of a part. Declared are the resources so far, by their objects.
 func (l *loader) resource(op *dsl.Operator, p *part, i int, declared map[schema.GroupResource]declaration) {
-	w := &watched{part: p, loader: l, at: path("resources").index(i), form: &p.form.Resources[i], ids: map[string]path{}, made: map[string]path{}, kept: map[string]keeper{}}
+	w := &watched{part: p, loader: l, at: path("resources").Index(i), form: &p.form.Resources[i], ids: map[string]path{}, made: map[string]path{}, kept: map[string]keeper{}}
 	w.out = op.Resource(w.form.Resource, nil)
-	if at := w.at.key("resource"); w.form.Resource != "" {
+	if at := w.at.Key("resource"); w.form.Resource != "" {
 		name, err := dsl.ParseResourceName(w.form.Resource)
 		first, twice := declared[name.Objects()]
 		switch {
 		case err != nil:
-			p.fault(at, "%v", err)
+			p.Fault(at, "%v", err)
 		case twice && name == first.name:
-			p.fault(at, "%s is declared twice (first at %s)", name, first.at)
+			p.Fault(at, "%s is declared twice (first at %s)", name, first.at)
 		case twice:
-			p.fault(at, "%s has the same objects as %s at %s: put the handlers of both under one", name, first.name, first.at)
+			p.Fault(at, "%s has the same objects as %s at %s: put the handlers of both under one", name, first.name, first.at)
 		default:
 			declared[name.Objects()] = declaration{name, p.where(at)}
 		}
@@ -63,10 +63,10 @@ func (l *loader) resource(op *dsl.Operator, p *part, i int, declared map[schema.
 	w.related()
 	w.customResource()
 	for i := range w.form.Handlers {
-		w.handler(w.at.key("handlers").index(i), &w.form.Handlers[i])
+		w.handler(w.at.Key("handlers").Index(i), &w.form.Handlers[i])
 	}
 	for i := range w.form.Schedule {
-		w.scheduled(w.at.key("schedule").index(i), &w.form.Schedule[i])
+		w.scheduled(w.at.Key("schedule").Index(i), &w.form.Schedule[i])
 	}
 	w.kindless()
 	w.unmet()
@@ -76,20 +76,20 @@ func (l *loader) resource(op *dsl.Operator, p *part, i int, declared map[schema.
 // kindless checks children whose kind is worked out when their handler runs.
 func (w *watched) kindless() {
 	for _, made := range w.out.Made() {
-		if made.Kind.Empty() && !w.has(w.at.key("owns")) {
-			w.fault(w.made[made.Name], "its kind is worked out, so the resource must say with owns what it may be")
+		if made.Kind.Empty() && !w.Has(w.at.Key("owns")) {
+			w.Fault(w.made[made.Name], "its kind is worked out, so the resource must say with owns what it may be")
 		}
 	}
 }
 
 func (w *watched) keep() {
-	at := w.at.key("keep")
-	if w.has(at) && w.form.Cache != "" && w.out.Cache != dsl.CacheCompact {
-		w.faultKey(at, "is only for cache %s", dsl.CacheCompact)
+	at := w.at.Key("keep")
+	if w.Has(at) && w.form.Cache != "" && w.out.Cache != dsl.CacheCompact {
+		w.FaultKey(at, "is only for cache %s", dsl.CacheCompact)
 	}
 	w.twice(at, w.form.Keep)
 	for i, text := range w.form.Keep {
-		if field := w.path(at.index(i), text); field != nil {
+		if field := w.path(at.Index(i), text); field != nil {
 			w.out.Keep = append(w.out.Keep, field)
 		}
 	}
@@ -102,7 +102,7 @@ func (w *watched) path(at path, text string) dsl.Path {
 	}
 	field, err := dsl.ParsePath(text)
 	if err != nil {
-		w.fault(at, "%v", err)
+		w.Fault(at, "%v", err)
 		return nil
 	}
 	w.out.Checks(func(s dsl.Schemas) []error {
@@ -112,14 +112,14 @@ func (w *watched) path(at path, text string) dsl.Path {
 }
 
 func (w *watched) owns() {
-	at := w.at.key("owns")
+	at := w.at.Key("owns")
 	w.twice(at, w.form.Owns)
 	for i, name := range w.form.Owns {
 		if name == "" {
 			continue
 		}
 		if _, err := dsl.ParseResourceName(name); err != nil {
-			w.fault(at.index(i), "%v", err)
+			w.Fault(at.Index(i), "%v", err)
 			continue
 		}
 		w.out.Owns(name)
@@ -133,7 +133,7 @@ func (w *watched) observed() {
 	}
 	for _, h := range w.out.Handlers() {
 		if h.LooksPast() {
-			w.faultKey(w.at.key("observedGeneration"), "cannot tell what handler %s has seen: it needs field: spec and old: false", h.ID)
+			w.FaultKey(w.at.Key("observedGeneration"), "cannot tell what handler %s has seen: it needs field: spec and old: false", h.ID)
 		}
 	}
 }

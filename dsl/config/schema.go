@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/form"
 )
 
 // The form of a configuration. The tags say all there is to know of a field: its name, whether it
@@ -67,7 +68,7 @@ type resource struct {
 type selector struct {
 	MatchLabels      map[string]string `yaml:"matchLabels" doc:"Labels that an object must have, with these values."`
 	MatchExpressions []requirement     `yaml:"matchExpressions" doc:"Conditions on labels."`
-	Fields           texts             `yaml:"fields" doc:"Field selectors that the server knows for the resource, such as status.phase=Running; one or a list."`
+	Fields           form.Texts        `yaml:"fields" doc:"Field selectors that the server knows for the resource, such as status.phase=Running; one or a list."`
 }
 
 type requirement struct {
@@ -165,16 +166,16 @@ const (
 	release onFailure = "release"
 )
 
-func (apiVersion) choices() (string, []string) { return "apiVersion", []string{APIVersion} }
-func (kind) choices() (string, []string)       { return "kind", []string{Kind} }
-func (onFailure) choices() (string, []string) {
+func (apiVersion) Choices() (string, []string) { return "apiVersion", []string{APIVersion} }
+func (kind) Choices() (string, []string)       { return "kind", []string{Kind} }
+func (onFailure) Choices() (string, []string) {
 	return "policy", []string{string(hold), string(release)}
 }
-func (eventsMode) choices() (string, []string) {
+func (eventsMode) Choices() (string, []string) {
 	return "mode", []string{string(dsl.EventsWarnings), string(dsl.EventsChanges)}
 }
-func (cause) choices() (string, []string) { return "cause", dsl.CauseNames() }
-func (cause) doc() string {
+func (cause) Choices() (string, []string) { return "cause", dsl.CauseNames() }
+func (cause) FormDoc() string {
 	var all, short []string
 	for _, c := range dsl.Causes() {
 		all = append(all, string(c)+": "+c.Doc()+".")
@@ -184,12 +185,12 @@ func (cause) doc() string {
 	}
 	return strings.Join(all, " ") + " " + string(dsl.Reconcile) + " is short for " + strings.Join(short, ", ") + "."
 }
-func (mode) choices() (string, []string) {
+func (mode) Choices() (string, []string) {
 	return "mode", []string{string(dsl.LeaderNone), string(dsl.LeaderLease), string(dsl.LeaderLife)}
 }
-func (cache) choices() (string, []string) {
+func (cache) Choices() (string, []string) {
 	return "cache profile", []string{string(dsl.CacheCompact), string(dsl.CacheMetadata), string(dsl.CacheLive)}
 }
-func (operator) choices() (string, []string) {
+func (operator) Choices() (string, []string) {
 	return "operator", []string{"In", "NotIn", "Exists", "DoesNotExist"}
 }

@@ -16,8 +16,8 @@ func (p *part) settings(s *settings) dsl.Settings {
 	if s == nil {
 		return dsl.Settings{}
 	}
-	if s.Burst > 0 && !p.has("settings.qps") {
-		p.faultKey("settings.burst", "needs qps")
+	if s.Burst > 0 && !p.Has("settings.qps") {
+		p.FaultKey("settings.burst", "needs qps")
 	}
 	out := dsl.Settings{GracePeriod: s.GracePeriod, QPS: s.QPS, Burst: s.Burst, Events: dsl.EventsMode(s.Events)}
 	if s.LeaderElection != nil {
@@ -35,10 +35,10 @@ func (p *part) leader(e *leaderElection) dsl.LeaderElection {
 		p.onlyFor(lease, "mode lease", "leaseDuration", "renewDeadline", "retryPeriod")
 	}
 	if faults := validation.IsDNS1123Subdomain(e.Name); e.Name != "" && len(faults) > 0 {
-		p.fault(leaderPath.key("name"), "want the name of an object: %s", faults[0])
+		p.Fault(leaderPath.Key("name"), "want the name of an object: %s", faults[0])
 	}
 	if faults := validation.IsDNS1123Label(e.Namespace); e.Namespace != "" && len(faults) > 0 {
-		p.fault(leaderPath.key("namespace"), "want a namespace: %s", faults[0])
+		p.Fault(leaderPath.Key("namespace"), "want a namespace: %s", faults[0])
 	}
 	if lease {
 		p.periods(e)
@@ -51,8 +51,8 @@ func (p *part) leader(e *leaderElection) dsl.LeaderElection {
 
 func (p *part) onlyFor(allowed bool, what string, names ...string) {
 	for _, name := range names {
-		if at := leaderPath.key(name); !allowed && p.has(at) {
-			p.faultKey(at, "is only for %s", what)
+		if at := leaderPath.Key(name); !allowed && p.Has(at) {
+			p.FaultKey(at, "is only for %s", what)
 		}
 	}
 }
@@ -65,18 +65,18 @@ func (p *part) periods(e *leaderElection) {
 	retry := cmp.Or(e.RetryPeriod, 2*time.Second)
 	written := func(names ...string) path {
 		for _, name := range names {
-			if at := leaderPath.key(name); p.has(at) {
+			if at := leaderPath.Key(name); p.Has(at) {
 				return at
 			}
 		}
 		return leaderPath
 	}
 	if duration <= deadline {
-		p.fault(written("leaseDuration", "renewDeadline"),
+		p.Fault(written("leaseDuration", "renewDeadline"),
 			"leaseDuration (%v) must be more than renewDeadline (%v)", duration, deadline)
 	}
 	if float64(deadline) <= 1.2*float64(retry) {
-		p.fault(written("renewDeadline", "retryPeriod"),
+		p.Fault(written("renewDeadline", "retryPeriod"),
 			"renewDeadline (%v) must be more than 1.2 times retryPeriod (%v)", deadline, retry)
 	}
 }

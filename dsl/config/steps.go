@@ -15,12 +15,11 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/expr"
+	"github.com/handwerk-dev/handwerk/dsl/form"
 )
 
 // steps is the key under which a handler has several actions.
 const steps = "steps"
-
-var _ form = (*step)(nil)
 
 // step is one action of a handler that has several.
 type step struct {
@@ -32,14 +31,17 @@ type step struct {
 	config any
 }
 
-// read fills a step; see [handler.read].
-func (s *step) read(d *decoder, p path, n *yaml.Node) bool {
-	return d.oneAction(p, n, reflect.ValueOf(s).Elem(), "step", func(name string, config any) {
+// ReadForm fills a step; see [handler.ReadForm].
+func (s *step) ReadForm(d *form.Decoder, p path, n *yaml.Node) bool {
+	return oneAction(d, p, n, s, "step", func(name string, config any) {
 		s.action, s.config = name, config
 	})
 }
 
-func (s *step) schema(of *schemer) *jsonSchema { return of.withAction(reflect.TypeFor[step]()) }
+// DescribeForm describes a step.
+func (s *step) DescribeForm(of *form.Describer) *form.Schema {
+	return withAction(of, reflect.TypeFor[step]())
+}
 
 // name returns what the step is called.
 func (s *step) name(i int) string {
@@ -55,14 +57,14 @@ func (w *watched) steps(at path, h *handler) *dsl.Built {
 	var fns []dsl.Func
 	seen := map[string]path{}
 	for i := range h.Steps {
-		s, place := &h.Steps[i], at.key(steps).index(i)
+		s, place := &h.Steps[i], at.Key(steps).Index(i)
 		name := s.name(i)
 		if first, twice := seen[name]; twice {
-			w.fault(place.key("name"), "the name is used twice (first at %s)", w.where(first))
+			w.Fault(place.Key("name"), "the name is used twice (first at %s)", w.where(first))
 		}
 		seen[name] = place
 		if !handlerID.MatchString(name) {
-			w.fault(place.key("name"), "want letters, digits, '-', '_' and '.', at most 63, found %s", quoted(name))
+			w.Fault(place.Key("name"), "want letters, digits, '-', '_' and '.', at most 63, found %s", form.Quoted(name))
 		}
 		one := &handler{
 			ID: h.ID + "." + name, With: s.With, Causes: h.Causes, Old: h.Old, Finalizer: h.Finalizer, whole: h.whole, level: h.level,
@@ -73,7 +75,7 @@ func (w *watched) steps(at path, h *handler) *dsl.Built {
 			out = nil
 			continue
 		}
-		fn, asks := w.onlyWhen(place.key("when"), h, s, built.Func)
+		fn, asks := w.onlyWhen(place.Key("when"), h, s, built.Func)
 		if !deletes(built.Options) && !slices.Contains(h.Causes, cause(dsl.Delete)) {
 			fn = notOnDelete(fn) // another step gives the handler that cause
 		}

@@ -14,6 +14,8 @@ import (
 	"unicode/utf8"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/handwerk-dev/handwerk/dsl/form"
 )
 
 // documents returns the roots of the documents that are not empty, and what is wrong with the
@@ -28,7 +30,7 @@ func (s *source) documents() (roots []*yaml.Node, fault *Fault) {
 		if err != nil {
 			return roots, s.syntax(err)
 		}
-		if root := document.Content[0]; !isNull(root) {
+		if root := document.Content[0]; !form.IsNull(root) {
 			roots = append(roots, root)
 		}
 	}
@@ -70,7 +72,7 @@ func (s *source) syntax(err error) *Fault {
 	message := strings.TrimPrefix(err.Error(), "yaml: ")
 	if m := anchorMessage.FindStringSubmatch(message); m != nil {
 		line, column := s.alias(m[1])
-		return &Fault{File: s.name, Line: line, Column: column, Message: fmt.Sprintf("unknown anchor %s", quoted(m[1]))}
+		return &Fault{File: s.name, Line: line, Column: column, Message: fmt.Sprintf("unknown anchor %s", form.Quoted(m[1]))}
 	}
 	line := 1
 	if m := lineMessage.FindStringSubmatch(message); m != nil {
@@ -156,5 +158,3 @@ func (r *slowReader) Read(p []byte) (int, error) {
 }
 
 func indentation(line string) string { return line[:len(line)-len(strings.TrimLeft(line, " \t"))] }
-
-func isNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.Tag == "!!null" }

@@ -12,25 +12,25 @@ import (
 
 // timing checks a handler's timer.
 func (w *watched) timing(at path, t *timing) []dsl.Option {
-	if w.has(at.key("timeZone")) && t.Cron == "" {
-		w.faultKey(at.key("timeZone"), "is only for cron")
+	if w.Has(at.Key("timeZone")) && t.Cron == "" {
+		w.FaultKey(at.Key("timeZone"), "is only for cron")
 	}
-	if w.has(at.key("jitter")) && !t.given() {
-		w.faultKey(at.key("jitter"), "is only for timers (every, cron or idle)")
+	if w.Has(at.Key("jitter")) && !t.given() {
+		w.FaultKey(at.Key("jitter"), "is only for timers (every, cron or idle)")
 	}
 	if !t.given() {
 		return nil
 	}
 	if t.Cron != "" {
-		if w.has(at.key("every")) {
-			w.faultKey(at.key("every"), "excludes cron")
+		if w.Has(at.Key("every")) {
+			w.FaultKey(at.Key("every"), "excludes cron")
 		}
 		if err := dsl.ParseCron("@daily", t.TimeZone); err != nil {
-			w.fault(at.key("timeZone"), "%v", errors.Unwrap(err))
+			w.Fault(at.Key("timeZone"), "%v", errors.Unwrap(err))
 			return nil
 		}
 		if err := dsl.ParseCron(t.Cron, t.TimeZone); err != nil {
-			w.fault(at.key("cron"), "%v", err)
+			w.Fault(at.Key("cron"), "%v", err)
 			return nil
 		}
 	}
@@ -44,21 +44,21 @@ var notScheduled = []string{"causes", "when", "field", "labels", "annotations", 
 func (w *watched) scheduled(at path, h *handler) {
 	h.whole = true
 	for _, name := range notScheduled {
-		if w.has(at.key(name)) {
-			w.faultKey(at.key(name), "is not for a schedule, which has no one object")
+		if w.Has(at.Key(name)) {
+			w.FaultKey(at.Key(name), "is not for a schedule, which has no one object")
 		}
 	}
 	if !h.given() {
-		w.fault(at, "a schedule has a time (want every or cron)")
+		w.Fault(at, "a schedule has a time (want every or cron)")
 	}
-	w.id(at.key("id"), h.ID)
+	w.id(at.Key("id"), h.ID)
 	timing := w.timing(at, &h.timing)
 	attempts := w.attempts(at, h)
 	built := w.action(at, h)
 	if built == nil || timing == nil {
 		return
 	}
-	options := slices.Concat(built.Options, timing, attempts, w.needs(at.key("needs"), h, built))
+	options := slices.Concat(built.Options, timing, attempts, w.needs(at.Key("needs"), h, built))
 	options = append(options, dsl.Described(described(h)), func(into *dsl.Handler) { into.ResourceWide = true })
 	w.out.On([]dsl.Cause{dsl.Timer}, h.ID, built.Func, options...)
 }

@@ -13,13 +13,13 @@ import (
 
 // placedFault makes a fault at a value, or within it when line and column, of the text, are not
 // zero; then it shows the line.
-func (d *decoder) placedFault(p path, line, column int, message string) Fault {
-	n := *d.nearest(p)
+func (p *part) placedFault(at path, line, column int, message string) Fault {
+	n := *p.Nearest(at)
 	message = strings.Join(strings.Fields(message), " ")
-	out := Fault{File: d.source.name, Line: n.Line, Column: n.Column, Path: string(p), Message: message}
+	out := Fault{File: p.source.name, Line: n.Line, Column: n.Column, Path: string(at), Message: message}
 	if line > 0 && n.Kind == yaml.ScalarNode {
-		out.Line, out.Column = d.source.within(&n, line, column)
-		out.Excerpt = d.source.excerpt(out.Line, out.Column)
+		out.Line, out.Column = p.source.within(&n, line, column)
+		out.Excerpt = p.source.excerpt(out.Line, out.Column)
 	}
 	return out
 }

@@ -1,37 +1,19 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package config
+package form
 
 import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
-
-	"github.com/handwerk-dev/handwerk/dsl"
 )
 
-// Reference returns tables as Markdown: of the causes, and of every field of the form, with the registry's
-// actions, one for each map that has fields, headed by its place.
-func Reference(registry *dsl.Registry) string {
-	s := &schemer{registry: registry}
-	var out strings.Builder
-	out.WriteString("\n### The causes\n\n| cause | the handler runs when | in `reconcile` |\n|---|---|---|\n")
-	for _, c := range dsl.Causes() {
-		in := "no"
-		if slices.Contains(dsl.ReconcileCauses(), c) {
-			in = "yes"
-		}
-		fmt.Fprintf(&out, "| `%s` | %s | %s |\n", c, c.Doc(), in)
-	}
-	writeReference(&out, "", s.of(reflect.TypeFor[document]()))
-	return out.String()
-}
-
-func writeReference(out *strings.Builder, place string, s *jsonSchema) {
+// Reference writes tables as Markdown: of every field at a place and below it, one for each map that has
+// fields, headed by its place.
+func Reference(out *strings.Builder, place string, s *Schema) {
 	title := place
 	if title == "" {
 		title = "the document"
@@ -68,13 +50,13 @@ func writeReference(out *strings.Builder, place string, s *jsonSchema) {
 			at, field = at+"[]", field.Items
 		}
 		if len(field.Properties) > 0 {
-			writeReference(out, at, field)
+			Reference(out, at, field)
 		}
 	}
 }
 
 // formOf says for people what a value looks like.
-func formOf(s *jsonSchema) string {
+func formOf(s *Schema) string {
 	switch {
 	case len(s.Enum) > 0:
 		return strings.Join(s.Enum, ", ")
@@ -87,7 +69,7 @@ func formOf(s *jsonSchema) string {
 	case len(s.Properties) > 0:
 		return "map"
 	case s.Type == "object":
-		if value, ok := s.AdditionalProperties.(*jsonSchema); ok && value.Type != "" {
+		if value, ok := s.AdditionalProperties.(*Schema); ok && value.Type != "" {
 			return "map of " + plural(formOf(value))
 		}
 		return "map"

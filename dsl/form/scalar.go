@@ -1,10 +1,12 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package config
+package form
 
 import (
 	"encoding"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"math"
 	"reflect"
@@ -17,10 +19,12 @@ import (
 
 // scalar fills a value that is no map and no list. Durations are written as Go writes them and are
 // more than zero.
-func (d *decoder) scalar(p path, n *yaml.Node, out reflect.Value) bool {
+func (d *Decoder) scalar(at Path, n *yaml.Node, out reflect.Value) bool {
 	message := ""
 	text, reads := reflect.TypeAssert[encoding.TextUnmarshaler](out.Addr())
 	switch {
+	case d.JSON:
+		message = d.readJSON(at, n, out)
 	case reads:
 		message = readText(n, text)
 	case out.Type() == reflect.TypeFor[time.Duration]():
@@ -34,22 +38,58 @@ func (d *decoder) scalar(p path, n *yaml.Node, out reflect.Value) bool {
 	case out.CanFloat():
 		message = readNumber(n, out)
 	default:
-		panic("config: no form for values of " + out.Type().String())
+		panic("form: no form for values of " + out.Type().String())
 	}
 	if message != "" {
-		d.faultAt(n, p, "%s", message)
+		d.FaultAt(n, at, "%s", message)
 	}
 	return message == ""
 }
 
+// readJSON reads a value as encoding/json does.
+func (d *Decoder) readJSON(at Path, n *yaml.Node, out reflect.Value) string {
+	value, ok := d.Plain(at, n)
+	if !ok {
+		return "cannot be read"
+	}
+	data, err := json.Marshal(value)
+	if err == nil {
+		err = json.Unmarshal(data, out.Addr().Interface())
+	}
+	if _, mismatch := errors.AsType[*json.UnmarshalTypeError](err); mismatch {
+		return fmt.Sprintf("want %s, found %s", wanted(out.Type()), Found(n))
+	} else if err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// wanted says for people what a value of a Go type is.
+func wanted(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.String:
+		return "text"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Float32, reflect.Float64:
+		return "a number"
+	case reflect.Struct, reflect.Map:
+		return "a map"
+	case reflect.Slice, reflect.Array:
+		return "a list"
+	default:
+		return "a whole number that fits"
+	}
+}
+
 func readDuration(n *yaml.Node, out reflect.Value) string {
 	const want = "want a duration such as 30s or 10m"
-	if n.Kind != yaml.ScalarNode || !isText(n) {
-		return fmt.Sprintf("%s, found %s", want, found(n))
+	if n.Kind != yaml.ScalarNode || !IsText(n) {
+		return fmt.Sprintf("%s, found %s", want, Found(n))
 	}
 	duration, err := time.ParseDuration(n.Value)
 	if err != nil {
-		return fmt.Sprintf("%s, found %s", want, found(n))
+		return fmt.Sprintf("%s, found %s", want, Found(n))
 	}
 	if duration <= 0 {
 		return "must be more than zero"
@@ -60,7 +100,7 @@ func readDuration(n *yaml.Node, out reflect.Value) string {
 
 func readText(n *yaml.Node, out encoding.TextUnmarshaler) string {
 	if n.Kind != yaml.ScalarNode {
-		return "want text, found " + found(n)
+		return "want text, found " + Found(n)
 	}
 	if err := out.UnmarshalText([]byte(n.Value)); err != nil {
 		return err.Error()
@@ -69,15 +109,20 @@ func readText(n *yaml.Node, out encoding.TextUnmarshaler) string {
 }
 
 func readString(n *yaml.Node, out reflect.Value) string {
+	c, isChoice := reflect.TypeAssert[Choice](out)
+	if isChoice && (n.Kind != yaml.ScalarNode || !IsText(n)) {
+		_, words := c.Choices()
+		return fmt.Sprintf("%s, found %s", Suggestion("", false, words), Found(n))
+	}
 	if n.Kind != yaml.ScalarNode {
-		return "want text, found " + found(n)
+		return "want text, found " + Found(n)
 	}
-	if !isText(n) {
-		return fmt.Sprintf("want text, found %s (put it in quotes)", found(n))
+	if !IsText(n) {
+		return fmt.Sprintf("want text, found %s (put it in quotes)", Found(n))
 	}
-	if c, ok := reflect.TypeAssert[choice](out); ok {
-		if what, words := c.choices(); !slices.Contains(words, n.Value) {
-			return unknown(what, n.Value, words)
+	if isChoice {
+		if what, words := c.Choices(); !slices.Contains(words, n.Value) {
+			return Unknown(what, n.Value, words)
 		}
 	}
 	out.SetString(n.Value)
@@ -86,11 +131,11 @@ func readString(n *yaml.Node, out reflect.Value) string {
 
 func readBool(n *yaml.Node, out reflect.Value) string {
 	if n.Kind != yaml.ScalarNode || n.Tag != "!!bool" {
-		return "want true or false, found " + found(n)
+		return "want true or false, found " + Found(n)
 	}
 	var value bool
 	if err := n.Decode(&value); err != nil {
-		return "want true or false, found " + found(n)
+		return "want true or false, found " + Found(n)
 	}
 	out.SetBool(value)
 	return ""
@@ -99,7 +144,7 @@ func readBool(n *yaml.Node, out reflect.Value) string {
 func readWhole(n *yaml.Node, out reflect.Value) string {
 	var value any
 	if n.Kind != yaml.ScalarNode || n.Tag != "!!int" || n.Decode(&value) != nil {
-		return "want a whole number, found " + found(n)
+		return "want a whole number, found " + Found(n)
 	}
 	number := reflect.ValueOf(value)
 	if out.CanUint() && number.CanInt() {
@@ -122,7 +167,7 @@ func readWhole(n *yaml.Node, out reflect.Value) string {
 func readNumber(n *yaml.Node, out reflect.Value) string {
 	var value float64
 	if n.Kind != yaml.ScalarNode || n.Tag != "!!int" && n.Tag != "!!float" || n.Decode(&value) != nil {
-		return "want a number, found " + found(n)
+		return "want a number, found " + Found(n)
 	}
 	if math.IsNaN(value) || math.IsInf(value, 0) || out.OverflowFloat(value) {
 		return "the number is too large"
@@ -132,35 +177,38 @@ func readNumber(n *yaml.Node, out reflect.Value) string {
 }
 
 // least checks a number against the min tag of its field.
-func (d *decoder) least(p path, n *yaml.Node, field reflect.StructField, value reflect.Value) {
+func (d *Decoder) least(at Path, n *yaml.Node, field reflect.StructField, value reflect.Value) {
 	tag := field.Tag.Get("min")
 	if tag == "" {
 		return
 	}
 	limit, err := strconv.ParseFloat(tag, 64)
 	if err != nil {
-		panic("config: min of " + field.Name + " is not a number")
+		panic("form: min of " + field.Name + " is not a number")
 	}
 	number := reflect.Indirect(value).Convert(reflect.TypeFor[float64]()).Float()
 	switch {
 	case number >= limit:
 	case limit == 0:
-		d.faultAt(n, p, "must not be negative")
+		d.FaultAt(n, at, "must not be negative")
 	default:
-		d.faultAt(n, p, "must be at least %s", tag)
+		d.FaultAt(n, at, "must be at least %s", tag)
 	}
 }
 
-// isText reports whether a scalar is text. What looks like a date is text too.
-func isText(n *yaml.Node) bool {
-	return n.Tag == "!!str" || n.Tag == "!!timestamp" || n.Tag == "!!merge"
+// IsText reports whether a node is text. What looks like a date is text too.
+func IsText(n *yaml.Node) bool {
+	return n.Kind == yaml.ScalarNode && (n.Tag == "!!str" || n.Tag == "!!timestamp" || n.Tag == "!!merge")
 }
 
-// isBlank reports whether a node is text without a character.
-func isBlank(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && isText(n) && n.Value == "" }
+// IsNull reports whether a node is null.
+func IsNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.Tag == "!!null" }
 
-// found says what a node is.
-func found(n *yaml.Node) string {
+// isBlank reports whether a node is text without a character.
+func isBlank(n *yaml.Node) bool { return IsText(n) && n.Value == "" }
+
+// Found says what a node is.
+func Found(n *yaml.Node) string {
 	switch n.Kind {
 	case yaml.MappingNode:
 		return "a map"
@@ -175,6 +223,6 @@ func found(n *yaml.Node) string {
 	case "!!int", "!!float":
 		return "the number " + n.Value
 	default:
-		return "the text " + quoted(n.Value)
+		return "the text " + Quoted(n.Value)
 	}
 }

@@ -1,0 +1,137 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package form
+
+import (
+	"cmp"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+)
+
+// Others takes the entries of a map that its struct has no field for.
+type Others struct {
+	// Names are the entries it takes.
+	Names []string
+	// Take is called for each of them.
+	Take func(name string, at Path, value *yaml.Node)
+	// Strayed is called for each entry that nobody takes.
+	Strayed func()
+}
+
+// Struct fills the struct that out points to from a map; rest may be nil.
+func (d *Decoder) Struct(at Path, n *yaml.Node, out any, rest *Others) bool {
+	return d.structure(at, n, reflect.ValueOf(out).Elem(), rest)
+}
+
+func (d *Decoder) structure(at Path, n *yaml.Node, out reflect.Value, rest *Others) bool {
+	names, fields := fieldsOf(out.Type())
+	if rest == nil {
+		rest = &Others{}
+	}
+	known := slices.Concat(names, rest.Names)
+	given := map[string]bool{}
+	isMap := d.Entries(at, n, func(name string, at Path, value *yaml.Node) {
+		given[name] = true
+		field, isField := fields[name]
+		switch {
+		case isField:
+			if into := fieldOf(out, field.Index); d.filled(at, value, into) {
+				d.least(at, value, field, into)
+			}
+		case slices.Contains(rest.Names, name):
+			rest.Take(name, at, value)
+		default:
+			if rest.Strayed != nil {
+				rest.Strayed()
+			}
+			meant, near := dsl.Nearest(name, known)
+			given[meant] = given[meant] || near
+			d.FaultKey(at, "unknown %s (%s)", d.What, Suggestion(meant, near, known))
+		}
+	})
+	for _, name := range names {
+		instead := fields[name].Tag.Get("unless")
+		if isMap && required(fields[name]) && !given[name] && (instead == "" || !given[instead]) {
+			d.FaultAt(n, at, "%s is required", name)
+		}
+	}
+	return isMap
+}
+
+func required(field reflect.StructField) bool { return field.Tag.Get("required") != "" }
+
+// Fields returns the names of the fields that a struct has for authors, in their order.
+func Fields(t reflect.Type) []string {
+	names, _ := fieldsOf(t)
+	return names
+}
+
+// fieldsOf returns the names of a struct's fields in their order, and the fields by name. A field without
+// a tag has its Go name.
+func fieldsOf(t reflect.Type) (names []string, fields map[string]reflect.StructField) {
+	fields = map[string]reflect.StructField{}
+	for _, field := range reflect.VisibleFields(t) {
+		name, _, _ := strings.Cut(cmp.Or(field.Tag.Get("yaml"), field.Tag.Get("json")), ",")
+		if name == "" && !field.Anonymous {
+			name = field.Name
+		}
+		if name == "" || name == "-" || !field.IsExported() || !reachable(t, field.Index) {
+			continue
+		}
+		names = append(names, name)
+		fields[name] = field
+	}
+	return names, fields
+}
+
+// reachable reports whether nothing on the way to a field is a pointer that cannot be set.
+func reachable(t reflect.Type, index []int) bool {
+	for i := range index[:len(index)-1] {
+		if on := t.FieldByIndex(index[:i+1]); on.Type.Kind() == reflect.Pointer && !on.IsExported() {
+			return false
+		}
+	}
+	return true
+}
+
+// fieldOf returns a field; embedded structs on the way to it are made.
+func fieldOf(out reflect.Value, index []int) reflect.Value {
+	for i, step := range index {
+		if i > 0 && out.Kind() == reflect.Pointer {
+			if out.IsNil() {
+				out.Set(reflect.New(out.Type().Elem()))
+			}
+			out = out.Elem()
+		}
+		out = out.Field(step)
+	}
+	return out
+}
+
+// Suggestion helps with a word that is not known.
+func Suggestion(meant string, near bool, known []string) string {
+	if near {
+		return fmt.Sprintf("did you mean %q?", meant)
+	}
+	switch len(known) {
+	case 0:
+		return "there are none"
+	case 1:
+		return "want " + known[0]
+	default:
+		return "want one of " + strings.Join(known, ", ")
+	}
+}
+
+// Unknown says that a word is not one of those known.
+func Unknown(what, word string, known []string) string {
+	meant, near := dsl.Nearest(word, known)
+	return fmt.Sprintf("unknown %s %s (%s)", what, Quoted(word), Suggestion(meant, near, known))
+}

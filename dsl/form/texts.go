@@ -1,0 +1,32 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package form
+
+import "gopkg.in/yaml.v3"
+
+var _ Form = (*Texts)(nil)
+
+// Texts is one text or a list of them.
+type Texts []string
+
+// ReadForm reads the text or the list.
+func (t *Texts) ReadForm(d *Decoder, at Path, n *yaml.Node) bool {
+	switch n.Kind {
+	case yaml.SequenceNode:
+		return d.Value(at, n, (*[]string)(t))
+	case yaml.MappingNode:
+		d.FaultAt(n, at, "want text or a list, found a map")
+		return false
+	}
+	var one string
+	ok := d.Filled(at, n, &one)
+	*t = Texts{one}
+	return ok
+}
+
+// DescribeForm describes both.
+func (t *Texts) DescribeForm(*Describer) *Schema {
+	text := &Schema{Type: "string", MinLength: 1}
+	return &Schema{OneOf: []*Schema{text, {Type: "array", Items: text, MinItems: 1}}}
+}
