@@ -361,7 +361,7 @@ func TestParametersMayBeComputed(t *testing.T) {
 		t.Errorf("parameters (-want +got):\n%s", diff)
 	}
 	a = prepared(t, "call: test.Keep\nwith: {text: x, count: '${self.spec.name}'}", foo)
-	if err := a.run(t); !dsl.IsPermanent(err) || !strings.Contains(err.Error(), "want a whole number that fits, found \"web\"") {
+	if err := a.run(t); !dsl.IsPermanent(err) || !strings.Contains(err.Error(), "want a whole number that fits, found the text \"web\"") {
 		t.Errorf("error %v", err)
 	}
 }

@@ -122,7 +122,7 @@ func TestCallChecksParameters(t *testing.T) {
 		"an empty map where some are":   {params{}, dsl.Params{}, ""},
 		"a pointer for a prototype":     {&params{}, dsl.Params{"channel": "ops"}, ""},
 		"a map for a prototype":         {map[string]int{}, dsl.Params{"a": int64(1)}, ""},
-		"the wrong value in such a map": {map[string]int{}, dsl.Params{"a": "b"}, `with.a: want a whole number that fits, found "b"`},
+		"the wrong value in such a map": {map[string]int{}, dsl.Params{"a": "b"}, `with.a: want a whole number that fits, found the text "b"`},
 		"a field of an embedded struct": {params{}, dsl.Params{"name": "x"}, ""},
 		"a field without a tag":         {params{}, dsl.Params{"Plain": "x"}, ""},
 		"null leaves a field as it is":  {params{}, dsl.Params{"times": nil, "to": []any{nil}}, ""},
@@ -131,24 +131,24 @@ func TestCallChecksParameters(t *testing.T) {
 		"anything, where all is taken":  {params{}, dsl.Params{"raw": map[string]any{"a": []any{true}}}, ""},
 		"a whole number for a fraction": {params{}, dsl.Params{"ratio": int64(2)}, ""},
 		"an unknown one, nearly right":  {params{}, dsl.Params{"chanel": "x"}, `with.chanel: unknown parameter (did you mean "channel"?)`},
-		"a field that is not known":     {params{}, dsl.Params{"volume": "x"}, "with.volume: unknown parameter (want one of Plain, channel, extra, loud, name, ratio, raw, size, times, to, wait)"},
+		"a field that is not known":     {params{}, dsl.Params{"volume": "x"}, "with.volume: unknown parameter (want one of name, channel, times, size, ratio, loud, wait, to, extra, raw, Plain)"},
 		"a struct with a hidden field":  {closed{hidden: "x"}, dsl.Params{"name": "x"}, ""},
-		"a number for text":             {params{}, dsl.Params{"channel": int64(5)}, "with.channel: want text, found 5"},
-		"a number that does not fit":    {params{}, dsl.Params{"times": int64(300)}, "with.times: want a whole number that fits, found 300"},
-		"a negative number":             {params{}, dsl.Params{"size": int64(-1)}, "with.size: want a whole number that fits, found -1"},
-		"a fraction for a whole number": {params{}, dsl.Params{"times": 1.5}, "with.times: want a whole number that fits, found 1.5"},
-		"text for a number":             {params{}, dsl.Params{"ratio": "2"}, `with.ratio: want a number, found "2"`},
-		"text for a boolean":            {params{}, dsl.Params{"loud": "yes"}, `with.loud: want true or false, found "yes"`},
-		"a map for a list":              {params{}, dsl.Params{"to": map[string]any{}}, "with.to: want a list, found {}"},
-		"a list for a map":              {params{}, dsl.Params{"extra": []any{}}, "with.extra: want a map, found []"},
+		"a number for text":             {params{}, dsl.Params{"channel": int64(5)}, "with.channel: want text, found the number 5 (put it in quotes)"},
+		"a number that does not fit":    {params{}, dsl.Params{"times": int64(300)}, "with.times: want a whole number that fits, found the number 300"},
+		"a negative number":             {params{}, dsl.Params{"size": int64(-1)}, "with.size: want a whole number that fits, found the number -1"},
+		"a fraction for a whole number": {params{}, dsl.Params{"times": 1.5}, "with.times: want a whole number that fits, found the number 1.5"},
+		"text for a number":             {params{}, dsl.Params{"ratio": "2"}, `with.ratio: want a number, found the text "2"`},
+		"text for a boolean":            {params{}, dsl.Params{"loud": "yes"}, `with.loud: want true or false, found the text "yes"`},
+		"a map for a list":              {params{}, dsl.Params{"to": map[string]any{}}, "with.to: want a list, found a map"},
+		"a list for a map":              {params{}, dsl.Params{"extra": []any{}}, "with.extra: want a map, found a list"},
 		"all of them, however deep": {
 			params{},
 			dsl.Params{"a": "x", "extra": map[string]any{"b": "x"}, "to": []any{map[string]any{"nam": "x"}, map[string]any{"name": true}, "x"}},
-			"with.a: unknown parameter (want one of Plain, channel, extra, loud, name, ratio, raw, size, times, to, wait)\n" +
-				"with.extra.b: want a number, found \"x\"\n" +
+			"with.a: unknown parameter (want one of name, channel, times, size, ratio, loud, wait, to, extra, raw, Plain)\n" +
+				"with.extra.b: want a number, found the text \"x\"\n" +
 				"with.to.0.nam: unknown parameter (did you mean \"name\"?)\n" +
-				"with.to.1.name: want text, found true\n" +
-				"with.to.2: want a map, found \"x\"",
+				"with.to.1.name: want text, found true (put it in quotes)\n" +
+				"with.to.2: want a map, found the text \"x\"",
 		},
 	}
 	for name, test := range tests {

@@ -4,6 +4,7 @@
 package handlers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,9 +14,17 @@ import (
 
 // eventConfig is what stands under event.
 type eventConfig struct {
-	Type    string `yaml:"type" default:"Normal" doc:"Normal or Warning."`
-	Reason  string `yaml:"reason" required:"true" doc:"One CamelCase word; may have ${…}."`
-	Message string `yaml:"message" required:"true" doc:"A sentence for people; may have ${…}."`
+	Type    eventType `yaml:"type" default:"Normal" doc:"Normal, or Warning for what somebody has to look at."`
+	Reason  string    `yaml:"reason" required:"true" doc:"One CamelCase word; may have ${…}."`
+	Message string    `yaml:"message" required:"true" doc:"A sentence for people; may have ${…}."`
+}
+
+// eventType is one of the two types that an Event may have.
+type eventType string
+
+// Choices are the words of Kubernetes.
+func (eventType) Choices() (string, []string) {
+	return "type", []string{string(dsl.Normal), string(dsl.Warning)}
 }
 
 // mostEventReason is how many bytes the API server takes of an Event's reason. Of its note the engine
@@ -42,14 +51,7 @@ func buildEvent(cel compilerOf, b dsl.Build, config *eventConfig) (dsl.Built, er
 	if b.ResourceWide {
 		w.fault([]string{"event"}, "a schedule has no one object that an Event could be about")
 	}
-	kind := dsl.EventType(config.Type)
-	switch kind {
-	case "":
-		kind = dsl.Normal
-	case dsl.Normal, dsl.Warning:
-	default:
-		w.fault([]string{"event", "type"}, "want %s or %s, found %q", dsl.Normal, dsl.Warning, config.Type)
-	}
+	kind := cmp.Or(dsl.EventType(config.Type), dsl.Normal)
 	reason := w.template(config.Reason, nil, "event", "reason")
 	if reason != nil && config.Reason != "" && len(reason.Programs()) == 0 && !conditionReason.MatchString(config.Reason) {
 		w.fault([]string{"event", "reason"}, "want one CamelCase word, found %q", config.Reason)

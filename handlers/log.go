@@ -17,9 +17,15 @@ import (
 // logConfig is what stands under log.
 type logConfig struct {
 	Message string         `yaml:"message" required:"true" doc:"The line; may have ${…}."`
-	Level   string         `yaml:"level" default:"info" doc:"info, or debug for what is seen only with --zap-log-level=debug."`
+	Level   logLevel       `yaml:"level" default:"info" doc:"debug is seen only with --zap-log-level=debug."`
 	Values  map[string]any `yaml:"values" doc:"What the line carries besides; values may have ${…}."`
 }
+
+// logLevel says how much a line matters.
+type logLevel string
+
+// Choices are the levels.
+func (logLevel) Choices() (string, []string) { return "level", []string{"info", "debug"} }
 
 // mostLogged is how many bytes of a message are logged: container runtimes break longer lines.
 const mostLogged = 16 << 10
@@ -41,10 +47,9 @@ func buildLog(cel compilerOf, b dsl.Build, config *logConfig) (dsl.Built, error)
 	if err != nil {
 		return dsl.Built{}, err
 	}
-	levels := map[string]int{"": 0, "info": 0, "debug": 1}
-	level, known := levels[config.Level]
-	if !known {
-		w.fault([]string{"log", "level"}, "want info or debug, found %q", config.Level)
+	level := 0
+	if config.Level == "debug" {
+		level = 1
 	}
 	message := w.template(config.Message, nil, "log", "message")
 	values := w.template(config.Values, nil, "log", "values")

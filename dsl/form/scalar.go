@@ -12,6 +12,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"gopkg.in/yaml.v3"
@@ -31,14 +32,8 @@ func (d *Decoder) scalar(at Path, n *yaml.Node, out reflect.Value) bool {
 		message = readDuration(n, out)
 	case out.Kind() == reflect.String:
 		message = readString(n, out)
-	case out.Kind() == reflect.Bool:
-		message = readBool(n, out)
-	case out.CanInt() || out.CanUint():
-		message = readWhole(n, out)
-	case out.CanFloat():
-		message = readNumber(n, out)
 	default:
-		panic("form: no form for values of " + out.Type().String())
+		message = readExact(n, out)
 	}
 	if message != "" {
 		d.FaultAt(n, at, "%s", message)
@@ -57,9 +52,17 @@ func (d *Decoder) readJSON(at Path, n *yaml.Node, out reflect.Value) string {
 		err = json.Unmarshal(data, out.Addr().Interface())
 	}
 	if _, mismatch := errors.AsType[*json.UnmarshalTypeError](err); mismatch {
-		return fmt.Sprintf("want %s, found %s", wanted(out.Type()), Found(n))
+		return fmt.Sprintf("want %s, found %s%s", wanted(out.Type()), Found(n), quotes(n, out))
 	} else if err != nil {
 		return err.Error()
+	}
+	return ""
+}
+
+// quotes is what helps where text is wanted and YAML has read something else.
+func quotes(n *yaml.Node, out reflect.Value) string {
+	if out.Kind() == reflect.String && n.Kind == yaml.ScalarNode {
+		return " (put it in quotes)"
 	}
 	return ""
 }
@@ -114,11 +117,8 @@ func readString(n *yaml.Node, out reflect.Value) string {
 		_, words := c.Choices()
 		return fmt.Sprintf("%s, found %s", Suggestion("", false, words), Found(n))
 	}
-	if n.Kind != yaml.ScalarNode {
-		return "want text, found " + Found(n)
-	}
 	if !IsText(n) {
-		return fmt.Sprintf("want text, found %s (put it in quotes)", Found(n))
+		return "want text, found " + Found(n) + quotes(n, out)
 	}
 	if isChoice {
 		if what, words := c.Choices(); !slices.Contains(words, n.Value) {
@@ -129,51 +129,31 @@ func readString(n *yaml.Node, out reflect.Value) string {
 	return ""
 }
 
-func readBool(n *yaml.Node, out reflect.Value) string {
-	if n.Kind != yaml.ScalarNode || n.Tag != "!!bool" {
-		return "want true or false, found " + Found(n)
-	}
-	var value bool
-	if err := n.Decode(&value); err != nil {
-		return "want true or false, found " + Found(n)
-	}
-	out.SetBool(value)
-	return ""
-}
-
-func readWhole(n *yaml.Node, out reflect.Value) string {
-	var value any
-	if n.Kind != yaml.ScalarNode || n.Tag != "!!int" || n.Decode(&value) != nil {
-		return "want a whole number, found " + Found(n)
-	}
-	number := reflect.ValueOf(value)
-	if out.CanUint() && number.CanInt() {
-		if number.Int() < 0 {
-			return "must not be negative"
-		}
-		number = reflect.ValueOf(uint64(number.Int()))
-	}
+// readExact reads what is true or false, or a number.
+func readExact(n *yaml.Node, out reflect.Value) string {
+	want, tags := "a whole number", []string{"!!int"}
 	switch {
-	case out.CanInt() && number.CanInt() && !out.OverflowInt(number.Int()):
-		out.SetInt(number.Int())
-	case out.CanUint() && number.CanUint() && !out.OverflowUint(number.Uint()):
-		out.SetUint(number.Uint())
+	case out.Kind() == reflect.Bool:
+		want, tags = "true or false", []string{"!!bool"}
+	case out.CanFloat():
+		want, tags = "a number", []string{"!!int", "!!float"}
+	case !out.CanInt() && !out.CanUint():
+		panic("form: no form for values of " + out.Type().String())
+	}
+	if n.Kind != yaml.ScalarNode || !slices.Contains(tags, n.Tag) {
+		return fmt.Sprintf("want %s, found %s", want, Found(n))
+	}
+	err := n.Decode(out.Addr().Interface())
+	switch {
+	case err == nil && (!out.CanFloat() || !math.IsNaN(out.Float()) && !math.IsInf(out.Float(), 0)):
+		return ""
+	case out.CanUint() && strings.HasPrefix(n.Value, "-"):
+		return "must not be negative"
+	case out.Kind() == reflect.Bool:
+		return fmt.Sprintf("want %s, found %s", want, Found(n))
 	default:
 		return "the number is too large"
 	}
-	return ""
-}
-
-func readNumber(n *yaml.Node, out reflect.Value) string {
-	var value float64
-	if n.Kind != yaml.ScalarNode || n.Tag != "!!int" && n.Tag != "!!float" || n.Decode(&value) != nil {
-		return "want a number, found " + Found(n)
-	}
-	if math.IsNaN(value) || math.IsInf(value, 0) || out.OverflowFloat(value) {
-		return "the number is too large"
-	}
-	out.SetFloat(value)
-	return ""
 }
 
 // least checks a number against the min tag of its field.
