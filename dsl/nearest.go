@@ -3,7 +3,10 @@
 
 package dsl
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
 // Nearest returns the known word that was most likely meant by word, and whether there is one
 // that is near enough: letters left out, added, changed or swapped, about one in three. Case does
@@ -23,6 +26,20 @@ func Nearest(word string, known []string) (nearest string, found bool) {
 		}
 	}
 	return nearest, found
+}
+
+// Hint helps with a word that is not known: the one that was likely meant, or all that are known.
+func Hint(word string, known []string) string {
+	meant, near := Nearest(word, known)
+	switch {
+	case near:
+		return fmt.Sprintf("did you mean %q?", meant)
+	case len(known) == 0:
+		return "there are none"
+	case len(known) == 1:
+		return "want " + known[0]
+	}
+	return "want one of " + strings.Join(known, ", ")
 }
 
 // distance counts the letters to leave out, add, change or swap with their neighbour to get from

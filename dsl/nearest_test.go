@@ -40,3 +40,23 @@ func TestNearest(t *testing.T) {
 		t.Errorf("Nearest found %q among nothing", got)
 	}
 }
+
+func TestHint(t *testing.T) {
+	for name, test := range map[string]struct {
+		word  string
+		known []string
+		want  string
+	}{
+		"a word that is near": {"creat", []string{"create", "update"}, `did you mean "create"?`},
+		"a word that is not":  {"zz", []string{"create", "update"}, "want one of create, update"},
+		"the only word":       {"zz", []string{"create"}, "want create"},
+		"no word is known":    {"zz", nil, "there are none"},
+		"no word":             {"", []string{"create", "update"}, "want one of create, update"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := dsl.Hint(test.word, test.known); got != test.want {
+				t.Errorf("Hint() = %s, want %s", got, test.want)
+			}
+		})
+	}
+}

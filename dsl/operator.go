@@ -200,9 +200,10 @@ func (op *Operator) Validate() error {
 		case !twice:
 			seen[r.Name.Objects()] = r.Name
 		case first == r.Name:
-			faults = append(faults, fmt.Errorf("resource %s: declared twice", r.Name))
+			faults = append(faults, &Fault{Resource: r.Name.String(), Err: errors.New("declared twice")})
 		default:
-			faults = append(faults, fmt.Errorf("resource %s: it has the same objects as %s, which is declared too", r.Name, first))
+			err := fmt.Errorf("it has the same objects as %s, which is declared too", first)
+			faults = append(faults, &Fault{Resource: r.Name.String(), Err: err})
 		}
 		faults = append(faults, r.faults()...)
 	}

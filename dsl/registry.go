@@ -45,8 +45,12 @@ type Action struct {
 	// Doc says in a sentence what the action does. Required: it is shown to authors.
 	Doc string
 	// Config returns a pointer to a new value of the action's configuration: a struct with yaml
-	// tags, or a scalar. It is decoded strictly, and is part of the JSON Schema. Required.
+	// tags, a scalar, or a type that says its form itself; see package dsl/form. It is decoded strictly, and
+	// is part of the JSON Schema. What is at fault in it stays zero. Required.
 	Config func() any
+	// OneObject: what it does, it does to the object that is handled, so a schedule, which has none, cannot
+	// have it.
+	OneObject bool
 	// Build turns the configuration into the handler's code and what goes with it. An error is
 	// reported with the place of the action; a [ConfigError] with the place it names; errors.Join
 	// reports several. Required.

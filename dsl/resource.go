@@ -4,6 +4,7 @@
 package dsl
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -185,7 +186,10 @@ func (r *Resource) needsBase() *Handler {
 
 func (r *Resource) faults() []error {
 	var out []error
-	at := func(err error) { out = append(out, fmt.Errorf("resource %s: %w", r.Name, err)) }
+	of := func(handler string, err error) {
+		out = append(out, &Fault{Resource: r.Name.String(), Handler: handler, Err: err})
+	}
+	at := func(err error) { of("", err) }
 	if r.fault != nil {
 		out = append(out, r.fault)
 	}
@@ -218,10 +222,10 @@ func (r *Resource) faults() []error {
 	ids := map[string]bool{}
 	for _, h := range r.handlers {
 		if ids[h.ID] {
-			at(fmt.Errorf("handler %s: the id is used twice", h.ID))
+			of(h.ID, errors.New("the id is used twice"))
 		}
 		for _, err := range h.faults(r, ids) {
-			at(fmt.Errorf("handler %s: %w", h.ID, err))
+			of(h.ID, err)
 		}
 		ids[h.ID] = true
 	}

@@ -25,7 +25,7 @@ func TestImportsPointDown(t *testing.T) {
 		"dsl/form":          {"dsl"},
 		"dsl/crd":           {"dsl"},
 		"handlers":          {"dsl", "dsl/expr", "dsl/form", "handlers/apply"},
-		"handlers/apply":    {"dsl", "dsl/expr", "handlers/graph"},
+		"handlers/apply":    {"dsl", "dsl/expr", "dsl/form", "handlers/graph"},
 		"handlers/graph":    {},
 		"engine/cause":      {"dsl"},
 		"engine/progress":   {"dsl"},

@@ -98,8 +98,8 @@ func withParams(fn dsl.Func, params dsl.Params) dsl.Func {
 
 func unknownFunction(name string, known []string) error {
 	message := fmt.Sprintf("unknown function %q", name)
-	if meant, near := dsl.Nearest(name, known); near {
-		message += fmt.Sprintf(" (did you mean %q?)", meant)
+	if _, near := dsl.Nearest(name, known); near {
+		message += " (" + dsl.Hint(name, known) + ")"
 	}
 	if len(known) == 0 {
 		message += "; none is registered"

@@ -36,6 +36,7 @@ func event(cel compilerOf) dsl.Action {
 	return dsl.Action{
 		Name:   "event",
 		Doc:    "Report a Kubernetes Event of the object; repeated ones are counted, too many different ones dropped.",
+		OneObject: true,
 		Config: func() any { return new(eventConfig) },
 		Build: func(b dsl.Build, config any) (dsl.Built, error) {
 			return buildEvent(cel, b, config.(*eventConfig))
@@ -47,9 +48,6 @@ func buildEvent(cel compilerOf, b dsl.Build, config *eventConfig) (dsl.Built, er
 	w, err := newWriter(cel, b)
 	if err != nil {
 		return dsl.Built{}, err
-	}
-	if b.ResourceWide {
-		w.fault([]string{"event"}, "a schedule has no one object that an Event could be about")
 	}
 	kind := cmp.Or(dsl.EventType(config.Type), dsl.Normal)
 	reason := w.template(config.Reason, nil, "event", "reason")

@@ -40,6 +40,7 @@ func set(cel compilerOf) dsl.Action {
 	return dsl.Action{
 		Name:   "set",
 		Doc:    "Set fields of the object itself: status, conditions, labels, annotations, spec.",
+		OneObject: true,
 		Config: func() any { return new(setConfig) },
 		Build: func(b dsl.Build, config any) (dsl.Built, error) {
 			return buildSet(cel, b, config.(*setConfig))
@@ -72,9 +73,6 @@ func buildSet(cel compilerOf, b dsl.Build, config *setConfig) (dsl.Built, error)
 		return dsl.Built{}, err
 	}
 	s := &setter{writer: w}
-	if b.ResourceWide {
-		s.fault([]string{"set"}, "a schedule has no one object to set something of")
-	}
 	if len(config.Status)+len(config.Spec)+len(config.Labels)+len(config.Annotations)+len(config.Conditions) == 0 {
 		s.fault([]string{"set"}, "must not be empty")
 	}

@@ -19,6 +19,10 @@ func (w *watched) action(at path, h *handler) *dsl.Built {
 		return w.steps(at, h)
 	}
 	action, found := w.Registry.LookupAction(h.action)
+	if found && action.OneObject && h.whole {
+		w.Fault(at.Key(h.action), "%s", notForSchedule)
+		return nil
+	}
 	if !found || h.config == nil || h.With == nil && w.Has(at.Key("with")) {
 		return nil
 	}

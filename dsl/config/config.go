@@ -7,7 +7,6 @@ import (
 	"errors"
 	"os"
 	"slices"
-	"strings"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/expr"
@@ -128,9 +127,33 @@ func (l *loader) all() Faults {
 // leftovers notes what only the operator as a whole could tell.
 func (l *loader) leftovers(err error) {
 	for _, err := range flatten(err) {
-		p, at, message := l.placed(err.Error())
-		p.Fault(at, "%s", message)
+		if f, ok := errors.AsType[*dsl.Fault](err); ok {
+			if p, at := l.placeOf(f); p != nil {
+				p.Fault(at, "%v", f.Err)
+				continue
+			}
+		}
+		l.parts[0].Fault("", "%v", err)
 	}
+}
+
+// placeOf returns the place of a resource or handler that is at fault.
+func (l *loader) placeOf(f *dsl.Fault) (*part, path) {
+	for _, p := range l.parts {
+		i := slices.IndexFunc(p.form.Resources, func(r resource) bool { return r.Resource == f.Resource })
+		if i < 0 {
+			continue
+		}
+		at, r := path("resources").Index(i), p.form.Resources[i]
+		for key, list := range map[string][]handler{"handlers": r.Handlers, "schedule": r.Schedule} {
+			j := slices.IndexFunc(list, func(h handler) bool { return h.ID == f.Handler })
+			if f.Handler != "" && j >= 0 {
+				return p, at.Key(key).Index(j)
+			}
+		}
+		return p, at
+	}
+	return nil, ""
 }
 
 // unfit notes what checks have found.
@@ -140,27 +163,6 @@ func (l *loader) unfit(errs []error) {
 			l.fault(f)
 		}
 	}
-}
-
-// placed finds the resource or handler that a message of [dsl.Operator.Validate] begins with. What
-// is about neither is about the first document.
-func (l *loader) placed(message string) (p *part, at path, rest string) {
-	for _, p := range l.parts {
-		for i, r := range p.form.Resources {
-			rest, found := strings.CutPrefix(message, "resource "+r.Resource+": ")
-			if !found {
-				continue
-			}
-			at := path("resources").Index(i)
-			for j, h := range r.Handlers {
-				if rest, found := strings.CutPrefix(rest, "handler "+h.ID+": "); found {
-					return p, at.Key("handlers").Index(j), rest
-				}
-			}
-			return p, at, rest
-		}
-	}
-	return l.parts[0], "", message
 }
 
 // flatten returns the errors that were joined into err.

@@ -16,6 +16,7 @@ import (
 var (
 	_ form.Form = (*matches)(nil)
 	_ form.Form = (*handler)(nil)
+	_ form.Form = (*schedule)(nil)
 	_ form.Form = (*step)(nil)
 	_ form.Form = (*shortForm)(nil)
 )
@@ -66,7 +67,23 @@ func (h *handler) ReadForm(d *form.Decoder, p path, n *yaml.Node) bool {
 
 // DescribeForm describes a handler.
 func (h *handler) DescribeForm(d *form.Describer) *form.Schema {
-	return withAction(d, reflect.TypeFor[handler]())
+	return withAction(d, reflect.TypeFor[handler](), anyAction)
+}
+
+// schedule is a list of handlers that run for the resource as a whole.
+type schedule []handler
+
+// ReadForm reads them as any handlers: what is not for them is told apart.
+func (s *schedule) ReadForm(d *form.Decoder, p path, n *yaml.Node) bool { return d.Value(p, n, (*[]handler)(s)) }
+
+// DescribeForm describes what such a handler may have.
+func (s *schedule) DescribeForm(d *form.Describer) *form.Schema {
+	out := withAction(d, reflect.TypeFor[handler](), wholeAction)
+	for _, name := range notScheduled {
+		delete(out.Properties, name)
+	}
+	out.Properties[steps].Items = withAction(d, reflect.TypeFor[step](), wholeAction)
+	return &form.Schema{Type: "array", Items: out, MinItems: 1}
 }
 
 // oneAction fills a struct that has one action beside its fields, or steps where it has that
@@ -97,7 +114,7 @@ func oneAction(d *form.Decoder, p path, n *yaml.Node, out any, what string, took
 		return ok
 	}
 	if ok && given == "" && !strayed {
-		d.FaultAt(n, p, "a %s has an action (%s)", what, form.Suggestion("", false, actions))
+		d.FaultAt(n, p, "a %s has an action (%s)", what, dsl.Hint("", actions))
 	}
 	return ok
 }

@@ -47,14 +47,17 @@ func Reference(registry *dsl.Registry) string {
 }
 
 // withAction describes a struct that has exactly one of the registry's actions beside its fields,
-// or steps where it has that field.
-func withAction(d *form.Describer, t reflect.Type) *form.Schema {
+// or steps where it has that field. Takes says which of them it may have.
+func withAction(d *form.Describer, t reflect.Type, takes func(dsl.Action) bool) *form.Schema {
 	out := d.Struct(t)
 	if _, known := out.Properties[steps]; known {
 		out.OneOf = append(out.OneOf, &form.Schema{Required: []string{steps}})
 	}
 	for _, name := range d.Registry.Actions() {
 		action, _ := d.Registry.LookupAction(name)
+		if !takes(action) {
+			continue
+		}
 		property := d.Filled(reflect.TypeOf(action.Config()).Elem())
 		property.Description = action.Doc
 		out.Properties[name] = property
@@ -62,3 +65,9 @@ func withAction(d *form.Describer, t reflect.Type) *form.Schema {
 	}
 	return out
 }
+
+// anyAction takes every action.
+func anyAction(dsl.Action) bool { return true }
+
+// wholeAction takes the actions that need no one object.
+func wholeAction(a dsl.Action) bool { return !a.OneObject }

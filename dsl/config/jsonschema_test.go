@@ -13,6 +13,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"gopkg.in/yaml.v3"
 
+	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/config"
 	"github.com/handwerk-dev/handwerk/handlers"
 )
@@ -39,9 +40,9 @@ func TestThePublishedSchemaIsThatOfTheStandardRegistry(t *testing.T) {
 	}
 }
 
-func schema(t *testing.T) *jsonschema.Schema {
+func schema(t *testing.T, actions *dsl.Registry) *jsonschema.Schema {
 	t.Helper()
-	data, err := config.Schema(registry(t))
+	data, err := config.Schema(actions)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +98,7 @@ func plain(value any) any {
 }
 
 func TestTheSchemaAcceptsEveryGoodConfiguration(t *testing.T) {
-	schema := schema(t)
+	schema := schema(t, registry(t))
 	files, err := filepath.Glob("testdata/good/*.yaml")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("found no good configurations (%v)", err)
@@ -112,7 +113,7 @@ func TestTheSchemaAcceptsEveryGoodConfiguration(t *testing.T) {
 }
 
 func TestTheSchemaRefusesFaultsOfForm(t *testing.T) {
-	schema := schema(t)
+	schema := schema(t, registry(t))
 	for _, name := range []string{
 		"unknown-field", "unknown-field-at-the-top", "misspelled-required-field", "nothing-required",
 		"handler-without-anything", "unknown-cause", "unknown-cache", "unknown-mode", "unknown-policy",
@@ -123,6 +124,39 @@ func TestTheSchemaRefusesFaultsOfForm(t *testing.T) {
 	} {
 		documents := documents(t, filepath.Join("testdata/bad", name+".yaml"))
 		if len(documents) == 0 && name != "bad-action-fields" {
+			t.Errorf("%s holds no document", name)
+		}
+		for _, document := range documents {
+			if schema.Validate(document) == nil {
+				t.Errorf("the schema accepts %s", name)
+			}
+		}
+	}
+}
+
+func TestThePublishedSchemaAcceptsWhatTheStockActionsTake(t *testing.T) {
+	schema := schema(t, handlers.Standard())
+	files, err := filepath.Glob("../../samples/*/operator.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("found no samples (%v)", err)
+	}
+	for _, file := range append(files, "testdata/messages/stock.yaml") {
+		for _, document := range documents(t, file) {
+			if err := schema.Validate(document); err != nil {
+				t.Errorf("%s: %v", file, err)
+			}
+		}
+	}
+}
+
+func TestThePublishedSchemaRefusesFaultsOfFormInStockActions(t *testing.T) {
+	schema := schema(t, handlers.Standard())
+	for _, name := range []string{
+		"apply-unknown-option", "apply-rollout", "apply-policies", "apply-neither-form", "apply-is-no-map", "apply-incomplete",
+		"apply-empty", "apply-in-schedule", "set-in-schedule", "event-in-schedule", "schedule-with-filters", "event-faulty", "event-incomplete", "log-faulty", "steps-empty",
+	} {
+		documents := documents(t, filepath.Join("testdata/language", name+".yaml"))
+		if len(documents) == 0 {
 			t.Errorf("%s holds no document", name)
 		}
 		for _, document := range documents {

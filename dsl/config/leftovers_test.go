@@ -17,8 +17,8 @@ func TestWhatOnlyTheOperatorTellsIsPlacedWhereItBelongs(t *testing.T) {
 	l.add("a.yaml", []byte("apiVersion: handwerk.dev/v1alpha1\nkind: Operator\nmetadata: {name: a}\nresources:\n"+
 		"  - resource: foos\n    handlers:\n    - {id: one, causes: [create], x: y}\n    - {id: two, causes: [create], x: y}\n"))
 	l.leftovers(errors.Join(
-		errors.New("resource foos: handler two: is odd"),
-		errors.New("resource foos: is odd"),
+		&dsl.Fault{Resource: "foos", Handler: "two", Err: errors.New("is odd")},
+		&dsl.Fault{Resource: "foos", Err: errors.New("is odd")},
 		errors.New("operator is\nodd"),
 		fmt.Errorf("words around: %w", errors.Join(errors.New("one"), errors.New("other"))),
 	))

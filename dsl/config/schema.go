@@ -62,7 +62,7 @@ type resource struct {
 	Owns               []string        `yaml:"owns" doc:"Resources whose objects are children: a change of one runs handlers with cause child for its owner."`
 	Related            []relation      `yaml:"related" doc:"Objects that handlers look at without owning them; a change of one runs handlers with cause related."`
 	Handlers           []handler       `yaml:"handlers" required:"true" unless:"schedule" doc:"What to do for each object, in this order."`
-	Schedule           []handler       `yaml:"schedule" doc:"What to do by time (every or cron) for the resource as a whole: the variable objects has all objects. Without leaderElection each process does it."`
+	Schedule           schedule        `yaml:"schedule" doc:"What to do by time (every or cron) for the resource as a whole: the variable objects has all objects. Without leaderElection each process does it."`
 }
 
 type selector struct {

@@ -37,6 +37,8 @@ func (w *watched) timing(at path, t *timing) []dsl.Option {
 	return []dsl.Option{dsl.At(dsl.Timing{Every: t.Every, Cron: t.Cron, TimeZone: t.TimeZone, Idle: t.Idle, Jitter: t.Jitter})}
 }
 
+const notForSchedule = "is not for a schedule, which has no one object"
+
 // notScheduled are the fields that mean nothing where there is no one object.
 var notScheduled = []string{"causes", "when", "field", "labels", "annotations", "idle", "after", "finalizer", "onFailure", "old"}
 
@@ -45,7 +47,7 @@ func (w *watched) scheduled(at path, h *handler) {
 	h.whole = true
 	for _, name := range notScheduled {
 		if w.Has(at.Key(name)) {
-			w.FaultKey(at.Key(name), "is not for a schedule, which has no one object")
+			w.FaultKey(at.Key(name), "%s", notForSchedule)
 		}
 	}
 	if !h.given() {

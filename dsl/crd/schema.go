@@ -182,13 +182,7 @@ func (b *builder) labels() {
 
 // unknown says that a word is not one of those known.
 func unknown(what, word string, known []string) string {
-	if nearest, near := dsl.Nearest(word, known); near {
-		return fmt.Sprintf("unknown %s %q (did you mean %q?)", what, word, nearest)
-	}
-	if len(known) == 0 {
-		return fmt.Sprintf("unknown %s %q (there are none)", what, word)
-	}
-	return fmt.Sprintf("unknown %s %q (want one of %s)", what, word, strings.Join(known, ", "))
+	return fmt.Sprintf("unknown %s %q (%s)", what, word, dsl.Hint(word, known))
 }
 
 // sorted returns the faults in order, each once: a type's faults are found wherever it is used.

@@ -3,9 +3,9 @@
 
 // Package form reads what authors write into Go structs, strictly, and describes these structs.
 //
-// A struct's tags say all there is to know of a field: its name (yaml, else json), whether it is required,
-// and unless which other one is there (required, unless), its least value (min), its default, and what it
-// means (doc). [Decoder] reads a YAML node or a plain value into it, [Describe] makes its JSON Schema, and
+// A struct's tags say all there is to know of a field: its name (yaml, else json), whether it is required
+// (required is true, or what is said where it is missing), unless which other one is there (unless), its
+// least value (min), its default, and what it means (doc). [Decoder] reads a YAML node or a plain value into it, [Describe] makes its JSON Schema, and
 // [Reference] the tables for people. What a Go type cannot say, a type says itself: see [Form] and [Choice].
 package form
 
@@ -131,13 +131,7 @@ func (d *Decoder) filled(at Path, n *yaml.Node, out reflect.Value) bool {
 // value fills out, which can be addressed.
 func (d *Decoder) value(at Path, n *yaml.Node, out reflect.Value) bool {
 	d.values[at] = n
-	switch {
-	case IsNull(n) && d.JSON:
-		return false
-	case IsNull(n) && out.Kind() != reflect.Interface:
-		d.FaultAt(n, at, "must not be empty")
-		return false
-	case d.Computed != nil && IsText(n) && d.Computed(n.Value):
+	if d.nothing(at, n, out.Kind()) {
 		return false
 	}
 	if own, is := out.Addr().Interface().(Form); is {
@@ -171,13 +165,32 @@ func (d *Decoder) value(at Path, n *yaml.Node, out reflect.Value) bool {
 	}
 }
 
+// nothing reports whether a node holds nothing that could be read now, which may be a fault.
+func (d *Decoder) nothing(at Path, n *yaml.Node, kind reflect.Kind) bool {
+	switch {
+	case d.Computed != nil && IsText(n) && d.Computed(n.Value):
+		return true
+	case !IsNull(n), kind == reflect.Interface && !d.JSON:
+		return false
+	case !d.JSON:
+		d.FaultAt(n, at, "must not be empty")
+	}
+	return true
+}
+
 // readsItself reports whether a type is read whole.
 func readsItself(t reflect.Type, asJSON bool) bool {
 	p := reflect.PointerTo(t)
-	if p.Implements(reflect.TypeFor[encoding.TextUnmarshaler]()) {
+	switch {
+	case p.Implements(reflect.TypeFor[encoding.TextUnmarshaler]()):
 		return true
+	case t.Kind() == reflect.Interface:
+		return t.NumMethod() > 0
+	case !asJSON:
+		return false
 	}
-	return asJSON && (p.Implements(reflect.TypeFor[json.Unmarshaler]()) || t == reflect.TypeFor[[]byte]())
+	numbered := t.Kind() == reflect.Map && t.Key().Kind() != reflect.String
+	return numbered || p.Implements(reflect.TypeFor[json.Unmarshaler]()) || t == reflect.TypeFor[[]byte]()
 }
 
 // list fills a slice. Elements that are at fault are zero, so that indexes stay what they are.

@@ -98,6 +98,7 @@ func TestAStructIsReadStrictly(t *testing.T) {
 		"a negative duration": {"{name: a, hall: {name: b}, warm: -5s}", "1:34 warm: must be more than zero"},
 		"text or a list":      {"{name: a, hall: {name: b}, owners: {}}", "1:36 owners: want text or a list, found a map"},
 		"text with a form":    {"{name: a, hall: {name: b}, since: x}", "1:35 since: want a year"},
+		"a key that is empty": {"{'': 1, hall: {name: b}}", "1:2 [\"\"]: unknown field (want one of name, colour, floors, cellar, area, lit, warm, owners, rooms, hall, labels, notes, since)\n1:1 : name is required"},
 		"a strange key":       {"{name: a, hall: {name: b}, labels: {'a.b/c': 1}}", `1:46 labels["a.b/c"]: want text, found the number 1 (put it in quotes)`},
 	}
 	for name, test := range tests {
@@ -138,16 +139,17 @@ func TestAStructOfAGoAuthorIsReadAsJSONIs(t *testing.T) {
 		Bytes []byte          `json:"bytes"`
 		Pair  [2]int          `json:"pair"`
 		Plain string
+		Ports map[int]string `json:"ports"`
 	}
-	root := node(t, "{inner: '${x}', times: null, raw: {a: [1]}, bytes: YQ==, pair: [1, 2], Plain: '', zz: 1}")
+	root := node(t, "{inner: '${x}', times: null, raw: {a: [1]}, bytes: YQ==, pair: [1, 2], Plain: '', zz: 1, ports: {80: http}}")
 	d, got := form.NewDecoder(root), params{Times: 3}
 	d.JSON, d.What, d.Computed = true, "parameter", func(text string) bool { return strings.HasPrefix(text, "${") }
 	d.Value("with", root, &got)
-	want := params{Times: 3, Raw: json.RawMessage(`{"a":[1]}`), Bytes: []byte("a"), Pair: [2]int{1, 2}}
+	want := params{Times: 3, Raw: json.RawMessage(`{"a":[1]}`), Bytes: []byte("a"), Pair: [2]int{1, 2}, Ports: map[int]string{80: "http"}}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(params{})); diff != "" {
 		t.Errorf("read (-want +got):\n%s", diff)
 	}
-	if got, want := said(d), "1:83 with.zz: unknown parameter (want one of inner, times, raw, bytes, pair, Plain)"; got != want {
+	if got, want := said(d), "1:83 with.zz: unknown parameter (want one of inner, times, raw, bytes, pair, Plain, ports)"; got != want {
 		t.Errorf("it says %q, want %q", got, want)
 	}
 }

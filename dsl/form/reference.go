@@ -4,6 +4,7 @@
 package form
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -12,47 +13,74 @@ import (
 )
 
 // Reference writes tables as Markdown: of every field at a place and below it, one for each map that has
-// fields, headed by its place.
+// fields, headed by its place. What is as at an earlier place is not written again.
 func Reference(out *strings.Builder, place string, s *Schema) {
-	title := place
-	if title == "" {
-		title = "the document"
+	(&reference{out: out, first: map[string]string{}}).table(place, s)
+}
+
+type reference struct {
+	out *strings.Builder
+	// first is where a schema stood first, by its text.
+	first map[string]string
+}
+
+func (r *reference) table(place string, s *Schema) {
+	title, suffix, bare := cmp.Or(place, "the document"), "", *s
+	if s.Title != "" {
+		suffix = ": " + s.Title
 	}
-	fmt.Fprintf(out, "\n### `%s`\n\n| field | form | default | meaning |\n|---|---|---|---|\n", title)
+	fmt.Fprintf(r.out, "\n### `%s`%s\n\n", title, suffix)
+	bare.Title, bare.Description = "", ""
+	text, _ := json.Marshal(bare) // it holds what JSON does
+	if first, again := r.first[string(text)]; again {
+		fmt.Fprintf(r.out, "As `%s`.\n", first)
+		return
+	}
+	r.first[string(text)] = title
+	r.out.WriteString("| field | form | default | meaning |\n|---|---|---|---|\n")
 	names := slices.SortedFunc(maps.Keys(s.Properties), func(a, b string) int {
-		required := func(name string) int {
-			if slices.Contains(s.Required, name) {
-				return 0
-			}
-			return 1
-		}
-		if d := required(a) - required(b); d != 0 {
-			return d
+		if first := slices.Contains(s.Required, a); first != slices.Contains(s.Required, b) {
+			return map[bool]int{true: -1, false: 1}[first]
 		}
 		return strings.Compare(a, b)
 	})
 	for _, name := range names {
 		field := s.Properties[name]
-		fallback := ""
-		if field.Default != nil {
-			data, _ := json.Marshal(field.Default) // it came from JSON
-			fallback = "`" + strings.Trim(string(data), `"`) + "`"
-		}
-		if slices.Contains(s.Required, name) {
-			fallback = "required"
-		}
-		fmt.Fprintf(out, "| `%s` | %s | %s | %s |\n", name, formOf(field), fallback, strings.ReplaceAll(field.Description, "|", "\\|"))
+		fmt.Fprintf(r.out, "| `%s` | %s | %s | %s |\n",
+			name, formOf(field), fallback(field, slices.Contains(s.Required, name)), strings.ReplaceAll(field.Description, "|", "\\|"))
 	}
 	for _, name := range names {
-		at := strings.TrimPrefix(place+"."+name, ".")
-		field := s.Properties[name]
-		if field.Items != nil {
-			at, field = at+"[]", field.Items
-		}
-		if len(field.Properties) > 0 {
-			Reference(out, at, field)
-		}
+		r.below(strings.TrimPrefix(place+"."+name, "."), s.Properties[name])
 	}
+}
+
+// below writes of the maps that a value holds, or may be.
+func (r *reference) below(place string, s *Schema) {
+	if len(s.Properties) > 0 {
+		r.table(place, s)
+		return
+	}
+	if s.Items != nil {
+		r.below(place+"[]", s.Items)
+	}
+	if entries, is := s.AdditionalProperties.(*Schema); is {
+		r.below(place+".<name>", entries)
+	}
+	for _, one := range s.OneOf {
+		r.below(place, one)
+	}
+}
+
+// fallback says what a field is when it is not given.
+func fallback(s *Schema, required bool) string {
+	switch {
+	case required:
+		return "required"
+	case s.Default == nil:
+		return ""
+	}
+	data, _ := json.Marshal(s.Default) // it came from JSON
+	return "`" + strings.Trim(string(data), `"`) + "`"
 }
 
 // formOf says for people what a value looks like.

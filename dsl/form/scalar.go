@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/handwerk-dev/handwerk/dsl"
 )
 
 // scalar fills a value that is no map and no list. Durations are written as Go writes them and are
@@ -25,7 +27,7 @@ func (d *Decoder) scalar(at Path, n *yaml.Node, out reflect.Value) bool {
 	text, reads := reflect.TypeAssert[encoding.TextUnmarshaler](out.Addr())
 	switch {
 	case d.JSON:
-		message = d.readJSON(at, n, out)
+		return d.readJSON(at, n, out)
 	case reads:
 		message = readText(n, text)
 	case out.Type() == reflect.TypeFor[time.Duration]():
@@ -42,21 +44,21 @@ func (d *Decoder) scalar(at Path, n *yaml.Node, out reflect.Value) bool {
 }
 
 // readJSON reads a value as encoding/json does.
-func (d *Decoder) readJSON(at Path, n *yaml.Node, out reflect.Value) string {
+func (d *Decoder) readJSON(at Path, n *yaml.Node, out reflect.Value) bool {
 	value, ok := d.Plain(at, n)
 	if !ok {
-		return "cannot be read"
+		return false
 	}
 	data, err := json.Marshal(value)
 	if err == nil {
 		err = json.Unmarshal(data, out.Addr().Interface())
 	}
 	if _, mismatch := errors.AsType[*json.UnmarshalTypeError](err); mismatch {
-		return fmt.Sprintf("want %s, found %s%s", wanted(out.Type()), Found(n), quotes(n, out))
+		d.FaultAt(n, at, "want %s, found %s%s", wanted(out.Type()), Found(n), quotes(n, out))
 	} else if err != nil {
-		return err.Error()
+		d.FaultAt(n, at, "%v", err)
 	}
-	return ""
+	return err == nil
 }
 
 // quotes is what helps where text is wanted and YAML has read something else.
@@ -87,11 +89,8 @@ func wanted(t reflect.Type) string {
 
 func readDuration(n *yaml.Node, out reflect.Value) string {
 	const want = "want a duration such as 30s or 10m"
-	if n.Kind != yaml.ScalarNode || !IsText(n) {
-		return fmt.Sprintf("%s, found %s", want, Found(n))
-	}
 	duration, err := time.ParseDuration(n.Value)
-	if err != nil {
+	if !IsText(n) || err != nil {
 		return fmt.Sprintf("%s, found %s", want, Found(n))
 	}
 	if duration <= 0 {
@@ -112,18 +111,17 @@ func readText(n *yaml.Node, out encoding.TextUnmarshaler) string {
 }
 
 func readString(n *yaml.Node, out reflect.Value) string {
-	c, isChoice := reflect.TypeAssert[Choice](out)
-	if isChoice && (n.Kind != yaml.ScalarNode || !IsText(n)) {
-		_, words := c.Choices()
-		return fmt.Sprintf("%s, found %s", Suggestion("", false, words), Found(n))
+	if c, is := reflect.TypeAssert[Choice](out); is {
+		what, words := c.Choices()
+		switch {
+		case !IsText(n):
+			return fmt.Sprintf("%s, found %s", dsl.Hint("", words), Found(n))
+		case !slices.Contains(words, n.Value):
+			return Unknown(what, n.Value, words)
+		}
 	}
 	if !IsText(n) {
 		return "want text, found " + Found(n) + quotes(n, out)
-	}
-	if isChoice {
-		if what, words := c.Choices(); !slices.Contains(words, n.Value) {
-			return Unknown(what, n.Value, words)
-		}
 	}
 	out.SetString(n.Value)
 	return ""

@@ -118,7 +118,7 @@ func (s *Describer) Struct(t reflect.Type) *Schema {
 		if least, err := strconv.ParseFloat(field.Tag.Get("min"), 64); err == nil {
 			property.Minimum = &least
 		}
-		if required(field) && field.Tag.Get("unless") == "" {
+		if field.Tag.Get("required") != "" && field.Tag.Get("unless") == "" {
 			out.Required = append(out.Required, name)
 		}
 		out.Properties[name] = property

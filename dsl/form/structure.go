@@ -53,19 +53,26 @@ func (d *Decoder) structure(at Path, n *yaml.Node, out reflect.Value, rest *Othe
 			}
 			meant, near := dsl.Nearest(name, known)
 			given[meant] = given[meant] || near
-			d.FaultKey(at, "unknown %s (%s)", d.What, Suggestion(meant, near, known))
+			d.FaultKey(at, "unknown %s (%s)", d.What, dsl.Hint(name, known))
 		}
 	})
+	delete(given, "") // it stands for none
 	for _, name := range names {
-		instead := fields[name].Tag.Get("unless")
-		if isMap && required(fields[name]) && !given[name] && (instead == "" || !given[instead]) {
-			d.FaultAt(n, at, "%s is required", name)
+		tag := fields[name].Tag
+		if message := tag.Get("required"); isMap && message != "" && !given[name] && !given[tag.Get("unless")] {
+			d.FaultAt(n, at, "%s", lacking(name, message))
 		}
 	}
 	return isMap
 }
 
-func required(field reflect.StructField) bool { return field.Tag.Get("required") != "" }
+// lacking says that a field is missing.
+func lacking(name, message string) string {
+	if message == "true" {
+		return name + " is required"
+	}
+	return message
+}
 
 // Fields returns the names of the fields that a struct has for authors, in their order.
 func Fields(t reflect.Type) []string {
@@ -115,23 +122,7 @@ func fieldOf(out reflect.Value, index []int) reflect.Value {
 	return out
 }
 
-// Suggestion helps with a word that is not known.
-func Suggestion(meant string, near bool, known []string) string {
-	if near {
-		return fmt.Sprintf("did you mean %q?", meant)
-	}
-	switch len(known) {
-	case 0:
-		return "there are none"
-	case 1:
-		return "want " + known[0]
-	default:
-		return "want one of " + strings.Join(known, ", ")
-	}
-}
-
 // Unknown says that a word is not one of those known.
 func Unknown(what, word string, known []string) string {
-	meant, near := dsl.Nearest(word, known)
-	return fmt.Sprintf("unknown %s %s (%s)", what, Quoted(word), Suggestion(meant, near, known))
+	return fmt.Sprintf("unknown %s %s (%s)", what, Quoted(word), dsl.Hint(word, known))
 }

@@ -4,7 +4,7 @@
 // Package apply is the action apply: it keeps the children of an object as templates say, in the
 // order in which they need each other.
 //
-// What the configuration says is read and compiled when it is loaded (parse.go, options.go,
+// What the configuration says is read (config.go) and compiled when it is loaded (parse.go, options.go,
 // object.go, needs.go). A run (run.go) goes through the children level by level: it works out what
 // is wanted (wanted.go), applies it (send.go, rollout.go), and asks whether it is ready. When
 // everything is applied and nothing waits, what is wanted no more is taken away (remove.go). What
@@ -31,13 +31,14 @@ func Action(cel func() (*expr.Compiler, error)) dsl.Action {
 	return dsl.Action{
 		Name:   action,
 		Doc:    "Keep children of the object as their templates say, in the order in which they need each other.",
-		Config: func() any { return new(map[string]any) },
+		OneObject: true,
+		Config: func() any { return new(childrenConfig) },
 		Build: func(b dsl.Build, config any) (dsl.Built, error) {
 			compiler, err := cel()
 			if err != nil {
 				return dsl.Built{}, err
 			}
-			return build(compiler, b, *config.(*map[string]any))
+			return build(compiler, b, *config.(*childrenConfig))
 		},
 	}
 }
@@ -53,14 +54,12 @@ type plan struct {
 	graph    *graph.Graph
 }
 
-func build(compiler *expr.Compiler, b dsl.Build, config map[string]any) (dsl.Built, error) {
+func build(compiler *expr.Compiler, b dsl.Build, config childrenConfig) (dsl.Built, error) {
 	p, err := newParser(compiler, b)
 	if err != nil {
 		return dsl.Built{}, err
 	}
 	switch {
-	case b.ResourceWide:
-		p.fault(nil, "a schedule has no one object to make children of")
 	case b.AtDeletion && b.NoFinalizer:
 		p.fault(nil, "with finalizer: false the object is gone when the handler runs: nothing could say whose its children are, or wait for them")
 	case len(config) == 0:
@@ -84,9 +83,11 @@ func (p *plan) built() dsl.Built {
 	reports.Offered = true
 	out := dsl.Built{Func: p.run, Needs: []dsl.Need{reports}, Conditions: []string{p.condition}}
 	out.Reads.Only, out.Reads.Children = true, p.final // in a deletion there is no cause child
-	atDeletion, byReference := false, false
 	for _, name := range p.graph.Names() {
 		c := p.children[name]
+		if c.template == nil {
+			continue // it is at fault, which was told
+		}
 		out.Children = append(out.Children, dsl.NamedChild{Name: name, Kind: c.kind, List: c.forEach != nil, Object: c.always()})
 		out.Checks = append(out.Checks, c.check)
 		if !c.kind.Empty() {
@@ -96,22 +97,20 @@ func (p *plan) built() dsl.Built {
 			out.Owns = append(out.Owns, c.kind)
 		}
 		out.Reads = out.Reads.And(expr.ReadsOf(slices.Concat(c.programs(), c.conditions())...))
-		atDeletion = atDeletion || needsRemoval(c.spec)
-		byReference = byReference || c.spec.ByReference()
 	}
 	if slices.ContainsFunc(out.Children, func(c dsl.NamedChild) bool { return c.Kind.Empty() }) {
 		out.Reads.Children = true // its owner says of which kinds they may be
 	}
-	if byReference {
+	if p.some(dsl.ChildSpec.ByReference) {
 		out.Needs = append(out.Needs, dsl.MustParseNeed("update", "self/finalizers"))
 	}
-	if p.recorded() {
+	if p.some(dsl.ChildSpec.ByLabel) {
 		out.Needs = append(out.Needs, dsl.MustParseNeed("patch", dsl.Self)) // the record of labelled children
 	}
 	if len(out.Owns) > 0 && !p.final {
 		out.Options = append(out.Options, dsl.Also(dsl.Child)) // or drift would not be put back
 	}
-	if atDeletion {
+	if p.some(needsRemoval) {
 		out.Options = append(out.Options, dsl.Also(dsl.Delete))
 	}
 	if out.Reads.Only { // no expression looks back
@@ -120,10 +119,10 @@ func (p *plan) built() dsl.Built {
 	return out
 }
 
-// recorded reports whether some child is tied by a label, and so has to be in its owner's record.
-func (p *plan) recorded() bool {
+// some reports whether there is a child that is kept so.
+func (p *plan) some(kept func(dsl.ChildSpec) bool) bool {
 	for _, c := range p.children {
-		if c.spec.ByLabel() {
+		if kept(c.spec) {
 			return true
 		}
 	}

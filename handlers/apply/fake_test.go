@@ -21,6 +21,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/expr"
+	"github.com/handwerk-dev/handwerk/dsl/form"
 	"github.com/handwerk-dev/handwerk/handlers/apply"
 )
 
@@ -245,12 +246,21 @@ var compiler = sync.OnceValues(expr.New)
 func build(t testing.TB, text string, b dsl.Build) (dsl.Built, error) {
 	t.Helper()
 	action := apply.Action(compiler)
-	config := action.Config().(*map[string]any)
-	*config = plain(t, text)
+	config, root := action.Config(), form.Node(plain(t, text))
+	d := form.NewDecoder(root)
+	d.Value("apply", root, config)
 	if b.ID == "" {
 		b.ID = "h"
 	}
-	return action.Build(b, config)
+	built, err := action.Build(b, config)
+	if len(d.Faults) == 0 {
+		return built, err
+	}
+	var faults []error
+	for _, f := range d.Faults {
+		faults = append(faults, &dsl.ConfigError{Path: f.At.Steps(), Message: f.Message})
+	}
+	return dsl.Built{}, errors.Join(append(faults, err)...)
 }
 
 // world is one object with its children and the handler that keeps them.

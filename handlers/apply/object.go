@@ -13,8 +13,11 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/expr"
 )
 
-// object reads the template of a child at a place.
+// object reads the template of a child at a place; without one, that was told.
 func (p *parser) object(c *child, at []string, config any) {
+	if config == nil {
+		return
+	}
 	c.source = config
 	compiler := p.one
 	if c.forEach != nil {

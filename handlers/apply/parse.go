@@ -5,10 +5,8 @@ package apply
 
 import (
 	"fmt"
-	"maps"
 	"regexp"
 	"slices"
-	"strings"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/expr"
@@ -25,16 +23,6 @@ const (
 
 // itemVariables are those of one element of forEach.
 func itemVariables() []string { return []string{itemVar, indexVar, keyVar, valueVar} }
-
-// templateKey is where the child itself stands in the long form.
-const templateKey = "template"
-
-// keywords are the options of the long form that no object has for fields.
-func keywords() []string {
-	return []string{"forEach", "includeWhen", "readyWhen", "ownership", "adopt", "onDelete", "rollout"}
-}
-
-func options() []string { return append(keywords(), "key", "limit", templateKey) }
 
 // parser reads the action's configuration and gathers what is wrong with it.
 type parser struct {
@@ -72,23 +60,24 @@ func below(at []string, keys ...string) []string { return slices.Concat(at, keys
 
 var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
-// child reads a child. It returns one also when it is at fault, so that others can refer to it.
-func (p *parser) child(name string, config any) *child {
+// child compiles a child. It returns one also when it is at fault, so that others can refer to it; what the
+// form alone tells was told.
+func (p *parser) child(name string, config *childConfig) *child {
 	at := []string{name}
-	c := &child{name: name, config: config, spec: dsl.ChildSpec{Handler: p.id, Name: name}, limit: defaultLimit}
+	c := &child{name: name, config: config.whole, spec: dsl.ChildSpec{Handler: p.id, Name: name}, limit: defaultLimit}
 	if !identifier.MatchString(name) || slices.Contains([]string{"true", "false", "null", "in"}, name) {
 		p.fault(at, "%q is no name for a child: want letters, digits and _, as in children.db", name)
 	}
-	tree, isMap := config.(map[string]any)
-	if !isMap {
-		p.fault(at, "want a map: %s", bothForms)
-		return c
-	}
 	switch {
-	case has(tree, "apiVersion") || has(tree, "kind"):
-		p.shortForm(c, at, tree)
+	case config.whole == nil:
+		return c
+	case config.itself():
+		p.object(c, at, config.Template.value)
 	default:
-		p.longForm(c, at, tree)
+		p.several(c, at, config)
+		p.ownership(c, at, config)
+		p.predicates(c, at, config)
+		p.object(c, below(at, templateKey), config.Template.value)
 	}
 	if p.final {
 		p.last(c, at)
@@ -120,52 +109,9 @@ func (p *parser) last(c *child, at []string) {
 	}
 }
 
-const bothForms = "the child itself (apiVersion, kind, metadata, …), or options with the child under template"
-
 func has(tree map[string]any, key string) bool {
 	_, found := tree[key]
 	return found
-}
-
-func (p *parser) shortForm(c *child, at []string, tree map[string]any) {
-	for _, option := range keywords() {
-		if has(tree, option) {
-			p.fault(below(at, option), "is an option, beside which the child itself stands under template")
-			return
-		}
-	}
-	p.object(c, at, tree)
-}
-
-func (p *parser) longForm(c *child, at []string, tree map[string]any) {
-	p.unknown(at, tree, options())
-	p.several(c, at, tree)
-	p.ownership(c, at, tree)
-	p.predicates(c, at, tree)
-	if has(tree, templateKey) {
-		p.object(c, below(at, templateKey), tree[templateKey])
-		return
-	}
-	for key := range tree {
-		if meant, near := dsl.Nearest(key, options()); near && meant == templateKey {
-			return // it was mistyped, which was said
-		}
-	}
-	p.fault(at, "there is no child in here: want %s", bothForms)
-}
-
-// unknown notes keys that are not known.
-func (p *parser) unknown(at []string, tree map[string]any, known []string) {
-	for _, key := range slices.Sorted(maps.Keys(tree)) {
-		if slices.Contains(known, key) {
-			continue
-		}
-		hint := "want one of " + strings.Join(slices.Sorted(slices.Values(known)), ", ")
-		if meant, near := dsl.Nearest(key, known); near {
-			hint = fmt.Sprintf("did you mean %q?", meant)
-		}
-		p.fault(below(at, key), "unknown field (%s)", hint)
-	}
 }
 
 // tree compiles a tree of templates, nil when it is at fault.

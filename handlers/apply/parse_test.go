@@ -62,7 +62,7 @@ func TestFaultsAreFoundWhenTheConfigurationIsLoaded(t *testing.T) {
 		"a mistyped template":       {"{a: {templade: {}}}", `apply.a.templade: unknown field (did you mean "template"?)`},
 		"an option that is not known": {
 			"{a: {volume: 1, template: {" + head + "{name: a}}}}",
-			"apply.a.volume: unknown field (want one of adopt, forEach, includeWhen, key, limit, onDelete, ownership, readyWhen, rollout, template)",
+			"apply.a.volume: unknown field (want one of template, forEach, key, limit, includeWhen, readyWhen, ownership, adopt, onDelete, rollout)",
 		},
 		"an option in the short form":    {"{a: {forEach: [1], " + head + "{name: a}}}", "apply.a.forEach: is an option, beside which the child itself stands under template"},
 		"no kind":                        {"{a: {apiVersion: v1, metadata: {name: a}}}", "apply.a: kind is required"},
@@ -82,22 +82,22 @@ func TestFaultsAreFoundWhenTheConfigurationIsLoaded(t *testing.T) {
 		"child in includeWhen":           {"{a: {includeWhen: child.x, template: {" + head + "{name: a}}}}", "apply.a.includeWhen@1:1"},
 		"a predicate that is text":       {"{a: {includeWhen: cause, template: {" + head + "{name: a}}}}", "apply.a.includeWhen@1:1"},
 		"a predicate in ${}, at fault":   {"{a: {includeWhen: '${slef.x}', template: {" + head + "{name: a}}}}", "apply.a.includeWhen@1:3"},
-		"a predicate that is a number":   {"{a: {readyWhen: 1, template: {" + head + "{name: a}}}}", "apply.a.readyWhen: want an expression that is true or false"},
+		"a predicate that is a number":   {"{a: {readyWhen: 1, template: {" + head + "{name: a}}}}", "apply.a.readyWhen: want an expression that is true or false, found the number 1"},
 		"forEach without an expression":  {"{a: {forEach: self.spec.x, template: {" + head + "{name: '${item}'}}}}", "apply.a.forEach: want a list or a map, mostly an expression as in ${self.spec.users}"},
-		"forEach over a number":          {"{a: {forEach: 3, template: {" + head + "{name: '${item}'}}}}", "apply.a.forEach: want a list or a map, mostly an expression as in ${self.spec.users}"},
+		"forEach over a number":          {"{a: {forEach: 3, template: {" + head + "{name: '${item}'}}}}", "apply.a.forEach: want a list or a map, mostly an expression as in ${self.spec.users}, found the number 3"},
 		"a key that is the same for all": {"{a: {forEach: [x], key: k, template: {" + head + "{name: '${item}'}}}}", "apply.a.key: is the same for every item: want an expression as in ${item.name}"},
-		"a key that is a number":         {"{a: {forEach: [x], key: 1, template: {" + head + "{name: '${item}'}}}}", "apply.a.key: want an expression as in ${item.name}"},
-		"a limit of nothing":             {"{a: {forEach: [x], limit: 0, template: {" + head + "{name: '${item}'}}}}", "apply.a.limit: want a whole number of at least 1"},
-		"a limit that is text":           {"{a: {forEach: [x], limit: many, template: {" + head + "{name: '${item}'}}}}", "apply.a.limit: want a whole number of at least 1"},
+		"a key that is a number":         {"{a: {forEach: [x], key: 1, template: {" + head + "{name: '${item}'}}}}", "apply.a.key: want an expression as in ${item.name}, found the number 1"},
+		"a limit of nothing":             {"{a: {forEach: [x], limit: 0, template: {" + head + "{name: '${item}'}}}}", "apply.a.limit: must be at least 1"},
+		"a limit that is text":           {"{a: {forEach: [x], limit: many, template: {" + head + "{name: '${item}'}}}}", `apply.a.limit: want a whole number, found the text "many"`},
 		"what goes with forEach, alone": {
 			"{a: {key: '${self.x}', limit: 1, rollout: {maxUnavailable: 1}, template: {" + head + "{name: a}}}}",
 			"apply.a.key: is for children with forEach\napply.a.limit: is for children with forEach\napply.a.rollout: is for children with forEach",
 		},
 		"words that are not known": {
 			"{a: {ownership: ownd, adopt: 5, onDelete: orphaned, template: {" + head + "{name: a}}}}",
-			"apply.a.ownership: unknown ownership ownd (did you mean \"owned\"?)\n" +
-				"apply.a.adopt: unknown adopt 5 (want one of never, ifUnowned)\n" +
-				"apply.a.onDelete: unknown onDelete orphaned (did you mean \"orphan\"?)",
+			"apply.a.adopt: want one of never, ifUnowned, found the number 5\n" +
+				"apply.a.onDelete: unknown onDelete \"orphaned\" (did you mean \"orphan\"?)\n" +
+				"apply.a.ownership: unknown ownership \"ownd\" (did you mean \"owned\"?)",
 		},
 		"a policy for what is not owned": {
 			"{a: {ownership: none, onDelete: delete, template: {" + head + "{name: a}}}}",
@@ -105,19 +105,19 @@ func TestFaultsAreFoundWhenTheConfigurationIsLoaded(t *testing.T) {
 		},
 		"a rollout that is a number": {
 			"{a: {forEach: [x], rollout: 1, template: {" + head + "{name: '${item}'}}}}",
-			"apply.a.rollout: want a map, as in {maxUnavailable: 1}",
+			"apply.a.rollout: want a map, as in {maxUnavailable: 1}, found the number 1",
 		},
 		"a rollout of nothing": {
 			"{a: {forEach: [x], rollout: {maxUnavailable: 0, readyWhen: 'true'}, template: {" + head + "{name: '${item}'}}}}",
-			"apply.a.rollout.maxUnavailable: want a whole number of at least 1, or a percentage as in 25%",
+			"apply.a.rollout.maxUnavailable: want a whole number of at least 1, or a percentage as in 25%, found the number 0",
 		},
 		"a rollout without a number": {
 			"{a: {forEach: [x], rollout: {readyWhen: 'true'}, template: {" + head + "{name: '${item}'}}}}",
-			"apply.a.rollout.maxUnavailable: want a whole number of at least 1, or a percentage as in 25%",
+			"apply.a.rollout: maxUnavailable is required: a whole number of at least 1, or a percentage as in 25%",
 		},
 		"a rollout of too many in a hundred": {
 			"{a: {forEach: [x], rollout: {maxUnavailable: 101%, readyWhen: 'true'}, template: {" + head + "{name: '${item}'}}}}",
-			"apply.a.rollout.maxUnavailable: want a whole number of at least 1, or a percentage as in 25%",
+			`apply.a.rollout.maxUnavailable: want a whole number of at least 1, or a percentage as in 25%, found the text "101%"`,
 		},
 		"a mistyped field of a rollout": {
 			"{a: {forEach: [x], rollout: {maxUnavailabel: 1, maxUnavailable: 1, readyWhen: 'true'}, template: {" + head + "{name: '${item}'}}}}",
@@ -161,8 +161,8 @@ func TestFaultsAreFoundWhenTheConfigurationIsLoaded(t *testing.T) {
 		},
 		"several at once, in order": {
 			"{a: {" + head + "{name: '${x}'}}, b: 1, c: {kind: C}}",
-			"apply.a.metadata.name@1:3\n" +
-				"apply.b: want a map: the child itself (apiVersion, kind, metadata, …), or options with the child under template\n" +
+			"apply.b: want a map: the child itself (apiVersion, kind, metadata, …), or options with the child under template\n" +
+				"apply.a.metadata.name@1:3\n" +
 				"apply.c: apiVersion is required\napply.c: metadata is required",
 		},
 	}
@@ -176,13 +176,6 @@ func TestFaultsAreFoundWhenTheConfigurationIsLoaded(t *testing.T) {
 				t.Error("it is taken")
 			}
 		})
-	}
-}
-
-func TestAScheduleHasNoObjectToMakeChildrenOf(t *testing.T) {
-	_, err := build(t, "{a: {"+head+"{name: a}}}", dsl.Build{ResourceWide: true})
-	if got := placed(t, err); got != "apply: a schedule has no one object to make children of" {
-		t.Error(got)
 	}
 }
 

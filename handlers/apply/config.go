@@ -1,0 +1,269 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/form"
+)
+
+// childrenConfig is what stands under apply: children by name. A child that is at fault is among them, so
+// that others can refer to it.
+type childrenConfig map[string]*childConfig
+
+// childConfig is what stands under a child's name: the child itself, or options with the child under
+// template.
+type childConfig struct {
+	options
+	// whole is all of it, nil when it is no map.
+	whole map[string]any
+}
+
+// options are how a child is kept. The doc tags are their reference.
+type options struct {
+	Template    templateConfig `yaml:"template" required:"there is no child in here: want the child itself (apiVersion, kind, metadata, …), or options with the child under template" doc:"The child itself, whose values may have ${…}; or one expression that gives the whole object."`
+	ForEach     items          `yaml:"forEach" doc:"A list or a map, mostly an expression: there is a child for each element. Expressions know it as item (also value), index and key. Absent: one child."`
+	Key         itemKey        `yaml:"key" doc:"For forEach: an expression that says which element is which, text or a number, as in ${item.name}. By default the element, when it is text or a number; the key of a map."`
+	Limit       int            `yaml:"limit" min:"1" default:"1000" doc:"For forEach: the most elements; more is a final failure."`
+	IncludeWhen predicate      `yaml:"includeWhen" doc:"Whether the child is wanted; asked for each element if it uses one. Absent: always."`
+	ReadyWhen   predicate      `yaml:"readyWhen" doc:"When the child is ready; the variable child is the live object. Absent: applied is enough."`
+	Ownership   ownership      `yaml:"ownership" default:"owned" doc:"owned: an owner reference. labelled: a label and a line in the owner's record, for other namespaces and kinds without one. none: applied and forgotten."`
+	Adopt       adoption       `yaml:"adopt" default:"never" doc:"ifUnowned: take over an object that nobody owns."`
+	OnDelete    deletePolicy   `yaml:"onDelete" default:"delete" doc:"What becomes of a child that is wanted no more, or whose owner is deleted. orphan: left behind, free. retain: left behind for an owner of this name."`
+	Rollout     *rolloutConfig `yaml:"rollout" doc:"For forEach: how changed children are updated. Absent: all at once."`
+}
+
+// rolloutConfig is what stands under rollout.
+type rolloutConfig struct {
+	MaxUnavailable share     `yaml:"maxUnavailable" required:"maxUnavailable is required: a whole number of at least 1, or a percentage as in 25%" doc:"How many may be unready at a time: a number, or a percentage as in 25%, rounded up and at least 1."`
+	ReadyWhen      predicate `yaml:"readyWhen" default:"ready(child)" doc:"When one that was updated is ready; the variable child is the live object."`
+}
+
+const bothForms = "the child itself (apiVersion, kind, metadata, …), or options with the child under template"
+
+// templateKey is where the child itself stands in the long form.
+const templateKey = "template"
+
+// keywords are the options of the long form that no object has for fields.
+func keywords() []string {
+	return slices.DeleteFunc(form.Fields(reflect.TypeFor[options]()), func(name string) bool {
+		return name == "key" || name == "limit" || name == templateKey
+	})
+}
+
+// ReadForm reads the children.
+func (c *childrenConfig) ReadForm(d *form.Decoder, at form.Path, n *yaml.Node) bool {
+	*c = childrenConfig{}
+	return d.Entries(at, n, func(name string, at form.Path, value *yaml.Node) {
+		one := &childConfig{}
+		one.read(d, at, value)
+		(*c)[name] = one
+	})
+}
+
+// DescribeForm describes both forms of a child.
+func (c *childrenConfig) DescribeForm(d *form.Describer) *form.Schema {
+	itself, long := objectSchema(), d.Struct(reflect.TypeFor[options]())
+	itself.Title, long.Title = "the child itself", "options"
+	return &form.Schema{
+		Type: "object", MinProperties: 1, AdditionalProperties: &form.Schema{OneOf: []*form.Schema{long, itself}},
+	}
+}
+
+// objectSchema describes the template of an object. What else it may have, its kind says.
+func objectSchema() *form.Schema {
+	text := func(doc string) *form.Schema { return &form.Schema{Type: "string", MinLength: 1, Description: doc} }
+	return &form.Schema{
+		Type: "object", Required: []string{"apiVersion", "kind", "metadata"},
+		Properties: map[string]*form.Schema{
+			"apiVersion": text("The version of its kind, with its group before it, as in apps/v1."),
+			"kind":       text("Its kind, as in Deployment."),
+			"metadata":   {Description: "Its name at least."},
+		},
+	}
+}
+
+func (c *childConfig) read(d *form.Decoder, at form.Path, n *yaml.Node) {
+	plain, _ := d.Plain(at, n)
+	whole, isMap := plain.(map[string]any)
+	if !isMap {
+		d.FaultAt(n, at, "want a map: %s", bothForms)
+		return
+	}
+	c.whole = whole
+	if !c.itself() {
+		d.Struct(at, n, &c.options, nil)
+		return
+	}
+	for _, option := range keywords() {
+		if c.has(option) {
+			d.Fault(at.Key(option), "is an option, beside which the child itself stands under %s", templateKey)
+			return
+		}
+	}
+	c.Template.value = whole
+}
+
+// itself reports whether it is the child itself that stands there.
+func (c *childConfig) itself() bool { return c.has("apiVersion") || c.has("kind") }
+
+// has reports whether there is a value, faulty or not.
+func (c *childConfig) has(key string) bool { return has(c.whole, key) }
+
+// ReadForm reads the fields of a rollout.
+func (r *rolloutConfig) ReadForm(d *form.Decoder, at form.Path, n *yaml.Node) bool {
+	if n.Kind != yaml.MappingNode {
+		d.FaultAt(n, at, "want a map, as in {maxUnavailable: 1}, found %s", form.Found(n))
+		return false
+	}
+	return d.Struct(at, n, r, nil)
+}
+
+// DescribeForm describes the fields of a rollout.
+func (r *rolloutConfig) DescribeForm(d *form.Describer) *form.Schema {
+	return d.Struct(reflect.TypeFor[rolloutConfig]())
+}
+
+// templateConfig is the template of a child, nil when there is none.
+type templateConfig struct{ value any }
+
+// ReadForm takes any value: what it is to become, says its kind.
+func (t *templateConfig) ReadForm(d *form.Decoder, at form.Path, n *yaml.Node) bool {
+	t.value, _ = d.Plain(at, n)
+	return true
+}
+
+// DescribeForm describes an object, or an expression that gives one.
+func (t *templateConfig) DescribeForm(*form.Describer) *form.Schema {
+	return &form.Schema{OneOf: []*form.Schema{objectSchema(), {Type: "string", MinLength: 1}}}
+}
+
+// items are what there is a child for each of, nil when they are at fault.
+type items struct{ value any }
+
+const wantItems = "want a list or a map, mostly an expression as in ${self.spec.users}"
+
+// ReadForm takes a list, a map or text.
+func (i *items) ReadForm(d *form.Decoder, at form.Path, n *yaml.Node) bool {
+	if n.Kind == yaml.ScalarNode && !form.IsText(n) {
+		d.FaultAt(n, at, "%s, found %s", wantItems, form.Found(n))
+		return false
+	}
+	i.value, _ = d.Plain(at, n)
+	return true
+}
+
+// DescribeForm describes all three.
+func (i *items) DescribeForm(*form.Describer) *form.Schema {
+	return &form.Schema{OneOf: []*form.Schema{{Type: "string", MinLength: 1}, {Type: "array", Items: &form.Schema{}}, {Type: "object"}}}
+}
+
+// itemKey is an expression that says which element is which.
+type itemKey string
+
+// ReadForm takes text.
+func (k *itemKey) ReadForm(d *form.Decoder, at form.Path, n *yaml.Node) bool {
+	if !form.IsText(n) {
+		d.FaultAt(n, at, "want an expression as in ${item.name}, found %s", form.Found(n))
+		return false
+	}
+	*k = itemKey(n.Value)
+	return true
+}
+
+// DescribeForm describes text.
+func (k *itemKey) DescribeForm(*form.Describer) *form.Schema {
+	return &form.Schema{Type: "string", MinLength: 1}
+}
+
+// predicate is an expression that is true or false, as CEL alone or in ${…}.
+type predicate string
+
+// ReadForm takes text, true or false.
+func (p *predicate) ReadForm(d *form.Decoder, at form.Path, n *yaml.Node) bool {
+	always := false
+	switch {
+	case form.IsText(n):
+		*p = predicate(strings.TrimRight(n.Value, " \n"))
+	case n.Kind == yaml.ScalarNode && n.Tag == "!!bool" && n.Decode(&always) == nil:
+		*p = predicate(strconv.FormatBool(always))
+	}
+	if *p == "" {
+		d.FaultAt(n, at, "want an expression that is true or false, found %s", form.Found(n))
+	}
+	return *p != ""
+}
+
+// DescribeForm describes all of it.
+func (p *predicate) DescribeForm(*form.Describer) *form.Schema {
+	return &form.Schema{OneOf: []*form.Schema{{Type: "string", MinLength: 1}, {Type: "boolean"}}}
+}
+
+// share is a number of children, or how many in a hundred.
+type share struct {
+	most    int
+	percent bool
+}
+
+var percentage = regexp.MustCompile(`^([0-9]{1,3})%$`)
+
+// ReadForm takes a number or a percentage.
+func (s *share) ReadForm(d *form.Decoder, at form.Path, n *yaml.Node) bool {
+	match := percentage.FindStringSubmatch(n.Value)
+	switch {
+	case n.Kind == yaml.ScalarNode && n.Tag == "!!int":
+		_ = n.Decode(&s.most) // one that is too large stays 0
+	case form.IsText(n) && match != nil:
+		s.most, _ = strconv.Atoi(match[1])
+		s.percent = true
+	}
+	if s.most < 1 || s.percent && s.most > 100 {
+		d.FaultAt(n, at, "want a whole number of at least 1, or a percentage as in 25%%, found %s", form.Found(n))
+		return false
+	}
+	return true
+}
+
+// DescribeForm describes both.
+func (s *share) DescribeForm(*form.Describer) *form.Schema {
+	least := 1.0
+	return &form.Schema{OneOf: []*form.Schema{{Type: "integer", Minimum: &least}, {Type: "string", Pattern: percentage.String()}}}
+}
+
+type (
+	ownership    dsl.Ownership
+	adoption     dsl.Adoption
+	deletePolicy dsl.DeletePolicy
+)
+
+// Choices are the ways of owning.
+func (ownership) Choices() (string, []string) {
+	return "ownership", texts(dsl.Owned, dsl.Labelled, dsl.Unowned)
+}
+
+// Choices are the policies of adoption.
+func (adoption) Choices() (string, []string) {
+	return "adopt", texts(dsl.AdoptNever, dsl.AdoptIfUnowned)
+}
+
+// Choices are what may become of a child.
+func (deletePolicy) Choices() (string, []string) {
+	return "onDelete", texts(dsl.DeleteChild, dsl.OrphanChild, dsl.RetainChild)
+}
+
+func texts[T ~string](of ...T) []string {
+	out := make([]string, len(of))
+	for i, one := range of {
+		out[i] = string(one)
+	}
+	return out
+}
