@@ -81,6 +81,30 @@ func TestValidateReportsEveryFault(t *testing.T) {
 	}
 }
 
+func TestAnOperatorHasAName(t *testing.T) {
+	tests := map[string]struct{ name, domain, want string }{
+		"a name":                     {"op", "", ""},
+		"a name and a domain":        {"op", "example.com", ""},
+		"none says where to set it":  {"", "", "operator has no name: set Operator.Name (metadata.name in YAML)"},
+		"a faulty one is told alone": {"A", "", `operator name "A": a lowercase RFC 1123 label`},
+		"a faulty domain":            {"op", "-", `operator domain "-": a lowercase RFC 1123 subdomain`},
+	}
+	for title, test := range tests {
+		t.Run(title, func(t *testing.T) {
+			op := New(test.name)
+			op.Domain = test.domain
+			op.Resource("pods", func(r *Resource) { r.OnCreate("h", nothing) })
+			got := ""
+			if err := op.Validate(); err != nil {
+				got = err.Error()
+			}
+			if !strings.HasPrefix(got, test.want) || test.want == "" && got != "" || strings.Contains(got, "\n") {
+				t.Errorf("Validate() = %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
 func TestObjectsAreDeclaredOnce(t *testing.T) {
 	tests := map[string]struct {
 		first, second string

@@ -8,6 +8,8 @@ import (
 	"reflect"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/handwerk-dev/handwerk/dsl"
 )
 
 // part is one document of an operator.
@@ -24,12 +26,20 @@ func (p *part) read() bool {
 	for i := 0; p.root.Kind == yaml.MappingNode && i+1 < len(p.root.Content); i += 2 {
 		key, value := p.root.Content[i], p.root.Content[i+1]
 		if key.Value == "kind" && value.Kind == yaml.ScalarNode && isText(value) && value.Value != Kind {
-			p.faultAt(value, "kind", "%s", unknown("kind", value.Value, []string{Kind}))
+			p.faultAt(value, "kind", "%s", p.strange(value.Value))
 			return false
 		}
 	}
 	strayed := func() { p.strays = true }
 	return p.structure("", p.root, reflect.ValueOf(&p.form).Elem(), &others{strayed: strayed})
+}
+
+// strange says of a document's kind that it is not an operator's. It may be another thing in the same folder.
+func (p *part) strange(kind string) string {
+	if _, near := dsl.Nearest(kind, []string{Kind}); near {
+		return unknown("kind", kind, []string{Kind})
+	}
+	return fmt.Sprintf("unknown kind %s (want %s; of a folder all files are read, so name the operator's own)", quoted(kind), Kind)
 }
 
 // where returns the place of a value, for other values' faults.
