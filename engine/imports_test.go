@@ -57,7 +57,7 @@ func TestImportsPointDown(t *testing.T) {
 		"engine/watch":     {"dsl", "engine/cached"},
 		"engine/access":    {"dsl", "engine/backoff", "engine/catalog", "engine/gone", "engine/ops", "engine/rights"},
 		"engine/preflight": {"dsl", "engine/catalog", "engine/crd", "engine/ops", "engine/outage"},
-		"engine/attempt":   {"dsl", "engine/book", "engine/cause", "engine/ops"},
+		"engine/attempt":   {"dsl", "engine/book", "engine/cause", "engine/fence", "engine/ops"},
 		"engine/plan":      {"dsl", "engine/book", "engine/claim", "engine/conditions", "engine/family", "engine/ledger", "engine/ops", "engine/progress"},
 		"engine/ledger":    {"dsl", "engine/book", "engine/pack", "engine/patch"},
 		"engine/dial":      {"dsl", "engine/lease", "engine/ops", "engine/outage"},
