@@ -53,7 +53,7 @@ type entry[R Resource] struct {
 	// life is what the feeds run in until quit ends it, and drop ends what the handlers run in.
 	life       context.Context
 	quit, drop context.CancelFunc
-	// leaving: the resource is being stopped. Neither feeds nor workers are begun any more, so what is above stays.
+	// leaving: the resource is being stopped. Neither feeds nor workers are begun any more.
 	leaving          bool
 	feeding, working sync.WaitGroup
 }
@@ -76,8 +76,7 @@ func (r *Roster[R]) All(yield func(R) bool) {
 // Start begins with a resource: its feeds run as soon as those of others do, and its workers when a term lasts and the
 // feeds have settled. The error says that one of its name was started already.
 func (r *Roster[R]) Start(resource R) error {
-	e := &entry[R]{resource: resource, drop: func() {}}
-	e.life, e.quit = context.WithCancel(context.Background()) // nothing runs in this one, but a stop ends it
+	e := &entry[R]{resource: resource, quit: func() {}, drop: func() {}}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if slices.ContainsFunc(r.entries, func(other *entry[R]) bool { return other.resource.Name() == resource.Name() }) {
@@ -136,10 +135,11 @@ func (r *Roster[R]) Wait() {
 }
 
 func (e *entry[R]) run(ctx context.Context) {
-	if e.leaving {
+	e.life, e.quit = context.WithCancel(ctx)
+	if e.leaving { // there is nothing to be waited for
+		e.quit()
 		return
 	}
-	e.life, e.quit = context.WithCancel(ctx)
 	for _, f := range e.resource.Feeds() {
 		e.feeding.Go(func() { f.Run(e.life) })
 	}
