@@ -62,11 +62,11 @@ func TestWhatOneHandlerRemovesIsNotThereWhenTheNextSetsSomethingBelowIt(t *testi
 					foo.OnCreate("first", j.Note("first", func(_ ctx, r *dsl.Request) error { tt.removes(r.Patch); return nil }))
 					foo.OnCreate("second", j.Note("second", func(_ ctx, r *dsl.Request) error { tt.sets(r.Patch); return nil }))
 				}, func(s *stage) {
-					s.Launch()
+					s.Create(old)
 					if meanwhile {
 						s.FailNext("patch", tt.sent, apierrors.NewConflict(schema.GroupResource{Group: "example.com", Resource: "foos"}, "web", errors.New("modified")))
 					}
-					s.Create(old)
+					s.Launch()
 					s.Called("first create", "second create")
 					if diff := cmp.Diff(tt.want, others(s.web(), tt.path)); diff != "" {
 						t.Errorf("%s (-want +got):\n%s", tt.path, diff)
