@@ -72,7 +72,7 @@ func TestWhatOneHandlerRemovesIsNotThereWhenTheNextSetsSomethingBelowIt(t *testi
 						t.Errorf("%s (-want +got):\n%s", tt.path, diff)
 					}
 					s.Forget()
-					s.Advance(24 * time.Hour)
+					s.Advance(time.Hour)
 					s.Called()
 					s.Wrote()
 				}})
