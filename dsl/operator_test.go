@@ -211,6 +211,42 @@ func TestPatchesAreJoined(t *testing.T) {
 	}
 }
 
+func TestWhatAPatchRemovesStaysRemovedWhenItIsJoined(t *testing.T) {
+	config := func(fields ...any) map[string]any {
+		spec := map[string]any{"config": nil}
+		if len(fields) > 0 {
+			spec["config"] = map[string]any{fields[0].(string): fields[1]}
+		}
+		return map[string]any{"spec": spec}
+	}
+	removes, sets, again, other := NewPatch(), NewPatch(), NewPatch(), NewPatch()
+	removes.Remove("spec.config")
+	sets.Set("spec.config.new", "x")
+	again.Join(removes)
+	again.Join(sets)
+	other.Remove("spec.config.old")
+	tests := map[string]struct {
+		parts    []*Patch
+		object   map[string]any
+		replaced []Path
+	}{
+		"a field is set below it":                     {[]*Patch{removes, sets}, config("new", "x"), []Path{{"spec", "config"}}},
+		"a field is removed below it":                 {[]*Patch{removes, other}, config(), nil},
+		"a field was set below it before":             {[]*Patch{sets, removes}, config(), nil},
+		"the one that is laid over it was joined too": {[]*Patch{other, again}, config("new", "x"), []Path{{"spec", "config"}}},
+		"fields are merged where nothing is removed":  {[]*Patch{sets, sets}, config("new", "x"), nil},
+	}
+	for name, tt := range tests {
+		all := NewPatch()
+		for _, p := range tt.parts {
+			all.Join(p)
+		}
+		if diff := cmp.Diff(tt.object, all.Object); diff != "" || !cmp.Equal(tt.replaced, all.Replaced) {
+			t.Errorf("%s: replaced %v, object (-want +got):\n%s", name, all.Replaced, diff)
+		}
+	}
+}
+
 func TestPatchRemembersFaults(t *testing.T) {
 	for name, fault := range map[string]func(*Patch){
 		"a path that is none":         func(p *Patch) { p.Set("a b", 1) },
