@@ -41,7 +41,8 @@ func (p *program) rbacCommand() *cobra.Command {
 		Long: `Print the Roles and ClusterRoles that an operator needs, bound to its service
 account, and who needs what of it. Rights are for single namespaces where the
 operator works in some, and for the whole cluster otherwise. Give it the flags
-that run gets: --namespace, --leader-elect, --install-crds.
+that run gets: --namespace, --leader-elect, --install-crds. The namespace and the
+account itself are not printed; deploy/kustomize/base has them.
 
 With --check, the cluster is asked instead which of these rights are missing: for
 the account of your kubeconfig, or for the one of --service-account. The exit code
@@ -159,7 +160,7 @@ func (f *rbacFlags) head(op *dsl.Operator) string {
 		line.WriteString(" --" + flag.Name + "=" + value)
 	})
 	for _, handler := range rights.Undeclared(op) {
-		line.WriteString("\nNot known is all that handler " + handler + " needs: say it with needs (dsl.Needs in Go).")
+		line.WriteString("\nHandler " + handler + " may need more, which only its author knows: say it with needs (dsl.Needs in Go).")
 	}
 	return line.String()
 }
@@ -213,7 +214,7 @@ func (p *program) checkRights(ctx context.Context, op *dsl.Operator, rules []rig
 		return nil
 	}
 	for _, handler := range v.Undeclared {
-		fmt.Fprintf(p.Err, "warning: not known is all that handler %s needs: say it with needs (dsl.Needs in Go)\n", handler)
+		fmt.Fprintf(p.Err, "warning: handler %s may need more, which only its author knows: say it with needs (dsl.Needs in Go)\n", handler)
 	}
 	return tellMissing(out, v, gone)
 }

@@ -75,7 +75,7 @@ leader is elected, is a warning too, and so are handlers that feed each other: e
 sets what the next one looks at. With --verbose it is told what each handler looks
 at.`,
 		Example: `  operator validate --config operator.yaml
-  operator validate --config samples/foo -o json
+  operator validate --config samples/foo/operator.yaml -o json
   operator validate --config operator.yaml --verbose
   operator validate --config operator.yaml --cluster`,
 		Args: noArguments,

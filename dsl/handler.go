@@ -21,7 +21,8 @@ import (
 type Func func(ctx context.Context, r *Request) error
 
 // Predicate is a handler's own filter. It must be quick, and only reads. An error is logged, and means
-// that the handler does not see the object; a deletion is held until there is an answer.
+// that the handler does not see the object; the deletion of one that has the operator's finalizer is held until there is
+// an answer.
 type Predicate func(s *Subject) (bool, error)
 
 // Backoff is the wait between attempts: it doubles from Initial to Max, each with up to a fifth

@@ -177,17 +177,28 @@ func (op *Operator) StateAnnotation() string { return op.Prefix() + "/state" }
 // AppliedAnnotation is the key of the annotation by which a child tells what it was applied from.
 func (op *Operator) AppliedAnnotation() string { return op.Prefix() + "/applied" }
 
+// named reports a name, or a domain, that cannot be part of an annotation key.
+func (op *Operator) named() error {
+	if op.Name == "" {
+		return errors.New("operator has no name: set Operator.Name (metadata.name in YAML)")
+	}
+	if errs := validation.IsDNS1123Label(op.Name); len(errs) > 0 {
+		return fmt.Errorf("operator name %q: %s", op.Name, errs[0])
+	}
+	if errs := validation.IsDNS1123Subdomain(op.Prefix()); len(errs) > 0 {
+		return fmt.Errorf("operator domain %q: %s", op.Domain, errs[0])
+	}
+	return nil
+}
+
 // Validate reports every fault of the operator, joined: a name that cannot be part of an
 // annotation key, resources whose objects are declared twice, under whatever spelling (two would work
 // on one object at the same time and share its bookkeeping), and what [Resource] and its handlers have wrong.
 // The engine refuses an operator with faults.
 func (op *Operator) Validate() error {
 	var faults []error
-	if errs := validation.IsDNS1123Label(op.Name); len(errs) > 0 {
-		faults = append(faults, fmt.Errorf("operator name %q: %s", op.Name, errs[0]))
-	}
-	if errs := validation.IsDNS1123Subdomain(op.Prefix()); len(errs) > 0 {
-		faults = append(faults, fmt.Errorf("operator domain %q: %s", op.Domain, errs[0]))
+	if err := op.named(); err != nil {
+		faults = append(faults, err)
 	}
 	if len(op.resources) == 0 {
 		faults = append(faults, errors.New("operator has no resources"))

@@ -81,6 +81,30 @@ func TestValidateReportsEveryFault(t *testing.T) {
 	}
 }
 
+func TestAnOperatorHasAName(t *testing.T) {
+	tests := map[string]struct{ name, domain, want string }{
+		"a name":                     {"op", "", ""},
+		"a name and a domain":        {"op", "example.com", ""},
+		"none says where to set it":  {"", "", "operator has no name: set Operator.Name (metadata.name in YAML)"},
+		"a faulty one is told alone": {"A", "", `operator name "A": a lowercase RFC 1123 label`},
+		"a faulty domain":            {"op", "-", `operator domain "-": a lowercase RFC 1123 subdomain`},
+	}
+	for title, test := range tests {
+		t.Run(title, func(t *testing.T) {
+			op := New(test.name)
+			op.Domain = test.domain
+			op.Resource("pods", func(r *Resource) { r.OnCreate("h", nothing) })
+			got := ""
+			if err := op.Validate(); err != nil {
+				got = err.Error()
+			}
+			if !strings.HasPrefix(got, test.want) || test.want == "" && got != "" || strings.Contains(got, "\n") {
+				t.Errorf("Validate() = %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
 func TestObjectsAreDeclaredOnce(t *testing.T) {
 	tests := map[string]struct {
 		first, second string
@@ -184,6 +208,42 @@ func TestPatchesAreJoined(t *testing.T) {
 	}
 	if side, _ := MustParsePath("metadata.labels.side").In(first.Object); side != "left" {
 		t.Error("what was joined has changed")
+	}
+}
+
+func TestWhatAPatchRemovesStaysRemovedWhenItIsJoined(t *testing.T) {
+	config := func(fields ...any) map[string]any {
+		spec := map[string]any{"config": nil}
+		if len(fields) > 0 {
+			spec["config"] = map[string]any{fields[0].(string): fields[1]}
+		}
+		return map[string]any{"spec": spec}
+	}
+	removes, sets, again, other := NewPatch(), NewPatch(), NewPatch(), NewPatch()
+	removes.Remove("spec.config")
+	sets.Set("spec.config.new", "x")
+	again.Join(removes)
+	again.Join(sets)
+	other.Remove("spec.config.old")
+	tests := map[string]struct {
+		parts    []*Patch
+		object   map[string]any
+		replaced []Path
+	}{
+		"a field is set below it":                     {[]*Patch{removes, sets}, config("new", "x"), []Path{{"spec", "config"}}},
+		"a field is removed below it":                 {[]*Patch{removes, other}, config(), nil},
+		"a field was set below it before":             {[]*Patch{sets, removes}, config(), nil},
+		"the one that is laid over it was joined too": {[]*Patch{other, again}, config("new", "x"), []Path{{"spec", "config"}}},
+		"fields are merged where nothing is removed":  {[]*Patch{sets, sets}, config("new", "x"), nil},
+	}
+	for name, tt := range tests {
+		all := NewPatch()
+		for _, p := range tt.parts {
+			all.Join(p)
+		}
+		if diff := cmp.Diff(tt.object, all.Object); diff != "" || !cmp.Equal(tt.replaced, all.Replaced) {
+			t.Errorf("%s: replaced %v, object (-want +got):\n%s", name, all.Replaced, diff)
+		}
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
@@ -28,6 +29,9 @@ type Patch struct {
 	Conditions []metav1.Condition
 	// Offered are conditions that are set only where the resource's schema has status.conditions.
 	Offered []metav1.Condition
+	// Replaced lead to maps in Object that are not merged into what the object has there but take its
+	// place: somebody removed that before fields were set below it. ReplacedStatus are those in Status.
+	Replaced, ReplacedStatus []Path
 
 	faults []error
 }
@@ -86,10 +90,14 @@ func withCondition(list []metav1.Condition, c metav1.Condition) []metav1.Conditi
 	return append(list, c)
 }
 
-// Join lays another patch over this one.
+// Join lays another patch over this one. What this one removes stays removed, but for what the other
+// sets below it.
 func (p *Patch) Join(over *Patch) {
-	join(p.Object, over.Object)
-	join(p.Status, over.Status)
+	p.Replaced = append(p.Replaced, join(p.Object, over.Object, over.Replaced)...)
+	p.ReplacedStatus = append(p.ReplacedStatus, join(p.Status, over.Status, over.ReplacedStatus)...)
+	if _, anew := over.Status["conditions"]; anew {
+		p.Conditions, p.Offered = nil, nil
+	}
 	for _, c := range over.Conditions {
 		p.SetCondition(c.Type, c.Status, c.Reason, c.Message)
 	}
@@ -152,19 +160,47 @@ func Plain(value any) (any, error) {
 	return out, err
 }
 
-// join lays one merge patch over another, which it changes. The two share no maps afterwards.
-func join(base, over map[string]any) {
+// join lays one merge patch over another, which it changes, and returns where its maps take the place of
+// what was removed. The two share no maps afterwards.
+func join(base, over map[string]any, replaced []Path) []Path {
+	for _, path := range replaced {
+		_ = path.set(base, nil) // refused where base removes what is around it, which is as good
+	}
+	return lay(nil, base, over)
+}
+
+// lay is join at a path.
+func lay(at Path, base, over map[string]any) (replaced []Path) {
 	for key, value := range over {
 		above, isMap := value.(map[string]any)
-		if !isMap {
+		before, found := base[key]
+		below, both := before.(map[string]any)
+		path := append(slices.Clip(at), key)
+		switch {
+		case !isMap:
 			base[key] = value
 			continue
+		case !both && found && Removes(above):
+			continue // there is no map any more that has something to be removed
+		case !both && found:
+			replaced = append(replaced, path)
 		}
-		below, both := base[key].(map[string]any)
 		if !both {
 			below = map[string]any{}
 			base[key] = below
 		}
-		join(below, above)
+		replaced = append(replaced, lay(path, below, above)...)
 	}
+	return replaced
+}
+
+// Removes reports whether all that a merge patch asks for is that fields be removed. Where there is no map, it asks
+// for nothing.
+func Removes(patch map[string]any) bool {
+	for _, value := range patch {
+		if sub, isMap := value.(map[string]any); value != nil && (!isMap || !Removes(sub)) {
+			return false
+		}
+	}
+	return len(patch) > 0
 }

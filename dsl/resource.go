@@ -6,6 +6,7 @@ package dsl
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -101,6 +102,16 @@ func (r *Resource) own(kind OwnedKind) {
 		}
 	}
 	r.owns = append(r.owns, kind)
+}
+
+// Kept returns the fields that caches hold: Keep, and with them status.observedGeneration where that is the operator's.
+// Empty means all. The slice is the caller's.
+func (r *Resource) Kept() []Path {
+	out := slices.Clone(r.Keep)
+	if len(out) > 0 && r.ObservedGeneration {
+		out = append(out, Path{"status", "observedGeneration"})
+	}
+	return out
 }
 
 // Owned returns the kinds declared with Owns and OwnsKind, in order. The slice is the caller's.

@@ -83,7 +83,7 @@ func (v View) String() string {
 		out = append(out, p.String())
 	}
 	if len(out) == 0 {
-		return "nothing that changes"
+		return "nothing of the object itself"
 	}
 	return strings.Join(out, ", ")
 }

@@ -21,8 +21,12 @@ func (p *pass) probe(ctx context.Context, j *plan.Job) error {
 	if !p.memory.refused[j.Reader.ID] || p.gone {
 		return nil
 	}
-	base := p.family.Base()
-	result, err := p.send(ctx, base, p.alone(j, base))
+	seen := p.family.Base()
+	base, err := p.complete(ctx, seen)
+	if err != nil {
+		return nil // the pass's own write comes upon it, too
+	}
+	result, err := p.send(ctx, base, p.alone(j, seen))
 	if apierrors.IsInvalid(err) {
 		without := draftOf(p.object)
 		for _, other := range p.jobs {
@@ -40,11 +44,11 @@ func (p *pass) probe(ctx context.Context, j *plan.Job) error {
 	return nil
 }
 
-// alone is the wish for what one handler wants of an object. When somebody has written to that meanwhile in
+// alone is the wish for what one handler wants of an object. When somebody has written to that since it was seen, in
 // what the handler looks at, it is none: what becomes of it then is for the pass's own write to see.
-func (p *pass) alone(j *plan.Job, base *unstructured.Unstructured) patch.Wish {
+func (p *pass) alone(j *plan.Job, seen *unstructured.Unstructured) patch.Wish {
 	return func(live *unstructured.Unstructured) (*dsl.Patch, patch.Marks) {
-		if live != base && !holds(j, p.looking(live).look) {
+		if live != seen && !holds(j, p.looking(live).look) {
 			return dsl.NewPatch(), patch.Marks{}
 		}
 		return j.Wants, patch.Marks{}
@@ -54,15 +58,18 @@ func (p *pass) alone(j *plan.Job, base *unstructured.Unstructured) patch.Wish {
 // blame finds the handlers whose changes the server does not take, by sending those of each by themselves.
 // They have failed; what others want, and that they have handled the object, is written.
 func (p *pass) blame(ctx context.Context, said error) (verdict, error) {
-	wanting := p.jobs.Asking()
-	live := p.object
+	wanting, seen := p.jobs.Asking(), p.object
+	live, err := p.complete(ctx, seen)
+	if err != nil {
+		return verdict{}, err
+	}
 	p.show(draftOf(p.object))
 	for _, j := range wanting {
 		err := said
 		if len(wanting) > 1 {
 			var result *unstructured.Unstructured
-			if result, err = p.send(ctx, live, p.alone(j, live)); err == nil {
-				live = result
+			if result, err = p.send(ctx, live, p.alone(j, seen)); err == nil {
+				live, seen = result, result
 			}
 		}
 		switch {

@@ -71,7 +71,7 @@ func (e *Engine) reader(ctx context.Context, gvr schema.GroupVersionResource, ke
 // client is what a handler reads and writes other objects with.
 func (p *pass) client(h *dsl.Handler, s *fence.Span) dsl.Client {
 	e := p.r.engine
-	common := client.Settings{Manager: e.op.Name, Catalog: e.catalog, Resource: e.writer, Watched: e.watched}
+	common := client.Settings{Manager: e.op.Name, Catalog: e.catalog, Resource: e.writer, Watched: e.feeds.Whole}
 	return common.For(client.Attempt{
 		Span: s,
 		Wrote: func(deed child.Deed, gvr schema.GroupVersionResource, o *unstructured.Unstructured) {
@@ -122,19 +122,6 @@ func (e *Engine) watchChanged(src watch.Source, state watch.State) {
 	}
 	e.access.Wake()
 	e.recheck.Wake()
-}
-
-// watched returns a feed whose cache has every object of the resource in the namespace, whole;
-// nil when there is none.
-func (e *Engine) watched(gvr schema.GroupVersionResource, namespace string) *feed.Feed {
-	for r := range e.resources.All {
-		for _, f := range r.Feeds() {
-			if f.Whole(gvr, namespace) {
-				return f
-			}
-		}
-	}
-	return nil
 }
 
 // checked yields what is served of the resources of which expressions speak that can be checked, by the names

@@ -16,7 +16,6 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/cached"
 	"github.com/handwerk-dev/handwerk/engine/inbox"
 	"github.com/handwerk-dev/handwerk/engine/ledger"
 	"github.com/handwerk-dev/handwerk/engine/queue"
@@ -48,7 +47,7 @@ func (r *resource) finalizeDeleted(ctx context.Context, key cache.ObjectName, t 
 			next = next.Sooner(wait, queue.Due)
 			continue
 		}
-		object := r.tree(d.Object)
+		object := r.own.Tree(d.Object)
 		p := r.newPass(facts{key: key, object: object, gone: true, deletion: ledger.Deletion(object, true), now: time.Now()}, d.Memory, false)
 		if err := p.run(ctx, changesOf(d, t.Child)); err != nil {
 			t.Left = append(t.Left, t.Gone[i:]...)
@@ -147,31 +146,10 @@ func (r *resource) read(ctx context.Context, key cache.ObjectName) (*unstructure
 func (r *resource) objects() []*unstructured.Unstructured {
 	out := []*unstructured.Unstructured{}
 	for _, o := range r.own.Objects("") {
-		out = append(out, r.tree(o))
+		out = append(out, r.own.Tree(o))
 	}
 	slices.SortFunc(out, func(a, b *unstructured.Unstructured) int {
 		return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
 	})
 	return out
-}
-
-// tree returns the object as it was last seen, metadata alone where no more is held.
-func (r *resource) tree(o *cached.Object) *unstructured.Unstructured {
-	if t := o.Tree(); t != nil {
-		return t
-	}
-	t := r.kindOnly()
-	t.SetNamespace(o.GetNamespace())
-	t.SetName(o.GetName())
-	t.SetUID(o.GetUID())
-	t.SetResourceVersion(o.GetResourceVersion())
-	return t
-}
-
-// kindOnly is the object of a handler that has none.
-func (r *resource) kindOnly() *unstructured.Unstructured {
-	served := r.own.Resource()
-	o := &unstructured.Unstructured{Object: map[string]any{}}
-	o.SetGroupVersionKind(served.GVR.GroupVersion().WithKind(served.Kind))
-	return o
 }

@@ -62,7 +62,8 @@ func (r *resource) handle(ctx context.Context, q *queue.Queue[cache.ObjectName],
 	case errors.Is(err, errCaughtUp):
 		q.Add(key, queue.Fresh)
 	case err != nil:
-		q.AddAfter(key, queue.Due, r.unfinished(key, err))
+		next = next.Sooner(r.unfinished(key, err), queue.Due)
+		q.AddAfter(key, queue.Due, next.After)
 	case next.Now:
 		q.Add(key, next.Class)
 	case next.After > 0:

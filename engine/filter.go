@@ -105,8 +105,8 @@ func (p *pass) sayFilterFailed(q filter.Question, handler string, a filter.Answe
 	}
 }
 
-// wantsFinalizer reports whether some delete handler wants to see the object off. Where that cannot
-// be told, it stays as it is.
+// wantsFinalizer reports whether some delete handler wants to see the object off. Where that cannot be told, it stays as
+// it is.
 func (p *pass) wantsFinalizer() bool {
 	if !p.r.rules.Finalizes {
 		return false

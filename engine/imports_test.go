@@ -58,7 +58,7 @@ func TestImportsPointDown(t *testing.T) {
 		"engine/watch":     {"dsl", "engine/cached"},
 		"engine/access":    {"dsl", "engine/backoff", "engine/catalog", "engine/gone", "engine/ops", "engine/rights"},
 		"engine/preflight": {"dsl", "engine/catalog", "engine/crd", "engine/ops", "engine/outage"},
-		"engine/attempt":   {"dsl", "engine/book", "engine/cause", "engine/ops"},
+		"engine/attempt":   {"dsl", "engine/book", "engine/cause", "engine/fence", "engine/ops"},
 		"engine/plan":      {"dsl", "engine/book", "engine/claim", "engine/conditions", "engine/family", "engine/ledger", "engine/ops", "engine/progress"},
 		"engine/ledger":    {"dsl", "engine/book", "engine/pack", "engine/patch"},
 		"engine/dial":      {"dsl", "engine/lease", "engine/ops", "engine/outage"},
@@ -106,10 +106,56 @@ func TestImportsPointDown(t *testing.T) {
 	}
 }
 
+// floors of the engine, the lowest first. Commons are what the lowest has in common.
+var (
+	commons = []string{"backoff", "gone", "pack"}
+	floors  = [][]string{
+		{
+			"busy", "cached", "catalog", "cause", "claim", "fate", "fence", "filter", "health", "lease", "loop", "ops", "outage", "patch",
+			"progress", "queue", "rights", "scope", "timer",
+		},
+		{"access", "book", "child", "conditions", "crd", "dial", "events", "watch"},
+		{"attempt", "feed", "inbox", "ledger", "preflight"},
+		{"client", "family", "feeds", "related", "roster"},
+		{"plan"},
+	}
+)
+
+// TestEachFloorKnowsThoseBelowAlone holds that a package of the engine imports nothing of its own floor, nor of one
+// above: what needs two packages of a floor lies above them.
+func TestEachFloorKnowsThoseBelowAlone(t *testing.T) {
+	floorOf := map[string]int{}
+	for _, name := range commons {
+		floorOf["engine/"+name] = -1
+	}
+	for i, floor := range floors {
+		for _, name := range floor {
+			floorOf["engine/"+name] = i
+		}
+	}
+	for _, p := range packages(t) {
+		name := strings.TrimPrefix(p.ImportPath, module)
+		at, known := floorOf[name]
+		if kit := strings.HasPrefix(name, "engine/enginetest") || strings.HasPrefix(name, "engine/e2e"); !known {
+			if strings.HasPrefix(name, "engine/") && !kit {
+				t.Errorf("package %s is on no floor", name)
+			}
+			continue
+		}
+		for _, i := range p.Imports {
+			ours, _ := strings.CutPrefix(i, module)
+			below, known := floorOf[ours]
+			if ours == "engine" || known && below >= at {
+				t.Errorf("%s, on floor %d, imports %s", name, at, ours)
+			}
+		}
+	}
+}
+
 // TestPurePackagesTalkToNobody holds that deciding is apart from doing: these packages have no
 // way to the API server and no context.
 func TestPurePackagesTalkToNobody(t *testing.T) {
-	pure := []string{"dsl", "dsl/crd", "engine/backoff", "engine/book", "engine/cached", "engine/cause", "engine/claim", "engine/gone", "engine/health", "engine/loop", "engine/pack", "engine/progress", "engine/timer", "handlers/graph"}
+	pure := []string{"dsl", "dsl/crd", "dsl/form", "engine/backoff", "engine/book", "engine/cached", "engine/cause", "engine/claim", "engine/filter", "engine/gone", "engine/health", "engine/ledger", "engine/loop", "engine/pack", "engine/plan", "engine/progress", "engine/timer", "handlers/graph"}
 	for _, p := range packages(t) {
 		name := strings.TrimPrefix(p.ImportPath, module)
 		if !slices.Contains(pure, name) {

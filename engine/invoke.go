@@ -39,7 +39,7 @@ func (p *pass) attempt(ctx context.Context, j *plan.Job) error {
 	request := p.request(j, s)
 	start := time.Now()
 	leave := p.r.busy.Enter(p.key, j.Reader.ID)
-	err := attempt.Run(ctx, j.Reader.Handler, request, s.Begin)
+	err := attempt.Run(ctx, j.Reader.Handler, request, s)
 	leave()
 	if ctx.Err() != nil {
 		return ctx.Err()

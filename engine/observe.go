@@ -61,8 +61,8 @@ func (p *pass) hear(event apiwatch.EventType) {
 	}
 }
 
-// startTimers returns the object's timers as they are for this pass, nil where there are none. They are kept only when the pass is
-// remembered: the ticks of one that failed are there for the next. A timer with idle that has failed and
+// startTimers returns the object's timers as they are for this pass, nil where there are none. They are kept only when
+// the pass is remembered: the ticks of one that failed are there for the next. A timer with idle that has failed and
 // waits for its next attempt waits for the object to come to rest instead, when that has changed.
 func (p *pass) startTimers(fresh bool) []timer.Tick {
 	timers := p.r.rules.Timers

@@ -67,10 +67,19 @@ func (r *resource) pass(ctx context.Context, key cache.ObjectName) (queue.Next, 
 	t := r.box.Take(key)
 	defer t.Close()
 	t.Memory = t.Memory.expecting(t.Expected)
-	next, err := r.finalizeDeleted(ctx, key, t)
-	if err != nil {
-		return queue.Next{}, err
+	next, late := r.finalizeDeleted(ctx, key, t)
+	if ctx.Err() != nil {
+		return queue.Next{}, late
 	}
+	next, err := r.passLiving(ctx, key, t, next)
+	if err == nil {
+		err = late // what is there does not wait for what was there before it
+	}
+	return next, err
+}
+
+// passLiving is the pass over the object that the cache has under the key. Next is when the key is due for others.
+func (r *resource) passLiving(ctx context.Context, key cache.ObjectName, t *turn, next queue.Next) (queue.Next, error) {
 	current := r.caughtUp(ctx, t.Memory) // asked before the read, which is then no older than that
 	object, err := r.read(ctx, key)
 	if err != nil {

@@ -44,6 +44,7 @@ type resource struct {
 	rules   plan.Rules
 	log     logr.Logger
 	own     *feed.Feed
+	form    cached.Form
 	family  *family.Family
 	related *related.Index
 	busy    *busy.Passes
@@ -64,12 +65,13 @@ func newResource(e *Engine, spec *dsl.Resource) *resource {
 		engine: e, spec: spec, name: spec.Name.String(), rules: plan.NewRules(e.op, spec),
 		log: e.log.WithValues("resource", spec.Name.String()),
 	}
+	r.form = cached.Form{Profile: spec.Cache, Keep: cached.Keep(spec.Kept())}
 	r.box = inbox.New[memory](r.rules.Deletes)
 	r.own = e.feeds.New(feed.Settings{
 		Name: spec.Name, Log: r.log, On: r.box.Seen, Granted: r.box.Grant,
 		Source: watch.Source{
 			LabelSelector: spec.LabelSelector, FieldSelector: spec.FieldSelector,
-			Form: cached.Form{Profile: spec.Cache, Keep: cached.Keep(spec.Keep)},
+			Form: r.form,
 		},
 		Patches: r.rules.Finalizes || r.rules.Stores && !spec.ObservedGeneration, ObservedGeneration: spec.ObservedGeneration,
 		Gets: r.rules.Deletes,

@@ -57,7 +57,7 @@ func (r *resource) resourcePass(ctx context.Context, key cache.ObjectName, h boo
 	if !r.caughtUp(ctx, m) {
 		return queue.Next{}, park(t, m)
 	}
-	p := r.newPass(facts{key: key, object: r.kindOnly(), now: time.Now()}, m, false)
+	p := r.newPass(facts{key: key, object: r.own.Blank(), now: time.Now()}, m, false)
 	if j := p.scheduled(h, len(t.Granted) > 0); j != nil {
 		if r.own.Listed("") != nil {
 			return queue.Next{}.Sooner(unsureLook, queue.Due), nil // it would take those that are missing for gone

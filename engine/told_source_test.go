@@ -232,6 +232,29 @@ func TestAResourceThatComesBackIsToldOnce(t *testing.T) {
 	})
 }
 
+// TestACRDThatComesIsNoSecondWarning holds that a resource which is not served yet when its CRD is there already is not
+// told of once more.
+func TestACRDThatComesIsNoSecondWarning(t *testing.T) {
+	perform(t, scenario{
+		func(foo *dsl.Resource, _ *journal) { foo.OnReconcile("look", succeeds) },
+		func(s *stage) {
+			s.Withdraw(foos)
+			crds := schema.GroupResource{Group: "apiextensions.k8s.io", Resource: "customresourcedefinitions"}
+			comes := s.FailWhile("get", crdsResource, apierrors.NewNotFound(crds, "foos.example.com"))
+			log := overheard(s, "resource is")
+			s.Advance(time.Minute)
+			ill(s, "is its CRD installed?")
+			comes()
+			s.Advance(time.Minute)
+			ill(s, "not served: its CRD is there, and the API server does not serve it yet")
+			s.Restore(foos)
+			s.Advance(time.Minute)
+			well(s)
+			s.says(log, `"msg"="resource is degraded" .*is its CRD installed\?`, `"msg"="resource is watched again"`)
+		},
+	})
+}
+
 // undecided is a server of which nobody learns what it serves.
 type undecided struct{ next http.RoundTripper }
 

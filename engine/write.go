@@ -13,7 +13,6 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/book"
-	"github.com/handwerk-dev/handwerk/engine/cached"
 	"github.com/handwerk-dev/handwerk/engine/ledger"
 	"github.com/handwerk-dev/handwerk/engine/patch"
 	"github.com/handwerk-dev/handwerk/engine/plan"
@@ -33,18 +32,28 @@ func (p *pass) write(ctx context.Context, s verdict) (verdict, error) {
 	return s, err
 }
 
-// writeFrom is write for an object as it is known. A cache that holds a part of the object alone does not tell what
-// there is to change, so the object is read before that.
-func (p *pass) writeFrom(ctx context.Context, base *unstructured.Unstructured, s verdict) (verdict, error) {
-	if p.r.rules.Ledger.Partial && !p.patch.Empty() {
-		live, err := p.r.engine.reader(ctx, p.r.own.Resource().GVR, p.key)
-		if err != nil {
-			return s, fmt.Errorf("reading object before it is written: %w", err)
+// complete returns the object that a write is worked out from. A cache that holds a part of the object alone does not
+// tell what there is to change, so the object is read before that, unless a write of this pass has returned it.
+func (p *pass) complete(ctx context.Context, base *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	if !p.r.rules.Ledger.Partial || base != p.object {
+		return base, nil
+	}
+	live, err := p.r.engine.reader(ctx, p.r.own.Resource().GVR, p.key)
+	if err != nil {
+		return nil, fmt.Errorf("reading object before it is written: %w", err)
+	}
+	if live == nil || live.GetUID() != p.object.GetUID() {
+		return nil, patch.ErrGone
+	}
+	return live, nil
+}
+
+// writeFrom is write for an object as it is known.
+func (p *pass) writeFrom(ctx context.Context, base *unstructured.Unstructured, s verdict) (_ verdict, err error) {
+	if !p.patch.Empty() {
+		if base, err = p.complete(ctx, base); err != nil {
+			return s, err
 		}
-		if live == nil || live.GetUID() != p.object.GetUID() {
-			return s, patch.ErrGone
-		}
-		base = live
 	}
 	p.ledger.Sending(s.marks)
 	seen := p.object
@@ -128,14 +137,13 @@ func (p *pass) send(ctx context.Context, base *unstructured.Unstructured, wish p
 	served := p.r.own.Resource()
 	target := patch.Target{
 		Client: p.r.engine.writer(served.GVR, p.key.Namespace), Object: base, Resource: served.GVR.GroupResource(),
-		Subresource: served.Status, Manager: p.r.engine.op.Name, Generation: p.object.GetGeneration(), Now: p.now,
+		Subresource: served.Status, Manager: p.r.engine.op.Name, Prefix: p.r.engine.op.Prefix(), Generation: p.object.GetGeneration(), Now: p.now,
 	}
 	schemas := p.r.schemas.Load()
 	if p.memory.schemas == schemas {
 		target.Ignored = p.memory.ignored
 	}
-	result, owed, err := p.r.conditions.Write(ctx, target, wish, p.memory.owes)
-	p.memory.owes = owed
+	result, err := p.r.conditions.Write(ctx, target, wish, &p.memory.owes)
 	p.family.Wrote(result)
 	if err == nil && !p.patch.Empty() {
 		p.memory.ignored, p.memory.schemas = result.Ignored, schemas
@@ -188,7 +196,7 @@ func (p *pass) correct(ctx context.Context, written *unstructured.Unstructured, 
 
 // looking is the pass's draft at another state of its object, as the cache shows it.
 func (p *pass) looking(at *unstructured.Unstructured) draft {
-	shown := cached.Form{Profile: p.r.spec.Cache, Keep: cached.Keep(p.r.spec.Keep)}.Shown(at)
+	shown := p.r.form.Shown(at)
 	return draft{patch: p.patch, current: shown, look: book.NewLook(shown.Object)}
 }
 

@@ -34,10 +34,10 @@ const mostEventReason = 128
 // event reports an Event of the object.
 func event(cel compilerOf) dsl.Action {
 	return dsl.Action{
-		Name:   "event",
-		Doc:    "Report a Kubernetes Event of the object; repeated ones are counted, too many different ones dropped.",
+		Name:      "event",
+		Doc:       "Report a Kubernetes Event of the object; repeated ones are counted, too many different ones dropped.",
 		OneObject: true,
-		Config: func() any { return new(eventConfig) },
+		Config:    func() any { return new(eventConfig) },
 		Build: func(b dsl.Build, config any) (dsl.Built, error) {
 			return buildEvent(cel, b, config.(*eventConfig))
 		},

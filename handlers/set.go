@@ -38,10 +38,10 @@ type setCondition struct {
 // set writes computed values to the object itself.
 func set(cel compilerOf) dsl.Action {
 	return dsl.Action{
-		Name:   "set",
-		Doc:    "Set fields of the object itself: status, conditions, labels, annotations, spec.",
+		Name:      "set",
+		Doc:       "Set fields of the object itself: status, conditions, labels, annotations, spec.",
 		OneObject: true,
-		Config: func() any { return new(setConfig) },
+		Config:    func() any { return new(setConfig) },
 		Build: func(b dsl.Build, config any) (dsl.Built, error) {
 			return buildSet(cel, b, config.(*setConfig))
 		},

@@ -74,7 +74,9 @@ func (h *handler) DescribeForm(d *form.Describer) *form.Schema {
 type schedule []handler
 
 // ReadForm reads them as any handlers: what is not for them is told apart.
-func (s *schedule) ReadForm(d *form.Decoder, p path, n *yaml.Node) bool { return d.Value(p, n, (*[]handler)(s)) }
+func (s *schedule) ReadForm(d *form.Decoder, p path, n *yaml.Node) bool {
+	return d.Value(p, n, (*[]handler)(s))
+}
 
 // DescribeForm describes what such a handler may have.
 func (s *schedule) DescribeForm(d *form.Describer) *form.Schema {

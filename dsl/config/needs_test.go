@@ -35,6 +35,8 @@ func TestAHandlerNeedsWhatItsActionsDoAndWhatItSays(t *testing.T) {
 		"a function that computes its parameters":                   {`{call: told.Func, with: {a: "${self.spec.a}"}}`, "get pods"},
 		"what both say":                                             {`{call: told.Func, needs: [{resource: pods, verbs: [list]}]}`, "get pods; list pods"},
 		"steps need what each of them does":                         {`steps: [{log: {message: m}}, {set: {labels: {a: b}}}, {call: told.Func}]`, "patch self; get pods"},
+		"steps of which none takes anything":                        {`steps: [{log: {message: m}}, {event: {reason: R, message: m}}]`, ""},
+		"steps of which nothing is known":                           {`steps: [{log: {message: m}}, {call: untold.Func}]`, "?"},
 		"steps one of which nobody knows":                           {`steps: [{set: {labels: {a: b}}}, {call: untold.Func}]`, "patch self?"},
 		"steps one of which the handler says":                       {`{steps: [{set: {labels: {a: b}}}, {call: untold.Func}], needs: [{resource: pods, verbs: [list]}]}`, "patch self; list pods"},
 		"children of a kind":                                        {`apply: {a: {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}}`, "patch self/status; get,create,patch,delete ConfigMap of v1; update self/finalizers"},

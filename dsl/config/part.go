@@ -49,11 +49,19 @@ func (p *part) read() bool {
 	for i := 0; p.root.Kind == yaml.MappingNode && i+1 < len(p.root.Content); i += 2 {
 		key, value := p.root.Content[i], p.root.Content[i+1]
 		if key.Value == "kind" && form.IsText(value) && value.Value != Kind {
-			p.FaultAt(value, "kind", "%s", form.Unknown("kind", value.Value, []string{Kind}))
+			p.FaultAt(value, "kind", "%s", p.strange(value.Value))
 			return false
 		}
 	}
 	return p.Struct("", p.root, &p.form, &form.Others{Strayed: func() { p.strays = true }})
+}
+
+// strange says of a document's kind that it is not an operator's. It may be another thing in the same folder.
+func (p *part) strange(kind string) string {
+	if _, near := dsl.Nearest(kind, []string{Kind}); near {
+		return form.Unknown("kind", kind, []string{Kind})
+	}
+	return fmt.Sprintf("unknown kind %s (want %s; of a folder all files are read, so name the operator's own)", form.Quoted(kind), Kind)
 }
 
 // where returns the place of a value, for other values' faults.

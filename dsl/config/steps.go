@@ -53,7 +53,8 @@ func (s *step) name(i int) string {
 
 // steps builds a handler of several actions, nil when one is at fault.
 func (w *watched) steps(at path, h *handler) *dsl.Built {
-	out, looksBack := &dsl.Built{Reads: dsl.Reads{Only: true}}, false
+	// Needs is not nil: of steps of which each takes nothing it is known that they take nothing.
+	out, looksBack := &dsl.Built{Needs: []dsl.Need{}, Reads: dsl.Reads{Only: true}}, false
 	var fns []dsl.Func
 	seen := map[string]path{}
 	for i := range h.Steps {

@@ -18,6 +18,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/book"
 	"github.com/handwerk-dev/handwerk/engine/cause"
+	"github.com/handwerk-dev/handwerk/engine/fence"
 	"github.com/handwerk-dev/handwerk/engine/ops"
 )
 
@@ -28,10 +29,11 @@ var (
 	ErrTimeout = errors.New("the timeout passed")
 )
 
-// Run runs a handler's function, at most as long as its timeout. The function's context is given to bind first, and
-// is ended when the function returns, so nothing that it left behind writes later. The error is permanent where what
-// the handler wants is wrong.
-func Run(ctx context.Context, h *dsl.Handler, request *dsl.Request, bind func(context.Context)) (err error) {
+// Run runs a handler's function, at most as long as its timeout, in a span: that begins with the function's context,
+// which is ended when the function returns, and ends before Run returns, so nothing that was left behind does anything
+// later. The error is permanent where what the handler wants is wrong.
+func Run(ctx context.Context, h *dsl.Handler, request *dsl.Request, span *fence.Span) (err error) {
+	defer span.End()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if h.Timeout > 0 {
@@ -39,7 +41,7 @@ func Run(ctx context.Context, h *dsl.Handler, request *dsl.Request, bind func(co
 		ctx, expire = context.WithTimeout(ctx, h.Timeout)
 		defer expire()
 	}
-	bind(ctx)
+	span.Begin(ctx)
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("%w: %v", ErrPanic, p)

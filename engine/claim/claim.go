@@ -47,7 +47,8 @@ type Claims[ID comparable] struct {
 }
 
 // Begin begins a pass at a time. Handlers are all of the object's, in declared order. Done names those that are
-// through with the object's deletion; it is nil while the object lives.
+// through with the object's deletion; it is nil while the object lives. The claims of an earlier pass with this memory are
+// not to be used any more.
 func Begin[ID comparable](m *Memory[ID], handlers []*dsl.Handler, now time.Time, done map[string]bool) *Claims[ID] {
 	return &Claims[ID]{handlers: handlers, now: now, done: done, memory: m}
 }

@@ -143,30 +143,28 @@ func Text(condition map[string]any, key string) string {
 
 // Write is [patch.Write] for a wish with the condition that says which handlers fail. Where the resource has no
 // conditions, or the server does not take it, all but the condition is written: it is not worth a pass that cannot be
-// finished. Owed reports whether the condition is to be written later; it is as before where there is none to write.
-func (s *Schema) Write(ctx context.Context, t patch.Target, wish patch.Wish, before bool) (result patch.Result, owed bool, err error) {
+// finished. Owed is set to whether the condition is to be written later, where there is one to write.
+func (s *Schema) Write(ctx context.Context, t patch.Target, wish patch.Wish, owed *bool) (patch.Result, error) {
 	_, first := wish(t.Object)
 	if first.Condition == nil && first.Mended == "" {
-		result, err = patch.Write(ctx, t, wish)
-		return result, before, err
+		return patch.Write(ctx, t, wish)
 	}
 	without := func(live *unstructured.Unstructured) (*dsl.Patch, patch.Marks) {
 		wanted, marks := wish(live)
 		marks.Condition, marks.Mended = nil, ""
 		return wanted, marks
 	}
-	takes, unknown := s.takesFailing(ctx)
-	if !takes {
-		result, err = patch.Write(ctx, t, without)
-		return result, unknown != nil, err
+	takes, err := s.takesFailing(ctx)
+	if *owed = err != nil; !takes {
+		return patch.Write(ctx, t, without)
 	}
-	result, err = patch.Write(ctx, t, wish)
+	result, err := patch.Write(ctx, t, wish)
 	if result.Status || result.Whole || !apierrors.IsForbidden(err) && !apierrors.IsInvalid(err) && !apierrors.IsBadRequest(err) {
-		return result, unknown != nil, err
+		return result, err
 	}
-	refused := err
-	if result, err = patch.Write(ctx, t, without); err == nil {
-		s.failingRefused(refused)
+	bare, again := patch.Write(ctx, t, without)
+	if *owed = again == nil; *owed {
+		s.failingRefused(err)
 	}
-	return result, err == nil, err
+	return bare, again
 }

@@ -136,9 +136,12 @@ func (c *Reader) Missed() (bool, error) {
 // Stale reports whether Apply would change a child.
 func (c *Reader) Stale(ctx context.Context, desired any, spec dsl.ChildSpec) (bool, *unstructured.Unstructured, error) {
 	if c.span != nil {
-		var done context.CancelFunc
-		ctx, done = c.span.Read(ctx)
+		within, done, err := c.span.Enter(ctx)
+		if err != nil {
+			return false, nil, fmt.Errorf("comparing child: %w", err)
+		}
 		defer done()
+		ctx = within
 	}
 	w, err := c.want(ctx, desired, spec)
 	if err != nil {

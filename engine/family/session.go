@@ -56,7 +56,8 @@ type Pass struct {
 }
 
 // Session is one pass over one owner, as far as it is about children. Handlers may use goroutines, so its methods may
-// be called by several at once.
+// be called by several at once. All that a handler begins in it ends with its span, so what the memory has is touched by
+// nobody once the pass is over.
 type Session struct {
 	// Claims are what the owner's handlers say to children that two of them want.
 	Claims *claim.Claims[id]

@@ -65,8 +65,6 @@ func (f *Family) farewell(record *child.Record, place child.Place) bool {
 // Trim takes what is no child any more out of the record. It returns the owner as it is now, and annotations that
 // are to be written when the owner is; nil for none.
 func (s *Session) Trim() (base *unstructured.Unstructured, along map[string]string) {
-	s.turn.Lock() // what a handler has left behind may be writing still
-	defer s.turn.Unlock()
 	s.mu.Lock()
 	before, base := s.record, s.base
 	s.mu.Unlock()

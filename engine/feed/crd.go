@@ -65,7 +65,10 @@ func (f *Feed) inquire(ctx context.Context) (lost bool) {
 func (f *Feed) unserved(ctx context.Context) {
 	f.settings.Unserved()
 	other := f.elsewhere(ctx)
-	absent := other == "" && f.extinct(ctx)
+	absent, there := false, false
+	if other == "" {
+		absent, there = f.extinct(ctx)
+	}
 	if absent {
 		f.end()
 	}
@@ -81,21 +84,23 @@ func (f *Feed) unserved(ctx context.Context) {
 		text = "the API server does not serve it (is its CRD installed?)"
 	case kept:
 		text = "the API server does not serve it now; nothing says that it is gone for good, so no object counts as deleted"
+	case there:
+		text = "its CRD is there, and the API server does not serve it yet"
 	default:
 		text = "the API server does not serve it, and whether its CRD is installed cannot be told"
 	}
-	f.set(health.Unserved, text)
+	f.health.Set(health.State{Phase: health.Unserved, Text: text, NotFound: there}, f.failures())
 }
 
-// extinct reports whether the resource is gone, with all its objects: its CRD is. The API server
-// removes a CRD only when its last object is gone. A resource that never had a CRD, as one of an
-// aggregated API, is never known to be gone.
-func (f *Feed) extinct(ctx context.Context) bool {
+// extinct reports whether the resource is gone, with all its objects: its CRD is; and whether that is known to be
+// there. The API server removes a CRD only when its last object is gone. A resource that never had a CRD, as one of
+// an aggregated API, is never known to be gone.
+func (f *Feed) extinct(ctx context.Context) (extinct, there bool) {
 	if len(f.opened()) > 0 && !f.now().hasCRD {
-		return false
+		return false, false
 	}
 	there, err := f.readCRD(ctx)
-	return !there && err == nil
+	return !there && err == nil, there
 }
 
 // readCRD asks whether the resource's CRD is there. The error says why that cannot be told.

@@ -10,8 +10,10 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/handwerk-dev/handwerk/engine/cached"
 	"github.com/handwerk-dev/handwerk/engine/health"
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
@@ -140,4 +142,26 @@ func (f *Feed) Unwatched(namespace string) error {
 		return apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, namespace)
 	}
 	return errors.New("the namespace is not one that the operator watches")
+}
+
+// Blank returns an object with nothing but the kind.
+func (f *Feed) Blank() *unstructured.Unstructured {
+	served := f.Resource()
+	o := &unstructured.Unstructured{Object: map[string]any{}}
+	o.SetGroupVersionKind(served.GVR.GroupVersion().WithKind(served.Kind))
+	return o
+}
+
+// Tree returns an object of the cache as it was last seen, as much of it as is held: at least its kind, name, UID and
+// version. It is the caller's.
+func (f *Feed) Tree(o *cached.Object) *unstructured.Unstructured {
+	if t := o.Tree(); t != nil {
+		return t
+	}
+	t := f.Blank()
+	t.SetNamespace(o.GetNamespace())
+	t.SetName(o.GetName())
+	t.SetUID(o.GetUID())
+	t.SetResourceVersion(o.GetResourceVersion())
+	return t
 }

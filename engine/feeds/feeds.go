@@ -181,3 +181,13 @@ func (y *Factory) NamespaceGone(ctx context.Context, name string) (bool, error) 
 	}
 	return false, nil
 }
+
+// Whole returns a feed whose cache has every object of the resource in the namespace, whole; nil when there is none.
+func (y *Factory) Whole(gvr schema.GroupVersionResource, namespace string) *feed.Feed {
+	for _, f := range y.All() {
+		if f.Whole(gvr, namespace) {
+			return f
+		}
+	}
+	return nil
+}

@@ -6,20 +6,34 @@ package fence
 import (
 	"context"
 	"fmt"
+	"sync"
 )
 
 // Span is the time in which one attempt of a handler may act: until its timeout, its return, the end of the
-// process or of its leadership. Whatever context a handler passes on, its requests end with the span.
+// process or of its leadership. Whatever context a handler passes on, its requests end with the span. What it has
+// entered ends before the span has: when the pass goes on, nothing that a handler left behind is under way.
 type Span struct {
 	held Held
 	ctx  context.Context
+	over context.CancelFunc
+
+	mu     sync.Mutex // nobody enters while the span ends
+	inside sync.WaitGroup
 }
 
 // NewSpan returns a span whose attempt has not begun.
 func NewSpan(held Held) *Span { return &Span{held: held} }
 
-// Begin begins the attempt, which ends with ctx. It must be called once, before the span is used.
-func (s *Span) Begin(ctx context.Context) { s.ctx = ctx }
+// Begin begins the attempt, which ends with ctx at the latest. It must be called once, before the span is used.
+func (s *Span) Begin(ctx context.Context) { s.ctx, s.over = context.WithCancel(ctx) }
+
+// End ends the attempt, and returns when nothing that was entered is under way any more.
+func (s *Span) End() {
+	s.mu.Lock()
+	s.over()
+	s.mu.Unlock()
+	s.inside.Wait()
+}
 
 // Over reports whether the attempt has ended.
 func (s *Span) Over() bool { return s.ctx.Err() != nil }
@@ -32,15 +46,30 @@ func (s *Span) Read(ctx context.Context) (context.Context, context.CancelFunc) {
 	return joined, func() { stop(); cancel(nil) }
 }
 
-// Write is Read for a write. The error, which wraps [ErrNotLeading] where that is the reason, says that there is to
+// Enter is Read for what leaves something with the pass, or with what is remembered beyond it: the pass goes on when
+// the function was called. The error says that the span is over.
+func (s *Span) Enter(ctx context.Context) (context.Context, context.CancelFunc, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.ctx.Err(); err != nil {
+		return nil, nil, fmt.Errorf("the handler's time is over: %w", err)
+	}
+	s.inside.Add(1)
+	joined, cancel := s.Read(ctx)
+	var once sync.Once
+	return joined, func() { once.Do(func() { cancel(); s.inside.Done() }) }, nil
+}
+
+// Write is Enter for a write. The error, which wraps [ErrNotLeading] where that is the reason, says that there is to
 // be none: the span is over, or leadership is lost.
 func (s *Span) Write(ctx context.Context) (context.Context, context.CancelFunc, error) {
-	if err := s.ctx.Err(); err != nil {
-		return nil, nil, fmt.Errorf("writing: the handler's time is over: %w", err)
+	joined, done, err := s.Enter(ctx)
+	if err != nil {
+		return nil, nil, fmt.Errorf("writing: %w", err)
 	}
-	if !s.held(ctx) {
+	if !s.held(joined) {
+		done()
 		return nil, nil, fmt.Errorf("writing: %w", ErrNotLeading)
 	}
-	joined, cancel := s.Read(ctx)
-	return joined, cancel, nil
+	return joined, done, nil
 }

@@ -40,7 +40,7 @@ type State struct {
 	// Missing are the verbs that are, where that is the reason.
 	Missing []string
 	// Told: the log tells of that already, as of a server that is away. NotFound: what is not served cannot be
-	// listed or watched, which need not be said once more.
+	// listed or watched, nor is it served at once when its CRD comes, which need not be said once more.
 	Told, NotFound bool
 }
 

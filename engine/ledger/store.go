@@ -59,7 +59,9 @@ func (l *Ledger) allSeen(look *book.Look) (all bool) {
 		if !r.Stores() {
 			continue
 		}
-		if all = l.Entry(r).Seen == look.Digest(r.View); !all {
+		e := l.Entry(r)
+		made := e.Seen != "" && e.Lost == "" && !r.On(dsl.Update) // what changes later is nothing to one that creates
+		if all = made || e.Seen == look.Digest(r.View); !all {
 			return false
 		}
 	}

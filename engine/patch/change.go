@@ -11,6 +11,7 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -79,30 +80,48 @@ func timeless(tree map[string]any) map[string]any {
 
 // objectChange is what p and m ask for outside status and o does not have, and what may go along
 // with it.
-func objectChange(o *unstructured.Unstructured, p *dsl.Patch, m Marks) change {
-	c := wantedChange(o, p, m)
+func (t Target) objectChange(o *unstructured.Unstructured, p *dsl.Patch, m Marks) change {
+	notes := t.notes(o, p, m)
+	c := wantedChange(o, p, m, notes)
 	if len(c.tree) == 0 || len(m.Along) == 0 {
 		return c
 	}
-	notes := map[string]any{}
 	for key, value := range m.Along {
 		notes[key] = value
 	}
-	return c.join(change{tree: minimal(o.Object, map[string]any{"metadata": map[string]any{"annotations": notes}})})
+	return wantedChange(o, p, m, notes)
 }
 
-// wantedChange is what p and m ask for outside status and o does not have.
-func wantedChange(o *unstructured.Unstructured, p *dsl.Patch, m Marks) change {
-	wanted := p.Object
-	if m.Annotation != "" {
-		var value any
-		if m.State != "" {
-			value = m.State
+// notes are the engine's own annotations as they are to be. A handler that removes all annotations means those of
+// others: what the engine knows of the object would be lost with its own.
+func (t Target) notes(o *unstructured.Unstructured, p *dsl.Patch, m Marks) map[string]any {
+	out := map[string]any{}
+	for key, value := range o.GetAnnotations() {
+		_, asked := dsl.Path{"metadata", "annotations", key}.In(p.Object)
+		if t.Prefix != "" && strings.HasPrefix(key, t.Prefix+"/") && !asked {
+			out[key] = value
 		}
-		wanted = overlay(wanted, map[string]any{"metadata": map[string]any{"annotations": map[string]any{m.Annotation: value}}})
 	}
-	c := change{tree: minimal(o.Object, wanted)}
-	c.locked = m.Locked || len(minimal(o.Object, p.Object)) > 0 // nobody's change is overwritten unseen
+	if m.Annotation == "" {
+		return out
+	}
+	out[m.Annotation] = nil
+	if m.State != "" {
+		out[m.Annotation] = m.State
+	}
+	return out
+}
+
+// wantedChange is what p and m ask for outside status and o does not have, with annotations of the engine's own.
+func wantedChange(o *unstructured.Unstructured, p *dsl.Patch, m Marks, notes map[string]any) change {
+	wanted := p
+	if len(notes) > 0 {
+		wanted = dsl.NewPatch()
+		wanted.Join(p)
+		wanted.Join(&dsl.Patch{Object: map[string]any{"metadata": map[string]any{"annotations": notes}}})
+	}
+	c := change{tree: lacking(o.Object, wanted.Object, wanted.Replaced)}
+	c.locked = m.Locked || len(lacking(o.Object, p.Object, p.Replaced)) > 0 // nobody's change is overwritten unseen
 	before := o.GetFinalizers()
 	var after []string
 	switch {
@@ -127,23 +146,76 @@ func (t Target) statusChange(o *unstructured.Unstructured, p *dsl.Patch, m Marks
 	if m.Observed > 0 {
 		fields = overlay(fields, map[string]any{"observedGeneration": m.Observed})
 	}
-	c := change{tree: minimal(status, fields)}
-	c.locked = len(c.tree) > 0
 	wanted := p.Conditions
 	if m.Condition != nil {
 		wanted = append(slices.Clip(wanted), *m.Condition)
 	}
-	list, changed := conditions(status, wanted, t.Generation, t.Now)
+	list, changed := conditions(remaining(status, p, wanted), wanted, t.Generation, t.Now)
 	if kept := without(list, m.Mended); len(kept) < len(list) {
 		list, changed = kept, true
 	}
-	if changed {
-		c = c.join(change{tree: map[string]any{"conditions": list}, locked: true})
+	if _, anew := fields["conditions"]; changed || anew && len(wanted) > 0 {
+		fields = overlay(fields, map[string]any{"conditions": list})
 	}
-	if len(c.tree) > 0 {
+	c := change{tree: lacking(status, fields, p.ReplacedStatus)}
+	c.locked = len(c.tree) > 0
+	if c.locked {
 		c.tree = map[string]any{"status": c.tree}
 	}
 	return c
+}
+
+// remaining is the status in which conditions are set: of one that handlers set or remove the conditions of as a whole,
+// what they leave. Conditions that are removed and set again have the times of what they were.
+func remaining(status map[string]any, p *dsl.Patch, wanted []metav1.Condition) map[string]any {
+	given, anew := p.Status["conditions"]
+	if !anew {
+		return status
+	}
+	if given == nil {
+		list, _ := status["conditions"].([]any)
+		given = slices.DeleteFunc(slices.Clone(list), func(item any) bool {
+			c, is := item.(map[string]any)
+			return !is || !slices.ContainsFunc(wanted, func(w metav1.Condition) bool { return c["type"] == w.Type })
+		})
+	}
+	return map[string]any{"conditions": given}
+}
+
+// lacking returns the part of a merge patch that changes base, with maps at some paths taking the place of what base
+// has there.
+func lacking(base, patch map[string]any, replaced []dsl.Path) map[string]any {
+	for _, path := range replaced {
+		has, _ := path.In(base)
+		wanted, _ := path.In(patch)
+		below, isMap := has.(map[string]any)
+		above, both := wanted.(map[string]any)
+		if !isMap || !both {
+			continue // then it takes that place anyhow
+		}
+		removal := others(below, above)
+		for _, key := range slices.Backward(path) {
+			removal = map[string]any{key: removal}
+		}
+		patch = overlay(patch, removal)
+	}
+	return minimal(base, patch)
+}
+
+// others returns the merge patch that removes from a map what is not in the one that is to take its place.
+func others(has, wanted map[string]any) map[string]any {
+	out := map[string]any{}
+	for key, value := range has {
+		above, isMap := wanted[key].(map[string]any)
+		below, both := value.(map[string]any)
+		switch {
+		case wanted[key] == nil || isMap && dsl.Removes(above):
+			out[key] = nil
+		case isMap && both:
+			out[key] = others(below, above)
+		}
+	}
+	return out
 }
 
 // minimal returns the part of a merge patch that changes base.

@@ -62,7 +62,7 @@ func TestObjectChange(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			got := objectChange(tt.object, dsl.NewPatch(), tt.marks)
+			got := Target{}.objectChange(tt.object, dsl.NewPatch(), tt.marks)
 			if diff := cmp.Diff(tt.want, got.tree); diff != "" || got.locked != tt.locked {
 				t.Errorf("locked %v, change (-want +got):\n%s", got.locked, diff)
 			}

@@ -69,6 +69,8 @@ type Target struct {
 	Subresource bool
 	// Manager is the field manager.
 	Manager string
+	// Prefix is that of the annotations of the engine's own; empty where none is known.
+	Prefix string
 	// Ignored are changes that the server did not make when they were sent, from Result.Ignored. They
 	// are not sent again while the object is as it was then.
 	Ignored []uint64
@@ -112,7 +114,7 @@ func Write(ctx context.Context, t Target, wish Wish) (Result, error) {
 		}
 	}
 	whole := func(o *unstructured.Unstructured) change {
-		c := objectChange(o, p, m)
+		c := t.objectChange(o, p, m)
 		if !t.Subresource {
 			c = c.join(t.statusChange(o, p, m))
 		}
@@ -128,7 +130,7 @@ func Write(ctx context.Context, t Target, wish Wish) (Result, error) {
 // so already. Generation and now are as in Target.
 func Change(o *unstructured.Unstructured, p *dsl.Patch, generation int64, now time.Time) map[string]any {
 	t := Target{Generation: generation, Now: now}
-	return objectChange(o, p, Marks{}).join(t.statusChange(o, p, Marks{})).tree
+	return t.objectChange(o, p, Marks{}).join(t.statusChange(o, p, Marks{})).tree
 }
 
 // send works out a change and sends it, again from a fresh read after a conflict.

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"maps"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -30,7 +31,7 @@ const (
 )
 
 // Recheck holds an operator's expressions against the schemas of the cluster while the operator runs: when a
-// resource begins to be served, and when a CRD changes. It shows and logs what does not fit, and stops
+// resource begins to be served or to be worked on, and when a CRD changes. It shows and logs what does not fit, and stops
 // nobody: an expression that cannot be evaluated fails by itself.
 //
 // Where there are no expressions it asks nothing.
@@ -44,19 +45,21 @@ type Recheck struct {
 	again atomic.Bool
 
 	// schemas are kept from one look to the next, as long as there are more to come; nil otherwise,
-	// because they are large. looked is what was served at the last one. Only Run's goroutine uses both.
+	// because they are large. looked is what was served at the last one, checked what was held against it. Only
+	// Run's goroutine uses them.
 	schemas *catalog.Schemas
 	looked  []schema.GroupVersionKind
+	checked []*dsl.Resource
 
 	mu       sync.Mutex
-	findings map[string][]string // what does not fit, by resource
+	findings map[*dsl.Resource][]string // what does not fit; another declaration of a resource has nothing to do with it
 }
 
 // NewRecheck returns a Recheck of those resources of an operator that are worked on at the moment, which looks at
 // nothing before Run does. The catalog gives it the schemas. Served yields what the API server serves of the
 // resources that expressions speak of, each with the name that the operator has for it.
 func NewRecheck(resources func() []*dsl.Resource, c *catalog.Catalog, served iter.Seq2[dsl.ResourceName, catalog.Resource], log logr.Logger) *Recheck {
-	return &Recheck{resources: resources, catalog: c, served: served, log: log, wake: make(chan struct{}, 1), findings: map[string][]string{}}
+	return &Recheck{resources: resources, catalog: c, served: served, log: log, wake: make(chan struct{}, 1), findings: map[*dsl.Resource][]string{}}
 }
 
 // specs yields the resources that have checks.
@@ -68,7 +71,7 @@ func (c *Recheck) specs(yield func(*dsl.Resource) bool) {
 	}
 }
 
-// Wake has the Recheck look soon whether something else is served than before. It never blocks.
+// Wake has the Recheck look soon whether something else is served or worked on than before. It never blocks.
 func (c *Recheck) Wake() {
 	select {
 	case c.wake <- struct{}{}:
@@ -111,14 +114,17 @@ func (c *Recheck) Run(ctx context.Context) {
 // could.
 func (c *Recheck) look(ctx context.Context, anyhow bool) bool {
 	specs, found := slices.Collect(c.specs), newServed()
+	c.keep(specs)
 	if len(specs) == 0 {
+		c.looked, c.checked = nil, nil
 		return false
 	}
 	for name, r := range c.served {
 		found.add(name, r)
 	}
 	slices.SortFunc(found.kinds, func(a, b schema.GroupVersionKind) int { return strings.Compare(a.String(), b.String()) })
-	if !c.again.Swap(false) && !anyhow && slices.Equal(found.kinds, c.looked) {
+	same := slices.Equal(found.kinds, c.looked) && (len(found.kinds) == 0 || slices.Equal(specs, c.checked))
+	if !c.again.Swap(false) && !anyhow && same {
 		return false
 	}
 	if c.schemas == nil {
@@ -127,12 +133,12 @@ func (c *Recheck) look(ctx context.Context, anyhow bool) bool {
 	if err := found.fill(ctx, c.schemas); err != nil {
 		// Schemas are a help, not a need: what cannot be read is not held against anything.
 		c.log.V(1).Info("expressions are not checked against the cluster's schemas", "reason", err.Error())
-		c.looked = nil
+		c.looked, c.checked = nil, nil
 		return false
 	}
-	c.looked = found.kinds
+	c.looked, c.checked = found.kinds, specs
 	for _, spec := range specs {
-		c.found(spec.Name.String(), spec.CheckSchemas(found))
+		c.found(spec, spec.CheckSchemas(found))
 	}
 	return true
 }
@@ -146,17 +152,24 @@ func (c *Recheck) release() {
 	debug.FreeOSMemory()
 }
 
+// keep drops what was found of resources that are not worked on any more.
+func (c *Recheck) keep(specs []*dsl.Resource) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	maps.DeleteFunc(c.findings, func(spec *dsl.Resource, _ []string) bool { return !slices.Contains(specs, spec) })
+}
+
 // found notes what does not fit of a resource, and logs it when it is news.
-func (c *Recheck) found(resource string, faults []error) {
+func (c *Recheck) found(spec *dsl.Resource, faults []error) {
 	var texts []string
 	for _, fault := range faults {
 		texts = append(texts, fault.Error())
 	}
 	c.mu.Lock()
-	before := c.findings[resource]
-	c.findings[resource] = texts
+	before := c.findings[spec]
+	c.findings[spec] = texts
 	c.mu.Unlock()
-	log := c.log.WithValues("resource", resource)
+	log := c.log.WithValues("resource", spec.Name.String())
 	if len(texts) == 0 && len(before) > 0 {
 		log.Info("expressions fit the cluster's schemas again")
 	}
@@ -174,7 +187,7 @@ func (c *Recheck) Checks() (out []ops.Check) {
 	defer c.mu.Unlock()
 	for spec := range c.specs {
 		name := spec.Name.String()
-		texts := c.findings[name]
+		texts := c.findings[spec]
 		if len(texts) == 0 {
 			continue
 		}

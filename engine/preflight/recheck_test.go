@@ -11,10 +11,12 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/go-logr/logr"
 	"github.com/go-logr/logr/funcr"
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -88,6 +90,96 @@ func wantsSize(checked bool) *dsl.Operator {
 		})
 	})
 	return op
+}
+
+// declares are Foos with a check that they have a field.
+func declares(name, field string) *dsl.Resource {
+	op := dsl.New("foo")
+	op.Resource(name, func(foo *dsl.Resource) {
+		foo.Checks(func(s dsl.Schemas) []error {
+			if s.Self.Schema == nil {
+				return nil
+			}
+			if _, has := s.Self.Schema.Properties[field]; !has {
+				return []error{errors.New("no field " + field)}
+			}
+			return nil
+		})
+	})
+	return op.Resources()[0]
+}
+
+// TestAnotherDeclarationIsCheckedAnew holds that a resource that is stopped and started otherwise is held against the
+// schemas as it is then, that nothing is said of what was before, and that one that starts as it was is checked, too.
+func TestAnotherDeclarationIsCheckedAnew(t *testing.T) {
+	const name, other = "foos.v1.example.com", "foos.example.com"
+	fits, misfits, left := declares(name, "size"), declares(name, "name"), declares(other, "size")
+	tests := map[string]struct {
+		first, second *dsl.Resource
+		// between is how long nothing is worked on, beside what is left.
+		between time.Duration
+		left    []*dsl.Resource
+		want    [3]string // what is said before, between and after
+	}{
+		"the first one does not fit":                              {misfits, fits, time.Hour, nil, [3]string{"no field name", "", ""}},
+		"the second one does not fit":                             {fits, misfits, time.Hour, nil, [3]string{"", "", "no field name"}},
+		"the first one does not fit, and the second comes soon":   {misfits, fits, time.Second, nil, [3]string{"no field name", "", ""}},
+		"the second one does not fit, and comes soon":             {fits, misfits, time.Second, nil, [3]string{"", "", "no field name"}},
+		"the first one does not fit, and others are left":         {misfits, fits, time.Hour, []*dsl.Resource{left}, [3]string{"no field name", "", ""}},
+		"the second one does not fit, and others are left":        {fits, misfits, time.Hour, []*dsl.Resource{left}, [3]string{"", "", "no field name"}},
+		"the second one comes soon, and others are left":          {fits, misfits, time.Second, []*dsl.Resource{left}, [3]string{"", "", "no field name"}},
+		"the second one does not fit where the first one did not": {misfits, declares(name, "color"), time.Second, nil, [3]string{"no field name", "", "no field color"}},
+		"what did not fit is started again as it was":             {misfits, misfits, time.Hour, nil, [3]string{"no field name", "", "no field name"}},
+	}
+	for title, test := range tests {
+		t.Run(title, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var works atomic.Pointer[[]*dsl.Resource]
+				served := func(yield func(dsl.ResourceName, catalog.Resource) bool) {
+					for _, r := range *works.Load() {
+						gvr := schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "foos"}
+						if !yield(r.Name, catalog.Resource{GVR: gvr, Kind: "Foo"}) {
+							return
+						}
+					}
+				}
+				client, err := discovery.NewDiscoveryClientForConfig(&rest.Config{Host: "http://server", Transport: &publisher{field: "size"}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				c := NewRecheck(func() []*dsl.Resource { return *works.Load() }, catalog.New(client, nil, nil), served, logr.Discard())
+				ctx, cancel := context.WithCancel(t.Context())
+				var running sync.WaitGroup
+				works.Store(&test.left)
+				running.Go(func() { c.Run(ctx) })
+				for i, step := range []struct {
+					spec  *dsl.Resource
+					lasts time.Duration
+				}{{test.first, time.Hour}, {nil, test.between}, {test.second, time.Hour}} {
+					now := test.left
+					if step.spec != nil {
+						now = append([]*dsl.Resource{step.spec}, now...)
+					}
+					works.Store(&now)
+					c.Wake()
+					time.Sleep(step.lasts)
+					synctest.Wait()
+					said := ""
+					for _, check := range c.Checks() {
+						said += check.Message
+					}
+					if said != test.want[i] {
+						t.Errorf("step %d: it is said %q, want %q", i, said, test.want[i])
+					}
+					if step.lasts == time.Hour && len(c.findings) > len(now) {
+						t.Errorf("step %d: something is known of %d declarations, of %d", i, len(c.findings), len(now))
+					}
+				}
+				cancel()
+				running.Wait()
+			})
+		})
+	}
 }
 
 func TestARunningOperatorIsHeldAgainstSchemas(t *testing.T) {

@@ -53,7 +53,7 @@ type entry[R Resource] struct {
 	// life is what the feeds run in until quit ends it, and drop ends what the handlers run in.
 	life       context.Context
 	quit, drop context.CancelFunc
-	// leaving: the resource is being stopped.
+	// leaving: the resource is being stopped. Neither feeds nor workers are begun any more.
 	leaving          bool
 	feeding, working sync.WaitGroup
 }
@@ -103,13 +103,14 @@ func (r *Roster[R]) Stop(ctx context.Context, resource R, grace time.Duration) {
 	e := all[at]
 	r.mu.Lock()
 	e.leaving = true
+	quit, drop := e.quit, e.drop
 	r.mu.Unlock()
 	resource.End()
 	done := idle(e)
 	wait(ctx, done, grace)
-	e.drop()
+	drop()
 	<-done
-	e.quit()
+	quit()
 	e.feeding.Wait()
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -135,6 +136,10 @@ func (r *Roster[R]) Wait() {
 
 func (e *entry[R]) run(ctx context.Context) {
 	e.life, e.quit = context.WithCancel(ctx)
+	if e.leaving { // there is nothing to be waited for
+		e.quit()
+		return
+	}
 	for _, f := range e.resource.Feeds() {
 		e.feeding.Go(func() { f.Run(e.life) })
 	}

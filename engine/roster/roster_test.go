@@ -5,29 +5,45 @@ package roster
 
 import (
 	"context"
+	"errors"
+	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/go-logr/logr"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
 
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/catalog"
 	"github.com/handwerk-dev/handwerk/engine/feed"
+	"github.com/handwerk-dev/handwerk/engine/outage"
 )
 
-// fake is a resource without feeds. Its one worker runs a handler that needs some time, and heeds its context or not.
+// fake is a resource without feeds, or with some. Its one worker runs a handler that needs some time, and heeds its
+// context or not.
 type fake struct {
 	name  string
 	needs time.Duration
 	deaf  bool
 	terms int
+	feeds []*feed.Feed
+	end   func() // nil does nothing
 }
 
-func (f *fake) Name() string      { return f.name }
-func (*fake) Feeds() []*feed.Feed { return nil }
-func (f *fake) Busy() []string    { return []string{"handler of " + f.name} }
-func (*fake) End()                {}
+func (f *fake) Name() string        { return f.name }
+func (f *fake) Feeds() []*feed.Feed { return f.feeds }
+func (f *fake) Busy() []string      { return []string{"handler of " + f.name} }
+func (f *fake) End() {
+	if f.end != nil {
+		f.end()
+	}
+}
+
 func (f *fake) work(ctx context.Context) {
 	done := ctx.Done()
 	if f.deaf {
@@ -138,4 +154,77 @@ func TestStartAndStop(t *testing.T) {
 		}
 		r.Wait()
 	})
+}
+
+// away is an API server that is away, and counts who asks.
+type away struct{ asked atomic.Int32 }
+
+// RoundTrip answers a request.
+func (a *away) RoundTrip(*http.Request) (*http.Response, error) {
+	a.asked.Add(1)
+	return nil, errors.New("it is away")
+}
+
+// TestAResourceThatIsBeingStoppedIsNotBegun holds that a stop ends also where the process begins to run beside it, that
+// the feeds do not begin then, and that nobody waits for them.
+func TestAResourceThatIsBeingStoppedIsNotBegun(t *testing.T) {
+	for name, before := range map[string]bool{"the stop begins before the run": true, "the run begins before the stop": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var r Roster[*fake]
+				life, quit := context.WithCancel(t.Context())
+				defer quit()
+				var server away
+				client, err := discovery.NewDiscoveryClientForConfig(&rest.Config{Host: "http://server", Transport: &server})
+				if err != nil {
+					t.Fatal(err)
+				}
+				brought := feed.New(feed.Settings{
+					Name: dsl.ResourceName{Resource: "foos", Version: "v1", Group: "example.com"}, Catalog: catalog.New(client, nil, nil),
+					Outages: outage.New(logr.Discard()), Unserved: func() {},
+				})
+				one := &fake{name: "a", feeds: []*feed.Feed{brought}}
+				settled := make(chan struct{})
+				run := func() {
+					r.Run(life)
+					go func() {
+						defer close(settled)
+						r.Settled(life)
+					}()
+					synctest.Wait()
+				}
+				if before {
+					one.end = run
+				}
+				if err := r.Start(one); err != nil {
+					t.Fatal(err)
+				}
+				if !before {
+					run()
+				}
+				stopped := make(chan struct{})
+				go func() {
+					defer close(stopped)
+					r.Stop(t.Context(), one, time.Minute)
+				}()
+				time.Sleep(time.Hour)
+				for what, done := range map[string]chan struct{}{"the stop": stopped, "the wait for feeds": settled} {
+					select {
+					case <-done:
+					default:
+						t.Errorf("%s has not ended", what)
+					}
+				}
+				if left := slices.Collect(r.All); len(left) > 0 {
+					t.Errorf("there still is %v", left)
+				}
+				if n := server.asked.Load(); (n > 0) == before {
+					t.Errorf("its feeds asked %d times", n)
+				}
+				quit()
+				r.Wait()
+				<-stopped
+			})
+		})
+	}
 }

@@ -29,10 +29,10 @@ const action = "apply"
 // Action returns the action. Cel gives it a compiler; it is called for each handler.
 func Action(cel func() (*expr.Compiler, error)) dsl.Action {
 	return dsl.Action{
-		Name:   action,
-		Doc:    "Keep children of the object as their templates say, in the order in which they need each other.",
+		Name:      action,
+		Doc:       "Keep children of the object as their templates say, in the order in which they need each other.",
 		OneObject: true,
-		Config: func() any { return new(childrenConfig) },
+		Config:    func() any { return new(childrenConfig) },
 		Build: func(b dsl.Build, config any) (dsl.Built, error) {
 			compiler, err := cel()
 			if err != nil {
