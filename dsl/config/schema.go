@@ -136,14 +136,6 @@ type backoff struct {
 	Max     time.Duration `yaml:"max" default:"5m" doc:"The longest wait."`
 }
 
-// choice is a text that is one of a few words.
-type choice interface {
-	choices() (what string, words []string)
-}
-
-// documented is a type that says itself what it means, wherever it stands.
-type documented interface{ doc() string }
-
 type (
 	apiVersion string
 	kind       string

@@ -134,7 +134,7 @@ func (d *Decoder) value(at Path, n *yaml.Node, out reflect.Value) bool {
 	if d.nothing(at, n, out.Kind()) {
 		return false
 	}
-	if own, is := out.Addr().Interface().(Form); is {
+	if own, is := reflect.TypeAssert[Form](out.Addr()); is {
 		return own.ReadForm(d, at, n)
 	}
 	if readsItself(out.Type(), d.JSON) {

@@ -33,7 +33,6 @@ type house struct {
 	Labels map[string]string `yaml:"labels" doc:"Labels."`
 	Notes  any               `yaml:"notes" doc:"Anything."`
 	Since  year              `yaml:"since" doc:"How old."`
-	hidden string
 }
 
 type room struct {
