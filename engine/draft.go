@@ -42,9 +42,9 @@ func (p *pass) subject(r book.Reader, c dsl.Cause, try progress.Record, children
 
 // request is what a handler gets for an attempt, which may write in the span.
 func (p *pass) request(j *plan.Job, s *fence.Span) *dsl.Request {
-	children := p.family.For(s, claim.Attempt{Handler: j.Reader.ID, Try: string(j.Cause) + "/" + j.Record.View, Turns: p.jobs.Turns(j)})
-	if p.resourceWide() {
-		children = family.None(errNoObject)
+	children := family.None(errNoObject)
+	if !p.resourceWide() {
+		children = p.family.For(s, claim.Attempt{Handler: j.Reader.ID, Try: string(j.Cause) + "/" + j.Record.View, Turns: p.jobs.Turns(j)})
 	}
 	request := &dsl.Request{
 		Subject: *p.subject(j.Reader, j.Cause, j.Record, children), Children: children,

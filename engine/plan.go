@@ -42,7 +42,7 @@ func (p *pass) situation(r book.Reader, n changes) plan.Situation {
 		Child: n.Child, Related: p.related.Changed(), Unseen: !p.memory.seen,
 		Named: slices.Contains(n.of, r.ID), Resync: n.resync,
 		Fires: p.fires(r, n.ticks), Granted: slices.Contains(n.Granted, r.ID),
-		Chosen:   p.chooses(r.Handler),
+		Chosen:   !r.Level() || p.chooses(r.Handler), // nobody else asks
 		Released: p.deletion != "" && !p.gone && !p.finalizer(),
 	}
 }

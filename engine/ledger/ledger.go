@@ -23,6 +23,8 @@ type Rules struct {
 	Readers []book.Reader
 	// Annotation is the key of the state annotation, Manager the field manager with which this operator writes it.
 	Annotation, Manager string
+	// Stores: what was handled is kept, because some handler depends on it and is not level-triggered.
+	Stores bool
 	// Partial: caches show no more than a part of an object.
 	Partial bool
 }

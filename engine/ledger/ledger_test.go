@@ -33,7 +33,7 @@ type shelf struct {
 func newShelf(t *testing.T) *shelf {
 	h := &dsl.Handler{ID: "deploy", Causes: []dsl.Cause{dsl.Create, dsl.Update, dsl.Delete}, Retries: dsl.Unlimited}
 	view := book.NewView(h.View(), book.Own{Annotations: []string{annotation}})
-	s := &shelf{t: t, rules: Rules{Readers: []book.Reader{{Handler: h, View: view}}, Annotation: annotation, Manager: "shop"}}
+	s := &shelf{t: t, rules: Rules{Readers: []book.Reader{{Handler: h, View: view}}, Annotation: annotation, Manager: "shop", Stores: true}}
 	s.object = &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"size": int64(1)}}}
 	s.object.SetUID("u")
 	s.object.SetGeneration(1)

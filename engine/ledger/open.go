@@ -69,7 +69,7 @@ func Open(rules *Rules, m *Memory, s Subject, look *book.Look, log func() logr.L
 		l.book, l.stored, l.outcomes = m.book, m.mark, m.outcomes
 	}
 	l.isNew = s.Fresh
-	if slices.ContainsFunc(rules.Readers, func(r book.Reader) bool { return r.Stores() }) {
+	if rules.Stores {
 		l.isNew = !l.book.Known
 	}
 	return l

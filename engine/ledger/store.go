@@ -5,6 +5,7 @@ package ledger
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/handwerk-dev/handwerk/dsl"
@@ -85,11 +86,20 @@ func (l *Ledger) postponed(d Draft) (is bool, wait time.Duration) {
 	if l.Outcomes() == l.outcomes {
 		return true, 0
 	}
+	if l.stored == "" && slices.ContainsFunc(l.rules.Readers, l.updated) {
+		return false, 0 // to a process that finds no book the object is new, and what changes meanwhile is none to it
+	}
 	if l.memory.unsaved.IsZero() {
 		l.memory.unsaved = l.subject.Now
 	}
 	left := l.memory.unsaved.Add(inMemory).Sub(l.subject.Now)
 	return left > 0, max(0, left)
+}
+
+// updated reports whether a handler that runs for no creation has run for a change.
+func (l *Ledger) updated(r book.Reader) bool {
+	e := l.Entry(r)
+	return r.Stores() && !r.On(dsl.Create) && e.Seen != "" && !e.Met
 }
 
 // Store enters the book into the marks, and reports whether it could.

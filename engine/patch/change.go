@@ -96,10 +96,12 @@ func (t Target) objectChange(o *unstructured.Unstructured, p *dsl.Patch, m Marks
 // others: what the engine knows of the object would be lost with its own.
 func (t Target) notes(o *unstructured.Unstructured, p *dsl.Patch, m Marks) map[string]any {
 	out := map[string]any{}
-	for key, value := range o.GetAnnotations() {
-		_, asked := dsl.Path{"metadata", "annotations", key}.In(p.Object)
-		if t.Prefix != "" && strings.HasPrefix(key, t.Prefix+"/") && !asked {
-			out[key] = value
+	if t.Prefix != "" && sweeps(p) {
+		for key, value := range o.GetAnnotations() {
+			_, asked := dsl.Path{"metadata", "annotations", key}.In(p.Object)
+			if strings.HasPrefix(key, t.Prefix+"/") && !asked {
+				out[key] = value
+			}
 		}
 	}
 	if m.Annotation == "" {
@@ -110,6 +112,14 @@ func (t Target) notes(o *unstructured.Unstructured, p *dsl.Patch, m Marks) map[s
 		out[m.Annotation] = m.State
 	}
 	return out
+}
+
+// sweeps reports whether p may remove annotations without naming them.
+func sweeps(p *dsl.Patch) bool {
+	metadata, named := p.Object["metadata"]
+	all, _ := metadata.(map[string]any)
+	annotations, given := all["annotations"]
+	return named && metadata == nil || given && annotations == nil || len(p.Replaced) > 0
 }
 
 // wantedChange is what p and m ask for outside status and o does not have, with annotations of the engine's own.

@@ -24,8 +24,6 @@ type Rules struct {
 	Relates []*dsl.Handler
 	// All is the view of all of an object.
 	All book.View
-	// Stores: what was handled is kept, because some handler depends on it and is not level-triggered.
-	Stores bool
 	// Deletes: there are handlers that want to hear of deletions.
 	Deletes bool
 	// Events: there are handlers that hear of every event.
@@ -51,10 +49,8 @@ func NewRules(op *dsl.Operator, r *dsl.Resource) Rules {
 			out.add(reader)
 		}
 	}
-	out.Ledger = ledger.Rules{
-		Readers: out.Readers, Annotation: op.StateAnnotation(), Manager: op.Name,
-		Partial: r.Cache == dsl.CacheMetadata || len(r.Keep) > 0,
-	}
+	out.Ledger.Readers, out.Ledger.Annotation, out.Ledger.Manager = out.Readers, op.StateAnnotation(), op.Name
+	out.Ledger.Partial = r.Cache == dsl.CacheMetadata || len(r.Keep) > 0
 	return out
 }
 
@@ -69,5 +65,5 @@ func (r *Rules) add(h book.Reader) {
 	r.Events = r.Events || h.On(dsl.Event)
 	r.Deletes = r.Deletes || r.Events || h.On(dsl.Delete)
 	r.Finalizes = r.Finalizes || h.On(dsl.Delete) && !h.NoFinalizer
-	r.Stores = r.Stores || h.Stores()
+	r.Ledger.Stores = r.Ledger.Stores || h.Stores()
 }
