@@ -237,14 +237,20 @@ func (h *Handler) checkWhole(c check) {
 	if !h.ResourceWide {
 		return
 	}
-	if t := h.Timing; t == nil || t.Every == 0 && t.Cron == "" {
+	t := h.Timing
+	if t == nil || t.Every == 0 && t.Cron == "" {
 		c.fault("", "a schedule has a time (want every or cron)")
 	}
-	if len(h.Causes) != 1 || len(h.Fields) > 0 || len(h.Labels)+len(h.Annotations) > 0 || h.When != nil {
-		c.fault("", "it runs for the resource as a whole, so it has no cause but %s and no filters", Timer)
-	}
-	if len(h.After) > 0 || h.Timing != nil && h.Timing.Idle > 0 {
-		c.fault("", "it runs for the resource as a whole, so it comes after no handler and knows no idle object")
+	for _, has := range []struct {
+		field string
+		any   bool
+	}{
+		{"causes", len(h.Causes) > 1}, {"when", h.When != nil}, {"field", len(h.Fields) > 0}, {"labels", len(h.Labels) > 0},
+		{"annotations", len(h.Annotations) > 0}, {"idle", t != nil && t.Idle > 0}, {"after", len(h.After) > 0},
+	} {
+		if has.any {
+			c.unwanted(has.field, "is not for a schedule, which has no one object")
+		}
 	}
 }
 
