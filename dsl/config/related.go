@@ -74,7 +74,7 @@ func (w *watched) template(at path, tree any) *expr.Template {
 	}
 	w.out.Checks(func(s dsl.Schemas) (out []error) {
 		for _, err := range t.Check(s, nil) {
-			out = append(out, w.misfits(at, "", err).errors()...)
+			out = append(out, w.misfits(at, "", err).Errors()...)
 		}
 		return out
 	})

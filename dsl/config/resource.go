@@ -76,6 +76,6 @@ func (w *watched) known(at path, field dsl.Path) {
 		return
 	}
 	w.out.Checks(func(s dsl.Schemas) []error {
-		return w.wrongExpression(at, expr.CheckPath(s.Self.Schema, field...)).errors()
+		return w.wrongExpression(at, expr.CheckPath(s.Self.Schema, field...)).Errors()
 	})
 }

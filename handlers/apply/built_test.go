@@ -15,6 +15,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/actions"
 	"github.com/handwerk-dev/handwerk/dsl/config"
+	"github.com/handwerk-dev/handwerk/dsl/source"
 	"github.com/handwerk-dev/handwerk/handlers/apply"
 )
 
@@ -161,7 +162,7 @@ resources:
               kind: Pod
               metadata: {name: "${item.nam}-${slef.x}"}
 `), r)
-	faults, _ := errors.AsType[config.Faults](err)
+	faults, _ := errors.AsType[source.Faults](err)
 	var got []string
 	for _, f := range faults {
 		got = append(got, fmt.Sprintf("%d:%d %s", f.Line, f.Column, f.Path))
@@ -195,7 +196,7 @@ resources:
             template: {apiVersion: v1, kind: Pod, metadata: {name: "${children.bd.metadata.name}"}}
           db: {apiVersion: v1, kind: Pod, metadata: {name: db}}
 `), r)
-	faults, _ := errors.AsType[config.Faults](err)
+	faults, _ := errors.AsType[source.Faults](err)
 	var got []string
 	for _, f := range faults {
 		got = append(got, fmt.Sprintf("%d:%d %s", f.Line, f.Column, strings.TrimPrefix(f.Path, "resources[0].handlers[0].apply.pods.")))
