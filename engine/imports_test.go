@@ -19,48 +19,51 @@ const module = "github.com/handwerk-dev/handwerk/"
 // dsl, dsl/config → dsl.
 func TestImportsPointDown(t *testing.T) {
 	allowed := map[string][]string{
-		"dsl":               {},
+		"dsl":               {"dsl/bookkeeping", "dsl/plain"},
+		"dsl/bookkeeping":   {},
+		"dsl/logmark":       {},
+		"dsl/plain":         {},
 		"dsl/expr":          {"dsl"},
 		"dsl/config":        {"dsl", "dsl/crd", "dsl/expr", "dsl/form"},
 		"dsl/form":          {"dsl"},
-		"dsl/crd":           {"dsl"},
-		"handlers":          {"dsl", "dsl/expr", "dsl/form", "handlers/apply"},
+		"dsl/crd":           {"dsl", "dsl/plain"},
+		"handlers":          {"dsl", "dsl/expr", "dsl/form", "dsl/logmark", "handlers/apply"},
 		"handlers/apply":    {"dsl", "dsl/expr", "dsl/form", "handlers/graph"},
 		"handlers/graph":    {},
-		"engine/cause":      {"dsl"},
+		"engine/cause":      {"dsl", "dsl/bookkeeping"},
 		"engine/progress":   {"dsl"},
-		"engine/book":       {"dsl", "engine/cause", "engine/pack", "engine/progress"},
+		"engine/book":       {"dsl", "dsl/bookkeeping", "engine/cause", "engine/pack", "engine/progress"},
 		"engine/pack":       {},
 		"engine/gone":       {},
-		"engine/patch":      {"dsl", "engine/gone"},
-		"engine/child":      {"dsl", "engine/gone", "engine/pack", "engine/patch"},
+		"engine/patch":      {"dsl", "dsl/plain", "engine/gone"},
+		"engine/child":      {"dsl", "dsl/bookkeeping", "dsl/plain", "engine/gone", "engine/pack", "engine/patch"},
 		"engine/cached":     {"dsl"},
 		"engine/queue":      {},
 		"engine/catalog":    {"dsl"},
-		"engine/lease":      {"dsl"},
+		"engine/lease":      {"dsl", "dsl/logmark"},
 		"engine/ops":        {"dsl"},
 		"engine/rights":     {"dsl"},
 		"engine/loop":       {},
 		"engine/timer":      {"dsl"},
 		"engine/backoff":    {},
-		"engine/fate":       {"dsl", "engine/backoff"},
+		"engine/fate":       {"dsl/logmark", "engine/backoff"},
 		"engine/claim":      {"dsl"},
 		"engine/fence":      {},
-		"engine/outage":     {"dsl"},
-		"engine/busy":       {"dsl"},
-		"engine/events":     {"dsl", "engine/ops"},
+		"engine/outage":     {"dsl/logmark"},
+		"engine/busy":       {"dsl/logmark"},
+		"engine/events":     {"dsl", "dsl/logmark", "engine/ops"},
 		"engine/scope":      {},
-		"engine/health":     {"dsl"},
-		"engine/crd":        {"dsl", "engine/outage"},
-		"engine/conditions": {"dsl", "engine/patch"},
+		"engine/health":     {"dsl/logmark"},
+		"engine/crd":        {"dsl", "dsl/bookkeeping", "engine/outage"},
+		"engine/conditions": {"dsl", "dsl/logmark", "engine/patch"},
 		"engine/filter":     {"dsl"},
 		// Rooms that join a few of the others.
-		"engine/watch":     {"dsl", "engine/cached"},
-		"engine/access":    {"dsl", "engine/backoff", "engine/catalog", "engine/gone", "engine/ops", "engine/rights"},
-		"engine/preflight": {"dsl", "engine/catalog", "engine/crd", "engine/ops", "engine/outage"},
+		"engine/watch":     {"dsl", "dsl/logmark", "engine/cached"},
+		"engine/access":    {"dsl", "dsl/logmark", "engine/backoff", "engine/catalog", "engine/gone", "engine/ops", "engine/rights"},
+		"engine/preflight": {"dsl", "dsl/logmark", "engine/catalog", "engine/crd", "engine/ops", "engine/outage"},
 		"engine/attempt":   {"dsl", "engine/book", "engine/cause", "engine/fence", "engine/ops"},
 		"engine/plan":      {"dsl", "engine/book", "engine/claim", "engine/conditions", "engine/family", "engine/ledger", "engine/ops", "engine/progress"},
-		"engine/ledger":    {"dsl", "engine/book", "engine/pack", "engine/patch"},
+		"engine/ledger":    {"dsl", "dsl/logmark", "engine/book", "engine/pack", "engine/patch"},
 		"engine/dial":      {"dsl", "engine/lease", "engine/ops", "engine/outage"},
 		"engine/inbox":     {"dsl", "engine/cached", "engine/catalog", "engine/fate", "engine/ops", "engine/queue", "engine/watch"},
 		"engine/feed": {
@@ -69,14 +72,14 @@ func TestImportsPointDown(t *testing.T) {
 		"engine/feeds":  {"dsl", "engine/feed", "engine/gone", "engine/health", "engine/scope", "engine/watch"},
 		"engine/roster": {"engine/feed"},
 		"engine/family": {
-			"dsl", "engine/cached", "engine/catalog", "engine/child", "engine/claim", "engine/events", "engine/feed", "engine/fence", "engine/gone",
+			"dsl", "dsl/logmark", "engine/cached", "engine/catalog", "engine/child", "engine/claim", "engine/events", "engine/feed", "engine/fence", "engine/gone",
 			"engine/inbox", "engine/loop", "engine/ops", "engine/pack", "engine/patch", "engine/watch",
 		},
 		"engine/client":  {"dsl", "engine/catalog", "engine/child", "engine/feed", "engine/fence"},
 		"engine/related": {"dsl", "engine/book", "engine/cached", "engine/feed", "engine/inbox", "engine/watch"},
 		"engine": {
 			"engine/attempt", "engine/client", "engine/conditions", "engine/filter", "engine/ledger", "engine/plan",
-			"dsl", "engine/book", "engine/cached", "engine/cause", "engine/catalog", "engine/child", "engine/gone", "engine/lease", "engine/ops",
+			"dsl", "dsl/logmark", "engine/book", "engine/cached", "engine/cause", "engine/catalog", "engine/child", "engine/gone", "engine/lease", "engine/ops",
 			"engine/patch", "engine/progress", "engine/queue", "engine/rights", "engine/watch",
 			"engine/busy", "engine/dial", "engine/events", "engine/fate", "engine/fence", "engine/claim", "engine/loop", "engine/outage", "engine/timer",
 			"engine/access", "engine/family", "engine/feed", "engine/feeds", "engine/health", "engine/inbox", "engine/preflight", "engine/related", "engine/roster",
@@ -84,7 +87,7 @@ func TestImportsPointDown(t *testing.T) {
 		"engine/enginetest":                    nil, // test kits may use everything
 		"engine/enginetest/internal/apiserver": {},
 		"engine/e2e/cluster":                   nil,
-		"cmd":                                  {"dsl", "dsl/config", "dsl/crd", "engine", "engine/access", "engine/crd", "engine/ops", "engine/preflight", "engine/rights"},
+		"cmd":                                  {"dsl", "dsl/config", "dsl/crd", "dsl/logmark", "engine", "engine/access", "engine/crd", "engine/ops", "engine/preflight", "engine/rights"},
 		"cmd/operator":                         {"cmd", "handlers"},
 		"hack/demo":                            {},
 	}
@@ -155,7 +158,7 @@ func TestEachFloorKnowsThoseBelowAlone(t *testing.T) {
 // TestPurePackagesTalkToNobody holds that deciding is apart from doing: these packages have no
 // way to the API server and no context.
 func TestPurePackagesTalkToNobody(t *testing.T) {
-	pure := []string{"dsl", "dsl/crd", "dsl/form", "engine/backoff", "engine/book", "engine/cached", "engine/cause", "engine/claim", "engine/filter", "engine/gone", "engine/health", "engine/ledger", "engine/loop", "engine/pack", "engine/plan", "engine/progress", "engine/timer", "handlers/graph"}
+	pure := []string{"dsl", "dsl/bookkeeping", "dsl/crd", "dsl/form", "dsl/plain", "engine/backoff", "engine/book", "engine/cached", "engine/cause", "engine/claim", "engine/filter", "engine/gone", "engine/health", "engine/ledger", "engine/loop", "engine/pack", "engine/plan", "engine/progress", "engine/timer", "handlers/graph"}
 	for _, p := range packages(t) {
 		name := strings.TrimPrefix(p.ImportPath, module)
 		if !slices.Contains(pure, name) {
