@@ -105,7 +105,7 @@ func TestInAnEngineWavesGoOneAfterTheOther(t *testing.T) {
 		see(t, c, "at first", "Thing a, Thing b")
 		release := func(name string) {
 			c.Update(things, "default", name, func(o *unstructured.Unstructured) { o.SetFinalizers(nil) })
-			c.Advance(dsl.DefaultWaiting)
+			c.Advance(time.Minute)
 		}
 		c.Delete(foos, "default", "me")
 		c.Settle()
