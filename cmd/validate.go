@@ -141,9 +141,9 @@ func views(f *validateFlags, op *dsl.Operator, err error) (out []view) {
 	if !f.verbose || err != nil {
 		return nil
 	}
-	dsl.Walk(op, func(r *dsl.Resource, h *dsl.Handler) {
+	for r, h := range op.Handlers() {
 		out = append(out, view{r.Name.String(), h.ID, looksAt(r, h)})
-	})
+	}
 	return out
 }
 
@@ -172,11 +172,11 @@ func unled(op *dsl.Operator) (warnings []string) {
 	if mode := op.Settings.LeaderElection.Mode; mode != "" && mode != dsl.LeaderNone {
 		return nil
 	}
-	dsl.Walk(op, func(r *dsl.Resource, h *dsl.Handler) {
+	for r, h := range op.Handlers() {
 		if h.ResourceWide {
 			warnings = append(warnings, fmt.Sprintf("resource %s: schedule %s: runs on each process of the operator, as no leader is elected (set settings.leaderElection, or run with --leader-elect)", r.Name, h.ID))
 		}
-	})
+	}
 	return warnings
 }
 
@@ -237,7 +237,9 @@ func verdictOn(op *dsl.Operator, err error) verdict {
 		return v
 	}
 	v.Operator, v.Resources = op.Name, len(op.Resources())
-	dsl.Walk(op, func(*dsl.Resource, *dsl.Handler) { v.Handlers++ })
+	for range op.Handlers() {
+		v.Handlers++
+	}
 	return v
 }
 

@@ -6,6 +6,7 @@ package apply_test
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 
@@ -104,11 +105,11 @@ func TestWhatGoesWithTheHandler(t *testing.T) {
 			if err := op.Validate(); err != nil {
 				t.Error(err)
 			}
-			dsl.Walk(op, func(_ *dsl.Resource, h *dsl.Handler) {
+			for _, h := range op.Handlers() {
 				if got := strings.Trim(fmt.Sprint(h.Causes), "[]"); got != test.causes || h.NoOld == test.old {
 					t.Errorf("causes %s, without old %v, want %s, %v", got, h.NoOld, test.causes, !test.old)
 				}
-			})
+			}
 		})
 	}
 }
@@ -241,7 +242,7 @@ resources:
 		t.Fatal(err)
 	}
 	foo := op.Resources()[0]
-	if len(foo.Made()) != 3 || len(foo.Owned()) != 3 || !foo.Handlers()[0].On(dsl.Delete) {
-		t.Errorf("made %v, owned %v, causes %v", foo.Made(), foo.Owned(), foo.Handlers()[0].Causes)
+	if len(foo.Made()) != 3 || len(maps.Collect(foo.Owned())) != 3 || !foo.Handlers()[0].On(dsl.Delete) {
+		t.Errorf("made %v, owned %v, causes %v", foo.Made(), maps.Collect(foo.Owned()), foo.Handlers()[0].Causes)
 	}
 }
