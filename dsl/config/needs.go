@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
 
 // needs are the rights that a handler needs: those that its actions are known to need, and those that
@@ -33,7 +34,7 @@ func (w *watched) needs(at path, h *handler, built *dsl.Built) []dsl.Option {
 
 // anyKind reports whether a handler makes children whose kind is worked out when it runs.
 func anyKind(built *dsl.Built) bool {
-	return slices.ContainsFunc(built.Children, func(c dsl.NamedChild) bool { return c.Kind.Empty() })
+	return slices.ContainsFunc(built.Children, func(c shape.NamedChild) bool { return c.Kind.Empty() })
 }
 
 func (w *watched) need(at path, of *need) (out dsl.Need, ok bool) {

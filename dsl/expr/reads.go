@@ -157,7 +157,7 @@ func (r *reader) path(e ast.Expr) (at steps, rooted bool) {
 		c := e.AsCall()
 		switch c.FunctionName() {
 		case operators.Index, operators.OptIndex, operators.OptSelect:
-			name, constant := constantText(c.Args()[1])
+			name, constant := ConstantText(c.Args()[1])
 			if !constant {
 				return steps{}, false
 			}

@@ -6,8 +6,6 @@ package expr
 import (
 	"maps"
 	"slices"
-
-	"github.com/google/cel-go/common/ast"
 )
 
 // Children returns the names of the children that the expression refers to, sorted: those that it
@@ -29,13 +27,4 @@ func (p *Program) selected(variable string) (names []string, whole bool) {
 		found[path[0]] = true
 	}
 	return slices.Sorted(maps.Keys(found)), whole
-}
-
-// constantText returns the text that an expression is, if it is a constant.
-func constantText(e ast.Expr) (string, bool) {
-	if e.Kind() != ast.LiteralKind {
-		return "", false
-	}
-	value, ok := e.AsLiteral().Value().(string)
-	return value, ok
 }

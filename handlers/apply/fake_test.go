@@ -22,6 +22,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/expr"
 	"github.com/handwerk-dev/handwerk/dsl/form"
+	"github.com/handwerk-dev/handwerk/dsl/shape"
 	"github.com/handwerk-dev/handwerk/handlers/apply"
 )
 
@@ -269,7 +270,7 @@ type world struct {
 	t      testing.TB
 	built  dsl.Built
 	self   map[string]any
-	more   []dsl.NamedChild
+	more   []shape.NamedChild
 	now    time.Time
 	params dsl.Params
 	// What the last run reported.
