@@ -13,10 +13,8 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
-// Error says what is wrong with the text of an expression.
+// Error says what is wrong with an expression.
 type Error struct {
-	// Text is the expression, with the ${…} around it if there is one.
-	Text string
 	// Issues are never empty, in the order of their positions. Of more than 20, the last one says that
 	// there are more.
 	Issues []Issue
@@ -36,16 +34,14 @@ const MostIssues = 20
 // longestMessage is how many characters of a message are told: it may have a name from the text in it.
 const longestMessage = 300
 
-// source is an expression and where it stands.
+// source is an expression, and where it begins in the text that it is a part of.
 type source struct {
-	text string
-	// begin is where it begins in whole, which is the text that it is a part of.
+	text  string
 	begin Place
-	whole string
 }
 
 // alone is the source of an expression that is all of a text.
-func alone(text string) source { return source{text: text, begin: Place{1, 1}, whole: text} }
+func alone(text string) source { return source{text, Place{1, 1}} }
 
 // fault makes an error of issues, of which there is one at least; their places are those in the expression.
 func (s source) fault(issues ...Issue) *Error {
@@ -65,7 +61,7 @@ func (s source) fault(issues ...Issue) *Error {
 		}
 		issues[i].Line += s.begin.Line - 1
 	}
-	return &Error{Text: s.whole, Issues: issues}
+	return &Error{issues}
 }
 
 // Error returns the issues, each with its place, in one line.
@@ -75,19 +71,6 @@ func (e *Error) Error() string {
 		parts[i] = fmt.Sprintf("%d:%d: %s", issue.Line, issue.Column, issue.Message)
 	}
 	return strings.Join(parts, "; ")
-}
-
-// Render returns the issues for a terminal: each with the line it is in and a caret under the
-// place.
-func (e *Error) Render() string {
-	lines := strings.Split(e.Text, "\n")
-	var b strings.Builder
-	for _, issue := range e.Issues {
-		line := strings.ReplaceAll(lines[min(issue.Line, len(lines))-1], "\t", " ")
-		fmt.Fprintf(&b, "%d:%d: %s\n  %s\n  %s^\n", issue.Line, issue.Column, issue.Message, line,
-			strings.Repeat(" ", issue.Column-1))
-	}
-	return b.String()
 }
 
 // Faults turns the error of a text at a path into those of a configuration: a *dsl.ConfigError for each issue.

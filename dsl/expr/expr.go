@@ -124,7 +124,7 @@ func (c *Compiler) Predicate(text string) (*Program, error) {
 		case len(pieces) > 1:
 			return nil, s.fault(Issue{Place{1, 1}, "want one expression: put all of it into one ${…}"})
 		}
-		s = source{text: pieces[0].Text, begin: pieces[0].At, whole: text}
+		s = source{pieces[0].Text, pieces[0].At}
 	}
 	p, err := c.compile(s)
 	if err != nil {
@@ -168,36 +168,20 @@ func oneLine(message string) string { return strings.Join(strings.Fields(message
 // named describes a type of CEL to people who write YAML.
 func named(typeName string) string {
 	typeName, _, _ = strings.Cut(typeName, "(")
-	switch typeName {
-	case "string":
-		return "text"
-	case "int", "uint":
-		return "a whole number"
-	case "double":
-		return "a number"
-	case "bool":
-		return "true or false"
-	case "list", "map":
-		return "a " + typeName
-	case "null", "null_type":
-		return "null"
-	case "bytes":
-		return "bytes"
-	case "timestamp", "google.protobuf.Timestamp":
-		return "a time"
-	case "duration", "google.protobuf.Duration":
-		return "a duration"
-	case "optional_type":
-		return "an optional value"
-	case "dyn":
-		return "a value"
-	case "kubernetes.Quantity":
-		return "a quantity"
-	case "type":
-		return "a type"
-	default:
+	word, known := map[string]string{
+		"string": "text", "bytes": "bytes",
+		"int": "a whole number", "uint": "a whole number", "double": "a number",
+		"bool": "true or false", "null": "null", "null_type": "null",
+		"list": "a list", "map": "a map",
+		"timestamp": "a time", "google.protobuf.Timestamp": "a time",
+		"duration": "a duration", "google.protobuf.Duration": "a duration",
+		"optional_type": "an optional value", "dyn": "a value",
+		"kubernetes.Quantity": "a quantity", "type": "a type",
+	}[typeName]
+	if !known {
 		return "a value of type " + typeName
 	}
+	return word
 }
 
 // variables returns the names that an expression refers to; what macros bind is among them.

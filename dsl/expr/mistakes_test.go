@@ -3,12 +3,7 @@
 
 package expr_test
 
-import (
-	"strings"
-	"testing"
-
-	"github.com/handwerk-dev/handwerk/dsl/expr"
-)
+import "testing"
 
 // sayMistakes holds what is said of expressions that are at fault.
 func sayMistakes(t *testing.T, tests map[string]struct{ text, want string }) {
@@ -136,17 +131,5 @@ func TestMoreVariablesAreAmongTheNearOnes(t *testing.T) {
 	_, err = c.Value("objct.x == 1")
 	if want := `1:1: unknown variable "objct" (did you mean "object"?)`; err == nil || err.Error() != want {
 		t.Errorf("Value() = %v, want %s", err, want)
-	}
-}
-
-func TestACaretStandsUnderThePlace(t *testing.T) {
-	_, err := compiler(t).Value("self.a == 1 &&\n\t\tself.b = 'ä'")
-	faulty, ok := err.(*expr.Error) //nolint:errorlint // it is not wrapped
-	if !ok {
-		t.Fatalf("Value() = %v, want an expr.Error", err)
-	}
-	want := strings.Join([]string{"2:10: = is no operator: == compares", "    self.b = 'ä'", "           ^", ""}, "\n")
-	if got := faulty.Render(); got != want {
-		t.Errorf("rendered:\n%s\nwant:\n%s", got, want)
 	}
 }

@@ -66,7 +66,10 @@ func (p *Program) Eval(s Scope) (any, error) {
 	return plainValue(out, s.room())
 }
 
-// Bool evaluates a predicate in a scope; see [Program.Holds].
+// Bool evaluates a predicate.
+//
+// An error means that there is no answer: a key that is missing, a result that is neither true
+// nor false, or an evaluation that costs more than Kubernetes allows one.
 func (p *Program) Bool(s Scope) (bool, error) {
 	out, _, err := p.program.Eval(&activation{scope: s})
 	if err != nil {
@@ -79,19 +82,11 @@ func (p *Program) Bool(s Scope) (bool, error) {
 	return bool(holds), nil
 }
 
-// Holds evaluates the predicate for a subject, with the handler's parameters.
-//
-// An error means that there is no answer: a key that is missing, a result that is neither true
-// nor false, or an evaluation that costs more than Kubernetes allows one.
-func (p *Program) Holds(s *dsl.Subject, params dsl.Params) (bool, error) {
-	return p.Bool(Scope{Subject: s, Params: params})
-}
-
 // Predicate makes a handler's filter of the program. Name is what the author calls it, as in
 // "when"; it begins the filter's errors.
 func (p *Program) Predicate(name string, params dsl.Params) dsl.Predicate {
 	return func(s *dsl.Subject) (bool, error) {
-		holds, err := p.Holds(s, params)
+		holds, err := p.Bool(Scope{Subject: s, Params: params})
 		if err != nil {
 			return false, fmt.Errorf("evaluating %s: %w", name, err)
 		}

@@ -99,7 +99,7 @@ func (b *builder) text(text string, at []string) Node {
 			b.faults = append(b.faults, Unread(at, *p))
 			return n
 		}
-		program, err := b.compiler.compile(source{text: p.Text, begin: p.At, whole: text})
+		program, err := b.compiler.compile(source{p.Text, p.At})
 		b.faults = append(b.faults, Faults(at, err)...)
 		p.Program = program
 	}

@@ -74,7 +74,7 @@ func FuzzExpression(f *testing.F) {
 
 func allWithin(t *testing.T, text string, faulty *expr.Error) {
 	t.Helper()
-	if len(faulty.Issues) == 0 || faulty.Render() == "" {
+	if len(faulty.Issues) == 0 {
 		t.Errorf("the error of %q says nothing", text)
 	}
 	for _, issue := range faulty.Issues {

@@ -114,24 +114,13 @@ func typeKinds(s *spec.Schema) (out kinds) {
 }
 
 func wordKinds(word string) kinds {
-	switch word {
-	case "object":
-		return isMap
-	case "array":
-		return isList
-	case "string":
-		return isText
-	case "integer":
-		return isInt
-	case "number":
-		return isNumeric
-	case "boolean":
-		return isBool
-	case "null":
-		return isNull
-	default:
+	found, known := map[string]kinds{
+		"object": isMap, "array": isList, "string": isText, "integer": isInt, "number": isNumeric, "boolean": isBool, "null": isNull,
+	}[word]
+	if !known {
 		return anyKind
 	}
+	return found
 }
 
 func extension(s *spec.Schema, key string) bool {

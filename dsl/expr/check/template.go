@@ -6,6 +6,7 @@ package check
 import (
 	"fmt"
 
+	"github.com/google/cel-go/common/types"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
 	"github.com/handwerk-dev/handwerk/dsl"
@@ -168,22 +169,6 @@ func quoting(given, want kinds) string {
 
 // kindsOf returns the kind of a plain value.
 func kindsOf(value any) kinds {
-	switch value.(type) {
-	case nil:
-		return isNull
-	case bool:
-		return isBool
-	case string:
-		return isText
-	case int, int32, int64, uint, uint32, uint64:
-		return isInt
-	case float32, float64:
-		return isNumber
-	case map[string]any:
-		return isMap
-	case []any:
-		return isList
-	default:
-		return anyKind
-	}
+	t, _ := types.DefaultTypeAdapter.NativeToValue(value).Type().(*types.Type)
+	return ofCEL(t).kinds
 }
