@@ -17,7 +17,7 @@ import (
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
 
-	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/words"
 )
 
 // meaningError says why a text that can be read makes no sense. CEL's checker says which parts are at fault;
@@ -70,7 +70,7 @@ func (m *meaning) parts() (all map[int64]ast.NavigableExpr, moot map[int64]bool)
 		if e.Kind() != ast.CallKind || m.compiler.functions[e.AsCall().FunctionName()] != nil {
 			continue
 		}
-		meant, _ := dsl.Nearest(e.AsCall().FunctionName(), m.compiler.callable)
+		meant, _ := words.Nearest(e.AsCall().FunctionName(), m.compiler.callable)
 		if m.compiler.macros[meant] == nil {
 			continue
 		}

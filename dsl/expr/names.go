@@ -10,13 +10,13 @@ import (
 
 	"github.com/google/cel-go/common/operators"
 
-	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/words"
 )
 
 // Unknown says that a field, child or the like is not known, with the one that was perhaps meant. Where says
 // which object it was looked for in, and may be empty.
 func Unknown(what, name, where string, known []string) string {
-	return fmt.Sprintf("unknown %s %q%s (%s)", what, name, where, dsl.Hint(name, known))
+	return fmt.Sprintf("unknown %s %q%s (%s)", what, name, where, words.Hint(name, known))
 }
 
 // unknownName is Unknown for variables and functions, which other languages have too. Functions are too
@@ -27,7 +27,7 @@ func unknownName(what, name string, known []string) string {
 		"lower": "lowerAscii", "toLower": "lowerAscii", "upper": "upperAscii", "toUpper": "upperAscii",
 		"nil": "null", "None": "null",
 	}[name], name)
-	meant, near := dsl.Nearest(meant, append([]string{"true", "false", "null"}, known...))
+	meant, near := words.Nearest(meant, append([]string{"true", "false", "null"}, known...))
 	switch {
 	case near:
 		return fmt.Sprintf("unknown %s %q (did you mean %q?)", what, name, meant)
