@@ -23,15 +23,17 @@ func TestImportsPointDown(t *testing.T) {
 		"dsl/bookkeeping":   {},
 		"dsl/logmark":       {},
 		"dsl/plain":         {},
-		"dsl":               {"dsl/bookkeeping", "dsl/plain", "dsl/words"},
-		"dsl/actions":       {"dsl"},
+		"dsl/shape":         {},
+		"dsl":               {"dsl/bookkeeping", "dsl/plain", "dsl/shape", "dsl/words"},
+		"dsl/actions":       {"dsl", "dsl/shape"},
 		"dsl/form":          {"dsl/words"},
 		"dsl/source":        {"dsl/form"},
 		"dsl/expr":          {"dsl", "dsl/words"},
+		"dsl/expr/check":    {"dsl", "dsl/expr", "dsl/shape", "dsl/words"},
 		"dsl/crd":           {"dsl", "dsl/plain", "dsl/words"},
-		"dsl/config":        {"dsl", "dsl/actions", "dsl/crd", "dsl/expr", "dsl/form", "dsl/source", "dsl/words"},
-		"handlers":          {"dsl", "dsl/actions", "dsl/expr", "dsl/form", "dsl/logmark", "dsl/words", "handlers/apply"},
-		"handlers/apply":    {"dsl", "dsl/actions", "dsl/expr", "dsl/form", "handlers/graph"},
+		"dsl/config":        {"dsl", "dsl/actions", "dsl/crd", "dsl/expr", "dsl/expr/check", "dsl/form", "dsl/shape", "dsl/source", "dsl/words"},
+		"handlers":          {"dsl", "dsl/actions", "dsl/expr", "dsl/expr/check", "dsl/form", "dsl/logmark", "dsl/shape", "dsl/words", "handlers/apply"},
+		"handlers/apply":    {"dsl", "dsl/actions", "dsl/expr", "dsl/expr/check", "dsl/form", "dsl/shape", "handlers/graph"},
 		"handlers/graph":    {},
 		"engine/cause":      {"dsl", "dsl/bookkeeping"},
 		"engine/progress":   {"dsl"},
@@ -161,7 +163,7 @@ func TestEachFloorKnowsThoseBelowAlone(t *testing.T) {
 // TestPurePackagesTalkToNobody holds that deciding is apart from doing: these packages have no
 // way to the API server and no context.
 func TestPurePackagesTalkToNobody(t *testing.T) {
-	pure := []string{"dsl", "dsl/bookkeeping", "dsl/crd", "dsl/form", "dsl/plain", "engine/backoff", "engine/book", "engine/cached", "engine/cause", "engine/claim", "engine/filter", "engine/gone", "engine/health", "engine/ledger", "engine/loop", "engine/pack", "engine/plan", "engine/progress", "engine/timer", "handlers/graph"}
+	pure := []string{"dsl", "dsl/bookkeeping", "dsl/crd", "dsl/form", "dsl/logmark", "dsl/plain", "dsl/shape", "dsl/source", "dsl/words", "engine/backoff", "engine/book", "engine/cached", "engine/cause", "engine/claim", "engine/filter", "engine/gone", "engine/health", "engine/ledger", "engine/loop", "engine/pack", "engine/plan", "engine/progress", "engine/timer", "handlers/graph"}
 	for _, p := range packages(t) {
 		name := strings.TrimPrefix(p.ImportPath, module)
 		if !slices.Contains(pure, name) {

@@ -12,6 +12,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/actions"
 	"github.com/handwerk-dev/handwerk/dsl/expr"
+	"github.com/handwerk-dev/handwerk/dsl/shape"
 	"github.com/handwerk-dev/handwerk/dsl/source"
 )
 
@@ -54,11 +55,11 @@ func (w *watched) declare(at path, h *handler, built actions.Built) {
 			continue
 		}
 		w.made[child.Name] = at.Key(h.action).Key(child.Name)
-		w.out.Makes(child)
+		w.out.Makes = append(w.out.Makes, child)
 		w.keeps(at.Key(h.action).Key(child.Name), h, child)
 	}
 	for _, check := range built.Checks {
-		w.out.Checks(func(s dsl.Schemas) []error {
+		w.out.Checks = append(w.out.Checks, func(s shape.Schemas) []error {
 			s.Without = without(h)
 			return w.misfits(at, h.action, errors.Join(check(s)...)).Errors()
 		})
@@ -75,7 +76,7 @@ type keeper struct {
 
 // keeps notes a child that another handler makes, too, unless both do not see every object: they may see
 // different ones.
-func (w *watched) keeps(at path, h *handler, child dsl.NamedChild) {
+func (w *watched) keeps(at path, h *handler, child shape.NamedChild) {
 	if child.Object == "" {
 		return
 	}

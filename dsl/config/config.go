@@ -114,7 +114,7 @@ func (l *loader) finish() (*dsl.Operator, error) {
 	if len(l.all()) == 0 {
 		schemas := schemasOf(op)
 		for _, r := range op.Resources() {
-			l.unfit(r.CheckSchemas(schemas))
+			l.unfit(r.CheckSchemas(schemas.ofResource, schemas.ofKind))
 		}
 	}
 	if faults := l.all(); len(faults) > 0 {
