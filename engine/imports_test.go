@@ -23,7 +23,7 @@ func TestImportsPointDown(t *testing.T) {
 		"dsl/expr":          {"dsl"},
 		"dsl/config":        {"dsl", "dsl/crd", "dsl/expr", "dsl/form"},
 		"dsl/form":          {"dsl"},
-		"dsl/crd":           {"dsl"},
+		"dsl/crd":           {"dsl", "dsl/form"},
 		"handlers":          {"dsl", "dsl/expr", "dsl/form", "handlers/apply"},
 		"handlers/apply":    {"dsl", "dsl/expr", "dsl/form", "handlers/graph"},
 		"handlers/graph":    {},

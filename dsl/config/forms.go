@@ -18,7 +18,6 @@ var (
 	_ form.Form = (*handler)(nil)
 	_ form.Form = (*schedule)(nil)
 	_ form.Form = (*step)(nil)
-	_ form.Form = (*shortForm)(nil)
 )
 
 // matches are conditions on labels or annotations, in the order of the document.

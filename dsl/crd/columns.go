@@ -4,19 +4,16 @@
 package crd
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/handwerk-dev/handwerk/dsl/form"
 )
-
-// columnTypes are what a column can be.
-var columnTypes = []string{"string", "integer", "number", "boolean", "date"}
-
-// columnFormats are those that the API server takes for a column.
-var columnFormats = []string{"int32", "int64", "float", "double", "byte", "date", "date-time", "password"}
 
 // columns makes the columns of kubectl get; the age is always one of them.
 func (b *builder) columns(root *apiextensions.JSONSchemaProps) (out []apiextensions.CustomResourceColumnDefinition) {
@@ -26,22 +23,13 @@ func (b *builder) columns(root *apiextensions.JSONSchemaProps) (out []apiextensi
 		at := []string{"columns", strconv.Itoa(i)}
 		if name := strings.ToLower(c.Name); name != "" {
 			if seen[name] {
-				b.fault(append(at, "name"), "there is a column %s already", quote(c.Name))
+				b.fault(append(at, "name"), "there is a column %s already", form.Quoted(c.Name))
 			}
 			seen[name] = true
 		}
-		if c.Type != "" && !slices.Contains(columnTypes, c.Type) {
-			b.fault(append(at, "type"), "%s", unknown("column type", c.Type, columnTypes))
-		}
-		if c.Format != "" && !slices.Contains(columnFormats, c.Format) {
-			b.fault(append(at, "format"), "%s", unknown("column format", c.Format, columnFormats))
-		}
 		typ := b.columnPath(append(at, "path"), c.Path, root)
-		if c.Type != "" {
-			typ = c.Type
-		}
 		out = append(out, apiextensions.CustomResourceColumnDefinition{
-			Name: c.Name, Type: typ, JSONPath: c.Path, Description: c.Description, Format: c.Format, Priority: int32(c.Priority),
+			Name: c.Name, Type: cmp.Or(string(c.Type), typ), JSONPath: c.Path, Description: c.Description, Format: string(c.Format), Priority: int32(c.Priority),
 		})
 	}
 	if !seen["age"] {
@@ -81,7 +69,7 @@ func (b *builder) columnField(at []string, t text, begin, end int, s *apiextensi
 	}
 	next, open := child(s, name)
 	if next == nil && !open && name != "" {
-		b.faultIn(at, t, begin, unknown("field", name, propertiesOf(s)))
+		b.faultIn(at, t, begin, form.Unknown("field", name, propertiesOf(s)))
 	}
 	return next
 }
@@ -136,7 +124,7 @@ func columnType(s *apiextensions.JSONSchemaProps) string {
 	switch {
 	case s.Format == "date-time" || s.Format == "date":
 		return "date"
-	case slices.Contains(columnTypes, s.Type):
+	case s.Type == "integer" || s.Type == "number" || s.Type == "boolean":
 		return s.Type
 	default:
 		return "string"

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/handwerk-dev/handwerk/dsl/form"
 )
 
 // formats are those that the API server heeds. It ignores others, so they are mistakes.
@@ -30,14 +32,14 @@ func (b *builder) lint(at steps, s *apiextensions.JSONSchemaProps) {
 	b.lists(at, s)
 	b.ruleTexts(at, s)
 	if s.Type == "string" && s.Format != "" && !slices.Contains(formats, s.Format) {
-		b.faultAt(at.to("format"), unknown("format", s.Format, formats))
+		b.faultAt(at.to("format"), form.Unknown("format", s.Format, formats))
 	}
 	if _, err := regexp.Compile(s.Pattern); err != nil {
 		b.faultAt(at.to("pattern"), "the pattern cannot be read: "+strings.TrimPrefix(err.Error(), "error parsing regexp: "))
 	}
 	for _, name := range s.Required {
 		if next, open := child(s, name); next == nil && !open && len(s.Properties) > 0 {
-			b.faultAt(at.to("required"), unknown("required field", name, propertiesOf(s)))
+			b.faultAt(at.to("required"), form.Unknown("required field", name, propertiesOf(s)))
 		}
 	}
 	for _, name := range propertiesOf(s) {
@@ -72,7 +74,7 @@ func (b *builder) contradictions(at steps, s *apiextensions.JSONSchemaProps) {
 // unsupported notes words of OpenAPI that a CRD cannot have. There are no markers for them.
 func (b *builder) unsupported(at steps, s *apiextensions.JSONSchemaProps) {
 	if s.Type != "" && !slices.Contains(typeWords, s.Type) {
-		b.faultAt(at.to("type"), "unknown value "+quote(s.Type)+" (want one of "+strings.Join(typeWords, ", ")+")")
+		b.faultAt(at.to("type"), "unknown value "+form.Quoted(s.Type)+" (want one of "+strings.Join(typeWords, ", ")+")")
 	}
 	for _, word := range []struct {
 		is   bool

@@ -7,6 +7,8 @@ import (
 	"slices"
 
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/handwerk-dev/handwerk/dsl/form"
 )
 
 // lists notes what is wrong with how the elements of a list are told apart.
@@ -48,11 +50,11 @@ func (b *builder) listKeys(at steps, s, items *apiextensions.JSONSchemaProps) {
 		p, has := items.Properties[key]
 		switch {
 		case !has:
-			b.faultAt(at.to("x-kubernetes-list-map-keys"), unknown("field", key, propertiesOf(items)))
+			b.faultAt(at.to("x-kubernetes-list-map-keys"), form.Unknown("field", key, propertiesOf(items)))
 		case slices.Contains(s.XListMapKeys[:i], key):
-			b.faultAt(at.to("x-kubernetes-list-map-keys"), "the key "+quote(key)+" is there twice")
+			b.faultAt(at.to("x-kubernetes-list-map-keys"), "the key "+form.Quoted(key)+" is there twice")
 		case p.Type == "array" || p.Type == "object":
-			b.faultAt(at.to("x-kubernetes-list-map-keys"), "the key "+quote(key)+" must be a single value")
+			b.faultAt(at.to("x-kubernetes-list-map-keys"), "the key "+form.Quoted(key)+" must be a single value")
 		case p.Default == nil && !slices.Contains(items.Required, key):
 			b.faultAt(at.to("items", "properties", key, "default"), "this property is in x-kubernetes-list-map-keys, so it must have a default or be a required property")
 		}

@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/handwerk-dev/handwerk/dsl/form"
 )
 
 // quantityPattern is what Kubernetes takes for a quantity, as in 1.5, 100m and 2Gi.
@@ -101,9 +103,9 @@ func (b *builder) named(path []string, to steps, t text, name string, at int) *a
 		}
 		return b.own(name, to)
 	}
-	message := unknown("type", name, slices.Concat(builtins, slices.Sorted(maps.Keys(b.form.Types))))
+	message := form.Unknown("type", name, slices.Concat(builtins, slices.Sorted(maps.Keys(b.form.Types))))
 	if meant, known := others[name]; known {
-		message = "unknown type " + quote(name) + " (did you mean " + quote(meant) + "?)"
+		message = "unknown type " + form.Quoted(name) + " (did you mean " + form.Quoted(meant) + "?)"
 	}
 	if name == "" {
 		message = `want a type, as in "integer | default=1"`

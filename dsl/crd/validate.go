@@ -25,7 +25,7 @@ import (
 // those parts of it that can be had without the rest of the server, which would take more memory
 // than everything else here.
 func (b *builder) validate(root *apiextensionsv1.JSONSchemaProps) {
-	faulty := len(b.faults) > 0
+	faulty := b.strayed || len(b.faults) > 0
 	s, err := internalForm(root)
 	if err != nil {
 		if !faulty { // otherwise that is it, with its place

@@ -41,6 +41,25 @@ type Documented interface {
 	FormDoc() string
 }
 
+// Foreign is an API of others whose structs are read. Text and lists may be empty there.
+type Foreign struct {
+	// Form returns the form of a type that cannot have one itself, for a pointer to a value; nil where it needs none.
+	Form func(value any) Form
+	// Stray says what may be meant by a key that is like none.
+	Stray string
+}
+
+// formOf returns the form that a value has of its own, nil when there is none.
+func (f *Foreign) formOf(value reflect.Value) Form {
+	if own, is := reflect.TypeAssert[Form](value.Addr()); is {
+		return own
+	}
+	if f == nil {
+		return nil
+	}
+	return f.Form(value.Addr().Interface())
+}
+
 // Fault is one thing that is wrong.
 type Fault struct {
 	// At leads to the place, Line and Column are where it stands; 0 for a plain value.
@@ -61,6 +80,8 @@ type Decoder struct {
 	// Computed reports whether a text stands for a value that is not known yet; it may stand anywhere.
 	// Nil means that none does.
 	Computed func(text string) bool
+	// Foreign is set while structs of another API are read.
+	Foreign *Foreign
 	// What is what a key of a struct is to authors: field by default.
 	What string
 	// Faults are what was found so far.
@@ -120,7 +141,7 @@ func (d *Decoder) Filled(at Path, n *yaml.Node, out any) bool {
 }
 
 func (d *Decoder) filled(at Path, n *yaml.Node, out reflect.Value) bool {
-	if out.Kind() == reflect.String && isBlank(n) && !d.JSON {
+	if out.Kind() == reflect.String && isBlank(n) && !d.mayBeEmpty() {
 		d.values[at] = n
 		d.FaultAt(n, at, "must not be empty")
 		return false
@@ -128,13 +149,17 @@ func (d *Decoder) filled(at Path, n *yaml.Node, out reflect.Value) bool {
 	return d.value(at, n, out)
 }
 
+// mayBeEmpty reports whether text and lists may be empty.
+func (d *Decoder) mayBeEmpty() bool { return d.JSON || d.Foreign != nil }
+
 // value fills out, which can be addressed.
 func (d *Decoder) value(at Path, n *yaml.Node, out reflect.Value) bool {
 	d.values[at] = n
-	if d.nothing(at, n, out.Kind()) {
+	own := d.Foreign.formOf(out)
+	if (own == nil || d.Foreign == nil) && d.nothing(at, n, out.Kind()) {
 		return false
 	}
-	if own, is := reflect.TypeAssert[Form](out.Addr()); is {
+	if own != nil {
 		return own.ReadForm(d, at, n)
 	}
 	if readsItself(out.Type(), d.JSON) {
@@ -199,7 +224,7 @@ func (d *Decoder) list(at Path, n *yaml.Node, out reflect.Value) bool {
 		d.FaultAt(n, at, "want a list, found %s", Found(n))
 		return false
 	}
-	if len(n.Content) == 0 && !d.JSON {
+	if len(n.Content) == 0 && !d.mayBeEmpty() {
 		d.FaultAt(n, at, "must not be empty")
 		return false
 	}

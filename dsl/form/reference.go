@@ -94,7 +94,7 @@ func formOf(s *Schema) string {
 		return "list of " + formOf(s.Items)
 	case s.Type == "array":
 		return "list of " + plural(formOf(s.Items))
-	case len(s.Properties) > 0:
+	case s.Ref != "" || len(s.Properties) > 0:
 		return "map"
 	case s.Type == "object":
 		if value, ok := s.AdditionalProperties.(*Schema); ok && value.Type != "" {

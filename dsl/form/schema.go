@@ -15,7 +15,10 @@ import (
 
 // Describe returns the schema of what [Decoder] reads into a value of the type.
 func Describe(t reflect.Type, registry *dsl.Registry) *Schema {
-	return (&Describer{Registry: registry}).Of(t)
+	d := &Describer{Registry: registry, defs: map[string]*Schema{}}
+	out := d.Of(t)
+	out.Defs = d.defs
+	return out
 }
 
 // Schema has the words of JSON Schema that the form needs.
@@ -26,6 +29,8 @@ type Schema struct {
 	Description string `json:"description,omitempty"`
 	Default     any    `json:"default,omitempty"`
 
+	// Ref names one of Defs.
+	Ref   string    `json:"$ref,omitempty"`
 	Type  string    `json:"type,omitempty"`
 	OneOf []*Schema `json:"oneOf,omitempty"`
 
@@ -42,6 +47,9 @@ type Schema struct {
 	// AdditionalProperties is false or a schema.
 	AdditionalProperties any `json:"additionalProperties,omitempty"`
 	MinProperties        int `json:"minProperties,omitempty"`
+
+	// Defs are schemas that others name: those that have themselves within them.
+	Defs map[string]*Schema `json:"$defs,omitempty"`
 }
 
 // durationPattern is how durations are written.
@@ -51,6 +59,19 @@ const durationPattern = `^\+?(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|
 type Describer struct {
 	// Registry is for forms that have actions among their fields.
 	Registry *dsl.Registry
+	// Foreign is set while structs of another API are described.
+	Foreign *Foreign
+
+	defs map[string]*Schema
+}
+
+// Define returns a reference to the schema of that name, which may have such references within itself.
+func (s *Describer) Define(name string, describe func() *Schema) *Schema {
+	if s.defs[name] == nil {
+		s.defs[name] = &Schema{} // for the references within it
+		*s.defs[name] = *describe()
+	}
+	return &Schema{Ref: "#/$defs/" + name}
 }
 
 // Of describes a type as the decoder reads it.
@@ -58,8 +79,8 @@ func (s *Describer) Of(t reflect.Type) *Schema {
 	if t.Kind() == reflect.Pointer {
 		return s.Of(t.Elem())
 	}
-	if f, ok := reflect.TypeAssert[Form](reflect.New(t)); ok {
-		return f.DescribeForm(s)
+	if own := s.Foreign.formOf(reflect.New(t).Elem()); own != nil {
+		return own.DescribeForm(s)
 	}
 	if c, ok := reflect.TypeAssert[Choice](reflect.Zero(t)); ok {
 		_, words := c.Choices()
@@ -79,7 +100,11 @@ func (s *Describer) Of(t reflect.Type) *Schema {
 	case reflect.Struct:
 		return s.Struct(t)
 	case reflect.Slice:
-		return &Schema{Type: "array", Items: s.Filled(t.Elem()), MinItems: 1}
+		out := &Schema{Type: "array", Items: s.Filled(t.Elem())}
+		if s.Foreign == nil {
+			out.MinItems = 1
+		}
+		return out
 	case reflect.Map:
 		return &Schema{Type: "object", AdditionalProperties: s.Of(t.Elem())}
 	case reflect.String:
@@ -98,7 +123,7 @@ func (s *Describer) Of(t reflect.Type) *Schema {
 // Filled is [Describer.Of], but text must not be empty.
 func (s *Describer) Filled(t reflect.Type) *Schema {
 	out := s.Of(t)
-	if t.Kind() == reflect.String && out.Type == "string" && out.Enum == nil {
+	if t.Kind() == reflect.String && out.Type == "string" && out.Enum == nil && s.Foreign == nil {
 		out.MinLength = 1
 	}
 	return out

@@ -53,7 +53,11 @@ func (d *Decoder) structure(at Path, n *yaml.Node, out reflect.Value, rest *Othe
 			}
 			meant, near := dsl.Nearest(name, known)
 			given[meant] = given[meant] || near
-			d.FaultKey(at, "unknown %s (%s)", d.What, dsl.Hint(name, known))
+			hint := dsl.Hint(name, known)
+			if d.Foreign != nil && !near {
+				hint = d.Foreign.Stray
+			}
+			d.FaultKey(at, "unknown %s (%s)", d.What, hint)
 		}
 	})
 	delete(given, "") // it stands for none
