@@ -83,7 +83,6 @@ func (p *part) scope(s *scope) dsl.Scope {
 		return dsl.Scope{}
 	}
 	const at = path("scope.namespaces")
-	p.twice(at, s.Namespaces)
 	for i, pattern := range s.Namespaces {
 		p.namespaces(at.Index(i), pattern)
 	}

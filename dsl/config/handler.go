@@ -70,14 +70,11 @@ func (w *watched) causes(at path, h *handler) []dsl.Cause {
 		return []dsl.Cause{dsl.Reconcile}
 	}
 	var out []dsl.Cause
-	var names []string
 	for _, c := range h.Causes {
-		names = append(names, string(c))
 		if c != "" {
 			out = append(out, dsl.Cause(c))
 		}
 	}
-	w.twice(at, names)
 	return out
 }
 
@@ -145,7 +142,6 @@ func (w *watched) deletion(at path, h *handler, causes []dsl.Cause) []dsl.Option
 
 // order checks that what the handler comes after is declared before it.
 func (w *watched) order(at path, h *handler) []dsl.Option {
-	w.twice(at, h.After)
 	for i, id := range h.After {
 		if earlier, found := w.ids[id]; id == "" || found && earlier != at.Parent().Key("id") {
 			continue

@@ -4,7 +4,6 @@
 package config_test
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -17,7 +16,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/dsl/config"
 	"github.com/handwerk-dev/handwerk/handlers"
 )
 
@@ -26,9 +24,9 @@ import (
 func TestEveryMessageStaysAsItIs(t *testing.T) {
 	var out strings.Builder
 	for _, group := range []struct {
-		glob     string
-		registry *dsl.Registry
-	}{{"testdata/bad/*.yaml", registry(t)}, {"testdata/language/*.yaml", handlers.Standard()}} {
+		glob  string
+		judge *judge
+	}{{"testdata/bad/*.yaml", newJudge(t, registry(t))}, {"testdata/language/*.yaml", newJudge(t, handlers.Standard())}} {
 		files, err := filepath.Glob(group.glob)
 		if err != nil || len(files) == 0 {
 			t.Fatalf("found no configurations at %s (%v)", group.glob, err)
@@ -38,7 +36,7 @@ func TestEveryMessageStaysAsItIs(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			fmt.Fprintf(&out, "%s\n%s", strings.TrimPrefix(file, "testdata/"), messages(t, data, group.registry))
+			fmt.Fprintf(&out, "%s\n%s", strings.TrimPrefix(file, "testdata/"), group.judge.messages(t, data))
 		}
 	}
 	holdMessages(t, "testdata/messages/files.txt", out.String())
@@ -55,13 +53,14 @@ func TestEveryMistakeIsToldAsItIs(t *testing.T) {
 				t.Fatal(err)
 			}
 			var out strings.Builder
+			judge := newJudge(t, registry)
 			seen := map[string]bool{}
 			for text := range strings.SplitSeq(string(data), "---\n") {
 				root := &yaml.Node{}
 				if err := yaml.Unmarshal([]byte(text), root); err != nil {
 					t.Fatal(err)
 				}
-				if said := messages(t, []byte(text), registry); said != taken {
+				if said := judge.messages(t, []byte(text)); said != taken {
 					t.Fatalf("without a mistake it is not taken:\n%s", said)
 				}
 				m := &mistaken{said: func() string {
@@ -69,7 +68,7 @@ func TestEveryMistakeIsToldAsItIs(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					return messages(t, with, registry)
+					return judge.messages(t, with)
 				}, seen: seen, out: &out}
 				m.below(root.Content[0], "")
 			}
@@ -104,15 +103,11 @@ func tuned(t *testing.T) *dsl.Registry {
 const taken = "  taken\n"
 
 // messages are the faults of a text, one a line, or that it is taken.
-func messages(t *testing.T, data []byte, registry *dsl.Registry) string {
+func (j *judge) messages(t *testing.T, data []byte) string {
 	t.Helper()
-	_, err := config.Parse("", data, registry)
-	if err == nil {
+	faults := j.faults(t, data)
+	if len(faults) == 0 {
 		return taken
-	}
-	faults, ok := errors.AsType[config.Faults](err)
-	if !ok {
-		t.Fatalf("an error that is no faults: %v", err)
 	}
 	var out strings.Builder
 	for _, f := range faults {

@@ -40,7 +40,6 @@ func (w *watched) need(at path, of *need) (out dsl.Need, ok bool) {
 	if of.Resource == "" || len(of.Verbs) == 0 {
 		return out, false // which was said
 	}
-	w.twice(at.Key("verbs"), of.Verbs)
 	ok = true
 	for i, verb := range of.Verbs {
 		if verb == "" {

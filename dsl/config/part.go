@@ -69,18 +69,3 @@ func (p *part) where(at path) string {
 	n := p.Nearest(at)
 	return fmt.Sprintf("%s:%d:%d", p.source.name, n.Line, n.Column)
 }
-
-// twice notes a fault for each element of a list that was there before.
-func (p *part) twice(at path, list []string) {
-	first := map[string]int{}
-	for i, element := range list {
-		if element == "" {
-			continue
-		}
-		if _, again := first[element]; again {
-			p.Fault(at.Index(i), "%s is in the list twice", form.Quoted(element))
-			continue
-		}
-		first[element] = i
-	}
-}

@@ -87,7 +87,6 @@ func (w *watched) keep() {
 	if w.Has(at) && w.form.Cache != "" && w.out.Cache != dsl.CacheCompact {
 		w.FaultKey(at, "is only for cache %s", dsl.CacheCompact)
 	}
-	w.twice(at, w.form.Keep)
 	for i, text := range w.form.Keep {
 		if field := w.path(at.Index(i), text); field != nil {
 			w.out.Keep = append(w.out.Keep, field)
@@ -113,7 +112,6 @@ func (w *watched) path(at path, text string) dsl.Path {
 
 func (w *watched) owns() {
 	at := w.at.Key("owns")
-	w.twice(at, w.form.Owns)
 	for i, name := range w.form.Owns {
 		if name == "" {
 			continue

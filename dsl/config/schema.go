@@ -31,7 +31,7 @@ type metadata struct {
 }
 
 type scope struct {
-	Namespaces []string `yaml:"namespaces" required:"true" doc:"Names and globs (team-*), live while the operator runs. One that begins with ! takes out what it matches. Resources that have no namespace are not affected."`
+	Namespaces []string `yaml:"namespaces" unique:"true" required:"true" doc:"Names and globs (team-*), live while the operator runs. One that begins with ! takes out what it matches. Resources that have no namespace are not affected."`
 }
 
 type settings struct {
@@ -57,10 +57,10 @@ type resource struct {
 	Resync             time.Duration `yaml:"resync" doc:"The period after which each object is looked at again. Absent: never."`
 	Workers            int           `yaml:"workers" min:"1" default:"4" doc:"How many objects are handled at once."`
 	Cache              cache         `yaml:"cache" default:"compact" doc:"How objects are held. compact: about the size of their JSON. metadata: metadata alone, handlers see no spec and no status. live: keys alone, each pass reads from the server."`
-	Keep               []string      `yaml:"keep" doc:"For cache compact: hold only these fields (paths such as spec.replicas), and metadata."`
-	Selector           *selector     `yaml:"selector" doc:"Which objects exist for this operator; the server selects. Absent: all."`
+	Keep               []string      `yaml:"keep" unique:"true" doc:"For cache compact: hold only these fields (paths such as spec.replicas), and metadata."`
+	Selector           *selector     `yaml:"selector" min:"1" doc:"Which objects exist for this operator; the server selects. Absent: all."`
 	ObservedGeneration bool          `yaml:"observedGeneration" doc:"Whether status.observedGeneration belongs to this operator, and may tell that an object was handled."`
-	Owns               []string      `yaml:"owns" doc:"Resources whose objects are children: a change of one runs handlers with cause child for its owner."`
+	Owns               []string      `yaml:"owns" unique:"true" doc:"Resources whose objects are children: a change of one runs handlers with cause child for its owner."`
 	Related            []relation    `yaml:"related" doc:"Objects that handlers look at without owning them; a change of one runs handlers with cause related."`
 	Handlers           []handler     `yaml:"handlers" required:"true" unless:"schedule" doc:"What to do for each object, in this order."`
 	Schedule           schedule      `yaml:"schedule" doc:"What to do by time (every or cron) for the resource as a whole: the variable objects has all objects. Without leaderElection each process does it."`
@@ -80,15 +80,15 @@ type requirement struct {
 
 type handler struct {
 	ID          string         `yaml:"id" required:"true" doc:"Unique within the resource. Progress is kept under it, so a renamed handler is a new one."`
-	Causes      []cause        `yaml:"causes" doc:"Why the handler runs. Without it a handler with a timer runs by that alone, any other one for reconcile."`
+	Causes      []cause        `yaml:"causes" unique:"true" doc:"Why the handler runs. Without it a handler with a timer runs by that alone, any other one for reconcile."`
 	When        string         `yaml:"when" doc:"A CEL expression that must be true, or the handler does not see the object. Variables: self, old, diff, cause, event, params."`
 	Field       string         `yaml:"field" doc:"All that the handler looks at, as in spec.replicas."`
-	Labels      matches        `yaml:"labels" doc:"Labels that the object must have: a value, or {exists: true} or {exists: false}."`
-	Annotations matches        `yaml:"annotations" doc:"Annotations that the object must have, in the form of labels."`
+	Labels      matches        `yaml:"labels" min:"1" doc:"Labels that the object must have: a value, or {exists: true} or {exists: false}."`
+	Annotations matches        `yaml:"annotations" min:"1" doc:"Annotations that the object must have, in the form of labels."`
 	Retries     *int           `yaml:"retries" min:"0" doc:"How often the handler is run again after failing. Absent: until it succeeds."`
 	Backoff     *backoff       `yaml:"backoff" doc:"The wait between attempts; it doubles from initial to max."`
 	Timeout     time.Duration  `yaml:"timeout" doc:"The time that one attempt may take. Absent: no limit."`
-	After       []string       `yaml:"after" doc:"Handlers declared before this one that must have succeeded."`
+	After       []string       `yaml:"after" unique:"true" doc:"Handlers declared before this one that must have succeeded."`
 	Finalizer   *bool          `yaml:"finalizer" default:"true" doc:"For cause delete: whether the object's deletion waits for the handler."`
 	OnFailure   onFailure      `yaml:"onFailure" default:"hold" doc:"For cause delete: whether an object is held or released when the handler has failed for good."`
 	Old         *bool          `yaml:"old" default:"true" doc:"Whether the handler uses the old object and the difference. Without, less is kept on the object."`
@@ -118,7 +118,7 @@ func (t *timing) given() bool { return t.Every != 0 || t.Cron != "" || t.Idle !=
 
 type need struct {
 	Resource  string   `yaml:"resource" required:"true" doc:"The resource in kubectl's spelling, with a subresource behind a slash: deployments.apps/scale. self is the handler's own, as in self/status."`
-	Verbs     []string `yaml:"verbs" required:"true" doc:"Verbs of RBAC, as in get, create, patch."`
+	Verbs     []string `yaml:"verbs" unique:"true" required:"true" doc:"Verbs of RBAC, as in get, create, patch."`
 	Names     []string `yaml:"names" doc:"The only objects that it is about. Absent: any."`
 	Namespace string   `yaml:"namespace" doc:"Where the objects are. Absent: in the namespaces that the operator works in."`
 }
@@ -128,7 +128,7 @@ type relation struct {
 	Resource  string    `yaml:"resource" required:"true" doc:"The resource in kubectl's spelling. It is watched."`
 	Namespace string    `yaml:"namespace" doc:"The namespace to look into; may have ${…}. By default the object's own; * means all."`
 	Object    string    `yaml:"object" doc:"The name of the one object that is wanted; may have ${…}. Then related.<name> is that object, otherwise it is a list."`
-	Selector  *selector `yaml:"selector" doc:"Which objects are wanted; the server selects, unless a value has ${…}."`
+	Selector  *selector `yaml:"selector" min:"1" doc:"Which objects are wanted; the server selects, unless a value has ${…}."`
 	Where     string    `yaml:"where" doc:"A CEL expression that must be true for an object, as in object.spec.class == self.spec.class."`
 }
 

@@ -30,7 +30,7 @@ func (r *reference) table(place string, s *Schema) {
 		suffix = ": " + s.Title
 	}
 	fmt.Fprintf(r.out, "\n### `%s`%s\n\n", title, suffix)
-	bare.Title, bare.Description = "", ""
+	bare.Title, bare.Description, bare.Not = "", "", nil
 	text, _ := json.Marshal(bare) // it holds what JSON does
 	if first, again := r.first[string(text)]; again {
 		fmt.Fprintf(r.out, "As `%s`.\n", first)

@@ -154,7 +154,7 @@ func readExact(n *yaml.Node, out reflect.Value) string {
 	}
 }
 
-// least checks a number against the min tag of its field.
+// least checks a number, or how many entries a map has, against the min tag of its field.
 func (d *Decoder) least(at Path, n *yaml.Node, field reflect.StructField, value reflect.Value) {
 	tag := field.Tag.Get("min")
 	if tag == "" {
@@ -164,9 +164,14 @@ func (d *Decoder) least(at Path, n *yaml.Node, field reflect.StructField, value 
 	if err != nil {
 		panic("form: min of " + field.Name + " is not a number")
 	}
-	number := reflect.Indirect(value).Convert(reflect.TypeFor[float64]()).Float()
+	number := float64(len(n.Content) / 2)
+	if n.Kind != yaml.MappingNode {
+		number = reflect.Indirect(value).Convert(reflect.TypeFor[float64]()).Float()
+	}
 	switch {
 	case number >= limit:
+	case n.Kind == yaml.MappingNode && limit == 1:
+		d.FaultAt(n, at, "must not be empty")
 	case limit == 0:
 		d.FaultAt(n, at, "must not be negative")
 	default:

@@ -33,14 +33,18 @@ type Schema struct {
 	Ref   string    `json:"$ref,omitempty"`
 	Type  string    `json:"type,omitempty"`
 	OneOf []*Schema `json:"oneOf,omitempty"`
+	AnyOf []*Schema `json:"anyOf,omitempty"`
+	AllOf []*Schema `json:"allOf,omitempty"`
+	Not   *Schema   `json:"not,omitempty"`
 
 	Enum      []string `json:"enum,omitempty"`
 	Pattern   string   `json:"pattern,omitempty"`
 	MinLength int      `json:"minLength,omitempty"`
 	Minimum   *float64 `json:"minimum,omitempty"`
 
-	Items    *Schema `json:"items,omitempty"`
-	MinItems int     `json:"minItems,omitempty"`
+	Items       *Schema `json:"items,omitempty"`
+	MinItems    int     `json:"minItems,omitempty"`
+	UniqueItems bool    `json:"uniqueItems,omitempty"`
 
 	Properties map[string]*Schema `json:"properties,omitempty"`
 	Required   []string           `json:"required,omitempty"`
@@ -94,7 +98,7 @@ func (s *Describer) Of(t reflect.Type) *Schema {
 	case t == reflect.TypeFor[time.Duration]():
 		return &Schema{Type: "string", Pattern: durationPattern}
 	case reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()):
-		return &Schema{}
+		return &Schema{OneOf: []*Schema{{Type: "string"}, {Type: "number"}, {Type: "boolean"}}}
 	}
 	switch t.Kind() {
 	case reflect.Struct:
@@ -140,13 +144,29 @@ func (s *Describer) Struct(t reflect.Type) *Schema {
 		if text := field.Tag.Get("default"); text != "" {
 			property.Default = value(text)
 		}
-		if least, err := strconv.ParseFloat(field.Tag.Get("min"), 64); err == nil {
+		if least, err := strconv.ParseFloat(field.Tag.Get("min"), 64); err == nil && property.Type == "object" {
+			property.MinProperties = int(least)
+		} else if err == nil {
 			property.Minimum = &least
 		}
-		if field.Tag.Get("required") != "" && field.Tag.Get("unless") == "" {
+		property.UniqueItems = field.Tag.Get("unique") != ""
+		switch other := field.Tag.Get("unless"); {
+		case field.Tag.Get("required") == "":
+		case other == "":
 			out.Required = append(out.Required, name)
+		default:
+			out.AllOf = append(out.AllOf, OneRequired(name, other))
 		}
 		out.Properties[name] = property
+	}
+	return out
+}
+
+// OneRequired says that one of a few fields must be there, or several.
+func OneRequired(names ...string) *Schema {
+	out := &Schema{}
+	for _, name := range names {
+		out.AnyOf = append(out.AnyOf, &Schema{Required: []string{name}})
 	}
 	return out
 }

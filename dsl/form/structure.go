@@ -44,6 +44,7 @@ func (d *Decoder) structure(at Path, n *yaml.Node, out reflect.Value, rest *Othe
 		case isField:
 			if into := fieldOf(out, field.Index); d.filled(at, value, into) {
 				d.least(at, value, field, into)
+				d.unique(at, value, field)
 			}
 		case slices.Contains(rest.Names, name):
 			rest.Take(name, at, value)
