@@ -87,11 +87,12 @@ func wanted(t reflect.Type) string {
 	}
 }
 
+const wantDuration = "want a duration such as 30s or 10m"
+
 func readDuration(n *yaml.Node, out reflect.Value) string {
-	const want = "want a duration such as 30s or 10m"
 	duration, err := time.ParseDuration(n.Value)
 	if !IsText(n) || err != nil {
-		return fmt.Sprintf("%s, found %s", want, Found(n))
+		return fmt.Sprintf("%s, found %s", wantDuration, Found(n))
 	}
 	if duration <= 0 {
 		return "must be more than zero"

@@ -41,6 +41,8 @@ type Schema struct {
 	Pattern   string   `json:"pattern,omitempty"`
 	MinLength int      `json:"minLength,omitempty"`
 	Minimum   *float64 `json:"minimum,omitempty"`
+	// PatternErrorMessage is what editors say of text that does not match.
+	PatternErrorMessage string `json:"patternErrorMessage,omitempty"`
 
 	Items       *Schema `json:"items,omitempty"`
 	MinItems    int     `json:"minItems,omitempty"`
@@ -96,7 +98,7 @@ func (s *Describer) Of(t reflect.Type) *Schema {
 	}
 	switch {
 	case t == reflect.TypeFor[time.Duration]():
-		return &Schema{Type: "string", Pattern: durationPattern}
+		return &Schema{Type: "string", Pattern: durationPattern, PatternErrorMessage: wantDuration}
 	case reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()):
 		return &Schema{OneOf: []*Schema{{Type: "string"}, {Type: "number"}, {Type: "boolean"}}}
 	}

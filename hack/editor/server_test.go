@@ -85,6 +85,12 @@ func start(t *testing.T) *server {
 	return s
 }
 
+// of is the server for a test within a test.
+func (s *server) of(t *testing.T) *server {
+	s.t = t
+	return s
+}
+
 // request asks and waits for the answer; what comes in between is dropped.
 func (s *server) request(method string, params, answer any) {
 	s.t.Helper()

@@ -172,7 +172,9 @@ func (i *items) DescribeForm(*form.Describer) *form.Schema {
 }
 
 // expressionSchema describes text with an expression in it.
-func expressionSchema() *form.Schema { return &form.Schema{Type: "string", Pattern: `\$\{`} }
+func expressionSchema() *form.Schema {
+	return &form.Schema{Type: "string", Pattern: `\$\{`, PatternErrorMessage: "want an expression as in ${self.spec.users}"}
+}
 
 // itemKey is an expression that says which element is which.
 type itemKey string
