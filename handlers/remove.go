@@ -20,7 +20,7 @@ import (
 func remove(cel compilerOf) dsl.Action {
 	return dsl.Action{
 		Name:   "delete",
-		Doc:    "Delete objects: ${self}, an object or a list of objects. Each is deleted only if it still is the same one.",
+		Doc:    "Delete what an expression gives, an object or a list: ${self}, or in a schedule some of objects. Each is deleted only if it still is the same one.",
 		Config: func() any { return new(string) },
 		Build: func(b dsl.Build, config any) (dsl.Built, error) {
 			return buildRemove(cel, b, *config.(*string))

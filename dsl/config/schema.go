@@ -62,7 +62,7 @@ type resource struct {
 	ObservedGeneration bool          `yaml:"observedGeneration" doc:"Whether status.observedGeneration belongs to this operator, and may tell that an object was handled."`
 	Owns               []string      `yaml:"owns" unique:"true" doc:"Resources whose objects are children: a change of one runs handlers with cause child for its owner."`
 	Related            []relation    `yaml:"related" doc:"Objects that handlers look at without owning them; a change of one runs handlers with cause related."`
-	Handlers           []handler     `yaml:"handlers" required:"true" unless:"schedule" doc:"What to do for each object, in this order."`
+	Handlers           []handler     `yaml:"handlers" required:"true" unless:"schedule" doc:"What to do for each object, in this order. There are handlers, a schedule or both."`
 	Schedule           schedule      `yaml:"schedule" doc:"What to do by time (every or cron) for the resource as a whole: the variable objects has all objects. Without leaderElection each process does it."`
 }
 
@@ -81,7 +81,7 @@ type requirement struct {
 type handler struct {
 	ID          string         `yaml:"id" required:"true" doc:"Unique within the resource. Progress is kept under it, so a renamed handler is a new one."`
 	Causes      []cause        `yaml:"causes" unique:"true" doc:"Why the handler runs. Without it a handler with a timer runs by that alone, any other one for reconcile."`
-	When        string         `yaml:"when" doc:"A CEL expression that must be true, or the handler does not see the object. Variables: self, old, diff, cause, event, params."`
+	When        string         `yaml:"when" doc:"A CEL expression that must be true, or the handler does not see the object. Variables: self, old, diff, cause, event, params, now, children, related."`
 	Field       string         `yaml:"field" doc:"All that the handler looks at, as in spec.replicas."`
 	Labels      matches        `yaml:"labels" min:"1" doc:"Labels that the object must have: a value, or {exists: true} or {exists: false}."`
 	Annotations matches        `yaml:"annotations" min:"1" doc:"Annotations that the object must have, in the form of labels."`
@@ -106,7 +106,7 @@ type handler struct {
 }
 
 type timing struct {
-	Every    time.Duration `yaml:"every" doc:"Run time and again, with this period; as a cause beside others, or alone."`
+	Every    time.Duration `yaml:"every" doc:"Run time and again, with this period."`
 	Cron     string        `yaml:"cron" doc:"Run by a schedule of five fields, such as 0 3 * * *, or @hourly, @daily, @weekly, @monthly, @yearly."`
 	TimeZone string        `yaml:"timeZone" default:"UTC" doc:"The time zone that cron is read in, as in Europe/Berlin."`
 	Idle     time.Duration `yaml:"idle" doc:"Run only when the object has not changed for this time: once after each change, or with every or cron at each of their times."`

@@ -104,9 +104,10 @@ func formOf(s *Schema) string {
 	case len(s.OneOf) > 0:
 		var forms []string
 		for _, one := range s.OneOf {
-			forms = append(forms, formOf(one))
+			forms = append(forms, strings.Split(formOf(one), " or ")...)
 		}
-		return strings.Join(forms, " or ")
+		last := len(forms) - 1
+		return strings.Join(forms[:last], ", ") + " or " + forms[last]
 	}
 	words := map[string]string{"string": "text", "integer": "whole number", "number": "number", "boolean": "true or false", "": "anything"}
 	return words[s.Type]

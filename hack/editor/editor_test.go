@@ -134,7 +134,7 @@ func (d document) hover() string {
 func TestWhatTheEditorOffers(t *testing.T) {
 	options := map[string]string{
 		"forEach": "A list or a map", "includeWhen": "Whether the child is wanted", "readyWhen": "When the child is ready",
-		"ownership": "an owner reference", "rollout": "how changed children are updated", "adopt": "take over an object",
+		"ownership": "an owner reference", "rollout": "how changed children are updated", "adopt": "is taken over",
 		"onDelete": "What becomes of a child", "limit": "the most elements", "key": "which element is which",
 	}
 	itself := map[string]string{"apiVersion": "The version of its kind", "metadata": "Its name at least"}

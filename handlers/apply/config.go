@@ -36,8 +36,8 @@ type options struct {
 	Limit       int            `yaml:"limit" min:"1" default:"1000" doc:"For forEach: the most elements; more is a final failure."`
 	IncludeWhen predicate      `yaml:"includeWhen" doc:"Whether the child is wanted; asked for each element if it uses one. Absent: always."`
 	ReadyWhen   predicate      `yaml:"readyWhen" doc:"When the child is ready; the variable child is the live object. Absent: applied is enough."`
-	Ownership   ownership      `yaml:"ownership" default:"owned" doc:"owned: an owner reference. labelled: a label and a line in the owner's record, for other namespaces and kinds without one. none: applied and forgotten."`
-	Adopt       adoption       `yaml:"adopt" default:"never" doc:"ifUnowned: take over an object that nobody owns."`
+	Ownership   ownership      `yaml:"ownership" default:"owned" doc:"What ties it to its owner. owned: an owner reference. labelled: a label and a line in the owner's record, for other namespaces and kinds without one. none: applied and forgotten."`
+	Adopt       adoption       `yaml:"adopt" default:"never" doc:"Whether an object that is there already is taken over. ifUnowned: when nobody owns it."`
 	OnDelete    deletePolicy   `yaml:"onDelete" default:"delete" doc:"What becomes of a child that is wanted no more, or whose owner is deleted. orphan: left behind, free. retain: left behind for an owner of this name."`
 	Rollout     *rolloutConfig `yaml:"rollout" doc:"For forEach: how changed children are updated. Absent: all at once."`
 }
