@@ -73,7 +73,7 @@ func (s *state) ReadForm(d *form.Decoder, at form.Path, n *yaml.Node) bool {
 
 // DescribeForm describes what it may be.
 func (s *state) DescribeForm(*form.Describer) *form.Schema {
-	return &form.Schema{OneOf: []*form.Schema{{Type: "boolean"}, {Type: "string", Pattern: `^([Tt]rue|[Ff]alse|Unknown)$|\$\{`, PatternErrorMessage: "want true, false, True, False or Unknown, or an expression"}}}
+	return &form.Schema{OneOf: []*form.Schema{{Type: "boolean"}, {Type: "string", Pattern: `^(true|false|True|False|Unknown)$|\$\{`, PatternErrorMessage: "want true, false, True, False or Unknown, or an expression"}}}
 }
 
 // set writes computed values to the object itself.

@@ -77,7 +77,7 @@ func (b *builder) columnField(at []string, t text, begin, end int, s *apiextensi
 // columnElement returns the schema of the elements that brackets select, nil when it is not known,
 // and the place behind the brackets.
 func (b *builder) columnElement(at []string, t text, begin int, s *apiextensions.JSONSchemaProps) (*apiextensions.JSONSchemaProps, int) {
-	end, closed := closing(t, begin)
+	end, closed := t.closing(begin)
 	if !closed {
 		b.faultIn(at, t, begin, "the bracket is not closed")
 	}
@@ -96,28 +96,6 @@ func child(s *apiextensions.JSONSchemaProps, name string) (next *apiextensions.J
 		return s.AdditionalProperties.Schema, true
 	}
 	return nil, s.XPreserveUnknownFields != nil || s.XEmbeddedResource || s.Type != "object"
-}
-
-// closing returns the place behind the bracket that closes the one at i.
-func closing(t text, i int) (end int, closed bool) {
-	depth, quoted := 0, rune(0)
-	for ; i < len(t); i++ {
-		switch r := t[i]; {
-		case quoted != 0:
-			if r == quoted {
-				quoted = 0
-			}
-		case r == '"' || r == '\'':
-			quoted = r
-		case r == '[':
-			depth++
-		case r == ']':
-			if depth--; depth == 0 {
-				return i + 1, true
-			}
-		}
-	}
-	return i, false
 }
 
 func columnType(s *apiextensions.JSONSchemaProps) string {

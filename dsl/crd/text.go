@@ -135,25 +135,37 @@ func (t text) quotation(m marker, begin int) (marker, int, *mistake) {
 
 // brackets reads a list or an object in JSON.
 func (t text) brackets(m marker, begin int) (marker, int, *mistake) {
-	depth, quoted := 0, false
-	for i := begin; i < len(t); i++ {
+	end, closed := t.closing(begin)
+	if !closed {
+		return m, end, &mistake{begin, "the value of " + form.Quoted(m.name) + " has no closing bracket"}
+	}
+	for i := begin; i <= end; i++ {
 		m.places = append(m.places, i)
+	}
+	m.value = string(t[begin:end])
+	return m, end, nil
+}
+
+// closing returns the place behind the bracket that closes the one at i.
+func (t text) closing(i int) (end int, closed bool) {
+	depth, quoted := 0, rune(0)
+	for ; i < len(t); i++ {
 		switch r := t[i]; {
-		case r == '\\' && quoted && i+1 < len(t):
+		case quoted != 0 && r == '\\':
 			i++
-			m.places = append(m.places, i)
-		case r == '"':
-			quoted = !quoted
-		case quoted:
+		case quoted != 0:
+			if r == quoted {
+				quoted = 0
+			}
+		case r == '"' || r == '\'':
+			quoted = r
 		case r == '[' || r == '{':
 			depth++
 		case r == ']' || r == '}':
-			depth--
-		}
-		if depth == 0 {
-			m.value, m.places = string(t[begin:i+1]), append(m.places, i+1)
-			return m, i + 1, nil
+			if depth--; depth == 0 {
+				return i + 1, true
+			}
 		}
 	}
-	return m, len(t), &mistake{begin, "the value of " + form.Quoted(m.name) + " has no closing bracket"}
+	return len(t), false
 }

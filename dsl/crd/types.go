@@ -58,34 +58,28 @@ var (
 // typed makes the schema of a type, nil when it is at fault. The type's text begins at the
 // character given.
 func (b *builder) typed(path []string, to steps, t text, typ string, at int) *apiextensions.JSONSchemaProps {
-	element, prefix := "", ""
+	prefix, word := "", ""
 	switch {
 	case strings.HasPrefix(typ, "[]"):
-		prefix, element = "[]", typ[2:]
+		prefix, word = "[]", "items"
 	case strings.HasPrefix(typ, "map[string]"):
-		prefix, element = "map[string]", typ[len("map[string]"):]
+		prefix, word = "map[string]", "additionalProperties"
 	case strings.HasPrefix(typ, "map["):
 		b.faultIn(path, t, at, "the keys of a map are text (want map[string]…)")
 		return nil
 	default:
 		return b.named(path, to, t, typ, at)
 	}
-	trimmed := strings.TrimLeft(element, " ")
-	at += len(prefix) + len(element) - len(trimmed)
-	if prefix == "[]" {
-		items := b.typed(path, to.to("items"), t, trimmed, at)
-		if items == nil {
-			return nil
-		}
-		items = withoutDefault(items)
-		return &apiextensions.JSONSchemaProps{Type: "array", Items: &apiextensions.JSONSchemaPropsOrArray{Schema: items}}
-	}
-	values := b.typed(path, to.to("additionalProperties"), t, trimmed, at)
-	if values == nil {
+	name := strings.TrimLeft(strings.TrimPrefix(typ, prefix), " ")
+	element := b.typed(path, to.to(word), t, name, at+len(typ)-len(name))
+	if element == nil {
 		return nil
 	}
-	values = withoutDefault(values)
-	return &apiextensions.JSONSchemaProps{Type: "object", AdditionalProperties: &apiextensions.JSONSchemaPropsOrBool{Allows: true, Schema: values}}
+	element.Default = nil // a type may bring one along, but it can never take effect here
+	if word == "items" {
+		return &apiextensions.JSONSchemaProps{Type: "array", Items: &apiextensions.JSONSchemaPropsOrArray{Schema: element}}
+	}
+	return &apiextensions.JSONSchemaProps{Type: "object", AdditionalProperties: &apiextensions.JSONSchemaPropsOrBool{Allows: true, Schema: element}}
 }
 
 // named makes the schema of a type that has a name.
@@ -160,11 +154,4 @@ func filling(s *apiextensions.JSONSchemaProps) (*apiextensions.JSON, bool) {
 	}
 	raw, err := json.Marshal(out)
 	return &apiextensions.JSON{Raw: raw}, err == nil
-}
-
-// withoutDefault returns the schema of an element: a default of its own, which a type may bring along,
-// can never take effect there.
-func withoutDefault(s *apiextensions.JSONSchemaProps) *apiextensions.JSONSchemaProps {
-	s.Default = nil
-	return s
 }
