@@ -4,6 +4,8 @@
 GOLANGCI_VERSION ?= v2.15.0
 GOLANGCI         := bin/golangci-lint-$(GOLANGCI_VERSION)
 IMAGE            ?= handwerk:dev
+# The language server that editors run for YAML; make test-editor gets it from npm.
+YAML_LANGUAGE_SERVER_VERSION ?= 1.19.2
 
 .DEFAULT_GOAL := help
 
@@ -39,6 +41,13 @@ test: controlplane ## Run all tests, with -race, against the real control plane.
 .PHONY: test-stress
 test-stress: controlplane ## Run the tests of PACKAGES 20 times in a row with all cores busy elsewhere.
 	@hack/stress.sh $(PACKAGES)
+
+.PHONY: test-editor
+test-editor: ## Test what editors make of the published schema; needs node and npm.
+	@command -v node > /dev/null && command -v npm > /dev/null || \
+		{ echo "test-editor needs node and npm, which run and install the YAML language server" >&2; exit 1; }
+	npm install --silent --no-audit --no-fund --prefix bin/editor yaml-language-server@$(YAML_LANGUAGE_SERVER_VERSION)
+	go test -count=1 -tags editor ./hack/editor
 
 .PHONY: lint
 lint: $(GOLANGCI) ## Run the linters.

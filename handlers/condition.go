@@ -25,7 +25,7 @@ func (s *setter) condition(at []string, c setCondition) {
 	if c.Type != "" && !conditionType.MatchString(c.Type) {
 		s.fault(append(at, "type"), "want one CamelCase word, found %q", c.Type)
 	}
-	switch value := c.Status.(type) {
+	switch value := c.Status.value.(type) {
 	case string, bool:
 		out.status = s.template(value, nil, append(slices.Clone(at), "status")...)
 		if out.status != nil && len(out.status.Programs()) == 0 && truth(value) == "" {

@@ -22,7 +22,7 @@ import (
 func remove(cel compilerOf) actions.Action {
 	return actions.Action{
 		Name:   "delete",
-		Doc:    "Delete objects: ${self}, an object or a list of objects. Each is deleted only if it still is the same one.",
+		Doc:    "Delete what an expression gives, an object or a list: ${self}, or in a schedule some of objects. Each is deleted only if it still is the same one.",
 		Config: func() any { return new(string) },
 		Build: func(b actions.Build, config any) (actions.Built, error) {
 			return buildRemove(cel, b, *config.(*string))

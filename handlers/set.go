@@ -8,15 +8,18 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
+	"gopkg.in/yaml.v3"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/actions"
 	"github.com/handwerk-dev/handwerk/dsl/expr"
+	"github.com/handwerk-dev/handwerk/dsl/form"
 	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
 
@@ -24,17 +27,55 @@ import (
 type setConfig struct {
 	Status      map[string]any `yaml:"status" doc:"Fields of status; values may have ${…}. A field whose expression comes upon something that is not there is removed."`
 	Conditions  []setCondition `yaml:"conditions" doc:"Conditions in status.conditions, kept as the API conventions want it."`
-	Labels      map[string]any `yaml:"labels" doc:"Labels of the object; null removes one."`
-	Annotations map[string]any `yaml:"annotations" doc:"Annotations of the object; null removes one."`
+	Labels      texts          `yaml:"labels" doc:"Labels of the object; null removes one."`
+	Annotations texts          `yaml:"annotations" doc:"Annotations of the object; null removes one."`
 	Spec        map[string]any `yaml:"spec" doc:"Fields of spec; null removes one."`
+}
+
+// ReadForm reads what is set; whether it is anything is looked at later.
+func (c *setConfig) ReadForm(d *form.Decoder, at form.Path, n *yaml.Node) bool {
+	return d.Struct(at, n, c, nil)
+}
+
+// DescribeForm describes a map with something in it.
+func (c *setConfig) DescribeForm(d *form.Describer) *form.Schema {
+	out := d.Struct(reflect.TypeFor[setConfig]())
+	out.MinProperties = 1
+	return out
+}
+
+// texts are texts by name; null removes one.
+type texts map[string]any
+
+// ReadForm reads them as they are: which texts objects may have is looked at later.
+func (t *texts) ReadForm(d *form.Decoder, at form.Path, n *yaml.Node) bool {
+	return d.Value(at, n, (*map[string]any)(t))
+}
+
+// DescribeForm describes text and null.
+func (t *texts) DescribeForm(*form.Describer) *form.Schema {
+	return &form.Schema{Type: "object", AdditionalProperties: &form.Schema{OneOf: []*form.Schema{{Type: "string"}, {Type: "null"}}}}
 }
 
 // setCondition is one condition.
 type setCondition struct {
 	Type    string `yaml:"type" required:"true" doc:"The condition's type, one CamelCase word, as in Ready."`
-	Status  any    `yaml:"status" required:"true" doc:"true, false, or the text True, False or Unknown; mostly an expression. Unknown when that comes upon something that is not there."`
+	Status  state  `yaml:"status" required:"true" doc:"true, false, or the text True, False or Unknown; mostly an expression. Unknown when that comes upon something that is not there."`
 	Reason  string `yaml:"reason" doc:"One CamelCase word for programs. By default the condition's type when it is true, and Not with the type when it is not."`
 	Message string `yaml:"message" doc:"A sentence for people."`
+}
+
+// state is the status of a condition.
+type state struct{ value any }
+
+// ReadForm reads a value of any kind: which it may be is looked at later.
+func (s *state) ReadForm(d *form.Decoder, at form.Path, n *yaml.Node) bool {
+	return d.Value(at, n, &s.value)
+}
+
+// DescribeForm describes what it may be.
+func (s *state) DescribeForm(*form.Describer) *form.Schema {
+	return &form.Schema{OneOf: []*form.Schema{{Type: "boolean"}, {Type: "string", Pattern: `^(true|false|True|False|Unknown)$|\$\{`, PatternErrorMessage: "want true, false, True, False or Unknown, or an expression"}}}
 }
 
 // set writes computed values to the object itself.

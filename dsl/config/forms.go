@@ -20,7 +20,6 @@ var (
 	_ form.Form = (*handler)(nil)
 	_ form.Form = (*schedule)(nil)
 	_ form.Form = (*step)(nil)
-	_ form.Form = (*shortForm)(nil)
 )
 
 // matches are conditions on labels or annotations, in the order of the document.
@@ -33,7 +32,7 @@ type presence struct {
 
 // ReadForm reads the conditions.
 func (m *matches) ReadForm(d *form.Decoder, p path, n *yaml.Node) bool {
-	ok := d.Entries(p, n, func(name string, at path, value *yaml.Node) {
+	return d.Entries(p, n, func(name string, at path, value *yaml.Node) {
 		match := dsl.Match{Key: name}
 		if value.Kind == yaml.MappingNode {
 			var key presence
@@ -47,16 +46,12 @@ func (m *matches) ReadForm(d *form.Decoder, p path, n *yaml.Node) bool {
 		}
 		*m = append(*m, match)
 	})
-	if ok && len(n.Content) == 0 {
-		d.FaultAt(n, p, "must not be empty")
-	}
-	return ok
 }
 
 // DescribeForm describes the conditions.
 func (m *matches) DescribeForm(d *form.Describer) *form.Schema {
 	value := &form.Schema{OneOf: []*form.Schema{{Type: "string"}, d.Of(reflect.TypeFor[presence]())}}
-	return &form.Schema{Type: "object", AdditionalProperties: value, MinProperties: 1}
+	return &form.Schema{Type: "object", AdditionalProperties: value}
 }
 
 // ReadForm fills a handler. Its action is the one key that is no field and that the registry knows;
@@ -100,6 +95,7 @@ func (s *schedule) DescribeForm(d *form.Describer) *form.Schema {
 		delete(out.Properties, name)
 	}
 	out.Properties[steps].Items = withAction(d, reflect.TypeFor[step](), wholeAction)
+	out.AllOf = append(out.AllOf, form.OneRequired("every", "cron"))
 	return &form.Schema{Type: "array", Items: out, MinItems: 1}
 }
 

@@ -4,7 +4,6 @@
 package config_test
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -18,8 +17,6 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/actions"
-	"github.com/handwerk-dev/handwerk/dsl/config"
-	"github.com/handwerk-dev/handwerk/dsl/source"
 	"github.com/handwerk-dev/handwerk/handlers"
 )
 
@@ -28,9 +25,9 @@ import (
 func TestEveryMessageStaysAsItIs(t *testing.T) {
 	var out strings.Builder
 	for _, group := range []struct {
-		glob     string
-		registry *actions.Registry
-	}{{"testdata/bad/*.yaml", registry(t)}, {"testdata/language/*.yaml", handlers.Standard()}} {
+		glob  string
+		judge *judge
+	}{{"testdata/bad/*.yaml", newJudge(t, registry(t))}, {"testdata/language/*.yaml", newJudge(t, handlers.Standard())}} {
 		files, err := filepath.Glob(group.glob)
 		if err != nil || len(files) == 0 {
 			t.Fatalf("found no configurations at %s (%v)", group.glob, err)
@@ -40,7 +37,7 @@ func TestEveryMessageStaysAsItIs(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			fmt.Fprintf(&out, "%s\n%s", strings.TrimPrefix(file, "testdata/"), messages(t, data, group.registry))
+			fmt.Fprintf(&out, "%s\n%s", strings.TrimPrefix(file, "testdata/"), group.judge.messages(t, data))
 		}
 	}
 	holdMessages(t, "testdata/messages/files.txt", out.String())
@@ -57,13 +54,14 @@ func TestEveryMistakeIsToldAsItIs(t *testing.T) {
 				t.Fatal(err)
 			}
 			var out strings.Builder
+			judge := newJudge(t, registry)
 			seen := map[string]bool{}
 			for text := range strings.SplitSeq(string(data), "---\n") {
 				root := &yaml.Node{}
 				if err := yaml.Unmarshal([]byte(text), root); err != nil {
 					t.Fatal(err)
 				}
-				if said := messages(t, []byte(text), registry); said != taken {
+				if said := judge.messages(t, []byte(text)); said != taken {
 					t.Fatalf("without a mistake it is not taken:\n%s", said)
 				}
 				m := &mistaken{said: func() string {
@@ -71,7 +69,7 @@ func TestEveryMistakeIsToldAsItIs(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					return messages(t, with, registry)
+					return judge.messages(t, with)
 				}, seen: seen, out: &out}
 				m.below(root.Content[0], "")
 			}
@@ -106,15 +104,11 @@ func tuned(t *testing.T) *actions.Registry {
 const taken = "  taken\n"
 
 // messages are the faults of a text, one a line, or that it is taken.
-func messages(t *testing.T, data []byte, registry *actions.Registry) string {
+func (j *judge) messages(t *testing.T, data []byte) string {
 	t.Helper()
-	_, err := config.Parse("", data, registry)
-	if err == nil {
+	faults := j.faults(t, data)
+	if len(faults) == 0 {
 		return taken
-	}
-	faults, ok := errors.AsType[source.Faults](err)
-	if !ok {
-		t.Fatalf("an error that is no faults: %v", err)
 	}
 	var out strings.Builder
 	for _, f := range faults {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/crd"
 	"github.com/handwerk-dev/handwerk/dsl/form"
 )
 
@@ -52,16 +53,16 @@ type leaderElection struct {
 
 type resource struct {
 	Resource           string             `yaml:"resource" required:"true" doc:"The resource in kubectl's spelling, as in deployments.v1.apps. Without a version: the one that the server prefers."`
-	Schema             *customResource    `yaml:"schema" doc:"What an object is, so that the operator can bring its CRD along (operator crd, operator run --install-crds) and expressions are checked without a cluster. Absent: the CRD comes from elsewhere."`
+	Schema             *crd.Schema        `yaml:"schema" doc:"What an object is, so that the operator can bring its CRD along (operator crd, operator run --install-crds) and expressions are checked without a cluster. Absent: the CRD comes from elsewhere."`
 	Resync             time.Duration      `yaml:"resync" doc:"The period after which each object is looked at again. Absent: never."`
 	Workers            int                `yaml:"workers" min:"1" default:"4" doc:"How many objects are handled at once."`
 	Cache              dsl.CacheProfile   `yaml:"cache" default:"compact" doc:"How objects are held. compact: about the size of their JSON. metadata: metadata alone, handlers see no spec and no status. live: keys alone, each pass reads from the server."`
 	Keep               []dsl.Path         `yaml:"keep" unique:"true" doc:"For cache compact: hold only these fields (paths such as spec.replicas), and metadata."`
-	Selector           *selector          `yaml:"selector" doc:"Which objects exist for this operator; the server selects. Absent: all."`
+	Selector           *selector          `yaml:"selector" min:"1" doc:"Which objects exist for this operator; the server selects. Absent: all."`
 	ObservedGeneration bool               `yaml:"observedGeneration" doc:"Whether status.observedGeneration belongs to this operator, and may tell that an object was handled."`
 	Owns               []dsl.ResourceName `yaml:"owns" unique:"true" doc:"Resources whose objects are children: a change of one runs handlers with cause child for its owner."`
 	Related            []relation         `yaml:"related" doc:"Objects that handlers look at without owning them; a change of one runs handlers with cause related."`
-	Handlers           []handler          `yaml:"handlers" required:"true" unless:"schedule" doc:"What to do for each object, in this order."`
+	Handlers           []handler          `yaml:"handlers" required:"true" unless:"schedule" doc:"What to do for each object, in this order. There are handlers, a schedule or both."`
 	Schedule           schedule           `yaml:"schedule" doc:"What to do by time (every or cron) for the resource as a whole: the variable objects has all objects. Without leaderElection each process does it."`
 }
 
@@ -80,10 +81,10 @@ type requirement struct {
 type handler struct {
 	ID          string         `yaml:"id" required:"true" doc:"Unique within the resource. Progress is kept under it, so a renamed handler is a new one."`
 	Causes      []dsl.Cause    `yaml:"causes" unique:"true" doc:"Why the handler runs. Without it a handler with a timer runs by that alone, any other one for reconcile."`
-	When        string         `yaml:"when" doc:"A CEL expression that must be true, or the handler does not see the object. Variables: self, old, diff, cause, event, params."`
+	When        string         `yaml:"when" doc:"A CEL expression that must be true, or the handler does not see the object. Variables: self, old, diff, cause, event, params, now, children, related."`
 	Field       dsl.Path       `yaml:"field" doc:"All that the handler looks at, as in spec.replicas."`
-	Labels      matches        `yaml:"labels" doc:"Labels that the object must have: a value, or {exists: true} or {exists: false}."`
-	Annotations matches        `yaml:"annotations" doc:"Annotations that the object must have, in the form of labels."`
+	Labels      matches        `yaml:"labels" min:"1" doc:"Labels that the object must have: a value, or {exists: true} or {exists: false}."`
+	Annotations matches        `yaml:"annotations" min:"1" doc:"Annotations that the object must have, in the form of labels."`
 	Retries     *int           `yaml:"retries" min:"0" doc:"How often the handler is run again after failing. Absent: until it succeeds."`
 	Backoff     *backoff       `yaml:"backoff" doc:"The wait between attempts; it doubles from initial to max."`
 	Timeout     time.Duration  `yaml:"timeout" doc:"The time that one attempt may take. Absent: no limit."`
@@ -105,7 +106,7 @@ type handler struct {
 }
 
 type timing struct {
-	Every    time.Duration `yaml:"every" doc:"Run time and again, with this period; as a cause beside others, or alone."`
+	Every    time.Duration `yaml:"every" doc:"Run time and again, with this period."`
 	Cron     string        `yaml:"cron" doc:"Run by a schedule of five fields, such as 0 3 * * *, or @hourly, @daily, @weekly, @monthly, @yearly."`
 	TimeZone string        `yaml:"timeZone" default:"UTC" doc:"The time zone that cron is read in, as in Europe/Berlin."`
 	Idle     time.Duration `yaml:"idle" doc:"Run only when the object has not changed for this time: once after each change, or with every or cron at each of their times."`
@@ -127,7 +128,7 @@ type relation struct {
 	Resource  dsl.ResourceName `yaml:"resource" required:"true" doc:"The resource in kubectl's spelling. It is watched."`
 	Namespace string           `yaml:"namespace" doc:"The namespace to look into; may have ${…}. By default the object's own; * means all."`
 	Object    string           `yaml:"object" doc:"The name of the one object that is wanted; may have ${…}. Then related.<name> is that object, otherwise it is a list."`
-	Selector  *selector        `yaml:"selector" doc:"Which objects are wanted; the server selects, unless a value has ${…}."`
+	Selector  *selector        `yaml:"selector" min:"1" doc:"Which objects are wanted; the server selects, unless a value has ${…}."`
 	Where     string           `yaml:"where" doc:"A CEL expression that must be true for an object, as in object.spec.class == self.spec.class."`
 }
 

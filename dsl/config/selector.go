@@ -31,9 +31,6 @@ func (w *watched) selector(s *selector) {
 
 // labelSelector returns the selector's conditions on labels in kubectl's form.
 func (w *watched) labelSelector(at path, s *selector) string {
-	if len(w.Nearest(at).Content) == 0 {
-		w.Fault(at, "must not be empty")
-	}
 	chosen := labels.NewSelector()
 	add := func(key string, op selection.Operator, values ...string) {
 		if r, err := labels.NewRequirement(key, op, values); err == nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/crd"
+	"github.com/handwerk-dev/handwerk/dsl/form"
 )
 
 // TestFaultsOfAField has the column of each fault, and a part of what is said.
@@ -85,7 +86,7 @@ Fixed: {a: integer | immutable=true}
 			if strings.Contains(test.field, "Tree") {
 				types["Tree"] = map[string]any{"left": "[]Tree"}
 			}
-			_, faults := crd.Build(webapps, &crd.Schema{Kind: "WebApp", Spec: map[string]any{"f": test.field}, Types: types})
+			_, faults := crd.Build(webapps, &crd.Schema{Kind: "WebApp", Spec: fields(t, map[string]any{"f": test.field}), Types: fields(t, types)})
 			if len(faults) != 1 {
 				t.Fatalf("there are %d faults, want one: %s", len(faults), said(faults))
 			}
@@ -106,9 +107,9 @@ func said(faults []*dsl.ConfigError) string {
 
 // TestFaultsOfASchema has the path of each fault, and a part of what is said.
 func TestFaultsOfASchema(t *testing.T) {
-	open := func(text string) crd.Schema { return crd.Schema{OpenAPIV3Schema: read(t, text)} }
+	open := func(text string) crd.Schema { return crd.Schema{OpenAPIV3Schema: whole(t, text)} }
 	column := func(c crd.Column) crd.Schema {
-		return crd.Schema{Status: map[string]any{"url": "string"}, Columns: []crd.Column{c}}
+		return crd.Schema{Status: fields(t, map[string]any{"url": "string"}), Columns: []crd.Column{c}}
 	}
 	tests := map[string]struct {
 		schema crd.Schema
@@ -116,28 +117,19 @@ func TestFaultsOfASchema(t *testing.T) {
 	}{
 		"a kind in lower case":              {crd.Schema{Kind: "webApp"}, []string{"kind 0:0: want a kind in CamelCase"}},
 		"a kind like its list":              {crd.Schema{ListKind: "WebApp"}, []string{"listKind 0:0: kind and listKind may not be the same"}},
-		"an unknown scope":                  {crd.Schema{Scope: "cluster"}, []string{`scope 0:0: unknown scope "cluster" (did you mean "Cluster"?)`}},
 		"a short name in upper case":        {crd.Schema{ShortNames: []string{"a", "WA"}}, []string{"shortNames.1 0:0: a DNS-1035 label"}},
 		"a singular that is no word":        {crd.Schema{Singular: "web app"}, []string{"singular 0:0: a DNS-1035 label"}},
 		"a category in upper case":          {crd.Schema{Categories: []string{"all", "ALL"}}, []string{"categories.1 0:0: a DNS-1035 label"}},
 		"a kind that is too long":           {crd.Schema{Kind: "A" + strings.Repeat("b", 61)}, []string{"kind 0:0: must be no more than 63"}},
 		"a list kind that is no word":       {crd.Schema{ListKind: "Web Apps"}, []string{"listKind 0:0: a DNS-1035 label"}},
-		"a column of an unknown format":     {column(crd.Column{Name: "A", Path: ".status.url", Format: "int46"}), []string{"columns.0.format 0:0: unknown column format \"int46\" (did you mean \"int64\"?)"}},
-		"a list where a type is wanted":     {crd.Schema{Spec: map[string]any{"a": []any{"string"}}}, []string{`spec.a 0:0: want a type or a map of fields, found a list`}},
-		"a number for a type":               {crd.Schema{Spec: map[string]any{"a": int64(1)}}, []string{"spec.a 0:0: want a type or a map of fields, found 1"}},
-		"a type's name of ours":             {crd.Schema{Types: map[string]any{"string": "integer"}}, []string{"types.string 0:0: string is a type already"}},
-		"a type's name with a dash":         {crd.Schema{Types: map[string]any{"a-b": "integer"}}, []string{"types.a-b 0:0: want a name of letters and digits"}},
-		"a fault of a type that is used":    {crd.Schema{Spec: map[string]any{"a": "T", "b": "[]T"}, Types: map[string]any{"T": map[string]any{"x": "strin"}}}, []string{`types.T.x 1:1: unknown type "strin"`}},
-		"a required type":                   {crd.Schema{Types: map[string]any{"T": "string | required=true"}}, []string{"types.T 0:0: required belongs to the field"}},
-		"spec beside the whole":             {crd.Schema{Spec: map[string]any{}, OpenAPIV3Schema: read(t, `{type: object}`)}, []string{"spec 0:0: excludes openAPIV3Schema"}},
+		"a type's name of ours":             {crd.Schema{Types: fields(t, map[string]any{"string": "integer"})}, []string{"types.string 0:0: string is a type already"}},
+		"a type's name with a dash":         {crd.Schema{Types: fields(t, map[string]any{"a-b": "integer"})}, []string{"types.a-b 0:0: want a name of letters and digits"}},
+		"a fault of a type that is used":    {crd.Schema{Spec: fields(t, map[string]any{"a": "T", "b": "[]T"}), Types: fields(t, map[string]any{"T": map[string]any{"x": "strin"}})}, []string{`types.T.x 1:1: unknown type "strin"`}},
+		"a required type":                   {crd.Schema{Types: fields(t, map[string]any{"T": "string | required=true"})}, []string{"types.T 0:0: required belongs to the field"}},
+		"spec beside the whole":             {crd.Schema{Spec: fields(t, map[string]any{}), OpenAPIV3Schema: whole(t, `{type: object}`)}, []string{"spec 0:0: excludes openAPIV3Schema"}},
 		"a column that leads nowhere":       {column(crd.Column{Name: "A", Path: ".status.ulr"}), []string{`columns.0.path 1:9: unknown field "ulr" (did you mean "url"?)`}},
 		"a column without a dot":            {column(crd.Column{Name: "A", Path: "status.url"}), []string{"columns.0.path 0:0: want a path"}},
-		"a column of an unknown type":       {column(crd.Column{Name: "A", Path: ".status.url", Type: "text"}), []string{"columns.0.type 0:0: unknown column type"}},
 		"a column with a broken path":       {column(crd.Column{Name: "A", Path: ".status.conditions[?(@.type=="}), []string{"columns.0.path 1:19: the bracket is not closed"}},
-		"an unknown word":                   {open(`{type: object, properties: {spec: {type: object, minimun: 1}}}`), []string{`openAPIV3Schema.properties.spec.minimun 0:0: unknown field "minimun" (did you mean "minimum"?)`}},
-		"fields without properties":         {open(`{type: object, zzzzzzz: {type: object}}`), []string{"openAPIV3Schema.zzzzzzz 0:0: unknown field \"zzzzzzz\" (fields of an object stand under properties)"}},
-		"text for a number":                 {open(`{type: object, properties: {spec: {type: string, minLength: "3"}}}`), []string{"openAPIV3Schema.properties.spec.minLength 0:0: want an integer, found the text \"3\""}},
-		"a schema that is no map":           {open(`{type: object, properties: {spec: string}}`), []string{"openAPIV3Schema.properties.spec 0:0: want a map, found the text"}},
 		"a root that is no object":          {open(`{type: string}`), []string{"openAPIV3Schema.type 0:0: "}},
 		"an unknown type":                   {open(`{type: object, properties: {spec: {type: text}}}`), []string{"openAPIV3Schema.properties.spec.type 0:0: unknown value \"text\""}},
 		"no type":                           {open(`{type: object, properties: {spec: {properties: {a: {type: string}}}}}`), []string{"openAPIV3Schema.properties.spec.type 0:0: must not be empty for specified object fields"}},
@@ -168,6 +160,78 @@ func TestFaultsOfASchema(t *testing.T) {
 	}
 }
 
+// TestFaultsOfForm has what is found while a schema is read, before anything is made of it.
+func TestFaultsOfForm(t *testing.T) {
+	tests := map[string]struct{ schema, want string }{
+		"an unknown scope":              {`{kind: A, scope: cluster}`, `scope: unknown scope "cluster" (did you mean "Cluster"?)`},
+		"a list where a type is wanted": {`{kind: A, spec: {a: [string]}}`, `spec.a: want a type or a map of fields, found a list (a list of text is "[]string")`},
+		"a number for a type":           {`{kind: A, types: {T: {a: 1}}}`, `types.T.a: want a type or a map of fields, found the number 1 (as in "integer | default=1")`},
+		"nothing for a type":            {`{kind: A, status: {a: }}`, `status.a: want a type or a map of fields, found nothing (as in "integer | default=1")`},
+		"text for fields":               {`{kind: A, status: url}`, `status: want a map, found the text "url"`},
+		"a column of an unknown type":   {`{kind: A, columns: [{name: A, path: .kind, type: text}]}`, `columns[0].type: unknown column type "text" (want one of string, integer, number, boolean, date)`},
+		"a column of an unknown format": {`{kind: A, columns: [{name: A, path: .kind, format: int46}]}`, `columns[0].format: unknown column format "int46" (did you mean "int64"?)`},
+		"an unknown word":               {`{kind: A, openAPIV3Schema: {minimun: 1}}`, `openAPIV3Schema.minimun: unknown field (did you mean "minimum"?)`},
+		"fields without properties":     {`{kind: A, openAPIV3Schema: {zzzzzzz: {}}}`, `openAPIV3Schema.zzzzzzz: unknown field (fields of an object stand under properties)`},
+		"text for a number":             {`{kind: A, openAPIV3Schema: {properties: {a: {minLength: "3"}}}}`, `openAPIV3Schema.properties.a.minLength: want a whole number, found the text "3"`},
+		"text for a list":               {`{kind: A, openAPIV3Schema: {required: a}}`, `openAPIV3Schema.required: want a list, found the text "a"`},
+		"text for a schema":             {`{kind: A, openAPIV3Schema: {properties: {a: string}}}`, `openAPIV3Schema.properties.a: want a map, found the text "string"`},
+		"nothing for schemas":           {`{kind: A, openAPIV3Schema: {properties: }}`, `openAPIV3Schema.properties: must not be empty`},
+		"a list for a schema or true":   {`{kind: A, openAPIV3Schema: {additionalProperties: []}}`, `openAPIV3Schema.additionalProperties: want a map, found a list`},
+		"text for a schema or true":     {`{kind: A, openAPIV3Schema: {additionalProperties: string}}`, `openAPIV3Schema.additionalProperties: want a map, found the text "string"`},
+		"a fault below a schema":        {`{kind: A, openAPIV3Schema: {additionalProperties: {minimun: 1}}}`, `openAPIV3Schema.additionalProperties.minimun: unknown field (did you mean "minimum"?)`},
+		"a fault in a list's elements":  {`{kind: A, openAPIV3Schema: {items: {minimun: 1}}}`, `openAPIV3Schema.items.minimun: unknown field (did you mean "minimum"?)`},
+		"a fault in one of a few":       {`{kind: A, openAPIV3Schema: {anyOf: [{}, {minimun: 1}]}}`, `openAPIV3Schema.anyOf[1].minimun: unknown field (did you mean "minimum"?)`},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			root := form.Node(read(t, test.schema))
+			d, schema := form.NewDecoder(root), &crd.Schema{}
+			d.Value("", root, schema)
+			if len(d.Faults) != 1 {
+				t.Fatalf("there are %d faults, want one: %v", len(d.Faults), d.Faults)
+			}
+			if got := string(d.Faults[0].At) + ": " + d.Faults[0].Message; got != test.want {
+				t.Errorf("got  %s\nwant %s", got, test.want)
+			}
+			if _, faults := crd.Build(webapps, schema); len(faults) > 0 {
+				t.Errorf("what is told already is told again: %s", said(faults))
+			}
+		})
+	}
+}
+
+// TestASchemaInTheFormOfKubernetesMayHaveAllItsWords has what other programs write.
+func TestASchemaInTheFormOfKubernetesMayHaveAllItsWords(t *testing.T) {
+	const text = `
+type: object
+description: ""
+required: []
+externalDocs: {url: https://example.com}
+properties:
+  spec:
+    type: object
+    properties:
+      none: {type: string, nullable: true, default: null}
+      some: {type: integer, enum: [1, 2], default: 1, maximum: 2}
+      list: {type: array, items: {type: string}, default: []}
+      map: {type: object, additionalProperties: {type: string, pattern: ""}}
+      any: {type: object, additionalProperties: true}
+      either: {x-kubernetes-int-or-string: true, anyOf: [{type: integer}, {type: string}], default: a}
+    x-kubernetes-validations: [{rule: self.some > 0, message: no, reason: FieldValueInvalid}]
+`
+	tree := build(t, &crd.Schema{OpenAPIV3Schema: whole(t, text)})
+	spec := properties(t, tree, "spec")
+	want := read(t, `
+none: {type: string, nullable: true, default: null}
+some: {type: integer, enum: [1, 2], default: 1, maximum: 2}
+list: {type: array, items: {type: string}, default: []}
+map: {type: object, additionalProperties: {type: string}}
+any: {type: object, additionalProperties: true}
+either: {x-kubernetes-int-or-string: true, anyOf: [{type: integer}, {type: string}], default: a}
+`)
+	mustEqual(t, "spec", want, spec)
+}
+
 func TestNamesThatCannotHaveACRD(t *testing.T) {
 	for name, want := range map[string]string{
 		"pods.v1": "API group of its own", "foos.example.com": "needs a version", "foos.v1.example": "needs a dot",
@@ -189,7 +253,7 @@ func TestASchemaThatTypesBlowUpIsRefused(t *testing.T) {
 		below := fmt.Sprintf("T%d", i-1)
 		types[fmt.Sprintf("T%d", i)] = map[string]any{"a": below, "b": below}
 	}
-	_, faults := crd.Build(webapps, &crd.Schema{Kind: "WebApp", Types: types, Spec: map[string]any{"a": "T39"}})
+	_, faults := crd.Build(webapps, &crd.Schema{Kind: "WebApp", Types: fields(t, types), Spec: fields(t, map[string]any{"a": "T39"})})
 	if len(faults) != 1 || !strings.Contains(faults[0].Message, "more than 5000 fields") {
 		t.Errorf("got %s, want a limit", said(faults))
 	}

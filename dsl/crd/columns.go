@@ -4,19 +4,16 @@
 package crd
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
 
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/handwerk-dev/handwerk/dsl/form"
 )
-
-// columnTypes are what a column can be.
-var columnTypes = []string{"string", "integer", "number", "boolean", "date"}
-
-// columnFormats are those that the API server takes for a column.
-var columnFormats = []string{"int32", "int64", "float", "double", "byte", "date", "date-time", "password"}
 
 // columns makes the columns of kubectl get; the age is always one of them.
 func (b *builder) columns(root *apiextensions.JSONSchemaProps) (out []apiextensions.CustomResourceColumnDefinition) {
@@ -26,22 +23,13 @@ func (b *builder) columns(root *apiextensions.JSONSchemaProps) (out []apiextensi
 		at := []string{"columns", strconv.Itoa(i)}
 		if name := strings.ToLower(c.Name); name != "" {
 			if seen[name] {
-				b.fault(append(at, "name"), "there is a column %s already", quote(c.Name))
+				b.fault(append(at, "name"), "there is a column %s already", form.Quoted(c.Name))
 			}
 			seen[name] = true
 		}
-		if c.Type != "" && !slices.Contains(columnTypes, c.Type) {
-			b.fault(append(at, "type"), "%s", unknown("column type", c.Type, columnTypes))
-		}
-		if c.Format != "" && !slices.Contains(columnFormats, c.Format) {
-			b.fault(append(at, "format"), "%s", unknown("column format", c.Format, columnFormats))
-		}
 		typ := b.columnPath(append(at, "path"), c.Path, root)
-		if c.Type != "" {
-			typ = c.Type
-		}
 		out = append(out, apiextensions.CustomResourceColumnDefinition{
-			Name: c.Name, Type: typ, JSONPath: c.Path, Description: c.Description, Format: c.Format, Priority: int32(c.Priority),
+			Name: c.Name, Type: cmp.Or(string(c.Type), typ), JSONPath: c.Path, Description: c.Description, Format: string(c.Format), Priority: int32(c.Priority),
 		})
 	}
 	if !seen["age"] {
@@ -81,7 +69,7 @@ func (b *builder) columnField(at []string, t text, begin, end int, s *apiextensi
 	}
 	next, open := child(s, name)
 	if next == nil && !open && name != "" {
-		b.faultIn(at, t, begin, unknown("field", name, propertiesOf(s)))
+		b.faultIn(at, t, begin, form.Unknown("field", name, propertiesOf(s)))
 	}
 	return next
 }
@@ -89,7 +77,7 @@ func (b *builder) columnField(at []string, t text, begin, end int, s *apiextensi
 // columnElement returns the schema of the elements that brackets select, nil when it is not known,
 // and the place behind the brackets.
 func (b *builder) columnElement(at []string, t text, begin int, s *apiextensions.JSONSchemaProps) (*apiextensions.JSONSchemaProps, int) {
-	end, closed := closing(t, begin)
+	end, closed := t.closing(begin)
 	if !closed {
 		b.faultIn(at, t, begin, "the bracket is not closed")
 	}
@@ -110,33 +98,11 @@ func child(s *apiextensions.JSONSchemaProps, name string) (next *apiextensions.J
 	return nil, s.XPreserveUnknownFields != nil || s.XEmbeddedResource || s.Type != "object"
 }
 
-// closing returns the place behind the bracket that closes the one at i.
-func closing(t text, i int) (end int, closed bool) {
-	depth, quoted := 0, rune(0)
-	for ; i < len(t); i++ {
-		switch r := t[i]; {
-		case quoted != 0:
-			if r == quoted {
-				quoted = 0
-			}
-		case r == '"' || r == '\'':
-			quoted = r
-		case r == '[':
-			depth++
-		case r == ']':
-			if depth--; depth == 0 {
-				return i + 1, true
-			}
-		}
-	}
-	return i, false
-}
-
 func columnType(s *apiextensions.JSONSchemaProps) string {
 	switch {
 	case s.Format == "date-time" || s.Format == "date":
 		return "date"
-	case slices.Contains(columnTypes, s.Type):
+	case s.Type == "integer" || s.Type == "number" || s.Type == "boolean":
 		return s.Type
 	default:
 		return "string"

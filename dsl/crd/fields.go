@@ -4,6 +4,7 @@
 package crd
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -27,6 +28,8 @@ type builder struct {
 	open   []string
 	cyclic []string
 	size   int
+	// strayed: a field was at fault when it was read, and that is told.
+	strayed bool
 }
 
 // place is where something was written.
@@ -57,8 +60,8 @@ func (b *builder) faultIn(path []string, t text, at int, message string) {
 
 // root makes the schema of the whole object.
 func (b *builder) root() *apiextensions.JSONSchemaProps {
-	if b.form.OpenAPIV3Schema != nil {
-		return b.openAPI()
+	if whole := b.form.OpenAPIV3Schema; whole != nil {
+		return cmp.Or(whole.props, &apiextensions.JSONSchemaProps{})
 	}
 	for _, name := range slices.Sorted(maps.Keys(b.form.Types)) {
 		b.typeName(name)
@@ -87,7 +90,7 @@ func (b *builder) root() *apiextensions.JSONSchemaProps {
 }
 
 // object makes the schema of an object with fields.
-func (b *builder) object(path []string, to steps, fields map[string]any) *apiextensions.JSONSchemaProps {
+func (b *builder) object(path []string, to steps, fields Fields) *apiextensions.JSONSchemaProps {
 	b.places[to.key()] = place{path: path}
 	out := &apiextensions.JSONSchemaProps{Type: "object", Properties: map[string]apiextensions.JSONSchemaProps{}}
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
@@ -103,23 +106,20 @@ func (b *builder) object(path []string, to steps, fields map[string]any) *apiext
 }
 
 // field makes the schema of a field.
-func (b *builder) field(path []string, to steps, value any) (out *apiextensions.JSONSchemaProps, required bool) {
+func (b *builder) field(path []string, to steps, f Field) (out *apiextensions.JSONSchemaProps, required bool) {
 	if b.size++; b.size > largest {
 		if b.size == largest+1 {
 			b.fault(nil, "the schema has more than %d fields, counting what types repeat", largest)
 		}
 		return anything(), false
 	}
-	switch v := value.(type) {
-	case string:
-		return b.declared(path, to, text(v))
-	case map[string]any:
-		return b.object(path, to, v), false
-	case []any:
-		b.fault(path, `want a type or a map of fields, found a list (a list of text is "[]string")`)
-	default:
-		b.fault(path, `want a type or a map of fields, found %s (as in "integer | default=1")`, described(value))
+	switch {
+	case f.text != nil:
+		return b.declared(path, to, text(*f.text))
+	case f.object != nil:
+		return b.object(path, to, f.object), false
 	}
+	b.strayed = true
 	return anything(), false
 }
 

@@ -32,7 +32,7 @@ func FuzzField(f *testing.F) {
 		if !strings.Contains(text, "U") {
 			delete(types, "U")
 		}
-		tree, faults := crd.Build(webapps, &crd.Schema{Kind: "WebApp", Types: types, Spec: map[string]any{"f": text}})
+		tree, faults := crd.Build(webapps, &crd.Schema{Kind: "WebApp", Types: fields(t, types), Spec: fields(t, map[string]any{"f": text})})
 		if (tree == nil) == (len(faults) == 0) {
 			t.Fatalf("there is a CRD: %v, and %d faults", tree != nil, len(faults))
 		}
@@ -61,7 +61,7 @@ func FuzzField(f *testing.F) {
 }
 
 func TestTheSchemaOfAnObject(t *testing.T) {
-	tree := build(t, &crd.Schema{Spec: map[string]any{"a": "integer", "b": "quantity"}})
+	tree := build(t, &crd.Schema{Spec: fields(t, map[string]any{"a": "integer", "b": "quantity"})})
 	s, err := crd.ObjectSchema(tree)
 	if err != nil {
 		t.Fatal(err)

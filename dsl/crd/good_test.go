@@ -60,7 +60,7 @@ Limits: {count: integer | default=3}
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			tree := build(t, &crd.Schema{Spec: read(t, test.field), Types: read(t, types)})
+			tree := build(t, &crd.Schema{Spec: fields(t, read(t, test.field)), Types: fields(t, read(t, types))})
 			mustEqual(t, "schema", any(read(t, test.want)), properties(t, tree, "spec")["f"])
 		})
 	}
@@ -78,7 +78,7 @@ func TestDefaultsTakeEffectWhereAnObjectIsLeftOut(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			tree := build(t, &crd.Schema{Spec: read(t, test.spec), Types: read(t, `T: {c: integer | default=1}`)})
+			tree := build(t, &crd.Schema{Spec: fields(t, read(t, test.spec)), Types: fields(t, read(t, `T: {c: integer | default=1}`))})
 			root, _, _ := unstructured.NestedMap(versionOf(t, tree), "schema", "openAPIV3Schema")
 			want := read(t, test.want)
 			mustEqual(t, "required", want["required"], root["required"])
@@ -100,10 +100,10 @@ func TestStatusHasWhatOperatorsReport(t *testing.T) {
 		want   []string
 	}{
 		"no status":                        {crd.Schema{}, []string{"conditions"}},
-		"a status":                         {crd.Schema{Status: map[string]any{"url": "string"}}, []string{"conditions", "url"}},
+		"a status":                         {crd.Schema{Status: fields(t, map[string]any{"url": "string"})}, []string{"conditions", "url"}},
 		"the generation belongs to us":     {crd.Schema{ObservedGeneration: true}, []string{"conditions", "observedGeneration"}},
-		"conditions of the author's own":   {crd.Schema{Status: map[string]any{"conditions": "[]string"}}, []string{"conditions"}},
-		"a schema in Kubernetes' own form": {crd.Schema{OpenAPIV3Schema: read(t, `{type: object, properties: {status: {type: object, properties: {a: {type: string}}}}}`)}, []string{"a"}},
+		"conditions of the author's own":   {crd.Schema{Status: fields(t, map[string]any{"conditions": "[]string"})}, []string{"conditions"}},
+		"a schema in Kubernetes' own form": {crd.Schema{OpenAPIV3Schema: whole(t, `{type: object, properties: {status: {type: object, properties: {a: {type: string}}}}}`)}, []string{"a"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -119,7 +119,7 @@ func TestStatusHasWhatOperatorsReport(t *testing.T) {
 			if _, found, _ := unstructured.NestedMap(versionOf(t, tree), "subresources", "status"); !found {
 				t.Error("there is no status subresource")
 			}
-			if test.schema.Status["conditions"] == "[]string" {
+			if name == "conditions of the author's own" {
 				items, _, _ := unstructured.NestedString(status, "conditions", "items", "type")
 				mustEqual(t, "the author's conditions", "string", items)
 			}
@@ -164,8 +164,8 @@ func TestGroupsOfKubernetesAreMarked(t *testing.T) {
 
 func TestColumns(t *testing.T) {
 	s := &crd.Schema{
-		Spec:   map[string]any{"host": "string", "labels": "map[string]integer"},
-		Status: map[string]any{"ready": "integer", "since": "datetime"},
+		Spec:   fields(t, map[string]any{"host": "string", "labels": "map[string]integer"}),
+		Status: fields(t, map[string]any{"ready": "integer", "since": "datetime"}),
 		Columns: []crd.Column{
 			{Name: "Ready", Path: ".status.ready"},
 			{Name: "Since", Path: ".status.since"},

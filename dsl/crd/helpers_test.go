@@ -12,13 +12,14 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/crd"
+	"github.com/handwerk-dev/handwerk/dsl/form"
 	"github.com/handwerk-dev/handwerk/dsl/plain"
 )
 
 var webapps = dsl.ResourceName{Resource: "webapps", Version: "v1alpha1", Group: "example.com"}
 
 // read reads YAML into plain values.
-func read(t *testing.T, text string) map[string]any {
+func read(t testing.TB, text string) map[string]any {
 	t.Helper()
 	var tree map[string]any
 	if err := yaml.Unmarshal([]byte(text), &tree); err != nil {
@@ -32,6 +33,33 @@ func read(t *testing.T, text string) map[string]any {
 		return nil
 	}
 	return value.(map[string]any)
+}
+
+// fields reads fields in short form.
+func fields(t testing.TB, tree map[string]any) crd.Fields {
+	t.Helper()
+	var out crd.Fields
+	readInto(t, tree, &out)
+	return out
+}
+
+// whole reads a schema in the form of Kubernetes.
+func whole(t testing.TB, text string) *crd.OpenAPI {
+	t.Helper()
+	out := &crd.OpenAPI{}
+	readInto(t, read(t, text), out)
+	return out
+}
+
+// readInto reads plain values, which must have the form that is wanted.
+func readInto(t testing.TB, tree map[string]any, out any) {
+	t.Helper()
+	root := form.Node(tree)
+	d := form.NewDecoder(root)
+	d.Value("", root, out)
+	for _, f := range d.Faults {
+		t.Errorf("%s: %s", f.At, f.Message)
+	}
 }
 
 // build makes a CRD that must be good.

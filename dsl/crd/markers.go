@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/handwerk-dev/handwerk/dsl/form"
 )
 
 // class is what markers distinguish of types.
@@ -133,7 +135,7 @@ func markerFor(m *marker, s *apiextensions.JSONSchemaProps, given map[string]boo
 		for _, k := range all {
 			names = append(names, k.name)
 		}
-		return kindOfMarker{}, unknown("marker", m.name, names)
+		return kindOfMarker{}, form.Unknown("marker", m.name, names)
 	}
 	kind := all[at]
 	if given[m.name] && !kind.many {
@@ -162,7 +164,7 @@ func boolean(set func(*apiextensions.JSONSchemaProps)) func(*apiextensions.JSONS
 		case "false":
 			return nil
 		}
-		return fmt.Errorf("want true or false, found %s", quote(m.value))
+		return fmt.Errorf("want true or false, found %s", form.Quoted(m.value))
 	}
 }
 
@@ -183,7 +185,7 @@ func length(set func(*apiextensions.JSONSchemaProps, int64)) func(*apiextensions
 	return func(s *apiextensions.JSONSchemaProps, m *marker) error {
 		n, err := strconv.ParseInt(m.value, 10, 64)
 		if err != nil || n < 0 {
-			return fmt.Errorf("want an integer that is not negative, found %s", quote(m.value))
+			return fmt.Errorf("want an integer that is not negative, found %s", form.Quoted(m.value))
 		}
 		set(s, n)
 		return nil

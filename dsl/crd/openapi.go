@@ -5,139 +5,105 @@ package crd
 
 import (
 	"encoding/json"
-	"fmt"
-	"maps"
 	"reflect"
-	"slices"
-	"strconv"
-	"strings"
 
+	"gopkg.in/yaml.v3"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/handwerk-dev/handwerk/dsl/form"
 )
 
-// openAPI reads a schema in the form of Kubernetes, strictly.
-func (b *builder) openAPI() *apiextensions.JSONSchemaProps {
-	before := len(b.faults)
-	b.fits([]string{"openAPIV3Schema"}, reflect.TypeFor[apiextensions.JSONSchemaProps](), b.form.OpenAPIV3Schema)
-	out := &apiextensions.JSONSchemaProps{}
-	if len(b.faults) > before {
-		return out
-	}
-	data, err := json.Marshal(b.form.OpenAPIV3Schema)
-	if err == nil {
-		err = json.Unmarshal(data, out)
-	}
-	if err != nil {
-		b.fault([]string{"openAPIV3Schema"}, "reading the schema: %v", err)
-	}
-	return out
+// OpenAPI is the schema of a whole object in the form of Kubernetes.
+type OpenAPI struct {
+	// props is nil when something in it is at fault.
+	props *apiextensions.JSONSchemaProps
 }
 
-// fits checks that a value has the form of a type of the Kubernetes API.
-func (b *builder) fits(path []string, t reflect.Type, value any) {
-	switch t {
-	case reflect.TypeFor[apiextensions.JSON]():
-		return
-	case reflect.TypeFor[apiextensions.JSONSchemaPropsOrBool]():
-		if _, is := value.(bool); !is {
-			b.fits(path, reflect.TypeFor[apiextensions.JSONSchemaProps](), value)
-		}
-		return
-	case reflect.TypeFor[apiextensions.JSONSchemaPropsOrArray](), reflect.TypeFor[apiextensions.JSONSchemaPropsOrStringArray]():
-		if _, list := value.([]any); !list {
-			b.fits(path, reflect.TypeFor[apiextensions.JSONSchemaProps](), value)
-		}
-		return
+// ReadForm reads the words that a schema in a CRD may have.
+func (o *OpenAPI) ReadForm(d *form.Decoder, at form.Path, n *yaml.Node) bool {
+	within, props := *d, &apiextensions.JSONSchemaProps{}
+	within.Foreign, within.Faults = kubernetes(), nil
+	within.Value(at, n, props)
+	if len(within.Faults) == 0 {
+		o.props = props
 	}
-	switch t.Kind() {
-	case reflect.Pointer:
-		b.fits(path, t.Elem(), value)
-	case reflect.Struct:
-		b.fields(path, t, value)
-	case reflect.Map:
-		b.entries(path, value, func(name string, v any) { b.fits(slices.Concat(path, []string{name}), t.Elem(), v) })
-	case reflect.Slice:
-		list, is := value.([]any)
-		if !is {
-			b.fault(path, "want a list, found %s", described(value))
-		}
-		for i, v := range list {
-			b.fits(slices.Concat(path, []string{strconv.Itoa(i)}), t.Elem(), v)
-		}
-	default:
-		b.single(path, t.Kind(), value)
-	}
+	d.Faults = append(d.Faults, within.Faults...)
+	return true
 }
 
-// single checks a value that holds no others.
-func (b *builder) single(path []string, kind reflect.Kind, value any) {
-	want, ok := "", false
-	switch kind {
-	case reflect.String:
-		want = "text"
-		_, ok = value.(string)
-	case reflect.Bool:
-		want = "true or false"
-		_, ok = value.(bool)
-	case reflect.Float64:
-		want = "a number"
-		_, ok = value.(float64)
-		if _, whole := value.(int64); whole {
-			ok = true
-		}
-	default:
-		want = "an integer"
-		_, ok = value.(int64)
-	}
-	if !ok {
-		b.fault(path, "want %s, found %s", want, described(value))
-	}
+// DescribeForm describes these words.
+func (o *OpenAPI) DescribeForm(d *form.Describer) *form.Schema {
+	within := *d
+	within.Foreign = kubernetes()
+	return within.Of(reflect.TypeFor[apiextensions.JSONSchemaProps]())
 }
 
-// fields checks the keys of a map against the fields of a struct.
-func (b *builder) fields(path []string, t reflect.Type, value any) {
-	known := map[string]reflect.Type{}
-	for _, f := range reflect.VisibleFields(t) {
-		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		known[name] = f.Type
-	}
-	b.entries(path, value, func(name string, v any) {
-		at := slices.Concat(path, []string{name})
-		if next, is := known[name]; is {
-			b.fits(at, next, v)
-			return
+// kubernetes has the forms of those types of the Kubernetes API that read themselves from JSON, and so
+// would take words that they do not know.
+func kubernetes() *form.Foreign {
+	return &form.Foreign{Stray: "fields of an object stand under properties", Form: func(value any) form.Form {
+		switch v := value.(type) {
+		case *apiextensions.JSONSchemaProps:
+			return words{v}
+		case *apiextensions.JSON:
+			return anyValue{v}
+		case **apiextensions.JSON:
+			*v = &apiextensions.JSON{}
+			return anyValue{*v}
+		case *apiextensions.JSONSchemaPropsOrBool:
+			v.Allows = true // where there is a schema, too
+			return either{"!!bool", &v.Allows, &v.Schema}
+		case *apiextensions.JSONSchemaPropsOrArray:
+			return either{"!!seq", &v.JSONSchemas, &v.Schema}
+		case *apiextensions.JSONSchemaPropsOrStringArray:
+			return either{"!!seq", &v.Property, &v.Schema}
 		}
-		message := unknown("field", name, slices.Sorted(maps.Keys(known)))
-		if !strings.Contains(message, "did you mean") {
-			message = fmt.Sprintf("unknown field %s (fields of an object stand under properties)", quote(name))
-		}
-		b.fault(at, "%s", message)
-	})
+		return nil
+	}}
 }
 
-func (b *builder) entries(path []string, value any, visit func(string, any)) {
-	entries, is := value.(map[string]any)
-	if !is {
-		b.fault(path, "want a map, found %s", described(value))
-		return
-	}
-	for _, name := range slices.Sorted(maps.Keys(entries)) {
-		visit(name, entries[name])
-	}
+// words are a schema, which has schemas within it.
+type words struct{ *apiextensions.JSONSchemaProps }
+
+// ReadForm reads them.
+func (w words) ReadForm(d *form.Decoder, at form.Path, n *yaml.Node) bool {
+	return d.Struct(at, n, w.JSONSchemaProps, nil)
 }
 
-// described says what a plain value is.
-func described(value any) string {
-	switch v := value.(type) {
-	case nil:
-		return "nothing"
-	case string:
-		return "the text " + quote(v)
-	case map[string]any:
-		return "a map"
-	case []any:
-		return "a list"
-	default:
-		return fmt.Sprint(v)
+// DescribeForm describes them once.
+func (w words) DescribeForm(d *form.Describer) *form.Schema {
+	return d.Define("openAPIV3Schema", func() *form.Schema { return d.Struct(reflect.TypeFor[apiextensions.JSONSchemaProps]()) })
+}
+
+// anyValue is a value of any form.
+type anyValue struct{ *apiextensions.JSON }
+
+// ReadForm reads it.
+func (a anyValue) ReadForm(d *form.Decoder, at form.Path, n *yaml.Node) bool {
+	value, ok := d.Plain(at, n)
+	a.Raw, _ = json.Marshal(value) // it is what JSON can hold
+	return ok
+}
+
+// DescribeForm describes nothing.
+func (a anyValue) DescribeForm(*form.Describer) *form.Schema { return &form.Schema{} }
+
+// either is a value with a tag of YAML, or else a schema.
+type either struct {
+	tag    string
+	other  any
+	schema **apiextensions.JSONSchemaProps
+}
+
+// ReadForm reads one of the two.
+func (e either) ReadForm(d *form.Decoder, at form.Path, n *yaml.Node) bool {
+	if n.Tag == e.tag {
+		return d.Value(at, n, e.other)
 	}
+	return d.Value(at, n, e.schema)
+}
+
+// DescribeForm describes both.
+func (e either) DescribeForm(d *form.Describer) *form.Schema {
+	return &form.Schema{OneOf: []*form.Schema{d.Of(reflect.TypeOf(e.other).Elem()), d.Of(reflect.TypeOf(e.schema).Elem())}}
 }

@@ -18,45 +18,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/dsl/words"
-)
-
-// Schema is what an author says of a resource. Values are plain, as JSON has them.
-type Schema struct {
-	// Kind is what an object is, as in WebApp. Required.
-	Kind string
-	// ListKind and Singular default to Kind with List behind it, and Kind in lower case.
-	ListKind, Singular string
-	// Scope is Namespaced, the default, or Cluster.
-	Scope string
-	// ShortNames and Categories are what kubectl get takes beside the resource's name.
-	ShortNames, Categories []string
-	// Spec and Status are fields in short form, Types the types that they may use.
-	Spec, Status, Types map[string]any
-	// OpenAPIV3Schema is the whole schema in the form of Kubernetes, instead of the three above.
-	OpenAPIV3Schema map[string]any
-	// Columns are what kubectl get shows. The age is added when it is not among them.
-	Columns []Column
-	// ObservedGeneration adds the field of this name to a status in short form.
-	ObservedGeneration bool
-}
-
-// Column is a column of kubectl get.
-type Column struct {
-	// Name is the heading and Path where the value is, as in .status.url. Required.
-	Name, Path string
-	// Type is integer, number, string, boolean or date; by default what the schema has at the path.
-	Type string
-	// Description is for people; Format tells more of the type, as OpenAPI does. Both optional.
-	Description, Format string
-	// Priority above 0 shows the column only with -o wide.
-	Priority int
-}
-
-// The scopes.
-const (
-	namespaced = "Namespaced"
-	cluster    = "Cluster"
 )
 
 // unapproved is what the API server wants to see where a group's name belongs to Kubernetes.
@@ -89,7 +50,7 @@ func Build(name dsl.ResourceName, s *Schema) (map[string]any, []*dsl.ConfigError
 	b.names()
 	root := b.root()
 	crd := definition(name, s, root, b.columns(root))
-	if s.OpenAPIV3Schema == nil || len(b.faults) == 0 {
+	if s.OpenAPIV3Schema == nil || s.OpenAPIV3Schema.props != nil && len(b.faults) == 0 {
 		b.lint(nil, root)
 		b.validate(root)
 	}
@@ -112,7 +73,7 @@ func definition(
 		ObjectMeta: metav1.ObjectMeta{Name: name.Resource + "." + name.Group},
 		Spec: apiextensions.CustomResourceDefinitionSpec{
 			Group: name.Group,
-			Scope: apiextensions.ResourceScope(cmp.Or(s.Scope, namespaced)),
+			Scope: apiextensions.ResourceScope(cmp.Or(s.Scope, "Namespaced")),
 			Names: apiextensions.CustomResourceDefinitionNames{
 				Plural: name.Resource, Kind: s.Kind,
 				Singular:   cmp.Or(s.Singular, strings.ToLower(s.Kind)),
@@ -139,9 +100,6 @@ func (b *builder) names() {
 	b.labels()
 	if !kindName.MatchString(s.Kind) && s.Kind != "" {
 		b.fault([]string{"kind"}, "want a kind in CamelCase, as in WebApp")
-	}
-	if s.Scope != "" && s.Scope != namespaced && s.Scope != cluster {
-		b.fault([]string{"scope"}, "%s", unknown("scope", s.Scope, []string{namespaced, cluster}))
 	}
 	if s.OpenAPIV3Schema == nil {
 		return
@@ -179,11 +137,6 @@ func (b *builder) labels() {
 	for i, name := range s.Categories {
 		label(name, "categories", strconv.Itoa(i))
 	}
-}
-
-// unknown says that a word is not one of those known.
-func unknown(what, word string, known []string) string {
-	return fmt.Sprintf("unknown %s %q (%s)", what, word, words.Hint(word, known))
 }
 
 // sorted returns the faults in order, each once: a type's faults are found wherever it is used.

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"github.com/handwerk-dev/handwerk/dsl/form"
 )
 
 // text is a field's "type | markers", as characters, so that places in it can be told.
@@ -79,13 +81,13 @@ func (t text) marker(i int) (m marker, end int, wrong *mistake) {
 	m.name = string(t[m.at:i])
 	switch {
 	case i == m.at:
-		return m, i, &mistake{i, "want a marker such as required=true, found " + quote(string(t[i:]))}
+		return m, i, &mistake{i, "want a marker such as required=true, found " + form.Quoted(string(t[i:]))}
 	case i >= len(t) || t[i] != '=':
 		hint := "name=value"
 		if m.name == "required" || m.name == "immutable" || m.name == "uniqueItems" {
 			hint = m.name + "=true"
 		}
-		return m, i, &mistake{m.at, "the marker " + quote(m.name) + " has no value (want " + hint + ", without spaces around =)"}
+		return m, i, &mistake{m.at, "the marker " + form.Quoted(m.name) + " has no value (want " + hint + ", without spaces around =)"}
 	}
 	return t.valueOf(m, i+1)
 }
@@ -95,7 +97,7 @@ func (t text) valueOf(m marker, i int) (marker, int, *mistake) {
 	end, wrong := i, (*mistake)(nil)
 	switch {
 	case i >= len(t) || unicode.IsSpace(t[i]):
-		return m, i, &mistake{i, "the marker " + quote(m.name) + " has an empty value"}
+		return m, i, &mistake{i, "the marker " + form.Quoted(m.name) + " has an empty value"}
 	case t[i] == '"' || t[i] == '\'':
 		m, end, wrong = t.quotation(m, i)
 	case t[i] == '[' || t[i] == '{':
@@ -128,39 +130,42 @@ func (t text) quotation(m marker, begin int) (marker, int, *mistake) {
 		}
 		value, m.places = append(value, t[i]), append(m.places, i)
 	}
-	return m, len(t), &mistake{begin, "the value of " + quote(m.name) + " has no closing quote (a # behind a space ends text in YAML, unless all of it is in quotes)"}
+	return m, len(t), &mistake{begin, "the value of " + form.Quoted(m.name) + " has no closing quote (a # behind a space ends text in YAML, unless all of it is in quotes)"}
 }
 
 // brackets reads a list or an object in JSON.
 func (t text) brackets(m marker, begin int) (marker, int, *mistake) {
-	depth, quoted := 0, false
-	for i := begin; i < len(t); i++ {
+	end, closed := t.closing(begin)
+	if !closed {
+		return m, end, &mistake{begin, "the value of " + form.Quoted(m.name) + " has no closing bracket"}
+	}
+	for i := begin; i <= end; i++ {
 		m.places = append(m.places, i)
+	}
+	m.value = string(t[begin:end])
+	return m, end, nil
+}
+
+// closing returns the place behind the bracket that closes the one at i.
+func (t text) closing(i int) (end int, closed bool) {
+	depth, quoted := 0, rune(0)
+	for ; i < len(t); i++ {
 		switch r := t[i]; {
-		case r == '\\' && quoted && i+1 < len(t):
+		case quoted != 0 && r == '\\':
 			i++
-			m.places = append(m.places, i)
-		case r == '"':
-			quoted = !quoted
-		case quoted:
+		case quoted != 0:
+			if r == quoted {
+				quoted = 0
+			}
+		case r == '"' || r == '\'':
+			quoted = r
 		case r == '[' || r == '{':
 			depth++
 		case r == ']' || r == '}':
-			depth--
-		}
-		if depth == 0 {
-			m.value, m.places = string(t[begin:i+1]), append(m.places, i+1)
-			return m, i + 1, nil
+			if depth--; depth == 0 {
+				return i + 1, true
+			}
 		}
 	}
-	return m, len(t), &mistake{begin, "the value of " + quote(m.name) + " has no closing bracket"}
-}
-
-// quote returns text in quotes, cut when it is long.
-func quote(s string) string {
-	const longest = 30
-	if r := []rune(s); len(r) > longest {
-		s = string(r[:longest]) + "…"
-	}
-	return `"` + s + `"`
+	return len(t), false
 }

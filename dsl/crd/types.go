@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/handwerk-dev/handwerk/dsl/form"
 )
 
 // quantityPattern is what Kubernetes takes for a quantity, as in 1.5, 100m and 2Gi.
@@ -56,34 +58,28 @@ var (
 // typed makes the schema of a type, nil when it is at fault. The type's text begins at the
 // character given.
 func (b *builder) typed(path []string, to steps, t text, typ string, at int) *apiextensions.JSONSchemaProps {
-	element, prefix := "", ""
+	prefix, word := "", ""
 	switch {
 	case strings.HasPrefix(typ, "[]"):
-		prefix, element = "[]", typ[2:]
+		prefix, word = "[]", "items"
 	case strings.HasPrefix(typ, "map[string]"):
-		prefix, element = "map[string]", typ[len("map[string]"):]
+		prefix, word = "map[string]", "additionalProperties"
 	case strings.HasPrefix(typ, "map["):
 		b.faultIn(path, t, at, "the keys of a map are text (want map[string]…)")
 		return nil
 	default:
 		return b.named(path, to, t, typ, at)
 	}
-	trimmed := strings.TrimLeft(element, " ")
-	at += len(prefix) + len(element) - len(trimmed)
-	if prefix == "[]" {
-		items := b.typed(path, to.to("items"), t, trimmed, at)
-		if items == nil {
-			return nil
-		}
-		items = withoutDefault(items)
-		return &apiextensions.JSONSchemaProps{Type: "array", Items: &apiextensions.JSONSchemaPropsOrArray{Schema: items}}
-	}
-	values := b.typed(path, to.to("additionalProperties"), t, trimmed, at)
-	if values == nil {
+	name := strings.TrimLeft(strings.TrimPrefix(typ, prefix), " ")
+	element := b.typed(path, to.to(word), t, name, at+len(typ)-len(name))
+	if element == nil {
 		return nil
 	}
-	values = withoutDefault(values)
-	return &apiextensions.JSONSchemaProps{Type: "object", AdditionalProperties: &apiextensions.JSONSchemaPropsOrBool{Allows: true, Schema: values}}
+	element.Default = nil // a type may bring one along, but it can never take effect here
+	if word == "items" {
+		return &apiextensions.JSONSchemaProps{Type: "array", Items: &apiextensions.JSONSchemaPropsOrArray{Schema: element}}
+	}
+	return &apiextensions.JSONSchemaProps{Type: "object", AdditionalProperties: &apiextensions.JSONSchemaPropsOrBool{Allows: true, Schema: element}}
 }
 
 // named makes the schema of a type that has a name.
@@ -101,9 +97,9 @@ func (b *builder) named(path []string, to steps, t text, name string, at int) *a
 		}
 		return b.own(name, to)
 	}
-	message := unknown("type", name, slices.Concat(builtins, slices.Sorted(maps.Keys(b.form.Types))))
+	message := form.Unknown("type", name, slices.Concat(builtins, slices.Sorted(maps.Keys(b.form.Types))))
 	if meant, known := others[name]; known {
-		message = "unknown type " + quote(name) + " (did you mean " + quote(meant) + "?)"
+		message = "unknown type " + form.Quoted(name) + " (did you mean " + form.Quoted(meant) + "?)"
 	}
 	if name == "" {
 		message = `want a type, as in "integer | default=1"`
@@ -158,11 +154,4 @@ func filling(s *apiextensions.JSONSchemaProps) (*apiextensions.JSON, bool) {
 	}
 	raw, err := json.Marshal(out)
 	return &apiextensions.JSON{Raw: raw}, err == nil
-}
-
-// withoutDefault returns the schema of an element: a default of its own, which a type may bring along,
-// can never take effect there.
-func withoutDefault(s *apiextensions.JSONSchemaProps) *apiextensions.JSONSchemaProps {
-	s.Default = nil
-	return s
 }

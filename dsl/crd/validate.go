@@ -25,7 +25,7 @@ import (
 // those parts of it that can be had without the rest of the server, which would take more memory
 // than everything else here.
 func (b *builder) validate(root *apiextensionsv1.JSONSchemaProps) {
-	faulty := len(b.faults) > 0
+	faulty := b.strayed || len(b.faults) > 0
 	s, err := internalForm(root)
 	if err != nil {
 		if !faulty { // otherwise that is it, with its place
@@ -179,27 +179,13 @@ func (s steps) last() string {
 	return s[len(s)-1]
 }
 
-// parsePath reads a path of the API server: names with dots between them, keys and indexes in
-// brackets.
+// step is a name, or what stands in brackets.
+var step = regexp.MustCompile(`\[([^\]]*)\]|([^.\[]+)`)
+
+// parsePath reads a path of the API server: names with dots between them, keys and indexes in brackets.
 func parsePath(text string) (out steps) {
-	for text != "" {
-		if text[0] == '.' {
-			text = text[1:]
-			continue
-		}
-		if text[0] == '[' {
-			end := strings.IndexByte(text, ']')
-			if end < 0 {
-				return append(out, text)
-			}
-			out, text = append(out, text[1:end]), text[end+1:]
-			continue
-		}
-		end := strings.IndexAny(text, ".[")
-		if end < 0 {
-			end = len(text)
-		}
-		out, text = append(out, text[:end]), text[end:]
+	for _, found := range step.FindAllStringSubmatch(text, -1) {
+		out = append(out, found[1]+found[2])
 	}
 	return out
 }

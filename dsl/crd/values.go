@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"github.com/handwerk-dev/handwerk/dsl/form"
 )
 
 // scalar reads a marker's value as one of its field's type, in JSON.
@@ -20,22 +22,22 @@ func scalar(c class, m *marker) (json.RawMessage, error) {
 	case classInteger:
 		n, err := strconv.ParseInt(m.value, 10, 64)
 		if err != nil {
-			return nil, fmt.Errorf("want an integer, found %s", quote(m.value))
+			return nil, fmt.Errorf("want an integer, found %s", form.Quoted(m.value))
 		}
 		return json.Marshal(n)
 	case classNumber:
 		n, err := strconv.ParseFloat(m.value, 64)
 		if err != nil {
-			return nil, fmt.Errorf("want a number, found %s", quote(m.value))
+			return nil, fmt.Errorf("want a number, found %s", form.Quoted(m.value))
 		}
 		raw, err := json.Marshal(n)
 		if err != nil {
-			return nil, fmt.Errorf("want a number that JSON can hold, found %s", quote(m.value))
+			return nil, fmt.Errorf("want a number that JSON can hold, found %s", form.Quoted(m.value))
 		}
 		return raw, nil
 	case classBoolean:
 		if m.value != "true" && m.value != "false" {
-			return nil, fmt.Errorf("want true or false, found %s", quote(m.value))
+			return nil, fmt.Errorf("want true or false, found %s", form.Quoted(m.value))
 		}
 		return json.RawMessage(m.value), nil
 	case classEither:
@@ -70,7 +72,7 @@ func structured(c class, m *marker) (json.RawMessage, error) {
 		first, example = "[", `["a", "b"]`
 	}
 	if !strings.HasPrefix(m.value, first) {
-		return nil, fmt.Errorf("want JSON, as in %s, found %s", example, quote(m.value))
+		return nil, fmt.Errorf("want JSON, as in %s, found %s", example, form.Quoted(m.value))
 	}
 	var value any
 	if err := json.Unmarshal([]byte(m.value), &value); err != nil {
@@ -87,7 +89,7 @@ func setEnum(s *apiextensions.JSONSchemaProps, m *marker) error {
 			return errors.New(`want values with commas between them, as in enum="a,b", found an empty one`)
 		}
 		if slices.Contains(seen, word) {
-			return fmt.Errorf("%s is in the list twice", quote(word))
+			return fmt.Errorf("%s is in the list twice", form.Quoted(word))
 		}
 		seen = append(seen, word)
 		raw, err := scalar(classOf(s), &marker{value: word})
@@ -102,7 +104,7 @@ func setEnum(s *apiextensions.JSONSchemaProps, m *marker) error {
 func setListType(s *apiextensions.JSONSchemaProps, m *marker) error {
 	words := []string{"atomic", "set", "map"}
 	if !slices.Contains(words, m.value) {
-		return errors.New(unknown("list type", m.value, words))
+		return errors.New(form.Unknown("list type", m.value, words))
 	}
 	s.XListType = &m.value
 	return nil
@@ -116,7 +118,7 @@ func setListMapKey(s *apiextensions.JSONSchemaProps, m *marker) error {
 			return errors.New("listMapKey is for lists of objects")
 		}
 		if _, has := items.Properties[key]; !has {
-			return errors.New(unknown("field", key, propertiesOf(items)))
+			return errors.New(form.Unknown("field", key, propertiesOf(items)))
 		}
 		s.XListMapKeys = append(s.XListMapKeys, key)
 	}

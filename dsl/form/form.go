@@ -5,8 +5,10 @@
 //
 // A struct's tags say all there is to know of a field: its name (yaml, else json), whether it is required
 // (required is true, or what is said where it is missing), unless which other one is there (unless), its
-// least value (min), whether a list has no element twice (unique), its default, and what it means (doc). [Decoder] reads a YAML node or a plain value into it, [Describe] makes its JSON Schema, and
-// [Reference] the tables for people. What a Go type cannot say, a type says itself: see [Form] and [Choice].
+// least value, of a map the least number of entries (min), whether
+// no text is in its list twice (unique), its default, and what it means (doc). [Decoder]
+// reads a YAML node or a plain value into it, [Describe] makes its JSON Schema, and [Reference] the tables
+// for people. What a Go type cannot say, a type says itself: see [Form] and [Choice].
 package form
 
 import (
@@ -40,6 +42,25 @@ type Documented interface {
 	FormDoc() string
 }
 
+// Foreign is an API of others whose structs are read. Text and lists may be empty there.
+type Foreign struct {
+	// Form returns the form of a type that cannot have one itself, for a pointer to a value; nil where it needs none.
+	Form func(value any) Form
+	// Stray says what may be meant by a key that is like none.
+	Stray string
+}
+
+// formOf returns the form that a value has of its own, nil when there is none.
+func (f *Foreign) formOf(value reflect.Value) Form {
+	if own, is := reflect.TypeAssert[Form](value.Addr()); is {
+		return own
+	}
+	if f == nil {
+		return nil
+	}
+	return f.Form(value.Addr().Interface())
+}
+
 // Fault is one thing that is wrong.
 type Fault struct {
 	// At leads to the place, Line and Column are where it stands; 0 for a plain value.
@@ -63,6 +84,8 @@ type Decoder struct {
 	// Computed reports whether a text stands for a value that is not known yet; it may stand anywhere.
 	// Nil means that none does.
 	Computed func(text string) bool
+	// Foreign is set while structs of another API are read.
+	Foreign *Foreign
 	// What is what a key of a struct is to authors: field by default.
 	What string
 	// Faults are what was found so far.
@@ -140,7 +163,7 @@ func (d *Decoder) Filled(at Path, n *yaml.Node, out any) bool {
 
 func (d *Decoder) filled(at Path, n *yaml.Node, out reflect.Value) bool {
 	_, reads := reflect.TypeAssert[encoding.TextUnmarshaler](out.Addr())
-	if (reads || out.Kind() == reflect.String) && isBlank(n) && !d.JSON {
+	if (reads || out.Kind() == reflect.String) && isBlank(n) && !d.mayBeEmpty() {
 		d.values[at] = n
 		d.FaultAt(n, at, "must not be empty")
 		return false
@@ -148,13 +171,17 @@ func (d *Decoder) filled(at Path, n *yaml.Node, out reflect.Value) bool {
 	return d.value(at, n, out)
 }
 
+// mayBeEmpty reports whether text and lists may be empty.
+func (d *Decoder) mayBeEmpty() bool { return d.JSON || d.Foreign != nil }
+
 // value fills out, which can be addressed.
 func (d *Decoder) value(at Path, n *yaml.Node, out reflect.Value) bool {
 	d.values[at] = n
-	if d.nothing(at, n, out.Kind()) {
+	own := d.Foreign.formOf(out)
+	if (own == nil || d.Foreign == nil) && d.nothing(at, n, out.Kind()) {
 		return false
 	}
-	if own, is := reflect.TypeAssert[Form](out.Addr()); is {
+	if own != nil {
 		return own.ReadForm(d, at, n)
 	}
 	if readsItself(out.Type(), d.JSON) {
@@ -219,7 +246,7 @@ func (d *Decoder) list(at Path, n *yaml.Node, out reflect.Value) bool {
 		d.FaultAt(n, at, "want a list, found %s", Found(n))
 		return false
 	}
-	if len(n.Content) == 0 && !d.JSON {
+	if len(n.Content) == 0 && !d.mayBeEmpty() {
 		d.FaultAt(n, at, "must not be empty")
 		return false
 	}
@@ -228,6 +255,20 @@ func (d *Decoder) list(at Path, n *yaml.Node, out reflect.Value) bool {
 		d.filled(at.Index(i), element, out.Index(i))
 	}
 	return true
+}
+
+// unique checks the unique tag of a field: no text is in its list twice.
+func (d *Decoder) unique(at Path, n *yaml.Node, field reflect.StructField) {
+	if field.Tag.Get("unique") == "" {
+		return
+	}
+	seen := map[string]bool{}
+	for i, element := range n.Content {
+		if seen[element.Value] && element.Value != "" { // an empty one is told already
+			d.FaultAt(element, at.Index(i), "%s is in the list twice", Quoted(element.Value))
+		}
+		seen[element.Value] = true
+	}
 }
 
 // mapping fills a map with text for keys.

@@ -31,6 +31,8 @@ type house struct {
 	Rooms  []room            `yaml:"rooms" unless:"hall" required:"true" doc:"What is in it."`
 	Hall   *room             `yaml:"hall" doc:"The only room."`
 	Labels map[string]string `yaml:"labels" doc:"Labels."`
+	Doors  map[string]int    `yaml:"doors" min:"1" doc:"How wide they are."`
+	Guests []string          `yaml:"guests" unique:"true" doc:"Who comes."`
 	Notes  any               `yaml:"notes" doc:"Anything."`
 	Since  year              `yaml:"since" doc:"How old."`
 }
@@ -97,7 +99,9 @@ func TestAStructIsReadStrictly(t *testing.T) {
 		"a negative duration": {"{name: a, hall: {name: b}, warm: -5s}", "1:34 warm: must be more than zero"},
 		"text or a list":      {"{name: a, hall: {name: b}, owners: {}}", "1:36 owners: want text or a list, found a map"},
 		"text with a form":    {"{name: a, hall: {name: b}, since: x}", "1:35 since: want a year"},
-		"a key that is empty": {"{'': 1, hall: {name: b}}", "1:2 [\"\"]: unknown field (want one of name, colour, floors, cellar, area, lit, warm, owners, rooms, hall, labels, notes, since)\n1:1 : name is required"},
+		"a key that is empty": {"{'': 1, hall: {name: b}}", "1:2 [\"\"]: unknown field (want one of name, colour, floors, cellar, area, lit, warm, owners, rooms, hall, labels, doors, guests, notes, since)\n1:1 : name is required"},
+		"an empty map":        {"{name: a, hall: {name: b}, doors: {}}", "1:35 doors: must not be empty"},
+		"a text twice":        {"{name: a, hall: {name: b}, guests: [x, y, x, '']}", "1:46 guests[3]: must not be empty\n1:43 guests[2]: \"x\" is in the list twice"},
 		"a strange key":       {"{name: a, hall: {name: b}, labels: {'a.b/c': 1}}", `1:46 labels["a.b/c"]: want text, found the number 1 (put it in quotes)`},
 	}
 	for name, test := range tests {
@@ -168,6 +172,12 @@ func TestWhatIsReadIsDescribed(t *testing.T) {
 	if diff := cmp.Diff([]string{"name"}, s.Required); diff != "" {
 		t.Errorf("required (-want +got):\n%s", diff)
 	}
+	if diff := cmp.Diff([]*form.Schema{form.OneRequired("rooms", "hall")}, s.AllOf); diff != "" {
+		t.Errorf("one of two (-want +got):\n%s", diff)
+	}
+	if s.Properties["doors"].MinProperties != 1 || !s.Properties["guests"].UniqueItems {
+		t.Error("doors may be empty, or guests come twice")
+	}
 	var out strings.Builder
 	form.Reference(&out, "house", s)
 	for _, want := range []string{
@@ -177,6 +187,111 @@ func TestWhatIsReadIsDescribed(t *testing.T) {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the reference lacks %s:\n%s", want, out.String())
 		}
+	}
+}
+
+// tree is a struct of others, which has itself within it and a field that is a number or more of the same.
+type tree struct {
+	Name  string          `json:"name"`
+	Tags  []string        `json:"tags"`
+	Below map[string]tree `json:"below"`
+	Size  size            `json:"size"`
+}
+
+type size struct {
+	number int
+	of     *tree
+}
+
+// sizeForm is the form of a size, which cannot have one itself.
+type sizeForm struct{ *size }
+
+func (s sizeForm) ReadForm(d *form.Decoder, at form.Path, n *yaml.Node) bool {
+	if n.Kind == yaml.ScalarNode {
+		return d.Value(at, n, &s.number)
+	}
+	return d.Value(at, n, &s.of)
+}
+
+func (s sizeForm) DescribeForm(d *form.Describer) *form.Schema {
+	return &form.Schema{OneOf: []*form.Schema{{Type: "integer"}, d.Of(reflect.TypeFor[tree]())}}
+}
+
+// treeForm describes a tree once.
+type treeForm struct{ *tree }
+
+func (f treeForm) ReadForm(d *form.Decoder, at form.Path, n *yaml.Node) bool {
+	return d.Struct(at, n, f.tree, nil)
+}
+
+func (f treeForm) DescribeForm(d *form.Describer) *form.Schema {
+	return d.Define("tree", func() *form.Schema { return d.Struct(reflect.TypeFor[tree]()) })
+}
+
+// forest has a tree among fields of ours.
+type forest struct {
+	First planted `yaml:"first" doc:"The first."`
+}
+
+type planted struct{ tree }
+
+func foreign() *form.Foreign {
+	return &form.Foreign{Stray: "trees stand under below", Form: func(value any) form.Form {
+		switch v := value.(type) {
+		case *tree:
+			return treeForm{v}
+		case *size:
+			return sizeForm{v}
+		}
+		return nil
+	}}
+}
+
+func (p *planted) ReadForm(d *form.Decoder, at form.Path, n *yaml.Node) bool {
+	within := *d
+	within.Foreign = foreign()
+	ok := within.Value(at, n, &p.tree)
+	d.Faults = within.Faults
+	return ok
+}
+
+func (p *planted) DescribeForm(d *form.Describer) *form.Schema {
+	within := *d
+	within.Foreign = foreign()
+	return within.Of(reflect.TypeFor[tree]())
+}
+
+func TestAStructOfOthersIsReadStrictlyAsFarAsItGoes(t *testing.T) {
+	tests := map[string]struct{ text, want string }{
+		"text and lists may be empty": {"{first: {name: '', tags: [], size: 3, below: {a: {size: {name: b}}}}}", ""},
+		"nothing is nothing":          {"{first: {name: }}", "1:16 first.name: must not be empty"},
+		"a near name":                 {"{first: {below: {a: {nam: b}}}}", `1:22 first.below.a.nam: unknown field (did you mean "name"?)`},
+		"a name like none":            {"{first: {size: {zzzz: b}}}", "1:17 first.size.zzzz: unknown field (trees stand under below)"},
+		"another kind":                {"{first: {size: x, below: []}}", "1:16 first.size: want a whole number, found the text \"x\"\n1:26 first.below: want a map, found a list"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			root := node(t, test.text)
+			d := form.NewDecoder(root)
+			d.Value("", root, &forest{})
+			if diff := cmp.Diff(test.want, said(d)); diff != "" {
+				t.Errorf("faults (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestWhatHasItselfWithinItIsDescribedOnce(t *testing.T) {
+	s := form.Describe(reflect.TypeFor[forest](), nil)
+	if got := s.Properties["first"].Ref; got != "#/$defs/tree" {
+		t.Errorf("the first is %s", got)
+	}
+	tree := s.Defs["tree"]
+	if got := tree.Properties["below"].AdditionalProperties.(*form.Schema).Ref; got != "#/$defs/tree" {
+		t.Errorf("those below are %s", got)
+	}
+	if tree.Properties["name"].MinLength+tree.Properties["tags"].MinItems != 0 {
+		t.Error("text or lists must not be empty")
 	}
 }
 

@@ -30,7 +30,7 @@ func (r *reference) table(place string, s *Schema) {
 		suffix = ": " + s.Title
 	}
 	fmt.Fprintf(r.out, "\n### `%s`%s\n\n", title, suffix)
-	bare.Title, bare.Description = "", ""
+	bare.Title, bare.Description, bare.Not = "", "", nil
 	text, _ := json.Marshal(bare) // it holds what JSON does
 	if first, again := r.first[string(text)]; again {
 		fmt.Fprintf(r.out, "As `%s`.\n", first)
@@ -94,7 +94,7 @@ func formOf(s *Schema) string {
 		return "list of " + formOf(s.Items)
 	case s.Type == "array":
 		return "list of " + plural(formOf(s.Items))
-	case len(s.Properties) > 0:
+	case s.Ref != "" || len(s.Properties) > 0:
 		return "map"
 	case s.Type == "object":
 		if value, ok := s.AdditionalProperties.(*Schema); ok && value.Type != "" {
@@ -104,9 +104,10 @@ func formOf(s *Schema) string {
 	case len(s.OneOf) > 0:
 		var forms []string
 		for _, one := range s.OneOf {
-			forms = append(forms, formOf(one))
+			forms = append(forms, strings.Split(formOf(one), " or ")...)
 		}
-		return strings.Join(forms, " or ")
+		last := len(forms) - 1
+		return strings.Join(forms[:last], ", ") + " or " + forms[last]
 	}
 	words := map[string]string{"string": "text", "integer": "whole number", "number": "number", "boolean": "true or false", "": "anything"}
 	return words[s.Type]

@@ -91,11 +91,12 @@ func wanted(t reflect.Type) string {
 	}
 }
 
+const wantDuration = "want a duration such as 30s or 10m"
+
 func readDuration(n *yaml.Node, out reflect.Value) string {
-	const want = "want a duration such as 30s or 10m"
 	duration, err := time.ParseDuration(n.Value)
 	if !IsText(n) || err != nil {
-		return fmt.Sprintf("%s, found %s", want, Found(n))
+		return fmt.Sprintf("%s, found %s", wantDuration, Found(n))
 	}
 	if duration <= 0 {
 		return "must be more than zero"
@@ -158,7 +159,7 @@ func readExact(n *yaml.Node, out reflect.Value) string {
 	}
 }
 
-// least checks a number against the min tag of its field.
+// least checks a number, or how many entries a map has, against the min tag of its field.
 func (d *Decoder) least(at Path, n *yaml.Node, field reflect.StructField, value reflect.Value) {
 	tag := field.Tag.Get("min")
 	if tag == "" {
@@ -168,27 +169,18 @@ func (d *Decoder) least(at Path, n *yaml.Node, field reflect.StructField, value 
 	if err != nil {
 		panic("form: min of " + field.Name + " is not a number")
 	}
-	number := reflect.Indirect(value).Convert(reflect.TypeFor[float64]()).Float()
+	number := float64(len(n.Content) / 2)
+	if n.Kind != yaml.MappingNode {
+		number = reflect.Indirect(value).Convert(reflect.TypeFor[float64]()).Float()
+	}
 	switch {
 	case number >= limit:
+	case n.Kind == yaml.MappingNode && limit == 1:
+		d.FaultAt(n, at, "must not be empty")
 	case limit == 0:
 		d.FaultAt(n, at, "must not be negative")
 	default:
 		d.FaultAt(n, at, "must be at least %s", tag)
-	}
-}
-
-// unique reports elements of a list that are there twice where the unique tag of its field says that none is.
-func (d *Decoder) unique(at Path, n *yaml.Node, field reflect.StructField) {
-	if field.Tag.Get("unique") == "" {
-		return
-	}
-	first := map[string]bool{}
-	for i, element := range n.Content {
-		if first[element.Value] && element.Value != "" {
-			d.FaultAt(element, at.Index(i), "%s is in the list twice", Quoted(element.Value))
-		}
-		first[element.Value] = true
 	}
 }
 

@@ -14,7 +14,10 @@ import (
 // Describe returns the schema of what [Decoder] reads into a value of the type.
 // With is that of the decoder.
 func Describe(t reflect.Type, with any) *Schema {
-	return (&Describer{With: with}).Of(t)
+	d := &Describer{With: with, defs: map[string]*Schema{}}
+	out := d.Of(t)
+	out.Defs = d.defs
+	return out
 }
 
 // Schema has the words of JSON Schema that the form needs.
@@ -25,13 +28,20 @@ type Schema struct {
 	Description string `json:"description,omitempty"`
 	Default     any    `json:"default,omitempty"`
 
+	// Ref names one of Defs.
+	Ref   string    `json:"$ref,omitempty"`
 	Type  string    `json:"type,omitempty"`
 	OneOf []*Schema `json:"oneOf,omitempty"`
+	AnyOf []*Schema `json:"anyOf,omitempty"`
+	AllOf []*Schema `json:"allOf,omitempty"`
+	Not   *Schema   `json:"not,omitempty"`
 
 	Enum      []string `json:"enum,omitempty"`
 	Pattern   string   `json:"pattern,omitempty"`
 	MinLength int      `json:"minLength,omitempty"`
 	Minimum   *float64 `json:"minimum,omitempty"`
+	// PatternErrorMessage is what editors say of text that does not match.
+	PatternErrorMessage string `json:"patternErrorMessage,omitempty"`
 
 	Items    *Schema `json:"items,omitempty"`
 	MinItems int     `json:"minItems,omitempty"`
@@ -43,6 +53,9 @@ type Schema struct {
 	// AdditionalProperties is false or a schema.
 	AdditionalProperties any `json:"additionalProperties,omitempty"`
 	MinProperties        int `json:"minProperties,omitempty"`
+
+	// Defs are schemas that others name: those that have themselves within them.
+	Defs map[string]*Schema `json:"$defs,omitempty"`
 }
 
 // durationPattern is how durations are written.
@@ -52,6 +65,19 @@ const durationPattern = `^\+?(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|
 type Describer struct {
 	// With is what forms of their own have to know, as their package says.
 	With any
+	// Foreign is set while structs of another API are described.
+	Foreign *Foreign
+
+	defs map[string]*Schema
+}
+
+// Define returns a reference to the schema of that name, which may have such references within itself.
+func (s *Describer) Define(name string, describe func() *Schema) *Schema {
+	if s.defs[name] == nil {
+		s.defs[name] = &Schema{} // for the references within it
+		*s.defs[name] = *describe()
+	}
+	return &Schema{Ref: "#/$defs/" + name}
 }
 
 // Of describes a type as the decoder reads it.
@@ -59,8 +85,8 @@ func (s *Describer) Of(t reflect.Type) *Schema {
 	if t.Kind() == reflect.Pointer {
 		return s.Of(t.Elem())
 	}
-	if f, ok := reflect.TypeAssert[Form](reflect.New(t)); ok {
-		return f.DescribeForm(s)
+	if own := s.Foreign.formOf(reflect.New(t).Elem()); own != nil {
+		return own.DescribeForm(s)
 	}
 	if c, ok := reflect.TypeAssert[Choice](reflect.Zero(t)); ok {
 		_, words := c.Choices()
@@ -72,9 +98,7 @@ func (s *Describer) Of(t reflect.Type) *Schema {
 	}
 	switch {
 	case t == reflect.TypeFor[time.Duration]():
-		return &Schema{Type: "string", Pattern: durationPattern}
-	case reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]()):
-		return &Schema{}
+		return &Schema{Type: "string", Pattern: durationPattern, PatternErrorMessage: wantDuration}
 	case reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()):
 		return &Schema{Type: "string", MinLength: 1}
 	}
@@ -82,7 +106,11 @@ func (s *Describer) Of(t reflect.Type) *Schema {
 	case reflect.Struct:
 		return s.Struct(t)
 	case reflect.Slice:
-		return &Schema{Type: "array", Items: s.Filled(t.Elem()), MinItems: 1}
+		out := &Schema{Type: "array", Items: s.Filled(t.Elem())}
+		if s.Foreign == nil {
+			out.MinItems = 1
+		}
+		return out
 	case reflect.Map:
 		return &Schema{Type: "object", AdditionalProperties: s.Of(t.Elem())}
 	case reflect.String:
@@ -101,7 +129,7 @@ func (s *Describer) Of(t reflect.Type) *Schema {
 // Filled is [Describer.Of], but text must not be empty.
 func (s *Describer) Filled(t reflect.Type) *Schema {
 	out := s.Of(t)
-	if t.Kind() == reflect.String && out.Type == "string" && out.Enum == nil {
+	if t.Kind() == reflect.String && out.Type == "string" && out.Enum == nil && s.Foreign == nil {
 		out.MinLength = 1
 	}
 	return out
@@ -118,14 +146,29 @@ func (s *Describer) Struct(t reflect.Type) *Schema {
 		if text := field.Tag.Get("default"); text != "" {
 			property.Default = value(text)
 		}
-		if least, err := strconv.ParseFloat(field.Tag.Get("min"), 64); err == nil {
+		if least, err := strconv.ParseFloat(field.Tag.Get("min"), 64); err == nil && property.Type == "object" {
+			property.MinProperties = int(least)
+		} else if err == nil {
 			property.Minimum = &least
 		}
 		property.UniqueItems = field.Tag.Get("unique") != ""
-		if field.Tag.Get("required") != "" && field.Tag.Get("unless") == "" {
+		switch other := field.Tag.Get("unless"); {
+		case field.Tag.Get("required") == "":
+		case other == "":
 			out.Required = append(out.Required, name)
+		default:
+			out.AllOf = append(out.AllOf, OneRequired(name, other))
 		}
 		out.Properties[name] = property
+	}
+	return out
+}
+
+// OneRequired says that one of a few fields must be there, or several.
+func OneRequired(names ...string) *Schema {
+	out := &Schema{}
+	for _, name := range names {
+		out.AnyOf = append(out.AnyOf, &Schema{Required: []string{name}})
 	}
 	return out
 }

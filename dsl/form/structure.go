@@ -54,7 +54,11 @@ func (d *Decoder) structure(place Path, n *yaml.Node, out reflect.Value, rest *O
 			}
 			meant, near := words.Nearest(name, known)
 			given[meant] = given[meant] || near
-			d.FaultKey(at, "unknown %s (%s)", d.What, words.Hint(name, known))
+			hint := words.Hint(name, known)
+			if d.Foreign != nil && !near {
+				hint = d.Foreign.Stray
+			}
+			d.FaultKey(at, "unknown %s (%s)", d.What, hint)
 			if near {
 				d.Faults[len(d.Faults)-1].about = place.Key(meant)
 			}

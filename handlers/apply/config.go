@@ -36,8 +36,8 @@ type options struct {
 	Limit       int              `yaml:"limit" min:"1" default:"1000" doc:"For forEach: the most elements; more is a final failure."`
 	IncludeWhen predicate        `yaml:"includeWhen" doc:"Whether the child is wanted; asked for each element if it uses one. Absent: always."`
 	ReadyWhen   predicate        `yaml:"readyWhen" doc:"When the child is ready; the variable child is the live object. Absent: applied is enough."`
-	Ownership   dsl.Ownership    `yaml:"ownership" default:"owned" doc:"owned: an owner reference. labelled: a label and a line in the owner's record, for other namespaces and kinds without one. none: applied and forgotten."`
-	Adopt       dsl.Adoption     `yaml:"adopt" default:"never" doc:"ifUnowned: take over an object that nobody owns."`
+	Ownership   dsl.Ownership    `yaml:"ownership" default:"owned" doc:"What ties it to its owner. owned: an owner reference. labelled: a label and a line in the owner's record, for other namespaces and kinds without one. none: applied and forgotten."`
+	Adopt       dsl.Adoption     `yaml:"adopt" default:"never" doc:"Whether an object that is there already is taken over. ifUnowned: when nobody owns it."`
 	OnDelete    dsl.DeletePolicy `yaml:"onDelete" default:"delete" doc:"What becomes of a child that is wanted no more, or whose owner is deleted. orphan: left behind, free. retain: left behind for an owner of this name."`
 	Rollout     *rolloutConfig   `yaml:"rollout" doc:"For forEach: how changed children are updated. Absent: all at once."`
 }
@@ -74,6 +74,7 @@ func (c *childrenConfig) ReadForm(d *form.Decoder, at form.Path, n *yaml.Node) b
 func (c *childrenConfig) DescribeForm(d *form.Describer) *form.Schema {
 	itself, long := objectSchema(), d.Struct(reflect.TypeFor[options]())
 	itself.Title, long.Title = "the child itself", "options"
+	itself.Not = form.OneRequired(append(keywords(), "status")...)
 	return &form.Schema{
 		Type: "object", MinProperties: 1, AdditionalProperties: &form.Schema{OneOf: []*form.Schema{long, itself}},
 	}
@@ -83,11 +84,14 @@ func (c *childrenConfig) DescribeForm(d *form.Describer) *form.Schema {
 func objectSchema() *form.Schema {
 	text := func(doc string) *form.Schema { return &form.Schema{Type: "string", MinLength: 1, Description: doc} }
 	return &form.Schema{
-		Type: "object", Required: []string{"apiVersion", "kind", "metadata"},
+		Type: "object", Required: []string{"apiVersion", "kind", "metadata"}, Not: form.OneRequired("status"),
 		Properties: map[string]*form.Schema{
 			"apiVersion": text("The version of its kind, with its group before it, as in apps/v1."),
 			"kind":       text("Its kind, as in Deployment."),
-			"metadata":   {Description: "Its name at least."},
+			"metadata": {Description: "Its name at least; what else there is, all objects have: namespace, labels, annotations.", OneOf: []*form.Schema{
+				{Type: "object", Required: []string{"name"}, Properties: map[string]*form.Schema{"name": text("Its name, as in ${self.metadata.name}-web.")}},
+				{Type: "string", MinLength: 1},
+			}},
 		},
 	}
 }
@@ -144,7 +148,7 @@ func (t *templateConfig) ReadForm(d *form.Decoder, at form.Path, n *yaml.Node) b
 
 // DescribeForm describes an object, or an expression that gives one.
 func (t *templateConfig) DescribeForm(*form.Describer) *form.Schema {
-	return &form.Schema{OneOf: []*form.Schema{objectSchema(), {Type: "string", MinLength: 1}}}
+	return &form.Schema{OneOf: []*form.Schema{objectSchema(), expressionSchema()}}
 }
 
 // items are what there is a child for each of, nil when they are at fault.
@@ -164,7 +168,12 @@ func (i *items) ReadForm(d *form.Decoder, at form.Path, n *yaml.Node) bool {
 
 // DescribeForm describes all three.
 func (i *items) DescribeForm(*form.Describer) *form.Schema {
-	return &form.Schema{OneOf: []*form.Schema{{Type: "string", MinLength: 1}, {Type: "array", Items: &form.Schema{}}, {Type: "object"}}}
+	return &form.Schema{OneOf: []*form.Schema{expressionSchema(), {Type: "array", Items: &form.Schema{}}, {Type: "object"}}}
+}
+
+// expressionSchema describes text with an expression in it.
+func expressionSchema() *form.Schema {
+	return &form.Schema{Type: "string", Pattern: `\$\{`, PatternErrorMessage: "want an expression as in ${self.spec.users}"}
 }
 
 // itemKey is an expression that says which element is which.

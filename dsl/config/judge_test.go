@@ -1,0 +1,262 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package config_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+	"gopkg.in/yaml.v3"
+
+	"github.com/handwerk-dev/handwerk/dsl/actions"
+	"github.com/handwerk-dev/handwerk/dsl/config"
+	"github.com/handwerk-dev/handwerk/dsl/source"
+	"github.com/handwerk-dev/handwerk/handlers"
+)
+
+// beyond are the faults that the schema does not tell of, by what is said of them, and why it does not.
+func beyond() []beyondSchema {
+	return []beyondSchema{
+		{"what stands in an expression, or in ${…}, is CEL", []string{
+			`unknown (variable|relation|child) `, `unknown function "\w+"( \(did you mean "\w+"\?\))?$`, `: unexpected `, ` closes nothing`,
+			` is no operator: `, `write && for and`, ` has no closing [}']$`, ` is not known to a `, ` is not there in a schedule`, `the result is `,
+			`name the child that is meant`, `is the same for every item`, `a key cannot have \$\{…\}`,
+		}},
+		{"whether a text has an expression, and what that gives", []string{
+			`delete: want an expression`, `delete: want a list or a map, found text`,
+		}},
+		{"which fields an object has, its own schema says", []string{
+			`unknown field "\w+" in \w+`, `text \(spec.tls.host\) has no field `, `a list \(objects\) has no field `,
+		}},
+		{"which functions there are, and what parameters they take, the program says that runs them", []string{
+			`unknown function "[\w.]+".*; registered are `, ` takes no parameters`, `\.with\.\S+: `,
+		}},
+		{"a field in short form is a text with a grammar of its own", []string{
+			`\.schema\.(spec|types)\.\S+: unknown (type|marker|format|list type|field) `,
+			`\.schema\.spec\.\S+: want (an integer|a number|true or false|JSON|a space between markers)`,
+			`\.schema\.spec\.\S+: the (value|marker|default|pattern|elements|minimum|cost) `,
+			`(m(in|ax)\w+|enum) is (for|above) `, `uniqueItems is short for `, `a message stands behind the validation`,
+			`the type \w+ contains itself`, `required belongs to the field`, `string is a type already`, `want a name of letters and digits for a type`,
+		}},
+		{"what a CRD may hold, the code of the API server says", []string{
+			`openAPIV3Schema\S*: must (be specified|not be empty (at|for) )`, `openAPIV3Schema\S*: unknown (value|required field) `,
+			`openAPIV3Schema\S*: the (default|minimum) `, `undefined field '`, `undeclared reference to '`, `cel expression must evaluate to a bool`,
+			`cannot be compared with what they were`, `must have a default or be a required property`,
+			`columns\[\d\].path: (unknown field|want a path|the bracket)`, `there is a column "url" already`,
+		}},
+		{"names have rules of Kubernetes and of ours, which no editor could tell from a pattern", []string{
+			`want a (DNS name|DNS label|namespace|kind in CamelCase)`, `want the name of an object: `, `a DNS-1035 label must `,
+			`is no key: `, `the key is not one that objects may have: `, ` is no name for a child`, `want letters, digits, '-', '_' and '.'`,
+			`kind and listKind may not be the same`, `a resource with a schema (needs|is in) `, `of a resource with a schema needs a dot`,
+			`reading (resource|field path) `,
+		}},
+		{"selectors, schedules and times have a grammar of their own", []string{
+			`want a field selector such as `, `reading schedule `, `the time zone "\S+" is not known`, `note.at: want a time such as `,
+		}},
+		{"one value stands for another that must be there, somewhere else", []string{
+			`unknown handler `, `is declared later; handlers run in declared order`, `a handler cannot come after itself`,
+			`the id is used twice `, ` is declared twice `, `there is a child of this name already`, `is the same object as `,
+			`the condition Ready is set twice`, ` children of one kind are watched in one version`, `the children need each other in a circle`,
+			`the resource (owns nothing|has no related objects|has no resync period)`, `the handler has no timer`, `its kind is worked out`,
+			`it would be deleted as soon as it is made`, `cannot tell what handler \w+ has seen`, `cache metadata does not hold it`,
+			`keep leaves it out of the cache`,
+		}},
+		{"fields that need or exclude each other: an editor would show the whole map as wrong, and offer less", []string{
+			` is only for (handlers|cache|mode|modes|timers|cron)\b`, ` is for children with forEach`, `burst: needs qps`,
+			`excludes (cron|openAPIV3Schema)`, `values is required for operator`, `says nothing with finalizer: false`, `must be more than `,
+			`cannot stand beside labels with`, `is not for related objects`,
+		}},
+		{"a map of any form has a few words that are not for it", []string{
+			`set.status.(conditions|observedGeneration): is kept by the engine`,
+		}},
+		{"there are other documents", []string{
+			`resources: want at least one`, `must be in one document only`, ` is another operator than `, `there is no operator in here`,
+		}},
+		{"an action looks at its own form, too", []string{
+			`this line is refused`, `note.missing: this is missing`, `the note is refused`,
+		}},
+	}
+}
+
+type beyondSchema struct {
+	why  string
+	says []string
+}
+
+// judge reads configurations twice, with the loader and with the published schema, and holds one against the
+// other. The schema is read by an implementation that is not ours.
+type judge struct {
+	registry *actions.Registry
+	schema   *jsonschema.Schema
+	beyond   *regexp.Regexp
+}
+
+func newJudge(t *testing.T, registry *actions.Registry) *judge {
+	t.Helper()
+	data, err := config.Schema(registry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	compiler := jsonschema.NewCompiler()
+	if err := compiler.AddResource("operator.json", document); err != nil {
+		t.Fatal(err)
+	}
+	schema, err := compiler.Compile("operator.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var says []string
+	for _, b := range beyond() {
+		says = append(says, b.says...)
+	}
+	return &judge{registry: registry, schema: schema, beyond: regexp.MustCompile(strings.Join(says, "|"))}
+}
+
+// faults are what the loader finds. The schema must refuse a text with faults of form, and no other one.
+func (j *judge) faults(t *testing.T, data []byte) source.Faults {
+	t.Helper()
+	_, err := config.Parse("", data, j.registry)
+	faults, ok := errors.AsType[source.Faults](err)
+	if err != nil && !ok {
+		t.Fatalf("an error that is no faults: %v", err)
+	}
+	ofForm := slices.DeleteFunc(slices.Clone(faults), func(f source.Fault) bool {
+		return j.beyond.MatchString(f.Path + ": " + f.Message)
+	})
+	documents, err := documentsOf(data)
+	if err != nil {
+		return faults // an editor tells of that without a schema
+	}
+	var refusals []error
+	for _, document := range documents {
+		refusals = append(refusals, j.schema.Validate(document))
+	}
+	switch refused := errors.Join(refusals...); {
+	case refused != nil && len(ofForm) == 0:
+		t.Errorf("the schema refuses what the loader takes, or what is said to be beyond a schema:\n%v\nthe loader says:\n%v", refused, faults)
+	case refused == nil && len(ofForm) > 0:
+		t.Errorf("the schema takes what the loader refuses: %v", ofForm)
+	}
+	return faults
+}
+
+// documentsOf decodes the documents of a text as an editor would.
+func documentsOf(data []byte) (out []any, err error) {
+	for decoder := yaml.NewDecoder(bytes.NewReader(data)); ; {
+		var document any
+		if err := decoder.Decode(&document); errors.Is(err, io.EOF) {
+			return out, nil
+		} else if err != nil {
+			return nil, err
+		}
+		if document != nil {
+			out = append(out, plain(document))
+		}
+	}
+}
+
+// plain takes out what only YAML has.
+func plain(value any) any {
+	switch v := value.(type) {
+	case map[string]any:
+		for key := range v {
+			v[key] = plain(v[key])
+		}
+	case map[any]any:
+		out := map[string]any{}
+		for key := range v {
+			out[fmt.Sprint(key)] = plain(v[key])
+		}
+		return out
+	case []any:
+		for i := range v {
+			v[i] = plain(v[i])
+		}
+	case interface{ Format(string) string }:
+		return v.Format("2006-01-02")
+	}
+	return value
+}
+
+// TestTheSchemaTakesWhatTheLoaderTakes has the good documents of the repository; the bad ones are judged where their
+// messages are held.
+func TestTheSchemaTakesWhatTheLoaderTakes(t *testing.T) {
+	standard := newJudge(t, handlers.Standard())
+	taken := 0
+	for glob, judge := range map[string]*judge{
+		"testdata/good/*.yaml":           newJudge(t, registry(t)),
+		"../../samples/*/operator*.yaml": standard, "../../deploy/*/operator*.yaml": standard, "../../*.md": standard, "../../docs/*.md": standard,
+	} {
+		files, err := filepath.Glob(glob)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			data, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, text := range whole(file, data) {
+				if len(judge.faults(t, text)) == 0 {
+					taken++
+				}
+			}
+		}
+	}
+	if taken < 20 {
+		t.Errorf("there are %d good documents, want more", taken)
+	}
+}
+
+var fenced = regexp.MustCompile("(?s)```yaml\n(.*?)```")
+
+// whole are the whole configurations in a file: all of it, or examples in a text for people.
+func whole(file string, data []byte) [][]byte {
+	if filepath.Ext(file) != ".md" {
+		return [][]byte{data}
+	}
+	var out [][]byte
+	for _, match := range fenced.FindAllSubmatch(data, -1) {
+		if bytes.Contains(match[1], []byte("kind: "+config.Kind+"\n")) {
+			out = append(out, match[1])
+		}
+	}
+	return out
+}
+
+// TestNothingIsBeyondTheSchemaForNothing holds that there is a message of every kind that the table has.
+func TestNothingIsBeyondTheSchemaForNothing(t *testing.T) {
+	files, err := filepath.Glob("testdata/messages/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("found no messages (%v)", err)
+	}
+	var said []byte
+	for _, file := range files {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		said = append(said, data...)
+	}
+	for _, b := range beyond() {
+		for _, says := range b.says {
+			if !regexp.MustCompile("(?m)" + says).Match(said) {
+				t.Errorf("no message is of the kind %s (%s)", says, b.why)
+			}
+		}
+	}
+}
