@@ -103,7 +103,7 @@ func (a *activation) children(s *dsl.Subject) (map[string]any, error) {
 	out, err := children(s)
 	for _, name := range a.scope.Anything {
 		if err == nil {
-			out[name] = anything{}
+			out[name] = newAnything()
 		}
 	}
 	return out, err
