@@ -8,7 +8,6 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // Ownership says how a child is tied to its owner.
@@ -167,14 +166,6 @@ type Children interface {
 	// Delete deletes the child of that name when this object owns it. One that is not there is
 	// no error.
 	Delete(ctx context.Context, resource, name string) error
-}
-
-// OwnedKind is a kind of children that a resource declares.
-type OwnedKind struct {
-	// Name is the resource as it was declared, or as a kind is most often spelt.
-	Name ResourceName
-	// Kind is set when it was declared by kind: it then counts, and not the name.
-	Kind schema.GroupVersionKind
 }
 
 // ChildAnnotation is the key of the annotation that says which child an object is:

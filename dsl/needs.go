@@ -14,8 +14,8 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/words"
 )
 
-// Self is, where a need names a resource, the resource that the handler belongs to.
-const Self = "self"
+// self is, where a need names a resource, the resource that the handler belongs to.
+const self = "self"
 
 // Need is what a handler's code does with one resource, so that the operator's account can be
 // allowed it: `operator rbac` makes roles of needs. Nothing else hangs on it. What the engine does of
@@ -66,7 +66,7 @@ func parseNeedOf(text string) (n Need, err error) {
 	if wrong := validation.IsDNS1035Label(subresource); found && len(wrong) > 0 {
 		return n, fmt.Errorf("reading resource %q: %q is no subresource (want one as in deployments.apps/scale)", text, subresource)
 	}
-	if resource != Self {
+	if resource != self {
 		n.Resource, err = ParseResourceName(resource)
 	}
 	return n, err
@@ -108,7 +108,7 @@ func (n Need) Text() string {
 	case n.Relation != "":
 		out = "related." + n.Relation
 	case out == "":
-		out = Self
+		out = self
 	}
 	if n.Subresource != "" {
 		out += "/" + n.Subresource

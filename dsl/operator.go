@@ -6,44 +6,12 @@ package dsl
 import (
 	"cmp"
 	"errors"
-	"strings"
+	"iter"
+	"slices"
 	"time"
+
+	"github.com/handwerk-dev/handwerk/dsl/bookkeeping"
 )
-
-// DefaultDomain ends the prefix of an operator that names no domain of its own.
-const DefaultDomain = "handwerk.dev"
-
-// StateMark begins the value of every state annotation, whatever the operator's domain, so that
-// operators recognise each other's bookkeeping.
-const StateMark = `{"handwerk":`
-
-// AppliedMark begins the value of the annotation that tells what a child was applied from.
-const AppliedMark = "handwerk:"
-
-// foreign are keys, or beginnings of keys (with "/" at the end), of annotations that tools write as they handle
-// an object.
-var foreign = [...]string{
-	"kubectl.kubernetes.io/last-applied-configuration",
-	"kopf.zalando.org/",
-	"deployment.kubernetes.io/revision",
-}
-
-// Bookkeeping reports whether an annotation is known by its key for one that operators and tools keep their
-// books in: a change of it is none that an author meant.
-func Bookkeeping(key string) bool {
-	for _, f := range foreign {
-		if key == f || strings.HasSuffix(f, "/") && strings.HasPrefix(key, f) {
-			return true
-		}
-	}
-	return strings.Contains(key, "."+DefaultDomain+"/")
-}
-
-// marked reports whether the value of an annotation may say that it is an operator's: see [StateMark] and
-// [AppliedMark].
-func marked(key string) bool {
-	return strings.HasSuffix(key, "/state") || strings.HasSuffix(key, "/applied")
-}
 
 // Operator is one loaded configuration: its name, its resources, its handlers.
 type Operator struct {
@@ -51,7 +19,7 @@ type Operator struct {
 	// and Event source derive from it. Required.
 	Name string
 	// Domain ends the prefix of the operator's annotations and its finalizer. Defaults to
-	// DefaultDomain.
+	// handwerk.dev.
 	Domain string
 	// Scope says where the operator works. Defaults to the whole cluster.
 	Scope Scope
@@ -110,8 +78,13 @@ func (EventsMode) Choices() (what string, words []string) {
 	return "mode", []string{string(EventsWarnings), string(EventsChanges)}
 }
 
-// DefaultGracePeriod is Settings.GracePeriod when none is given.
-const DefaultGracePeriod = 20 * time.Second
+// What holds where nothing is given.
+const (
+	// DefaultGracePeriod is that of [Settings].
+	DefaultGracePeriod = 20 * time.Second
+	// DefaultWorkers are those of [Resource]: how many of its objects are handled at once.
+	DefaultWorkers = 4
+)
 
 // LeaderMode says how several processes of one operator agree on who works.
 type LeaderMode string
@@ -172,15 +145,24 @@ func (op *Operator) Resource(name string, define func(*Resource)) *Resource {
 }
 
 // Resources returns the resources in declared order. The slice is the caller's.
-func (op *Operator) Resources() []*Resource { return append([]*Resource(nil), op.resources...) }
+func (op *Operator) Resources() []*Resource { return slices.Clone(op.resources) }
+
+// Handlers returns every handler with its resource, in declared order.
+func (op *Operator) Handlers() iter.Seq2[*Resource, *Handler] {
+	return func(yield func(*Resource, *Handler) bool) {
+		for _, r := range op.resources {
+			for _, h := range r.handlers {
+				if !yield(r, h) {
+					return
+				}
+			}
+		}
+	}
+}
 
 // Prefix is what the operator's marks on objects begin with: its name and its domain.
 func (op *Operator) Prefix() string {
-	domain := op.Domain
-	if domain == "" {
-		domain = DefaultDomain
-	}
-	return op.Name + "." + domain
+	return op.Name + "." + cmp.Or(op.Domain, bookkeeping.Domain)
 }
 
 // Finalizer is the name of the operator's finalizer.

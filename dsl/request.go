@@ -35,7 +35,7 @@ type Subject struct {
 	Event watch.EventType
 	// Attempt counts the handler's attempts for this cause, from 1.
 	Attempt int
-	// Log carries the resource, namespace, name, handler, cause and attempt.
+	// Log carries the resource, namespace, name, handler, cause and attempt. Package dsl/logmark makes warnings.
 	Log logr.Logger
 	// Children are the objects that the object owns. To expressions of a handler that runs they are as it has
 	// left them so far. Nil for relations.

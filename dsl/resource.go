@@ -4,6 +4,7 @@
 package dsl
 
 import (
+	"iter"
 	"slices"
 	"time"
 
@@ -32,10 +33,6 @@ const (
 func (CacheProfile) Choices() (what string, words []string) {
 	return "cache profile", []string{string(CacheCompact), string(CacheMetadata), string(CacheLive)}
 }
-
-// DefaultWorkers is the number of objects of a resource that are handled at once when
-// Resource.Workers is zero.
-const DefaultWorkers = 4
 
 // Resource is a watched resource with its handlers. The fields may be set in the function given
 // to [Operator.Resource].
@@ -71,7 +68,7 @@ type Resource struct {
 	// Checks hold the configuration against schemas; see [Resource.CheckSchemas].
 	Checks []shape.Check
 
-	owns      []OwnedKind
+	owns      []ownedKind
 	relations []Relation
 	handlers  []*Handler
 	fault     error
@@ -88,7 +85,7 @@ func (r *Resource) Owns(names ...string) {
 			r.wrongOwns = append(r.wrongOwns, err)
 			continue
 		}
-		r.own(OwnedKind{Name: name})
+		r.own(ownedKind{Name: name})
 	}
 }
 
@@ -97,12 +94,18 @@ func (r *Resource) Owns(names ...string) {
 func (r *Resource) OwnsKind(kinds ...schema.GroupVersionKind) {
 	for _, kind := range kinds {
 		guess, _ := meta.UnsafeGuessKindToResource(kind)
-		r.own(OwnedKind{Name: ResourceName{Resource: guess.Resource, Version: guess.Version, Group: guess.Group}, Kind: kind})
+		r.own(ownedKind{ResourceName{Resource: guess.Resource, Version: guess.Version, Group: guess.Group}, kind})
 	}
 }
 
+// ownedKind is a kind of children; see [Resource.Owned].
+type ownedKind struct {
+	Name ResourceName
+	Kind schema.GroupVersionKind
+}
+
 // own adds a kind of children unless it is there.
-func (r *Resource) own(kind OwnedKind) {
+func (r *Resource) own(kind ownedKind) {
 	for _, known := range r.owns {
 		if known.Name.Resource == kind.Name.Resource && known.Name.Group == kind.Name.Group {
 			return
@@ -121,11 +124,20 @@ func (r *Resource) Kept() []Path {
 	return out
 }
 
-// Owned returns the kinds declared with Owns and OwnsKind, in order. The slice is the caller's.
-func (r *Resource) Owned() []OwnedKind { return append([]OwnedKind(nil), r.owns...) }
+// Owned returns what was declared with Owns and OwnsKind, in order: the resource as it was declared, or as its kind is
+// most often spelt. The kind is empty unless it was declared by kind: it then counts, and not the name.
+func (r *Resource) Owned() iter.Seq2[ResourceName, schema.GroupVersionKind] {
+	return func(yield func(ResourceName, schema.GroupVersionKind) bool) {
+		for _, owned := range r.owns {
+			if !yield(owned.Name, owned.Kind) {
+				return
+			}
+		}
+	}
+}
 
 // Handlers returns the handlers in declared order. The slice is the caller's.
-func (r *Resource) Handlers() []*Handler { return append([]*Handler(nil), r.handlers...) }
+func (r *Resource) Handlers() []*Handler { return slices.Clone(r.handlers) }
 
 // OnCreate adds a handler for objects that were never handled.
 func (r *Resource) OnCreate(id string, fn Func, options ...Option) {

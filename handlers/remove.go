@@ -66,7 +66,7 @@ func removalNeeds(t *expr.Template, whole bool) []dsl.Need {
 		}
 	}
 	if len(needs) == 0 && (whole || t.Uses(expr.Self)) {
-		needs = append(needs, dsl.MustParseNeed("delete", dsl.Self))
+		needs = append(needs, dsl.MustParseNeed("delete", "self"))
 	}
 	return needs
 }

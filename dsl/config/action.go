@@ -13,6 +13,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/actions"
 	"github.com/handwerk-dev/handwerk/dsl/expr"
 	"github.com/handwerk-dev/handwerk/dsl/shape"
+	"github.com/handwerk-dev/handwerk/dsl/source"
 )
 
 // action builds the handler's code, nil when it is at fault.
@@ -60,7 +61,7 @@ func (w *watched) declare(at path, h *handler, built actions.Built) {
 	for _, check := range built.Checks {
 		w.out.Checks = append(w.out.Checks, func(s shape.Schemas) []error {
 			s.Without = without(h)
-			return w.misfits(at, h.action, errors.Join(check(s)...)).errors()
+			return w.misfits(at, h.action, errors.Join(check(s)...)).Errors()
 		})
 	}
 }
@@ -117,14 +118,14 @@ func (w *watched) misfit(at path, action string, err error) {
 }
 
 // misfits gives the faults that an action has found their places.
-func (w *watched) misfits(at path, action string, err error) (out Faults) {
+func (w *watched) misfits(at path, action string, err error) (out source.Faults) {
 	for _, err := range flatten(err) {
 		place := at.Key(action)
 		line, column := 0, 0
 		if faulty, ok := errors.AsType[*dsl.ConfigError](err); ok {
 			place, line, column = w.step(at, faulty.Path), faulty.Line, faulty.Column
 		}
-		out = append(out, w.placedFault(place, line, column, err.Error()))
+		out = append(out, w.within(place, line, column, err.Error()))
 	}
 	return out
 }

@@ -97,7 +97,7 @@ func (w *watched) customResource() {
 	}
 	w.misfit(w.at, "schema", errors.Join(errs...))
 	w.out.CRD = tree
-	w.out.CRDFault = func(err error) error { return w.placedFault(w.at.Key("schema"), 0, 0, err.Error()) }
+	w.out.CRDFault = func(err error) error { return w.within(w.at.Key("schema"), 0, 0, err.Error()) }
 }
 
 // ownSchemas are the schemas that a configuration itself describes.

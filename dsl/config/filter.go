@@ -9,6 +9,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/expr"
 	"github.com/handwerk-dev/handwerk/dsl/expr/check"
 	"github.com/handwerk-dev/handwerk/dsl/shape"
+	"github.com/handwerk-dev/handwerk/dsl/source"
 )
 
 // when compiles the handler's expression, nil when there is none or it is at fault.
@@ -75,19 +76,19 @@ func (w *watched) predicateWithout(without map[string]string, at path, text stri
 		for _, v := range variables {
 			s.Vars[v.name] = v.shape(s)
 		}
-		return w.wrongExpression(at, check.Program(program, s)).errors()
+		return w.wrongExpression(at, check.Program(program, s)).Errors()
 	})
 	return program
 }
 
 // wrongExpression gives what is wrong with an expression its places.
-func (w *watched) wrongExpression(at path, err error) (out Faults) {
+func (w *watched) wrongExpression(at path, err error) (out source.Faults) {
 	if faulty, ok := errors.AsType[*expr.Error](err); ok {
 		for _, issue := range faulty.Issues {
-			out = append(out, w.placedFault(at, issue.Line, issue.Column, issue.Message))
+			out = append(out, w.within(at, issue.Line, issue.Column, issue.Message))
 		}
 	} else if err != nil {
-		out = append(out, w.placedFault(at, 0, 0, err.Error()))
+		out = append(out, w.within(at, 0, 0, err.Error()))
 	}
 	return out
 }

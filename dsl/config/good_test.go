@@ -118,9 +118,9 @@ func TestEveryFieldArrives(t *testing.T) {
 
 func TestMergedKeysGiveWayToTheMapsOwnAndTheFirstSourceWins(t *testing.T) {
 	var got []string
-	dsl.Walk(load(t, "anchors.yaml"), func(_ *dsl.Resource, h *dsl.Handler) {
+	for _, h := range load(t, "anchors.yaml").Handlers() {
 		got = append(got, h.ID+" "+h.Timeout.String()+" "+string(h.Causes[1])+" "+strings.Repeat("r", h.Retries))
-	})
+	}
 	want := []string{"first 10s update rrr", "second 10s update rrrrr", "third 20s update rrr"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("handlers (-want +got):\n%s", diff)
@@ -141,11 +141,11 @@ func TestDocumentsOfOneNameMakeOneOperator(t *testing.T) {
 
 func TestWhenSeesTheObjectAndTheParameters(t *testing.T) {
 	var when dsl.Predicate
-	dsl.Walk(load(t, "everything.yaml"), func(_ *dsl.Resource, h *dsl.Handler) {
+	for _, h := range load(t, "everything.yaml").Handlers() {
 		if h.ID == "first" {
 			when = h.When
 		}
-	})
+	}
 	tests := map[string]struct {
 		spec map[string]any
 		want bool

@@ -76,7 +76,7 @@ func (w *watched) template(at path, tree any) *expr.Template {
 	}
 	w.out.Checks = append(w.out.Checks, func(s shape.Schemas) (out []error) {
 		for _, err := range check.Template(t, s, nil) {
-			out = append(out, w.misfits(at, "", err).errors()...)
+			out = append(out, w.misfits(at, "", err).Errors()...)
 		}
 		return out
 	})

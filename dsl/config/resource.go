@@ -77,6 +77,6 @@ func (w *watched) known(at path, field dsl.Path) {
 		return
 	}
 	w.out.Checks = append(w.out.Checks, func(s shape.Schemas) []error {
-		return w.wrongExpression(at, check.Path(s.Self.Schema, field...)).errors()
+		return w.wrongExpression(at, check.Path(s.Self.Schema, field...)).Errors()
 	})
 }

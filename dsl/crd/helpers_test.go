@@ -12,6 +12,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/crd"
+	"github.com/handwerk-dev/handwerk/dsl/plain"
 )
 
 var webapps = dsl.ResourceName{Resource: "webapps", Version: "v1alpha1", Group: "example.com"}
@@ -23,7 +24,7 @@ func read(t *testing.T, text string) map[string]any {
 	if err := yaml.Unmarshal([]byte(text), &tree); err != nil {
 		t.Fatal(err)
 	}
-	value, err := dsl.Plain(tree)
+	value, err := plain.Value(tree)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -84,8 +84,8 @@ func (f *Findings) look(ctx context.Context, c *catalog.Catalog, r *dsl.Resource
 		found.add(name, resolved)
 	}
 	find(r.Name, schema.GroupVersionKind{})
-	for _, owned := range r.Owned() {
-		find(owned.Name, owned.Kind)
+	for name, kind := range r.Owned() {
+		find(name, kind)
 	}
 	for _, child := range r.Makes {
 		if !child.Kind.Empty() {

@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/logmark"
 	"github.com/handwerk-dev/handwerk/engine/catalog"
 	"github.com/handwerk-dev/handwerk/engine/ops"
 )
@@ -175,7 +176,7 @@ func (c *Recheck) found(spec *dsl.Resource, faults []error) {
 	}
 	for _, text := range texts {
 		if !slices.Contains(before, text) {
-			log.Info("an expression does not fit the cluster's schemas", dsl.LogWarning, true, "fault", text)
+			log.Info("an expression does not fit the cluster's schemas", logmark.Warning, true, "fault", text)
 		}
 	}
 }

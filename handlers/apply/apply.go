@@ -108,7 +108,7 @@ func (p *plan) built() actions.Built {
 		out.Needs = append(out.Needs, dsl.MustParseNeed("update", "self/finalizers"))
 	}
 	if p.some(dsl.ChildSpec.ByLabel) {
-		out.Needs = append(out.Needs, dsl.MustParseNeed("patch", dsl.Self)) // the record of labelled children
+		out.Needs = append(out.Needs, dsl.MustParseNeed("patch", "self")) // the record of labelled children
 	}
 	if len(out.Owns) > 0 && !p.final {
 		out.Brings = append(out.Brings, dsl.Child) // or drift would not be put back

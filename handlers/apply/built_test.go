@@ -6,6 +6,7 @@ package apply_test
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/actions"
 	"github.com/handwerk-dev/handwerk/dsl/config"
 	"github.com/handwerk-dev/handwerk/dsl/shape"
+	"github.com/handwerk-dev/handwerk/dsl/source"
 	"github.com/handwerk-dev/handwerk/handlers/apply"
 )
 
@@ -104,11 +106,11 @@ func TestWhatGoesWithTheHandler(t *testing.T) {
 			if err := op.Validate(); err != nil {
 				t.Error(err)
 			}
-			dsl.Walk(op, func(_ *dsl.Resource, h *dsl.Handler) {
+			for _, h := range op.Handlers() {
 				if got := strings.Trim(fmt.Sprint(h.Causes), "[]"); got != test.causes || h.NoOld == test.old {
 					t.Errorf("causes %s, without old %v, want %s, %v", got, h.NoOld, test.causes, !test.old)
 				}
-			})
+			}
 		})
 	}
 }
@@ -162,7 +164,7 @@ resources:
               kind: Pod
               metadata: {name: "${item.nam}-${slef.x}"}
 `), r)
-	faults, _ := errors.AsType[config.Faults](err)
+	faults, _ := errors.AsType[source.Faults](err)
 	var got []string
 	for _, f := range faults {
 		got = append(got, fmt.Sprintf("%d:%d %s", f.Line, f.Column, f.Path))
@@ -196,7 +198,7 @@ resources:
             template: {apiVersion: v1, kind: Pod, metadata: {name: "${children.bd.metadata.name}"}}
           db: {apiVersion: v1, kind: Pod, metadata: {name: db}}
 `), r)
-	faults, _ := errors.AsType[config.Faults](err)
+	faults, _ := errors.AsType[source.Faults](err)
 	var got []string
 	for _, f := range faults {
 		got = append(got, fmt.Sprintf("%d:%d %s", f.Line, f.Column, strings.TrimPrefix(f.Path, "resources[0].handlers[0].apply.pods.")))
@@ -241,7 +243,7 @@ resources:
 		t.Fatal(err)
 	}
 	foo := op.Resources()[0]
-	if len(foo.Makes) != 3 || len(foo.Owned()) != 3 || !foo.Handlers()[0].On(dsl.Delete) {
-		t.Errorf("made %v, owned %v, causes %v", foo.Makes, foo.Owned(), foo.Handlers()[0].Causes)
+	if len(foo.Makes) != 3 || len(maps.Collect(foo.Owned())) != 3 || !foo.Handlers()[0].On(dsl.Delete) {
+		t.Errorf("made %v, owned %v, causes %v", foo.Makes, maps.Collect(foo.Owned()), foo.Handlers()[0].Causes)
 	}
 }

@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/actions"
 	"github.com/handwerk-dev/handwerk/dsl/config"
 	"github.com/handwerk-dev/handwerk/engine/enginetest"
@@ -106,7 +105,7 @@ func TestInAnEngineWavesGoOneAfterTheOther(t *testing.T) {
 		see(t, c, "at first", "Thing a, Thing b")
 		release := func(name string) {
 			c.Update(things, "default", name, func(o *unstructured.Unstructured) { o.SetFinalizers(nil) })
-			c.Advance(dsl.DefaultWaiting)
+			c.Advance(time.Minute)
 		}
 		c.Delete(foos, "default", "me")
 		c.Settle()

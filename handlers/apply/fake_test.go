@@ -23,6 +23,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/actions"
 	"github.com/handwerk-dev/handwerk/dsl/expr"
 	"github.com/handwerk-dev/handwerk/dsl/form"
+	"github.com/handwerk-dev/handwerk/dsl/plain"
 	"github.com/handwerk-dev/handwerk/dsl/shape"
 	"github.com/handwerk-dev/handwerk/handlers/apply"
 )
@@ -228,14 +229,14 @@ func (e *events) Event(kind dsl.EventType, reason, note string, args ...any) {
 	*e = append(*e, fmt.Sprintf("%s %s: %s", kind, reason, fmt.Sprintf(note, args...)))
 }
 
-// plain reads YAML as a configuration has it.
-func plain(t testing.TB, text string) map[string]any {
+// decoded reads YAML as a configuration has it.
+func decoded(t testing.TB, text string) map[string]any {
 	t.Helper()
 	var tree map[string]any
 	if err := yaml.Unmarshal([]byte(text), &tree); err != nil {
 		t.Fatalf("%v in\n%s", err, text)
 	}
-	out, err := dsl.Plain(tree)
+	out, err := plain.Value(tree)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -248,7 +249,7 @@ var compiler = sync.OnceValues(expr.New)
 func build(t testing.TB, text string, b actions.Build) (actions.Built, error) {
 	t.Helper()
 	action := apply.Action(compiler)
-	config, root := action.Config(), form.Node(plain(t, text))
+	config, root := action.Config(), form.Node(decoded(t, text))
 	d := form.NewDecoder(root)
 	d.Value("apply", root, config)
 	if b.ID == "" {
@@ -301,7 +302,7 @@ func (w *world) spec(text string) {
 	w.t.Helper()
 	w.self = map[string]any{
 		"apiVersion": "example.com/v1", "kind": "Foo",
-		"metadata": map[string]any{"name": "me", "namespace": "ns"}, "spec": plain(w.t, text),
+		"metadata": map[string]any{"name": "me", "namespace": "ns"}, "spec": decoded(w.t, text),
 	}
 }
 
