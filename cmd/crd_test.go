@@ -14,17 +14,18 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"gopkg.in/yaml.v3"
 
-	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/actions"
 	"github.com/handwerk-dev/handwerk/dsl/config"
+	"github.com/handwerk-dev/handwerk/dsl/source"
 	"github.com/handwerk-dev/handwerk/handlers"
 )
 
 // noting is a registry with an action that does nothing.
-func noting() *dsl.Registry {
-	r := dsl.NewRegistry()
-	r.Action(dsl.Action{
+func noting() *actions.Registry {
+	r := actions.NewRegistry()
+	r.Action(actions.Action{
 		Name: "note", Doc: "Note something.", Config: func() any { return new(string) },
-		Build: func(dsl.Build, any) (dsl.Built, error) { return dsl.Built{Func: nothing}, nil },
+		Build: func(actions.Build, any) (actions.Built, error) { return actions.Built{Func: nothing}, nil },
 	})
 	return r
 }
@@ -113,7 +114,7 @@ func TestFaultsShowTheLineTheyAreIn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var out strings.Builder
 			mark := strings.Repeat(" ", test.column-1) + "^"
-			tellFault(&out, config.Fault{File: "f", Line: 1, Column: test.column, Message: "m", Excerpt: test.line + "\n" + mark})
+			tellFault(&out, source.Fault{File: "f", Line: 1, Column: test.column, Message: "m", Excerpt: test.line + "\n" + mark})
 			if diff := cmp.Diff(fmt.Sprintf("f:1:%d: m\n", test.column)+test.want, out.String()); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}

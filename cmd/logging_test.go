@@ -18,7 +18,7 @@ import (
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"k8s.io/klog/v2"
 
-	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/logmark"
 )
 
 func TestLogFlags(t *testing.T) {
@@ -148,17 +148,17 @@ func TestMarks(t *testing.T) {
 		tell func(logr.Logger)
 		want string
 	}{
-		"a warning is one": {"--zap-encoder=json", func(l logr.Logger) { l.Info("a", dsl.LogWarning, true, "b", 1) },
+		"a warning is one": {"--zap-encoder=json", func(l logr.Logger) { l.Info("a", logmark.Warning, true, "b", 1) },
 			`{"level":"warn",.*"msg":"a","b":1}`},
-		"an error is more than a warning": {"--zap-encoder=json", func(l logr.Logger) { l.Error(errors.New("no"), "a", dsl.LogWarning, true) },
+		"an error is more than a warning": {"--zap-encoder=json", func(l logr.Logger) { l.Error(errors.New("no"), "a", logmark.Warning, true) },
 			`{"level":"error",.*"msg":"a","error":"no"}`},
-		"a user's text is quoted for people": {"--zap-encoder=console", func(l logr.Logger) { l.Info(`all {"is": "well"}`, dsl.LogQuoted, true) },
+		"a user's text is quoted for people": {"--zap-encoder=console", func(l logr.Logger) { l.Info(`all {"is": "well"}`, logmark.Quoted, true) },
 			`.*\tINFO\t"all {\\"is\\": \\"well\\"}"`},
-		"it is as it is for machines": {"--zap-encoder=json", func(l logr.Logger) { l.Info("all is well", dsl.LogQuoted, true) },
+		"it is as it is for machines": {"--zap-encoder=json", func(l logr.Logger) { l.Info("all is well", logmark.Quoted, true) },
 			`{.*"msg":"all is well"}`},
-		"a value of that name is nobody's mark": {"--zap-encoder=json", func(l logr.Logger) { l.Info("a", dsl.LogWarning, "very") },
+		"a value of that name is nobody's mark": {"--zap-encoder=json", func(l logr.Logger) { l.Info("a", logmark.Warning, "very") },
 			`{"level":"info",.*"msg":"a","handwerk.warning":"very"}`},
-		"what has values of its own has marks too": {"--zap-encoder=json", func(l logr.Logger) { l.WithValues("b", 1).Info("a", dsl.LogWarning, true) },
+		"what has values of its own has marks too": {"--zap-encoder=json", func(l logr.Logger) { l.WithValues("b", 1).Info("a", logmark.Warning, true) },
 			`{"level":"warn",.*"msg":"a","b":1}`},
 	}
 	for name, test := range tests {

@@ -9,10 +9,10 @@ import (
 
 	"go.uber.org/zap/zapcore"
 
-	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/logmark"
 )
 
-// marked does what the marks of log lines ask for, and leaves them out; see [dsl.LogWarning].
+// marked does what the marks of log lines ask for, and leaves them out; see [logmark.Warning].
 type marked struct {
 	zapcore.Core
 	// console: lines are for people.
@@ -34,10 +34,10 @@ func (m marked) Check(entry zapcore.Entry, checked *zapcore.CheckedEntry) *zapco
 
 // Write writes a line.
 func (m marked) Write(entry zapcore.Entry, fields []zapcore.Field) error {
-	if isMarked(fields, dsl.LogWarning) && entry.Level == zapcore.InfoLevel {
+	if isMarked(fields, logmark.Warning) && entry.Level == zapcore.InfoLevel {
 		entry.Level = zapcore.WarnLevel
 	}
-	if m.console && isMarked(fields, dsl.LogQuoted) {
+	if m.console && isMarked(fields, logmark.Quoted) {
 		entry.Message = strconv.Quote(entry.Message)
 	}
 	return m.Core.Write(entry, slices.DeleteFunc(slices.Clone(fields), isMark))
@@ -48,5 +48,5 @@ func isMarked(fields []zapcore.Field, mark string) bool {
 }
 
 func isMark(f zapcore.Field) bool {
-	return f.Type == zapcore.BoolType && f.Integer == 1 && (f.Key == dsl.LogWarning || f.Key == dsl.LogQuoted)
+	return f.Type == zapcore.BoolType && f.Integer == 1 && (f.Key == logmark.Warning || f.Key == logmark.Quoted)
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/dsl/config"
+	"github.com/handwerk-dev/handwerk/dsl/source"
 )
 
 // verdict is what validate says with -o json.
@@ -141,9 +141,9 @@ func views(f *validateFlags, op *dsl.Operator, err error) (out []view) {
 	if !f.verbose || err != nil {
 		return nil
 	}
-	dsl.Walk(op, func(r *dsl.Resource, h *dsl.Handler) {
+	for r, h := range op.Handlers() {
 		out = append(out, view{r.Name.String(), h.ID, looksAt(r, h)})
-	})
+	}
 	return out
 }
 
@@ -159,7 +159,7 @@ func looksAt(r *dsl.Resource, h *dsl.Handler) string {
 		what = "the deletion"
 	}
 	for _, c := range h.Causes {
-		if more := c.Watches(); more != "" && c.Unmet(r, h) == nil {
+		if more := c.Watches(); more != "" && c.Met(r, h) {
 			what = strings.TrimPrefix(what+"; "+more, "; ")
 		}
 	}
@@ -172,11 +172,11 @@ func unled(op *dsl.Operator) (warnings []string) {
 	if mode := op.Settings.LeaderElection.Mode; mode != "" && mode != dsl.LeaderNone {
 		return nil
 	}
-	dsl.Walk(op, func(r *dsl.Resource, h *dsl.Handler) {
+	for r, h := range op.Handlers() {
 		if h.ResourceWide {
 			warnings = append(warnings, fmt.Sprintf("resource %s: schedule %s: runs on each process of the operator, as no leader is elected (set settings.leaderElection, or run with --leader-elect)", r.Name, h.ID))
 		}
-	})
+	}
 	return warnings
 }
 
@@ -191,15 +191,15 @@ func (p *program) checkCluster(ctx context.Context, f *validateFlags, op *dsl.Op
 	if err != nil {
 		return nil, fmt.Errorf("checking against the cluster: %w", err)
 	}
-	list := config.Faults{}
+	list := source.Faults{}
 	for _, fault := range found.Faults {
-		if placed, ok := errors.AsType[config.Fault](fault); ok {
+		if placed, ok := errors.AsType[source.Fault](fault); ok {
 			list = append(list, placed)
 		} else {
-			list = append(list, config.Fault{File: "configuration", Message: fault.Error()})
+			list = append(list, source.Fault{File: "configuration", Message: fault.Error()})
 		}
 	}
-	slices.SortStableFunc(list, func(a, b config.Fault) int {
+	slices.SortStableFunc(list, func(a, b source.Fault) int {
 		return cmp.Or(strings.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
 	if list = slices.Compact(list); len(list) > 0 {
@@ -237,7 +237,9 @@ func verdictOn(op *dsl.Operator, err error) verdict {
 		return v
 	}
 	v.Operator, v.Resources = op.Name, len(op.Resources())
-	dsl.Walk(op, func(*dsl.Resource, *dsl.Handler) { v.Handlers++ })
+	for range op.Handlers() {
+		v.Handlers++
+	}
 	return v
 }
 

@@ -37,38 +37,36 @@ const (
 	// included. Events that come while the object is being handled are one. Nothing is remembered of it, so
 	// a handler has this cause alone; Request.Event says what was told.
 	Event Cause = "event"
+	// Reconcile is, in a list of causes, short for [ReconcileCauses].
+	Reconcile Cause = "reconcile"
 )
 
-// Reconcile is, in a list of causes, short for [ReconcileCauses].
-const Reconcile Cause = "reconcile"
+// origin is where a cause comes from. It decides what is left of one that a handler has not handled.
+type origin int
 
-// Origin is where a cause comes from. It decides what is left of one that a handler has not handled.
-type Origin int
-
-// The origins of causes.
 const (
-	// FromObject: the object and its book tell it, so it is there in the next process, too.
-	FromObject Origin = iota + 1
-	// FromStart: a process begins with the object.
-	FromStart
-	// FromOthers: other objects changed.
-	FromOthers
-	// FromClock: a time has come.
-	FromClock
-	// FromWatch: the watch told of the object.
-	FromWatch
+	// fromObject: the object and its book tell it, so it is there in the next process, too.
+	fromObject origin = iota + 1
+	// fromStart: a process begins with the object.
+	fromStart
+	// fromOthers: other objects changed.
+	fromOthers
+	// fromClock: a time has come.
+	fromClock
+	// fromWatch: the watch told of the object.
+	fromWatch
 )
 
 // causeRow is all there is to know of a cause.
 type causeRow struct {
 	cause  Cause
-	origin Origin
+	origin origin
 	// reconcile: Reconcile stands for it, among others.
 	reconcile bool
 	// alone: a handler that has it has no other, and names no field.
 	alone bool
 	// requires is what must be declared for it to come about; nil for nothing.
-	requires *Requirement
+	requires *requirement
 	// reads tells what a handler reads whose change is this cause; nil where it is nothing but the object.
 	reads func(Reads) bool
 	// watches names for people what runs a handler that has it, where that is not the object's view.
@@ -79,45 +77,43 @@ type causeRow struct {
 
 // causeTable has the causes in the order in which they take precedence when several apply.
 var causeTable = []causeRow{
-	{cause: Delete, origin: FromObject, doc: "the object is being deleted, or was seen to be gone"},
-	{cause: Create, origin: FromObject, reconcile: true, doc: "the operator has not handled the object"},
-	{cause: Update, origin: FromObject, reconcile: true, doc: "what it looks at differs from what it handled last, whoever changed it"},
-	{cause: Resume, origin: FromStart, reconcile: true, doc: "a new process sees an object for the first time that was handled before"},
-	{cause: Child, origin: FromOthers, reconcile: true, requires: &needsOwned, watches: "children", doc: "an object that the object owns changed",
+	{cause: Delete, origin: fromObject, doc: "the object is being deleted, or was seen to be gone"},
+	{cause: Create, origin: fromObject, reconcile: true, doc: "the operator has not handled the object"},
+	{cause: Update, origin: fromObject, reconcile: true, doc: "what it looks at differs from what it handled last, whoever changed it"},
+	{cause: Resume, origin: fromStart, reconcile: true, doc: "a new process sees an object for the first time that was handled before"},
+	{cause: Child, origin: fromOthers, reconcile: true, requires: &needsOwned, watches: "children", doc: "an object that the object owns changed",
 		reads: func(r Reads) bool { return r.Children }},
-	{cause: RelatedChange, origin: FromOthers, reconcile: true, requires: &needsRelations, watches: "related objects", doc: "an object that a relation selects changed",
+	{cause: RelatedChange, origin: fromOthers, reconcile: true, requires: &needsRelations, watches: "related objects", doc: "an object that a relation selects changed",
 		reads: func(r Reads) bool { return r.Related }},
-	{cause: Timer, origin: FromClock, requires: &needsTiming, watches: "the clock", doc: "its time has come"},
-	{cause: Resync, origin: FromClock, reconcile: true, requires: &needsResync, doc: "the resource's resync period has passed for the object"},
-	{cause: Event, origin: FromWatch, alone: true, watches: "every event of the watch", doc: "the watch told of the object, whatever changed in it"},
+	{cause: Timer, origin: fromClock, requires: &needsTiming, watches: "the clock", doc: "its time has come"},
+	{cause: Resync, origin: fromClock, reconcile: true, requires: &needsResync, doc: "the resource's resync period has passed for the object"},
+	{cause: Event, origin: fromWatch, alone: true, watches: "every event of the watch", doc: "the watch told of the object, whatever changed in it"},
 }
 
-// Requirement is what must be declared for a cause to come about.
-type Requirement struct {
-	// Field is the field of a resource that declares it in YAML, empty where it is the handler's.
-	Field string
-	// Fault says in YAML's words that it is not declared.
-	Fault string
-	// unmet says it in Go's.
-	unmet string
+// requirement is what must be declared for a cause to come about.
+type requirement struct {
+	// field is the field of a resource that declares it, empty where it is the handler's.
+	field string
+	// fault says that it is not declared.
+	fault string
 	met   func(*Resource, *Handler) bool
 }
 
 var (
-	needsTiming = Requirement{
-		Fault: "the handler has no timer (want every, cron or idle)", unmet: "it waits for a timer, but has no timing",
-		met: func(_ *Resource, h *Handler) bool { return h.Timing != nil },
+	needsTiming = requirement{
+		fault: "the handler has no timer (want every, cron or idle)",
+		met:   func(_ *Resource, h *Handler) bool { return h.Timing != nil },
 	}
-	needsResync = Requirement{
-		Field: "resync", Fault: "the resource has no resync period", unmet: "it waits for resync, but the resource has no resync period",
+	needsResync = requirement{
+		field: "resync", fault: "the resource has no resync period",
 		met: func(r *Resource, _ *Handler) bool { return r.Resync != 0 },
 	}
-	needsOwned = Requirement{
-		Field: "owns", Fault: "the resource owns nothing, so no child changes", unmet: "it waits for children, but the resource owns none",
+	needsOwned = requirement{
+		field: "owns", fault: "the resource owns nothing, so no child changes",
 		met: func(r *Resource, _ *Handler) bool { return len(r.owns) > 0 },
 	}
-	needsRelations = Requirement{
-		Field: "related", Fault: "the resource has no related objects", unmet: "it waits for related objects, but the resource has no relations",
+	needsRelations = requirement{
+		field: "related", fault: "the resource has no related objects",
 		met: func(r *Resource, _ *Handler) bool { return len(r.relations) > 0 },
 	}
 )
@@ -132,17 +128,23 @@ func (c Cause) row() *causeRow {
 	return &causeRow{}
 }
 
-// Origin returns where the cause comes from, zero for an unknown one.
-func (c Cause) Origin() Origin { return c.row().origin }
-
 // Lasting reports whether the cause follows from what is stored, so that it is there in the next process, too.
-func (c Cause) Lasting() bool { return c.Origin() == FromObject }
+func (c Cause) Lasting() bool { return c.row().origin == fromObject }
 
 // Transient reports whether nothing is left of the cause when a handler that it would run does not see the object.
-func (c Cause) Transient() bool { return c.Origin() > FromStart }
+func (c Cause) Transient() bool { return c.row().origin > fromStart }
 
-// Unmet returns what the resource or the handler lacks for the cause to come about, nil when it can.
-func (c Cause) Unmet(r *Resource, h *Handler) *Requirement {
+// FromOthers reports whether the cause is a change of other objects.
+func (c Cause) FromOthers() bool { return c.row().origin == fromOthers }
+
+// FromClock reports whether the cause is that a time has come.
+func (c Cause) FromClock() bool { return c.row().origin == fromClock }
+
+// Met reports whether what must be declared for the cause to come about is.
+func (c Cause) Met(r *Resource, h *Handler) bool { return c.unmet(r, h) == nil }
+
+// unmet returns what the resource or the handler lacks for the cause to come about, nil when it can.
+func (c Cause) unmet(r *Resource, h *Handler) *requirement {
 	if need := c.row().requires; need != nil && !need.met(r, h) {
 		return need
 	}
@@ -177,12 +179,24 @@ func ExpandCauses(causes []Cause) []Cause {
 	return causesWith(func(row causeRow) bool { return slices.Contains(causes, row.cause) || all && row.reconcile })
 }
 
-// CauseNames returns the words a list of causes may hold, sorted, for messages.
-func CauseNames() []string {
-	names := []string{string(Reconcile)}
+// Choices returns the words of a list of causes, sorted, for those who read it.
+func (Cause) Choices() (what string, words []string) {
+	words = []string{string(Reconcile)}
 	for _, c := range Causes() {
-		names = append(names, string(c))
+		words = append(words, string(c))
 	}
-	slices.SortFunc(names, strings.Compare)
-	return names
+	slices.Sort(words)
+	return "cause", words
+}
+
+// FormDoc tells of all of them.
+func (Cause) FormDoc() string {
+	var all, short []string
+	for _, c := range Causes() {
+		all = append(all, string(c)+": "+c.Doc()+".")
+	}
+	for _, c := range ReconcileCauses() {
+		short = append(short, string(c))
+	}
+	return strings.Join(all, " ") + " " + string(Reconcile) + " is short for " + strings.Join(short, ", ") + "."
 }

@@ -28,12 +28,14 @@ func TestCauses(t *testing.T) {
 			ExpandCauses([]Cause{Timer, Reconcile, Child, "none"}), []Cause{Create, Update, Resume, Child, RelatedChange, Timer, Resync}},
 		"the next process finds these again":                 {ask(Cause.Lasting), []Cause{Delete, Create, Update}},
 		"of these nothing is left where they are not heeded": {ask(Cause.Transient), []Cause{Child, RelatedChange, Timer, Resync, Event}},
+		"these are changes of other objects":                 {ask(Cause.FromOthers), []Cause{Child, RelatedChange}},
+		"of these the time has come":                         {ask(Cause.FromClock), []Cause{Timer, Resync}},
 		"these cannot come about of themselves": {
-			ask(func(c Cause) bool { return c.Unmet(&Resource{}, &Handler{}) != nil }), []Cause{Child, RelatedChange, Timer, Resync}},
+			ask(func(c Cause) bool { return c.unmet(&Resource{}, &Handler{}) != nil }), []Cause{Child, RelatedChange, Timer, Resync}},
 		"nor these in YAML, where a field of the resource is not there": {
 			ask(func(c Cause) bool {
-				lack := c.Unmet(&Resource{}, &Handler{})
-				return lack != nil && lack.Field != "" && lack.Fault != ""
+				lack := c.unmet(&Resource{}, &Handler{})
+				return lack != nil && lack.field != "" && lack.fault != ""
 			}), []Cause{Child, RelatedChange, Resync}},
 	}
 	for name, tt := range tests {
@@ -44,11 +46,11 @@ func TestCauses(t *testing.T) {
 		})
 	}
 	for _, c := range Causes() {
-		if c.Origin() == 0 || c.Doc() == "" || strings.HasSuffix(c.Doc(), ".") {
-			t.Errorf("cause %s: origin %d, doc %q; want an origin, and the end of a sentence", c, c.Origin(), c.Doc())
+		if c.row().origin == 0 || c.Doc() == "" || strings.HasSuffix(c.Doc(), ".") {
+			t.Errorf("cause %s: origin %d, doc %q; want an origin, and the end of a sentence", c, c.row().origin, c.Doc())
 		}
 	}
-	if c := Cause("none"); c.Lasting() || c.Transient() || c.Unmet(&Resource{}, &Handler{}) != nil {
+	if c := Cause("none"); c.Lasting() || c.Transient() || c.unmet(&Resource{}, &Handler{}) != nil {
 		t.Error("an unknown cause has what known ones have")
 	}
 }

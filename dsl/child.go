@@ -8,7 +8,6 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // Ownership says how a child is tied to its owner.
@@ -28,6 +27,11 @@ const (
 	Unowned Ownership = "none"
 )
 
+// Choices returns the ways, for those who read one.
+func (Ownership) Choices() (what string, words []string) {
+	return "ownership", []string{string(Owned), string(Labelled), string(Unowned)}
+}
+
 // Adoption says what happens when an object of a child's name is there that nobody made for this
 // owner.
 type Adoption string
@@ -40,6 +44,11 @@ const (
 	// or annotation by which this operator or another of its kind says whose it is.
 	AdoptIfUnowned Adoption = "ifUnowned"
 )
+
+// Choices returns the policies, for those who read one.
+func (Adoption) Choices() (what string, words []string) {
+	return "adopt", []string{string(AdoptNever), string(AdoptIfUnowned)}
+}
 
 // DeletePolicy says what becomes of a child that is wanted no more, or whose owner is deleted.
 type DeletePolicy string
@@ -54,6 +63,11 @@ const (
 	// namespace and name takes it up again. Such a child has a label and no owner reference.
 	RetainChild DeletePolicy = "retain"
 )
+
+// Choices returns the policies, for those who read one.
+func (DeletePolicy) Choices() (what string, words []string) {
+	return "onDelete", []string{string(DeleteChild), string(OrphanChild), string(RetainChild)}
+}
 
 // ChildSpec is how a child is kept; the zero value is an owned child without a name.
 type ChildSpec struct {
@@ -152,14 +166,6 @@ type Children interface {
 	// Delete deletes the child of that name when this object owns it. One that is not there is
 	// no error.
 	Delete(ctx context.Context, resource, name string) error
-}
-
-// OwnedKind is a kind of children that a resource declares.
-type OwnedKind struct {
-	// Name is the resource as it was declared, or as a kind is most often spelt.
-	Name ResourceName
-	// Kind is set when it was declared by kind: it then counts, and not the name.
-	Kind schema.GroupVersionKind
 }
 
 // ChildAnnotation is the key of the annotation that says which child an object is:

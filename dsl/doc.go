@@ -3,22 +3,19 @@
 
 // Package dsl is what operator authors import: the words in which an operator is written.
 //
-// An [Operator] has [Resource] values, a resource has [Handler] values, a handler is a [Func]
-// with the causes it runs for, its filters and its options. The YAML form (package dsl/config)
-// compiles to the same value, and everything that looks at an operator (the engine, validate,
-// why) walks that one value with [Walk].
+// An [Operator] has [Resource] values, a resource has [Handler] values, a handler is a [Func] with its
+// causes, filters and options. The YAML form (package dsl/config) compiles to the same value, and
+// everything that looks at an operator (the engine, validate, rbac) reads that one value.
 //
-// A handler is an ordinary function. It reads the object from its [Request], notes what it wants
-// written in Request.Patch, Request.Status and Request.Conditions, and returns an error when it
-// wants to be run again:
+// A handler is an ordinary function. It reads the object from its [Request], notes in Request.Patch what
+// it wants written, and tells by its error whether it is to run again:
 //
 //   - nil: done; it runs again when something it looks at changes.
 //   - any error: it runs again, after the handler's back-off.
 //   - [Temporary]: it runs again, after the time given.
-//   - [Permanent]: it has failed; it runs again only when something it looks at changes.
+//   - [Waiting]: it has not failed; it runs again when others have changed.
+//   - [Permanent]: it has failed, until something it looks at changes.
 //
-// Filters and relations get a [Subject], the part of a request that only tells: one that writes does not
-// compile.
-//
-// Package dsl imports nothing of the engine, so handlers can be tested without it.
+// Filters and relations get a [Subject], a request that cannot write. Package dsl imports nothing of the
+// engine, so handlers can be tested without it.
 package dsl

@@ -4,6 +4,7 @@
 package dsl
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -31,14 +32,8 @@ func Permanent(err error) error {
 // do, and runs again when a child or a related object changes, at the latest after the time given,
 // or a minute when that is zero. It is no attempt. Reason says for people what it waits for.
 func Waiting(reason string, most time.Duration) error {
-	if most <= 0 {
-		most = DefaultWaiting
-	}
-	return &waitingError{reason: reason, most: most}
+	return &waitingError{reason: reason, most: cmp.Or(max(most, 0), time.Minute)}
 }
-
-// DefaultWaiting is how long a handler waits at most when [Waiting] is given no time.
-const DefaultWaiting = time.Minute
 
 // IsWaiting reports whether err, or an error it wraps, came from [Waiting], and the time it gives.
 func IsWaiting(err error) (most time.Duration, ok bool) {

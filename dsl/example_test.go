@@ -31,7 +31,9 @@ func Example() {
 		})
 	})
 
-	dsl.Walk(op, func(r *dsl.Resource, h *dsl.Handler) { fmt.Println(r.Name, h.ID, h.Causes) })
+	for r, h := range op.Handlers() {
+		fmt.Println(r.Name, h.ID, h.Causes)
+	}
 	fmt.Println(op.Validate())
 	// Output:
 	// greetings.v1.example.com card [create update resume child related resync]

@@ -35,13 +35,3 @@ func (m Match) Matches(set map[string]string) bool {
 		return found && value == m.Value
 	}
 }
-
-// MatchAll reports whether set fulfils every condition.
-func MatchAll(conditions []Match, set map[string]string) bool {
-	for _, m := range conditions {
-		if !m.Matches(set) {
-			return false
-		}
-	}
-	return true
-}

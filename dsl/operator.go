@@ -6,48 +6,12 @@ package dsl
 import (
 	"cmp"
 	"errors"
-	"fmt"
-	"strings"
+	"iter"
+	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/validation"
+	"github.com/handwerk-dev/handwerk/dsl/bookkeeping"
 )
-
-// DefaultDomain ends the prefix of an operator that names no domain of its own.
-const DefaultDomain = "handwerk.dev"
-
-// StateMark begins the value of every state annotation, whatever the operator's domain, so that
-// operators recognise each other's bookkeeping.
-const StateMark = `{"handwerk":`
-
-// AppliedMark begins the value of the annotation that tells what a child was applied from.
-const AppliedMark = "handwerk:"
-
-// foreign are keys, or beginnings of keys (with "/" at the end), of annotations that tools write as they handle
-// an object.
-var foreign = [...]string{
-	"kubectl.kubernetes.io/last-applied-configuration",
-	"kopf.zalando.org/",
-	"deployment.kubernetes.io/revision",
-}
-
-// Bookkeeping reports whether an annotation is known by its key for one that operators and tools keep their
-// books in: a change of it is none that an author meant.
-func Bookkeeping(key string) bool {
-	for _, f := range foreign {
-		if key == f || strings.HasSuffix(f, "/") && strings.HasPrefix(key, f) {
-			return true
-		}
-	}
-	return strings.Contains(key, "."+DefaultDomain+"/")
-}
-
-// marked reports whether the value of an annotation may say that it is an operator's: see [StateMark] and
-// [AppliedMark].
-func marked(key string) bool {
-	return strings.HasSuffix(key, "/state") || strings.HasSuffix(key, "/applied")
-}
 
 // Operator is one loaded configuration: its name, its resources, its handlers.
 type Operator struct {
@@ -55,7 +19,7 @@ type Operator struct {
 	// and Event source derive from it. Required.
 	Name string
 	// Domain ends the prefix of the operator's annotations and its finalizer. Defaults to
-	// DefaultDomain.
+	// handwerk.dev.
 	Domain string
 	// Scope says where the operator works. Defaults to the whole cluster.
 	Scope Scope
@@ -71,6 +35,16 @@ type Scope struct {
 	// with "!" takes out what it matches. Empty means the whole cluster. Resources that have no
 	// namespace are not affected.
 	Namespaces []string
+}
+
+// Err says what is wrong with the first name or glob that no namespace can have.
+func (s Scope) Err() error {
+	for _, pattern := range s.Namespaces {
+		if fault := wrongNamespace(pattern); fault != "" {
+			return errors.New(fault)
+		}
+	}
+	return nil
 }
 
 // Settings are an operator's settings; the zero value means the defaults.
@@ -99,8 +73,18 @@ const (
 	EventsChanges EventsMode = "changes"
 )
 
-// DefaultGracePeriod is Settings.GracePeriod when none is given.
-const DefaultGracePeriod = 20 * time.Second
+// Choices returns the modes, for those who read one.
+func (EventsMode) Choices() (what string, words []string) {
+	return "mode", []string{string(EventsWarnings), string(EventsChanges)}
+}
+
+// What holds where nothing is given.
+const (
+	// DefaultGracePeriod is that of [Settings].
+	DefaultGracePeriod = 20 * time.Second
+	// DefaultWorkers are those of [Resource]: how many of its objects are handled at once.
+	DefaultWorkers = 4
+)
 
 // LeaderMode says how several processes of one operator agree on who works.
 type LeaderMode string
@@ -114,6 +98,11 @@ const (
 	// LeaderLife: the first pod to own the lock works until that pod is gone.
 	LeaderLife LeaderMode = "life"
 )
+
+// Choices returns the modes, for those who read one.
+func (LeaderMode) Choices() (what string, words []string) {
+	return "mode", []string{string(LeaderNone), string(LeaderLease), string(LeaderLife)}
+}
 
 // LeaderElection says how the leader is found.
 type LeaderElection struct {
@@ -156,15 +145,24 @@ func (op *Operator) Resource(name string, define func(*Resource)) *Resource {
 }
 
 // Resources returns the resources in declared order. The slice is the caller's.
-func (op *Operator) Resources() []*Resource { return append([]*Resource(nil), op.resources...) }
+func (op *Operator) Resources() []*Resource { return slices.Clone(op.resources) }
+
+// Handlers returns every handler with its resource, in declared order.
+func (op *Operator) Handlers() iter.Seq2[*Resource, *Handler] {
+	return func(yield func(*Resource, *Handler) bool) {
+		for _, r := range op.resources {
+			for _, h := range r.handlers {
+				if !yield(r, h) {
+					return
+				}
+			}
+		}
+	}
+}
 
 // Prefix is what the operator's marks on objects begin with: its name and its domain.
 func (op *Operator) Prefix() string {
-	domain := op.Domain
-	if domain == "" {
-		domain = DefaultDomain
-	}
-	return op.Name + "." + domain
+	return op.Name + "." + cmp.Or(op.Domain, bookkeeping.Domain)
 }
 
 // Finalizer is the name of the operator's finalizer.
@@ -176,47 +174,3 @@ func (op *Operator) StateAnnotation() string { return op.Prefix() + "/state" }
 
 // AppliedAnnotation is the key of the annotation by which a child tells what it was applied from.
 func (op *Operator) AppliedAnnotation() string { return op.Prefix() + "/applied" }
-
-// named reports a name, or a domain, that cannot be part of an annotation key.
-func (op *Operator) named() error {
-	if op.Name == "" {
-		return errors.New("operator has no name: set Operator.Name (metadata.name in YAML)")
-	}
-	if errs := validation.IsDNS1123Label(op.Name); len(errs) > 0 {
-		return fmt.Errorf("operator name %q: %s", op.Name, errs[0])
-	}
-	if errs := validation.IsDNS1123Subdomain(op.Prefix()); len(errs) > 0 {
-		return fmt.Errorf("operator domain %q: %s", op.Domain, errs[0])
-	}
-	return nil
-}
-
-// Validate reports every fault of the operator, joined: a name that cannot be part of an
-// annotation key, resources whose objects are declared twice, under whatever spelling (two would work
-// on one object at the same time and share its bookkeeping), and what [Resource] and its handlers have wrong.
-// The engine refuses an operator with faults.
-func (op *Operator) Validate() error {
-	var faults []error
-	if err := op.named(); err != nil {
-		faults = append(faults, err)
-	}
-	if len(op.resources) == 0 {
-		faults = append(faults, errors.New("operator has no resources"))
-	}
-	seen := map[schema.GroupResource]ResourceName{}
-	for _, r := range op.resources {
-		first, twice := seen[r.Name.Objects()]
-		switch {
-		case r.fault != nil: // it has no name to speak of
-		case !twice:
-			seen[r.Name.Objects()] = r.Name
-		case first == r.Name:
-			faults = append(faults, &Fault{Resource: r.Name.String(), Err: errors.New("declared twice")})
-		default:
-			err := fmt.Errorf("it has the same objects as %s, which is declared too", first)
-			faults = append(faults, &Fault{Resource: r.Name.String(), Err: err})
-		}
-		faults = append(faults, r.faults()...)
-	}
-	return errors.Join(faults...)
-}

@@ -4,13 +4,13 @@
 package dsl
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/handwerk-dev/handwerk/dsl/plain"
 )
 
 // Patch is what a handler wants changed in its object. The engine joins those of the handlers of a
@@ -126,38 +126,18 @@ func (p *Patch) put(tree map[string]any, text string, value any, refused ...stri
 			return
 		}
 	}
-	plain, err := Plain(value)
+	decoded, err := plain.Value(value)
 	if err != nil {
 		p.note(fmt.Errorf("setting %s: %w", text, err))
 		return
 	}
-	p.note(path.set(tree, plain))
+	p.note(path.set(tree, decoded))
 }
 
 func (p *Patch) note(err error) {
 	if err != nil {
 		p.faults = append(p.faults, err)
 	}
-}
-
-// Plain turns any value into what JSON decodes to: maps with string keys, slices, strings,
-// booleans, int64, float64 and nil. Values that are plain already are copied.
-func Plain(value any) (any, error) {
-	switch v := value.(type) {
-	case nil, string, bool, int64, float64:
-		return v, nil
-	case int:
-		return int64(v), nil
-	case int32:
-		return int64(v), nil
-	}
-	data, err := json.Marshal(value)
-	if err != nil {
-		return nil, err
-	}
-	var out any
-	err = utiljson.Unmarshal(data, &out)
-	return out, err
 }
 
 // join lays one merge patch over another, which it changes, and returns where its maps take the place of
@@ -180,7 +160,7 @@ func lay(at Path, base, over map[string]any) (replaced []Path) {
 		case !isMap:
 			base[key] = value
 			continue
-		case !both && found && Removes(above):
+		case !both && found && plain.Removes(above):
 			continue // there is no map any more that has something to be removed
 		case !both && found:
 			replaced = append(replaced, path)
@@ -192,15 +172,4 @@ func lay(at Path, base, over map[string]any) (replaced []Path) {
 		replaced = append(replaced, lay(path, below, above)...)
 	}
 	return replaced
-}
-
-// Removes reports whether all that a merge patch asks for is that fields be removed. Where there is no map, it asks
-// for nothing.
-func Removes(patch map[string]any) bool {
-	for _, value := range patch {
-		if sub, isMap := value.(map[string]any); value != nil && (!isMap || !Removes(sub)) {
-			return false
-		}
-	}
-	return len(patch) > 0
 }

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+
+	"github.com/handwerk-dev/handwerk/dsl/bookkeeping"
 )
 
 // Path leads to a field of an object. Each element is a map key; lists are not entered.
@@ -39,6 +41,12 @@ func ParsePath(text string) (Path, error) {
 		path = append(path, key)
 	}
 	return path, nil
+}
+
+// UnmarshalText is [ParsePath].
+func (p *Path) UnmarshalText(text []byte) (err error) {
+	*p, err = ParsePath(string(text))
+	return err
 }
 
 // MustParsePath is [ParsePath] for constants; it panics on a fault.
@@ -128,7 +136,7 @@ func (p Path) Authored() bool {
 	case p[0] != "metadata":
 		return true
 	case len(p) > 2 && p[1] == "annotations":
-		return !Bookkeeping(p[2]) && !marked(p[2])
+		return !bookkeeping.MayBe(p[2])
 	}
 	return len(p) > 1 && (p[1] == "labels" || p[1] == "annotations")
 }
@@ -149,14 +157,4 @@ func (p Path) set(tree map[string]any, value any) error {
 	}
 	tree[p[len(p)-1]] = value
 	return nil
-}
-
-// Walk calls visit for every handler of the operator, in declared order. It is the one way to
-// look at an operator from outside, so what tools show cannot differ from what runs.
-func Walk(op *Operator, visit func(*Resource, *Handler)) {
-	for _, r := range op.resources {
-		for _, h := range r.handlers {
-			visit(r, h)
-		}
-	}
 }

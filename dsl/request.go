@@ -12,6 +12,8 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
 
 // Subject is what a handler is asked about: all that filters, relations and expressions get, and the part of a
@@ -33,13 +35,13 @@ type Subject struct {
 	Event watch.EventType
 	// Attempt counts the handler's attempts for this cause, from 1.
 	Attempt int
-	// Log carries the resource, namespace, name, handler, cause and attempt.
+	// Log carries the resource, namespace, name, handler, cause and attempt. Package dsl/logmark makes warnings.
 	Log logr.Logger
 	// Children are the objects that the object owns. To expressions of a handler that runs they are as it has
 	// left them so far. Nil for relations.
 	Children ChildReader
 	// Made are the named children that the resource's handlers make.
-	Made []NamedChild
+	Made []shape.NamedChild
 	// Related are the objects that the resource's relations select. See [Resource.Relates]. Nil for relations.
 	Related Related
 	// Objects are all objects of the resource, for a handler that runs for the resource as a whole,

@@ -4,15 +4,15 @@
 package dsl
 
 import (
-	"errors"
-	"fmt"
+	"iter"
 	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+
+	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
 
 // CacheProfile says how objects of a resource are held in memory.
@@ -29,9 +29,10 @@ const (
 	CacheLive CacheProfile = "live"
 )
 
-// DefaultWorkers is the number of objects of a resource that are handled at once when
-// Resource.Workers is zero.
-const DefaultWorkers = 4
+// Choices returns the profiles, for those who read one.
+func (CacheProfile) Choices() (what string, words []string) {
+	return "cache profile", []string{string(CacheCompact), string(CacheMetadata), string(CacheLive)}
+}
 
 // Resource is a watched resource with its handlers. The fields may be set in the function given
 // to [Operator.Resource].
@@ -61,14 +62,17 @@ type Resource struct {
 	CRD map[string]any
 	// CRDFault, when set, gives what is wrong with the CRD its place in the configuration.
 	CRDFault func(error) error
+	// Makes are the children that handlers make under names, so that expressions that use them can be
+	// checked. Their kinds are declared apart, with [Resource.OwnsKind].
+	Makes []shape.NamedChild
+	// Checks hold the configuration against schemas; see [Resource.CheckSchemas].
+	Checks []shape.Check
 
-	owns      []OwnedKind
+	owns      []ownedKind
 	relations []Relation
-	makes     []NamedChild
-	checks    []Check
 	handlers  []*Handler
 	fault     error
-	more      []error
+	wrongOwns []error
 }
 
 // Owns declares resources whose objects are children: objects with a controller owner reference
@@ -78,10 +82,10 @@ func (r *Resource) Owns(names ...string) {
 	for _, text := range names {
 		name, err := ParseResourceName(text)
 		if err != nil {
-			r.more = append(r.more, fmt.Errorf("owns: %w", err))
+			r.wrongOwns = append(r.wrongOwns, err)
 			continue
 		}
-		r.own(OwnedKind{Name: name})
+		r.own(ownedKind{Name: name})
 	}
 }
 
@@ -90,12 +94,18 @@ func (r *Resource) Owns(names ...string) {
 func (r *Resource) OwnsKind(kinds ...schema.GroupVersionKind) {
 	for _, kind := range kinds {
 		guess, _ := meta.UnsafeGuessKindToResource(kind)
-		r.own(OwnedKind{Name: ResourceName{Resource: guess.Resource, Version: guess.Version, Group: guess.Group}, Kind: kind})
+		r.own(ownedKind{ResourceName{Resource: guess.Resource, Version: guess.Version, Group: guess.Group}, kind})
 	}
 }
 
+// ownedKind is a kind of children; see [Resource.Owned].
+type ownedKind struct {
+	Name ResourceName
+	Kind schema.GroupVersionKind
+}
+
 // own adds a kind of children unless it is there.
-func (r *Resource) own(kind OwnedKind) {
+func (r *Resource) own(kind ownedKind) {
 	for _, known := range r.owns {
 		if known.Name.Resource == kind.Name.Resource && known.Name.Group == kind.Name.Group {
 			return
@@ -114,11 +124,20 @@ func (r *Resource) Kept() []Path {
 	return out
 }
 
-// Owned returns the kinds declared with Owns and OwnsKind, in order. The slice is the caller's.
-func (r *Resource) Owned() []OwnedKind { return append([]OwnedKind(nil), r.owns...) }
+// Owned returns what was declared with Owns and OwnsKind, in order: the resource as it was declared, or as its kind is
+// most often spelt. The kind is empty unless it was declared by kind: it then counts, and not the name.
+func (r *Resource) Owned() iter.Seq2[ResourceName, schema.GroupVersionKind] {
+	return func(yield func(ResourceName, schema.GroupVersionKind) bool) {
+		for _, owned := range r.owns {
+			if !yield(owned.Name, owned.Kind) {
+				return
+			}
+		}
+	}
+}
 
 // Handlers returns the handlers in declared order. The slice is the caller's.
-func (r *Resource) Handlers() []*Handler { return append([]*Handler(nil), r.handlers...) }
+func (r *Resource) Handlers() []*Handler { return slices.Clone(r.handlers) }
 
 // OnCreate adds a handler for objects that were never handled.
 func (r *Resource) OnCreate(id string, fn Func, options ...Option) {
@@ -179,66 +198,42 @@ func (r *Resource) OnReconcile(id string, fn Func, options ...Option) {
 // declared order. Faults (an id used twice, no causes, a faulty option) are reported by
 // [Operator.Validate]. On panics when fn is nil.
 func (r *Resource) On(causes []Cause, id string, fn Func, options ...Option) {
-	if fn == nil {
-		panic("dsl: handler " + id + " of " + r.Name.String() + " has a nil function")
+	h := Handler{ID: id, Causes: causes, Func: fn, Retries: Unlimited}
+	for _, set := range options {
+		set(&h)
 	}
-	r.handlers = append(r.handlers, newHandler(id, causes, fn, options))
+	r.Add(h)
 }
 
-// needsBase returns a handler for which status.observedGeneration is not enough, or nil.
-func (r *Resource) needsBase() *Handler {
-	for _, h := range r.handlers {
-		if h.LooksPast() {
-			return h
+// CheckSchemas holds the resource against the schemas that are there and returns what does not fit. The
+// functions find schemas, nil for those that they do not have.
+func (r *Resource) CheckSchemas(ofResource func(ResourceName) *spec.Schema, ofKind func(schema.GroupVersionKind) *spec.Schema) []error {
+	s := shape.Schemas{Children: map[string]shape.Shape{}, Related: map[string]shape.Shape{}}
+	s.Self.Schema = ofResource(r.Name)
+	for _, c := range r.Makes {
+		child := shape.Shape{List: c.List}
+		if !c.Kind.Empty() {
+			child.Schema = ofKind(c.Kind)
 		}
+		s.Children[c.Name] = child
 	}
-	return nil
-}
-
-func (r *Resource) faults() []error {
+	for _, relation := range r.relations {
+		s.Related[relation.Name] = shape.Shape{Schema: ofResource(relation.Resource), List: !relation.One}
+	}
 	var out []error
-	of := func(handler string, err error) {
-		out = append(out, &Fault{Resource: r.Name.String(), Handler: handler, Err: err})
-	}
-	at := func(err error) { of("", err) }
-	if r.fault != nil {
-		out = append(out, r.fault)
-	}
-	for _, err := range r.more {
-		at(err)
-	}
-	if len(r.handlers) == 0 {
-		at(fmt.Errorf("it has no handlers"))
-	}
-	if r.Resync < 0 || r.Workers < 0 {
-		at(fmt.Errorf("resync and workers must not be negative"))
-	}
-	if _, err := labels.Parse(r.LabelSelector); err != nil {
-		at(fmt.Errorf("label selector: %w", err))
-	}
-	if _, err := fields.ParseSelector(r.FieldSelector); err != nil {
-		at(fmt.Errorf("field selector: %w", err))
-	}
-	if h := r.needsBase(); r.ObservedGeneration && h != nil {
-		at(fmt.Errorf("observedGeneration cannot tell what handler %s has seen: it must look at the field spec, without old", h.ID))
-	}
-	switch r.Cache {
-	case "", CacheCompact, CacheMetadata, CacheLive:
-	default:
-		at(fmt.Errorf("cache %q: want %s, %s or %s", r.Cache, CacheCompact, CacheMetadata, CacheLive))
-	}
-	for _, err := range r.wrongRelations() {
-		at(err)
-	}
-	ids := map[string]bool{}
-	for _, h := range r.handlers {
-		if ids[h.ID] {
-			of(h.ID, errors.New("the id is used twice"))
-		}
-		for _, err := range h.faults(r, ids) {
-			of(h.ID, err)
-		}
-		ids[h.ID] = true
+	for _, check := range r.Checks {
+		out = append(out, check(s)...)
 	}
 	return out
+}
+
+// Add adds a handler that is at hand, as [Resource.On] does. It returns the one that is added, whose causes are
+// those that Handler.Causes stands for.
+func (r *Resource) Add(h Handler) *Handler {
+	if h.Func == nil {
+		panic("dsl: handler " + h.ID + " of " + r.Name.String() + " has a nil function")
+	}
+	h.settle()
+	r.handlers = append(r.handlers, &h)
+	return &h
 }

@@ -28,7 +28,9 @@ func written(t *testing.T, resources string, play func(s *stage)) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		dsl.Walk(op, func(_ *dsl.Resource, h *dsl.Handler) { h.Func = s.Note(h.ID, h.Func) })
+		for _, h := range op.Handlers() {
+			h.Func = s.Note(h.ID, h.Func)
+		}
 		s.Operator = op
 		play(s)
 	})

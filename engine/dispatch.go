@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/logmark"
 	"github.com/handwerk-dev/handwerk/engine/inbox"
 	"github.com/handwerk-dev/handwerk/engine/plan"
 	"github.com/handwerk-dev/handwerk/engine/queue"
@@ -90,7 +90,7 @@ func (r *resource) unfinished(key cache.ObjectName, err error) (wait time.Durati
 	case !told:
 		log.V(1).Info(line, "error", err.Error())
 	case conflict:
-		log.Info(line, dsl.LogWarning, true, "error", err.Error())
+		log.Info(line, logmark.Warning, true, "error", err.Error())
 	default:
 		log.Error(err, line)
 	}

@@ -11,7 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/logmark"
 	"github.com/handwerk-dev/handwerk/engine/conditions"
 	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/fence"
@@ -45,7 +45,7 @@ func (p *pass) complainInLog(log logr.Logger, j *plan.Job, before progress.Recor
 	case j.Record.Failed:
 		log.Error(err, "handler failed for good")
 	case told:
-		log.Info("handler will be tried again", dsl.LogWarning, true, "error", err.Error(), "retryAfter", again)
+		log.Info("handler will be tried again", logmark.Warning, true, "error", err.Error(), "retryAfter", again)
 	default:
 		log.V(1).Info("handler will be tried again", "error", err.Error(), "retryAfter", again)
 	}

@@ -32,18 +32,11 @@ func (p *pass) matches(j *plan.Job) bool {
 	if j.Cause.Transient() && !a.Unread && !begins {
 		e.Try = progress.Record{}
 	}
-	if j.Reader.Level() && j.Cause.Origin() != dsl.FromClock {
+	if j.Reader.Level() && !j.Cause.FromClock() {
 		e = e.Averted()
 	}
 	p.ledger.Put(j.Reader, e)
 	return false
-}
-
-// chooses reports whether the handler's filters on labels and annotations hold.
-func (p *pass) chooses(h *dsl.Handler) bool {
-	// Both are copied when they are asked for, and most handlers have no such filters.
-	return (len(h.Labels) == 0 || dsl.MatchAll(h.Labels, p.current.GetLabels())) &&
-		(len(h.Annotations) == 0 || dsl.MatchAll(h.Annotations, p.current.GetAnnotations()))
 }
 
 // sees asks the handler's filters for a cause.
@@ -58,7 +51,7 @@ func (p *pass) answer(r book.Reader, c dsl.Cause, try progress.Record) filter.An
 	if asked {
 		return a
 	}
-	a.Holds = p.chooses(r.Handler)
+	a.Holds = filter.Chooses(r.Handler, p.current)
 	if a.Holds && r.When != nil {
 		children := p.family.Reader()
 		a.Holds, a.Err = attempt.Ask(r.When, p.subject(r, c, try, children))

@@ -8,6 +8,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/book"
+	"github.com/handwerk-dev/handwerk/engine/filter"
 	"github.com/handwerk-dev/handwerk/engine/plan"
 	"github.com/handwerk-dev/handwerk/engine/timer"
 )
@@ -42,7 +43,7 @@ func (p *pass) situation(r book.Reader, n changes) plan.Situation {
 		Child: n.Child, Related: p.related.Changed(), Unseen: !p.memory.seen,
 		Named: slices.Contains(n.of, r.ID), Resync: n.resync,
 		Fires: p.fires(r, n.ticks), Granted: slices.Contains(n.Granted, r.ID),
-		Chosen:   !r.Level() || p.chooses(r.Handler), // nobody else asks
+		Chosen:   !r.Level() || filter.Chooses(r.Handler, p.current), // nobody else asks
 		Released: p.deletion != "" && !p.gone && !p.finalizer(),
 	}
 }

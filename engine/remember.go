@@ -12,7 +12,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/logmark"
 	"github.com/handwerk-dev/handwerk/engine/family"
 	"github.com/handwerk-dev/handwerk/engine/plan"
 	"github.com/handwerk-dev/handwerk/engine/queue"
@@ -85,7 +85,7 @@ func (p *pass) brake(a account) {
 	}
 	p.r.box.Suspend(p.key, m.breaker.Until())
 	who, last := strings.Join(a.jobs.Changers(a.writes), ", "), cmp.Or(last, p.r.name+" "+p.key.String())
-	p.log().Info("object loops: its passes write again and again; it rests", dsl.LogWarning, true,
+	p.log().Info("object loops: its passes write again and again; it rests", logmark.Warning, true,
 		"until", m.breaker.Until().Format(time.RFC3339), "handlers", who, "written", last)
 	p.r.engine.events.Warn(p.object, "breaker", "Looping", fmt.Sprintf(
 		"Handlers (%s) change this object or its children again and again without coming to rest, last %s; it is looked at again in a minute", who, last))

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/logmark"
 	"github.com/handwerk-dev/handwerk/engine/book"
 	"github.com/handwerk-dev/handwerk/engine/ledger"
 	"github.com/handwerk-dev/handwerk/engine/patch"
@@ -153,7 +154,7 @@ func (p *pass) send(ctx context.Context, base *unstructured.Unstructured, wish p
 	}
 	if len(result.Dropped) > 0 {
 		p.r.engine.feeds.WantCRDs() // should the schema get them, they are sent again
-		p.log().Info("the API server dropped fields that its schema does not have", dsl.LogWarning, true, "fields", fmt.Sprint(result.Dropped))
+		p.log().Info("the API server dropped fields that its schema does not have", logmark.Warning, true, "fields", fmt.Sprint(result.Dropped))
 	}
 	return result.Object, err
 }

@@ -13,25 +13,27 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/actions"
 	"github.com/handwerk-dev/handwerk/dsl/expr"
+	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
 
 // remove deletes objects: the handled one, or what an expression gives.
-func remove(cel compilerOf) dsl.Action {
-	return dsl.Action{
+func remove(cel compilerOf) actions.Action {
+	return actions.Action{
 		Name:   "delete",
 		Doc:    "Delete what an expression gives, an object or a list: ${self}, or in a schedule some of objects. Each is deleted only if it still is the same one.",
 		Config: func() any { return new(string) },
-		Build: func(b dsl.Build, config any) (dsl.Built, error) {
+		Build: func(b actions.Build, config any) (actions.Built, error) {
 			return buildRemove(cel, b, *config.(*string))
 		},
 	}
 }
 
-func buildRemove(cel compilerOf, b dsl.Build, what string) (dsl.Built, error) {
+func buildRemove(cel compilerOf, b actions.Build, what string) (actions.Built, error) {
 	w, err := newWriter(cel, b)
 	if err != nil {
-		return dsl.Built{}, err
+		return actions.Built{}, err
 	}
 	t := w.template(what, objectOrList, "delete")
 	if t != nil && len(t.Programs()) == 0 {
@@ -41,7 +43,7 @@ func buildRemove(cel compilerOf, b dsl.Build, what string) (dsl.Built, error) {
 		w.needs = removalNeeds(t, b.ResourceWide)
 	}
 	if err := errors.Join(w.faults...); err != nil {
-		return dsl.Built{}, err
+		return actions.Built{}, err
 	}
 	return w.built(func(ctx context.Context, r *dsl.Request) error {
 		return deleteAll(ctx, r, b.Resource, t, w.scope(r.Subject))
@@ -64,13 +66,13 @@ func removalNeeds(t *expr.Template, whole bool) []dsl.Need {
 		}
 	}
 	if len(needs) == 0 && (whole || t.Uses(expr.Self)) {
-		needs = append(needs, dsl.MustParseNeed("delete", dsl.Self))
+		needs = append(needs, dsl.MustParseNeed("delete", "self"))
 	}
 	return needs
 }
 
 // objectOrList is the schema of what can be deleted.
-func objectOrList(dsl.Schemas) *spec.Schema {
+func objectOrList(shape.Schemas) *spec.Schema {
 	return &spec.Schema{SchemaProps: spec.SchemaProps{Type: spec.StringOrArray{"object", "array"}}}
 }
 

@@ -58,12 +58,15 @@ func TestSamplesAreTheSameInGo(t *testing.T) {
 func summary(op *dsl.Operator) []string {
 	out := []string{op.Name}
 	for _, r := range op.Resources() {
-		out = append(out, fmt.Sprintf("%s owns %v every %s", r.Name, r.Owned(), r.Resync))
+		out = append(out, fmt.Sprintf("%s every %s", r.Name, r.Resync))
+		for name, kind := range r.Owned() {
+			out = append(out, fmt.Sprintf("%s owns %s %s", r.Name, name, kind))
+		}
 	}
-	dsl.Walk(op, func(r *dsl.Resource, h *dsl.Handler) {
+	for r, h := range op.Handlers() {
 		out = append(out, fmt.Sprintf("%s %s %v field %v retries %d timeout %s finalizer %t",
 			r.Name, h.ID, h.Causes, h.Fields, h.Retries, h.Timeout, !h.NoFinalizer))
-	})
+	}
 	return out
 }
 

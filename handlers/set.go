@@ -17,8 +17,10 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/actions"
 	"github.com/handwerk-dev/handwerk/dsl/expr"
 	"github.com/handwerk-dev/handwerk/dsl/form"
+	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
 
 // setConfig is what stands under set.
@@ -77,13 +79,13 @@ func (s *state) DescribeForm(*form.Describer) *form.Schema {
 }
 
 // set writes computed values to the object itself.
-func set(cel compilerOf) dsl.Action {
-	return dsl.Action{
+func set(cel compilerOf) actions.Action {
+	return actions.Action{
 		Name:      "set",
 		Doc:       "Set fields of the object itself: status, conditions, labels, annotations, spec.",
 		OneObject: true,
 		Config:    func() any { return new(setConfig) },
-		Build: func(b dsl.Build, config any) (dsl.Built, error) {
+		Build: func(b actions.Build, config any) (actions.Built, error) {
 			return buildSet(cel, b, config.(*setConfig))
 		},
 	}
@@ -108,10 +110,10 @@ type condition struct {
 	status, reason, message *expr.Template
 }
 
-func buildSet(cel compilerOf, b dsl.Build, config *setConfig) (dsl.Built, error) {
+func buildSet(cel compilerOf, b actions.Build, config *setConfig) (actions.Built, error) {
 	w, err := newWriter(cel, b)
 	if err != nil {
-		return dsl.Built{}, err
+		return actions.Built{}, err
 	}
 	s := &setter{writer: w}
 	if len(config.Status)+len(config.Spec)+len(config.Labels)+len(config.Annotations)+len(config.Conditions) == 0 {
@@ -145,7 +147,7 @@ func buildSet(cel compilerOf, b dsl.Build, config *setConfig) (dsl.Built, error)
 		s.needs = append(s.needs, dsl.MustParseNeed("patch", "self"))
 	}
 	if err := errors.Join(s.faults...); err != nil {
-		return dsl.Built{}, err
+		return actions.Built{}, err
 	}
 	built := s.built(s.run)
 	kept := s.kept()
@@ -182,7 +184,7 @@ func (s *setter) reported() (out []dsl.Path) {
 }
 
 // holdsConditions checks that the resource's schema has a place for conditions.
-func holdsConditions(s dsl.Schemas) []error {
+func holdsConditions(s shape.Schemas) []error {
 	self := s.Self.Schema
 	if self == nil || property(self, "status", "conditions") != nil {
 		return nil
@@ -198,7 +200,7 @@ func (s *setter) fields(tree map[string]any, below dsl.Path, at ...string) []fie
 	if len(tree) == 0 {
 		return nil
 	}
-	part := func(schemas dsl.Schemas) *spec.Schema { return property(schemas.Self.Schema, at[1]) }
+	part := func(schemas shape.Schemas) *spec.Schema { return property(schemas.Self.Schema, at[1]) }
 	s.keys(tree, at)
 	if s.template(tree, part, at...) == nil { // checked as a whole, rendered field by field
 		return nil

@@ -10,15 +10,18 @@ import (
 	"strconv"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/actions"
 	"github.com/handwerk-dev/handwerk/dsl/expr"
+	"github.com/handwerk-dev/handwerk/dsl/shape"
+	"github.com/handwerk-dev/handwerk/dsl/source"
 )
 
 // action builds the handler's code, nil when it is at fault.
-func (w *watched) action(at path, h *handler) *dsl.Built {
+func (w *watched) action(at path, h *handler) *actions.Built {
 	if len(h.Steps) > 0 {
 		return w.steps(at, h)
 	}
-	action, found := w.Registry.LookupAction(h.action)
+	action, found := w.registry().LookupAction(h.action)
 	if found && action.OneObject && h.whole {
 		w.Fault(at.Key(h.action), "%s", notForSchedule)
 		return nil
@@ -26,9 +29,9 @@ func (w *watched) action(at path, h *handler) *dsl.Built {
 	if !found || h.config == nil || h.With == nil && w.Has(at.Key("with")) {
 		return nil
 	}
-	build := dsl.Build{Registry: w.Registry, Params: h.With, Resource: w.out.Name, ID: h.ID, ResourceWide: h.whole}
-	build.AtDeletion = len(h.Causes) > 0 && !slices.ContainsFunc(h.Causes, func(c cause) bool { return c != cause(dsl.Delete) })
-	build.NoFinalizer = h.Finalizer != nil && !*h.Finalizer
+	build := actions.Build{Registry: w.registry(), Params: h.With, Resource: w.out.Name, ID: h.ID, ResourceWide: h.whole}
+	build.AtDeletion = len(h.Causes) > 0 && !slices.ContainsFunc(h.Causes, func(c dsl.Cause) bool { return c != dsl.Delete })
+	build.NoFinalizer = h.noFinalizer()
 	build.Siblings = w.siblings()
 	built, err := action.Build(build, h.config)
 	w.misfit(at, h.action, err)
@@ -44,7 +47,7 @@ func (w *watched) action(at path, h *handler) *dsl.Built {
 }
 
 // declare adds to the resource what goes with a handler.
-func (w *watched) declare(at path, h *handler, built dsl.Built) {
+func (w *watched) declare(at path, h *handler, built actions.Built) {
 	w.out.OwnsKind(built.Owns...)
 	for _, child := range built.Children {
 		if first, twice := w.made[child.Name]; twice {
@@ -52,13 +55,13 @@ func (w *watched) declare(at path, h *handler, built dsl.Built) {
 			continue
 		}
 		w.made[child.Name] = at.Key(h.action).Key(child.Name)
-		w.out.Makes(child)
+		w.out.Makes = append(w.out.Makes, child)
 		w.keeps(at.Key(h.action).Key(child.Name), h, child)
 	}
 	for _, check := range built.Checks {
-		w.out.Checks(func(s dsl.Schemas) []error {
+		w.out.Checks = append(w.out.Checks, func(s shape.Schemas) []error {
 			s.Without = without(h)
-			return w.misfits(at, h.action, errors.Join(check(s)...)).errors()
+			return w.misfits(at, h.action, errors.Join(check(s)...)).Errors()
 		})
 	}
 }
@@ -73,7 +76,7 @@ type keeper struct {
 
 // keeps notes a child that another handler makes, too, unless both do not see every object: they may see
 // different ones.
-func (w *watched) keeps(at path, h *handler, child dsl.NamedChild) {
+func (w *watched) keeps(at path, h *handler, child shape.NamedChild) {
 	if child.Object == "" {
 		return
 	}
@@ -115,14 +118,14 @@ func (w *watched) misfit(at path, action string, err error) {
 }
 
 // misfits gives the faults that an action has found their places.
-func (w *watched) misfits(at path, action string, err error) (out Faults) {
+func (w *watched) misfits(at path, action string, err error) (out source.Faults) {
 	for _, err := range flatten(err) {
 		place := at.Key(action)
 		line, column := 0, 0
 		if faulty, ok := errors.AsType[*dsl.ConfigError](err); ok {
 			place, line, column = w.step(at, faulty.Path), faulty.Line, faulty.Column
 		}
-		out = append(out, w.placedFault(place, line, column, err.Error()))
+		out = append(out, w.within(place, line, column, err.Error()))
 	}
 	return out
 }

@@ -5,53 +5,12 @@ package config
 
 import (
 	"errors"
-	"slices"
-	"strings"
 
-	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/expr"
+	"github.com/handwerk-dev/handwerk/dsl/expr/check"
+	"github.com/handwerk-dev/handwerk/dsl/shape"
+	"github.com/handwerk-dev/handwerk/dsl/source"
 )
-
-// filters are what keeps the handler from seeing an object, and what they read of it.
-func (w *watched) filters(at path, h *handler) (out []dsl.Option, reads dsl.Reads) {
-	reads.Only = true
-	if field := w.path(at.Key("field"), h.Field); field != nil {
-		w.visible(at.Key("field"), field)
-		out = append(out, dsl.Field(h.Field))
-	}
-	for _, m := range h.Labels {
-		w.labelKey(at.Key("labels").Key(m.Key), m.Key)
-		w.labelValue(at.Key("labels").Key(m.Key), m.Value)
-		reads.Paths = append(reads.Paths, dsl.Path{"metadata", "labels", m.Key})
-	}
-	for _, m := range h.Annotations {
-		w.labelKey(at.Key("annotations").Key(m.Key), strings.ToLower(m.Key)) // as the API server does
-		reads.Paths = append(reads.Paths, dsl.Path{"metadata", "annotations", m.Key})
-	}
-	out = append(out, func(into *dsl.Handler) { into.Labels, into.Annotations = h.Labels, h.Annotations })
-	if program := w.when(at.Key("when"), h); program != nil {
-		out = append(out, dsl.When(program.Predicate("when", h.With)))
-		if program.Uses(expr.Old) || program.Uses(expr.Diff) {
-			out = append(out, func(into *dsl.Handler) { into.NoOld = false })
-		}
-		reads = reads.And(program.Reads())
-	}
-	return out, reads
-}
-
-// visible checks that the cache holds the field.
-func (w *watched) visible(at path, field dsl.Path) {
-	if field[0] == "metadata" || field[0] == "apiVersion" || field[0] == "kind" {
-		return
-	}
-	if w.out.Cache == dsl.CacheMetadata {
-		w.Fault(at, "cache metadata does not hold it")
-	}
-	covers := func(kept dsl.Path) bool { return kept.Covers(field) }
-	if len(w.out.Keep) > 0 && !slices.ContainsFunc(w.out.Keep, covers) {
-		w.Fault(at, "keep leaves it out of the cache")
-	}
-}
 
 // when compiles the handler's expression, nil when there is none or it is at fault.
 func (w *watched) when(at path, h *handler) *expr.Program {
@@ -74,7 +33,7 @@ func (w *watched) when(at path, h *handler) *expr.Program {
 // variable is one that an expression has besides those of all.
 type variable struct {
 	name  string
-	shape func(dsl.Schemas) dsl.Shape
+	shape func(shape.Schemas) shape.Shape
 }
 
 // objects is the variable that a schedule has for all objects of the resource.
@@ -84,8 +43,8 @@ const objects = "objects"
 func (w *watched) predicateFor(h *handler, at path, text string) *expr.Program {
 	var variables []variable
 	if h.whole {
-		variables = append(variables, variable{objects, func(s dsl.Schemas) dsl.Shape {
-			return dsl.Shape{Schema: s.Self.Schema, List: true}
+		variables = append(variables, variable{objects, func(s shape.Schemas) shape.Shape {
+			return shape.Shape{Schema: s.Self.Schema, List: true}
 		}})
 	}
 	return w.predicateWithout(without(h), at, text, variables...)
@@ -107,29 +66,29 @@ func (w *watched) predicateWithout(without map[string]string, at path, text stri
 		w.Fault(at, "%v", err)
 		return nil
 	}
-	program, err := compiler.Compile(text)
+	program, err := compiler.Predicate(text)
 	w.found = append(w.found, w.wrongExpression(at, err)...)
 	if err != nil {
 		return nil
 	}
-	w.out.Checks(func(s dsl.Schemas) []error {
-		s.Vars, s.Without = map[string]dsl.Shape{}, without
+	w.out.Checks = append(w.out.Checks, func(s shape.Schemas) []error {
+		s.Vars, s.Without = map[string]shape.Shape{}, without
 		for _, v := range variables {
 			s.Vars[v.name] = v.shape(s)
 		}
-		return w.wrongExpression(at, program.Check(s)).errors()
+		return w.wrongExpression(at, check.Program(program, s)).Errors()
 	})
 	return program
 }
 
 // wrongExpression gives what is wrong with an expression its places.
-func (w *watched) wrongExpression(at path, err error) (out Faults) {
+func (w *watched) wrongExpression(at path, err error) (out source.Faults) {
 	if faulty, ok := errors.AsType[*expr.Error](err); ok {
 		for _, issue := range faulty.Issues {
-			out = append(out, w.placedFault(at, issue.Line, issue.Column, issue.Message))
+			out = append(out, w.within(at, issue.Line, issue.Column, issue.Message))
 		}
 	} else if err != nil {
-		out = append(out, w.placedFault(at, 0, 0, err.Error()))
+		out = append(out, w.within(at, 0, 0, err.Error()))
 	}
 	return out
 }

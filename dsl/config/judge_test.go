@@ -18,8 +18,9 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"gopkg.in/yaml.v3"
 
-	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/actions"
 	"github.com/handwerk-dev/handwerk/dsl/config"
+	"github.com/handwerk-dev/handwerk/dsl/source"
 	"github.com/handwerk-dev/handwerk/handlers"
 )
 
@@ -79,7 +80,7 @@ func beyond() []beyondSchema {
 			`set.status.(conditions|observedGeneration): is kept by the engine`,
 		}},
 		{"there are other documents", []string{
-			`resources is required`, `must be in one document only`, ` is another operator than `, `there is no operator in here`,
+			`resources: want at least one`, `must be in one document only`, ` is another operator than `, `there is no operator in here`,
 		}},
 		{"an action looks at its own form, too", []string{
 			`this line is refused`, `note.missing: this is missing`, `the note is refused`,
@@ -95,12 +96,12 @@ type beyondSchema struct {
 // judge reads configurations twice, with the loader and with the published schema, and holds one against the
 // other. The schema is read by an implementation that is not ours.
 type judge struct {
-	registry *dsl.Registry
+	registry *actions.Registry
 	schema   *jsonschema.Schema
 	beyond   *regexp.Regexp
 }
 
-func newJudge(t *testing.T, registry *dsl.Registry) *judge {
+func newJudge(t *testing.T, registry *actions.Registry) *judge {
 	t.Helper()
 	data, err := config.Schema(registry)
 	if err != nil {
@@ -126,14 +127,14 @@ func newJudge(t *testing.T, registry *dsl.Registry) *judge {
 }
 
 // faults are what the loader finds. The schema must refuse a text with faults of form, and no other one.
-func (j *judge) faults(t *testing.T, data []byte) config.Faults {
+func (j *judge) faults(t *testing.T, data []byte) source.Faults {
 	t.Helper()
 	_, err := config.Parse("", data, j.registry)
-	faults, ok := errors.AsType[config.Faults](err)
+	faults, ok := errors.AsType[source.Faults](err)
 	if err != nil && !ok {
 		t.Fatalf("an error that is no faults: %v", err)
 	}
-	ofForm := slices.DeleteFunc(slices.Clone(faults), func(f config.Fault) bool {
+	ofForm := slices.DeleteFunc(slices.Clone(faults), func(f source.Fault) bool {
 		return j.beyond.MatchString(f.Path + ": " + f.Message)
 	})
 	documents, err := documentsOf(data)

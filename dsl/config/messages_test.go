@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/actions"
 	"github.com/handwerk-dev/handwerk/handlers"
 )
 
@@ -45,7 +46,7 @@ func TestEveryMessageStaysAsItIs(t *testing.T) {
 // TestEveryMistakeIsToldAsItIs makes each mistake of form at each place of a few whole documents: a key that
 // is mistyped or missing, and a value that is of another kind.
 func TestEveryMistakeIsToldAsItIs(t *testing.T) {
-	for file, registry := range map[string]*dsl.Registry{"good/everything": registry(t), "messages/stock": tuned(t)} {
+	for file, registry := range map[string]*actions.Registry{"good/everything": registry(t), "messages/stock": tuned(t)} {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			t.Parallel()
 			data, err := os.ReadFile("testdata/" + file + ".yaml")
@@ -78,7 +79,7 @@ func TestEveryMistakeIsToldAsItIs(t *testing.T) {
 }
 
 // tuned is the standard registry with a function that has parameters of every kind.
-func tuned(t *testing.T) *dsl.Registry {
+func tuned(t *testing.T) *actions.Registry {
 	t.Helper()
 	r := handlers.Standard()
 	r.Function(dsl.Function{Name: "demo.Tune", Func: nothing, Params: struct {

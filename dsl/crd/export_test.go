@@ -9,5 +9,5 @@ import "github.com/handwerk-dev/handwerk/dsl"
 func Unchecked(name dsl.ResourceName, s *Schema) (map[string]any, error) {
 	b := &builder{form: s, places: map[string]place{}}
 	root := b.root()
-	return plain(definition(name, s, root, b.columns(root)))
+	return inJSON(definition(name, s, root, b.columns(root)))
 }

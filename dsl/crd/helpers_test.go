@@ -13,6 +13,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/crd"
 	"github.com/handwerk-dev/handwerk/dsl/form"
+	"github.com/handwerk-dev/handwerk/dsl/plain"
 )
 
 var webapps = dsl.ResourceName{Resource: "webapps", Version: "v1alpha1", Group: "example.com"}
@@ -24,7 +25,7 @@ func read(t testing.TB, text string) map[string]any {
 	if err := yaml.Unmarshal([]byte(text), &tree); err != nil {
 		t.Fatal(err)
 	}
-	value, err := dsl.Plain(tree)
+	value, err := plain.Value(tree)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,12 +12,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
-	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/plain"
 )
 
-// plain returns the CRD in its JSON form, without a status.
-func plain(crd *apiextensionsv1.CustomResourceDefinition) (map[string]any, error) {
-	value, err := dsl.Plain(crd)
+// inJSON returns the CRD in its JSON form, without a status.
+func inJSON(crd *apiextensionsv1.CustomResourceDefinition) (map[string]any, error) {
+	value, err := plain.Value(crd)
 	if err != nil {
 		return nil, fmt.Errorf("writing CRD: %w", err)
 	}

@@ -57,7 +57,7 @@ func Build(name dsl.ResourceName, s *Schema) (map[string]any, []*dsl.ConfigError
 	if len(b.faults) > 0 {
 		return nil, b.sorted()
 	}
-	out, err := plain(crd)
+	out, err := inJSON(crd)
 	if err != nil {
 		b.fault(nil, "%v", err)
 	}

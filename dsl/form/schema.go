@@ -9,13 +9,11 @@ import (
 	"reflect"
 	"strconv"
 	"time"
-
-	"github.com/handwerk-dev/handwerk/dsl"
 )
 
-// Describe returns the schema of what [Decoder] reads into a value of the type.
-func Describe(t reflect.Type, registry *dsl.Registry) *Schema {
-	d := &Describer{Registry: registry, defs: map[string]*Schema{}}
+// Describe returns the schema of what [Decoder] reads into a value of the type. With is that of the decoder.
+func Describe(t reflect.Type, with any) *Schema {
+	d := &Describer{With: with, defs: map[string]*Schema{}}
 	out := d.Of(t)
 	out.Defs = d.defs
 	return out
@@ -44,9 +42,10 @@ type Schema struct {
 	// PatternErrorMessage is what editors say of text that does not match.
 	PatternErrorMessage string `json:"patternErrorMessage,omitempty"`
 
-	Items       *Schema `json:"items,omitempty"`
-	MinItems    int     `json:"minItems,omitempty"`
-	UniqueItems bool    `json:"uniqueItems,omitempty"`
+	Items    *Schema `json:"items,omitempty"`
+	MinItems int     `json:"minItems,omitempty"`
+	// UniqueItems: no element is there twice.
+	UniqueItems bool `json:"uniqueItems,omitempty"`
 
 	Properties map[string]*Schema `json:"properties,omitempty"`
 	Required   []string           `json:"required,omitempty"`
@@ -63,8 +62,8 @@ const durationPattern = `^\+?(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|
 
 // Describer describes Go types.
 type Describer struct {
-	// Registry is for forms that have actions among their fields.
-	Registry *dsl.Registry
+	// With is what forms of their own have to know, as their package says.
+	With any
 	// Foreign is set while structs of another API are described.
 	Foreign *Foreign
 
@@ -100,7 +99,9 @@ func (s *Describer) Of(t reflect.Type) *Schema {
 	case t == reflect.TypeFor[time.Duration]():
 		return &Schema{Type: "string", Pattern: durationPattern, PatternErrorMessage: wantDuration}
 	case reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()):
-		return &Schema{OneOf: []*Schema{{Type: "string"}, {Type: "number"}, {Type: "boolean"}}}
+		return &Schema{Type: "string", MinLength: 1}
+	case reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]()):
+		return &Schema{}
 	}
 	switch t.Kind() {
 	case reflect.Struct:

@@ -10,7 +10,7 @@ import (
 
 	"github.com/go-logr/logr"
 
-	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/logmark"
 	"github.com/handwerk-dev/handwerk/engine/ops"
 	"github.com/handwerk-dev/handwerk/engine/rights"
 )
@@ -35,7 +35,7 @@ func (m *Monitor) found(missing []gap) {
 	m.missing = missing
 	m.mu.Unlock()
 	for _, g := range without(missing, before) {
-		m.logOf(g).Info("right is missing", dsl.LogWarning, true, "right", g.String(), "for", g.who(), "account", account)
+		m.logOf(g).Info("right is missing", logmark.Warning, true, "right", g.String(), "for", g.who(), "account", account)
 	}
 	given := without(before, missing)
 	for _, g := range given {

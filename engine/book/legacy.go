@@ -11,6 +11,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/bookkeeping"
 	"github.com/handwerk-dev/handwerk/engine/cause"
 	"github.com/handwerk-dev/handwerk/engine/pack"
 	"github.com/handwerk-dev/handwerk/engine/progress"
@@ -18,7 +19,7 @@ import (
 
 // UnsignedMark is how a text of version 1 begins, as it was written by operators: it does not say whose
 // object it is of, so whoever reads it must find out who wrote it.
-const UnsignedMark = dsl.StateMark + "1,"
+const UnsignedMark = bookkeeping.StateMark + "1,"
 
 // legacy is a text of version 1: a base for the whole object, digested for each field that handlers
 // looked at, and records of handlers that were not finished with it. It says neither whose it is nor of

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/bookkeeping"
 	"github.com/handwerk-dev/handwerk/engine/progress"
 )
 
@@ -45,7 +46,7 @@ func reload(t *testing.T, b Book, was []Reader, stored map[string]any, is []Read
 	if err != nil || degraded {
 		t.Fatalf("encoding: degraded %v, %v", degraded, err)
 	}
-	if !strings.HasPrefix(text, dsl.StateMark) {
+	if !strings.HasPrefix(text, bookkeeping.StateMark) {
 		t.Errorf("%s is not marked as an operator's", text)
 	}
 	got, err := Load(text, uid, func() bool { t.Error("asked who wrote a text that says whose it is"); return false })

@@ -16,7 +16,7 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/logmark"
 )
 
 const (
@@ -157,5 +157,5 @@ func (p *Passes) tell(key cache.ObjectName, one run) {
 	if one.handler != "" {
 		log = log.WithValues("handler", one.handler, "handlerFor", time.Since(one.entered).Truncate(time.Second).String())
 	}
-	log.Info("pass has run for long; changes of its object wait for its end", dsl.LogWarning, true)
+	log.Info("pass has run for long; changes of its object wait for its end", logmark.Warning, true)
 }

@@ -11,9 +11,9 @@ import (
 	"maps"
 	"reflect"
 	"slices"
-	"strings"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/bookkeeping"
 )
 
 // Essence returns the part of an object whose change counts: everything but apiVersion, kind and
@@ -36,7 +36,10 @@ func Essence(object map[string]any) map[string]any {
 	}
 	annotations, _ := metadata["annotations"].(map[string]any)
 	annotations = maps.Clone(annotations)
-	maps.DeleteFunc(annotations, bookkeeping)
+	maps.DeleteFunc(annotations, func(key string, value any) bool {
+		text, _ := value.(string)
+		return bookkeeping.Is(key, text)
+	})
 	if len(annotations) > 0 {
 		kept["annotations"] = annotations
 	}
@@ -44,11 +47,6 @@ func Essence(object map[string]any) map[string]any {
 		essence["metadata"] = kept
 	}
 	return essence
-}
-
-func bookkeeping(key string, value any) bool {
-	text, _ := value.(string)
-	return strings.HasPrefix(text, dsl.StateMark) || strings.HasPrefix(text, dsl.AppliedMark) || dsl.Bookkeeping(key)
 }
 
 // Project returns the essence limited to the fields.

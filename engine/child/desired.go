@@ -16,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/bookkeeping"
+	"github.com/handwerk-dev/handwerk/dsl/plain"
 )
 
 // Plain reads what an author gave as an object: a map, an Unstructured or anything that is an
@@ -25,11 +27,11 @@ func Plain(value any) (*unstructured.Unstructured, error) {
 	if u, ok := value.(*unstructured.Unstructured); ok {
 		value = u.Object
 	}
-	plain, err := dsl.Plain(value)
+	decoded, err := plain.Value(value)
 	if err != nil {
 		return nil, fmt.Errorf("reading object: %w", err)
 	}
-	tree, ok := plain.(map[string]any)
+	tree, ok := decoded.(map[string]any)
 	if !ok {
 		return nil, errors.New("reading object: it is not an object in JSON")
 	}
@@ -63,7 +65,7 @@ func (o Owner) Complete(desired *unstructured.Unstructured, namespaced bool, spe
 		return fmt.Errorf("reading object %s: %w", name(desired), err)
 	}
 	encodeValues(desired)
-	mark := dsl.AppliedMark + digest(withoutValues(desired))
+	mark := bookkeeping.AppliedMark + digest(withoutValues(desired))
 	if err := unstructured.SetNestedField(desired.Object, mark, "metadata", "annotations", o.Keys.Applied); err != nil {
 		return fmt.Errorf("reading object %s: %w", name(desired), err)
 	}
@@ -136,14 +138,14 @@ func encodeValues(u *unstructured.Unstructured) {
 			}
 		}
 	}
-	plain, ok := u.Object["stringData"].(map[string]any)
+	texts, ok := u.Object["stringData"].(map[string]any)
 	if u.GetKind() != "Secret" || !ok {
 		return
 	}
 	if values == nil {
 		values = map[string]any{}
 	}
-	for key, value := range plain {
+	for key, value := range texts {
 		text, ok := value.(string)
 		if !ok {
 			return // the server says best what is wrong with it

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/bookkeeping"
 )
 
 // begun is when the records of these tests were begun.
@@ -64,7 +64,7 @@ func TestRecord(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			text, err := tt.record.Encode("u")
-			if err != nil || tt.text != "" && text != tt.text || !strings.HasPrefix(text, dsl.StateMark) || len(text) > 4000 {
+			if err != nil || tt.text != "" && text != tt.text || !strings.HasPrefix(text, bookkeeping.StateMark) || len(text) > 4000 {
 				t.Errorf("%v: %s", err, text)
 			}
 			got, err := ParseRecord(text, "u")
@@ -93,7 +93,7 @@ func TestALabelProvesNothing(t *testing.T) {
 		u.SetName("c")
 		u.SetNamespace(namespace)
 		u.SetLabels(map[string]string{keys().Label: "u-1"})
-		u.SetAnnotations(map[string]string{keys().Owner: owner().Name().String(), keys().Applied: dsl.AppliedMark + "x"})
+		u.SetAnnotations(map[string]string{keys().Owner: owner().Name().String(), keys().Applied: bookkeeping.AppliedMark + "x"})
 		u.SetCreationTimestamp(metav1.NewTime(made))
 		return u
 	}

@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/bookkeeping"
 )
 
 // Keys are the keys of what an operator writes onto children.
@@ -279,5 +280,5 @@ func stranger(notes map[string]string, own Keys) string {
 }
 
 func applied(notes map[string]string, key string) bool {
-	return strings.HasPrefix(notes[key], dsl.AppliedMark)
+	return strings.HasPrefix(notes[key], bookkeeping.AppliedMark)
 }

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/bookkeeping"
 )
 
 func keys() Keys { return KeysOf(dsl.New("op")) }
@@ -173,7 +174,7 @@ func TestTies(t *testing.T) {
 
 // TestWhoseItIs holds whose an object is that is there already, and who may take it.
 func TestWhoseItIs(t *testing.T) {
-	const applied = dsl.AppliedMark + "x"
+	const applied = bookkeeping.AppliedMark + "x"
 	object := func(labels, notes map[string]string) *unstructured.Unstructured {
 		u := &unstructured.Unstructured{Object: tree{"kind": "ConfigMap", "metadata": tree{"name": "c"}}}
 		u.SetLabels(labels)
@@ -281,7 +282,7 @@ func TestATieThatWasCutIsPutBack(t *testing.T) {
 	}{
 		"what was made from the same is": {cut(func(*unstructured.Unstructured) {}), true, true},
 		"what was made from something else": {cut(func(u *unstructured.Unstructured) {
-			u.SetAnnotations(map[string]string{a.Owner.Keys.Applied: dsl.AppliedMark + "x"})
+			u.SetAnnotations(map[string]string{a.Owner.Keys.Applied: bookkeeping.AppliedMark + "x"})
 		}), false, false},
 		"what was not made": {cut(func(u *unstructured.Unstructured) { u.SetAnnotations(nil) }), false, false},
 		"what somebody else has come to own": {cut(func(u *unstructured.Unstructured) {
@@ -289,7 +290,7 @@ func TestATieThatWasCutIsPutBack(t *testing.T) {
 		}), false, false},
 		"what another operator has taken since": {cut(func(u *unstructured.Unstructured) {
 			notes := u.GetAnnotations()
-			notes["x.example.com/owner"], notes["x.example.com/applied"] = "g/K/ns/n", dsl.AppliedMark+"x"
+			notes["x.example.com/owner"], notes["x.example.com/applied"] = "g/K/ns/n", bookkeeping.AppliedMark+"x"
 			u.SetAnnotations(notes)
 		}), false, false},
 	}

@@ -253,7 +253,7 @@ func turnOf(turns []Turn, h *dsl.Handler) (t Turn, found bool) {
 
 // returns reports whether a handler comes back to an object in which nothing changes that it looks at.
 func returns(h *dsl.Handler) bool {
-	return slices.ContainsFunc(h.Causes, func(c dsl.Cause) bool { return c.Origin() == dsl.FromOthers || c.Origin() == dsl.FromClock })
+	return slices.ContainsFunc(h.Causes, func(c dsl.Cause) bool { return c.FromOthers() || c.FromClock() })
 }
 
 // Run notes that a handler runs now, from this step on. From its first step on it says anew what it keeps.

@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/logmark"
 	"github.com/handwerk-dev/handwerk/engine/patch"
 )
 
@@ -92,7 +93,7 @@ func (s *Schema) keeps(ctx context.Context) (bool, error) {
 	case told && err == nil:
 		s.log.Info("conditions are set again")
 	case !told && err != nil:
-		s.log.Info("conditions are not set, but for those that handlers insist on: whether the resource has conditions cannot be found out", dsl.LogWarning, true, "reason", err.Error())
+		s.log.Info("conditions are not set, but for those that handlers insist on: whether the resource has conditions cannot be found out", logmark.Warning, true, "reason", err.Error())
 	}
 	return keeps, nil
 }
@@ -119,7 +120,7 @@ func (s *Schema) failingRefused(err error) {
 	if !first || apierrors.IsForbidden(err) {
 		log = log.V(1) // the right to write status is given to operators that need it, and this one works without
 	}
-	log.Info("objects do not say which handlers fail: the API server does not take the condition", dsl.LogWarning, true,
+	log.Info("objects do not say which handlers fail: the API server does not take the condition", logmark.Warning, true,
 		"condition", Failing, "error", err.Error())
 }
 

@@ -29,6 +29,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/bookkeeping"
 	"github.com/handwerk-dev/handwerk/engine/outage"
 )
 
@@ -137,7 +138,7 @@ func (i *installer) desired(tree map[string]any) (*unstructured.Unstructured, er
 	if notes == nil {
 		notes = map[string]string{}
 	}
-	notes[i.op.AppliedAnnotation()] = dsl.AppliedMark + base64.RawURLEncoding.EncodeToString(sum[:9])
+	notes[i.op.AppliedAnnotation()] = bookkeeping.AppliedMark + base64.RawURLEncoding.EncodeToString(sum[:9])
 	out.SetAnnotations(notes)
 	return out, nil
 }

@@ -20,7 +20,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/yaml"
 
-	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/plain"
 	"github.com/handwerk-dev/handwerk/engine/enginetest/internal/apiserver"
 )
 
@@ -201,9 +201,9 @@ func (c *Cluster) read(value any) []*unstructured.Unstructured {
 	case *unstructured.Unstructured:
 		return []*unstructured.Unstructured{v.DeepCopy()}
 	}
-	plain, err := dsl.Plain(value)
+	decoded, err := plain.Value(value)
 	c.check(err)
-	tree, ok := plain.(map[string]any)
+	tree, ok := decoded.(map[string]any)
 	if !ok {
 		c.t.Fatalf("%T is not an object", value)
 	}

@@ -23,6 +23,7 @@ import (
 	broadcast "k8s.io/client-go/tools/events"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/logmark"
 	"github.com/handwerk-dev/handwerk/engine/ops"
 )
 
@@ -163,7 +164,7 @@ func (r *Recorder) admits(by ops.Reporter, about *corev1.ObjectReference, what s
 	}
 	r.dropped(by)
 	if first {
-		r.log.Info("Events of an object are dropped: there are too many different ones", dsl.LogWarning, true, "kind", about.Kind,
+		r.log.Info("Events of an object are dropped: there are too many different ones", logmark.Warning, true, "kind", about.Kind,
 			"namespace", about.Namespace, "name", about.Name, "reporter", string(by), "reason", what.reason,
 			"burst", burst, "thenOneEvery", refill.String())
 	}

@@ -79,10 +79,10 @@ type Family struct {
 // New prepares the feeds of the kinds that the resource owns. They are not running yet.
 func New(s Settings) *Family {
 	f := &Family{settings: s, keys: child.KeysOf(s.Operator), records: map[inbox.Key]*child.Record{}}
-	for _, owned := range s.Resource.Owned() {
+	for name, of := range s.Resource.Owned() {
 		var kind *feed.Feed
 		kind = s.NewFeed(feed.Settings{
-			Name: owned.Name, Kind: owned.Kind, Log: s.Log.WithValues("child", owned.Name.String()), Granted: s.Box.Grant,
+			Name: name, Kind: of, Log: s.Log.WithValues("child", name.String()), Granted: s.Box.Grant,
 			On: func(ev watch.Event) {
 				if !f.repeats(kind) {
 					f.seen(kind, ev)

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/logmark"
 	"github.com/handwerk-dev/handwerk/engine/child"
 	"github.com/handwerk-dev/handwerk/engine/claim"
 )
@@ -154,6 +154,6 @@ func (s *Session) tell() {
 		s.family.settings.Events.Warn(s.pass.Object, "leave", "ChildrenLeft", fmt.Sprintf("%d objects say that they are children of this one, which has no record of them. They are left: %s",
 			len(names), named))
 	}
-	s.pass.Log().Info("objects say that they are children of this one and are not in its record of children; they are left alone", dsl.LogWarning, true,
+	s.pass.Log().Info("objects say that they are children of this one and are not in its record of children; they are left alone", logmark.Warning, true,
 		"objects", named, "more", max(0, len(names)-mostNamed))
 }

@@ -21,7 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/logmark"
 	"github.com/handwerk-dev/handwerk/engine/backoff"
 )
 
@@ -162,7 +162,7 @@ func (f *Finder) doubted(key cache.ObjectName, uid types.UID, err error) {
 	f.unclear[uid] = reason
 	f.mu.Unlock()
 	if !known {
-		f.settings.Log.Info("object is not in the cache any more and not known to be gone; its delete handlers wait", dsl.LogWarning, true,
+		f.settings.Log.Info("object is not in the cache any more and not known to be gone; its delete handlers wait", logmark.Warning, true,
 			"namespace", key.Namespace, "name", key.Name, "reason", reason)
 	}
 }

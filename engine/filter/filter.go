@@ -1,11 +1,32 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package filter keeps what handlers' filters say of one object: their answers in a pass, and from one pass to the
-// next which of them failed.
+// Package filter asks handlers' filters on labels and annotations, and keeps what all filters say of one object: their
+// answers in a pass, and from one pass to the next which of them failed.
 package filter
 
-import "github.com/handwerk-dev/handwerk/dsl"
+import (
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+)
+
+// Chooses reports whether the handler's filters on labels and annotations hold for an object.
+func Chooses(h *dsl.Handler, object metav1.Object) bool {
+	return fulfils(object.GetLabels, h.Labels) && fulfils(object.GetAnnotations, h.Annotations)
+}
+
+// fulfils reports whether labels or annotations fulfil every condition. They are copied when they are asked for, and
+// most handlers have no conditions.
+func fulfils(get func() map[string]string, conditions []dsl.Match) bool {
+	if len(conditions) == 0 {
+		return true
+	}
+	set := get()
+	return !slices.ContainsFunc(conditions, func(m dsl.Match) bool { return !m.Matches(set) })
+}
 
 // Question is what a pass asks a handler's filters: whether it sees the object, for a cause.
 type Question struct {

@@ -7,8 +7,34 @@ import (
 	"errors"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/handwerk-dev/handwerk/dsl"
 )
+
+// TestChooses holds that an object must fulfil every filter on labels and annotations.
+func TestChooses(t *testing.T) {
+	object := &metav1.ObjectMeta{Labels: map[string]string{"tier": "web", "team": "a"}, Annotations: map[string]string{"pause": ""}}
+	tests := map[string]struct {
+		handler dsl.Handler
+		want    bool
+	}{
+		"without any": {dsl.Handler{}, true},
+		"all hold": {dsl.Handler{
+			Labels: []dsl.Match{{Key: "tier", Value: "web"}, {Key: "team", Op: dsl.Exists}}, Annotations: []dsl.Match{{Key: "pause", Op: dsl.Exists}},
+		}, true},
+		"the last label does not hold":      {dsl.Handler{Labels: []dsl.Match{{Key: "tier", Value: "web"}, {Key: "team", Op: dsl.Absent}}}, false},
+		"an annotation alone does not hold": {dsl.Handler{Labels: []dsl.Match{{Key: "tier", Value: "web"}}, Annotations: []dsl.Match{{Key: "pause", Op: dsl.Absent}}}, false},
+		"a label is no annotation":          {dsl.Handler{Annotations: []dsl.Match{{Key: "tier", Value: "web"}}}, false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := Chooses(&tt.handler, object); got != tt.want {
+				t.Errorf("the filters choose the object: %t, want %t", got, tt.want)
+			}
+		})
+	}
+}
 
 // TestWhatIsToldOnce holds that the same words are news once for a handler, whatever its filter is asked for, and that
 // it can be asked again is news when all of them are over.

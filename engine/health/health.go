@@ -12,7 +12,7 @@ import (
 
 	"github.com/go-logr/logr"
 
-	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/logmark"
 )
 
 // Phase says how a feed is, in words for people.
@@ -175,7 +175,7 @@ func (h *Health) warn(all Problems) {
 	case text == "" && warned:
 		h.log.Info("resource is watched in every namespace again")
 	case text != "" && !told:
-		h.log.Info("resource is not watched well in every namespace", dsl.LogWarning, true, "reason", text)
+		h.log.Info("resource is not watched well in every namespace", logmark.Warning, true, "reason", text)
 	default:
 		h.log.V(1).Info("resource is watched in other namespaces than before", "reason", text)
 	}
@@ -229,6 +229,6 @@ func (h *Health) say(now State, was *degradation, failures int) {
 	case now.Told, told && was.implies(now):
 		h.log.V(1).Info("resource is degraded, which is said already", "state", string(now.Phase), "reason", now.Text)
 	default:
-		h.log.Info("resource is degraded", dsl.LogWarning, true, "state", string(now.Phase), "reason", now.Text)
+		h.log.Info("resource is degraded", logmark.Warning, true, "state", string(now.Phase), "reason", now.Text)
 	}
 }

@@ -27,6 +27,7 @@ import (
 	"k8s.io/client-go/tools/leaderelection"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/logmark"
 )
 
 // The defaults of [Settings].
@@ -208,7 +209,7 @@ func (e *Elector) office(
 			reason := loss(shut)
 			e.leave()
 			leave(ErrLost)
-			e.set.Log.Info("lost leadership", dsl.LogWarning, true, "lock", e.lockName(), "reason", reason)
+			e.set.Log.Info("lost leadership", logmark.Warning, true, "lock", e.lockName(), "reason", reason)
 		}
 	})
 	err = lead(inOffice)

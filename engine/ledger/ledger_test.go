@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/bookkeeping"
 	"github.com/handwerk-dev/handwerk/engine/book"
 	"github.com/handwerk-dev/handwerk/engine/patch"
 	"github.com/handwerk-dev/handwerk/engine/progress"
@@ -100,7 +101,7 @@ func TestWhatIsKnownOfAnObject(t *testing.T) {
 			s.object.SetGeneration(2)
 		}, dsl.Update, dsl.Update},
 		"its annotation is taken away":         {func(s *shelf) { s.object.SetAnnotations(nil) }, "", dsl.Create},
-		"its annotation is not readable":       {func(s *shelf) { s.text(dsl.StateMark + "nonsense") }, "", dsl.Create},
+		"its annotation is not readable":       {func(s *shelf) { s.text(bookkeeping.StateMark + "nonsense") }, "", dsl.Create},
 		"its annotation is another one's copy": {func(s *shelf) { s.object.SetUID("copy") }, "", dsl.Create},
 		"it is deleted": {func(s *shelf) {
 			now := metav1.Now()

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/logmark"
 	"github.com/handwerk-dev/handwerk/engine/book"
 	"github.com/handwerk-dev/handwerk/engine/pack"
 	"github.com/handwerk-dev/handwerk/engine/patch"
@@ -114,7 +115,7 @@ func (l *Ledger) Store(d Draft, marks *patch.Marks) bool {
 		l.log().Error(err, "state could not be stored")
 		return false
 	case degraded:
-		l.log().Info("the essence is too large to be kept on the object; handlers get no old and diff for the next change", dsl.LogWarning, true)
+		l.log().Info("the essence is too large to be kept on the object; handlers get no old and diff for the next change", logmark.Warning, true)
 	}
 	marks.Annotation, marks.State, marks.Locked = l.rules.Annotation, text, l.memory.stamped
 	return true

@@ -18,7 +18,7 @@ import (
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
-	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/logmark"
 )
 
 // calmAgain is how long no request must have failed before it is said that requests get through again:
@@ -69,7 +69,7 @@ func (w *Watch) failed(part string, err error) {
 	}
 	w.mu.Unlock()
 	if !known {
-		w.log.Info("requests fail; what needs them waits", dsl.LogWarning, true, "to", part, "error", err.Error())
+		w.log.Info("requests fail; what needs them waits", logmark.Warning, true, "to", part, "error", err.Error())
 	}
 }
 

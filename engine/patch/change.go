@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/plain"
 )
 
 // change is a merge patch; locked ones hold only for the version that they were made from.
@@ -219,7 +220,7 @@ func others(has, wanted map[string]any) map[string]any {
 		above, isMap := wanted[key].(map[string]any)
 		below, both := value.(map[string]any)
 		switch {
-		case wanted[key] == nil || isMap && dsl.Removes(above):
+		case wanted[key] == nil || isMap && plain.Removes(above):
 			out[key] = nil
 		case isMap && both:
 			out[key] = others(below, above)

@@ -35,7 +35,7 @@ func Decide(h *dsl.Handler, e book.Entry, s Situation) (book.Entry, dsl.Cause) {
 	switch {
 	case c == "" && t != "":
 		return e.Wakes(t), t
-	case t.Origin() == dsl.FromOthers, c == dsl.Delete && s.concerns(h):
+	case t.FromOthers(), c == dsl.Delete && s.concerns(h):
 		e.Try = e.Try.Peek(s.Pass) // what it waits for may have come
 	case c == "" && h.Level() && !s.Chosen:
 		e = e.Averted()

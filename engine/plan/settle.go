@@ -63,10 +63,10 @@ func (js Jobs) Rerun(readers []book.Reader, writes []family.Write) (out []string
 func (js Jobs) Driven(writes []family.Write) bool {
 	return !slices.ContainsFunc(js, func(j *Job) bool {
 		wrote := slices.ContainsFunc(writes, func(w family.Write) bool { return w.Handler == j.Reader.ID })
-		switch j.Cause.Origin() {
-		case dsl.FromClock:
+		switch {
+		case j.Cause.FromClock():
 			return false
-		case dsl.FromOthers:
+		case j.Cause.FromOthers():
 			return wrote || j.Wants != nil && len(j.Wants.Object) > 0
 		}
 		return j.Ran && (wrote || j.Asks())

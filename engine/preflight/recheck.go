@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/logmark"
 	"github.com/handwerk-dev/handwerk/engine/catalog"
 	"github.com/handwerk-dev/handwerk/engine/ops"
 )
@@ -65,7 +66,7 @@ func NewRecheck(resources func() []*dsl.Resource, c *catalog.Catalog, served ite
 // specs yields the resources that have checks.
 func (c *Recheck) specs(yield func(*dsl.Resource) bool) {
 	for _, r := range c.resources() {
-		if r.Checked() && !yield(r) {
+		if len(r.Checks) > 0 && !yield(r) {
 			return
 		}
 	}
@@ -138,7 +139,7 @@ func (c *Recheck) look(ctx context.Context, anyhow bool) bool {
 	}
 	c.looked, c.checked = found.kinds, specs
 	for _, spec := range specs {
-		c.found(spec, spec.CheckSchemas(found))
+		c.found(spec, spec.CheckSchemas(found.ofResource, found.ofKind))
 	}
 	return true
 }
@@ -175,7 +176,7 @@ func (c *Recheck) found(spec *dsl.Resource, faults []error) {
 	}
 	for _, text := range texts {
 		if !slices.Contains(before, text) {
-			log.Info("an expression does not fit the cluster's schemas", dsl.LogWarning, true, "fault", text)
+			log.Info("an expression does not fit the cluster's schemas", logmark.Warning, true, "fault", text)
 		}
 	}
 }

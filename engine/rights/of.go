@@ -49,11 +49,11 @@ func Of(op *dsl.Operator, s Settings) []Rule {
 
 // Undeclared returns the handlers of which nobody knows what their code needs, as "foos/status".
 func Undeclared(op *dsl.Operator) (out []string) {
-	dsl.Walk(op, func(r *dsl.Resource, h *dsl.Handler) {
+	for r, h := range op.Handlers() {
 		if !h.Declared {
 			out = append(out, handlerName(r, h))
 		}
-	})
+	}
 	return out
 }
 

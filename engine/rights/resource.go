@@ -20,13 +20,13 @@ func (c *collector) resource(r *dsl.Resource) {
 			c.need(r, h, need)
 		}
 	}
-	for _, kind := range r.Owned() {
-		child := about{Name: kind.Name, Kind: kind.Kind}
-		if !kind.Kind.Empty() {
+	for name, kind := range r.Owned() {
+		child := about{Name: name, Kind: kind}
+		if !kind.Empty() {
 			child.Name = dsl.ResourceName{}
 		}
 		c.add(child, because("watches children of "+r.Name.Resource), "list", "watch")
-		if len(r.Made()) > 0 && kind.Kind.Empty() {
+		if len(r.Makes) > 0 && kind.Empty() {
 			c.add(child, because("takes away children that the configuration has no more"), "delete")
 		}
 	}
@@ -83,12 +83,16 @@ func (c *collector) records(r *dsl.Resource) bool {
 
 // makesOwned reports whether a need is one to make what the resource owns.
 func makesOwned(r *dsl.Resource, n dsl.Need) bool {
-	return slices.Contains(n.Verbs, "create") && slices.ContainsFunc(r.Owned(), func(owned dsl.OwnedKind) bool {
-		if !owned.Kind.Empty() {
-			return owned.Kind == n.Kind
+	if !slices.Contains(n.Verbs, "create") {
+		return false
+	}
+	for name, kind := range r.Owned() {
+		named := name.Resource == n.Resource.Resource && name.Group == n.Resource.Group
+		if kind == n.Kind && (named || !kind.Empty()) {
+			return true
 		}
-		return n.Kind.Empty() && owned.Name.Resource == n.Resource.Resource && owned.Name.Group == n.Resource.Group
-	})
+	}
+	return false
 }
 
 // needsOf are a handler's needs, without the conditions that built-in kinds do not get.
@@ -119,11 +123,14 @@ func (c *collector) need(r *dsl.Resource, h *dsl.Handler, n dsl.Need) {
 	of := about{Name: n.Resource, Kind: n.Kind, subresource: n.Subresource, names: n.Names, namespace: n.Namespace}
 	switch {
 	case n.Child != "":
-		i := slices.IndexFunc(r.Made(), func(made dsl.NamedChild) bool { return made.Name == n.Child })
-		if i < 0 || r.Made()[i].Kind.Empty() {
+		for _, made := range r.Makes {
+			if made.Name == n.Child {
+				of.Kind = made.Kind
+			}
+		}
+		if of.Kind.Empty() {
 			return // worked out when it runs
 		}
-		of.Kind = r.Made()[i].Kind
 	case n.Relation != "":
 		i := slices.IndexFunc(r.Relations(), func(one dsl.Relation) bool { return one.Name == n.Relation })
 		if i < 0 {

@@ -17,7 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/logmark"
 )
 
 // observer stands between a reflector and its client and notes what becomes of the requests.
@@ -183,7 +183,7 @@ func (o *observer) arrived(version string) {
 	if !o.back(version) {
 		return
 	}
-	o.health.log.Info("the server's versions have gone back, as after a restored backup", dsl.LogWarning, true, "from", o.version(), "to", version)
+	o.health.log.Info("the server's versions have gone back, as after a restored backup", logmark.Warning, true, "from", o.version(), "to", version)
 }
 
 // back reports whether the server is at an older version than the cache.

@@ -15,7 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 
-	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/logmark"
 )
 
 const (
@@ -154,7 +154,7 @@ func (s *stream) overstayed() bool {
 	if s.patience() > 0 {
 		return false
 	}
-	s.seen.health.log.Info("watch did not end when its time was over; another one is opened", dsl.LogWarning, true, "after", s.limit.String())
+	s.seen.health.log.Info("watch did not end when its time was over; another one is opened", logmark.Warning, true, "after", s.limit.String())
 	return true
 }
 
@@ -168,7 +168,7 @@ func (s *stream) silent() (over bool, err error) {
 		s.seen.health.listed(errStalled)
 		return true, errStalled
 	}
-	s.seen.health.log.Info("watch is silent though bookmarks were to come; another one is opened", dsl.LogWarning, true, "since", s.heard.Format(time.RFC3339))
+	s.seen.health.log.Info("watch is silent though bookmarks were to come; another one is opened", logmark.Warning, true, "since", s.heard.Format(time.RFC3339))
 	if !s.any {
 		err = errSilent
 	}

@@ -19,7 +19,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/actions"
 	"github.com/handwerk-dev/handwerk/dsl/expr"
+	"github.com/handwerk-dev/handwerk/dsl/expr/check"
+	"github.com/handwerk-dev/handwerk/dsl/shape"
 	"github.com/handwerk-dev/handwerk/handlers/graph"
 )
 
@@ -27,16 +30,16 @@ import (
 const action = "apply"
 
 // Action returns the action. Cel gives it a compiler; it is called for each handler.
-func Action(cel func() (*expr.Compiler, error)) dsl.Action {
-	return dsl.Action{
+func Action(cel func() (*expr.Compiler, error)) actions.Action {
+	return actions.Action{
 		Name:      action,
 		Doc:       "Keep children of the object as their templates say, in the order in which they need each other.",
 		OneObject: true,
 		Config:    func() any { return new(childrenConfig) },
-		Build: func(b dsl.Build, config any) (dsl.Built, error) {
+		Build: func(b actions.Build, config any) (actions.Built, error) {
 			compiler, err := cel()
 			if err != nil {
-				return dsl.Built{}, err
+				return actions.Built{}, err
 			}
 			return build(compiler, b, *config.(*childrenConfig))
 		},
@@ -54,10 +57,10 @@ type plan struct {
 	graph    *graph.Graph
 }
 
-func build(compiler *expr.Compiler, b dsl.Build, config childrenConfig) (dsl.Built, error) {
+func build(compiler *expr.Compiler, b actions.Build, config childrenConfig) (actions.Built, error) {
 	p, err := newParser(compiler, b)
 	if err != nil {
-		return dsl.Built{}, err
+		return actions.Built{}, err
 	}
 	switch {
 	case b.AtDeletion && b.NoFinalizer:
@@ -72,23 +75,23 @@ func build(compiler *expr.Compiler, b dsl.Build, config childrenConfig) (dsl.Bui
 	made.graph = p.needs(made.children)
 	p.twice(made.children)
 	if err := errors.Join(p.faults...); err != nil {
-		return dsl.Built{}, err
+		return actions.Built{}, err
 	}
 	return made.built(), nil
 }
 
 // built returns the handler and what goes with it.
-func (p *plan) built() dsl.Built {
+func (p *plan) built() actions.Built {
 	reports := dsl.MustParseNeed("patch", "self/status")
 	reports.Offered = true
-	out := dsl.Built{Func: p.run, Needs: []dsl.Need{reports}, Conditions: []string{p.condition}}
+	out := actions.Built{Func: p.run, Needs: []dsl.Need{reports}, Conditions: []string{p.condition}}
 	out.Reads.Only, out.Reads.Children = true, p.final // in a deletion there is no cause child
 	for _, name := range p.graph.Names() {
 		c := p.children[name]
 		if c.template == nil {
 			continue // it is at fault, which was told
 		}
-		out.Children = append(out.Children, dsl.NamedChild{Name: name, Kind: c.kind, List: c.forEach != nil, Object: c.always()})
+		out.Children = append(out.Children, shape.NamedChild{Name: name, Kind: c.kind, List: c.forEach != nil, Object: c.always()})
 		out.Checks = append(out.Checks, c.check)
 		if !c.kind.Empty() {
 			out.Needs = append(out.Needs, dsl.Need{Verbs: c.verbs(), Kind: c.kind})
@@ -98,24 +101,22 @@ func (p *plan) built() dsl.Built {
 		}
 		out.Reads = out.Reads.And(expr.ReadsOf(slices.Concat(c.programs(), c.conditions())...))
 	}
-	if slices.ContainsFunc(out.Children, func(c dsl.NamedChild) bool { return c.Kind.Empty() }) {
+	if slices.ContainsFunc(out.Children, func(c shape.NamedChild) bool { return c.Kind.Empty() }) {
 		out.Reads.Children = true // its owner says of which kinds they may be
 	}
 	if p.some(dsl.ChildSpec.ByReference) {
 		out.Needs = append(out.Needs, dsl.MustParseNeed("update", "self/finalizers"))
 	}
 	if p.some(dsl.ChildSpec.ByLabel) {
-		out.Needs = append(out.Needs, dsl.MustParseNeed("patch", dsl.Self)) // the record of labelled children
+		out.Needs = append(out.Needs, dsl.MustParseNeed("patch", "self")) // the record of labelled children
 	}
 	if len(out.Owns) > 0 && !p.final {
-		out.Options = append(out.Options, dsl.Also(dsl.Child)) // or drift would not be put back
+		out.Brings = append(out.Brings, dsl.Child) // or drift would not be put back
 	}
 	if p.some(needsRemoval) {
-		out.Options = append(out.Options, dsl.Also(dsl.Delete))
+		out.Brings = append(out.Brings, dsl.Delete)
 	}
-	if out.Reads.Only { // no expression looks back
-		out.Options = append(out.Options, dsl.NoOld())
-	}
+	out.NoOld = out.Reads.Only // no expression looks back
 	return out
 }
 
@@ -205,21 +206,21 @@ func (c *child) conditions() []*expr.Program {
 }
 
 // check holds the child's expressions, and what it is to become, against schemas.
-func (c *child) check(s dsl.Schemas) []error {
-	out := c.template.Check(s, s.Children[c.name].Schema)
+func (c *child) check(s shape.Schemas) []error {
+	out := check.Template(c.template, s, s.Children[c.name].Schema)
 	for _, t := range []*expr.Template{c.forEach, c.key} {
 		if t != nil {
-			out = append(out, t.Check(s, nil)...)
+			out = append(out, check.Template(t, s, nil)...)
 		}
 	}
 	conditions := []*condition{c.include, c.ready}
 	if c.rollout != nil {
 		conditions = append(conditions, c.rollout.ready)
 	}
-	s.Vars = map[string]dsl.Shape{childVar: {Schema: s.Children[c.name].Schema}}
+	s.Vars = map[string]shape.Shape{childVar: {Schema: s.Children[c.name].Schema}}
 	for _, one := range conditions {
 		if one != nil {
-			out = append(out, one.placed(one.program.Check(s))...)
+			out = append(out, expr.Faults(one.at, check.Program(one.program, s))...)
 		}
 	}
 	return out

@@ -20,8 +20,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/actions"
 	"github.com/handwerk-dev/handwerk/dsl/expr"
 	"github.com/handwerk-dev/handwerk/dsl/form"
+	"github.com/handwerk-dev/handwerk/dsl/plain"
+	"github.com/handwerk-dev/handwerk/dsl/shape"
 	"github.com/handwerk-dev/handwerk/handlers/apply"
 )
 
@@ -226,14 +229,14 @@ func (e *events) Event(kind dsl.EventType, reason, note string, args ...any) {
 	*e = append(*e, fmt.Sprintf("%s %s: %s", kind, reason, fmt.Sprintf(note, args...)))
 }
 
-// plain reads YAML as a configuration has it.
-func plain(t testing.TB, text string) map[string]any {
+// decoded reads YAML as a configuration has it.
+func decoded(t testing.TB, text string) map[string]any {
 	t.Helper()
 	var tree map[string]any
 	if err := yaml.Unmarshal([]byte(text), &tree); err != nil {
 		t.Fatalf("%v in\n%s", err, text)
 	}
-	out, err := dsl.Plain(tree)
+	out, err := plain.Value(tree)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -243,10 +246,10 @@ func plain(t testing.TB, text string) map[string]any {
 
 var compiler = sync.OnceValues(expr.New)
 
-func build(t testing.TB, text string, b dsl.Build) (dsl.Built, error) {
+func build(t testing.TB, text string, b actions.Build) (actions.Built, error) {
 	t.Helper()
 	action := apply.Action(compiler)
-	config, root := action.Config(), form.Node(plain(t, text))
+	config, root := action.Config(), form.Node(decoded(t, text))
 	d := form.NewDecoder(root)
 	d.Value("apply", root, config)
 	if b.ID == "" {
@@ -260,16 +263,16 @@ func build(t testing.TB, text string, b dsl.Build) (dsl.Built, error) {
 	for _, f := range d.Faults {
 		faults = append(faults, &dsl.ConfigError{Path: f.At.Steps(), Message: f.Message})
 	}
-	return dsl.Built{}, errors.Join(append(faults, err)...)
+	return actions.Built{}, errors.Join(append(faults, err)...)
 }
 
 // world is one object with its children and the handler that keeps them.
 type world struct {
 	*cluster
 	t      testing.TB
-	built  dsl.Built
+	built  actions.Built
 	self   map[string]any
-	more   []dsl.NamedChild
+	more   []shape.NamedChild
 	now    time.Time
 	params dsl.Params
 	// What the last run reported.
@@ -288,7 +291,7 @@ func start(t testing.TB, config, spec string) *world {
 
 func (w *world) configure(config string) {
 	w.t.Helper()
-	built, err := build(w.t, config, dsl.Build{Params: w.params})
+	built, err := build(w.t, config, actions.Build{Params: w.params})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -299,7 +302,7 @@ func (w *world) spec(text string) {
 	w.t.Helper()
 	w.self = map[string]any{
 		"apiVersion": "example.com/v1", "kind": "Foo",
-		"metadata": map[string]any{"name": "me", "namespace": "ns"}, "spec": plain(w.t, text),
+		"metadata": map[string]any{"name": "me", "namespace": "ns"}, "spec": decoded(w.t, text),
 	}
 }
 

@@ -5,6 +5,7 @@ package apply_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -119,7 +120,7 @@ func TestARolloutLooksAgainSoonAfterAnUpdate(t *testing.T) {
 	if most, _ := dsl.IsWaiting(w.run(dsl.Update)); most.Seconds() != 10 {
 		t.Errorf("it looks again after %s", most)
 	}
-	if most, _ := dsl.IsWaiting(w.run(dsl.Child)); most != dsl.DefaultWaiting {
+	if most, _ := dsl.IsWaiting(w.run(dsl.Child)); most != time.Minute {
 		t.Errorf("without an update it looks again after %s", most)
 	}
 }

@@ -1,0 +1,32 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package bookkeeping
+
+import "testing"
+
+func TestWhichAnnotationsAreBookkeeping(t *testing.T) {
+	tests := map[string]struct {
+		key, value string
+		is, mayBe  bool
+	}{
+		"a person's": {"example.com/note", "x", false, false},
+		"a person's with a key like an operator's":    {"example.com/state", "x", false, true},
+		"an operator's book":                          {"shop.example.com/state", StateMark + "2}", true, true},
+		"what an operator's child was applied from":   {"shop.example.com/applied", AppliedMark + "x", true, true},
+		"any of an operator's without its own domain": {"shop." + Domain + "/children", "x", true, true},
+		"one whose key has our domain in its name":    {"example.com/" + Domain, "x", false, false},
+		"kubectl's":                         {"kubectl.kubernetes.io/last-applied-configuration", "{}", true, true},
+		"another one with kubectl's prefix": {"kubectl.kubernetes.io/restartedAt", "x", false, false},
+		"the Deployment controller's":       {"deployment.kubernetes.io/revision", "3", true, true},
+		"another one with its prefix":       {"deployment.kubernetes.io/revision-history", "3", false, false},
+		"any of Kopf":                       {"kopf.zalando.org/last-handled-configuration", "{}", true, true},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if is, mayBe := Is(tt.key, tt.value), MayBe(tt.key); is != tt.is || mayBe != tt.mayBe {
+				t.Errorf("%s is bookkeeping: %t, may be: %t; want %t, %t", tt.key, is, mayBe, tt.is, tt.mayBe)
+			}
+		})
+	}
+}
