@@ -14,17 +14,17 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"gopkg.in/yaml.v3"
 
-	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/actions"
 	"github.com/handwerk-dev/handwerk/dsl/config"
 	"github.com/handwerk-dev/handwerk/handlers"
 )
 
 // noting is a registry with an action that does nothing.
-func noting() *dsl.Registry {
-	r := dsl.NewRegistry()
-	r.Action(dsl.Action{
+func noting() *actions.Registry {
+	r := actions.NewRegistry()
+	r.Action(actions.Action{
 		Name: "note", Doc: "Note something.", Config: func() any { return new(string) },
-		Build: func(dsl.Build, any) (dsl.Built, error) { return dsl.Built{Func: nothing}, nil },
+		Build: func(actions.Build, any) (actions.Built, error) { return actions.Built{Func: nothing}, nil },
 	})
 	return r
 }

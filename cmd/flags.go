@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/dsl/config"
 	"github.com/handwerk-dev/handwerk/engine/ops"
 )
 
@@ -102,8 +101,8 @@ func (f *runFlags) check() error {
 // checkNamespaces says what of --namespace no namespace can be called: nothing would ever be found there.
 func (f *runFlags) checkNamespaces() error {
 	for _, pattern := range f.namespaces {
-		if fault := config.NamespaceFault(pattern); fault != "" {
-			return fmt.Errorf("invalid value %q for --namespace: %s", pattern, fault)
+		if err := (dsl.Scope{Namespaces: []string{pattern}}).Err(); err != nil {
+			return fmt.Errorf("invalid value %q for --namespace: %w", pattern, err)
 		}
 	}
 	return nil

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/words"
 )
 
 var camelCase = regexp.MustCompile(`^[A-Z][A-Za-z0-9]{0,62}$`)
@@ -109,7 +110,7 @@ func (f *initFlags) checkChildren() error {
 		at := slices.IndexFunc(childKinds(), func(known string) bool { return strings.EqualFold(known, kind) })
 		if at < 0 {
 			hint := "want some of " + strings.Join(childKinds(), ", ")
-			if near, found := dsl.Nearest(kind, childKinds()); found {
+			if near, found := words.Nearest(kind, childKinds()); found {
 				hint = fmt.Sprintf("did you mean %q?", near)
 			}
 			return fmt.Errorf("there is no template for children of kind %q (%s)", kind, hint)

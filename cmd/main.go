@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/actions"
 )
 
 // Main runs the program's command line and exits. It is all that a main package needs:
@@ -25,7 +26,7 @@ import (
 // The first SIGINT, SIGTERM or SIGHUP asks for an orderly stop, a second SIGINT or SIGTERM exits at
 // once. A SIGHUP that is ignored at the start, as nohup does, stays ignored. Main sends what client-go and the API machinery log the same way as all other lines; that is global to
 // the process, as is the exit, so it is done here and not in [Run].
-func Main(registry *dsl.Registry, extra ...func(*dsl.Operator)) {
+func Main(registry *actions.Registry, extra ...func(*dsl.Operator)) {
 	p := &program{
 		Streams:  Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Env: os.Environ()},
 		parts:    realParts(),
@@ -49,7 +50,7 @@ type Streams struct {
 // Run runs one command line, without the program's name, and returns the exit code. It returns
 // when the command is done; the run command is done in good order some time after ctx ends.
 // Registry and extra are those of [Main].
-func Run(ctx context.Context, args []string, streams Streams, registry *dsl.Registry, extra ...func(*dsl.Operator)) int {
+func Run(ctx context.Context, args []string, streams Streams, registry *actions.Registry, extra ...func(*dsl.Operator)) int {
 	p := &program{Streams: streams, parts: realParts(), registry: registry, extra: extra}
 	return p.execute(ctx, args)
 }

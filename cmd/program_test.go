@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/actions"
 	"github.com/handwerk-dev/handwerk/dsl/config"
 	"github.com/handwerk-dev/handwerk/engine"
 	"github.com/handwerk-dev/handwerk/engine/ops"
@@ -51,10 +52,10 @@ func newBench(t *testing.T, env ...string) *bench {
 	kubeconfig := writeFile(t, "kubeconfig", kubeconfigOf("https://api.example:6443"))
 	b.program = program{
 		Streams:  Streams{Out: &b.out, Err: &b.err, Env: append([]string{"KUBECONFIG=" + kubeconfig}, env...)},
-		registry: dsl.NewRegistry(),
+		registry: actions.NewRegistry(),
 		parts: parts{
 			load:         load,
-			schema:       func(*dsl.Registry) ([]byte, error) { return []byte(`{"title": "Operator"}`), nil },
+			schema:       func(*actions.Registry) ([]byte, error) { return []byte(`{"title": "Operator"}`), nil },
 			engine:       b.make,
 			inCluster:    func() (*rest.Config, error) { return nil, rest.ErrNotInCluster },
 			podNamespace: filepath.Join(t.TempDir(), "namespace"),
@@ -91,7 +92,7 @@ func (b *bench) Healthy() []ops.Check {
 func (b *bench) stopAtOnce() { b.run = func(context.Context) error { return nil } }
 
 // load stands for the reading of configurations.
-func load(files []string, _ *dsl.Registry) (*dsl.Operator, error) {
+func load(files []string, _ *actions.Registry) (*dsl.Operator, error) {
 	switch files[0] {
 	case "foo.yaml":
 		op := dsl.New("foo")
@@ -150,7 +151,7 @@ func quiet(args ...string) []string {
 }
 
 func TestFaultyRegistryIsTold(t *testing.T) {
-	registry := dsl.NewRegistry()
+	registry := actions.NewRegistry()
 	registry.Func("shop.Order", nil)
 	var out, complaint bytes.Buffer
 	code := Run(t.Context(), []string{"version"}, Streams{Out: &out, Err: &complaint}, registry)

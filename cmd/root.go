@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/actions"
 )
 
 // program is one command line with all that it needs from outside.
@@ -20,7 +21,7 @@ type program struct {
 	Streams
 	parts
 
-	registry *dsl.Registry
+	registry *actions.Registry
 	extra    []func(*dsl.Operator)
 	// adopt, when set, is given the logger for what is global to the process, and its verbosity.
 	adopt func(log logr.Logger, verbosity int)

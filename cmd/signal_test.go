@@ -17,7 +17,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/actions"
 )
 
 func TestSignals(t *testing.T) {
@@ -93,7 +93,7 @@ func signalled(mode string) {
 	}}
 	b.program = program{
 		Streams:  Streams{Out: os.Stdout, Err: &strings.Builder{}},
-		registry: dsl.NewRegistry(),
+		registry: actions.NewRegistry(),
 		parts: parts{
 			load: load, engine: b.make,
 			inCluster: func() (*rest.Config, error) { return &rest.Config{Host: "https://pod"}, nil },

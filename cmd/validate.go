@@ -159,7 +159,7 @@ func looksAt(r *dsl.Resource, h *dsl.Handler) string {
 		what = "the deletion"
 	}
 	for _, c := range h.Causes {
-		if more := c.Watches(); more != "" && c.Unmet(r, h) == nil {
+		if more := c.Watches(); more != "" && c.Met(r, h) {
 			what = strings.TrimPrefix(what+"; "+more, "; ")
 		}
 	}

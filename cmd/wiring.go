@@ -11,6 +11,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/actions"
 	"github.com/handwerk-dev/handwerk/dsl/config"
 	"github.com/handwerk-dev/handwerk/engine"
 	"github.com/handwerk-dev/handwerk/engine/access"
@@ -24,8 +25,8 @@ const podNamespace = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 
 // parts are the packages behind the commands; tests have others.
 type parts struct {
-	load      func(paths []string, registry *dsl.Registry) (*dsl.Operator, error)
-	schema    func(registry *dsl.Registry) ([]byte, error)
+	load      func(paths []string, registry *actions.Registry) (*dsl.Operator, error)
+	schema    func(registry *actions.Registry) ([]byte, error)
 	engine    func(op *dsl.Operator, s engine.Settings) (machine, error)
 	inCluster func() (*rest.Config, error)
 	// install brings an operator's CRDs to the cluster, check holds the operator against it.
@@ -35,7 +36,7 @@ type parts struct {
 	lookup   func(context.Context, *dsl.Operator, *rest.Config) (rights.Lookup, error)
 	reviewer func(config *rest.Config, account string) (rights.Reviewer, error)
 	// parse reads a configuration that is not in a file.
-	parse func(name string, data []byte, registry *dsl.Registry) (*dsl.Operator, error)
+	parse func(name string, data []byte, registry *actions.Registry) (*dsl.Operator, error)
 	// asks reports whether a person can be asked through the reader.
 	asks func(io.Reader) bool
 	// shows reports whether what is written is seen on a terminal.

@@ -11,16 +11,17 @@ import (
 
 	"github.com/handwerk-dev/handwerk/cmd"
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/actions"
 )
 
 // TestRun goes the whole way, with configurations as they are.
 func TestRun(t *testing.T) {
-	registry := dsl.NewRegistry()
-	registry.Action(dsl.Action{
+	registry := actions.NewRegistry()
+	registry.Action(actions.Action{
 		Name:   "note",
 		Doc:    "Note something.",
 		Config: func() any { return new(string) },
-		Build:  func(dsl.Build, any) (dsl.Built, error) { return dsl.Built{Func: nothing}, nil },
+		Build:  func(actions.Build, any) (actions.Built, error) { return actions.Built{Func: nothing}, nil },
 	})
 	tests := map[string]struct {
 		args        []string
@@ -73,7 +74,7 @@ func TestRun(t *testing.T) {
 func TestRunTakesWhatIsDeclaredInGo(t *testing.T) {
 	var out, errors bytes.Buffer
 	streams := cmd.Streams{Out: &out, Err: &errors}
-	code := cmd.Run(t.Context(), []string{"validate"}, streams, dsl.NewRegistry(), func(op *dsl.Operator) {
+	code := cmd.Run(t.Context(), []string{"validate"}, streams, actions.NewRegistry(), func(op *dsl.Operator) {
 		op.Name = "bar"
 		op.Resource("bars.v1.example.com", func(r *dsl.Resource) { r.OnReconcile("only", nothing) })
 	})

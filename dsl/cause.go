@@ -66,7 +66,7 @@ type causeRow struct {
 	// alone: a handler that has it has no other, and names no field.
 	alone bool
 	// requires is what must be declared for it to come about; nil for nothing.
-	requires *Requirement
+	requires *requirement
 	// reads tells what a handler reads whose change is this cause; nil where it is nothing but the object.
 	reads func(Reads) bool
 	// watches names for people what runs a handler that has it, where that is not the object's view.
@@ -90,32 +90,30 @@ var causeTable = []causeRow{
 	{cause: Event, origin: fromWatch, alone: true, watches: "every event of the watch", doc: "the watch told of the object, whatever changed in it"},
 }
 
-// Requirement is what must be declared for a cause to come about.
-type Requirement struct {
-	// Field is the field of a resource that declares it in YAML, empty where it is the handler's.
-	Field string
-	// Fault says in YAML's words that it is not declared.
-	Fault string
-	// unmet says it in Go's.
-	unmet string
+// requirement is what must be declared for a cause to come about.
+type requirement struct {
+	// field is the field of a resource that declares it, empty where it is the handler's.
+	field string
+	// fault says that it is not declared.
+	fault string
 	met   func(*Resource, *Handler) bool
 }
 
 var (
-	needsTiming = Requirement{
-		Fault: "the handler has no timer (want every, cron or idle)", unmet: "it waits for a timer, but has no timing",
-		met: func(_ *Resource, h *Handler) bool { return h.Timing != nil },
+	needsTiming = requirement{
+		fault: "the handler has no timer (want every, cron or idle)",
+		met:   func(_ *Resource, h *Handler) bool { return h.Timing != nil },
 	}
-	needsResync = Requirement{
-		Field: "resync", Fault: "the resource has no resync period", unmet: "it waits for resync, but the resource has no resync period",
+	needsResync = requirement{
+		field: "resync", fault: "the resource has no resync period",
 		met: func(r *Resource, _ *Handler) bool { return r.Resync != 0 },
 	}
-	needsOwned = Requirement{
-		Field: "owns", Fault: "the resource owns nothing, so no child changes", unmet: "it waits for children, but the resource owns none",
+	needsOwned = requirement{
+		field: "owns", fault: "the resource owns nothing, so no child changes",
 		met: func(r *Resource, _ *Handler) bool { return len(r.owns) > 0 },
 	}
-	needsRelations = Requirement{
-		Field: "related", Fault: "the resource has no related objects", unmet: "it waits for related objects, but the resource has no relations",
+	needsRelations = requirement{
+		field: "related", fault: "the resource has no related objects",
 		met: func(r *Resource, _ *Handler) bool { return len(r.relations) > 0 },
 	}
 )
@@ -142,8 +140,11 @@ func (c Cause) FromOthers() bool { return c.row().origin == fromOthers }
 // FromClock reports whether the cause is that a time has come.
 func (c Cause) FromClock() bool { return c.row().origin == fromClock }
 
-// Unmet returns what the resource or the handler lacks for the cause to come about, nil when it can.
-func (c Cause) Unmet(r *Resource, h *Handler) *Requirement {
+// Met reports whether what must be declared for the cause to come about is.
+func (c Cause) Met(r *Resource, h *Handler) bool { return c.unmet(r, h) == nil }
+
+// unmet returns what the resource or the handler lacks for the cause to come about, nil when it can.
+func (c Cause) unmet(r *Resource, h *Handler) *requirement {
 	if need := c.row().requires; need != nil && !need.met(r, h) {
 		return need
 	}
@@ -178,12 +179,24 @@ func ExpandCauses(causes []Cause) []Cause {
 	return causesWith(func(row causeRow) bool { return slices.Contains(causes, row.cause) || all && row.reconcile })
 }
 
-// CauseNames returns the words a list of causes may hold, sorted, for messages.
-func CauseNames() []string {
-	names := []string{string(Reconcile)}
+// Choices returns the words of a list of causes, sorted, for those who read it.
+func (Cause) Choices() (what string, words []string) {
+	words = []string{string(Reconcile)}
 	for _, c := range Causes() {
-		names = append(names, string(c))
+		words = append(words, string(c))
 	}
-	slices.SortFunc(names, strings.Compare)
-	return names
+	slices.Sort(words)
+	return "cause", words
+}
+
+// FormDoc tells of all of them.
+func (Cause) FormDoc() string {
+	var all, short []string
+	for _, c := range Causes() {
+		all = append(all, string(c)+": "+c.Doc()+".")
+	}
+	for _, c := range ReconcileCauses() {
+		short = append(short, string(c))
+	}
+	return strings.Join(all, " ") + " " + string(Reconcile) + " is short for " + strings.Join(short, ", ") + "."
 }

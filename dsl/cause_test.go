@@ -31,11 +31,11 @@ func TestCauses(t *testing.T) {
 		"these are changes of other objects":                 {ask(Cause.FromOthers), []Cause{Child, RelatedChange}},
 		"of these the time has come":                         {ask(Cause.FromClock), []Cause{Timer, Resync}},
 		"these cannot come about of themselves": {
-			ask(func(c Cause) bool { return c.Unmet(&Resource{}, &Handler{}) != nil }), []Cause{Child, RelatedChange, Timer, Resync}},
+			ask(func(c Cause) bool { return c.unmet(&Resource{}, &Handler{}) != nil }), []Cause{Child, RelatedChange, Timer, Resync}},
 		"nor these in YAML, where a field of the resource is not there": {
 			ask(func(c Cause) bool {
-				lack := c.Unmet(&Resource{}, &Handler{})
-				return lack != nil && lack.Field != "" && lack.Fault != ""
+				lack := c.unmet(&Resource{}, &Handler{})
+				return lack != nil && lack.field != "" && lack.fault != ""
 			}), []Cause{Child, RelatedChange, Resync}},
 	}
 	for name, tt := range tests {
@@ -50,7 +50,7 @@ func TestCauses(t *testing.T) {
 			t.Errorf("cause %s: origin %d, doc %q; want an origin, and the end of a sentence", c, c.row().origin, c.Doc())
 		}
 	}
-	if c := Cause("none"); c.Lasting() || c.Transient() || c.Unmet(&Resource{}, &Handler{}) != nil {
+	if c := Cause("none"); c.Lasting() || c.Transient() || c.unmet(&Resource{}, &Handler{}) != nil {
 		t.Error("an unknown cause has what known ones have")
 	}
 }

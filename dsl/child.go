@@ -27,6 +27,11 @@ const (
 	Unowned Ownership = "none"
 )
 
+// Choices returns the ways, for those who read one.
+func (Ownership) Choices() (what string, words []string) {
+	return "ownership", []string{string(Owned), string(Labelled), string(Unowned)}
+}
+
 // Adoption says what happens when an object of a child's name is there that nobody made for this
 // owner.
 type Adoption string
@@ -39,6 +44,11 @@ const (
 	// or annotation by which this operator or another of its kind says whose it is.
 	AdoptIfUnowned Adoption = "ifUnowned"
 )
+
+// Choices returns the policies, for those who read one.
+func (Adoption) Choices() (what string, words []string) {
+	return "adopt", []string{string(AdoptNever), string(AdoptIfUnowned)}
+}
 
 // DeletePolicy says what becomes of a child that is wanted no more, or whose owner is deleted.
 type DeletePolicy string
@@ -53,6 +63,11 @@ const (
 	// namespace and name takes it up again. Such a child has a label and no owner reference.
 	RetainChild DeletePolicy = "retain"
 )
+
+// Choices returns the policies, for those who read one.
+func (DeletePolicy) Choices() (what string, words []string) {
+	return "onDelete", []string{string(DeleteChild), string(OrphanChild), string(RetainChild)}
+}
 
 // ChildSpec is how a child is kept; the zero value is an owned child without a name.
 type ChildSpec struct {

@@ -5,9 +5,6 @@ package dsl
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"regexp"
 	"slices"
 	"time"
 )
@@ -46,8 +43,10 @@ type Handler struct {
 	// ID is unique within the resource. Progress is kept under it, so a renamed handler is a new
 	// one.
 	ID string
-	// Causes is never empty, in the order of [Causes], with Reconcile expanded.
+	// Causes is never empty, in the order of [Causes], with Reconcile expanded once the handler is added.
 	Causes []Cause
+	// Brings are causes that its code needs beside those.
+	Brings []Cause
 	// Func is the code.
 	Func Func
 	// Action says for people what Func is, as in "call: foo.Announce". Empty for Go code.
@@ -55,12 +54,14 @@ type Handler struct {
 	// Fields, when there are any, are all that the handler looks at: it runs for create and resume when
 	// one of them is there, for update when one changed. They may lie in status and metadata, too.
 	Fields []Path
-	// Reads is what its code and filters are known to read. See [Reading].
+	// Reads is what its code and filters are known to read. A level-triggered handler that looks at nothing
+	// else runs when that changes, and not otherwise; another one also runs when what it reads of status and
+	// of the metadata changes. It says nothing of handlers that are not level-triggered, and less than Fields.
 	Reads Reads
 	// Sets are the fields of its object that its code is known to set, Conditions the types of the conditions.
 	Sets       []Path
 	Conditions []string
-	// Steady: the conditions follow from what the handler looks at, so they are true of each generation in which
+	// Steady, which follows from these: the conditions follow from what the handler looks at, so they are true of each generation in which
 	// that is the same.
 	Steady bool
 	// Labels and Annotations must all match, or the handler does not see the object.
@@ -93,7 +94,13 @@ type Handler struct {
 	Declared bool
 
 	given   []Cause
-	invalid []error
+	invalid []wrong
+}
+
+// wrong is what an option could not read.
+type wrong struct {
+	field string
+	err   error
 }
 
 // Option sets something of a handler where it is declared.
@@ -119,7 +126,7 @@ func Field(paths ...string) Option {
 		for _, text := range paths {
 			path, err := ParsePath(text)
 			if err != nil {
-				h.invalid = append(h.invalid, err)
+				h.invalid = append(h.invalid, wrong{"field", err})
 				continue
 			}
 			h.Fields = append(h.Fields, path)
@@ -189,14 +196,6 @@ func Release() Option { return func(h *Handler) { h.Release = true } }
 // NoOld tells that the handler uses neither Request.Old nor Request.Diff.
 func NoOld() Option { return func(h *Handler) { h.NoOld = true } }
 
-// Described sets Handler.Action.
-func Described(action string) Option { return func(h *Handler) { h.Action = action } }
-
-// Also gives the handler causes beside those it is declared with.
-func Also(causes ...Cause) Option {
-	return func(h *Handler) { h.add(causes...) }
-}
-
 // On reports whether the handler runs for the cause.
 func (h *Handler) On(c Cause) bool { return slices.Contains(h.Causes, c) }
 
@@ -217,92 +216,16 @@ func (h *Handler) LooksPast() bool {
 	return h.Stores() && h.On(Update) && (!spec || !h.NoOld)
 }
 
-func newHandler(id string, causes []Cause, fn Func, options []Option) *Handler {
-	h := &Handler{ID: id, Causes: ExpandCauses(causes), Func: fn, Retries: Unlimited, given: causes}
-	for _, set := range options {
-		set(h)
-	}
+// settle works out what follows from what was declared.
+func (h *Handler) settle() {
+	h.given = h.Causes
+	h.Causes = ExpandCauses(slices.Concat(h.given, h.Brings))
 	h.Causes = h.around(h.Causes)
-	return h
-}
-
-func (h *Handler) add(causes ...Cause) {
-	h.given = append(slices.Clone(h.given), causes...)
-	h.Causes = ExpandCauses(h.given)
-}
-
-var handlerID = regexp.MustCompile(`^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$`)
-
-func (h *Handler) faults(r *Resource, earlier map[string]bool) []error {
-	out := append(slices.Clone(h.invalid), h.wrongCauses(r)...)
-	add := func(format string, args ...any) { out = append(out, fmt.Errorf(format, args...)) }
-	if !handlerID.MatchString(h.ID) {
-		add("the id %q must be letters, digits, '-', '_' and '.', at most 63", h.ID)
+	if t := h.Timing; t != nil && t.Cron != "" {
+		t.schedule, _ = parseCron(t.Cron, t.TimeZone) // what is wrong with it, Validate tells
 	}
-	if h.Retries < Unlimited || min(h.Timeout, h.Backoff.Initial, h.Backoff.Max) < 0 {
-		add("retries, timeout and back-off must not be negative")
-	}
-	for _, need := range h.Needs {
-		if err := need.fault(); err != nil {
-			add("its need of %s: %w", need.Text(), err)
-		}
-	}
-	out = append(out, h.Timing.faults()...)
-	out = append(out, h.wrongWhole()...)
-	if (h.NoFinalizer || h.Release) && !h.On(Delete) {
-		add("finalizer options are for delete handlers")
-	}
-	for _, id := range h.After {
-		if !earlier[id] {
-			add("it comes after %q, which is not a handler declared before it", id)
-		}
-	}
-	return out
-}
-
-// wrongWhole reports what a handler that runs for the resource as a whole cannot have.
-func (h *Handler) wrongWhole() (out []error) {
-	if !h.ResourceWide {
-		return nil
-	}
-	if len(h.Causes) != 1 || len(h.Fields) > 0 || len(h.Labels)+len(h.Annotations) > 0 || h.When != nil {
-		out = append(out, fmt.Errorf("it runs for the resource as a whole, so it has no cause but %s and no filters", Timer))
-	}
-	if len(h.After) > 0 || h.Timing != nil && h.Timing.Idle > 0 {
-		out = append(out, errors.New("it runs for the resource as a whole, so it comes after no handler and knows no idle object"))
-	}
-	return out
-}
-
-// wrongCauses reports causes that are unknown, or that cannot come about.
-func (h *Handler) wrongCauses(r *Resource) (out []error) {
-	for _, c := range h.given {
-		if c != Reconcile && !slices.Contains(Causes(), c) {
-			out = append(out, fmt.Errorf("unknown cause %q (want one of %v)", c, CauseNames()))
-		}
-	}
-	if len(h.Causes) == 0 {
-		out = append(out, errors.New("it has no causes"))
-	}
-	if at := slices.IndexFunc(h.Causes, func(c Cause) bool { return c.row().alone }); at >= 0 {
-		return append(out, h.wrongBeside(h.Causes[at])...)
-	}
-	for _, c := range h.Causes {
-		given := c.row().reconcile && h.Level() // Reconcile stands for it wherever it can come about
-		if lack := c.Unmet(r, h); lack != nil && !given {
-			out = append(out, errors.New(lack.unmet))
-		}
-	}
-	return out
-}
-
-// wrongBeside reports what a handler cannot have beside a cause that stands alone.
-func (h *Handler) wrongBeside(c Cause) (out []error) {
-	if len(h.Causes) > 1 {
-		out = append(out, fmt.Errorf("it has the cause %s, beside which there are no others", c))
-	}
-	if len(h.Fields) > 0 {
-		out = append(out, fmt.Errorf("it has the cause %s, for which no field is looked at", c))
-	}
-	return out
+	reads := slices.DeleteFunc(slices.Clone(h.Reads.Paths), func(read Path) bool {
+		return slices.ContainsFunc(h.Sets, func(set Path) bool { return slices.Equal(set, read) })
+	})
+	h.Steady = len(h.Conditions) > 0 && h.Woken() && !h.Reads.Passing && h.View().Holds(reads)
 }

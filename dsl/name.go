@@ -45,6 +45,12 @@ func ParseResourceName(text string) (ResourceName, error) {
 	return n, nil
 }
 
+// UnmarshalText is [ParseResourceName].
+func (n *ResourceName) UnmarshalText(text []byte) (err error) {
+	*n, err = ParseResourceName(string(text))
+	return err
+}
+
 // String writes the name so that ParseResourceName reads it back.
 func (n ResourceName) String() string {
 	out := n.Resource

@@ -4,13 +4,14 @@
 package dsl
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/handwerk-dev/handwerk/dsl/words"
 )
 
 // self is, where a need names a resource, the resource that the handler belongs to.
@@ -51,7 +52,7 @@ func ParseNeed(verbs, resource string) (Need, error) {
 		return n, err
 	}
 	for verb := range strings.SplitSeq(verbs, ",") {
-		if err := CheckVerb(strings.TrimSpace(verb)); err != nil {
+		if err := checkVerb(strings.TrimSpace(verb)); err != nil {
 			return n, fmt.Errorf("reading need of %s: %w", resource, err)
 		}
 		n.Verbs = append(n.Verbs, strings.TrimSpace(verb))
@@ -80,14 +81,14 @@ func MustParseNeed(verbs, resource string) Need {
 	return n
 }
 
-// CheckVerb reports a verb that is none, or that was most likely meant to be another one. API servers
+// checkVerb reports a verb that is none, or that was most likely meant to be another one. API servers
 // may know verbs of their own, so one that is like no other is taken as it is.
-func CheckVerb(verb string) error {
+func checkVerb(verb string) error {
 	known := []string{"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection", "bind", "escalate", "impersonate", "approve", "use", "*"}
 	if slices.Contains(known, verb) {
 		return nil
 	}
-	if meant, near := Nearest(verb, known); near {
+	if meant, near := words.Nearest(verb, known); near {
 		return fmt.Errorf("unknown verb %q (did you mean %q?)", verb, meant)
 	}
 	if verb == "" || strings.ToLower(verb) != verb || strings.ContainsAny(verb, " /") {
@@ -115,18 +116,6 @@ func (n Need) Text() string {
 	return out
 }
 
-func (n Need) fault() error {
-	if len(n.Verbs) == 0 {
-		return errors.New("it has no verbs")
-	}
-	for _, verb := range n.Verbs {
-		if err := CheckVerb(verb); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // Needs declares what the handler's code does with a resource beside what the engine does, in the
 // form of [ParseNeed]: Needs("get,create,patch", "deployments.apps") for what it applies as children,
 // Needs("patch", "self/status") for what it sets in the status by Request.Patch. See [Need].
@@ -134,7 +123,7 @@ func Needs(verbs, resource string) Option {
 	return func(h *Handler) {
 		n, err := ParseNeed(verbs, resource)
 		if err != nil {
-			h.invalid = append(h.invalid, err)
+			h.invalid = append(h.invalid, wrong{"needs", err})
 			return
 		}
 		WithNeeds(n)(h)

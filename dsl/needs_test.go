@@ -76,9 +76,9 @@ func TestFaultyNeedsAreFaultsOfTheOperator(t *testing.T) {
 		t.Fatal("it is taken for good")
 	}
 	for _, want := range []string{
-		`handler typo: reading need of pods: unknown verb "gett" (did you mean "get"?)`,
-		`handler none: its need of self: it has no verbs`,
-		`handler verb: its need of self/status: unknown verb "lits" (did you mean "list"?)`,
+		`handler typo: needs: reading need of pods: unknown verb "gett" (did you mean "get"?)`,
+		`handler none: needs[0]: the need of self has no verbs`,
+		`handler verb: needs[0].verbs[0]: unknown verb "lits" (did you mean "list"?)`,
 	} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("the faults are\n%v\nwant among them\n%s", err, want)

@@ -6,13 +6,9 @@ package dsl
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"iter"
 	"slices"
 	"time"
-
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/handwerk-dev/handwerk/dsl/bookkeeping"
 )
@@ -41,6 +37,16 @@ type Scope struct {
 	Namespaces []string
 }
 
+// Err says what is wrong with the first name or glob that no namespace can have.
+func (s Scope) Err() error {
+	for _, pattern := range s.Namespaces {
+		if fault := wrongNamespace(pattern); fault != "" {
+			return errors.New(fault)
+		}
+	}
+	return nil
+}
+
 // Settings are an operator's settings; the zero value means the defaults.
 type Settings struct {
 	LeaderElection LeaderElection
@@ -67,6 +73,11 @@ const (
 	EventsChanges EventsMode = "changes"
 )
 
+// Choices returns the modes, for those who read one.
+func (EventsMode) Choices() (what string, words []string) {
+	return "mode", []string{string(EventsWarnings), string(EventsChanges)}
+}
+
 // What holds where nothing is given.
 const (
 	// DefaultGracePeriod is that of [Settings].
@@ -87,6 +98,11 @@ const (
 	// LeaderLife: the first pod to own the lock works until that pod is gone.
 	LeaderLife LeaderMode = "life"
 )
+
+// Choices returns the modes, for those who read one.
+func (LeaderMode) Choices() (what string, words []string) {
+	return "mode", []string{string(LeaderNone), string(LeaderLease), string(LeaderLife)}
+}
 
 // LeaderElection says how the leader is found.
 type LeaderElection struct {
@@ -158,47 +174,3 @@ func (op *Operator) StateAnnotation() string { return op.Prefix() + "/state" }
 
 // AppliedAnnotation is the key of the annotation by which a child tells what it was applied from.
 func (op *Operator) AppliedAnnotation() string { return op.Prefix() + "/applied" }
-
-// named reports a name, or a domain, that cannot be part of an annotation key.
-func (op *Operator) named() error {
-	if op.Name == "" {
-		return errors.New("operator has no name: set Operator.Name (metadata.name in YAML)")
-	}
-	if errs := validation.IsDNS1123Label(op.Name); len(errs) > 0 {
-		return fmt.Errorf("operator name %q: %s", op.Name, errs[0])
-	}
-	if errs := validation.IsDNS1123Subdomain(op.Prefix()); len(errs) > 0 {
-		return fmt.Errorf("operator domain %q: %s", op.Domain, errs[0])
-	}
-	return nil
-}
-
-// Validate reports every fault of the operator, joined: a name that cannot be part of an
-// annotation key, resources whose objects are declared twice, under whatever spelling (two would work
-// on one object at the same time and share its bookkeeping), and what [Resource] and its handlers have wrong.
-// The engine refuses an operator with faults.
-func (op *Operator) Validate() error {
-	var faults []error
-	if err := op.named(); err != nil {
-		faults = append(faults, err)
-	}
-	if len(op.resources) == 0 {
-		faults = append(faults, errors.New("operator has no resources"))
-	}
-	seen := map[schema.GroupResource]ResourceName{}
-	for _, r := range op.resources {
-		first, twice := seen[r.Name.Objects()]
-		switch {
-		case r.fault != nil: // it has no name to speak of
-		case !twice:
-			seen[r.Name.Objects()] = r.Name
-		case first == r.Name:
-			faults = append(faults, &Fault{Resource: r.Name.String(), Err: errors.New("declared twice")})
-		default:
-			err := fmt.Errorf("it has the same objects as %s, which is declared too", first)
-			faults = append(faults, &Fault{Resource: r.Name.String(), Err: err})
-		}
-		faults = append(faults, r.faults()...)
-	}
-	return errors.Join(faults...)
-}

@@ -25,22 +25,22 @@ func TestValidate(t *testing.T) {
 	}{
 		"a plain handler is well":              {func(r *Resource) { r.OnCreate("h", nothing) }, ""},
 		"every verb is well":                   {everyVerb, ""},
-		"a resource wants handlers":            {func(*Resource) {}, "it has no handlers"},
+		"a resource wants handlers":            {func(*Resource) {}, "handlers: want at least one"},
 		"ids are unique":                       {func(r *Resource) { r.OnCreate("h", nothing); r.OnUpdate("h", nothing) }, "used twice"},
-		"ids are names":                        {func(r *Resource) { r.OnCreate("h/x", nothing) }, "must be letters"},
+		"ids are names":                        {func(r *Resource) { r.OnCreate("h/x", nothing) }, "id: want letters"},
 		"a handler wants causes":               {func(r *Resource) { r.On(nil, "h", nothing) }, "no causes"},
 		"causes are known":                     {func(r *Resource) { r.On([]Cause{Create, "creat"}, "h", nothing) }, `unknown cause "creat"`},
 		"a resync handler wants a period":      {func(r *Resource) { r.OnResync("h", nothing) }, "no resync period"},
-		"a child handler wants children":       {func(r *Resource) { r.OnChild("h", nothing) }, "owns none"},
-		"after names an earlier handler":       {func(r *Resource) { r.OnCreate("h", nothing, After("later")); r.OnCreate("later", nothing) }, "not a handler declared before"},
-		"finalizer options are for deletion":   {func(r *Resource) { r.OnCreate("h", nothing, Release()) }, "for delete handlers"},
+		"a child handler wants children":       {func(r *Resource) { r.OnChild("h", nothing) }, "the resource owns nothing"},
+		"after names an earlier handler":       {func(r *Resource) { r.OnCreate("h", nothing, After("later")); r.OnCreate("later", nothing) }, "is declared later"},
+		"finalizer options are for deletion":   {func(r *Resource) { r.OnCreate("h", nothing, Release()) }, "onFailure: is only for handlers with cause delete"},
 		"a field path is read":                 {func(r *Resource) { r.OnField("spec[0]", "h", nothing) }, "reading field path"},
 		"an owned resource is read":            {func(r *Resource) { r.Owns("Deployment"); r.OnCreate("h", nothing) }, "owns: reading resource"},
 		"a label selector is read":             {func(r *Resource) { r.LabelSelector = "a in"; r.OnCreate("h", nothing) }, "label selector"},
 		"a field selector is read":             {func(r *Resource) { r.FieldSelector = "a~b"; r.OnCreate("h", nothing) }, "field selector"},
 		"a cache profile is known":             {func(r *Resource) { r.Cache = "huge"; r.OnCreate("h", nothing) }, `cache "huge"`},
 		"retries are not negative":             {func(r *Resource) { r.OnCreate("h", nothing, Retries(-5)) }, "must not be negative"},
-		"a generation does not tell old":       {func(r *Resource) { r.ObservedGeneration = true; r.OnUpdate("h", nothing) }, "observedGeneration cannot tell"},
+		"a generation does not tell old":       {func(r *Resource) { r.ObservedGeneration = true; r.OnUpdate("h", nothing) }, "observedGeneration: cannot tell"},
 		"a generation tells that spec changed": {func(r *Resource) { r.ObservedGeneration = true; r.OnField("spec", "h", nothing, NoOld()) }, ""},
 		"a reconcile handler needs no resync":  {func(r *Resource) { r.OnReconcile("h", nothing) }, ""},
 	}
@@ -74,7 +74,7 @@ func TestValidateReportsEveryFault(t *testing.T) {
 	op.Resource("foos", nil)
 	op.Resource("foos", func(r *Resource) { r.OnCreate("h", nothing) })
 	err := op.Validate()
-	for _, want := range []string{"operator name", "foos: it has no handlers", "declared twice"} {
+	for _, want := range []string{"metadata.name: want a DNS label", "foos: handlers: want at least one", "declared twice"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("Validate() = %v, want %q", err, want)
 		}
@@ -85,9 +85,9 @@ func TestAnOperatorHasAName(t *testing.T) {
 	tests := map[string]struct{ name, domain, want string }{
 		"a name":                     {"op", "", ""},
 		"a name and a domain":        {"op", "example.com", ""},
-		"none says where to set it":  {"", "", "operator has no name: set Operator.Name (metadata.name in YAML)"},
-		"a faulty one is told alone": {"A", "", `operator name "A": a lowercase RFC 1123 label`},
-		"a faulty domain":            {"op", "-", `operator domain "-": a lowercase RFC 1123 subdomain`},
+		"none says where to set it":  {"", "", "operator: metadata.name: it has no name: set Operator.Name (metadata.name in YAML)"},
+		"a faulty one is told alone": {"A", "", `operator: metadata.name: want a DNS label, found "A": a lowercase RFC 1123 label`},
+		"a faulty domain":            {"op", "-", `operator: metadata.domain: want a DNS name, found "-": a lowercase RFC 1123 subdomain`},
 	}
 	for title, test := range tests {
 		t.Run(title, func(t *testing.T) {
@@ -110,11 +110,11 @@ func TestObjectsAreDeclaredOnce(t *testing.T) {
 		first, second string
 		want          string // empty: both may be there
 	}{
-		"the same spelling":                    {"pods.v1", "pods.v1", "resource pods.v1: declared twice"},
-		"with and without a version":           {"pods", "pods.v1", "resource pods.v1: it has the same objects as pods, which is declared too"},
-		"without and with a version":           {"foos.v1.example.com", "foos.example.com", "resource foos.example.com: it has the same objects as foos.v1.example.com, which is declared too"},
-		"two versions":                         {"foos.v1.example.com", "foos.v1beta1.example.com", "resource foos.v1beta1.example.com: it has the same objects as foos.v1.example.com, which is declared too"},
-		"Events of both groups":                {"events.v1", "events.events.k8s.io", "resource events.events.k8s.io: it has the same objects as events.v1, which is declared too"},
+		"the same spelling":                    {"pods.v1", "pods.v1", "resource pods.v1: pods.v1 is declared twice"},
+		"with and without a version":           {"pods", "pods.v1", "resource pods.v1: pods.v1 has the same objects as pods: put the handlers of both under one"},
+		"without and with a version":           {"foos.v1.example.com", "foos.example.com", "resource foos.example.com: foos.example.com has the same objects as foos.v1.example.com: put the handlers of both under one"},
+		"two versions":                         {"foos.v1.example.com", "foos.v1beta1.example.com", "resource foos.v1beta1.example.com: foos.v1beta1.example.com has the same objects as foos.v1.example.com: put the handlers of both under one"},
+		"Events of both groups":                {"events.v1", "events.events.k8s.io", "resource events.events.k8s.io: events.events.k8s.io has the same objects as events.v1: put the handlers of both under one"},
 		"two groups with a plural in common":   {"foos.example.com", "foos.example.org", ""},
 		"two plurals of a group":               {"foos.v1.example.com", "bars.v1.example.com", ""},
 		"a plural that the core group has too": {"pods.v1", "pods.v1beta1.metrics.k8s.io", ""},
@@ -287,20 +287,6 @@ func TestInto(t *testing.T) {
 	}
 }
 
-func TestRegistry(t *testing.T) {
-	r := NewRegistry()
-	r.Func("a.B", nothing)
-	r.Func("a.A", nothing)
-	if diff := cmp.Diff([]string{"a.A", "a.B"}, r.Functions()); diff != "" || r.Err() != nil {
-		t.Errorf("functions: %s, %v", diff, r.Err())
-	}
-	r.Func("a.A", nothing)
-	r.Action(Action{Name: "x"})
-	if err := r.Err(); err == nil || !strings.Contains(err.Error(), "a.A: the name is taken") || !strings.Contains(err.Error(), "are required") {
-		t.Errorf("Err() = %v", err)
-	}
-}
-
 func TestWhenJoinsByAnd(t *testing.T) {
 	yes := func(*Subject) (bool, error) { return true, nil }
 	no := func(*Subject) (bool, error) { return false, nil }
@@ -308,8 +294,9 @@ func TestWhenJoinsByAnd(t *testing.T) {
 		a, b Predicate
 		want bool
 	}{{yes, yes, true}, {yes, no, false}, {no, yes, false}} {
-		h := newHandler("h", []Cause{Create}, nothing, []Option{When(tt.a), When(tt.b)})
-		if got, err := h.When(nil); got != tt.want || err != nil {
+		r := New("op").Resource("pods", nil)
+		r.OnCreate("h", nothing, When(tt.a), When(tt.b))
+		if got, err := r.Handlers()[0].When(nil); got != tt.want || err != nil {
 			t.Errorf("When = %v, %v, want %v", got, err, tt.want)
 		}
 	}

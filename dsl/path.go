@@ -43,6 +43,12 @@ func ParsePath(text string) (Path, error) {
 	return path, nil
 }
 
+// UnmarshalText is [ParsePath].
+func (p *Path) UnmarshalText(text []byte) (err error) {
+	*p, err = ParsePath(string(text))
+	return err
+}
+
 // MustParsePath is [ParsePath] for constants; it panics on a fault.
 func MustParsePath(text string) Path {
 	p, err := ParsePath(text)

@@ -31,11 +31,6 @@ func (r Reads) And(other Reads) Reads {
 	}
 }
 
-// Reading tells what the handler's code and filters read. A level-triggered handler that looks at nothing
-// else runs when that changes, and not otherwise; another one also runs when what it reads of status and
-// of the metadata changes. It says nothing of handlers that are not level-triggered, and less than [Field].
-func Reading(reads Reads) Option { return func(h *Handler) { h.Reads = reads } }
-
 // around returns the causes without changes of children and of related objects where the handler's code
 // looks at nothing but what it reads, and reads none of them. Causes that were given by name stay.
 func (h *Handler) around(causes []Cause) []Cause {
@@ -44,7 +39,7 @@ func (h *Handler) around(causes []Cause) []Cause {
 	}
 	return slices.DeleteFunc(causes, func(c Cause) bool {
 		reads := c.row().reads
-		return reads != nil && !reads(h.Reads) && !slices.Contains(h.given, c)
+		return reads != nil && !reads(h.Reads) && !slices.Contains(h.given, c) && !slices.Contains(h.Brings, c)
 	})
 }
 

@@ -4,8 +4,6 @@
 package dsl
 
 import (
-	"fmt"
-
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 )
@@ -56,23 +54,3 @@ func (r *Resource) Relates(relation Relation) { r.relations = append(r.relations
 
 // Relations returns the relations in declared order. The slice is the caller's.
 func (r *Resource) Relations() []Relation { return append([]Relation(nil), r.relations...) }
-
-func (r *Resource) wrongRelations() (out []error) {
-	seen := map[string]bool{}
-	for _, relation := range r.relations {
-		if !celName.MatchString(relation.Name) {
-			out = append(out, fmt.Errorf("relation %q: want a name of letters, digits and '_'", relation.Name))
-		}
-		if seen[relation.Name] {
-			out = append(out, fmt.Errorf("relation %s: the name is used twice", relation.Name))
-		}
-		seen[relation.Name] = true
-		if relation.Resource.Resource == "" {
-			out = append(out, fmt.Errorf("relation %s: it has no resource", relation.Name))
-		}
-		if _, err := labels.Parse(relation.LabelSelector); err != nil {
-			out = append(out, fmt.Errorf("relation %s: label selector: %w", relation.Name, err))
-		}
-	}
-	return out
-}

@@ -4,15 +4,11 @@
 package dsl
 
 import (
-	"errors"
-	"fmt"
 	"iter"
 	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -29,6 +25,11 @@ const (
 	// CacheLive holds keys alone; each pass reads the object from the server.
 	CacheLive CacheProfile = "live"
 )
+
+// Choices returns the profiles, for those who read one.
+func (CacheProfile) Choices() (what string, words []string) {
+	return "cache profile", []string{string(CacheCompact), string(CacheMetadata), string(CacheLive)}
+}
 
 // Resource is a watched resource with its handlers. The fields may be set in the function given
 // to [Operator.Resource].
@@ -65,7 +66,7 @@ type Resource struct {
 	checks    []Check
 	handlers  []*Handler
 	fault     error
-	more      []error
+	wrongOwns []error
 }
 
 // Owns declares resources whose objects are children: objects with a controller owner reference
@@ -75,7 +76,7 @@ func (r *Resource) Owns(names ...string) {
 	for _, text := range names {
 		name, err := ParseResourceName(text)
 		if err != nil {
-			r.more = append(r.more, fmt.Errorf("owns: %w", err))
+			r.wrongOwns = append(r.wrongOwns, err)
 			continue
 		}
 		r.own(ownedKind{Name: name})
@@ -191,66 +192,20 @@ func (r *Resource) OnReconcile(id string, fn Func, options ...Option) {
 // declared order. Faults (an id used twice, no causes, a faulty option) are reported by
 // [Operator.Validate]. On panics when fn is nil.
 func (r *Resource) On(causes []Cause, id string, fn Func, options ...Option) {
-	if fn == nil {
-		panic("dsl: handler " + id + " of " + r.Name.String() + " has a nil function")
+	h := Handler{ID: id, Causes: causes, Func: fn, Retries: Unlimited}
+	for _, set := range options {
+		set(&h)
 	}
-	r.handlers = append(r.handlers, newHandler(id, causes, fn, options))
+	r.Add(h)
 }
 
-// needsBase returns a handler for which status.observedGeneration is not enough, or nil.
-func (r *Resource) needsBase() *Handler {
-	for _, h := range r.handlers {
-		if h.LooksPast() {
-			return h
-		}
+// Add adds a handler that is at hand, as [Resource.On] does. It returns the one that is added, whose causes are
+// those that Handler.Causes stands for.
+func (r *Resource) Add(h Handler) *Handler {
+	if h.Func == nil {
+		panic("dsl: handler " + h.ID + " of " + r.Name.String() + " has a nil function")
 	}
-	return nil
-}
-
-func (r *Resource) faults() []error {
-	var out []error
-	of := func(handler string, err error) {
-		out = append(out, &Fault{Resource: r.Name.String(), Handler: handler, Err: err})
-	}
-	at := func(err error) { of("", err) }
-	if r.fault != nil {
-		out = append(out, r.fault)
-	}
-	for _, err := range r.more {
-		at(err)
-	}
-	if len(r.handlers) == 0 {
-		at(fmt.Errorf("it has no handlers"))
-	}
-	if r.Resync < 0 || r.Workers < 0 {
-		at(fmt.Errorf("resync and workers must not be negative"))
-	}
-	if _, err := labels.Parse(r.LabelSelector); err != nil {
-		at(fmt.Errorf("label selector: %w", err))
-	}
-	if _, err := fields.ParseSelector(r.FieldSelector); err != nil {
-		at(fmt.Errorf("field selector: %w", err))
-	}
-	if h := r.needsBase(); r.ObservedGeneration && h != nil {
-		at(fmt.Errorf("observedGeneration cannot tell what handler %s has seen: it must look at the field spec, without old", h.ID))
-	}
-	switch r.Cache {
-	case "", CacheCompact, CacheMetadata, CacheLive:
-	default:
-		at(fmt.Errorf("cache %q: want %s, %s or %s", r.Cache, CacheCompact, CacheMetadata, CacheLive))
-	}
-	for _, err := range r.wrongRelations() {
-		at(err)
-	}
-	ids := map[string]bool{}
-	for _, h := range r.handlers {
-		if ids[h.ID] {
-			of(h.ID, errors.New("the id is used twice"))
-		}
-		for _, err := range h.faults(r, ids) {
-			of(h.ID, err)
-		}
-		ids[h.ID] = true
-	}
-	return out
+	h.settle()
+	r.handlers = append(r.handlers, &h)
+	return &h
 }

@@ -4,8 +4,9 @@
 package dsl
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/robfig/cron/v3"
@@ -68,14 +69,8 @@ func (r *Resource) Schedule(timing Timing, id string, fn Func, options ...Option
 // At sets when the handler runs; it gives the handler the cause [Timer], beside its others.
 func At(timing Timing) Option {
 	return func(h *Handler) {
-		var err error
-		if timing.Cron != "" {
-			if timing.schedule, err = parseCron(timing.Cron, timing.TimeZone); err != nil {
-				h.invalid = append(h.invalid, err)
-			}
-		}
 		h.Timing = &timing
-		h.add(Timer)
+		h.Causes = append(slices.Clone(h.Causes), Timer)
 	}
 }
 
@@ -88,18 +83,19 @@ func (t *Timing) Next(after time.Time) time.Time {
 	return t.schedule.Next(after)
 }
 
-// ParseCron reports what is wrong with a schedule and its time zone; see [Timing].
-func ParseCron(schedule, timeZone string) error {
-	_, err := parseCron(schedule, timeZone)
-	return err
+// zone returns a time zone; none means UTC.
+func zone(name string) (string, error) {
+	name = cmp.Or(name, "UTC")
+	if _, err := time.LoadLocation(name); err != nil || name == "Local" {
+		return name, fmt.Errorf("the time zone %q is not known", name)
+	}
+	return name, nil
 }
 
 func parseCron(text, timeZone string) (cron.Schedule, error) {
-	if timeZone == "" {
-		timeZone = "UTC"
-	}
-	if _, err := time.LoadLocation(timeZone); err != nil || timeZone == "Local" {
-		return nil, fmt.Errorf("reading schedule: %w", fmt.Errorf("the time zone %q is not known", timeZone))
+	timeZone, err := zone(timeZone)
+	if err != nil {
+		return nil, err
 	}
 	parser := cron.NewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.Descriptor)
 	if len(text) > 4 && (text[:3] == "TZ=" || text[:4] == "CRON") {
@@ -116,21 +112,4 @@ func parseCron(text, timeZone string) (cron.Schedule, error) {
 		return nil, fmt.Errorf("reading schedule %q: that day never comes", text)
 	}
 	return schedule, nil
-}
-
-// faults reports times that contradict each other.
-func (t *Timing) faults() (out []error) {
-	switch {
-	case t == nil:
-		return nil
-	case t.Every < 0 || t.Idle < 0:
-		out = append(out, errors.New("every and idle must not be negative"))
-	case t.Every == 0 && t.Idle == 0 && t.Cron == "":
-		out = append(out, errors.New("it has a timer without a time (want every, cron or idle)"))
-	case t.Every > 0 && t.Cron != "":
-		out = append(out, errors.New("every and cron exclude each other"))
-	case t.TimeZone != "" && t.Cron == "":
-		out = append(out, errors.New("timeZone is for cron"))
-	}
-	return out
 }

@@ -37,7 +37,7 @@ func paths(texts ...string) (out []dsl.Path) {
 // TestWhatAHandlerLooksAt holds views against what handlers name, and what their code is known to read.
 func TestWhatAHandlerLooksAt(t *testing.T) {
 	reading := func(only bool, texts ...string) dsl.Option {
-		return dsl.Reading(dsl.Reads{Paths: paths(texts...), Only: only})
+		return reading(dsl.Reads{Paths: paths(texts...), Only: only})
 	}
 	edge := []dsl.Cause{dsl.Create, dsl.Update}
 	tests := map[string]struct {
@@ -87,7 +87,7 @@ func TestCausesAroundTheObject(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			h := one(t, func(r *dsl.Resource) { r.On(test.causes, "h", idle, dsl.Reading(test.reads)) })
+			h := one(t, func(r *dsl.Resource) { r.On(test.causes, "h", idle, reading(test.reads)) })
 			if diff := cmp.Diff(test.want, h.Causes); diff != "" {
 				t.Errorf("causes (-want +got):\n%s", diff)
 			}
@@ -115,7 +115,7 @@ func TestHandlersThatFeedEachOther(t *testing.T) {
 			dsl.New("op").Resource("foos.v1.example.com", func(into *dsl.Resource) {
 				r = into
 				for _, h := range test.handlers {
-					r.OnReconcile(h.id, idle, dsl.Reading(dsl.Reads{Paths: paths(h.reads), Only: true}),
+					r.OnReconcile(h.id, idle, reading(dsl.Reads{Paths: paths(h.reads), Only: true}),
 						func(into *dsl.Handler) { into.Sets = paths(h.sets) })
 				}
 			})
@@ -133,7 +133,7 @@ func TestAHandlerOfEventsHasNoOtherCause(t *testing.T) {
 		fine    bool
 	}{
 		"alone":        {nil, true},
-		"with another": {[]dsl.Option{dsl.Also(dsl.Update)}, false},
+		"with another": {[]dsl.Option{func(h *dsl.Handler) { h.Causes = append(h.Causes, dsl.Update) }}, false},
 		"with a field": {[]dsl.Option{dsl.Field("spec")}, false},
 		"with filters": {[]dsl.Option{dsl.Label("a", "b"), dsl.Retries(1)}, true},
 	} {
@@ -144,3 +144,5 @@ func TestAHandlerOfEventsHasNoOtherCause(t *testing.T) {
 		}
 	}
 }
+
+func reading(reads dsl.Reads) dsl.Option { return func(h *dsl.Handler) { h.Reads = reads } }

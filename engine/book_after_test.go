@@ -4,6 +4,7 @@
 package engine_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -160,7 +161,7 @@ func TestAfterAHandlerThatFailed(t *testing.T) {
 			func(foo *dsl.Resource, j *journal) {
 				foo.Owns(deployments)
 				foo.OnCreate("child", keepsChild)
-				chain(edge, dsl.Also(dsl.Child))(foo, j)
+				chain(edge, also(dsl.Child))(foo, j)
 			}, func(s *stage) {
 				s.begin()
 				s.rollout(1)
@@ -172,7 +173,7 @@ func TestAfterAHandlerThatFailed(t *testing.T) {
 		"it runs when that one succeeds for a related object": {
 			func(foo *dsl.Resource, j *journal) {
 				foo.Relates(dsl.Relation{Name: "them", Resource: dsl.ResourceName{Resource: "configmaps", Version: "v1"}, Select: byLabel})
-				chain(edge, dsl.Also(dsl.RelatedChange))(foo, j)
+				chain(edge, also(dsl.RelatedChange))(foo, j)
 			}, func(s *stage) {
 				s.begin()
 				s.Create(`{apiVersion: v1, kind: ConfigMap, metadata: {name: one, labels: {app: web}}}`)
@@ -180,7 +181,7 @@ func TestAfterAHandlerThatFailed(t *testing.T) {
 			},
 		},
 		"it runs when that one succeeds for its timer": {
-			chain(edge, dsl.Also(dsl.Timer), dsl.At(exact(dsl.Timing{Every: time.Minute}))), func(s *stage) {
+			chain(edge, also(dsl.Timer), dsl.At(exact(dsl.Timing{Every: time.Minute}))), func(s *stage) {
 				s.begin()
 				s.Advance(time.Minute)
 				s.Called("first timer", "second create")
@@ -191,7 +192,7 @@ func TestAfterAHandlerThatFailed(t *testing.T) {
 		"it runs when that one succeeds for a resync": {
 			func(foo *dsl.Resource, j *journal) {
 				foo.Resync = time.Hour
-				chain(edge, dsl.Also(dsl.Resync))(foo, j)
+				chain(edge, also(dsl.Resync))(foo, j)
 			}, func(s *stage) {
 				s.begin()
 				// The first resync comes at a random time of the hour, the next one 54 minutes later at the soonest.
@@ -226,4 +227,9 @@ func TestAfterAHandlerThatFailed(t *testing.T) {
 			}
 		}},
 	})
+}
+
+// also gives a handler causes beside those it is declared with.
+func also(causes ...dsl.Cause) dsl.Option {
+	return func(h *dsl.Handler) { h.Causes = append(slices.Clone(h.Causes), causes...) }
 }

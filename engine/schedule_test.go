@@ -269,7 +269,7 @@ func TestScheduleEndsWithLeadership(t *testing.T) {
 // TestWrongSchedules holds that what cannot be is refused.
 func TestWrongSchedules(t *testing.T) {
 	for name, option := range map[string]dsl.Option{
-		"a second cause": dsl.Also(dsl.Create),
+		"a second cause": also(dsl.Create),
 		"a filter":       dsl.Label("a", "b"),
 		"an idle object": dsl.At(dsl.Timing{Idle: time.Hour}),
 		"an order":       dsl.After("first"),

@@ -14,52 +14,54 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/actions"
+	"github.com/handwerk-dev/handwerk/dsl/words"
 )
 
 // call runs a Go function that is registered by name, with the handler's parameters.
-func call(cel compilerOf) dsl.Action {
-	return dsl.Action{
+func call(cel compilerOf) actions.Action {
+	return actions.Action{
 		Name:   "call",
 		Doc:    "Call a Go function, registered by name. Its parameters stand under with.",
 		Config: func() any { return new(string) },
-		Build: func(b dsl.Build, config any) (dsl.Built, error) {
+		Build: func(b actions.Build, config any) (actions.Built, error) {
 			return buildCall(cel, b, *config.(*string))
 		},
 	}
 }
 
-func buildCall(cel compilerOf, b dsl.Build, name string) (dsl.Built, error) {
+func buildCall(cel compilerOf, b actions.Build, name string) (actions.Built, error) {
 	function, found := b.Registry.LookupFunction(name)
 	if !found {
-		return dsl.Built{}, unknownFunction(name, b.Registry.Functions())
+		return actions.Built{}, unknownFunction(name, b.Registry.Functions())
 	}
 	if err := checkParams(function, b.Params); err != nil {
-		return dsl.Built{}, err
+		return actions.Built{}, err
 	}
 	switch {
 	case b.Params == nil:
-		return dsl.Built{Func: function.Func, Needs: function.Needs}, nil
+		return actions.Built{Func: function.Func, Needs: function.Needs}, nil
 	case hasExpression(map[string]any(b.Params)):
 		return computedParams(cel, b, function)
 	}
-	return dsl.Built{Func: withParams(function.Func, b.Params), Needs: function.Needs}, nil
+	return actions.Built{Func: withParams(function.Func, b.Params), Needs: function.Needs}, nil
 }
 
 // computedParams works out the parameters for each call. What the expressions give is checked then.
-func computedParams(cel compilerOf, b dsl.Build, function dsl.Function) (dsl.Built, error) {
+func computedParams(cel compilerOf, b actions.Build, function dsl.Function) (actions.Built, error) {
 	params := map[string]any(b.Params)
 	b.Params = nil // the parameters cannot be made of themselves
 	w, err := newWriter(cel, b)
 	if err != nil {
-		return dsl.Built{}, err
+		return actions.Built{}, err
 	}
 	t := w.template(params, nil, "with")
 	if err := errors.Join(w.faults...); err != nil {
-		return dsl.Built{}, err
+		return actions.Built{}, err
 	}
 	reads := w.reads
 	reads.Only = false // nobody knows what the function reads
-	return dsl.Built{Checks: w.checks, Needs: function.Needs, Reads: reads, Func: func(ctx context.Context, r *dsl.Request) error {
+	return actions.Built{Checks: w.checks, Needs: function.Needs, Reads: reads, Func: func(ctx context.Context, r *dsl.Request) error {
 		value, err := t.Render(w.scope(r.Subject))
 		if err != nil {
 			return fmt.Errorf("calling %s: %w", function.Name, err)
@@ -98,8 +100,8 @@ func withParams(fn dsl.Func, params dsl.Params) dsl.Func {
 
 func unknownFunction(name string, known []string) error {
 	message := fmt.Sprintf("unknown function %q", name)
-	if _, near := dsl.Nearest(name, known); near {
-		message += " (" + dsl.Hint(name, known) + ")"
+	if _, near := words.Nearest(name, known); near {
+		message += " (" + words.Hint(name, known) + ")"
 	}
 	if len(known) == 0 {
 		message += "; none is registered"

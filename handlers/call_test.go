@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/actions"
 )
 
 type Inner struct {
@@ -38,9 +39,9 @@ type params struct {
 	Plain   string
 }
 
-func registered(t *testing.T, functions ...dsl.Function) *dsl.Registry {
+func registered(t *testing.T, functions ...dsl.Function) *actions.Registry {
 	t.Helper()
-	r := dsl.NewRegistry()
+	r := actions.NewRegistry()
 	for _, f := range functions {
 		r.Function(f)
 	}
@@ -51,7 +52,7 @@ func registered(t *testing.T, functions ...dsl.Function) *dsl.Registry {
 }
 
 // build builds the action call of the standard registry.
-func build(t *testing.T, r *dsl.Registry, name string, with dsl.Params) (dsl.Func, error) {
+func build(t *testing.T, r *actions.Registry, name string, with dsl.Params) (dsl.Func, error) {
 	t.Helper()
 	action, found := Standard().LookupAction("call")
 	if !found {
@@ -63,7 +64,7 @@ func build(t *testing.T, r *dsl.Registry, name string, with dsl.Params) (dsl.Fun
 		t.Fatalf("call is configured with %T, want text", config)
 	}
 	*text = name
-	built, err := action.Build(dsl.Build{Registry: r, Params: with}, config)
+	built, err := action.Build(actions.Build{Registry: r, Params: with}, config)
 	return built.Func, err
 }
 
@@ -83,7 +84,7 @@ func TestCallOfAFunctionThatIsNotThere(t *testing.T) {
 	nothing := func(context.Context, *dsl.Request) error { return nil }
 	full := registered(t, dsl.Function{Name: "foo.Announce", Func: nothing}, dsl.Function{Name: "bar.Run", Func: nothing})
 	tests := map[string]struct {
-		registry *dsl.Registry
+		registry *actions.Registry
 		name     string
 		want     string
 	}{
@@ -92,7 +93,7 @@ func TestCallOfAFunctionThatIsNotThere(t *testing.T) {
 			`unknown function "foo.anounce" (did you mean "foo.Announce"?); registered are bar.Run, foo.Announce`,
 		},
 		"entirely wrong":     {full, "x", `unknown function "x"; registered are bar.Run, foo.Announce`},
-		"nothing registered": {dsl.NewRegistry(), "foo.Run", `unknown function "foo.Run"; none is registered`},
+		"nothing registered": {actions.NewRegistry(), "foo.Run", `unknown function "foo.Run"; none is registered`},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

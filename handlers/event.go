@@ -10,6 +10,7 @@ import (
 	"fmt"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/actions"
 )
 
 // eventConfig is what stands under event.
@@ -32,22 +33,22 @@ func (eventType) Choices() (string, []string) {
 const mostEventReason = 128
 
 // event reports an Event of the object.
-func event(cel compilerOf) dsl.Action {
-	return dsl.Action{
+func event(cel compilerOf) actions.Action {
+	return actions.Action{
 		Name:      "event",
 		Doc:       "Report a Kubernetes Event of the object; repeated ones are counted, too many different ones dropped.",
 		OneObject: true,
 		Config:    func() any { return new(eventConfig) },
-		Build: func(b dsl.Build, config any) (dsl.Built, error) {
+		Build: func(b actions.Build, config any) (actions.Built, error) {
 			return buildEvent(cel, b, config.(*eventConfig))
 		},
 	}
 }
 
-func buildEvent(cel compilerOf, b dsl.Build, config *eventConfig) (dsl.Built, error) {
+func buildEvent(cel compilerOf, b actions.Build, config *eventConfig) (actions.Built, error) {
 	w, err := newWriter(cel, b)
 	if err != nil {
-		return dsl.Built{}, err
+		return actions.Built{}, err
 	}
 	kind := cmp.Or(dsl.EventType(config.Type), dsl.Normal)
 	reason := w.template(config.Reason, nil, "event", "reason")
@@ -56,7 +57,7 @@ func buildEvent(cel compilerOf, b dsl.Build, config *eventConfig) (dsl.Built, er
 	}
 	message := w.template(config.Message, nil, "event", "message")
 	if err := errors.Join(w.faults...); err != nil {
-		return dsl.Built{}, err
+		return actions.Built{}, err
 	}
 	return w.built(func(_ context.Context, r *dsl.Request) error {
 		scope := w.objectScope(r.Subject)

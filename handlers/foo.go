@@ -9,6 +9,7 @@ import (
 	"fmt"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/actions"
 )
 
 // FooDeployment keeps one Deployment for each Foo of kubernetes/sample-controller: as many
@@ -76,7 +77,7 @@ func FooStatus(_ context.Context, r *dsl.Request) error {
 }
 
 // Foo registers the functions of samples/foo.
-func Foo(r *dsl.Registry) {
+func Foo(r *actions.Registry) {
 	r.Function(dsl.Function{
 		Name: "foo.Deployment", Func: FooDeployment, Doc: "keeps a Foo's Deployment as the Foo asks for",
 		Needs: []dsl.Need{dsl.MustParseNeed(fooVerbs, fooChildren)},

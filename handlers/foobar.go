@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/actions"
 )
 
 // errNotBar makes the engine look again, with back-off, until the value is mended.
@@ -27,7 +28,7 @@ func FooBarReady(_ context.Context, r *dsl.Request) error {
 }
 
 // FooBar registers the function of samples/foobar.
-func FooBar(r *dsl.Registry) {
+func FooBar(r *actions.Registry) {
 	r.Function(dsl.Function{
 		Name: "foobar.Ready", Func: FooBarReady, Doc: `sets condition Ready: True while spec.value is "bar"`,
 		Needs: []dsl.Need{dsl.MustParseNeed("patch", "self/status")},

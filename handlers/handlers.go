@@ -8,7 +8,7 @@ package handlers
 import (
 	"sync"
 
-	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/actions"
 	"github.com/handwerk-dev/handwerk/dsl/expr"
 	keep "github.com/handwerk-dev/handwerk/handlers/apply"
 )
@@ -18,8 +18,8 @@ type compilerOf func() (*expr.Compiler, error)
 
 // Standard returns a registry of the stock actions and of the functions in this package. Programs
 // with functions of their own add them to it.
-func Standard() *dsl.Registry {
-	r := dsl.NewRegistry()
+func Standard() *actions.Registry {
+	r := actions.NewRegistry()
 	cel := sync.OnceValues(expr.New) // one compiler for all, made when an expression is first met
 
 	// The actions.
@@ -39,4 +39,4 @@ func Standard() *dsl.Registry {
 }
 
 // apply keeps children as templates say.
-func apply(cel compilerOf) dsl.Action { return keep.Action(cel) }
+func apply(cel compilerOf) actions.Action { return keep.Action(cel) }

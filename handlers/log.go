@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/actions"
 	"github.com/handwerk-dev/handwerk/dsl/expr"
 	"github.com/handwerk-dev/handwerk/dsl/logmark"
 )
@@ -32,21 +33,21 @@ func (logLevel) Choices() (string, []string) { return "level", []string{"info", 
 const mostLogged = 16 << 10
 
 // logLine writes a line to the operator's log.
-func logLine(cel compilerOf) dsl.Action {
-	return dsl.Action{
+func logLine(cel compilerOf) actions.Action {
+	return actions.Action{
 		Name:   "log",
 		Doc:    "Write a line to the operator's log.",
 		Config: func() any { return new(logConfig) },
-		Build: func(b dsl.Build, config any) (dsl.Built, error) {
+		Build: func(b actions.Build, config any) (actions.Built, error) {
 			return buildLog(cel, b, config.(*logConfig))
 		},
 	}
 }
 
-func buildLog(cel compilerOf, b dsl.Build, config *logConfig) (dsl.Built, error) {
+func buildLog(cel compilerOf, b actions.Build, config *logConfig) (actions.Built, error) {
 	w, err := newWriter(cel, b)
 	if err != nil {
-		return dsl.Built{}, err
+		return actions.Built{}, err
 	}
 	level := 0
 	if config.Level == "debug" {
@@ -55,7 +56,7 @@ func buildLog(cel compilerOf, b dsl.Build, config *logConfig) (dsl.Built, error)
 	message := w.template(config.Message, nil, "log", "message")
 	values := w.template(config.Values, nil, "log", "values")
 	if err := errors.Join(w.faults...); err != nil {
-		return dsl.Built{}, err
+		return actions.Built{}, err
 	}
 	return w.built(func(_ context.Context, r *dsl.Request) error {
 		scope := w.objectScope(r.Subject)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/actions"
 )
 
 // failLabel on an object makes PodPrint fail, to show what becomes of an item that does.
@@ -27,7 +28,7 @@ func PodPrint(_ context.Context, r *dsl.Request) error {
 }
 
 // PodWatch registers the function of samples/podwatch and samples/itemwatch.
-func PodWatch(r *dsl.Registry) {
+func PodWatch(r *actions.Registry) {
 	r.Function(dsl.Function{Name: "podwatch.Print", Func: PodPrint, Doc: "logs what happens to an object", Needs: []dsl.Need{}})
 }
 

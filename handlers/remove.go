@@ -13,25 +13,26 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/actions"
 	"github.com/handwerk-dev/handwerk/dsl/expr"
 )
 
 // remove deletes objects: the handled one, or what an expression gives.
-func remove(cel compilerOf) dsl.Action {
-	return dsl.Action{
+func remove(cel compilerOf) actions.Action {
+	return actions.Action{
 		Name:   "delete",
 		Doc:    "Delete objects: ${self}, an object or a list of objects. Each is deleted only if it still is the same one.",
 		Config: func() any { return new(string) },
-		Build: func(b dsl.Build, config any) (dsl.Built, error) {
+		Build: func(b actions.Build, config any) (actions.Built, error) {
 			return buildRemove(cel, b, *config.(*string))
 		},
 	}
 }
 
-func buildRemove(cel compilerOf, b dsl.Build, what string) (dsl.Built, error) {
+func buildRemove(cel compilerOf, b actions.Build, what string) (actions.Built, error) {
 	w, err := newWriter(cel, b)
 	if err != nil {
-		return dsl.Built{}, err
+		return actions.Built{}, err
 	}
 	t := w.template(what, objectOrList, "delete")
 	if t != nil && len(t.Programs()) == 0 {
@@ -41,7 +42,7 @@ func buildRemove(cel compilerOf, b dsl.Build, what string) (dsl.Built, error) {
 		w.needs = removalNeeds(t, b.ResourceWide)
 	}
 	if err := errors.Join(w.faults...); err != nil {
-		return dsl.Built{}, err
+		return actions.Built{}, err
 	}
 	return w.built(func(ctx context.Context, r *dsl.Request) error {
 		return deleteAll(ctx, r, b.Resource, t, w.scope(r.Subject))

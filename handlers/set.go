@@ -15,6 +15,7 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/actions"
 	"github.com/handwerk-dev/handwerk/dsl/expr"
 )
 
@@ -36,13 +37,13 @@ type setCondition struct {
 }
 
 // set writes computed values to the object itself.
-func set(cel compilerOf) dsl.Action {
-	return dsl.Action{
+func set(cel compilerOf) actions.Action {
+	return actions.Action{
 		Name:      "set",
 		Doc:       "Set fields of the object itself: status, conditions, labels, annotations, spec.",
 		OneObject: true,
 		Config:    func() any { return new(setConfig) },
-		Build: func(b dsl.Build, config any) (dsl.Built, error) {
+		Build: func(b actions.Build, config any) (actions.Built, error) {
 			return buildSet(cel, b, config.(*setConfig))
 		},
 	}
@@ -67,10 +68,10 @@ type condition struct {
 	status, reason, message *expr.Template
 }
 
-func buildSet(cel compilerOf, b dsl.Build, config *setConfig) (dsl.Built, error) {
+func buildSet(cel compilerOf, b actions.Build, config *setConfig) (actions.Built, error) {
 	w, err := newWriter(cel, b)
 	if err != nil {
-		return dsl.Built{}, err
+		return actions.Built{}, err
 	}
 	s := &setter{writer: w}
 	if len(config.Status)+len(config.Spec)+len(config.Labels)+len(config.Annotations)+len(config.Conditions) == 0 {
@@ -104,7 +105,7 @@ func buildSet(cel compilerOf, b dsl.Build, config *setConfig) (dsl.Built, error)
 		s.needs = append(s.needs, dsl.MustParseNeed("patch", "self"))
 	}
 	if err := errors.Join(s.faults...); err != nil {
-		return dsl.Built{}, err
+		return actions.Built{}, err
 	}
 	built := s.built(s.run)
 	kept := s.kept()

@@ -12,6 +12,7 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/actions"
 	"github.com/handwerk-dev/handwerk/dsl/expr"
 )
 
@@ -29,7 +30,7 @@ type writer struct {
 }
 
 // newWriter returns a writer for a handler; one that runs for a whole resource knows objects.
-func newWriter(cel compilerOf, b dsl.Build) (*writer, error) {
+func newWriter(cel compilerOf, b actions.Build) (*writer, error) {
 	compiler, err := cel()
 	if err != nil {
 		return nil, err
@@ -72,11 +73,9 @@ func (w *writer) fault(at []string, format string, args ...any) {
 
 // built is what an action returns whose effect is not all that follows from what it reads: it happened at
 // a certain time.
-func (w *writer) built(fn dsl.Func) dsl.Built {
-	out := dsl.Built{Func: fn, Checks: w.checks, Needs: w.needs, Reads: w.reads}
-	if w.reads.Only { // none looks back
-		out.Options = append(out.Options, dsl.NoOld())
-	}
+func (w *writer) built(fn dsl.Func) actions.Built {
+	// Only: none looks back.
+	out := actions.Built{Func: fn, Checks: w.checks, Needs: w.needs, Reads: w.reads, NoOld: w.reads.Only}
 	out.Reads.Only = false
 	return out
 }

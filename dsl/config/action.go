@@ -10,15 +10,16 @@ import (
 	"strconv"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/actions"
 	"github.com/handwerk-dev/handwerk/dsl/expr"
 )
 
 // action builds the handler's code, nil when it is at fault.
-func (w *watched) action(at path, h *handler) *dsl.Built {
+func (w *watched) action(at path, h *handler) *actions.Built {
 	if len(h.Steps) > 0 {
 		return w.steps(at, h)
 	}
-	action, found := w.Registry.LookupAction(h.action)
+	action, found := w.registry().LookupAction(h.action)
 	if found && action.OneObject && h.whole {
 		w.Fault(at.Key(h.action), "%s", notForSchedule)
 		return nil
@@ -26,9 +27,9 @@ func (w *watched) action(at path, h *handler) *dsl.Built {
 	if !found || h.config == nil || h.With == nil && w.Has(at.Key("with")) {
 		return nil
 	}
-	build := dsl.Build{Registry: w.Registry, Params: h.With, Resource: w.out.Name, ID: h.ID, ResourceWide: h.whole}
-	build.AtDeletion = len(h.Causes) > 0 && !slices.ContainsFunc(h.Causes, func(c cause) bool { return c != cause(dsl.Delete) })
-	build.NoFinalizer = h.Finalizer != nil && !*h.Finalizer
+	build := actions.Build{Registry: w.registry(), Params: h.With, Resource: w.out.Name, ID: h.ID, ResourceWide: h.whole}
+	build.AtDeletion = len(h.Causes) > 0 && !slices.ContainsFunc(h.Causes, func(c dsl.Cause) bool { return c != dsl.Delete })
+	build.NoFinalizer = h.noFinalizer()
 	build.Siblings = w.siblings()
 	built, err := action.Build(build, h.config)
 	w.misfit(at, h.action, err)
@@ -44,7 +45,7 @@ func (w *watched) action(at path, h *handler) *dsl.Built {
 }
 
 // declare adds to the resource what goes with a handler.
-func (w *watched) declare(at path, h *handler, built dsl.Built) {
+func (w *watched) declare(at path, h *handler, built actions.Built) {
 	w.out.OwnsKind(built.Owns...)
 	for _, child := range built.Children {
 		if first, twice := w.made[child.Name]; twice {

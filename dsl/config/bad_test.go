@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/actions"
 	"github.com/handwerk-dev/handwerk/dsl/config"
 	"github.com/handwerk-dev/handwerk/handlers"
 )
@@ -67,7 +67,7 @@ func TestEveryFaultOfTheLanguageIsToldWhereItIs(t *testing.T) {
 }
 
 // holdExpectations compares the faults of each file with what its comments want.
-func holdExpectations(t *testing.T, glob string, least int, actions *dsl.Registry) {
+func holdExpectations(t *testing.T, glob string, least int, actions *actions.Registry) {
 	t.Helper()
 	files, err := filepath.Glob(glob)
 	if err != nil || len(files) < least {
@@ -96,7 +96,7 @@ func holdExpectations(t *testing.T, glob string, least int, actions *dsl.Registr
 	}
 }
 
-func faultsOf(t *testing.T, file string, data []byte, actions *dsl.Registry) config.Faults {
+func faultsOf(t *testing.T, file string, data []byte, actions *actions.Registry) config.Faults {
 	t.Helper()
 	op, err := config.Parse(file, data, actions)
 	faults, ok := errors.AsType[config.Faults](err)

@@ -4,9 +4,6 @@
 package config
 
 import (
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/validation"
-
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/form"
 )
@@ -16,22 +13,20 @@ import (
 func (l *loader) compile() *dsl.Operator {
 	op := dsl.New("")
 	l.metadata(op)
-	if p := l.only("scope"); p != nil {
-		op.Scope = p.scope(p.form.Scope)
+	if p := l.only("scope"); p != nil && p.form.Scope != nil {
+		op.Scope = dsl.Scope(*p.form.Scope)
 	}
-	if p := l.only("settings"); p != nil {
-		op.Settings = p.settings(p.form.Settings)
-	}
-	declared := map[schema.GroupResource]declaration{}
-	found := false
-	for _, p := range l.parts {
-		found = found || p.Has("resources")
-		for i := range p.form.Resources {
-			l.resource(op, p, i, declared)
+	if p := l.only("settings"); p != nil && p.form.Settings != nil {
+		s := p.form.Settings
+		op.Settings = dsl.Settings{GracePeriod: s.GracePeriod, QPS: s.QPS, Burst: s.Burst, Events: s.Events}
+		if s.LeaderElection != nil {
+			op.Settings.LeaderElection = dsl.LeaderElection(*s.LeaderElection)
 		}
 	}
-	if !found && !l.partial {
-		l.parts[0].Fault("", "resources is required")
+	for _, p := range l.parts {
+		for i := range p.form.Resources {
+			l.resource(op, p, i)
+		}
 	}
 	return op
 }
@@ -61,41 +56,12 @@ func (l *loader) metadata(op *dsl.Operator) {
 			continue
 		case first == nil:
 			first = p
-			if faults := validation.IsDNS1123Label(name); len(faults) > 0 {
-				p.Fault(at, "want a DNS label: %s", faults[0])
-			}
 			op.Name = name
 		case name != op.Name:
 			p.Fault(at, "%s is another operator than %s at %s; load them apart", form.Quoted(name), form.Quoted(op.Name), first.where(at))
 		}
 	}
-	const domain = path("metadata.domain")
-	if p := l.only(domain); p != nil {
+	if p := l.only("metadata.domain"); p != nil {
 		op.Domain = p.form.Metadata.Domain
-		if faults := validation.IsDNS1123Subdomain(op.Prefix()); op.Domain != "" && len(faults) > 0 {
-			p.Fault(domain, "want a DNS name: %s", faults[0])
-		}
-	}
-}
-
-func (p *part) scope(s *scope) dsl.Scope {
-	if s == nil {
-		return dsl.Scope{}
-	}
-	const at = path("scope.namespaces")
-	p.twice(at, s.Namespaces)
-	for i, pattern := range s.Namespaces {
-		p.namespaces(at.Index(i), pattern)
-	}
-	return dsl.Scope{Namespaces: s.Namespaces}
-}
-
-// namespaces checks a namespace or a glob of some.
-func (p *part) namespaces(at path, pattern string) {
-	if pattern == "" {
-		return // that it is required is told
-	}
-	if fault := NamespaceFault(pattern); fault != "" {
-		p.Fault(at, "%s", fault)
 	}
 }

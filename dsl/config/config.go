@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/actions"
 	"github.com/handwerk-dev/handwerk/dsl/expr"
 )
 
@@ -17,8 +18,8 @@ import (
 // Operator and have the same name: the resources of the later ones are added to the first one's.
 //
 // The registry says which actions and functions there are. The error is of type [Faults].
-func Load(paths []string, registry *dsl.Registry) (*dsl.Operator, error) {
-	l := &loader{registry: registry}
+func Load(paths []string, registry *actions.Registry) (*dsl.Operator, error) {
+	l := newLoader(registry)
 	names, faults := files(paths)
 	l.fault(faults...)
 	if len(paths) == 0 {
@@ -35,15 +36,15 @@ func Load(paths []string, registry *dsl.Registry) (*dsl.Operator, error) {
 }
 
 // Parse is [Load] for text that is at hand; the faults give name as the file.
-func Parse(name string, data []byte, registry *dsl.Registry) (*dsl.Operator, error) {
-	l := &loader{registry: registry}
+func Parse(name string, data []byte, registry *actions.Registry) (*dsl.Operator, error) {
+	l := newLoader(registry)
 	l.add(name, data)
 	return l.finish()
 }
 
 // loader gathers the documents of one operator.
 type loader struct {
-	registry *dsl.Registry
+	registry *actions.Registry
 	faults   Faults
 	parts    []*part
 	names    []string
@@ -52,6 +53,14 @@ type loader struct {
 	// size is that of all documents so far.
 	size size
 	cel  *expr.Compiler
+	// places are where the resources and handlers of the operator stand.
+	places map[any]place
+	// refused are the resources that have an action at fault.
+	refused map[*dsl.Resource]bool
+}
+
+func newLoader(registry *actions.Registry) *loader {
+	return &loader{registry: registry, places: map[any]place{}, refused: map[*dsl.Resource]bool{}}
 }
 
 func (l *loader) fault(faults ...Fault) {
@@ -100,9 +109,7 @@ func (l *loader) finish() (*dsl.Operator, error) {
 		l.fault(Fault{File: l.names[0], Line: 1, Column: 1, Message: "there is no operator in here (want a document of kind " + Kind + ")"})
 	}
 	op := l.compile()
-	if len(l.all()) == 0 {
-		l.leftovers(op.Validate())
-	}
+	l.invalid(op.Validate())
 	if len(l.all()) == 0 {
 		schemas := schemasOf(op)
 		for _, r := range op.Resources() {
@@ -124,36 +131,70 @@ func (l *loader) all() Faults {
 	return out.sorted()
 }
 
-// leftovers notes what only the operator as a whole could tell.
-func (l *loader) leftovers(err error) {
+// place is where something of the operator stands.
+type place struct {
+	*part
+	at path
+}
+
+// invalid notes what the operator as a whole has wrong, but for what follows from what could not be read.
+func (l *loader) invalid(err error) {
+	var notes []func()
 	for _, err := range flatten(err) {
-		if f, ok := errors.AsType[*dsl.Fault](err); ok {
-			if p, at := l.placeOf(f); p != nil {
-				p.Fault(at, "%v", f.Err)
-				continue
-			}
+		f, placed := errors.AsType[*dsl.Fault](err)
+		if !placed {
+			f = &dsl.Fault{Err: err}
 		}
-		l.parts[0].Fault("", "%v", err)
+		if on := l.placeOf(f.Place); on.part != nil && !l.follows(f, on) {
+			notes = append(notes, func() { on.note(l, f) })
+		}
+	}
+	for _, note := range notes { // once all were held against what was told before
+		note()
 	}
 }
 
-// placeOf returns the place of a resource or handler that is at fault.
-func (l *loader) placeOf(f *dsl.Fault) (*part, path) {
-	for _, p := range l.parts {
-		i := slices.IndexFunc(p.form.Resources, func(r resource) bool { return r.Resource == f.Resource })
-		if i < 0 {
-			continue
-		}
-		at, r := path("resources").Index(i), p.form.Resources[i]
-		for key, list := range map[string][]handler{"handlers": r.Handlers, "schedule": r.Schedule} {
-			j := slices.IndexFunc(list, func(h handler) bool { return h.ID == f.Handler })
-			if f.Handler != "" && j >= 0 {
-				return p, at.Key(key).Index(j)
-			}
-		}
-		return p, at
+// follows reports whether a fault follows from others.
+func (l *loader) follows(f *dsl.Fault, on place) bool {
+	switch {
+	case f.Field == "" && on.Unread(on.at), f.Field != "" && on.Faulty(on.at), f.Resource == nil && f.Field == "resources" && l.partial:
+		return true
+	case f.Lacks == "":
+		return false
 	}
-	return nil, ""
+	own, around := l.placeOf(dsl.Place{Resource: f.Resource, Handler: f.Handler, Field: f.Lacks}), l.placeOf(dsl.Place{Resource: f.Resource, Field: f.Lacks})
+	return l.refused[f.Resource] || own.tried() || around.tried()
+}
+
+// tried reports whether a value is there, or was meant to be.
+func (p place) tried() bool { return p.Has(p.at) || p.Faulty(p.at) }
+
+// note notes a fault of what stands at the place.
+func (p place) note(l *loader, f *dsl.Fault) {
+	message := f.Err.Error()
+	if f.First != nil {
+		first := l.placeOf(*f.First)
+		message += " (first at " + first.where(first.at) + ")"
+	}
+	if f.Unwanted {
+		p.FaultKey(p.at, "%s", message)
+	} else {
+		p.Fault(p.at, "%s", message)
+	}
+}
+
+// placeOf returns where something stands; what belongs to the operator, in the first part that has it.
+func (l *loader) placeOf(p dsl.Place) place {
+	out, found := l.places[p.Handler]
+	if !found {
+		out, found = l.places[p.Resource]
+	}
+	if !found && len(l.parts) > 0 {
+		i := slices.IndexFunc(l.parts, func(part *part) bool { return part.Has(path(p.Field)) })
+		out = place{part: l.parts[max(i, 0)]}
+	}
+	out.at = out.at.Join(path(p.Field))
+	return out
 }
 
 // unfit notes what checks have found.

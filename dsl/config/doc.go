@@ -8,7 +8,7 @@
 // are faults, and all of them are reported, each with its file, line and column.
 //
 // What an action takes is said by the action: this package knows none by name. An action's form
-// is whatever [dsl.Action].Config returns a pointer to: text, a number, a list, a map, any (plain
+// is whatever [actions.Action].Config returns a pointer to: text, a number, a list, a map, any (plain
 // values as JSON has them), a type that unmarshals itself from text, or a struct of these. Struct
 // fields have a yaml tag with their name, a doc tag for people, and where it applies required,
 // min (the least number) and default (shown, not set). Nothing else about them is optional: text

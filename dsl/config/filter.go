@@ -5,53 +5,10 @@ package config
 
 import (
 	"errors"
-	"slices"
-	"strings"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/expr"
 )
-
-// filters are what keeps the handler from seeing an object, and what they read of it.
-func (w *watched) filters(at path, h *handler) (out []dsl.Option, reads dsl.Reads) {
-	reads.Only = true
-	if field := w.path(at.Key("field"), h.Field); field != nil {
-		w.visible(at.Key("field"), field)
-		out = append(out, dsl.Field(h.Field))
-	}
-	for _, m := range h.Labels {
-		w.labelKey(at.Key("labels").Key(m.Key), m.Key)
-		w.labelValue(at.Key("labels").Key(m.Key), m.Value)
-		reads.Paths = append(reads.Paths, dsl.Path{"metadata", "labels", m.Key})
-	}
-	for _, m := range h.Annotations {
-		w.labelKey(at.Key("annotations").Key(m.Key), strings.ToLower(m.Key)) // as the API server does
-		reads.Paths = append(reads.Paths, dsl.Path{"metadata", "annotations", m.Key})
-	}
-	out = append(out, func(into *dsl.Handler) { into.Labels, into.Annotations = h.Labels, h.Annotations })
-	if program := w.when(at.Key("when"), h); program != nil {
-		out = append(out, dsl.When(program.Predicate("when", h.With)))
-		if program.Uses(expr.Old) || program.Uses(expr.Diff) {
-			out = append(out, func(into *dsl.Handler) { into.NoOld = false })
-		}
-		reads = reads.And(program.Reads())
-	}
-	return out, reads
-}
-
-// visible checks that the cache holds the field.
-func (w *watched) visible(at path, field dsl.Path) {
-	if field[0] == "metadata" || field[0] == "apiVersion" || field[0] == "kind" {
-		return
-	}
-	if w.out.Cache == dsl.CacheMetadata {
-		w.Fault(at, "cache metadata does not hold it")
-	}
-	covers := func(kept dsl.Path) bool { return kept.Covers(field) }
-	if len(w.out.Keep) > 0 && !slices.ContainsFunc(w.out.Keep, covers) {
-		w.Fault(at, "keep leaves it out of the cache")
-	}
-}
 
 // when compiles the handler's expression, nil when there is none or it is at fault.
 func (w *watched) when(at path, h *handler) *expr.Program {

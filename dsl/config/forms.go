@@ -10,7 +10,9 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/actions"
 	"github.com/handwerk-dev/handwerk/dsl/form"
+	"github.com/handwerk-dev/handwerk/dsl/words"
 )
 
 var (
@@ -73,9 +75,22 @@ func (h *handler) DescribeForm(d *form.Describer) *form.Schema {
 // schedule is a list of handlers that run for the resource as a whole.
 type schedule []handler
 
-// ReadForm reads them as any handlers: what is not for them is told apart.
+const notForSchedule = "is not for a schedule, which has no one object"
+
+// notScheduled are the fields that mean nothing where there is no one object.
+var notScheduled = []string{"causes", "when", "field", "labels", "annotations", "idle", "after", "finalizer", "onFailure", "old"}
+
+// ReadForm reads them as any handlers, but for the fields that are not for them.
 func (s *schedule) ReadForm(d *form.Decoder, p path, n *yaml.Node) bool {
-	return d.Value(p, n, (*[]handler)(s))
+	ok := d.Value(p, n, (*[]handler)(s))
+	for i := range *s {
+		for _, name := range notScheduled {
+			if at := p.Index(i).Key(name); d.Has(at) {
+				d.FaultKey(at, "%s", notForSchedule)
+			}
+		}
+	}
+	return ok
 }
 
 // DescribeForm describes what such a handler may have.
@@ -92,14 +107,14 @@ func (s *schedule) DescribeForm(d *form.Describer) *form.Schema {
 // field. Took is called with the action's name, and with its configuration or nil when that is at
 // fault.
 func oneAction(d *form.Decoder, p path, n *yaml.Node, out any, what string, took func(name string, config any)) bool {
-	given, strayed := "", false
+	registry, given, strayed := d.With.(*actions.Registry), "", false
 	take := func(name string, at path, value *yaml.Node) {
 		if given != "" {
 			d.FaultKey(at, "a %s has one action, this one has %s already", what, given)
 			return
 		}
 		given = name
-		action, _ := d.Registry.LookupAction(name)
+		action, _ := registry.LookupAction(name)
 		config := action.Config()
 		if d.Filled(at, value, config) {
 			took(name, config)
@@ -107,8 +122,8 @@ func oneAction(d *form.Decoder, p path, n *yaml.Node, out any, what string, took
 			took(name, nil)
 		}
 	}
-	actions := d.Registry.Actions()
-	ok := d.Struct(p, n, out, &form.Others{Names: actions, Take: take, Strayed: func() { strayed = true }})
+	known := registry.Actions()
+	ok := d.Struct(p, n, out, &form.Others{Names: known, Take: take, Strayed: func() { strayed = true }})
 	if slices.Contains(form.Fields(reflect.TypeOf(out).Elem()), steps) && d.Has(p.Key(steps)) {
 		if given != "" {
 			d.FaultKey(p.Key(steps), "a %s has one action or steps, this one has %s already", what, given)
@@ -116,7 +131,7 @@ func oneAction(d *form.Decoder, p path, n *yaml.Node, out any, what string, took
 		return ok
 	}
 	if ok && given == "" && !strayed {
-		d.FaultAt(n, p, "a %s has an action (%s)", what, dsl.Hint("", actions))
+		d.Missing(p, steps, "a %s has an action (%s)", what, words.Hint("", known))
 	}
 	return ok
 }

@@ -61,9 +61,9 @@ func TestTheSameOperatorInYAMLAndInGo(t *testing.T) {
 		foo.Owns("deployments.v1.apps")
 		always := func(*dsl.Subject) (bool, error) { return true, nil }
 		foo.OnReconcile("deployment", nothing, dsl.When(always), dsl.Retries(10), dsl.Timeout(30*time.Second),
-			dsl.Described("call: demo.Run"), dsl.Reading(dsl.Reads{Paths: []dsl.Path{{"spec", "replicas"}}}))
-		foo.OnField("spec.replicas", "announce", nothing, dsl.Described("call: foo.Announce"))
-		foo.OnResync("heartbeat", nothing, dsl.Described("call: foo.Beat"))
+			described("call: demo.Run"), reading(dsl.Reads{Paths: []dsl.Path{{"spec", "replicas"}}}))
+		foo.OnField("spec.replicas", "announce", nothing, described("call: foo.Announce"))
+		foo.OnResync("heartbeat", nothing, described("call: foo.Beat"))
 	})
 	if diff := cmp.Diff(want, load(t, "foo.yaml"), operators); diff != "" {
 		t.Errorf("operator (-want +got):\n%s", diff)
@@ -92,11 +92,11 @@ func TestEveryFieldArrives(t *testing.T) {
 			dsl.Label("tier", "gold"), dsl.LabelExists("app"), dsl.LabelAbsent("legacy"), dsl.Label("date", "2024-01-01"),
 			dsl.Annotation("example.com/note", "any text, really"),
 			dsl.Retries(0), dsl.WithBackoff(2*time.Second, time.Minute), dsl.Timeout(90*time.Minute),
-			dsl.Release(), dsl.Described("call: foo.Announce"), dsl.Reading(dsl.Reads{Paths: []dsl.Path{
+			dsl.Release(), described("call: foo.Announce"), reading(dsl.Reads{Paths: []dsl.Path{
 				{"metadata", "labels", "tier"}, {"metadata", "labels", "app"}, {"metadata", "labels", "legacy"}, {"metadata", "labels", "date"},
 				{"metadata", "annotations", "example.com/note"}, {"spec", "paused"}, {"spec", "paused"},
 			}, Parents: []dsl.Path{{"spec"}}}))
-		foo.OnDelete("second", nothing, dsl.After("first"), dsl.NoFinalizer(), dsl.NoOld(), dsl.Described("note"),
+		foo.OnDelete("second", nothing, dsl.After("first"), dsl.NoFinalizer(), dsl.NoOld(), described("note"),
 			dsl.Needs("patch", "self/status"),
 			dsl.WithNeeds(dsl.Need{
 				Verbs: []string{"get", "list"}, Resource: dsl.ResourceName{Resource: "secrets", Version: "v1"}, Names: []string{"a", "b"}, Namespace: "other",
@@ -104,11 +104,11 @@ func TestEveryFieldArrives(t *testing.T) {
 	})
 	want.Resource("secrets.v1", func(r *dsl.Resource) {
 		r.Cache, r.FieldSelector = dsl.CacheMetadata, "type=Opaque"
-		r.On([]dsl.Cause{dsl.Create, dsl.Update}, "look", nothing, dsl.Field("metadata.annotations"), dsl.Described("call: demo.Run"))
+		r.On([]dsl.Cause{dsl.Create, dsl.Update}, "look", nothing, dsl.Field("metadata.annotations"), described("call: demo.Run"))
 	})
 	want.Resource("bars.example.com", func(r *dsl.Resource) {
 		r.Cache, r.ObservedGeneration = dsl.CacheLive, true
-		r.OnUpdate("look", nothing, dsl.Field("spec"), dsl.NoOld(), dsl.Described("call: demo.Run"))
+		r.OnUpdate("look", nothing, dsl.Field("spec"), dsl.NoOld(), described("call: demo.Run"))
 	})
 	if diff := cmp.Diff(want, load(t, "everything.yaml"), operators); diff != "" {
 		t.Errorf("operator (-want +got):\n%s", diff)
@@ -131,7 +131,7 @@ func TestDocumentsOfOneNameMakeOneOperator(t *testing.T) {
 	want.Scope.Namespaces = []string{"default"}
 	want.Settings.GracePeriod = 10 * time.Second
 	for _, name := range []string{"foos.v1.example.com", "bars.v1.example.com"} {
-		want.Resource(name, func(r *dsl.Resource) { r.OnCreate("a", nothing, dsl.Described("call: demo.Run")) })
+		want.Resource(name, func(r *dsl.Resource) { r.OnCreate("a", nothing, described("call: demo.Run")) })
 	}
 	if diff := cmp.Diff(want, load(t, "documents.yaml"), operators); diff != "" {
 		t.Errorf("operator (-want +got):\n%s", diff)
@@ -188,3 +188,7 @@ func TestTextOfManyShapesLoads(t *testing.T) {
 		})
 	}
 }
+
+func described(action string) dsl.Option { return func(h *dsl.Handler) { h.Action = action } }
+
+func reading(reads dsl.Reads) dsl.Option { return func(h *dsl.Handler) { h.Reads = reads } }

@@ -4,168 +4,107 @@
 package config
 
 import (
-	"regexp"
+	"context"
 	"slices"
+	"strings"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/dsl/form"
+	"github.com/handwerk-dev/handwerk/dsl/actions"
+	"github.com/handwerk-dev/handwerk/dsl/expr"
 )
 
-var handlerID = regexp.MustCompile(`^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$`)
-
-// handler adds a handler to the resource, unless something that it cannot do without is at fault.
+// handler adds a handler to the resource.
 func (w *watched) handler(at path, h *handler) {
-	w.id(at.Key("id"), h.ID)
-	causes := w.causes(at.Key("causes"), h)
+	causes := h.Causes
+	if !w.Has(at.Key("causes")) && !h.given() {
+		causes = []dsl.Cause{dsl.Reconcile}
+	}
 	h.level = (&dsl.Handler{Causes: dsl.ExpandCauses(causes)}).Level()
-	filters, asks := w.filters(at, h)
-	options := slices.Concat(
-		w.timing(at, &h.timing),
-		filters,
-		w.attempts(at, h),
-		w.deletion(at, h, causes),
-		w.order(at.Key("after"), h),
-	)
-	if h.Old != nil && !*h.Old {
-		options = append(options, dsl.NoOld())
+	w.deletion(at, h, causes)
+	when, asks, back := w.filters(at, h)
+	out, built := w.built(at, h)
+	out.Causes = append(slices.Clone(causes), out.Causes...)
+	out.Labels, out.Annotations, out.When = h.Labels, h.Annotations, when
+	if len(h.Field) > 0 {
+		out.Fields = []dsl.Path{h.Field}
 	}
-	built := w.action(at, h)
-	if built == nil {
-		return
-	}
-	options = append(options, w.needs(at.Key("needs"), h, built)...)
-	options = slices.Concat(built.Options, options, []dsl.Option{dsl.Described(described(h)), dsl.Reading(built.Reads.And(asks)), setting(built)})
-	w.out.On(causes, h.ID, built.Func, options...)
+	out.After = h.After
+	out.NoFinalizer, out.Release = h.noFinalizer(), h.OnFailure == release
+	out.NoOld = built.NoOld && !back || h.Old != nil && !*h.Old
+	out.Brings, out.Sets, out.Conditions, out.Reads = built.Brings, built.Sets, built.Conditions, built.Reads.And(asks)
+	w.add(at, out)
 }
 
-// setting tells what the handler sets of its object.
-func setting(built *dsl.Built) dsl.Option {
-	return func(h *dsl.Handler) {
-		h.Sets, h.Conditions = built.Sets, built.Conditions
-		reads := slices.DeleteFunc(slices.Clone(built.Reads.Paths), func(p dsl.Path) bool {
-			return slices.ContainsFunc(built.Sets, func(of dsl.Path) bool { return slices.Equal(of, p) })
-		})
-		h.Steady = len(h.Conditions) > 0 && h.Woken() && !h.Reads.Passing && h.View().Holds(reads)
-	}
-}
-
-func (w *watched) id(at path, id string) {
-	if id == "" {
-		return
-	}
-	if !handlerID.MatchString(id) {
-		w.Fault(at, "want letters, digits, '-', '_' and '.', at most 63, found %s", form.Quoted(id))
-	}
-	if first, twice := w.ids[id]; twice {
-		w.Fault(at, "the id is used twice (first at %s)", w.where(first))
-		return
-	}
-	w.ids[id] = at
-}
-
-// causes checks the causes that are given. Without any a handler is level-triggered, unless it has
-// a timer.
-func (w *watched) causes(at path, h *handler) []dsl.Cause {
-	if !w.Has(at) && !h.given() {
-		return []dsl.Cause{dsl.Reconcile}
-	}
-	var out []dsl.Cause
-	var names []string
-	for _, c := range h.Causes {
-		names = append(names, string(c))
-		if c != "" {
-			out = append(out, dsl.Cause(c))
-		}
-	}
-	w.twice(at, names)
-	return out
-}
-
-// unmet reports causes that cannot come about, once it is known what handlers make.
-func (w *watched) unmet() {
-	for i, h := range w.form.Handlers {
-		built := &dsl.Handler{}
-		if h.given() {
-			built.Timing = &dsl.Timing{}
-		}
-		for j, c := range h.Causes {
-			if lack := dsl.Cause(c).Unmet(w.out, built); lack != nil && !w.Has(w.at.Key(lack.Field)) {
-				w.Fault(w.at.Key("handlers").Index(i).Key("causes").Index(j), "%s", lack.Fault)
-			}
-		}
-	}
-}
-
-func (w *watched) attempts(at path, h *handler) []dsl.Option {
-	out := []dsl.Option{dsl.Timeout(h.Timeout)}
-	if h.Retries != nil {
-		out = append(out, dsl.Retries(*h.Retries))
-	}
-	if b := h.Backoff; b != nil {
-		w.backoff(at.Key("backoff"), b)
-		out = append(out, dsl.WithBackoff(b.Initial, b.Max))
-	}
-	return out
-}
-
-func (w *watched) backoff(at path, b *backoff) {
-	initial, most := b.Initial, b.Max
-	if initial == 0 {
-		initial = dsl.DefaultBackoffInitial
-	}
-	if most == 0 {
-		most = dsl.DefaultBackoffMax
-	}
-	if initial > most {
-		w.Fault(at, "initial (%v) must not be more than max (%v)", initial, most)
-	}
-}
-
-func (w *watched) deletion(at path, h *handler, causes []dsl.Cause) []dsl.Option {
+// deletion checks fields that are for delete handlers alone, whatever their values: who writes a default relies on it.
+func (w *watched) deletion(at path, h *handler, causes []dsl.Cause) {
+	deletes := slices.Contains(causes, dsl.Delete)
 	for _, name := range []string{"finalizer", "onFailure"} {
-		if w.Has(at.Key(name)) && len(causes) > 0 && !slices.Contains(causes, dsl.Delete) {
+		if w.Has(at.Key(name)) && !deletes && !w.Faulty(at.Key("causes")) {
 			w.FaultKey(at.Key(name), "is only for handlers with cause delete")
 		}
 	}
-	if !slices.Contains(causes, dsl.Delete) {
-		return nil
+	if policy := at.Key("onFailure"); w.Has(policy) && deletes && h.noFinalizer() {
+		w.FaultKey(policy, "says nothing with finalizer: false, which holds no object")
 	}
-	var out []dsl.Option
-	if h.Finalizer != nil && !*h.Finalizer {
-		out = append(out, dsl.NoFinalizer())
-		if w.Has(at.Key("onFailure")) {
-			w.FaultKey(at.Key("onFailure"), "says nothing with finalizer: false, which holds no object")
-		}
-	}
-	if h.OnFailure == release {
-		out = append(out, dsl.Release())
-	}
-	return out
 }
 
-// order checks that what the handler comes after is declared before it.
-func (w *watched) order(at path, h *handler) []dsl.Option {
-	w.twice(at, h.After)
-	for i, id := range h.After {
-		if earlier, found := w.ids[id]; id == "" || found && earlier != at.Parent().Key("id") {
-			continue
-		}
-		var others []string
-		later := false
-		for _, other := range w.form.Handlers {
-			later = later || other.ID == id && id != h.ID
-			if _, earlier := w.ids[other.ID]; earlier && other.ID != h.ID {
-				others = append(others, other.ID)
-			}
-		}
-		switch {
-		case id == h.ID:
-			w.Fault(at.Index(i), "a handler cannot come after itself")
-		case later:
-			w.Fault(at.Index(i), "handler %s is declared later; handlers run in declared order", form.Quoted(id))
-		default:
-			w.Fault(at.Index(i), "%s", form.Unknown("handler", id, others))
-		}
+// scheduled adds a handler that runs for the resource as a whole.
+func (w *watched) scheduled(at path, h *handler) {
+	h.whole = true
+	out, _ := w.built(at, h)
+	out.ResourceWide, out.Causes = true, []dsl.Cause{dsl.Timer}
+	w.add(at, out)
+}
+
+// built returns what all handlers have, and what the action made of its configuration. Of one at fault nothing is
+// made, but that it is there.
+func (w *watched) built(at path, h *handler) (dsl.Handler, actions.Built) {
+	built := w.action(at, h)
+	if built == nil {
+		w.refused = true
+		built = &actions.Built{Func: func(context.Context, *dsl.Request) error { return nil }}
 	}
-	return []dsl.Option{dsl.After(h.After...)}
+	out := dsl.Handler{ID: h.ID, Func: built.Func, Action: described(h), Timeout: h.Timeout, Retries: dsl.Unlimited}
+	if h.Retries != nil {
+		out.Retries = *h.Retries
+	}
+	if h.Backoff != nil {
+		out.Backoff = dsl.Backoff(*h.Backoff)
+	}
+	if t := h.timing; t != (timing{}) {
+		out.Timing = &dsl.Timing{Every: t.Every, Cron: t.Cron, TimeZone: t.TimeZone, Idle: t.Idle, Jitter: t.Jitter}
+	}
+	if h.given() {
+		out.Causes = []dsl.Cause{dsl.Timer}
+	}
+	out.Needs, out.Declared = w.needs(at.Key("needs"), h, built)
+	return out, *built
+}
+
+// add adds a handler that stands at a place.
+func (w *watched) add(at path, h dsl.Handler) {
+	w.loader.places[w.out.Add(h)] = place{w.part, at}
+}
+
+// noFinalizer reports whether no deletion waits for the handler.
+func (h *handler) noFinalizer() bool { return h.Finalizer != nil && !*h.Finalizer }
+
+// filters are what keeps the handler from seeing an object, what they read of it, and whether they look back.
+func (w *watched) filters(at path, h *handler) (when dsl.Predicate, reads dsl.Reads, back bool) {
+	w.known(at.Key("field"), h.Field)
+	reads.Only = true
+	for _, m := range h.Labels {
+		w.labelKey(at.Key("labels").Key(m.Key), m.Key)
+		w.labelValue(at.Key("labels").Key(m.Key), m.Value)
+		reads.Paths = append(reads.Paths, dsl.Path{"metadata", "labels", m.Key})
+	}
+	for _, m := range h.Annotations {
+		w.labelKey(at.Key("annotations").Key(m.Key), strings.ToLower(m.Key)) // as the API server does
+		reads.Paths = append(reads.Paths, dsl.Path{"metadata", "annotations", m.Key})
+	}
+	program := w.when(at.Key("when"), h)
+	if program == nil {
+		return nil, reads, false
+	}
+	return program.Predicate("when", h.With), reads.And(program.Reads()), program.Uses(expr.Old) || program.Uses(expr.Diff)
 }

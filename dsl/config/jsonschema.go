@@ -12,12 +12,13 @@ import (
 	"strings"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/actions"
 	"github.com/handwerk-dev/handwerk/dsl/form"
 )
 
 // Schema returns the JSON Schema (draft 2020-12) of the form with the registry's actions, for
 // editors. It accepts whatever [Load] accepts; what it cannot say, Load checks alone.
-func Schema(registry *dsl.Registry) ([]byte, error) {
+func Schema(registry *actions.Registry) ([]byte, error) {
 	root := form.Describe(reflect.TypeFor[document](), registry)
 	root.Schema = "https://json-schema.org/draft/2020-12/schema"
 	root.ID = "https://handwerk.dev/schemas/operator.v1alpha1.json"
@@ -32,7 +33,7 @@ func Schema(registry *dsl.Registry) ([]byte, error) {
 
 // Reference returns tables as Markdown: of the causes, and of every field of the form, with the registry's
 // actions, one for each map that has fields, headed by its place.
-func Reference(registry *dsl.Registry) string {
+func Reference(registry *actions.Registry) string {
 	var out strings.Builder
 	out.WriteString("\n### The causes\n\n| cause | the handler runs when | in `reconcile` |\n|---|---|---|\n")
 	for _, c := range dsl.Causes() {
@@ -48,13 +49,14 @@ func Reference(registry *dsl.Registry) string {
 
 // withAction describes a struct that has exactly one of the registry's actions beside its fields,
 // or steps where it has that field. Takes says which of them it may have.
-func withAction(d *form.Describer, t reflect.Type, takes func(dsl.Action) bool) *form.Schema {
+func withAction(d *form.Describer, t reflect.Type, takes func(actions.Action) bool) *form.Schema {
 	out := d.Struct(t)
 	if _, known := out.Properties[steps]; known {
 		out.OneOf = append(out.OneOf, &form.Schema{Required: []string{steps}})
 	}
-	for _, name := range d.Registry.Actions() {
-		action, _ := d.Registry.LookupAction(name)
+	registry := d.With.(*actions.Registry)
+	for _, name := range registry.Actions() {
+		action, _ := registry.LookupAction(name)
 		if !takes(action) {
 			continue
 		}
@@ -67,7 +69,7 @@ func withAction(d *form.Describer, t reflect.Type, takes func(dsl.Action) bool) 
 }
 
 // anyAction takes every action.
-func anyAction(dsl.Action) bool { return true }
+func anyAction(actions.Action) bool { return true }
 
 // wholeAction takes the actions that need no one object.
-func wholeAction(a dsl.Action) bool { return !a.OneObject }
+func wholeAction(a actions.Action) bool { return !a.OneObject }

@@ -13,7 +13,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"gopkg.in/yaml.v3"
 
-	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/actions"
 	"github.com/handwerk-dev/handwerk/dsl/config"
 	"github.com/handwerk-dev/handwerk/handlers"
 )
@@ -40,7 +40,7 @@ func TestThePublishedSchemaIsThatOfTheStandardRegistry(t *testing.T) {
 	}
 }
 
-func schema(t *testing.T, actions *dsl.Registry) *jsonschema.Schema {
+func schema(t *testing.T, actions *actions.Registry) *jsonschema.Schema {
 	t.Helper()
 	data, err := config.Schema(actions)
 	if err != nil {

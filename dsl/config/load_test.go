@@ -87,12 +87,12 @@ func TestLoad(t *testing.T) {
 		"one resource in two spellings": {
 			files: map[string]string{"a.yaml": watching("pods"), "b.yaml": watching("pods.v1")},
 			paths: []string{"."},
-			fault: "b.yaml:4:24: resources[0].resource: pods.v1 has the same objects as pods at a.yaml:4:24: put the handlers of both under one",
+			fault: "b.yaml:4:24: resources[0].resource: pods.v1 has the same objects as pods: put the handlers of both under one (first at a.yaml:4:24)",
 		},
 		"one resource in two versions": {
 			files: map[string]string{"a.yaml": watching("foos.v2.example.com"), "b.yaml": watching("foos.v1.example.com")},
 			paths: []string{"."},
-			fault: "b.yaml:4:24: resources[0].resource: foos.v1.example.com has the same objects as foos.v2.example.com at a.yaml:4:24: put the handlers of both under one",
+			fault: "b.yaml:4:24: resources[0].resource: foos.v1.example.com has the same objects as foos.v2.example.com: put the handlers of both under one (first at a.yaml:4:24)",
 		},
 		"all faults of all files, in order": {
 			files: map[string]string{"a.yaml": watching("foos") + "x: 1\n", "b.yaml": watching("foos") + "scope: {}\n", "c.yaml": "a: [\n"},
@@ -111,7 +111,7 @@ func TestLoad(t *testing.T) {
 		"no resources in any document": {
 			files: map[string]string{"a.yaml": header, "b.yaml": header + "settings: {qps: 5}\n"},
 			paths: []string{"."},
-			fault: "a.yaml:1:1: resources is required",
+			fault: "a.yaml:1:1: resources: want at least one",
 		},
 	}
 	for name, test := range tests {

@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/actions"
 	"github.com/handwerk-dev/handwerk/dsl/config"
 	"github.com/handwerk-dev/handwerk/handlers"
 )
@@ -27,7 +28,7 @@ func TestEveryMessageStaysAsItIs(t *testing.T) {
 	var out strings.Builder
 	for _, group := range []struct {
 		glob     string
-		registry *dsl.Registry
+		registry *actions.Registry
 	}{{"testdata/bad/*.yaml", registry(t)}, {"testdata/language/*.yaml", handlers.Standard()}} {
 		files, err := filepath.Glob(group.glob)
 		if err != nil || len(files) == 0 {
@@ -47,7 +48,7 @@ func TestEveryMessageStaysAsItIs(t *testing.T) {
 // TestEveryMistakeIsToldAsItIs makes each mistake of form at each place of a few whole documents: a key that
 // is mistyped or missing, and a value that is of another kind.
 func TestEveryMistakeIsToldAsItIs(t *testing.T) {
-	for file, registry := range map[string]*dsl.Registry{"good/everything": registry(t), "messages/stock": tuned(t)} {
+	for file, registry := range map[string]*actions.Registry{"good/everything": registry(t), "messages/stock": tuned(t)} {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			t.Parallel()
 			data, err := os.ReadFile("testdata/" + file + ".yaml")
@@ -79,7 +80,7 @@ func TestEveryMistakeIsToldAsItIs(t *testing.T) {
 }
 
 // tuned is the standard registry with a function that has parameters of every kind.
-func tuned(t *testing.T) *dsl.Registry {
+func tuned(t *testing.T) *actions.Registry {
 	t.Helper()
 	r := handlers.Standard()
 	r.Function(dsl.Function{Name: "demo.Tune", Func: nothing, Params: struct {
@@ -104,7 +105,7 @@ func tuned(t *testing.T) *dsl.Registry {
 const taken = "  taken\n"
 
 // messages are the faults of a text, one a line, or that it is taken.
-func messages(t *testing.T, data []byte, registry *dsl.Registry) string {
+func messages(t *testing.T, data []byte, registry *actions.Registry) string {
 	t.Helper()
 	_, err := config.Parse("", data, registry)
 	if err == nil {

@@ -9,8 +9,9 @@ import (
 
 	"gopkg.in/yaml.v3"
 
-	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/actions"
 	"github.com/handwerk-dev/handwerk/dsl/form"
+	"github.com/handwerk-dev/handwerk/dsl/words"
 )
 
 // path leads to a value of a document.
@@ -28,9 +29,9 @@ type part struct {
 	strays bool
 }
 
-func newPart(s *source, registry *dsl.Registry, root *yaml.Node) *part {
+func newPart(s *source, registry *actions.Registry, root *yaml.Node) *part {
 	p := &part{Decoder: form.NewDecoder(root), source: s, root: root}
-	p.Registry = registry
+	p.With = registry
 	return p
 }
 
@@ -58,7 +59,7 @@ func (p *part) read() bool {
 
 // strange says of a document's kind that it is not an operator's. It may be another thing in the same folder.
 func (p *part) strange(kind string) string {
-	if _, near := dsl.Nearest(kind, []string{Kind}); near {
+	if _, near := words.Nearest(kind, []string{Kind}); near {
 		return form.Unknown("kind", kind, []string{Kind})
 	}
 	return fmt.Sprintf("unknown kind %s (want %s; of a folder all files are read, so name the operator's own)", form.Quoted(kind), Kind)
@@ -70,17 +71,5 @@ func (p *part) where(at path) string {
 	return fmt.Sprintf("%s:%d:%d", p.source.name, n.Line, n.Column)
 }
 
-// twice notes a fault for each element of a list that was there before.
-func (p *part) twice(at path, list []string) {
-	first := map[string]int{}
-	for i, element := range list {
-		if element == "" {
-			continue
-		}
-		if _, again := first[element]; again {
-			p.Fault(at.Index(i), "%s is in the list twice", form.Quoted(element))
-			continue
-		}
-		first[element] = i
-	}
-}
+// registry says which actions and functions there are.
+func (p *part) registry() *actions.Registry { return p.With.(*actions.Registry) }

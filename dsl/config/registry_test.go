@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/actions"
 	"github.com/handwerk-dev/handwerk/handlers"
 )
 
@@ -53,27 +54,27 @@ func (m *moment) UnmarshalText(text []byte) error {
 func nothing(context.Context, *dsl.Request) error { return nil }
 
 // registry has the action call as it is, an action with a rich form, and some functions.
-func registry(t testing.TB) *dsl.Registry {
+func registry(t testing.TB) *actions.Registry {
 	t.Helper()
-	r := dsl.NewRegistry()
+	r := actions.NewRegistry()
 	call, found := handlers.Standard().LookupAction("call")
 	if !found {
 		t.Fatal("the standard registry has no action call")
 	}
 	r.Action(call)
-	r.Action(dsl.Action{
+	r.Action(actions.Action{
 		Name: "note", Doc: "Note something.",
 		Config: func() any { return &noteConfig{} },
-		Build: func(_ dsl.Build, config any) (dsl.Built, error) {
+		Build: func(_ actions.Build, config any) (actions.Built, error) {
 			note := config.(*noteConfig)
 			if note.Text == "refuse" {
-				return dsl.Built{}, errors.Join(
+				return actions.Built{}, errors.Join(
 					&dsl.ConfigError{Path: []string{"note", "lines", "1", "text"}, Message: "this line is refused"},
 					&dsl.ConfigError{Path: []string{"note", "missing"}, Message: "this is missing"},
 					errors.New("the note\nis refused"),
 				)
 			}
-			return dsl.Built{Func: nothing}, nil
+			return actions.Built{Func: nothing}, nil
 		},
 	})
 	for _, name := range []string{"foo.Announce", "foo.Beat", "demo.Run", "demo.Farewell"} {

@@ -6,7 +6,6 @@ package config
 import (
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -14,41 +13,20 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/expr"
-	"github.com/handwerk-dev/handwerk/dsl/form"
 )
-
-// identifier is a name in an expression.
-var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // everywhere is a relation's namespace that means all.
 const everywhere = "*"
 
 // related adds the resource's relations.
 func (w *watched) related() {
-	seen := map[string]path{}
 	for i := range w.form.Related {
-		at, of := w.at.Key("related").Index(i), &w.form.Related[i]
-		if first, twice := seen[of.Name]; twice && of.Name != "" {
-			w.Fault(at.Key("name"), "the name is used twice (first at %s)", w.where(first))
-		}
-		seen[of.Name] = at.Key("name")
-		if of.Name != "" && !identifier.MatchString(of.Name) {
-			w.Fault(at.Key("name"), "want letters, digits and '_', as expressions use it, found %s", form.Quoted(of.Name))
-		}
-		w.relation(at, of)
+		w.relation(w.at.Key("related").Index(i), &w.form.Related[i])
 	}
 }
 
 func (w *watched) relation(at path, of *relation) {
-	out := dsl.Relation{Name: of.Name, One: of.Object != ""}
-	if of.Resource != "" {
-		name, err := dsl.ParseResourceName(of.Resource)
-		if err != nil {
-			w.Fault(at.Key("resource"), "%v", err)
-			return
-		}
-		out.Resource = name
-	}
+	out := dsl.Relation{Name: of.Name, Resource: of.Resource, One: of.Object != ""}
 	for _, other := range []string{"selector", "where"} {
 		if out.One && w.Has(at.Key(other)) {
 			w.FaultKey(at.Key(other), "is not for a relation with object, which names one")

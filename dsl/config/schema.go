@@ -4,7 +4,6 @@
 package config
 
 import (
-	"strings"
 	"time"
 
 	"github.com/handwerk-dev/handwerk/dsl"
@@ -12,7 +11,8 @@ import (
 )
 
 // The form of a configuration. The tags say all there is to know of a field: its name, whether it
-// is required (unless another one is there), its least value (min), its default, and what it means (doc). The decoder, the JSON
+// is required (unless another one is there), its least value (min), whether a list has
+// nothing twice (unique), its default, and what it means (doc). The decoder, the JSON
 // Schema and whoever explains the form read them here.
 
 type document struct {
@@ -30,7 +30,7 @@ type metadata struct {
 }
 
 type scope struct {
-	Namespaces []string `yaml:"namespaces" required:"true" doc:"Names and globs (team-*), live while the operator runs. One that begins with ! takes out what it matches. Resources that have no namespace are not affected."`
+	Namespaces []string `yaml:"namespaces" unique:"true" required:"true" doc:"Names and globs (team-*), live while the operator runs. One that begins with ! takes out what it matches. Resources that have no namespace are not affected."`
 }
 
 type settings struct {
@@ -38,31 +38,31 @@ type settings struct {
 	GracePeriod    time.Duration   `yaml:"gracePeriod" default:"20s" doc:"How long handlers may go on after a stop was asked for."`
 	QPS            float32         `yaml:"qps" min:"0.1" doc:"The most requests a second to the API server. Absent: no limit on this side."`
 	Burst          int             `yaml:"burst" min:"1" doc:"How many requests may exceed qps for a moment. Twice qps by default. Needs qps."`
-	Events         eventsMode      `yaml:"events" default:"warnings" doc:"Which Events the operator sends of its own accord. warnings: of handlers that fail, and of what is held. changes: of children that it created and deleted, too. What handlers report is always sent."`
+	Events         dsl.EventsMode  `yaml:"events" default:"warnings" doc:"Which Events the operator sends of its own accord. warnings: of handlers that fail, and of what is held. changes: of children that it created and deleted, too. What handlers report is always sent."`
 }
 
 type leaderElection struct {
-	Mode          mode          `yaml:"mode" required:"true" doc:"none: every process works. lease: the holder of a Lease works, the others wait with warm caches. life: the first pod to own the lock works until it is gone."`
-	Name          string        `yaml:"name" doc:"The lock's name. By default the operator's name with -leader behind it."`
-	Namespace     string        `yaml:"namespace" doc:"The lock's namespace. By default the pod's; required outside a cluster."`
-	LeaseDuration time.Duration `yaml:"leaseDuration" default:"15s" doc:"How long a standby waits after the last renewal it saw. Only for mode lease."`
-	RenewDeadline time.Duration `yaml:"renewDeadline" default:"10s" doc:"How long the leader tries to renew before it gives up; less than leaseDuration. Only for mode lease."`
-	RetryPeriod   time.Duration `yaml:"retryPeriod" default:"2s" doc:"The time between tries; 1.2 times of it are less than renewDeadline. Only for mode lease."`
+	Mode          dsl.LeaderMode `yaml:"mode" required:"true" doc:"none: every process works. lease: the holder of a Lease works, the others wait with warm caches. life: the first pod to own the lock works until it is gone."`
+	Name          string         `yaml:"name" doc:"The lock's name. By default the operator's name with -leader behind it."`
+	Namespace     string         `yaml:"namespace" doc:"The lock's namespace. By default the pod's; required outside a cluster."`
+	LeaseDuration time.Duration  `yaml:"leaseDuration" default:"15s" doc:"How long a standby waits after the last renewal it saw. Only for mode lease."`
+	RenewDeadline time.Duration  `yaml:"renewDeadline" default:"10s" doc:"How long the leader tries to renew before it gives up; less than leaseDuration. Only for mode lease."`
+	RetryPeriod   time.Duration  `yaml:"retryPeriod" default:"2s" doc:"The time between tries; 1.2 times of it are less than renewDeadline. Only for mode lease."`
 }
 
 type resource struct {
-	Resource           string          `yaml:"resource" required:"true" doc:"The resource in kubectl's spelling, as in deployments.v1.apps. Without a version: the one that the server prefers."`
-	Schema             *customResource `yaml:"schema" doc:"What an object is, so that the operator can bring its CRD along (operator crd, operator run --install-crds) and expressions are checked without a cluster. Absent: the CRD comes from elsewhere."`
-	Resync             time.Duration   `yaml:"resync" doc:"The period after which each object is looked at again. Absent: never."`
-	Workers            int             `yaml:"workers" min:"1" default:"4" doc:"How many objects are handled at once."`
-	Cache              cache           `yaml:"cache" default:"compact" doc:"How objects are held. compact: about the size of their JSON. metadata: metadata alone, handlers see no spec and no status. live: keys alone, each pass reads from the server."`
-	Keep               []string        `yaml:"keep" doc:"For cache compact: hold only these fields (paths such as spec.replicas), and metadata."`
-	Selector           *selector       `yaml:"selector" doc:"Which objects exist for this operator; the server selects. Absent: all."`
-	ObservedGeneration bool            `yaml:"observedGeneration" doc:"Whether status.observedGeneration belongs to this operator, and may tell that an object was handled."`
-	Owns               []string        `yaml:"owns" doc:"Resources whose objects are children: a change of one runs handlers with cause child for its owner."`
-	Related            []relation      `yaml:"related" doc:"Objects that handlers look at without owning them; a change of one runs handlers with cause related."`
-	Handlers           []handler       `yaml:"handlers" required:"true" unless:"schedule" doc:"What to do for each object, in this order."`
-	Schedule           schedule        `yaml:"schedule" doc:"What to do by time (every or cron) for the resource as a whole: the variable objects has all objects. Without leaderElection each process does it."`
+	Resource           string             `yaml:"resource" required:"true" doc:"The resource in kubectl's spelling, as in deployments.v1.apps. Without a version: the one that the server prefers."`
+	Schema             *customResource    `yaml:"schema" doc:"What an object is, so that the operator can bring its CRD along (operator crd, operator run --install-crds) and expressions are checked without a cluster. Absent: the CRD comes from elsewhere."`
+	Resync             time.Duration      `yaml:"resync" doc:"The period after which each object is looked at again. Absent: never."`
+	Workers            int                `yaml:"workers" min:"1" default:"4" doc:"How many objects are handled at once."`
+	Cache              dsl.CacheProfile   `yaml:"cache" default:"compact" doc:"How objects are held. compact: about the size of their JSON. metadata: metadata alone, handlers see no spec and no status. live: keys alone, each pass reads from the server."`
+	Keep               []dsl.Path         `yaml:"keep" unique:"true" doc:"For cache compact: hold only these fields (paths such as spec.replicas), and metadata."`
+	Selector           *selector          `yaml:"selector" doc:"Which objects exist for this operator; the server selects. Absent: all."`
+	ObservedGeneration bool               `yaml:"observedGeneration" doc:"Whether status.observedGeneration belongs to this operator, and may tell that an object was handled."`
+	Owns               []dsl.ResourceName `yaml:"owns" unique:"true" doc:"Resources whose objects are children: a change of one runs handlers with cause child for its owner."`
+	Related            []relation         `yaml:"related" doc:"Objects that handlers look at without owning them; a change of one runs handlers with cause related."`
+	Handlers           []handler          `yaml:"handlers" required:"true" unless:"schedule" doc:"What to do for each object, in this order."`
+	Schedule           schedule           `yaml:"schedule" doc:"What to do by time (every or cron) for the resource as a whole: the variable objects has all objects. Without leaderElection each process does it."`
 }
 
 type selector struct {
@@ -79,15 +79,15 @@ type requirement struct {
 
 type handler struct {
 	ID          string         `yaml:"id" required:"true" doc:"Unique within the resource. Progress is kept under it, so a renamed handler is a new one."`
-	Causes      []cause        `yaml:"causes" doc:"Why the handler runs. Without it a handler with a timer runs by that alone, any other one for reconcile."`
+	Causes      []dsl.Cause    `yaml:"causes" unique:"true" doc:"Why the handler runs. Without it a handler with a timer runs by that alone, any other one for reconcile."`
 	When        string         `yaml:"when" doc:"A CEL expression that must be true, or the handler does not see the object. Variables: self, old, diff, cause, event, params."`
-	Field       string         `yaml:"field" doc:"All that the handler looks at, as in spec.replicas."`
+	Field       dsl.Path       `yaml:"field" doc:"All that the handler looks at, as in spec.replicas."`
 	Labels      matches        `yaml:"labels" doc:"Labels that the object must have: a value, or {exists: true} or {exists: false}."`
 	Annotations matches        `yaml:"annotations" doc:"Annotations that the object must have, in the form of labels."`
 	Retries     *int           `yaml:"retries" min:"0" doc:"How often the handler is run again after failing. Absent: until it succeeds."`
 	Backoff     *backoff       `yaml:"backoff" doc:"The wait between attempts; it doubles from initial to max."`
 	Timeout     time.Duration  `yaml:"timeout" doc:"The time that one attempt may take. Absent: no limit."`
-	After       []string       `yaml:"after" doc:"Handlers declared before this one that must have succeeded."`
+	After       []string       `yaml:"after" unique:"true" doc:"Handlers declared before this one that must have succeeded."`
 	Finalizer   *bool          `yaml:"finalizer" default:"true" doc:"For cause delete: whether the object's deletion waits for the handler."`
 	OnFailure   onFailure      `yaml:"onFailure" default:"hold" doc:"For cause delete: whether an object is held or released when the handler has failed for good."`
 	Old         *bool          `yaml:"old" default:"true" doc:"Whether the handler uses the old object and the difference. Without, less is kept on the object."`
@@ -117,18 +117,18 @@ func (t *timing) given() bool { return t.Every != 0 || t.Cron != "" || t.Idle !=
 
 type need struct {
 	Resource  string   `yaml:"resource" required:"true" doc:"The resource in kubectl's spelling, with a subresource behind a slash: deployments.apps/scale. self is the handler's own, as in self/status."`
-	Verbs     []string `yaml:"verbs" required:"true" doc:"Verbs of RBAC, as in get, create, patch."`
+	Verbs     []string `yaml:"verbs" unique:"true" required:"true" doc:"Verbs of RBAC, as in get, create, patch."`
 	Names     []string `yaml:"names" doc:"The only objects that it is about. Absent: any."`
 	Namespace string   `yaml:"namespace" doc:"Where the objects are. Absent: in the namespaces that the operator works in."`
 }
 
 type relation struct {
-	Name      string    `yaml:"name" required:"true" doc:"What expressions call it: related.<name>. Letters, digits and _."`
-	Resource  string    `yaml:"resource" required:"true" doc:"The resource in kubectl's spelling. It is watched."`
-	Namespace string    `yaml:"namespace" doc:"The namespace to look into; may have ${…}. By default the object's own; * means all."`
-	Object    string    `yaml:"object" doc:"The name of the one object that is wanted; may have ${…}. Then related.<name> is that object, otherwise it is a list."`
-	Selector  *selector `yaml:"selector" doc:"Which objects are wanted; the server selects, unless a value has ${…}."`
-	Where     string    `yaml:"where" doc:"A CEL expression that must be true for an object, as in object.spec.class == self.spec.class."`
+	Name      string           `yaml:"name" required:"true" doc:"What expressions call it: related.<name>. Letters, digits and _."`
+	Resource  dsl.ResourceName `yaml:"resource" required:"true" doc:"The resource in kubectl's spelling. It is watched."`
+	Namespace string           `yaml:"namespace" doc:"The namespace to look into; may have ${…}. By default the object's own; * means all."`
+	Object    string           `yaml:"object" doc:"The name of the one object that is wanted; may have ${…}. Then related.<name> is that object, otherwise it is a list."`
+	Selector  *selector        `yaml:"selector" doc:"Which objects are wanted; the server selects, unless a value has ${…}."`
+	Where     string           `yaml:"where" doc:"A CEL expression that must be true for an object, as in object.spec.class == self.spec.class."`
 }
 
 type backoff struct {
@@ -139,12 +139,8 @@ type backoff struct {
 type (
 	apiVersion string
 	kind       string
-	mode       string
-	cache      string
 	operator   string
-	cause      string
 	onFailure  string
-	eventsMode string
 )
 
 // The only values of apiVersion and kind.
@@ -162,26 +158,6 @@ func (apiVersion) Choices() (string, []string) { return "apiVersion", []string{A
 func (kind) Choices() (string, []string)       { return "kind", []string{Kind} }
 func (onFailure) Choices() (string, []string) {
 	return "policy", []string{string(hold), string(release)}
-}
-func (eventsMode) Choices() (string, []string) {
-	return "mode", []string{string(dsl.EventsWarnings), string(dsl.EventsChanges)}
-}
-func (cause) Choices() (string, []string) { return "cause", dsl.CauseNames() }
-func (cause) FormDoc() string {
-	var all, short []string
-	for _, c := range dsl.Causes() {
-		all = append(all, string(c)+": "+c.Doc()+".")
-	}
-	for _, c := range dsl.ReconcileCauses() {
-		short = append(short, string(c))
-	}
-	return strings.Join(all, " ") + " " + string(dsl.Reconcile) + " is short for " + strings.Join(short, ", ") + "."
-}
-func (mode) Choices() (string, []string) {
-	return "mode", []string{string(dsl.LeaderNone), string(dsl.LeaderLease), string(dsl.LeaderLife)}
-}
-func (cache) Choices() (string, []string) {
-	return "cache profile", []string{string(dsl.CacheCompact), string(dsl.CacheMetadata), string(dsl.CacheLive)}
 }
 func (operator) Choices() (string, []string) {
 	return "operator", []string{"In", "NotIn", "Exists", "DoesNotExist"}

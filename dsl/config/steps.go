@@ -14,6 +14,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/actions"
 	"github.com/handwerk-dev/handwerk/dsl/expr"
 	"github.com/handwerk-dev/handwerk/dsl/form"
 )
@@ -52,9 +53,9 @@ func (s *step) name(i int) string {
 }
 
 // steps builds a handler of several actions, nil when one is at fault.
-func (w *watched) steps(at path, h *handler) *dsl.Built {
+func (w *watched) steps(at path, h *handler) *actions.Built {
 	// Needs is not nil: of steps of which each takes nothing it is known that they take nothing.
-	out, looksBack := &dsl.Built{Needs: []dsl.Need{}, Reads: dsl.Reads{Only: true}}, false
+	out, looksBack := &actions.Built{Needs: []dsl.Need{}, Reads: dsl.Reads{Only: true}}, false
 	var fns []dsl.Func
 	seen := map[string]path{}
 	for i := range h.Steps {
@@ -64,8 +65,8 @@ func (w *watched) steps(at path, h *handler) *dsl.Built {
 			w.Fault(place.Key("name"), "the name is used twice (first at %s)", w.where(first))
 		}
 		seen[name] = place
-		if !handlerID.MatchString(name) {
-			w.Fault(place.Key("name"), "want letters, digits, '-', '_' and '.', at most 63, found %s", form.Quoted(name))
+		if fault := dsl.WrongID(name); fault != "" {
+			w.Fault(place.Key("name"), "%s", fault)
 		}
 		one := &handler{
 			ID: h.ID + "." + name, With: s.With, Causes: h.Causes, Old: h.Old, Finalizer: h.Finalizer, whole: h.whole, level: h.level,
@@ -77,35 +78,25 @@ func (w *watched) steps(at path, h *handler) *dsl.Built {
 			continue
 		}
 		fn, asks := w.onlyWhen(place.Key("when"), h, s, built.Func)
-		if !deletes(built.Options) && !slices.Contains(h.Causes, cause(dsl.Delete)) {
+		if !slices.Contains(slices.Concat(h.Causes, built.Brings), dsl.Delete) {
 			fn = notOnDelete(fn) // another step gives the handler that cause
 		}
 		fns = append(fns, fn)
 		h.untold = h.untold || built.Needs == nil || anyKind(built)
 		if out != nil {
 			out.Needs = append(out.Needs, built.Needs...)
-			out.Options = append(out.Options, built.Options...)
+			out.Brings = append(out.Brings, built.Brings...)
 			out.Sets = append(out.Sets, built.Sets...)
 			out.Conditions = append(out.Conditions, built.Conditions...)
 			out.Reads = out.Reads.And(built.Reads).And(asks)
-			looksBack = looksBack || !asks.Only || !noOld(built.Options)
+			looksBack = looksBack || !asks.Only || !built.NoOld
 		}
 	}
 	if out == nil {
 		return nil
 	}
-	out.Options = append(out.Options, func(into *dsl.Handler) { into.NoOld = !looksBack })
-	out.Func = dsl.Steps(fns...)
+	out.NoOld, out.Func = !looksBack, dsl.Steps(fns...)
 	return out
-}
-
-// deletes reports whether the options give the handler the cause delete.
-func deletes(options []dsl.Option) bool {
-	probe := &dsl.Handler{}
-	for _, set := range options {
-		set(probe)
-	}
-	return probe.On(dsl.Delete)
 }
 
 func notOnDelete(fn dsl.Func) dsl.Func {
@@ -115,15 +106,6 @@ func notOnDelete(fn dsl.Func) dsl.Func {
 		}
 		return fn(ctx, r)
 	}
-}
-
-// noOld reports whether the options say that the handler does not look back.
-func noOld(options []dsl.Option) bool {
-	probe := &dsl.Handler{}
-	for _, set := range options {
-		set(probe)
-	}
-	return probe.NoOld
 }
 
 // onlyWhen makes a step depend on its expression, and returns what that reads.
@@ -157,18 +139,18 @@ func objectsOf(s *dsl.Subject) map[string]any {
 }
 
 // siblings are all handlers of the resource; one with steps is as many as it has steps.
-func (w *watched) siblings() []dsl.Sibling {
+func (w *watched) siblings() []actions.Sibling {
 	if w.kin != nil {
 		return w.kin // every handler asks, and each is told the same
 	}
-	var out []dsl.Sibling
+	var out []actions.Sibling
 	for _, list := range [][]handler{w.form.Handlers, w.form.Schedule} {
 		for _, h := range list {
 			if len(h.Steps) == 0 {
-				out = append(out, dsl.Sibling{ID: h.ID, Action: h.action})
+				out = append(out, actions.Sibling{ID: h.ID, Action: h.action})
 			}
 			for i := range h.Steps {
-				out = append(out, dsl.Sibling{ID: h.ID + "." + h.Steps[i].name(i), Action: h.Steps[i].action})
+				out = append(out, actions.Sibling{ID: h.ID + "." + h.Steps[i].name(i), Action: h.Steps[i].action})
 			}
 		}
 	}

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/words"
 )
 
 // Schema is what an author says of a resource. Values are plain, as JSON has them.
@@ -182,7 +183,7 @@ func (b *builder) labels() {
 
 // unknown says that a word is not one of those known.
 func unknown(what, word string, known []string) string {
-	return fmt.Sprintf("unknown %s %q (%s)", what, word, dsl.Hint(word, known))
+	return fmt.Sprintf("unknown %s %q (%s)", what, word, words.Hint(word, known))
 }
 
 // sorted returns the faults in order, each once: a type's faults are found wherever it is used.

@@ -14,7 +14,7 @@ import (
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
 
-	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/words"
 )
 
 // meaningError says why a text that can be read makes no sense.
@@ -138,7 +138,7 @@ func (m *meaning) undeclared(e ast.Expr, name string) string {
 	}
 	names := append(m.functions(), slices.Collect(maps.Keys(macros))...)
 	slices.Sort(names)
-	if meant, near := dsl.Nearest(name, names); near && macros[meant] != nil {
+	if meant, near := words.Nearest(name, names); near && macros[meant] != nil {
 		m.ignore(e.AsCall().Args())
 	}
 	return unknownName("function", name, names)

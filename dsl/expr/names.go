@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/words"
 )
 
 // unknownName says that a name is not known, with the one that was perhaps meant. Functions are too
 // many to be listed.
 func unknownName(what, name string, known []string) string {
-	meant, near := dsl.Nearest(name, append([]string{"true", "false", "null"}, known...))
+	meant, near := words.Nearest(name, append([]string{"true", "false", "null"}, known...))
 	switch name {
 	case "len", "length", "count":
 		meant, near = "size", true
@@ -32,7 +32,7 @@ func unknownName(what, name string, known []string) string {
 
 // unknownWord says that a field, child or relation is not known.
 func unknownWord(what, name, where string, known []string) string {
-	meant, near := dsl.Nearest(name, known)
+	meant, near := words.Nearest(name, known)
 	return fmt.Sprintf("unknown %s %q%s (%s)", what, name, where, suggestion(meant, near, known))
 }
 

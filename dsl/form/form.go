@@ -5,7 +5,7 @@
 //
 // A struct's tags say all there is to know of a field: its name (yaml, else json), whether it is required
 // (required is true, or what is said where it is missing), unless which other one is there (unless), its
-// least value (min), its default, and what it means (doc). [Decoder] reads a YAML node or a plain value into it, [Describe] makes its JSON Schema, and
+// least value (min), whether a list has no element twice (unique), its default, and what it means (doc). [Decoder] reads a YAML node or a plain value into it, [Describe] makes its JSON Schema, and
 // [Reference] the tables for people. What a Go type cannot say, a type says itself: see [Form] and [Choice].
 package form
 
@@ -14,11 +14,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"gopkg.in/yaml.v3"
-
-	"github.com/handwerk-dev/handwerk/dsl"
 )
 
 // Form is a value with a form of its own, such as text or a list. Such types are pointers.
@@ -48,13 +47,16 @@ type Fault struct {
 	Line, Column int
 	// Message says what is wrong, in one line.
 	Message string
+
+	// about is At, but of a field that is missing or mistyped, where it would be.
+	about Path
 }
 
 // Decoder fills values strictly: what is not known, of the wrong kind or there twice is a fault, and all
 // faults are gathered. It keeps the places of what it has seen, for faults that are found later.
 type Decoder struct {
-	// Registry is for forms that have actions among their fields.
-	Registry *dsl.Registry
+	// With is what forms of their own have to know beside the node, as their package says.
+	With any
 	// JSON: the structs are those of Go authors, with json tags. Null leaves a field as it is, values may
 	// be empty, and what is no map or list is read as encoding/json does.
 	JSON bool
@@ -90,10 +92,27 @@ func (d *Decoder) FaultKey(at Path, format string, args ...any) {
 	d.FaultAt(n, at, format, args...)
 }
 
+// Missing notes at a value that a field of it is missing.
+func (d *Decoder) Missing(at Path, field, format string, args ...any) {
+	d.Fault(at, format, args...)
+	d.Faults[len(d.Faults)-1].about = at.Key(field)
+}
+
 // FaultAt notes a fault of a node.
 func (d *Decoder) FaultAt(n *yaml.Node, at Path, format string, args ...any) {
 	message := strings.Join(strings.Fields(fmt.Sprintf(format, args...)), " ")
-	d.Faults = append(d.Faults, Fault{At: at, Line: n.Line, Column: n.Column, Message: message})
+	d.Faults = append(d.Faults, Fault{At: at, Line: n.Line, Column: n.Column, Message: message, about: at})
+}
+
+// Faulty reports whether what stands at a place, or a value around it or in it, could not be read, or was not there
+// though it must be: what follows from it is not worth telling.
+func (d *Decoder) Faulty(at Path) bool {
+	return d.Unread(at) || slices.ContainsFunc(d.Faults, func(f Fault) bool { return at.holds(f.about) })
+}
+
+// Unread is [Decoder.Faulty] without what is faulty in the value.
+func (d *Decoder) Unread(at Path) bool {
+	return slices.ContainsFunc(d.Faults, func(f Fault) bool { return f.about.holds(at) })
 }
 
 // Nearest returns the node at a place, or the nearest one around it.
@@ -120,7 +139,8 @@ func (d *Decoder) Filled(at Path, n *yaml.Node, out any) bool {
 }
 
 func (d *Decoder) filled(at Path, n *yaml.Node, out reflect.Value) bool {
-	if out.Kind() == reflect.String && isBlank(n) && !d.JSON {
+	_, reads := reflect.TypeAssert[encoding.TextUnmarshaler](out.Addr())
+	if (reads || out.Kind() == reflect.String) && isBlank(n) && !d.JSON {
 		d.values[at] = n
 		d.FaultAt(n, at, "must not be empty")
 		return false

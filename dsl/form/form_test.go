@@ -72,7 +72,7 @@ func said(d *form.Decoder) string {
 func TestAStructIsReadStrictly(t *testing.T) {
 	tests := map[string]struct{ text, want string }{
 		"all of it": {
-			"{name: a, colour: green, floors: 2, cellar: 0, area: 5, lit: true, warm: 1h, owners: x, rooms: [{name: b}], labels: {a: ''}, notes: [1, {a: null}], since: 1900}", "",
+			"{name: a, colour: green, floors: 2, cellar: 0, area: 5, lit: true, warm: 1h, owners: x, rooms: [{name: b}], labels: {a: ''}, notes: [1, {a: null}], since: '1900'}", "",
 		},
 		"a list of texts":               {"{name: a, hall: {name: b}, owners: [x, y]}", ""},
 		"what is unknown, nearly right": {"{name: a, hall: {name: b}, colur: red}", `1:28 colur: unknown field (did you mean "colour"?)`},

@@ -29,9 +29,23 @@ func (p Path) Key(name string) Path {
 // Index returns the path of a list's element.
 func (p Path) Index(i int) Path { return p + Path("["+strconv.Itoa(i)+"]") }
 
+// Join returns the path of a value below, by its path from here.
+func (p Path) Join(below Path) Path {
+	if p == "" || below == "" || below[0] == '[' {
+		return p + below
+	}
+	return p + "." + below
+}
+
 // Parent returns a shorter path, or the empty one. It may lead to nothing when a key has a dot or
 // a bracket in it; its parents lead to something again.
 func (p Path) Parent() Path { return p[:max(strings.LastIndexAny(string(p), ".["), 0)] }
+
+// holds reports whether another path leads to the same value, or to one in it.
+func (p Path) holds(other Path) bool {
+	rest, below := strings.CutPrefix(string(other), string(p))
+	return below && (p == "" || rest == "" || rest[0] == '.' || rest[0] == '[')
+}
 
 // Steps returns the keys and indexes that the path consists of. A long key is as it was cut.
 func (p Path) Steps() []string {

@@ -17,7 +17,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
-	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/words"
 )
 
 // scalar fills a value that is no map and no list. Durations are written as Go writes them and are
@@ -54,16 +54,20 @@ func (d *Decoder) readJSON(at Path, n *yaml.Node, out reflect.Value) bool {
 		err = json.Unmarshal(data, out.Addr().Interface())
 	}
 	if _, mismatch := errors.AsType[*json.UnmarshalTypeError](err); mismatch {
-		d.FaultAt(n, at, "want %s, found %s%s", wanted(out.Type()), Found(n), quotes(n, out))
+		remedy := ""
+		if out.Kind() == reflect.String {
+			remedy = inQuotes(n)
+		}
+		d.FaultAt(n, at, "want %s, found %s%s", wanted(out.Type()), Found(n), remedy)
 	} else if err != nil {
 		d.FaultAt(n, at, "%v", err)
 	}
 	return err == nil
 }
 
-// quotes is what helps where text is wanted and YAML has read something else.
-func quotes(n *yaml.Node, out reflect.Value) string {
-	if out.Kind() == reflect.String && n.Kind == yaml.ScalarNode {
+// inQuotes is what helps where text is wanted and YAML has read something else.
+func inQuotes(n *yaml.Node) string {
+	if n.Kind == yaml.ScalarNode && !IsNull(n) {
 		return " (put it in quotes)"
 	}
 	return ""
@@ -101,8 +105,8 @@ func readDuration(n *yaml.Node, out reflect.Value) string {
 }
 
 func readText(n *yaml.Node, out encoding.TextUnmarshaler) string {
-	if n.Kind != yaml.ScalarNode {
-		return "want text, found " + Found(n)
+	if !IsText(n) {
+		return "want text, found " + Found(n) + inQuotes(n)
 	}
 	if err := out.UnmarshalText([]byte(n.Value)); err != nil {
 		return err.Error()
@@ -112,16 +116,16 @@ func readText(n *yaml.Node, out encoding.TextUnmarshaler) string {
 
 func readString(n *yaml.Node, out reflect.Value) string {
 	if c, is := reflect.TypeAssert[Choice](out); is {
-		what, words := c.Choices()
+		what, known := c.Choices()
 		switch {
 		case !IsText(n):
-			return fmt.Sprintf("%s, found %s", dsl.Hint("", words), Found(n))
-		case !slices.Contains(words, n.Value):
-			return Unknown(what, n.Value, words)
+			return fmt.Sprintf("%s, found %s", words.Hint("", known), Found(n))
+		case !slices.Contains(known, n.Value):
+			return Unknown(what, n.Value, known)
 		}
 	}
 	if !IsText(n) {
-		return "want text, found " + Found(n) + quotes(n, out)
+		return "want text, found " + Found(n) + inQuotes(n)
 	}
 	out.SetString(n.Value)
 	return ""
@@ -171,6 +175,20 @@ func (d *Decoder) least(at Path, n *yaml.Node, field reflect.StructField, value 
 		d.FaultAt(n, at, "must not be negative")
 	default:
 		d.FaultAt(n, at, "must be at least %s", tag)
+	}
+}
+
+// unique reports elements of a list that are there twice where the unique tag of its field says that none is.
+func (d *Decoder) unique(at Path, n *yaml.Node, field reflect.StructField) {
+	if field.Tag.Get("unique") == "" {
+		return
+	}
+	first := map[string]bool{}
+	for i, element := range n.Content {
+		if first[element.Value] && element.Value != "" {
+			d.FaultAt(element, at.Index(i), "%s is in the list twice", Quoted(element.Value))
+		}
+		first[element.Value] = true
 	}
 }
 

@@ -9,13 +9,12 @@ import (
 	"reflect"
 	"strconv"
 	"time"
-
-	"github.com/handwerk-dev/handwerk/dsl"
 )
 
 // Describe returns the schema of what [Decoder] reads into a value of the type.
-func Describe(t reflect.Type, registry *dsl.Registry) *Schema {
-	return (&Describer{Registry: registry}).Of(t)
+// With is that of the decoder.
+func Describe(t reflect.Type, with any) *Schema {
+	return (&Describer{With: with}).Of(t)
 }
 
 // Schema has the words of JSON Schema that the form needs.
@@ -36,6 +35,8 @@ type Schema struct {
 
 	Items    *Schema `json:"items,omitempty"`
 	MinItems int     `json:"minItems,omitempty"`
+	// UniqueItems: no element is there twice.
+	UniqueItems bool `json:"uniqueItems,omitempty"`
 
 	Properties map[string]*Schema `json:"properties,omitempty"`
 	Required   []string           `json:"required,omitempty"`
@@ -49,8 +50,8 @@ const durationPattern = `^\+?(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m|
 
 // Describer describes Go types.
 type Describer struct {
-	// Registry is for forms that have actions among their fields.
-	Registry *dsl.Registry
+	// With is what forms of their own have to know, as their package says.
+	With any
 }
 
 // Of describes a type as the decoder reads it.
@@ -72,8 +73,10 @@ func (s *Describer) Of(t reflect.Type) *Schema {
 	switch {
 	case t == reflect.TypeFor[time.Duration]():
 		return &Schema{Type: "string", Pattern: durationPattern}
-	case reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()):
+	case reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]()):
 		return &Schema{}
+	case reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()):
+		return &Schema{Type: "string", MinLength: 1}
 	}
 	switch t.Kind() {
 	case reflect.Struct:
@@ -118,6 +121,7 @@ func (s *Describer) Struct(t reflect.Type) *Schema {
 		if least, err := strconv.ParseFloat(field.Tag.Get("min"), 64); err == nil {
 			property.Minimum = &least
 		}
+		property.UniqueItems = field.Tag.Get("unique") != ""
 		if field.Tag.Get("required") != "" && field.Tag.Get("unless") == "" {
 			out.Required = append(out.Required, name)
 		}

@@ -12,7 +12,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
-	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/words"
 )
 
 // Others takes the entries of a map that its struct has no field for.
@@ -30,20 +30,21 @@ func (d *Decoder) Struct(at Path, n *yaml.Node, out any, rest *Others) bool {
 	return d.structure(at, n, reflect.ValueOf(out).Elem(), rest)
 }
 
-func (d *Decoder) structure(at Path, n *yaml.Node, out reflect.Value, rest *Others) bool {
+func (d *Decoder) structure(place Path, n *yaml.Node, out reflect.Value, rest *Others) bool {
 	names, fields := fieldsOf(out.Type())
 	if rest == nil {
 		rest = &Others{}
 	}
 	known := slices.Concat(names, rest.Names)
 	given := map[string]bool{}
-	isMap := d.Entries(at, n, func(name string, at Path, value *yaml.Node) {
+	isMap := d.Entries(place, n, func(name string, at Path, value *yaml.Node) {
 		given[name] = true
 		field, isField := fields[name]
 		switch {
 		case isField:
 			if into := fieldOf(out, field.Index); d.filled(at, value, into) {
 				d.least(at, value, field, into)
+				d.unique(at, value, field)
 			}
 		case slices.Contains(rest.Names, name):
 			rest.Take(name, at, value)
@@ -51,16 +52,19 @@ func (d *Decoder) structure(at Path, n *yaml.Node, out reflect.Value, rest *Othe
 			if rest.Strayed != nil {
 				rest.Strayed()
 			}
-			meant, near := dsl.Nearest(name, known)
+			meant, near := words.Nearest(name, known)
 			given[meant] = given[meant] || near
-			d.FaultKey(at, "unknown %s (%s)", d.What, dsl.Hint(name, known))
+			d.FaultKey(at, "unknown %s (%s)", d.What, words.Hint(name, known))
+			if near {
+				d.Faults[len(d.Faults)-1].about = place.Key(meant)
+			}
 		}
 	})
 	delete(given, "") // it stands for none
 	for _, name := range names {
 		tag := fields[name].Tag
 		if message := tag.Get("required"); isMap && message != "" && !given[name] && !given[tag.Get("unless")] {
-			d.FaultAt(n, at, "%s", lacking(name, message))
+			d.Missing(place, name, "%s", lacking(name, message))
 		}
 	}
 	return isMap
@@ -124,5 +128,5 @@ func fieldOf(out reflect.Value, index []int) reflect.Value {
 
 // Unknown says that a word is not one of those known.
 func Unknown(what, word string, known []string) string {
-	return fmt.Sprintf("unknown %s %s (%s)", what, Quoted(word), dsl.Hint(word, known))
+	return fmt.Sprintf("unknown %s %s (%s)", what, Quoted(word), words.Hint(word, known))
 }

@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/actions"
 	"github.com/handwerk-dev/handwerk/dsl/expr"
 	"github.com/handwerk-dev/handwerk/handlers/graph"
 )
@@ -27,16 +28,16 @@ import (
 const action = "apply"
 
 // Action returns the action. Cel gives it a compiler; it is called for each handler.
-func Action(cel func() (*expr.Compiler, error)) dsl.Action {
-	return dsl.Action{
+func Action(cel func() (*expr.Compiler, error)) actions.Action {
+	return actions.Action{
 		Name:      action,
 		Doc:       "Keep children of the object as their templates say, in the order in which they need each other.",
 		OneObject: true,
 		Config:    func() any { return new(childrenConfig) },
-		Build: func(b dsl.Build, config any) (dsl.Built, error) {
+		Build: func(b actions.Build, config any) (actions.Built, error) {
 			compiler, err := cel()
 			if err != nil {
-				return dsl.Built{}, err
+				return actions.Built{}, err
 			}
 			return build(compiler, b, *config.(*childrenConfig))
 		},
@@ -54,10 +55,10 @@ type plan struct {
 	graph    *graph.Graph
 }
 
-func build(compiler *expr.Compiler, b dsl.Build, config childrenConfig) (dsl.Built, error) {
+func build(compiler *expr.Compiler, b actions.Build, config childrenConfig) (actions.Built, error) {
 	p, err := newParser(compiler, b)
 	if err != nil {
-		return dsl.Built{}, err
+		return actions.Built{}, err
 	}
 	switch {
 	case b.AtDeletion && b.NoFinalizer:
@@ -72,16 +73,16 @@ func build(compiler *expr.Compiler, b dsl.Build, config childrenConfig) (dsl.Bui
 	made.graph = p.needs(made.children)
 	p.twice(made.children)
 	if err := errors.Join(p.faults...); err != nil {
-		return dsl.Built{}, err
+		return actions.Built{}, err
 	}
 	return made.built(), nil
 }
 
 // built returns the handler and what goes with it.
-func (p *plan) built() dsl.Built {
+func (p *plan) built() actions.Built {
 	reports := dsl.MustParseNeed("patch", "self/status")
 	reports.Offered = true
-	out := dsl.Built{Func: p.run, Needs: []dsl.Need{reports}, Conditions: []string{p.condition}}
+	out := actions.Built{Func: p.run, Needs: []dsl.Need{reports}, Conditions: []string{p.condition}}
 	out.Reads.Only, out.Reads.Children = true, p.final // in a deletion there is no cause child
 	for _, name := range p.graph.Names() {
 		c := p.children[name]
@@ -108,14 +109,12 @@ func (p *plan) built() dsl.Built {
 		out.Needs = append(out.Needs, dsl.MustParseNeed("patch", "self")) // the record of labelled children
 	}
 	if len(out.Owns) > 0 && !p.final {
-		out.Options = append(out.Options, dsl.Also(dsl.Child)) // or drift would not be put back
+		out.Brings = append(out.Brings, dsl.Child) // or drift would not be put back
 	}
 	if p.some(needsRemoval) {
-		out.Options = append(out.Options, dsl.Also(dsl.Delete))
+		out.Brings = append(out.Brings, dsl.Delete)
 	}
-	if out.Reads.Only { // no expression looks back
-		out.Options = append(out.Options, dsl.NoOld())
-	}
+	out.NoOld = out.Reads.Only // no expression looks back
 	return out
 }
 

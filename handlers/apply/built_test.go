@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/actions"
 	"github.com/handwerk-dev/handwerk/dsl/config"
 	"github.com/handwerk-dev/handwerk/handlers/apply"
 )
@@ -85,7 +86,7 @@ func TestWhatGoesWithTheHandler(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			built, err := build(t, test.config, dsl.Build{})
+			built, err := build(t, test.config, actions.Build{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -98,7 +99,7 @@ func TestWhatGoesWithTheHandler(t *testing.T) {
 			op := dsl.New("x")
 			op.Resource("foos.v1.example.com", func(r *dsl.Resource) {
 				r.OwnsKind(built.Owns...)
-				r.OnCreate("h", built.Func, built.Options...)
+				r.Add(dsl.Handler{ID: "h", Causes: []dsl.Cause{dsl.Create}, Func: built.Func, Brings: built.Brings, NoOld: built.NoOld})
 			})
 			if err := op.Validate(); err != nil {
 				t.Error(err)
@@ -114,16 +115,16 @@ func TestWhatGoesWithTheHandler(t *testing.T) {
 
 func TestTheConditionIsTheHandlersOwn(t *testing.T) {
 	tests := map[string]struct {
-		siblings []dsl.Sibling
+		siblings []actions.Sibling
 		want     string
 	}{
-		"the only handler that applies": {[]dsl.Sibling{{ID: "my-db.one", Action: "apply"}, {ID: "x", Action: "set"}}, "Applied"},
-		"one of several":                {[]dsl.Sibling{{ID: "my-db.one", Action: "apply"}, {ID: "x", Action: "apply"}}, "MyDbOneApplied"},
-		"two that are written alike":    {[]dsl.Sibling{{ID: "my-db.one", Action: "apply"}, {ID: "my.db-one", Action: "apply"}}, "my-db.oneApplied"},
+		"the only handler that applies": {[]actions.Sibling{{ID: "my-db.one", Action: "apply"}, {ID: "x", Action: "set"}}, "Applied"},
+		"one of several":                {[]actions.Sibling{{ID: "my-db.one", Action: "apply"}, {ID: "x", Action: "apply"}}, "MyDbOneApplied"},
+		"two that are written alike":    {[]actions.Sibling{{ID: "my-db.one", Action: "apply"}, {ID: "my.db-one", Action: "apply"}}, "my-db.oneApplied"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			built, err := build(t, "{a: {"+head+"{name: a}}}", dsl.Build{ID: "my-db.one", Siblings: test.siblings})
+			built, err := build(t, "{a: {"+head+"{name: a}}}", actions.Build{ID: "my-db.one", Siblings: test.siblings})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -140,7 +141,7 @@ func TestTheConditionIsTheHandlersOwn(t *testing.T) {
 }
 
 func TestFaultsAreShownInTheirFile(t *testing.T) {
-	r := dsl.NewRegistry()
+	r := actions.NewRegistry()
 	r.Action(apply.Action(compiler))
 	_, err := config.Parse("operator.yaml", []byte(`apiVersion: handwerk.dev/v1alpha1
 kind: Operator
@@ -176,7 +177,7 @@ resources:
 }
 
 func TestExpressionsAreHeldAgainstWhatThereIs(t *testing.T) {
-	r := dsl.NewRegistry()
+	r := actions.NewRegistry()
 	r.Action(apply.Action(compiler))
 	_, err := config.Parse("operator.yaml", []byte(`apiVersion: handwerk.dev/v1alpha1
 kind: Operator
@@ -210,7 +211,7 @@ resources:
 }
 
 func TestAConfigurationMakesAnOperator(t *testing.T) {
-	r := dsl.NewRegistry()
+	r := actions.NewRegistry()
 	r.Action(apply.Action(compiler))
 	op, err := config.Parse("operator.yaml", []byte(`apiVersion: handwerk.dev/v1alpha1
 kind: Operator

@@ -10,14 +10,14 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/handlers/apply"
 
-	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/actions"
 )
 
 // TestAChildWithoutANamespaceIsNotTakenForAnotherOne holds that a namespace which is written where
 // the kind has none does not make the child look unwanted.
 func TestAChildWithoutANamespaceIsNotTakenForAnotherOne(t *testing.T) {
 	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
-		r := dsl.NewRegistry()
+		r := actions.NewRegistry()
 		r.Action(apply.Action(compiler))
 		op, err := config.Parse("operator.yaml", []byte(`{apiVersion: handwerk.dev/v1alpha1, kind: Operator, metadata: {name: x},
   resources: [{resource: foos.v1.example.com, handlers: [{id: h, apply: {

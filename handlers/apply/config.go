@@ -30,16 +30,16 @@ type childConfig struct {
 
 // options are how a child is kept. The doc tags are their reference.
 type options struct {
-	Template    templateConfig `yaml:"template" required:"there is no child in here: want the child itself (apiVersion, kind, metadata, …), or options with the child under template" doc:"The child itself, whose values may have ${…}; or one expression that gives the whole object."`
-	ForEach     items          `yaml:"forEach" doc:"A list or a map, mostly an expression: there is a child for each element. Expressions know it as item (also value), index and key. Absent: one child."`
-	Key         itemKey        `yaml:"key" doc:"For forEach: an expression that says which element is which, text or a number, as in ${item.name}. By default the element, when it is text or a number; the key of a map."`
-	Limit       int            `yaml:"limit" min:"1" default:"1000" doc:"For forEach: the most elements; more is a final failure."`
-	IncludeWhen predicate      `yaml:"includeWhen" doc:"Whether the child is wanted; asked for each element if it uses one. Absent: always."`
-	ReadyWhen   predicate      `yaml:"readyWhen" doc:"When the child is ready; the variable child is the live object. Absent: applied is enough."`
-	Ownership   ownership      `yaml:"ownership" default:"owned" doc:"owned: an owner reference. labelled: a label and a line in the owner's record, for other namespaces and kinds without one. none: applied and forgotten."`
-	Adopt       adoption       `yaml:"adopt" default:"never" doc:"ifUnowned: take over an object that nobody owns."`
-	OnDelete    deletePolicy   `yaml:"onDelete" default:"delete" doc:"What becomes of a child that is wanted no more, or whose owner is deleted. orphan: left behind, free. retain: left behind for an owner of this name."`
-	Rollout     *rolloutConfig `yaml:"rollout" doc:"For forEach: how changed children are updated. Absent: all at once."`
+	Template    templateConfig   `yaml:"template" required:"there is no child in here: want the child itself (apiVersion, kind, metadata, …), or options with the child under template" doc:"The child itself, whose values may have ${…}; or one expression that gives the whole object."`
+	ForEach     items            `yaml:"forEach" doc:"A list or a map, mostly an expression: there is a child for each element. Expressions know it as item (also value), index and key. Absent: one child."`
+	Key         itemKey          `yaml:"key" doc:"For forEach: an expression that says which element is which, text or a number, as in ${item.name}. By default the element, when it is text or a number; the key of a map."`
+	Limit       int              `yaml:"limit" min:"1" default:"1000" doc:"For forEach: the most elements; more is a final failure."`
+	IncludeWhen predicate        `yaml:"includeWhen" doc:"Whether the child is wanted; asked for each element if it uses one. Absent: always."`
+	ReadyWhen   predicate        `yaml:"readyWhen" doc:"When the child is ready; the variable child is the live object. Absent: applied is enough."`
+	Ownership   dsl.Ownership    `yaml:"ownership" default:"owned" doc:"owned: an owner reference. labelled: a label and a line in the owner's record, for other namespaces and kinds without one. none: applied and forgotten."`
+	Adopt       dsl.Adoption     `yaml:"adopt" default:"never" doc:"ifUnowned: take over an object that nobody owns."`
+	OnDelete    dsl.DeletePolicy `yaml:"onDelete" default:"delete" doc:"What becomes of a child that is wanted no more, or whose owner is deleted. orphan: left behind, free. retain: left behind for an owner of this name."`
+	Rollout     *rolloutConfig   `yaml:"rollout" doc:"For forEach: how changed children are updated. Absent: all at once."`
 }
 
 // rolloutConfig is what stands under rollout.
@@ -237,33 +237,4 @@ func (s *share) ReadForm(d *form.Decoder, at form.Path, n *yaml.Node) bool {
 func (s *share) DescribeForm(*form.Describer) *form.Schema {
 	least := 1.0
 	return &form.Schema{OneOf: []*form.Schema{{Type: "integer", Minimum: &least}, {Type: "string", Pattern: percentage.String()}}}
-}
-
-type (
-	ownership    dsl.Ownership
-	adoption     dsl.Adoption
-	deletePolicy dsl.DeletePolicy
-)
-
-// Choices are the ways of owning.
-func (ownership) Choices() (string, []string) {
-	return "ownership", texts(dsl.Owned, dsl.Labelled, dsl.Unowned)
-}
-
-// Choices are the policies of adoption.
-func (adoption) Choices() (string, []string) {
-	return "adopt", texts(dsl.AdoptNever, dsl.AdoptIfUnowned)
-}
-
-// Choices are what may become of a child.
-func (deletePolicy) Choices() (string, []string) {
-	return "onDelete", texts(dsl.DeleteChild, dsl.OrphanChild, dsl.RetainChild)
-}
-
-func texts[T ~string](of ...T) []string {
-	out := make([]string, len(of))
-	for i, one := range of {
-		out[i] = string(one)
-	}
-	return out
 }

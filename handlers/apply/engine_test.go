@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/actions"
 	"github.com/handwerk-dev/handwerk/dsl/config"
 	"github.com/handwerk-dev/handwerk/engine/enginetest"
 	"github.com/handwerk-dev/handwerk/handlers/apply"
@@ -26,7 +26,7 @@ const foos, things, configMaps = "foos.v1.example.com", "things.v1.x.io", "confi
 // operate starts an operator that keeps children of Foos, with one Foo called me.
 func operate(t *testing.T, c *enginetest.Cluster, children, spec string) *enginetest.Process {
 	t.Helper()
-	r := dsl.NewRegistry()
+	r := actions.NewRegistry()
 	r.Action(apply.Action(compiler))
 	op, err := config.Parse("operator.yaml", fmt.Appendf(nil, `{apiVersion: handwerk.dev/v1alpha1, kind: Operator, metadata: {name: x},
 		resources: [{resource: foos.v1.example.com, handlers: [{id: h, apply: %s}]}]}`, strings.ReplaceAll(children, "\t", " ")), r)

@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/actions"
 	"github.com/handwerk-dev/handwerk/dsl/expr"
 	"github.com/handwerk-dev/handwerk/dsl/form"
 	"github.com/handwerk-dev/handwerk/dsl/plain"
@@ -244,7 +245,7 @@ func decoded(t testing.TB, text string) map[string]any {
 
 var compiler = sync.OnceValues(expr.New)
 
-func build(t testing.TB, text string, b dsl.Build) (dsl.Built, error) {
+func build(t testing.TB, text string, b actions.Build) (actions.Built, error) {
 	t.Helper()
 	action := apply.Action(compiler)
 	config, root := action.Config(), form.Node(decoded(t, text))
@@ -261,14 +262,14 @@ func build(t testing.TB, text string, b dsl.Build) (dsl.Built, error) {
 	for _, f := range d.Faults {
 		faults = append(faults, &dsl.ConfigError{Path: f.At.Steps(), Message: f.Message})
 	}
-	return dsl.Built{}, errors.Join(append(faults, err)...)
+	return actions.Built{}, errors.Join(append(faults, err)...)
 }
 
 // world is one object with its children and the handler that keeps them.
 type world struct {
 	*cluster
 	t      testing.TB
-	built  dsl.Built
+	built  actions.Built
 	self   map[string]any
 	more   []dsl.NamedChild
 	now    time.Time
@@ -289,7 +290,7 @@ func start(t testing.TB, config, spec string) *world {
 
 func (w *world) configure(config string) {
 	w.t.Helper()
-	built, err := build(w.t, config, dsl.Build{Params: w.params})
+	built, err := build(w.t, config, actions.Build{Params: w.params})
 	if err != nil {
 		w.t.Fatal(err)
 	}

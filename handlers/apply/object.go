@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/actions"
 	"github.com/handwerk-dev/handwerk/dsl/expr"
 )
 
@@ -149,7 +150,7 @@ func (p *parser) versions(before map[schema.GroupKind]*child, c *child) {
 
 // conditionType is the type of the condition that reports on a handler: Applied, with its id
 // before it where there are several that apply.
-func conditionType(b dsl.Build) string {
+func conditionType(b actions.Build) string {
 	const word = "Applied"
 	mine, others, alike := camel(b.ID), 0, false
 	for _, s := range b.Siblings {

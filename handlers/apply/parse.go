@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/actions"
 	"github.com/handwerk-dev/handwerk/dsl/expr"
 )
 
@@ -35,7 +36,7 @@ type parser struct {
 	faults                       []error
 }
 
-func newParser(compiler *expr.Compiler, b dsl.Build) (*parser, error) {
+func newParser(compiler *expr.Compiler, b actions.Build) (*parser, error) {
 	p := &parser{id: b.ID, final: b.AtDeletion, one: compiler}
 	var err error
 	if p.each, err = compiler.With(itemVariables()...); err != nil {

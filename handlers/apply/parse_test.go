@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/actions"
 )
 
 // placed writes joined faults with their places.
@@ -168,7 +169,7 @@ func TestFaultsAreFoundWhenTheConfigurationIsLoaded(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, err := build(t, test.config, dsl.Build{})
+			_, err := build(t, test.config, actions.Build{})
 			if diff := cmp.Diff(test.want, placed(t, err)); diff != "" {
 				t.Errorf("faults (-want +got):\n%s", diff)
 			}
@@ -199,7 +200,7 @@ func TestWhatIsTaken(t *testing.T) {
 	}
 	for name, config := range tests {
 		t.Run(name, func(t *testing.T) {
-			if _, err := build(t, config, dsl.Build{}); err != nil {
+			if _, err := build(t, config, actions.Build{}); err != nil {
 				t.Error(placed(t, err))
 			}
 		})

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package config
+package dsl
 
 import (
 	"fmt"
@@ -11,9 +11,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// NamespaceFault says what is wrong with a namespace or a glob of some, as in team-* or !team-old; it is
+// wrongNamespace says what is wrong with a namespace or a glob of some, as in team-* or !team-old; it is
 // empty when nothing is.
-func NamespaceFault(pattern string) string {
+func wrongNamespace(pattern string) string {
 	const want = "want a namespace or a glob such as team-*: "
 	name := strings.TrimPrefix(pattern, "!")
 	if strings.ContainsAny(name, `*?[\`) {

@@ -1,7 +1,9 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package dsl
+// Package actions is what writers of actions import: what an action is, and the registry of them and of the
+// functions that configurations may call.
+package actions
 
 import (
 	"errors"
@@ -10,31 +12,16 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/handwerk-dev/handwerk/dsl"
 )
 
 // Registry holds what a configuration may name: functions for `call`, and the actions
 // themselves. It is a value that main makes and passes in; there is no global one.
 type Registry struct {
-	functions map[string]Function
+	functions map[string]dsl.Function
 	actions   map[string]Action
 	faults    []error
-}
-
-// Function is Go code that a configuration calls by name.
-type Function struct {
-	// Name is what configurations write, by convention "<operator>.<Function>". Required.
-	Name string
-	// Func is the code. Required.
-	Func Func
-	// Doc says in a sentence what it does. Optional.
-	Doc string
-	// Params is a value of the struct that the parameters decode into (json tags), so that they
-	// are checked when the configuration is loaded. Nil means that it takes none.
-	Params any
-	// Needs are what the code does with other resources, and with the handled object beyond what the
-	// engine does, so that `operator rbac` can allow it: mostly MustParseNeed. Nil means that it is not
-	// known; a function that needs nothing says so by an empty list.
-	Needs []Need
 }
 
 // Action is what a handler does when it is written in YAML. Its name is the key in the handler,
@@ -52,7 +39,7 @@ type Action struct {
 	// have it.
 	OneObject bool
 	// Build turns the configuration into the handler's code and what goes with it. An error is
-	// reported with the place of the action; a [ConfigError] with the place it names; errors.Join
+	// reported with the place of the action; a [dsl.ConfigError] with the place it names; errors.Join
 	// reports several. Required.
 	Build func(b Build, config any) (Built, error)
 }
@@ -60,22 +47,23 @@ type Action struct {
 // Built is what an action makes of its configuration.
 type Built struct {
 	// Func is the handler's code. Required.
-	Func Func
-	// Options are set on the handler before its own, as in [Also] for causes that the action
-	// needs, and [NoOld].
-	Options []Option
+	Func dsl.Func
+	// Brings are causes that Func needs beside those that the handler is declared with.
+	Brings []dsl.Cause
+	// NoOld: Func uses neither Request.Old nor Request.Diff.
+	NoOld bool
 	// Owns are the kinds of the children that the handler makes.
 	Owns []schema.GroupVersionKind
 	// Children are those of them that have names.
-	Children []NamedChild
+	Children []dsl.NamedChild
 	// Checks hold the configuration against schemas. Their errors are as those of Build.
-	Checks []Check
-	// Needs are what Func does, as those of [Function].
-	Needs []Need
+	Checks []dsl.Check
+	// Needs are what Func does, as those of [dsl.Function].
+	Needs []dsl.Need
 	// Reads is what Func is known to read, Sets what it is known to set of its object, and Conditions the
 	// types of the conditions among that.
-	Reads      Reads
-	Sets       []Path
+	Reads      dsl.Reads
+	Sets       []dsl.Path
 	Conditions []string
 }
 
@@ -84,12 +72,12 @@ type Build struct {
 	// Registry is the registry that the action was found in.
 	Registry *Registry
 	// Params are the handler's parameters, nil when it has none.
-	Params Params
+	Params dsl.Params
 	// Resource is the resource that the handler belongs to.
-	Resource ResourceName
+	Resource dsl.ResourceName
 	// ID is the handler's id.
 	ID string
-	// ResourceWide: the handler runs for the resource as a whole. See [Resource.Schedule].
+	// ResourceWide: the handler runs for the resource as a whole. See [dsl.Resource.Schedule].
 	ResourceWide bool
 	// AtDeletion: the handler has the cause delete and no other.
 	AtDeletion bool
@@ -105,31 +93,16 @@ type Sibling struct {
 	ID, Action string
 }
 
-// ConfigError is a fault at a place within an action's configuration.
-type ConfigError struct {
-	// Path leads to the faulty value from the handler, as in {"with", "channel"}. An index of a
-	// list is its number.
-	Path []string
-	// Line and Column, both from 1, are the place within the value, when that is a text; zero means
-	// its beginning. Columns count characters.
-	Line, Column int
-	// Message says what is wrong.
-	Message string
-}
-
-// Error returns the message.
-func (e *ConfigError) Error() string { return e.Message }
-
 // NewRegistry returns an empty registry.
 func NewRegistry() *Registry {
-	return &Registry{functions: map[string]Function{}, actions: map[string]Action{}}
+	return &Registry{functions: map[string]dsl.Function{}, actions: map[string]Action{}}
 }
 
 // Func registers a function that takes no parameters under a name.
-func (r *Registry) Func(name string, fn Func) { r.Function(Function{Name: name, Func: fn}) }
+func (r *Registry) Func(name string, fn dsl.Func) { r.Function(dsl.Function{Name: name, Func: fn}) }
 
 // Function registers a function.
-func (r *Registry) Function(f Function) {
+func (r *Registry) Function(f dsl.Function) {
 	if _, found := r.functions[f.Name]; found {
 		r.faults = append(r.faults, fmt.Errorf("registering function %s: the name is taken", f.Name))
 	}
@@ -154,7 +127,7 @@ func (r *Registry) Action(a Action) {
 func (r *Registry) Err() error { return errors.Join(r.faults...) }
 
 // LookupFunction returns the function of that name.
-func (r *Registry) LookupFunction(name string) (Function, bool) {
+func (r *Registry) LookupFunction(name string) (dsl.Function, bool) {
 	f, ok := r.functions[name]
 	return f, ok
 }

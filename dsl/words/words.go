@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package dsl
+// Package words finds what was meant by a word that is not known.
+package words
 
 import (
 	"fmt"

@@ -1,13 +1,13 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package dsl_test
+package words_test
 
 import (
 	"strings"
 	"testing"
 
-	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/words"
 )
 
 func TestNearest(t *testing.T) {
@@ -30,13 +30,13 @@ func TestNearest(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, found := dsl.Nearest(test.word, known)
+			got, found := words.Nearest(test.word, known)
 			if got != test.want || found != (test.want != "") {
 				t.Errorf("Nearest(%q) = %q, %v, want %q", test.word, got, found, test.want)
 			}
 		})
 	}
-	if got, found := dsl.Nearest("word", nil); found {
+	if got, found := words.Nearest("word", nil); found {
 		t.Errorf("Nearest found %q among nothing", got)
 	}
 }
@@ -54,7 +54,7 @@ func TestHint(t *testing.T) {
 		"no word":             {"", []string{"create", "update"}, "want one of create, update"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := dsl.Hint(test.word, test.known); got != test.want {
+			if got := words.Hint(test.word, test.known); got != test.want {
 				t.Errorf("Hint() = %s, want %s", got, test.want)
 			}
 		})

@@ -1,0 +1,86 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package dsl
+
+import "fmt"
+
+// Place is where something of an operator is declared.
+type Place struct {
+	// Resource is nil for what belongs to the operator, Handler for what belongs to the resource.
+	Resource *Resource
+	Handler  *Handler
+	// Field is the field in YAML's words, as in timeZone or after[1]; empty for the whole.
+	Field string
+}
+
+// String names the place for people.
+func (p Place) String() string {
+	out := "operator"
+	if p.Resource != nil {
+		out = "resource " + p.Resource.Name.String()
+	}
+	if p.Handler != nil {
+		out += ": handler " + p.Handler.ID
+	}
+	if p.Field != "" && p.Field != "resource" { // which is named already
+		out += ": " + p.Field
+	}
+	return out
+}
+
+// Fault is one thing that is wrong with an operator. [Operator.Validate] returns such errors, joined.
+type Fault struct {
+	Place
+	// Err says what is wrong.
+	Err error
+	// First, for what may be there once, is where it is already.
+	First *Place
+	// Unwanted: the field has no meaning where it is, whatever its value.
+	Unwanted bool
+	// Lacks is a field of the handler, of the resource or of the operator that would mend it if it were there.
+	Lacks string
+}
+
+// Error names the place and what is wrong.
+func (f *Fault) Error() string { return fmt.Sprintf("%s: %v", f.Place, f.Err) }
+
+// Unwrap returns what is wrong.
+func (f *Fault) Unwrap() error { return f.Err }
+
+// check gathers the faults of one place.
+type check struct {
+	Place
+	found *[]error
+}
+
+func (c check) fault(field, format string, args ...any) *Fault {
+	out := &Fault{Place: c.at(field), Err: fmt.Errorf(format, args...)}
+	*c.found = append(*c.found, out)
+	return out
+}
+
+// unwanted is fault for a field that has no meaning where it is.
+func (c check) unwanted(field, format string, args ...any) *Fault {
+	out := c.fault(field, format, args...)
+	out.Unwanted = true
+	return out
+}
+
+// either is fault for two fields, of which one may be absent, that contradict each other.
+func (c check) either(first, second string, isFirst, isSecond bool, format string, args ...any) {
+	if !isFirst {
+		first, second = second, first
+	}
+	f := c.fault(first, format, args...)
+	if isFirst != isSecond {
+		f.Lacks = second
+	}
+}
+
+// at returns the place of a field.
+func (c check) at(field string) Place {
+	out := c.Place
+	out.Field = field
+	return out
+}
