@@ -13,13 +13,13 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/dsl/config"
+	"github.com/handwerk-dev/handwerk/dsl/source"
 	"github.com/handwerk-dev/handwerk/engine/preflight"
 )
 
 func TestValidateAgainstACluster(t *testing.T) {
-	second := config.Fault{File: "foo.yaml", Line: 14, Column: 20, Path: "a", Message: "second"}
-	first := config.Fault{File: "foo.yaml", Line: 14, Column: 7, Path: "a", Message: "first", Excerpt: "  when: slef\n      ^"}
+	second := source.Fault{File: "foo.yaml", Line: 14, Column: 20, Path: "a", Message: "second"}
+	first := source.Fault{File: "foo.yaml", Line: 14, Column: 7, Path: "a", Message: "first", Excerpt: "  when: slef\n      ^"}
 	found := map[string]struct {
 		findings preflight.Findings
 		err      error

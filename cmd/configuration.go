@@ -7,7 +7,7 @@ import (
 	"errors"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/dsl/config"
+	"github.com/handwerk-dev/handwerk/dsl/source"
 )
 
 // operator reads the configuration, adds what main declares in Go, lets override change it and
@@ -40,15 +40,15 @@ func (p *program) needConfig(paths []string) error {
 
 // faults returns what is wrong, one by one: the faults of a configuration, several errors that
 // were joined, or the one that there is.
-func faults(err error) config.Faults {
-	if list, ok := errors.AsType[config.Faults](err); ok {
+func faults(err error) source.Faults {
+	if list, ok := errors.AsType[source.Faults](err); ok {
 		return list
 	}
 	joined, ok := err.(interface{ Unwrap() []error })
 	if !ok {
-		return config.Faults{{Message: err.Error()}}
+		return source.Faults{{Message: err.Error()}}
 	}
-	var list config.Faults
+	var list source.Faults
 	for _, cause := range joined.Unwrap() {
 		list = append(list, faults(cause)...)
 	}

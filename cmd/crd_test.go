@@ -16,6 +16,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl/actions"
 	"github.com/handwerk-dev/handwerk/dsl/config"
+	"github.com/handwerk-dev/handwerk/dsl/source"
 	"github.com/handwerk-dev/handwerk/handlers"
 )
 
@@ -113,7 +114,7 @@ func TestFaultsShowTheLineTheyAreIn(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var out strings.Builder
 			mark := strings.Repeat(" ", test.column-1) + "^"
-			tellFault(&out, config.Fault{File: "f", Line: 1, Column: test.column, Message: "m", Excerpt: test.line + "\n" + mark})
+			tellFault(&out, source.Fault{File: "f", Line: 1, Column: test.column, Message: "m", Excerpt: test.line + "\n" + mark})
 			if diff := cmp.Diff(fmt.Sprintf("f:1:%d: m\n", test.column)+test.want, out.String()); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}

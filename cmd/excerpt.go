@@ -11,11 +11,11 @@ import (
 
 	"golang.org/x/text/width"
 
-	"github.com/handwerk-dev/handwerk/dsl/config"
+	"github.com/handwerk-dev/handwerk/dsl/source"
 )
 
 // tellFault writes a fault, and below it the line that it is in with a caret under the place.
-func tellFault(w io.Writer, f config.Fault) {
+func tellFault(w io.Writer, f source.Fault) {
 	fmt.Fprintln(w, f)
 	line, mark, found := strings.Cut(f.Excerpt, "\n")
 	if !found {

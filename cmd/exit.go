@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/handwerk-dev/handwerk/dsl/config"
+	"github.com/handwerk-dev/handwerk/dsl/source"
 )
 
 // The exit codes; the package comment says what they mean.
@@ -39,7 +39,7 @@ func report(w io.Writer, err error) int {
 	if errors.Is(err, errTold) {
 		return exitFailed
 	}
-	if list, ok := errors.AsType[config.Faults](err); ok {
+	if list, ok := errors.AsType[source.Faults](err); ok {
 		for _, f := range list {
 			tellFault(w, f)
 		}

@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
-	"github.com/handwerk-dev/handwerk/dsl/config"
+	"github.com/handwerk-dev/handwerk/dsl/source"
 )
 
 // initFlags are the flags of init.
@@ -126,7 +126,7 @@ next:
 
 // plainly returns the faults of a configuration without their places.
 func plainly(err error) error {
-	list, ok := errors.AsType[config.Faults](err)
+	list, ok := errors.AsType[source.Faults](err)
 	if !ok {
 		return err
 	}

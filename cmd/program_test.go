@@ -19,7 +19,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/actions"
-	"github.com/handwerk-dev/handwerk/dsl/config"
+	"github.com/handwerk-dev/handwerk/dsl/source"
 	"github.com/handwerk-dev/handwerk/engine"
 	"github.com/handwerk-dev/handwerk/engine/ops"
 )
@@ -105,7 +105,7 @@ func load(files []string, _ *actions.Registry) (*dsl.Operator, error) {
 		})
 		return op, nil
 	case "bad.yaml":
-		return nil, config.Faults{
+		return nil, source.Faults{
 			{File: "bad.yaml", Line: 12, Column: 7, Path: "resources[0].handlers[1].retires", Message: `unknown field (did you mean "retries"?)`},
 			{File: "bad.yaml", Line: 14, Column: 3, Message: "no handlers"},
 		}

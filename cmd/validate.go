@@ -17,7 +17,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/dsl/config"
+	"github.com/handwerk-dev/handwerk/dsl/source"
 )
 
 // verdict is what validate says with -o json.
@@ -191,15 +191,15 @@ func (p *program) checkCluster(ctx context.Context, f *validateFlags, op *dsl.Op
 	if err != nil {
 		return nil, fmt.Errorf("checking against the cluster: %w", err)
 	}
-	list := config.Faults{}
+	list := source.Faults{}
 	for _, fault := range found.Faults {
-		if placed, ok := errors.AsType[config.Fault](fault); ok {
+		if placed, ok := errors.AsType[source.Fault](fault); ok {
 			list = append(list, placed)
 		} else {
-			list = append(list, config.Fault{File: "configuration", Message: fault.Error()})
+			list = append(list, source.Fault{File: "configuration", Message: fault.Error()})
 		}
 	}
-	slices.SortStableFunc(list, func(a, b config.Fault) int {
+	slices.SortStableFunc(list, func(a, b source.Fault) int {
 		return cmp.Or(strings.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 	})
 	if list = slices.Compact(list); len(list) > 0 {

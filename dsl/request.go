@@ -12,6 +12,8 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
 
 // Subject is what a handler is asked about: all that filters, relations and expressions get, and the part of a
@@ -39,7 +41,7 @@ type Subject struct {
 	// left them so far. Nil for relations.
 	Children ChildReader
 	// Made are the named children that the resource's handlers make.
-	Made []NamedChild
+	Made []shape.NamedChild
 	// Related are the objects that the resource's relations select. See [Resource.Relates]. Nil for relations.
 	Related Related
 	// Objects are all objects of the resource, for a handler that runs for the resource as a whole,

@@ -10,6 +10,9 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+
+	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
 
 // CacheProfile says how objects of a resource are held in memory.
@@ -59,11 +62,14 @@ type Resource struct {
 	CRD map[string]any
 	// CRDFault, when set, gives what is wrong with the CRD its place in the configuration.
 	CRDFault func(error) error
+	// Makes are the children that handlers make under names, so that expressions that use them can be
+	// checked. Their kinds are declared apart, with [Resource.OwnsKind].
+	Makes []shape.NamedChild
+	// Checks hold the configuration against schemas; see [Resource.CheckSchemas].
+	Checks []shape.Check
 
 	owns      []ownedKind
 	relations []Relation
-	makes     []NamedChild
-	checks    []Check
 	handlers  []*Handler
 	fault     error
 	wrongOwns []error
@@ -197,6 +203,28 @@ func (r *Resource) On(causes []Cause, id string, fn Func, options ...Option) {
 		set(&h)
 	}
 	r.Add(h)
+}
+
+// CheckSchemas holds the resource against the schemas that are there and returns what does not fit. The
+// functions find schemas, nil for those that they do not have.
+func (r *Resource) CheckSchemas(ofResource func(ResourceName) *spec.Schema, ofKind func(schema.GroupVersionKind) *spec.Schema) []error {
+	s := shape.Schemas{Children: map[string]shape.Shape{}, Related: map[string]shape.Shape{}}
+	s.Self.Schema = ofResource(r.Name)
+	for _, c := range r.Makes {
+		child := shape.Shape{List: c.List}
+		if !c.Kind.Empty() {
+			child.Schema = ofKind(c.Kind)
+		}
+		s.Children[c.Name] = child
+	}
+	for _, relation := range r.relations {
+		s.Related[relation.Name] = shape.Shape{Schema: ofResource(relation.Resource), List: !relation.One}
+	}
+	var out []error
+	for _, check := range r.Checks {
+		out = append(out, check(s)...)
+	}
+	return out
 }
 
 // Add adds a handler that is at hand, as [Resource.On] does. It returns the one that is added, whose causes are

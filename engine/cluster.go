@@ -128,7 +128,7 @@ func (e *Engine) watchChanged(src watch.Source, state watch.State) {
 // that the operator has for them.
 func (e *Engine) checked(yield func(dsl.ResourceName, catalog.Resource) bool) {
 	for r := range e.resources.All {
-		if !r.spec.Checked() {
+		if len(r.spec.Checks) == 0 {
 			continue
 		}
 		for _, f := range r.Feeds() {

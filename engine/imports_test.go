@@ -19,18 +19,21 @@ const module = "github.com/handwerk-dev/handwerk/"
 // dsl, dsl/config → dsl.
 func TestImportsPointDown(t *testing.T) {
 	allowed := map[string][]string{
-		"dsl":               {"dsl/bookkeeping", "dsl/plain", "dsl/words"},
+		"dsl/words":         {},
 		"dsl/bookkeeping":   {},
 		"dsl/logmark":       {},
 		"dsl/plain":         {},
-		"dsl/words":         {},
-		"dsl/actions":       {"dsl"},
-		"dsl/expr":          {"dsl", "dsl/words"},
-		"dsl/config":        {"dsl", "dsl/actions", "dsl/crd", "dsl/expr", "dsl/form", "dsl/words"},
+		"dsl/shape":         {},
+		"dsl":               {"dsl/bookkeeping", "dsl/plain", "dsl/shape", "dsl/words"},
+		"dsl/actions":       {"dsl", "dsl/shape"},
 		"dsl/form":          {"dsl/words"},
+		"dsl/source":        {"dsl/form"},
+		"dsl/expr":          {"dsl", "dsl/words"},
+		"dsl/expr/check":    {"dsl", "dsl/expr", "dsl/shape", "dsl/words"},
 		"dsl/crd":           {"dsl", "dsl/plain", "dsl/words"},
-		"handlers":          {"dsl", "dsl/actions", "dsl/expr", "dsl/form", "dsl/logmark", "dsl/words", "handlers/apply"},
-		"handlers/apply":    {"dsl", "dsl/actions", "dsl/expr", "dsl/form", "handlers/graph"},
+		"dsl/config":        {"dsl", "dsl/actions", "dsl/crd", "dsl/expr", "dsl/expr/check", "dsl/form", "dsl/shape", "dsl/source", "dsl/words"},
+		"handlers":          {"dsl", "dsl/actions", "dsl/expr", "dsl/expr/check", "dsl/form", "dsl/logmark", "dsl/shape", "dsl/words", "handlers/apply"},
+		"handlers/apply":    {"dsl", "dsl/actions", "dsl/expr", "dsl/expr/check", "dsl/form", "dsl/shape", "handlers/graph"},
 		"handlers/graph":    {},
 		"engine/cause":      {"dsl", "dsl/bookkeeping"},
 		"engine/progress":   {"dsl"},
@@ -89,7 +92,7 @@ func TestImportsPointDown(t *testing.T) {
 		"engine/enginetest":                    nil, // test kits may use everything
 		"engine/enginetest/internal/apiserver": {},
 		"engine/e2e/cluster":                   nil,
-		"cmd":                                  {"dsl", "dsl/actions", "dsl/config", "dsl/crd", "dsl/logmark", "dsl/words", "engine", "engine/access", "engine/crd", "engine/ops", "engine/preflight", "engine/rights"},
+		"cmd":                                  {"dsl", "dsl/actions", "dsl/config", "dsl/crd", "dsl/logmark", "dsl/source", "dsl/words", "engine", "engine/access", "engine/crd", "engine/ops", "engine/preflight", "engine/rights"},
 		"cmd/operator":                         {"cmd", "handlers"},
 		"hack/demo":                            {},
 	}
@@ -160,7 +163,7 @@ func TestEachFloorKnowsThoseBelowAlone(t *testing.T) {
 // TestPurePackagesTalkToNobody holds that deciding is apart from doing: these packages have no
 // way to the API server and no context.
 func TestPurePackagesTalkToNobody(t *testing.T) {
-	pure := []string{"dsl", "dsl/bookkeeping", "dsl/crd", "dsl/form", "dsl/plain", "dsl/words", "engine/backoff", "engine/book", "engine/cached", "engine/cause", "engine/claim", "engine/filter", "engine/gone", "engine/health", "engine/ledger", "engine/loop", "engine/pack", "engine/plan", "engine/progress", "engine/timer", "handlers/graph"}
+	pure := []string{"dsl", "dsl/bookkeeping", "dsl/crd", "dsl/form", "dsl/logmark", "dsl/plain", "dsl/shape", "dsl/source", "dsl/words", "engine/backoff", "engine/book", "engine/cached", "engine/cause", "engine/claim", "engine/filter", "engine/gone", "engine/health", "engine/ledger", "engine/loop", "engine/pack", "engine/plan", "engine/progress", "engine/timer", "handlers/graph"}
 	for _, p := range packages(t) {
 		name := strings.TrimPrefix(p.ImportPath, module)
 		if !slices.Contains(pure, name) {

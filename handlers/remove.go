@@ -15,6 +15,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/actions"
 	"github.com/handwerk-dev/handwerk/dsl/expr"
+	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
 
 // remove deletes objects: the handled one, or what an expression gives.
@@ -71,7 +72,7 @@ func removalNeeds(t *expr.Template, whole bool) []dsl.Need {
 }
 
 // objectOrList is the schema of what can be deleted.
-func objectOrList(dsl.Schemas) *spec.Schema {
+func objectOrList(shape.Schemas) *spec.Schema {
 	return &spec.Schema{SchemaProps: spec.SchemaProps{Type: spec.StringOrArray{"object", "array"}}}
 }
 

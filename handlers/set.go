@@ -17,6 +17,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/actions"
 	"github.com/handwerk-dev/handwerk/dsl/expr"
+	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
 
 // setConfig is what stands under set.
@@ -142,7 +143,7 @@ func (s *setter) reported() (out []dsl.Path) {
 }
 
 // holdsConditions checks that the resource's schema has a place for conditions.
-func holdsConditions(s dsl.Schemas) []error {
+func holdsConditions(s shape.Schemas) []error {
 	self := s.Self.Schema
 	if self == nil || property(self, "status", "conditions") != nil {
 		return nil
@@ -158,7 +159,7 @@ func (s *setter) fields(tree map[string]any, below dsl.Path, at ...string) []fie
 	if len(tree) == 0 {
 		return nil
 	}
-	part := func(schemas dsl.Schemas) *spec.Schema { return property(schemas.Self.Schema, at[1]) }
+	part := func(schemas shape.Schemas) *spec.Schema { return property(schemas.Self.Schema, at[1]) }
 	s.keys(tree, at)
 	if s.template(tree, part, at...) == nil { // checked as a whole, rendered field by field
 		return nil

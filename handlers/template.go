@@ -14,6 +14,8 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/actions"
 	"github.com/handwerk-dev/handwerk/dsl/expr"
+	"github.com/handwerk-dev/handwerk/dsl/expr/check"
+	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
 
 // writer gathers what the actions that are made of templates have in common: compiled templates,
@@ -21,7 +23,7 @@ import (
 type writer struct {
 	compiler *expr.Compiler
 	params   dsl.Params
-	checks   []dsl.Check
+	checks   []shape.Check
 	faults   []error
 	// needs are what the action does beside what the engine does.
 	needs []dsl.Need
@@ -48,20 +50,20 @@ const objectsVariable = "objects"
 
 // template compiles a tree; the place of it in the handler is at. Part picks the schema of what
 // the tree becomes; nil when there is none to hold it against.
-func (w *writer) template(tree any, part func(dsl.Schemas) *spec.Schema, at ...string) *expr.Template {
+func (w *writer) template(tree any, part func(shape.Schemas) *spec.Schema, at ...string) *expr.Template {
 	t, err := w.compiler.Template(tree, at...)
 	if err != nil {
 		w.faults = append(w.faults, err)
 		return nil
 	}
 	w.reads = w.reads.And(t.Reads())
-	w.checks = append(w.checks, func(s dsl.Schemas) []error {
-		s.Vars = map[string]dsl.Shape{objectsVariable: {Schema: s.Self.Schema, List: true}}
+	w.checks = append(w.checks, func(s shape.Schemas) []error {
+		s.Vars = map[string]shape.Shape{objectsVariable: {Schema: s.Self.Schema, List: true}}
 		var target *spec.Schema
 		if part != nil {
 			target = part(s)
 		}
-		return t.Check(s, target)
+		return check.Template(t, s, target)
 	})
 	return t
 }

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
 
 // Registry holds what a configuration may name: functions for `call`, and the actions
@@ -55,9 +56,9 @@ type Built struct {
 	// Owns are the kinds of the children that the handler makes.
 	Owns []schema.GroupVersionKind
 	// Children are those of them that have names.
-	Children []dsl.NamedChild
+	Children []shape.NamedChild
 	// Checks hold the configuration against schemas. Their errors are as those of Build.
-	Checks []dsl.Check
+	Checks []shape.Check
 	// Needs are what Func does, as those of [dsl.Function].
 	Needs []dsl.Need
 	// Reads is what Func is known to read, Sets what it is known to set of its object, and Conditions the

@@ -12,6 +12,8 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/actions"
 	"github.com/handwerk-dev/handwerk/dsl/expr"
+	"github.com/handwerk-dev/handwerk/dsl/shape"
+	"github.com/handwerk-dev/handwerk/dsl/source"
 )
 
 // action builds the handler's code, nil when it is at fault.
@@ -53,13 +55,13 @@ func (w *watched) declare(at path, h *handler, built actions.Built) {
 			continue
 		}
 		w.made[child.Name] = at.Key(h.action).Key(child.Name)
-		w.out.Makes(child)
+		w.out.Makes = append(w.out.Makes, child)
 		w.keeps(at.Key(h.action).Key(child.Name), h, child)
 	}
 	for _, check := range built.Checks {
-		w.out.Checks(func(s dsl.Schemas) []error {
+		w.out.Checks = append(w.out.Checks, func(s shape.Schemas) []error {
 			s.Without = without(h)
-			return w.misfits(at, h.action, errors.Join(check(s)...)).errors()
+			return w.misfits(at, h.action, errors.Join(check(s)...)).Errors()
 		})
 	}
 }
@@ -74,7 +76,7 @@ type keeper struct {
 
 // keeps notes a child that another handler makes, too, unless both do not see every object: they may see
 // different ones.
-func (w *watched) keeps(at path, h *handler, child dsl.NamedChild) {
+func (w *watched) keeps(at path, h *handler, child shape.NamedChild) {
 	if child.Object == "" {
 		return
 	}
@@ -116,14 +118,14 @@ func (w *watched) misfit(at path, action string, err error) {
 }
 
 // misfits gives the faults that an action has found their places.
-func (w *watched) misfits(at path, action string, err error) (out Faults) {
+func (w *watched) misfits(at path, action string, err error) (out source.Faults) {
 	for _, err := range flatten(err) {
 		place := at.Key(action)
 		line, column := 0, 0
 		if faulty, ok := errors.AsType[*dsl.ConfigError](err); ok {
 			place, line, column = w.step(at, faulty.Path), faulty.Line, faulty.Column
 		}
-		out = append(out, w.placedFault(place, line, column, err.Error()))
+		out = append(out, w.within(place, line, column, err.Error()))
 	}
 	return out
 }

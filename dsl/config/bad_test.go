@@ -15,6 +15,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl/actions"
 	"github.com/handwerk-dev/handwerk/dsl/config"
+	"github.com/handwerk-dev/handwerk/dsl/source"
 	"github.com/handwerk-dev/handwerk/handlers"
 )
 
@@ -52,7 +53,7 @@ func expectations(text string) []expectation {
 	return out
 }
 
-func (e expectation) meets(f config.Fault) bool {
+func (e expectation) meets(f source.Fault) bool {
 	return f.Line == e.line && (e.column == 0 || f.Column == e.column) &&
 		strings.Contains(f.Path+": "+f.Message, e.text)
 }
@@ -96,10 +97,10 @@ func holdExpectations(t *testing.T, glob string, least int, actions *actions.Reg
 	}
 }
 
-func faultsOf(t *testing.T, file string, data []byte, actions *actions.Registry) config.Faults {
+func faultsOf(t *testing.T, file string, data []byte, actions *actions.Registry) source.Faults {
 	t.Helper()
 	op, err := config.Parse(file, data, actions)
-	faults, ok := errors.AsType[config.Faults](err)
+	faults, ok := errors.AsType[source.Faults](err)
 	if !ok || len(faults) == 0 {
 		t.Fatalf("Parse() = %v, %v, want faults", op, err)
 	}
@@ -110,7 +111,7 @@ func faultsOf(t *testing.T, file string, data []byte, actions *actions.Registry)
 }
 
 // compare pairs each fault with one expectation.
-func compare(wanted []expectation, faults config.Faults) []string {
+func compare(wanted []expectation, faults source.Faults) []string {
 	var out []string
 	met := make([]bool, len(wanted))
 	for _, f := range faults {

@@ -11,23 +11,24 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/actions"
 	"github.com/handwerk-dev/handwerk/dsl/expr"
+	"github.com/handwerk-dev/handwerk/dsl/source"
 )
 
 // Load reads one operator from files and directories; of a directory, its *.yaml and *.yml files
 // in the order of their names. A file may hold several documents. All documents are of kind
 // Operator and have the same name: the resources of the later ones are added to the first one's.
 //
-// The registry says which actions and functions there are. The error is of type [Faults].
+// The registry says which actions and functions there are. The error is of type [source.Faults].
 func Load(paths []string, registry *actions.Registry) (*dsl.Operator, error) {
 	l := newLoader(registry)
-	names, faults := files(paths)
+	names, faults := source.Files(paths)
 	l.fault(faults...)
 	if len(paths) == 0 {
-		l.fault(Fault{File: "configuration", Message: "no file was given"})
+		l.fault(source.Fault{File: "configuration", Message: "no file was given"})
 	}
 	for _, name := range names {
 		if data, err := os.ReadFile(name); err != nil {
-			l.fault(unread(name, err))
+			l.fault(source.Unread(name, err))
 		} else {
 			l.add(name, data)
 		}
@@ -45,13 +46,13 @@ func Parse(name string, data []byte, registry *actions.Registry) (*dsl.Operator,
 // loader gathers the documents of one operator.
 type loader struct {
 	registry *actions.Registry
-	faults   Faults
+	faults   source.Faults
 	parts    []*part
 	names    []string
 	// partial: something could not be read, so what is missing may be there.
 	partial bool
 	// size is that of all documents so far.
-	size size
+	size source.Size
 	cel  *expr.Compiler
 	// places are where the resources and handlers of the operator stand.
 	places map[any]place
@@ -63,7 +64,7 @@ func newLoader(registry *actions.Registry) *loader {
 	return &loader{registry: registry, places: map[any]place{}, refused: map[*dsl.Resource]bool{}}
 }
 
-func (l *loader) fault(faults ...Fault) {
+func (l *loader) fault(faults ...source.Fault) {
 	l.faults = append(l.faults, faults...)
 	l.partial = l.partial || len(faults) > 0
 }
@@ -71,20 +72,20 @@ func (l *loader) fault(faults ...Fault) {
 // add reads the documents of a file.
 func (l *loader) add(name string, data []byte) {
 	l.names = append(l.names, name)
-	if l.size.excess() != "" {
+	if l.size.Excess() != "" {
 		return
 	}
-	s, faults := newSource(name, data)
+	s, faults := source.Read(name, data)
 	if len(faults) > 0 {
 		l.fault(faults...)
 		return
 	}
-	roots, fault := s.documents()
+	roots, fault := s.Documents()
 	if fault != nil {
 		l.fault(*fault)
 	}
 	for _, root := range roots {
-		tree, faults := expand(s, root, &l.size)
+		tree, faults := s.Expand(root, &l.size)
 		if len(faults) > 0 {
 			l.fault(faults...)
 			continue
@@ -102,18 +103,18 @@ func (l *loader) add(name string, data []byte) {
 
 // finish makes the operator of all parts.
 func (l *loader) finish() (*dsl.Operator, error) {
-	if l.size.excess() != "" {
+	if l.size.Excess() != "" {
 		return nil, l.all() // it is not worth a look
 	}
 	if len(l.parts) == 0 && !l.partial {
-		l.fault(Fault{File: l.names[0], Line: 1, Column: 1, Message: "there is no operator in here (want a document of kind " + Kind + ")"})
+		l.fault(source.Fault{File: l.names[0], Line: 1, Column: 1, Message: "there is no operator in here (want a document of kind " + Kind + ")"})
 	}
 	op := l.compile()
 	l.invalid(op.Validate())
 	if len(l.all()) == 0 {
 		schemas := schemasOf(op)
 		for _, r := range op.Resources() {
-			l.unfit(r.CheckSchemas(schemas))
+			l.unfit(r.CheckSchemas(schemas.ofResource, schemas.ofKind))
 		}
 	}
 	if faults := l.all(); len(faults) > 0 {
@@ -123,12 +124,12 @@ func (l *loader) finish() (*dsl.Operator, error) {
 }
 
 // all returns the faults of the loader and of its parts.
-func (l *loader) all() Faults {
+func (l *loader) all() source.Faults {
 	out := slices.Clone(l.faults)
 	for _, p := range l.parts {
 		out = append(out, p.faults()...)
 	}
-	return out.sorted()
+	return out.Sorted()
 }
 
 // place is where something of the operator stands.
@@ -200,7 +201,7 @@ func (l *loader) placeOf(p dsl.Place) place {
 // unfit notes what checks have found.
 func (l *loader) unfit(errs []error) {
 	for _, err := range errs {
-		if f, ok := errors.AsType[Fault](err); ok {
+		if f, ok := errors.AsType[source.Fault](err); ok {
 			l.fault(f)
 		}
 	}

@@ -97,7 +97,7 @@ func (w *watched) customResource() {
 	}
 	w.misfit(w.at, "schema", errors.Join(errs...))
 	w.out.CRD = tree
-	w.out.CRDFault = func(err error) error { return w.placedFault(w.at.Key("schema"), 0, 0, err.Error()) }
+	w.out.CRDFault = func(err error) error { return w.within(w.at.Key("schema"), 0, 0, err.Error()) }
 }
 
 // ownSchemas are the schemas that a configuration itself describes.
@@ -110,7 +110,7 @@ type ownSchema struct {
 }
 
 // schemasOf returns the schemas of an operator's own resources.
-func schemasOf(op *dsl.Operator) dsl.SchemaSource {
+func schemasOf(op *dsl.Operator) ownSchemas {
 	var out ownSchemas
 	for _, r := range op.Resources() {
 		if r.CRD == nil {
@@ -124,8 +124,8 @@ func schemasOf(op *dsl.Operator) dsl.SchemaSource {
 	return out
 }
 
-// OfResource returns the resource's schema; without a version, that of the only one there is.
-func (s ownSchemas) OfResource(name dsl.ResourceName) *spec.Schema {
+// ofResource returns the resource's schema; without a version, that of the only one there is.
+func (s ownSchemas) ofResource(name dsl.ResourceName) *spec.Schema {
 	for _, own := range s {
 		if name.Resource == own.name.Resource && name.Group == own.name.Group && (name.Version == "" || name.Version == own.name.Version) {
 			return own.schema
@@ -134,8 +134,8 @@ func (s ownSchemas) OfResource(name dsl.ResourceName) *spec.Schema {
 	return nil
 }
 
-// OfKind returns the kind's schema.
-func (s ownSchemas) OfKind(kind schema.GroupVersionKind) *spec.Schema {
+// ofKind returns the kind's schema.
+func (s ownSchemas) ofKind(kind schema.GroupVersionKind) *spec.Schema {
 	for _, own := range s {
 		if kind == own.kind {
 			return own.schema

@@ -6,8 +6,10 @@ package config
 import (
 	"errors"
 
-	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/expr"
+	"github.com/handwerk-dev/handwerk/dsl/expr/check"
+	"github.com/handwerk-dev/handwerk/dsl/shape"
+	"github.com/handwerk-dev/handwerk/dsl/source"
 )
 
 // when compiles the handler's expression, nil when there is none or it is at fault.
@@ -31,7 +33,7 @@ func (w *watched) when(at path, h *handler) *expr.Program {
 // variable is one that an expression has besides those of all.
 type variable struct {
 	name  string
-	shape func(dsl.Schemas) dsl.Shape
+	shape func(shape.Schemas) shape.Shape
 }
 
 // objects is the variable that a schedule has for all objects of the resource.
@@ -41,8 +43,8 @@ const objects = "objects"
 func (w *watched) predicateFor(h *handler, at path, text string) *expr.Program {
 	var variables []variable
 	if h.whole {
-		variables = append(variables, variable{objects, func(s dsl.Schemas) dsl.Shape {
-			return dsl.Shape{Schema: s.Self.Schema, List: true}
+		variables = append(variables, variable{objects, func(s shape.Schemas) shape.Shape {
+			return shape.Shape{Schema: s.Self.Schema, List: true}
 		}})
 	}
 	return w.predicateWithout(without(h), at, text, variables...)
@@ -64,29 +66,29 @@ func (w *watched) predicateWithout(without map[string]string, at path, text stri
 		w.Fault(at, "%v", err)
 		return nil
 	}
-	program, err := compiler.Compile(text)
+	program, err := compiler.Predicate(text)
 	w.found = append(w.found, w.wrongExpression(at, err)...)
 	if err != nil {
 		return nil
 	}
-	w.out.Checks(func(s dsl.Schemas) []error {
-		s.Vars, s.Without = map[string]dsl.Shape{}, without
+	w.out.Checks = append(w.out.Checks, func(s shape.Schemas) []error {
+		s.Vars, s.Without = map[string]shape.Shape{}, without
 		for _, v := range variables {
 			s.Vars[v.name] = v.shape(s)
 		}
-		return w.wrongExpression(at, program.Check(s)).errors()
+		return w.wrongExpression(at, check.Program(program, s)).Errors()
 	})
 	return program
 }
 
 // wrongExpression gives what is wrong with an expression its places.
-func (w *watched) wrongExpression(at path, err error) (out Faults) {
+func (w *watched) wrongExpression(at path, err error) (out source.Faults) {
 	if faulty, ok := errors.AsType[*expr.Error](err); ok {
 		for _, issue := range faulty.Issues {
-			out = append(out, w.placedFault(at, issue.Line, issue.Column, issue.Message))
+			out = append(out, w.within(at, issue.Line, issue.Column, issue.Message))
 		}
 	} else if err != nil {
-		out = append(out, w.placedFault(at, 0, 0, err.Error()))
+		out = append(out, w.within(at, 0, 0, err.Error()))
 	}
 	return out
 }

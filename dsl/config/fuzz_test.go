@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/handwerk-dev/handwerk/dsl/config"
+	"github.com/handwerk-dev/handwerk/dsl/source"
 )
 
 // goType finds names that mean nothing to people who write YAML.
@@ -22,7 +23,7 @@ var goType = regexp.MustCompile(`\b(config|dsl|reflect|yaml|json)\.[A-Z]|map\[st
 var lineEnd = regexp.MustCompile("\r\n|[\n\r\u0085\u2028\u2029]")
 
 // unsound says what is wrong with a fault, nothing when it is as a fault must be.
-func unsound(f config.Fault, file string, data []byte) string {
+func unsound(f source.Fault, file string, data []byte) string {
 	lines := lineEnd.Split(strings.TrimPrefix(string(data), "\uFEFF"), -1)
 	switch {
 	case f.File != file:
@@ -65,7 +66,7 @@ func FuzzParse(f *testing.F) {
 			}
 			return
 		}
-		faults, ok := errors.AsType[config.Faults](err)
+		faults, ok := errors.AsType[source.Faults](err)
 		if !ok || len(faults) == 0 {
 			t.Fatalf("an error that is no faults: %v", err)
 		}

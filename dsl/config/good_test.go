@@ -16,11 +16,12 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/config"
+	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
 
 // operators compares operators; of code, only whether it is there.
 var operators = cmp.Options{
-	cmpopts.IgnoreTypes([]dsl.Check{}),
+	cmpopts.IgnoreTypes([]shape.Check{}),
 	cmp.AllowUnexported(dsl.Operator{}, dsl.Resource{}, dsl.Handler{}),
 	cmp.Comparer(func(a, b dsl.Func) bool { return (a == nil) == (b == nil) }),
 	cmp.Comparer(func(a, b dsl.Predicate) bool { return (a == nil) == (b == nil) }),

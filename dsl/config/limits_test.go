@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/handwerk-dev/handwerk/dsl/config"
+	"github.com/handwerk-dev/handwerk/dsl/source"
 	"github.com/handwerk-dev/handwerk/handlers"
 )
 
@@ -52,7 +52,7 @@ func TestATextFullOfFaultsCostsLittle(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			var faults config.Faults
+			var faults source.Faults
 			if took := allocated(func() { faults = faultsOf(t, "x.yaml", []byte(test.text), handlers.Standard()) }); took > 300<<20 {
 				t.Errorf("it asked for %d MiB", took>>20)
 			}
@@ -98,7 +98,7 @@ func TestAConfigurationIsBounded(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			var faults config.Faults
+			var faults source.Faults
 			if took := allocated(func() { faults = faultsOf(t, "x.yaml", []byte(test.text), handlers.Standard()) }); took > 200<<20 {
 				t.Errorf("it asked for %d MiB", took>>20)
 			}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/config"
+	"github.com/handwerk-dev/handwerk/dsl/source"
 )
 
 const header = "apiVersion: handwerk.dev/v1alpha1\nkind: Operator\nmetadata: {name: demo}\n"
@@ -157,7 +158,7 @@ func message(err error) string {
 	if err == nil {
 		return ""
 	}
-	if _, ok := errors.AsType[config.Faults](err); !ok {
+	if _, ok := errors.AsType[source.Faults](err); !ok {
 		return "not faults: " + err.Error()
 	}
 	return err.Error()

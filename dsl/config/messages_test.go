@@ -19,6 +19,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/actions"
 	"github.com/handwerk-dev/handwerk/dsl/config"
+	"github.com/handwerk-dev/handwerk/dsl/source"
 	"github.com/handwerk-dev/handwerk/handlers"
 )
 
@@ -111,7 +112,7 @@ func messages(t *testing.T, data []byte, registry *actions.Registry) string {
 	if err == nil {
 		return taken
 	}
-	faults, ok := errors.AsType[config.Faults](err)
+	faults, ok := errors.AsType[source.Faults](err)
 	if !ok {
 		t.Fatalf("an error that is no faults: %v", err)
 	}

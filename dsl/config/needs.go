@@ -8,6 +8,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/actions"
+	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
 
 // needs are the rights that a handler needs: those that it says, and those that its actions are known to need.
@@ -27,5 +28,5 @@ func (w *watched) needs(at path, h *handler, built *actions.Built) (all []dsl.Ne
 
 // anyKind reports whether a handler makes children whose kind is worked out when it runs.
 func anyKind(built *actions.Built) bool {
-	return slices.ContainsFunc(built.Children, func(c dsl.NamedChild) bool { return c.Kind.Empty() })
+	return slices.ContainsFunc(built.Children, func(c shape.NamedChild) bool { return c.Kind.Empty() })
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl/actions"
 	"github.com/handwerk-dev/handwerk/dsl/form"
+	"github.com/handwerk-dev/handwerk/dsl/source"
 	"github.com/handwerk-dev/handwerk/dsl/words"
 )
 
@@ -20,26 +21,26 @@ type path = form.Path
 // part is one document of an operator.
 type part struct {
 	*form.Decoder
-	source *source
+	source *source.Text
 	root   *yaml.Node
 	form   document
 	// found are the faults that the decoder does not know, placed.
-	found Faults
+	found source.Faults
 	// strays: there are unknown fields, so something missing was perhaps mistyped.
 	strays bool
 }
 
-func newPart(s *source, registry *actions.Registry, root *yaml.Node) *part {
+func newPart(s *source.Text, registry *actions.Registry, root *yaml.Node) *part {
 	p := &part{Decoder: form.NewDecoder(root), source: s, root: root}
 	p.With = registry
 	return p
 }
 
 // faults returns all that is wrong with the document.
-func (p *part) faults() Faults {
+func (p *part) faults() source.Faults {
 	out := slices.Clone(p.found)
 	for _, f := range p.Faults {
-		out = append(out, Fault{File: p.source.name, Line: f.Line, Column: f.Column, Path: string(f.At), Message: f.Message})
+		out = append(out, source.Fault{File: p.source.Name, Line: f.Line, Column: f.Column, Path: string(f.At), Message: f.Message})
 	}
 	return out
 }
@@ -65,10 +66,15 @@ func (p *part) strange(kind string) string {
 	return fmt.Sprintf("unknown kind %s (want %s; of a folder all files are read, so name the operator's own)", form.Quoted(kind), Kind)
 }
 
+// within makes a fault at a value, or within it when line and column, of the text, are not zero.
+func (p *part) within(at path, line, column int, message string) source.Fault {
+	return p.source.Fault(p.Nearest(at), at, line, column, message)
+}
+
 // where returns the place of a value, for other values' faults.
 func (p *part) where(at path) string {
 	n := p.Nearest(at)
-	return fmt.Sprintf("%s:%d:%d", p.source.name, n.Line, n.Column)
+	return fmt.Sprintf("%s:%d:%d", p.source.Name, n.Line, n.Column)
 }
 
 // registry says which actions and functions there are.

@@ -13,6 +13,8 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/expr"
+	"github.com/handwerk-dev/handwerk/dsl/expr/check"
+	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
 
 // everywhere is a relation's namespace that means all.
@@ -35,7 +37,7 @@ func (w *watched) relation(at path, of *relation) {
 	s := &selecting{namespace: w.text(at.Key("namespace"), of.Namespace), object: w.text(at.Key("object"), of.Object)}
 	s.any = of.Namespace == everywhere
 	if of.Where != "" {
-		object := func(s dsl.Schemas) dsl.Shape { return dsl.Shape{Schema: s.Related[of.Name].Schema} }
+		object := func(s shape.Schemas) shape.Shape { return shape.Shape{Schema: s.Related[of.Name].Schema} }
 		s.where = w.predicate(at.Key("where"), of.Where, variable{"object", object})
 	}
 	if of.Selector != nil {
@@ -72,9 +74,9 @@ func (w *watched) template(at path, tree any) *expr.Template {
 	if err != nil {
 		return nil
 	}
-	w.out.Checks(func(s dsl.Schemas) (out []error) {
-		for _, err := range t.Check(s, nil) {
-			out = append(out, w.misfits(at, "", err).errors()...)
+	w.out.Checks = append(w.out.Checks, func(s shape.Schemas) (out []error) {
+		for _, err := range check.Template(t, s, nil) {
+			out = append(out, w.misfits(at, "", err).Errors()...)
 		}
 		return out
 	})

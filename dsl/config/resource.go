@@ -6,7 +6,8 @@ package config
 import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/actions"
-	"github.com/handwerk-dev/handwerk/dsl/expr"
+	"github.com/handwerk-dev/handwerk/dsl/expr/check"
+	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
 
 // watched is a resource on its way from a document to the operator.
@@ -63,7 +64,7 @@ func (l *loader) resource(op *dsl.Operator, p *part, i int) {
 
 // kindless checks children whose kind is worked out when their handler runs.
 func (w *watched) kindless() {
-	for _, made := range w.out.Made() {
+	for _, made := range w.out.Makes {
 		if made.Kind.Empty() && !w.Has(w.at.Key("owns")) {
 			w.Fault(w.made[made.Name], "its kind is worked out, so the resource must say with owns what it may be")
 		}
@@ -75,7 +76,7 @@ func (w *watched) known(at path, field dsl.Path) {
 	if len(field) == 0 {
 		return
 	}
-	w.out.Checks(func(s dsl.Schemas) []error {
-		return w.wrongExpression(at, expr.CheckPath(s.Self.Schema, field...)).errors()
+	w.out.Checks = append(w.out.Checks, func(s shape.Schemas) []error {
+		return w.wrongExpression(at, check.Path(s.Self.Schema, field...)).Errors()
 	})
 }

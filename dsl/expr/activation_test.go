@@ -5,11 +5,14 @@ package expr_test
 
 import (
 	"testing"
+	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/expr"
+	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
 
 // counted are children and related objects that count how often they are asked for.
@@ -46,9 +49,33 @@ func TestChildrenAreReadOnceForAnEvaluation(t *testing.T) {
 			t.Fatal(err)
 		}
 		r, c := subject(), &counted{}
-		r.Children, r.Related, r.Made = c, related{c}, []dsl.NamedChild{{Name: "db"}}
+		r.Children, r.Related, r.Made = c, related{c}, []shape.NamedChild{{Name: "db"}}
 		if _, err := p.Eval(expr.Scope{Subject: r}); err != nil || c.asked != want {
 			t.Errorf("%s: asked %d times, want %d; %v", text, c.asked, want, err)
 		}
+	}
+}
+
+func TestForeignValuesOfVariablesAreMadePlain(t *testing.T) {
+	c, err := compiler(t).With("v")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := c.Value("v")
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := map[string]any{
+		"int": 1, "time": time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC), "words": []string{"a"}, "map": map[string]string{"a": "b"}, "float": 1.5,
+	}
+	want := map[string]any{
+		"int": int64(1), "time": "2030-01-02T03:04:05Z", "words": []any{"a"}, "map": map[string]any{"a": "b"}, "float": 1.5,
+	}
+	got, err := p.Eval(expr.Scope{Subject: &dsl.Subject{}, Vars: map[string]any{"v": v}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("value (-want +got):\n%s", diff)
 	}
 }

@@ -4,46 +4,64 @@
 package expr
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
+
+	"github.com/handwerk-dev/handwerk/dsl"
 )
 
-// Error says what is wrong with the text of an expression.
+// Error says what is wrong with an expression.
 type Error struct {
-	// Text is the expression.
-	Text string
 	// Issues are never empty, in the order of their positions. Of more than 20, the last one says that
 	// there are more.
 	Issues []Issue
 }
 
-// mostIssues is how many faults of one text are told. Nobody reads more of them, and each is kept with
+// Issue is one fault of an expression.
+type Issue struct {
+	Place
+	// Message says what is wrong, in one line.
+	Message string
+}
+
+// MostIssues is how many faults of one text are told. Nobody reads more of them, and each is kept with
 // its place and words.
-const mostIssues = 20
+const MostIssues = 20
 
 // longestMessage is how many characters of a message are told: it may have a name from the text in it.
 const longestMessage = 300
 
-// told cuts issues, which are in the order of their places, to what is told.
-func told(issues []Issue) []Issue {
-	if len(issues) > mostIssues {
-		next := issues[mostIssues]
-		issues = append(issues[:mostIssues:mostIssues], Issue{next.Line, next.Column, "there are more faults from here on"})
+// source is an expression, and where it begins in the text that it is a part of.
+type source struct {
+	text  string
+	begin Place
+}
+
+// alone is the source of an expression that is all of a text.
+func alone(text string) source { return source{text, Place{1, 1}} }
+
+// fault makes an error of issues, of which there is one at least; their places are those in the expression.
+func (s source) fault(issues ...Issue) *Error {
+	slices.SortStableFunc(issues, func(a, b Issue) int {
+		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
+	})
+	if len(issues) > MostIssues {
+		next := issues[MostIssues]
+		issues = append(issues[:MostIssues:MostIssues], Issue{next.Place, "there are more faults from here on"})
 	}
 	for i := range issues {
 		if runes := []rune(issues[i].Message); len(runes) > longestMessage {
 			issues[i].Message = string(runes[:longestMessage]) + "…"
 		}
+		if issues[i].Line == 1 {
+			issues[i].Column += s.begin.Column - 1
+		}
+		issues[i].Line += s.begin.Line - 1
 	}
-	return issues
-}
-
-// Issue is one fault of an expression.
-type Issue struct {
-	// Line and Column are the place within the expression, both from 1; columns count characters.
-	Line, Column int
-	// Message says what is wrong, in one line.
-	Message string
+	return &Error{issues}
 }
 
 // Error returns the issues, each with its place, in one line.
@@ -55,15 +73,17 @@ func (e *Error) Error() string {
 	return strings.Join(parts, "; ")
 }
 
-// Render returns the issues for a terminal: each with the line it is in and a caret under the
-// place.
-func (e *Error) Render() string {
-	lines := strings.Split(e.Text, "\n")
-	var b strings.Builder
-	for _, issue := range e.Issues {
-		line := strings.ReplaceAll(lines[min(issue.Line, len(lines))-1], "\t", " ")
-		fmt.Fprintf(&b, "%d:%d: %s\n  %s\n  %s^\n", issue.Line, issue.Column, issue.Message, line,
-			strings.Repeat(" ", issue.Column-1))
+// Faults turns the error of a text at a path into those of a configuration: a *dsl.ConfigError for each issue.
+func Faults(at []string, err error) (out []error) {
+	faulty, ok := errors.AsType[*Error](err)
+	switch {
+	case err == nil:
+		return nil
+	case !ok:
+		return []error{&dsl.ConfigError{Path: at, Message: err.Error()}}
 	}
-	return b.String()
+	for _, issue := range faulty.Issues {
+		out = append(out, &dsl.ConfigError{Path: at, Line: issue.Line, Column: issue.Column, Message: issue.Message})
+	}
+	return out
 }

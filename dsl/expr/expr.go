@@ -19,6 +19,7 @@ package expr
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -31,10 +32,14 @@ import (
 // Compiler compiles expressions. All programs of one compiler share its environment. It is safe
 // for use by several goroutines.
 type Compiler struct {
-	env  *cel.Env
-	more []string
-	// functions are all that there are, by name.
+	env *cel.Env
+	// variables are the names of all that expressions have.
+	variables []string
+	// functions are all that there are, by name, and macros say how many arguments each may have.
 	functions map[string]*decls.FunctionDecl
+	macros    map[string][]int
+	// callable are the names of functions and macros that people can write, sorted.
+	callable []string
 }
 
 // The variables of an expression.
@@ -70,7 +75,18 @@ func New() (*Compiler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making the CEL environment: %w", err)
 	}
-	return &Compiler{env: env, functions: env.Functions()}, nil
+	c := &Compiler{env: env, functions: env.Functions(), macros: map[string][]int{}}
+	c.variables = []string{Self, Old, Diff, Cause, Event, Params, Now, Children, Related}
+	for _, macro := range env.Macros() {
+		c.macros[macro.Function()] = append(c.macros[macro.Function()], macro.ArgCount())
+	}
+	for name := range c.functions {
+		if strings.IndexFunc(name, isWord) == 0 && name[0] != '_' && !strings.Contains(name, "@") { // no operator
+			c.callable = append(c.callable, name)
+		}
+	}
+	c.callable = slices.Sorted(slices.Values(slices.AppendSeq(c.callable, maps.Keys(c.macros))))
+	return c, nil
 }
 
 // With returns a compiler that knows more variables, whose types are known only when they are
@@ -87,34 +103,35 @@ func (c *Compiler) With(variables ...string) (*Compiler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("adding variables %v: %w", variables, err)
 	}
-	more := append(slices.Clone(c.more), variables...)
-	return &Compiler{env: env, more: more, functions: c.functions}, nil
+	more := *c
+	more.env, more.variables = env, slices.Concat(c.variables, variables)
+	return &more, nil
 }
 
 // Value compiles an expression of any type.
-func (c *Compiler) Value(text string) (*Program, error) {
-	checked, err := c.understand(text)
-	if err != nil {
-		return nil, err
-	}
-	return c.program(text, checked)
-}
+func (c *Compiler) Value(text string) (*Program, error) { return c.compile(alone(text)) }
 
-// Compile compiles a predicate: an expression that is true or false. The error is an [Error] when
-// the text is at fault. An expression whose type is known only when it runs is accepted here and
-// checked then.
-func (c *Compiler) Compile(text string) (*Program, error) {
-	checked, err := c.understand(text)
+// Predicate compiles an expression that is true or false; it may be written as one ${…} with nothing around
+// it. The error is an [Error] when the text is at fault. An expression whose type is known only when it runs is
+// accepted here and checked then.
+func (c *Compiler) Predicate(text string) (*Program, error) {
+	s := alone(text)
+	if strings.HasPrefix(text, "${") {
+		pieces, fault := scan(strings.TrimRight(text, " \n"))
+		switch {
+		case fault != nil:
+			return nil, fault
+		case len(pieces) > 1:
+			return nil, s.fault(Issue{Place{1, 1}, "want one expression: put all of it into one ${…}"})
+		}
+		s = source{pieces[0].Text, pieces[0].At}
+	}
+	p, err := c.compile(s)
 	if err != nil {
 		return nil, err
 	}
-	if t := checked.OutputType(); !t.IsExactType(cel.BoolType) && !t.IsExactType(cel.DynType) {
-		message := fmt.Sprintf("the result is %s, want true or false", named(t.TypeName()))
-		return nil, &Error{Text: text, Issues: []Issue{{Line: 1, Column: 1, Message: message}}}
-	}
-	p, err := c.program(text, checked)
-	if err != nil {
-		return nil, err
+	if t := p.ast.GetType(p.ast.Expr().ID()); !t.IsExactType(cel.BoolType) && !t.IsExactType(cel.DynType) {
+		return nil, s.fault(Issue{Place{1, 1}, fmt.Sprintf("the result is %s, want true or false", named(t.TypeName()))})
 	}
 	p.predicate = true
 	return p, nil
@@ -124,70 +141,47 @@ func (c *Compiler) Compile(text string) (*Program, error) {
 // that its checker needs grow with the square of it: five thousand take a second at worst.
 const longest = 5000
 
-// understand parses and checks an expression. The error is an [Error].
-func (c *Compiler) understand(text string) (*cel.Ast, error) {
-	if size := utf8.RuneCountInString(text); size > longest {
+// compile parses and checks an expression. The error is an [Error].
+func (c *Compiler) compile(s source) (*Program, error) {
+	if size := utf8.RuneCountInString(s.text); size > longest {
 		message := fmt.Sprintf("the expression has %d characters, and the most is %d", size, longest)
-		return nil, &Error{Text: text, Issues: []Issue{{Line: 1, Column: 1, Message: message}}}
+		return nil, s.fault(Issue{Place{1, 1}, message})
 	}
-	parsed, issues := c.env.Parse(text)
+	parsed, issues := c.env.Parse(s.text)
 	if issues.Err() != nil {
-		return nil, syntaxError(text, issues.Errors())
+		return nil, syntaxError(s, issues.Errors()[0])
 	}
 	checked, issues := c.env.Check(parsed)
 	if issues.Err() != nil {
-		return nil, c.meaningError(text, parsed.NativeRep(), issues.Errors())
+		return nil, c.meaningError(s, parsed, issues.Errors())
 	}
-	return checked, nil
-}
-
-func (c *Compiler) program(text string, checked *cel.Ast) (*Program, error) {
 	program, err := c.env.Program(checked)
 	if err != nil { // a constant that nothing can be done with
-		message := strings.Join(strings.Fields(err.Error()), " ")
-		if strings.HasPrefix(message, "invalid qualifier type") {
-			message = "what stands in brackets must be text or a number"
-		}
-		return nil, &Error{Text: text, Issues: []Issue{{Line: 1, Column: 1, Message: message}}}
+		return nil, s.fault(Issue{Place{1, 1}, oneLine(err.Error())})
 	}
-	return &Program{
-		text: text, program: program, uses: variables(checked), compiler: c, ast: checked.NativeRep(),
-	}, nil
+	return &Program{source: s, program: program, uses: variables(checked), compiler: c, ast: checked.NativeRep()}, nil
 }
+
+// oneLine is a message in one line.
+func oneLine(message string) string { return strings.Join(strings.Fields(message), " ") }
 
 // named describes a type of CEL to people who write YAML.
 func named(typeName string) string {
 	typeName, _, _ = strings.Cut(typeName, "(")
-	switch typeName {
-	case "string":
-		return "text"
-	case "int", "uint":
-		return "a whole number"
-	case "double":
-		return "a number"
-	case "bool":
-		return "true or false"
-	case "list", "map":
-		return "a " + typeName
-	case "null", "null_type":
-		return "null"
-	case "bytes":
-		return "bytes"
-	case "timestamp", "google.protobuf.Timestamp":
-		return "a time"
-	case "duration", "google.protobuf.Duration":
-		return "a duration"
-	case "optional_type":
-		return "an optional value"
-	case "dyn":
-		return "a value"
-	case "kubernetes.Quantity":
-		return "a quantity"
-	case "type":
-		return "a type"
-	default:
+	word, known := map[string]string{
+		"string": "text", "bytes": "bytes",
+		"int": "a whole number", "uint": "a whole number", "double": "a number",
+		"bool": "true or false", "null": "null", "null_type": "null",
+		"list": "a list", "map": "a map",
+		"timestamp": "a time", "google.protobuf.Timestamp": "a time",
+		"duration": "a duration", "google.protobuf.Duration": "a duration",
+		"optional_type": "an optional value", "dyn": "a value",
+		"kubernetes.Quantity": "a quantity", "type": "a type",
+	}[typeName]
+	if !known {
 		return "a value of type " + typeName
 	}
+	return word
 }
 
 // variables returns the names that an expression refers to; what macros bind is among them.

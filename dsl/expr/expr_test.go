@@ -41,7 +41,7 @@ func subject() *dsl.Subject {
 	}
 }
 
-func TestHolds(t *testing.T) {
+func TestPredicates(t *testing.T) {
 	tests := map[string]struct {
 		text string
 		want bool
@@ -73,11 +73,11 @@ func TestHolds(t *testing.T) {
 	c := compiler(t)
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			p, err := c.Compile(test.text)
+			p, err := c.Predicate(test.text)
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := p.Holds(subject(), dsl.Params{"limit": int64(5)})
+			got, err := p.Bool(expr.Scope{Subject: subject(), Params: dsl.Params{"limit": int64(5)}})
 			if err != nil || got != test.want {
 				t.Errorf("%s: %v, %v, want %v", test.text, got, err, test.want)
 			}
@@ -86,12 +86,12 @@ func TestHolds(t *testing.T) {
 }
 
 func TestARequestMayBeAlmostEmpty(t *testing.T) {
-	p, err := compiler(t).Compile("old == null && size(diff) == 0 && size(self) == 0 && size(params) == 0 && cause == ''")
+	p, err := compiler(t).Predicate("old == null && size(diff) == 0 && size(self) == 0 && size(params) == 0 && cause == ''")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := p.Holds(&dsl.Subject{}, nil); err != nil || !got {
-		t.Errorf("Holds() = %v, %v, want true", got, err)
+	if got, err := p.Bool(expr.Scope{Subject: &dsl.Subject{}}); err != nil || !got {
+		t.Errorf("Bool() = %v, %v, want true", got, err)
 	}
 }
 
@@ -116,7 +116,7 @@ func TestEvaluationErrorsSayWhatIsWrong(t *testing.T) {
 	c := compiler(t)
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			p, err := c.Compile(test.text)
+			p, err := c.Predicate(test.text)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -129,64 +129,65 @@ func TestEvaluationErrorsSayWhatIsWrong(t *testing.T) {
 }
 
 func TestFaultsOfTheTextAreShownWhereTheyAre(t *testing.T) {
-	tests := map[string]struct {
-		text string
-		want []expr.Issue
-	}{
-		"an unknown variable":      {"slef.spec", []expr.Issue{{Line: 1, Column: 1, Message: `unknown variable "slef" (did you mean "self"?)`}}},
-		"an unknown function":      {"foo(1)", []expr.Issue{{Line: 1, Column: 1, Message: `unknown function "foo"`}}},
-		"an end too early":         {"self.x ==", []expr.Issue{{Line: 1, Column: 10, Message: "unexpected end of the expression"}}},
-		"a text that is no result": {"cause", []expr.Issue{{Line: 1, Column: 1, Message: "the result is text, want true or false"}}},
-		"kinds that never match":   {"cause > 1", []expr.Issue{{Line: 1, Column: 7, Message: "cannot use > with text and a whole number"}}},
-		"a bad pattern":            {"self.a.matches('(')", []expr.Issue{{Line: 1, Column: 16, Message: "this is no regular expression"}}},
+	tests := map[string]struct{ text, want string }{
+		"an unknown variable":      {"slef.spec", `1:1: unknown variable "slef" (did you mean "self"?)`},
+		"an unknown function":      {"foo(1)", `1:1: unknown function "foo"`},
+		"an end too early":         {"self.x ==", "1:10: unexpected end of the expression"},
+		"a text that is no result": {"cause", "1:1: the result is text, want true or false"},
+		"kinds that never match":   {"cause > 1", "1:7: cannot use > with text and a whole number"},
 		"several in several lines": {
 			"'ä' == slef ||\n  'ä' == b",
-			[]expr.Issue{
-				{Line: 1, Column: 8, Message: `unknown variable "slef" (did you mean "self"?)`},
-				{Line: 2, Column: 10, Message: `unknown variable "b" (want one of self, old, diff, cause, event, params, now, children, related)`},
-			},
+			`1:8: unknown variable "slef" (did you mean "self"?); 2:10: unknown variable "b" (want one of self, old, diff, cause, event, params, now, children, related)`,
 		},
 	}
 	c := compiler(t)
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, err := c.Compile(test.text)
+			_, err := c.Predicate(test.text)
 			faulty, ok := errors.AsType[*expr.Error](err)
 			if !ok {
-				t.Fatalf("Compile() = %v, want an expr.Error", err)
+				t.Fatalf("Predicate() = %v, want an expr.Error", err)
 			}
-			if diff := cmp.Diff(test.want, faulty.Issues); diff != "" {
+			if diff := cmp.Diff(test.want, faulty.Error()); diff != "" {
 				t.Errorf("issues (-want +got):\n%s", diff)
 			}
 		})
 	}
 }
 
-func TestAFaultIsRenderedWithACaret(t *testing.T) {
-	_, err := compiler(t).Compile("self.a == 'ä' &&\n\tslef && foo(1)")
-	faulty, ok := errors.AsType[*expr.Error](err)
-	if !ok {
-		t.Fatalf("Compile() = %v, want an expr.Error", err)
+func TestAPredicateStandsAloneOrInOneExpression(t *testing.T) {
+	tests := map[string]struct{ text, want string }{
+		"alone":                     {"self.spec.replicas == 3", ""},
+		"in an expression":          {"${self.spec.replicas == 3}", ""},
+		"a block of YAML":           {"${\n  self.spec.replicas == 3\n}\n", ""},
+		"a text with the sign":      {"self.spec.flag != '${x}'", ""},
+		"a fault within":            {"${slef.x}", `1:3: unknown variable "slef" (did you mean "self"?)`},
+		"a fault in a later line":   {"${true &&\n slef.x}", `2:2: unknown variable "slef" (did you mean "self"?)`},
+		"a result of another kind":  {"${cause}", "1:3: the result is text, want true or false"},
+		"two expressions":           {"${true}${true}", "1:1: want one expression: put all of it into one ${…}"},
+		"text around an expression": {"${true}!", "1:1: want one expression: put all of it into one ${…}"},
+		"nothing that ends it":      {"${true", "1:1: ${ has no closing }"},
+		"nothing in it":             {"${}", "1:3: the expression is empty"},
 	}
-	want := strings.Join([]string{
-		`2:2: unknown variable "slef" (did you mean "self"?)`,
-		"   slef && foo(1)",
-		"   ^",
-		`2:10: unknown function "foo"`,
-		"   slef && foo(1)",
-		"           ^",
-		"",
-	}, "\n")
-	if diff := cmp.Diff(want, faulty.Render()); diff != "" {
-		t.Errorf("rendered (-want +got):\n%s", diff)
-	}
-	if want := `2:2: unknown variable "slef" (did you mean "self"?); 2:10: unknown function "foo"`; err.Error() != want {
-		t.Errorf("error %q, want %q", err, want)
+	c := compiler(t)
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			p, err := c.Predicate(test.text)
+			if err != nil || test.want != "" {
+				if err == nil || err.Error() != test.want {
+					t.Errorf("Predicate() = %v, want %s", err, test.want)
+				}
+				return
+			}
+			if holds, err := p.Bool(expr.Scope{Subject: subject()}); !holds || err != nil {
+				t.Errorf("Bool() = %v, %v, want true", holds, err)
+			}
+		})
 	}
 }
 
 func TestUses(t *testing.T) {
-	p, err := compiler(t).Compile("has(old.spec) && diff.exists(d, d.op == 'add')")
+	p, err := compiler(t).Predicate("has(old.spec) && diff.exists(d, d.op == 'add')")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -203,7 +204,7 @@ func TestUses(t *testing.T) {
 
 func TestAProgramServesSeveralGoroutines(t *testing.T) {
 	c := compiler(t)
-	p, err := c.Compile("self.spec.ports.all(p, p > 0) && diff.size() == 1")
+	p, err := c.Predicate("self.spec.ports.all(p, p > 0) && diff.size() == 1")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -211,12 +212,12 @@ func TestAProgramServesSeveralGoroutines(t *testing.T) {
 	var group sync.WaitGroup
 	for range 8 {
 		group.Go(func() {
-			if _, err := c.Compile("self.a == 1"); err != nil {
+			if _, err := c.Predicate("self.a == 1"); err != nil {
 				t.Error(err)
 			}
 			for range 100 {
-				if got, err := p.Holds(shared, nil); err != nil || !got {
-					t.Errorf("Holds() = %v, %v, want true", got, err)
+				if got, err := p.Bool(expr.Scope{Subject: shared}); err != nil || !got {
+					t.Errorf("Bool() = %v, %v, want true", got, err)
 				}
 			}
 		})
@@ -224,15 +225,15 @@ func TestAProgramServesSeveralGoroutines(t *testing.T) {
 	group.Wait()
 }
 
-func BenchmarkHolds(b *testing.B) {
-	p, err := compiler(b).Compile("self.spec.replicas > 0 && cause != 'delete'")
+func BenchmarkBool(b *testing.B) {
+	p, err := compiler(b).Predicate("self.spec.replicas > 0 && cause != 'delete'")
 	if err != nil {
 		b.Fatal(err)
 	}
 	r := subject()
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := p.Holds(r, nil); err != nil {
+		if _, err := p.Bool(expr.Scope{Subject: r}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -242,7 +243,7 @@ func BenchmarkCompile(b *testing.B) {
 	c := compiler(b)
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := c.Compile("self.spec.replicas > 0 && cause != 'delete'"); err != nil {
+		if _, err := c.Predicate("self.spec.replicas > 0 && cause != 'delete'"); err != nil {
 			b.Fatal(err)
 		}
 	}

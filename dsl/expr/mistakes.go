@@ -5,107 +5,73 @@ package expr
 
 import (
 	"fmt"
-	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/google/cel-go/common"
 )
 
 // syntaxError says why a text cannot be read. CEL's parser names what came next; what was meant is
-// looked for in the text itself, and the parser is quoted only where nothing is found.
-func syntaxError(text string, errs []*common.Error) *Error {
-	out := &Error{Text: text}
-	found := mistakes(text)
-	for _, m := range found[:min(len(found), mostIssues+1)] {
-		line, column := position(text, m.at)
-		out.Issues = append(out.Issues, Issue{line, column, m.message})
+// looked for in the text itself, and the parser is asked only where nothing is found. What it says first is
+// right, and what follows is often noise.
+func syntaxError(s source, first *common.Error) *Error {
+	if found := mistakes(s.text); len(found) > 0 {
+		return s.fault(found...)
 	}
-	if len(out.Issues) == 0 { // the first one is right, what follows is often noise
-		at := placeAt(errs[0].Location)
-		out.Issues = []Issue{{at.line, at.column, unexpected(errs[0].Message)}}
+	at := Place{max(first.Location.Line(), 1), first.Location.Column() + 1}
+	if strings.HasPrefix(first.Message, "Syntax error: ") {
+		return s.fault(Issue{at, unexpected(s.text, at)})
 	}
-	out.Issues = told(out.Issues)
-	return out
+	return s.fault(Issue{at, oneLine(first.Message)})
 }
 
-var (
-	endOfText  = regexp.MustCompile(`input '<EOF>' expecting ':'$`)
-	wrongInput = regexp.MustCompile(`(?s)^(?:mismatched input|extraneous input|no viable alternative at input|token recognition error at:) '(.*?)'(?: expecting .*)?$`)
-)
-
-// unexpected takes the parser's own wording out of a message.
-func unexpected(message string) string {
-	message = strings.TrimPrefix(message, "Syntax error: ")
-	switch {
-	case endOfText.MatchString(message):
-		return "unexpected end of the expression: ? wants a :, as in a ? b : c"
-	case strings.Contains(message, "<EOF>'"):
-		return "unexpected end of the expression"
+// unexpected says what stands at a place at which something else is wanted.
+func unexpected(text string, at Place) string {
+	line := strings.Split(text, "\n")[at.Line-1:]
+	rest := []rune(strings.Join(line, "\n"))
+	for t := range tokens(string(rest[min(at.Column-1, len(rest)):])) {
+		return "unexpected " + t.text
 	}
-	if m := wrongInput.FindStringSubmatch(message); m != nil {
-		return "unexpected " + strings.Join(strings.Fields(m[1]), " ")
-	}
-	switch message {
-	case "invalid argument to has() macro":
-		return "has() wants a field, as in has(self.spec.x)"
-	case "argument must be a simple name", "argument is not an identifier":
-		return "want a name here, as x in list.all(x, x > 1)"
-	}
-	if word, reserved := strings.CutPrefix(message, "reserved identifier: "); reserved {
-		return word + " is a reserved word, which no variable can have for a name"
-	}
-	message, _, _ = strings.Cut(message, " expecting {")
-	return strings.Join(strings.Fields(message), " ")
-}
-
-// mistake is something that is surely wrong at a byte of a text.
-type mistake struct {
-	at      int
-	message string
+	return "unexpected end of the expression"
 }
 
 // hint says what is written instead of a word or sign of other languages; empty when there is none.
 func hint(word string) string {
-	switch word {
-	case "and":
-		return "write && for and"
-	case "or":
-		return "write || for or"
-	case "not":
-		return "write ! for not"
-	case "=", "===":
-		return word + " is no operator: == compares"
-	case "!==", "<>":
-		return word + " is no operator: != compares"
-	case "&":
-		return "& is no operator: && means and"
-	case "|":
-		return "| is no operator: || means or"
-	case "?.":
-		return "?. is no operator: an optional field is written .?"
-	case "$":
-		return "an expression has no $ in it (does it stand within ${…} already?)"
-	default:
-		return ""
-	}
+	return map[string]string{
+		"and": "write && for and",
+		"or":  "write || for or",
+		"not": "write ! for not",
+		"=":   "= is no operator: == compares",
+		"===": "=== is no operator: == compares",
+		"!==": "!== is no operator: != compares",
+		"<>":  "<> is no operator: != compares",
+		"&":   "& is no operator: && means and",
+		"|":   "| is no operator: || means or",
+		"?.":  "?. is no operator: an optional field is written .?",
+		"$":   "an expression has no $ in it (does it stand within ${…} already?)",
+	}[word]
 }
 
 // mistakes returns what people who know other languages get wrong, in the order of the text.
-func mistakes(text string) (out []mistake) {
-	all, open := tokens(text)
-	if strings.TrimSpace(text) == "" || open < 0 && len(all) == 0 {
-		return []mistake{{len(text), "the expression is empty"}}
+func mistakes(text string) (out []Issue) {
+	all := slices.Collect(tokens(text))
+	if len(all) == 0 {
+		return []Issue{{placeAt(text, len(text)), "the expression is empty"}}
 	}
 	for i, t := range all {
-		if message := wrong(tokenAt(all, i-1), t, tokenAt(all, i+1)); message != "" {
-			out = append(out, mistake{t.at, message})
+		var before, after token
+		if i > 0 {
+			before = all[i-1]
+		}
+		if i+1 < len(all) {
+			after = all[i+1]
+		}
+		if message := wrong(before, t, after); message != "" {
+			out = append(out, Issue{placeAt(text, t.at), message})
 		}
 	}
-	if open >= 0 {
-		return append(out, mistake{open, unclosedText(text[open:])})
-	}
-	if len(out) == 0 {
-		return brackets(all)
+	if at, message := brackets(all); len(out) == 0 && message != "" {
+		out = append(out, Issue{placeAt(text, at), message})
 	}
 	return out
 }
@@ -113,6 +79,8 @@ func mistakes(text string) (out []mistake) {
 // wrong says what is wrong with a token between its neighbours, if that is sure.
 func wrong(before, t, after token) string {
 	switch {
+	case t.kind == openToken:
+		return "the text that begins here has no closing " + t.text[:1]
 	case t.kind == signToken:
 		return hint(t.text)
 	case t.kind == textToken && before.kind == textToken && before.at+len(before.text) == t.at:
@@ -123,31 +91,31 @@ func wrong(before, t, after token) string {
 	return hint(t.text)
 }
 
-// brackets returns the first bracket that has no partner.
-func brackets(all []token) []mistake {
+// brackets returns the first bracket that has no partner, or has() without a field in it.
+func brackets(all []token) (at int, message string) {
 	closing := map[string]string{"(": ")", "[": "]", "{": "}"}
-	var open []token
-	for _, t := range all {
-		if t.kind != signToken {
-			continue
-		}
+	var open []int
+	for i, t := range all {
 		switch t.text {
 		case "(", "[", "{":
-			open = append(open, t)
+			open = append(open, i)
 		case ")", "]", "}":
 			if len(open) == 0 {
-				return []mistake{{t.at, t.text + " closes nothing"}}
+				return t.at, t.text + " closes nothing"
 			}
 			last := open[len(open)-1]
-			if closing[last.text] != t.text {
-				return []mistake{{t.at, fmt.Sprintf("%s is closed by %s", last.text, t.text)}}
+			switch {
+			case closing[all[last].text] != t.text:
+				return t.at, fmt.Sprintf("%s is closed by %s", all[last].text, t.text)
+			case last > 0 && all[last-1].text == "has" && all[i-2].text != ".":
+				return all[last+1].at, "has() wants a field, as in has(self.spec.x)"
 			}
 			open = open[:len(open)-1]
 		}
 	}
 	if len(open) == 0 {
-		return nil
+		return 0, ""
 	}
-	last := open[len(open)-1]
-	return []mistake{{last.at, fmt.Sprintf("%s has no closing %s", last.text, closing[last.text])}}
+	last := all[open[len(open)-1]]
+	return last.at, fmt.Sprintf("%s has no closing %s", last.text, closing[last.text])
 }

@@ -4,51 +4,54 @@
 package expr
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
+
+	"github.com/google/cel-go/common/operators"
 
 	"github.com/handwerk-dev/handwerk/dsl/words"
 )
 
-// unknownName says that a name is not known, with the one that was perhaps meant. Functions are too
+// Unknown says that a field, child or the like is not known, with the one that was perhaps meant. Where says
+// which object it was looked for in, and may be empty.
+func Unknown(what, name, where string, known []string) string {
+	return fmt.Sprintf("unknown %s %q%s (%s)", what, name, where, words.Hint(name, known))
+}
+
+// unknownName is Unknown for variables and functions, which other languages have too. Functions are too
 // many to be listed.
 func unknownName(what, name string, known []string) string {
-	meant, near := words.Nearest(name, append([]string{"true", "false", "null"}, known...))
-	switch name {
-	case "len", "length", "count":
-		meant, near = "size", true
-	case "lower", "toLower":
-		meant, near = "lowerAscii", true
-	case "upper", "toUpper":
-		meant, near = "upperAscii", true
-	case "nil", "None":
-		meant, near = "null", true
-	}
-	if !near && what == "function" {
-		return fmt.Sprintf("unknown function %q", name)
-	}
-	return fmt.Sprintf("unknown %s %q (%s)", what, name, suggestion(meant, near, known))
-}
-
-// unknownWord says that a field, child or relation is not known.
-func unknownWord(what, name, where string, known []string) string {
-	meant, near := words.Nearest(name, known)
-	return fmt.Sprintf("unknown %s %q%s (%s)", what, name, where, suggestion(meant, near, known))
-}
-
-// suggestion helps with a word that is not known.
-func suggestion(meant string, near bool, known []string) string {
+	meant := cmp.Or(map[string]string{
+		"len": "size", "length": "size", "count": "size",
+		"lower": "lowerAscii", "toLower": "lowerAscii", "upper": "upperAscii", "toUpper": "upperAscii",
+		"nil": "null", "None": "null",
+	}[name], name)
+	meant, near := words.Nearest(meant, append([]string{"true", "false", "null"}, known...))
 	switch {
 	case near:
-		return fmt.Sprintf("did you mean %q?", meant)
-	case len(known) == 0:
-		return "there are none"
-	case len(known) == 1:
-		return "want " + known[0]
+		return fmt.Sprintf("unknown %s %q (did you mean %q?)", what, name, meant)
+	case what == "function":
+		return fmt.Sprintf("unknown function %q", name)
 	}
-	const most = 15
-	if more := len(known) - most; more > 0 {
-		return fmt.Sprintf("want one of %s and %d more", strings.Join(known[:most], ", "), more)
+	return Unknown(what, name, "", known)
+}
+
+// FunctionNamed returns how people write a function or an operator.
+func FunctionNamed(name string) string {
+	if operator, found := operators.FindReverse(name); found && operator != "" {
+		return operator
 	}
-	return "want one of " + strings.Join(known, ", ")
+	switch name {
+	case operators.Index, operators.OptIndex:
+		return "[]"
+	case operators.Conditional:
+		return "?:"
+	}
+	return name + "()"
+}
+
+// CannotUse says that a function or an operator does not go with the values that it is given.
+func CannotUse(function string, with []string) string {
+	return "cannot use " + FunctionNamed(function) + " with " + strings.Join(with, " and ")
 }

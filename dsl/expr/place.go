@@ -7,117 +7,84 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/google/cel-go/common"
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
 )
 
-// place is a line and a column, both from 1; columns count characters.
-type place struct{ line, column int }
+// Place is a line and a column, both from 1; columns count characters.
+type Place struct{ Line, Column int }
 
-func placeAt(l common.Location) place { return place{max(l.Line(), 1), max(l.Column()+1, 1)} }
+// placeAt returns the place of a byte of text.
+func placeAt(text string, at int) Place {
+	from := walk{place: Place{1, 1}}
+	return from.to(text, at)
+}
 
-// placeAtOffset returns the place of a character.
-func placeAtOffset(text []rune, offset int) place {
-	out := place{1, 1}
-	for _, c := range text[:min(offset, len(text))] {
-		out.column++
-		if c == '\n' {
-			out = place{out.line + 1, 1}
+// placeOf returns where a part of an expression stands; for operators that is the operator, for calls and
+// fields their name. CEL knows the brackets of calls and the dots of fields.
+func placeOf(text string, info *ast.SourceInfo, e ast.Expr) Place {
+	at := offsetOf(text, info, e)
+	if operand, name, selects := selection(e); selects {
+		if e.Kind() == ast.SelectKind && e.AsSelect().IsTestOnly() { // of has() it knows the bracket alone
+			at = offsetOf(text, info, operand)
+			if _, _, too := selection(operand); too {
+				at++ // over its own dot
+			}
 		}
+		return placeAt(text, fieldFrom(text, at, name))
 	}
-	return out
+	called := e.Kind() == ast.CallKind || e.Kind() == ast.ComprehensionKind
+	if called && strings.HasPrefix(text[at:], "(") {
+		at = len(strings.TrimRightFunc(text[:at], isWord))
+	}
+	return placeAt(text, at)
 }
 
-// placeOf returns where a part of the expression stands; for operators that is the operator, for
-// calls and fields their name.
-func (in *inspector) placeOf(e ast.Expr) place {
-	switch e.Kind() {
-	case ast.SelectKind:
-		return in.fieldPlace(e)
-	case ast.CallKind, ast.ComprehensionKind:
-		return in.callPlace(e)
+// offsetOf returns the byte of a text at which CEL has an expression.
+func offsetOf(text string, info *ast.SourceInfo, e ast.Expr) int {
+	where, _ := info.GetOffsetRange(e.ID())
+	characters := where.Start
+	for i := range text {
+		if characters == 0 {
+			return i
+		}
+		characters--
 	}
-	return placeAt(in.source.GetStartLocation(e.ID()))
-}
-
-// callPlace returns where the name of a function or a macro stands. CEL knows its bracket.
-func (in *inspector) callPlace(e ast.Expr) place {
-	where, found := in.source.GetOffsetRange(e.ID())
-	if !found {
-		return place{1, 1}
-	}
-	return placeAtOffset(in.text, nameBefore(in.text, int(where.Start)))
-}
-
-// callName returns the name of a function or a macro as it is written.
-func (in *inspector) callName(e ast.Expr) string {
-	where, _ := in.source.GetOffsetRange(e.ID())
-	bracket := min(int(where.Start), len(in.text))
-	return string(in.text[nameBefore(in.text, bracket):bracket])
-}
-
-// nameBefore returns where the name in front of a bracket begins, or the offset itself.
-func nameBefore(text []rune, bracket int) int {
-	if bracket >= len(text) || text[bracket] != '(' {
-		return bracket
-	}
-	at := bracket
-	for at > 0 && isWord(text[at-1]) {
-		at--
-	}
-	return at
+	return len(text)
 }
 
 func isWord(c rune) bool { return c == '_' || unicode.IsLetter(c) || unicode.IsDigit(c) }
 
-// fieldPlace returns where the name of a selected field stands. CEL knows the dot, and for has()
-// only its bracket.
-func (in *inspector) fieldPlace(e ast.Expr) place {
-	operand, name := selected(e)
-	start, _ := in.source.GetOffsetRange(e.ID())
-	at := int(start.Start)
-	if e.Kind() == ast.SelectKind && e.AsSelect().IsTestOnly() {
-		before, _ := in.source.GetOffsetRange(operand.ID())
-		at = int(before.Start)
-		if isSelection(operand) {
-			at++ // over its own dot
-		}
+// selection returns of what an expression selects a field by a name, as in x.y and x.?y.
+func selection(e ast.Expr) (operand ast.Expr, name string, selects bool) {
+	switch {
+	case e.Kind() == ast.SelectKind:
+		return e.AsSelect().Operand(), e.AsSelect().FieldName(), true
+	case e.Kind() == ast.CallKind && e.AsCall().FunctionName() == operators.OptSelect:
+		name, _ = ConstantText(e.AsCall().Args()[1])
+		return e.AsCall().Args()[0], name, true
 	}
-	if found := fieldFrom(in.text, at, name); found >= 0 {
-		return placeAtOffset(in.text, found)
-	}
-	return placeAt(in.source.GetStartLocation(e.ID()))
+	return nil, "", false
 }
 
-func selected(e ast.Expr) (operand ast.Expr, name string) {
-	if e.Kind() == ast.SelectKind {
-		return e.AsSelect().Operand(), e.AsSelect().FieldName()
-	}
-	name, _ = constantText(e.AsCall().Args()[1])
-	return e.AsCall().Args()[0], name
-}
-
-func isSelection(e ast.Expr) bool {
-	return e.Kind() == ast.SelectKind || e.Kind() == ast.CallKind && e.AsCall().FunctionName() == operators.OptSelect
-}
-
-// fieldFrom returns where, from an offset on, the name of a field stands behind a dot; -1 when it
-// is not found.
-func fieldFrom(text []rune, from int, name string) int {
-	want := []rune(name)
-	for dot := max(from, 0); dot < len(text); dot++ {
-		if text[dot] != '.' {
-			continue
-		}
-		at := dot + 1
-		for at < len(text) && strings.ContainsRune(" \t\r\n?`", text[at]) {
-			at++
-		}
-		end := at + len(want)
-		if end <= len(text) && string(text[at:end]) == name && (end == len(text) || !isWord(text[end])) {
-			return at
+// fieldFrom returns where, from a byte on, the name of a field stands behind a dot; the byte itself when it is
+// not found.
+func fieldFrom(text string, from int, name string) int {
+	for rest := text[from:]; rest != ""; {
+		_, rest, _ = strings.Cut(rest, ".")
+		behind := strings.TrimLeft(rest, " \t\r\n?`")
+		if after, is := strings.CutPrefix(behind, name); is && strings.IndexFunc(after, isWord) != 0 {
+			return len(text) - len(behind)
 		}
 	}
-	return -1
+	return from
+}
+
+// ConstantText returns the text that an expression is, if it is a constant.
+func ConstantText(e ast.Expr) (string, bool) {
+	if e.Kind() != ast.LiteralKind {
+		return "", false
+	}
+	value, ok := e.AsLiteral().Value().(string)
+	return value, ok
 }

@@ -10,15 +10,16 @@ import (
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/decls"
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
-// Program is a compiled predicate. It is safe for use by several goroutines.
+// Program is a compiled expression. It is safe for use by several goroutines.
 type Program struct {
-	text    string
+	source
 	program cel.Program
 	uses    map[string]bool
 	// compiler is the one that made it, and ast what CEL understood, for checks against schemas.
@@ -30,6 +31,24 @@ type Program struct {
 
 // Text returns the expression.
 func (p *Program) Text() string { return p.text }
+
+// IsPredicate reports whether the result must be true or false.
+func (p *Program) IsPredicate() bool { return p.predicate }
+
+// AST returns what CEL has understood.
+func (p *Program) AST() *ast.AST { return p.ast }
+
+// Overloads returns in which forms a function or an operator can be called.
+func (p *Program) Overloads(function string) []*decls.OverloadDecl {
+	return p.compiler.functions[function].OverloadDecls()
+}
+
+// Place returns where a part of the expression stands in it; for operators that is the operator, for calls and
+// fields their name.
+func (p *Program) Place(e ast.Expr) Place { return placeOf(p.text, p.ast.SourceInfo(), e) }
+
+// Fault makes an error of issues with the expression, which are at least one.
+func (p *Program) Fault(issues ...Issue) *Error { return p.fault(issues...) }
 
 // Uses reports whether the expression refers to the variable. A macro that binds a name of its own
 // to the variable's counts too.
@@ -47,7 +66,10 @@ func (p *Program) Eval(s Scope) (any, error) {
 	return plainValue(out, s.room())
 }
 
-// Bool evaluates a predicate in a scope; see [Program.Holds].
+// Bool evaluates a predicate.
+//
+// An error means that there is no answer: a key that is missing, a result that is neither true
+// nor false, or an evaluation that costs more than Kubernetes allows one.
 func (p *Program) Bool(s Scope) (bool, error) {
 	out, _, err := p.program.Eval(&activation{scope: s})
 	if err != nil {
@@ -60,19 +82,11 @@ func (p *Program) Bool(s Scope) (bool, error) {
 	return bool(holds), nil
 }
 
-// Holds evaluates the predicate for a subject, with the handler's parameters.
-//
-// An error means that there is no answer: a key that is missing, a result that is neither true
-// nor false, or an evaluation that costs more than Kubernetes allows one.
-func (p *Program) Holds(s *dsl.Subject, params dsl.Params) (bool, error) {
-	return p.Bool(Scope{Subject: s, Params: params})
-}
-
 // Predicate makes a handler's filter of the program. Name is what the author calls it, as in
 // "when"; it begins the filter's errors.
 func (p *Program) Predicate(name string, params dsl.Params) dsl.Predicate {
 	return func(s *dsl.Subject) (bool, error) {
-		holds, err := p.Holds(s, params)
+		holds, err := p.Bool(Scope{Subject: s, Params: params})
 		if err != nil {
 			return false, fmt.Errorf("evaluating %s: %w", name, err)
 		}
@@ -121,7 +135,7 @@ func (p *Program) wrongKinds(err error) error {
 		return errors.New("a function or an operator does not go with the kinds of its values")
 	case operators.Add, operators.Subtract, operators.Multiply, operators.Divide, operators.Modulo,
 		operators.Less, operators.LessEquals, operators.Greater, operators.GreaterEquals:
-		return fmt.Errorf("%s does not go with the kinds of its values (string(…), int(…) and double(…) convert them)", functionNamed(name))
+		return fmt.Errorf("%s does not go with the kinds of its values (string(…), int(…) and double(…) convert them)", FunctionNamed(name))
 	}
-	return fmt.Errorf("%s does not go with the kinds of its values", functionNamed(name))
+	return fmt.Errorf("%s does not go with the kinds of its values", FunctionNamed(name))
 }

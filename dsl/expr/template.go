@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/google/cel-go/common/types"
+
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
@@ -19,40 +21,23 @@ import (
 // written as text. What is worked out as an optional that is not there is left out of its map or
 // list. $${ stands for ${ itself. It is safe for use by several goroutines.
 type Template struct {
-	root node
+	root Node
 }
 
-// node is a part of a template.
-type node struct {
-	path []string
-	// One of these: a plain value, a text with expressions, a map, a list.
-	plain   any
-	pieces  []part
-	entries []entry
-	list    []node
-	kind    nodeKind
+// Node is a part of a template.
+type Node struct {
+	// Path leads to it, from the template's place on.
+	Path []string
+	// Plain is what was given. Of text without expressions it is what is rendered.
+	Plain any
+	// Pieces are those of a text with expressions, Entries those of a map, and List those of a list.
+	Pieces  []Piece
+	Entries []Entry
+	List    []Node
 }
 
-type nodeKind int
-
-const (
-	plainNode nodeKind = iota
-	textNode
-	mapNode
-	listNode
-)
-
-// part is a piece of a text, compiled where it is an expression.
-type part struct {
-	piece
-	program *Program
-}
-
-// entry is an entry of a map. Key has expressions or is plain text.
-type entry struct {
-	key   node
-	value node
-}
+// Entry is an entry of a map. Key has expressions or is plain text.
+type Entry struct{ Key, Value Node }
 
 // Template compiles a tree: what JSON decodes to. The error joins a *dsl.ConfigError for each
 // fault; the paths begin with at.
@@ -65,24 +50,25 @@ func (c *Compiler) Template(tree any, at ...string) (*Template, error) {
 	return t, nil
 }
 
+// Root returns all of the template.
+func (t *Template) Root() *Node { return &t.root }
+
 type builder struct {
 	compiler *Compiler
 	faults   []error
 }
 
-func (b *builder) node(value any, at []string) node {
-	n := node{path: slices.Clone(at), plain: value}
+func (b *builder) node(value any, at []string) Node {
+	n := Node{Path: slices.Clone(at), Plain: value}
 	switch value := value.(type) {
 	case map[string]any:
-		n.kind = mapNode
 		for _, key := range slices.Sorted(maps.Keys(value)) {
 			below := append(slices.Clone(at), key)
-			n.entries = append(n.entries, entry{key: b.text(key, below), value: b.node(value[key], below)})
+			n.Entries = append(n.Entries, Entry{b.text(key, below), b.node(value[key], below)})
 		}
 	case []any:
-		n.kind = listNode
 		for i, element := range value {
-			n.list = append(n.list, b.node(element, append(slices.Clone(at), strconv.Itoa(i))))
+			n.List = append(n.List, b.node(element, append(slices.Clone(at), strconv.Itoa(i))))
 		}
 	case string:
 		return b.text(value, at)
@@ -91,67 +77,42 @@ func (b *builder) node(value any, at []string) node {
 }
 
 // text compiles a text that may have expressions in it.
-func (b *builder) text(text string, at []string) node {
-	n := node{path: slices.Clone(at), plain: text}
+func (b *builder) text(text string, at []string) Node {
+	n := Node{Path: slices.Clone(at), Plain: text}
 	pieces, fault := scan(text)
-	if fault != nil {
-		b.fault(at, fault, 1, 1)
+	switch {
+	case fault != nil:
+		b.faults = append(b.faults, Faults(at, fault)...)
+		return n
+	case len(pieces) == 1 && pieces[0].isPlain():
+		n.Plain = pieces[0].Text
 		return n
 	}
+	n.Pieces = pieces
 	before := len(b.faults)
-	for _, p := range pieces {
-		if !p.expression {
-			n.pieces = append(n.pieces, part{piece: p})
+	for i := range pieces {
+		p := &pieces[i]
+		if p.isPlain() {
 			continue
 		}
-		n.kind = textNode
-		if len(b.faults)-before >= mostIssues {
-			b.faults = append(b.faults, unread(at, p))
+		if len(b.faults)-before >= MostIssues {
+			b.faults = append(b.faults, Unread(at, *p))
 			return n
 		}
-		program, err := b.compiler.Value(p.text)
-		if err != nil {
-			b.fault(at, err, p.line, p.column)
-			continue
-		}
-		n.pieces = append(n.pieces, part{p, program})
-	}
-	if n.kind == plainNode && len(n.pieces) == 1 {
-		n.plain, n.pieces = n.pieces[0].text, nil
+		program, err := b.compiler.compile(source{p.Text, p.At})
+		b.faults = append(b.faults, Faults(at, err)...)
+		p.Program = program
 	}
 	return n
 }
 
-// fault notes what is wrong with an expression that begins at a line and column of its text.
-func (b *builder) fault(at []string, err error, line, column int) {
-	b.faults = append(b.faults, placed(at, err, line, column)...)
-}
-
-// unread says that the expressions of a text from a piece on were not looked at, because enough is wrong
+// Unread says that the expressions of a text from a piece on were not looked at, because enough is wrong
 // with it.
-func unread(at []string, from piece) error {
+func Unread(at []string, from Piece) error {
 	return &dsl.ConfigError{
-		Path: at, Line: from.line, Column: from.column,
-		Message: fmt.Sprintf("the text has %d faults before this expression: from here on it was not checked", mostIssues),
+		Path: at, Line: from.At.Line, Column: from.At.Column,
+		Message: fmt.Sprintf("the text has %d faults before this expression: from here on it was not checked", MostIssues),
 	}
-}
-
-// placed turns the faults of an expression, which begins at a line and column of the text that it
-// stands in, into those of a configuration.
-func placed(at []string, err error, line, column int) (out []error) {
-	faulty, ok := errors.AsType[*Error](err)
-	if !ok {
-		return []error{&dsl.ConfigError{Path: at, Message: err.Error()}}
-	}
-	for _, issue := range faulty.Issues {
-		if issue.Line == 1 {
-			issue.Column += column - 1
-		}
-		out = append(out, &dsl.ConfigError{
-			Path: at, Line: issue.Line + line - 1, Column: issue.Column, Message: issue.Message,
-		})
-	}
-	return out
 }
 
 // Render evaluates the template. The error names the place of the expression that failed; one that
@@ -162,57 +123,63 @@ func (t *Template) Render(s Scope) (any, error) {
 	return t.root.render(s)
 }
 
-func (n *node) render(s Scope) (any, error) {
-	switch n.kind {
-	case textNode:
+func (n *Node) render(s Scope) (any, error) {
+	if len(n.Pieces) > 0 {
 		return n.renderText(s)
-	case mapNode:
+	}
+	switch plain := n.Plain.(type) {
+	case map[string]any:
 		return n.renderMap(s)
-	case listNode:
-		if err := n.takes(s, ""); err != nil {
-			return nil, err
-		}
-		out := make([]any, 0, len(n.list))
-		for i := range n.list {
-			value, err := n.list[i].render(s)
-			if err != nil {
-				return nil, err
-			}
-			if value != None {
-				out = append(out, value)
-			}
-		}
-		return out, nil
+	case []any:
+		return n.renderList(s)
+	case string:
+		return plain, n.takes(s, plain)
 	default:
-		text, _ := n.plain.(string)
-		return n.plain, n.takes(s, text)
+		return plain, n.takes(s, "")
 	}
 }
 
+func (n *Node) renderList(s Scope) (any, error) {
+	if err := n.takes(s, ""); err != nil {
+		return nil, err
+	}
+	out := make([]any, 0, len(n.List))
+	for i := range n.List {
+		value, err := n.List[i].render(s)
+		if err != nil {
+			return nil, err
+		}
+		if value != None {
+			out = append(out, value)
+		}
+	}
+	return out, nil
+}
+
 // takes counts what the template itself gives.
-func (n *node) takes(s Scope, text string) error {
+func (n *Node) takes(s Scope, text string) error {
 	if err := s.Room.value(text); err != nil {
-		return fmt.Errorf("evaluating %s: %w", where(n.path), err)
+		return fmt.Errorf("evaluating %s: %w", n.where(), err)
 	}
 	return nil
 }
 
-func (n *node) renderMap(s Scope) (any, error) {
+func (n *Node) renderMap(s Scope) (any, error) {
 	if err := n.takes(s, ""); err != nil {
 		return nil, err
 	}
-	out := make(map[string]any, len(n.entries))
-	for i := range n.entries {
-		e := &n.entries[i]
-		key, err := e.key.render(s)
+	out := make(map[string]any, len(n.Entries))
+	for i := range n.Entries {
+		e := &n.Entries[i]
+		key, err := e.Key.render(s)
 		if err != nil {
 			return nil, err
 		}
 		name, ok := key.(string)
 		if !ok {
-			return nil, fmt.Errorf("evaluating %s: the key is %s, want text", where(e.key.path), kindOf(key))
+			return nil, fmt.Errorf("evaluating %s: the key is %s, want text", e.Key.where(), kindOf(key))
 		}
-		value, err := e.value.render(s)
+		value, err := e.Value.render(s)
 		if err != nil {
 			return nil, err
 		}
@@ -223,47 +190,52 @@ func (n *node) renderMap(s Scope) (any, error) {
 	return out, nil
 }
 
-func (n *node) renderText(s Scope) (any, error) {
-	if len(n.pieces) == 1 {
-		value, err := n.pieces[0].program.Eval(s)
+func (n *Node) renderText(s Scope) (any, error) {
+	if len(n.Pieces) == 1 {
+		value, err := n.Pieces[0].Program.Eval(s)
 		if err != nil {
-			return nil, fmt.Errorf("evaluating %s: %w", where(n.path), err)
+			return nil, fmt.Errorf("evaluating %s: %w", n.where(), err)
 		}
 		return value, nil
 	}
 	var out strings.Builder
-	for _, p := range n.pieces {
-		if p.program == nil {
-			if err := n.takes(s, p.text); err != nil {
+	for _, p := range n.Pieces {
+		if p.Program == nil {
+			if err := n.takes(s, p.Text); err != nil {
 				return nil, err
 			}
-			out.WriteString(p.text)
+			out.WriteString(p.Text)
 			continue
 		}
-		value, err := p.program.Eval(s)
+		value, err := p.Program.Eval(s)
 		if err != nil {
-			return nil, fmt.Errorf("evaluating %s: %w", where(n.path), err)
+			return nil, fmt.Errorf("evaluating %s: %w", n.where(), err)
 		}
 		switch value.(type) {
 		case string, bool, int64, float64:
 			fmt.Fprint(&out, value)
 		default:
-			return nil, fmt.Errorf("evaluating %s: %s is %s, which cannot be part of a text", where(n.path), p.text, kindOf(value))
+			return nil, fmt.Errorf("evaluating %s: %s is %s, which cannot be part of a text", n.where(), p.Text, kindOf(value))
 		}
 	}
 	return out.String(), nil
 }
 
 // Programs returns the template's expressions, in the order of the tree.
-func (t *Template) Programs() []*Program {
-	var out []*Program
-	t.root.each(func(n *node) {
-		for _, p := range n.pieces {
-			if p.program != nil {
-				out = append(out, p.program)
-			}
+func (t *Template) Programs() []*Program { return t.root.programs() }
+
+func (n *Node) programs() (out []*Program) {
+	for _, p := range n.Pieces {
+		if p.Program != nil {
+			out = append(out, p.Program)
 		}
-	})
+	}
+	for _, e := range n.Entries {
+		out = slices.Concat(out, e.Key.programs(), e.Value.programs())
+	}
+	for _, element := range n.List {
+		out = append(out, element.programs()...)
+	}
 	return out
 }
 
@@ -272,36 +244,12 @@ func (t *Template) Uses(variable string) bool {
 	return slices.ContainsFunc(t.Programs(), func(p *Program) bool { return p.Uses(variable) })
 }
 
-// each visits every part of the template.
-func (n *node) each(visit func(*node)) {
-	visit(n)
-	for i := range n.entries {
-		n.entries[i].key.each(visit)
-		n.entries[i].value.each(visit)
-	}
-	for i := range n.list {
-		n.list[i].each(visit)
-	}
-}
-
-func where(path []string) string { return strings.Join(path, ".") }
+func (n *Node) where() string { return strings.Join(n.Path, ".") }
 
 // kindOf describes a plain value to people who write YAML.
 func kindOf(value any) string {
-	switch value.(type) {
-	case nil:
-		return "null"
-	case string:
-		return "text"
-	case bool:
-		return "true or false"
-	case int64, float64:
-		return "a number"
-	case []any:
-		return "a list"
-	case map[string]any:
-		return "a map"
-	default:
+	if value == None {
 		return "nothing"
 	}
+	return named(types.DefaultTypeAdapter.NativeToValue(value).Type().TypeName())
 }

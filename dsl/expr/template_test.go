@@ -80,7 +80,7 @@ func TestRenderFails(t *testing.T) {
 		"a list in a text":      {"a${self.spec.ports}", "evaluating spec: self.spec.ports is a list, which cannot be part of a text", false},
 		"null in a text":        {"a${self.spec.nothing}", "evaluating spec: self.spec.nothing is null, which cannot be part of a text", false},
 		"nothing in a text":     {"a${self.?x}", "evaluating spec: self.?x is nothing, which cannot be part of a text", false},
-		"a key that is no text": {map[string]any{"${self.spec.replicas}": 1}, "evaluating spec.${self.spec.replicas}: the key is a number, want text", false},
+		"a key that is no text": {map[string]any{"${self.spec.replicas}": 1}, "evaluating spec.${self.spec.replicas}: the key is a whole number, want text", false},
 		"a map with other keys": {"${{1: 2}}", "evaluating spec: a key of a map is a whole number, want text", false},
 		"a number without end":  {"${1.0 / 0.0}", "evaluating spec: the number +Inf cannot be written", false},
 		"a type":                {"${type(1)}", "evaluating spec: the result is a type, which cannot be written", false},

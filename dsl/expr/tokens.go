@@ -4,6 +4,7 @@
 package expr
 
 import (
+	"iter"
 	"slices"
 	"strings"
 	"unicode"
@@ -17,6 +18,7 @@ const (
 	wordToken
 	numberToken
 	textToken
+	openToken // a text that does not end
 	signToken
 )
 
@@ -27,75 +29,87 @@ type token struct {
 	at   int
 }
 
-func tokenAt(all []token, i int) token {
-	if i < 0 || i >= len(all) {
-		return token{}
-	}
-	return all[i]
+func (t token) isValue() bool {
+	return t.kind == wordToken && t.text != "in" || t.kind == numberToken || t.kind == textToken
 }
 
 func (t token) endsValue() bool {
-	return t.kind == wordToken && t.text != "in" || t.kind == numberToken || t.kind == textToken ||
-		slices.Contains([]string{")", "]", "}"}, t.text)
+	return t.isValue() || slices.Contains([]string{")", "]", "}"}, t.text)
 }
 
 func (t token) beginsValue() bool {
-	return t.kind == wordToken && t.text != "in" || t.kind == numberToken || t.kind == textToken ||
-		slices.Contains([]string{"(", "[", "{", "!", "-"}, t.text)
+	return t.isValue() || slices.Contains([]string{"(", "[", "{", "!", "-"}, t.text)
 }
 
-// tokens splits an expression. Open is where a text begins that does not end, else -1; nothing
-// behind it is returned.
-func tokens(text string) (all []token, open int) {
-	for at := 0; at < len(text); {
-		rest := text[at:]
-		size, kind := 1, noToken
-		switch c := rest[0]; {
-		case strings.ContainsRune(" \t\r\n", rune(c)):
-		case strings.HasPrefix(rest, "//"):
-			size = len(rest)
-			if end := strings.IndexByte(rest, '\n'); end >= 0 {
-				size = end
+// tokens yields what an expression is made of, without spaces and comments.
+func tokens(text string) iter.Seq[token] {
+	return func(yield func(token) bool) {
+		for at := 0; at < len(text); {
+			kind, size := tokenAt(text, at)
+			if kind != noToken && !yield(token{kind, text[at : at+size], at}) {
+				return
 			}
-		case c == '"' || c == '\'':
-			kind, size = textToken, quotedSize(rest, isRaw(text[:at]))
-			if size < 0 {
-				return all, at
-			}
-		default:
-			size, kind = wordOrSign(rest)
+			at += size
 		}
-		if kind != noToken {
-			all = append(all, token{kind, rest[:size], at})
-		}
-		at += size
 	}
-	return all, -1
 }
 
-// wordOrSign returns the length and the kind of the token that s begins with.
-func wordOrSign(s string) (size int, kind tokenKind) {
-	if s[0] == '`' {
-		if end := strings.IndexByte(s[1:], '`'); end >= 0 {
-			return end + 2, wordToken
+// tokenAt returns the kind and the length of the token that begins at a byte of text.
+func tokenAt(text string, at int) (kind tokenKind, size int) {
+	rest := text[at:]
+	switch c := rest[0]; {
+	case strings.ContainsRune(" \t\r\n", rune(c)):
+		return noToken, 1
+	case strings.HasPrefix(rest, "//"):
+		comment, _, _ := strings.Cut(rest, "\n")
+		return noToken, len(comment)
+	case c == '"' || c == '\'':
+		if size := quotedSize(rest, isRaw(text[:at])); size >= 0 {
+			return textToken, size
+		}
+		return openToken, len(rest)
+	case c == '`':
+		if end := strings.IndexByte(rest[1:], '`'); end >= 0 {
+			return wordToken, end + 2
 		}
 	}
-	longest := []string{"===", "!==", "==", "!=", "<=", ">=", "<>", "&&", "||", "?.", ".?"}
-	for _, sign := range longest {
-		if strings.HasPrefix(s, sign) {
-			return len(sign), signToken
+	for _, sign := range []string{"===", "!==", "==", "!=", "<=", ">=", "<>", "&&", "||", "?.", ".?"} {
+		if strings.HasPrefix(rest, sign) {
+			return signToken, len(sign)
 		}
 	}
-	size = strings.IndexFunc(s, func(r rune) bool { return !isWord(r) })
+	word := rest[:len(rest)-len(strings.TrimLeftFunc(rest, isWord))]
+	first, width := utf8.DecodeRuneInString(rest)
 	switch {
-	case size < 0:
-		size = len(s)
-	case size == 0:
-		_, width := utf8.DecodeRuneInString(s)
-		return width, signToken
+	case word == "":
+		return signToken, width
+	case unicode.IsDigit(first):
+		return numberToken, len(word)
 	}
-	if unicode.IsDigit(rune(s[0])) {
-		return size, numberToken
+	return wordToken, len(word)
+}
+
+// isRaw reports whether a text that begins behind s is raw: backslashes mean themselves.
+func isRaw(s string) bool {
+	return strings.ContainsAny(s[len(strings.TrimRight(s, "rRbB")):], "rR")
+}
+
+// quotedSize returns the length of the text in quotes that s begins with, -1 when it does not end.
+// Only one in triple quotes goes over several lines.
+func quotedSize(s string, raw bool) int {
+	quote := s[:1]
+	if strings.HasPrefix(s, strings.Repeat(quote, 3)) {
+		quote = strings.Repeat(quote, 3)
 	}
-	return size, wordToken
+	for i := len(quote); i < len(s); i++ {
+		switch {
+		case s[i] == '\\' && !raw:
+			i++
+		case s[i] == '\n' && len(quote) == 1:
+			return -1
+		case strings.HasPrefix(s[i:], quote):
+			return i + len(quote)
+		}
+	}
+	return -1
 }

@@ -93,9 +93,6 @@ func asText(v ref.Val) (string, bool) {
 }
 
 func plainMap(m traits.Mapper, room *Room) (any, error) {
-	if tree, ok := m.Value().(map[string]any); ok {
-		return copied(tree, room)
-	}
 	if err := room.value(""); err != nil {
 		return nil, err
 	}
@@ -121,68 +118,12 @@ func plainMap(m traits.Mapper, room *Room) (any, error) {
 }
 
 func plainList(l traits.Lister, room *Room) (any, error) {
-	if tree, ok := l.Value().([]any); ok {
-		return copied(tree, room)
-	}
 	if err := room.value(""); err != nil {
 		return nil, err
 	}
 	out := []any{}
 	for it := l.Iterator(); it.HasNext() == types.True; {
 		element, err := plainValue(it.Next(), room)
-		if err != nil {
-			return nil, err
-		}
-		if element != None {
-			out = append(out, element)
-		}
-	}
-	return out, nil
-}
-
-// copied copies what is plain already, which is most of it: a part of an object, or parameters.
-func copied(value any, room *Room) (any, error) {
-	switch value := value.(type) {
-	case map[string]any:
-		return copiedMap(value, room)
-	case []any:
-		return copiedList(value, room)
-	case string:
-		return value, room.value(value)
-	case nil, bool, int64:
-		return value, room.value("")
-	default:
-		return plainValue(types.DefaultTypeAdapter.NativeToValue(value), room)
-	}
-}
-
-func copiedMap(tree map[string]any, room *Room) (any, error) {
-	if err := room.value(""); err != nil {
-		return nil, err
-	}
-	out := make(map[string]any, len(tree))
-	for key, element := range tree {
-		if err := room.value(key); err != nil {
-			return nil, err
-		}
-		element, err := copied(element, room)
-		if err != nil {
-			return nil, err
-		}
-		if element != None {
-			out[key] = element
-		}
-	}
-	return out, nil
-}
-
-func copiedList(list []any, room *Room) (any, error) {
-	if err := room.value(""); err != nil {
-		return nil, err
-	}
-	out := make([]any, 0, len(list))
-	for _, element := range list {
-		element, err := copied(element, room)
 		if err != nil {
 			return nil, err
 		}

@@ -29,7 +29,7 @@ func Nearest(word string, known []string) (nearest string, found bool) {
 	return nearest, found
 }
 
-// Hint helps with a word that is not known: the one that was likely meant, or all that are known.
+// Hint helps with a word that is not known: the one that was likely meant, or those that are known.
 func Hint(word string, known []string) string {
 	meant, near := Nearest(word, known)
 	switch {
@@ -39,6 +39,10 @@ func Hint(word string, known []string) string {
 		return "there are none"
 	case len(known) == 1:
 		return "want " + known[0]
+	}
+	const most = 30
+	if more := len(known) - most; more > 0 {
+		return fmt.Sprintf("want one of %s and %d more", strings.Join(known[:most], ", "), more)
 	}
 	return "want one of " + strings.Join(known, ", ")
 }

@@ -62,7 +62,7 @@ func Check(ctx context.Context, op *dsl.Operator, config *rest.Config) (Findings
 		if err := out.try(ctx, op, config, r); err != nil {
 			return Findings{}, err
 		}
-		out.Faults = append(out.Faults, r.CheckSchemas(found)...)
+		out.Faults = append(out.Faults, r.CheckSchemas(found.ofResource, found.ofKind)...)
 	}
 	return out, nil
 }
@@ -87,7 +87,7 @@ func (f *Findings) look(ctx context.Context, c *catalog.Catalog, r *dsl.Resource
 	for name, kind := range r.Owned() {
 		find(name, kind)
 	}
-	for _, child := range r.Made() {
+	for _, child := range r.Makes {
 		if !child.Kind.Empty() {
 			find(dsl.ResourceName{}, child.Kind)
 		}
@@ -174,8 +174,8 @@ func (s *served) unpublished() (out []string) {
 	return out
 }
 
-// OfResource implements [dsl.SchemaSource].
-func (s *served) OfResource(name dsl.ResourceName) *spec.Schema { return s.schemas[s.names[name]] }
+// ofResource returns the schema of a resource, by the name that the operator has for it.
+func (s *served) ofResource(name dsl.ResourceName) *spec.Schema { return s.schemas[s.names[name]] }
 
-// OfKind implements [dsl.SchemaSource].
-func (s *served) OfKind(kind schema.GroupVersionKind) *spec.Schema { return s.schemas[kind] }
+// ofKind returns the schema of a kind.
+func (s *served) ofKind(kind schema.GroupVersionKind) *spec.Schema { return s.schemas[kind] }

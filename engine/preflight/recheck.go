@@ -66,7 +66,7 @@ func NewRecheck(resources func() []*dsl.Resource, c *catalog.Catalog, served ite
 // specs yields the resources that have checks.
 func (c *Recheck) specs(yield func(*dsl.Resource) bool) {
 	for _, r := range c.resources() {
-		if r.Checked() && !yield(r) {
+		if len(r.Checks) > 0 && !yield(r) {
 			return
 		}
 	}
@@ -139,7 +139,7 @@ func (c *Recheck) look(ctx context.Context, anyhow bool) bool {
 	}
 	c.looked, c.checked = found.kinds, specs
 	for _, spec := range specs {
-		c.found(spec, spec.CheckSchemas(found))
+		c.found(spec, spec.CheckSchemas(found.ofResource, found.ofKind))
 	}
 	return true
 }

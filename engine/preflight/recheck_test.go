@@ -24,6 +24,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/shape"
 	"github.com/handwerk-dev/handwerk/engine/catalog"
 	"github.com/handwerk-dev/handwerk/engine/ops"
 )
@@ -76,7 +77,7 @@ func wantsSize(checked bool) *dsl.Operator {
 		if !checked {
 			return
 		}
-		foo.Checks(func(s dsl.Schemas) (faults []error) {
+		foo.Checks = append(foo.Checks, func(s shape.Schemas) (faults []error) {
 			if s.Self.Schema == nil {
 				return nil
 			}
@@ -96,7 +97,7 @@ func wantsSize(checked bool) *dsl.Operator {
 func declares(name, field string) *dsl.Resource {
 	op := dsl.New("foo")
 	op.Resource(name, func(foo *dsl.Resource) {
-		foo.Checks(func(s dsl.Schemas) []error {
+		foo.Checks = append(foo.Checks, func(s shape.Schemas) []error {
 			if s.Self.Schema == nil {
 				return nil
 			}

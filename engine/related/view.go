@@ -230,7 +230,7 @@ func (v *View) chooseLocked(one *relation) *selection {
 	if one.Select != nil {
 		o, with := v.owner, v.index.settings
 		s.choose(one.Select, with.Panicked, &dsl.Subject{
-			Object: o.Object.DeepCopy(), Now: o.Now, Made: with.Resource.Made(),
+			Object: o.Object.DeepCopy(), Now: o.Now, Made: with.Resource.Makes,
 			Log: with.Log.WithValues("namespace", o.Key.Namespace, "name", o.Key.Name),
 		})
 	}

@@ -26,7 +26,7 @@ func (c *collector) resource(r *dsl.Resource) {
 			child.Name = dsl.ResourceName{}
 		}
 		c.add(child, because("watches children of "+r.Name.Resource), "list", "watch")
-		if len(r.Made()) > 0 && kind.Empty() {
+		if len(r.Makes) > 0 && kind.Empty() {
 			c.add(child, because("takes away children that the configuration has no more"), "delete")
 		}
 	}
@@ -123,11 +123,14 @@ func (c *collector) need(r *dsl.Resource, h *dsl.Handler, n dsl.Need) {
 	of := about{Name: n.Resource, Kind: n.Kind, subresource: n.Subresource, names: n.Names, namespace: n.Namespace}
 	switch {
 	case n.Child != "":
-		i := slices.IndexFunc(r.Made(), func(made dsl.NamedChild) bool { return made.Name == n.Child })
-		if i < 0 || r.Made()[i].Kind.Empty() {
+		for _, made := range r.Makes {
+			if made.Name == n.Child {
+				of.Kind = made.Kind
+			}
+		}
+		if of.Kind.Empty() {
 			return // worked out when it runs
 		}
-		of.Kind = r.Made()[i].Kind
 	case n.Relation != "":
 		i := slices.IndexFunc(r.Relations(), func(one dsl.Relation) bool { return one.Name == n.Relation })
 		if i < 0 {

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/shape"
 	"github.com/handwerk-dev/handwerk/engine/rights"
 )
 
@@ -135,14 +136,14 @@ func TestAnOperatorNeedsWhatItAndItsHandlersDo(t *testing.T) {
 		"children that the configuration may have no more are taken away": {
 			op: foos(func(r *dsl.Resource) {
 				r.Owns("services")
-				r.Makes(dsl.NamedChild{Name: "config", Kind: configMap})
+				r.Makes = append(r.Makes, shape.NamedChild{Name: "config", Kind: configMap})
 				r.OnReconcile("one", nothing)
 			}),
 			want: []string{"list,watch,delete services", "list,watch foos of example.com"},
 		},
 		"named children and relations stand for their resources": {
 			op: foos(func(r *dsl.Resource) {
-				r.Makes(dsl.NamedChild{Name: "config", Kind: configMap}, dsl.NamedChild{Name: "any"})
+				r.Makes = append(r.Makes, shape.NamedChild{Name: "config", Kind: configMap}, shape.NamedChild{Name: "any"})
 				r.Relates(dsl.Relation{Name: "peers", Resource: dsl.ResourceName{Resource: "pods"}})
 				r.OnReconcile("one", nothing, dsl.WithNeeds(
 					dsl.Need{Verbs: []string{"delete"}, Child: "config"}, dsl.Need{Verbs: []string{"delete"}, Child: "any"},

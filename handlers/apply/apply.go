@@ -21,6 +21,8 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/actions"
 	"github.com/handwerk-dev/handwerk/dsl/expr"
+	"github.com/handwerk-dev/handwerk/dsl/expr/check"
+	"github.com/handwerk-dev/handwerk/dsl/shape"
 	"github.com/handwerk-dev/handwerk/handlers/graph"
 )
 
@@ -89,7 +91,7 @@ func (p *plan) built() actions.Built {
 		if c.template == nil {
 			continue // it is at fault, which was told
 		}
-		out.Children = append(out.Children, dsl.NamedChild{Name: name, Kind: c.kind, List: c.forEach != nil, Object: c.always()})
+		out.Children = append(out.Children, shape.NamedChild{Name: name, Kind: c.kind, List: c.forEach != nil, Object: c.always()})
 		out.Checks = append(out.Checks, c.check)
 		if !c.kind.Empty() {
 			out.Needs = append(out.Needs, dsl.Need{Verbs: c.verbs(), Kind: c.kind})
@@ -99,7 +101,7 @@ func (p *plan) built() actions.Built {
 		}
 		out.Reads = out.Reads.And(expr.ReadsOf(slices.Concat(c.programs(), c.conditions())...))
 	}
-	if slices.ContainsFunc(out.Children, func(c dsl.NamedChild) bool { return c.Kind.Empty() }) {
+	if slices.ContainsFunc(out.Children, func(c shape.NamedChild) bool { return c.Kind.Empty() }) {
 		out.Reads.Children = true // its owner says of which kinds they may be
 	}
 	if p.some(dsl.ChildSpec.ByReference) {
@@ -204,21 +206,21 @@ func (c *child) conditions() []*expr.Program {
 }
 
 // check holds the child's expressions, and what it is to become, against schemas.
-func (c *child) check(s dsl.Schemas) []error {
-	out := c.template.Check(s, s.Children[c.name].Schema)
+func (c *child) check(s shape.Schemas) []error {
+	out := check.Template(c.template, s, s.Children[c.name].Schema)
 	for _, t := range []*expr.Template{c.forEach, c.key} {
 		if t != nil {
-			out = append(out, t.Check(s, nil)...)
+			out = append(out, check.Template(t, s, nil)...)
 		}
 	}
 	conditions := []*condition{c.include, c.ready}
 	if c.rollout != nil {
 		conditions = append(conditions, c.rollout.ready)
 	}
-	s.Vars = map[string]dsl.Shape{childVar: {Schema: s.Children[c.name].Schema}}
+	s.Vars = map[string]shape.Shape{childVar: {Schema: s.Children[c.name].Schema}}
 	for _, one := range conditions {
 		if one != nil {
-			out = append(out, one.placed(one.program.Check(s))...)
+			out = append(out, expr.Faults(one.at, check.Program(one.program, s))...)
 		}
 	}
 	return out

@@ -16,6 +16,8 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/actions"
 	"github.com/handwerk-dev/handwerk/dsl/config"
+	"github.com/handwerk-dev/handwerk/dsl/shape"
+	"github.com/handwerk-dev/handwerk/dsl/source"
 	"github.com/handwerk-dev/handwerk/handlers/apply"
 )
 
@@ -25,61 +27,61 @@ func TestWhatGoesWithTheHandler(t *testing.T) {
 	tests := map[string]struct {
 		config   string
 		owns     []schema.GroupVersionKind
-		children []dsl.NamedChild
+		children []shape.NamedChild
 		causes   string
 		old      bool
 	}{
 		"children that are owned": {
 			config:   "{b: {" + head + "{name: b}}, a: {apiVersion: apps/v1, kind: Deployment, metadata: {name: a}}, c: {" + head + "{name: c}}}",
 			owns:     []schema.GroupVersionKind{deployment, configMap},
-			children: []dsl.NamedChild{{Name: "a", Kind: deployment, Object: "Deployment.apps a"}, {Name: "b", Kind: configMap, Object: "ConfigMap b"}, {Name: "c", Kind: configMap, Object: "ConfigMap c"}},
+			children: []shape.NamedChild{{Name: "a", Kind: deployment, Object: "Deployment.apps a"}, {Name: "b", Kind: configMap, Object: "ConfigMap b"}, {Name: "c", Kind: configMap, Object: "ConfigMap c"}},
 			causes:   "create child",
 		},
 		"several of a name": {
 			config:   "{a: {forEach: [x], template: {" + head + "{name: '${item}'}}}}",
 			owns:     []schema.GroupVersionKind{configMap},
-			children: []dsl.NamedChild{{Name: "a", Kind: configMap, List: true}},
+			children: []shape.NamedChild{{Name: "a", Kind: configMap, List: true}},
 			causes:   "create child",
 		},
 		"a kind that is worked out": {
 			config:   "{a: {apiVersion: v1, kind: '${self.spec.kind}', metadata: {name: a}}}",
-			children: []dsl.NamedChild{{Name: "a"}},
+			children: []shape.NamedChild{{Name: "a"}},
 			causes:   "create",
 		},
 		"an object that is not owned": {
 			config:   "{a: {ownership: none, template: {" + head + "{name: a}}}}",
-			children: []dsl.NamedChild{{Name: "a", Kind: configMap, Object: "ConfigMap a"}},
+			children: []shape.NamedChild{{Name: "a", Kind: configMap, Object: "ConfigMap a"}},
 			causes:   "create",
 		},
 		"one that nobody else deletes": {
 			config:   "{a: {ownership: labelled, template: {" + head + "{name: a}}}}",
 			owns:     []schema.GroupVersionKind{configMap},
-			children: []dsl.NamedChild{{Name: "a", Kind: configMap, Object: "ConfigMap a"}},
+			children: []shape.NamedChild{{Name: "a", Kind: configMap, Object: "ConfigMap a"}},
 			causes:   "delete create child",
 		},
 		"one that is to stay, and has an owner reference": {
 			config:   "{a: {onDelete: orphan, template: {" + head + "{name: a}}}}",
 			owns:     []schema.GroupVersionKind{configMap},
-			children: []dsl.NamedChild{{Name: "a", Kind: configMap, Object: "ConfigMap a"}},
+			children: []shape.NamedChild{{Name: "a", Kind: configMap, Object: "ConfigMap a"}},
 			causes:   "delete create child",
 		},
 		"one that is retained has none": {
 			config:   "{a: {onDelete: retain, template: {" + head + "{name: a}}}}",
 			owns:     []schema.GroupVersionKind{configMap},
-			children: []dsl.NamedChild{{Name: "a", Kind: configMap, Object: "ConfigMap a"}},
+			children: []shape.NamedChild{{Name: "a", Kind: configMap, Object: "ConfigMap a"}},
 			causes:   "create child",
 		},
 		"an expression that looks back": {
 			config:   "{a: {" + head + "{name: a}, data: {old: '${old.spec.x}'}}}",
 			owns:     []schema.GroupVersionKind{configMap},
-			children: []dsl.NamedChild{{Name: "a", Kind: configMap, Object: "ConfigMap a"}},
+			children: []shape.NamedChild{{Name: "a", Kind: configMap, Object: "ConfigMap a"}},
 			causes:   "create child",
 			old:      true,
 		},
 		"a predicate that looks back": {
 			config:   "{a: {includeWhen: size(diff) == 0, template: {" + head + "{name: a}}}}",
 			owns:     []schema.GroupVersionKind{configMap},
-			children: []dsl.NamedChild{{Name: "a", Kind: configMap}},
+			children: []shape.NamedChild{{Name: "a", Kind: configMap}},
 			causes:   "create child",
 			old:      true,
 		},
@@ -162,7 +164,7 @@ resources:
               kind: Pod
               metadata: {name: "${item.nam}-${slef.x}"}
 `), r)
-	faults, _ := errors.AsType[config.Faults](err)
+	faults, _ := errors.AsType[source.Faults](err)
 	var got []string
 	for _, f := range faults {
 		got = append(got, fmt.Sprintf("%d:%d %s", f.Line, f.Column, f.Path))
@@ -196,7 +198,7 @@ resources:
             template: {apiVersion: v1, kind: Pod, metadata: {name: "${children.bd.metadata.name}"}}
           db: {apiVersion: v1, kind: Pod, metadata: {name: db}}
 `), r)
-	faults, _ := errors.AsType[config.Faults](err)
+	faults, _ := errors.AsType[source.Faults](err)
 	var got []string
 	for _, f := range faults {
 		got = append(got, fmt.Sprintf("%d:%d %s", f.Line, f.Column, strings.TrimPrefix(f.Path, "resources[0].handlers[0].apply.pods.")))
@@ -241,7 +243,7 @@ resources:
 		t.Fatal(err)
 	}
 	foo := op.Resources()[0]
-	if len(foo.Made()) != 3 || len(maps.Collect(foo.Owned())) != 3 || !foo.Handlers()[0].On(dsl.Delete) {
-		t.Errorf("made %v, owned %v, causes %v", foo.Made(), maps.Collect(foo.Owned()), foo.Handlers()[0].Causes)
+	if len(foo.Makes) != 3 || len(maps.Collect(foo.Owned())) != 3 || !foo.Handlers()[0].On(dsl.Delete) {
+		t.Errorf("made %v, owned %v, causes %v", foo.Makes, maps.Collect(foo.Owned()), foo.Handlers()[0].Causes)
 	}
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/expr"
 	"github.com/handwerk-dev/handwerk/dsl/form"
 	"github.com/handwerk-dev/handwerk/dsl/plain"
+	"github.com/handwerk-dev/handwerk/dsl/shape"
 	"github.com/handwerk-dev/handwerk/handlers/apply"
 )
 
@@ -271,7 +272,7 @@ type world struct {
 	t      testing.TB
 	built  actions.Built
 	self   map[string]any
-	more   []dsl.NamedChild
+	more   []shape.NamedChild
 	now    time.Time
 	params dsl.Params
 	// What the last run reported.

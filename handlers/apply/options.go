@@ -5,11 +5,8 @@ package apply
 
 import (
 	"cmp"
-	"errors"
 	"slices"
-	"strings"
 
-	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/expr"
 )
 
@@ -101,46 +98,15 @@ func (p *parser) predicates(c *child, at []string, config *childConfig) {
 type condition struct {
 	program *expr.Program
 	at      []string
-	// column is where the expression begins in its text, from 1.
-	column int
 }
 
-// predicate compiles one that is CEL alone or stands in ${…}, nil when it is at fault.
+// predicate compiles one, nil when it is at fault.
 func (p *parser) predicate(c *expr.Compiler, at []string, text string) *condition {
-	out := &condition{at: slices.Concat([]string{action}, at), column: 1}
-	if inner, only := within(text); only {
-		text, out.column = inner, len("${")+1
-	}
-	program, err := c.Compile(text)
+	at = slices.Concat([]string{action}, at)
+	program, err := c.Predicate(text)
 	if err != nil {
-		p.faults = append(p.faults, out.placed(err)...)
+		p.faults = append(p.faults, expr.Faults(at, err)...)
 		return nil
 	}
-	out.program = program
-	return out
-}
-
-// within returns the expression that a text is when it is one ${…}.
-func within(text string) (string, bool) {
-	inner, begins := strings.CutPrefix(text, "${")
-	inner, ends := strings.CutSuffix(inner, "}")
-	return inner, begins && ends && !strings.Contains(inner, "${")
-}
-
-// placed gives the faults of the expression their place in the configuration.
-func (c *condition) placed(err error) (out []error) {
-	if err == nil {
-		return nil
-	}
-	faulty, ok := errors.AsType[*expr.Error](err)
-	if !ok {
-		return []error{&dsl.ConfigError{Path: c.at, Message: err.Error()}}
-	}
-	for _, issue := range faulty.Issues {
-		if issue.Line == 1 {
-			issue.Column += c.column - 1
-		}
-		out = append(out, &dsl.ConfigError{Path: c.at, Line: issue.Line, Column: issue.Column, Message: issue.Message})
-	}
-	return out
+	return &condition{program, at}
 }

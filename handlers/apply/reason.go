@@ -89,7 +89,7 @@ func refused(s metav1.Status) (reason, text string) {
 	case deniedByPolicy(s.Message):
 		return reasonDenied, message
 	case misshapen(s.Message):
-		return reasonInvalid, shape(s.Message)
+		return reasonInvalid, stripped(s.Message)
 	case ending(s):
 		return reasonNamespace, "its namespace is being deleted: nothing can be made in it"
 	case s.Reason == metav1.StatusReasonNotFound && s.Details != nil && s.Details.Kind == "namespaces":
@@ -132,9 +132,9 @@ func misshapen(message string) bool {
 	return strings.Contains(message, "failed to create typed patch object") || strings.Contains(message, "failed to convert new object")
 }
 
-// shape leaves out which object it is about, which is said before, and what was sent: it may be a
+// stripped leaves out which object it is about, which is said before, and what was sent: it may be a
 // secret.
-func shape(message string) string {
+func stripped(message string) string {
 	if _, rest, found := strings.Cut(message, "): "); found {
 		message = rest
 	}

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
 
 const thing = "apiVersion: x.io/v1, kind: Thing, metadata: "
@@ -209,7 +210,7 @@ func TestWhatIsMissingInTheObjectItselfIsAFailure(t *testing.T) {
 
 func TestChildrenOfOtherHandlersAreReadAndNotWaitedForInOrder(t *testing.T) {
 	w := start(t, `{web: {`+thing+`{name: "web-${children.other.status.host}"}}}`, "{}")
-	w.more = []dsl.NamedChild{{Name: "other"}}
+	w.more = []shape.NamedChild{{Name: "other"}}
 	waits(t, w.run(dsl.Create), "what child web takes from other: no such key: status")
 	other := map[string]any{"apiVersion": "x.io/v1", "kind": "Thing", "metadata": map[string]any{"name": "o"}}
 	if _, err := w.Apply(t.Context(), other, dsl.ChildSpec{Handler: "g", Name: "other"}); err != nil {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package config
+package source
 
 import (
 	"fmt"
@@ -20,8 +20,8 @@ const (
 	maxExpressionText = 512 << 10
 )
 
-// size is how much there is in a part of a configuration, counting again what aliases repeat.
-type size struct {
+// Size is how much there is in a part of a configuration, counting again what aliases repeat.
+type Size struct {
 	// values are maps, their keys, lists and scalars; text is how many bytes the scalars have.
 	values, text int
 	// expressions are counted by what begins them; written is how many bytes the texts have that they
@@ -34,8 +34,8 @@ func predicates() []string { return []string{"when", "where", "includeWhen", "re
 
 // sizeOf measures a node without what is below it. An expression without ${…} is known by its key, so
 // it is counted with its map.
-func sizeOf(n *yaml.Node) size {
-	out := size{values: 1}
+func sizeOf(n *yaml.Node) Size {
+	out := Size{values: 1}
 	if n.Kind == yaml.ScalarNode {
 		out.text = len(n.Value)
 		if out.expressions = strings.Count(n.Value, "${"); out.expressions > 0 {
@@ -56,16 +56,16 @@ func sizeOf(n *yaml.Node) size {
 }
 
 // plus adds sizes, up to one that is far too large in any case.
-func (s size) plus(other size) size {
+func (s Size) plus(other Size) Size {
 	add := func(a, b int) int { return min(a+b, 1<<40) }
-	return size{
+	return Size{
 		values: add(s.values, other.values), text: add(s.text, other.text),
 		expressions: add(s.expressions, other.expressions), written: add(s.written, other.written),
 	}
 }
 
-// excess says which limit a size is over, empty when it is over none.
-func (s size) excess() string {
+// Excess says which limit a size is over, empty when it is over none.
+func (s Size) Excess() string {
 	switch {
 	case s.values > maxValues:
 		return fmt.Sprintf("%d values", maxValues)

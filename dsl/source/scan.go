@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package config
+package source
 
 import (
 	"strconv"
@@ -13,7 +13,7 @@ import (
 
 // scan reads the characters of a scalar where they stand in a file.
 type scan struct {
-	source *source
+	source *Text
 	at     position
 	// line is line number read, in characters.
 	line []rune

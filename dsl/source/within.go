@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package config
+package source
 
 import (
 	"strings"
@@ -9,17 +9,18 @@ import (
 	"unicode/utf8"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/handwerk-dev/handwerk/dsl/form"
 )
 
-// placedFault makes a fault at a value, or within it when line and column, of the text, are not
+// Fault makes a fault at a value, or within it when line and column, of the text, are not
 // zero; then it shows the line.
-func (p *part) placedFault(at path, line, column int, message string) Fault {
-	n := *p.Nearest(at)
+func (s *Text) Fault(n *yaml.Node, at form.Path, line, column int, message string) Fault {
 	message = strings.Join(strings.Fields(message), " ")
-	out := Fault{File: p.source.name, Line: n.Line, Column: n.Column, Path: string(at), Message: message}
+	out := Fault{File: s.Name, Line: n.Line, Column: n.Column, Path: string(at), Message: message}
 	if line > 0 && n.Kind == yaml.ScalarNode {
-		out.Line, out.Column = p.source.within(&n, line, column)
-		out.Excerpt = p.source.excerpt(out.Line, out.Column)
+		out.Line, out.Column = s.within(n, line, column)
+		out.Excerpt = s.excerpt(out.Line, out.Column)
 	}
 	return out
 }
@@ -28,7 +29,7 @@ func (p *part) placedFault(at path, line, column int, message string) Fault {
 const around = 100
 
 // excerpt shows a line of the file with a caret under a column; of a long line the part around it.
-func (s *source) excerpt(line, column int) string {
+func (s *Text) excerpt(line, column int) string {
 	if line < 1 || line > len(s.lines) {
 		return ""
 	}
@@ -49,7 +50,7 @@ func (s *source) excerpt(line, column int) string {
 // within finds a character of a scalar's value in the file. White space is what YAML changes, so
 // the characters that are none are counted. When file and value do not agree, it is the scalar's
 // own place.
-func (s *source) within(n *yaml.Node, line, column int) (int, int) {
+func (s *Text) within(n *yaml.Node, line, column int) (int, int) {
 	count := 0
 	text := strings.Split(n.Value, "\n")
 	for i, part := range text[:min(line, len(text))] {
@@ -89,7 +90,7 @@ type position struct{ line, column int }
 
 // marks returns the places of the first characters of a scalar that are no white space, nil when
 // the file has not as many.
-func (s *source) marks(n *yaml.Node, count int) []position {
+func (s *Text) marks(n *yaml.Node, count int) []position {
 	sc := &scan{source: s, at: position{n.Line, n.Column}}
 	sc.properties()
 	switch {

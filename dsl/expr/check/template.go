@@ -1,29 +1,31 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package expr
+package check
 
 import (
 	"fmt"
 
+	"github.com/google/cel-go/common/types"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/expr"
+	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
 
-// Check holds the expressions against schemas and names, and the tree against the schema of what it
-// is to become, when that is not nil: its fields, its plain values, and the results of expressions as
-// far as they are known. The schema may be that of a part of an object; see [SchemaAt]. The errors
-// are *dsl.ConfigError.
-func (t *Template) Check(s dsl.Schemas, target *spec.Schema) []error {
+// Template holds the expressions of a template against schemas and names, and the tree against the schema of
+// what it is to become, when that is not nil: its fields, its plain values, and the results of expressions as
+// far as they are known. The schema may be that of a part of an object. The errors are *dsl.ConfigError.
+func Template(t *expr.Template, s shape.Schemas, target *spec.Schema) []error {
 	f := &fitter{schemas: s}
-	f.node(&t.root, typeOf(target, true))
+	f.node(t.Root(), typeOf(target, true))
 	return f.faults
 }
 
 // fitter holds a template against what it is to become.
 type fitter struct {
-	schemas dsl.Schemas
+	schemas shape.Schemas
 	faults  []error
 }
 
@@ -31,84 +33,75 @@ func (f *fitter) fault(path []string, format string, args ...any) {
 	f.faults = append(f.faults, &dsl.ConfigError{Path: path, Message: fmt.Sprintf(format, args...)})
 }
 
-func (f *fitter) node(n *node, want valueType) {
-	switch n.kind {
-	case textNode:
+func (f *fitter) node(n *expr.Node, want valueType) {
+	if len(n.Pieces) > 0 {
 		f.text(n, want)
-	case mapNode:
-		f.wanted(n.path, want, isMap)
-		f.entries(n, want)
-	case listNode:
-		f.wanted(n.path, want, isList)
-		element := unknown()
-		if want.kinds&^isNull == isList {
-			element = want.inner()
-		}
-		for i := range n.list {
-			f.node(&n.list[i], element)
-		}
-	default:
-		f.wanted(n.path, want, kindsOf(n.plain))
+		return
+	}
+	f.wanted(n.Path, want, kindsOf(n.Plain))
+	f.entries(n, want)
+	element := unknown()
+	if want.kinds&^isNull == isList {
+		element = want.inner()
+	}
+	for i := range n.List {
+		f.node(&n.List[i], element)
 	}
 }
 
 // entries holds the entries of a map against the fields that there can be.
-func (f *fitter) entries(n *node, want valueType) {
+func (f *fitter) entries(n *expr.Node, want valueType) {
 	fields := want.fields
 	if want.kinds&^isNull != isMap {
 		fields = nil
 	}
-	for i := range n.entries {
-		e := &n.entries[i]
+	for i := range n.Entries {
+		e := &n.Entries[i]
 		of := unknown()
 		switch {
-		case e.key.kind == textNode:
-			f.text(&e.key, only(isText))
+		case len(e.Key.Pieces) > 0:
+			f.text(&e.Key, only(isText))
 			if fields != nil {
 				of = fields.any()
 			}
 		case fields != nil:
-			name, _ := e.key.plain.(string)
+			name, _ := e.Key.Plain.(string)
 			field, found := fields.field(name)
 			if !found {
-				f.fault(e.key.path, "%s", unknownWord("field", name, "", fields.names()))
+				f.fault(e.Key.Path, "%s", expr.Unknown("field", name, "", fields.names()))
 			}
 			of = field
 		}
-		f.node(&e.value, of)
+		f.node(&e.Value, of)
 	}
 }
 
 // text checks the expressions of a text. One that is all of it becomes its value.
-func (f *fitter) text(n *node, want valueType) {
+func (f *fitter) text(n *expr.Node, want valueType) {
 	before := len(f.faults)
 	var result valueType
-	for _, p := range n.pieces {
-		if p.program == nil {
+	for _, p := range n.Pieces {
+		if p.Program == nil {
 			continue
 		}
-		if len(f.faults)-before >= mostIssues {
-			f.faults = append(f.faults, unread(n.path, p.piece))
+		if len(f.faults)-before >= expr.MostIssues {
+			f.faults = append(f.faults, expr.Unread(n.Path, p))
 			return
 		}
-		t, err := p.program.infer(f.schemas)
-		if err != nil {
-			f.faults = append(f.faults, placed(n.path, err, p.line, p.column)...)
-		}
+		t, err := infer(p.Program, f.schemas)
+		f.faults = append(f.faults, expr.Faults(n.Path, err)...)
 		result = t
 	}
 	if len(f.faults) > before {
 		return // what is wrong in an expression says more than what comes of it
 	}
-	if len(n.pieces) > 1 {
-		f.wanted(n.path, want, isText)
+	if len(n.Pieces) > 1 {
+		f.wanted(n.Path, want, isText)
 		return
 	}
 	if message := misfit(result, want); message != "" {
-		piece := n.pieces[0]
-		f.faults = append(f.faults, &dsl.ConfigError{
-			Path: n.path, Line: piece.line, Column: piece.column, Message: message,
-		})
+		at := n.Pieces[0].At
+		f.faults = append(f.faults, &dsl.ConfigError{Path: n.Path, Line: at.Line, Column: at.Column, Message: message})
 	}
 }
 
@@ -176,22 +169,6 @@ func quoting(given, want kinds) string {
 
 // kindsOf returns the kind of a plain value.
 func kindsOf(value any) kinds {
-	switch value.(type) {
-	case nil:
-		return isNull
-	case bool:
-		return isBool
-	case string:
-		return isText
-	case int, int32, int64, uint, uint32, uint64:
-		return isInt
-	case float32, float64:
-		return isNumber
-	case map[string]any:
-		return isMap
-	case []any:
-		return isList
-	default:
-		return anyKind
-	}
+	t, _ := types.DefaultTypeAdapter.NativeToValue(value).Type().(*types.Type)
+	return ofCEL(t).kinds
 }

@@ -1,59 +1,52 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package expr
+// Package check holds expressions and templates against schemas, before they run.
+package check
 
 import (
-	"cmp"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
 
-	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/expr"
+	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
 
-// Check holds the expression against schemas and the names of children and relations. The error is
-// an [Error].
+// Program holds an expression against schemas and the names of children and relations. The error is
+// an [expr.Error].
 //
 // It goes over the expression as CEL has understood it and works out what each part can be when it
 // runs. CEL's own checker is not asked again: with Kubernetes' types for schemas it rejects much
 // that is right here, where objects are plain maps, and times and bytes are text. What is reported
 // fails, or is never true, for every object that the schema allows.
-func (p *Program) Check(s dsl.Schemas) error {
-	if _, err := p.infer(s); err != nil {
-		return err
-	}
-	return nil
+func Program(p *expr.Program, s shape.Schemas) error {
+	_, err := infer(p, s)
+	return err
 }
 
-// infer returns the type of the result as well. The error is nil when nothing is wrong.
-func (p *Program) infer(s dsl.Schemas) (valueType, *Error) {
-	in := &inspector{program: p, source: p.ast.SourceInfo(), text: []rune(p.text), schemas: s, seen: map[Issue]bool{}}
-	result := in.infer(p.ast.Expr(), nil)
-	if p.predicate && !result.may(isBool) {
-		in.issue(place{1, 1}, "the result is %s, want true or false", result.kinds)
+// infer returns the type of the result as well.
+func infer(p *expr.Program, s shape.Schemas) (valueType, error) {
+	in := &inspector{program: p, schemas: s, seen: map[expr.Issue]bool{}}
+	result := in.infer(p.AST().Expr(), nil)
+	if p.IsPredicate() && !result.may(isBool) {
+		in.issueAt(expr.Place{Line: 1, Column: 1}, "the result is %s, want true or false", result.kinds)
 	}
-	if len(in.issues) == 0 {
-		return result, nil
+	if len(in.issues) > 0 {
+		return result, p.Fault(in.issues...)
 	}
-	slices.SortStableFunc(in.issues, func(a, b Issue) int {
-		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
-	})
-	return result, &Error{Text: p.text, Issues: told(in.issues)}
+	return result, nil
 }
 
 // inspector works out the types of an expression's parts.
 type inspector struct {
-	program *Program
-	source  *ast.SourceInfo
-	text    []rune
-	schemas dsl.Schemas
-	issues  []Issue
+	program *expr.Program
+	schemas shape.Schemas
+	issues  []expr.Issue
 	// seen: what a macro repeats is reported once.
-	seen map[Issue]bool
+	seen map[expr.Issue]bool
 }
 
 // scope is a variable of a macro and those around it.
@@ -72,11 +65,16 @@ func (s *scope) find(name string) (valueType, bool) {
 	return valueType{}, false
 }
 
-func (in *inspector) issue(at place, format string, args ...any) {
-	if len(in.issues) > mostIssues {
+// issue reports what is wrong with a part of the expression.
+func (in *inspector) issue(of ast.Expr, format string, args ...any) {
+	in.issueAt(in.program.Place(of), format, args...)
+}
+
+func (in *inspector) issueAt(at expr.Place, format string, args ...any) {
+	if len(in.issues) > expr.MostIssues {
 		return // more are not told
 	}
-	i := Issue{Line: at.line, Column: at.column, Message: fmt.Sprintf(format, args...)}
+	i := expr.Issue{Place: at, Message: fmt.Sprintf(format, args...)}
 	if !in.seen[i] {
 		in.seen[i] = true
 		in.issues = append(in.issues, i)
@@ -91,7 +89,7 @@ func (in *inspector) infer(e ast.Expr, s *scope) valueType {
 	case ast.SelectKind:
 		selection := e.AsSelect()
 		operand := in.infer(selection.Operand(), s)
-		out := in.member(selection.Operand(), operand, selection.FieldName(), in.fieldPlace(e))
+		out := in.member(e, selection.Operand(), operand, selection.FieldName())
 		if selection.IsTestOnly() {
 			return only(isBool)
 		}
@@ -114,7 +112,7 @@ func (in *inspector) infer(e ast.Expr, s *scope) valueType {
 }
 
 // static returns what CEL knows without schemas.
-func (in *inspector) static(e ast.Expr) valueType { return ofCEL(in.program.ast.GetType(e.ID())) }
+func (in *inspector) static(e ast.Expr) valueType { return ofCEL(in.program.AST().GetType(e.ID())) }
 
 func (in *inspector) variable(e ast.Expr, s *scope) valueType {
 	name := strings.TrimPrefix(e.AsIdent(), ".")
@@ -122,15 +120,15 @@ func (in *inspector) variable(e ast.Expr, s *scope) valueType {
 		return t
 	}
 	if why, without := in.schemas.Without[name]; without {
-		in.issue(in.placeOf(e), "%s %s", name, why)
+		in.issue(e, "%s %s", name, why)
 		return unknown()
 	}
 	switch {
-	case name == Self && in.schemas.Self.Schema != nil:
+	case name == expr.Self && in.schemas.Self.Schema != nil:
 		return typeOf(in.schemas.Self.Schema, true)
-	case name == Children && in.schemas.Children != nil:
+	case name == expr.Children && in.schemas.Children != nil:
 		return valueType{kinds: isMap, fields: &namedFields{"child", in.schemas.Children}}
-	case name == Related && in.schemas.Related != nil:
+	case name == expr.Related && in.schemas.Related != nil:
 		return valueType{kinds: isMap, fields: &namedFields{"relation", in.schemas.Related}}
 	}
 	if shape, known := in.schemas.Vars[name]; known {
@@ -139,10 +137,10 @@ func (in *inspector) variable(e ast.Expr, s *scope) valueType {
 	return in.static(e)
 }
 
-// member returns the type of a field of a value.
-func (in *inspector) member(of ast.Expr, t valueType, name string, at place) valueType {
+// member returns the type of a field of a value. At is the part that names the field.
+func (in *inspector) member(at, of ast.Expr, t valueType, name string) valueType {
 	if t.kinds == isOptional {
-		return optional(in.member(of, t.inner(), name, at))
+		return optional(in.member(at, of, t.inner(), name))
 	}
 	if !t.may(isMap | isOptional | isOther) {
 		in.issue(at, "%s has no field %q", in.called(of, t), name)
@@ -164,7 +162,7 @@ func (in *inspector) unknownField(of ast.Expr, fields fieldSet, name string) str
 			return fmt.Sprintf("unknown field %q%s (write ['%s'])", name, in.within(of, fields), plain)
 		}
 	}
-	return unknownWord(fields.what(), name, in.within(of, fields), fields.names())
+	return expr.Unknown(fields.what(), name, in.within(of, fields), fields.names())
 }
 
 // within says which object's fields are meant.
@@ -200,7 +198,7 @@ func described(e ast.Expr) string {
 			return ""
 		}
 		of := described(call.Args()[0])
-		name, constant := constantText(call.Args()[1])
+		name, constant := expr.ConstantText(call.Args()[1])
 		switch {
 		case of == "" || !constant:
 		case call.FunctionName() == operators.OptSelect:
@@ -229,7 +227,7 @@ func (in *inspector) loop(e ast.Expr, s *scope) valueType {
 	c := e.AsComprehension()
 	over := in.infer(c.IterRange(), s)
 	if !over.may(isList | isMap) {
-		in.issue(in.callPlace(e), "%s() wants a list or a map, not %s", in.callName(e), in.called(c.IterRange(), over))
+		in.issue(e, "want a list or a map, found %s", in.called(c.IterRange(), over))
 		over = unknown()
 	}
 	first, second := iterated(over, c.HasIterVar2())
@@ -253,18 +251,4 @@ func iterated(over valueType, two bool) (first, second valueType) {
 		return only(isText), over.fields.any()
 	}
 	return unknown(), unknown()
-}
-
-// functionNamed returns how people write a function or an operator.
-func functionNamed(name string) string {
-	if operator, found := operators.FindReverse(name); found && operator != "" {
-		return operator
-	}
-	switch name {
-	case operators.Index, operators.OptIndex:
-		return "[]"
-	case operators.Conditional:
-		return "?:"
-	}
-	return name + "()"
 }

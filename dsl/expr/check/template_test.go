@@ -1,19 +1,17 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package expr_test
+package check_test
 
 import (
 	"errors"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
-	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/dsl/expr"
+	"github.com/handwerk-dev/handwerk/dsl/expr/check"
 )
 
 func TestATemplateThatFitsIsLeftAlone(t *testing.T) {
@@ -53,7 +51,7 @@ func TestATemplateThatFitsIsLeftAlone(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, err := range tmpl.Check(s, test.target) {
+			for _, err := range check.Template(tmpl, s, test.target) {
 				t.Error(faults(t, err))
 			}
 		})
@@ -62,6 +60,7 @@ func TestATemplateThatFitsIsLeftAlone(t *testing.T) {
 
 func TestATemplateThatDoesNotFitIsFound(t *testing.T) {
 	deploymentSchema, customSchema := kubernetes(t, "io.k8s.api.apps.v1.Deployment"), schema(t, custom)
+	status := customSchema.Properties["status"]
 	tests := map[string]struct {
 		tree   string
 		target *spec.Schema
@@ -127,7 +126,7 @@ func TestATemplateThatDoesNotFitIsFound(t *testing.T) {
 			[]string{`apply.0 1:12: unknown child "deploymnt" (did you mean "deployment"?)`},
 		},
 		"a part of an object": {
-			`{"ready": "${self.spec.name}", "phas": "x"}`, expr.SchemaAt(customSchema, "status"),
+			`{"ready": "${self.spec.name}", "phas": "x"}`, &status,
 			[]string{
 				`apply.phas 0:0: unknown field "phas" (did you mean "phase"?)`,
 				`apply.ready 1:3: want a whole number, found text: int(…) makes it a number`,
@@ -141,63 +140,10 @@ func TestATemplateThatDoesNotFitIsFound(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := faults(t, errors.Join(tmpl.Check(s, test.target)...))
+			got := faults(t, errors.Join(check.Template(tmpl, s, test.target)...))
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("faults (-want +got):\n%s", diff)
 			}
 		})
-	}
-}
-
-func TestSchemaAt(t *testing.T) {
-	deploymentSchema := kubernetes(t, "io.k8s.api.apps.v1.Deployment")
-	wrapped := schema(t, `{"properties": {"status": {"allOf": [{"type": "object", "properties": {"x": {"type": "integer"}}}]}}}`)
-	tests := map[string]struct {
-		schema *spec.Schema
-		path   string
-		want   string
-	}{
-		"the whole":         {deploymentSchema, "", "object"},
-		"a field":           {deploymentSchema, "spec replicas", "integer"},
-		"through a list":    {deploymentSchema, "spec template spec containers 0 image", "string"},
-		"through a map":     {deploymentSchema, "metadata labels anything", "string"},
-		"through a wrapper": {wrapped, "status x", "integer"},
-		"what is not there": {deploymentSchema, "spec nothing more", ""},
-		"of no schema":      {nil, "spec", ""},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			got := expr.SchemaAt(test.schema, strings.Fields(test.path)...)
-			switch {
-			case got == nil && test.want != "":
-				t.Error("it is not found")
-			case got != nil && !got.Type.Contains(test.want):
-				t.Errorf("it is of type %v, want %s", got.Type, test.want)
-			}
-		})
-	}
-}
-
-func TestForeignValuesOfVariablesAreMadePlain(t *testing.T) {
-	c, err := compiler(t).With("v")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := c.Value("v")
-	if err != nil {
-		t.Fatal(err)
-	}
-	v := map[string]any{
-		"int": 1, "time": time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC), "words": []string{"a"}, "map": map[string]string{"a": "b"}, "float": 1.5,
-	}
-	want := map[string]any{
-		"int": int64(1), "time": "2030-01-02T03:04:05Z", "words": []any{"a"}, "map": map[string]any{"a": "b"}, "float": 1.5,
-	}
-	got, err := p.Eval(expr.Scope{Subject: &dsl.Subject{}, Vars: map[string]any{"v": v}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("value (-want +got):\n%s", diff)
 	}
 }

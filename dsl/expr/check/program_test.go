@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package expr_test
+package check_test
 
 import (
 	"encoding/json"
@@ -16,6 +16,8 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/expr"
+	"github.com/handwerk-dev/handwerk/dsl/expr/check"
+	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
 
 // kubernetes returns a schema as a real API server publishes it, with its references resolved.
@@ -70,17 +72,17 @@ const custom = `{"type": "object", "properties": {
   "status": {"type": "object", "properties": {"ready": {"type": "integer"}, "phase": {"type": "string"}}}
 }}`
 
-func schemas(t testing.TB) dsl.Schemas {
+func schemas(t testing.TB) shape.Schemas {
 	t.Helper()
-	return dsl.Schemas{
-		Self: dsl.Shape{Schema: schema(t, custom)},
-		Children: map[string]dsl.Shape{
+	return shape.Schemas{
+		Self: shape.Shape{Schema: schema(t, custom)},
+		Children: map[string]shape.Shape{
 			"deployment": {Schema: kubernetes(t, "io.k8s.api.apps.v1.Deployment")},
 			"pods":       {Schema: kubernetes(t, "io.k8s.api.core.v1.Pod"), List: true},
 			"other":      {},
 			"others":     {List: true},
 		},
-		Related: map[string]dsl.Shape{
+		Related: map[string]shape.Shape{
 			"secrets": {Schema: kubernetes(t, "io.k8s.api.core.v1.Secret"), List: true},
 			"service": {Schema: kubernetes(t, "io.k8s.api.core.v1.Service")},
 		},
@@ -132,10 +134,10 @@ func TestNothingIsSaidAboutWhatIsRight(t *testing.T) {
 			t.Errorf("%s: %v", text, err)
 			continue
 		}
-		if err := p.Check(s); err != nil {
+		if err := check.Program(p, s); err != nil {
 			t.Errorf("%s: %v", text, err)
 		}
-		if err := p.Check(dsl.Schemas{}); err != nil {
+		if err := check.Program(p, shape.Schemas{}); err != nil {
 			t.Errorf("without schemas: %s: %v", text, err)
 		}
 	}
@@ -186,7 +188,7 @@ func TestWhatCannotBeRightIsFound(t *testing.T) {
 		"!self.spec.name":                            `1:1: cannot use ! with text (self.spec.name)`,
 		"self.spec.name ? 1 : 2":                     `1:11: ?: wants true or false, not text (self.spec.name)`,
 		"self.spec.replicas.x":                       `1:20: a whole number (self.spec.replicas) has no field "x"`,
-		"self.spec.replicas.all(x, true)":            `1:20: all() wants a list or a map, not a whole number (self.spec.replicas)`,
+		"self.spec.replicas.all(x, true)":            `1:20: want a list or a map, found a whole number (self.spec.replicas)`,
 		"self.spec.list['x']":                        `1:15: cannot use [] with a list (self.spec.list) and text`,
 		"self.spec.list.name":                        `1:16: a list (self.spec.list) has no field "name"`,
 		"self.spec.port && true":                     `1:11: && wants true or false, not a whole number or text (self.spec.port)`,
@@ -207,7 +209,7 @@ func TestWhatCannotBeRightIsFound(t *testing.T) {
 			t.Errorf("%s: %v", text, err)
 			continue
 		}
-		if err := p.Check(s); err == nil || err.Error() != want {
+		if err := check.Program(p, s); err == nil || err.Error() != want {
 			t.Errorf("%s:\n got %v\nwant %s", text, err, want)
 		}
 	}
@@ -229,14 +231,14 @@ func TestFurtherVariablesAreCheckedWhereTheyAreKnown(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := schemas(t)
-	s.Vars = map[string]dsl.Shape{"child": s.Children["deployment"], "objects": {Schema: s.Self.Schema, List: true}, "unseen": {List: true}}
+	s.Vars = map[string]shape.Shape{"child": s.Children["deployment"], "objects": {Schema: s.Self.Schema, List: true}, "unseen": {List: true}}
 	for text, want := range tests {
 		p, err := c.Value(text)
 		if err != nil {
 			t.Fatal(err)
 		}
 		got := ""
-		if err := p.Check(s); err != nil {
+		if err := check.Program(p, s); err != nil {
 			got = err.Error()
 		}
 		if got != want {
@@ -257,13 +259,13 @@ func TestPathsAreCheckedAgainstSchemas(t *testing.T) {
 	s := schema(t, custom)
 	for path, want := range tests {
 		got := ""
-		if err := expr.CheckPath(s, strings.Fields(path)...); err != nil {
+		if err := check.Path(s, strings.Fields(path)...); err != nil {
 			got = err.Error()
 		}
 		if got != want {
 			t.Errorf("%s: %q, want %q", path, got, want)
 		}
-		if err := expr.CheckPath(nil, strings.Fields(path)...); err != nil {
+		if err := check.Path(nil, strings.Fields(path)...); err != nil {
 			t.Errorf("%s: without a schema: %v", path, err)
 		}
 	}
@@ -295,7 +297,7 @@ func TestOddSchemas(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := ""
-			if err := p.Check(dsl.Schemas{Self: dsl.Shape{Schema: schema(t, test.schema)}}); err != nil {
+			if err := check.Program(p, shape.Schemas{Self: shape.Shape{Schema: schema(t, test.schema)}}); err != nil {
 				got = err.Error()
 			}
 			if got != test.want {
@@ -306,7 +308,7 @@ func TestOddSchemas(t *testing.T) {
 }
 
 func TestNamesAreCheckedWithoutSchemas(t *testing.T) {
-	s := dsl.Schemas{Children: map[string]dsl.Shape{"deployment": {}, "pods": {List: true}}, Related: map[string]dsl.Shape{}}
+	s := shape.Schemas{Children: map[string]shape.Shape{"deployment": {}, "pods": {List: true}}, Related: map[string]shape.Shape{}}
 	tests := map[string]string{
 		"children.deploymnt.x": `1:10: unknown child "deploymnt" (did you mean "deployment"?)`,
 		"related.x":            `1:9: unknown relation "x" (there are none)`,
@@ -319,7 +321,7 @@ func TestNamesAreCheckedWithoutSchemas(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := ""
-		if err := p.Check(s); err != nil {
+		if err := check.Program(p, s); err != nil {
 			got = err.Error()
 		}
 		if got != want {
@@ -332,15 +334,17 @@ func TestAPredicateThatIsNoneIsFoundBySchemas(t *testing.T) {
 	c, s := compiler(t), schemas(t)
 	for text, want := range map[string]string{
 		"self.spec.replicas":               "1:1: the result is a whole number, want true or false",
+		"${self.spec.replicas}":            "1:3: the result is a whole number, want true or false",
+		"${true && self.spec.pausd}":       `1:21: unknown field "pausd" in self.spec (did you mean "paused"?)`,
 		"self.spec.paused":                 "",
 		"self.spec.any":                    "",
 		"self.?spec.?paused.orValue(1==1)": "",
 	} {
-		p, err := c.Compile(text)
+		p, err := c.Predicate(text)
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = p.Check(s)
+		err = check.Program(p, s)
 		if got := ""; err != nil {
 			got = err.Error()
 			if got != want {
@@ -357,13 +361,13 @@ func TestACheckIsAnErrorOfTheText(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	faulty, ok := errors.AsType[*expr.Error](p.Check(schemas(t)))
+	faulty, ok := errors.AsType[*expr.Error](check.Program(p, schemas(t)))
 	if !ok {
 		t.Fatal("Check() is no expr.Error")
 	}
-	want := "1:11: unknown field \"replcias\" in self.spec (did you mean \"replicas\"?)\n  self.spec.replcias\n            ^\n"
-	if diff := cmp.Diff(want, faulty.Render()); diff != "" {
-		t.Errorf("rendered (-want +got):\n%s", diff)
+	want := `1:11: unknown field "replcias" in self.spec (did you mean "replicas"?)`
+	if diff := cmp.Diff(want, faulty.Error()); diff != "" {
+		t.Errorf("error (-want +got):\n%s", diff)
 	}
 }
 
@@ -377,7 +381,7 @@ func BenchmarkCheck(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		for range 100 {
-			if err := p.Check(s); err != nil {
+			if err := check.Program(p, s); err != nil {
 				b.Fatal(err)
 			}
 		}

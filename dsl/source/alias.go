@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package config
+package source
 
 import (
 	"fmt"
@@ -16,9 +16,9 @@ const maxDepth = 100
 
 // expander replaces aliases by what they stand for and merge keys by the entries they bring in.
 // The result shares what is repeated, so it is no larger than the document; what it stands for is
-// kept within the limits of [size], so that it can be walked like a tree.
+// kept within the limits of [Size], so that it can be walked like a tree.
 type expander struct {
-	source *source
+	source *Text
 	done   map[*yaml.Node]expansion
 	copied int
 	depth  int
@@ -28,20 +28,20 @@ type expander struct {
 // expansion is a node with all below it expanded; its node is nil while that is going on.
 type expansion struct {
 	node  *yaml.Node
-	size  size
+	size  Size
 	depth int
 }
 
-// expand returns the document without aliases and merge keys. With faults there is none. Whole is the
+// Expand returns the document without aliases and merge keys. With faults there is none. Whole is the
 // size of the configuration so far, and becomes that with this document.
-func expand(s *source, root *yaml.Node, whole *size) (*yaml.Node, Faults) {
+func (s *Text) Expand(root *yaml.Node, whole *Size) (*yaml.Node, Faults) {
 	e := &expander{source: s, done: map[*yaml.Node]expansion{}}
 	out := e.node(root, "")
 	*whole = whole.plus(e.done[root].size)
 	if e.copied > maxValues {
 		whole.values = e.copied
 	}
-	if excess := whole.excess(); excess != "" {
+	if excess := whole.Excess(); excess != "" {
 		e.fault(root, "", "the configuration holds more than %s, counting what aliases repeat", excess)
 	}
 	if e.done[root].depth > maxDepth {
@@ -53,7 +53,7 @@ func expand(s *source, root *yaml.Node, whole *size) (*yaml.Node, Faults) {
 	return out, nil
 }
 
-func (e *expander) node(n *yaml.Node, p path) *yaml.Node {
+func (e *expander) node(n *yaml.Node, p form.Path) *yaml.Node {
 	if n.Kind == yaml.AliasNode {
 		if known, begun := e.done[n.Alias]; begun && known.node == nil {
 			e.fault(n, p, "the anchor %s is used within itself", form.Quoted(n.Value))
@@ -96,7 +96,7 @@ func measured(n *yaml.Node, done map[*yaml.Node]expansion) expansion {
 }
 
 // entries returns a map's own entries and then those that it merges in and does not have itself.
-func (e *expander) entries(n *yaml.Node, p path) []*yaml.Node {
+func (e *expander) entries(n *yaml.Node, p form.Path) []*yaml.Node {
 	var own, merged []*yaml.Node
 	has := map[string]bool{}
 	for i := 0; i+1 < len(n.Content); i += 2 {
@@ -120,7 +120,7 @@ func (e *expander) entries(n *yaml.Node, p path) []*yaml.Node {
 }
 
 // merged returns the entries of what stands behind a merge key, the ones that win first.
-func (e *expander) merged(n *yaml.Node, p path) []*yaml.Node {
+func (e *expander) merged(n *yaml.Node, p form.Path) []*yaml.Node {
 	sources := []*yaml.Node{n}
 	if n.Kind == yaml.SequenceNode {
 		sources = n.Content
@@ -146,7 +146,7 @@ var kindTags = map[yaml.Kind][]string{
 }
 
 // tag checks a tag that was written out.
-func (e *expander) tag(n *yaml.Node, p path) {
+func (e *expander) tag(n *yaml.Node, p form.Path) {
 	if n.Style&yaml.TaggedStyle == 0 {
 		return
 	}
@@ -163,8 +163,8 @@ func (e *expander) tag(n *yaml.Node, p path) {
 	e.fault(n, p, "the tag %s is not known here", form.Quoted(n.ShortTag()))
 }
 
-func (e *expander) fault(n *yaml.Node, p path, format string, args ...any) {
+func (e *expander) fault(n *yaml.Node, p form.Path, format string, args ...any) {
 	e.faults = append(e.faults, Fault{
-		File: e.source.name, Line: n.Line, Column: n.Column, Path: string(p), Message: fmt.Sprintf(format, args...),
+		File: e.source.Name, Line: n.Line, Column: n.Column, Path: string(p), Message: fmt.Sprintf(format, args...),
 	})
 }

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package config
+package source
 
 import (
 	"cmp"
@@ -56,8 +56,8 @@ func (fs Faults) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// errors returns the faults as errors, as the checks of a resource do.
-func (fs Faults) errors() []error {
+// Errors returns the faults as errors, as the checks of a resource do.
+func (fs Faults) Errors() []error {
 	out := make([]error, len(fs))
 	for i, f := range fs {
 		out[i] = f
@@ -65,9 +65,9 @@ func (fs Faults) errors() []error {
 	return out
 }
 
-// sorted returns the faults in order and without repetitions: what an alias repeats is at fault
+// Sorted returns the faults in order and without repetitions: what an alias repeats is at fault
 // in one place.
-func (fs Faults) sorted() Faults {
+func (fs Faults) Sorted() Faults {
 	out := slices.Clone(fs)
 	slices.SortStableFunc(out, func(a, b Fault) int {
 		return cmp.Or(

@@ -1,10 +1,9 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package expr
+package check
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/google/cel-go/common/types"
@@ -133,47 +132,28 @@ func ofCEL(t *types.Type) valueType {
 	if t == nil {
 		return unknown()
 	}
-	switch t.Kind() {
-	case types.ListKind:
-		return listOf(ofCEL(t.Parameters()[0]))
-	case types.OpaqueKind:
-		if t.TypeName() == types.OptionalType.TypeName() {
-			return optional(ofCEL(slices.Concat(t.Parameters(), []*types.Type{types.DynType})[0]))
-		}
+	out := only(kindsOfCEL(t))
+	if out.kinds == isList || out.kinds == isOptional && len(t.Parameters()) > 0 {
+		element := ofCEL(t.Parameters()[0])
+		out.element = &element
 	}
-	return only(kindsOfCEL(t))
+	return out
 }
 
 func kindsOfCEL(t *types.Type) kinds {
-	switch t.Kind() {
-	case types.NullTypeKind:
-		return isNull
-	case types.BoolKind:
-		return isBool
-	case types.IntKind, types.UintKind:
-		return isInt
-	case types.DoubleKind:
-		return isNumber
-	case types.StringKind:
-		return isText
-	case types.BytesKind:
-		return isBytes
-	case types.TimestampKind:
-		return isTime
-	case types.DurationKind:
-		return isDuration
-	case types.ListKind:
-		return isList
-	case types.MapKind:
-		return isMap
-	case types.TypeKind:
-		return isOther
-	case types.OpaqueKind:
-		if t.TypeName() == types.OptionalType.TypeName() {
-			return isOptional
-		}
-		return isOther
-	default: // known only when it runs
+	if t.TypeName() == types.OptionalType.TypeName() {
+		return isOptional
+	}
+	found, known := map[types.Kind]kinds{
+		types.NullTypeKind: isNull, types.BoolKind: isBool,
+		types.IntKind: isInt, types.UintKind: isInt, types.DoubleKind: isNumber,
+		types.StringKind: isText, types.BytesKind: isBytes,
+		types.TimestampKind: isTime, types.DurationKind: isDuration,
+		types.ListKind: isList, types.MapKind: isMap,
+		types.TypeKind: isOther, types.OpaqueKind: isOther,
+	}[t.Kind()]
+	if !known { // until it runs
 		return anyKind
 	}
+	return found
 }

@@ -1,7 +1,10 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package config
+// Package source reads configurations as text: which files there are, their documents without aliases and merge
+// keys and within limits, and where in a file a fault stands, syntax errors among them. It knows no field of the
+// language.
+package source
 
 import (
 	"errors"
@@ -18,14 +21,14 @@ import (
 // three hundred times as large.
 const maxSize = 1 << 20
 
-// files replaces directories by the YAML files in them, sorted by name. Files whose names begin
+// Files replaces directories by the YAML files in them, sorted by name. Files whose names begin
 // with a dot are left out: a mounted ConfigMap keeps its versions there.
-func files(paths []string) (names []string, faults Faults) {
+func Files(paths []string) (names []string, faults Faults) {
 	seen := map[string]bool{}
 	for _, given := range paths {
 		found, err := filesOf(given)
 		if err != nil {
-			faults = append(faults, unread(given, err))
+			faults = append(faults, Unread(given, err))
 			continue
 		}
 		for _, name := range found {
@@ -68,16 +71,19 @@ func filesOf(given string) ([]string, error) {
 	return names, nil
 }
 
-func unread(name string, err error) Fault {
+// Unread is the fault of a file or directory that could not be read.
+func Unread(name string, err error) Fault {
 	if pathErr, ok := errors.AsType[*fs.PathError](err); ok {
 		err = pathErr.Err
 	}
 	return Fault{File: name, Message: fmt.Sprintf("reading configuration: %v", err)}
 }
 
-// source is the text of one file.
-type source struct {
-	name  string
+// Text is the text of one file.
+type Text struct {
+	// Name is that of the file, for faults.
+	Name string
+
 	text  string
 	lines []string
 	// characters are those of line number split, kept for the next fault of that line; mu guards them,
@@ -88,7 +94,7 @@ type source struct {
 }
 
 // line returns the characters of a line, which is counted from 1. They are only read.
-func (s *source) line(number int) []rune {
+func (s *Text) line(number int) []rune {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.split != number {
@@ -97,13 +103,13 @@ func (s *source) line(number int) []rune {
 	return s.characters
 }
 
-// newSource checks that data is text that YAML may hold.
-func newSource(name string, data []byte) (*source, Faults) {
+// Read checks that data is text that YAML may hold.
+func Read(name string, data []byte) (*Text, Faults) {
 	if len(data) > maxSize {
 		return nil, Faults{{File: name, Message: fmt.Sprintf("the file is larger than %d MiB", maxSize>>20)}}
 	}
 	text := strings.TrimPrefix(string(data), "\uFEFF")
-	s := &source{name: name, text: text, lines: lines(text)}
+	s := &Text{Name: name, text: text, lines: lines(text)}
 	for i, line := range s.lines {
 		if column, what := unreadable(line); what != "" {
 			return nil, Faults{{File: name, Line: i + 1, Column: column, Message: what}}

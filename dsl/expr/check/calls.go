@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package expr
+package check
 
 import (
 	"slices"
@@ -12,6 +12,7 @@ import (
 	"github.com/google/cel-go/common/operators"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/expr"
 )
 
 // argument is an argument of a call and what is known of it.
@@ -32,8 +33,8 @@ func (in *inspector) call(e ast.Expr, s *scope) valueType {
 	}
 	switch call.FunctionName() {
 	case operators.OptSelect:
-		name, _ := constantText(args[1].Expr)
-		return optional(in.member(args[0].Expr, args[0].valueType, name, in.fieldPlace(e)))
+		name, _ := expr.ConstantText(args[1].Expr)
+		return optional(in.member(e, args[0].Expr, args[0].valueType, name))
 	case operators.Index, operators.OptIndex:
 		return in.index(e, args)
 	case operators.Equals, operators.NotEquals:
@@ -92,8 +93,8 @@ func (in *inspector) index(e ast.Expr, args []argument) valueType {
 	if of.kinds == isOptional {
 		of.valueType = of.inner()
 	}
-	if name, constant := constantText(key.Expr); constant && !of.isUnknown() && of.may(isMap) {
-		return wrap(in.member(of.Expr, of.valueType, name, in.placeOf(key.Expr)))
+	if name, constant := expr.ConstantText(key.Expr); constant && !of.isUnknown() && of.may(isMap) {
+		return wrap(in.member(key.Expr, of.Expr, of.valueType, name))
 	}
 	in.resolve(e, []argument{of, key})
 	switch {
@@ -115,7 +116,7 @@ func (in *inspector) equality(e ast.Expr, args []argument) valueType {
 	}
 	const odd = isNull | isOptional | isOther
 	if a != 0 && b != 0 && a&b == 0 && (a|b)&odd == 0 {
-		in.issue(in.placeOf(e), "%s and %s are never equal",
+		in.issue(e, "%s and %s are never equal",
 			in.called(args[0].Expr, args[0].valueType), in.called(args[1].Expr, args[1].valueType))
 	}
 	return only(isBool)
@@ -123,10 +124,10 @@ func (in *inspector) equality(e ast.Expr, args []argument) valueType {
 
 // comparedCause reports words that the variable cause is compared with, or looked for in, and never is.
 func (in *inspector) comparedCause(cause, with argument, s *scope) {
-	if cause.Kind() != ast.IdentKind || strings.TrimPrefix(cause.AsIdent(), ".") != Cause {
+	if cause.Kind() != ast.IdentKind || strings.TrimPrefix(cause.AsIdent(), ".") != expr.Cause {
 		return
 	}
-	if _, macros := s.find(Cause); macros {
+	if _, macros := s.find(expr.Cause); macros {
 		return
 	}
 	words := []ast.Expr{with.Expr}
@@ -134,12 +135,12 @@ func (in *inspector) comparedCause(cause, with argument, s *scope) {
 		words = with.AsList().Elements()
 	}
 	for _, word := range words {
-		if text, constant := constantText(word); constant && !slices.Contains(dsl.Causes(), dsl.Cause(text)) {
+		if text, constant := expr.ConstantText(word); constant && !slices.Contains(dsl.Causes(), dsl.Cause(text)) {
 			var known []string
 			for _, c := range dsl.Causes() {
 				known = append(known, string(c))
 			}
-			in.issue(in.placeOf(word), "%s", unknownWord("cause", text, "", known))
+			in.issue(word, "%s", expr.Unknown("cause", text, "", known))
 		}
 	}
 }
@@ -148,8 +149,8 @@ func (in *inspector) comparedCause(cause, with argument, s *scope) {
 func (in *inspector) conditions(e ast.Expr, args []argument) {
 	for _, arg := range args {
 		if !arg.may(isBool) {
-			in.issue(in.placeOf(arg.Expr), "%s wants true or false, not %s",
-				functionNamed(e.AsCall().FunctionName()), in.called(arg.Expr, arg.valueType))
+			in.issue(arg.Expr, "%s wants true or false, not %s",
+				expr.FunctionNamed(e.AsCall().FunctionName()), in.called(arg.Expr, arg.valueType))
 		}
 	}
 }
@@ -158,13 +159,13 @@ func (in *inspector) conditions(e ast.Expr, args []argument) {
 // arguments that it takes in no way.
 func (in *inspector) resolve(e ast.Expr, args []argument) valueType {
 	call := e.AsCall()
-	declared := in.program.compiler.functions[call.FunctionName()]
-	if declared == nil {
+	overloads := in.program.Overloads(call.FunctionName())
+	if len(overloads) == 0 {
 		return in.static(e)
 	}
 	var out valueType
 	tried, taken := false, false
-	for _, overload := range declared.OverloadDecls() {
+	for _, overload := range overloads {
 		if overload.IsMemberFunction() != call.IsMemberFunction() || len(overload.ArgTypes()) != len(args) {
 			continue
 		}
@@ -200,9 +201,5 @@ func (in *inspector) mismatch(e ast.Expr, args []argument) {
 			with = append(with, in.called(arg.Expr, arg.valueType))
 		}
 	}
-	in.issue(in.callPlace(e), "%s", cannotUse(e.AsCall().FunctionName(), with))
-}
-
-func cannotUse(function string, with []string) string {
-	return "cannot use " + functionNamed(function) + " with " + strings.Join(with, " and ")
+	in.issue(e, "%s", expr.CannotUse(e.AsCall().FunctionName(), with))
 }

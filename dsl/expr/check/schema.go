@@ -1,14 +1,13 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package expr
+package check
 
 import (
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -16,28 +15,13 @@ import (
 
 	apicel "k8s.io/apiserver/pkg/cel"
 
-	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/expr"
+	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
 
-// SchemaAt returns the schema of what a path of field names leads to, nil when it is not known. In
-// a list, a number stands for an element.
-func SchemaAt(s *spec.Schema, path ...string) *spec.Schema {
-	for _, name := range path {
-		if s == nil {
-			return nil
-		}
-		if _, err := strconv.Atoi(name); err == nil && s.Items != nil {
-			s = s.Items.Schema
-			continue
-		}
-		s = (&schemaFields{schema: s}).find(name)
-	}
-	return s
-}
-
-// CheckPath reports whether a path of field names can lead to anything in a whole object of a schema,
+// Path reports whether a path of field names can lead to anything in a whole object of a schema,
 // which may be nil: then nothing is known. What follows a list is not looked at.
-func CheckPath(s *spec.Schema, path ...string) error {
+func Path(s *spec.Schema, path ...string) error {
 	t := typeOf(s, true)
 	for i, name := range path {
 		if t.fields == nil || t.kinds&^isNull != isMap {
@@ -52,7 +36,7 @@ func CheckPath(s *spec.Schema, path ...string) error {
 			if i > 0 {
 				where = " in " + strings.Join(path[:i], ".")
 			}
-			return errors.New(unknownWord("field", name, where, t.fields.names()))
+			return errors.New(expr.Unknown("field", name, where, t.fields.names()))
 		}
 		t = next
 	}
@@ -77,7 +61,7 @@ func typeOf(s *spec.Schema, root bool) valueType {
 }
 
 // typeOfShape is the type of an object, or of a list of objects.
-func typeOfShape(shape dsl.Shape) valueType {
+func typeOfShape(shape shape.Shape) valueType {
 	one := only(isMap)
 	if shape.Schema != nil {
 		one = typeOf(shape.Schema, true)
@@ -130,24 +114,13 @@ func typeKinds(s *spec.Schema) (out kinds) {
 }
 
 func wordKinds(word string) kinds {
-	switch word {
-	case "object":
-		return isMap
-	case "array":
-		return isList
-	case "string":
-		return isText
-	case "integer":
-		return isInt
-	case "number":
-		return isNumeric
-	case "boolean":
-		return isBool
-	case "null":
-		return isNull
-	default:
+	found, known := map[string]kinds{
+		"object": isMap, "array": isList, "string": isText, "integer": isInt, "number": isNumeric, "boolean": isBool, "null": isNull,
+	}[word]
+	if !known {
 		return anyKind
 	}
+	return found
 }
 
 func extension(s *spec.Schema, key string) bool {
@@ -278,7 +251,7 @@ func hasMore(s *spec.Schema) bool {
 // namedFields are the fields of children and related.
 type namedFields struct {
 	word   string
-	shapes map[string]dsl.Shape
+	shapes map[string]shape.Shape
 }
 
 func (f *namedFields) field(name string) (valueType, bool) {

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package expr_test
+package check_test
 
 import (
 	"encoding/json"
@@ -13,6 +13,8 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/expr"
+	"github.com/handwerk-dev/handwerk/dsl/expr/check"
+	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
 
 // seeds are expressions that are right, and some that are not.
@@ -53,8 +55,8 @@ func FuzzExpression(f *testing.F) {
 			allWithin(t, text, faulty)
 			return
 		}
-		for _, schemas := range []dsl.Schemas{s, {}} {
-			if faulty, ok := errors.AsType[*expr.Error](p.Check(schemas)); ok {
+		for _, schemas := range []shape.Schemas{s, {}} {
+			if faulty, ok := errors.AsType[*expr.Error](check.Program(p, schemas)); ok {
 				allWithin(t, text, faulty)
 			}
 		}
@@ -72,7 +74,7 @@ func FuzzExpression(f *testing.F) {
 
 func allWithin(t *testing.T, text string, faulty *expr.Error) {
 	t.Helper()
-	if len(faulty.Issues) == 0 || faulty.Render() == "" {
+	if len(faulty.Issues) == 0 {
 		t.Errorf("the error of %q says nothing", text)
 	}
 	for _, issue := range faulty.Issues {
@@ -104,7 +106,7 @@ func FuzzTemplate(f *testing.F) {
 				placedWithin(t, text, err)
 				continue
 			}
-			placedWithin(t, text, errors.Join(tmpl.Check(s, target)...))
+			placedWithin(t, text, errors.Join(check.Template(tmpl, s, target)...))
 			value, err := tmpl.Render(expr.Scope{Subject: r})
 			if err != nil || value == expr.None {
 				continue

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package config
+package source
 
 import (
 	"errors"
@@ -18,9 +18,9 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/form"
 )
 
-// documents returns the roots of the documents that are not empty, and what is wrong with the
+// Documents returns the roots of the documents that are not empty, and what is wrong with the
 // syntax. After a syntax error there are no more documents.
-func (s *source) documents() (roots []*yaml.Node, fault *Fault) {
+func (s *Text) Documents() (roots []*yaml.Node, fault *Fault) {
 	decoder := yaml.NewDecoder(strings.NewReader(s.text))
 	for {
 		document, err := next(decoder)
@@ -68,11 +68,11 @@ var offByOne = []string{
 }
 
 // syntax turns an error of the YAML parser, which is text alone, into a fault.
-func (s *source) syntax(err error) *Fault {
+func (s *Text) syntax(err error) *Fault {
 	message := strings.TrimPrefix(err.Error(), "yaml: ")
 	if m := anchorMessage.FindStringSubmatch(message); m != nil {
 		line, column := s.alias(m[1])
-		return &Fault{File: s.name, Line: line, Column: column, Message: fmt.Sprintf("unknown anchor %s", form.Quoted(m[1]))}
+		return &Fault{File: s.Name, Line: line, Column: column, Message: fmt.Sprintf("unknown anchor %s", form.Quoted(m[1]))}
 	}
 	line := 1
 	if m := lineMessage.FindStringSubmatch(message); m != nil {
@@ -84,12 +84,12 @@ func (s *source) syntax(err error) *Fault {
 	}
 	line = min(max(line, 1), len(s.lines))
 	if at := strings.IndexByte(indentation(s.lines[line-1]), '\t'); at >= 0 {
-		return &Fault{File: s.name, Line: line, Column: at + 1, Message: "a tab must not indent YAML; use spaces"}
+		return &Fault{File: s.Name, Line: line, Column: at + 1, Message: "a tab must not indent YAML; use spaces"}
 	}
 	if end := s.reached(); slices.Contains(offByOne, message) && end > line {
 		message += fmt.Sprintf(" (begun here, at fault before the end of line %d)", end)
 	}
-	return &Fault{File: s.name, Line: line, Column: 1, Message: "invalid YAML: " + message + remedy(message, s.lines[line-1])}
+	return &Fault{File: s.Name, Line: line, Column: 1, Message: "invalid YAML: " + message + remedy(message, s.lines[line-1])}
 }
 
 // bare is a value within braces or brackets that begins with ${ and not with a quote.
@@ -107,7 +107,7 @@ func remedy(message, line string) string {
 }
 
 // alias finds the use of an anchor that does not exist: the last one the parser got to.
-func (s *source) alias(name string) (line, column int) {
+func (s *Text) alias(name string) (line, column int) {
 	word := regexp.MustCompile(`\*` + regexp.QuoteMeta(name) + `([^-\w]|$)`)
 	read := s.read()
 	for i, r := range slices.Backward(read) {
@@ -120,7 +120,7 @@ func (s *source) alias(name string) (line, column int) {
 
 // reached returns the last line with something in it that the parser read before it stopped. The
 // parser does not tell where a block that it began goes wrong; this is close.
-func (s *source) reached() int {
+func (s *Text) reached() int {
 	read := s.read()
 	for n := len(read); n > 0; n-- {
 		if text := strings.TrimSpace(read[n-1]); text != "" && !strings.HasPrefix(text, "#") {
@@ -131,7 +131,7 @@ func (s *source) reached() int {
 }
 
 // read returns the lines that the parser read before it stopped.
-func (s *source) read() []string {
+func (s *Text) read() []string {
 	input := &slowReader{text: s.text}
 	decoder := yaml.NewDecoder(input)
 	for {
