@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/fields"
@@ -79,6 +80,9 @@ func (s *Settings) check(c check) {
 	if s.GracePeriod < 0 || s.QPS < 0 || s.Burst < 0 {
 		c.fault("settings", "no time and no number must be negative")
 	}
+	if _, known := s.Events.Choices(); s.Events != "" && !slices.Contains(known, string(s.Events)) {
+		c.fault("settings.events", "unknown mode %q (%s)", s.Events, words.Hint(string(s.Events), known))
+	}
 	s.LeaderElection.check(c)
 }
 
@@ -86,24 +90,34 @@ func (e *LeaderElection) check(c check) {
 	const at = "settings.leaderElection."
 	only := func(allowed bool, what, field string, given bool) {
 		if !allowed && given {
-			c.unwanted(at+field, "is only for %s", what)
+			more := Fault{Unwanted: true}
+			if e.Mode == "" {
+				more.Lacks = at + "mode"
+			}
+			c.note(more, at+field, "is only for %s", what)
 		}
 	}
-	if e.Mode != "" {
-		elected, lease := e.Mode != LeaderNone, e.Mode == LeaderLease
-		only(elected, "modes lease and life", "name", e.Name != "")
-		only(elected, "modes lease and life", "namespace", e.Namespace != "")
-		only(lease, "mode lease", "leaseDuration", e.LeaseDuration != 0)
-		only(lease, "mode lease", "renewDeadline", e.RenewDeadline != 0)
-		only(lease, "mode lease", "retryPeriod", e.RetryPeriod != 0)
+	mode := cmp.Or(e.Mode, LeaderNone)
+	if _, known := mode.Choices(); !slices.Contains(known, string(mode)) {
+		c.fault(at+"mode", "unknown mode %q (%s)", mode, words.Hint(string(mode), known))
+		return
 	}
+	elected, lease := mode != LeaderNone, mode == LeaderLease
+	only(elected, "modes lease and life", "name", e.Name != "")
+	only(elected, "modes lease and life", "namespace", e.Namespace != "")
+	only(lease, "mode lease", "leaseDuration", e.LeaseDuration != 0)
+	only(lease, "mode lease", "renewDeadline", e.RenewDeadline != 0)
+	only(lease, "mode lease", "retryPeriod", e.RetryPeriod != 0)
 	if faults := validation.IsDNS1123Subdomain(e.Name); e.Name != "" && len(faults) > 0 {
 		c.fault(at+"name", "want the name of an object: %s", faults[0])
 	}
 	if faults := validation.IsDNS1123Label(e.Namespace); e.Namespace != "" && len(faults) > 0 {
 		c.fault(at+"namespace", "want a namespace: %s", faults[0])
 	}
-	if e.Mode == LeaderLease {
+	switch {
+	case min(e.LeaseDuration, e.RenewDeadline, e.RetryPeriod) < 0:
+		c.fault("settings.leaderElection", "no time must be negative")
+	case lease:
 		e.checkPeriods(c, at)
 	}
 }
@@ -143,6 +157,11 @@ func (r *Resource) check(c check) {
 	}
 	if len(r.Keep) > 0 && cmp.Or(r.Cache, CacheCompact) != CacheCompact {
 		c.unwanted("keep", "is only for cache %s", CacheCompact)
+	}
+	for i, path := range r.Keep {
+		if len(path) == 0 {
+			c.fault(fmt.Sprintf("keep[%d]", i), "must not be empty")
+		}
 	}
 	r.checkRelations(c)
 	for i, h := range r.handlers {
@@ -197,6 +216,7 @@ func (h *Handler) check(c check, earlier []*Handler) {
 	}
 	h.checkCauses(c)
 	h.checkField(c)
+	h.checkMatches(c)
 	h.checkAttempts(c)
 	for i, need := range h.Needs {
 		need.check(c, fmt.Sprintf("needs[%d]", i))
@@ -222,7 +242,11 @@ func (h *Handler) checkAttempts(c check) {
 // checkField checks that the cache holds what the handler looks at.
 func (h *Handler) checkField(c check) {
 	for _, field := range h.Fields {
-		if len(field) == 0 || slices.Contains([]string{"metadata", "apiVersion", "kind"}, field[0]) {
+		if len(field) == 0 {
+			c.fault("field", "must not be empty")
+			continue
+		}
+		if slices.Contains([]string{"metadata", "apiVersion", "kind"}, field[0]) {
 			continue
 		}
 		if c.Resource.Cache == CacheMetadata {
@@ -231,6 +255,24 @@ func (h *Handler) checkField(c check) {
 		if keep := c.Resource.Keep; len(keep) > 0 && !slices.ContainsFunc(keep, func(kept Path) bool { return kept.Covers(field) }) {
 			c.fault("field", "keep leaves it out of the cache")
 		}
+	}
+}
+
+// checkMatches reports keys and values that no object can have.
+func (h *Handler) checkMatches(c check) {
+	wrongKey := func(field, key, as string) {
+		if faults := validation.IsQualifiedName(as); len(faults) > 0 {
+			c.fault(field, "the key %q is not one that objects may have: %s", key, faults[0])
+		}
+	}
+	for _, m := range h.Labels {
+		wrongKey("labels", m.Key, m.Key)
+		if faults := validation.IsValidLabelValue(m.Value); len(faults) > 0 {
+			c.fault("labels", "the value %q is not one that labels may have: %s", m.Value, faults[0])
+		}
+	}
+	for _, m := range h.Annotations {
+		wrongKey("annotations", m.Key, strings.ToLower(m.Key)) // as the API server does
 	}
 }
 
@@ -260,10 +302,16 @@ func (h *Handler) checkWhole(c check) {
 // affair.
 func (h *Handler) checkDeletion(c check) {
 	given := slices.Contains(h.given, Delete)
-	for field, set := range map[string]bool{"finalizer": h.NoFinalizer, "onFailure": h.Release} {
-		if set && !given && len(h.Causes) > 0 {
-			c.unwanted(field, "is only for handlers with cause delete")
+	for _, option := range []struct {
+		field string
+		set   bool
+	}{{"finalizer", h.NoFinalizer}, {"onFailure", h.Release}} {
+		if option.set && !given && len(h.Causes) > 0 {
+			c.unwanted(option.field, "is only for handlers with cause delete")
 		}
+	}
+	if given && h.NoFinalizer && h.Release {
+		c.unwanted("onFailure", "says nothing with finalizer: false, which holds no object")
 	}
 }
 
@@ -339,7 +387,11 @@ func (h *Handler) checkTiming(c check) {
 	if t.TimeZone != "" && t.Cron == "" {
 		c.note(Fault{Unwanted: true, Lacks: "cron"}, "timeZone", "is only for cron")
 	}
-	switch never := t.Every == 0 && t.Idle == 0 && t.Cron == ""; {
+	never := t.Every == 0 && t.Idle == 0 && t.Cron == ""
+	if !never && len(h.Causes) > 0 && !h.On(Timer) {
+		c.fault("causes", "it has a time, but not the cause %s", Timer)
+	}
+	switch {
 	case never && t.Jitter != 0:
 		c.note(Fault{Unwanted: true, Lacks: "every"}, "jitter", "is only for timers (every, cron or idle)")
 	case never && t.TimeZone == "" && !h.ResourceWide:
