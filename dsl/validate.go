@@ -59,13 +59,13 @@ func (op *Operator) Validate() error {
 
 // checkName reports a name, or a domain, that cannot be part of an annotation key.
 func (op *Operator) checkName(c check) {
+	prefix, wrong := op.Prefix(), validation.IsDNS1123Label(op.Name)
 	if op.Name == "" {
 		c.fault("metadata.name", "it has no name: set Operator.Name (metadata.name in YAML)")
-		return
+	} else if len(wrong) > 0 {
+		c.fault("metadata.name", "want a DNS label, found %q: %s", op.Name, wrong[0])
 	}
-	prefix := op.Prefix()
-	if errs := validation.IsDNS1123Label(op.Name); len(errs) > 0 {
-		c.fault("metadata.name", "want a DNS label, found %q: %s", op.Name, errs[0])
+	if len(wrong) > 0 { // an empty one is, too
 		prefix = cmp.Or(op.Domain, bookkeeping.Domain)
 	}
 	if errs := validation.IsDNS1123Subdomain(prefix); len(errs) > 0 {

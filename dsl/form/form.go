@@ -178,7 +178,7 @@ func (d *Decoder) mayBeEmpty() bool { return d.JSON || d.Foreign != nil }
 func (d *Decoder) value(at Path, n *yaml.Node, out reflect.Value) bool {
 	d.values[at] = n
 	own := d.Foreign.formOf(out)
-	if (own == nil || d.Foreign == nil) && d.nothing(at, n, out.Kind()) {
+	if (own == nil || d.Foreign == nil) && d.nothing(at, n, out) {
 		return false
 	}
 	if own != nil {
@@ -213,11 +213,12 @@ func (d *Decoder) value(at Path, n *yaml.Node, out reflect.Value) bool {
 }
 
 // nothing reports whether a node holds nothing that could be read now, which may be a fault.
-func (d *Decoder) nothing(at Path, n *yaml.Node, kind reflect.Kind) bool {
+func (d *Decoder) nothing(at Path, n *yaml.Node, out reflect.Value) bool {
+	_, judges := reflect.TypeAssert[json.Unmarshaler](out.Addr())
 	switch {
 	case d.Computed != nil && IsText(n) && d.Computed(n.Value):
 		return true
-	case !IsNull(n), kind == reflect.Interface && !d.JSON:
+	case !IsNull(n), out.Kind() == reflect.Interface && !d.JSON, d.JSON && judges:
 		return false
 	case !d.JSON:
 		d.FaultAt(n, at, "must not be empty")
