@@ -26,7 +26,9 @@ func syntaxError(s source, first *common.Error) *Error {
 }
 
 // toldAt returns where CEL says that something is wrong.
-func toldAt(err *common.Error) Place { return Place{max(err.Location.Line(), 1), err.Location.Column() + 1} }
+func toldAt(err *common.Error) Place {
+	return Place{max(err.Location.Line(), 1), err.Location.Column() + 1}
+}
 
 // unexpected says what stands at a place at which something else is wanted.
 func unexpected(text string, at Place) string {
