@@ -11,8 +11,7 @@ import (
 	"time"
 )
 
-// Describe returns the schema of what [Decoder] reads into a value of the type.
-// With is that of the decoder.
+// Describe returns the schema of what [Decoder] reads into a value of the type. With is that of the decoder.
 func Describe(t reflect.Type, with any) *Schema {
 	d := &Describer{With: with, defs: map[string]*Schema{}}
 	out := d.Of(t)
