@@ -103,7 +103,7 @@ func (a *activation) children(s *dsl.Subject) (map[string]any, error) {
 	out, err := children(s)
 	for _, name := range a.scope.Anything {
 		if err == nil {
-			out[name] = anything{}
+			out[name] = newAnything()
 		}
 	}
 	return out, err
@@ -147,21 +147,18 @@ func related(s *dsl.Subject) (map[string]any, error) {
 
 // shaped returns the one object, or the list of all.
 func shaped(objects []*unstructured.Unstructured, one bool) any {
-	if one {
-		if len(objects) == 0 {
-			return map[string]any{}
-		}
-		return treeOf(objects[0])
-	}
-	return trees(objects)
-}
-
-func trees(objects []*unstructured.Unstructured) []any {
-	out := make([]any, len(objects))
+	trees := make([]any, len(objects))
 	for i, o := range objects {
-		out[i] = treeOf(o)
+		trees[i] = treeOf(o)
 	}
-	return out
+	switch {
+	case !one:
+		return trees
+	case len(trees) == 0:
+		return map[string]any{}
+	default:
+		return trees[0]
+	}
 }
 
 func treeOf(o *unstructured.Unstructured) map[string]any {

@@ -4,19 +4,18 @@
 package expr
 
 import (
-	"fmt"
-	"reflect"
-
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/common/types/traits"
 )
 
-// anything is a map in which every key is found, and is the same again. With it in the place of
+// anything is an empty map in which every key is found, and is the same again. With it in the place of
 // something, an evaluation tells whether it misses something else; see Scope.Anything.
-type anything struct{}
+type anything struct{ traits.Mapper }
 
-var _ traits.Mapper = anything{}
+func newAnything() anything {
+	return anything{types.NewStringInterfaceMap(types.DefaultTypeAdapter, map[string]any{})}
+}
 
 // Find finds everything.
 func (a anything) Find(ref.Val) (ref.Val, bool) { return a, true }
@@ -27,29 +26,5 @@ func (a anything) Get(ref.Val) ref.Val { return a }
 // Contains says yes.
 func (anything) Contains(ref.Val) ref.Val { return types.True }
 
-// Size is that of an empty map, as there is nothing to go through.
-func (anything) Size() ref.Val { return types.IntZero }
-
-// Iterator goes through nothing.
-func (anything) Iterator() traits.Iterator {
-	return types.NewDynamicMap(types.DefaultTypeAdapter, map[string]any{}).Iterator()
-}
-
 // Equal says no.
 func (anything) Equal(ref.Val) ref.Val { return types.False }
-
-// Type is that of maps.
-func (anything) Type() ref.Type { return types.MapType }
-
-// Value is that of an empty map.
-func (anything) Value() any { return map[string]any{} }
-
-// ConvertToType fails.
-func (anything) ConvertToType(to ref.Type) ref.Val {
-	return types.NewErr("cannot be converted to %s", to.TypeName())
-}
-
-// ConvertToNative fails.
-func (anything) ConvertToNative(to reflect.Type) (any, error) {
-	return nil, fmt.Errorf("cannot be converted to %s", to)
-}

@@ -144,8 +144,8 @@ func (m *meaning) wrongCall(call ast.CallExpr) string {
 		return fmt.Sprintf("%s() stands behind its value: x.%s(…)", name, name)
 	case !slices.Contains(counts, len(args)):
 		return wrongCount(name, counts, len(args))
-	case name == operators.Conditional && m.ast.GetType(args[0].ID()).IsExactType(types.BoolType):
-		return m.twoOutcomes(args[1], args[2])
+	case name == operators.Conditional:
+		return m.wrongCondition(args[0], args[1], args[2])
 	case behind:
 		args = slices.Concat([]ast.Expr{call.Target()}, args)
 	}
@@ -177,8 +177,13 @@ func wrongCount(function string, counts []int, given int) string {
 	return fmt.Sprintf("%s wants %s %s, not %d", FunctionNamed(function), strings.Join(words, " or "), arguments, given)
 }
 
-// twoOutcomes says that the outcomes of a condition are of two kinds.
-func (m *meaning) twoOutcomes(a, b ast.Expr) string {
+// wrongCondition says why the parts of a ?: do not go together. A macro may have become one.
+func (m *meaning) wrongCondition(condition, a, b ast.Expr) string {
+	switch m.ast.GetType(condition.ID()).Kind() {
+	case types.BoolKind, types.DynKind, types.ErrorKind:
+	default:
+		return "want true or false, found " + m.kind(condition)
+	}
 	one, other := m.kind(a), m.kind(b)
 	if one == other { // what they hold tells them apart
 		one, other = m.ast.GetType(a.ID()).String(), m.ast.GetType(b.ID()).String()

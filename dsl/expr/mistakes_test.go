@@ -82,8 +82,11 @@ func TestTheCommonestMistakesAreSaidInPlainWords(t *testing.T) {
 		"a value of a library":          {"string(quantity('1Gi'))", "1:1: cannot use string() with a quantity"},
 		"kinds that are compared":       {"cause != 1", "1:7: cannot use != with text and a whole number"},
 
-		"outcomes of two kinds":        {"true ? 1 : 'a'", "1:6: both outcomes of ?: must be of one kind, not a whole number and text (dyn(…) around each lifts that)"},
-		"outcomes that hold two kinds": {"true ? {'a': [1]} : {'a': ['b']}", "1:6: both outcomes of ?: must be of one kind, not map(string, list(int)) and map(string, list(string)) (dyn(…) around each lifts that)"},
+		"a number before a ?:":          {"1 ? 'a' : 'b'", "1:3: want true or false, found a whole number"},
+		"outcomes that are no numbers":  {"self.x ? 1 : 'a'", "1:8: both outcomes of ?: must be of one kind, not a whole number and text (dyn(…) around each lifts that)"},
+		"a macro that asks for numbers": {"[1].filter(x, x)", "1:5: want true or false, found a whole number"},
+		"outcomes of two kinds":         {"true ? 1 : 'a'", "1:6: both outcomes of ?: must be of one kind, not a whole number and text (dyn(…) around each lifts that)"},
+		"outcomes that hold two kinds":  {"true ? {'a': [1]} : {'a': ['b']}", "1:6: both outcomes of ?: must be of one kind, not map(string, list(int)) and map(string, list(string)) (dyn(…) around each lifts that)"},
 
 		"a number for a condition": {"1 && true", "1:1: want true or false, found a whole number"},
 

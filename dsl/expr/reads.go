@@ -37,15 +37,9 @@ func (p *Program) Reads() dsl.Reads {
 // the order of the text, and an empty path where it takes the variable in another way.
 func (p *Program) read(variable string) *reader {
 	r := &reader{variable: variable}
-	if !p.Uses(variable) {
-		return r
+	if p.Uses(variable) {
+		r.visit(ast.NavigateAST(p.ast))
 	}
-	parsed, issues := p.compiler.env.Parse(p.text)
-	if issues.Err() != nil { // it was compiled once: this does not happen
-		r.paths = []dsl.Path{{}}
-		return r
-	}
-	r.visit(parsed.NativeRep().Expr())
 	return r
 }
 
@@ -92,7 +86,7 @@ type reader struct {
 	hidden bool
 }
 
-func (r *reader) visit(e ast.Expr) {
+func (r *reader) visit(e ast.NavigableExpr) {
 	if at, rooted := r.path(e); rooted {
 		r.paths = append(r.paths, at.path)
 		if at.asked {
@@ -100,44 +94,15 @@ func (r *reader) visit(e ast.Expr) {
 		}
 		return
 	}
-	switch e.Kind() {
-	case ast.SelectKind:
-		r.visit(e.AsSelect().Operand())
-	case ast.CallKind:
-		r.call(e.AsCall())
-	case ast.ComprehensionKind:
-		r.comprehension(e.AsComprehension())
-	case ast.ListKind:
-		r.all(e.AsList().Elements()...)
-	case ast.MapKind:
-		for _, entry := range e.AsMap().Entries() {
-			r.all(entry.AsMapEntry().Key(), entry.AsMapEntry().Value())
-		}
-	case ast.StructKind:
-		for _, field := range e.AsStruct().Fields() {
-			r.visit(field.AsStructField().Value())
-		}
+	outer, binds := r.hidden, false
+	if e.Kind() == ast.ComprehensionKind {
+		c := e.AsComprehension()
+		binds = slices.Contains([]string{c.IterVar(), c.AccuVar()}, r.variable) || c.HasIterVar2() && c.IterVar2() == r.variable
 	}
-}
-
-func (r *reader) all(list ...ast.Expr) {
-	for _, e := range list {
-		r.visit(e)
+	for i, part := range e.Children() {
+		r.hidden = outer || binds && i >= 2 // the range and the first value of what is gathered are outside
+		r.visit(part)
 	}
-}
-
-func (r *reader) call(c ast.CallExpr) {
-	if c.IsMemberFunction() {
-		r.visit(c.Target())
-	}
-	r.all(c.Args()...)
-}
-
-func (r *reader) comprehension(c ast.ComprehensionExpr) {
-	r.all(c.IterRange(), c.AccuInit())
-	outer := r.hidden
-	r.hidden = outer || slices.Contains([]string{c.IterVar(), c.AccuVar()}, r.variable) || c.HasIterVar2() && c.IterVar2() == r.variable
-	r.all(c.LoopCondition(), c.LoopStep(), c.Result())
 	r.hidden = outer
 }
 
@@ -167,7 +132,8 @@ func (s steps) to(name string) steps {
 func (r *reader) path(e ast.Expr) (at steps, rooted bool) {
 	switch e.Kind() {
 	case ast.IdentKind:
-		return steps{path: dsl.Path{}}, e.AsIdent() == r.variable && !r.hidden
+		name := e.AsIdent() // a dot before it leads out of macros
+		return steps{path: dsl.Path{}}, name == "."+r.variable || name == r.variable && !r.hidden
 	case ast.SelectKind:
 		s := e.AsSelect()
 		at, rooted = r.path(s.Operand())

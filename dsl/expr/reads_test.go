@@ -56,6 +56,7 @@ func TestWhatAnExpressionReads(t *testing.T) {
 		`self[self.spec.pick]`:                                    " spec.pick",
 		`self.spec.items.map(i, i.size + self.spec.more)`:         "spec.items spec.more",
 		`self.spec.items.map(self, self.size)`:                    "spec.items",
+		`self.spec.items.map(self, self.size + .self.spec.more)`:  "spec.items spec.more",
 		`[self.spec.a, {'k': self.spec.b}.k]`:                     "spec.a spec.b",
 		`size(self)`:                                              "",
 		`ready(self)`:                                             "",

@@ -95,8 +95,6 @@ func (s *Describer) Of(t reflect.Type) *Schema {
 		return &Schema{Type: "string", Pattern: durationPattern, PatternErrorMessage: wantDuration}
 	case reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()):
 		return &Schema{Type: "string", MinLength: 1}
-	case reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]()):
-		return &Schema{}
 	}
 	switch t.Kind() {
 	case reflect.Struct:
