@@ -17,5 +17,5 @@
 //   - [Permanent]: it has failed, until something it looks at changes.
 //
 // Filters and relations get a [Subject], a request that cannot write. Package dsl imports nothing of the
-// engine, so handlers can be tested without it.
+// engine, so handlers can be tested without it. Actions for YAML are written with package dsl/actions.
 package dsl

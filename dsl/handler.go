@@ -61,7 +61,7 @@ type Handler struct {
 	// Sets are the fields of its object that its code is known to set, Conditions the types of the conditions.
 	Sets       []Path
 	Conditions []string
-	// Steady, which follows from these: the conditions follow from what the handler looks at, so they are true of each generation in which
+	// Steady: the conditions follow from what the handler looks at, so they are true of each generation in which
 	// that is the same.
 	Steady bool
 	// Labels and Annotations must all match, or the handler does not see the object.
@@ -224,8 +224,4 @@ func (h *Handler) settle() {
 	if t := h.Timing; t != nil && t.Cron != "" {
 		t.schedule, _ = parseCron(t.Cron, t.TimeZone) // what is wrong with it, Validate tells
 	}
-	reads := slices.DeleteFunc(slices.Clone(h.Reads.Paths), func(read Path) bool {
-		return slices.ContainsFunc(h.Sets, func(set Path) bool { return slices.Equal(set, read) })
-	})
-	h.Steady = len(h.Conditions) > 0 && h.Woken() && !h.Reads.Passing && h.View().Holds(reads)
 }

@@ -81,11 +81,9 @@ func (p *Patch) OfferCondition(kind string, status metav1.ConditionStatus, reaso
 }
 
 func withCondition(list []metav1.Condition, c metav1.Condition) []metav1.Condition {
-	for i := range list {
-		if list[i].Type == c.Type {
-			list[i] = c
-			return list
-		}
+	if i := slices.IndexFunc(list, func(known metav1.Condition) bool { return known.Type == c.Type }); i >= 0 {
+		list[i] = c
+		return list
 	}
 	return append(list, c)
 }
@@ -120,11 +118,9 @@ func (p *Patch) put(tree map[string]any, text string, value any, refused ...stri
 		p.note(err)
 		return
 	}
-	for _, key := range refused {
-		if path[0] == key {
-			p.note(fmt.Errorf("setting %s: %s is not set with Set", text, key))
-			return
-		}
+	if slices.Contains(refused, path[0]) {
+		p.note(fmt.Errorf("setting %s: %s is not set with Set", text, path[0]))
+		return
 	}
 	decoded, err := plain.Value(value)
 	if err != nil {

@@ -6,6 +6,7 @@ package dsl
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/handwerk-dev/handwerk/dsl/bookkeeping"
@@ -116,12 +117,7 @@ func (p Path) In(tree map[string]any) (value any, found bool) {
 // Covers reports whether a change at other is a change of what p leads to, or lies around it.
 func (p Path) Covers(other Path) bool {
 	n := min(len(p), len(other))
-	for i := range n {
-		if p[i] != other[i] {
-			return false
-		}
-	}
-	return true
+	return slices.Equal(p[:n], other[:n])
 }
 
 // Leads reports whether p leads to other, or to what lies around it.

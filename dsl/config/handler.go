@@ -32,7 +32,16 @@ func (w *watched) handler(at path, h *handler) {
 	out.NoFinalizer, out.Release = h.noFinalizer(), h.OnFailure == release
 	out.NoOld = built.NoOld && !back || h.Old != nil && !*h.Old
 	out.Brings, out.Sets, out.Conditions, out.Reads = built.Brings, built.Sets, built.Conditions, built.Reads.And(asks)
-	w.add(at, out)
+	added := w.add(at, out)
+	added.Steady = steady(added, built)
+}
+
+// steady reports whether the conditions that a handler sets follow from what it looks at.
+func steady(h *dsl.Handler, built actions.Built) bool {
+	reads := slices.DeleteFunc(slices.Clone(built.Reads.Paths), func(read dsl.Path) bool {
+		return slices.ContainsFunc(h.Sets, func(set dsl.Path) bool { return slices.Equal(set, read) })
+	})
+	return len(h.Conditions) > 0 && h.Woken() && !h.Reads.Passing && h.View().Holds(reads)
 }
 
 // deletion checks fields that are for delete handlers alone, whatever their values: who writes a default relies on it.
@@ -82,8 +91,10 @@ func (w *watched) built(at path, h *handler) (dsl.Handler, actions.Built) {
 }
 
 // add adds a handler that stands at a place.
-func (w *watched) add(at path, h dsl.Handler) {
-	w.loader.places[w.out.Add(h)] = place{w.part, at}
+func (w *watched) add(at path, h dsl.Handler) *dsl.Handler {
+	added := w.out.Add(h)
+	w.loader.places[added] = place{w.part, at}
+	return added
 }
 
 // noFinalizer reports whether no deletion waits for the handler.

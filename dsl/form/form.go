@@ -5,10 +5,9 @@
 //
 // A struct's tags say all there is to know of a field: its name (yaml, else json), whether it is required
 // (required is true, or what is said where it is missing), unless which other one is there (unless), its
-// least value, of a map the least number of entries (min), whether
-// no text is in its list twice (unique), its default, and what it means (doc). [Decoder]
-// reads a YAML node or a plain value into it, [Describe] makes its JSON Schema, and [Reference] the tables
-// for people. What a Go type cannot say, a type says itself: see [Form] and [Choice].
+// least value, of a map the least number of entries (min), whether a list has no element twice (unique), its
+// default, and what it means (doc). [Decoder] reads a YAML node or a plain value into it, [Describe] makes its
+// JSON Schema, and [Reference] the tables for people. What a Go type cannot say, a type says itself: see [Form] and [Choice].
 package form
 
 import (
@@ -255,20 +254,6 @@ func (d *Decoder) list(at Path, n *yaml.Node, out reflect.Value) bool {
 		d.filled(at.Index(i), element, out.Index(i))
 	}
 	return true
-}
-
-// unique checks the unique tag of a field: no text is in its list twice.
-func (d *Decoder) unique(at Path, n *yaml.Node, field reflect.StructField) {
-	if field.Tag.Get("unique") == "" {
-		return
-	}
-	seen := map[string]bool{}
-	for i, element := range n.Content {
-		if seen[element.Value] && element.Value != "" { // an empty one is told already
-			d.FaultAt(element, at.Index(i), "%s is in the list twice", Quoted(element.Value))
-		}
-		seen[element.Value] = true
-	}
 }
 
 // mapping fills a map with text for keys.

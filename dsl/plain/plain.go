@@ -17,10 +17,6 @@ func Value(value any) (any, error) {
 	switch v := value.(type) {
 	case nil, string, bool, int64, float64:
 		return v, nil
-	case int:
-		return int64(v), nil
-	case int32:
-		return int64(v), nil
 	}
 	data, err := json.Marshal(value)
 	if err != nil {
