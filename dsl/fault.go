@@ -54,17 +54,18 @@ type check struct {
 	found *[]error
 }
 
-func (c check) fault(field, format string, args ...any) *Fault {
-	out := &Fault{Place: c.at(field), Err: fmt.Errorf(format, args...)}
-	*c.found = append(*c.found, out)
-	return out
+// fault notes what is wrong with a field, empty for the whole.
+func (c check) fault(field, format string, args ...any) { c.note(Fault{}, field, format, args...) }
+
+// note is fault with what else there is to say.
+func (c check) note(more Fault, field, format string, args ...any) {
+	more.Place, more.Err = c.at(field), fmt.Errorf(format, args...)
+	*c.found = append(*c.found, &more)
 }
 
 // unwanted is fault for a field that has no meaning where it is.
-func (c check) unwanted(field, format string, args ...any) *Fault {
-	out := c.fault(field, format, args...)
-	out.Unwanted = true
-	return out
+func (c check) unwanted(field, format string, args ...any) {
+	c.note(Fault{Unwanted: true}, field, format, args...)
 }
 
 // either is fault for two fields, of which one may be absent, that contradict each other.
@@ -72,10 +73,11 @@ func (c check) either(first, second string, isFirst, isSecond bool, format strin
 	if !isFirst {
 		first, second = second, first
 	}
-	f := c.fault(first, format, args...)
+	var more Fault
 	if isFirst != isSecond {
-		f.Lacks = second
+		more.Lacks = second
 	}
+	c.note(more, first, format, args...)
 }
 
 // at returns the place of a field.

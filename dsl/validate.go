@@ -46,9 +46,9 @@ func (op *Operator) Validate() error {
 		case !twice:
 			seen[r.Name.Objects()] = r
 		case first.Name == r.Name:
-			of.fault("resource", "%s is declared twice", r.Name).First = &Place{Resource: first, Field: "resource"}
+			of.note(Fault{First: &Place{Resource: first, Field: "resource"}}, "resource", "%s is declared twice", r.Name)
 		default:
-			of.fault("resource", "%s has the same objects as %s: put the handlers of both under one", r.Name, first.Name).First = &Place{Resource: first, Field: "resource"}
+			of.note(Fault{First: &Place{Resource: first, Field: "resource"}}, "resource", "%s has the same objects as %s: put the handlers of both under one", r.Name, first.Name)
 		}
 		r.check(of)
 	}
@@ -71,8 +71,7 @@ func (op *Operator) checkName(c check) {
 
 func (s *Settings) check(c check) {
 	if s.Burst > 0 && s.QPS == 0 {
-		f := c.fault("settings.burst", "needs qps")
-		f.Unwanted, f.Lacks = true, "settings.qps"
+		c.note(Fault{Unwanted: true, Lacks: "settings.qps"}, "settings.burst", "needs qps")
 	}
 	if s.GracePeriod < 0 || s.QPS < 0 || s.Burst < 0 {
 		c.fault("settings", "no time and no number must be negative")
@@ -125,7 +124,7 @@ func (r *Resource) check(c check) {
 		c.fault("owns", "%w", err)
 	}
 	if len(r.handlers) == 0 {
-		c.fault("handlers", "want at least one").Lacks = "schedule"
+		c.note(Fault{Lacks: "schedule"}, "handlers", "want at least one")
 	}
 	if r.Resync < 0 || r.Workers < 0 {
 		c.fault("", "resync and workers must not be negative")
@@ -159,7 +158,7 @@ func (r *Resource) checkRelations(c check) {
 		if !celName.MatchString(relation.Name) {
 			c.fault(at+"name", "want letters, digits and '_', as expressions use it, found %q", relation.Name)
 		} else if earlier, twice := first[relation.Name]; twice {
-			c.fault(at+"name", "the name is used twice").First = &Place{Resource: r, Field: earlier}
+			c.note(Fault{First: &Place{Resource: r, Field: earlier}}, at+"name", "the name is used twice")
 		} else {
 			first[relation.Name] = at + "name"
 		}
@@ -188,7 +187,7 @@ func (h *Handler) check(c check, earlier []*Handler) {
 		c.fault("id", "%s", fault)
 	}
 	if i := slices.IndexFunc(earlier, func(other *Handler) bool { return other.ID == h.ID }); i >= 0 {
-		c.fault("id", "the id is used twice").First = &Place{Resource: c.Resource, Handler: earlier[i], Field: "id"}
+		c.note(Fault{First: &Place{Resource: c.Resource, Handler: earlier[i], Field: "id"}}, "id", "the id is used twice")
 	}
 	for _, w := range h.invalid {
 		c.fault(w.field, "%w", w.err)
@@ -296,7 +295,7 @@ func (h *Handler) checkCauses(c check) {
 			c.fault(at, "unknown cause %q (want %s, or one of %v)", cause, Reconcile, Causes())
 		}
 		if lack := cause.unmet(c.Resource, h); lack != nil && !h.ResourceWide {
-			c.fault(at, "%s", lack.fault).Lacks = lack.field
+			c.note(Fault{Lacks: lack.field}, at, "%s", lack.fault)
 		}
 	}
 	alone := slices.IndexFunc(h.Causes, func(cause Cause) bool { return cause.row().alone })
@@ -331,19 +330,22 @@ func (h *Handler) checkTiming(c check) {
 	if t.Every < 0 || t.Idle < 0 {
 		c.fault("every", "every and idle must not be negative")
 	}
-	if t.TimeZone != "" && t.Cron == "" {
-		c.unwanted("timeZone", "is only for cron").Lacks = "cron"
-	}
-	if t.Every == 0 && t.Idle == 0 && t.Cron == "" {
-		if t.Jitter != 0 {
-			c.unwanted("jitter", "is only for timers (every, cron or idle)").Lacks = "every"
-		} else if t.TimeZone == "" && !h.ResourceWide {
-			c.fault("", "it has a timer without a time (want every, cron or idle)")
-		}
-	}
 	if t.Every > 0 && t.Cron != "" {
 		c.unwanted("every", "excludes cron")
 	}
+	if t.TimeZone != "" && t.Cron == "" {
+		c.note(Fault{Unwanted: true, Lacks: "cron"}, "timeZone", "is only for cron")
+	}
+	switch never := t.Every == 0 && t.Idle == 0 && t.Cron == ""; {
+	case never && t.Jitter != 0:
+		c.note(Fault{Unwanted: true, Lacks: "every"}, "jitter", "is only for timers (every, cron or idle)")
+	case never && t.TimeZone == "" && !h.ResourceWide:
+		c.fault("", "it has a timer without a time (want every, cron or idle)")
+	}
+	t.checkCron(c)
+}
+
+func (t *Timing) checkCron(c check) {
 	if t.Cron != "" {
 		if _, err := zone(t.TimeZone); err != nil {
 			c.fault("timeZone", "%w", err)
