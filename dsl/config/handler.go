@@ -84,7 +84,7 @@ func (w *watched) handler(at path, h *handler) {
 	if !w.Has(at.Key("causes")) && !h.given() {
 		causes = []dsl.Cause{dsl.Reconcile}
 	}
-	h.level = (&dsl.Handler{Causes: dsl.ExpandCauses(causes)}).Level()
+	h.level = (&dsl.Handler{Causes: causes}).Level()
 	w.deletion(at, h, causes)
 	when, asks, back := w.filters(at, h)
 	out, built := w.built(at, h)

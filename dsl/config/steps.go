@@ -65,7 +65,7 @@ func (w *watched) steps(at path, h *handler) *actions.Built {
 			w.Fault(place.Key("name"), "the name is used twice (first at %s)", w.where(first))
 		}
 		seen[name] = place
-		if fault := dsl.WrongID(name); fault != "" {
+		if fault := (&dsl.Handler{ID: name}).WrongID(); fault != "" {
 			w.Fault(place.Key("name"), "%s", fault)
 		}
 		one := &handler{
