@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/handwerk-dev/handwerk/dsl/bookkeeping"
 	"github.com/handwerk-dev/handwerk/dsl/words"
 )
 
@@ -61,10 +62,12 @@ func (op *Operator) checkName(c check) {
 		c.fault("metadata.name", "it has no name: set Operator.Name (metadata.name in YAML)")
 		return
 	}
+	prefix := op.Prefix()
 	if errs := validation.IsDNS1123Label(op.Name); len(errs) > 0 {
 		c.fault("metadata.name", "want a DNS label, found %q: %s", op.Name, errs[0])
+		prefix = cmp.Or(op.Domain, bookkeeping.Domain)
 	}
-	if errs := validation.IsDNS1123Subdomain(op.Domain); op.Domain != "" && len(errs) > 0 {
+	if errs := validation.IsDNS1123Subdomain(prefix); len(errs) > 0 {
 		c.fault("metadata.domain", "want a DNS name, found %q: %s", op.Domain, errs[0])
 	}
 }
