@@ -172,9 +172,9 @@ func causesWith(holds func(causeRow) bool) (out []Cause) {
 	return out
 }
 
-// ExpandCauses replaces Reconcile by what it stands for and drops repetitions. The result is in
+// expandCauses replaces Reconcile by what it stands for and drops repetitions. The result is in
 // the order of [Causes]. Unknown causes are left out; [Operator.Validate] reports them.
-func ExpandCauses(causes []Cause) []Cause {
+func expandCauses(causes []Cause) []Cause {
 	all := slices.Contains(causes, Reconcile)
 	return causesWith(func(row causeRow) bool { return slices.Contains(causes, row.cause) || all && row.reconcile })
 }

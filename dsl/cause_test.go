@@ -23,9 +23,9 @@ func TestCauses(t *testing.T) {
 	}
 	tests := map[string]struct{ got, want []Cause }{
 		"they take precedence in this order": {Causes(), []Cause{Delete, Create, Update, Resume, Child, RelatedChange, Timer, Resync, Event}},
-		"reconcile stands for these":         {ExpandCauses([]Cause{Reconcile}), []Cause{Create, Update, Resume, Child, RelatedChange, Resync}},
+		"reconcile stands for these":         {expandCauses([]Cause{Reconcile}), []Cause{Create, Update, Resume, Child, RelatedChange, Resync}},
 		"one more beside reconcile has its place, and one that is part of it comes once": {
-			ExpandCauses([]Cause{Timer, Reconcile, Child, "none"}), []Cause{Create, Update, Resume, Child, RelatedChange, Timer, Resync}},
+			expandCauses([]Cause{Timer, Reconcile, Child, "none"}), []Cause{Create, Update, Resume, Child, RelatedChange, Timer, Resync}},
 		"the next process finds these again":                 {ask(Cause.Lasting), []Cause{Delete, Create, Update}},
 		"of these nothing is left where they are not heeded": {ask(Cause.Transient), []Cause{Child, RelatedChange, Timer, Resync, Event}},
 		"these are changes of other objects":                 {ask(Cause.FromOthers), []Cause{Child, RelatedChange}},
@@ -69,7 +69,7 @@ func TestWoken(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			h := &Handler{Causes: ExpandCauses(tt.causes), Reads: tt.reads}
+			h := &Handler{Causes: expandCauses(tt.causes), Reads: tt.reads}
 			if got := h.Woken(); got != tt.want {
 				t.Errorf("woken = %v, want %v", got, tt.want)
 			}

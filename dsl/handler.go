@@ -197,7 +197,9 @@ func Release() Option { return func(h *Handler) { h.Release = true } }
 func NoOld() Option { return func(h *Handler) { h.NoOld = true } }
 
 // On reports whether the handler runs for the cause.
-func (h *Handler) On(c Cause) bool { return slices.Contains(h.Causes, c) }
+func (h *Handler) On(c Cause) bool {
+	return slices.Contains(h.Causes, c) || c.row().reconcile && slices.Contains(h.Causes, Reconcile)
+}
 
 // Level reports whether the handler is level-triggered: it runs for create, update and resume, so
 // what it has handled need not be remembered on the object, and is not: Request.Old is nil and Diff empty.
@@ -219,7 +221,7 @@ func (h *Handler) LooksPast() bool {
 // settle works out what follows from what was declared.
 func (h *Handler) settle() {
 	h.given = h.Causes
-	h.Causes = ExpandCauses(slices.Concat(h.given, h.Brings))
+	h.Causes = expandCauses(slices.Concat(h.given, h.Brings))
 	h.Causes = h.around(h.Causes)
 	if t := h.Timing; t != nil && t.Cron != "" {
 		t.schedule, _ = parseCron(t.Cron, t.TimeZone) // what is wrong with it, Validate tells

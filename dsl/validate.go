@@ -195,17 +195,17 @@ func (r *Resource) checkRelations(c check) {
 
 var handlerID = regexp.MustCompile(`^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$`)
 
-// WrongID says what is wrong with the name of a handler or a step; empty when nothing is.
-func WrongID(id string) string {
-	if handlerID.MatchString(id) {
+// WrongID says what is wrong with the handler's id; empty when nothing is.
+func (h *Handler) WrongID() string {
+	if handlerID.MatchString(h.ID) {
 		return ""
 	}
-	return fmt.Sprintf("want letters, digits, '-', '_' and '.', at most 63, found %q", id)
+	return fmt.Sprintf("want letters, digits, '-', '_' and '.', at most 63, found %q", h.ID)
 }
 
 // check checks a handler that is declared after others.
 func (h *Handler) check(c check, earlier []*Handler) {
-	if fault := WrongID(h.ID); fault != "" {
+	if fault := h.WrongID(); fault != "" {
 		c.fault("id", "%s", fault)
 	}
 	if i := slices.IndexFunc(earlier, func(other *Handler) bool { return other.ID == h.ID }); i >= 0 {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/actions"
+	"github.com/handwerk-dev/handwerk/dsl/shape"
 	"github.com/handwerk-dev/handwerk/dsl/words"
 )
 
@@ -108,5 +109,5 @@ func unknownFunction(name string, known []string) error {
 	} else {
 		message += "; registered are " + strings.Join(known, ", ")
 	}
-	return &dsl.ConfigError{Path: []string{"call"}, Message: message}
+	return &shape.Misfit{Path: []string{"call"}, Message: message}
 }

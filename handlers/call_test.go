@@ -14,6 +14,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/actions"
+	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
 
 type Inner struct {
@@ -98,11 +99,11 @@ func TestCallOfAFunctionThatIsNotThere(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			fn, err := build(t, test.registry, test.name, nil)
-			faulty, ok := errors.AsType[*dsl.ConfigError](err)
+			faulty, ok := errors.AsType[*shape.Misfit](err)
 			if !ok || fn != nil {
-				t.Fatalf("Build() = %v, want no function and a ConfigError", err)
+				t.Fatalf("Build() = %v, want no function and a Misfit", err)
 			}
-			want := &dsl.ConfigError{Path: []string{"call"}, Message: test.want}
+			want := &shape.Misfit{Path: []string{"call"}, Message: test.want}
 			if diff := cmp.Diff(want, faulty); diff != "" {
 				t.Errorf("error (-want +got):\n%s", diff)
 			}
@@ -178,9 +179,9 @@ func placed(t *testing.T, err error) string {
 	}
 	var lines []string
 	for _, one := range all {
-		faulty, ok := errors.AsType[*dsl.ConfigError](one)
+		faulty, ok := errors.AsType[*shape.Misfit](one)
 		if !ok {
-			t.Fatalf("%v is not a ConfigError", one)
+			t.Fatalf("%v is not a Misfit", one)
 		}
 		lines = append(lines, strings.Join(faulty.Path, ".")+": "+faulty.Message)
 	}

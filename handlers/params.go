@@ -9,6 +9,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/form"
+	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
 
 // checkParams checks parameters against the struct that the function decodes them into, so that a
@@ -19,7 +20,7 @@ func checkParams(f dsl.Function, params dsl.Params) error {
 		return nil
 	}
 	if f.Params == nil {
-		return &dsl.ConfigError{Path: []string{"with"}, Message: f.Name + " takes no parameters"}
+		return &shape.Misfit{Path: []string{"with"}, Message: f.Name + " takes no parameters"}
 	}
 	t := reflect.TypeOf(f.Params)
 	for t.Kind() == reflect.Pointer {
@@ -32,13 +33,13 @@ func checkParams(f dsl.Function, params dsl.Params) error {
 	d.Value("with", root, reflect.New(t).Interface())
 	var faults []error
 	for _, fault := range d.Faults {
-		faults = append(faults, &dsl.ConfigError{Path: fault.At.Steps(), Message: fault.Message})
+		faults = append(faults, &shape.Misfit{Path: fault.At.Steps(), Message: fault.Message})
 	}
 	if len(faults) > 0 || hasExpression(map[string]any(params)) {
 		return errors.Join(faults...)
 	}
 	if err := params.Into(reflect.New(t).Interface()); err != nil { // what tags ask for beyond names, such as numbers as text
-		return &dsl.ConfigError{Path: []string{"with"}, Message: err.Error()}
+		return &shape.Misfit{Path: []string{"with"}, Message: err.Error()}
 	}
 	return nil
 }

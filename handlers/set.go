@@ -192,7 +192,7 @@ func holdsConditions(s shape.Schemas) []error {
 	if status := property(self, "status"); status != nil && (len(status.Properties) == 0 || status.AdditionalProperties != nil) {
 		return nil // anything goes
 	}
-	return []error{&dsl.ConfigError{Path: []string{"set", "conditions"}, Message: "the resource's schema has no status.conditions"}}
+	return []error{&shape.Misfit{Path: []string{"set", "conditions"}, Message: "the resource's schema has no status.conditions"}}
 }
 
 // fields compiles a tree: every value that is not a map is a field of its own.

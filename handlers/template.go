@@ -70,7 +70,7 @@ func (w *writer) template(tree any, part func(shape.Schemas) *spec.Schema, at ..
 
 // fault notes a fault at a place in the handler.
 func (w *writer) fault(at []string, format string, args ...any) {
-	w.faults = append(w.faults, &dsl.ConfigError{Path: slices.Clone(at), Message: fmt.Sprintf(format, args...)})
+	w.faults = append(w.faults, &shape.Misfit{Path: slices.Clone(at), Message: fmt.Sprintf(format, args...)})
 }
 
 // built is what an action returns whose effect is not all that follows from what it reads: it happened at

@@ -40,7 +40,7 @@ type Action struct {
 	// have it.
 	OneObject bool
 	// Build turns the configuration into the handler's code and what goes with it. An error is
-	// reported with the place of the action; a [dsl.ConfigError] with the place it names; errors.Join
+	// reported with the place of the action; a [shape.Misfit] with the place it names; errors.Join
 	// reports several. Required.
 	Build func(b Build, config any) (Built, error)
 }

@@ -122,7 +122,7 @@ func (w *watched) misfits(at path, action string, err error) (out source.Faults)
 	for _, err := range flatten(err) {
 		place := at.Key(action)
 		line, column := 0, 0
-		if faulty, ok := errors.AsType[*dsl.ConfigError](err); ok {
+		if faulty, ok := errors.AsType[*shape.Misfit](err); ok {
 			place, line, column = w.step(at, faulty.Path), faulty.Line, faulty.Column
 		}
 		out = append(out, w.within(place, line, column, err.Error()))

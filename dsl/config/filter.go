@@ -17,7 +17,7 @@ func (w *watched) when(at path, h *handler) *expr.Program {
 	if h.When == "" {
 		return nil
 	}
-	program := w.predicate(at, h.When)
+	program := w.predicate(at, string(h.When))
 	if program == nil {
 		return nil
 	}

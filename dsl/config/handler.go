@@ -7,11 +7,76 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/actions"
 	"github.com/handwerk-dev/handwerk/dsl/expr"
+	"github.com/handwerk-dev/handwerk/dsl/form"
 )
+
+type handler struct {
+	ID          string         `yaml:"id" required:"true" doc:"Unique within the resource. Progress is kept under it, so a renamed handler is a new one."`
+	Causes      []dsl.Cause    `yaml:"causes" unique:"true" doc:"Why the handler runs. Without it a handler with a timer runs by that alone, any other one for reconcile."`
+	When        form.Predicate `yaml:"when" doc:"A CEL expression that must be true, or the handler does not see the object. Variables: self, old, diff, cause, event, params, now, children, related."`
+	Field       dsl.Path       `yaml:"field" doc:"All that the handler looks at, as in spec.replicas."`
+	Labels      matches        `yaml:"labels" min:"1" doc:"Labels that the object must have: a value, or {exists: true} or {exists: false}."`
+	Annotations matches        `yaml:"annotations" min:"1" doc:"Annotations that the object must have, in the form of labels."`
+	Retries     *int           `yaml:"retries" min:"0" doc:"How often the handler is run again after failing. Absent: until it succeeds."`
+	Backoff     *backoff       `yaml:"backoff" doc:"The wait between attempts; it doubles from initial to max."`
+	Timeout     time.Duration  `yaml:"timeout" doc:"The time that one attempt may take. Absent: no limit."`
+	After       []string       `yaml:"after" unique:"true" doc:"Handlers declared before this one that must have succeeded."`
+	Finalizer   *bool          `yaml:"finalizer" default:"true" doc:"For cause delete: whether the object's deletion waits for the handler."`
+	OnFailure   onFailure      `yaml:"onFailure" default:"hold" doc:"For cause delete: whether an object is held or released when the handler has failed for good."`
+	Old         *bool          `yaml:"old" default:"true" doc:"Whether the handler uses the old object and the difference. Without, less is kept on the object."`
+	With        map[string]any `yaml:"with" doc:"The parameters of the function that the handler calls."`
+	Steps       []step         `yaml:"steps" doc:"Several actions, in order, instead of one. Each is remembered: after a failure those before it are not repeated."`
+	Needs       []need         `yaml:"needs" doc:"What the handler does that nobody can see in it: rights of Go functions that do not declare theirs, and for children whose kind is worked out. For operator rbac."`
+	timing
+
+	action string // the key of the action, "" when there is none
+	config any    // what stands under it, nil when that is at fault
+	whole  bool   // it stands under schedule
+	level  bool   // it is level-triggered
+	untold bool   // what one of its steps needs is not known
+	partly bool   // it is a step that is not always taken
+}
+
+type timing struct {
+	Every    time.Duration `yaml:"every" doc:"Run time and again, with this period."`
+	Cron     string        `yaml:"cron" doc:"Run by a schedule of five fields, such as 0 3 * * *, or @hourly, @daily, @weekly, @monthly, @yearly."`
+	TimeZone string        `yaml:"timeZone" default:"UTC" doc:"The time zone that cron is read in, as in Europe/Berlin."`
+	Idle     time.Duration `yaml:"idle" doc:"Run only when the object has not changed for this time: once after each change, or with every or cron at each of their times."`
+	Jitter   time.Duration `yaml:"jitter" doc:"The most by which a run is moved at random: earlier for every, later for cron. By default a tenth of the period, for cron at most a minute."`
+}
+
+// given reports whether there is a timer.
+func (t *timing) given() bool { return t.Every != 0 || t.Cron != "" || t.Idle != 0 }
+
+type need struct {
+	Resource  string   `yaml:"resource" required:"true" doc:"The resource in kubectl's spelling, with a subresource behind a slash: deployments.apps/scale. self is the handler's own, as in self/status."`
+	Verbs     []string `yaml:"verbs" unique:"true" required:"true" doc:"Verbs of RBAC, as in get, create, patch."`
+	Names     []string `yaml:"names" doc:"The only objects that it is about. Absent: any."`
+	Namespace string   `yaml:"namespace" doc:"Where the objects are. Absent: in the namespaces that the operator works in."`
+}
+
+type backoff struct {
+	Initial time.Duration `yaml:"initial" default:"1s" doc:"The first wait."`
+	Max     time.Duration `yaml:"max" default:"5m" doc:"The longest wait."`
+}
+
+// onFailure is what becomes of an object whose handler has failed for good.
+type onFailure string
+
+const (
+	hold    onFailure = "hold"
+	release onFailure = "release"
+)
+
+// Choices are both.
+func (onFailure) Choices() (string, []string) {
+	return "policy", []string{string(hold), string(release)}
+}
 
 // handler adds a handler to the resource.
 func (w *watched) handler(at path, h *handler) {
@@ -19,7 +84,7 @@ func (w *watched) handler(at path, h *handler) {
 	if !w.Has(at.Key("causes")) && !h.given() {
 		causes = []dsl.Cause{dsl.Reconcile}
 	}
-	h.level = (&dsl.Handler{Causes: dsl.ExpandCauses(causes)}).Level()
+	h.level = (&dsl.Handler{Causes: causes}).Level()
 	w.deletion(at, h, causes)
 	when, asks, back := w.filters(at, h)
 	out, built := w.built(at, h)

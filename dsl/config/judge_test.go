@@ -30,7 +30,7 @@ func beyond() []beyondSchema {
 		{"what stands in an expression, or in ${…}, is CEL", []string{
 			`unknown (variable|relation|child) `, `unknown function "\w+"( \(did you mean "\w+"\?\))?$`, `: unexpected `, ` closes nothing`,
 			` is no operator: `, `write && for and`, ` has no closing [}']$`, ` is not known to a `, ` is not there in a schedule`, `the result is `,
-			`name the child that is meant`, `is the same for every item`, `a key cannot have \$\{…\}`,
+			`name the child that is meant`, `is the same for every item`, `want one expression: `, `a key cannot have \$\{…\}`,
 		}},
 		{"whether a text has an expression, and what that gives", []string{
 			`delete: want an expression`, `delete: want a list or a map, found text`,

@@ -11,6 +11,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/actions"
+	"github.com/handwerk-dev/handwerk/dsl/shape"
 	"github.com/handwerk-dev/handwerk/handlers"
 )
 
@@ -69,8 +70,8 @@ func registry(t testing.TB) *actions.Registry {
 			note := config.(*noteConfig)
 			if note.Text == "refuse" {
 				return actions.Built{}, errors.Join(
-					&dsl.ConfigError{Path: []string{"note", "lines", "1", "text"}, Message: "this line is refused"},
-					&dsl.ConfigError{Path: []string{"note", "missing"}, Message: "this is missing"},
+					&shape.Misfit{Path: []string{"note", "lines", "1", "text"}, Message: "this line is refused"},
+					&shape.Misfit{Path: []string{"note", "missing"}, Message: "this is missing"},
 					errors.New("the note\nis refused"),
 				)
 			}

@@ -14,8 +14,18 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/expr"
 	"github.com/handwerk-dev/handwerk/dsl/expr/check"
+	"github.com/handwerk-dev/handwerk/dsl/form"
 	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
+
+type relation struct {
+	Name      string           `yaml:"name" required:"true" doc:"What expressions call it: related.<name>. Letters, digits and _."`
+	Resource  dsl.ResourceName `yaml:"resource" required:"true" doc:"The resource in kubectl's spelling. It is watched."`
+	Namespace string           `yaml:"namespace" doc:"The namespace to look into; may have ${…}. By default the object's own; * means all."`
+	Object    string           `yaml:"object" doc:"The name of the one object that is wanted; may have ${…}. Then related.<name> is that object, otherwise it is a list."`
+	Selector  *selector        `yaml:"selector" min:"1" doc:"Which objects are wanted; the server selects, unless a value has ${…}."`
+	Where     form.Predicate   `yaml:"where" doc:"A CEL expression that must be true for an object, as in object.spec.class == self.spec.class."`
+}
 
 // everywhere is a relation's namespace that means all.
 const everywhere = "*"
@@ -38,7 +48,7 @@ func (w *watched) relation(at path, of *relation) {
 	s.any = of.Namespace == everywhere
 	if of.Where != "" {
 		object := func(s shape.Schemas) shape.Shape { return shape.Shape{Schema: s.Related[of.Name].Schema} }
-		s.where = w.predicate(at.Key("where"), of.Where, variable{"object", object})
+		s.where = w.predicate(at.Key("where"), string(of.Where), variable{"object", object})
 	}
 	if of.Selector != nil {
 		s.labels, s.wanted = w.labelTemplate(at.Key("selector"), of.Selector), len(of.Selector.MatchLabels)

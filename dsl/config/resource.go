@@ -4,11 +4,29 @@
 package config
 
 import (
+	"time"
+
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/actions"
+	"github.com/handwerk-dev/handwerk/dsl/crd"
 	"github.com/handwerk-dev/handwerk/dsl/expr/check"
 	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
+
+type resource struct {
+	Resource           string             `yaml:"resource" required:"true" doc:"The resource in kubectl's spelling, as in deployments.v1.apps. Without a version: the one that the server prefers."`
+	Schema             *crd.Schema        `yaml:"schema" doc:"What an object is, so that the operator can bring its CRD along (operator crd, operator run --install-crds) and expressions are checked without a cluster. Absent: the CRD comes from elsewhere."`
+	Resync             time.Duration      `yaml:"resync" doc:"The period after which each object is looked at again. Absent: never."`
+	Workers            int                `yaml:"workers" min:"1" default:"4" doc:"How many objects are handled at once."`
+	Cache              dsl.CacheProfile   `yaml:"cache" default:"compact" doc:"How objects are held. compact: about the size of their JSON. metadata: metadata alone, handlers see no spec and no status. live: keys alone, each pass reads from the server."`
+	Keep               []dsl.Path         `yaml:"keep" unique:"true" doc:"For cache compact: hold only these fields (paths such as spec.replicas), and metadata."`
+	Selector           *selector          `yaml:"selector" min:"1" doc:"Which objects exist for this operator; the server selects. Absent: all."`
+	ObservedGeneration bool               `yaml:"observedGeneration" doc:"Whether status.observedGeneration belongs to this operator, and may tell that an object was handled."`
+	Owns               []dsl.ResourceName `yaml:"owns" unique:"true" doc:"Resources whose objects are children: a change of one runs handlers with cause child for its owner."`
+	Related            []relation         `yaml:"related" doc:"Objects that handlers look at without owning them; a change of one runs handlers with cause related."`
+	Handlers           []handler          `yaml:"handlers" required:"true" unless:"schedule" doc:"What to do for each object, in this order. There are handlers, a schedule or both."`
+	Schedule           schedule           `yaml:"schedule" doc:"What to do by time (every or cron) for the resource as a whole: the variable objects has all objects. Without leaderElection each process does it."`
+}
 
 // watched is a resource on its way from a document to the operator.
 type watched struct {

@@ -12,7 +12,29 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/handwerk-dev/handwerk/dsl/form"
 )
+
+type selector struct {
+	MatchLabels      map[string]string `yaml:"matchLabels" doc:"Labels that an object must have, with these values."`
+	MatchExpressions []requirement     `yaml:"matchExpressions" doc:"Conditions on labels."`
+	Fields           form.Texts        `yaml:"fields" doc:"Field selectors that the server knows for the resource, such as status.phase=Running; one or a list."`
+}
+
+type requirement struct {
+	Key      string   `yaml:"key" required:"true" doc:"The label."`
+	Operator operator `yaml:"operator" required:"true" doc:"How the label is compared."`
+	Values   []string `yaml:"values" doc:"What it is compared to, for In and NotIn."`
+}
+
+// operator is how a label is compared.
+type operator string
+
+// Choices are the ways.
+func (operator) Choices() (string, []string) {
+	return "operator", []string{"In", "NotIn", "Exists", "DoesNotExist"}
+}
 
 func (w *watched) selector(s *selector) {
 	at := w.at.Key("selector")

@@ -25,7 +25,7 @@ const steps = "steps"
 // step is one action of a handler that has several.
 type step struct {
 	Name string         `yaml:"name" doc:"What the step is called. By default its number. The children that apply makes in it belong to it by this name."`
-	When string         `yaml:"when" doc:"A CEL expression that must be true, or the step is left out. Variables as in a handler's own; in a schedule params, now and objects."`
+	When form.Predicate `yaml:"when" doc:"A CEL expression that must be true, or the step is left out. Variables as in a handler's own; in a schedule params, now and objects."`
 	With map[string]any `yaml:"with" doc:"The parameters of the function that the step calls."`
 
 	action string
@@ -65,7 +65,7 @@ func (w *watched) steps(at path, h *handler) *actions.Built {
 			w.Fault(place.Key("name"), "the name is used twice (first at %s)", w.where(first))
 		}
 		seen[name] = place
-		if fault := dsl.WrongID(name); fault != "" {
+		if fault := (&dsl.Handler{ID: name}).WrongID(); fault != "" {
 			w.Fault(place.Key("name"), "%s", fault)
 		}
 		one := &handler{
@@ -113,7 +113,7 @@ func (w *watched) onlyWhen(at path, h *handler, s *step, fn dsl.Func) (only dsl.
 	if s.When == "" {
 		return fn, dsl.Reads{Only: true}
 	}
-	program := w.predicateFor(h, at, s.When)
+	program := w.predicateFor(h, at, string(s.When))
 	if program == nil {
 		return fn, dsl.Reads{}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/crd"
 	"github.com/handwerk-dev/handwerk/dsl/form"
+	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
 
 // TestFaultsOfAField has the column of each fault, and a part of what is said.
@@ -97,7 +98,7 @@ Fixed: {a: integer | immutable=true}
 	}
 }
 
-func said(faults []*dsl.ConfigError) string {
+func said(faults []*shape.Misfit) string {
 	var out []string
 	for _, f := range faults {
 		out = append(out, fmt.Sprintf("%s %d:%d: %s", strings.Join(f.Path, "."), f.Line, f.Column, f.Message))
@@ -152,7 +153,7 @@ func TestFaultsOfASchema(t *testing.T) {
 				t.Fatalf("got\n%s\nwant %d faults", said(faults), len(test.want))
 			}
 			for i, f := range faults {
-				if got := said([]*dsl.ConfigError{f}); !strings.HasPrefix(got, test.want[i]) {
+				if got := said([]*shape.Misfit{f}); !strings.HasPrefix(got, test.want[i]) {
 					t.Errorf("got %s, want %s", got, test.want[i])
 				}
 			}

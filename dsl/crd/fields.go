@@ -12,7 +12,7 @@ import (
 
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
-	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
 
 // largest limits a schema, counting what types repeat.
@@ -21,7 +21,7 @@ const largest = 5000
 // builder makes a schema and keeps where each part of it came from.
 type builder struct {
 	form   *Schema
-	faults []*dsl.ConfigError
+	faults []*shape.Misfit
 	// places are where parts of the schema were written, by the steps that lead to them.
 	places map[string]place
 	// open are the types that are being expanded, cyclic those of which a cycle was told.
@@ -49,13 +49,13 @@ func (s steps) key() string { return strings.Join(s, "\x00") }
 
 // fault notes what is wrong with a value.
 func (b *builder) fault(path []string, format string, args ...any) {
-	b.faults = append(b.faults, &dsl.ConfigError{Path: slices.Clone(path), Message: fmt.Sprintf(format, args...)})
+	b.faults = append(b.faults, &shape.Misfit{Path: slices.Clone(path), Message: fmt.Sprintf(format, args...)})
 }
 
 // faultIn notes what is wrong with a character of a text.
 func (b *builder) faultIn(path []string, t text, at int, message string) {
 	line, column := t.position(at)
-	b.faults = append(b.faults, &dsl.ConfigError{Path: slices.Clone(path), Line: line, Column: column, Message: message})
+	b.faults = append(b.faults, &shape.Misfit{Path: slices.Clone(path), Line: line, Column: column, Message: message})
 }
 
 // root makes the schema of the whole object.

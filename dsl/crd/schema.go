@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
 
 // unapproved is what the API server wants to see where a group's name belongs to Kubernetes.
@@ -41,7 +42,7 @@ func CheckName(name dsl.ResourceName) error {
 
 // Build makes the CRD, in its JSON form, or tells all that is wrong. Paths of faults lead from the
 // schema; a fault of the name itself has none.
-func Build(name dsl.ResourceName, s *Schema) (map[string]any, []*dsl.ConfigError) {
+func Build(name dsl.ResourceName, s *Schema) (map[string]any, []*shape.Misfit) {
 	b := &builder{form: s, places: map[string]place{}}
 	if err := CheckName(name); err != nil {
 		b.fault(nil, "%v", err)
@@ -140,11 +141,11 @@ func (b *builder) labels() {
 }
 
 // sorted returns the faults in order, each once: a type's faults are found wherever it is used.
-func (b *builder) sorted() []*dsl.ConfigError {
-	order := func(x, y *dsl.ConfigError) int {
+func (b *builder) sorted() []*shape.Misfit {
+	order := func(x, y *shape.Misfit) int {
 		return cmp.Or(slices.Compare(x.Path, y.Path), cmp.Compare(x.Line, y.Line), cmp.Compare(x.Column, y.Column), strings.Compare(x.Message, y.Message))
 	}
 	slices.SortFunc(b.faults, order)
-	b.faults = slices.CompactFunc(b.faults, func(x, y *dsl.ConfigError) bool { return order(x, y) == 0 })
+	b.faults = slices.CompactFunc(b.faults, func(x, y *shape.Misfit) bool { return order(x, y) == 0 })
 	return b.faults
 }

@@ -18,7 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apimachinery/pkg/util/wait"
 
-	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
 
 // validate asks the API server's own code what it would refuse of a schema that was linted. It uses
@@ -143,7 +143,7 @@ func (b *builder) once() {
 func (b *builder) faultAtLine(at steps, line, column int, message string) {
 	path, t, places := b.find(at)
 	if t == nil {
-		b.faults = append(b.faults, &dsl.ConfigError{Path: slices.Clone(path), Line: line, Column: column, Message: message})
+		b.faults = append(b.faults, &shape.Misfit{Path: slices.Clone(path), Line: line, Column: column, Message: message})
 		return
 	}
 	offset := 0 // an expression in a marker may go over lines, too

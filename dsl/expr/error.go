@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
 
 // Error says what is wrong with an expression.
@@ -73,17 +73,17 @@ func (e *Error) Error() string {
 	return strings.Join(parts, "; ")
 }
 
-// Faults turns the error of a text at a path into those of a configuration: a *dsl.ConfigError for each issue.
+// Faults turns the error of a text at a path into those of a configuration: a *shape.Misfit for each issue.
 func Faults(at []string, err error) (out []error) {
 	faulty, ok := errors.AsType[*Error](err)
 	switch {
 	case err == nil:
 		return nil
 	case !ok:
-		return []error{&dsl.ConfigError{Path: at, Message: err.Error()}}
+		return []error{&shape.Misfit{Path: at, Message: err.Error()}}
 	}
 	for _, issue := range faulty.Issues {
-		out = append(out, &dsl.ConfigError{Path: at, Line: issue.Line, Column: issue.Column, Message: issue.Message})
+		out = append(out, &shape.Misfit{Path: at, Line: issue.Line, Column: issue.Column, Message: issue.Message})
 	}
 	return out
 }

@@ -30,7 +30,7 @@ func (c *Compiler) meaningError(s source, parsed *cel.Ast, errs []*common.Error)
 		e, found := parts[err.ExprID]
 		switch {
 		case !found:
-			issues = append(issues, Issue{Place{1, 1}, oneLine(err.Message)})
+			issues = append(issues, Issue{toldAt(err), oneLine(err.Message)})
 		case !moot[err.ExprID]:
 			issues = append(issues, Issue{placeOf(s.text, m.ast.SourceInfo(), e), cmp.Or(m.explain(e), oneLine(err.Message))})
 		}

@@ -18,11 +18,16 @@ func syntaxError(s source, first *common.Error) *Error {
 	if found := mistakes(s.text); len(found) > 0 {
 		return s.fault(found...)
 	}
-	at := Place{max(first.Location.Line(), 1), first.Location.Column() + 1}
+	at := toldAt(first)
 	if strings.HasPrefix(first.Message, "Syntax error: ") {
 		return s.fault(Issue{at, unexpected(s.text, at)})
 	}
 	return s.fault(Issue{at, oneLine(first.Message)})
+}
+
+// toldAt returns where CEL says that something is wrong.
+func toldAt(err *common.Error) Place {
+	return Place{max(err.Location.Line(), 1), err.Location.Column() + 1}
 }
 
 // unexpected says what stands at a place at which something else is wanted.

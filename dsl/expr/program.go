@@ -100,9 +100,13 @@ var errCost = errors.New("it costs more than one evaluation may (is it a loop ov
 // key, an element, an optional value.
 var ErrMissing = errors.New("something is missing")
 
-type missingError struct{ error }
+// causedError is an error with what it is an instance of, which its text does not say.
+type causedError struct {
+	error
+	cause error
+}
 
-func (e *missingError) Unwrap() []error { return []error{ErrMissing, e.error} }
+func (e *causedError) Unwrap() []error { return []error{e.cause, e.error} }
 
 // evaluation puts those of CEL's errors that nobody understands into words.
 func (p *Program) evaluation(err error) error {
@@ -111,7 +115,7 @@ func (p *Program) evaluation(err error) error {
 	}
 	for _, missing := range []string{"no such key", "no such field", "index out of bounds", "optional.none() dereference"} {
 		if strings.Contains(err.Error(), missing) {
-			return &missingError{err}
+			return &causedError{err, ErrMissing}
 		}
 	}
 	if strings.HasPrefix(err.Error(), "no such overload") {

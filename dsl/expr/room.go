@@ -39,15 +39,8 @@ func (r *Room) Used() int { return r.limit - r.left }
 // value counts a value, of which text is all that has a size.
 func (r *Room) value(text string) error {
 	if r.left -= len(text) + 2; r.left < 0 {
-		return dsl.Permanent(&tooLargeError{r.limit})
+		limit := strings.TrimSuffix(fmt.Sprintf("%.1f", float64(r.limit)/(1<<20)), ".0")
+		return dsl.Permanent(&causedError{fmt.Errorf("it gives more than %s MiB", limit), ErrTooLarge})
 	}
 	return nil
 }
-
-type tooLargeError struct{ limit int }
-
-func (e *tooLargeError) Error() string {
-	return fmt.Sprintf("it gives more than %s MiB", strings.TrimSuffix(fmt.Sprintf("%.1f", float64(e.limit)/(1<<20)), ".0"))
-}
-
-func (e *tooLargeError) Unwrap() error { return ErrTooLarge }

@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/cel-go/common/types"
 
-	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
 
 // Template is a tree of plain values with ${…} in its texts and keys. A text that is one ${…} and
@@ -39,7 +39,7 @@ type Node struct {
 // Entry is an entry of a map. Key has expressions or is plain text.
 type Entry struct{ Key, Value Node }
 
-// Template compiles a tree: what JSON decodes to. The error joins a *dsl.ConfigError for each
+// Template compiles a tree: what JSON decodes to. The error joins a *shape.Misfit for each
 // fault; the paths begin with at.
 func (c *Compiler) Template(tree any, at ...string) (*Template, error) {
 	b := &builder{compiler: c}
@@ -109,7 +109,7 @@ func (b *builder) text(text string, at []string) Node {
 // Unread says that the expressions of a text from a piece on were not looked at, because enough is wrong
 // with it.
 func Unread(at []string, from Piece) error {
-	return &dsl.ConfigError{
+	return &shape.Misfit{
 		Path: at, Line: from.At.Line, Column: from.At.Column,
 		Message: fmt.Sprintf("the text has %d faults before this expression: from here on it was not checked", MostIssues),
 	}

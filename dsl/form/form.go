@@ -257,20 +257,6 @@ func (d *Decoder) list(at Path, n *yaml.Node, out reflect.Value) bool {
 	return true
 }
 
-// unique checks the unique tag of a field: no text is in its list twice.
-func (d *Decoder) unique(at Path, n *yaml.Node, field reflect.StructField) {
-	if field.Tag.Get("unique") == "" {
-		return
-	}
-	seen := map[string]bool{}
-	for i, element := range n.Content {
-		if seen[element.Value] && element.Value != "" { // an empty one is told already
-			d.FaultAt(element, at.Index(i), "%s is in the list twice", Quoted(element.Value))
-		}
-		seen[element.Value] = true
-	}
-}
-
 // mapping fills a map.
 func (d *Decoder) mapping(at Path, n *yaml.Node, out reflect.Value) bool {
 	out.Set(reflect.MakeMap(out.Type()))

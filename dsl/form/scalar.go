@@ -184,6 +184,20 @@ func (d *Decoder) least(at Path, n *yaml.Node, field reflect.StructField, value 
 	}
 }
 
+// unique reports elements of a list that are there twice where the unique tag of its field says that none is.
+func (d *Decoder) unique(at Path, n *yaml.Node, field reflect.StructField) {
+	if field.Tag.Get("unique") == "" {
+		return
+	}
+	first := map[string]bool{}
+	for i, element := range n.Content {
+		if first[element.Value] && element.Value != "" {
+			d.FaultAt(element, at.Index(i), "%s is in the list twice", Quoted(element.Value))
+		}
+		first[element.Value] = true
+	}
+}
+
 // IsText reports whether a node is text. What looks like a date is text too.
 func IsText(n *yaml.Node) bool {
 	return n.Kind == yaml.ScalarNode && (n.Tag == "!!str" || n.Tag == "!!timestamp" || n.Tag == "!!merge")

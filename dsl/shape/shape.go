@@ -47,3 +47,18 @@ type NamedChild struct {
 	// Object are the same one. Empty where that is not known, or where it is not always made.
 	Object string
 }
+
+// Misfit is an error: what is wrong at a place within an action's configuration.
+type Misfit struct {
+	// Path leads to the faulty value from the handler, as in {"with", "channel"}. An index of a
+	// list is its number.
+	Path []string
+	// Line and Column, both from 1, are the place within the value, when that is a text; zero means
+	// its beginning. Columns count characters.
+	Line, Column int
+	// Message says what is wrong.
+	Message string
+}
+
+// Error returns the message.
+func (e *Misfit) Error() string { return e.Message }

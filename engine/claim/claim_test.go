@@ -13,7 +13,7 @@ import (
 // handlers are those of an object: three that keep its children, of which one looks at changes alone, and one that
 // runs for its deletion alone.
 func handlers() []*dsl.Handler {
-	always := dsl.ExpandCauses([]dsl.Cause{dsl.Reconcile})
+	always := dsl.ReconcileCauses()
 	return []*dsl.Handler{
 		{ID: "changes", Causes: []dsl.Cause{dsl.Create, dsl.Update}}, {ID: "first", Causes: always}, {ID: "second", Causes: always},
 		{ID: "bye", Causes: []dsl.Cause{dsl.Delete}},

@@ -8,7 +8,6 @@ import (
 	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 
 	"gopkg.in/yaml.v3"
 
@@ -34,8 +33,8 @@ type options struct {
 	ForEach     items            `yaml:"forEach" doc:"A list or a map, mostly an expression: there is a child for each element. Expressions know it as item (also value), index and key. Absent: one child."`
 	Key         itemKey          `yaml:"key" doc:"For forEach: an expression that says which element is which, text or a number, as in ${item.name}. By default the element, when it is text or a number; the key of a map."`
 	Limit       int              `yaml:"limit" min:"1" default:"1000" doc:"For forEach: the most elements; more is a final failure."`
-	IncludeWhen predicate        `yaml:"includeWhen" doc:"Whether the child is wanted; asked for each element if it uses one. Absent: always."`
-	ReadyWhen   predicate        `yaml:"readyWhen" doc:"When the child is ready; the variable child is the live object. Absent: applied is enough."`
+	IncludeWhen form.Predicate   `yaml:"includeWhen" doc:"Whether the child is wanted; asked for each element if it uses one. Absent: always."`
+	ReadyWhen   form.Predicate   `yaml:"readyWhen" doc:"When the child is ready; the variable child is the live object. Absent: applied is enough."`
 	Ownership   dsl.Ownership    `yaml:"ownership" default:"owned" doc:"What ties it to its owner. owned: an owner reference. labelled: a label and a line in the owner's record, for other namespaces and kinds without one. none: applied and forgotten."`
 	Adopt       dsl.Adoption     `yaml:"adopt" default:"never" doc:"Whether an object that is there already is taken over. ifUnowned: when nobody owns it."`
 	OnDelete    dsl.DeletePolicy `yaml:"onDelete" default:"delete" doc:"What becomes of a child that is wanted no more, or whose owner is deleted. orphan: left behind, free. retain: left behind for an owner of this name."`
@@ -44,8 +43,8 @@ type options struct {
 
 // rolloutConfig is what stands under rollout.
 type rolloutConfig struct {
-	MaxUnavailable share     `yaml:"maxUnavailable" required:"maxUnavailable is required: a whole number of at least 1, or a percentage as in 25%" doc:"How many may be unready at a time: a number, or a percentage as in 25%, rounded up and at least 1."`
-	ReadyWhen      predicate `yaml:"readyWhen" default:"ready(child)" doc:"When one that was updated is ready; the variable child is the live object."`
+	MaxUnavailable share          `yaml:"maxUnavailable" required:"maxUnavailable is required: a whole number of at least 1, or a percentage as in 25%" doc:"How many may be unready at a time: a number, or a percentage as in 25%, rounded up and at least 1."`
+	ReadyWhen      form.Predicate `yaml:"readyWhen" default:"ready(child)" doc:"When one that was updated is ready; the variable child is the live object."`
 }
 
 const bothForms = "the child itself (apiVersion, kind, metadata, …), or options with the child under template"
@@ -192,29 +191,6 @@ func (k *itemKey) ReadForm(d *form.Decoder, at form.Path, n *yaml.Node) bool {
 // DescribeForm describes text.
 func (k *itemKey) DescribeForm(*form.Describer) *form.Schema {
 	return &form.Schema{Type: "string", MinLength: 1}
-}
-
-// predicate is an expression that is true or false, as CEL alone or in ${…}.
-type predicate string
-
-// ReadForm takes text, true or false.
-func (p *predicate) ReadForm(d *form.Decoder, at form.Path, n *yaml.Node) bool {
-	always := false
-	switch {
-	case form.IsText(n):
-		*p = predicate(strings.TrimRight(n.Value, " \n"))
-	case n.Kind == yaml.ScalarNode && n.Tag == "!!bool" && n.Decode(&always) == nil:
-		*p = predicate(strconv.FormatBool(always))
-	}
-	if *p == "" {
-		d.FaultAt(n, at, "want an expression that is true or false, found %s", form.Found(n))
-	}
-	return *p != ""
-}
-
-// DescribeForm describes all of it.
-func (p *predicate) DescribeForm(*form.Describer) *form.Schema {
-	return &form.Schema{OneOf: []*form.Schema{{Type: "string", MinLength: 1}, {Type: "boolean"}}}
 }
 
 // share is a number of children, or how many in a hundred.

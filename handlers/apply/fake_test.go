@@ -261,7 +261,7 @@ func build(t testing.TB, text string, b actions.Build) (actions.Built, error) {
 	}
 	var faults []error
 	for _, f := range d.Faults {
-		faults = append(faults, &dsl.ConfigError{Path: f.At.Steps(), Message: f.Message})
+		faults = append(faults, &shape.Misfit{Path: f.At.Steps(), Message: f.Message})
 	}
 	return actions.Built{}, errors.Join(append(faults, err)...)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/actions"
 	"github.com/handwerk-dev/handwerk/dsl/expr"
+	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
 
 // The variables of a child's expressions, besides those of every expression.
@@ -51,7 +52,7 @@ func newParser(compiler *expr.Compiler, b actions.Build) (*parser, error) {
 
 // fault notes a fault at a place below the action.
 func (p *parser) fault(at []string, format string, args ...any) {
-	p.faults = append(p.faults, &dsl.ConfigError{
+	p.faults = append(p.faults, &shape.Misfit{
 		Path: slices.Concat([]string{action}, at), Message: fmt.Sprintf(format, args...),
 	})
 }

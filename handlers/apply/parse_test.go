@@ -10,8 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/actions"
+	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
 
 // placed writes joined faults with their places.
@@ -20,7 +20,7 @@ func placed(t *testing.T, err error) string {
 	var lines []string
 	var walk func(error)
 	walk = func(err error) {
-		if faulty, ok := err.(*dsl.ConfigError); ok { //nolint:errorlint // each is looked at by itself
+		if faulty, ok := err.(*shape.Misfit); ok { //nolint:errorlint // each is looked at by itself
 			place := strings.Join(faulty.Path, ".")
 			if faulty.Line > 0 { // the words are those of the language
 				lines = append(lines, fmt.Sprintf("%s@%d:%d", place, faulty.Line, faulty.Column))
@@ -31,7 +31,7 @@ func placed(t *testing.T, err error) string {
 		}
 		joined, ok := err.(interface{ Unwrap() []error })
 		if !ok {
-			t.Fatalf("%v is not a ConfigError", err)
+			t.Fatalf("%v is not a Misfit", err)
 		}
 		for _, one := range joined.Unwrap() {
 			walk(one)

@@ -127,9 +127,9 @@ func placedWithin(t *testing.T, text string, err error) {
 		return
 	}
 	for _, err := range err.(interface{ Unwrap() []error }).Unwrap() {
-		fault, ok := errors.AsType[*dsl.ConfigError](err)
+		fault, ok := errors.AsType[*shape.Misfit](err)
 		if !ok {
-			t.Fatalf("%q: %v is no dsl.ConfigError", text, err)
+			t.Fatalf("%q: %v is no shape.Misfit", text, err)
 		}
 		if len(fault.Path) == 0 || fault.Path[0] != "at" {
 			t.Errorf("%q: the path is %v", text, fault.Path)

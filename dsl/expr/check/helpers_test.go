@@ -14,6 +14,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/expr"
+	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
 
 func compiler(t testing.TB) *expr.Compiler {
@@ -44,9 +45,9 @@ func faults(t *testing.T, err error) (out []string) {
 		all = []error{err}
 	}
 	for _, err := range all {
-		fault, ok := errors.AsType[*dsl.ConfigError](err)
+		fault, ok := errors.AsType[*shape.Misfit](err)
 		if !ok {
-			t.Fatalf("%v is no dsl.ConfigError", err)
+			t.Fatalf("%v is no shape.Misfit", err)
 		}
 		out = append(out, fmt.Sprintf("%s %d:%d: %s", strings.Join(fault.Path, "."), fault.Line, fault.Column, fault.Message))
 	}

@@ -9,14 +9,13 @@ import (
 	"github.com/google/cel-go/common/types"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
-	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/expr"
 	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
 
 // Template holds the expressions of a template against schemas and names, and the tree against the schema of
 // what it is to become, when that is not nil: its fields, its plain values, and the results of expressions as
-// far as they are known. The schema may be that of a part of an object. The errors are *dsl.ConfigError.
+// far as they are known. The schema may be that of a part of an object. The errors are *shape.Misfit.
 func Template(t *expr.Template, s shape.Schemas, target *spec.Schema) []error {
 	f := &fitter{schemas: s}
 	f.node(t.Root(), typeOf(target, true))
@@ -30,7 +29,7 @@ type fitter struct {
 }
 
 func (f *fitter) fault(path []string, format string, args ...any) {
-	f.faults = append(f.faults, &dsl.ConfigError{Path: path, Message: fmt.Sprintf(format, args...)})
+	f.faults = append(f.faults, &shape.Misfit{Path: path, Message: fmt.Sprintf(format, args...)})
 }
 
 func (f *fitter) node(n *expr.Node, want valueType) {
@@ -101,7 +100,7 @@ func (f *fitter) text(n *expr.Node, want valueType) {
 	}
 	if message := misfit(result, want); message != "" {
 		at := n.Pieces[0].At
-		f.faults = append(f.faults, &dsl.ConfigError{Path: n.Path, Line: at.Line, Column: at.Column, Message: message})
+		f.faults = append(f.faults, &shape.Misfit{Path: n.Path, Line: at.Line, Column: at.Column, Message: message})
 	}
 }
 
