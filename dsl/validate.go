@@ -324,9 +324,7 @@ func (h *Handler) checkTiming(c check) {
 		c.note(Fault{Unwanted: true, Lacks: "cron"}, "timeZone", "is only for cron")
 	}
 	never := t.Every == 0 && t.Idle == 0 && t.Cron == ""
-	if !never && len(h.Causes) > 0 && !h.On(Timer) {
-		c.fault("causes", "it has a time, but not the cause %s", Timer)
-	}
+	h.checkTimed(c, never)
 	switch {
 	case never && t.Jitter != 0:
 		c.note(Fault{Unwanted: true, Lacks: "every"}, "jitter", "is only for timers (every, cron or idle)")
@@ -334,6 +332,13 @@ func (h *Handler) checkTiming(c check) {
 		c.fault("", "it has a timer without a time (want every, cron or idle)")
 	}
 	t.checkCron(c)
+}
+
+// checkTimed checks that a handler with a time runs by it.
+func (h *Handler) checkTimed(c check, never bool) {
+	if !never && len(h.Causes) > 0 && !h.On(Timer) {
+		c.fault("causes", "it has a time, but not the cause %s", Timer)
+	}
 }
 
 func (t *Timing) checkCron(c check) {

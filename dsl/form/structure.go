@@ -42,7 +42,7 @@ func (d *Decoder) structure(place Path, n *yaml.Node, out reflect.Value, rest *O
 		field, isField := fields[name]
 		switch {
 		case isField:
-			if into := fieldOf(out, field.Index); d.filled(at, value, into) && !d.JSON {
+			if into := fieldOf(out, field.Index); d.filled(at, value, into) {
 				d.least(at, value, field, into)
 				d.unique(at, value, field)
 			}
@@ -65,13 +65,20 @@ func (d *Decoder) structure(place Path, n *yaml.Node, out reflect.Value, rest *O
 		}
 	})
 	delete(given, "") // it stands for none
+	if isMap && !d.JSON {
+		d.lacks(place, names, fields, given)
+	}
+	return isMap
+}
+
+// lacks notes the fields that are required and not given.
+func (d *Decoder) lacks(place Path, names []string, fields map[string]reflect.StructField, given map[string]bool) {
 	for _, name := range names {
 		tag := fields[name].Tag
-		if message := tag.Get("required"); isMap && !d.JSON && message != "" && !given[name] && !given[tag.Get("unless")] {
+		if message := tag.Get("required"); message != "" && !given[name] && !given[tag.Get("unless")] {
 			d.Missing(place, name, "%s", lacking(name, message))
 		}
 	}
-	return isMap
 }
 
 // lacking says that a field is missing.
