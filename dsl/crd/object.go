@@ -4,11 +4,10 @@
 package crd
 
 import (
-	"encoding/json"
 	"fmt"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
@@ -18,50 +17,23 @@ import (
 // inJSON returns the CRD in its JSON form, without a status.
 func inJSON(crd *apiextensionsv1.CustomResourceDefinition) (map[string]any, error) {
 	value, err := plain.Value(crd)
-	if err != nil {
-		return nil, fmt.Errorf("writing CRD: %w", err)
-	}
-	tree := value.(map[string]any) // a struct is an object in JSON
+	tree, _ := value.(map[string]any)
 	delete(tree, "status")
-	unstructured.RemoveNestedField(tree, "metadata", "creationTimestamp")
-	return tree, nil
+	return tree, err
 }
 
-// Kind returns the kind of the objects that a CRD of [Build] describes.
-func Kind(crd map[string]any) schema.GroupVersionKind {
-	crdSpec, _ := crd["spec"].(map[string]any)
-	group, _, _ := unstructured.NestedString(crdSpec, "group")
-	kind, _, _ := unstructured.NestedString(crdSpec, "names", "kind")
-	version, _ := first(crdSpec)["name"].(string)
-	return schema.GroupVersionKind{Group: group, Version: version, Kind: kind}
-}
-
-// first returns a CRD's first version.
-func first(crdSpec map[string]any) map[string]any {
-	versions, _ := crdSpec["versions"].([]any)
-	if len(versions) == 0 {
-		return nil
+// Objects returns the kind of the objects that a CRD of [Build] describes, and their schema with what the
+// API server adds to every object: apiVersion, kind and metadata.
+func Objects(crd map[string]any) (schema.GroupVersionKind, *spec.Schema, error) {
+	given := apiextensionsv1.CustomResourceDefinition{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(crd, &given); err != nil {
+		return schema.GroupVersionKind{}, nil, fmt.Errorf("reading CRD: %w", err)
 	}
-	version, _ := versions[0].(map[string]any)
-	return version
-}
-
-// ObjectSchema returns the schema of the objects that a CRD of [Build] describes, with what the API
-// server adds to every object: apiVersion, kind and metadata.
-func ObjectSchema(crd map[string]any) (*spec.Schema, error) {
-	crdSpec, _ := crd["spec"].(map[string]any)
-	value, _, _ := unstructured.NestedFieldNoCopy(first(crdSpec), "schema", "openAPIV3Schema")
-	data, err := json.Marshal(value)
+	version := given.Spec.Versions[0]
+	kind := schema.GroupVersionKind{Group: given.Spec.Group, Version: version.Name, Kind: given.Spec.Names.Kind}
+	s, err := internalForm(version.Schema.OpenAPIV3Schema)
 	if err != nil {
-		return nil, fmt.Errorf("reading schema: %w", err)
-	}
-	given := &apiextensionsv1.JSONSchemaProps{}
-	if err := json.Unmarshal(data, given); err != nil {
-		return nil, fmt.Errorf("reading schema: %w", err)
-	}
-	s, err := internalForm(given)
-	if err != nil {
-		return nil, err
+		return kind, nil, err
 	}
 	out := s.ToKubeOpenAPI()
 	if out.Properties == nil {
@@ -70,7 +42,7 @@ func ObjectSchema(crd map[string]any) (*spec.Schema, error) {
 	out.Properties["apiVersion"] = *spec.StringProperty()
 	out.Properties["kind"] = *spec.StringProperty()
 	out.Properties["metadata"] = metadata()
-	return out, nil
+	return kind, out, nil
 }
 
 // metadata is the schema of what the API server keeps of every object.
@@ -82,7 +54,7 @@ func metadata() spec.Schema {
 	})
 	manager := object(map[string]spec.Schema{
 		"manager": text, "operation": text, "apiVersion": text, "time": at, "fieldsType": text, "subresource": text,
-		"fieldsV1": free(),
+		"fieldsV1": *spec.MapProperty(nil),
 	})
 	return object(map[string]spec.Schema{
 		"name": text, "generateName": text, "namespace": text, "selfLink": text, "uid": text, "resourceVersion": text,
@@ -96,12 +68,5 @@ func metadata() spec.Schema {
 func object(properties map[string]spec.Schema) spec.Schema {
 	out := spec.Schema{}
 	out.Type, out.Properties = spec.StringOrArray{"object"}, properties
-	return out
-}
-
-func free() spec.Schema {
-	out := spec.Schema{}
-	out.Type = spec.StringOrArray{"object"}
-	out.AddExtension("x-kubernetes-preserve-unknown-fields", true)
 	return out
 }
