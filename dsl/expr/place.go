@@ -6,6 +6,7 @@ package expr
 import (
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
@@ -13,6 +14,24 @@ import (
 
 // Place is a line and a column, both from 1; columns count characters.
 type Place struct{ Line, Column int }
+
+// walk finds places of a text one behind the other, so that many of them cost one look at the text.
+type walk struct {
+	at    int
+	place Place
+}
+
+// to returns the place of a byte of the text that is not before the last one.
+func (w *walk) to(text string, at int) Place {
+	step := text[w.at:at]
+	if newlines := strings.Count(step, "\n"); newlines > 0 {
+		w.place = Place{w.place.Line + newlines, 1}
+		step = step[strings.LastIndexByte(step, '\n')+1:]
+	}
+	w.place.Column += utf8.RuneCountInString(step)
+	w.at = at
+	return w.place
+}
 
 // placeAt returns the place of a byte of text.
 func placeAt(text string, at int) Place {

@@ -165,10 +165,9 @@ func waited(path dsl.Path) bool {
 	case len(path) == 0:
 		return true
 	case path[0] == "metadata" && len(path) > 1:
-		return !slices.Contains(still[:], path[1])
+		return !slices.Contains([]string{
+			"name", "generateName", "namespace", "uid", "creationTimestamp", "selfLink", "resourceVersion", "managedFields",
+		}, path[1])
 	}
 	return path[0] != "apiVersion" && path[0] != "kind"
 }
-
-// still are the fields of the metadata that nobody waits for.
-var still = [...]string{"name", "generateName", "namespace", "uid", "creationTimestamp", "selfLink", "resourceVersion", "managedFields"}

@@ -6,6 +6,7 @@ package check
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/google/cel-go/common/ast"
@@ -29,7 +30,7 @@ func Program(p *expr.Program, s shape.Schemas) error {
 
 // infer returns the type of the result as well.
 func infer(p *expr.Program, s shape.Schemas) (valueType, error) {
-	in := &inspector{program: p, schemas: s, seen: map[expr.Issue]bool{}}
+	in := &inspector{program: p, schemas: s}
 	result := in.infer(p.AST().Expr(), nil)
 	if p.IsPredicate() && !result.may(isBool) {
 		in.issueAt(expr.Place{Line: 1, Column: 1}, "the result is %s, want true or false", result.kinds)
@@ -45,8 +46,6 @@ type inspector struct {
 	program *expr.Program
 	schemas shape.Schemas
 	issues  []expr.Issue
-	// seen: what a macro repeats is reported once.
-	seen map[expr.Issue]bool
 }
 
 // scope is a variable of a macro and those around it.
@@ -75,8 +74,7 @@ func (in *inspector) issueAt(at expr.Place, format string, args ...any) {
 		return // more are not told
 	}
 	i := expr.Issue{Place: at, Message: fmt.Sprintf(format, args...)}
-	if !in.seen[i] {
-		in.seen[i] = true
+	if !slices.Contains(in.issues, i) { // as what a macro repeats
 		in.issues = append(in.issues, i)
 	}
 }

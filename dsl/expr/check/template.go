@@ -130,9 +130,7 @@ func (f *fitter) wanted(path []string, want valueType, given kinds) {
 // fits reports whether one of the kinds given can stand where something is wanted. Null stands
 // anywhere: the field is not set. Whether a number is whole is not held against it.
 func fits(given kinds, want valueType) bool {
-	if want.kinds&isNumeric != 0 {
-		want.kinds |= isNumeric
-	}
+	want.kinds = want.kinds.withNumbers()
 	return given == 0 || given&isNull != 0 || want.may(given)
 }
 
