@@ -130,33 +130,19 @@ func (s steps) to(name string) steps {
 // path returns the fields that an expression leads through, if it begins with the variable and goes on
 // by names alone.
 func (r *reader) path(e ast.Expr) (at steps, rooted bool) {
-	switch e.Kind() {
-	case ast.IdentKind:
+	if e.Kind() == ast.IdentKind {
 		name := e.AsIdent() // a dot before it leads out of macros
 		return steps{path: dsl.Path{}}, name == "."+r.variable || name == r.variable && !r.hidden
-	case ast.SelectKind:
-		s := e.AsSelect()
-		at, rooted = r.path(s.Operand())
-		if s.IsTestOnly() {
-			return at.ask(s.FieldName()), rooted
-		}
-		return at.to(s.FieldName()), rooted
-	case ast.CallKind:
-		c := e.AsCall()
-		switch c.FunctionName() {
-		case operators.Index, operators.OptIndex, operators.OptSelect:
-			name, constant := ConstantText(c.Args()[1])
-			if !constant {
-				return steps{}, false
-			}
-			at, rooted = r.path(c.Args()[0])
-			if c.FunctionName() == operators.Index {
-				return at.to(name), rooted
-			}
-			return at.ask(name), rooted
-		}
 	}
-	return steps{}, false
+	operand, name, how := Selection(e)
+	if how == "" {
+		return steps{}, false
+	}
+	at, rooted = r.path(operand)
+	if how == operators.OptSelect || how == operators.OptIndex || how == "." && e.AsSelect().IsTestOnly() {
+		return at.ask(name), rooted
+	}
+	return at.to(name), rooted
 }
 
 // waited reports whether what a path of the object leads to may change, and not at each write.

@@ -119,22 +119,20 @@ func (t *Template) render(s Scope) (any, error) {
 	if len(t.Pieces) > 0 {
 		return t.renderText(s)
 	}
-	switch plain := t.Plain.(type) {
+	text, _ := t.Plain.(string)
+	if err := t.takes(s, text); err != nil {
+		return nil, err
+	}
+	switch t.Plain.(type) {
 	case map[string]any:
 		return t.renderMap(s)
 	case []any:
 		return t.renderList(s)
-	case string:
-		return plain, t.takes(s, plain)
-	default:
-		return plain, t.takes(s, "")
 	}
+	return t.Plain, nil
 }
 
 func (t *Template) renderList(s Scope) (any, error) {
-	if err := t.takes(s, ""); err != nil {
-		return nil, err
-	}
 	out := make([]any, 0, len(t.List))
 	for i := range t.List {
 		value, err := t.List[i].render(s)
@@ -162,9 +160,6 @@ func (t *Template) failed(err error) error {
 }
 
 func (t *Template) renderMap(s Scope) (any, error) {
-	if err := t.takes(s, ""); err != nil {
-		return nil, err
-	}
 	out := make(map[string]any, len(t.Entries))
 	for i := range t.Entries {
 		e := &t.Entries[i]

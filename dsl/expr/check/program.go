@@ -181,31 +181,21 @@ func (in *inspector) called(e ast.Expr, t valueType) string {
 
 // described returns the text of an expression that is a way through an object, else nothing.
 func described(e ast.Expr) string {
-	switch e.Kind() {
-	case ast.IdentKind:
-		if !strings.ContainsAny(e.AsIdent(), "@#") { // not a macro's own
-			return strings.TrimPrefix(e.AsIdent(), ".")
-		}
-	case ast.SelectKind:
-		if of := described(e.AsSelect().Operand()); of != "" && !e.AsSelect().IsTestOnly() {
-			return of + "." + e.AsSelect().FieldName()
-		}
-	case ast.CallKind:
-		call := e.AsCall()
-		if len(call.Args()) != 2 {
-			return ""
-		}
-		of := described(call.Args()[0])
-		name, constant := expr.ConstantText(call.Args()[1])
-		switch {
-		case of == "" || !constant:
-		case call.FunctionName() == operators.OptSelect:
-			return of + "." + name
-		case call.FunctionName() == operators.Index, call.FunctionName() == operators.OptIndex:
-			return fmt.Sprintf("%s['%s']", of, name)
-		}
+	if e.Kind() == ast.IdentKind && !strings.ContainsAny(e.AsIdent(), "@#") { // not a macro's own
+		return strings.TrimPrefix(e.AsIdent(), ".")
 	}
-	return ""
+	operand, name, how := expr.Selection(e)
+	if how == "" || how == "." && e.AsSelect().IsTestOnly() {
+		return ""
+	}
+	switch of := described(operand); {
+	case of == "":
+		return ""
+	case how == operators.Index || how == operators.OptIndex:
+		return fmt.Sprintf("%s['%s']", of, name)
+	default:
+		return of + "." + name
+	}
 }
 
 func (in *inspector) list(l ast.ListExpr, s *scope) valueType {
