@@ -81,8 +81,7 @@ func (b *builder) root() *apiextensions.JSONSchemaProps {
 		}
 		root.Properties["spec"] = *spec
 	}
-	at := steps{"properties", "status"}
-	status := b.object([]string{"status"}, at, b.form.Status)
+	status := b.object([]string{"status"}, steps{"properties", "status"}, b.form.Status)
 	if _, has := status.Properties["conditions"]; !has {
 		status.Properties["conditions"] = conditions()
 	}

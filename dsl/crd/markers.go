@@ -97,7 +97,7 @@ func (b *builder) mark(path []string, to steps, t text, s *apiextensions.JSONSch
 		}
 		given[kind.name] = true
 		if err := kind.set(s, m); err != nil {
-			b.faultIn(path, t, m.begin(), err.Error())
+			b.faultIn(path, t, m.places[0], err.Error())
 			continue
 		}
 		required = required || kind.name == "required" && m.value == "true"

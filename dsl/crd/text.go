@@ -26,9 +26,6 @@ type marker struct {
 	quoted bool
 }
 
-// begin is where the value begins.
-func (m *marker) begin() int { return m.places[0] }
-
 // mistake is a fault within a text.
 type mistake struct {
 	at      int

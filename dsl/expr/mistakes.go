@@ -63,15 +63,9 @@ func mistakes(text string) (out []Issue) {
 	if len(all) == 0 {
 		return []Issue{{placeAt(text, len(text)), "the expression is empty"}}
 	}
+	around := slices.Concat([]token{{}}, all, []token{{}}) // the first and the last one have neighbours, too
 	for i, t := range all {
-		var before, after token
-		if i > 0 {
-			before = all[i-1]
-		}
-		if i+1 < len(all) {
-			after = all[i+1]
-		}
-		if message := wrong(before, t, after); message != "" {
+		if message := wrong(around[i], t, around[i+2]); message != "" {
 			out = append(out, Issue{placeAt(text, t.at), message})
 		}
 	}

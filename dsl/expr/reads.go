@@ -4,7 +4,6 @@
 package expr
 
 import (
-	"maps"
 	"slices"
 
 	"github.com/google/cel-go/common/ast"
@@ -20,16 +19,8 @@ func (p *Program) Reads() dsl.Reads {
 	out := dsl.Reads{Children: p.Uses(Children), Related: p.Uses(Related), Only: !p.Uses(Old) && !p.Uses(Diff)}
 	out.Passing = !out.Only || p.Uses(Now) || p.Uses(Cause)
 	r := p.read(Self)
-	for _, path := range r.paths {
-		if waited(path) {
-			out.Paths = append(out.Paths, path)
-		}
-	}
-	for _, path := range r.parents {
-		if len(path) > 0 && waited(path) {
-			out.Parents = append(out.Parents, path)
-		}
-	}
+	out.Paths = slices.DeleteFunc(r.paths, still)
+	out.Parents = slices.DeleteFunc(r.parents, func(path dsl.Path) bool { return len(path) == 0 || still(path) })
 	return out
 }
 
@@ -53,15 +44,15 @@ func (p *Program) Related() (names []string, whole bool) { return p.selected(Rel
 
 // selected returns what the expression selects from a variable.
 func (p *Program) selected(variable string) (names []string, whole bool) {
-	found := map[string]bool{}
 	for _, path := range p.read(variable).paths {
 		if len(path) == 0 {
 			whole = true
-			continue
+		} else {
+			names = append(names, path[0])
 		}
-		found[path[0]] = true
 	}
-	return slices.Sorted(maps.Keys(found)), whole
+	slices.Sort(names)
+	return slices.Compact(names), whole
 }
 
 // Reads returns what the template's expressions read.
@@ -145,15 +136,15 @@ func (r *reader) path(e ast.Expr) (at steps, rooted bool) {
 	return at.to(name), rooted
 }
 
-// waited reports whether what a path of the object leads to may change, and not at each write.
-func waited(path dsl.Path) bool {
+// still reports whether what a path of the object leads to never changes, or at each write: nobody waits for it.
+func still(path dsl.Path) bool {
 	switch {
 	case len(path) == 0:
-		return true
+		return false
 	case path[0] == "metadata" && len(path) > 1:
-		return !slices.Contains([]string{
+		return slices.Contains([]string{
 			"name", "generateName", "namespace", "uid", "creationTimestamp", "selfLink", "resourceVersion", "managedFields",
 		}, path[1])
 	}
-	return path[0] != "apiVersion" && path[0] != "kind"
+	return path[0] == "apiVersion" || path[0] == "kind"
 }
