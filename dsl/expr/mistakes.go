@@ -25,9 +25,9 @@ func syntaxError(s source, first *common.Error) *Error {
 	return s.fault(Issue{at, oneLine(first.Message)})
 }
 
-// toldAt returns where CEL says that something is wrong.
+// toldAt returns where CEL says that something is wrong: at the beginning, where it does not know.
 func toldAt(err *common.Error) Place {
-	return Place{max(err.Location.Line(), 1), err.Location.Column() + 1}
+	return Place{max(err.Location.Line(), 1), max(err.Location.Column()+1, 1)}
 }
 
 // unexpected says what stands at a place at which something else is wanted.
