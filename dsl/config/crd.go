@@ -56,8 +56,8 @@ func schemasOf(op *dsl.Operator) ownSchemas {
 			continue
 		}
 		// A CRD that was made here can be read.
-		if s, err := crd.ObjectSchema(r.CRD); err == nil {
-			out = append(out, ownSchema{r.Name, crd.Kind(r.CRD), s})
+		if kind, s, err := crd.Objects(r.CRD); err == nil {
+			out = append(out, ownSchema{r.Name, kind, s})
 		}
 	}
 	return out

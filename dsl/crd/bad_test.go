@@ -241,9 +241,8 @@ func TestNamesThatCannotHaveACRD(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, faults := crd.Build(parsed, &crd.Schema{Kind: "Foo"})
-		if len(faults) != 1 || !strings.Contains(faults[0].Message, want) {
-			t.Errorf("%s: got %s, want %s", name, said(faults), want)
+		if err := crd.CheckName(parsed); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want %s", name, err, want)
 		}
 	}
 }

@@ -17,7 +17,6 @@ import (
 
 // columns makes the columns of kubectl get; the age is always one of them.
 func (b *builder) columns(root *apiextensions.JSONSchemaProps) (out []apiextensions.CustomResourceColumnDefinition) {
-	age := apiextensions.CustomResourceColumnDefinition{Name: "Age", Type: "date", JSONPath: ".metadata.creationTimestamp"}
 	seen := map[string]bool{}
 	for i, c := range b.form.Columns {
 		at := []string{"columns", strconv.Itoa(i)}
@@ -33,7 +32,7 @@ func (b *builder) columns(root *apiextensions.JSONSchemaProps) (out []apiextensi
 		})
 	}
 	if !seen["age"] {
-		out = append(out, age)
+		out = append(out, apiextensions.CustomResourceColumnDefinition{Name: "Age", Type: "date", JSONPath: ".metadata.creationTimestamp"})
 	}
 	return out
 }

@@ -47,15 +47,19 @@ func (s steps) to(more ...string) steps { return slices.Concat(s, more) }
 
 func (s steps) key() string { return strings.Join(s, "\x00") }
 
+func (b *builder) note(path []string, line, column int, message string) {
+	b.faults = append(b.faults, &shape.Misfit{Path: slices.Clone(path), Line: line, Column: column, Message: message})
+}
+
 // fault notes what is wrong with a value.
 func (b *builder) fault(path []string, format string, args ...any) {
-	b.faults = append(b.faults, &shape.Misfit{Path: slices.Clone(path), Message: fmt.Sprintf(format, args...)})
+	b.note(path, 0, 0, fmt.Sprintf(format, args...))
 }
 
 // faultIn notes what is wrong with a character of a text.
 func (b *builder) faultIn(path []string, t text, at int, message string) {
 	line, column := t.position(at)
-	b.faults = append(b.faults, &shape.Misfit{Path: slices.Clone(path), Line: line, Column: column, Message: message})
+	b.note(path, line, column, message)
 }
 
 // root makes the schema of the whole object.
@@ -77,8 +81,7 @@ func (b *builder) root() *apiextensions.JSONSchemaProps {
 		}
 		root.Properties["spec"] = *spec
 	}
-	at := steps{"properties", "status"}
-	status := b.object([]string{"status"}, at, b.form.Status)
+	status := b.object([]string{"status"}, steps{"properties", "status"}, b.form.Status)
 	if _, has := status.Properties["conditions"]; !has {
 		status.Properties["conditions"] = conditions()
 	}
@@ -125,8 +128,7 @@ func (b *builder) field(path []string, to steps, f Field) (out *apiextensions.JS
 
 // anything stands for a part that is at fault.
 func anything() *apiextensions.JSONSchemaProps {
-	yes := true
-	return &apiextensions.JSONSchemaProps{XPreserveUnknownFields: &yes}
+	return &apiextensions.JSONSchemaProps{XPreserveUnknownFields: new(true)}
 }
 
 // declared makes the schema of a field from its text.
@@ -147,10 +149,9 @@ func (b *builder) declared(path []string, to steps, t text) (out *apiextensions.
 // conditions is the standard list of conditions.
 func conditions() apiextensions.JSONSchemaProps {
 	words := []apiextensions.JSON{{Raw: []byte(`"True"`)}, {Raw: []byte(`"False"`)}, {Raw: []byte(`"Unknown"`)}}
-	byType := "map"
 	return apiextensions.JSONSchemaProps{
 		Type: "array", Description: "What is known of the object's state.",
-		XListType: &byType, XListMapKeys: []string{"type"},
+		XListType: new("map"), XListMapKeys: []string{"type"},
 		Items: &apiextensions.JSONSchemaPropsOrArray{Schema: &apiextensions.JSONSchemaProps{
 			Type:     "object",
 			Required: []string{"lastTransitionTime", "message", "reason", "status", "type"},

@@ -54,7 +54,7 @@ func FuzzField(f *testing.F) {
 		if refused := refusedByTheServer(t, tree); len(refused) > 0 {
 			t.Errorf("the API server refuses it: %v", refused)
 		}
-		if s, err := crd.ObjectSchema(tree); err != nil || s.Properties["metadata"].Properties["name"].Type[0] != "string" {
+		if _, s, err := crd.Objects(tree); err != nil || s.Properties["metadata"].Properties["name"].Type[0] != "string" {
 			t.Errorf("reading it back: %v", err)
 		}
 	})
@@ -62,7 +62,7 @@ func FuzzField(f *testing.F) {
 
 func TestTheSchemaOfAnObject(t *testing.T) {
 	tree := build(t, &crd.Schema{Spec: fields(t, map[string]any{"a": "integer", "b": "quantity"})})
-	s, err := crd.ObjectSchema(tree)
+	kind, s, err := crd.Objects(tree)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +78,7 @@ func TestTheSchemaOfAnObject(t *testing.T) {
 			t.Errorf("there is no %s", field)
 		}
 	}
-	if got := crd.Kind(tree); got.String() != "example.com/v1alpha1, Kind=WebApp" {
-		t.Errorf("the kind is %s", got)
+	if kind.String() != "example.com/v1alpha1, Kind=WebApp" {
+		t.Errorf("the kind is %s", kind)
 	}
 }

@@ -14,21 +14,19 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/form"
 )
 
-// class is what markers distinguish of types.
-type class string
-
+// What markers distinguish of types.
 const (
-	classText    class = "text"
-	classInteger class = "integers"
-	classNumber  class = "numbers"
-	classBoolean class = "booleans"
-	classEither  class = "int-or-string and quantity"
-	classList    class = "lists"
-	classMap     class = "maps"
-	classObject  class = "objects"
+	classText    = "text"
+	classInteger = "integers"
+	classNumber  = "numbers"
+	classBoolean = "booleans"
+	classEither  = "int-or-string and quantity"
+	classList    = "lists"
+	classMap     = "maps"
+	classObject  = "objects"
 )
 
-func classOf(s *apiextensions.JSONSchemaProps) class {
+func classOf(s *apiextensions.JSONSchemaProps) string {
 	switch {
 	case s.XIntOrString:
 		return classEither
@@ -52,7 +50,7 @@ func classOf(s *apiextensions.JSONSchemaProps) class {
 // kindOfMarker says where a marker fits, which word of the schema it sets and how.
 type kindOfMarker struct {
 	name string
-	fits []class
+	fits []string
 	// sets is the word of the schema, for places.
 	sets string
 	// many: it may be there more than once.
@@ -62,12 +60,12 @@ type kindOfMarker struct {
 
 // markers are all markers, the most common ones first.
 func markers() []kindOfMarker {
-	numbers, texts, lists, maps := []class{classInteger, classNumber}, []class{classText}, []class{classList}, []class{classMap}
+	numbers, texts, lists, maps := []string{classInteger, classNumber}, []string{classText}, []string{classList}, []string{classMap}
 	return []kindOfMarker{
 		{name: "required", sets: "required", set: boolean(func(*apiextensions.JSONSchemaProps) {})},
 		{name: "default", sets: "default", set: setDefault},
 		{name: "description", sets: "description", set: func(s *apiextensions.JSONSchemaProps, m *marker) error { s.Description = m.value; return nil }},
-		{name: "enum", sets: "enum", fits: []class{classText, classInteger, classNumber}, set: setEnum},
+		{name: "enum", sets: "enum", fits: []string{classText, classInteger, classNumber}, set: setEnum},
 		{name: "minimum", sets: "minimum", fits: numbers, set: number(func(s *apiextensions.JSONSchemaProps, n float64) { s.Minimum = &n })},
 		{name: "maximum", sets: "maximum", fits: numbers, set: number(func(s *apiextensions.JSONSchemaProps, n float64) { s.Maximum = &n })},
 		{name: "minLength", sets: "minLength", fits: texts, set: length(func(s *apiextensions.JSONSchemaProps, n int64) { s.MinLength = &n })},
@@ -76,7 +74,7 @@ func markers() []kindOfMarker {
 		{name: "format", sets: "format", fits: texts, set: func(s *apiextensions.JSONSchemaProps, m *marker) error { s.Format = m.value; return nil }},
 		{name: "minItems", sets: "minItems", fits: lists, set: length(func(s *apiextensions.JSONSchemaProps, n int64) { s.MinItems = &n })},
 		{name: "maxItems", sets: "maxItems", fits: lists, set: length(func(s *apiextensions.JSONSchemaProps, n int64) { s.MaxItems = &n })},
-		{name: "uniqueItems", sets: "x-kubernetes-list-type", fits: lists, set: boolean(func(s *apiextensions.JSONSchemaProps) { set := "set"; s.XListType = &set })},
+		{name: "uniqueItems", sets: "x-kubernetes-list-type", fits: lists, set: boolean(func(s *apiextensions.JSONSchemaProps) { s.XListType = new("set") })},
 		{name: "listType", sets: "x-kubernetes-list-type", fits: lists, set: setListType},
 		{name: "listMapKey", sets: "x-kubernetes-list-map-keys", fits: lists, set: setListMapKey},
 		{name: "minProperties", sets: "minProperties", fits: maps, set: length(func(s *apiextensions.JSONSchemaProps, n int64) { s.MinProperties = &n })},
@@ -99,7 +97,7 @@ func (b *builder) mark(path []string, to steps, t text, s *apiextensions.JSONSch
 		}
 		given[kind.name] = true
 		if err := kind.set(s, m); err != nil {
-			b.faultIn(path, t, m.begin(), err.Error())
+			b.faultIn(path, t, m.places[0], err.Error())
 			continue
 		}
 		required = required || kind.name == "required" && m.value == "true"
@@ -142,29 +140,22 @@ func markerFor(m *marker, s *apiextensions.JSONSchemaProps, given map[string]boo
 		return kind, "the marker " + m.name + " is there twice"
 	}
 	if c := classOf(s); kind.fits != nil && !slices.Contains(kind.fits, c) {
-		var fits []string
-		for _, c := range kind.fits {
-			fits = append(fits, string(c))
-		}
 		hint := ""
 		if c == classList && slices.Contains(kind.fits, classOf(s.Items.Schema)) {
 			hint = "; for the elements of a list, give them a type under types"
 		}
-		return kind, fmt.Sprintf("%s is for %s, not for %s%s", m.name, strings.Join(fits, " and "), c, hint)
+		return kind, fmt.Sprintf("%s is for %s, not for %s%s", m.name, strings.Join(kind.fits, " and "), c, hint)
 	}
 	return kind, ""
 }
 
 func boolean(set func(*apiextensions.JSONSchemaProps)) func(*apiextensions.JSONSchemaProps, *marker) error {
 	return func(s *apiextensions.JSONSchemaProps, m *marker) error {
-		switch m.value {
-		case "true":
+		if m.value == "true" {
 			set(s)
-			return nil
-		case "false":
-			return nil
 		}
-		return fmt.Errorf("want true or false, found %s", form.Quoted(m.value))
+		_, err := scalar(classBoolean, m)
+		return err
 	}
 }
 
@@ -174,9 +165,7 @@ func number(set func(*apiextensions.JSONSchemaProps, float64)) func(*apiextensio
 			return err
 		}
 		n, err := strconv.ParseFloat(m.value, 64)
-		if err == nil {
-			set(s, n)
-		}
+		set(s, n)
 		return err
 	}
 }

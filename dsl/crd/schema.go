@@ -1,6 +1,28 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
+// Package crd makes CustomResourceDefinitions from the short form in which authors describe a
+// resource: a field is its type and, behind a bar, markers, as in
+//
+//	replicas: integer | default=1 minimum=1 maximum=10
+//
+// Types are string, integer (64 bits), number (or float), boolean, date, datetime, quantity,
+// int-or-string, object (of any form), []T, map[string]T and the author's own. A field that is a
+// map is an object with fields.
+//
+// What comes out is what the API server accepts: [Build] asks the server's own code where that can be
+// had without the rest of the server, checks by itself what else the short form can get wrong, and
+// tells each mistake with its place. Of an openAPIV3Schema the server may refuse more.
+//
+// A default within an object takes effect when the object itself is left out, provided that the
+// object is not required and that nothing in it is required which has no default: then the object
+// has a default too. Within lists and maps there is nothing to leave out. Spec is required when a
+// field of it must be given, and otherwise filled in like any object; status is filled in only
+// where it is there.
+//
+// A status in short form, also one without fields, has conditions, because that is where an operator
+// reports. It has observedGeneration only when the operator claims that field: otherwise nobody would
+// set it, and who waits for it would wait for ever.
 package crd
 
 import (
@@ -15,9 +37,13 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apihelpers"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/kube-openapi/pkg/validation/spec"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/plain"
 	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
 
@@ -40,14 +66,10 @@ func CheckName(name dsl.ResourceName) error {
 	}
 }
 
-// Build makes the CRD, in its JSON form, or tells all that is wrong. Paths of faults lead from the
-// schema; a fault of the name itself has none.
+// Build makes the CRD of a resource whose name [CheckName] takes, in its JSON form, or tells all that is
+// wrong. Paths of faults lead from the schema.
 func Build(name dsl.ResourceName, s *Schema) (map[string]any, []*shape.Misfit) {
 	b := &builder{form: s, places: map[string]place{}}
-	if err := CheckName(name); err != nil {
-		b.fault(nil, "%v", err)
-		return nil, b.faults
-	}
 	b.names()
 	root := b.root()
 	crd := definition(name, s, root, b.columns(root))
@@ -148,4 +170,60 @@ func (b *builder) sorted() []*shape.Misfit {
 	slices.SortFunc(b.faults, order)
 	b.faults = slices.CompactFunc(b.faults, func(x, y *shape.Misfit) bool { return order(x, y) == 0 })
 	return b.faults
+}
+
+// inJSON returns the CRD in its JSON form, without a status.
+func inJSON(crd *apiextensions.CustomResourceDefinition) (map[string]any, error) {
+	value, err := plain.Value(crd)
+	tree, _ := value.(map[string]any)
+	delete(tree, "status")
+	return tree, err
+}
+
+// Objects returns the kind of the objects that a CRD of [Build] describes, and their schema with what the
+// API server adds to every object: apiVersion, kind and metadata.
+func Objects(crd map[string]any) (schema.GroupVersionKind, *spec.Schema, error) {
+	given := apiextensions.CustomResourceDefinition{}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(crd, &given); err != nil {
+		return schema.GroupVersionKind{}, nil, fmt.Errorf("reading CRD: %w", err)
+	}
+	version := given.Spec.Versions[0]
+	kind := schema.GroupVersionKind{Group: given.Spec.Group, Version: version.Name, Kind: given.Spec.Names.Kind}
+	s, err := internalForm(version.Schema.OpenAPIV3Schema)
+	if err != nil {
+		return kind, nil, err
+	}
+	out := s.ToKubeOpenAPI()
+	if out.Properties == nil {
+		out.Properties = map[string]spec.Schema{}
+	}
+	out.Properties["apiVersion"] = *spec.StringProperty()
+	out.Properties["kind"] = *spec.StringProperty()
+	out.Properties["metadata"] = metadata()
+	return kind, out, nil
+}
+
+// metadata is the schema of what the API server keeps of every object.
+func metadata() spec.Schema {
+	flag, number, text, at := *spec.BooleanProperty(), *spec.Int64Property(), *spec.StringProperty(), *spec.DateTimeProperty()
+	owner := object(map[string]spec.Schema{
+		"apiVersion": text, "kind": text, "name": text, "uid": text, "controller": flag, "blockOwnerDeletion": flag,
+	})
+	manager := object(map[string]spec.Schema{
+		"manager": text, "operation": text, "apiVersion": text, "time": at, "fieldsType": text, "subresource": text,
+		"fieldsV1": *spec.MapProperty(nil),
+	})
+	return object(map[string]spec.Schema{
+		"name": text, "generateName": text, "namespace": text, "selfLink": text, "uid": text, "resourceVersion": text,
+		"generation": number, "creationTimestamp": at, "deletionTimestamp": at, "deletionGracePeriodSeconds": number,
+		"labels": *spec.MapProperty(&text), "annotations": *spec.MapProperty(&text),
+		"ownerReferences": *spec.ArrayProperty(&owner), "finalizers": *spec.ArrayProperty(&text),
+		"managedFields": *spec.ArrayProperty(&manager),
+	})
+}
+
+func object(properties map[string]spec.Schema) spec.Schema {
+	out := spec.Schema{}
+	out.Type, out.Properties = spec.StringOrArray{"object"}, properties
+	return out
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/handwerk-dev/handwerk/dsl/form"
 )
@@ -25,9 +26,6 @@ type marker struct {
 	quoted bool
 }
 
-// begin is where the value begins.
-func (m *marker) begin() int { return m.places[0] }
-
 // mistake is a fault within a text.
 type mistake struct {
 	at      int
@@ -36,14 +34,9 @@ type mistake struct {
 
 // position returns line and column of a character, both from 1.
 func (t text) position(at int) (line, column int) {
-	line, column = 1, 1
-	for _, r := range t[:min(at, len(t))] {
-		column++
-		if r == '\n' {
-			line, column = line+1, 1
-		}
-	}
-	return line, column
+	before := t[:min(at, len(t))]
+	lines := strings.Split(string(before), "\n")
+	return len(lines), utf8.RuneCountInString(lines[len(lines)-1]) + 1
 }
 
 // split returns the type, where it begins, and the markers.

@@ -21,26 +21,22 @@ const quantityPattern = `^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([KMGTPE]i|[numkMGTPE
 // builtin returns the schema of a type that everybody has, nil when there is none of that name.
 func builtin(name string) *apiextensions.JSONSchemaProps {
 	either := []apiextensions.JSONSchemaProps{{Type: "integer"}, {Type: "string"}}
-	anything := true
-	switch name {
-	case "string", "boolean":
-		return &apiextensions.JSONSchemaProps{Type: name}
-	case "integer":
-		return &apiextensions.JSONSchemaProps{Type: name, Format: "int64"}
-	case "number", "float":
-		return &apiextensions.JSONSchemaProps{Type: "number"}
-	case "date":
-		return &apiextensions.JSONSchemaProps{Type: "string", Format: "date"}
-	case "datetime":
-		return &apiextensions.JSONSchemaProps{Type: "string", Format: "date-time"}
-	case "object":
-		return &apiextensions.JSONSchemaProps{Type: "object", XPreserveUnknownFields: &anything}
-	case "int-or-string":
-		return &apiextensions.JSONSchemaProps{AnyOf: either, XIntOrString: true}
-	case "quantity":
-		return &apiextensions.JSONSchemaProps{AnyOf: either, XIntOrString: true, Pattern: quantityPattern}
+	out, known := map[string]apiextensions.JSONSchemaProps{
+		"string":        {Type: "string"},
+		"boolean":       {Type: "boolean"},
+		"integer":       {Type: "integer", Format: "int64"},
+		"number":        {Type: "number"},
+		"float":         {Type: "number"},
+		"date":          {Type: "string", Format: "date"},
+		"datetime":      {Type: "string", Format: "date-time"},
+		"object":        {Type: "object", XPreserveUnknownFields: new(true)},
+		"int-or-string": {AnyOf: either, XIntOrString: true},
+		"quantity":      {AnyOf: either, XIntOrString: true, Pattern: quantityPattern},
+	}[name]
+	if !known {
+		return nil
 	}
-	return nil
+	return &out
 }
 
 // builtins are the names of these types, and others are what people coming from elsewhere write.

@@ -89,27 +89,11 @@ func reason(e *field.Error, at steps) string {
 		value = " " + string(data)
 	}
 	switch {
-	case e.Type == field.ErrorTypeRequired && detail != "":
+	case !slices.Contains(at, "default"), e.Type == field.ErrorTypeRequired && detail != "":
 		return detail
-	case slices.Contains(at, "default"):
-		return reasonOfDefault(e.Type, at, value, detail)
 	case e.Type == field.ErrorTypeRequired:
-		return at.last() + " is required"
+		return "the default lacks the required field " + at[len(at)-1]
 	case e.Type == field.ErrorTypeNotSupported:
-		return fmt.Sprintf("unknown value%s (%s)", value, detail)
-	case detail == "":
-		return strings.ToLower(e.Type.String())
-	default:
-		return detail
-	}
-}
-
-// reasonOfDefault says why a default does not fit.
-func reasonOfDefault(kind field.ErrorType, at steps, value, detail string) string {
-	switch kind {
-	case field.ErrorTypeRequired:
-		return "the default lacks the required field " + at.last()
-	case field.ErrorTypeNotSupported:
 		return fmt.Sprintf("the default%s is no value of the enum (%s)", value, detail)
 	default:
 		return fmt.Sprintf("the default%s does not fit: %s", value, detail)
@@ -118,32 +102,21 @@ func reasonOfDefault(kind field.ErrorType, at steps, value, detail string) strin
 
 // faultAt notes a fault of a part of the schema, where it was written, unless there is one already.
 func (b *builder) faultAt(at steps, message string) {
-	path, t, places := b.find(at)
-	if t == nil {
-		b.fault(path, "%s", message)
-	} else {
-		b.faultIn(path, t, places[0], message)
-	}
-	b.once()
-}
-
-// once drops the last fault when there is one in its place already.
-func (b *builder) once() {
+	b.faultAtLine(at, 0, 0, message)
 	end := len(b.faults) - 1
 	last := b.faults[end]
-	for _, f := range b.faults[:end] {
-		if slices.Equal(f.Path, last.Path) && f.Line == last.Line && f.Column == last.Column {
-			b.faults = b.faults[:end]
-			return
-		}
+	if slices.ContainsFunc(b.faults[:end], func(f *shape.Misfit) bool {
+		return slices.Equal(f.Path, last.Path) && f.Line == last.Line && f.Column == last.Column
+	}) {
+		b.faults = b.faults[:end]
 	}
 }
 
-// faultAtLine is faultAt for a line and a column of an expression, both from 1.
+// faultAtLine notes a fault at a line and a column of an expression, both from 1, or of all of a part.
 func (b *builder) faultAtLine(at steps, line, column int, message string) {
 	path, t, places := b.find(at)
 	if t == nil {
-		b.faults = append(b.faults, &shape.Misfit{Path: slices.Clone(path), Line: line, Column: column, Message: message})
+		b.note(path, line, column, message)
 		return
 	}
 	offset := 0 // an expression in a marker may go over lines, too
@@ -155,7 +128,7 @@ func (b *builder) faultAtLine(at steps, line, column int, message string) {
 			line--
 		}
 	}
-	b.faultIn(path, t, places[min(offset+column-1, len(places)-1)], message)
+	b.faultIn(path, t, places[min(offset+max(column, 1)-1, len(places)-1)], message)
 }
 
 // find returns where a part of the schema was written: what is known nearest to it.
@@ -169,14 +142,6 @@ func (b *builder) find(at steps) (path []string, t text, places []int) {
 		}
 	}
 	return nil, nil, nil
-}
-
-// last is the last step, empty when there is none.
-func (s steps) last() string {
-	if len(s) == 0 {
-		return ""
-	}
-	return s[len(s)-1]
 }
 
 // step is a name, or what stands in brackets.

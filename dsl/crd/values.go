@@ -17,7 +17,7 @@ import (
 )
 
 // scalar reads a marker's value as one of its field's type, in JSON.
-func scalar(c class, m *marker) (json.RawMessage, error) {
+func scalar(c string, m *marker) (json.RawMessage, error) {
 	switch c {
 	case classInteger:
 		n, err := strconv.ParseInt(m.value, 10, 64)
@@ -49,15 +49,11 @@ func scalar(c class, m *marker) (json.RawMessage, error) {
 }
 
 func setDefault(s *apiextensions.JSONSchemaProps, m *marker) error {
-	c := classOf(s)
-	var raw json.RawMessage
-	var err error
-	switch c {
-	case classList, classMap, classObject:
-		raw, err = structured(c, m)
-	default:
-		raw, err = scalar(c, m)
+	c, read := classOf(s), scalar
+	if c == classList || c == classMap || c == classObject {
+		read = structured
 	}
+	raw, err := read(c, m)
 	if err != nil {
 		return err
 	}
@@ -66,7 +62,7 @@ func setDefault(s *apiextensions.JSONSchemaProps, m *marker) error {
 }
 
 // structured reads a list or an object in JSON.
-func structured(c class, m *marker) (json.RawMessage, error) {
+func structured(c string, m *marker) (json.RawMessage, error) {
 	first, example := "{", `{"a": 1}`
 	if c == classList {
 		first, example = "[", `["a", "b"]`
@@ -123,8 +119,7 @@ func setListMapKey(s *apiextensions.JSONSchemaProps, m *marker) error {
 		s.XListMapKeys = append(s.XListMapKeys, key)
 	}
 	if s.XListType == nil {
-		byKey := "map"
-		s.XListType = &byKey
+		s.XListType = new("map")
 	}
 	return nil
 }

@@ -9,6 +9,8 @@ import (
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/common/types/traits"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
@@ -98,18 +100,8 @@ func (a *activation) once(name string, read func(*dsl.Subject) (map[string]any, 
 // Parent returns nil: there is no wider scope.
 func (a *activation) Parent() cel.Activation { return nil }
 
-// children are those of the subject, and those in which anything is found.
+// children are those of the subject by name, and those in which anything is found.
 func (a *activation) children(s *dsl.Subject) (map[string]any, error) {
-	out, err := children(s)
-	for _, name := range a.scope.Anything {
-		if err == nil {
-			out[name] = newAnything()
-		}
-	}
-	return out, err
-}
-
-func children(s *dsl.Subject) (map[string]any, error) {
 	if s.Children == nil {
 		return nil, errors.New("there are no children here")
 	}
@@ -126,6 +118,9 @@ func children(s *dsl.Subject) (map[string]any, error) {
 			}
 		}
 		out[made.Name] = shaped(found, !made.List)
+	}
+	for _, name := range a.scope.Anything {
+		out[name] = anything{types.NewStringInterfaceMap(types.DefaultTypeAdapter, map[string]any{})}
 	}
 	return out, nil
 }
@@ -177,3 +172,19 @@ func changes(diff []dsl.Change) []any {
 	}
 	return out
 }
+
+// anything is an empty map in which every key is found, and is the same again. With it in the place of
+// something, an evaluation tells whether it misses something else; see Scope.Anything.
+type anything struct{ traits.Mapper }
+
+// Find finds everything.
+func (a anything) Find(ref.Val) (ref.Val, bool) { return a, true }
+
+// Get gets everything.
+func (a anything) Get(ref.Val) ref.Val { return a }
+
+// Contains says yes.
+func (anything) Contains(ref.Val) ref.Val { return types.True }
+
+// Equal says no.
+func (anything) Equal(ref.Val) ref.Val { return types.False }

@@ -18,6 +18,7 @@
 package expr
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -168,7 +169,7 @@ func oneLine(message string) string { return strings.Join(strings.Fields(message
 // named describes a type of CEL to people who write YAML.
 func named(typeName string) string {
 	typeName, _, _ = strings.Cut(typeName, "(")
-	word, known := map[string]string{
+	return cmp.Or(map[string]string{
 		"string": "text", "bytes": "bytes",
 		"int": "a whole number", "uint": "a whole number", "double": "a number",
 		"bool": "true or false", "null": "null", "null_type": "null",
@@ -177,11 +178,7 @@ func named(typeName string) string {
 		"duration": "a duration", "google.protobuf.Duration": "a duration",
 		"optional_type": "an optional value", "dyn": "a value",
 		"kubernetes.Quantity": "a quantity", "type": "a type",
-	}[typeName]
-	if !known {
-		return "a value of type " + typeName
-	}
-	return word
+	}[typeName], "a value of type "+typeName)
 }
 
 // variables returns the names that an expression refers to; what macros bind is among them.

@@ -105,11 +105,7 @@ func encode(v ref.Val) ref.Val {
 }
 
 func decode(v ref.Val) ref.Val {
-	text, ok := v.(types.String)
-	if !ok {
-		return types.NewErr("unbase64(): want text, found %s", named(v.Type().TypeName()))
-	}
-	data, err := base64.StdEncoding.DecodeString(string(text))
+	data, err := base64.StdEncoding.DecodeString(string(v.(types.String))) // CEL calls it with nothing else
 	if err != nil {
 		return types.NewErr("unbase64(): the text is not base64")
 	}

@@ -5,6 +5,7 @@ package expr
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -43,10 +44,7 @@ func (c *Compiler) meaningError(s source, parsed *cel.Ast, errs []*common.Error)
 func (c *Compiler) typed(parsed *cel.Ast) *ast.AST {
 	env, err := checker.NewEnv(c.env.Container, c.env.CELTypeProvider(), checker.CrossTypeNumericComparisons(true))
 	if err == nil {
-		err = env.AddIdents(c.env.Variables()...)
-	}
-	if err == nil {
-		err = env.AddFunctions(slices.Collect(maps.Values(c.functions))...)
+		err = errors.Join(env.AddIdents(c.env.Variables()...), env.AddFunctions(slices.Collect(maps.Values(c.functions))...))
 	}
 	if err != nil { // the environment was good for the compiler: this does not happen
 		return parsed.NativeRep()

@@ -25,9 +25,9 @@ func syntaxError(s source, first *common.Error) *Error {
 	return s.fault(Issue{at, oneLine(first.Message)})
 }
 
-// toldAt returns where CEL says that something is wrong.
+// toldAt returns where CEL says that something is wrong: at the beginning, where it does not know.
 func toldAt(err *common.Error) Place {
-	return Place{max(err.Location.Line(), 1), err.Location.Column() + 1}
+	return Place{max(err.Location.Line(), 1), max(err.Location.Column()+1, 1)}
 }
 
 // unexpected says what stands at a place at which something else is wanted.
@@ -63,15 +63,9 @@ func mistakes(text string) (out []Issue) {
 	if len(all) == 0 {
 		return []Issue{{placeAt(text, len(text)), "the expression is empty"}}
 	}
+	around := slices.Concat([]token{{}}, all, []token{{}}) // the first and the last one have neighbours, too
 	for i, t := range all {
-		var before, after token
-		if i > 0 {
-			before = all[i-1]
-		}
-		if i+1 < len(all) {
-			after = all[i+1]
-		}
-		if message := wrong(before, t, after); message != "" {
+		if message := wrong(around[i], t, around[i+2]); message != "" {
 			out = append(out, Issue{placeAt(text, t.at), message})
 		}
 	}

@@ -6,6 +6,7 @@ package expr
 import (
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
@@ -13,6 +14,24 @@ import (
 
 // Place is a line and a column, both from 1; columns count characters.
 type Place struct{ Line, Column int }
+
+// walk finds places of a text one behind the other, so that many of them cost one look at the text.
+type walk struct {
+	at    int
+	place Place
+}
+
+// to returns the place of a byte of the text that is not before the last one.
+func (w *walk) to(text string, at int) Place {
+	step := text[w.at:at]
+	if newlines := strings.Count(step, "\n"); newlines > 0 {
+		w.place = Place{w.place.Line + newlines, 1}
+		step = step[strings.LastIndexByte(step, '\n')+1:]
+	}
+	w.place.Column += utf8.RuneCountInString(step)
+	w.at = at
+	return w.place
+}
 
 // placeAt returns the place of a byte of text.
 func placeAt(text string, at int) Place {
@@ -24,10 +43,10 @@ func placeAt(text string, at int) Place {
 // fields their name. CEL knows the brackets of calls and the dots of fields.
 func placeOf(text string, info *ast.SourceInfo, e ast.Expr) Place {
 	at := offsetOf(text, info, e)
-	if operand, name, selects := selection(e); selects {
-		if e.Kind() == ast.SelectKind && e.AsSelect().IsTestOnly() { // of has() it knows the bracket alone
+	if operand, name, how := Selection(e); behindDot(how) {
+		if how == "." && e.AsSelect().IsTestOnly() { // of has() it knows the bracket alone
 			at = offsetOf(text, info, operand)
-			if _, _, too := selection(operand); too {
+			if _, _, how := Selection(operand); behindDot(how) {
 				at++ // over its own dot
 			}
 		}
@@ -39,6 +58,9 @@ func placeOf(text string, info *ast.SourceInfo, e ast.Expr) Place {
 	}
 	return placeAt(text, at)
 }
+
+// behindDot reports whether what is selected stands behind a dot.
+func behindDot(how string) bool { return how == "." || how == operators.OptSelect }
 
 // offsetOf returns the byte of a text at which CEL has an expression.
 func offsetOf(text string, info *ast.SourceInfo, e ast.Expr) int {
@@ -55,16 +77,21 @@ func offsetOf(text string, info *ast.SourceInfo, e ast.Expr) int {
 
 func isWord(c rune) bool { return c == '_' || unicode.IsLetter(c) || unicode.IsDigit(c) }
 
-// selection returns of what an expression selects a field by a name, as in x.y and x.?y.
-func selection(e ast.Expr) (operand ast.Expr, name string, selects bool) {
-	switch {
-	case e.Kind() == ast.SelectKind:
-		return e.AsSelect().Operand(), e.AsSelect().FieldName(), true
-	case e.Kind() == ast.CallKind && e.AsCall().FunctionName() == operators.OptSelect:
-		name, _ = ConstantText(e.AsCall().Args()[1])
-		return e.AsCall().Args()[0], name, true
+// Selection returns of what an expression selects something by a name that is known, and how: "." as in x.y and
+// has(x.y), else CEL's operator, as in x.?y, x['y'] and x[?'y']. It is empty for all other expressions.
+func Selection(e ast.Expr) (operand ast.Expr, name, how string) {
+	switch e.Kind() {
+	case ast.SelectKind:
+		return e.AsSelect().Operand(), e.AsSelect().FieldName(), "."
+	case ast.CallKind:
+		switch c := e.AsCall(); c.FunctionName() {
+		case operators.OptSelect, operators.Index, operators.OptIndex:
+			if name, constant := ConstantText(c.Args()[1]); constant {
+				return c.Args()[0], name, c.FunctionName()
+			}
+		}
 	}
-	return nil, "", false
+	return nil, "", ""
 }
 
 // fieldFrom returns where, from a byte on, the name of a field stands behind a dot; the byte itself when it is

@@ -43,8 +43,7 @@ func (p *Program) Overloads(function string) []*decls.OverloadDecl {
 	return p.compiler.functions[function].OverloadDecls()
 }
 
-// Place returns where a part of the expression stands in it; for operators that is the operator, for calls and
-// fields their name.
+// Place returns where a part of the expression stands in it.
 func (p *Program) Place(e ast.Expr) Place { return placeOf(p.text, p.ast.SourceInfo(), e) }
 
 // Fault makes an error of issues with the expression, which are at least one.

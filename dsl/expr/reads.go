@@ -4,7 +4,6 @@
 package expr
 
 import (
-	"maps"
 	"slices"
 
 	"github.com/google/cel-go/common/ast"
@@ -20,16 +19,8 @@ func (p *Program) Reads() dsl.Reads {
 	out := dsl.Reads{Children: p.Uses(Children), Related: p.Uses(Related), Only: !p.Uses(Old) && !p.Uses(Diff)}
 	out.Passing = !out.Only || p.Uses(Now) || p.Uses(Cause)
 	r := p.read(Self)
-	for _, path := range r.paths {
-		if waited(path) {
-			out.Paths = append(out.Paths, path)
-		}
-	}
-	for _, path := range r.parents {
-		if len(path) > 0 && waited(path) {
-			out.Parents = append(out.Parents, path)
-		}
-	}
+	out.Paths = slices.DeleteFunc(r.paths, still)
+	out.Parents = slices.DeleteFunc(r.parents, func(path dsl.Path) bool { return len(path) == 0 || still(path) })
 	return out
 }
 
@@ -53,15 +44,15 @@ func (p *Program) Related() (names []string, whole bool) { return p.selected(Rel
 
 // selected returns what the expression selects from a variable.
 func (p *Program) selected(variable string) (names []string, whole bool) {
-	found := map[string]bool{}
 	for _, path := range p.read(variable).paths {
 		if len(path) == 0 {
 			whole = true
-			continue
+		} else {
+			names = append(names, path[0])
 		}
-		found[path[0]] = true
 	}
-	return slices.Sorted(maps.Keys(found)), whole
+	slices.Sort(names)
+	return slices.Compact(names), whole
 }
 
 // Reads returns what the template's expressions read.
@@ -130,45 +121,30 @@ func (s steps) to(name string) steps {
 // path returns the fields that an expression leads through, if it begins with the variable and goes on
 // by names alone.
 func (r *reader) path(e ast.Expr) (at steps, rooted bool) {
-	switch e.Kind() {
-	case ast.IdentKind:
+	if e.Kind() == ast.IdentKind {
 		name := e.AsIdent() // a dot before it leads out of macros
 		return steps{path: dsl.Path{}}, name == "."+r.variable || name == r.variable && !r.hidden
-	case ast.SelectKind:
-		s := e.AsSelect()
-		at, rooted = r.path(s.Operand())
-		if s.IsTestOnly() {
-			return at.ask(s.FieldName()), rooted
-		}
-		return at.to(s.FieldName()), rooted
-	case ast.CallKind:
-		c := e.AsCall()
-		switch c.FunctionName() {
-		case operators.Index, operators.OptIndex, operators.OptSelect:
-			name, constant := ConstantText(c.Args()[1])
-			if !constant {
-				return steps{}, false
-			}
-			at, rooted = r.path(c.Args()[0])
-			if c.FunctionName() == operators.Index {
-				return at.to(name), rooted
-			}
-			return at.ask(name), rooted
-		}
 	}
-	return steps{}, false
+	operand, name, how := Selection(e)
+	if how == "" {
+		return steps{}, false
+	}
+	at, rooted = r.path(operand)
+	if how == operators.OptSelect || how == operators.OptIndex || how == "." && e.AsSelect().IsTestOnly() {
+		return at.ask(name), rooted
+	}
+	return at.to(name), rooted
 }
 
-// waited reports whether what a path of the object leads to may change, and not at each write.
-func waited(path dsl.Path) bool {
+// still reports whether what a path of the object leads to never changes, or at each write: nobody waits for it.
+func still(path dsl.Path) bool {
 	switch {
 	case len(path) == 0:
-		return true
+		return false
 	case path[0] == "metadata" && len(path) > 1:
-		return !slices.Contains(still[:], path[1])
+		return slices.Contains([]string{
+			"name", "generateName", "namespace", "uid", "creationTimestamp", "selfLink", "resourceVersion", "managedFields",
+		}, path[1])
 	}
-	return path[0] != "apiVersion" && path[0] != "kind"
+	return path[0] == "apiVersion" || path[0] == "kind"
 }
-
-// still are the fields of the metadata that nobody waits for.
-var still = [...]string{"name", "generateName", "namespace", "uid", "creationTimestamp", "selfLink", "resourceVersion", "managedFields"}

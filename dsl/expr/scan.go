@@ -4,7 +4,10 @@
 package expr
 
 import (
+	"iter"
+	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -89,20 +92,105 @@ func expressionSize(text string) int {
 	return -1
 }
 
-// walk finds places of a text one behind the other, so that many of them cost one look at the text.
-type walk struct {
-	at    int
-	place Place
+type tokenKind int
+
+const (
+	noToken tokenKind = iota
+	wordToken
+	numberToken
+	textToken
+	openToken // a text that does not end
+	signToken
+)
+
+// token is a word, number, text or sign of an expression.
+type token struct {
+	kind tokenKind
+	text string
+	at   int
 }
 
-// to returns the place of a byte of the text that is not before the last one.
-func (w *walk) to(text string, at int) Place {
-	step := text[w.at:at]
-	if newlines := strings.Count(step, "\n"); newlines > 0 {
-		w.place = Place{w.place.Line + newlines, 1}
-		step = step[strings.LastIndexByte(step, '\n')+1:]
+func (t token) isValue() bool {
+	return t.kind == wordToken && t.text != "in" || t.kind == numberToken || t.kind == textToken
+}
+
+func (t token) endsValue() bool {
+	return t.isValue() || slices.Contains([]string{")", "]", "}"}, t.text)
+}
+
+func (t token) beginsValue() bool {
+	return t.isValue() || slices.Contains([]string{"(", "[", "{", "!", "-"}, t.text)
+}
+
+// tokens yields what an expression is made of, without spaces and comments.
+func tokens(text string) iter.Seq[token] {
+	return func(yield func(token) bool) {
+		for at := 0; at < len(text); {
+			kind, size := tokenAt(text, at)
+			if kind != noToken && !yield(token{kind, text[at : at+size], at}) {
+				return
+			}
+			at += size
+		}
 	}
-	w.place.Column += utf8.RuneCountInString(step)
-	w.at = at
-	return w.place
+}
+
+// tokenAt returns the kind and the length of the token that begins at a byte of text.
+func tokenAt(text string, at int) (kind tokenKind, size int) {
+	rest := text[at:]
+	switch c := rest[0]; {
+	case strings.ContainsRune(" \t\r\n", rune(c)):
+		return noToken, 1
+	case strings.HasPrefix(rest, "//"):
+		comment, _, _ := strings.Cut(rest, "\n")
+		return noToken, len(comment)
+	case c == '"' || c == '\'':
+		if size := quotedSize(rest, isRaw(text[:at])); size >= 0 {
+			return textToken, size
+		}
+		return openToken, len(rest)
+	case c == '`':
+		if end := strings.IndexByte(rest[1:], '`'); end >= 0 {
+			return wordToken, end + 2
+		}
+	}
+	for _, sign := range []string{"===", "!==", "==", "!=", "<=", ">=", "<>", "&&", "||", "?.", ".?"} {
+		if strings.HasPrefix(rest, sign) {
+			return signToken, len(sign)
+		}
+	}
+	word := rest[:len(rest)-len(strings.TrimLeftFunc(rest, isWord))]
+	first, width := utf8.DecodeRuneInString(rest)
+	switch {
+	case word == "":
+		return signToken, width
+	case unicode.IsDigit(first):
+		return numberToken, len(word)
+	}
+	return wordToken, len(word)
+}
+
+// isRaw reports whether a text that begins behind s is raw: backslashes mean themselves.
+func isRaw(s string) bool {
+	return strings.ContainsAny(s[len(strings.TrimRight(s, "rRbB")):], "rR")
+}
+
+// quotedSize returns the length of the text in quotes that s begins with, -1 when it does not end.
+// Only one in triple quotes goes over several lines.
+func quotedSize(s string, raw bool) int {
+	quote := s[:1]
+	if strings.HasPrefix(s, strings.Repeat(quote, 3)) {
+		quote = strings.Repeat(quote, 3)
+	}
+	for i := len(quote); i < len(s); i++ {
+		switch {
+		case s[i] == '\\' && !raw:
+			i++
+		case s[i] == '\n' && len(quote) == 1:
+			return -1
+		case strings.HasPrefix(s[i:], quote):
+			return i + len(quote)
+		}
+	}
+	return -1
 }

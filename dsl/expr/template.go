@@ -19,76 +19,68 @@ import (
 // Template is a tree of plain values with ${…} in its texts and keys. A text that is one ${…} and
 // nothing else becomes the expression's value, whatever its type; in a longer text the value is
 // written as text. What is worked out as an optional that is not there is left out of its map or
-// list. $${ stands for ${ itself. It is safe for use by several goroutines.
+// list. $${ stands for ${ itself. It is safe for use by several goroutines. Each part of it is one, too.
 type Template struct {
-	root Node
-}
-
-// Node is a part of a template.
-type Node struct {
-	// Path leads to it, from the template's place on.
+	// Path leads to it, from where the whole template stands.
 	Path []string
 	// Plain is what was given. Of text without expressions it is what is rendered.
 	Plain any
 	// Pieces are those of a text with expressions, Entries those of a map, and List those of a list.
 	Pieces  []Piece
 	Entries []Entry
-	List    []Node
+	List    []Template
 }
 
 // Entry is an entry of a map. Key has expressions or is plain text.
-type Entry struct{ Key, Value Node }
+type Entry struct{ Key, Value Template }
 
 // Template compiles a tree: what JSON decodes to. The error joins a *shape.Misfit for each
 // fault; the paths begin with at.
 func (c *Compiler) Template(tree any, at ...string) (*Template, error) {
 	b := &builder{compiler: c}
-	t := &Template{root: b.node(tree, at)}
+	t := b.template(tree, at)
 	if err := errors.Join(b.faults...); err != nil {
 		return nil, err
 	}
-	return t, nil
+	return &t, nil
 }
-
-// Root returns all of the template.
-func (t *Template) Root() *Node { return &t.root }
 
 type builder struct {
 	compiler *Compiler
 	faults   []error
 }
 
-func (b *builder) node(value any, at []string) Node {
-	n := Node{Path: slices.Clone(at), Plain: value}
+func (b *builder) template(value any, at []string) Template {
+	t := Template{Path: slices.Clone(at), Plain: value}
 	switch value := value.(type) {
 	case map[string]any:
 		for _, key := range slices.Sorted(maps.Keys(value)) {
 			below := append(slices.Clone(at), key)
-			n.Entries = append(n.Entries, Entry{b.text(key, below), b.node(value[key], below)})
+			t.Entries = append(t.Entries, Entry{b.text(key, below), b.template(value[key], below)})
 		}
 	case []any:
 		for i, element := range value {
-			n.List = append(n.List, b.node(element, append(slices.Clone(at), strconv.Itoa(i))))
+			t.List = append(t.List, b.template(element, append(slices.Clone(at), strconv.Itoa(i))))
 		}
 	case string:
 		return b.text(value, at)
 	}
-	return n
+	return t
 }
 
 // text compiles a text that may have expressions in it.
-func (b *builder) text(text string, at []string) Node {
-	n := Node{Path: slices.Clone(at), Plain: text}
+func (b *builder) text(text string, at []string) Template {
+	t := Template{Path: slices.Clone(at), Plain: text}
 	pieces, fault := scan(text)
 	switch {
 	case fault != nil:
 		b.faults = append(b.faults, Faults(at, fault)...)
-		return n
+		return t
 	case len(pieces) == 1 && pieces[0].isPlain():
-		n.Plain = pieces[0].Text
-		return n
+		t.Plain = pieces[0].Text
+		return t
 	}
-	n.Pieces = pieces
+	t.Pieces = pieces
 	before := len(b.faults)
 	for i := range pieces {
 		p := &pieces[i]
@@ -97,13 +89,13 @@ func (b *builder) text(text string, at []string) Node {
 		}
 		if len(b.faults)-before >= MostIssues {
 			b.faults = append(b.faults, Unread(at, *p))
-			return n
+			return t
 		}
 		program, err := b.compiler.compile(source{p.Text, p.At})
 		b.faults = append(b.faults, Faults(at, err)...)
 		p.Program = program
 	}
-	return n
+	return t
 }
 
 // Unread says that the expressions of a text from a piece on were not looked at, because enough is wrong
@@ -120,32 +112,30 @@ func Unread(at []string, from Piece) error {
 // result shares nothing with the template.
 func (t *Template) Render(s Scope) (any, error) {
 	s.Room = s.room()
-	return t.root.render(s)
+	return t.render(s)
 }
 
-func (n *Node) render(s Scope) (any, error) {
-	if len(n.Pieces) > 0 {
-		return n.renderText(s)
+func (t *Template) render(s Scope) (any, error) {
+	if len(t.Pieces) > 0 {
+		return t.renderText(s)
 	}
-	switch plain := n.Plain.(type) {
-	case map[string]any:
-		return n.renderMap(s)
-	case []any:
-		return n.renderList(s)
-	case string:
-		return plain, n.takes(s, plain)
-	default:
-		return plain, n.takes(s, "")
-	}
-}
-
-func (n *Node) renderList(s Scope) (any, error) {
-	if err := n.takes(s, ""); err != nil {
+	text, _ := t.Plain.(string)
+	if err := t.takes(s, text); err != nil {
 		return nil, err
 	}
-	out := make([]any, 0, len(n.List))
-	for i := range n.List {
-		value, err := n.List[i].render(s)
+	switch t.Plain.(type) {
+	case map[string]any:
+		return t.renderMap(s)
+	case []any:
+		return t.renderList(s)
+	}
+	return t.Plain, nil
+}
+
+func (t *Template) renderList(s Scope) (any, error) {
+	out := make([]any, 0, len(t.List))
+	for i := range t.List {
+		value, err := t.List[i].render(s)
 		if err != nil {
 			return nil, err
 		}
@@ -157,20 +147,22 @@ func (n *Node) renderList(s Scope) (any, error) {
 }
 
 // takes counts what the template itself gives.
-func (n *Node) takes(s Scope, text string) error {
-	if err := s.Room.value(text); err != nil {
-		return fmt.Errorf("evaluating %s: %w", n.where(), err)
-	}
-	return nil
+func (t *Template) takes(s Scope, text string) error {
+	return t.failed(s.Room.value(text))
 }
 
-func (n *Node) renderMap(s Scope) (any, error) {
-	if err := n.takes(s, ""); err != nil {
-		return nil, err
+// failed is an error of the template with its place, nil when there is none.
+func (t *Template) failed(err error) error {
+	if err == nil {
+		return nil
 	}
-	out := make(map[string]any, len(n.Entries))
-	for i := range n.Entries {
-		e := &n.Entries[i]
+	return fmt.Errorf("evaluating %s: %w", t.where(), err)
+}
+
+func (t *Template) renderMap(s Scope) (any, error) {
+	out := make(map[string]any, len(t.Entries))
+	for i := range t.Entries {
+		e := &t.Entries[i]
 		key, err := e.Key.render(s)
 		if err != nil {
 			return nil, err
@@ -190,18 +182,15 @@ func (n *Node) renderMap(s Scope) (any, error) {
 	return out, nil
 }
 
-func (n *Node) renderText(s Scope) (any, error) {
-	if len(n.Pieces) == 1 {
-		value, err := n.Pieces[0].Program.Eval(s)
-		if err != nil {
-			return nil, fmt.Errorf("evaluating %s: %w", n.where(), err)
-		}
-		return value, nil
+func (t *Template) renderText(s Scope) (any, error) {
+	if len(t.Pieces) == 1 {
+		value, err := t.Pieces[0].Program.Eval(s)
+		return value, t.failed(err)
 	}
 	var out strings.Builder
-	for _, p := range n.Pieces {
+	for _, p := range t.Pieces {
 		if p.Program == nil {
-			if err := n.takes(s, p.Text); err != nil {
+			if err := t.takes(s, p.Text); err != nil {
 				return nil, err
 			}
 			out.WriteString(p.Text)
@@ -209,32 +198,30 @@ func (n *Node) renderText(s Scope) (any, error) {
 		}
 		value, err := p.Program.Eval(s)
 		if err != nil {
-			return nil, fmt.Errorf("evaluating %s: %w", n.where(), err)
+			return nil, t.failed(err)
 		}
 		switch value.(type) {
 		case string, bool, int64, float64:
 			fmt.Fprint(&out, value)
 		default:
-			return nil, fmt.Errorf("evaluating %s: %s is %s, which cannot be part of a text", n.where(), p.Text, kindOf(value))
+			return nil, fmt.Errorf("evaluating %s: %s is %s, which cannot be part of a text", t.where(), p.Text, kindOf(value))
 		}
 	}
 	return out.String(), nil
 }
 
 // Programs returns the template's expressions, in the order of the tree.
-func (t *Template) Programs() []*Program { return t.root.programs() }
-
-func (n *Node) programs() (out []*Program) {
-	for _, p := range n.Pieces {
+func (t *Template) Programs() (out []*Program) {
+	for _, p := range t.Pieces {
 		if p.Program != nil {
 			out = append(out, p.Program)
 		}
 	}
-	for _, e := range n.Entries {
-		out = slices.Concat(out, e.Key.programs(), e.Value.programs())
+	for _, e := range t.Entries {
+		out = slices.Concat(out, e.Key.Programs(), e.Value.Programs())
 	}
-	for _, element := range n.List {
-		out = append(out, element.programs()...)
+	for _, element := range t.List {
+		out = append(out, element.Programs()...)
 	}
 	return out
 }
@@ -244,7 +231,7 @@ func (t *Template) Uses(variable string) bool {
 	return slices.ContainsFunc(t.Programs(), func(p *Program) bool { return p.Uses(variable) })
 }
 
-func (n *Node) where() string { return strings.Join(n.Path, ".") }
+func (t *Template) where() string { return strings.Join(t.Path, ".") }
 
 // kindOf describes a plain value to people who write YAML.
 func kindOf(value any) string {

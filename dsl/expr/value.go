@@ -5,13 +5,17 @@ package expr
 
 import (
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"time"
 
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/common/types/traits"
+
+	"github.com/handwerk-dev/handwerk/dsl"
 )
 
 // none is the type of None.
@@ -45,51 +49,31 @@ func plainScalar(v ref.Val) (any, error) {
 	switch v := v.(type) {
 	case types.Null:
 		return nil, nil
-	case types.Bool:
-		return bool(v), nil
-	case types.String:
-		return string(v), nil
-	case types.Int, types.Uint, types.Double:
-		return plainNumber(v)
-	}
-	if text, ok := asText(v); ok {
-		return text, nil
-	}
-	return nil, fmt.Errorf("the result is %s, which cannot be written", named(v.Type().TypeName()))
-}
-
-func plainNumber(v ref.Val) (any, error) {
-	switch v := v.(type) {
+	case types.Bool, types.String, types.Int:
+		return v.Value(), nil
 	case types.Uint:
 		if uint64(v) > math.MaxInt64 {
 			return nil, fmt.Errorf("the number %d is too large", uint64(v))
 		}
 		return int64(v), nil
 	case types.Double:
-		if f := float64(v); math.IsNaN(f) || math.IsInf(f, 0) {
+		f := float64(v)
+		if math.IsNaN(f) || math.IsInf(f, 0) {
 			return nil, fmt.Errorf("the number %v cannot be written", f)
 		}
-		return float64(v), nil
-	default:
-		return v.Value(), nil
-	}
-}
-
-// asText writes what JSON has no kind for.
-func asText(v ref.Val) (string, bool) {
-	switch v := v.(type) {
+		return f, nil
+	// JSON has no kind for what follows.
 	case types.Bytes:
-		return base64.StdEncoding.EncodeToString(v), true
+		return base64.StdEncoding.EncodeToString(v), nil
 	case types.Timestamp:
-		return v.UTC().Format(time.RFC3339Nano), true
+		return v.UTC().Format(time.RFC3339Nano), nil
 	case types.Duration:
-		return v.String(), true
+		return v.String(), nil
 	}
-	text, ok := v.Value().(fmt.Stringer) // quantities, URLs, addresses and versions
-	if !ok {
-		return "", false
+	if text, ok := v.Value().(fmt.Stringer); ok { // quantities, URLs, addresses and versions
+		return text.String(), nil
 	}
-	return text.String(), true
+	return nil, fmt.Errorf("the result is %s, which cannot be written", named(v.Type().TypeName()))
 }
 
 func plainMap(m traits.Mapper, room *Room) (any, error) {
@@ -132,4 +116,38 @@ func plainList(l traits.Lister, room *Room) (any, error) {
 		}
 	}
 	return out, nil
+}
+
+// Limits of what expressions give, in bytes as [Room] counts them.
+const (
+	// MostOfAnObject is what etcd takes in one request unless it is told otherwise (its
+	// --max-request-bytes): no object is larger.
+	MostOfAnObject = 3 << 19
+	// MostRendered is the limit where a [Scope] has no Room: of an expression, or of a template with
+	// all its expressions.
+	MostRendered = 32 << 20
+)
+
+// ErrTooLarge is wrapped by the errors of evaluations that would give more than there is room for. They
+// are permanent: only a change of what they look at helps.
+var ErrTooLarge = errors.New("it is too large")
+
+// Room bounds what expressions and templates give, while it is being made: a few characters of an
+// expression can repeat an object a thousand times. Counted are the bytes of texts and keys, and two
+// for each value, which is about the least that they take as JSON. One goroutine uses it at a time.
+type Room struct{ limit, left int }
+
+// NewRoom returns room for so many bytes.
+func NewRoom(limit int) *Room { return &Room{limit, limit} }
+
+// Used returns how many bytes were counted.
+func (r *Room) Used() int { return r.limit - r.left }
+
+// value counts a value, of which text is all that has a size.
+func (r *Room) value(text string) error {
+	if r.left -= len(text) + 2; r.left < 0 {
+		limit := strings.TrimSuffix(fmt.Sprintf("%.1f", float64(r.limit)/(1<<20)), ".0")
+		return dsl.Permanent(&causedError{fmt.Errorf("it gives more than %s MiB", limit), ErrTooLarge})
+	}
+	return nil
 }

@@ -108,12 +108,7 @@ func (in *inspector) index(e ast.Expr, args []argument) valueType {
 
 // equality reports two values that are never equal. Null and optional values are left alone.
 func (in *inspector) equality(e ast.Expr, args []argument) valueType {
-	a, b := args[0].kinds, args[1].kinds
-	for _, numeric := range []*kinds{&a, &b} {
-		if *numeric&isNumeric != 0 {
-			*numeric |= isNumeric
-		}
-	}
+	a, b := args[0].kinds.withNumbers(), args[1].kinds.withNumbers()
 	const odd = isNull | isOptional | isOther
 	if a != 0 && b != 0 && a&b == 0 && (a|b)&odd == 0 {
 		in.issue(e, "%s and %s are never equal",
@@ -134,12 +129,12 @@ func (in *inspector) comparedCause(cause, with argument, s *scope) {
 	if with.Kind() == ast.ListKind {
 		words = with.AsList().Elements()
 	}
+	var known []string
+	for _, c := range dsl.Causes() {
+		known = append(known, string(c))
+	}
 	for _, word := range words {
-		if text, constant := expr.ConstantText(word); constant && !slices.Contains(dsl.Causes(), dsl.Cause(text)) {
-			var known []string
-			for _, c := range dsl.Causes() {
-				known = append(known, string(c))
-			}
+		if text, constant := expr.ConstantText(word); constant && !slices.Contains(known, text) {
 			in.issue(word, "%s", expr.Unknown("cause", text, "", known))
 		}
 	}
@@ -175,13 +170,13 @@ func (in *inspector) resolve(e ast.Expr, args []argument) valueType {
 			out = join(out, ofCEL(overload.ResultType()))
 		}
 	}
-	if !taken {
-		if tried {
-			in.mismatch(e, args)
-		}
-		return unknown()
+	switch {
+	case taken:
+		return out
+	case tried:
+		in.mismatch(e, args)
 	}
-	return out
+	return unknown()
 }
 
 func takes(overload *decls.OverloadDecl, args []argument) bool {

@@ -26,7 +26,7 @@ func seeds() []string {
 		"'%s-%d'.format(['a', 1])", "quantity('1Gi').add(quantity('1'))", "timestamp('2030-01-01T00:00:00Z') + duration('1h')",
 		"[1, 2].sortBy(x, -x)", "{'a': 1}.transformMap(k, v, v + 1)", "self.?spec.optMap(s, s.?name)", "optional.of(1).or(optional.none())",
 		"lists.range(10).map(x, x * x).sum()", "cidr('10.0.0.0/8').containsIP('10.1.1.1')", "semver('1.2.3').major()", "'a'.matches('a+')",
-		"self.a = 1", "a and b", "not x", "'abc", "(1", "[1,", "{", "null.x", "1 & 2", "x ?. y", "r'\\' + b'x'", "'''a\nb'''", "// x", "1 // }\n + 1",
+		"self.a = 1", "a and b", "not x", "'abc", "(1", "[1,", "{", "null.x", "1 & 2", "x ?. y", "r'\\' + b'x'", "'''a\nb'''", "// x", "1 // }\n + 1", "0.all(.,(0))",
 		"1.0 / 0.0", "-9223372036854775808 - 1", "{1: 2}", "type(1)", "now", "diff", "b'\\xff'", "self.spec.list[9]", "self['spec'][b'0']", "'ä€𝄞' + 1",
 	}
 }

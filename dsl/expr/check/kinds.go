@@ -4,6 +4,7 @@
 package check
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/google/cel-go/common/types"
@@ -30,6 +31,14 @@ const (
 
 	isNumeric = isInt | isNumber
 )
+
+// withNumbers returns the kinds with all numbers when one of them is among them.
+func (k kinds) withNumbers() kinds {
+	if k&isNumeric != 0 {
+		return k | isNumeric
+	}
+	return k
+}
 
 // String describes the kinds to people who write YAML.
 func (k kinds) String() string {
@@ -144,16 +153,12 @@ func kindsOfCEL(t *types.Type) kinds {
 	if t.TypeName() == types.OptionalType.TypeName() {
 		return isOptional
 	}
-	found, known := map[types.Kind]kinds{
+	return cmp.Or(map[types.Kind]kinds{
 		types.NullTypeKind: isNull, types.BoolKind: isBool,
 		types.IntKind: isInt, types.UintKind: isInt, types.DoubleKind: isNumber,
 		types.StringKind: isText, types.BytesKind: isBytes,
 		types.TimestampKind: isTime, types.DurationKind: isDuration,
 		types.ListKind: isList, types.MapKind: isMap,
 		types.TypeKind: isOther, types.OpaqueKind: isOther,
-	}[t.Kind()]
-	if !known { // until it runs
-		return anyKind
-	}
-	return found
+	}[t.Kind()], anyKind) // others are known when it runs
 }

@@ -6,6 +6,7 @@ package check
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/google/cel-go/common/ast"
@@ -29,7 +30,7 @@ func Program(p *expr.Program, s shape.Schemas) error {
 
 // infer returns the type of the result as well.
 func infer(p *expr.Program, s shape.Schemas) (valueType, error) {
-	in := &inspector{program: p, schemas: s, seen: map[expr.Issue]bool{}}
+	in := &inspector{program: p, schemas: s}
 	result := in.infer(p.AST().Expr(), nil)
 	if p.IsPredicate() && !result.may(isBool) {
 		in.issueAt(expr.Place{Line: 1, Column: 1}, "the result is %s, want true or false", result.kinds)
@@ -45,8 +46,6 @@ type inspector struct {
 	program *expr.Program
 	schemas shape.Schemas
 	issues  []expr.Issue
-	// seen: what a macro repeats is reported once.
-	seen map[expr.Issue]bool
 }
 
 // scope is a variable of a macro and those around it.
@@ -75,8 +74,7 @@ func (in *inspector) issueAt(at expr.Place, format string, args ...any) {
 		return // more are not told
 	}
 	i := expr.Issue{Place: at, Message: fmt.Sprintf(format, args...)}
-	if !in.seen[i] {
-		in.seen[i] = true
+	if !slices.Contains(in.issues, i) { // as what a macro repeats
 		in.issues = append(in.issues, i)
 	}
 }
@@ -183,31 +181,21 @@ func (in *inspector) called(e ast.Expr, t valueType) string {
 
 // described returns the text of an expression that is a way through an object, else nothing.
 func described(e ast.Expr) string {
-	switch e.Kind() {
-	case ast.IdentKind:
-		if !strings.ContainsAny(e.AsIdent(), "@#") { // not a macro's own
-			return strings.TrimPrefix(e.AsIdent(), ".")
-		}
-	case ast.SelectKind:
-		if of := described(e.AsSelect().Operand()); of != "" && !e.AsSelect().IsTestOnly() {
-			return of + "." + e.AsSelect().FieldName()
-		}
-	case ast.CallKind:
-		call := e.AsCall()
-		if len(call.Args()) != 2 {
-			return ""
-		}
-		of := described(call.Args()[0])
-		name, constant := expr.ConstantText(call.Args()[1])
-		switch {
-		case of == "" || !constant:
-		case call.FunctionName() == operators.OptSelect:
-			return of + "." + name
-		case call.FunctionName() == operators.Index, call.FunctionName() == operators.OptIndex:
-			return fmt.Sprintf("%s['%s']", of, name)
-		}
+	if e.Kind() == ast.IdentKind && !strings.ContainsAny(e.AsIdent(), "@#") { // not a macro's own
+		return strings.TrimPrefix(e.AsIdent(), ".")
 	}
-	return ""
+	operand, name, how := expr.Selection(e)
+	if how == "" || how == "." && e.AsSelect().IsTestOnly() {
+		return ""
+	}
+	switch of := described(operand); {
+	case of == "":
+		return ""
+	case how == operators.Index || how == operators.OptIndex:
+		return fmt.Sprintf("%s['%s']", of, name)
+	default:
+		return of + "." + name
+	}
 }
 
 func (in *inspector) list(l ast.ListExpr, s *scope) valueType {

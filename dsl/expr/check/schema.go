@@ -4,6 +4,7 @@
 package check
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -105,7 +106,9 @@ func typeKinds(s *spec.Schema) (out kinds) {
 		return isInt | isText
 	}
 	for _, word := range s.Type {
-		out |= wordKinds(word)
+		out |= cmp.Or(map[string]kinds{
+			"object": isMap, "array": isList, "string": isText, "integer": isInt, "number": isNumeric, "boolean": isBool, "null": isNull,
+		}[word], anyKind)
 	}
 	if out == isText && strings.HasPrefix(s.Description, "Quantity is a fixed-point") {
 		out |= isNumeric // older documents say no more about quantities
@@ -113,19 +116,9 @@ func typeKinds(s *spec.Schema) (out kinds) {
 	return out
 }
 
-func wordKinds(word string) kinds {
-	found, known := map[string]kinds{
-		"object": isMap, "array": isList, "string": isText, "integer": isInt, "number": isNumeric, "boolean": isBool, "null": isNull,
-	}[word]
-	if !known {
-		return anyKind
-	}
-	return found
-}
-
 func extension(s *spec.Schema, key string) bool {
-	set, found := s.Extensions.GetBool(key)
-	return found && set
+	set, _ := s.Extensions.GetBool(key)
+	return set
 }
 
 // schemaFields are the fields of what a schema describes.
@@ -158,13 +151,9 @@ func (f *schemaFields) metadata(s *spec.Schema) valueType {
 	if !described {
 		return only(isMap)
 	}
-	fields.open = !isObjectMeta(fields)
+	whole := fields.find("labels") != nil && fields.find("annotations") != nil && fields.find("uid") != nil
+	fields.open = !whole
 	return t
-}
-
-// isObjectMeta reports whether metadata is described whole, and not only in what a CRD restricts.
-func isObjectMeta(f *schemaFields) bool {
-	return f.find("labels") != nil && f.find("annotations") != nil && f.find("uid") != nil
 }
 
 // unescaped returns the field that a name means in the form that CRDs have for odd names, where
@@ -199,18 +188,12 @@ func (f *schemaFields) any() valueType {
 }
 
 func (f *schemaFields) names() []string {
-	all := map[string]bool{}
-	gather(f.schema, all)
-	return slices.Sorted(maps.Keys(all))
-}
-
-func gather(s *spec.Schema, into map[string]bool) {
-	for name := range s.Properties {
-		into[name] = true
+	all := slices.Collect(maps.Keys(f.schema.Properties))
+	for i := range f.schema.AllOf {
+		all = append(all, (&schemaFields{schema: &f.schema.AllOf[i]}).names()...)
 	}
-	for i := range s.AllOf {
-		gather(&s.AllOf[i], into)
-	}
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 func (f *schemaFields) what() string { return "field" }

@@ -18,7 +18,7 @@ import (
 // far as they are known. The schema may be that of a part of an object. The errors are *shape.Misfit.
 func Template(t *expr.Template, s shape.Schemas, target *spec.Schema) []error {
 	f := &fitter{schemas: s}
-	f.node(t.Root(), typeOf(target, true))
+	f.node(t, typeOf(target, true))
 	return f.faults
 }
 
@@ -32,30 +32,30 @@ func (f *fitter) fault(path []string, format string, args ...any) {
 	f.faults = append(f.faults, &shape.Misfit{Path: path, Message: fmt.Sprintf(format, args...)})
 }
 
-func (f *fitter) node(n *expr.Node, want valueType) {
-	if len(n.Pieces) > 0 {
-		f.text(n, want)
+func (f *fitter) node(t *expr.Template, want valueType) {
+	if len(t.Pieces) > 0 {
+		f.text(t, want)
 		return
 	}
-	f.wanted(n.Path, want, kindsOf(n.Plain))
-	f.entries(n, want)
+	f.wanted(t.Path, want, kindsOf(t.Plain))
+	f.entries(t, want)
 	element := unknown()
 	if want.kinds&^isNull == isList {
 		element = want.inner()
 	}
-	for i := range n.List {
-		f.node(&n.List[i], element)
+	for i := range t.List {
+		f.node(&t.List[i], element)
 	}
 }
 
 // entries holds the entries of a map against the fields that there can be.
-func (f *fitter) entries(n *expr.Node, want valueType) {
+func (f *fitter) entries(t *expr.Template, want valueType) {
 	fields := want.fields
 	if want.kinds&^isNull != isMap {
 		fields = nil
 	}
-	for i := range n.Entries {
-		e := &n.Entries[i]
+	for i := range t.Entries {
+		e := &t.Entries[i]
 		of := unknown()
 		switch {
 		case len(e.Key.Pieces) > 0:
@@ -76,31 +76,31 @@ func (f *fitter) entries(n *expr.Node, want valueType) {
 }
 
 // text checks the expressions of a text. One that is all of it becomes its value.
-func (f *fitter) text(n *expr.Node, want valueType) {
+func (f *fitter) text(t *expr.Template, want valueType) {
 	before := len(f.faults)
 	var result valueType
-	for _, p := range n.Pieces {
+	for _, p := range t.Pieces {
 		if p.Program == nil {
 			continue
 		}
 		if len(f.faults)-before >= expr.MostIssues {
-			f.faults = append(f.faults, expr.Unread(n.Path, p))
+			f.faults = append(f.faults, expr.Unread(t.Path, p))
 			return
 		}
-		t, err := infer(p.Program, f.schemas)
-		f.faults = append(f.faults, expr.Faults(n.Path, err)...)
-		result = t
+		of, err := infer(p.Program, f.schemas)
+		f.faults = append(f.faults, expr.Faults(t.Path, err)...)
+		result = of
 	}
 	if len(f.faults) > before {
 		return // what is wrong in an expression says more than what comes of it
 	}
-	if len(n.Pieces) > 1 {
-		f.wanted(n.Path, want, isText)
+	if len(t.Pieces) > 1 {
+		f.wanted(t.Path, want, isText)
 		return
 	}
 	if message := misfit(result, want); message != "" {
-		at := n.Pieces[0].At
-		f.faults = append(f.faults, &shape.Misfit{Path: n.Path, Line: at.Line, Column: at.Column, Message: message})
+		at := t.Pieces[0].At
+		f.faults = append(f.faults, &shape.Misfit{Path: t.Path, Line: at.Line, Column: at.Column, Message: message})
 	}
 }
 
@@ -130,9 +130,7 @@ func (f *fitter) wanted(path []string, want valueType, given kinds) {
 // fits reports whether one of the kinds given can stand where something is wanted. Null stands
 // anywhere: the field is not set. Whether a number is whole is not held against it.
 func fits(given kinds, want valueType) bool {
-	if want.kinds&isNumeric != 0 {
-		want.kinds |= isNumeric
-	}
+	want.kinds = want.kinds.withNumbers()
 	return given == 0 || given&isNull != 0 || want.may(given)
 }
 
