@@ -162,7 +162,7 @@ func (d *Decoder) Filled(at Path, n *yaml.Node, out any) bool {
 
 func (d *Decoder) filled(at Path, n *yaml.Node, out reflect.Value) bool {
 	_, reads := reflect.TypeAssert[encoding.TextUnmarshaler](out.Addr())
-	if (reads || out.Kind() == reflect.String) && isBlank(n) && !d.mayBeEmpty() {
+	if (reads || out.Kind() == reflect.String) && IsText(n) && n.Value == "" && !d.mayBeEmpty() {
 		d.values[at] = n
 		d.FaultAt(n, at, "must not be empty")
 		return false

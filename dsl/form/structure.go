@@ -67,19 +67,15 @@ func (d *Decoder) structure(place Path, n *yaml.Node, out reflect.Value, rest *O
 	delete(given, "") // it stands for none
 	for _, name := range names {
 		tag := fields[name].Tag
-		if message := tag.Get("required"); isMap && message != "" && !given[name] && !given[tag.Get("unless")] {
-			d.Missing(place, name, "%s", lacking(name, message))
+		message := tag.Get("required")
+		if message == "true" {
+			message = name + " is required"
+		}
+		if isMap && message != "" && !given[name] && !given[tag.Get("unless")] {
+			d.Missing(place, name, "%s", message)
 		}
 	}
 	return isMap
-}
-
-// lacking says that a field is missing.
-func lacking(name, message string) string {
-	if message == "true" {
-		return name + " is required"
-	}
-	return message
 }
 
 // Fields returns the names of the fields that a struct has for authors, in their order.
