@@ -29,8 +29,8 @@ func (op *Operator) Validate() error {
 	c := check{found: &found}
 	op.checkName(c)
 	for i, pattern := range op.Scope.Namespaces {
-		if fault := wrongNamespace(pattern); fault != "" {
-			c.fault(fmt.Sprintf("scope.namespaces[%d]", i), "%s", fault)
+		if err := CheckNamespace(pattern); err != nil {
+			c.fault(fmt.Sprintf("scope.namespaces[%d]", i), "%w", err)
 		}
 	}
 	op.Settings.check(c)
@@ -350,7 +350,7 @@ func (h *Handler) checkTiming(c check) {
 
 func (t *Timing) checkCron(c check) {
 	if t.Cron != "" {
-		if _, err := zone(t.TimeZone); err != nil {
+		if err := checkZone(t.TimeZone); err != nil {
 			c.fault("timeZone", "%w", err)
 		} else if _, err := parseCron(t.Cron, t.TimeZone); err != nil {
 			c.fault("cron", "%w", err)
