@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/actions"
@@ -32,7 +33,7 @@ func (w *watched) action(at path, h *handler) *actions.Built {
 	build := actions.Build{Registry: w.registry(), Params: h.With, Resource: w.out.Name, ID: h.ID, ResourceWide: h.whole}
 	build.AtDeletion = len(h.Causes) > 0 && !slices.ContainsFunc(h.Causes, func(c dsl.Cause) bool { return c != dsl.Delete })
 	build.NoFinalizer = h.noFinalizer()
-	build.Siblings = w.siblings()
+	build.Siblings = w.siblings
 	built, err := action.Build(build, h.config)
 	w.misfit(at, h.action, err)
 	if err != nil {
@@ -145,7 +146,11 @@ func (w *watched) step(at path, steps []string) path {
 // described says for people what a handler does.
 func described(h *handler) string {
 	if len(h.Steps) > 0 {
-		return stepActions(h.Steps)
+		var names []string
+		for _, s := range h.Steps {
+			names = append(names, s.action)
+		}
+		return steps + ": " + strings.Join(names, ", ")
 	}
 	if name, ok := h.config.(*string); ok {
 		return fmt.Sprintf("%s: %s", h.action, *name)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/crd"
+	"github.com/handwerk-dev/handwerk/dsl/source"
 )
 
 // customResource gives the resource the CRD that the configuration describes.
@@ -39,46 +40,26 @@ func (w *watched) customResource() {
 	w.out.CRDFault = func(err error) error { return w.within(w.at.Key("schema"), 0, 0, err.Error()) }
 }
 
-// ownSchemas are the schemas that a configuration itself describes.
-type ownSchemas []ownSchema
-
-type ownSchema struct {
-	name   dsl.ResourceName
-	kind   schema.GroupVersionKind
-	schema *spec.Schema
-}
-
-// schemasOf returns the schemas of an operator's own resources.
-func schemasOf(op *dsl.Operator) ownSchemas {
-	var out ownSchemas
+// checkSchemas holds an operator against the schemas that its configuration itself describes.
+func (l *loader) checkSchemas(op *dsl.Operator) {
+	named, ofKind := map[dsl.ResourceName]*spec.Schema{}, map[schema.GroupVersionKind]*spec.Schema{}
 	for _, r := range op.Resources() {
 		if r.CRD == nil {
 			continue
 		}
-		// A CRD that was made here can be read.
-		if s, err := crd.ObjectSchema(r.CRD); err == nil {
-			out = append(out, ownSchema{r.Name, crd.Kind(r.CRD), s})
+		if s, err := crd.ObjectSchema(r.CRD); err == nil { // a CRD that was made here can be read
+			anyVersion := dsl.ResourceName{Resource: r.Name.Resource, Group: r.Name.Group}
+			named[r.Name], named[anyVersion], ofKind[crd.Kind(r.CRD)] = s, s, s
 		}
 	}
-	return out
-}
-
-// ofResource returns the resource's schema; without a version, that of the only one there is.
-func (s ownSchemas) ofResource(name dsl.ResourceName) *spec.Schema {
-	for _, own := range s {
-		if name.Resource == own.name.Resource && name.Group == own.name.Group && (name.Version == "" || name.Version == own.name.Version) {
-			return own.schema
+	for _, r := range op.Resources() {
+		for _, err := range r.CheckSchemas(
+			func(name dsl.ResourceName) *spec.Schema { return named[name] },
+			func(kind schema.GroupVersionKind) *spec.Schema { return ofKind[kind] },
+		) {
+			if f, ok := errors.AsType[source.Fault](err); ok {
+				l.fault(f)
+			}
 		}
 	}
-	return nil
-}
-
-// ofKind returns the kind's schema.
-func (s ownSchemas) ofKind(kind schema.GroupVersionKind) *spec.Schema {
-	for _, own := range s {
-		if kind == own.kind {
-			return own.schema
-		}
-	}
-	return nil
 }

@@ -64,7 +64,7 @@ func (h *handler) ReadForm(d *form.Decoder, p path, n *yaml.Node) bool {
 
 // DescribeForm describes a handler.
 func (h *handler) DescribeForm(d *form.Describer) *form.Schema {
-	return withAction(d, reflect.TypeFor[handler](), anyAction)
+	return withAction(d, reflect.TypeFor[handler](), false)
 }
 
 // schedule is a list of handlers that run for the resource as a whole.
@@ -90,11 +90,11 @@ func (s *schedule) ReadForm(d *form.Decoder, p path, n *yaml.Node) bool {
 
 // DescribeForm describes what such a handler may have.
 func (s *schedule) DescribeForm(d *form.Describer) *form.Schema {
-	out := withAction(d, reflect.TypeFor[handler](), wholeAction)
+	out := withAction(d, reflect.TypeFor[handler](), true)
 	for _, name := range notScheduled {
 		delete(out.Properties, name)
 	}
-	out.Properties[steps].Items = withAction(d, reflect.TypeFor[step](), wholeAction)
+	out.Properties[steps].Items = withAction(d, reflect.TypeFor[step](), true)
 	out.AllOf = append(out.AllOf, form.OneRequired("every", "cron"))
 	return &form.Schema{Type: "array", Items: out, MinItems: 1}
 }

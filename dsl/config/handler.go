@@ -13,6 +13,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/actions"
 	"github.com/handwerk-dev/handwerk/dsl/expr"
 	"github.com/handwerk-dev/handwerk/dsl/form"
+	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
 
 type handler struct {
@@ -135,7 +136,7 @@ func (w *watched) scheduled(at path, h *handler) {
 func (w *watched) built(at path, h *handler) (dsl.Handler, actions.Built) {
 	built := w.action(at, h)
 	if built == nil {
-		w.refused = true
+		w.loader.refused[w.out] = true
 		built = &actions.Built{Func: func(context.Context, *dsl.Request) error { return nil }}
 	}
 	out := dsl.Handler{ID: h.ID, Func: built.Func, Action: described(h), Timeout: h.Timeout, Retries: dsl.Unlimited}
@@ -183,4 +184,24 @@ func (w *watched) filters(at path, h *handler) (when dsl.Predicate, reads dsl.Re
 		return nil, reads, false
 	}
 	return program.Predicate("when", h.With), reads.And(program.Reads()), program.Uses(expr.Old) || program.Uses(expr.Diff)
+}
+
+// needs are the rights that a handler needs: those that it says, and those that its actions are known to need.
+// Declared: there are no others.
+func (w *watched) needs(at path, h *handler, built *actions.Built) (all []dsl.Need, declared bool) {
+	said := make([]dsl.Need, len(h.Needs))
+	for i, n := range h.Needs {
+		var err error
+		if said[i], err = dsl.ParseNeed("get", n.Resource); err != nil && n.Resource != "" {
+			w.Fault(at.Index(i).Key("resource"), "%v", err)
+		}
+		said[i].Verbs, said[i].Names, said[i].Namespace = n.Verbs, n.Names, n.Namespace
+	}
+	told := built.Needs != nil && !h.untold && !anyKind(built)
+	return slices.Concat(said, built.Needs), told || len(said) > 0
+}
+
+// anyKind reports whether a handler makes children whose kind is worked out when it runs.
+func anyKind(built *actions.Built) bool {
+	return slices.ContainsFunc(built.Children, func(c shape.NamedChild) bool { return c.Kind.Empty() })
 }

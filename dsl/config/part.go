@@ -30,12 +30,6 @@ type part struct {
 	strays bool
 }
 
-func newPart(s *source.Text, registry *actions.Registry, root *yaml.Node) *part {
-	p := &part{Decoder: form.NewDecoder(root), source: s, root: root}
-	p.With = registry
-	return p
-}
-
 // faults returns all that is wrong with the document.
 func (p *part) faults() source.Faults {
 	out := slices.Clone(p.found)

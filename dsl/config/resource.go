@@ -39,10 +39,8 @@ type watched struct {
 	made map[string]path
 	// kept are the objects that handlers always make so far.
 	kept map[string]keeper
-	// kin are all handlers of the resource, once they were asked for.
-	kin []actions.Sibling
-	// refused: an action is at fault, so what it declares is not known.
-	refused bool
+	// siblings are all handlers of the resource.
+	siblings []actions.Sibling
 }
 
 // resource adds resource i of a part.
@@ -68,6 +66,7 @@ func (l *loader) resource(op *dsl.Operator, p *part, i int) {
 	}
 	w.related()
 	w.customResource()
+	w.siblings = siblingsOf(w.form)
 	for i := range w.form.Handlers {
 		w.handler(w.at.Key("handlers").Index(i), &w.form.Handlers[i])
 	}
@@ -75,9 +74,6 @@ func (l *loader) resource(op *dsl.Operator, p *part, i int) {
 		w.scheduled(w.at.Key("schedule").Index(i), &w.form.Schedule[i])
 	}
 	w.kindless()
-	if w.refused {
-		l.refused[w.out] = true
-	}
 }
 
 // kindless checks children whose kind is worked out when their handler runs.

@@ -9,7 +9,6 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
-	"strings"
 
 	"gopkg.in/yaml.v3"
 
@@ -41,7 +40,7 @@ func (s *step) ReadForm(d *form.Decoder, p path, n *yaml.Node) bool {
 
 // DescribeForm describes a step.
 func (s *step) DescribeForm(of *form.Describer) *form.Schema {
-	return withAction(of, reflect.TypeFor[step](), anyAction)
+	return withAction(of, reflect.TypeFor[step](), false)
 }
 
 // name returns what the step is called.
@@ -138,31 +137,15 @@ func objectsOf(s *dsl.Subject) map[string]any {
 	return map[string]any{objects: list}
 }
 
-// siblings are all handlers of the resource; one with steps is as many as it has steps.
-func (w *watched) siblings() []actions.Sibling {
-	if w.kin != nil {
-		return w.kin // every handler asks, and each is told the same
-	}
-	var out []actions.Sibling
-	for _, list := range [][]handler{w.form.Handlers, w.form.Schedule} {
-		for _, h := range list {
-			if len(h.Steps) == 0 {
-				out = append(out, actions.Sibling{ID: h.ID, Action: h.action})
-			}
-			for i := range h.Steps {
-				out = append(out, actions.Sibling{ID: h.ID + "." + h.Steps[i].name(i), Action: h.Steps[i].action})
-			}
+// siblingsOf are all handlers of a resource; one with steps is as many as it has steps.
+func siblingsOf(r *resource) (out []actions.Sibling) {
+	for _, h := range slices.Concat(r.Handlers, r.Schedule) {
+		if len(h.Steps) == 0 {
+			out = append(out, actions.Sibling{ID: h.ID, Action: h.action})
+		}
+		for i, s := range h.Steps {
+			out = append(out, actions.Sibling{ID: h.ID + "." + s.name(i), Action: s.action})
 		}
 	}
-	w.kin = out
 	return out
-}
-
-// stepActions says for people what a handler with steps does.
-func stepActions(list []step) string {
-	var names []string
-	for _, s := range list {
-		names = append(names, s.action)
-	}
-	return steps + ": " + strings.Join(names, ", ")
 }
