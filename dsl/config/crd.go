@@ -30,14 +30,12 @@ func (w *watched) customResource() {
 	given := *s
 	given.ObservedGeneration = w.form.ObservedGeneration
 	tree, faults := crd.Build(w.out.Name, &given)
-	var errs []error
+	at := w.at.Key("schema")
 	for _, fault := range faults {
-		fault.Path = append([]string{"schema"}, fault.Path...)
-		errs = append(errs, fault)
+		w.unfit(at, at, fault)
 	}
-	w.misfit(w.at, "schema", errors.Join(errs...))
 	w.out.CRD = tree
-	w.out.CRDFault = func(err error) error { return w.within(w.at.Key("schema"), 0, 0, err.Error()) }
+	w.out.CRDFault = func(err error) error { return w.within(at, 0, 0, err.Error()) }
 }
 
 // checkSchemas holds an operator against the schemas that its configuration itself describes.

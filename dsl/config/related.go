@@ -48,7 +48,7 @@ func (w *watched) relation(at path, of *relation) {
 	s.any = of.Namespace == everywhere
 	if of.Where != "" {
 		object := func(s shape.Schemas) shape.Shape { return shape.Shape{Schema: s.Related[of.Name].Schema} }
-		s.where = w.predicate(at.Key("where"), string(of.Where), variable{"object", object})
+		s.where = w.predicate(at.Key("where"), string(of.Where), nil, variable{"object", object})
 	}
 	if of.Selector != nil {
 		s.labels, s.wanted = w.labelTemplate(at.Key("selector"), of.Selector), len(of.Selector.MatchLabels)
@@ -80,16 +80,11 @@ func (w *watched) template(at path, tree any) *expr.Template {
 		return nil
 	}
 	t, err := compiler.Template(tree)
-	w.found = append(w.found, w.misfits(at, "", err)...)
+	w.unfit(at, at, err)
 	if err != nil {
 		return nil
 	}
-	w.out.Checks = append(w.out.Checks, func(s shape.Schemas) (out []error) {
-		for _, err := range check.Template(t, s, nil) {
-			out = append(out, w.misfits(at, "", err).Errors()...)
-		}
-		return out
-	})
+	w.check(at, at, func(s shape.Schemas) []error { return check.Template(t, s, nil) })
 	return t
 }
 

@@ -53,15 +53,6 @@ func (fs Faults) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Errors returns the faults as errors, as the checks of a resource do.
-func (fs Faults) Errors() []error {
-	out := make([]error, len(fs))
-	for i, f := range fs {
-		out[i] = f
-	}
-	return out
-}
-
 // Sorted returns the faults in order and without repetitions: what an alias repeats is at fault
 // in one place.
 func (fs Faults) Sorted() Faults {
