@@ -19,7 +19,7 @@ func (w *watched) action(at path, h *handler) *actions.Built {
 	if len(h.Steps) > 0 {
 		return w.steps(at, h)
 	}
-	action, found := w.registry().LookupAction(h.action)
+	action, found := w.loader.registry.LookupAction(h.action)
 	if found && action.OneObject && h.whole {
 		w.Fault(at.Key(h.action), "%s", notForSchedule)
 		return nil
@@ -27,7 +27,7 @@ func (w *watched) action(at path, h *handler) *actions.Built {
 	if !found || h.config == nil || h.With == nil && w.Has(at.Key("with")) {
 		return nil
 	}
-	build := actions.Build{Registry: w.registry(), Params: h.With, Resource: w.out.Name, ID: h.ID, ResourceWide: h.whole}
+	build := actions.Build{Registry: w.loader.registry, Params: h.With, Resource: w.out.Name, ID: h.ID, ResourceWide: h.whole}
 	build.AtDeletion = len(h.Causes) > 0 && !slices.ContainsFunc(h.Causes, func(c dsl.Cause) bool { return c != dsl.Delete })
 	build.NoFinalizer = h.noFinalizer()
 	build.Siblings = w.siblings

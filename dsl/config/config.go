@@ -9,10 +9,8 @@
 //
 // What an action takes is said by the action: this package knows none by name. An action's form
 // is whatever [actions.Action].Config returns a pointer to: text, a number, a list, a map, any (plain
-// values as JSON has them), a type that unmarshals itself from text, or a struct of these. Struct
-// fields have a yaml tag with their name, a doc tag for people, and where it applies required,
-// min (the least number) and default (shown, not set). Nothing else about them is optional: text
-// must not be empty and durations are more than zero. A type must not contain itself.
+// values as JSON has them), a type that unmarshals itself from text, or a struct of these with the tags of
+// package dsl/form. Text must not be empty and durations are more than zero. A type must not contain itself.
 package config
 
 import (

@@ -10,10 +10,8 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/form"
 )
 
-// The form of a configuration. The tags say all there is to know of a field: its name, whether it
-// is required (unless another one is there), its least value (min), whether a list has
-// nothing twice (unique), its default, and what it means (doc). The decoder, the JSON
-// Schema and whoever explains the form read them here.
+// The form of a configuration. Its tags are those of package dsl/form: the decoder, the JSON Schema and the
+// reference read them here.
 
 type document struct {
 	APIVersion apiVersion `yaml:"apiVersion" required:"true" doc:"The version of this form."`

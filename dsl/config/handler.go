@@ -35,12 +35,17 @@ type handler struct {
 	Needs       []need         `yaml:"needs" doc:"What the handler does that nobody can see in it: rights of Go functions that do not declare theirs, and for children whose kind is worked out. For operator rbac."`
 	timing
 
-	action string // the key of the action, "" when there is none
-	config any    // what stands under it, nil when that is at fault
-	whole  bool   // it stands under schedule
-	level  bool   // it is level-triggered
-	untold bool   // what one of its steps needs is not known
-	partly bool   // it is a step that is not always taken
+	doing
+	whole  bool // it stands under schedule
+	level  bool // it is level-triggered
+	untold bool // what one of its steps needs is not known
+	partly bool // it is a step that is not always taken
+}
+
+// doing is the action of a handler or of a step.
+type doing struct {
+	action string // its key, "" when there is none
+	config any    // what stands under the key, nil when that is at fault
 }
 
 type timing struct {

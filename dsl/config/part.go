@@ -9,7 +9,6 @@ import (
 
 	"gopkg.in/yaml.v3"
 
-	"github.com/handwerk-dev/handwerk/dsl/actions"
 	"github.com/handwerk-dev/handwerk/dsl/form"
 	"github.com/handwerk-dev/handwerk/dsl/source"
 	"github.com/handwerk-dev/handwerk/dsl/words"
@@ -70,6 +69,3 @@ func (p *part) where(at path) string {
 	n := p.Nearest(at)
 	return fmt.Sprintf("%s:%d:%d", p.source.Name, n.Line, n.Column)
 }
-
-// registry says which actions and functions there are.
-func (p *part) registry() *actions.Registry { return p.With.(*actions.Registry) }

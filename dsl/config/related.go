@@ -30,13 +30,7 @@ type relation struct {
 // everywhere is a relation's namespace that means all.
 const everywhere = "*"
 
-// related adds the resource's relations.
-func (w *watched) related() {
-	for i := range w.form.Related {
-		w.relation(w.at.Key("related").Index(i), &w.form.Related[i])
-	}
-}
-
+// relation adds one of the resource's relations.
 func (w *watched) relation(at path, of *relation) {
 	out := dsl.Relation{Name: of.Name, Resource: of.Resource, One: of.Object != ""}
 	for _, other := range []string{"selector", "where"} {

@@ -68,7 +68,9 @@ func (l *loader) resource(op *dsl.Operator, p *part, i int) {
 	if w.form.Selector != nil {
 		w.selector(w.form.Selector)
 	}
-	w.related()
+	for i := range w.form.Related {
+		w.relation(w.at.Key("related").Index(i), &w.form.Related[i])
+	}
 	w.customResource()
 	w.siblings = siblingsOf(w.form)
 	for i := range w.form.Handlers {

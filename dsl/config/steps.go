@@ -27,15 +27,12 @@ type step struct {
 	When form.Predicate `yaml:"when" doc:"A CEL expression that must be true, or the step is left out. Variables as in a handler's own; in a schedule params, now and objects."`
 	With map[string]any `yaml:"with" doc:"The parameters of the function that the step calls."`
 
-	action string
-	config any
+	doing
 }
 
 // ReadForm fills a step; see [handler.ReadForm].
 func (s *step) ReadForm(d *form.Decoder, p path, n *yaml.Node) bool {
-	return oneAction(d, p, n, s, "step", func(name string, config any) {
-		s.action, s.config = name, config
-	})
+	return oneAction(d, p, n, s, "step", &s.doing)
 }
 
 // DescribeForm describes a step.
@@ -69,7 +66,7 @@ func (w *watched) steps(at path, h *handler) *actions.Built {
 		}
 		one := &handler{
 			ID: h.ID + "." + name, With: s.With, Causes: h.Causes, Old: h.Old, Finalizer: h.Finalizer, whole: h.whole, level: h.level,
-			partly: h.partial() || s.When != "", action: s.action, config: s.config,
+			partly: h.partial() || s.When != "", doing: s.doing,
 		}
 		built := w.action(place, one)
 		if built == nil {
