@@ -94,13 +94,7 @@ type Handler struct {
 	Declared bool
 
 	given   []Cause
-	invalid []wrong
-}
-
-// wrong is what an option could not read.
-type wrong struct {
-	field string
-	err   error
+	invalid []Fault // what options could not read
 }
 
 // Option sets something of a handler where it is declared.
@@ -126,7 +120,7 @@ func Field(paths ...string) Option {
 		for _, text := range paths {
 			path, err := ParsePath(text)
 			if err != nil {
-				h.invalid = append(h.invalid, wrong{"field", err})
+				h.invalid = append(h.invalid, Fault{Place: Place{Field: "field"}, Err: err})
 				continue
 			}
 			h.Fields = append(h.Fields, path)
@@ -221,8 +215,7 @@ func (h *Handler) LooksPast() bool {
 // settle works out what follows from what was declared.
 func (h *Handler) settle() {
 	h.given = h.Causes
-	h.Causes = expandCauses(slices.Concat(h.given, h.Brings))
-	h.Causes = h.around(h.Causes)
+	h.Causes = h.around(expandCauses(slices.Concat(h.given, h.Brings)))
 	if t := h.Timing; t != nil && t.Cron != "" {
 		t.schedule, _ = parseCron(t.Cron, t.TimeZone) // what is wrong with it, Validate tells
 	}

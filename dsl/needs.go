@@ -118,7 +118,7 @@ func Needs(verbs, resource string) Option {
 	return func(h *Handler) {
 		n, err := ParseNeed(verbs, resource)
 		if err != nil {
-			h.invalid = append(h.invalid, wrong{"needs", err})
+			h.invalid = append(h.invalid, Fault{Place: Place{Field: "needs"}, Err: err})
 			return
 		}
 		WithNeeds(n)(h)

@@ -193,7 +193,7 @@ func (h *Handler) check(c check, earlier []*Handler) {
 		c.note(Fault{First: &Place{Resource: c.Resource, Handler: earlier[i], Field: "id"}}, "id", "the id is used twice")
 	}
 	for _, w := range h.invalid {
-		c.fault(w.field, "%w", w.err)
+		c.fault(w.Field, "%w", w.Err)
 	}
 	h.checkCauses(c)
 	h.checkField(c)

@@ -16,18 +16,14 @@ import (
 
 // customResource gives the resource the CRD that the configuration describes.
 func (w *watched) customResource() {
-	s := w.form.Schema
-	if s == nil || w.form.Resource == "" {
-		return
-	}
-	if _, err := dsl.ParseResourceName(w.form.Resource); err != nil {
-		return // that is told already
+	if _, err := dsl.ParseResourceName(w.form.Resource); err != nil || w.form.Schema == nil {
+		return // a faulty name is told already
 	}
 	if err := crd.CheckName(w.out.Name); err != nil {
 		w.Fault(w.at.Key("resource"), "%v", err)
 		return
 	}
-	given := *s
+	given := *w.form.Schema
 	given.ObservedGeneration = w.form.ObservedGeneration
 	tree, faults := crd.Build(w.out.Name, &given)
 	at := w.at.Key("schema")
