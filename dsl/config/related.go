@@ -5,8 +5,6 @@ package config
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
@@ -168,9 +166,9 @@ func (s *selecting) labelsOf(scope expr.Scope) (labels.Selector, error) {
 	}
 	tree, _ := value.(map[string]any)
 	set := labels.Set{}
-	for _, key := range slices.Sorted(maps.Keys(tree)) {
-		if tree[key] != nil {
-			set[key] = fmt.Sprint(tree[key])
+	for key, value := range tree {
+		if value != nil {
+			set[key] = fmt.Sprint(value)
 		}
 	}
 	if len(set) < s.wanted {
