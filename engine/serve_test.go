@@ -71,6 +71,28 @@ func TestServing(t *testing.T) {
 			s.Called("made create")
 			well(s)
 		}},
+		"a CRD that is deleted is known to be gone though the server says for a while that it serves it": {edges, func(s *stage) {
+			beside(s)
+			s.Unserve(foos)
+			s.Launch() // and watches for the CRD
+			s.Serve(crd)
+			s.Create(web)
+			s.Advance(time.Second)
+			s.Called("made create")
+			end := s.LagDiscovery()
+			s.Unserve(foos)
+			s.Called("left delete")
+			s.Advance(5 * time.Second)
+			end()
+			s.Advance(time.Minute)
+			ill(s, "resource/"+foos, "not served", "is its CRD installed?")
+			works(s, "a")
+			s.Serve(crd)
+			s.Create(web)
+			s.Advance(time.Second)
+			s.Called("made create")
+			well(s)
+		}},
 		"a CRD that is deleted deletes what no finalizer holds": {
 			func(foo *dsl.Resource, j *journal) { foo.OnDelete("left", j.Note("left"), dsl.NoFinalizer()) },
 			func(s *stage) {

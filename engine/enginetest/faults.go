@@ -122,6 +122,13 @@ func (c *Cluster) Restore(resources ...string) {
 	c.server.Restore(c.parseAll(resources)...)
 }
 
+// LagDiscovery makes the cluster go on saying that it serves what it serves now, as an API server does for a moment
+// after a CRD has come or gone, until the function that it returns is called.
+func (c *Cluster) LagDiscovery() (end func()) {
+	c.server.LagDiscovery(true)
+	return func() { c.server.LagDiscovery(false) }
+}
+
 // Omit makes lists not show an object that is there, as those of a server that is behind. Reveal is
 // the opposite.
 func (c *Cluster) Omit(resource, namespace, name string) {

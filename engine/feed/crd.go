@@ -96,7 +96,7 @@ func (f *Feed) unserved(ctx context.Context) {
 // there. The API server removes a CRD only when its last object is gone. A resource that never had a CRD, as one of
 // an aggregated API, is never known to be gone.
 func (f *Feed) extinct(ctx context.Context) (extinct, there bool) {
-	if len(f.opened()) > 0 && !f.now().hasCRD {
+	if len(f.opened()) > 0 && !f.now().hasCRD && !f.bereft {
 		return false, false
 	}
 	there, err := f.readCRD(ctx)

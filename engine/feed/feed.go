@@ -71,10 +71,12 @@ type Feed struct {
 	health   *health.Health
 
 	// Only Run's goroutine uses these. asked is when the feed last asked what a 404 means, and lost
-	// whether it meant something. lacking is what was found missing, by namespace.
+	// whether it meant something. lacking is what was found missing, by namespace. bereft: the CRD was seen to go,
+	// and the resource was not read since, though the server may say for a while that it serves it.
 	asked   time.Time
 	lost    bool
 	lacking map[string]lack
+	bereft  bool
 
 	mu sync.Mutex
 	facts
@@ -156,6 +158,7 @@ func (f *Feed) once(flag *bool) bool {
 func (f *Feed) step(ctx context.Context) (again bool) {
 	if f.once(&f.crdDeleted) {
 		f.end()
+		f.bereft = true
 	}
 	if !f.resolve(ctx) {
 		return true
@@ -179,7 +182,9 @@ func (f *Feed) step(ctx context.Context) (again bool) {
 		f.fail(err)
 		return true
 	}
-	return f.judge(ctx, missing)
+	again = f.judge(ctx, missing)
+	f.bereft = f.bereft && f.Status().Phase != health.Running
+	return again
 }
 
 // namespaces are those of the scope, [""] meaning all at once, and false while they are not known.

@@ -22,11 +22,25 @@ func (s *Server) discover(path string) (kind string, body any, found bool) {
 	case "api":
 		return aggregated, s.groups(func(group string) bool { return group == "" }), true
 	case "apis":
+		if s.lagging != nil {
+			return aggregated, *s.lagging, true
+		}
 		return aggregated, s.groups(func(group string) bool { return group != "" }), true
 	case "version":
 		return "application/json", map[string]any{"major": "1", "minor": "37", "gitVersion": "v1.37.0"}, true
 	}
 	return "", nil, false
+}
+
+// LagDiscovery makes the server go on saying that it serves what it serves now, or end that.
+func (s *Server) LagDiscovery(lag bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lagging = nil
+	if lag {
+		now := s.groups(func(group string) bool { return group != "" })
+		s.lagging = &now
+	}
 }
 
 func (s *Server) groups(wanted func(string) bool) discoveryv2.APIGroupDiscoveryList {

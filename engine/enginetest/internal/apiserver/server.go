@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"sync"
 
+	discoveryv2 "k8s.io/api/apidiscovery/v2"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -26,6 +27,7 @@ type Server struct {
 	tables  map[schema.GroupResource]*table
 	broken  map[string]bool // API groups that do not answer
 	denied  []Rule
+	lagging *discoveryv2.APIGroupDiscoveryList // what it goes on saying that it serves, nil when it says what is so
 }
 
 // New returns a server with the usual built-in resources and the namespaces default and
