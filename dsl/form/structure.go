@@ -32,9 +32,7 @@ func (d *Decoder) Struct(at Path, n *yaml.Node, out any, rest *Others) bool {
 
 func (d *Decoder) structure(place Path, n *yaml.Node, out reflect.Value, rest *Others) bool {
 	names, fields := fieldsOf(out.Type())
-	if rest == nil {
-		rest = &Others{}
-	}
+	rest = cmp.Or(rest, &Others{})
 	known := slices.Concat(names, rest.Names)
 	given := map[string]bool{}
 	isMap := d.Entries(place, n, func(name string, at Path, value *yaml.Node) {
