@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"time"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
@@ -58,67 +58,17 @@ func (op *Operator) Validate() error {
 
 // checkName reports a name, or a domain, that cannot be part of an annotation key.
 func (op *Operator) checkName(c check) {
+	prefix, wrong := op.Prefix(), validation.IsDNS1123Label(op.Name)
 	if op.Name == "" {
 		c.fault("metadata.name", "it has no name: set Operator.Name (metadata.name in YAML)")
-		return
+	} else if len(wrong) > 0 {
+		c.fault("metadata.name", "want a DNS label, found %q: %s", op.Name, wrong[0])
 	}
-	prefix := op.Prefix()
-	if errs := validation.IsDNS1123Label(op.Name); len(errs) > 0 {
-		c.fault("metadata.name", "want a DNS label, found %q: %s", op.Name, errs[0])
+	if len(wrong) > 0 { // an empty one is, too
 		prefix = cmp.Or(op.Domain, bookkeeping.Domain)
 	}
 	if errs := validation.IsDNS1123Subdomain(prefix); len(errs) > 0 {
 		c.fault("metadata.domain", "want a DNS name, found %q: %s", op.Domain, errs[0])
-	}
-}
-
-func (s *Settings) check(c check) {
-	if s.Burst > 0 && s.QPS == 0 {
-		c.note(Fault{Unwanted: true, Lacks: "settings.qps"}, "settings.burst", "needs qps")
-	}
-	if s.GracePeriod < 0 || s.QPS < 0 || s.Burst < 0 {
-		c.fault("settings", "no time and no number must be negative")
-	}
-	s.LeaderElection.check(c)
-}
-
-func (e *LeaderElection) check(c check) {
-	const at = "settings.leaderElection."
-	only := func(allowed bool, what, field string, given bool) {
-		if !allowed && given {
-			c.unwanted(at+field, "is only for %s", what)
-		}
-	}
-	if e.Mode != "" {
-		elected, lease := e.Mode != LeaderNone, e.Mode == LeaderLease
-		only(elected, "modes lease and life", "name", e.Name != "")
-		only(elected, "modes lease and life", "namespace", e.Namespace != "")
-		only(lease, "mode lease", "leaseDuration", e.LeaseDuration != 0)
-		only(lease, "mode lease", "renewDeadline", e.RenewDeadline != 0)
-		only(lease, "mode lease", "retryPeriod", e.RetryPeriod != 0)
-	}
-	if faults := validation.IsDNS1123Subdomain(e.Name); e.Name != "" && len(faults) > 0 {
-		c.fault(at+"name", "want the name of an object: %s", faults[0])
-	}
-	if faults := validation.IsDNS1123Label(e.Namespace); e.Namespace != "" && len(faults) > 0 {
-		c.fault(at+"namespace", "want a namespace: %s", faults[0])
-	}
-	if e.Mode == LeaderLease {
-		e.checkPeriods(c, at)
-	}
-}
-
-// checkPeriods checks that a leader gives up before a standby takes over, and tries more than once
-// before that. The fault is at what is given.
-func (e *LeaderElection) checkPeriods(c check, at string) {
-	duration := cmp.Or(e.LeaseDuration, 15*time.Second)
-	deadline := cmp.Or(e.RenewDeadline, 10*time.Second)
-	retry := cmp.Or(e.RetryPeriod, 2*time.Second)
-	if duration <= deadline {
-		c.either(at+"leaseDuration", at+"renewDeadline", e.LeaseDuration != 0, e.RenewDeadline != 0, "leaseDuration (%v) must be more than renewDeadline (%v)", duration, deadline)
-	}
-	if float64(deadline) <= 1.2*float64(retry) {
-		c.either(at+"renewDeadline", at+"retryPeriod", e.RenewDeadline != 0, e.RetryPeriod != 0, "renewDeadline (%v) must be more than 1.2 times retryPeriod (%v)", deadline, retry)
 	}
 }
 
@@ -143,6 +93,11 @@ func (r *Resource) check(c check) {
 	}
 	if len(r.Keep) > 0 && cmp.Or(r.Cache, CacheCompact) != CacheCompact {
 		c.unwanted("keep", "is only for cache %s", CacheCompact)
+	}
+	for i, path := range r.Keep {
+		if len(path) == 0 {
+			c.fault(fmt.Sprintf("keep[%d]", i), "must not be empty")
+		}
 	}
 	r.checkRelations(c)
 	for i, h := range r.handlers {
@@ -197,6 +152,7 @@ func (h *Handler) check(c check, earlier []*Handler) {
 	}
 	h.checkCauses(c)
 	h.checkField(c)
+	h.checkMatches(c)
 	h.checkAttempts(c)
 	for i, need := range h.Needs {
 		need.check(c, fmt.Sprintf("needs[%d]", i))
@@ -222,7 +178,11 @@ func (h *Handler) checkAttempts(c check) {
 // checkField checks that the cache holds what the handler looks at.
 func (h *Handler) checkField(c check) {
 	for _, field := range h.Fields {
-		if len(field) == 0 || slices.Contains([]string{"metadata", "apiVersion", "kind"}, field[0]) {
+		if len(field) == 0 {
+			c.fault("field", "must not be empty")
+			continue
+		}
+		if slices.Contains([]string{"metadata", "apiVersion", "kind"}, field[0]) {
 			continue
 		}
 		if c.Resource.Cache == CacheMetadata {
@@ -231,6 +191,24 @@ func (h *Handler) checkField(c check) {
 		if keep := c.Resource.Keep; len(keep) > 0 && !slices.ContainsFunc(keep, func(kept Path) bool { return kept.Covers(field) }) {
 			c.fault("field", "keep leaves it out of the cache")
 		}
+	}
+}
+
+// checkMatches reports keys and values that no object can have.
+func (h *Handler) checkMatches(c check) {
+	wrongKey := func(field, key, as string) {
+		if faults := validation.IsQualifiedName(as); len(faults) > 0 {
+			c.fault(field, "the key %q is not one that objects may have: %s", key, faults[0])
+		}
+	}
+	for _, m := range h.Labels {
+		wrongKey("labels", m.Key, m.Key)
+		if faults := validation.IsValidLabelValue(m.Value); len(faults) > 0 {
+			c.fault("labels", "the value %q is not one that labels may have: %s", m.Value, faults[0])
+		}
+	}
+	for _, m := range h.Annotations {
+		wrongKey("annotations", m.Key, strings.ToLower(m.Key)) // as the API server does
 	}
 }
 
@@ -260,10 +238,16 @@ func (h *Handler) checkWhole(c check) {
 // affair.
 func (h *Handler) checkDeletion(c check) {
 	given := slices.Contains(h.given, Delete)
-	for field, set := range map[string]bool{"finalizer": h.NoFinalizer, "onFailure": h.Release} {
-		if set && !given && len(h.Causes) > 0 {
-			c.unwanted(field, "is only for handlers with cause delete")
+	for _, option := range []struct {
+		field string
+		set   bool
+	}{{"finalizer", h.NoFinalizer}, {"onFailure", h.Release}} {
+		if option.set && !given && len(h.Causes) > 0 {
+			c.unwanted(option.field, "is only for handlers with cause delete")
 		}
+	}
+	if given && h.NoFinalizer && h.Release {
+		c.unwanted("onFailure", "says nothing with finalizer: false, which holds no object")
 	}
 }
 
@@ -339,13 +323,22 @@ func (h *Handler) checkTiming(c check) {
 	if t.TimeZone != "" && t.Cron == "" {
 		c.note(Fault{Unwanted: true, Lacks: "cron"}, "timeZone", "is only for cron")
 	}
-	switch never := t.Every == 0 && t.Idle == 0 && t.Cron == ""; {
+	never := t.Every == 0 && t.Idle == 0 && t.Cron == ""
+	h.checkTimed(c, never)
+	switch {
 	case never && t.Jitter != 0:
 		c.note(Fault{Unwanted: true, Lacks: "every"}, "jitter", "is only for timers (every, cron or idle)")
 	case never && t.TimeZone == "" && !h.ResourceWide:
 		c.fault("", "it has a timer without a time (want every, cron or idle)")
 	}
 	t.checkCron(c)
+}
+
+// checkTimed checks that a handler with a time runs by it.
+func (h *Handler) checkTimed(c check, never bool) {
+	if !never && len(h.Causes) > 0 && !h.On(Timer) {
+		c.fault("causes", "it has a time, but not the cause %s", Timer)
+	}
 }
 
 func (t *Timing) checkCron(c check) {

@@ -35,5 +35,11 @@ func checkParams(f dsl.Function, params dsl.Params) error {
 	for _, fault := range d.Faults {
 		faults = append(faults, &shape.Misfit{Path: fault.At.Steps(), Message: fault.Message})
 	}
-	return errors.Join(faults...)
+	if len(faults) > 0 || hasExpression(map[string]any(params)) {
+		return errors.Join(faults...)
+	}
+	if err := params.Into(reflect.New(t).Interface()); err != nil { // what tags ask for beyond names, such as numbers as text
+		return &shape.Misfit{Path: []string{"with"}, Message: err.Error()}
+	}
+	return nil
 }

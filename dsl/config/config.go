@@ -173,7 +173,8 @@ func (l *loader) follows(f *dsl.Fault, on place) bool {
 		return false
 	}
 	own, around := l.placeOf(dsl.Place{Resource: f.Resource, Handler: f.Handler, Field: f.Lacks}), l.placeOf(dsl.Place{Resource: f.Resource, Field: f.Lacks})
-	return l.refused[f.Resource] || own.tried() || around.tried()
+	undeclared := f.Lacks == "owns" && l.refused[f.Resource] // an action says what it makes
+	return undeclared || own.tried() || around.tried()
 }
 
 // tried reports whether a value is there, or was meant to be.

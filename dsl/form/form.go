@@ -13,6 +13,7 @@ package form
 import (
 	"encoding"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -77,7 +78,7 @@ type Fault struct {
 type Decoder struct {
 	// With is what forms of their own have to know beside the node, as their package says.
 	With any
-	// JSON: the structs are those of Go authors, with json tags. Null leaves a field as it is, values may
+	// JSON: the structs are those of Go authors, with json tags and no others. Null leaves a field as it is, values may
 	// be empty, and what is no map or list is read as encoding/json does.
 	JSON bool
 	// Computed reports whether a text stands for a value that is not known yet; it may stand anywhere.
@@ -177,7 +178,7 @@ func (d *Decoder) mayBeEmpty() bool { return d.JSON || d.Foreign != nil }
 func (d *Decoder) value(at Path, n *yaml.Node, out reflect.Value) bool {
 	d.values[at] = n
 	own := d.Foreign.formOf(out)
-	if (own == nil || d.Foreign == nil) && d.nothing(at, n, out.Kind()) {
+	if (own == nil || d.Foreign == nil) && d.nothing(at, n, out) {
 		return false
 	}
 	if own != nil {
@@ -212,11 +213,12 @@ func (d *Decoder) value(at Path, n *yaml.Node, out reflect.Value) bool {
 }
 
 // nothing reports whether a node holds nothing that could be read now, which may be a fault.
-func (d *Decoder) nothing(at Path, n *yaml.Node, kind reflect.Kind) bool {
+func (d *Decoder) nothing(at Path, n *yaml.Node, out reflect.Value) bool {
+	_, judges := reflect.TypeAssert[json.Unmarshaler](out.Addr())
 	switch {
 	case d.Computed != nil && IsText(n) && d.Computed(n.Value):
 		return true
-	case !IsNull(n), kind == reflect.Interface && !d.JSON:
+	case !IsNull(n), out.Kind() == reflect.Interface && !d.JSON, d.JSON && judges:
 		return false
 	case !d.JSON:
 		d.FaultAt(n, at, "must not be empty")
@@ -235,8 +237,7 @@ func readsItself(t reflect.Type, asJSON bool) bool {
 	case !asJSON:
 		return false
 	}
-	numbered := t.Kind() == reflect.Map && t.Key().Kind() != reflect.String
-	return numbered || p.Implements(reflect.TypeFor[json.Unmarshaler]()) || t == reflect.TypeFor[[]byte]()
+	return p.Implements(reflect.TypeFor[json.Unmarshaler]()) || t == reflect.TypeFor[[]byte]()
 }
 
 // list fills a slice. Elements that are at fault are zero, so that indexes stay what they are.
@@ -256,15 +257,33 @@ func (d *Decoder) list(at Path, n *yaml.Node, out reflect.Value) bool {
 	return true
 }
 
-// mapping fills a map with text for keys.
+// mapping fills a map.
 func (d *Decoder) mapping(at Path, n *yaml.Node, out reflect.Value) bool {
 	out.Set(reflect.MakeMap(out.Type()))
 	return d.Entries(at, n, func(name string, at Path, value *yaml.Node) {
 		element := reflect.New(out.Type().Elem()).Elem()
-		if d.value(at, value, element) {
-			out.SetMapIndex(reflect.ValueOf(name).Convert(out.Type().Key()), element)
+		key := reflect.New(out.Type().Key()).Elem()
+		if err := readKey(name, key); err != nil {
+			d.FaultKey(at, "%s is no key here: %v", Quoted(name), err)
+		} else if d.value(at, value, element) {
+			out.SetMapIndex(key, element)
 		}
 	})
+}
+
+// readKey reads the key of a map as encoding/json does.
+func readKey(name string, out reflect.Value) error {
+	if text, reads := reflect.TypeAssert[encoding.TextUnmarshaler](out.Addr()); reads {
+		return text.UnmarshalText([]byte(name))
+	}
+	if out.Kind() == reflect.String {
+		out.SetString(name)
+		return nil
+	}
+	if json.Unmarshal([]byte(name), out.Addr().Interface()) != nil {
+		return errors.New("want " + wanted(out.Type()))
+	}
+	return nil
 }
 
 // Entries calls visit for each entry of a map, but for those whose keys are no text or there twice.

@@ -162,7 +162,7 @@ func readExact(n *yaml.Node, out reflect.Value) string {
 // least checks a number, or how many entries a map has, against the min tag of its field.
 func (d *Decoder) least(at Path, n *yaml.Node, field reflect.StructField, value reflect.Value) {
 	tag := field.Tag.Get("min")
-	if tag == "" {
+	if tag == "" || d.JSON {
 		return
 	}
 	limit, err := strconv.ParseFloat(tag, 64)
@@ -186,7 +186,7 @@ func (d *Decoder) least(at Path, n *yaml.Node, field reflect.StructField, value 
 
 // unique reports elements of a list that are there twice where the unique tag of its field says that none is.
 func (d *Decoder) unique(at Path, n *yaml.Node, field reflect.StructField) {
-	if field.Tag.Get("unique") == "" {
+	if field.Tag.Get("unique") == "" || d.JSON {
 		return
 	}
 	first := map[string]bool{}

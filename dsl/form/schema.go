@@ -137,7 +137,7 @@ func (s *Describer) Filled(t reflect.Type) *Schema {
 // Struct describes a struct.
 func (s *Describer) Struct(t reflect.Type) *Schema {
 	out := &Schema{Type: "object", Properties: map[string]*Schema{}, AdditionalProperties: false}
-	names, fields := fieldsOf(t)
+	names, fields := fieldsOf(t, false)
 	for _, name := range names {
 		field := fields[name]
 		property := s.Filled(field.Type)

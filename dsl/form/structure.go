@@ -31,7 +31,7 @@ func (d *Decoder) Struct(at Path, n *yaml.Node, out any, rest *Others) bool {
 }
 
 func (d *Decoder) structure(place Path, n *yaml.Node, out reflect.Value, rest *Others) bool {
-	names, fields := fieldsOf(out.Type())
+	names, fields := fieldsOf(out.Type(), d.JSON)
 	rest = cmp.Or(rest, &Others{})
 	known := slices.Concat(names, rest.Names)
 	given := map[string]bool{}
@@ -63,47 +63,71 @@ func (d *Decoder) structure(place Path, n *yaml.Node, out reflect.Value, rest *O
 		}
 	})
 	delete(given, "") // it stands for none
+	if isMap && !d.JSON {
+		d.lacks(place, names, fields, given)
+	}
+	return isMap
+}
+
+// lacks notes the fields that are required and not given.
+func (d *Decoder) lacks(place Path, names []string, fields map[string]reflect.StructField, given map[string]bool) {
 	for _, name := range names {
 		tag := fields[name].Tag
 		message := tag.Get("required")
 		if message == "true" {
 			message = name + " is required"
 		}
-		if isMap && message != "" && !given[name] && !given[tag.Get("unless")] {
+		if message != "" && !given[name] && !given[tag.Get("unless")] {
 			d.Missing(place, name, "%s", message)
 		}
 	}
-	return isMap
 }
 
 // Fields returns the names of the fields that a struct has for authors, in their order.
 func Fields(t reflect.Type) []string {
-	names, _ := fieldsOf(t)
+	names, _ := fieldsOf(t, false)
 	return names
 }
 
 // fieldsOf returns the names of a struct's fields in their order, and the fields by name. A field without
-// a tag has its Go name.
-func fieldsOf(t reflect.Type) (names []string, fields map[string]reflect.StructField) {
+// a tag has its Go name. Of two with one name, the one counts that lies less deep.
+func fieldsOf(t reflect.Type, asJSON bool) (names []string, fields map[string]reflect.StructField) {
 	fields = map[string]reflect.StructField{}
 	for _, field := range reflect.VisibleFields(t) {
-		name, _, _ := strings.Cut(cmp.Or(field.Tag.Get("yaml"), field.Tag.Get("json")), ",")
+		name := tagged(field, asJSON)
 		if name == "" && !field.Anonymous {
 			name = field.Name
 		}
-		if name == "" || name == "-" || !field.IsExported() || !reachable(t, field.Index) {
+		if name == "" || name == "-" || !field.IsExported() || !reachable(t, field.Index, asJSON) {
 			continue
 		}
-		names = append(names, name)
-		fields[name] = field
+		earlier, twice := fields[name]
+		if !twice {
+			names = append(names, name)
+		}
+		if !twice || len(field.Index) < len(earlier.Index) {
+			fields[name] = field
+		}
 	}
 	return names, fields
 }
 
-// reachable reports whether nothing on the way to a field is a pointer that cannot be set.
-func reachable(t reflect.Type, index []int) bool {
+// tagged returns the name that a field's tag gives it. What encoding/json reads has that of json alone.
+func tagged(field reflect.StructField, asJSON bool) string {
+	tag := field.Tag.Get("json")
+	if !asJSON {
+		tag = cmp.Or(field.Tag.Get("yaml"), tag)
+	}
+	name, _, _ := strings.Cut(tag, ",")
+	return name
+}
+
+// reachable reports whether a field belongs to the struct: nothing on the way to it is a field with a name of its
+// own, or a pointer that cannot be set.
+func reachable(t reflect.Type, index []int, asJSON bool) bool {
 	for i := range index[:len(index)-1] {
-		if on := t.FieldByIndex(index[:i+1]); on.Type.Kind() == reflect.Pointer && !on.IsExported() {
+		on := t.FieldByIndex(index[:i+1])
+		if tagged(on, asJSON) != "" || on.Type.Kind() == reflect.Pointer && !on.IsExported() {
 			return false
 		}
 	}

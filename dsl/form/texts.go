@@ -4,6 +4,7 @@
 package form
 
 import (
+	"strconv"
 	"strings"
 
 	"gopkg.in/yaml.v3"
@@ -47,6 +48,9 @@ func (p *Predicate) ReadForm(d *Decoder, at Path, n *yaml.Node) bool {
 	if n.Kind != yaml.ScalarNode || !IsText(n) && n.Tag != "!!bool" || text == "" {
 		d.FaultAt(n, at, "want an expression that is true or false, found %s", Found(n))
 		return false
+	}
+	if always := false; n.Tag == "!!bool" && n.Decode(&always) == nil {
+		text = strconv.FormatBool(always) // True is none in CEL
 	}
 	*p = Predicate(text)
 	return true

@@ -1,0 +1,100 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package dsl
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestWhatYAMLRefusesIsRefusedInGo(t *testing.T) {
+	handler := func(options ...Option) func(*Operator) {
+		return func(op *Operator) {
+			op.Resource("foos.v1.example.com", func(r *Resource) { r.OnCreate("h", nothing, options...) })
+		}
+	}
+	settings := func(s Settings) func(*Operator) {
+		return func(op *Operator) { handler()(op); op.Settings = s }
+	}
+	tests := map[string]struct {
+		declare func(*Operator)
+		want    string // all that is said; empty means that nothing is wrong
+	}{
+		"a path leads somewhere": {
+			handler(func(h *Handler) { h.Fields = []Path{{}} }),
+			"resource foos.v1.example.com: handler h: field: must not be empty",
+		},
+		"a path in keep, too": {
+			func(op *Operator) {
+				handler()(op)
+				op.Resources()[0].Keep = []Path{{"spec"}, {}}
+			},
+			"resource foos.v1.example.com: keep[1]: must not be empty",
+		},
+		"labels have keys that objects may have": {
+			handler(Label("a b", "x")),
+			"resource foos.v1.example.com: handler h: labels: the key \"a b\" is not one that objects may have",
+		},
+		"and values": {
+			handler(Label("a", "x y")),
+			"resource foos.v1.example.com: handler h: labels: the value \"x y\" is not one that labels may have",
+		},
+		"annotations have such keys, too": {
+			handler(AnnotationExists("a b")),
+			"resource foos.v1.example.com: handler h: annotations: the key \"a b\" is not one that objects may have",
+		},
+		"the value of an annotation is any text": {handler(Annotation("Example.com/a", "x y")), ""},
+		"who lets objects go before it runs cannot hold them": {
+			func(op *Operator) {
+				op.Resource("foos.v1.example.com", func(r *Resource) { r.OnDelete("h", nothing, NoFinalizer(), Release()) })
+			},
+			"resource foos.v1.example.com: handler h: onFailure: says nothing with finalizer: false, which holds no object",
+		},
+		"a mode of leadership is known": {
+			settings(Settings{LeaderElection: LeaderElection{Mode: "leas"}}),
+			`operator: settings.leaderElection.mode: unknown mode "leas"`,
+		},
+		"a lock wants a mode": {
+			settings(Settings{LeaderElection: LeaderElection{Name: "lock"}}),
+			"operator: settings.leaderElection.name: is only for modes lease and life",
+		},
+		"times of leadership are not negative": {
+			settings(Settings{LeaderElection: LeaderElection{Mode: LeaderLease, RetryPeriod: -time.Second}}),
+			"operator: settings.leaderElection: no time must be negative",
+		},
+		"a mode of Events is known": {
+			settings(Settings{Events: "all"}),
+			`operator: settings.events: unknown mode "all"`,
+		},
+		"a time wants the cause timer": {
+			handler(func(h *Handler) { h.Timing = &Timing{Every: time.Minute} }),
+			"resource foos.v1.example.com: handler h: causes: it has a time, but not the cause timer",
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			op := New("test")
+			test.declare(op)
+			err := op.Validate()
+			switch {
+			case test.want == "" && err != nil:
+				t.Errorf("Validate() = %v, want nothing", err)
+			case test.want != "" && (err == nil || !strings.HasPrefix(err.Error(), test.want) || strings.Contains(err.Error(), "\n")):
+				t.Errorf("Validate() = %v, want %s", err, test.want)
+			}
+		})
+	}
+}
+
+func TestFaultsAreToldInOneOrder(t *testing.T) {
+	op := New("test")
+	op.Resource("foos.v1.example.com", func(r *Resource) { r.OnCreate("h", nothing, NoFinalizer(), Release()) })
+	first := op.Validate().Error()
+	for range 50 {
+		if again := op.Validate().Error(); again != first {
+			t.Fatalf("it says\n%s\nand then\n%s", first, again)
+		}
+	}
+}
