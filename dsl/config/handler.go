@@ -144,7 +144,7 @@ func (w *watched) built(at path, h *handler) (dsl.Handler, actions.Built) {
 		w.loader.refused[w.out] = true
 		built = &actions.Built{Func: func(context.Context, *dsl.Request) error { return nil }}
 	}
-	out := dsl.Handler{ID: h.ID, Func: built.Func, Action: described(h), Timeout: h.Timeout, Retries: dsl.Unlimited}
+	out := dsl.Handler{ID: h.ID, Func: built.Func, Action: described(h), Timeout: h.Timeout, Retries: dsl.Unlimited, NoOld: built.NoOld}
 	if h.Retries != nil {
 		out.Retries = *h.Retries
 	}
