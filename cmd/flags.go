@@ -101,7 +101,7 @@ func (f *runFlags) check() error {
 // checkNamespaces says what of --namespace no namespace can be called: nothing would ever be found there.
 func (f *runFlags) checkNamespaces() error {
 	for _, pattern := range f.namespaces {
-		if err := (dsl.Scope{Namespaces: []string{pattern}}).Err(); err != nil {
+		if err := dsl.CheckNamespace(pattern); err != nil {
 			return fmt.Errorf("invalid value %q for --namespace: %w", pattern, err)
 		}
 	}

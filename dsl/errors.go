@@ -16,7 +16,7 @@ func Temporary(err error, after time.Duration) error {
 	if err == nil {
 		return nil
 	}
-	return &temporaryError{err: err, after: max(after, 0)}
+	return &temporaryError{err, max(after, 0)}
 }
 
 // Permanent marks err as final: the handler is not run again until something that it looks at
@@ -25,7 +25,7 @@ func Permanent(err error) error {
 	if err == nil {
 		return nil
 	}
-	return &permanentError{err: err}
+	return &permanentError{err}
 }
 
 // Waiting says that the handler is not done and has not failed: it waits for something that others
@@ -59,12 +59,11 @@ func IsPermanent(err error) bool {
 }
 
 type temporaryError struct {
-	err   error
+	error
 	after time.Duration
 }
 
-func (e *temporaryError) Error() string { return e.err.Error() }
-func (e *temporaryError) Unwrap() error { return e.err }
+func (e *temporaryError) Unwrap() error { return e.error }
 
 type waitingError struct {
 	reason string
@@ -73,10 +72,9 @@ type waitingError struct {
 
 func (e *waitingError) Error() string { return "waiting for " + e.reason }
 
-type permanentError struct{ err error }
+type permanentError struct{ error }
 
-func (e *permanentError) Error() string { return e.err.Error() }
-func (e *permanentError) Unwrap() error { return e.err }
+func (e *permanentError) Unwrap() error { return e.error }
 
 // ErrNotOwned is wrapped by the error of [Children.Apply] when an object of that name exists
 // that this object does not own. The object found is left untouched.

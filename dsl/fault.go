@@ -59,7 +59,8 @@ func (c check) fault(field, format string, args ...any) { c.note(Fault{}, field,
 
 // note is fault with what else there is to say.
 func (c check) note(more Fault, field, format string, args ...any) {
-	more.Place, more.Err = c.at(field), fmt.Errorf(format, args...)
+	more.Place, more.Err = c.Place, fmt.Errorf(format, args...)
+	more.Field = field
 	*c.found = append(*c.found, &more)
 }
 
@@ -78,11 +79,4 @@ func (c check) either(first, second string, isFirst, isSecond bool, format strin
 		more.Lacks = second
 	}
 	c.note(more, first, format, args...)
-}
-
-// at returns the place of a field.
-func (c check) at(field string) Place {
-	out := c.Place
-	out.Field = field
-	return out
 }

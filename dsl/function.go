@@ -3,6 +3,11 @@
 
 package dsl
 
+import (
+	"context"
+	"fmt"
+)
+
 // Function is Go code that a configuration calls by name.
 type Function struct {
 	// Name is what configurations write, by convention "<operator>.<Function>". Required.
@@ -18,4 +23,20 @@ type Function struct {
 	// engine does, so that `operator rbac` can allow it: mostly MustParseNeed. Nil means that it is not
 	// known; a function that needs nothing says so by an empty list.
 	Needs []Need
+}
+
+// Steps makes one handler of several that run in order. A step that fails ends the attempt; the
+// next attempt goes on with it and does not repeat those before it, also after a restart where the
+// handler's progress is stored on the object. When the handler has something new to see, it begins
+// anew.
+func Steps(steps ...Func) Func {
+	return func(ctx context.Context, r *Request) error {
+		for r.Step < len(steps) {
+			if err := steps[r.Step](ctx, r); err != nil {
+				return fmt.Errorf("step %d of %d: %w", r.Step+1, len(steps), err)
+			}
+			r.Step++
+		}
+		return nil
+	}
 }

@@ -94,13 +94,7 @@ type Handler struct {
 	Declared bool
 
 	given   []Cause
-	invalid []wrong
-}
-
-// wrong is what an option could not read.
-type wrong struct {
-	field string
-	err   error
+	invalid []Fault // what options could not read
 }
 
 // Option sets something of a handler where it is declared.
@@ -126,7 +120,7 @@ func Field(paths ...string) Option {
 		for _, text := range paths {
 			path, err := ParsePath(text)
 			if err != nil {
-				h.invalid = append(h.invalid, wrong{"field", err})
+				h.invalid = append(h.invalid, Fault{Place: Place{Field: "field"}, Err: err})
 				continue
 			}
 			h.Fields = append(h.Fields, path)
@@ -221,9 +215,41 @@ func (h *Handler) LooksPast() bool {
 // settle works out what follows from what was declared.
 func (h *Handler) settle() {
 	h.given = h.Causes
-	h.Causes = expandCauses(slices.Concat(h.given, h.Brings))
-	h.Causes = h.around(h.Causes)
+	h.Causes = h.around(expandCauses(slices.Concat(h.given, h.Brings)))
 	if t := h.Timing; t != nil && t.Cron != "" {
 		t.schedule, _ = parseCron(t.Cron, t.TimeZone) // what is wrong with it, Validate tells
+	}
+}
+
+// MatchOp says how a [Match] compares.
+type MatchOp int
+
+// The ways to compare a label or annotation.
+const (
+	// Equals wants the key to be there with exactly the value.
+	Equals MatchOp = iota
+	// Exists wants the key to be there.
+	Exists
+	// Absent wants the key not to be there.
+	Absent
+)
+
+// Match is a condition on one label or annotation.
+type Match struct {
+	Key   string
+	Op    MatchOp
+	Value string
+}
+
+// Matches reports whether set, an object's labels or annotations, fulfils m.
+func (m Match) Matches(set map[string]string) bool {
+	value, found := set[m.Key]
+	switch m.Op {
+	case Exists:
+		return found
+	case Absent:
+		return !found
+	default:
+		return found && value == m.Value
 	}
 }

@@ -37,10 +37,8 @@ func ParseResourceName(text string) (ResourceName, error) {
 	if errs := validation.IsDNS1035Label(n.Resource); len(errs) > 0 {
 		return n, fmt.Errorf("reading resource %q: %q is not the plural name of a resource (want lower case, as in deployments.v1.apps)", text, n.Resource)
 	}
-	if n.Group != "" {
-		if errs := validation.IsDNS1123Subdomain(n.Group); len(errs) > 0 {
-			return n, fmt.Errorf("reading resource %q: %q is not an API group (want plural.version.group, as in deployments.v1.apps)", text, n.Group)
-		}
+	if errs := validation.IsDNS1123Subdomain(n.Group); n.Group != "" && len(errs) > 0 {
+		return n, fmt.Errorf("reading resource %q: %q is not an API group (want plural.version.group, as in deployments.v1.apps)", text, n.Group)
 	}
 	return n, nil
 }

@@ -47,9 +47,16 @@ type Need struct {
 // spelling, with a subresource behind a slash, as in "deployments.apps/scale". The resource "self" is
 // the one that the handler belongs to.
 func ParseNeed(verbs, resource string) (Need, error) {
-	n, err := parseNeedOf(resource)
-	if err != nil {
-		return n, err
+	of, subresource, found := strings.Cut(resource, "/")
+	n := Need{Subresource: subresource}
+	if wrong := validation.IsDNS1035Label(subresource); found && len(wrong) > 0 {
+		return n, fmt.Errorf("reading resource %q: %q is no subresource (want one as in deployments.apps/scale)", resource, subresource)
+	}
+	if of != self {
+		var err error
+		if n.Resource, err = ParseResourceName(of); err != nil {
+			return n, err
+		}
 	}
 	for verb := range strings.SplitSeq(verbs, ",") {
 		if err := checkVerb(strings.TrimSpace(verb)); err != nil {
@@ -58,18 +65,6 @@ func ParseNeed(verbs, resource string) (Need, error) {
 		n.Verbs = append(n.Verbs, strings.TrimSpace(verb))
 	}
 	return n, nil
-}
-
-func parseNeedOf(text string) (n Need, err error) {
-	resource, subresource, found := strings.Cut(text, "/")
-	n.Subresource = subresource
-	if wrong := validation.IsDNS1035Label(subresource); found && len(wrong) > 0 {
-		return n, fmt.Errorf("reading resource %q: %q is no subresource (want one as in deployments.apps/scale)", text, subresource)
-	}
-	if resource != self {
-		n.Resource, err = ParseResourceName(resource)
-	}
-	return n, err
 }
 
 // MustParseNeed is [ParseNeed] for constants; it panics where they are faulty.
@@ -123,7 +118,7 @@ func Needs(verbs, resource string) Option {
 	return func(h *Handler) {
 		n, err := ParseNeed(verbs, resource)
 		if err != nil {
-			h.invalid = append(h.invalid, wrong{"needs", err})
+			h.invalid = append(h.invalid, Fault{Place: Place{Field: "needs"}, Err: err})
 			return
 		}
 		WithNeeds(n)(h)

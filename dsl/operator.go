@@ -5,10 +5,14 @@ package dsl
 
 import (
 	"cmp"
-	"errors"
+	"fmt"
 	"iter"
+	slash "path"
 	"slices"
+	"strings"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/handwerk-dev/handwerk/dsl/bookkeeping"
 )
@@ -37,11 +41,27 @@ type Scope struct {
 	Namespaces []string
 }
 
-// Err says what is wrong with the first name or glob that no namespace can have.
-func (s Scope) Err() error {
-	for _, pattern := range s.Namespaces {
-		if fault := wrongNamespace(pattern); fault != "" {
-			return errors.New(fault)
+// CheckNamespace reports a namespace, or a glob of some, as in team-* or !team-old, that there cannot be.
+func CheckNamespace(pattern string) error {
+	name := strings.TrimPrefix(pattern, "!")
+	faults := validation.IsDNS1123Label(name)
+	if strings.ContainsAny(name, `*?[\`) {
+		faults = badGlob(name)
+	}
+	if len(faults) > 0 {
+		return fmt.Errorf("want a namespace or a glob such as team-*: %s", faults[0])
+	}
+	return nil
+}
+
+// badGlob says what is wrong with a glob of names. One that can match no name is not sound.
+func badGlob(glob string) []string {
+	if _, err := slash.Match(glob, ""); err != nil {
+		return []string{"the glob has a bracket or a backslash without its other half"}
+	}
+	for _, r := range glob {
+		if (r < 'a' || r > 'z') && (r < '0' || r > '9') && !strings.ContainsRune(`-*?[]^\`, r) {
+			return []string{fmt.Sprintf("no name has %q in it", r)}
 		}
 	}
 	return nil

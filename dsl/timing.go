@@ -83,25 +83,21 @@ func (t *Timing) Next(after time.Time) time.Time {
 	return t.schedule.Next(after)
 }
 
-// zone returns a time zone; none means UTC.
-func zone(name string) (string, error) {
-	name = cmp.Or(name, "UTC")
+// checkZone reports a time zone that is none.
+func checkZone(name string) error {
 	if _, err := time.LoadLocation(name); err != nil || name == "Local" {
-		return name, fmt.Errorf("the time zone %q is not known", name)
+		return fmt.Errorf("the time zone %q is not known", name)
 	}
-	return name, nil
+	return nil
 }
 
+// parseCron reads a schedule in a time zone that [checkZone] has passed, or in UTC.
 func parseCron(text, timeZone string) (cron.Schedule, error) {
-	timeZone, err := zone(timeZone)
-	if err != nil {
-		return nil, err
-	}
 	parser := cron.NewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.Descriptor)
 	if len(text) > 4 && (text[:3] == "TZ=" || text[:4] == "CRON") {
 		return nil, fmt.Errorf("reading schedule %q: a time zone stands in timeZone", text)
 	}
-	schedule, err := parser.Parse("TZ=" + timeZone + " " + text)
+	schedule, err := parser.Parse("TZ=" + cmp.Or(timeZone, "UTC") + " " + text)
 	if err != nil {
 		return nil, fmt.Errorf("reading schedule %q: %w", text, err)
 	}

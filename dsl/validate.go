@@ -29,8 +29,8 @@ func (op *Operator) Validate() error {
 	c := check{found: &found}
 	op.checkName(c)
 	for i, pattern := range op.Scope.Namespaces {
-		if fault := wrongNamespace(pattern); fault != "" {
-			c.fault(fmt.Sprintf("scope.namespaces[%d]", i), "%s", fault)
+		if err := CheckNamespace(pattern); err != nil {
+			c.fault(fmt.Sprintf("scope.namespaces[%d]", i), "%w", err)
 		}
 	}
 	op.Settings.check(c)
@@ -148,7 +148,7 @@ func (h *Handler) check(c check, earlier []*Handler) {
 		c.note(Fault{First: &Place{Resource: c.Resource, Handler: earlier[i], Field: "id"}}, "id", "the id is used twice")
 	}
 	for _, w := range h.invalid {
-		c.fault(w.field, "%w", w.err)
+		c.fault(w.Field, "%w", w.Err)
 	}
 	h.checkCauses(c)
 	h.checkField(c)
@@ -343,7 +343,7 @@ func (h *Handler) checkTimed(c check, never bool) {
 
 func (t *Timing) checkCron(c check) {
 	if t.Cron != "" {
-		if _, err := zone(t.TimeZone); err != nil {
+		if err := checkZone(t.TimeZone); err != nil {
 			c.fault("timeZone", "%w", err)
 		} else if _, err := parseCron(t.Cron, t.TimeZone); err != nil {
 			c.fault("cron", "%w", err)

@@ -4,16 +4,14 @@
 package config
 
 import (
-	"errors"
 	"fmt"
 	"slices"
-	"strconv"
+	"strings"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/actions"
 	"github.com/handwerk-dev/handwerk/dsl/expr"
 	"github.com/handwerk-dev/handwerk/dsl/shape"
-	"github.com/handwerk-dev/handwerk/dsl/source"
 )
 
 // action builds the handler's code, nil when it is at fault.
@@ -21,7 +19,7 @@ func (w *watched) action(at path, h *handler) *actions.Built {
 	if len(h.Steps) > 0 {
 		return w.steps(at, h)
 	}
-	action, found := w.registry().LookupAction(h.action)
+	action, found := w.loader.registry.LookupAction(h.action)
 	if found && action.OneObject && h.whole {
 		w.Fault(at.Key(h.action), "%s", notForSchedule)
 		return nil
@@ -29,12 +27,12 @@ func (w *watched) action(at path, h *handler) *actions.Built {
 	if !found || h.config == nil || h.With == nil && w.Has(at.Key("with")) {
 		return nil
 	}
-	build := actions.Build{Registry: w.registry(), Params: h.With, Resource: w.out.Name, ID: h.ID, ResourceWide: h.whole}
+	build := actions.Build{Registry: w.loader.registry, Params: h.With, Resource: w.out.Name, ID: h.ID, ResourceWide: h.whole}
 	build.AtDeletion = len(h.Causes) > 0 && !slices.ContainsFunc(h.Causes, func(c dsl.Cause) bool { return c != dsl.Delete })
 	build.NoFinalizer = h.noFinalizer()
-	build.Siblings = w.siblings()
+	build.Siblings = w.siblings
 	built, err := action.Build(build, h.config)
-	w.misfit(at, h.action, err)
+	w.unfit(at, at.Key(h.action), err)
 	if err != nil {
 		return nil
 	}
@@ -59,9 +57,9 @@ func (w *watched) declare(at path, h *handler, built actions.Built) {
 		w.keeps(at.Key(h.action).Key(child.Name), h, child)
 	}
 	for _, check := range built.Checks {
-		w.out.Checks = append(w.out.Checks, func(s shape.Schemas) []error {
+		w.check(at, at.Key(h.action), func(s shape.Schemas) []error {
 			s.Without = without(h)
-			return w.misfits(at, h.action, errors.Join(check(s)...)).Errors()
+			return check(s)
 		})
 	}
 }
@@ -112,40 +110,14 @@ func without(h *handler) map[string]string {
 	return out
 }
 
-// misfit notes the faults that an action has found in its configuration.
-func (w *watched) misfit(at path, action string, err error) {
-	w.found = append(w.found, w.misfits(at, action, err)...)
-}
-
-// misfits gives the faults that an action has found their places.
-func (w *watched) misfits(at path, action string, err error) (out source.Faults) {
-	for _, err := range flatten(err) {
-		place := at.Key(action)
-		line, column := 0, 0
-		if faulty, ok := errors.AsType[*shape.Misfit](err); ok {
-			place, line, column = w.step(at, faulty.Path), faulty.Line, faulty.Column
-		}
-		out = append(out, w.within(place, line, column, err.Error()))
-	}
-	return out
-}
-
-// step follows the steps of an action's fault; those that are numbers may be indexes of a list.
-func (w *watched) step(at path, steps []string) path {
-	for _, step := range steps {
-		if i, err := strconv.Atoi(step); err == nil && w.Has(at.Index(i)) {
-			at = at.Index(i)
-			continue
-		}
-		at = at.Key(step)
-	}
-	return at
-}
-
 // described says for people what a handler does.
 func described(h *handler) string {
 	if len(h.Steps) > 0 {
-		return stepActions(h.Steps)
+		var names []string
+		for _, s := range h.Steps {
+			names = append(names, s.action)
+		}
+		return steps + ": " + strings.Join(names, ", ")
 	}
 	if name, ok := h.config.(*string); ok {
 		return fmt.Sprintf("%s: %s", h.action, *name)

@@ -123,7 +123,7 @@ func compare(wanted []expectation, faults source.Faults) []string {
 			}
 		}
 		if !found {
-			out = append(out, "unexpected: "+f.String())
+			out = append(out, "unexpected: "+f.Error())
 		}
 	}
 	for i, e := range wanted {

@@ -1,6 +1,16 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
+// Package config reads the YAML form of an operator.
+//
+// The form is read strictly and whole: a field that is not known, a key that is there twice, a
+// value of the wrong kind, an expression that does not compile or options that exclude each other
+// are faults, and all of them are reported, each with its file, line and column.
+//
+// What an action takes is said by the action: this package knows none by name. An action's form
+// is whatever [actions.Action].Config returns a pointer to: text, a number, a list, a map, any (plain
+// values as JSON has them), a type that unmarshals itself from text, or a struct of these with the tags of
+// package dsl/form. Text must not be empty and durations are more than zero. A type must not contain itself.
 package config
 
 import (
@@ -11,6 +21,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/actions"
 	"github.com/handwerk-dev/handwerk/dsl/expr"
+	"github.com/handwerk-dev/handwerk/dsl/form"
 	"github.com/handwerk-dev/handwerk/dsl/source"
 )
 
@@ -56,7 +67,7 @@ type loader struct {
 	cel  *expr.Compiler
 	// places are where the resources and handlers of the operator stand.
 	places map[any]place
-	// refused are the resources that have an action at fault.
+	// refused are the resources that have an action at fault, so what it declares is not known.
 	refused map[*dsl.Resource]bool
 }
 
@@ -90,7 +101,8 @@ func (l *loader) add(name string, data []byte) {
 			l.fault(faults...)
 			continue
 		}
-		p := newPart(s, l.registry, tree)
+		p := &part{Decoder: form.NewDecoder(tree), source: s, root: tree}
+		p.With = l.registry
 		whole := p.read()
 		l.partial = l.partial || !whole || p.strays
 		if whole {
@@ -112,10 +124,7 @@ func (l *loader) finish() (*dsl.Operator, error) {
 	op := l.compile()
 	l.invalid(op.Validate())
 	if len(l.all()) == 0 {
-		schemas := schemasOf(op)
-		for _, r := range op.Resources() {
-			l.unfit(r.CheckSchemas(schemas.ofResource, schemas.ofKind))
-		}
+		l.checkSchemas(op)
 	}
 	if faults := l.all(); len(faults) > 0 {
 		return nil, faults
@@ -197,15 +206,6 @@ func (l *loader) placeOf(p dsl.Place) place {
 	}
 	out.at = out.at.Join(path(p.Field))
 	return out
-}
-
-// unfit notes what checks have found.
-func (l *loader) unfit(errs []error) {
-	for _, err := range errs {
-		if f, ok := errors.AsType[source.Fault](err); ok {
-			l.fault(f)
-		}
-	}
 }
 
 // flatten returns the errors that were joined into err.

@@ -4,12 +4,9 @@
 package config
 
 import (
-	"errors"
-
 	"github.com/handwerk-dev/handwerk/dsl/expr"
 	"github.com/handwerk-dev/handwerk/dsl/expr/check"
 	"github.com/handwerk-dev/handwerk/dsl/shape"
-	"github.com/handwerk-dev/handwerk/dsl/source"
 )
 
 // when compiles the handler's expression, nil when there is none or it is at fault.
@@ -17,7 +14,7 @@ func (w *watched) when(at path, h *handler) *expr.Program {
 	if h.When == "" {
 		return nil
 	}
-	program := w.predicate(at, string(h.When))
+	program := w.predicate(at, string(h.When), nil)
 	if program == nil {
 		return nil
 	}
@@ -41,22 +38,16 @@ const objects = "objects"
 
 // predicateFor is predicate for a handler, which may be one that has no object.
 func (w *watched) predicateFor(h *handler, at path, text string) *expr.Program {
-	var variables []variable
-	if h.whole {
-		variables = append(variables, variable{objects, func(s shape.Schemas) shape.Shape {
-			return shape.Shape{Schema: s.Self.Schema, List: true}
-		}})
+	if !h.whole {
+		return w.predicate(at, text, without(h))
 	}
-	return w.predicateWithout(without(h), at, text, variables...)
+	all := func(s shape.Schemas) shape.Shape { return shape.Shape{Schema: s.Self.Schema, List: true} }
+	return w.predicate(at, text, without(h), variable{objects, all})
 }
 
 // predicate compiles an expression that is true or false, nil when it is at fault. It is checked
-// again when schemas are known.
-func (w *watched) predicate(at path, text string, variables ...variable) *expr.Program {
-	return w.predicateWithout(nil, at, text, variables...)
-}
-
-func (w *watched) predicateWithout(without map[string]string, at path, text string, variables ...variable) *expr.Program {
+// again when schemas are known, for variables that it has not as [shape.Schemas.Without] says.
+func (w *watched) predicate(at path, text string, without map[string]string, variables ...variable) *expr.Program {
 	var names []string
 	for _, v := range variables {
 		names = append(names, v.name)
@@ -67,30 +58,18 @@ func (w *watched) predicateWithout(without map[string]string, at path, text stri
 		return nil
 	}
 	program, err := compiler.Predicate(text)
-	w.found = append(w.found, w.wrongExpression(at, err)...)
 	if err != nil {
+		w.unfit(at, at, expr.Faults(nil, err)...)
 		return nil
 	}
-	w.out.Checks = append(w.out.Checks, func(s shape.Schemas) []error {
+	w.check(at, at, func(s shape.Schemas) []error {
 		s.Vars, s.Without = map[string]shape.Shape{}, without
 		for _, v := range variables {
 			s.Vars[v.name] = v.shape(s)
 		}
-		return w.wrongExpression(at, check.Program(program, s)).Errors()
+		return expr.Faults(nil, check.Program(program, s))
 	})
 	return program
-}
-
-// wrongExpression gives what is wrong with an expression its places.
-func (w *watched) wrongExpression(at path, err error) (out source.Faults) {
-	if faulty, ok := errors.AsType[*expr.Error](err); ok {
-		for _, issue := range faulty.Issues {
-			out = append(out, w.within(at, issue.Line, issue.Column, issue.Message))
-		}
-	} else if err != nil {
-		out = append(out, w.within(at, 0, 0, err.Error()))
-	}
-	return out
 }
 
 // compiler returns the compiler with more variables; it is made for the first expression.

@@ -57,14 +57,12 @@ func (m *matches) DescribeForm(d *form.Describer) *form.Schema {
 // ReadForm fills a handler. Its action is the one key that is no field and that the registry knows;
 // what stands under the key has the form that the action says.
 func (h *handler) ReadForm(d *form.Decoder, p path, n *yaml.Node) bool {
-	return oneAction(d, p, n, h, "handler", func(name string, config any) {
-		h.action, h.config = name, config
-	})
+	return oneAction(d, p, n, h, "handler", &h.doing)
 }
 
 // DescribeForm describes a handler.
 func (h *handler) DescribeForm(d *form.Describer) *form.Schema {
-	return withAction(d, reflect.TypeFor[handler](), anyAction)
+	return withAction(d, reflect.TypeFor[handler](), false)
 }
 
 // schedule is a list of handlers that run for the resource as a whole.
@@ -90,43 +88,38 @@ func (s *schedule) ReadForm(d *form.Decoder, p path, n *yaml.Node) bool {
 
 // DescribeForm describes what such a handler may have.
 func (s *schedule) DescribeForm(d *form.Describer) *form.Schema {
-	out := withAction(d, reflect.TypeFor[handler](), wholeAction)
+	out := withAction(d, reflect.TypeFor[handler](), true)
 	for _, name := range notScheduled {
 		delete(out.Properties, name)
 	}
-	out.Properties[steps].Items = withAction(d, reflect.TypeFor[step](), wholeAction)
+	out.Properties[steps].Items = withAction(d, reflect.TypeFor[step](), true)
 	out.AllOf = append(out.AllOf, form.OneRequired("every", "cron"))
 	return &form.Schema{Type: "array", Items: out, MinItems: 1}
 }
 
-// oneAction fills a struct that has one action beside its fields, or steps where it has that
-// field. Took is called with the action's name, and with its configuration or nil when that is at
-// fault.
-func oneAction(d *form.Decoder, p path, n *yaml.Node, out any, what string, took func(name string, config any)) bool {
-	registry, given, strayed := d.With.(*actions.Registry), "", false
+// oneAction fills a struct that has one action beside its fields, or steps where it has that field.
+func oneAction(d *form.Decoder, p path, n *yaml.Node, out any, what string, took *doing) bool {
+	registry, strayed := d.With.(*actions.Registry), false
 	take := func(name string, at path, value *yaml.Node) {
-		if given != "" {
-			d.FaultKey(at, "a %s has one action, this one has %s already", what, given)
+		if took.action != "" {
+			d.FaultKey(at, "a %s has one action, this one has %s already", what, took.action)
 			return
 		}
-		given = name
+		took.action = name
 		action, _ := registry.LookupAction(name)
-		config := action.Config()
-		if d.Filled(at, value, config) {
-			took(name, config)
-		} else {
-			took(name, nil)
+		if config := action.Config(); d.Filled(at, value, config) {
+			took.config = config
 		}
 	}
 	known := registry.Actions()
 	ok := d.Struct(p, n, out, &form.Others{Names: known, Take: take, Strayed: func() { strayed = true }})
 	if slices.Contains(form.Fields(reflect.TypeOf(out).Elem()), steps) && d.Has(p.Key(steps)) {
-		if given != "" {
-			d.FaultKey(p.Key(steps), "a %s has one action or steps, this one has %s already", what, given)
+		if took.action != "" {
+			d.FaultKey(p.Key(steps), "a %s has one action or steps, this one has %s already", what, took.action)
 		}
 		return ok
 	}
-	if ok && given == "" && !strayed {
+	if ok && took.action == "" && !strayed {
 		d.Missing(p, steps, "a %s has an action (%s)", what, words.Hint("", known))
 	}
 	return ok

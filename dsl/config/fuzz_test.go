@@ -28,7 +28,7 @@ func unsound(f source.Fault, file string, data []byte) string {
 	switch {
 	case f.File != file:
 		return "it is of another file"
-	case f.Message == "" || strings.ContainsAny(f.String(), "\n\r"):
+	case f.Message == "" || strings.ContainsAny(f.Error(), "\n\r"):
 		return "it is not one line"
 	case goType.MatchString(f.Message):
 		return "it speaks Go"

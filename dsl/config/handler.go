@@ -13,6 +13,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/actions"
 	"github.com/handwerk-dev/handwerk/dsl/expr"
 	"github.com/handwerk-dev/handwerk/dsl/form"
+	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
 
 type handler struct {
@@ -34,12 +35,17 @@ type handler struct {
 	Needs       []need         `yaml:"needs" doc:"What the handler does that nobody can see in it: rights of Go functions that do not declare theirs, and for children whose kind is worked out. For operator rbac."`
 	timing
 
-	action string // the key of the action, "" when there is none
-	config any    // what stands under it, nil when that is at fault
-	whole  bool   // it stands under schedule
-	level  bool   // it is level-triggered
-	untold bool   // what one of its steps needs is not known
-	partly bool   // it is a step that is not always taken
+	doing
+	whole  bool // it stands under schedule
+	level  bool // it is level-triggered
+	untold bool // what one of its steps needs is not known
+	partly bool // it is a step that is not always taken
+}
+
+// doing is the action of a handler or of a step.
+type doing struct {
+	action string // its key, "" when there is none
+	config any    // what stands under the key, nil when that is at fault
 }
 
 type timing struct {
@@ -135,7 +141,7 @@ func (w *watched) scheduled(at path, h *handler) {
 func (w *watched) built(at path, h *handler) (dsl.Handler, actions.Built) {
 	built := w.action(at, h)
 	if built == nil {
-		w.refused = true
+		w.loader.refused[w.out] = true
 		built = &actions.Built{Func: func(context.Context, *dsl.Request) error { return nil }}
 	}
 	out := dsl.Handler{ID: h.ID, Func: built.Func, Action: described(h), Timeout: h.Timeout, Retries: dsl.Unlimited, NoOld: built.NoOld}
@@ -183,4 +189,24 @@ func (w *watched) filters(at path, h *handler) (when dsl.Predicate, reads dsl.Re
 		return nil, reads, false
 	}
 	return program.Predicate("when", h.With), reads.And(program.Reads()), program.Uses(expr.Old) || program.Uses(expr.Diff)
+}
+
+// needs are the rights that a handler needs: those that it says, and those that its actions are known to need.
+// Declared: there are no others.
+func (w *watched) needs(at path, h *handler, built *actions.Built) (all []dsl.Need, declared bool) {
+	said := make([]dsl.Need, len(h.Needs))
+	for i, n := range h.Needs {
+		var err error
+		if said[i], err = dsl.ParseNeed("get", n.Resource); err != nil && n.Resource != "" {
+			w.Fault(at.Index(i).Key("resource"), "%v", err)
+		}
+		said[i].Verbs, said[i].Names, said[i].Namespace = n.Verbs, n.Names, n.Namespace
+	}
+	told := built.Needs != nil && !h.untold && !anyKind(built)
+	return slices.Concat(said, built.Needs), told || len(said) > 0
+}
+
+// anyKind reports whether a handler makes children whose kind is worked out when it runs.
+func anyKind(built *actions.Built) bool {
+	return slices.ContainsFunc(built.Children, func(c shape.NamedChild) bool { return c.Kind.Empty() })
 }

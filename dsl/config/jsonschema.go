@@ -48,8 +48,8 @@ func Reference(registry *actions.Registry) string {
 }
 
 // withAction describes a struct that has exactly one of the registry's actions beside its fields,
-// or steps where it has that field. Takes says which of them it may have.
-func withAction(d *form.Describer, t reflect.Type, takes func(actions.Action) bool) *form.Schema {
+// or steps where it has that field. For a schedule these are the actions that need no one object.
+func withAction(d *form.Describer, t reflect.Type, scheduled bool) *form.Schema {
 	out := d.Struct(t)
 	if _, known := out.Properties[steps]; known {
 		out.OneOf = append(out.OneOf, &form.Schema{Required: []string{steps}})
@@ -57,7 +57,7 @@ func withAction(d *form.Describer, t reflect.Type, takes func(actions.Action) bo
 	registry := d.With.(*actions.Registry)
 	for _, name := range registry.Actions() {
 		action, _ := registry.LookupAction(name)
-		if !takes(action) {
+		if scheduled && action.OneObject {
 			continue
 		}
 		property := d.Filled(reflect.TypeOf(action.Config()).Elem())
@@ -67,9 +67,3 @@ func withAction(d *form.Describer, t reflect.Type, takes func(actions.Action) bo
 	}
 	return out
 }
-
-// anyAction takes every action.
-func anyAction(actions.Action) bool { return true }
-
-// wholeAction takes the actions that need no one object.
-func wholeAction(a actions.Action) bool { return !a.OneObject }

@@ -56,7 +56,7 @@ func TestATextFullOfFaultsCostsLittle(t *testing.T) {
 			if took := allocated(func() { faults = faultsOf(t, "x.yaml", []byte(test.text), handlers.Standard()) }); took > 300<<20 {
 				t.Errorf("it asked for %d MiB", took>>20)
 			}
-			if len(faults) != test.faults || !strings.Contains(faults[len(faults)-1].String(), test.last) {
+			if len(faults) != test.faults || !strings.Contains(faults[len(faults)-1].Error(), test.last) {
 				t.Errorf("there are %d faults, and the last is %.200s", len(faults), faults[len(faults)-1])
 			}
 			for _, f := range faults {

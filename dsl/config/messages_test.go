@@ -112,7 +112,7 @@ func (j *judge) messages(t *testing.T, data []byte) string {
 	}
 	var out strings.Builder
 	for _, f := range faults {
-		fmt.Fprintf(&out, "  %s\n", strings.TrimPrefix(f.String(), ":"))
+		fmt.Fprintf(&out, "  %s\n", strings.TrimPrefix(f.Error(), ":"))
 	}
 	return out.String()
 }

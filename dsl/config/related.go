@@ -5,8 +5,6 @@ package config
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
@@ -30,13 +28,7 @@ type relation struct {
 // everywhere is a relation's namespace that means all.
 const everywhere = "*"
 
-// related adds the resource's relations.
-func (w *watched) related() {
-	for i := range w.form.Related {
-		w.relation(w.at.Key("related").Index(i), &w.form.Related[i])
-	}
-}
-
+// relation adds one of the resource's relations.
 func (w *watched) relation(at path, of *relation) {
 	out := dsl.Relation{Name: of.Name, Resource: of.Resource, One: of.Object != ""}
 	for _, other := range []string{"selector", "where"} {
@@ -48,7 +40,7 @@ func (w *watched) relation(at path, of *relation) {
 	s.any = of.Namespace == everywhere
 	if of.Where != "" {
 		object := func(s shape.Schemas) shape.Shape { return shape.Shape{Schema: s.Related[of.Name].Schema} }
-		s.where = w.predicate(at.Key("where"), string(of.Where), variable{"object", object})
+		s.where = w.predicate(at.Key("where"), string(of.Where), nil, variable{"object", object})
 	}
 	if of.Selector != nil {
 		s.labels, s.wanted = w.labelTemplate(at.Key("selector"), of.Selector), len(of.Selector.MatchLabels)
@@ -80,16 +72,11 @@ func (w *watched) template(at path, tree any) *expr.Template {
 		return nil
 	}
 	t, err := compiler.Template(tree)
-	w.found = append(w.found, w.misfits(at, "", err)...)
+	w.unfit(at, at, err)
 	if err != nil {
 		return nil
 	}
-	w.out.Checks = append(w.out.Checks, func(s shape.Schemas) (out []error) {
-		for _, err := range check.Template(t, s, nil) {
-			out = append(out, w.misfits(at, "", err).Errors()...)
-		}
-		return out
-	})
+	w.check(at, at, func(s shape.Schemas) []error { return check.Template(t, s, nil) })
 	return t
 }
 
@@ -179,9 +166,9 @@ func (s *selecting) labelsOf(scope expr.Scope) (labels.Selector, error) {
 	}
 	tree, _ := value.(map[string]any)
 	set := labels.Set{}
-	for _, key := range slices.Sorted(maps.Keys(tree)) {
-		if tree[key] != nil {
-			set[key] = fmt.Sprint(tree[key])
+	for key, value := range tree {
+		if value != nil {
+			set[key] = fmt.Sprint(value)
 		}
 	}
 	if len(set) < s.wanted {

@@ -4,13 +4,17 @@
 package config
 
 import (
+	"errors"
+	"strconv"
 	"time"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/actions"
 	"github.com/handwerk-dev/handwerk/dsl/crd"
+	"github.com/handwerk-dev/handwerk/dsl/expr"
 	"github.com/handwerk-dev/handwerk/dsl/expr/check"
 	"github.com/handwerk-dev/handwerk/dsl/shape"
+	"github.com/handwerk-dev/handwerk/dsl/source"
 )
 
 type resource struct {
@@ -39,10 +43,8 @@ type watched struct {
 	made map[string]path
 	// kept are the objects that handlers always make so far.
 	kept map[string]keeper
-	// kin are all handlers of the resource, once they were asked for.
-	kin []actions.Sibling
-	// refused: an action is at fault, so what it declares is not known.
-	refused bool
+	// siblings are all handlers of the resource.
+	siblings []actions.Sibling
 }
 
 // resource adds resource i of a part.
@@ -66,8 +68,11 @@ func (l *loader) resource(op *dsl.Operator, p *part, i int) {
 	if w.form.Selector != nil {
 		w.selector(w.form.Selector)
 	}
-	w.related()
+	for i := range w.form.Related {
+		w.relation(w.at.Key("related").Index(i), &w.form.Related[i])
+	}
 	w.customResource()
+	w.siblings = siblingsOf(w.form)
 	for i := range w.form.Handlers {
 		w.handler(w.at.Key("handlers").Index(i), &w.form.Handlers[i])
 	}
@@ -75,9 +80,6 @@ func (l *loader) resource(op *dsl.Operator, p *part, i int) {
 		w.scheduled(w.at.Key("schedule").Index(i), &w.form.Schedule[i])
 	}
 	w.kindless()
-	if w.refused {
-		l.refused[w.out] = true
-	}
 }
 
 // kindless checks children whose kind is worked out when their handler runs.
@@ -94,7 +96,44 @@ func (w *watched) known(at path, field dsl.Path) {
 	if len(field) == 0 {
 		return
 	}
-	w.out.Checks = append(w.out.Checks, func(s shape.Schemas) []error {
-		return w.wrongExpression(at, check.Path(s.Self.Schema, field...)).Errors()
+	w.check(at, at, func(s shape.Schemas) []error { return expr.Faults(nil, check.Path(s.Self.Schema, field...)) })
+}
+
+// check has what stands at a place checked again when schemas are known. Faults are as those of [watched.misfits].
+func (w *watched) check(at, whole path, find shape.Check) {
+	w.out.Checks = append(w.out.Checks, func(s shape.Schemas) (out []error) {
+		for _, fault := range w.misfits(at, whole, find(s)...) {
+			out = append(out, fault)
+		}
+		return out
 	})
+}
+
+// unfit notes faults; see [watched.misfits].
+func (w *watched) unfit(at, whole path, errs ...error) {
+	w.found = append(w.found, w.misfits(at, whole, errs...)...)
+}
+
+// misfits gives errors their places: those of a [shape.Misfit] from a place on, to others that of the whole.
+func (w *watched) misfits(at, whole path, errs ...error) (out source.Faults) {
+	for _, err := range flatten(errors.Join(errs...)) {
+		place, line, column := whole, 0, 0
+		if faulty, ok := errors.AsType[*shape.Misfit](err); ok {
+			place, line, column = w.step(at, faulty.Path), faulty.Line, faulty.Column
+		}
+		out = append(out, w.within(place, line, column, err.Error()))
+	}
+	return out
+}
+
+// step follows the steps of a misfit; those that are numbers may be indexes of a list.
+func (w *watched) step(at path, steps []string) path {
+	for _, step := range steps {
+		if i, err := strconv.Atoi(step); err == nil && w.Has(at.Index(i)) {
+			at = at.Index(i)
+			continue
+		}
+		at = at.Key(step)
+	}
+	return at
 }

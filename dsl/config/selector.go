@@ -4,13 +4,10 @@
 package config
 
 import (
-	"maps"
-	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/selection"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/handwerk-dev/handwerk/dsl/form"
@@ -53,41 +50,35 @@ func (w *watched) selector(s *selector) {
 
 // labelSelector returns the selector's conditions on labels in kubectl's form.
 func (w *watched) labelSelector(at path, s *selector) string {
-	chosen := labels.NewSelector()
-	add := func(key string, op selection.Operator, values ...string) {
-		if r, err := labels.NewRequirement(key, op, values); err == nil {
-			chosen = chosen.Add(*r)
-		}
-	}
+	chosen := metav1.LabelSelector{MatchLabels: s.MatchLabels}
 	equal := at.Key("matchLabels")
-	for _, key := range slices.Sorted(maps.Keys(s.MatchLabels)) {
-		value := s.MatchLabels[key]
+	for key, value := range s.MatchLabels {
 		w.labelKey(equal.Key(key), key)
 		w.labelValue(equal.Key(key), value)
-		add(key, selection.Equals, value)
 	}
 	for i, r := range s.MatchExpressions {
-		if op, ok := w.requirement(at.Key("matchExpressions").Index(i), r); ok {
-			add(r.Key, op, r.Values...)
-		}
+		w.requirement(at.Key("matchExpressions").Index(i), r)
+		chosen.MatchExpressions = append(chosen.MatchExpressions, metav1.LabelSelectorRequirement{
+			Key: r.Key, Operator: metav1.LabelSelectorOperator(r.Operator), Values: r.Values,
+		})
 	}
-	return chosen.String()
+	out, err := metav1.LabelSelectorAsSelector(&chosen)
+	if err != nil {
+		return "" // what is wrong is told already
+	}
+	return out.String()
 }
 
-func (w *watched) requirement(at path, r requirement) (selection.Operator, bool) {
+func (w *watched) requirement(at path, r requirement) {
 	if r.Key != "" {
 		w.labelKey(at.Key("key"), r.Key)
 	}
-	for i, value := range r.Values {
-		w.labelValue(at.Key("values").Index(i), value)
-	}
-	operators := map[operator]selection.Operator{
-		"In": selection.In, "NotIn": selection.NotIn, "Exists": selection.Exists, "DoesNotExist": selection.DoesNotExist,
-	}
 	values := at.Key("values")
+	for i, value := range r.Values {
+		w.labelValue(values.Index(i), value)
+	}
 	switch r.Operator {
 	case "":
-		return "", false
 	case "In", "NotIn":
 		if !w.Has(values) {
 			w.Fault(at, "values is required for operator %s", r.Operator)
@@ -97,7 +88,6 @@ func (w *watched) requirement(at path, r requirement) (selection.Operator, bool)
 			w.FaultKey(values, "is not for operator %s", r.Operator)
 		}
 	}
-	return operators[r.Operator], true
 }
 
 func (p *part) labelKey(at path, key string) {

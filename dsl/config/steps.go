@@ -9,7 +9,6 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
-	"strings"
 
 	"gopkg.in/yaml.v3"
 
@@ -28,20 +27,17 @@ type step struct {
 	When form.Predicate `yaml:"when" doc:"A CEL expression that must be true, or the step is left out. Variables as in a handler's own; in a schedule params, now and objects."`
 	With map[string]any `yaml:"with" doc:"The parameters of the function that the step calls."`
 
-	action string
-	config any
+	doing
 }
 
 // ReadForm fills a step; see [handler.ReadForm].
 func (s *step) ReadForm(d *form.Decoder, p path, n *yaml.Node) bool {
-	return oneAction(d, p, n, s, "step", func(name string, config any) {
-		s.action, s.config = name, config
-	})
+	return oneAction(d, p, n, s, "step", &s.doing)
 }
 
 // DescribeForm describes a step.
 func (s *step) DescribeForm(of *form.Describer) *form.Schema {
-	return withAction(of, reflect.TypeFor[step](), anyAction)
+	return withAction(of, reflect.TypeFor[step](), false)
 }
 
 // name returns what the step is called.
@@ -70,7 +66,7 @@ func (w *watched) steps(at path, h *handler) *actions.Built {
 		}
 		one := &handler{
 			ID: h.ID + "." + name, With: s.With, Causes: h.Causes, Old: h.Old, Finalizer: h.Finalizer, whole: h.whole, level: h.level,
-			partly: h.partial() || s.When != "", action: s.action, config: s.config,
+			partly: h.partial() || s.When != "", doing: s.doing,
 		}
 		built := w.action(place, one)
 		if built == nil {
@@ -138,31 +134,15 @@ func objectsOf(s *dsl.Subject) map[string]any {
 	return map[string]any{objects: list}
 }
 
-// siblings are all handlers of the resource; one with steps is as many as it has steps.
-func (w *watched) siblings() []actions.Sibling {
-	if w.kin != nil {
-		return w.kin // every handler asks, and each is told the same
-	}
-	var out []actions.Sibling
-	for _, list := range [][]handler{w.form.Handlers, w.form.Schedule} {
-		for _, h := range list {
-			if len(h.Steps) == 0 {
-				out = append(out, actions.Sibling{ID: h.ID, Action: h.action})
-			}
-			for i := range h.Steps {
-				out = append(out, actions.Sibling{ID: h.ID + "." + h.Steps[i].name(i), Action: h.Steps[i].action})
-			}
+// siblingsOf are all handlers of a resource; one with steps is as many as it has steps.
+func siblingsOf(r *resource) (out []actions.Sibling) {
+	for _, h := range slices.Concat(r.Handlers, r.Schedule) {
+		if len(h.Steps) == 0 {
+			out = append(out, actions.Sibling{ID: h.ID, Action: h.action})
+		}
+		for i, s := range h.Steps {
+			out = append(out, actions.Sibling{ID: h.ID + "." + s.name(i), Action: s.action})
 		}
 	}
-	w.kin = out
 	return out
-}
-
-// stepActions says for people what a handler with steps does.
-func stepActions(list []step) string {
-	var names []string
-	for _, s := range list {
-		names = append(names, s.action)
-	}
-	return steps + ": " + strings.Join(names, ", ")
 }

@@ -6,7 +6,7 @@
 // A struct's tags say all there is to know of a field: its name (yaml, else json), whether it is required
 // (required is true, or what is said where it is missing), unless which other one is there (unless), its
 // least value, of a map the least number of entries (min), whether a list has no element twice (unique), its
-// default, and what it means (doc). [Decoder] reads a YAML node or a plain value into it, [Describe] makes its
+// default (shown, not set), and what it means (doc). [Decoder] reads a YAML node or a plain value into it, [Describe] makes its
 // JSON Schema, and [Reference] the tables for people. What a Go type cannot say, a type says itself: see [Form] and [Choice].
 package form
 
@@ -163,7 +163,7 @@ func (d *Decoder) Filled(at Path, n *yaml.Node, out any) bool {
 
 func (d *Decoder) filled(at Path, n *yaml.Node, out reflect.Value) bool {
 	_, reads := reflect.TypeAssert[encoding.TextUnmarshaler](out.Addr())
-	if (reads || out.Kind() == reflect.String) && isBlank(n) && !d.mayBeEmpty() {
+	if (reads || out.Kind() == reflect.String) && IsText(n) && n.Value == "" && !d.mayBeEmpty() {
 		d.values[at] = n
 		d.FaultAt(n, at, "must not be empty")
 		return false

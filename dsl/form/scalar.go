@@ -206,9 +206,6 @@ func IsText(n *yaml.Node) bool {
 // IsNull reports whether a node is null.
 func IsNull(n *yaml.Node) bool { return n.Kind == yaml.ScalarNode && n.Tag == "!!null" }
 
-// isBlank reports whether a node is text without a character.
-func isBlank(n *yaml.Node) bool { return IsText(n) && n.Value == "" }
-
 // Found says what a node is.
 func Found(n *yaml.Node) string {
 	switch n.Kind {

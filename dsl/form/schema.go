@@ -88,7 +88,12 @@ func (s *Describer) Of(t reflect.Type) *Schema {
 		return own.DescribeForm(s)
 	}
 	if c, ok := reflect.TypeAssert[Choice](reflect.Zero(t)); ok {
-		return choice(c)
+		out := &Schema{Type: "string"}
+		_, out.Enum = c.Choices()
+		if d, ok := c.(Documented); ok {
+			out.Description = d.FormDoc()
+		}
+		return out
 	}
 	switch {
 	case t == reflect.TypeFor[time.Duration]():
@@ -118,16 +123,6 @@ func (s *Describer) Of(t reflect.Type) *Schema {
 	default:
 		return &Schema{Type: "integer"}
 	}
-}
-
-// choice describes text that is one of a few words.
-func choice(c Choice) *Schema {
-	out := &Schema{Type: "string"}
-	_, out.Enum = c.Choices()
-	if d, ok := c.(Documented); ok {
-		out.Description = d.FormDoc()
-	}
-	return out
 }
 
 // Filled is [Describer.Of], but text must not be empty.

@@ -32,9 +32,7 @@ func (d *Decoder) Struct(at Path, n *yaml.Node, out any, rest *Others) bool {
 
 func (d *Decoder) structure(place Path, n *yaml.Node, out reflect.Value, rest *Others) bool {
 	names, fields := fieldsOf(out.Type(), d.JSON)
-	if rest == nil {
-		rest = &Others{}
-	}
+	rest = cmp.Or(rest, &Others{})
 	known := slices.Concat(names, rest.Names)
 	given := map[string]bool{}
 	isMap := d.Entries(place, n, func(name string, at Path, value *yaml.Node) {
@@ -75,18 +73,14 @@ func (d *Decoder) structure(place Path, n *yaml.Node, out reflect.Value, rest *O
 func (d *Decoder) lacks(place Path, names []string, fields map[string]reflect.StructField, given map[string]bool) {
 	for _, name := range names {
 		tag := fields[name].Tag
-		if message := tag.Get("required"); message != "" && !given[name] && !given[tag.Get("unless")] {
-			d.Missing(place, name, "%s", lacking(name, message))
+		message := tag.Get("required")
+		if message == "true" {
+			message = name + " is required"
+		}
+		if message != "" && !given[name] && !given[tag.Get("unless")] {
+			d.Missing(place, name, "%s", message)
 		}
 	}
-}
-
-// lacking says that a field is missing.
-func lacking(name, message string) string {
-	if message == "true" {
-		return name + " is required"
-	}
-	return message
 }
 
 // Fields returns the names of the fields that a struct has for authors, in their order.

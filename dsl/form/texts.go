@@ -3,9 +3,17 @@
 
 package form
 
-import "gopkg.in/yaml.v3"
+import (
+	"strconv"
+	"strings"
 
-var _ Form = (*Texts)(nil)
+	"gopkg.in/yaml.v3"
+)
+
+var (
+	_ Form = (*Texts)(nil)
+	_ Form = (*Predicate)(nil)
+)
 
 // Texts is one text or a list of them.
 type Texts []string
@@ -29,4 +37,26 @@ func (t *Texts) ReadForm(d *Decoder, at Path, n *yaml.Node) bool {
 func (t *Texts) DescribeForm(*Describer) *Schema {
 	text := &Schema{Type: "string", MinLength: 1}
 	return &Schema{OneOf: []*Schema{text, {Type: "array", Items: text, MinItems: 1}}}
+}
+
+// Predicate is the text of an expression that is true or false, CEL alone or one ${…}; empty where there is none.
+type Predicate string
+
+// ReadForm takes text, true or false.
+func (p *Predicate) ReadForm(d *Decoder, at Path, n *yaml.Node) bool {
+	text := strings.TrimRight(n.Value, " \n")
+	if n.Kind != yaml.ScalarNode || !IsText(n) && n.Tag != "!!bool" || text == "" {
+		d.FaultAt(n, at, "want an expression that is true or false, found %s", Found(n))
+		return false
+	}
+	if always := false; n.Tag == "!!bool" && n.Decode(&always) == nil {
+		text = strconv.FormatBool(always) // True is none in CEL
+	}
+	*p = Predicate(text)
+	return true
+}
+
+// DescribeForm describes all of it.
+func (p *Predicate) DescribeForm(*Describer) *Schema {
+	return &Schema{OneOf: []*Schema{{Type: "string", MinLength: 1}, {Type: "boolean"}}}
 }

@@ -164,7 +164,5 @@ func (e *expander) tag(n *yaml.Node, p form.Path) {
 }
 
 func (e *expander) fault(n *yaml.Node, p form.Path, format string, args ...any) {
-	e.faults = append(e.faults, Fault{
-		File: e.source.Name, Line: n.Line, Column: n.Column, Path: string(p), Message: fmt.Sprintf(format, args...),
-	})
+	e.faults = append(e.faults, e.source.Fault(n, p, 0, 0, fmt.Sprintf(format, args...)))
 }

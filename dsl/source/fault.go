@@ -24,12 +24,12 @@ type Fault struct {
 	Message string
 	// Excerpt, for faults within an expression, is the line of the file and below it a caret under
 	// the place. Of a long line it is the part around the place, with … where it was cut. It is not
-	// part of String.
+	// part of Error.
 	Excerpt string
 }
 
-// String returns the fault as "file:line:column: path: message".
-func (f Fault) String() string {
+// Error returns the fault as "file:line:column: path: message".
+func (f Fault) Error() string {
 	out := f.File
 	if f.Line > 0 {
 		out = fmt.Sprintf("%s:%d:%d", f.File, f.Line, f.Column)
@@ -40,9 +40,6 @@ func (f Fault) String() string {
 	return out + ": " + f.Message
 }
 
-// Error is String: a fault of its own is an error, as the checks of a resource return it.
-func (f Fault) Error() string { return f.String() }
-
 // Faults are all that is wrong with a configuration, sorted by file and position. It is an error
 // when it is not empty.
 type Faults []Fault
@@ -51,18 +48,9 @@ type Faults []Fault
 func (fs Faults) Error() string {
 	lines := make([]string, len(fs))
 	for i, f := range fs {
-		lines[i] = f.String()
+		lines[i] = f.Error()
 	}
 	return strings.Join(lines, "\n")
-}
-
-// Errors returns the faults as errors, as the checks of a resource do.
-func (fs Faults) Errors() []error {
-	out := make([]error, len(fs))
-	for i, f := range fs {
-		out[i] = f
-	}
-	return out
 }
 
 // Sorted returns the faults in order and without repetitions: what an alias repeats is at fault

@@ -1,0 +1,183 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/form"
+	"github.com/handwerk-dev/handwerk/dsl/source"
+	"github.com/handwerk-dev/handwerk/dsl/words"
+)
+
+// The form of a configuration. Its tags are those of package dsl/form: the decoder, the JSON Schema and the
+// reference read them here.
+
+type document struct {
+	APIVersion apiVersion `yaml:"apiVersion" required:"true" doc:"The version of this form."`
+	Kind       kind       `yaml:"kind" required:"true" doc:"Always Operator."`
+	Metadata   metadata   `yaml:"metadata" required:"true" doc:"Who the operator is. Several documents of one name make one operator."`
+	Scope      *scope     `yaml:"scope" doc:"Where the operator works. Only in one of its documents."`
+	Settings   *settings  `yaml:"settings" doc:"The operator's own settings; all have defaults. Only in one of its documents."`
+	Resources  []resource `yaml:"resources" doc:"The resources to watch, each in one document only."`
+}
+
+type metadata struct {
+	Name   string `yaml:"name" required:"true" doc:"The operator's name, a DNS label. The field manager, finalizer, annotation prefix and Event source derive from it."`
+	Domain string `yaml:"domain" default:"handwerk.dev" doc:"What ends the prefix of the operator's annotations and of its finalizer, as in example.com. Only in one of its documents."`
+}
+
+type scope struct {
+	Namespaces []string `yaml:"namespaces" unique:"true" required:"true" doc:"Names and globs (team-*), live while the operator runs. One that begins with ! takes out what it matches. Resources that have no namespace are not affected."`
+}
+
+type settings struct {
+	LeaderElection *leaderElection `yaml:"leaderElection" doc:"How several processes of this operator agree on who works. Absent: every process works."`
+	GracePeriod    time.Duration   `yaml:"gracePeriod" default:"20s" doc:"How long handlers may go on after a stop was asked for."`
+	QPS            float32         `yaml:"qps" min:"0.1" doc:"The most requests a second to the API server. Absent: no limit on this side."`
+	Burst          int             `yaml:"burst" min:"1" doc:"How many requests may exceed qps for a moment. Twice qps by default. Needs qps."`
+	Events         dsl.EventsMode  `yaml:"events" default:"warnings" doc:"Which Events the operator sends of its own accord. warnings: of handlers that fail, and of what is held. changes: of children that it created and deleted, too. What handlers report is always sent."`
+}
+
+type leaderElection struct {
+	Mode          dsl.LeaderMode `yaml:"mode" required:"true" doc:"none: every process works. lease: the holder of a Lease works, the others wait with warm caches. life: the first pod to own the lock works until it is gone."`
+	Name          string         `yaml:"name" doc:"The lock's name. By default the operator's name with -leader behind it."`
+	Namespace     string         `yaml:"namespace" doc:"The lock's namespace. By default the pod's; required outside a cluster."`
+	LeaseDuration time.Duration  `yaml:"leaseDuration" default:"15s" doc:"How long a standby waits after the last renewal it saw. Only for mode lease."`
+	RenewDeadline time.Duration  `yaml:"renewDeadline" default:"10s" doc:"How long the leader tries to renew before it gives up; less than leaseDuration. Only for mode lease."`
+	RetryPeriod   time.Duration  `yaml:"retryPeriod" default:"2s" doc:"The time between tries; 1.2 times of it are less than renewDeadline. Only for mode lease."`
+}
+
+type (
+	apiVersion string
+	kind       string
+)
+
+// The only values of apiVersion and kind.
+const (
+	APIVersion = "handwerk.dev/v1alpha1"
+	Kind       = "Operator"
+)
+
+func (apiVersion) Choices() (string, []string) { return "apiVersion", []string{APIVersion} }
+func (kind) Choices() (string, []string)       { return "kind", []string{Kind} }
+
+// path leads to a value of a document.
+type path = form.Path
+
+// part is one document of an operator.
+type part struct {
+	*form.Decoder
+	source *source.Text
+	root   *yaml.Node
+	form   document
+	// found are the faults that the decoder does not know, placed.
+	found source.Faults
+	// strays: there are unknown fields, so something missing was perhaps mistyped.
+	strays bool
+}
+
+// faults returns all that is wrong with the document.
+func (p *part) faults() source.Faults {
+	out := slices.Clone(p.found)
+	for _, f := range p.Faults {
+		out = append(out, source.Fault{File: p.source.Name, Line: f.Line, Column: f.Column, Path: string(f.At), Message: f.Message})
+	}
+	return out
+}
+
+// read decodes the document and reports whether it is a part of an operator at all. Of something
+// else, such as a ConfigMap in the same directory, only that is said.
+func (p *part) read() bool {
+	for i := 0; p.root.Kind == yaml.MappingNode && i+1 < len(p.root.Content); i += 2 {
+		key, value := p.root.Content[i], p.root.Content[i+1]
+		if key.Value == "kind" && form.IsText(value) && value.Value != Kind {
+			p.FaultAt(value, "kind", "%s", p.strange(value.Value))
+			return false
+		}
+	}
+	return p.Struct("", p.root, &p.form, &form.Others{Strayed: func() { p.strays = true }})
+}
+
+// strange says of a document's kind that it is not an operator's. It may be another thing in the same folder.
+func (p *part) strange(kind string) string {
+	if _, near := words.Nearest(kind, []string{Kind}); near {
+		return form.Unknown("kind", kind, []string{Kind})
+	}
+	return fmt.Sprintf("unknown kind %s (want %s; of a folder all files are read, so name the operator's own)", form.Quoted(kind), Kind)
+}
+
+// within makes a fault at a value, or within it when line and column, of the text, are not zero.
+func (p *part) within(at path, line, column int, message string) source.Fault {
+	return p.source.Fault(p.Nearest(at), at, line, column, message)
+}
+
+// where returns the place of a value, for other values' faults.
+func (p *part) where(at path) string {
+	n := p.Nearest(at)
+	return fmt.Sprintf("%s:%d:%d", p.source.Name, n.Line, n.Column)
+}
+
+// compile makes the operator and notes what the form alone cannot tell. With faults the operator
+// is not whole.
+func (l *loader) compile() *dsl.Operator {
+	op := dsl.New("")
+	l.metadata(op)
+	if p := l.only("scope"); p != nil && p.form.Scope != nil {
+		op.Scope = dsl.Scope(*p.form.Scope)
+	}
+	if p := l.only("settings"); p != nil && p.form.Settings != nil {
+		s := p.form.Settings
+		op.Settings = dsl.Settings{GracePeriod: s.GracePeriod, QPS: s.QPS, Burst: s.Burst, Events: s.Events}
+		if s.LeaderElection != nil {
+			op.Settings.LeaderElection = dsl.LeaderElection(*s.LeaderElection)
+		}
+	}
+	for _, p := range l.parts {
+		for i := range p.form.Resources {
+			l.resource(op, p, i)
+		}
+	}
+	return op
+}
+
+// only returns the part that has a value at the path. Others that have one too are at fault.
+func (l *loader) only(at path) *part {
+	var first *part
+	for _, p := range l.parts {
+		switch {
+		case !p.Has(at):
+		case first == nil:
+			first = p
+		default:
+			p.FaultKey(at, "must be in one document only (it is at %s already)", first.where(at))
+		}
+	}
+	return first
+}
+
+func (l *loader) metadata(op *dsl.Operator) {
+	const at = path("metadata.name")
+	var first *part
+	for _, p := range l.parts {
+		name := p.form.Metadata.Name
+		switch {
+		case name == "":
+			continue
+		case first == nil:
+			first = p
+			op.Name = name
+		case name != op.Name:
+			p.Fault(at, "%s is another operator than %s at %s; load them apart", form.Quoted(name), form.Quoted(op.Name), first.where(at))
+		}
+	}
+	if p := l.only("metadata.domain"); p != nil {
+		op.Domain = p.form.Metadata.Domain
+	}
+}
