@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package source reads configurations as text: which files there are, their documents without aliases and merge
-// keys and within limits, and where in a file a fault stands, syntax errors among them. It knows no field of the
-// language.
+// keys and within limits, and where in a file a fault stands, syntax errors among them. Of the language it
+// knows nothing but which fields hold expressions, for it counts these.
 package source
 
 import (
