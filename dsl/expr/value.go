@@ -77,6 +77,9 @@ func plainScalar(v ref.Val) (any, error) {
 }
 
 func plainMap(m traits.Mapper, room *Room) (any, error) {
+	if tree, is := m.Value().(map[string]any); is {
+		return copied(tree, room)
+	}
 	if err := room.value(""); err != nil {
 		return nil, err
 	}
@@ -102,6 +105,9 @@ func plainMap(m traits.Mapper, room *Room) (any, error) {
 }
 
 func plainList(l traits.Lister, room *Room) (any, error) {
+	if list, is := l.Value().([]any); is {
+		return copied(list, room)
+	}
 	if err := room.value(""); err != nil {
 		return nil, err
 	}
@@ -116,6 +122,44 @@ func plainList(l traits.Lister, room *Room) (any, error) {
 		}
 	}
 	return out, nil
+}
+
+// copied copies what is plain already, which is most of it: a part of an object, or parameters.
+func copied(value any, room *Room) (any, error) {
+	text, _ := value.(string)
+	switch value := value.(type) {
+	case map[string]any:
+		out := make(map[string]any, len(value))
+		for key, element := range value {
+			if err := room.value(key); err != nil {
+				return nil, err
+			}
+			element, err := copied(element, room)
+			if err != nil {
+				return nil, err
+			}
+			if element != None {
+				out[key] = element
+			}
+		}
+		return out, room.value("")
+	case []any:
+		out := make([]any, 0, len(value))
+		for _, element := range value {
+			element, err := copied(element, room)
+			if err != nil {
+				return nil, err
+			}
+			if element != None {
+				out = append(out, element)
+			}
+		}
+		return out, room.value("")
+	case nil, bool, int64, string:
+		return value, room.value(text)
+	default:
+		return plainValue(types.DefaultTypeAdapter.NativeToValue(value), room)
+	}
 }
 
 // Limits of what expressions give, in bytes as [Room] counts them.
