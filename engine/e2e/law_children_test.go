@@ -47,13 +47,15 @@ func TestChildIsKept(t *testing.T) {
 			desired := parse(t, family[test.resource])
 			define := func(r *dsl.Resource) {
 				r.Owns(test.resource)
-				r.OnReconcile("level", s.Note("level", func(ctx context.Context, r *dsl.Request) error {
-					if r.Object.GetName() != "w" {
-						return nil
+				noted := s.Note("level") // once it has applied, or the drift may still be there
+				r.OnReconcile("level", func(ctx context.Context, r *dsl.Request) error {
+					if r.Object.GetName() == "w" {
+						if _, err := r.Children.Apply(ctx, desired); err != nil {
+							return err
+						}
 					}
-					_, err := r.Children.Apply(ctx, desired)
-					return err
-				}))
+					return noted(ctx, r)
+				})
 			}
 			children := plane.Objects(test.resource, s.ns)
 			running := s.play(t, define)
