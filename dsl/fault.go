@@ -3,7 +3,12 @@
 
 package dsl
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+
+	"github.com/handwerk-dev/handwerk/dsl/words"
+)
 
 // Place is where something of an operator is declared.
 type Place struct {
@@ -62,6 +67,15 @@ func (c check) note(more Fault, field, format string, args ...any) {
 	more.Place, more.Err = c.Place, fmt.Errorf(format, args...)
 	more.Field = field
 	*c.found = append(*c.found, &more)
+}
+
+// choice notes a word that is none of those that there are, and reports whether it is one.
+func (c check) choice(field, word string, of interface{ Choices() (string, []string) }) (known bool) {
+	what, all := of.Choices()
+	if known = slices.Contains(all, word); !known {
+		c.fault(field, "unknown %s %q (%s)", what, word, words.Hint(word, all))
+	}
+	return known
 }
 
 // unwanted is fault for a field that has no meaning where it is.

@@ -191,14 +191,12 @@ func Release() Option { return func(h *Handler) { h.Release = true } }
 func NoOld() Option { return func(h *Handler) { h.NoOld = true } }
 
 // On reports whether the handler runs for the cause.
-func (h *Handler) On(c Cause) bool {
-	return slices.Contains(h.Causes, c) || c.row().reconcile && slices.Contains(h.Causes, Reconcile)
-}
+func (h *Handler) On(c Cause) bool { return slices.Contains(h.Causes, c) }
 
 // Level reports whether the handler is level-triggered: it runs for create, update and resume, so
 // what it has handled need not be remembered on the object, and is not: Request.Old is nil and Diff empty.
 func (h *Handler) Level() bool {
-	return h.On(Create) && h.On(Update) && h.On(Resume)
+	return h.On(Create) && h.On(Update) && h.On(Resume) || h.On(Reconcile) // of one that is not added yet
 }
 
 // Stores reports whether what the handler has handled is kept on its objects. Of a level-triggered one it is not:

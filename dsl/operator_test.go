@@ -38,7 +38,7 @@ func TestValidate(t *testing.T) {
 		"an owned resource is read":            {func(r *Resource) { r.Owns("Deployment"); r.OnCreate("h", nothing) }, "owns: reading resource"},
 		"a label selector is read":             {func(r *Resource) { r.LabelSelector = "a in"; r.OnCreate("h", nothing) }, "label selector"},
 		"a field selector is read":             {func(r *Resource) { r.FieldSelector = "a~b"; r.OnCreate("h", nothing) }, "field selector"},
-		"a cache profile is known":             {func(r *Resource) { r.Cache = "huge"; r.OnCreate("h", nothing) }, `cache "huge"`},
+		"a cache profile is known":             {func(r *Resource) { r.Cache = "huge"; r.OnCreate("h", nothing) }, `cache: unknown cache profile "huge"`},
 		"retries are not negative":             {func(r *Resource) { r.OnCreate("h", nothing, Retries(-5)) }, "must not be negative"},
 		"a generation does not tell old":       {func(r *Resource) { r.ObservedGeneration = true; r.OnUpdate("h", nothing) }, "observedGeneration: cannot tell"},
 		"a generation tells that spec changed": {func(r *Resource) { r.ObservedGeneration = true; r.OnField("spec", "h", nothing, NoOld()) }, ""},

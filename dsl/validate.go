@@ -88,9 +88,7 @@ func (r *Resource) check(c check) {
 	if _, err := fields.ParseSelector(r.FieldSelector); err != nil {
 		c.fault("selector.fields", "want a field selector such as status.phase=Running: %w", err)
 	}
-	if !slices.Contains([]CacheProfile{"", CacheCompact, CacheMetadata, CacheLive}, r.Cache) {
-		c.fault("cache", "unknown cache %q: want %s, %s or %s", r.Cache, CacheCompact, CacheMetadata, CacheLive)
-	}
+	c.choice("cache", string(cmp.Or(r.Cache, CacheCompact)), r.Cache)
 	if len(r.Keep) > 0 && cmp.Or(r.Cache, CacheCompact) != CacheCompact {
 		c.unwanted("keep", "is only for cache %s", CacheCompact)
 	}
@@ -278,9 +276,7 @@ func (h *Handler) checkCauses(c check) {
 	}
 	for i, cause := range h.given {
 		at := fmt.Sprintf("causes[%d]", i)
-		if cause != Reconcile && !slices.Contains(Causes(), cause) {
-			c.fault(at, "unknown cause %q (want %s, or one of %v)", cause, Reconcile, Causes())
-		}
+		c.choice(at, string(cause), cause)
 		if lack := cause.unmet(c.Resource, h); lack != nil && !h.ResourceWide {
 			c.note(Fault{Lacks: lack.field}, at, "%s", lack.fault)
 		}

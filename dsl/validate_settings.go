@@ -5,12 +5,9 @@ package dsl
 
 import (
 	"cmp"
-	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation"
-
-	"github.com/handwerk-dev/handwerk/dsl/words"
 )
 
 func (s *Settings) check(c check) {
@@ -20,9 +17,7 @@ func (s *Settings) check(c check) {
 	if s.GracePeriod < 0 || s.QPS < 0 || s.Burst < 0 {
 		c.fault("settings", "no time and no number must be negative")
 	}
-	if _, known := s.Events.Choices(); s.Events != "" && !slices.Contains(known, string(s.Events)) {
-		c.fault("settings.events", "unknown mode %q (%s)", s.Events, words.Hint(string(s.Events), known))
-	}
+	c.choice("settings.events", string(cmp.Or(s.Events, EventsWarnings)), s.Events)
 	s.LeaderElection.check(c)
 }
 
@@ -38,8 +33,7 @@ func (e *LeaderElection) check(c check) {
 		}
 	}
 	mode := cmp.Or(e.Mode, LeaderNone)
-	if _, known := mode.Choices(); !slices.Contains(known, string(mode)) {
-		c.fault(at+"mode", "unknown mode %q (%s)", mode, words.Hint(string(mode), known))
+	if !c.choice(at+"mode", string(mode), mode) {
 		return
 	}
 	elected, lease := mode != LeaderNone, mode == LeaderLease
