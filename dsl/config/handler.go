@@ -199,6 +199,8 @@ func (w *watched) needs(at path, h *handler, built *actions.Built) (all []dsl.Ne
 		var err error
 		if said[i], err = dsl.ParseNeed("get", n.Resource); err != nil && n.Resource != "" {
 			w.Fault(at.Index(i).Key("resource"), "%v", err)
+		} else if said[i].Resource != (dsl.ResourceName{}) {
+			w.mayExist(at.Index(i).Key("resource"), said[i].Resource)
 		}
 		said[i].Verbs, said[i].Names, said[i].Namespace = n.Verbs, n.Names, n.Namespace
 	}
