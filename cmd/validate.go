@@ -64,9 +64,10 @@ func (p *program) validateCommand() *cobra.Command {
 		Use:   "validate --config FILE|DIR",
 		Short: "Check a configuration, without a cluster or against one",
 		Long: `Check a configuration. Every fault is told, with its place; with one or more of
-them, the exit code is 1. Expressions are checked against the schemas that the
-configuration has, and with --cluster against those of a cluster, which is read
-and not changed. What is not on the cluster is a warning. The CRDs of the
+them, the exit code is 1. Kinds, templates and expressions are checked against
+the schemas that the configuration has and those of Kubernetes itself, and with
+--cluster against those of a cluster alone, which is read and not changed: it may
+be of another version. What is not on the cluster is a warning. The CRDs of the
 configuration are sent as a dry run then: the API server knows more of CRDs than
 is checked here. A schedule that would run on each of several processes, as no
 leader is elected, is a warning too, and so are handlers that feed each other: each

@@ -107,7 +107,7 @@ func (w *watched) exists(at path, name dsl.ResourceName) {
 	})
 }
 
-// mayExist is exists for a resource that rights are about: there are some that no object is of, as users.
+// mayExist is exists for a resource that rights are about: they may be for another cluster than the one that is known.
 func (w *watched) mayExist(at path, name dsl.ResourceName) {
 	w.check(at, at, func(s shape.Schemas) []error {
 		if s.Kinds == nil {

@@ -70,10 +70,14 @@ func (q *question) noVersion(group []Kind) error {
 		named = q.of(func(k Kind) bool { return q.is(k, q.name) && q.Own(k.Group) })
 	}
 	warning := !q.Final || !q.Own(q.gv.Group)
-	if len(named) == 0 {
-		return misfit(q.versionAt(), warning, "%s has no API version %s", q.Where, q.gv)
+	text := fmt.Sprintf("%s has no API version %s", q.Where, q.gv)
+	if !q.Own(q.gv.Group) {
+		text = fmt.Sprintf("API version %s is not known", q.gv)
 	}
-	return misfit(q.versionAt(), warning, "%s has no API version %s: want %s", q.Where, q.gv, q.all(named))
+	if len(named) > 0 {
+		text += ": want " + q.all(named)
+	}
+	return misfit(q.versionAt(), warning, "%s", text)
 }
 
 // noKind is about a group and a version that are known, of which all kinds are.
