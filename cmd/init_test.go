@@ -75,6 +75,9 @@ func mustValidate(t *testing.T, b *bench, folder string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if faults, warnings, err := config.Check(op); len(faults)+len(warnings) > 0 || err != nil {
+		t.Errorf("of what was written is told: %v, %v, %v", faults, warnings, err)
+	}
 	var example struct{ APIVersion, Kind string }
 	data, err := os.ReadFile(filepath.Join(folder, "example.yaml"))
 	if err == nil {
