@@ -29,6 +29,8 @@ type Patch struct {
 	Conditions []metav1.Condition
 	// Offered are conditions that are set only where the resource's schema has status.conditions.
 	Offered []metav1.Condition
+	// Retired are types of conditions that are taken away, see RetireCondition.
+	Retired []string
 	// Replaced lead to maps in Object that are not merged into what the object has there but take its
 	// place: somebody removed that before fields were set below it. ReplacedStatus are those in Status.
 	Replaced, ReplacedStatus []Path
@@ -80,6 +82,14 @@ func (p *Patch) OfferCondition(kind string, status metav1.ConditionStatus, reaso
 	p.Offered = withCondition(p.Offered, metav1.Condition{Type: kind, Status: status, Reason: reason, Message: message})
 }
 
+// RetireCondition takes the condition of this type away when it is one that this operator has left behind: the API
+// server tells that the operator has set it, and none of its handlers does now. Others' conditions stay.
+func (p *Patch) RetireCondition(kind string) {
+	if !slices.Contains(p.Retired, kind) {
+		p.Retired = append(p.Retired, kind)
+	}
+}
+
 func withCondition(list []metav1.Condition, c metav1.Condition) []metav1.Condition {
 	if i := slices.IndexFunc(list, func(known metav1.Condition) bool { return known.Type == c.Type }); i >= 0 {
 		list[i] = c
@@ -102,11 +112,14 @@ func (p *Patch) Join(over *Patch) {
 	for _, c := range over.Offered {
 		p.OfferCondition(c.Type, c.Status, c.Reason, c.Message)
 	}
+	for _, kind := range over.Retired {
+		p.RetireCondition(kind)
+	}
 }
 
 // Empty reports whether nothing is to be changed.
 func (p *Patch) Empty() bool {
-	return len(p.Object) == 0 && len(p.Status) == 0 && len(p.Conditions) == 0 && len(p.Offered) == 0
+	return len(p.Object) == 0 && len(p.Status) == 0 && len(p.Conditions)+len(p.Offered)+len(p.Retired) == 0
 }
 
 // Err returns what was wrong with paths and values so far, joined.

@@ -102,6 +102,13 @@ func (p *pass) holdsOn(kind string) bool {
 	return holds
 }
 
+// keepsSaying reports whether a condition is not to be retired: a handler is known to set it, or it was found out
+// before that somebody else has.
+func (p *pass) keepsSaying(kind string) bool {
+	sets := func(r book.Reader) bool { return slices.Contains(r.Conditions, kind) }
+	return slices.Contains(p.memory.settled, kind) || slices.ContainsFunc(p.r.rules.Readers, sets)
+}
+
 // says reports whether a handler of this pass has set the condition.
 func (p *pass) says(kind string) bool {
 	return slices.ContainsFunc(p.patch.Conditions, func(c metav1.Condition) bool { return c.Type == kind })

@@ -169,6 +169,8 @@ type memory struct {
 	filters filter.Faults
 	// troubles are failures of which the log tells, by handler; see passItself.
 	troubles attempt.Troubles
+	// settled are types of conditions that were to be retired: they are gone, or somebody else's.
+	settled []string
 	// owes: the condition that says which handlers fail could not be written.
 	owes    bool
 	breaker loop.Breaker

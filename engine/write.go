@@ -34,9 +34,10 @@ func (p *pass) write(ctx context.Context, s verdict) (verdict, error) {
 }
 
 // complete returns the object that a write is worked out from. A cache that holds a part of the object alone does not
-// tell what there is to change, so the object is read before that, unless a write of this pass has returned it.
+// tell what there is to change, and none tells who has set a condition, so the object is read before that, unless a
+// write of this pass has returned it.
 func (p *pass) complete(ctx context.Context, base *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	if !p.r.rules.Ledger.Partial || base != p.object {
+	if !p.r.rules.Ledger.Partial && len(p.patch.Retired) == 0 || base != p.object {
 		return base, nil
 	}
 	live, err := p.r.engine.reader(ctx, p.r.own.Resource().GVR, p.key)
@@ -68,6 +69,9 @@ func (p *pass) writeFrom(ctx context.Context, base *unstructured.Unstructured, s
 	})
 	if err == nil && result != base {
 		s.marks = p.correct(ctx, result, s.marks)
+	}
+	if err == nil {
+		p.memory.settled = append(p.memory.settled, p.patch.Retired...)
 	}
 	return s, err
 }

@@ -5,6 +5,7 @@ package patch
 
 import (
 	"encoding/json"
+	"fmt"
 	"hash/fnv"
 	"maps"
 	"math"
@@ -162,7 +163,8 @@ func (t Target) statusChange(o *unstructured.Unstructured, p *dsl.Patch, m Marks
 		wanted = append(slices.Clip(wanted), *m.Condition)
 	}
 	list, changed := conditions(remaining(status, p, wanted), wanted, t.Generation, t.Now)
-	if kept := without(list, m.Mended); len(kept) < len(list) {
+	gone := append(slices.DeleteFunc(slices.Clone(p.Retired), func(kind string) bool { return !hasSet(o, t.Manager, kind) }), m.Mended)
+	if kept := without(list, gone); len(kept) < len(list) {
 		list, changed = kept, true
 	}
 	if _, anew := fields["conditions"]; changed || anew && len(wanted) > 0 {
@@ -338,12 +340,32 @@ func conditions(status map[string]any, wanted []metav1.Condition, generation int
 	return list, len(wanted) > 0 && !reflect.DeepEqual(before, list)
 }
 
-// without returns the conditions but for those of a type.
-func without(list []any, kind string) []any {
+// without returns the conditions but for those of some types.
+func without(list []any, kinds []string) []any {
 	return slices.DeleteFunc(slices.Clone(list), func(item any) bool {
 		c, ok := item.(map[string]any)
-		return ok && kind != "" && c["type"] == kind
+		kind, is := c["type"].(string)
+		return ok && is && kind != "" && slices.Contains(kinds, kind)
 	})
+}
+
+// hasSet reports whether the API server tells of a condition that this field manager has set it. Where conditions are
+// no list of entries with keys, it cannot tell.
+func hasSet(o *unstructured.Unstructured, manager, kind string) bool {
+	for _, entry := range o.GetManagedFields() {
+		var fields struct {
+			Status struct {
+				Conditions map[string]any `json:"f:conditions"`
+			} `json:"f:status"`
+		}
+		if manager == "" || entry.Manager != manager || entry.FieldsV1 == nil || json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields) != nil {
+			continue
+		}
+		if _, has := fields.Status.Conditions[fmt.Sprintf(`k:{"type":%q}`, kind)]; has {
+			return true
+		}
+	}
+	return false
 }
 
 func condition(before map[string]any, w metav1.Condition, generation int64, now time.Time) map[string]any {

@@ -47,9 +47,10 @@ func Action(cel func() (*expr.Compiler, error)) actions.Action {
 
 // plan is a handler's children, compiled. It is only read once it is made.
 type plan struct {
-	// id is the handler's, condition the type of the condition that reports on it.
-	id, condition string
-	params        dsl.Params
+	// id is the handler's, report its part in the conditions that tell of children.
+	id     string
+	report report
+	params dsl.Params
 	// final: the children are made when the object is deleted.
 	final    bool
 	children map[string]*child
@@ -67,7 +68,7 @@ func build(compiler *expr.Compiler, b actions.Build, config childrenConfig) (act
 	case len(config) == 0:
 		p.fault(nil, "must not be empty")
 	}
-	made := &plan{id: b.ID, condition: conditionType(b), params: b.Params, final: b.AtDeletion, children: map[string]*child{}}
+	made := &plan{id: b.ID, report: reportOf(b), params: b.Params, final: b.AtDeletion, children: map[string]*child{}}
 	for _, name := range slices.Sorted(maps.Keys(config)) {
 		made.children[name] = p.child(name, config[name])
 	}
@@ -83,7 +84,7 @@ func build(compiler *expr.Compiler, b actions.Build, config childrenConfig) (act
 func (p *plan) built() actions.Built {
 	reports := dsl.MustParseNeed("patch", "self/status")
 	reports.Offered = true
-	out := actions.Built{Func: p.run, Needs: []dsl.Need{reports}, Conditions: []string{p.condition}}
+	out := actions.Built{Func: p.run, Needs: []dsl.Need{reports}, Conditions: p.report.types()}
 	out.Reads.Only, out.Reads.Children = true, p.final // in a deletion there is no cause child
 	for _, name := range p.graph.Names() {
 		c := p.children[name]

@@ -135,8 +135,12 @@ func TestTheConditionIsTheHandlersOwn(t *testing.T) {
 			if err := w.run(dsl.Create); err != nil {
 				t.Fatal(err)
 			}
-			if want := test.want + "=True AllApplied: The child is applied."; w.said() != want {
-				t.Errorf("condition %q, want %q", w.said(), want)
+			want := []string{test.want + "=True AllApplied: The child is applied."}
+			if test.want != "Applied" {
+				want = append(want, "Applied=True AllApplied: All children are applied.")
+			}
+			if diff := cmp.Diff(want, w.saidAll()); diff != "" {
+				t.Errorf("conditions (-want +got):\n%s", diff)
 			}
 		})
 	}

@@ -331,8 +331,15 @@ func (w *world) said() string {
 	if len(w.patch.Offered) == 0 {
 		return ""
 	}
-	c := w.patch.Offered[0]
-	return fmt.Sprintf("%s=%s %s: %s", c.Type, c.Status, c.Reason, c.Message)
+	return w.saidAll()[0]
+}
+
+// saidAll are the conditions that the handler offered.
+func (w *world) saidAll() (out []string) {
+	for _, c := range w.patch.Offered {
+		out = append(out, fmt.Sprintf("%s=%s %s: %s", c.Type, c.Status, c.Reason, c.Message))
+	}
+	return out
 }
 
 var errBroken = errors.New("broken")

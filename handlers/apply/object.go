@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/dsl/actions"
 	"github.com/handwerk-dev/handwerk/dsl/expr"
 )
 
@@ -146,24 +145,4 @@ func (p *parser) versions(before map[schema.GroupKind]*child, c *child) {
 			c.kind.GroupVersion(), first.name, first.kind.GroupVersion())
 	}
 	before[c.kind.GroupKind()] = c
-}
-
-// conditionType is the type of the condition that reports on a handler: Applied, with its id
-// before it where there are several that apply.
-func conditionType(b actions.Build) string {
-	const word = "Applied"
-	mine, others, alike := camel(b.ID), 0, false
-	for _, s := range b.Siblings {
-		if s.Action == action && s.ID != b.ID {
-			others++
-			alike = alike || camel(s.ID) == mine
-		}
-	}
-	switch {
-	case others == 0:
-		return word
-	case alike:
-		return b.ID + word
-	}
-	return mine + word
 }

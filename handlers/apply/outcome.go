@@ -54,7 +54,7 @@ func (p *pass) outcome() error {
 	case len(p.waits) > 0:
 		return p.waiting()
 	case p.r.Cause != dsl.Delete:
-		p.r.Patch.OfferCondition(p.condition, metav1.ConditionTrue, reasonAllApplied, applied(len(p.taken)))
+		p.tell(metav1.ConditionTrue, reasonAllApplied, applied(len(p.taken)))
 	}
 	return nil
 }
@@ -81,7 +81,7 @@ func (p *pass) waiting() error {
 	}
 	slices.Sort(texts)
 	what := listed(slices.Compact(texts), ", ")
-	p.r.Patch.OfferCondition(p.condition, metav1.ConditionFalse, reasonWaiting, "Waiting for "+what+".")
+	p.tell(metav1.ConditionFalse, reasonWaiting, "Waiting for "+what+".")
 	return dsl.Waiting(what, most)
 }
 
@@ -96,7 +96,7 @@ func (p *pass) failed() error {
 		texts = append(texts, f.text)
 	}
 	reason, message := p.failures[0].reason, listed(slices.Compact(texts), "; ")
-	p.r.Patch.OfferCondition(p.condition, metav1.ConditionFalse, reason, message)
+	p.tell(metav1.ConditionFalse, reason, message)
 	p.r.Events.Event(dsl.Warning, reason, "%s", message)
 	return p.verdict(&failedError{message, p.commonCause()})
 }

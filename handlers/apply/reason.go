@@ -34,6 +34,14 @@ const (
 	reasonFailed        = "ApplyFailed"
 )
 
+// reasons are all of them.
+func reasons() []string {
+	return []string{
+		reasonAllApplied, reasonWaiting, reasonNotOwned, reasonNameCollision, reasonImmutable, reasonInvalid, reasonDenied, reasonForbidden,
+		reasonQuota, reasonConflict, reasonNamespace, reasonUnresolved, reasonTooMany, reasonTooLarge, reasonFailed,
+	}
+}
+
 // verdict is an error with the reason that it is told under.
 type verdict struct {
 	reason string
