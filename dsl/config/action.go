@@ -74,7 +74,7 @@ func (w *watched) declare(at path, h *handler, built actions.Built) {
 	}
 	for _, find := range built.Checks {
 		w.check(at, at.Key(h.action), func(s shape.Schemas) []error {
-			s.Without = without(h)
+			s.Without, s.Sure = without(h), h.sure
 			return find(s)
 		})
 	}

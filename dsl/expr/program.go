@@ -46,8 +46,12 @@ func (p *Program) Overloads(function string) []*decls.OverloadDecl {
 // Place returns where a part of the expression stands in it.
 func (p *Program) Place(e ast.Expr) Place { return placeOf(p.text, p.ast.SourceInfo(), e) }
 
-// Fault makes an error of issues with the expression, which are at least one.
-func (p *Program) Fault(issues ...Issue) *Error { return p.fault(issues...) }
+// Fault makes an error of issues with the expression, and of what is doubtful in it. There is one at least.
+func (p *Program) Fault(issues, doubts []Issue) *Error {
+	out := p.fault(issues...)
+	out.Doubts = p.fault(doubts...).Issues
+	return out
+}
 
 // Uses reports whether the expression refers to the variable. A macro that binds a name of its own
 // to the variable's counts too.

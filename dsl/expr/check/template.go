@@ -29,6 +29,8 @@ type fitter struct {
 	version string
 	// doubts are what may be right all the same.
 	faults, doubts []error
+	// doubted are the ways through the object that are among them.
+	doubted []string
 }
 
 func (f *fitter) fault(path []string, format string, args ...any) {
@@ -101,7 +103,8 @@ func (f *fitter) text(t *expr.Template, want valueType) {
 			f.faults = append(f.faults, expr.Unread(t.Path, p))
 			return
 		}
-		of, err := infer(p.Program, f.schemas)
+		of, doubted, err := infer(p.Program, f.schemas, f.doubted)
+		f.doubted = doubted
 		for _, found := range expr.Faults(t.Path, err) {
 			if shape.IsWarning(found) {
 				f.doubts = append(f.doubts, found)
