@@ -26,6 +26,8 @@ type verdict struct {
 	OK        bool   `json:"ok"`
 	// Warnings name what could not be checked against the cluster, and what may surprise.
 	Warnings []string `json:"warnings,omitempty"`
+	// Skipped are documents that are no part of an operator.
+	Skipped []string `json:"skipped,omitempty"`
 	// Views say what handlers look at, where that was asked for.
 	Views  []view  `json:"views,omitempty"`
 	Faults []fault `json:"faults"`
@@ -113,6 +115,9 @@ func (p *program) validate(ctx context.Context, f *validateFlags, out io.Writer)
 		return err
 	}
 	v := verdictOn(op, nil)
+	for _, document := range v.Skipped {
+		fmt.Fprintf(p.Err, "skipped: %s\n", document)
+	}
 	fmt.Fprintf(out, "operator %s: %s, %s: ok\n",
 		v.Operator, count(v.Resources, "resource"), count(v.Handlers, "handler"))
 	for _, one := range views(f, op, nil) {
@@ -204,7 +209,7 @@ func verdictOn(op *dsl.Operator, err error) verdict {
 		}
 		return v
 	}
-	v.Operator, v.Resources = op.Name, len(op.Resources())
+	v.Operator, v.Resources, v.Skipped = op.Name, len(op.Resources()), op.Skipped
 	for range op.Handlers() {
 		v.Handlers++
 	}
