@@ -115,6 +115,7 @@ func buildSet(cel compilerOf, b actions.Build, config *setConfig) (actions.Built
 	if err != nil {
 		return actions.Built{}, err
 	}
+	w.unset = true // a field is removed then, and a condition unknown
 	s := &setter{writer: w}
 	if len(config.Status)+len(config.Spec)+len(config.Labels)+len(config.Annotations)+len(config.Conditions) == 0 {
 		s.fault([]string{"set"}, "must not be empty")

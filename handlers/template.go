@@ -27,6 +27,8 @@ type writer struct {
 	faults   []error
 	// needs are what the action does beside what the engine does.
 	needs []dsl.Need
+	// unset: where an expression comes upon nothing is dealt with.
+	unset bool
 	// reads is what its expressions read.
 	reads dsl.Reads
 }
@@ -59,6 +61,7 @@ func (w *writer) template(tree any, part func(shape.Schemas) *spec.Schema, at ..
 	w.reads = w.reads.And(t.Reads())
 	w.checks = append(w.checks, func(s shape.Schemas) []error {
 		s.Vars = map[string]shape.Shape{objectsVariable: {Schema: s.Self.Schema, List: true}}
+		s.Unset = w.unset
 		var target *spec.Schema
 		if part != nil {
 			target = part(s)

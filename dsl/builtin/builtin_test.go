@@ -74,7 +74,9 @@ func TestAGroupIsKubernetesOwn(t *testing.T) {
 func BenchmarkOpen(b *testing.B) { measure(b, func(*Kubernetes) {}) }
 
 func BenchmarkDeployment(b *testing.B) {
-	measure(b, func(k *Kubernetes) { k.OfKind(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"}) })
+	measure(b, func(k *Kubernetes) {
+		k.OfKind(schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"})
+	})
 }
 
 func BenchmarkAll(b *testing.B) {

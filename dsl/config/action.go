@@ -11,6 +11,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/actions"
 	"github.com/handwerk-dev/handwerk/dsl/expr"
+	"github.com/handwerk-dev/handwerk/dsl/expr/check"
 	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
 
@@ -41,7 +42,22 @@ func (w *watched) action(at path, h *handler) *actions.Built {
 		return nil
 	}
 	w.declare(at, h, built)
+	w.params(at.Key("with"), h.With)
 	return &built
+}
+
+// params checks parameters without an expression: one may have been meant. Others the action checks.
+func (w *watched) params(at path, with map[string]any) {
+	if with == nil {
+		return
+	}
+	compiler, err := w.loader.compiler()
+	if err != nil {
+		return // which is told of the expressions
+	}
+	if t, err := compiler.Template(with); err == nil && len(t.Programs()) == 0 {
+		w.check(at, at, func(s shape.Schemas) []error { return check.Template(t, s, nil) })
+	}
 }
 
 // declare adds to the resource what goes with a handler.
@@ -56,10 +72,10 @@ func (w *watched) declare(at path, h *handler, built actions.Built) {
 		w.out.Makes = append(w.out.Makes, child)
 		w.keeps(at.Key(h.action).Key(child.Name), h, child)
 	}
-	for _, check := range built.Checks {
+	for _, find := range built.Checks {
 		w.check(at, at.Key(h.action), func(s shape.Schemas) []error {
-			s.Without = without(h)
-			return check(s)
+			s.Without, s.Sure = without(h), h.sure
+			return find(s)
 		})
 	}
 }

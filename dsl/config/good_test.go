@@ -162,7 +162,7 @@ func TestWhenSeesTheObjectAndTheParameters(t *testing.T) {
 			}
 		})
 	}
-	if _, err := when(&dsl.Subject{}); err == nil || err.Error() != "evaluating when: no such key: spec" {
+	if _, err := when(&dsl.Subject{}); err == nil || err.Error() != "evaluating when: self.spec is not set" {
 		t.Errorf("when() = %v, want an error that says what is missing", err)
 	}
 }

@@ -36,10 +36,11 @@ type handler struct {
 	timing
 
 	doing
-	whole  bool // it stands under schedule
-	level  bool // it is level-triggered
-	untold bool // what one of its steps needs is not known
-	partly bool // it is a step that is not always taken
+	whole  bool     // it stands under schedule
+	level  bool     // it is level-triggered
+	untold bool     // what one of its steps needs is not known
+	partly bool     // it is a step that is not always taken
+	sure   []string // the ways through the object that lead to something where it runs
 }
 
 // doing is the action of a handler or of a step.

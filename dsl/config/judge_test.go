@@ -33,7 +33,7 @@ func beyond() []beyondSchema {
 			`name the child that is meant`, `is the same for every item`, `want one expression: `, `a key cannot have \$\{…\}`,
 		}},
 		{"whether a text has an expression, and what that gives", []string{
-			`delete: want an expression`, `delete: want a list or a map, found text`,
+			`delete: want an expression`, `(delete|forEach): want a list or a map, found `,
 		}},
 		{"which fields an object has, its own schema says", []string{
 			`unknown field "\w+" in \w+`, `text \(spec.tls.host\) has no field `, `a list \(objects\) has no field `,

@@ -4,6 +4,8 @@
 package config
 
 import (
+	"slices"
+
 	"github.com/handwerk-dev/handwerk/dsl/expr"
 	"github.com/handwerk-dev/handwerk/dsl/expr/check"
 	"github.com/handwerk-dev/handwerk/dsl/shape"
@@ -14,10 +16,11 @@ func (w *watched) when(at path, h *handler) *expr.Program {
 	if h.When == "" {
 		return nil
 	}
-	program := w.predicate(at, string(h.When), nil)
+	program := w.predicate(at, string(h.When), nil, nil)
 	if program == nil {
 		return nil
 	}
+	h.sure = append(h.sure, check.Sure(program)...)
 	missing := without(h)
 	for _, variable := range []string{expr.Old, expr.Diff} {
 		if why, is := missing[variable]; is && program.Uses(variable) {
@@ -39,15 +42,16 @@ const objects = "objects"
 // predicateFor is predicate for a handler, which may be one that has no object.
 func (w *watched) predicateFor(h *handler, at path, text string) *expr.Program {
 	if !h.whole {
-		return w.predicate(at, text, without(h))
+		return w.predicate(at, text, h, without(h))
 	}
 	all := func(s shape.Schemas) shape.Shape { return shape.Shape{Schema: s.Self.Schema, List: true} }
-	return w.predicate(at, text, without(h), variable{objects, all})
+	return w.predicate(at, text, h, without(h), variable{objects, all})
 }
 
 // predicate compiles an expression that is true or false, nil when it is at fault. It is checked
-// again when schemas are known, for variables that it has not as [shape.Schemas.Without] says.
-func (w *watched) predicate(at path, text string, without map[string]string, variables ...variable) *expr.Program {
+// again when schemas are known, for variables that it has not as [shape.Schemas.Without] says. The handler, if there is
+// one, is asked before.
+func (w *watched) predicate(at path, text string, h *handler, without map[string]string, variables ...variable) *expr.Program {
 	var names []string
 	for _, v := range variables {
 		names = append(names, v.name)
@@ -62,8 +66,12 @@ func (w *watched) predicate(at path, text string, without map[string]string, var
 		w.unfit(at, at, expr.Faults(nil, err)...)
 		return nil
 	}
+	var sure []string
+	if h != nil {
+		sure = slices.Clone(h.sure)
+	}
 	w.check(at, at, func(s shape.Schemas) []error {
-		s.Vars, s.Without = map[string]shape.Shape{}, without
+		s.Vars, s.Without, s.Sure = map[string]shape.Shape{}, without, sure
 		for _, v := range variables {
 			s.Vars[v.name] = v.shape(s)
 		}

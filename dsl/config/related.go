@@ -40,7 +40,7 @@ func (w *watched) relation(at path, of *relation) {
 	s.any = of.Namespace == everywhere
 	if of.Where != "" {
 		object := func(s shape.Schemas) shape.Shape { return shape.Shape{Schema: s.Related[of.Name].Schema} }
-		s.where = w.predicate(at.Key("where"), string(of.Where), nil, variable{"object", object})
+		s.where = w.predicate(at.Key("where"), string(of.Where), nil, nil, variable{"object", object})
 	}
 	if of.Selector != nil {
 		s.labels, s.wanted = w.labelTemplate(at.Key("selector"), of.Selector), len(of.Selector.MatchLabels)

@@ -15,6 +15,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/actions"
 	"github.com/handwerk-dev/handwerk/dsl/expr"
+	"github.com/handwerk-dev/handwerk/dsl/expr/check"
 	"github.com/handwerk-dev/handwerk/dsl/form"
 )
 
@@ -66,14 +67,14 @@ func (w *watched) steps(at path, h *handler) *actions.Built {
 		}
 		one := &handler{
 			ID: h.ID + "." + name, With: s.With, Causes: h.Causes, Old: h.Old, Finalizer: h.Finalizer, whole: h.whole, level: h.level,
-			partly: h.partial() || s.When != "", doing: s.doing,
+			partly: h.partial() || s.When != "", sure: slices.Clone(h.sure), doing: s.doing,
 		}
 		built := w.action(place, one)
 		if built == nil {
 			out = nil
 			continue
 		}
-		fn, asks := w.onlyWhen(place.Key("when"), h, s, built.Func)
+		fn, asks := w.onlyWhen(place.Key("when"), one, s, built.Func)
 		if !slices.Contains(slices.Concat(h.Causes, built.Brings), dsl.Delete) {
 			fn = notOnDelete(fn) // another step gives the handler that cause
 		}
@@ -104,7 +105,7 @@ func notOnDelete(fn dsl.Func) dsl.Func {
 	}
 }
 
-// onlyWhen makes a step depend on its expression, and returns what that reads.
+// onlyWhen makes a step, which is a handler of its own, depend on its expression, and returns what that reads.
 func (w *watched) onlyWhen(at path, h *handler, s *step, fn dsl.Func) (only dsl.Func, reads dsl.Reads) {
 	if s.When == "" {
 		return fn, dsl.Reads{Only: true}
@@ -113,6 +114,7 @@ func (w *watched) onlyWhen(at path, h *handler, s *step, fn dsl.Func) (only dsl.
 	if program == nil {
 		return fn, dsl.Reads{}
 	}
+	h.sure = append(h.sure, check.Sure(program)...)
 	return func(ctx context.Context, r *dsl.Request) error {
 		holds, err := program.Bool(expr.Scope{Subject: &r.Subject, Params: s.With, Vars: objectsOf(&r.Subject)})
 		if err != nil {

@@ -18,9 +18,10 @@ import (
 
 // Error says what is wrong with an expression.
 type Error struct {
-	// Issues are never empty, in the order of their positions. Of more than 20, the last one says that
-	// there are more.
+	// Issues are in the order of their positions. Of more than 20, the last one says that there are more.
 	Issues []Issue
+	// Doubts are what may be right all the same. They and Issues are not both empty.
+	Doubts []Issue
 }
 
 // Issue is one fault of an expression.
@@ -46,7 +47,7 @@ type source struct {
 // alone is the source of an expression that is all of a text.
 func alone(text string) source { return source{text, Place{1, 1}} }
 
-// fault makes an error of issues, of which there is one at least; their places are those in the expression.
+// fault makes an error of issues; their places are those in the expression.
 func (s source) fault(issues ...Issue) *Error {
 	slices.SortStableFunc(issues, func(a, b Issue) int {
 		return cmp.Or(cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
@@ -64,19 +65,21 @@ func (s source) fault(issues ...Issue) *Error {
 		}
 		issues[i].Line += s.begin.Line - 1
 	}
-	return &Error{issues}
+	return &Error{Issues: issues}
 }
 
 // Error returns the issues, each with its place, in one line.
 func (e *Error) Error() string {
-	parts := make([]string, len(e.Issues))
-	for i, issue := range e.Issues {
+	all := slices.Concat(e.Issues, e.Doubts)
+	parts := make([]string, len(all))
+	for i, issue := range all {
 		parts[i] = fmt.Sprintf("%d:%d: %s", issue.Line, issue.Column, issue.Message)
 	}
 	return strings.Join(parts, "; ")
 }
 
-// Faults turns the error of a text at a path into those of a configuration: a *shape.Misfit for each issue.
+// Faults turns the error of a text at a path into those of a configuration: a *shape.Misfit for each issue,
+// which is a warning where it is a doubt.
 func Faults(at []string, err error) (out []error) {
 	faulty, ok := errors.AsType[*Error](err)
 	switch {
@@ -87,6 +90,9 @@ func Faults(at []string, err error) (out []error) {
 	}
 	for _, issue := range faulty.Issues {
 		out = append(out, &shape.Misfit{Path: at, Line: issue.Line, Column: issue.Column, Message: issue.Message})
+	}
+	for _, issue := range faulty.Doubts {
+		out = append(out, &shape.Misfit{Path: at, Line: issue.Line, Column: issue.Column, Message: issue.Message, Warning: true})
 	}
 	return out
 }

@@ -100,7 +100,7 @@ func TestEvaluationErrorsSayWhatIsWrong(t *testing.T) {
 	r.Object.Object["long"] = strings.Repeat("a", 100_000)
 	r.Object.Object["list"] = make([]any, 1000)
 	tests := map[string]struct{ text, want string }{
-		"a missing key":          {"self.spec.missing > 1", "evaluating when: no such key: missing"},
+		"a missing key":          {"self.spec.missing > 1", "evaluating when: self.spec.missing is not set"},
 		"a number":               {"self.spec.replicas", "evaluating when: the result is a whole number, want true or false"},
 		"a text":                 {"self.spec.flag", "evaluating when: the result is text, want true or false"},
 		"a list":                 {"self.spec.ports", "evaluating when: the result is a list, want true or false"},

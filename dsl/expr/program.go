@@ -46,8 +46,12 @@ func (p *Program) Overloads(function string) []*decls.OverloadDecl {
 // Place returns where a part of the expression stands in it.
 func (p *Program) Place(e ast.Expr) Place { return placeOf(p.text, p.ast.SourceInfo(), e) }
 
-// Fault makes an error of issues with the expression, which are at least one.
-func (p *Program) Fault(issues ...Issue) *Error { return p.fault(issues...) }
+// Fault makes an error of issues with the expression, and of what is doubtful in it. There is one at least.
+func (p *Program) Fault(issues, doubts []Issue) *Error {
+	out := p.fault(issues...)
+	out.Doubts = p.fault(doubts...).Issues
+	return out
+}
 
 // Uses reports whether the expression refers to the variable. A macro that binds a name of its own
 // to the variable's counts too.
@@ -58,9 +62,10 @@ func (p *Program) Uses(variable string) bool { return p.uses[variable] }
 // base64. An optional value that is not there is [None]. A value that is larger than the scope's Room
 // is an error.
 func (p *Program) Eval(s Scope) (any, error) {
-	out, _, err := p.program.Eval(&activation{scope: s})
+	a := &activation{scope: s}
+	out, _, err := p.program.Eval(a)
 	if err != nil {
-		return nil, p.evaluation(err)
+		return nil, p.evaluation(err, a)
 	}
 	return plainValue(out, s.room())
 }
@@ -70,9 +75,10 @@ func (p *Program) Eval(s Scope) (any, error) {
 // An error means that there is no answer: a key that is missing, a result that is neither true
 // nor false, or an evaluation that costs more than Kubernetes allows one.
 func (p *Program) Bool(s Scope) (bool, error) {
-	out, _, err := p.program.Eval(&activation{scope: s})
+	a := &activation{scope: s}
+	out, _, err := p.program.Eval(a)
 	if err != nil {
-		return false, p.evaluation(err)
+		return false, p.evaluation(err, a)
 	}
 	holds, ok := out.(types.Bool)
 	if !ok {
@@ -95,10 +101,6 @@ func (p *Program) Predicate(name string, params dsl.Params) dsl.Predicate {
 
 var errCost = errors.New("it costs more than one evaluation may (is it a loop over a long list?)")
 
-// ErrMissing is wrapped by the errors of evaluations that came upon something that is not there: a
-// key, an element, an optional value.
-var ErrMissing = errors.New("something is missing")
-
 // causedError is an error with what it is an instance of, which its text does not say.
 type causedError struct {
 	error
@@ -108,13 +110,13 @@ type causedError struct {
 func (e *causedError) Unwrap() []error { return []error{e.cause, e.error} }
 
 // evaluation puts those of CEL's errors that nobody understands into words.
-func (p *Program) evaluation(err error) error {
+func (p *Program) evaluation(err error, a *activation) error {
 	if strings.Contains(err.Error(), "actual cost limit exceeded") {
 		return errCost
 	}
 	for _, missing := range []string{"no such key", "no such field", "index out of bounds", "optional.none() dereference"} {
 		if strings.Contains(err.Error(), missing) {
-			return &causedError{err, ErrMissing}
+			return &causedError{p.missing(err, a), ErrMissing}
 		}
 	}
 	if strings.HasPrefix(err.Error(), "no such overload") {

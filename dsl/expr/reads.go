@@ -73,6 +73,8 @@ type reader struct {
 	paths    []dsl.Path
 	// parents are the paths of which it asks whether there is something in them: by has(), or .? without one before.
 	parents []dsl.Path
+	// ways are the paths as far as they have to lead to something.
+	ways []dsl.Path
 	// hidden: a macro's own variable has that name.
 	hidden bool
 }
@@ -80,9 +82,12 @@ type reader struct {
 func (r *reader) visit(e ast.NavigableExpr) {
 	if at, rooted := r.path(e); rooted {
 		r.paths = append(r.paths, at.path)
+		way := at.path
 		if at.asked {
-			r.parents = append(r.parents, at.path[:at.sure:at.sure])
+			way = at.path[:at.sure:at.sure]
+			r.parents = append(r.parents, way)
 		}
+		r.ways = append(r.ways, way)
 		return
 	}
 	outer, binds := r.hidden, false

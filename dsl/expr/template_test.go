@@ -76,7 +76,7 @@ func TestRenderFails(t *testing.T) {
 		want    string
 		missing bool
 	}{
-		"a missing key":         {map[string]any{"a": []any{"${self.x.y}"}}, "evaluating spec.a.0: no such key: x", true},
+		"a missing key":         {map[string]any{"a": []any{"${self.x.y}"}}, "evaluating spec.a.0: self.x is not set", true},
 		"a missing element":     {"${self.spec.ports[7]}", "evaluating spec: index out of bounds: 7", true},
 		"a list in a text":      {"a${self.spec.ports}", "evaluating spec: self.spec.ports is a list, which cannot be part of a text", false},
 		"null in a text":        {"a${self.spec.nothing}", "evaluating spec: self.spec.nothing is null, which cannot be part of a text", false},

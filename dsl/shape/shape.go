@@ -54,6 +54,10 @@ type Schemas struct {
 	Kinds Kinds
 	// Kind is that of the resource's own object, as far as it is known.
 	Kind Kind
+	// Sure are the ways through the object of which something before has made sure that they lead to something, as in
+	// self.spec.tls. Unset: where an expression comes upon nothing is dealt with, so nothing need be sure.
+	Sure  []string
+	Unset bool
 	// Without are variables that expressions can see nothing in here, and why that is.
 	Without map[string]string
 }

@@ -197,8 +197,8 @@ func TestTheClusterTellsWhichKindsThereAre(t *testing.T) {
 		`operator.yaml:11:44: resources[0].handlers[0].apply.one.kind: unknown kind "Deploymnt" in apps/v1 (did you mean "Deployment"?)`,
 		`operator.yaml:12:29: resources[0].handlers[0].apply.two.apiVersion: v1 has no DaemonSet: want apps/v1`,
 		`operator.yaml:13:31: resources[0].handlers[0].apply.three.apiVersion: the API server has no API version batch/v7: want batch/v1`,
-		`operator.yaml:14:92: resources[0].handlers[0].apply.four.metadata: a CustomResourceDefinition is in no namespace and its owner, a ConfigMap, is in one, so it cannot be owned: want ownership: labelled`,
-		`operator.yaml:15:62: resources[0].handlers[0].apply.five.metadata.name: is no name of a Secret: a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character`,
+		`operator.yaml:14:97: resources[0].handlers[0].apply.four.metadata: a CustomResourceDefinition is in no namespace and its owner, a ConfigMap, is in one, so it cannot be owned: want ownership: labelled`,
+		`operator.yaml:15:65: resources[0].handlers[0].apply.five.metadata.name: is no name of a Secret: a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character`,
 		`error: the configuration has 6 faults`,
 	}
 	if diff := cmp.Diff(want, lines); diff != "" {

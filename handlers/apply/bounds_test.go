@@ -96,15 +96,15 @@ func TestNothingIsTakenAwayForWhatIsMissingElsewhere(t *testing.T) {
 	}{
 		"in one that is wanted": {
 			"children.a.?metadata.?name.orValue('none') + children.b.status.host",
-			"waiting for what child c takes from b: no such key: host", []string{"Thing a", "Thing b", "Thing c"},
+			"waiting for what child c takes from b: children.b (Thing b): status.host is not set", []string{"Thing a", "Thing b", "Thing c"},
 		},
 		"in one that is wanted, too": {
 			"children.a.metadata.name + children.b.status.host",
-			"waiting for what child c takes from b: no such key: host", []string{"Thing a", "Thing b", "Thing c"},
+			"waiting for what child c takes from b: children.b (Thing b): status.host is not set", []string{"Thing a", "Thing b", "Thing c"},
 		},
 		"in the object itself": {
 			"children.a.?metadata.?name.orValue('none') + self.spec.typo",
-			"child c: evaluating apply.c.spec.x: no such key: typo", []string{"Thing a", "Thing b", "Thing c"},
+			"child c: evaluating apply.c.spec.x: self.spec.typo is not set", []string{"Thing a", "Thing b", "Thing c"},
 		},
 		"but when it is in that one": {
 			"children.a.metadata.name + children.b.metadata.name", "", []string{"Thing b"},

@@ -15,6 +15,10 @@ import (
 
 // check holds the child's expressions, and what it is to become, against schemas.
 func (c *child) check(s shape.Schemas) []error {
+	whether := s // what says whether the child is wanted knows nothing of that
+	if c.include != nil {
+		s.Sure = slices.Concat(s.Sure, check.Sure(c.include.program))
+	}
 	out := check.Template(c.template, s, s.Children[c.name].Schema)
 	if c.forEach != nil {
 		out = append(out, check.Template(c.forEach, s, listOrMap())...)
@@ -23,7 +27,10 @@ func (c *child) check(s shape.Schemas) []error {
 		out = append(out, check.Template(c.key, s, nil)...)
 	}
 	out = append(out, c.checkObject(s)...)
-	conditions := []*condition{c.include, c.ready}
+	if c.include != nil {
+		out = append(out, expr.Faults(c.include.at, check.Program(c.include.program, whether))...)
+	}
+	conditions := []*condition{c.ready}
 	if c.rollout != nil {
 		conditions = append(conditions, c.rollout.ready)
 	}

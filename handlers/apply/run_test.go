@@ -185,7 +185,7 @@ func TestWhatIsMissingInAChildIsWaitedFor(t *testing.T) {
 		db: {`+thing+`{name: db}},
 		web: {`+thing+`{name: web}, spec: {url: "http://${children.db.status.host}/${self.spec.path}"}}}`, "{path: x}")
 	w.slow["Thing db"] = true
-	waits(t, w.run(dsl.Create), "what child web takes from db: no such key: host")
+	waits(t, w.run(dsl.Create), "what child web takes from db: children.db (Thing db): status.host is not set")
 	calls(t, w, "create Thing db")
 	w.settle("Thing db")
 	if err := w.run(dsl.Child); err != nil {
@@ -199,7 +199,7 @@ func TestWhatIsMissingInTheObjectItselfIsAFailure(t *testing.T) {
 		db: {`+thing+`{name: db}},
 		web: {`+thing+`{name: web}, spec: {url: "http://${children.db.metadata.name}/${self.spec.path}"}}}`, "{}")
 	err := w.run(dsl.Create)
-	want := "child web: evaluating apply.web.spec.url: no such key: path"
+	want := "child web: evaluating apply.web.spec.url: self.spec.path is not set"
 	if err == nil || err.Error() != want || dsl.IsPermanent(err) {
 		t.Errorf("error %v, want %s", err, want)
 	}
@@ -211,7 +211,7 @@ func TestWhatIsMissingInTheObjectItselfIsAFailure(t *testing.T) {
 func TestChildrenOfOtherHandlersAreReadAndNotWaitedForInOrder(t *testing.T) {
 	w := start(t, `{web: {`+thing+`{name: "web-${children.other.status.host}"}}}`, "{}")
 	w.more = []shape.NamedChild{{Name: "other"}}
-	waits(t, w.run(dsl.Create), "what child web takes from other: no such key: status")
+	waits(t, w.run(dsl.Create), "what child web takes from other: children.other is not there")
 	other := map[string]any{"apiVersion": "x.io/v1", "kind": "Thing", "metadata": map[string]any{"name": "o"}}
 	if _, err := w.Apply(t.Context(), other, dsl.ChildSpec{Handler: "g", Name: "other"}); err != nil {
 		t.Fatal(err)
@@ -259,7 +259,7 @@ func TestIncludeWhen(t *testing.T) {
 func TestIncludeWhenThatCannotBeToldIsAFailure(t *testing.T) {
 	w := start(t, "{a: {includeWhen: self.spec.a, template: {"+thing+"{name: a}}}}", "{}")
 	err := w.run(dsl.Create)
-	if want := "child a: evaluating includeWhen: no such key: a"; err == nil || err.Error() != want {
+	if want := "child a: evaluating includeWhen: self.spec.a is not set"; err == nil || err.Error() != want {
 		t.Errorf("error %v, want %s", err, want)
 	}
 }

@@ -28,9 +28,7 @@ func (in *inspector) call(e ast.Expr, s *scope) valueType {
 	if call.IsMemberFunction() {
 		args = append(args, argument{call.Target(), in.infer(call.Target(), s)})
 	}
-	for _, arg := range call.Args() {
-		args = append(args, argument{arg, in.infer(arg, s)})
-	}
+	args = append(args, in.operands(call, s)...)
 	switch call.FunctionName() {
 	case operators.OptSelect:
 		name, _ := expr.ConstantText(args[1].Expr)
@@ -94,6 +92,9 @@ func (in *inspector) index(e ast.Expr, args []argument) valueType {
 		of.valueType = of.inner()
 	}
 	if name, constant := expr.ConstantText(key.Expr); constant && !of.isUnknown() && of.may(isMap) {
+		if e.AsCall().FunctionName() == operators.Index && args[0].kinds != isOptional {
+			in.unsure(e, of.Expr, of.valueType, name)
+		}
 		return wrap(in.member(key.Expr, of.Expr, of.valueType, name))
 	}
 	in.resolve(e, []argument{of, key})

@@ -6,6 +6,7 @@ package check_test
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -74,10 +75,10 @@ func FuzzExpression(f *testing.F) {
 
 func allWithin(t *testing.T, text string, faulty *expr.Error) {
 	t.Helper()
-	if len(faulty.Issues) == 0 {
+	if len(faulty.Issues)+len(faulty.Doubts) == 0 {
 		t.Errorf("the error of %q says nothing", text)
 	}
-	for _, issue := range faulty.Issues {
+	for _, issue := range slices.Concat(faulty.Issues, faulty.Doubts) {
 		if utf8.ValidString(text) && !within(text, issue.Line, issue.Column) {
 			t.Errorf("%q: %d:%d lies outside: %s", text, issue.Line, issue.Column, issue.Message)
 		}

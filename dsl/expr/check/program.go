@@ -24,21 +24,21 @@ import (
 // that is right here, where objects are plain maps, and times and bytes are text. What is reported
 // fails, or is never true, for every object that the schema allows.
 func Program(p *expr.Program, s shape.Schemas) error {
-	_, err := infer(p, s)
+	_, _, err := infer(p, s, nil)
 	return err
 }
 
-// infer returns the type of the result as well.
-func infer(p *expr.Program, s shape.Schemas) (valueType, error) {
-	in := &inspector{program: p, schemas: s}
+// infer returns the type of the result as well, and the ways that are told of as doubtful, with those that were before.
+func infer(p *expr.Program, s shape.Schemas, doubted []string) (valueType, []string, error) {
+	in := &inspector{program: p, schemas: s, sure: s.Sure, doubted: doubted}
 	result := in.infer(p.AST().Expr(), nil)
 	if p.IsPredicate() && !result.may(isBool) {
 		in.issueAt(expr.Place{Line: 1, Column: 1}, "the result is %s, want true or false", result.kinds)
 	}
-	if len(in.issues) > 0 {
-		return result, p.Fault(in.issues...)
+	if len(in.issues)+len(in.doubts) > 0 {
+		return result, in.doubted, p.Fault(in.issues, in.doubts)
 	}
-	return result, nil
+	return result, in.doubted, nil
 }
 
 // inspector works out the types of an expression's parts.
@@ -46,6 +46,9 @@ type inspector struct {
 	program *expr.Program
 	schemas shape.Schemas
 	issues  []expr.Issue
+	doubts  []expr.Issue
+	// sure are the ways through the object that lead to something where it is looked at, doubted those that are told of.
+	sure, doubted []string
 }
 
 // scope is a variable of a macro and those around it.
@@ -91,6 +94,7 @@ func (in *inspector) infer(e ast.Expr, s *scope) valueType {
 		if selection.IsTestOnly() {
 			return only(isBool)
 		}
+		in.unsure(e, selection.Operand(), operand, selection.FieldName())
 		return out
 	case ast.CallKind:
 		return in.call(e, s)

@@ -72,10 +72,12 @@ const custom = `{"type": "object", "properties": {
   "status": {"type": "object", "properties": {"ready": {"type": "integer"}, "phase": {"type": "string"}}}
 }}`
 
+// schemas are those of the tests, which need not ask whether a field is set; see TestAFieldThatNeedNotBeSet.
 func schemas(t testing.TB) shape.Schemas {
 	t.Helper()
 	return shape.Schemas{
-		Self: shape.Shape{Schema: schema(t, custom)},
+		Unset: true,
+		Self:  shape.Shape{Schema: schema(t, custom)},
 		Children: map[string]shape.Shape{
 			"deployment": {Schema: kubernetes(t, "io.k8s.api.apps.v1.Deployment")},
 			"pods":       {Schema: kubernetes(t, "io.k8s.api.core.v1.Pod"), List: true},

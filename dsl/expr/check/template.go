@@ -17,15 +17,20 @@ import (
 // what it is to become, when that is not nil: its fields, its plain values, and the results of expressions as
 // far as they are known. The schema may be that of a part of an object. The errors are *shape.Misfit.
 func Template(t *expr.Template, s shape.Schemas, target *spec.Schema) []error {
-	f := &fitter{schemas: s}
+	f := &fitter{schemas: s, version: apiVersionOf(t)}
 	f.node(t, typeOf(target, true))
-	return f.faults
+	return append(f.faults, f.doubts...)
 }
 
 // fitter holds a template against what it is to become.
 type fitter struct {
 	schemas shape.Schemas
-	faults  []error
+	// version is the apiVersion of an object, empty where it is not known.
+	version string
+	// doubts are what may be right all the same.
+	faults, doubts []error
+	// doubted are the ways through the object that are among them.
+	doubted []string
 }
 
 func (f *fitter) fault(path []string, format string, args ...any) {
@@ -37,7 +42,15 @@ func (f *fitter) node(t *expr.Template, want valueType) {
 		f.text(t, want)
 		return
 	}
-	f.wanted(t.Path, want, kindsOf(t.Plain))
+	text, _ := t.Plain.(string)
+	switch meant := f.doubtful(t, text); {
+	case meant == "":
+		f.wanted(t.Path, want, kindsOf(t.Plain))
+	case fits(isText, want):
+		f.doubt(t.Path, meant)
+	default:
+		f.fault(t.Path, "want %s: %s", want.kinds&^isNull, meant)
+	}
 	f.entries(t, want)
 	element := unknown()
 	if want.kinds&^isNull == isList {
@@ -81,14 +94,24 @@ func (f *fitter) text(t *expr.Template, want valueType) {
 	var result valueType
 	for _, p := range t.Pieces {
 		if p.Program == nil {
+			if meant := f.doubtful(t, p.Text); meant != "" {
+				f.doubt(t.Path, meant)
+			}
 			continue
 		}
 		if len(f.faults)-before >= expr.MostIssues {
 			f.faults = append(f.faults, expr.Unread(t.Path, p))
 			return
 		}
-		of, err := infer(p.Program, f.schemas)
-		f.faults = append(f.faults, expr.Faults(t.Path, err)...)
+		of, doubted, err := infer(p.Program, f.schemas, f.doubted)
+		f.doubted = doubted
+		for _, found := range expr.Faults(t.Path, err) {
+			if shape.IsWarning(found) {
+				f.doubts = append(f.doubts, found)
+			} else {
+				f.faults = append(f.faults, found)
+			}
+		}
 		result = of
 	}
 	if len(f.faults) > before {
