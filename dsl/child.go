@@ -69,6 +69,27 @@ func (DeletePolicy) Choices() (what string, words []string) {
 	return "onDelete", []string{string(DeleteChild), string(OrphanChild), string(RetainChild)}
 }
 
+// DriftPolicy says what is put back of a child that somebody else has changed.
+type DriftPolicy string
+
+// The policies of drift.
+const (
+	// DriftFields puts back the fields of the template, and takes away what kubectl's apply, create, edit, patch, replace,
+	// scale and set added to a list or a map that the template has. Other fields stay as they are. The default.
+	DriftFields DriftPolicy = "fields"
+	// DriftStrict takes away every field that the template does not have and a command of kubectl has set, also
+	// before the child was adopted. What controllers and the server's defaults have set stays.
+	DriftStrict DriftPolicy = "strict"
+	// DriftIgnore puts nothing back but the child itself, and what ties it to its owner. It is applied when the template
+	// comes to something else than before. What becomes of a Secret's values is known for the life of the process.
+	DriftIgnore DriftPolicy = "ignore"
+)
+
+// Choices returns the policies, for those who read one.
+func (DriftPolicy) Choices() (what string, words []string) {
+	return "drift", []string{string(DriftFields), string(DriftStrict), string(DriftIgnore)}
+}
+
 // ChildSpec is how a child is kept; the zero value is an owned child without a name.
 type ChildSpec struct {
 	// Handler and Name say which child it is, Key which one of several of that name. They are
@@ -81,6 +102,8 @@ type ChildSpec struct {
 	Adopt Adoption
 	// OnDelete defaults to DeleteChild.
 	OnDelete DeletePolicy
+	// Drift defaults to DriftFields.
+	Drift DriftPolicy
 }
 
 // ByReference reports whether the child carries an owner reference.
@@ -120,7 +143,7 @@ type ChildReader interface {
 	// All returns every child that was applied with a name, of all kinds that the resource owns,
 	// sorted by handler, name, key, and name of the object. Unowned ones are among them
 	// only when this pass applied them. What cannot be read from a child is left open in its spec:
-	// Adopt, and how one would be owned that is retained. Children that are being deleted have a
+	// Adopt, Drift, and how one would be owned that is retained. Children that are being deleted have a
 	// deletion timestamp. The error names a kind of which not all objects can be seen; one that
 	// the API server does not serve has none.
 	All() ([]ChildObject, error)
@@ -204,6 +227,11 @@ func (s ChildSpec) Validate() error {
 	case "", DeleteChild, OrphanChild, RetainChild:
 	default:
 		return fmt.Errorf("onDelete %q: want %s, %s or %s", s.OnDelete, DeleteChild, OrphanChild, RetainChild)
+	}
+	switch s.Drift {
+	case "", DriftFields, DriftStrict, DriftIgnore:
+	default:
+		return fmt.Errorf("drift %q: want %s, %s or %s", s.Drift, DriftFields, DriftStrict, DriftIgnore)
 	}
 	if s.Ownership == Unowned && s.OnDelete != "" {
 		return fmt.Errorf("onDelete %s: an object that is not owned is never deleted", s.OnDelete)

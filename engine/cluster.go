@@ -87,6 +87,7 @@ func (p *pass) client(h *dsl.Handler, s *fence.Span) dsl.Client {
 func (e *Engine) newFeeds() *feeds.Factory {
 	common := feed.Settings{Catalog: e.catalog, Watches: e.watches, Metadata: e.clients.Metadata, Outages: e.outages, Log: e.log}
 	common.Source.Manager, common.Source.Vouches, common.Source.Vouched = e.op.Name, e.op.StateAnnotation(), book.UnsignedMark
+	common.Source.Made = e.op.AppliedAnnotation()
 	return feeds.New(feeds.Settings{
 		Common: common, Namespaces: e.op.Scope.Namespaces, CRDSeen: e.crdSeen, ScopeChanged: func() { e.access.Wake() },
 		Working: func() (out []*feed.Feed) {

@@ -45,7 +45,7 @@ func TestImportsPointDown(t *testing.T) {
 		"engine/gone":       {},
 		"engine/patch":      {"dsl", "dsl/plain", "engine/gone"},
 		"engine/child":      {"dsl", "dsl/bookkeeping", "dsl/plain", "engine/gone", "engine/pack", "engine/patch"},
-		"engine/cached":     {"dsl"},
+		"engine/cached":     {"dsl", "dsl/bookkeeping"},
 		"engine/queue":      {},
 		"engine/catalog":    {"dsl", "dsl/openapi"},
 		"engine/lease":      {"dsl", "dsl/logmark"},

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package bookkeeping knows the annotations in which operators and tools keep their books: a change of one is none
-// that an author meant. It is pure.
+// that an author meant. And it knows the field managers by which people's hands are told from controllers. It is pure.
 package bookkeeping
 
 import "strings"

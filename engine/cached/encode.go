@@ -31,16 +31,16 @@ type member struct {
 	value any
 }
 
-// whole writes an object, without the managedFields entries of managers other than the given one. The result is valid
+// whole writes an object, with the managedFields entries of the given managers alone. The result is valid
 // until the next call. From and to are where the value of metadata is in it.
-func (e *encoder) whole(tree map[string]any, manager string) (out []byte, from, to int, err error) {
+func (e *encoder) whole(tree map[string]any, held managers) (out []byte, from, to int, err error) {
 	e.reset()
 	e.mark('{')
 	for _, m := range e.push(tree) {
 		e.key(m.key)
 		if metadata, ok := m.value.(map[string]any); ok && m.key == "metadata" {
 			from = len(e.buf)
-			e.metadata(metadata, manager)
+			e.metadata(metadata, held)
 			to = len(e.buf)
 			continue
 		}
@@ -82,34 +82,33 @@ func (e *encoder) reset() {
 	e.buf, e.members, e.err = e.buf[:0], e.members[:0], nil
 }
 
-func (e *encoder) metadata(metadata map[string]any, manager string) {
+func (e *encoder) metadata(metadata map[string]any, held managers) {
 	parents := len(e.members)
 	e.mark('{')
 	for _, m := range e.push(metadata) {
 		if m.key != "managedFields" {
 			e.key(m.key)
 			e.value(m.value)
-		} else if own := entriesOf(m.value, manager); len(own) > 0 {
+		} else if entries := entriesOf(m.value, held); len(entries) > 0 {
 			e.key(m.key)
-			e.value(own)
+			e.value(entries)
 		}
 	}
 	e.mark('}')
 	e.members = e.members[:parents]
 }
 
-func entriesOf(managedFields any, manager string) []any {
-	if manager == "" {
+func entriesOf(managedFields any, held managers) (out []any) {
+	if held == (managers{}) {
 		return nil
 	}
 	entries, _ := managedFields.([]any)
-	var own []any
 	for _, entry := range entries {
-		if m, ok := entry.(map[string]any); ok && m["manager"] == manager {
-			own = append(own, entry)
+		if m, ok := entry.(map[string]any); ok && held.hold(text(m, "manager")) {
+			out = append(out, entry)
 		}
 	}
-	return own
+	return out
 }
 
 func (e *encoder) value(v any) {

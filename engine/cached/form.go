@@ -25,11 +25,14 @@ type Form struct {
 	// [Keep] writes it. Empty means the whole object. Other profiles ignore it.
 	Keep string
 	// Manager is the field manager whose entries in managedFields are held; all others are
-	// dropped. Empty drops all.
+	// dropped, but for those that Made speaks of. Empty drops all.
 	Manager string
 	// Vouches, where it is set, limits that to objects with an annotation of this key whose value begins
 	// with Vouched: only there does anybody ask whether the manager wrote it.
 	Vouches, Vouched string
+	// Made, where it is set, is the annotation that objects have which the operator has made: of those the entries of
+	// people's hands are held, too, by which it is known what somebody has changed.
+	Made string
 }
 
 // WithDefaults fills in what is left open and drops what the profile ignores, so that forms that
@@ -42,7 +45,7 @@ func (f Form) WithDefaults() Form {
 		f.Keep = ""
 	}
 	if f.Profile == dsl.CacheLive {
-		f.Manager, f.Vouches, f.Vouched = "", "", ""
+		f.Manager, f.Vouches, f.Vouched, f.Made = "", "", "", ""
 	}
 	return f
 }

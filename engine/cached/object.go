@@ -122,7 +122,7 @@ func (o *Object) GetAnnotations() map[string]string { return o.decoded().Annotat
 // GetFinalizers decodes the finalizers.
 func (o *Object) GetFinalizers() []string { return o.decoded().Finalizers }
 
-// GetManagedFields decodes the managedFields entries that are held: those of Form.Manager.
+// GetManagedFields decodes the managedFields entries that are held; see [Form].
 func (o *Object) GetManagedFields() []metav1.ManagedFieldsEntry { return o.decoded().ManagedFields }
 
 // GroupVersionKind returns the kind. See Form.Kind for when it is unknown.

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/bookkeeping"
 )
 
 // NewTransform returns what turns an object that a client decoded, whole or its metadata alone, into an
@@ -59,17 +60,31 @@ func (t *transformer) transform(in any) (any, error) {
 func (t *transformer) compact(u *unstructured.Unstructured) *Object {
 	o := routing(u.Object)
 	t.hold(o, "encoding object: it will be read from the server", func(e *encoder) ([]byte, int, int, error) {
-		return e.whole(t.keep.of(u.Object), t.manager(u.GetAnnotations))
+		return e.whole(t.keep.of(u.Object), t.managers(u.GetAnnotations))
 	})
 	return o
 }
 
-// manager is the field manager whose entries of an object are held, empty when none are.
-func (t *transformer) manager(annotations func() map[string]string) string {
-	if t.form.Vouches == "" || strings.HasPrefix(annotations()[t.form.Vouches], t.form.Vouched) {
-		return t.form.Manager
+// managers are the field managers whose entries of an object are held.
+type managers struct {
+	own   string // empty when it is none
+	hands bool
+}
+
+func (m managers) hold(manager string) bool {
+	return m.own != "" && manager == m.own || m.hands && bookkeeping.HandOf(manager) != bookkeeping.NoHand
+}
+
+func (t *transformer) managers(annotations func() map[string]string) managers {
+	if t.form.Vouches == "" && t.form.Made == "" {
+		return managers{own: t.form.Manager}
 	}
-	return ""
+	notes, out := annotations(), managers{}
+	if t.form.Vouches == "" || strings.HasPrefix(notes[t.form.Vouches], t.form.Vouched) {
+		out.own = t.form.Manager
+	}
+	out.hands = t.form.Made != "" && strings.HasPrefix(notes[t.form.Made], bookkeeping.AppliedMark)
+	return out
 }
 
 // hold makes the object hold what an encoder writes. It copies the bytes, so that not a byte more than
@@ -152,9 +167,9 @@ func (t *transformer) kindOf(p *metav1.PartialObjectMetadata) typeMeta {
 
 // holdPartial keeps the metadata as the JSON of an object that has nothing else.
 func (t *transformer) holdPartial(o *Object, p *metav1.PartialObjectMetadata) {
-	held, manager := p.ObjectMeta, t.manager(p.GetAnnotations)
+	held, managers := p.ObjectMeta, t.managers(p.GetAnnotations)
 	held.ManagedFields = slices.DeleteFunc(slices.Clone(held.ManagedFields), func(f metav1.ManagedFieldsEntry) bool {
-		return manager == "" || f.Manager != manager
+		return !managers.hold(f.Manager)
 	})
 	t.hold(o, "encoding metadata: it will be read from the server", func(e *encoder) ([]byte, int, int, error) {
 		return e.partial(o.kind.Value(), held)

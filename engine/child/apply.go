@@ -6,6 +6,7 @@ package child
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -14,6 +15,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/bookkeeping"
 )
 
 // Applier applies the children of one owner.
@@ -25,11 +27,15 @@ type Applier struct {
 	Adopt dsl.Adoption
 	// Settled is the owner's, and lives as long as the process. Children of one owner may be applied at the same time.
 	Settled *Settled
+	// Drift says what is put back.
+	Drift dsl.DriftPolicy
 	// Vacant says that the place of the child was entered into the owner's record a moment ago
 	// because nothing was known to be there: what is found there has not become a child by that.
 	Vacant bool
 	// Found, when it is not nil, is filled in with what somebody changed of a child that is put back.
 	Found *Drift
+	// Between, when it is not nil, is told of a write that another one follows.
+	Between func(*unstructured.Unstructured)
 	// Note is written into the child annotation of a child without a name, see [Note]. It is no reason to write.
 	Note string
 	// Contest, when it is not nil, says why this owner's child is not to be changed after all.
@@ -41,6 +47,28 @@ type Applier struct {
 type Settled struct {
 	mu sync.Mutex
 	of map[string]string // the content by the child's name
+	// values digest what was desired last, with the values of a Secret, of children whose drift is ignored.
+	values map[string]string
+}
+
+// same reports whether the same is desired as when it was asked or settled last. What was desired before the process
+// began is not known.
+func (s *Settled) same(desired *unstructured.Unstructured) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	is := digest(desired.Object)
+	if was, known := s.values[name(desired)]; known {
+		return was == is
+	}
+	s.keepLocked(desired)
+	return true
+}
+
+func (s *Settled) keepLocked(desired *unstructured.Unstructured) {
+	if s.values == nil {
+		s.values = map[string]string{}
+	}
+	s.values[name(desired)] = digest(desired.Object)
 }
 
 // Apply makes the child as desired, which [Owner.Complete] has completed. Cached is the object of
@@ -105,8 +133,13 @@ func (a Applier) made(desired, live *unstructured.Unstructured) bool {
 	return applied(live.GetAnnotations(), a.Owner.Keys.Applied) && a.sameMark(desired, live)
 }
 
+// mark is what an object says that it was applied from.
+func (a Applier) mark(o *unstructured.Unstructured) string {
+	return o.GetAnnotations()[a.Owner.Keys.Applied]
+}
+
 func (a Applier) sameMark(desired, live *unstructured.Unstructured) bool {
-	return live.GetAnnotations()[a.Owner.Keys.Applied] == desired.GetAnnotations()[a.Owner.Keys.Applied]
+	return strings.TrimSuffix(a.mark(live), told) == strings.TrimSuffix(a.mark(desired), told)
 }
 
 // holds reports whether applying desired would change nothing.
@@ -114,12 +147,38 @@ func (a Applier) holds(desired, live *unstructured.Unstructured) bool {
 	if !a.sameMark(desired, live) {
 		return false
 	}
-	if coversObject(desired, live) {
+	if a.Drift == dsl.DriftIgnore {
+		return a.tied(desired, live) && a.Settled.same(desired)
+	}
+	if a.asWanted(desired, live) {
 		return true
 	}
 	a.Settled.mu.Lock()
 	defer a.Settled.mu.Unlock()
 	return a.Settled.of[name(live)] == content(live)
+}
+
+// asWanted reports whether live has what is desired, and nothing that is to be taken away.
+func (a Applier) asWanted(desired, live *unstructured.Unstructured) bool {
+	if mark := a.mark(live); mark != a.mark(desired) { // the same but for how it is written
+		desired = desired.DeepCopy()
+		notes := desired.GetAnnotations()
+		notes[a.Owner.Keys.Applied] = mark
+		desired.SetAnnotations(notes)
+	}
+	return coversObject(desired, live) && a.added(desired, live, a.Drift == dsl.DriftStrict).empty()
+}
+
+// tied reports whether live has what ties it to its owner as desired has it.
+func (a Applier) tied(desired, live *unstructured.Unstructured) bool {
+	keys := a.Owner.Keys
+	for _, key := range []string{keys.Child, keys.Owner} {
+		if desired.GetAnnotations()[key] != "" && live.GetAnnotations()[key] != desired.GetAnnotations()[key] {
+			return false
+		}
+	}
+	ref, has := metav1.GetControllerOfNoCopy(desired), metav1.GetControllerOfNoCopy(live)
+	return live.GetLabels()[keys.Label] == desired.GetLabels()[keys.Label] && (ref == nil || has != nil && has.UID == ref.UID)
 }
 
 // create applies without force, so that an object which somebody else made in this moment is not
@@ -156,30 +215,6 @@ func (a Applier) giveBack(ctx context.Context, c dynamic.ResourceInterface, join
 	return back, notOwned(joined)
 }
 
-// update applies with force to the object that was looked at and to no other of its name. One that
-// is adopted must not have changed since: somebody else may have taken it.
-func (a Applier) update(ctx context.Context, c dynamic.ResourceInterface, desired, live *unstructured.Unstructured, adopts bool) (*unstructured.Unstructured, Deed, error) {
-	guarded := a.noted(desired)
-	guarded.SetUID(live.GetUID())
-	doing, deed := "applying", Updated
-	if adopts {
-		doing, deed = "adopting", Adopted
-		guarded.SetResourceVersion(live.GetResourceVersion())
-	}
-	if !adopts && a.sameMark(desired, live) {
-		deed = PutBack
-		if a.Found != nil {
-			*a.Found = a.driftOf(ctx, c, desired, live)
-		}
-	}
-	result, err := c.Apply(ctx, desired.GetName(), guarded, metav1.ApplyOptions{FieldManager: a.Manager, Force: true})
-	if err != nil {
-		return nil, "", fmt.Errorf("%s %s: %w", doing, name(desired), err)
-	}
-	a.settle(desired, result)
-	return result, deed, nil
-}
-
 // noted returns a copy of what is desired with the note on it.
 func (a Applier) noted(desired *unstructured.Unstructured) *unstructured.Unstructured {
 	out := desired.DeepCopy()
@@ -195,7 +230,11 @@ func (a Applier) settle(desired, result *unstructured.Unstructured) {
 	a.Settled.mu.Lock()
 	defer a.Settled.mu.Unlock()
 	delete(a.Settled.of, name(result))
-	if !coversObject(desired, result) {
+	if a.Drift == dsl.DriftIgnore {
+		a.Settled.keepLocked(desired)
+		return
+	}
+	if !a.asWanted(desired, result) {
 		if a.Settled.of == nil {
 			a.Settled.of = map[string]string{}
 		}
@@ -212,6 +251,11 @@ func content(u *unstructured.Unstructured) string {
 		}
 	}
 	tree["labels"], tree["annotations"] = u.GetLabels(), u.GetAnnotations()
+	for _, e := range u.GetManagedFields() {
+		if bookkeeping.HandOf(e.Manager) != bookkeeping.NoHand && e.FieldsV1 != nil {
+			tree["managed by "+e.Manager+" "+string(e.Operation)+" "+e.APIVersion+" "+e.Subresource] = fieldsOf(e).String()
+		}
+	}
 	return digest(tree)
 }
 

@@ -171,3 +171,33 @@ func (k knowledge) leavesOut(key, field string, value any) bool {
 	}
 	return false
 }
+
+// free reports whether a map that the template has is one of keys that anybody may choose, as labels are, and not of the
+// fields of a type; key is that of the map. Of kinds from CRDs that is not known.
+func (k knowledge) free(key string, want map[string]any) bool {
+	switch key {
+	case "labels", "annotations", "data", "binaryData", "matchLabels", "nodeSelector", "limits", "requests", "overhead",
+		"hard", "capacity", "parameters", "volumeAttributes", "selector":
+	default:
+		return false
+	}
+	for _, value := range want {
+		switch value.(type) {
+		case map[string]any, []any: // the selector of a Deployment has fields
+			return false
+		}
+	}
+	return k.builtin
+}
+
+// replaced reports whether server-side apply replaces a value as a whole: then one field of managedFields stands for all
+// of it, as it does where somebody has but made the list or map.
+func (k knowledge) replaced(field string, want any) bool {
+	switch want.(type) {
+	case []any:
+		return !k.builtin
+	case map[string]any:
+		return k.builtin && (field == "selector" || field == "nodeSelector" || field == "matchLabels")
+	}
+	return false
+}

@@ -4,15 +4,12 @@
 package child
 
 import (
-	"context"
 	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/dynamic"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 )
@@ -42,38 +39,56 @@ const (
 
 // Drift is what somebody had changed of a child, as far as it can be told.
 type Drift struct {
-	// Fields are the paths of what was changed, Managers the field managers that changed them.
-	Fields, Managers []string
+	// Fields are the paths of what was changed, Added those of what was set besides, Managers the field managers that did
+	// so.
+	Fields, Added, Managers []string
 }
 
 // String says it to people, as in "spec.ports changed by kubectl-patch"; empty when nothing is known.
 func (d Drift) String() string {
-	if len(d.Fields) == 0 {
-		return ""
+	var parts []string
+	for _, part := range []struct {
+		paths []string
+		what  string
+	}{{d.Fields, " changed"}, {d.Added, " added"}} {
+		if len(part.paths) > 0 {
+			parts = append(parts, some(part.paths)+part.what)
+		}
 	}
-	const most = 3
-	out := strings.Join(d.Fields[:min(len(d.Fields), most)], ", ")
-	if len(d.Fields) > most {
-		out += " and more"
-	}
-	out += " changed"
-	if len(d.Managers) > 0 {
+	out := strings.Join(parts, ", ")
+	if len(parts) > 0 && len(d.Managers) > 0 {
 		out += " by " + strings.Join(d.Managers, ", ")
 	}
 	return out
 }
 
-// driftOf tells how a child differs from what is desired, and who changed that. The cache does not have
-// what others manage, so the child is read; when that fails, nobody is named.
-func (a Applier) driftOf(ctx context.Context, c dynamic.ResourceInterface, desired, live *unstructured.Unstructured) Drift {
+// some lists the first few of paths.
+func some(paths []string) string {
+	const most = 3
+	out := strings.Join(paths[:min(len(paths), most)], ", ")
+	if len(paths) > most {
+		out += " and more"
+	}
+	return out
+}
+
+// driftOf tells how a child differs from what is desired, what hands have added to it, and who did so. The cache does
+// not have what others manage; nobody is named for what it was read for, when it could not be.
+func (a Applier) driftOf(desired, live, now *unstructured.Unstructured, more added) Drift {
 	k := knowing(desired.GroupVersionKind().GroupKind())
 	paths := k.differing(nil, "", desired.Object, live.Object, false)
-	var d Drift
+	d := Drift{Fields: slices.Clone(more.whole), Managers: slices.Clone(more.managers)}
 	for _, path := range paths {
 		d.Fields = append(d.Fields, path.String())
 	}
-	now, err := c.Get(ctx, desired.GetName(), metav1.GetOptions{})
-	if err != nil || now.GetUID() != live.GetUID() {
+	slices.Sort(d.Fields)
+	d.Fields = slices.Compact(d.Fields)
+	for _, path := range more.paths {
+		if !slices.ContainsFunc(d.Fields, func(field string) bool { return strings.HasPrefix(path, field) }) {
+			d.Added = append(d.Added, path)
+		}
+	}
+	if now == nil {
 		return d
 	}
 	for _, entry := range now.GetManagedFields() {

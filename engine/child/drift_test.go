@@ -19,8 +19,8 @@ func TestDriftReadsAsASentence(t *testing.T) {
 	}{
 		"nothing is known":          {Drift{}, ""},
 		"nobody is known":           {Drift{Fields: []string{"spec.ports"}}, "spec.ports changed"},
-		"somebody is":               {Drift{[]string{"spec.ports"}, []string{"kubectl-patch"}}, "spec.ports changed by kubectl-patch"},
-		"there are more than three": {Drift{[]string{"a", "b", "c", "d"}, []string{"x", "y"}}, "a, b, c and more changed by x, y"},
+		"somebody is":               {Drift{Fields: []string{"spec.ports"}, Managers: []string{"kubectl-patch"}}, "spec.ports changed by kubectl-patch"},
+		"there are more than three": {Drift{Fields: []string{"a", "b", "c", "d"}, Managers: []string{"x", "y"}}, "a, b, c and more changed by x, y"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -72,6 +72,7 @@ func (c *children) Apply(ctx context.Context, desired any, specs ...dsl.ChildSpe
 			return nil, err
 		}
 	}
+	w.applier.Between = func(o *unstructured.Unstructured) { c.wroteBetween(w.feed, w.gvr, o) }
 	result, deed, err := w.applier.Apply(ctx, s.family.settings.Client(w.gvr, w.key.Namespace), w.object, live)
 	if deed != "" {
 		c.wrote(w.feed, deed, w.applier.Found.String(), w.gvr, result)
@@ -141,7 +142,7 @@ func (c *Reader) want(ctx context.Context, desired any, spec dsl.ChildSpec) (*wa
 	}
 	w.applier = child.Applier{
 		Owner: owner, Manager: s.family.settings.Operator.Name, Adopt: spec.Adopt,
-		Settled: &s.pass.Memory.settled, Found: &child.Drift{}, Note: child.Note(spec, handler),
+		Settled: &s.pass.Memory.settled, Found: &child.Drift{}, Note: child.Note(spec, handler), Drift: spec.Drift,
 	}
 	if handler != "" {
 		w.applier.Contest = func(live *unstructured.Unstructured) error { return c.contest(w, live) }

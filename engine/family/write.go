@@ -148,16 +148,22 @@ func (c *children) write() Write {
 // wrote notes a child as it was written, and says so: the next pass waits for it, and its event is no news. That of
 // an unowned one never is. There is no feed for a child of a kind that is not declared.
 func (c *children) wrote(f *feed.Feed, deed child.Deed, detail string, gvr schema.GroupVersionResource, o *unstructured.Unstructured) {
-	s, caches := c.session, []*feed.Feed{f}
-	if f == nil {
-		caches = s.showing(gvr, o)
-	}
+	s := c.session
 	s.hold(id{gvr, cache.MetaObjectToName(o)}, o)
-	s.written(c.write(), ops.Child, caches, gvr, o)
+	c.wroteBetween(f, gvr, o)
 	if f != nil && !s.owner().Forgets(o) {
 		s.family.settings.Box.Echo(s.pass.Key, o.GetUID(), o.GetResourceVersion())
 	}
 	c.say(deed, o, detail)
+}
+
+// wroteBetween notes a write to a child that another one follows.
+func (c *children) wroteBetween(f *feed.Feed, gvr schema.GroupVersionResource, o *unstructured.Unstructured) {
+	caches := []*feed.Feed{f}
+	if f == nil {
+		caches = c.session.showing(gvr, o)
+	}
+	c.session.written(c.write(), ops.Child, caches, gvr, o)
 }
 
 // say says what a handler did to a child, in one line for each write. Creations and deletions are Events too, where the

@@ -74,7 +74,7 @@ func (y *Factory) newOwn(s feed.Settings) *feed.Feed {
 func (y *Factory) New(s feed.Settings) *feed.Feed {
 	common := y.settings.Common
 	s.Catalog, s.Watches, s.Metadata, s.Outages, s.Unserved = common.Catalog, common.Watches, common.Metadata, common.Outages, y.WantCRDs
-	s.Source.Manager, s.Source.Vouches, s.Source.Vouched = common.Source.Manager, common.Source.Vouches, common.Source.Vouched
+	s.Source.Manager, s.Source.Vouches, s.Source.Vouched, s.Source.Made = common.Source.Manager, common.Source.Vouches, common.Source.Vouched, common.Source.Made
 	if s.Scope == nil {
 		s.Scope = y.scope
 	}

@@ -38,6 +38,7 @@ type options struct {
 	Ownership   dsl.Ownership    `yaml:"ownership" default:"owned" doc:"What ties it to its owner. owned: an owner reference. labelled: a label and a line in the owner's record, for other namespaces and kinds without one. none: applied and forgotten."`
 	Adopt       dsl.Adoption     `yaml:"adopt" default:"never" doc:"Whether an object that is there already is taken over. ifUnowned: when nobody owns it."`
 	OnDelete    dsl.DeletePolicy `yaml:"onDelete" default:"delete" doc:"What becomes of a child that is wanted no more, or whose owner is deleted. orphan: left behind, free. retain: left behind for an owner of this name."`
+	Drift       dsl.DriftPolicy  `yaml:"drift" default:"fields" doc:"What is put back when somebody else changes it. fields: the fields of the template; what kubectl added to its lists and maps goes. strict: also fields that kubectl set and the template does not have. ignore: nothing, as long as the child is there and its template the same."`
 	Rollout     *rolloutConfig   `yaml:"rollout" doc:"For forEach: how changed children are updated. Absent: all at once."`
 }
 

@@ -54,7 +54,7 @@ func (p *parser) keyOf(c *child, at []string, text string) {
 
 // ownership says how a child is tied to its owner.
 func (p *parser) ownership(c *child, at []string, config *childConfig) {
-	c.spec.Ownership, c.spec.Adopt, c.spec.OnDelete = config.Ownership, config.Adopt, config.OnDelete
+	c.spec.Ownership, c.spec.Adopt, c.spec.OnDelete, c.spec.Drift = config.Ownership, config.Adopt, config.OnDelete, config.Drift
 	if err := c.spec.Validate(); err != nil {
 		p.fault(below(at, "onDelete"), "%v", err)
 	}

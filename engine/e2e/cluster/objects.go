@@ -56,7 +56,8 @@ type Objects struct {
 	// Namespace is empty for those of all namespaces, or of none.
 	Namespace string
 
-	client dynamic.ResourceInterface
+	client  dynamic.ResourceInterface
+	manager string
 }
 
 // Objects returns the objects of a resource, as in "deployments.v1.apps"; the version is needed. It
@@ -70,7 +71,7 @@ func (c *Cluster) Objects(resource, namespace string) *Objects {
 }
 
 func (c *Cluster) objects(gvr schema.GroupVersionResource, namespace string) *Objects {
-	o := &Objects{Name: gvr, Namespace: namespace, client: c.dynamic.Resource(gvr)}
+	o := &Objects{Name: gvr, Namespace: namespace, manager: manager, client: c.dynamic.Resource(gvr)}
 	if namespace != "" {
 		o.client = c.dynamic.Resource(gvr).Namespace(namespace)
 	}
@@ -102,16 +103,33 @@ func (o *Objects) List(t testing.TB) (all []unstructured.Unstructured) {
 func (o *Objects) Create(t testing.TB, object *unstructured.Unstructured) *unstructured.Unstructured {
 	t.Helper()
 	return o.ask(t, "creating", object.GetName(), false, func(ctx context.Context) (*unstructured.Unstructured, error) {
-		return o.client.Create(ctx, object, metav1.CreateOptions{FieldManager: manager})
+		return o.client.Create(ctx, object, metav1.CreateOptions{FieldManager: o.manager})
+	})
+}
+
+// By returns the same objects for another field manager.
+func (o *Objects) By(manager string) *Objects {
+	by := *o
+	by.manager = manager
+	return &by
+}
+
+// Send sends a patch of a type, to a subresource if one is given. An apply is forced.
+func (o *Objects) Send(t testing.TB, name string, kind types.PatchType, patch string, subresource ...string) *unstructured.Unstructured {
+	t.Helper()
+	options := metav1.PatchOptions{FieldManager: o.manager}
+	if force := true; kind == types.ApplyPatchType {
+		options.Force = &force
+	}
+	return o.ask(t, "patching", name, false, func(ctx context.Context) (*unstructured.Unstructured, error) {
+		return o.client.Patch(ctx, name, kind, []byte(patch), options, subresource...)
 	})
 }
 
 // Patch sends a JSON merge patch, to a subresource if one is given.
 func (o *Objects) Patch(t testing.TB, name, patch string, subresource ...string) *unstructured.Unstructured {
 	t.Helper()
-	return o.ask(t, "patching", name, false, func(ctx context.Context) (*unstructured.Unstructured, error) {
-		return o.client.Patch(ctx, name, types.MergePatchType, []byte(patch), metav1.PatchOptions{FieldManager: manager}, subresource...)
-	})
+	return o.Send(t, name, types.MergePatchType, patch, subresource...)
 }
 
 // Delete asks for an object's deletion, which finalizers may hold up. It may be gone already.

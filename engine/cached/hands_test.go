@@ -1,0 +1,67 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cached
+
+import (
+	"testing"
+
+	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+)
+
+// TestWhoseEntriesAreHeld: of what the operator has made the entries of people's hands are held, and nothing of others.
+func TestWhoseEntriesAreHeld(t *testing.T) {
+	const made, state = "op.handwerk.dev/applied", "op.handwerk.dev/state"
+	form := Form{Manager: "op", Vouches: state, Vouched: "{", Made: made}
+	tests := map[string]struct {
+		form  Form
+		notes map[string]string
+		want  []string
+	}{
+		"of an object that the operator has not made": {form, nil, nil},
+		"of one that it has made":                     {form, map[string]string{made: "handwerk:x"}, []string{"kubectl-edit", "handwerk-adopted"}},
+		"of one whose annotation is another thing":    {form, map[string]string{made: "x"}, nil},
+		"of one with a book":                          {form, map[string]string{state: "{}"}, []string{"op"}},
+		"of one with both":                            {form, map[string]string{made: "handwerk:x", state: "{}"}, []string{"op", "kubectl-edit", "handwerk-adopted"}},
+		"where nobody asks for it":                    {Form{}, map[string]string{made: "handwerk:x"}, nil},
+		"where only metadata is held": {
+			Form{Profile: dsl.CacheMetadata, Made: made}, map[string]string{made: "handwerk:x"}, []string{"kubectl-edit", "handwerk-adopted"},
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			u := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "kind": "ConfigMap"}}
+			u.SetAnnotations(tt.notes)
+			var entries []metav1.ManagedFieldsEntry
+			for _, manager := range []string{"op", "kubectl-edit", "kube-controller-manager", "handwerk-adopted"} {
+				entries = append(entries, metav1.ManagedFieldsEntry{Manager: manager, FieldsV1: metav1.NewFieldsV1(`{"f:data":{}}`)})
+			}
+			u.SetManagedFields(entries)
+			transform, err := NewTransform(tt.form, schema.GroupVersion{Version: "v1"}, logr.Discard())
+			if err != nil {
+				t.Fatal(err)
+			}
+			var in any = u
+			if tt.form.Profile == dsl.CacheMetadata {
+				in = &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Annotations: tt.notes, ManagedFields: entries}}
+			}
+			out, err := transform(in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, e := range out.(*Object).GetManagedFields() {
+				got = append(got, e.Manager)
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("entries (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -1,0 +1,164 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package child
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/bookkeeping"
+)
+
+// change is one update of a child that is there.
+type change struct {
+	Applier
+	c       dynamic.ResourceInterface
+	desired *unstructured.Unstructured
+	deed    Deed
+	// applied: the server has taken the very same before, so what it does not take now is what others changed.
+	applied bool
+}
+
+// update applies with force to the object that was looked at and to no other of its name. One that
+// is adopted must not have changed since: somebody else may have taken it.
+func (a Applier) update(ctx context.Context, c dynamic.ResourceInterface, desired, live *unstructured.Unstructured, adopts bool) (*unstructured.Unstructured, Deed, error) {
+	ch := change{Applier: a, c: c, desired: desired, deed: Updated}
+	switch {
+	case adopts:
+		ch.deed = Adopted
+	case a.sameMark(desired, live):
+		ch.deed, ch.applied = PutBack, true
+	case a.mark(live) == bookkeeping.AppliedMark:
+		ch.applied = true // it was taken over from others, and then something came between
+	}
+	now, err := ch.read(ctx, live)
+	if err != nil {
+		return nil, "", err
+	}
+	if adopts {
+		if _, still, err := a.judge(desired, now); err != nil || !still {
+			return now, "", err
+		}
+	}
+	ch.tell(live, now)
+	if now, err = ch.prepare(ctx, live, now); err != nil {
+		return nil, "", err
+	}
+	result, err := ch.send(ctx, now)
+	if err == nil {
+		result, err = ch.takeAgain(ctx, result)
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	a.settle(desired, result)
+	return result, ch.deed, nil
+}
+
+// read reads the child where the cache, which does not have what others manage, is not enough. It is nil where it is.
+func (ch change) read(ctx context.Context, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	needed := ch.deed == Adopted || !ch.find(live).empty() || ch.inherits(live)
+	if !needed && ch.deed != PutBack {
+		return nil, nil
+	}
+	now, err := ch.c.Get(ctx, ch.desired.GetName(), metav1.GetOptions{})
+	switch {
+	case err != nil && needed:
+		return nil, fmt.Errorf("applying %s: reading it: %w", name(ch.desired), err)
+	case err != nil: // nobody can be named, and that is all
+		return nil, nil
+	case now.GetUID() != live.GetUID() && needed:
+		return nil, fmt.Errorf("applying %s: it is another object than a moment ago", name(ch.desired))
+	case now.GetUID() != live.GetUID():
+		return nil, nil
+	}
+	return now, nil
+}
+
+// find finds what hands have added.
+func (ch change) find(now *unstructured.Unstructured) added {
+	return ch.added(ch.desired, now, ch.Drift == dsl.DriftStrict)
+}
+
+// tell fills in Found.
+func (ch change) tell(live, now *unstructured.Unstructured) {
+	if ch.Found == nil || ch.deed == Adopted {
+		return
+	}
+	more := ch.find(live)
+	if ch.deed == PutBack || !more.empty() {
+		*ch.Found = ch.driftOf(ch.desired, live, now, more)
+	}
+}
+
+// prepare sees to what hands have set, before the template is applied. The result is the child as it is then.
+func (ch change) prepare(ctx context.Context, live, now *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	switch {
+	case now == nil:
+		return live, nil
+	case ch.deed == Adopted && ch.Drift != dsl.DriftStrict, ch.inherits(now):
+		return ch.inherit(ctx, ch.c, now)
+	case ch.deed == Adopted:
+		return now, nil // what it had is taken away when it is ours
+	}
+	return ch.take(ctx, ch.c, ch.desired, now, ch.find)
+}
+
+// send applies the template. Where others have changed the child so that the server does not take it, what they have set
+// besides is taken away with it: a field that nobody minds may be of no use, or not allowed, without one that was put back.
+func (ch change) send(ctx context.Context, now *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	result, err := ch.apply(ctx, now)
+	if !apierrors.IsInvalid(err) || !ch.applied {
+		return result, err
+	}
+	all := func(now *unstructured.Unstructured) added { return ch.added(ch.desired, now, true) }
+	read, failed := ch.c.Get(ctx, ch.desired.GetName(), metav1.GetOptions{})
+	if failed != nil || read.GetUID() != now.GetUID() || all(read).empty() {
+		return nil, err
+	}
+	if now, failed = ch.take(ctx, ch.c, ch.desired, read, all); failed != nil {
+		return nil, failed
+	}
+	return ch.apply(ctx, now)
+}
+
+func (ch change) apply(ctx context.Context, now *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	guarded, doing := ch.noted(ch.desired), "applying"
+	guarded.SetUID(now.GetUID())
+	if ch.deed == Adopted {
+		doing = "adopting"
+		guarded.SetResourceVersion(now.GetResourceVersion())
+	}
+	result, err := ch.c.Apply(ctx, ch.desired.GetName(), guarded, metav1.ApplyOptions{FieldManager: ch.Manager, Force: true})
+	if err != nil {
+		return nil, fmt.Errorf("%s %s: %w", doing, name(ch.desired), err)
+	}
+	return result, nil
+}
+
+// takeAgain takes away what could not be known before: what an object had that is adopted, and what the cache did not
+// show.
+func (ch change) takeAgain(ctx context.Context, result *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	more := ch.find(result)
+	if more.empty() {
+		return result, nil
+	}
+	taken, err := ch.take(ctx, ch.c, ch.desired, result, ch.find)
+	if err != nil || taken == result {
+		return result, err
+	}
+	if ch.Found != nil && ch.Found.String() == "" {
+		ch.Found.Added, ch.Found.Managers = more.paths, more.managers
+	}
+	if ch.deed == Adopted {
+		ch.deed = Updated // it is ours now, and another version
+	}
+	return ch.apply(ctx, taken)
+}
