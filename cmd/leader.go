@@ -4,6 +4,7 @@
 package cmd
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -11,6 +12,15 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 )
+
+// ownNamespace is that of the pod, empty outside of one.
+func (p *program) ownNamespace() string {
+	if found := lookup(p.Env, "POD_NAMESPACE"); found != "" {
+		return found
+	}
+	text, _ := os.ReadFile(p.podNamespace) // its absence is what it means
+	return strings.TrimSpace(string(text))
+}
 
 // completeLeader fills in what an election needs to know of the pod, or says what is missing.
 func (p *program) completeLeader(op *dsl.Operator) error {
@@ -21,15 +31,7 @@ func (p *program) completeLeader(op *dsl.Operator) error {
 	if leader.Mode == dsl.LeaderLife && lookup(p.Env, "POD_NAME") == "" {
 		return errors.New("electing the leader for life: POD_NAME is not set (take it from the pod's metadata.name)")
 	}
-	if leader.Namespace == "" {
-		leader.Namespace = lookup(p.Env, "POD_NAMESPACE")
-	}
-	if leader.Namespace == "" {
-		// Outside a pod there is no such file, so its absence is reported as what it means.
-		text, _ := os.ReadFile(p.podNamespace)
-		leader.Namespace = strings.TrimSpace(string(text))
-	}
-	if leader.Namespace == "" {
+	if leader.Namespace = cmp.Or(leader.Namespace, p.ownNamespace()); leader.Namespace == "" {
 		return fmt.Errorf("electing the leader by %s: outside a pod, --leader-elect-namespace is required", leader.Mode)
 	}
 	return nil

@@ -90,7 +90,7 @@ func (p *program) run(ctx context.Context, f *runFlags) error {
 	config.UserAgent = userAgent(op.Name)
 	metrics := ops.NewMetrics()
 	pod := lookup(p.Env, "POD_NAME")
-	m, err := p.engine(op, engine.Settings{Config: config, Log: log, Metrics: metrics, PodName: pod, Identity: identity(pod)})
+	m, err := p.engine(op, engine.Settings{Config: config, Log: log, Metrics: metrics, PodName: pod, Namespace: p.ownNamespace(), Identity: identity(pod)})
 	if err != nil {
 		return fmt.Errorf("making operator %s: %w", op.Name, err)
 	}

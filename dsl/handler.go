@@ -58,6 +58,9 @@ type Handler struct {
 	// else runs when that changes, and not otherwise; another one also runs when what it reads of status and
 	// of the metadata changes. It says nothing of handlers that are not level-triggered, and less than Fields.
 	Reads Reads
+	// Makers are the names under which its code makes children, each its id or, behind a dot, a step of it. A child of
+	// one that no handler has is left behind, and taken away. Nil means that nobody knows; see [Makes].
+	Makers []string
 	// Sets are the fields of its object that its code is known to set, Conditions the types of the conditions.
 	Sets       []Path
 	Conditions []string
@@ -172,6 +175,13 @@ func When(p Predicate) Option {
 			return p(s)
 		}
 	}
+}
+
+// Makes tells under which names its code makes children, in [ChildSpec].Handler: without any, it makes none with names.
+// Where all handlers of a resource tell that, or that they need no right to create anything, children of a name that none
+// has any more are taken away. What the configuration says of handlers in YAML is known.
+func Makes(names ...string) Option {
+	return func(h *Handler) { h.Makers = append([]string{}, names...) }
 }
 
 // After makes the handler wait for others of its resource, declared before it.

@@ -150,6 +150,9 @@ func (op *Operator) LeaderLock() string {
 	return cmp.Or(op.Settings.LeaderElection.Name, op.Name+"-leader")
 }
 
+// Register is the name of the ConfigMap that has the kinds of which there may be children of the operator.
+func (op *Operator) Register() string { return op.Name + "-children" }
+
 // New returns an operator without resources.
 func New(name string) *Operator { return &Operator{Name: name} }
 

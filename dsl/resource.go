@@ -137,6 +137,9 @@ func (r *Resource) Owned() iter.Seq2[ResourceName, schema.GroupVersionKind] {
 	}
 }
 
+// Owner reports whether the resource owns anything.
+func (r *Resource) Owner() bool { return len(r.owns) > 0 }
+
 // Handlers returns the handlers in declared order. The slice is the caller's.
 func (r *Resource) Handlers() []*Handler { return slices.Clone(r.handlers) }
 

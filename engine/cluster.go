@@ -92,7 +92,7 @@ func (e *Engine) newFeeds() *feeds.Factory {
 		Common: common, Namespaces: e.op.Scope.Namespaces, CRDSeen: e.crdSeen, ScopeChanged: func() { e.access.Wake() },
 		Working: func() (out []*feed.Feed) {
 			for r := range e.resources.All {
-				out = append(out, r.Feeds()...)
+				out = append(append(out, r.Feeds()...), r.family.Retired.Feeds()...)
 			}
 			return out
 		},
@@ -143,7 +143,7 @@ func (e *Engine) checked(yield func(dsl.ResourceName, catalog.Resource) bool) {
 // newAccess prepares what asks for the rights that feeds do not ask for themselves.
 func (e *Engine) newAccess() *access.Monitor {
 	s := access.Settings{
-		Operator: e.op, Resources: e.specs, Catalog: e.catalog, Reviews: e.clients.Kubernetes.AuthenticationV1(), Log: e.log,
+		Operator: e.op, Resources: e.specs, Namespace: e.settings.Namespace, Catalog: e.catalog, Reviews: e.clients.Kubernetes.AuthenticationV1(), Log: e.log,
 		Askers: func(yield func(access.Asker) bool) {
 			for _, f := range e.feeds.All() {
 				if !yield(f) {
@@ -152,6 +152,7 @@ func (e *Engine) newAccess() *access.Monitor {
 			}
 		},
 		Given: func() {
+			e.register.Granted()
 			for r := range e.resources.All {
 				r.box.Grant()
 			}

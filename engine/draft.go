@@ -10,8 +10,8 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/attempt"
 	"github.com/handwerk-dev/handwerk/engine/book"
 	"github.com/handwerk-dev/handwerk/engine/cause"
+	"github.com/handwerk-dev/handwerk/engine/child"
 	"github.com/handwerk-dev/handwerk/engine/claim"
-	"github.com/handwerk-dev/handwerk/engine/family"
 	"github.com/handwerk-dev/handwerk/engine/fence"
 	"github.com/handwerk-dev/handwerk/engine/patch"
 	"github.com/handwerk-dev/handwerk/engine/plan"
@@ -42,7 +42,7 @@ func (p *pass) subject(r book.Reader, c dsl.Cause, try progress.Record, children
 
 // request is what a handler gets for an attempt, which may write in the span.
 func (p *pass) request(j *plan.Job, s *fence.Span) *dsl.Request {
-	children := family.None(errNoObject)
+	children := child.None(errNoObject)
 	if !p.resourceWide() {
 		children = p.family.For(s, claim.Attempt{Handler: j.Reader.ID, Try: string(j.Cause) + "/" + j.Record.View, Turns: p.jobs.Turns(j)})
 	}

@@ -25,6 +25,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/ops"
 	"github.com/handwerk-dev/handwerk/engine/outage"
 	"github.com/handwerk-dev/handwerk/engine/preflight"
+	"github.com/handwerk-dev/handwerk/engine/register"
 	"github.com/handwerk-dev/handwerk/engine/roster"
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
@@ -39,6 +40,9 @@ type Settings struct {
 	Metrics *ops.Metrics
 	// PodName is the name of this process's pod. Required for LeaderLife.
 	PodName string
+	// Namespace is where the operator's register of kinds is: the namespace of this process's pod. Defaults to that of
+	// the leader's lock. Without either no register is kept.
+	Namespace string
 	// Identity names this process in the leader's lock. Defaults to the host name and a random
 	// part.
 	Identity string
@@ -60,6 +64,7 @@ type Engine struct {
 	recheck   *preflight.Recheck
 	outages   *outage.Watch
 	access    *access.Monitor
+	register  *register.Register
 
 	started atomic.Bool
 	leaving atomic.Bool
@@ -68,6 +73,7 @@ type Engine struct {
 // New prepares an engine. It talks to nobody yet. The error says what is wrong with the operator
 // or with the settings.
 func New(op *dsl.Operator, s Settings) (*Engine, error) {
+	s.Namespace = cmp.Or(op.Settings.LeaderElection.Namespace, s.Namespace)
 	if err := op.Validate(); err != nil {
 		return nil, fmt.Errorf("checking operator: %w", err)
 	}
@@ -82,6 +88,9 @@ func New(op *dsl.Operator, s Settings) (*Engine, error) {
 	e.watches = watch.New(watch.Settings{Dynamic: e.clients.Dynamic, Metadata: e.clients.Metadata, OwnerLabel: op.OwnerLabel(), Log: e.log, Changed: e.watchChanged})
 	e.feeds = e.newFeeds()
 	e.access = e.newAccess()
+	e.register = register.New(register.Settings{
+		Name: op.Register(), Namespace: s.Namespace, Client: e.writer(register.Resource, s.Namespace), Manager: op.Name, Said: e.said, Log: e.log,
+	})
 	e.events = events.New(events.Settings{
 		Client: e.clients.Kubernetes, Operator: op.Name, Log: e.log, Dropped: e.metrics.EventDropped, Failed: e.access.Refused,
 	})
@@ -115,6 +124,9 @@ func (e *Engine) Run(ctx context.Context) error {
 		stopFeeds()
 		feeds.Wait()
 		e.resources.Wait()
+		for r := range e.resources.All {
+			r.family.Retired.Wait()
+		}
 		e.watches.Close()
 	}
 	feeds.Go(func() { e.feeds.Run(feedsCtx) })
@@ -134,6 +146,8 @@ func (e *Engine) Run(ctx context.Context) error {
 	e.log.Info("operator starts", "operator", e.op.Name, "resources", names)
 
 	err := e.elector.Run(ctx, func(term context.Context) error {
+		e.register.Begin()
+		feeds.Go(func() { e.register.Forsaken(feedsCtx, e.op.Resources()) })
 		leaveErr := e.resources.Work(ctx, term, roster.Term{Grace: e.grace(), Log: e.log, Working: func(on bool) {
 			e.started.Store(on)
 			e.leaving.Store(!on && ctx.Err() != nil)
@@ -171,6 +185,7 @@ func (e *Engine) start(spec *dsl.Resource) error {
 func (e *Engine) stop(ctx context.Context, r *resource) {
 	r.log.Info("resource stops; handlers get the grace period", "grace", e.grace().String())
 	e.resources.Stop(ctx, r, e.grace())
+	r.family.Retired.Wait()
 	e.metrics.Forget(r.name)
 	e.access.Wake()
 	e.recheck.Wake()

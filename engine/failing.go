@@ -15,8 +15,6 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/conditions"
 	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/fence"
-	"github.com/handwerk-dev/handwerk/engine/health"
-	"github.com/handwerk-dev/handwerk/engine/outage"
 	"github.com/handwerk-dev/handwerk/engine/plan"
 	"github.com/handwerk-dev/handwerk/engine/progress"
 )
@@ -24,7 +22,7 @@ import (
 // complain says in the log and on the object that an attempt failed.
 func (p *pass) complain(log logr.Logger, j *plan.Job, before progress.Record, err error) {
 	p.complainInLog(log, j, before, err)
-	if p.resourceWide() || !plan.Fails(j.Record) || !j.Record.Failed && unanswered(err) {
+	if p.resourceWide() || !plan.Fails(j.Record) || !j.Record.Failed && feed.Unanswered(err) {
 		return // without an object there is nothing that an Event could be about, and without a server nobody who takes it
 	}
 	reason, note := j.Complaint(p.gone)
@@ -54,18 +52,7 @@ func (p *pass) complainInLog(log logr.Logger, j *plan.Job, before progress.Recor
 // said reports whether an error is one of which the log tells once for all: nobody answers, this process
 // does not lead, or a right is missing, to a feed or to others.
 func (e *Engine) said(err error) bool {
-	if unread, is := errors.AsType[*feed.UnreadError](err); is && unread.Phase == health.Forbidden {
-		return true // the feed tells
-	}
-	return unanswered(err) || errors.Is(err, fence.ErrNotLeading) || e.access.Told(err) || e.outages.Covers(err)
-}
-
-// unanswered reports whether an error says that the API server did not answer, also to a feed.
-func unanswered(err error) bool {
-	if unread, is := errors.AsType[*feed.UnreadError](err); is && unread.Phase == health.Faulty {
-		return true // the feed tells
-	}
-	return outage.Unanswered(err)
+	return feed.Refused(err) || feed.Unanswered(err) || errors.Is(err, fence.ErrNotLeading) || e.access.Told(err) || e.outages.Covers(err)
 }
 
 // passItself stands for the pass's own requests among the handlers that were refused: its write, and

@@ -63,6 +63,10 @@ func TestImportsPointDown(t *testing.T) {
 		"engine/scope":      {},
 		"engine/health":     {"dsl/logmark"},
 		"engine/crd":        {"dsl", "dsl/bookkeeping", "engine/outage"},
+		"engine/register":   {"dsl", "dsl/logmark", "engine/backoff"},
+		"engine/report":     {"engine/feed", "engine/health", "engine/ops"},
+		"engine/sweep":      {"dsl", "dsl/logmark", "engine/claim"},
+		"engine/retired":    {"dsl", "engine/cached", "engine/feed", "engine/health", "engine/register", "engine/watch"},
 		"engine/conditions": {"dsl", "dsl/logmark", "engine/patch"},
 		"engine/filter":     {"dsl"},
 		// Rooms that join a few of the others.
@@ -81,7 +85,7 @@ func TestImportsPointDown(t *testing.T) {
 		"engine/roster": {"engine/feed"},
 		"engine/family": {
 			"dsl", "dsl/logmark", "engine/cached", "engine/catalog", "engine/child", "engine/claim", "engine/events", "engine/feed", "engine/fence", "engine/gone",
-			"engine/inbox", "engine/loop", "engine/ops", "engine/pack", "engine/patch", "engine/watch",
+			"engine/inbox", "engine/loop", "engine/ops", "engine/pack", "engine/patch", "engine/register", "engine/retired", "engine/sweep", "engine/watch",
 		},
 		"engine/client":  {"dsl", "engine/catalog", "engine/child", "engine/feed", "engine/fence"},
 		"engine/related": {"dsl", "engine/book", "engine/cached", "engine/feed", "engine/inbox", "engine/watch"},
@@ -90,7 +94,7 @@ func TestImportsPointDown(t *testing.T) {
 			"dsl", "dsl/logmark", "engine/book", "engine/cached", "engine/cause", "engine/catalog", "engine/child", "engine/gone", "engine/lease", "engine/ops",
 			"engine/patch", "engine/progress", "engine/queue", "engine/rights", "engine/watch",
 			"engine/busy", "engine/dial", "engine/events", "engine/fate", "engine/fence", "engine/claim", "engine/loop", "engine/outage", "engine/timer",
-			"engine/access", "engine/family", "engine/feed", "engine/feeds", "engine/health", "engine/inbox", "engine/preflight", "engine/related", "engine/roster",
+			"engine/access", "engine/family", "engine/feed", "engine/feeds", "engine/health", "engine/inbox", "engine/preflight", "engine/register", "engine/related", "engine/report", "engine/roster",
 		},
 		"engine/enginetest":                    nil, // test kits may use everything
 		"engine/enginetest/internal/apiserver": {},
@@ -124,10 +128,11 @@ var (
 	floors  = [][]string{
 		{
 			"busy", "cached", "catalog", "cause", "claim", "fate", "fence", "filter", "health", "lease", "loop", "ops", "outage", "patch",
-			"progress", "queue", "rights", "scope", "timer",
+			"progress", "queue", "register", "rights", "scope", "timer",
 		},
-		{"access", "book", "child", "conditions", "crd", "dial", "events", "watch"},
+		{"access", "book", "child", "conditions", "crd", "dial", "events", "sweep", "watch"},
 		{"attempt", "feed", "inbox", "ledger", "preflight"},
+		{"report", "retired"},
 		{"client", "family", "feeds", "related", "roster"},
 		{"plan"},
 	}

@@ -55,6 +55,8 @@ type pass struct {
 	related *related.View
 	// jobs are the handlers that have something to do, as far as the pass has come.
 	jobs plan.Jobs
+	// searched: what is to be known for a deletion of children that no handler has any more is known.
+	searched bool
 	// next is when the next pass is due.
 	next queue.Next
 }
@@ -137,6 +139,9 @@ func (r *resource) newPass(f facts, m *memory, fresh bool) *pass {
 // due, then the pass writes and remembers.
 func (p *pass) run(ctx context.Context, news inbox.Changes) error {
 	n := p.observe(news)
+	if !p.gone {
+		p.family.Sight(ctx)
+	}
 	over := p.gone && p.memory.finalized
 	for _, r := range p.r.rules.Readers {
 		if over && !r.On(dsl.Event) {
@@ -155,6 +160,10 @@ func (p *pass) run(ctx context.Context, news inbox.Changes) error {
 			p.abandon()
 			return err
 		}
+	}
+	if err := p.sweep(ctx, n.Child); err != nil {
+		p.abandon()
+		return err
 	}
 	p.restate()
 	s, err := p.write(ctx, p.settle())

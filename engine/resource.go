@@ -78,7 +78,7 @@ func newResource(e *Engine, spec *dsl.Resource) *resource {
 	})
 	r.family = family.New(family.Settings{
 		Operator: e.op, Resource: spec, Handlers: r.rules.Handlers, Log: r.log, Metrics: e.metrics, Events: e.events, Catalog: e.catalog,
-		Box: r.box, Own: r.own, NewFeed: e.feeds.New, Feeds: r.Feeds, Client: e.writer, Read: e.reader, Announce: r.announce,
+		Box: r.box, Own: r.own, NewFeed: e.feeds.New, Feeds: r.Feeds, Client: e.writer, Read: e.reader, Announce: r.announce, Register: e.register,
 	})
 	r.related = related.New(related.Settings{
 		Resource: spec, Own: r.own, NewFeed: e.feeds.New, Inbox: r.box, All: r.rules.All, Panicked: attempt.ErrPanic, Log: r.log,
@@ -104,7 +104,7 @@ func newResource(e *Engine, spec *dsl.Resource) *resource {
 // [roster.Resource].
 func (r *resource) Name() string { return r.name }
 
-// Feeds are the resource's feeds, its own first.
+// Feeds are the resource's feeds, its own first, but for those of kinds that it does not own any more.
 func (r *resource) Feeds() []*feed.Feed {
 	out := append([]*feed.Feed{r.own}, r.family.Kinds()...)
 	for _, f := range r.related.Feeds {
@@ -121,6 +121,7 @@ func (r *resource) Begin() (workers int, work func(context.Context)) {
 	r.related.Clear()
 	q := queue.New[cache.ObjectName](r.name, r.engine.metrics.Queues())
 	r.box.Begin(q)
+	r.family.Retired.Begin()
 	for _, h := range r.rules.Schedules.Readers {
 		q.Add(scheduleKey(h.ID), queue.Due)
 	}
@@ -131,7 +132,10 @@ func (r *resource) Begin() (workers int, work func(context.Context)) {
 }
 
 // End ends the term: no key is taken any more.
-func (r *resource) End() { r.box.End() }
+func (r *resource) End() {
+	r.box.End()
+	r.family.Retired.End()
+}
 
 // Busy names the handlers that run at this moment, with their objects.
 func (r *resource) Busy() []string { return r.busy.List() }

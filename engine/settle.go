@@ -4,10 +4,12 @@
 package engine
 
 import (
+	"context"
 	"slices"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/book"
+	"github.com/handwerk-dev/handwerk/engine/fence"
 	"github.com/handwerk-dev/handwerk/engine/ledger"
 	"github.com/handwerk-dev/handwerk/engine/patch"
 	"github.com/handwerk-dev/handwerk/engine/plan"
@@ -34,7 +36,7 @@ func (p *pass) settle() verdict {
 	living := p.deletion == ""
 	out := verdict{Finalization: plan.Settle(plan.Ending{
 		Gone: p.gone, Deleted: !living, Finalizer: p.finalizer(), Wanted: living && p.wantsFinalizer(),
-		Open: p.jobs.Open(p.gone), Failed: failed, Unsure: p.filters.Unsure(),
+		Open: p.jobs.Open(p.gone), Failed: failed, Unsure: p.filters.Unsure() || !p.searched,
 	})}
 	if living {
 		out.rerun = p.jobs.Rerun(p.r.rules.Readers, p.family.Writes())
@@ -54,6 +56,19 @@ func (p *pass) settle() verdict {
 	}
 	p.sayFailing(&out.marks)
 	return out
+}
+
+// sweep takes away children that no handler has any more, once all handlers are through.
+func (p *pass) sweep(ctx context.Context, news bool) error {
+	failed := func(r book.Reader) bool { return p.jobs.Record(r, p.ledger.Entry(r)).Failed }
+	if p.searched = true; p.gone || !p.jobs.Through() || slices.ContainsFunc(p.r.rules.Readers, failed) {
+		return nil
+	}
+	again, holds, err := p.family.Sweep(ctx, fence.NewSpan(p.r.engine.held), news)
+	if p.searched = !holds; again > 0 {
+		p.next = p.next.Sooner(again, queue.Due)
+	}
+	return err
 }
 
 // holdsUp reports whether a handler that has failed for good keeps a deletion from going on.

@@ -80,7 +80,7 @@ func (w *writer) fault(at []string, format string, args ...any) {
 // a certain time.
 func (w *writer) built(fn dsl.Func) actions.Built {
 	// Only: none looks back.
-	out := actions.Built{Func: fn, Checks: w.checks, Needs: w.needs, Reads: w.reads, NoOld: w.reads.Only}
+	out := actions.Built{Func: fn, Checks: w.checks, Needs: w.needs, Reads: w.reads, NoOld: w.reads.Only, Makers: []string{}}
 	out.Reads.Only = false
 	return out
 }

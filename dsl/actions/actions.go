@@ -55,6 +55,8 @@ type Built struct {
 	NoOld bool
 	// Owns are the kinds of the children that the handler makes.
 	Owns []schema.GroupVersionKind
+	// Makers are the names under which Func makes children: [Build].ID where it makes any. Nil means that nobody knows.
+	Makers []string
 	// Children are those of them that have names.
 	Children []shape.NamedChild
 	// Checks hold the configuration against schemas. Their errors are as those of Build.

@@ -103,6 +103,7 @@ func (w *watched) handler(at path, h *handler) {
 	out.After = h.After
 	out.NoFinalizer, out.Release = h.noFinalizer(), h.OnFailure == release
 	out.NoOld = built.NoOld && !back || h.Old != nil && !*h.Old
+	out.Makers = built.Makers
 	out.Brings, out.Sets, out.Conditions, out.Reads = built.Brings, built.Sets, built.Conditions, built.Reads.And(asks)
 	added := w.add(at, out)
 	added.Steady = steady(added, built)

@@ -52,7 +52,7 @@ func (s *step) name(i int) string {
 // steps builds a handler of several actions, nil when one is at fault.
 func (w *watched) steps(at path, h *handler) *actions.Built {
 	// Needs is not nil: of steps of which each takes nothing it is known that they take nothing.
-	out, looksBack := &actions.Built{Needs: []dsl.Need{}, Reads: dsl.Reads{Only: true}}, false
+	out, looksBack, unnamed := &actions.Built{Needs: []dsl.Need{}, Makers: []string{}, Reads: dsl.Reads{Only: true}}, false, false
 	var fns []dsl.Func
 	seen := map[string]path{}
 	for i := range h.Steps {
@@ -82,6 +82,9 @@ func (w *watched) steps(at path, h *handler) *actions.Built {
 		h.untold = h.untold || built.Needs == nil || anyKind(built)
 		if out != nil {
 			out.Needs = append(out.Needs, built.Needs...)
+			if out.Makers = append(out.Makers, built.Makers...); built.Makers == nil {
+				unnamed = true
+			}
 			out.Brings = append(out.Brings, built.Brings...)
 			out.Sets = append(out.Sets, built.Sets...)
 			out.Conditions = append(out.Conditions, built.Conditions...)
@@ -91,6 +94,9 @@ func (w *watched) steps(at path, h *handler) *actions.Built {
 	}
 	if out == nil {
 		return nil
+	}
+	if unnamed {
+		out.Makers = nil
 	}
 	out.NoOld, out.Func = !looksBack, dsl.Steps(fns...)
 	return out

@@ -49,7 +49,7 @@ type Asker interface {
 	Missing() []ops.MissingRight
 }
 
-// Settings are what a Monitor works with. All are required but Namespaces.
+// Settings are what a Monitor works with. All are required but Namespace and Namespaces.
 type Settings struct {
 	Operator *dsl.Operator
 	// Resources returns those of the operator that are worked on at the moment.
@@ -60,6 +60,8 @@ type Settings struct {
 	Reviews authentication.SelfSubjectReviewsGetter
 	// Askers yields those who ask for rights themselves.
 	Askers iter.Seq[Asker]
+	// Namespace is where the operator keeps what is its own; see [rights.Settings].
+	Namespace string
 	// Namespaces returns those in the operator's scope, where they are known only while it runs; nil
 	// where the rights have them.
 	Namespaces func() []string
@@ -192,7 +194,7 @@ func (m *Monitor) look(ctx context.Context) {
 // needed are the rights that the operator needs.
 func (m *Monitor) needed(ctx context.Context) []rights.Rule {
 	s := m.settings
-	return rights.Of(s.Operator, rights.Settings{Lookup: lookup(ctx, s.Operator, s.Catalog), Resources: s.Resources()})
+	return rights.Of(s.Operator, rights.Settings{Lookup: lookup(ctx, s.Operator, s.Catalog), Resources: s.Resources(), Namespace: s.Namespace})
 }
 
 // elsewhere reports whether somebody else asks for a right.

@@ -71,6 +71,9 @@ func (k Keys) Maker(live metav1.Object) string {
 	return s.Handler
 }
 
+// Made reports whether an object says that the operator has applied it.
+func (k Keys) Made(live metav1.Object) bool { return applied(live.GetAnnotations(), k.Applied) }
+
 // Which is the title without the policy: which child it is, as the owner's record has it.
 func Which(s dsl.ChildSpec) string {
 	s.OnDelete = ""
@@ -116,6 +119,22 @@ func ParseOwnerName(text string) (n OwnerName, ok bool) {
 		return OwnerName{}, false
 	}
 	return OwnerName{schema.GroupKind{Group: parts[0], Kind: parts[1]}, parts[2], parts[3]}, true
+}
+
+// OwnerOf names the owner that an object says it has: by a reference to its controller, or else by the label and an
+// annotation. Namespaced says whether the owner has a namespace.
+func (k Keys) OwnerOf(o metav1.Object, namespaced bool) (name OwnerName, referred bool, label string) {
+	if ref := metav1.GetControllerOfNoCopy(o); ref != nil {
+		name.Kind, name.Name = schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind(), ref.Name
+		if namespaced {
+			name.Namespace = o.GetNamespace()
+		}
+		return name, true, ""
+	}
+	if label = o.GetLabels()[k.Label]; label != "" {
+		name, _ = ParseOwnerName(o.GetAnnotations()[k.Owner])
+	}
+	return name, false, label
 }
 
 // Retained is the value of the owner label of children that are retained for this owner: a digest,

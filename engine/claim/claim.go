@@ -67,6 +67,8 @@ type Attempt struct {
 	Handler string
 	// Try tells what the handler is about to do from other such things.
 	Try string
+	// Why says what for, where no handler does it.
+	Why string
 	// Turns are those of the pass's handlers before this one.
 	Turns []Turn
 }

@@ -34,7 +34,7 @@ func TestMissingRightsAreToldBeforeTheyAreNeeded(t *testing.T) {
 			}
 		}
 	}
-	allow(slices.DeleteFunc(neededRights(c), writes))
+	allow(slices.DeleteFunc(neededRights(c, ns), writes))
 	said := map[string]string{
 		"rights/deployments.apps": "may not create deployments.apps in namespace " + ns + " (handler foos/deployment); " +
 			"may not patch deployments.apps in namespace " + ns + " (handler foos/deployment); account " + user.Name,
@@ -55,7 +55,7 @@ func TestMissingRightsAreToldBeforeTheyAreNeeded(t *testing.T) {
 			}
 		}
 	}
-	allow(slices.DeleteFunc(neededRights(c), func(r rights.Rule) bool { return !writes(r) }))
+	allow(slices.DeleteFunc(neededRights(c, ns), func(r rights.Rule) bool { return !writes(r) }))
 	for _, running := range processes {
 		running.AwaitReady(t)
 	}

@@ -65,6 +65,12 @@ func (c *children) Apply(ctx context.Context, desired any, specs ...dsl.ChildSpe
 		return nil, err
 	}
 	s := c.session
+	if w.feed != nil && spec.Ownership != dsl.Unowned {
+		if err := s.family.settings.Register.Enter(ctx, s.family.settings.Resource.Name, kindOf(w.feed)); err != nil {
+			return nil, fmt.Errorf("applying %s: %w", w.place().People(), err)
+		}
+		s.family.sweeper.Note(spec.Handler)
+	}
 	s.Claims.Reach(w.id, w.maker)
 	live := s.known(w.feed, w.id)
 	if w.enters {
@@ -217,7 +223,7 @@ func (c *children) Remove(ctx context.Context, gone dsl.ChildObject) error {
 		return nil
 	}
 	key := cache.MetaObjectToName(gone.Object)
-	f, err := c.session.family.kind(gone.Object.GroupVersionKind(), key.Namespace)
+	f, err := c.session.family.present(gone.Object.GroupVersionKind(), key.Namespace)
 	if err != nil {
 		return fmt.Errorf("removing %s: %w", child.PlaceOf(gone.Object).People(), err)
 	}

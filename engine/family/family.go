@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -28,6 +27,9 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/inbox"
 	"github.com/handwerk-dev/handwerk/engine/ops"
+	"github.com/handwerk-dev/handwerk/engine/register"
+	"github.com/handwerk-dev/handwerk/engine/retired"
+	"github.com/handwerk-dev/handwerk/engine/sweep"
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
 
@@ -51,6 +53,7 @@ type Settings struct {
 	Events   *events.Recorder
 	Catalog  *catalog.Catalog
 	Box      Box
+	Register *register.Register
 
 	// Own is the feed of the owners. NewFeed makes one of a kind of children, and Feeds are all of the resource's,
 	// those of children among them.
@@ -71,6 +74,9 @@ type Family struct {
 	settings Settings
 	keys     child.Keys
 	feeds    []*feed.Feed
+	sweeper  *sweep.Sweeper
+	// Retired are kinds that the resource does not own any more.
+	Retired *retired.Kinds
 
 	mu      sync.Mutex
 	records map[inbox.Key]*child.Record // those of owners that have one, for events of children to find the owners by
@@ -91,10 +97,15 @@ func New(s Settings) *Family {
 		})
 		f.feeds = append(f.feeds, kind)
 	}
+	f.sweeper = sweep.New(s.Handlers)
+	f.Retired = retired.New(retired.Settings{
+		Register: s.Register, Resource: s.Resource.Name, Log: s.Log, NewFeed: s.NewFeed, Granted: s.Box.Grant,
+		Owns: f.owns, Claims: f.claims, Seen: f.seen,
+	})
 	return f
 }
 
-// Kinds are the feeds of the owned kinds.
+// Kinds are the feeds of the kinds that the resource owns.
 func (f *Family) Kinds() []*feed.Feed { return f.feeds }
 
 // Clear forgets all owners.
@@ -140,6 +151,11 @@ func (f *Family) kinds(yield func(*feed.Feed) bool) {
 			return
 		}
 	}
+	for _, kind := range f.Retired.Feeds() {
+		if kind.Known() && kind.Complete() == nil && !f.owns(kind.OfKind()) && !yield(kind) {
+			return
+		}
+	}
 }
 
 // complete returns why not all children can be seen; nil when they can.
@@ -172,6 +188,16 @@ func (f *Family) kind(kind schema.GroupVersionKind, namespace string) (*feed.Fee
 	return nil, dsl.Permanent(errors.New("no resource of that kind is declared with owns"))
 }
 
+// present is kind for what is there already, and may be of a kind that the resource does not own any more.
+func (f *Family) present(kind schema.GroupVersionKind, namespace string) (*feed.Feed, error) {
+	for each := range f.kinds {
+		if kindOf(each) == kind.GroupKind() {
+			return each, each.Readable(namespace)
+		}
+	}
+	return f.kind(kind, namespace)
+}
+
 // seen takes an event of an object that may be a child: its owner is looked at again. An object that changed owners
 // is news for both.
 func (f *Family) seen(kind *feed.Feed, ev watch.Event) {
@@ -193,25 +219,16 @@ func (f *Family) ownerKey(kind *feed.Feed, o *cached.Object) *inbox.Key {
 	if o == nil {
 		return nil
 	}
-	var name child.OwnerName
-	ref, label := metav1.GetControllerOfNoCopy(o), ""
-	if ref != nil {
-		name.Kind, name.Name = schema.FromAPIVersionAndKind(ref.APIVersion, ref.Kind).GroupKind(), ref.Name
-		if f.settings.Own.Resource().Namespaced {
-			name.Namespace = o.GetNamespace()
-		}
-	} else if label = o.Label(f.keys.Label); label != "" {
-		name, _ = child.ParseOwnerName(o.GetAnnotations()[f.keys.Owner])
-	}
+	name, referred, label := f.keys.OwnerOf(o, f.settings.Own.Resource().Namespaced)
 	if name.Name == "" || name.Kind != kindOf(f.settings.Own) {
 		return nil
 	}
 	key := inbox.Key{Namespace: name.Namespace, Name: name.Name}
-	if ref == nil && !f.labels(key, name, label) {
+	if !referred && !f.labels(key, name, label) {
 		return nil
 	}
 	place := child.Place{Kind: kindOf(kind), Namespace: o.GetNamespace(), Name: o.GetName()}
-	if (ref == nil || !name.Near(place.Namespace)) && !f.lists(key, place) {
+	if (!referred || !name.Near(place.Namespace)) && !f.lists(key, place) {
 		return nil
 	}
 	return &key

@@ -21,6 +21,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/fence"
 	"github.com/handwerk-dev/handwerk/engine/inbox"
+	"github.com/handwerk-dev/handwerk/engine/sweep"
 )
 
 // Memory is what is known of an owner's children from one pass to the next. Its zero value knows of none.
@@ -34,6 +35,8 @@ type Memory struct {
 	// doubts are places where a labelled child may have been made although the request failed. They stay in
 	// the record until the child is seen, or the process ends.
 	doubts map[child.Place]bool
+	// sweep is about children that no handler has any more.
+	sweep sweep.Memory
 	// told: what passes for a child and is none was named in the log.
 	told bool
 }

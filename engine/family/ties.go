@@ -38,8 +38,8 @@ func (s *Session) outdated(record *child.Record) (out []child.Place) {
 // claimed reports whether an object that says it is the owner's is at a place, as far as it is known.
 func (f *Family) claimed(owner child.Owner, place child.Place) (there, known bool) {
 	key := cache.ObjectName{Namespace: place.Namespace, Name: place.Name}
-	for _, kind := range f.feeds {
-		if !kind.Known() || kindOf(kind) != place.Kind {
+	for kind := range f.kinds {
+		if kindOf(kind) != place.Kind {
 			continue
 		}
 		if h := kind.Informer(key.Namespace); h != nil && h.Synced() {

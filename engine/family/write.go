@@ -4,6 +4,7 @@
 package family
 
 import (
+	"cmp"
 	"hash/crc32"
 	"slices"
 
@@ -169,13 +170,18 @@ func (c *children) wroteBetween(f *feed.Feed, gvr schema.GroupVersionResource, o
 // say says what a handler did to a child, in one line for each write. Creations and deletions are Events too, where the
 // operator's settings ask for them.
 func (c *children) say(deed child.Deed, o *unstructured.Unstructured, detail string) {
+	detail = cmp.Or(detail, c.attempt.Why)
 	s, handler := c.session, c.attempt.Handler
 	did := string(deed) + " " + child.PlaceOf(o).People()
 	line := did
 	if detail != "" {
 		line += ": " + detail
 	}
-	s.pass.Log().Info(line, "handler", handler)
+	if handler == "" {
+		s.pass.Log().Info(line)
+	} else {
+		s.pass.Log().Info(line, "handler", handler)
+	}
 	reason := map[child.Deed]string{child.Created: "ChildCreated", child.Deleted: "ChildDeleted"}[deed]
 	if reason != "" && s.family.settings.Operator.Settings.Events == dsl.EventsChanges {
 		s.family.settings.Events.Send(ops.ByChange, s.pass.Object, handler, dsl.Normal, reason, did)

@@ -90,6 +90,9 @@ func (f *Feed) unserved(ctx context.Context) {
 		text = "the API server does not serve it, and whether its CRD is installed cannot be told"
 	}
 	f.health.Set(health.State{Phase: health.Unserved, Text: text, NotFound: there}, f.failures())
+	if absent && f.settings.Absent != nil {
+		f.settings.Absent(ctx)
+	}
 }
 
 // extinct reports whether the resource is gone, with all its objects: its CRD is; and whether that is known to be

@@ -47,6 +47,9 @@ type Settings struct {
 	// Listed is called with each step of the feed once the informers have told of all objects that there
 	// are; well says whether the feed runs. It reports whether to call it again soon. Optional.
 	Listed func(ctx context.Context, well bool) (again bool)
+	// Absent is called when the resource is known to be gone, or not to have come yet, with each step of the feed.
+	// Optional.
+	Absent func(ctx context.Context)
 	// Granted is called when something that kept objects out is over, and they are listed. Optional.
 	Granted func()
 

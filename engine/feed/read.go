@@ -15,6 +15,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/engine/cached"
 	"github.com/handwerk-dev/handwerk/engine/health"
+	"github.com/handwerk-dev/handwerk/engine/outage"
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
 
@@ -40,6 +41,18 @@ func (e *UnreadError) Error() string {
 
 // Unwrap returns the answer of the API server.
 func (e *UnreadError) Unwrap() error { return e.answer }
+
+// Refused reports whether an error is that of a feed which may not read, and tells so itself.
+func Refused(err error) bool {
+	unread, is := errors.AsType[*UnreadError](err)
+	return is && unread.Phase == health.Forbidden
+}
+
+// Unanswered reports whether an error says that the API server did not answer, also to a feed.
+func Unanswered(err error) bool {
+	unread, is := errors.AsType[*UnreadError](err)
+	return is && unread.Phase == health.Faulty || outage.Unanswered(err)
+}
 
 // refusal says why objects cannot be read in the words of the API server, when it is that a right is missing:
 // then it is known from other errors by who handles them.

@@ -80,6 +80,9 @@ func (f *Feed) Name() dsl.ResourceName { return f.settings.Name }
 // ByKind reports whether a kind was declared, and not a name.
 func (f *Feed) ByKind() bool { return !f.settings.Kind.Empty() }
 
+// OfKind is the kind that was declared, empty where a name was.
+func (f *Feed) OfKind() schema.GroupKind { return f.settings.Kind.GroupKind() }
+
 // Is reports whether the feed is that of a resource, by the name that it was declared with or has.
 func (f *Feed) Is(name dsl.ResourceName) bool {
 	served := f.Resource().GVR

@@ -13,8 +13,8 @@ import (
 
 // Settings are what rights depend on besides the operator.
 type Settings struct {
-	// Namespace is that of the operator's pod, where the leader's Lease is unless the operator says
-	// another one.
+	// Namespace is that of the operator's pod, where the leader's Lease and the register are unless the operator says
+	// another one. Without either there is no register.
 	Namespace string
 	// InstallCRDs: the operator brings its CRDs along.
 	InstallCRDs bool
@@ -42,7 +42,9 @@ func Of(op *dsl.Operator, s Settings) []Rule {
 		c.resource(r)
 	}
 	c.events()
-	c.leader(cmp.Or(op.Settings.LeaderElection.Namespace, s.Namespace))
+	namespace := cmp.Or(op.Settings.LeaderElection.Namespace, s.Namespace)
+	c.leader(namespace)
+	c.register(namespace)
 	c.cluster(s.InstallCRDs)
 	return c.sorted()
 }

@@ -187,6 +187,24 @@ func (c *collector) leader(namespace string) {
 	}
 }
 
+// register adds what it takes to remember of which kinds there may be children. An operator that makes none may still have
+// to look for those of its earlier versions.
+func (c *collector) register(namespace string) {
+	if namespace == "" {
+		return
+	}
+	const why = "registers of which kinds it has children, so that a later version finds those that it does not make any more"
+	all := about{Name: dsl.ResourceName{Resource: "configmaps"}, namespace: namespace}
+	own := all
+	own.names = []string{c.op.Register()}
+	if !slices.ContainsFunc(c.op.Resources(), (*dsl.Resource).Owner) {
+		c.offer(own, because(why), "get", "update")
+		return
+	}
+	c.add(own, because(why), "get", "update")
+	c.add(all, because(why), "create")
+}
+
 // cluster adds what the engine looks at beside the operator's resources.
 func (c *collector) cluster(install bool) {
 	if len(c.spaces) == 0 && len(c.op.Scope.Namespaces) > 0 {

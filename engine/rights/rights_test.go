@@ -197,16 +197,26 @@ func TestAnOperatorNeedsWhatItAndItsHandlersDo(t *testing.T) {
 			want: []string{"list,watch,create configmaps", "list,watch foos of example.com"},
 		},
 		"a lease is named, but for its creation": {
-			op:   leading(dsl.LeaderElection{Mode: dsl.LeaderLease}),
-			set:  rights.Settings{Namespace: "system"},
-			want: []string{"list,watch foos of example.com", "create leases of coordination.k8s.io in system", "get,watch,update leases of coordination.k8s.io named foo-leader in system"},
+			op:  leading(dsl.LeaderElection{Mode: dsl.LeaderLease}),
+			set: rights.Settings{Namespace: "system"},
+			want: []string{
+				"list,watch foos of example.com", "get,update configmaps named foo-children in system?",
+				"create leases of coordination.k8s.io in system", "get,watch,update leases of coordination.k8s.io named foo-leader in system",
+			},
 		},
 		"a lock for life is taken away by others, who look for its pod": {
 			op:  leading(dsl.LeaderElection{Mode: dsl.LeaderLife, Name: "lock", Namespace: "here"}),
 			set: rights.Settings{Namespace: "system"},
 			want: []string{
-				"list,watch foos of example.com", "get pods in here", "create leases of coordination.k8s.io in here",
-				"get,watch,delete leases of coordination.k8s.io named lock in here",
+				"list,watch foos of example.com", "get,update configmaps named foo-children in here?", "get pods in here",
+				"create leases of coordination.k8s.io in here", "get,watch,delete leases of coordination.k8s.io named lock in here",
+			},
+		},
+		"kinds of children are registered in one ConfigMap": {
+			op:  foos(func(r *dsl.Resource) { r.Owns("secrets.v1"); r.OnReconcile("one", nothing) }),
+			set: rights.Settings{Namespace: "system"},
+			want: []string{
+				"list,watch secrets", "list,watch foos of example.com", "create configmaps in system", "get,update configmaps named foo-children in system",
 			},
 		},
 		"CRDs are written by who brings them along": {

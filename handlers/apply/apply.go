@@ -84,7 +84,7 @@ func build(compiler *expr.Compiler, b actions.Build, config childrenConfig) (act
 func (p *plan) built() actions.Built {
 	reports := dsl.MustParseNeed("patch", "self/status")
 	reports.Offered = true
-	out := actions.Built{Func: p.run, Needs: []dsl.Need{reports}, Conditions: p.report.types()}
+	out := actions.Built{Func: p.run, Needs: []dsl.Need{reports}, Conditions: p.report.types(), Makers: []string{p.id}}
 	out.Reads.Only, out.Reads.Children = true, p.final // in a deletion there is no cause child
 	for _, name := range p.graph.Names() {
 		c := p.children[name]

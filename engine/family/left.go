@@ -1,0 +1,73 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package family
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/cached"
+	"github.com/handwerk-dev/handwerk/engine/child"
+	"github.com/handwerk-dev/handwerk/engine/claim"
+	"github.com/handwerk-dev/handwerk/engine/feed"
+	"github.com/handwerk-dev/handwerk/engine/fence"
+	"github.com/handwerk-dev/handwerk/engine/sweep"
+)
+
+// searchLook is how long it is until a deletion is looked at again that waits for children to be looked for.
+const searchLook = 10 * time.Second
+
+// Sight enters the kinds of the owner's children into the register that it does not have: of children that were made
+// before there was one. What fails is tried again by the next pass.
+func (s *Session) Sight(ctx context.Context) {
+	with, owner := s.family.settings, s.owner()
+	for _, kind := range s.family.feeds {
+		if !kind.Known() || with.Register.Has(with.Resource.Name, kindOf(kind)) || len(s.childrenIn(kind, owner)) == 0 {
+			continue
+		}
+		if err := with.Register.Enter(ctx, with.Resource.Name, kindOf(kind)); err != nil {
+			s.pass.Log().V(1).Info("kind of children is not registered yet", "error", err.Error())
+		}
+	}
+}
+
+// Sweep takes away the owner's children that no handler has any more. News says that children have changed. Again is when
+// to look again, zero for not by itself. Holds: a deletion has to wait, for it is not known yet what of them there is. The
+// span is not begun yet.
+func (s *Session) Sweep(ctx context.Context, span *fence.Span, news bool) (again time.Duration, holds bool, err error) {
+	if s.pass.Deleting && slices.ContainsFunc(s.owner().Record.Places(), func(p child.Place) bool { return s.family.Retired.Searches(p.Kind) }) {
+		again, holds = searchLook, true
+	}
+	if s.pass.Memory.sweep.Done(news && len(s.family.Retired.Feeds()) > 0) {
+		return again, holds, nil
+	}
+	all, err := s.Reader().All()
+	if err != nil {
+		return again, holds, nil // what is there is not known; who reads it is told
+	}
+	span.Begin(ctx)
+	defer span.End()
+	later, err := s.family.sweeper.Sweep(ctx, &s.pass.Memory.sweep, sweep.Pass{
+		All: all, Owns: s.family.owns, Log: s.pass.Log,
+		Taker: func(why string) dsl.Children { return s.For(span, claim.Attempt{Why: why}) },
+	})
+	return max(again, later), holds, err
+}
+
+// owns reports whether a kind is one that the resource owns, as far as the API server has told what it serves.
+func (f *Family) owns(kind schema.GroupKind) bool {
+	return slices.ContainsFunc(f.feeds, func(declared *feed.Feed) bool {
+		return declared.OfKind() == kind || declared.Known() && kindOf(declared) == kind
+	})
+}
+
+// claims reports whether an object says that it is a child of an object of the resource.
+func (f *Family) claims(o *cached.Object) bool {
+	name, _, _ := f.keys.OwnerOf(o, true)
+	return f.keys.Made(o) && name.Name != "" && name.Kind == kindOf(f.settings.Own)
+}

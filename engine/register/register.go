@@ -1,0 +1,347 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package register keeps an operator's register: of which kinds it has made children, by the resource of their owners.
+// It is a ConfigMap, with a key for each resource and a kind in each line. A version of the operator that does not make
+// children of some kind any more learns from it that there may be such, and where to look for them.
+package register
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/dynamic"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/logmark"
+	"github.com/handwerk-dev/handwerk/engine/backoff"
+)
+
+// Resource is what ConfigMaps are.
+var Resource = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+
+const (
+	// changes is how often a change is worked out, when others change the register at the same time.
+	changes = 5
+	// readAgain and readAgainMost bound the wait before a register that could not be read is read again.
+	readAgain     = time.Second
+	readAgainMost = time.Minute
+)
+
+// Settings say where the register is. All are required but Namespace.
+type Settings struct {
+	// Name and Namespace are the ConfigMap's. Without a namespace no register is kept: all that is entered is
+	// forgotten, and there is never anything in it.
+	Name, Namespace string
+	// Client reaches the ConfigMaps of the namespace, Manager is the field manager.
+	Client  dynamic.ResourceInterface
+	Manager string
+	// Said reports whether an error is one of which the log tells elsewhere.
+	Said func(error) bool
+	Log  logr.Logger
+}
+
+// Register is an operator's. Its methods may be called by any number of goroutines.
+type Register struct {
+	settings Settings
+	// turn is held by who asks the server.
+	turn chan struct{}
+
+	mu sync.Mutex
+	// object is the ConfigMap as it was seen last, nil when there is none. Read: that is known.
+	object *unstructured.Unstructured
+	kinds  map[string][]schema.GroupKind
+	read   bool
+	// refused: a right is missing. Granted is closed when it may have been given.
+	refused bool
+	granted chan struct{}
+}
+
+// New returns a register that has not been read.
+func New(s Settings) *Register {
+	return &Register{settings: s, turn: make(chan struct{}, 1), granted: make(chan struct{})}
+}
+
+// Kept reports whether there is one at all.
+func (r *Register) Kept() bool { return r.settings.Namespace != "" }
+
+// Begin begins a term: what is known is void, for another process may have written since.
+func (r *Register) Begin() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.object, r.kinds, r.read, r.refused = nil, nil, false, false
+}
+
+// Granted says that a right was given that was missing, perhaps one of the register's.
+func (r *Register) Granted() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.refused {
+		r.refused = false
+		close(r.granted)
+		r.granted = make(chan struct{})
+	}
+}
+
+// Has reports whether a kind is in the register, as far as that is known.
+func (r *Register) Has(resource dsl.ResourceName, kind schema.GroupKind) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Contains(r.kinds[key(resource)], kind)
+}
+
+// Known reports whether all is known that will be for now: the register was read, or cannot be, or there is none.
+func (r *Register) Known() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.read || r.refused || !r.Kept()
+}
+
+// Of returns the kinds of a resource, once the register was read. They are the caller's.
+func (r *Register) Of(resource dsl.ResourceName) []schema.GroupKind {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.kinds[key(resource)])
+}
+
+// key is what the register calls a resource.
+func key(resource dsl.ResourceName) string { return resource.Objects().String() }
+
+// Forsaken waits until the register was read, or ctx has ended, and tells of resources in it that are none of these:
+// nobody looks after their children any more.
+func (r *Register) Forsaken(ctx context.Context, all []*dsl.Resource) {
+	if !r.Kept() || !r.Await(ctx) {
+		return
+	}
+	r.mu.Lock()
+	kinds := maps.Clone(r.kinds)
+	r.mu.Unlock()
+	for _, resource := range all {
+		delete(kinds, key(resource.Name))
+	}
+	for _, resource := range slices.Sorted(maps.Keys(kinds)) {
+		var names []string
+		for _, kind := range kinds[resource] {
+			names = append(names, kind.String())
+		}
+		r.settings.Log.Info("the operator does not have a resource any more of which there may be children; they are left alone",
+			logmark.Warning, true, "resource", resource, "kinds", names, "configMap", r.name())
+	}
+}
+
+// Await waits until the register was read, and reports whether it was: not when ctx has ended.
+func (r *Register) Await(ctx context.Context) bool {
+	var wait time.Duration
+	for told := false; ; {
+		err := r.load(ctx)
+		if err == nil || ctx.Err() != nil {
+			return err == nil && ctx.Err() == nil
+		}
+		again, granted := r.fault(err)
+		if !again {
+			select {
+			case <-ctx.Done():
+				return false
+			case <-granted:
+				continue
+			}
+		}
+		if !told && !r.settings.Said(err) {
+			told = true
+			r.settings.Log.Error(err, "kinds of children could not be read; it is tried again")
+		}
+		var in time.Duration
+		wait, in = backoff.Next(wait, readAgain, readAgainMost)
+		select {
+		case <-ctx.Done():
+			return false
+		case <-time.After(in):
+		}
+	}
+}
+
+// Enter enters a kind of which a child is about to be made, unless it is there. Where the right to it is missing that is
+// told, and no error.
+func (r *Register) Enter(ctx context.Context, resource dsl.ResourceName, kind schema.GroupKind) error {
+	err := r.change(ctx, key(resource), func(known []schema.GroupKind) []schema.GroupKind {
+		if slices.Contains(known, kind) {
+			return known
+		}
+		return append(slices.Clone(known), kind)
+	})
+	if err != nil {
+		return fmt.Errorf("entering kind %s into ConfigMap %s: %w", kind, r.name(), err)
+	}
+	return nil
+}
+
+// Leave takes a kind out of which no child is left. Where the right to it is missing it stays, and that is no error.
+func (r *Register) Leave(ctx context.Context, resource dsl.ResourceName, kind schema.GroupKind) error {
+	err := r.change(ctx, key(resource), func(known []schema.GroupKind) []schema.GroupKind {
+		return slices.DeleteFunc(slices.Clone(known), func(other schema.GroupKind) bool { return other == kind })
+	})
+	if err != nil {
+		return fmt.Errorf("taking kind %s out of ConfigMap %s: %w", kind, r.name(), err)
+	}
+	return nil
+}
+
+func (r *Register) name() string { return r.settings.Namespace + "/" + r.settings.Name }
+
+// edit returns the kinds of a resource as they are to be.
+type edit func([]schema.GroupKind) []schema.GroupKind
+
+// rests reports whether nothing is to be asked of the server: there is nothing to change, as far as is known, or the
+// right to it is missing.
+func (r *Register) rests(resource string, to edit) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.refused || r.read && len(to(r.kinds[resource])) == len(r.kinds[resource])
+}
+
+// change makes the kinds of a resource what they are to be.
+func (r *Register) change(ctx context.Context, resource string, to edit) error {
+	if !r.Kept() || r.rests(resource, to) {
+		return nil
+	}
+	select {
+	case r.turn <- struct{}{}:
+		defer func() { <-r.turn }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	for attempt := 1; ; attempt++ {
+		err := r.write(ctx, resource, to)
+		if err == nil {
+			return nil
+		}
+		again := apierrors.IsConflict(err) || apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err)
+		if again && attempt < changes {
+			r.Begin() // it is not as it was read
+			continue
+		}
+		if retry, _ := r.fault(err); !retry {
+			return nil
+		}
+		return err
+	}
+}
+
+// write makes one try of a change.
+func (r *Register) write(ctx context.Context, resource string, to edit) error {
+	if err := r.fetch(ctx); err != nil {
+		return err
+	}
+	if r.rests(resource, to) {
+		return nil
+	}
+	r.mu.Lock()
+	next, kinds := r.object.DeepCopy(), to(r.kinds[resource])
+	r.mu.Unlock()
+	there := next != nil
+	if !there {
+		next = &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": r.settings.Name, "namespace": r.settings.Namespace},
+		}}
+	}
+	if err := set(next, resource, kinds); err != nil {
+		return err
+	}
+	var err error
+	if there {
+		next, err = r.settings.Client.Update(ctx, next, metav1.UpdateOptions{FieldManager: r.settings.Manager})
+	} else {
+		next, err = r.settings.Client.Create(ctx, next, metav1.CreateOptions{FieldManager: r.settings.Manager})
+	}
+	if err == nil {
+		r.know(next)
+	}
+	return err
+}
+
+// set writes the kinds of a resource into the ConfigMap.
+func set(o *unstructured.Unstructured, resource string, kinds []schema.GroupKind) error {
+	if len(kinds) == 0 {
+		unstructured.RemoveNestedField(o.Object, "data", resource)
+		return nil
+	}
+	lines := make([]string, len(kinds))
+	for i, kind := range kinds {
+		lines[i] = kind.String() + "\n"
+	}
+	slices.Sort(lines)
+	return unstructured.SetNestedField(o.Object, strings.Join(lines, ""), "data", resource)
+}
+
+// load reads the register unless that was done.
+func (r *Register) load(ctx context.Context) error {
+	select {
+	case r.turn <- struct{}{}:
+		defer func() { <-r.turn }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	return r.fetch(ctx)
+}
+
+// fetch is load for who has the turn.
+func (r *Register) fetch(ctx context.Context) error {
+	r.mu.Lock()
+	read := r.read
+	r.mu.Unlock()
+	if read {
+		return nil
+	}
+	o, err := r.settings.Client.Get(ctx, r.settings.Name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		o = nil
+	case err != nil:
+		return fmt.Errorf("reading ConfigMap %s: %w", r.name(), err)
+	}
+	r.know(o)
+	return nil
+}
+
+// know notes the ConfigMap as it is.
+func (r *Register) know(o *unstructured.Unstructured) {
+	kinds := map[string][]schema.GroupKind{}
+	if o != nil {
+		data, _, _ := unstructured.NestedMap(o.Object, "data")
+		for resource, text := range data {
+			text, _ := text.(string)
+			for _, line := range strings.Fields(text) {
+				kinds[resource] = append(kinds[resource], schema.ParseGroupKind(line))
+			}
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.object, r.kinds, r.read = o, kinds, true
+}
+
+// fault takes an error of the server. Where it is that a right is missing, nobody asks again before one is given, which
+// is told: once.
+func (r *Register) fault(err error) (again bool, granted <-chan struct{}) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !apierrors.IsForbidden(err) {
+		return true, nil
+	}
+	if !r.refused {
+		r.refused = true
+		r.settings.Log.Info("kinds of children are not registered; children of one that a later version does not make any more are left behind",
+			logmark.Warning, true, "configMap", r.name(), "error", err.Error())
+	}
+	return false, r.granted
+}

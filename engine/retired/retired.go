@@ -1,0 +1,208 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package retired brings in the kinds that a resource does not own any more, and of which there may be children: the
+// operator's register has them. It does so while the process leads, until no child of a kind is left.
+package retired
+
+import (
+	"context"
+	"slices"
+	"sync"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/cached"
+	"github.com/handwerk-dev/handwerk/engine/feed"
+	"github.com/handwerk-dev/handwerk/engine/health"
+	"github.com/handwerk-dev/handwerk/engine/register"
+	"github.com/handwerk-dev/handwerk/engine/watch"
+)
+
+// Settings are what it takes. All are required but Granted.
+type Settings struct {
+	Register *register.Register
+	// Resource is the one whose objects are the owners.
+	Resource dsl.ResourceName
+	Log      logr.Logger
+	// NewFeed makes a feed; Granted is as in its settings.
+	NewFeed func(feed.Settings) *feed.Feed
+	Granted func()
+	// Owns reports whether the resource owns a kind, as far as it is known what is served.
+	Owns func(schema.GroupKind) bool
+	// Claims reports whether an object says that it is a child of the resource's objects. Seen gets events of such.
+	Claims func(*cached.Object) bool
+	Seen   func(*feed.Feed, watch.Event)
+}
+
+// Kinds are those of one resource. The methods may be called by any number of goroutines.
+type Kinds struct {
+	settings Settings
+	running  sync.WaitGroup
+
+	mu  sync.Mutex
+	end context.CancelFunc
+	all []*kind
+}
+
+// kind is one of them.
+type kind struct {
+	schema.GroupKind
+	feed *feed.Feed
+	end  context.CancelFunc
+	// told are objects of which Seen was told. The feed's own goroutine uses it.
+	told map[types.UID]bool
+}
+
+// New returns the kinds of a resource. None is brought in yet.
+func New(s Settings) *Kinds { return &Kinds{settings: s} }
+
+// Begin begins a term: when the register was read, what is in it and not owned is brought in.
+func (k *Kinds) Begin() {
+	if !k.settings.Register.Kept() {
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	var ctx context.Context
+	ctx, k.end = context.WithCancel(context.Background())
+	k.running.Go(func() {
+		if k.settings.Register.Await(ctx) {
+			k.open(ctx)
+		}
+	})
+}
+
+// End ends the term, if there is one.
+func (k *Kinds) End() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.end != nil {
+		k.end()
+	}
+}
+
+// Wait waits until nothing is brought in any more, after End.
+func (k *Kinds) Wait() { k.running.Wait() }
+
+// Feeds are those that run.
+func (k *Kinds) Feeds() (out []*feed.Feed) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, one := range k.all {
+		out = append(out, one.feed)
+	}
+	return out
+}
+
+// Searches reports whether it is about to be known which objects of a kind there are. It is not where they cannot be
+// looked for.
+func (k *Kinds) Searches(of schema.GroupKind) bool {
+	with := k.settings
+	switch {
+	case with.Owns(of):
+		return false
+	case !with.Register.Known():
+		return true
+	}
+	for _, f := range k.Feeds() {
+		if phase := f.Status().Phase; f.OfKind() == of {
+			return phase == health.Starting || phase == health.Faulty
+		}
+	}
+	return with.Register.Has(with.Resource, of) // its feed is about to begin
+}
+
+// open brings kinds in until ctx ends.
+func (k *Kinds) open(ctx context.Context) {
+	var running sync.WaitGroup
+	defer running.Wait()
+	for _, of := range k.settings.Register.Of(k.settings.Resource) {
+		if k.settings.Owns(of) {
+			continue
+		}
+		one := &kind{GroupKind: of, told: map[types.UID]bool{}}
+		var ending context.Context
+		ending, one.end = context.WithCancel(ctx)
+		one.feed = k.settings.NewFeed(k.feedOf(one))
+		k.settings.Log.Info("children may be left of a kind that is not declared any more; they are looked for", "kind", of.String())
+		k.mu.Lock()
+		k.all = append(slices.Clone(k.all), one)
+		k.mu.Unlock()
+		running.Go(func() {
+			defer k.dismiss(one)
+			one.feed.Run(ending)
+		})
+	}
+}
+
+// feedOf says what brings in a kind: of its objects the metadata tells all.
+func (k *Kinds) feedOf(one *kind) feed.Settings {
+	gvk := one.WithVersion("")
+	guess, _ := meta.UnsafeGuessKindToResource(gvk)
+	return feed.Settings{
+		Name: dsl.ResourceName{Resource: guess.Resource, Group: guess.Group}, Kind: gvk,
+		Source: watch.Source{Form: cached.Form{Profile: dsl.CacheMetadata}},
+		Log:    k.settings.Log.WithValues("child", one.String()), Granted: k.settings.Granted,
+		On: func(ev watch.Event) {
+			k.tell(one, ev)
+			if ev.Kind == watch.Deleted || ev.Old != nil && k.settings.Claims(ev.Old) {
+				one.feed.Nudge() // it may have been the last one
+			}
+		},
+		Listed: func(ctx context.Context, well bool) (again bool) {
+			left := k.tellAll(one)
+			return well && !left && one.feed.Complete() == nil && k.close(ctx, one)
+		},
+		Absent: func(ctx context.Context) { k.close(ctx, one) },
+	}
+}
+
+func (k *Kinds) tell(one *kind, ev watch.Event) {
+	if !k.settings.Owns(one.GroupKind) { // or another feed does
+		k.settings.Seen(one.feed, ev)
+	}
+}
+
+// tellAll tells of objects that are listed, for the first passes over their owners were without them. It reports whether
+// there are any.
+func (k *Kinds) tellAll(one *kind) (some bool) {
+	for _, o := range one.feed.Objects("") {
+		if !k.settings.Claims(o) {
+			continue
+		}
+		some = true
+		if !one.told[o.GetUID()] {
+			one.told[o.GetUID()] = true
+			k.tell(one, watch.Event{Kind: watch.Added, Key: cache.MetaObjectToName(o), UID: o.GetUID(), Object: o})
+		}
+	}
+	return some
+}
+
+// close ends a kind of which no child is left, and reports whether to try again.
+func (k *Kinds) close(ctx context.Context, one *kind) (again bool) {
+	log := k.settings.Log.WithValues("kind", one.String())
+	if !k.settings.Owns(one.GroupKind) {
+		if err := k.settings.Register.Leave(ctx, k.settings.Resource, one.GroupKind); err != nil {
+			log.V(1).Info("kind of which no child is left stays in the register for now", "error", err.Error())
+			return true
+		}
+		log.Info("no child is left of a kind that is not declared any more")
+	}
+	one.end()
+	return false
+}
+
+// dismiss forgets a kind.
+func (k *Kinds) dismiss(one *kind) {
+	one.end()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.all = slices.DeleteFunc(slices.Clone(k.all), func(other *kind) bool { return other == one })
+}

@@ -1,0 +1,151 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package sweep takes away children that no handler of their owner's resource has any more: those that name a handler
+// that is not there, and those of a kind that is not declared, whose handler is not called for them.
+package sweep
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/logmark"
+	"github.com/handwerk-dev/handwerk/engine/claim"
+)
+
+// refusedLook is how long it is until what may not be taken away is tried again: nobody asks for the right.
+const refusedLook = time.Minute
+
+// Sweeper knows who has children of a resource's objects.
+type Sweeper struct {
+	handlers []*dsl.Handler
+	// free: handlers may make children under names of which nobody knows.
+	free bool
+
+	mu sync.Mutex
+	// said are the makers that handlers have named in this process, told those that are not there and that were
+	// told of.
+	said, told map[string]bool
+}
+
+// New returns the sweeper of a resource with these handlers.
+func New(handlers []*dsl.Handler) *Sweeper {
+	return &Sweeper{handlers: handlers, free: slices.ContainsFunc(handlers, free), said: map[string]bool{}, told: map[string]bool{}}
+}
+
+// free reports whether a handler may make children under any name.
+func free(h *dsl.Handler) bool {
+	creates := func(n dsl.Need) bool { return slices.Contains(n.Verbs, "create") || slices.Contains(n.Verbs, "*") }
+	return h.Makers == nil && (!h.Declared || slices.ContainsFunc(h.Needs, creates))
+}
+
+// Memory is what is known of an owner from one pass to the next. Its zero value knows nothing.
+type Memory struct {
+	// done: there was no child that no handler has any more. Refused is why such may not be taken away, as it was said.
+	done    bool
+	refused string
+}
+
+// Done reports whether there is nothing to look for. News may have brought something.
+func (m *Memory) Done(news bool) bool { return m.done && !news }
+
+// Pass is what is known of an owner in a pass.
+type Pass struct {
+	// All are its children, as far as they have names.
+	All []dsl.ChildObject
+	// Owns reports whether a kind is declared.
+	Owns func(schema.GroupKind) bool
+	// Taker returns the children for who takes some away, and says why.
+	Taker func(why string) dsl.Children
+	Log   func() logr.Logger
+}
+
+// Note notes that a handler makes children under a name, which need not be its own where it is Go code.
+func (s *Sweeper) Note(maker string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.said[maker] = true
+}
+
+// Sweep takes away children as their policy says. Again is when to look again, zero for not by itself. The error tells of
+// those that stay; that a right is missing is told in the log, and nothing waits for it.
+func (s *Sweeper) Sweep(ctx context.Context, m *Memory, p Pass) (again time.Duration, err error) {
+	var faults []error
+	m.done = true
+	for _, found := range p.All {
+		why := s.left(p, found)
+		if why == "" || stays(found) {
+			continue
+		}
+		m.done = false
+		faults = append(faults, p.Taker(why).Remove(ctx, found))
+	}
+	switch err = errors.Join(faults...); {
+	case err == nil:
+		return 0, nil
+	case !apierrors.IsForbidden(err):
+		return 0, fmt.Errorf("taking away children that no handler has any more: %w", err)
+	case m.refused != err.Error():
+		m.refused = err.Error()
+		p.Log().Info("children that no handler has any more may not be taken away", logmark.Warning, true, "error", m.refused)
+	}
+	return refusedLook, nil
+}
+
+// stays reports whether nothing is to be done about a child, or no more than is done.
+func stays(found dsl.ChildObject) bool {
+	going := found.OnDelete != dsl.OrphanChild && deleted(found.Object)
+	return found.Ownership == dsl.Unowned || found.OnDelete == dsl.RetainChild || going
+}
+
+func deleted(o *unstructured.Unstructured) bool { return o.GetDeletionTimestamp() != nil }
+
+// left says why no handler has a child any more, empty where one has, or may have.
+func (s *Sweeper) left(p Pass, found dsl.ChildObject) (why string) {
+	maker := found.Handler
+	if maker == "" || s.named(maker) {
+		return "" // Go code need not say who it is
+	}
+	at := claim.HandlerOf(s.handlers, maker)
+	there := at >= 0 && (s.handlers[at].Makers == nil || slices.Contains(s.handlers[at].Makers, maker))
+	switch {
+	case there:
+		if h := s.handlers[at]; h.Makers != nil && !h.On(dsl.Child) && !claim.Lasts(h) && !p.Owns(found.Object.GroupVersionKind().GroupKind()) {
+			return "children of its kind are not declared any more"
+		}
+		return ""
+	case s.free:
+		s.spare(p, maker)
+		return ""
+	}
+	return fmt.Sprintf("there is no handler %s any more", maker)
+}
+
+// named reports whether a handler has made children under a name in this process.
+func (s *Sweeper) named(maker string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.said[maker]
+}
+
+// spare tells, once, of a maker that is not there and whose children stay: Go code may have made them.
+func (s *Sweeper) spare(p Pass, maker string) {
+	s.mu.Lock()
+	told := s.told[maker]
+	s.told[maker] = true
+	s.mu.Unlock()
+	if !told {
+		p.Log().Info("a child names a handler that is not there; it is left alone, for Go code may make children under any name (dsl.Makes says which)",
+			logmark.Warning, true, "maker", maker)
+	}
+}
