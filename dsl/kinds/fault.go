@@ -173,7 +173,7 @@ func (q *question) full(k Kind) string {
 	if q.at == "" {
 		return q.written(k)
 	}
-	return fmt.Sprintf("%q of %s", k.GroupVersionKind.Kind, q.written(k))
+	return fmt.Sprintf("%q of %s", k.Kind, q.written(k))
 }
 
 func (q *question) all(of []Kind) string {

@@ -138,7 +138,7 @@ func TestAConfigurationIsHeldAgainstTheCluster(t *testing.T) {
 			t.Errorf("exit code %d:\n%s", exit.Code, text)
 		}
 	})
-	install(t, admin, described(t, group, "v1alpha1", `image: string, replicas: integer`))
+	install(t, admin, described(t, group, "v1alpha1", `image: string | required=true, replicas: integer | default=1`))
 	t.Run("typos are told with their places", func(t *testing.T) {
 		exit, lines := validate(t)
 		want := []string{

@@ -4,6 +4,7 @@
 package apply
 
 import (
+	"errors"
 	"slices"
 
 	"k8s.io/kube-openapi/pkg/validation/spec"
@@ -74,7 +75,7 @@ func (c *child) checkObject(s shape.Schemas) (out []error) {
 
 // placed gives a misfit its place, from the object on.
 func (c *child) placed(err error) error {
-	if misfit, is := err.(*shape.Misfit); is {
+	if misfit, is := errors.AsType[*shape.Misfit](err); is {
 		misfit.Path = slices.Concat(c.template.Path, misfit.Path)
 	}
 	return err

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/handwerk-dev/handwerk/dsl/expr"
@@ -45,7 +45,7 @@ func wrongName(kind shape.Kind, name *expr.Template) []error {
 func namesOf(kind shape.Kind) func(string) []string {
 	switch kind.Kind {
 	case "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding", "ClusterTrustBundle", "IPAddress":
-		return path.IsValidPathSegmentName
+		return content.IsPathSegmentName
 	case "Service", "Namespace":
 		return validation.IsDNS1123Label
 	}

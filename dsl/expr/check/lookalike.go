@@ -41,7 +41,7 @@ func (f *fitter) lookalike(path []string, text string) (found, meant string) {
 			if at[0] > 0 && text[at[0]-1] == '$' {
 				continue // $${…} is such a text on purpose, and so is $$(…)
 			}
-			if meant = f.meant(meant, form); meant != "" {
+			if meant = f.meant(meant); meant != "" {
 				return found, meant
 			}
 		}
@@ -88,7 +88,7 @@ func (f *fitter) foreign(path []string) bool {
 }
 
 // meant is the expression for a way that is written in another form, empty when it is probably something else.
-func (f *fitter) meant(text string, form *regexp.Regexp) string {
+func (f *fitter) meant(text string) string {
 	text = strings.TrimSpace(text)
 	if strings.HasPrefix(text, ".") { // as in a Go template
 		parts := strings.Split(text[1:], ".")

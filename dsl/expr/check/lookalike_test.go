@@ -6,6 +6,7 @@ package check_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -79,9 +80,8 @@ func TestTextThatLooksLikeAnExpression(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			var value any = test.text
-			steps := strings.Split(test.at, ".")
-			for i := len(steps) - 1; i >= 0; i-- {
-				value = map[string]any{steps[i]: value}
+			for _, step := range slices.Backward(strings.Split(test.at, ".")) {
+				value = map[string]any{step: value}
 			}
 			tmpl, err := c.Template(value, "at")
 			if err != nil {
