@@ -6,6 +6,8 @@ package dsl
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
@@ -90,6 +92,23 @@ func (DriftPolicy) Choices() (what string, words []string) {
 	return "drift", []string{string(DriftFields), string(DriftStrict), string(DriftIgnore)}
 }
 
+// ImmutablePolicy says what becomes of a child whose template comes to another value of a field that cannot be changed.
+type ImmutablePolicy string
+
+// The policies of what cannot be changed.
+const (
+	// FailImmutable leaves it as it is, and applying it fails. The default.
+	FailImmutable ImmutablePolicy = "fail"
+	// RecreateChild deletes it and makes it anew when it is gone. That is done for a template that has changed alone, of a
+	// child that is the owner's, and when nothing else keeps the API server from taking it. What the child holds is lost.
+	RecreateChild ImmutablePolicy = "recreate"
+)
+
+// Choices returns the policies, for those who read one.
+func (ImmutablePolicy) Choices() (what string, words []string) {
+	return "onImmutable", []string{string(FailImmutable), string(RecreateChild)}
+}
+
 // ChildSpec is how a child is kept; the zero value is an owned child without a name.
 type ChildSpec struct {
 	// Handler and Name say which child it is, Key which one of several of that name. They are
@@ -104,6 +123,8 @@ type ChildSpec struct {
 	OnDelete DeletePolicy
 	// Drift defaults to DriftFields.
 	Drift DriftPolicy
+	// OnImmutable defaults to FailImmutable.
+	OnImmutable ImmutablePolicy
 }
 
 // ByReference reports whether the child carries an owner reference.
@@ -171,7 +192,7 @@ type Children interface {
 	// keeps otherwise stays as that one wants it, and the error is a [CollisionError], or one of [Waiting]
 	// until that one has said whether it still does; one that the garbage
 	// collector has yet to take from an earlier owner of the same name is waited for, with an error of
-	// [Waiting].
+	// [Waiting]; so is one that is made anew because a field cannot be changed, where the spec says so.
 	// Other errors wrap that of the API machinery, as when a field cannot be changed. Result is the
 	// child as the server returned it, or as the cache has it.
 	//
@@ -213,28 +234,31 @@ func (op *Operator) ChildrenAnnotation() string { return op.Prefix() + "/childre
 
 // Validate reports a word that is not known, or a policy that cannot be kept.
 func (s ChildSpec) Validate() error {
-	switch s.Ownership {
-	case "", Owned, Labelled, Unowned:
-	default:
-		return fmt.Errorf("ownership %q: want %s, %s or %s", s.Ownership, Owned, Labelled, Unowned)
-	}
-	switch s.Adopt {
-	case "", AdoptNever, AdoptIfUnowned:
-	default:
-		return fmt.Errorf("adopt %q: want %s or %s", s.Adopt, AdoptNever, AdoptIfUnowned)
-	}
-	switch s.OnDelete {
-	case "", DeleteChild, OrphanChild, RetainChild:
-	default:
-		return fmt.Errorf("onDelete %q: want %s, %s or %s", s.OnDelete, DeleteChild, OrphanChild, RetainChild)
-	}
-	switch s.Drift {
-	case "", DriftFields, DriftStrict, DriftIgnore:
-	default:
-		return fmt.Errorf("drift %q: want %s, %s or %s", s.Drift, DriftFields, DriftStrict, DriftIgnore)
+	for _, err := range []error{
+		choice(s.Ownership), choice(s.Adopt), choice(s.OnDelete), choice(s.Drift), choice(s.OnImmutable),
+	} {
+		if err != nil {
+			return err
+		}
 	}
 	if s.Ownership == Unowned && s.OnDelete != "" {
 		return fmt.Errorf("onDelete %s: an object that is not owned is never deleted", s.OnDelete)
 	}
+	if s.Ownership == Unowned && s.OnImmutable == RecreateChild {
+		return fmt.Errorf("onImmutable %s: an object that is not owned is never deleted", s.OnImmutable)
+	}
 	return nil
+}
+
+// choice reports a word that is none of its type's; an empty one stands for the default.
+func choice[T interface {
+	~string
+	Choices() (what string, words []string)
+}](word T) error {
+	what, words := word.Choices()
+	if word == "" || slices.Contains(words, string(word)) {
+		return nil
+	}
+	last := len(words) - 1
+	return fmt.Errorf("%s %q: want %s or %s", what, string(word), strings.Join(words[:last], ", "), words[last])
 }

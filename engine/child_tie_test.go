@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -320,9 +321,19 @@ func TestAdoption(t *testing.T) {
 			s.HoldWatches(configMaps)
 			s.Update(configMaps, "default", "web", func(o *unstructured.Unstructured) { o.SetLabels(map[string]string{"a": "b"}) })
 			s.Create(web)
-			s.Wrote("patch configmaps default/web: 409")
-			s.value("default", "theirs")
+			s.Wrote("patch configmaps default/web")
+			if o := s.value("default", "x"); o.GetLabels()["a"] != "b" {
+				s.t.Errorf("what was changed since is gone: %v", o.GetLabels())
+			}
 			s.ReleaseWatches(configMaps)
+		}},
+		"one that changes while it is taken is looked at again": {keeps(owned, "default"), func(s *stage) {
+			s.Launch()
+			theirs(s)
+			s.FailNext("patch", configMaps, apierrors.NewConflict(schema.GroupResource{Resource: "configmaps"}, "web", errAgain))
+			s.Create(web)
+			s.Settle()
+			s.value("default", "theirs")
 			s.Advance(time.Minute)
 			s.value("default", "x")
 		}},

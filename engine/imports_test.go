@@ -44,7 +44,8 @@ func TestImportsPointDown(t *testing.T) {
 		"engine/pack":       {},
 		"engine/gone":       {},
 		"engine/patch":      {"dsl", "dsl/plain", "engine/gone"},
-		"engine/child":      {"dsl", "dsl/bookkeeping", "dsl/plain", "engine/gone", "engine/pack", "engine/patch"},
+		"engine/drift":      {"dsl", "dsl/bookkeeping"},
+		"engine/child":      {"dsl", "dsl/bookkeeping", "dsl/plain", "engine/drift", "engine/gone", "engine/pack", "engine/patch"},
 		"engine/cached":     {"dsl", "dsl/bookkeeping"},
 		"engine/queue":      {},
 		"engine/catalog":    {"dsl", "dsl/openapi"},
@@ -84,8 +85,9 @@ func TestImportsPointDown(t *testing.T) {
 		"engine/feeds":  {"dsl", "engine/feed", "engine/gone", "engine/health", "engine/scope", "engine/watch"},
 		"engine/roster": {"engine/feed"},
 		"engine/family": {
-			"dsl", "dsl/logmark", "engine/cached", "engine/catalog", "engine/child", "engine/claim", "engine/events", "engine/feed", "engine/fence", "engine/gone",
-			"engine/inbox", "engine/loop", "engine/ops", "engine/pack", "engine/patch", "engine/register", "engine/retired", "engine/sweep", "engine/watch",
+			"dsl", "dsl/logmark", "engine/cached", "engine/catalog", "engine/child", "engine/claim", "engine/drift", "engine/events", "engine/feed",
+			"engine/fence", "engine/gone", "engine/inbox", "engine/loop", "engine/ops", "engine/pack", "engine/patch", "engine/register", "engine/retired",
+			"engine/sweep", "engine/watch",
 		},
 		"engine/client":  {"dsl", "engine/catalog", "engine/child", "engine/feed", "engine/fence"},
 		"engine/related": {"dsl", "engine/book", "engine/cached", "engine/feed", "engine/inbox", "engine/watch"},
@@ -127,7 +129,7 @@ var (
 	commons = []string{"backoff", "gone", "pack"}
 	floors  = [][]string{
 		{
-			"busy", "cached", "catalog", "cause", "claim", "fate", "fence", "filter", "health", "lease", "loop", "ops", "outage", "patch",
+			"busy", "cached", "catalog", "cause", "claim", "drift", "fate", "fence", "filter", "health", "lease", "loop", "ops", "outage", "patch",
 			"progress", "queue", "register", "rights", "scope", "timer",
 		},
 		{"access", "book", "child", "conditions", "crd", "dial", "events", "sweep", "watch"},
@@ -172,7 +174,7 @@ func TestEachFloorKnowsThoseBelowAlone(t *testing.T) {
 // TestPurePackagesTalkToNobody holds that deciding is apart from doing: these packages have no
 // way to the API server and no context.
 func TestPurePackagesTalkToNobody(t *testing.T) {
-	pure := []string{"dsl", "dsl/bookkeeping", "dsl/builtin", "dsl/crd", "dsl/form", "dsl/kinds", "dsl/logmark", "dsl/openapi", "dsl/plain", "dsl/shape", "dsl/source", "dsl/words", "engine/backoff", "engine/book", "engine/cached", "engine/cause", "engine/claim", "engine/filter", "engine/gone", "engine/health", "engine/ledger", "engine/loop", "engine/pack", "engine/plan", "engine/progress", "engine/timer", "handlers/graph"}
+	pure := []string{"dsl", "dsl/bookkeeping", "dsl/builtin", "dsl/crd", "dsl/form", "dsl/kinds", "dsl/logmark", "dsl/openapi", "dsl/plain", "dsl/shape", "dsl/source", "dsl/words", "engine/backoff", "engine/book", "engine/cached", "engine/cause", "engine/claim", "engine/drift", "engine/filter", "engine/gone", "engine/health", "engine/ledger", "engine/loop", "engine/pack", "engine/plan", "engine/progress", "engine/timer", "handlers/graph"}
 	for _, p := range packages(t) {
 		name := strings.TrimPrefix(p.ImportPath, module)
 		if !slices.Contains(pure, name) {

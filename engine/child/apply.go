@@ -16,6 +16,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/bookkeeping"
+	"github.com/handwerk-dev/handwerk/engine/drift"
 )
 
 // Applier applies the children of one owner.
@@ -33,7 +34,7 @@ type Applier struct {
 	// because nothing was known to be there: what is found there has not become a child by that.
 	Vacant bool
 	// Found, when it is not nil, is filled in with what somebody changed of a child that is put back.
-	Found *Drift
+	Found *drift.Drift
 	// Between, when it is not nil, is told of a write that another one follows.
 	Between func(*unstructured.Unstructured)
 	// Note is written into the child annotation of a child without a name, see [Note]. It is no reason to write.
@@ -166,7 +167,7 @@ func (a Applier) asWanted(desired, live *unstructured.Unstructured) bool {
 		notes[a.Owner.Keys.Applied] = mark
 		desired.SetAnnotations(notes)
 	}
-	return coversObject(desired, live) && a.added(desired, live, a.Drift == dsl.DriftStrict).empty()
+	return drift.Covers(desired, live) && a.added(desired, live, a.Drift == dsl.DriftStrict).Empty()
 }
 
 // tied reports whether live has what ties it to its owner as desired has it.
@@ -253,7 +254,7 @@ func content(u *unstructured.Unstructured) string {
 	tree["labels"], tree["annotations"] = u.GetLabels(), u.GetAnnotations()
 	for _, e := range u.GetManagedFields() {
 		if bookkeeping.HandOf(e.Manager) != bookkeeping.NoHand && e.FieldsV1 != nil {
-			tree["managed by "+e.Manager+" "+string(e.Operation)+" "+e.APIVersion+" "+e.Subresource] = fieldsOf(e).String()
+			tree["managed by "+e.Manager+" "+string(e.Operation)+" "+e.APIVersion+" "+e.Subresource] = drift.FieldsOf(e).String()
 		}
 	}
 	return digest(tree)

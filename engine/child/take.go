@@ -19,6 +19,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/bookkeeping"
+	"github.com/handwerk-dev/handwerk/engine/drift"
 )
 
 // takeRetries is how often managedFields are worked out again after somebody else wrote in between.
@@ -34,12 +35,32 @@ func (a Applier) inherits(live *unstructured.Unstructured) bool {
 	return a.Adopt == dsl.AdoptIfUnowned && a.Drift != dsl.DriftStrict && mark != bookkeeping.AppliedMark && !strings.HasSuffix(mark, told)
 }
 
+// own reports whether a label or an annotation is the operator's.
+func (k Keys) own(key string) bool {
+	return key != "" && slices.Contains([]string{k.Applied, k.Child, k.Owner, k.Label, k.Record}, key)
+}
+
+// added finds what hands have set of a child that is to be taken away.
+func (a Applier) added(desired, live *unstructured.Unstructured, strict bool) drift.Added {
+	if a.Drift == dsl.DriftIgnore || a.inherits(live) {
+		return drift.Added{}
+	}
+	return drift.Search{Counts: a.counts, Own: a.Owner.Keys.own, Strict: strict}.Added(desired, live)
+}
+
+// counts reports whether what an entry has is looked at. Replicas that somebody sets by the subresource scale have an
+// entry only where the template has some, and then they are put back as they are there.
+func (a Applier) counts(e metav1.ManagedFieldsEntry) bool {
+	hand := bookkeeping.HandOf(e.Manager)
+	return e.Subresource == "" && (hand == bookkeeping.Editing || hand == bookkeeping.Light && a.Drift == dsl.DriftStrict)
+}
+
 // take makes fields that hands have added this operator's: the next apply, which does not have them, takes them away,
 // unless a controller has set them as well. The mark is emptied with it, so that an apply comes also when the process ends
 // here. The result is the object as it is then, or as it was where there is nothing to take.
-func (a Applier) take(ctx context.Context, c dynamic.ResourceInterface, desired, now *unstructured.Unstructured, find func(now *unstructured.Unstructured) added) (*unstructured.Unstructured, error) {
+func (a Applier) take(ctx context.Context, c dynamic.ResourceInterface, desired, now *unstructured.Unstructured, find func(now *unstructured.Unstructured) drift.Added) (*unstructured.Unstructured, error) {
 	for attempt := 0; ; attempt++ {
-		entries, moved := a.taken(desired, now, find(now).fields)
+		entries, moved := a.taken(desired, now, find(now).Fields)
 		if !moved {
 			return now, nil
 		}
@@ -68,7 +89,7 @@ func (a Applier) taken(desired, now *unstructured.Unstructured, fields *fieldpat
 		case e.Manager == a.Manager && e.Operation == metav1.ManagedFieldsOperationApply && e.Subresource == "":
 			own = len(out)
 		case a.counts(e) && e.APIVersion == desired.GetAPIVersion():
-			rest := fieldsOf(e).Difference(fields)
+			rest := drift.FieldsOf(e).Difference(fields)
 			if rest.Empty() {
 				continue
 			}
@@ -86,7 +107,7 @@ func (a Applier) taken(desired, now *unstructured.Unstructured, fields *fieldpat
 	if out[own].APIVersion != desired.GetAPIVersion() {
 		return nil, false // its fields may be called otherwise; the next apply has it in this version
 	}
-	out[own].FieldsV1 = encoded(fieldsOf(out[own]).Union(fields))
+	out[own].FieldsV1 = encoded(drift.FieldsOf(out[own]).Union(fields))
 	return out, true
 }
 
@@ -104,7 +125,7 @@ func (a Applier) inherit(ctx context.Context, c dynamic.ResourceInterface, now *
 		if i < 0 {
 			before = append(before, e)
 		} else { // entries of one manager and version are one
-			before[i].FieldsV1 = encoded(fieldsOf(before[i]).Union(fieldsOf(e)))
+			before[i].FieldsV1 = encoded(drift.FieldsOf(before[i]).Union(drift.FieldsOf(e)))
 		}
 	}
 	if len(before) == 0 {

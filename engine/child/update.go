@@ -14,7 +14,21 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/bookkeeping"
+	"github.com/handwerk-dev/handwerk/engine/drift"
 )
+
+// FixedError is that of a child that is there, and the owner's, whose template has come to another value of a field that
+// cannot be changed.
+type FixedError struct {
+	Live *unstructured.Unstructured
+	err  error
+}
+
+// Error returns what the API server says.
+func (e *FixedError) Error() string { return e.err.Error() }
+
+// Unwrap returns the API server's error.
+func (e *FixedError) Unwrap() error { return e.err }
 
 // change is one update of a child that is there.
 type change struct {
@@ -52,6 +66,9 @@ func (a Applier) update(ctx context.Context, c dynamic.ResourceInterface, desire
 		return nil, "", err
 	}
 	result, err := ch.send(ctx, now)
+	if _, only := dsl.ImmutableFields(err); only && ch.deed == Updated && !ch.applied && a.mark(live) != "" {
+		return nil, "", &FixedError{Live: live, err: err}
+	}
 	if err == nil {
 		result, err = ch.takeAgain(ctx, result)
 	}
@@ -64,7 +81,7 @@ func (a Applier) update(ctx context.Context, c dynamic.ResourceInterface, desire
 
 // read reads the child where the cache, which does not have what others manage, is not enough. It is nil where it is.
 func (ch change) read(ctx context.Context, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	needed := ch.deed == Adopted || !ch.find(live).empty() || ch.inherits(live)
+	needed := ch.deed == Adopted || !ch.find(live).Empty() || ch.inherits(live)
 	if !needed && ch.deed != PutBack {
 		return nil, nil
 	}
@@ -83,7 +100,7 @@ func (ch change) read(ctx context.Context, live *unstructured.Unstructured) (*un
 }
 
 // find finds what hands have added.
-func (ch change) find(now *unstructured.Unstructured) added {
+func (ch change) find(now *unstructured.Unstructured) drift.Added {
 	return ch.added(ch.desired, now, ch.Drift == dsl.DriftStrict)
 }
 
@@ -93,9 +110,17 @@ func (ch change) tell(live, now *unstructured.Unstructured) {
 		return
 	}
 	more := ch.find(live)
-	if ch.deed == PutBack || !more.empty() {
-		*ch.Found = ch.driftOf(ch.desired, live, now, more)
+	if ch.deed == PutBack || !more.Empty() {
+		*ch.Found = drift.Of(ch.desired, live, more, others(now), ch.Manager)
 	}
+}
+
+// others are the managedFields of an object that was read.
+func others(now *unstructured.Unstructured) []metav1.ManagedFieldsEntry {
+	if now == nil {
+		return nil
+	}
+	return now.GetManagedFields()
 }
 
 // prepare sees to what hands have set, before the template is applied. The result is the child as it is then.
@@ -118,9 +143,9 @@ func (ch change) send(ctx context.Context, now *unstructured.Unstructured) (*uns
 	if !apierrors.IsInvalid(err) || !ch.applied {
 		return result, err
 	}
-	all := func(now *unstructured.Unstructured) added { return ch.added(ch.desired, now, true) }
+	all := func(now *unstructured.Unstructured) drift.Added { return ch.added(ch.desired, now, true) }
 	read, failed := ch.c.Get(ctx, ch.desired.GetName(), metav1.GetOptions{})
-	if failed != nil || read.GetUID() != now.GetUID() || all(read).empty() {
+	if failed != nil || read.GetUID() != now.GetUID() || all(read).Empty() {
 		return nil, err
 	}
 	if now, failed = ch.take(ctx, ch.c, ch.desired, read, all); failed != nil {
@@ -147,7 +172,7 @@ func (ch change) apply(ctx context.Context, now *unstructured.Unstructured) (*un
 // show.
 func (ch change) takeAgain(ctx context.Context, result *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	more := ch.find(result)
-	if more.empty() {
+	if more.Empty() {
 		return result, nil
 	}
 	taken, err := ch.take(ctx, ch.c, ch.desired, result, ch.find)
@@ -155,7 +180,7 @@ func (ch change) takeAgain(ctx context.Context, result *unstructured.Unstructure
 		return result, err
 	}
 	if ch.Found != nil && ch.Found.String() == "" {
-		ch.Found.Added, ch.Found.Managers = more.paths, more.managers
+		ch.Found.Added, ch.Found.Managers = more.Paths, more.Managers
 	}
 	if ch.deed == Adopted {
 		ch.deed = Updated // it is ours now, and another version

@@ -77,7 +77,7 @@ data: {value: "${self.spec.value}"}
 
 type fixedKind struct{ resource, child, words string }
 
-// TestApplyMeetsWhatCannotBeChanged: it is said that the child has to be deleted, and when it is, it
+// TestApplyMeetsWhatCannotBeChanged: it is said that the child has to be deleted, unless it holds data, and when it is, it
 // is made anew.
 func TestApplyMeetsWhatCannotBeChanged(t *testing.T) {
 	t.Parallel()
@@ -109,7 +109,11 @@ func TestApplyMeetsWhatCannotBeChanged(t *testing.T) {
 				return true
 			})
 			s.works.Patch(t, "w", `{"spec":{"value":"b"}}`)
-			words := []string{fmt.Sprintf("%s %s/w-fixed", before.GetKind(), s.ns), kind.words, "delete it"}
+			advice := "delete it"
+			if before.GetKind() == "PersistentVolumeClaim" || before.GetKind() == "Secret" {
+				advice = "take the change back"
+			}
+			words := []string{fmt.Sprintf("%s %s/w-fixed", before.GetKind(), s.ns), kind.words, advice}
 			s.endsWell(t, "w", trouble{"Immutable", words, func(t *testing.T) { objects.Delete(t, "w-fixed") }})
 			objects.Await(t, "w-fixed", "being made anew", func(o *unstructured.Unstructured) bool { return o.GetUID() != before.GetUID() })
 		})

@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -18,6 +19,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/catalog"
 	"github.com/handwerk-dev/handwerk/engine/child"
+	"github.com/handwerk-dev/handwerk/engine/drift"
 	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/gone"
 	"github.com/handwerk-dev/handwerk/engine/ops"
@@ -82,6 +84,9 @@ func (c *children) Apply(ctx context.Context, desired any, specs ...dsl.ChildSpe
 	result, deed, err := w.applier.Apply(ctx, s.family.settings.Client(w.gvr, w.key.Namespace), w.object, live)
 	if deed != "" {
 		c.wrote(w.feed, deed, w.applier.Found.String(), w.gvr, result)
+	}
+	if fixed, found := errors.AsType[*child.FixedError](err); found && spec.OnImmutable == dsl.RecreateChild {
+		err = c.recreate(ctx, w.feed, fixed)
 	}
 	if err != nil {
 		return nil, s.unapplied(ctx, w, err)
@@ -148,7 +153,7 @@ func (c *Reader) want(ctx context.Context, desired any, spec dsl.ChildSpec) (*wa
 	}
 	w.applier = child.Applier{
 		Owner: owner, Manager: s.family.settings.Operator.Name, Adopt: spec.Adopt,
-		Settled: &s.pass.Memory.settled, Found: &child.Drift{}, Note: child.Note(spec, handler), Drift: spec.Drift,
+		Settled: &s.pass.Memory.settled, Found: &drift.Drift{}, Note: child.Note(spec, handler), Drift: spec.Drift,
 	}
 	if handler != "" {
 		w.applier.Contest = func(live *unstructured.Unstructured) error { return c.contest(w, live) }
@@ -195,6 +200,15 @@ func (c *children) Enter(ctx context.Context, all ...dsl.DesiredChild) error {
 	return s.enter(ctx, titles)
 }
 
+// recreate deletes a child that is to be made anew. The error says what is waited for.
+func (c *children) recreate(ctx context.Context, f *feed.Feed, fixed *child.FixedError) error {
+	fields, _ := dsl.ImmutableFields(fixed)
+	if err := c.deleteChild(ctx, f, fixed.Live, strings.Join(fields, ", ")); err != nil {
+		return err
+	}
+	return dsl.Waiting(child.PlaceOf(fixed.Live).People()+" to be gone, so that it can be made anew", 0)
+}
+
 // Delete deletes a child.
 func (c *children) Delete(ctx context.Context, resource, name string) error {
 	ctx, done, err := c.span.Write(ctx)
@@ -206,7 +220,7 @@ func (c *children) Delete(ctx context.Context, resource, name string) error {
 	if err != nil || found == nil {
 		return err
 	}
-	return c.deleteChild(ctx, f, found)
+	return c.deleteChild(ctx, f, found, "")
 }
 
 // Remove takes a child away as its policy says.
@@ -232,7 +246,7 @@ func (c *children) Remove(ctx context.Context, gone dsl.ChildObject) error {
 		return nil
 	}
 	if gone.OnDelete != dsl.OrphanChild {
-		return c.deleteChild(ctx, f, found)
+		return c.deleteChild(ctx, f, found, "")
 	}
 	with, gvr := c.session.family.settings, f.Resource().GVR
 	result, err := c.session.owner().Release(ctx, with.Client(gvr, key.Namespace), with.Operator.Name, found)
@@ -244,7 +258,7 @@ func (c *children) Remove(ctx context.Context, gone dsl.ChildObject) error {
 
 // deleteChild deletes a child, if it still is that object. For the rest of the pass it is one that
 // is being deleted.
-func (c *children) deleteChild(ctx context.Context, f *feed.Feed, o *unstructured.Unstructured) error {
+func (c *children) deleteChild(ctx context.Context, f *feed.Feed, o *unstructured.Unstructured, why string) error {
 	if o.GetDeletionTimestamp() != nil {
 		return nil
 	}
@@ -264,6 +278,6 @@ func (c *children) deleteChild(ctx context.Context, f *feed.Feed, o *unstructure
 	s.hold(id{gvr, key}, o)
 	s.noteGone(c.write(), f, key, uid)
 	s.count(ops.Child)
-	c.say(child.Deleted, o, "")
+	c.say(child.Deleted, o, why)
 	return nil
 }

@@ -173,7 +173,7 @@ type child struct {
 // a kind, nobody knows before.
 func (c *child) verbs() []string {
 	verbs := []string{"get", "create", "patch"}
-	if !c.stays && c.spec.Ownership != dsl.Unowned && (c.spec.OnDelete == "" || c.spec.OnDelete == dsl.DeleteChild) {
+	if c.spec.OnImmutable == dsl.RecreateChild || !c.stays && c.spec.Ownership != dsl.Unowned && (c.spec.OnDelete == "" || c.spec.OnDelete == dsl.DeleteChild) {
 		verbs = append(verbs, "delete")
 	}
 	return verbs

@@ -29,17 +29,18 @@ type childConfig struct {
 
 // options are how a child is kept. The doc tags are their reference.
 type options struct {
-	Template    templateConfig   `yaml:"template" required:"there is no child in here: want the child itself (apiVersion, kind, metadata, …), or options with the child under template" doc:"The child itself, whose values may have ${…}; or one expression that gives the whole object."`
-	ForEach     items            `yaml:"forEach" doc:"A list or a map, mostly an expression: there is a child for each element. Expressions know it as item (also value), index and key. Absent: one child."`
-	Key         itemKey          `yaml:"key" doc:"For forEach: an expression that says which element is which, text or a number, as in ${item.name}. By default the element, when it is text or a number; the key of a map."`
-	Limit       int              `yaml:"limit" min:"1" default:"1000" doc:"For forEach: the most elements; more is a final failure."`
-	IncludeWhen form.Predicate   `yaml:"includeWhen" doc:"Whether the child is wanted; asked for each element if it uses one. Absent: always."`
-	ReadyWhen   form.Predicate   `yaml:"readyWhen" doc:"When the child is ready; the variable child is the live object. Absent: applied is enough."`
-	Ownership   dsl.Ownership    `yaml:"ownership" default:"owned" doc:"What ties it to its owner. owned: an owner reference. labelled: a label and a line in the owner's record, for other namespaces and kinds without one. none: applied and forgotten."`
-	Adopt       dsl.Adoption     `yaml:"adopt" default:"never" doc:"Whether an object that is there already is taken over. ifUnowned: when nobody owns it."`
-	OnDelete    dsl.DeletePolicy `yaml:"onDelete" default:"delete" doc:"What becomes of a child that is wanted no more, or whose owner is deleted. orphan: left behind, free. retain: left behind for an owner of this name."`
-	Drift       dsl.DriftPolicy  `yaml:"drift" default:"fields" doc:"What is put back when somebody else changes it. fields: the fields of the template; what kubectl added to its lists and maps goes. strict: also fields that kubectl set and the template does not have. ignore: nothing, as long as the child is there and its template the same."`
-	Rollout     *rolloutConfig   `yaml:"rollout" doc:"For forEach: how changed children are updated. Absent: all at once."`
+	Template    templateConfig      `yaml:"template" required:"there is no child in here: want the child itself (apiVersion, kind, metadata, …), or options with the child under template" doc:"The child itself, whose values may have ${…}; or one expression that gives the whole object."`
+	ForEach     items               `yaml:"forEach" doc:"A list or a map, mostly an expression: there is a child for each element. Expressions know it as item (also value), index and key. Absent: one child."`
+	Key         itemKey             `yaml:"key" doc:"For forEach: an expression that says which element is which, text or a number, as in ${item.name}. By default the element, when it is text or a number; the key of a map."`
+	Limit       int                 `yaml:"limit" min:"1" default:"1000" doc:"For forEach: the most elements; more is a final failure."`
+	IncludeWhen form.Predicate      `yaml:"includeWhen" doc:"Whether the child is wanted; asked for each element if it uses one. Absent: always."`
+	ReadyWhen   form.Predicate      `yaml:"readyWhen" doc:"When the child is ready; the variable child is the live object. Absent: applied is enough."`
+	Ownership   dsl.Ownership       `yaml:"ownership" default:"owned" doc:"What ties it to its owner. owned: an owner reference. labelled: a label and a line in the owner's record, for other namespaces and kinds without one. none: applied and forgotten."`
+	Adopt       dsl.Adoption        `yaml:"adopt" default:"never" doc:"Whether an object that is there already is taken over. ifUnowned: when nobody owns it."`
+	OnDelete    dsl.DeletePolicy    `yaml:"onDelete" default:"delete" doc:"What becomes of a child that is wanted no more, or whose owner is deleted. orphan: left behind, free. retain: left behind for an owner of this name."`
+	Drift       dsl.DriftPolicy     `yaml:"drift" default:"fields" doc:"What is put back when somebody else changes it. fields: the fields of the template; what kubectl added to its lists and maps goes. strict: also fields that kubectl set and the template does not have. ignore: nothing, as long as the child is there and its template the same."`
+	OnImmutable dsl.ImmutablePolicy `yaml:"onImmutable" default:"fail" doc:"What is done when a field cannot be changed as the template says. fail: it stays, and the handler fails. recreate: it is deleted, and made anew when it is gone; what it holds is lost."`
+	Rollout     *rolloutConfig      `yaml:"rollout" doc:"For forEach: how changed children are updated. Absent: all at once."`
 }
 
 // rolloutConfig is what stands under rollout.

@@ -6,6 +6,7 @@ package apply
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/handwerk-dev/handwerk/dsl/expr"
 )
@@ -54,9 +55,11 @@ func (p *parser) keyOf(c *child, at []string, text string) {
 
 // ownership says how a child is tied to its owner.
 func (p *parser) ownership(c *child, at []string, config *childConfig) {
-	c.spec.Ownership, c.spec.Adopt, c.spec.OnDelete, c.spec.Drift = config.Ownership, config.Adopt, config.OnDelete, config.Drift
+	c.spec.Ownership, c.spec.Adopt, c.spec.OnDelete = config.Ownership, config.Adopt, config.OnDelete
+	c.spec.Drift, c.spec.OnImmutable = config.Drift, config.OnImmutable
 	if err := c.spec.Validate(); err != nil {
-		p.fault(below(at, "onDelete"), "%v", err)
+		option, _, _ := strings.Cut(err.Error(), " ")
+		p.fault(below(at, option), "%v", err)
 	}
 }
 

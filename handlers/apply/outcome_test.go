@@ -15,6 +15,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 )
@@ -55,12 +56,20 @@ func TestReasonsSayWhatToDo(t *testing.T) {
 		"an immutable field": {
 			answer(422, metav1.StatusReasonInvalid, `Thing.x.io "a" is invalid: spec.selector: Invalid value: {}: field is immutable`,
 				causes(metav1.StatusCause{Type: metav1.CauseTypeFieldValueInvalid, Field: "spec.selector", Message: "Invalid value: {}: field is immutable"})),
-			"Immutable: Thing ns/a: spec.selector is immutable: delete it, or give it another name; it is made anew then",
+			"Immutable: Thing ns/a: spec.selector is immutable: delete it, or give it another name; it is made anew then, as with onImmutable: recreate",
 		},
 		"fields that may not change": {
 			answer(422, metav1.StatusReasonInvalid, "x",
 				causes(metav1.StatusCause{Field: "spec", Message: "Forbidden: updates to statefulset spec for fields other than 'replicas' are forbidden"})),
-			"Immutable: Thing ns/a: spec: Forbidden: updates to statefulset spec for fields other than 'replicas' are forbidden: delete it, or give it another name; it is made anew then",
+			"Immutable: Thing ns/a: spec: Forbidden: updates to statefulset spec for fields other than 'replicas' are forbidden: delete it, or give it another name; it is made anew then, as with onImmutable: recreate",
+		},
+		"an immutable field of what holds data": {
+			apierrors.NewInvalid(schema.GroupKind{Kind: "PersistentVolumeClaim"}, "a", field.ErrorList{field.Forbidden(field.NewPath("spec"), "spec is immutable after creation")}),
+			"Immutable: Thing ns/a: spec: Forbidden: spec is immutable after creation: take the change back, or give the child another name; who deletes it loses what it holds",
+		},
+		"an immutable field of what may hold data": {
+			apierrors.NewInvalid(schema.GroupKind{Group: "example.com", Kind: "Database"}, "a", field.ErrorList{field.Invalid(field.NewPath("spec", "engine"), "x", "field is immutable")}),
+			"Immutable: Thing ns/a: spec.engine is immutable: take the change back, or give the child another name; who deletes it loses what it holds",
 		},
 		"a value that is invalid": {
 			answer(422, metav1.StatusReasonInvalid, `Thing.x.io "a" is invalid: spec.n: Invalid value: -1: must be positive`,
@@ -89,7 +98,7 @@ func TestReasonsSayWhatToDo(t *testing.T) {
 		},
 		"a role that cannot be changed": {
 			answer(422, metav1.StatusReasonInvalid, "x", causes(metav1.StatusCause{Field: "roleRef", Message: "Invalid value: x: cannot change roleRef"})),
-			"Immutable: Thing ns/a: roleRef: Invalid value: x: cannot change roleRef: delete it, or give it another name; it is made anew then",
+			"Immutable: Thing ns/a: roleRef: Invalid value: x: cannot change roleRef: delete it, or give it another name; it is made anew then, as with onImmutable: recreate",
 		},
 		"a right that is missing": {
 			apierrors.NewForbidden(things, "a", errors.New(`User "op" cannot patch resource "things"`)),

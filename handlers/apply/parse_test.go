@@ -63,7 +63,7 @@ func TestFaultsAreFoundWhenTheConfigurationIsLoaded(t *testing.T) {
 		"a mistyped template":       {"{a: {templade: {}}}", `apply.a.templade: unknown field (did you mean "template"?)`},
 		"an option that is not known": {
 			"{a: {volume: 1, template: {" + head + "{name: a}}}}",
-			"apply.a.volume: unknown field (want one of template, forEach, key, limit, includeWhen, readyWhen, ownership, adopt, onDelete, drift, rollout)",
+			"apply.a.volume: unknown field (want one of template, forEach, key, limit, includeWhen, readyWhen, ownership, adopt, onDelete, drift, onImmutable, rollout)",
 		},
 		"an option in the short form":    {"{a: {forEach: [1], " + head + "{name: a}}}", "apply.a.forEach: is an option, beside which the child itself stands under template"},
 		"no kind":                        {"{a: {apiVersion: v1, metadata: {name: a}}}", "apply.a: kind is required"},
@@ -103,6 +103,14 @@ func TestFaultsAreFoundWhenTheConfigurationIsLoaded(t *testing.T) {
 		"a policy for what is not owned": {
 			"{a: {ownership: none, onDelete: delete, template: {" + head + "{name: a}}}}",
 			"apply.a.onDelete: onDelete delete: an object that is not owned is never deleted",
+		},
+		"making anew what is not owned": {
+			"{a: {ownership: none, onImmutable: recreate, template: {" + head + "{name: a}}}}",
+			"apply.a.onImmutable: onImmutable recreate: an object that is not owned is never deleted",
+		},
+		"words of policies that are not known": {
+			"{a: {drift: strct, onImmutable: recreat, template: {" + head + "{name: a}}}}",
+			"apply.a.drift: unknown drift \"strct\" (did you mean \"strict\"?)\napply.a.onImmutable: unknown onImmutable \"recreat\" (did you mean \"recreate\"?)",
 		},
 		"a rollout that is a number": {
 			"{a: {forEach: [x], rollout: 1, template: {" + head + "{name: '${item}'}}}}",

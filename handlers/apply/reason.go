@@ -6,6 +6,7 @@ package apply
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -71,6 +72,9 @@ func explain(err error) (reason, text string) {
 		return reasonNotOwned, short(err.Error())
 	}
 	if answer := apierrors.APIStatus(nil); errors.As(err, &answer) {
+		if fields, _ := dsl.ImmutableFields(err); len(fields) > 0 && !deniedByPolicy(answer.Status().Message) {
+			return reasonImmutable, fixed(fields, answer.Status().Details)
+		}
 		return refused(answer.Status())
 	}
 	return reasonFailed, short(err.Error())
@@ -104,12 +108,7 @@ func refused(s metav1.Status) (reason, text string) {
 		return reasonNamespace, fmt.Sprintf("there is no namespace %s: create it", s.Details.Name)
 	}
 	switch s.Reason {
-	case metav1.StatusReasonInvalid:
-		if fields := immutable(s); fields != "" {
-			return reasonImmutable, fields + ": delete it, or give it another name; it is made anew then"
-		}
-		return reasonInvalid, message
-	case metav1.StatusReasonBadRequest, metav1.StatusReasonRequestEntityTooLarge:
+	case metav1.StatusReasonInvalid, metav1.StatusReasonBadRequest, metav1.StatusReasonRequestEntityTooLarge:
 		return reasonInvalid, message
 	case metav1.StatusReasonForbidden, metav1.StatusReasonUnauthorized:
 		const advice = "allow it to the operator"
@@ -178,23 +177,18 @@ func quota(message string) string {
 	return short("exceeded quota" + before)
 }
 
-// immutable names the fields that cannot be changed, empty when it is not about that.
-func immutable(s metav1.Status) string {
-	if s.Details == nil {
-		return ""
+// fixed says what cannot be changed, and what can be done about it. Deleting what holds data is no advice, and nobody
+// knows what an object of a CRD's kind holds.
+func fixed(fields []string, of *metav1.StatusDetails) string {
+	for i, field := range fields {
+		fields[i] = short(field)
 	}
-	var out []string
-	for _, cause := range s.Details.Causes {
-		lower := strings.ToLower(cause.Message)
-		switch {
-		case strings.Contains(lower, "field is immutable"):
-			out = append(out, cause.Field+" is immutable")
-		case strings.Contains(lower, "immutable"), strings.Contains(lower, "may not change"), strings.Contains(lower, "cannot change"),
-			strings.Contains(lower, "updates to ") && strings.Contains(lower, "forbidden"):
-			out = append(out, cause.Field+": "+short(cause.Message))
-		}
+	text := strings.Join(fields, ", ")
+	holds := []string{"PersistentVolumeClaim", "PersistentVolume", "Secret", "Namespace", "CustomResourceDefinition"}
+	if slices.Contains(holds, of.Kind) || strings.Contains(of.Group, ".") && !strings.HasSuffix(of.Group, ".k8s.io") {
+		return text + ": take the change back, or give the child another name; who deletes it loses what it holds"
 	}
-	return strings.Join(out, ", ")
+	return text + ": delete it, or give it another name; it is made anew then, as with onImmutable: recreate"
 }
 
 // short returns the first line of a text, and not more than a person reads.

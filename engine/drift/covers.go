@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package child
+package drift
 
 import (
 	"fmt"
@@ -14,9 +14,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// coversObject reports whether live has everything that desired has. What live has besides belongs
+// Covers reports whether live has everything that desired has. What live has besides belongs
 // to others or to the server's defaults.
-func coversObject(desired, live *unstructured.Unstructured) bool {
+func Covers(desired, live *unstructured.Unstructured) bool {
 	return knowing(desired.GroupVersionKind().GroupKind()).covers("", desired.Object, live.Object, false)
 }
 

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package child
+package drift
 
 import (
 	"bytes"
@@ -18,68 +18,63 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/bookkeeping"
 )
 
-// added is what people's hands have set of a child and the template does not have.
-type added struct {
-	// fields are the paths that are to be taken away, as managedFields have them.
-	fields *fieldpath.Set
-	// whole are paths of what applying the template replaces as a whole. Paths are the others, as people read them, but
+// Added is what people's hands have set of a child and the template does not have.
+type Added struct {
+	// Fields are the paths that are to be taken away, as managedFields have them; nil where nothing was looked at.
+	Fields *fieldpath.Set
+	// Whole are paths of what applying the template replaces as a whole. Paths are the others, as people read them, but
 	// for what is inside of one of them.
-	whole, paths []string
-	// managers are those who set any of it.
-	managers []string
+	Whole, Paths []string
+	// Managers are those who set any of it.
+	Managers []string
 }
 
-func (a added) empty() bool { return len(a.paths) == 0 && len(a.whole) == 0 }
+// Empty reports whether there is nothing.
+func (a Added) Empty() bool { return len(a.Paths) == 0 && len(a.Whole) == 0 }
 
-// search looks for what hands have added to a child.
+// Search says what is looked for.
+type Search struct {
+	// Counts reports whether what an entry has is looked at.
+	Counts func(metav1.ManagedFieldsEntry) bool
+	// Own reports whether a label or an annotation is the operator's.
+	Own func(key string) bool
+	// Strict: every field that the template does not have, and not only those of lists and maps that it has.
+	Strict bool
+}
+
+// search is one under way.
 type search struct {
+	Search
 	knowledge
-	keys   Keys
-	strict bool
-	found  added
+	found Added
 	// some: the entry that is looked at has some of it.
 	some bool
 }
 
-// added finds what hands have set of a child that the template, which is desired, does not have, and that is to be
+// Added finds what hands have set of a child that the template, which is desired, does not have, and that is to be
 // taken away. What the child's managedFields do not say, or say of another version, cannot be known.
-func (a Applier) added(desired, live *unstructured.Unstructured, strict bool) added {
-	if a.inherits(live) {
-		return added{}
-	}
-	return a.addedIn(live.GetManagedFields(), desired, live, strict)
-}
-
-// addedIn is added of entries of managedFields.
-func (a Applier) addedIn(entries []metav1.ManagedFieldsEntry, desired, live *unstructured.Unstructured, strict bool) added {
-	s := search{knowledge: knowing(desired.GroupVersionKind().GroupKind()), keys: a.Owner.Keys, strict: strict}
-	s.found.fields = fieldpath.NewSet()
-	for _, e := range entries {
-		if a.Drift == dsl.DriftIgnore || !a.counts(e) || e.APIVersion != desired.GetAPIVersion() {
+func (how Search) Added(desired, live *unstructured.Unstructured) Added {
+	s := search{Search: how, knowledge: knowing(desired.GroupVersionKind().GroupKind())}
+	s.found.Fields = fieldpath.NewSet()
+	for _, e := range live.GetManagedFields() {
+		if !how.Counts(e) || e.APIVersion != desired.GetAPIVersion() {
 			continue
 		}
 		s.some = false
-		s.object(fieldsOf(e), desired, live)
-		if s.some && !slices.Contains(s.found.managers, e.Manager) {
-			s.found.managers = append(s.found.managers, e.Manager)
+		s.object(FieldsOf(e), desired, live)
+		if s.some && !slices.Contains(s.found.Managers, e.Manager) {
+			s.found.Managers = append(s.found.Managers, e.Manager)
 		}
 	}
-	for _, paths := range []*[]string{&s.found.paths, &s.found.whole} {
+	for _, paths := range []*[]string{&s.found.Paths, &s.found.Whole} {
 		slices.Sort(*paths)
 		*paths = slices.Compact(*paths)
 	}
 	return s.found
 }
 
-// counts reports whether what an entry has is looked at. Replicas that somebody sets by the subresource scale have an
-// entry only where the template has some, and then they are put back as they are there.
-func (a Applier) counts(e metav1.ManagedFieldsEntry) bool {
-	hand := bookkeeping.HandOf(e.Manager)
-	return e.Subresource == "" && (hand == bookkeeping.Editing || hand == bookkeeping.Light && a.Drift == dsl.DriftStrict)
-}
-
-// fieldsOf reads the fields of an entry; what cannot be read is none.
-func fieldsOf(e metav1.ManagedFieldsEntry) *fieldpath.Set {
+// FieldsOf reads the fields of an entry; what cannot be read is none.
+func FieldsOf(e metav1.ManagedFieldsEntry) *fieldpath.Set {
 	out := &fieldpath.Set{}
 	if e.FieldsV1 == nil || out.FromJSON(bytes.NewReader(e.FieldsV1.GetRawBytes())) != nil {
 		return &fieldpath.Set{}
@@ -125,13 +120,13 @@ func (s *search) metadata(at fieldpath.Path, fields *fieldpath.Set, desired, liv
 		want, has, key := values[0], values[1], fieldpath.FieldNameElement(section)
 		theirs := false
 		for label := range want {
-			theirs = theirs || !s.keys.own(label)
+			theirs = theirs || !s.Own(label)
 		}
-		if !theirs && !s.strict {
+		if !theirs && !s.Strict {
 			continue
 		}
 		for label := range fields.Children.Descend(key).Members.All() {
-			if label.FieldName == nil || s.keys.own(*label.FieldName) || bookkeeping.Is(*label.FieldName, has[*label.FieldName]) {
+			if label.FieldName == nil || s.Own(*label.FieldName) || bookkeeping.Is(*label.FieldName, has[*label.FieldName]) {
 				continue
 			}
 			if _, wanted := want[*label.FieldName]; !wanted {
@@ -139,11 +134,6 @@ func (s *search) metadata(at fieldpath.Path, fields *fieldpath.Set, desired, liv
 			}
 		}
 	}
-}
-
-// own reports whether a label or an annotation is the operator's.
-func (k Keys) own(key string) bool {
-	return key != "" && slices.Contains([]string{k.Applied, k.Child, k.Owner, k.Label, k.Record}, key)
 }
 
 // values looks at what an entry has inside of a value; key is that of the value, or of the list that it is in.
@@ -168,14 +158,14 @@ func (s *search) field(at fieldpath.Path, key string, fields *fieldpath.Set, eac
 	value, wanted := want[name]
 	inner, deeper := fields.Children.Get(each)
 	switch {
-	case !wanted && (s.strict || s.free(key, want)):
+	case !wanted && (s.Strict || s.free(key, want)):
 		s.take(at, each, fields)
 	case !wanted:
 	case deeper:
 		s.values(append(slices.Clip(at), each), name, inner, value, has[name])
 	case s.replaced(name, value) && exceeds(value, has[name]):
 		s.some = true
-		s.found.whole = append(s.found.whole, people(append(slices.Clip(at), each)))
+		s.found.Whole = append(s.found.Whole, people(append(slices.Clip(at), each)))
 	}
 }
 
@@ -200,15 +190,15 @@ func (s *search) take(at fieldpath.Path, each fieldpath.PathElement, fields *fie
 	path := append(slices.Clip(at), each)
 	some := fields.Members.Has(each)
 	if some {
-		s.found.fields.Insert(path.Copy())
+		s.found.Fields.Insert(path.Copy())
 	}
 	for below := range theirs(fields.Children.Descend(each)).All() {
 		some = true
-		s.found.fields.Insert(slices.Concat(path, below).Copy())
+		s.found.Fields.Insert(slices.Concat(path, below).Copy())
 	}
 	if some {
 		s.some = true
-		s.found.paths = append(s.found.paths, people(path))
+		s.found.Paths = append(s.found.Paths, people(path))
 	}
 }
 

@@ -1,7 +1,12 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package child
+// Package drift tells how an object differs from what its template says: what of that is missing or another, and what
+// people's hands have added. It is pure.
+//
+// What server-side apply merges it knows by the paths of managedFields; what the server writes in another way than it was
+// sent, by the kinds of Kubernetes.
+package drift
 
 import (
 	"encoding/json"
@@ -9,32 +14,10 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-)
-
-// Deed is what was done to a child, or to another object.
-type Deed string
-
-// The deeds. The empty one is nothing.
-const (
-	// Created: it was not there.
-	Created Deed = "created"
-	// Updated: something else was desired than when it was last applied.
-	Updated Deed = "updated"
-	// PutBack: the same was desired, and somebody had changed it.
-	PutBack Deed = "put back"
-	// Adopted: it was nobody's.
-	Adopted Deed = "adopted"
-	// GivenBack: somebody else made it at the same time, and it was left to them.
-	GivenBack Deed = "given back"
-	// Deleted: it was deleted. Released: it was cut loose from its owner.
-	Deleted  Deed = "deleted"
-	Released Deed = "released"
-	// Applied, Patched: an object that is no child was written.
-	Applied Deed = "applied"
-	Patched Deed = "patched"
 )
 
 // Drift is what somebody had changed of a child, as far as it can be told.
@@ -72,27 +55,23 @@ func some(paths []string) string {
 	return out
 }
 
-// driftOf tells how a child differs from what is desired, what hands have added to it, and who did so. The cache does
-// not have what others manage; nobody is named for what it was read for, when it could not be.
-func (a Applier) driftOf(desired, live, now *unstructured.Unstructured, more added) Drift {
-	k := knowing(desired.GroupVersionKind().GroupKind())
-	paths := k.differing(nil, "", desired.Object, live.Object, false)
-	d := Drift{Fields: slices.Clone(more.whole), Managers: slices.Clone(more.managers)}
+// Of tells how live differs from what is desired, what hands have added to it, and who did so. Entries are what others
+// manage, empty where that is not known. The operator's own are those of its manager.
+func Of(desired, live *unstructured.Unstructured, more Added, entries []metav1.ManagedFieldsEntry, own string) Drift {
+	paths := knowing(desired.GroupVersionKind().GroupKind()).differing(nil, "", desired.Object, live.Object, false)
+	d := Drift{Fields: slices.Clone(more.Whole), Managers: slices.Clone(more.Managers)}
 	for _, path := range paths {
 		d.Fields = append(d.Fields, path.String())
 	}
 	slices.Sort(d.Fields)
 	d.Fields = slices.Compact(d.Fields)
-	for _, path := range more.paths {
+	for _, path := range more.Paths {
 		if !slices.ContainsFunc(d.Fields, func(field string) bool { return strings.HasPrefix(path, field) }) {
 			d.Added = append(d.Added, path)
 		}
 	}
-	if now == nil {
-		return d
-	}
-	for _, entry := range now.GetManagedFields() {
-		if entry.Manager == a.Manager || entry.FieldsV1 == nil || slices.Contains(d.Managers, entry.Manager) {
+	for _, entry := range entries {
+		if entry.Manager == own || entry.FieldsV1 == nil || slices.Contains(d.Managers, entry.Manager) {
 			continue
 		}
 		var fields map[string]any
