@@ -40,9 +40,11 @@ const Unlimited = -1
 
 // Handler is user code or a stock action with what the engine must know to run it.
 type Handler struct {
-	// ID is unique within the resource. Progress is kept under it, so a renamed handler is a new
-	// one.
+	// ID is unique within the resource. Progress and children are kept under it, so a renamed handler is a new
+	// one, but for what Was says.
 	ID string
+	// Was are ids that the handler had in earlier versions: what is kept under them is its own.
+	Was []string
 	// Causes is never empty, in the order of [Causes], with Reconcile expanded once the handler is added.
 	Causes []Cause
 	// Brings are causes that its code needs beside those.
@@ -175,6 +177,11 @@ func When(p Predicate) Option {
 			return p(s)
 		}
 	}
+}
+
+// Was tells which ids the handler had before: its children are kept under the new one, and what it has handled counts.
+func Was(ids ...string) Option {
+	return func(h *Handler) { h.Was = append(h.Was, ids...) }
 }
 
 // Makes tells under which names its code makes children, in [ChildSpec].Handler: without any, it makes none with names.

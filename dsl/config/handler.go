@@ -17,7 +17,8 @@ import (
 )
 
 type handler struct {
-	ID          string         `yaml:"id" required:"true" doc:"Unique within the resource. Progress is kept under it, so a renamed handler is a new one."`
+	ID          string         `yaml:"id" required:"true" doc:"Unique within the resource. Progress is kept under it, so a renamed handler is a new one, unless it says was."`
+	Was         form.Texts     `yaml:"was" doc:"An id that the handler had in an earlier version, or several. Children that say so, and what it has handled, are its own."`
 	Causes      []dsl.Cause    `yaml:"causes" unique:"true" doc:"Why the handler runs. Without it a handler with a timer runs by that alone, any other one for reconcile."`
 	When        form.Predicate `yaml:"when" doc:"A CEL expression that must be true, or the handler does not see the object. Variables: self, old, diff, cause, event, params, now, children, related."`
 	Field       dsl.Path       `yaml:"field" doc:"All that the handler looks at, as in spec.replicas."`
@@ -99,7 +100,7 @@ func (w *watched) handler(at path, h *handler) {
 	if len(h.Field) > 0 {
 		out.Fields = []dsl.Path{h.Field}
 	}
-	out.After = h.After
+	out.After, out.Was = h.After, h.Was
 	out.NoFinalizer, out.Release = h.noFinalizer(), h.OnFailure == release
 	out.NoOld = built.NoOld && !back || h.Old != nil && !*h.Old
 	out.Makers = built.Makers
