@@ -63,6 +63,10 @@ type Handler struct {
 	// Makers are the names under which its code makes children, each its id or, behind a dot, a step of it. A child of
 	// one that no handler has is left behind, and taken away. Nil means that nobody knows; see [Makes].
 	Makers []string
+	// Withdraws: what it has made is taken away when its filters say that it does not see the object any more.
+	// MakesOnly are predicates that must hold for those of Makers that have one, or what they have made goes, too.
+	Withdraws bool
+	MakesOnly map[string]Predicate
 	// Sets are the fields of its object that its code is known to set, Conditions the types of the conditions.
 	Sets       []Path
 	Conditions []string

@@ -94,6 +94,8 @@ func (w *watched) handler(at path, h *handler) {
 	h.level = (&dsl.Handler{Causes: causes}).Level()
 	w.deletion(at, h, causes)
 	when, asks, back := w.filters(at, h)
+	withdraws := h.level && !w.momentary(h.When)
+	w.only = nil
 	out, built := w.built(at, h)
 	out.Causes = append(slices.Clone(causes), out.Causes...)
 	out.Labels, out.Annotations, out.When = h.Labels, h.Annotations, when
@@ -103,7 +105,7 @@ func (w *watched) handler(at path, h *handler) {
 	out.After, out.Was = h.After, h.Was
 	out.NoFinalizer, out.Release = h.noFinalizer(), h.OnFailure == release
 	out.NoOld = built.NoOld && !back || h.Old != nil && !*h.Old
-	out.Makers = built.Makers
+	out.Makers, out.Withdraws, out.MakesOnly = built.Makers, withdraws && len(built.Makers) > 0, w.only
 	out.Brings, out.Sets, out.Conditions, out.Reads = built.Brings, built.Sets, built.Conditions, built.Reads.And(asks)
 	added := w.add(at, out)
 	added.Steady = steady(added, built)

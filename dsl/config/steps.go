@@ -73,7 +73,7 @@ func (w *watched) steps(at path, h *handler) *actions.Built {
 			out = nil
 			continue
 		}
-		fn, asks := w.onlyWhen(place.Key("when"), h, s, built.Func)
+		fn, asks := w.onlyWhen(place.Key("when"), h, s, one.ID, built.Func)
 		if !slices.Contains(slices.Concat(h.Causes, built.Brings), dsl.Delete) {
 			fn = notOnDelete(fn) // another step gives the handler that cause
 		}
@@ -111,13 +111,19 @@ func notOnDelete(fn dsl.Func) dsl.Func {
 }
 
 // onlyWhen makes a step depend on its expression, and returns what that reads.
-func (w *watched) onlyWhen(at path, h *handler, s *step, fn dsl.Func) (only dsl.Func, reads dsl.Reads) {
+func (w *watched) onlyWhen(at path, h *handler, s *step, id string, fn dsl.Func) (only dsl.Func, reads dsl.Reads) {
 	if s.When == "" {
 		return fn, dsl.Reads{Only: true}
 	}
 	program := w.predicateFor(h, at, string(s.When))
 	if program == nil {
 		return fn, dsl.Reads{}
+	}
+	if !h.whole && !w.momentary(s.When) {
+		if w.only == nil {
+			w.only = map[string]dsl.Predicate{}
+		}
+		w.only[id] = program.Predicate("when", s.With)
 	}
 	return func(ctx context.Context, r *dsl.Request) error {
 		holds, err := program.Bool(expr.Scope{Subject: &r.Subject, Params: s.With, Vars: objectsOf(&r.Subject)})
