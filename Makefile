@@ -62,6 +62,10 @@ bench: build controlplane ## Measure speed and memory; docs/performance.md expla
 schema: ## Write docs/operator.schema.json and the reference in docs/language.md anew.
 	go test ./dsl/config -run 'TestThePublishedSchema|TestTheReference' -update
 
+.PHONY: kinds
+kinds: controlplane ## Ask the API server anew for what dsl/builtin knows of Kubernetes' own kinds.
+	go run ./hack/kinds
+
 $(GOLANGCI):
 	@echo "building golangci-lint $(GOLANGCI_VERSION)"
 	@GOBIN=$(CURDIR)/bin go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_VERSION)

@@ -9,11 +9,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-logr/logr"
 	"k8s.io/client-go/rest"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/source"
+	"github.com/handwerk-dev/handwerk/engine/crd"
 	"github.com/handwerk-dev/handwerk/engine/preflight"
 )
 
@@ -70,6 +70,9 @@ func TestRunInstallsCRDsBeforeItWorks(t *testing.T) {
 		message string
 	}{
 		"when told to":                      {args: []string{"--install-crds"}, want: "install run"},
+		"over others' hands":                {args: []string{"--install-crds=takeover"}, want: "install over run"},
+		"not when told not to":              {args: []string{"--install-crds=false"}, want: "run"},
+		"in no other way":                   {args: []string{"--install-crds=force"}, code: exitUsage, message: "want false, true or takeover"},
 		"not otherwise":                     {want: "run"},
 		"and not at all without them":       {args: []string{"--install-crds"}, err: errors.New("installing CRD of foos: no"), want: "install", code: exitFailed, message: "error: running operator foo: installing CRD of foos: no\n"},
 		"and stops well while it waits":     {args: []string{"--install-crds"}, err: context.Canceled, signal: true, want: "install"},
@@ -84,8 +87,11 @@ func TestRunInstallsCRDsBeforeItWorks(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			var did []string
-			b.install = func(_ context.Context, op *dsl.Operator, _ *rest.Config, _ logr.Logger) error {
+			b.install = func(_ context.Context, op *dsl.Operator, _ *rest.Config, set crd.Settings) error {
 				did = append(did, "install")
+				if set.TakeOver {
+					did = append(did, "over")
+				}
 				if op.Name != "foo" {
 					t.Errorf("installing for %s", op.Name)
 				}

@@ -31,8 +31,19 @@ type runFlags struct {
 	burst   int
 	logging logFlags
 
-	installCRDs bool
+	// installCRDs is one of the words below.
+	installCRDs string
 }
+
+// What --install-crds takes.
+const (
+	installNone = "false"
+	installOwn  = "true"
+	installAll  = "takeover"
+)
+
+// installs reports whether CRDs are to be installed.
+func (f *runFlags) installs() bool { return f.installCRDs == installOwn || f.installCRDs == installAll }
 
 // addConfig adds --config, which several commands have.
 func addConfig(set *pflag.FlagSet, config *[]string) {
@@ -63,8 +74,12 @@ func (f *runFlags) add(set *pflag.FlagSet) {
 }
 
 func (f *runFlags) addInstall(set *pflag.FlagSet) {
-	set.BoolVar(&f.installCRDs, "install-crds", false,
-		"install the CRDs of the configuration before the operator works, and update those that\nhave changed")
+	set.Var(&choice{value: &f.installCRDs, noun: "mode", words: []string{installNone, installOwn, installAll},
+		also: map[string]string{"0": installNone, "1": installOwn}}, "install-crds",
+		`install the CRDs of the configuration before the operator works, and update those that
+have changed: true, false, or takeover, which takes over what others have set in them, as
+an operator does that had another name before. Write --install-crds=takeover`)
+	set.Lookup("install-crds").NoOptDefVal = installOwn
 }
 
 func (f *runFlags) addNamespaces(set *pflag.FlagSet) {

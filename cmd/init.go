@@ -60,7 +60,7 @@ an object. What the flags leave open is asked for when a person is there.`,
 func (f *initFlags) add(set *pflag.FlagSet) {
 	set.StringVar(&f.resource, "resource", "",
 		"watch this `resource`: plural.version.group, as in webapps.v1alpha1.example.com")
-	set.StringVar(&f.kind, "kind", "", "what an object is, in `CamelCase`, as in WebApp")
+	set.StringVar(&f.kind, "kind", "", "what an object is, in `CamelCase`, as in WebApp\n(default the resource in the singular)")
 	set.StringSliceVar(&f.children, "child", nil,
 		"make these `kinds` of children: "+strings.Join(childKinds(), ", ")+"\n(default Deployment)")
 	set.StringVar(&f.dir, "dir", "", "write into this `folder` (default the operator's name)")
@@ -69,10 +69,13 @@ func (f *initFlags) add(set *pflag.FlagSet) {
 
 // completeInit asks for what is open, or says which flags are missing, and checks the whole.
 func (p *program) completeInit(f *initFlags) error {
-	if f.resource == "" || f.kind == "" {
-		if p.In == nil || !p.asks(p.In) {
-			return errors.New("--resource and --kind are required where nobody can be asked")
-		}
+	silent := p.In == nil || !p.asks(p.In)
+	switch {
+	case f.resource == "" && silent:
+		return errors.New("--resource is required where nobody can be asked")
+	case f.kind == "" && silent:
+		f.kind = guessKind(f.resource)
+	case f.resource == "" || f.kind == "":
 		if err := ask(p.In, p.Out, f); err != nil {
 			return err
 		}

@@ -44,6 +44,7 @@ func TestInitWritesAnOperator(t *testing.T) {
 			args:   "init all --resource policies.v1.apps.example.k8s.io --kind Policy --child " + strings.Join(childKinds(), " --child "),
 			folder: "all",
 		},
+		"without-a-kind": {args: "init --resource policies.v1.example.com --child ConfigMap", folder: "policy"},
 		"asked": {
 			args:    "init",
 			answers: []string{"webapps", "webapps.v1.example.com", "webApp", "", "Deploymnt", "Deployment, Ingress", "Web App", ""},
@@ -70,9 +71,12 @@ func TestInitWritesAnOperator(t *testing.T) {
 // mustValidate fails unless what was written is good, and the example is of the CRD's kind.
 func mustValidate(t *testing.T, b *bench, folder string) {
 	t.Helper()
-	op, err := config.Load([]string{filepath.Join(folder, "operator.yaml")}, handlers.Standard())
+	op, err := config.Load([]string{folder}, handlers.Standard())
 	if err != nil {
 		t.Fatal(err)
+	}
+	if faults, warnings, err := config.Check(op); len(faults)+len(warnings) > 0 || err != nil {
+		t.Errorf("of what was written is told: %v, %v, %v", faults, warnings, err)
 	}
 	var example struct{ APIVersion, Kind string }
 	data, err := os.ReadFile(filepath.Join(folder, "example.yaml"))
@@ -104,7 +108,7 @@ func mustValidate(t *testing.T, b *bench, folder string) {
 func TestInitRefuses(t *testing.T) {
 	const good = "init --resource webapps.v1.example.com --kind WebApp "
 	for name, test := range map[string]struct{ args, want string }{
-		"where nobody can be asked":    {"init", "--resource and --kind are required where nobody can be asked"},
+		"where nobody can be asked":    {"init", "--resource is required where nobody can be asked"},
 		"a resource without version":   {"init --resource webapps.example.com --kind WebApp", "has no version, or no group of its own"},
 		"a resource of the core":       {"init --resource webapps --kind WebApp", "has no version, or no group of its own"},
 		"a kind in lower case":         {"init --resource webapps.v1.example.com --kind webApp", "want CamelCase"},

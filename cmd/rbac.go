@@ -111,7 +111,7 @@ func (p *program) rbac(ctx context.Context, f *rbacFlags, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	set := rights.Settings{Namespace: who.namespace, InstallCRDs: f.run.installCRDs}
+	set := rights.Settings{Namespace: who.namespace, InstallCRDs: f.run.installs()}
 	var cluster *rest.Config
 	if f.cluster || f.check {
 		if cluster, err = f.run.kube.config(p.Env, p.inCluster); err != nil {

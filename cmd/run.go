@@ -11,7 +11,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/util/uuid"
 	"k8s.io/client-go/rest"
@@ -19,6 +18,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine"
+	"github.com/handwerk-dev/handwerk/engine/crd"
 	"github.com/handwerk-dev/handwerk/engine/ops"
 )
 
@@ -103,9 +103,13 @@ func (p *program) run(ctx context.Context, f *runFlags) error {
 	}
 	log.Info("starting", "operator", op.Name, "version", selfVersion().Version, "server", config.Host,
 		"health", server.HealthAddress(), "metrics", server.MetricsAddress(), "pprof", server.PprofAddress())
+	for _, document := range op.Skipped {
+		log.Info("document is skipped: it is no operator's", "document", document)
+	}
 	work := m.Run
-	if f.installCRDs {
-		work = p.installing(op, config, log, m.Run)
+	if f.installs() {
+		set := crd.Settings{Log: log, TakeOver: f.installCRDs == installAll}
+		work = p.installing(op, config, set, m.Run)
 	}
 	if err := serveWhile(klog.NewContext(ctx, log), server.Serve, server.Shutdown, work); err != nil {
 		return fmt.Errorf("running operator %s: %w", op.Name, err)
@@ -114,9 +118,9 @@ func (p *program) run(ctx context.Context, f *runFlags) error {
 }
 
 // installing runs when the operator's CRDs are there. A signal while they are waited for is no fault.
-func (p *program) installing(op *dsl.Operator, config *rest.Config, log logr.Logger, run func(context.Context) error) func(context.Context) error {
+func (p *program) installing(op *dsl.Operator, config *rest.Config, set crd.Settings, run func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
-		if err := p.install(ctx, op, config, log); err != nil {
+		if err := p.install(ctx, op, config, set); err != nil {
 			if ctx.Err() != nil {
 				return nil
 			}

@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -17,7 +16,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/dsl/source"
 )
 
 // verdict is what validate says with -o json.
@@ -28,6 +26,8 @@ type verdict struct {
 	OK        bool   `json:"ok"`
 	// Warnings name what could not be checked against the cluster, and what may surprise.
 	Warnings []string `json:"warnings,omitempty"`
+	// Skipped are documents that are no part of an operator.
+	Skipped []string `json:"skipped,omitempty"`
 	// Views say what handlers look at, where that was asked for.
 	Views  []view  `json:"views,omitempty"`
 	Faults []fault `json:"faults"`
@@ -66,9 +66,10 @@ func (p *program) validateCommand() *cobra.Command {
 		Use:   "validate --config FILE|DIR",
 		Short: "Check a configuration, without a cluster or against one",
 		Long: `Check a configuration. Every fault is told, with its place; with one or more of
-them, the exit code is 1. Expressions are checked against the schemas that the
-configuration has, and with --cluster against those of a cluster, which is read
-and not changed. What is not on the cluster is a warning. The CRDs of the
+them, the exit code is 1. Kinds, templates and expressions are checked against
+the schemas that the configuration has and those of Kubernetes itself, and with
+--cluster against those of a cluster alone, which is read and not changed: it may
+be of another version. What is not on the cluster is a warning. The CRDs of the
 configuration are sent as a dry run then: the API server knows more of CRDs than
 is checked here. A schedule that would run on each of several processes, as no
 leader is elected, is a warning too, and so are handlers that feed each other: each
@@ -100,12 +101,9 @@ func (p *program) validate(ctx context.Context, f *validateFlags, out io.Writer)
 	op, err := p.operator(f.files, func(*dsl.Operator) {})
 	var warnings []string
 	if err == nil {
-		warnings = append(unled(op), loops(op)...)
-	}
-	if err == nil && f.cluster {
 		var more []string
-		more, err = p.checkCluster(ctx, f, op)
-		warnings = append(warnings, more...)
+		more, err = p.held(ctx, f, op)
+		warnings = slices.Concat(unled(op), loops(op), more)
 	}
 	if f.output == "json" {
 		return judge(out, op, warnings, views(f, op, err), err)
@@ -117,6 +115,9 @@ func (p *program) validate(ctx context.Context, f *validateFlags, out io.Writer)
 		return err
 	}
 	v := verdictOn(op, nil)
+	for _, document := range v.Skipped {
+		fmt.Fprintf(p.Err, "skipped: %s\n", document)
+	}
 	fmt.Fprintf(out, "operator %s: %s, %s: ok\n",
 		v.Operator, count(v.Resources, "resource"), count(v.Handlers, "handler"))
 	for _, one := range views(f, op, nil) {
@@ -180,34 +181,6 @@ func unled(op *dsl.Operator) (warnings []string) {
 	return warnings
 }
 
-// checkCluster holds an operator against a cluster. Faults come as the error.
-func (p *program) checkCluster(ctx context.Context, f *validateFlags, op *dsl.Operator) (warnings []string, err error) {
-	rest, err := f.kube.config(p.Env, p.inCluster)
-	if err != nil {
-		return nil, err
-	}
-	rest.UserAgent = userAgent(op.Name)
-	found, err := p.check(ctx, op, rest)
-	if err != nil {
-		return nil, fmt.Errorf("checking against the cluster: %w", err)
-	}
-	list := source.Faults{}
-	for _, fault := range found.Faults {
-		if placed, ok := errors.AsType[source.Fault](fault); ok {
-			list = append(list, placed)
-		} else {
-			list = append(list, source.Fault{File: "configuration", Message: fault.Error()})
-		}
-	}
-	slices.SortStableFunc(list, func(a, b source.Fault) int {
-		return cmp.Or(strings.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
-	})
-	if list = slices.Compact(list); len(list) > 0 {
-		return found.Warnings, list
-	}
-	return found.Warnings, nil
-}
-
 // addOutput adds -o, which several commands have.
 func addOutput(set *pflag.FlagSet, output *string) {
 	*output = "text"
@@ -236,7 +209,7 @@ func verdictOn(op *dsl.Operator, err error) verdict {
 		}
 		return v
 	}
-	v.Operator, v.Resources = op.Name, len(op.Resources())
+	v.Operator, v.Resources, v.Skipped = op.Name, len(op.Resources()), op.Skipped
 	for range op.Handlers() {
 		v.Handlers++
 	}

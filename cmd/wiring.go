@@ -7,7 +7,6 @@ import (
 	"context"
 	"io"
 
-	"github.com/go-logr/logr"
 	"k8s.io/client-go/rest"
 
 	"github.com/handwerk-dev/handwerk/dsl"
@@ -30,7 +29,7 @@ type parts struct {
 	engine    func(op *dsl.Operator, s engine.Settings) (machine, error)
 	inCluster func() (*rest.Config, error)
 	// install brings an operator's CRDs to the cluster, check holds the operator against it.
-	install func(context.Context, *dsl.Operator, *rest.Config, logr.Logger) error
+	install func(context.Context, *dsl.Operator, *rest.Config, crd.Settings) error
 	check   func(context.Context, *dsl.Operator, *rest.Config) (preflight.Findings, error)
 	// lookup learns from the cluster what is served, reviewer asks it what an account may do.
 	lookup   func(context.Context, *dsl.Operator, *rest.Config) (rights.Lookup, error)

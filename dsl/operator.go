@@ -29,6 +29,9 @@ type Operator struct {
 	Scope Scope
 	// Settings are the operator's own; all have defaults.
 	Settings Settings
+	// Skipped are the documents that were read with the configuration and are no part of an operator, each with its
+	// place. The engine says them once when it starts.
+	Skipped []string
 
 	resources []*Resource
 }

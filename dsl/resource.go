@@ -209,26 +209,43 @@ func (r *Resource) On(causes []Cause, id string, fn Func, options ...Option) {
 	r.Add(h)
 }
 
-// CheckSchemas holds the resource against the schemas that are there and returns what does not fit. The
-// functions find schemas, nil for those that they do not have.
-func (r *Resource) CheckSchemas(ofResource func(ResourceName) *spec.Schema, ofKind func(schema.GroupVersionKind) *spec.Schema) []error {
-	s := shape.Schemas{Children: map[string]shape.Shape{}, Related: map[string]shape.Shape{}}
-	s.Self.Schema = ofResource(r.Name)
+// Knowledge is what a resource is held against.
+type Knowledge struct {
+	// OfResource and OfKind find schemas, nil for those that they do not have.
+	OfResource func(ResourceName) *spec.Schema
+	OfKind     func(schema.GroupVersionKind) *spec.Schema
+	// Kinds are the kinds that there are; nil when that is not known.
+	Kinds shape.Kinds
+}
+
+// CheckSchemas holds the resource against what is known. It returns what does not fit, and what may be right all the
+// same.
+func (r *Resource) CheckSchemas(k Knowledge) (faults, warnings []error) {
+	s := shape.Schemas{Children: map[string]shape.Shape{}, Related: map[string]shape.Shape{}, Kinds: k.Kinds}
+	s.Self.Schema = k.OfResource(r.Name)
+	if k.Kinds != nil && len(r.Checks) > 0 {
+		s.Kind, _ = k.Kinds.Resource(r.Name.GVR(), true) // the fault is told by the check of the name
+	}
 	for _, c := range r.Makes {
 		child := shape.Shape{List: c.List}
 		if !c.Kind.Empty() {
-			child.Schema = ofKind(c.Kind)
+			child.Schema = k.OfKind(c.Kind)
 		}
 		s.Children[c.Name] = child
 	}
 	for _, relation := range r.relations {
-		s.Related[relation.Name] = shape.Shape{Schema: ofResource(relation.Resource), List: !relation.One}
+		s.Related[relation.Name] = shape.Shape{Schema: k.OfResource(relation.Resource), List: !relation.One}
 	}
-	var out []error
 	for _, check := range r.Checks {
-		out = append(out, check(s)...)
+		for _, err := range check(s) {
+			if shape.IsWarning(err) {
+				warnings = append(warnings, err)
+			} else {
+				faults = append(faults, err)
+			}
+		}
 	}
-	return out
+	return faults, warnings
 }
 
 // Add adds a handler that is at hand, as [Resource.On] does. It returns the one that is added, whose causes are

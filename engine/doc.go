@@ -5,7 +5,7 @@
 //
 // # The way of an event
 //
-//	watch → key → worker → pass → cause → match → due → invoke → one patch → next due time
+//	watch → key → queue → worker → pass: read, observe, plan, run handlers, settle, write once → next due time
 //
 // An informer callback reduces the event to a key and a hint (package watch), which the inbox keeps for the next pass;
 // the queue keeps keys apart and in order. A worker takes the key and decides when it is due next (dispatch.go). The

@@ -24,6 +24,9 @@ func TestImportsPointDown(t *testing.T) {
 		"dsl/logmark":       {},
 		"dsl/plain":         {},
 		"dsl/shape":         {},
+		"dsl/openapi":       {},
+		"dsl/kinds":         {"dsl/shape", "dsl/words"},
+		"dsl/builtin":       {"dsl/kinds", "dsl/openapi"},
 		"dsl":               {"dsl/bookkeeping", "dsl/plain", "dsl/shape", "dsl/words"},
 		"dsl/actions":       {"dsl", "dsl/shape"},
 		"dsl/form":          {"dsl/words"},
@@ -31,7 +34,7 @@ func TestImportsPointDown(t *testing.T) {
 		"dsl/expr":          {"dsl", "dsl/shape", "dsl/words"},
 		"dsl/expr/check":    {"dsl", "dsl/expr", "dsl/shape", "dsl/words"},
 		"dsl/crd":           {"dsl", "dsl/form", "dsl/plain", "dsl/shape"},
-		"dsl/config":        {"dsl", "dsl/actions", "dsl/crd", "dsl/expr", "dsl/expr/check", "dsl/form", "dsl/shape", "dsl/source", "dsl/words"},
+		"dsl/config":        {"dsl", "dsl/actions", "dsl/builtin", "dsl/crd", "dsl/expr", "dsl/expr/check", "dsl/form", "dsl/shape", "dsl/source", "dsl/words"},
 		"handlers":          {"dsl", "dsl/actions", "dsl/expr", "dsl/expr/check", "dsl/form", "dsl/logmark", "dsl/shape", "dsl/words", "handlers/apply"},
 		"handlers/apply":    {"dsl", "dsl/actions", "dsl/expr", "dsl/expr/check", "dsl/form", "dsl/shape", "handlers/graph"},
 		"handlers/graph":    {},
@@ -44,7 +47,7 @@ func TestImportsPointDown(t *testing.T) {
 		"engine/child":      {"dsl", "dsl/bookkeeping", "dsl/plain", "engine/gone", "engine/pack", "engine/patch"},
 		"engine/cached":     {"dsl"},
 		"engine/queue":      {},
-		"engine/catalog":    {"dsl"},
+		"engine/catalog":    {"dsl", "dsl/openapi"},
 		"engine/lease":      {"dsl", "dsl/logmark"},
 		"engine/ops":        {"dsl"},
 		"engine/rights":     {"dsl"},
@@ -69,7 +72,7 @@ func TestImportsPointDown(t *testing.T) {
 		// Rooms that join a few of the others.
 		"engine/watch":     {"dsl", "dsl/logmark", "engine/cached"},
 		"engine/access":    {"dsl", "dsl/logmark", "engine/backoff", "engine/catalog", "engine/gone", "engine/ops", "engine/rights"},
-		"engine/preflight": {"dsl", "dsl/logmark", "engine/catalog", "engine/crd", "engine/ops", "engine/outage"},
+		"engine/preflight": {"dsl", "dsl/builtin", "dsl/kinds", "dsl/logmark", "dsl/shape", "engine/catalog", "engine/crd", "engine/ops", "engine/outage"},
 		"engine/attempt":   {"dsl", "engine/book", "engine/cause", "engine/fence", "engine/ops"},
 		"engine/plan":      {"dsl", "engine/book", "engine/claim", "engine/conditions", "engine/family", "engine/ledger", "engine/ops", "engine/progress"},
 		"engine/ledger":    {"dsl", "dsl/logmark", "engine/book", "engine/pack", "engine/patch"},
@@ -99,6 +102,7 @@ func TestImportsPointDown(t *testing.T) {
 		"cmd":                                  {"dsl", "dsl/actions", "dsl/config", "dsl/crd", "dsl/logmark", "dsl/source", "dsl/words", "engine", "engine/access", "engine/crd", "engine/ops", "engine/preflight", "engine/rights"},
 		"cmd/operator":                         {"cmd", "handlers"},
 		"hack/demo":                            {},
+		"hack/kinds":                           {"dsl/builtin", "dsl/kinds", "dsl/openapi"},
 	}
 	for _, p := range packages(t) {
 		name := strings.TrimPrefix(p.ImportPath, module)
@@ -168,7 +172,7 @@ func TestEachFloorKnowsThoseBelowAlone(t *testing.T) {
 // TestPurePackagesTalkToNobody holds that deciding is apart from doing: these packages have no
 // way to the API server and no context.
 func TestPurePackagesTalkToNobody(t *testing.T) {
-	pure := []string{"dsl", "dsl/bookkeeping", "dsl/crd", "dsl/form", "dsl/logmark", "dsl/plain", "dsl/shape", "dsl/source", "dsl/words", "engine/backoff", "engine/book", "engine/cached", "engine/cause", "engine/claim", "engine/filter", "engine/gone", "engine/health", "engine/ledger", "engine/loop", "engine/pack", "engine/plan", "engine/progress", "engine/timer", "handlers/graph"}
+	pure := []string{"dsl", "dsl/bookkeeping", "dsl/builtin", "dsl/crd", "dsl/form", "dsl/kinds", "dsl/logmark", "dsl/openapi", "dsl/plain", "dsl/shape", "dsl/source", "dsl/words", "engine/backoff", "engine/book", "engine/cached", "engine/cause", "engine/claim", "engine/filter", "engine/gone", "engine/health", "engine/ledger", "engine/loop", "engine/pack", "engine/plan", "engine/progress", "engine/timer", "handlers/graph"}
 	for _, p := range packages(t) {
 		name := strings.TrimPrefix(p.ImportPath, module)
 		if !slices.Contains(pure, name) {

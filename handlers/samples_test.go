@@ -30,9 +30,22 @@ func TestSamplesLoad(t *testing.T) {
 			t.Errorf("%v", err)
 			continue
 		}
+		nothingIsToldOf(t, op)
 		if folder := filepath.Base(filepath.Dir(file)); op.Name != folder {
 			t.Errorf("%s: the operator's name is %s", file, op.Name)
 		}
+	}
+}
+
+// nothingIsToldOf holds that there is neither a fault nor a warning of an operator.
+func nothingIsToldOf(t *testing.T, op *dsl.Operator) {
+	t.Helper()
+	faults, warnings, err := config.Check(op)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, found := range slices.Concat(faults, warnings) {
+		t.Errorf("%v", found)
 	}
 }
 
@@ -89,9 +102,12 @@ func TestDocumentsLoad(t *testing.T) {
 				continue
 			}
 			found++
-			if _, err := config.Parse(page, []byte(block[1]), handlers.Standard()); err != nil {
+			op, err := config.Parse(page, []byte(block[1]), handlers.Standard())
+			if err != nil {
 				t.Errorf("%v", err)
+				continue
 			}
+			nothingIsToldOf(t, op)
 		}
 	}
 	if found == 0 {

@@ -15,6 +15,7 @@ package config
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"slices"
 
@@ -26,8 +27,9 @@ import (
 )
 
 // Load reads one operator from files and directories; of a directory, its *.yaml and *.yml files
-// in the order of their names. A file may hold several documents. All documents are of kind
-// Operator and have the same name: the resources of the later ones are added to the first one's.
+// in the order of their names. A file may hold several documents. All documents of kind
+// Operator have the same name: the resources of the later ones are added to the first one's. Documents of other
+// groups are skipped, see [dsl.Operator.Skipped].
 //
 // The registry says which actions and functions there are. The error is of type [source.Faults].
 func Load(paths []string, registry *actions.Registry) (*dsl.Operator, error) {
@@ -60,6 +62,8 @@ type loader struct {
 	faults   source.Faults
 	parts    []*part
 	names    []string
+	// foreign are the documents of others, with what they are.
+	foreign source.Faults
 	// partial: something could not be read, so what is missing may be there.
 	partial bool
 	// size is that of all documents so far.
@@ -96,6 +100,10 @@ func (l *loader) add(name string, data []byte) {
 		l.fault(*fault)
 	}
 	for _, root := range roots {
+		if what, is := foreign(root); is {
+			l.foreign = append(l.foreign, source.Fault{File: name, Line: root.Line, Column: root.Column, Message: what})
+			continue
+		}
 		tree, faults := s.Expand(root, &l.size)
 		if len(faults) > 0 {
 			l.fault(faults...)
@@ -119,7 +127,7 @@ func (l *loader) finish() (*dsl.Operator, error) {
 		return nil, l.all() // it is not worth a look
 	}
 	if len(l.parts) == 0 && !l.partial {
-		l.fault(source.Fault{File: l.names[0], Line: 1, Column: 1, Message: "there is no operator in here (want a document of kind " + Kind + ")"})
+		l.fault(l.nothing())
 	}
 	op := l.compile()
 	l.invalid(op.Validate())
@@ -130,6 +138,16 @@ func (l *loader) finish() (*dsl.Operator, error) {
 		return nil, faults
 	}
 	return op, nil
+}
+
+// nothing is the fault of files without an operator.
+func (l *loader) nothing() source.Fault {
+	if len(l.foreign) > 0 {
+		first := l.foreign[0]
+		first.Message = fmt.Sprintf("want an operator (apiVersion %s, kind %s), found %s", APIVersion, Kind, first.Message)
+		return first
+	}
+	return source.Fault{File: l.names[0], Line: 1, Column: 1, Message: "there is no operator in here (want a document of kind " + Kind + ")"}
 }
 
 // all returns the faults of the loader and of its parts.

@@ -34,23 +34,35 @@ func (w *watched) customResource() {
 	w.out.CRDFault = func(err error) error { return w.within(at, 0, 0, err.Error()) }
 }
 
-// checkSchemas holds an operator against the schemas that its configuration itself describes.
-func (l *loader) checkSchemas(op *dsl.Operator) {
-	named, ofKind := map[dsl.ResourceName]*spec.Schema{}, map[schema.GroupVersionKind]*spec.Schema{}
+// ownSchemas are the schemas that a configuration itself describes.
+type ownSchemas struct {
+	named  map[dsl.ResourceName]*spec.Schema
+	ofKind map[schema.GroupVersionKind]*spec.Schema
+}
+
+func schemasOf(op *dsl.Operator) ownSchemas {
+	out := ownSchemas{map[dsl.ResourceName]*spec.Schema{}, map[schema.GroupVersionKind]*spec.Schema{}}
 	for _, r := range op.Resources() {
 		if r.CRD == nil {
 			continue
 		}
 		if kind, s, err := crd.Objects(r.CRD); err == nil { // a CRD that was made here can be read
 			anyVersion := dsl.ResourceName{Resource: r.Name.Resource, Group: r.Name.Group}
-			named[r.Name], named[anyVersion], ofKind[kind] = s, s, s
+			out.named[r.Name], out.named[anyVersion], out.ofKind[kind] = s, s, s
 		}
 	}
+	return out
+}
+
+// checkSchemas holds an operator against the schemas that its configuration itself describes.
+func (l *loader) checkSchemas(op *dsl.Operator) {
+	own := schemasOf(op)
 	for _, r := range op.Resources() {
-		for _, err := range r.CheckSchemas(
-			func(name dsl.ResourceName) *spec.Schema { return named[name] },
-			func(kind schema.GroupVersionKind) *spec.Schema { return ofKind[kind] },
-		) {
+		faults, _ := r.CheckSchemas(dsl.Knowledge{
+			OfResource: func(name dsl.ResourceName) *spec.Schema { return own.named[name] },
+			OfKind:     func(kind schema.GroupVersionKind) *spec.Schema { return own.ofKind[kind] },
+		})
+		for _, err := range faults {
 			if f, ok := errors.AsType[source.Fault](err); ok {
 				l.fault(f)
 			}

@@ -6,6 +6,7 @@ package config
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"gopkg.in/yaml.v3"
@@ -92,25 +93,34 @@ func (p *part) faults() source.Faults {
 	return out
 }
 
-// read decodes the document and reports whether it is a part of an operator at all. Of something
-// else, such as a ConfigMap in the same directory, only that is said.
+// read decodes the document, and reports whether that could be done.
 func (p *part) read() bool {
-	for i := 0; p.root.Kind == yaml.MappingNode && i+1 < len(p.root.Content); i += 2 {
-		key, value := p.root.Content[i], p.root.Content[i+1]
-		if key.Value == "kind" && form.IsText(value) && value.Value != Kind {
-			p.FaultAt(value, "kind", "%s", p.strange(value.Value))
-			return false
-		}
-	}
 	return p.Struct("", p.root, &p.form, &form.Others{Strayed: func() { p.strays = true }})
 }
 
-// strange says of a document's kind that it is not an operator's. It may be another thing in the same folder.
-func (p *part) strange(kind string) string {
-	if _, near := words.Nearest(kind, []string{Kind}); near {
-		return form.Unknown("kind", kind, []string{Kind})
+// foreign reports whether a document says that it is something else than an operator, such as a CRD in the same
+// folder, and what. One that is nearly an operator's is a mistake, and not somebody else's.
+func foreign(root *yaml.Node) (what string, is bool) {
+	version, kind := headerOf(root, "apiVersion"), headerOf(root, "kind")
+	group, _, grouped := strings.Cut(version, "/")
+	own, _, _ := strings.Cut(APIVersion, "/")
+	if version == "" || kind == "" || kind == Kind {
+		return "", false
 	}
-	return fmt.Sprintf("unknown kind %s (want %s; of a folder all files are read, so name the operator's own)", form.Quoted(kind), Kind)
+	if _, near := words.Nearest(group, []string{own}); near && grouped {
+		return "", false
+	}
+	return kind + " of " + version, true
+}
+
+// headerOf returns the text of a field of a document, empty where it has none.
+func headerOf(root *yaml.Node, field string) string {
+	for i := 0; root.Kind == yaml.MappingNode && i+1 < len(root.Content); i += 2 {
+		if root.Content[i].Value == field && form.IsText(root.Content[i+1]) {
+			return root.Content[i+1].Value
+		}
+	}
+	return ""
 }
 
 // within makes a fault at a value, or within it when line and column, of the text, are not zero.
@@ -128,6 +138,9 @@ func (p *part) where(at path) string {
 // is not whole.
 func (l *loader) compile() *dsl.Operator {
 	op := dsl.New("")
+	for _, other := range l.foreign {
+		op.Skipped = append(op.Skipped, other.Error())
+	}
 	l.metadata(op)
 	if p := l.only("scope"); p != nil && p.form.Scope != nil {
 		op.Scope = dsl.Scope(*p.form.Scope)

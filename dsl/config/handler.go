@@ -203,11 +203,19 @@ func (w *watched) needs(at path, h *handler, built *actions.Built) (all []dsl.Ne
 		var err error
 		if said[i], err = dsl.ParseNeed("get", n.Resource); err != nil && n.Resource != "" {
 			w.Fault(at.Index(i).Key("resource"), "%v", err)
+		} else if said[i].Resource != (dsl.ResourceName{}) && slices.ContainsFunc(n.Verbs, ofRequests) {
+			w.mayExist(at.Index(i).Key("resource"), said[i].Resource)
 		}
 		said[i].Verbs, said[i].Names, said[i].Namespace = n.Verbs, n.Names, n.Namespace
 	}
 	told := built.Needs != nil && !h.untold && !anyKind(built)
 	return slices.Concat(said, built.Needs), told || len(said) > 0
+}
+
+// ofRequests reports whether requests for objects have a verb. The others, as in impersonate, are about what no object
+// is of, too.
+func ofRequests(verb string) bool {
+	return slices.Contains([]string{"get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"}, verb)
 }
 
 // anyKind reports whether a handler makes children whose kind is worked out when it runs.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -30,6 +31,8 @@ func TestLoad(t *testing.T) {
 		paths []string
 		want  []string // the resources, in order
 		fault string   // the faults
+		// skipped are the documents that are no part of it
+		skipped []string
 	}{
 		"one file, whatever its name": {
 			files: map[string]string{"operator.conf": watching("foos")},
@@ -62,6 +65,31 @@ func TestLoad(t *testing.T) {
 			files: map[string]string{"a.yaml": watching("foos"), "b.yaml": "# later\n"},
 			paths: []string{"."},
 			want:  []string{"foos"},
+		},
+		"a folder as init writes it: its CRD and its example are skipped": {
+			files: map[string]string{
+				"operator.yaml": watching("foos"), "crd.yaml": "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: foos.example.com}\n",
+				"example.yaml": "# an object\n---\napiVersion: example.com/v1\nkind: Foo\nspec: {a: &a 1, b: *a, a: 2}\n",
+			},
+			paths:   []string{"."},
+			want:    []string{"foos"},
+			skipped: []string{"crd.yaml:1:1: CustomResourceDefinition of apiextensions.k8s.io/v1", "example.yaml:3:1: Foo of example.com/v1"},
+		},
+		"documents of others beside it in its file": {
+			files:   map[string]string{"a.yaml": "{apiVersion: v1, kind: ConfigMap}\n---\n" + watching("foos")},
+			paths:   []string{"a.yaml"},
+			want:    []string{"foos"},
+			skipped: []string{"a.yaml:1:1: ConfigMap of v1"},
+		},
+		"documents of others alone": {
+			files: map[string]string{"a.yaml": "{apiVersion: v1, kind: ConfigMap}\n"},
+			paths: []string{"."},
+			fault: "a.yaml:1:1: want an operator (apiVersion handwerk.dev/v1alpha1, kind Operator), found ConfigMap of v1",
+		},
+		"half of an operator with a group that is nearly ours": {
+			files: map[string]string{"a.yaml": watching("foos"), "b.yaml": strings.Replace(watching("bars"), "handwerk.dev", "handwerk.dv", 1)},
+			paths: []string{"."},
+			fault: `b.yaml:1:13: apiVersion: unknown apiVersion "handwerk.dv/v1alpha1" (did you mean "handwerk.dev/v1alpha1"?)`,
 		},
 		"settings in a file of their own": {
 			files: map[string]string{"a.yaml": header + "settings: {qps: 5}\n", "b.yaml": watching("foos")},
@@ -127,6 +155,9 @@ func TestLoad(t *testing.T) {
 			}
 			if diff := cmp.Diff(test.want, resources(op)); diff != "" {
 				t.Errorf("resources (-want +got):\n%s", diff)
+			}
+			if op != nil && !slices.Equal(op.Skipped, test.skipped) {
+				t.Errorf("skipped %q, want %q", op.Skipped, test.skipped)
 			}
 		})
 	}

@@ -51,6 +51,7 @@ func (w *watched) relation(at path, of *relation) {
 			w.FaultKey(at.Key("selector").Key("fields"), "is not for related objects")
 		}
 	}
+	w.exists(at.Key("resource"), of.Resource)
 	out.Select = s.selection
 	w.out.Relates(out)
 }

@@ -62,9 +62,11 @@ func (l *loader) resource(op *dsl.Operator, p *part, i int) {
 	for i, field := range w.form.Keep {
 		w.known(w.at.Key("keep").Index(i), field)
 	}
-	for _, name := range w.form.Owns {
+	w.exists(w.at.Key("resource"), w.out.Name)
+	for i, name := range w.form.Owns {
 		if name != (dsl.ResourceName{}) {
 			w.out.Owns(name.String())
+			w.exists(w.at.Key("owns").Index(i), name)
 		}
 	}
 	if w.form.Selector != nil {
@@ -91,6 +93,34 @@ func (w *watched) kindless() {
 			w.Fault(w.made[made.Name], "its kind is worked out, so the resource must say with owns what it may be")
 		}
 	}
+}
+
+// exists checks, once it is known which kinds there are, that there is a resource.
+func (w *watched) exists(at path, name dsl.ResourceName) {
+	if name == (dsl.ResourceName{}) {
+		return // it is at fault
+	}
+	w.check(at, at, func(s shape.Schemas) []error {
+		if s.Kinds == nil {
+			return nil
+		}
+		_, err := s.Kinds.Resource(name.GVR(), true)
+		return flatten(err)
+	})
+}
+
+// mayExist is exists for a resource that rights are about: they may be for another cluster than the one that is known.
+func (w *watched) mayExist(at path, name dsl.ResourceName) {
+	w.check(at, at, func(s shape.Schemas) []error {
+		if s.Kinds == nil {
+			return nil
+		}
+		_, err := s.Kinds.Resource(name.GVR(), false)
+		if misfit, is := errors.AsType[*shape.Misfit](err); is {
+			misfit.Warning = true
+		}
+		return flatten(err)
+	})
 }
 
 // known checks a field against the schema of the resource, once that is known.
@@ -123,7 +153,9 @@ func (w *watched) misfits(at, whole path, errs ...error) (out source.Faults) {
 		if faulty, ok := errors.AsType[*shape.Misfit](err); ok {
 			place, line, column = w.step(at, faulty.Path), faulty.Line, faulty.Column
 		}
-		out = append(out, w.within(place, line, column, err.Error()))
+		fault := w.within(place, line, column, err.Error())
+		fault.Warning = shape.IsWarning(err)
+		out = append(out, fault)
 	}
 	return out
 }

@@ -6,6 +6,8 @@
 package shape
 
 import (
+	"errors"
+
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
@@ -22,6 +24,23 @@ type Shape struct {
 	List bool
 }
 
+// Kinds knows which kinds there are. What it has to say against one is a [Misfit].
+type Kinds interface {
+	// Kind looks for the kind of an object. The path of the misfit begins in the object.
+	Kind(schema.GroupVersionKind) (Kind, error)
+	// Resource looks for a resource, that is to be watched or not. Without a version any will do.
+	Resource(r schema.GroupVersionResource, watched bool) (Kind, error)
+}
+
+// Kind is what is known of a kind; nothing when it is empty.
+type Kind struct {
+	schema.GroupVersionKind
+	// Namespaced: its objects live in namespaces.
+	Namespaced bool
+	// Own: it is one of Kubernetes' own.
+	Own bool
+}
+
 // Schemas are the shapes of the variables of a resource's expressions.
 type Schemas struct {
 	// Self is the resource's own object.
@@ -31,6 +50,10 @@ type Schemas struct {
 	// Vars are those of further variables that are objects or lists of them. One that is not here
 	// may be anything.
 	Vars map[string]Shape
+	// Kinds are the kinds that there are; nil when that is not known.
+	Kinds Kinds
+	// Kind is that of the resource's own object, as far as it is known.
+	Kind Kind
 	// Without are variables that expressions can see nothing in here, and why that is.
 	Without map[string]string
 }
@@ -58,6 +81,20 @@ type Misfit struct {
 	Line, Column int
 	// Message says what is wrong.
 	Message string
+	// Warning: it may be right all the same.
+	Warning bool
+}
+
+// Warns reports whether what is found may be right all the same.
+func (e *Misfit) Warns() bool { return e.Warning }
+
+// IsWarning reports whether an error of a [Check] is about what may be right all the same.
+func IsWarning(err error) bool {
+	found, is := errors.AsType[interface {
+		error
+		Warns() bool
+	}](err)
+	return is && found.Warns()
 }
 
 // Error returns the message.

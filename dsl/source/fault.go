@@ -26,7 +26,12 @@ type Fault struct {
 	// the place. Of a long line it is the part around the place, with … where it was cut. It is not
 	// part of Error.
 	Excerpt string
+	// Warning: it may be right all the same.
+	Warning bool
 }
+
+// Warns reports whether what is found may be right all the same.
+func (f Fault) Warns() bool { return f.Warning }
 
 // Error returns the fault as "file:line:column: path: message".
 func (f Fault) Error() string {

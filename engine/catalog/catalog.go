@@ -8,6 +8,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -43,6 +45,8 @@ type Resource struct {
 	Namespaced bool
 	// Status: it has a status subresource.
 	Status bool
+	// Short are kubectl's short names of it. They are shared: not to be changed.
+	Short []string
 	// Verbs are what can be done with it, as in "list". They are shared: not to be changed.
 	Verbs []string
 }
@@ -102,7 +106,7 @@ func (c *Catalog) Resolve(ctx context.Context, name dsl.ResourceName) (Resource,
 		return r.GVR.Resource == name.Resource
 	})
 	if err == nil {
-		err = r.watchable()
+		err = r.Watchable()
 	}
 	if err != nil {
 		return Resource{}, fmt.Errorf("resolving resource %s: %w", name, err)
@@ -120,6 +124,26 @@ func (c *Catalog) KindOf(ctx context.Context, gvk schema.GroupVersionKind) (Reso
 		return Resource{}, fmt.Errorf("resolving kind %s of %s: %w", gvk.Kind, gvk.GroupVersion(), err)
 	}
 	return r, nil
+}
+
+// All returns what the server serves: groups by their names, of a group the preferred version first; and the
+// groups of which it does not know all. The error tells that the server could not be asked.
+func (c *Catalog) All(ctx context.Context) (all []Resource, broken []string, err error) {
+	known, _, _ := c.state()
+	if known == nil || !known.fresh() {
+		if known, err = c.renew(ctx); err != nil {
+			return nil, nil, fmt.Errorf("asking what the API server serves: %w", err)
+		}
+	}
+	for _, group := range slices.Sorted(maps.Keys(known.versions)) {
+		for _, version := range known.versions[group] {
+			all = append(all, known.resources[schema.GroupVersion{Group: group, Version: version}]...)
+		}
+	}
+	for gv := range known.broken {
+		broken = append(broken, gv.Group)
+	}
+	return all, broken, nil
 }
 
 // Invalidate makes the next question go to the server, as when a CRD came, changed or went.

@@ -68,7 +68,7 @@ var (
 	}
 	statuses = Resource{
 		GVR:  schema.GroupVersionResource{Version: "v1", Resource: "componentstatuses"},
-		Kind: "ComponentStatus", Verbs: []string{"get", "list"},
+		Kind: "ComponentStatus", Short: []string{"cs"}, Verbs: []string{"get", "list"},
 	}
 )
 

@@ -9,14 +9,15 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/discovery"
-	"k8s.io/client-go/openapi"
+	clientopenapi "k8s.io/client-go/openapi"
 	"k8s.io/kube-openapi/pkg/validation/spec"
+
+	"github.com/handwerk-dev/handwerk/dsl/openapi"
 )
 
 // Schemas knows the OpenAPI schemas of what the API server serves. What was read of a group and
@@ -78,7 +79,7 @@ func (s *Schemas) Of(ctx context.Context, kinds ...schema.GroupVersionKind) (map
 // read returns the schemas of a group and version, from the server when it has others or when not
 // all that is wanted was read before.
 func (s *Schemas) read(
-	ctx context.Context, gv schema.GroupVersion, path openapi.GroupVersionWithContext, wanted []string,
+	ctx context.Context, gv schema.GroupVersion, path clientopenapi.GroupVersionWithContext, wanted []string,
 ) (map[string]*spec.Schema, error) {
 	known := s.versions[gv]
 	unknown := func(kind string) bool { _, has := known.kinds[kind]; return !has }
@@ -99,9 +100,18 @@ func (s *Schemas) read(
 	}
 	fresh := published{hash: path.ServerRelativeURL(), kinds: map[string]*spec.Schema{}}
 	wanted = slices.AppendSeq(wanted, maps.Keys(known.kinds))
-	r := &references{all: document.Components.Schemas, done: map[string]*spec.Schema{}, open: map[string]bool{}}
+	named := map[schema.GroupVersionKind]string{}
+	for name, s := range document.Components.Schemas {
+		if kind, is := openapi.KindOf(s); is {
+			named[kind] = name
+		}
+	}
+	whole := openapi.New(func(name string) *spec.Schema { return document.Components.Schemas[name] })
 	for _, kind := range wanted {
-		fresh.kinds[kind] = r.kind(gv.WithKind(kind))
+		fresh.kinds[kind] = nil
+		if name, found := named[gv.WithKind(kind)]; found {
+			fresh.kinds[kind] = whole.Named(name)
+		}
 	}
 	s.versions[gv] = fresh
 	return fresh.kinds, nil
@@ -113,94 +123,4 @@ func pathOf(gv schema.GroupVersion) string {
 		return "api/" + gv.Version
 	}
 	return "apis/" + gv.Group + "/" + gv.Version
-}
-
-// references puts in what schemas refer to. What is referred to more than once is shared.
-type references struct {
-	all  map[string]*spec.Schema
-	done map[string]*spec.Schema
-	// open are those that are being put in: a schema may contain itself.
-	open map[string]bool
-}
-
-// kind returns the schema of a kind, nil when there is none.
-func (r *references) kind(wanted schema.GroupVersionKind) *spec.Schema {
-	for name, s := range r.all {
-		var kinds []schema.GroupVersionKind
-		if s.Extensions.GetObject("x-kubernetes-group-version-kind", &kinds) != nil || len(kinds) != 1 {
-			continue // such as DeleteOptions, which is of every group
-		}
-		if kinds[0] == wanted {
-			return r.named(name)
-		}
-	}
-	return nil
-}
-
-func (r *references) named(name string) *spec.Schema {
-	if known, done := r.done[name]; done {
-		return known
-	}
-	s, found := r.all[name]
-	if !found || r.open[name] {
-		return anything()
-	}
-	r.open[name] = true
-	out := r.whole(*s)
-	delete(r.open, name)
-	r.done[name] = &out
-	return &out
-}
-
-// whole returns a schema with everything put in.
-func (r *references) whole(s spec.Schema) spec.Schema {
-	if name, is := reference(&s); is {
-		return *r.named(name)
-	}
-	s.Description, s.Title, s.Example, s.Default = "", "", nil, nil
-	if s.Properties != nil {
-		properties := make(map[string]spec.Schema, len(s.Properties))
-		for name, p := range s.Properties {
-			properties[name] = r.whole(p)
-		}
-		s.Properties = properties
-	}
-	if s.Items != nil && s.Items.Schema != nil {
-		items := r.whole(*s.Items.Schema)
-		s.Items = &spec.SchemaOrArray{Schema: &items}
-	}
-	if s.AdditionalProperties != nil && s.AdditionalProperties.Schema != nil {
-		values := r.whole(*s.AdditionalProperties.Schema)
-		s.AdditionalProperties = &spec.SchemaOrBool{Allows: true, Schema: &values}
-	}
-	return either(s)
-}
-
-// either marks what is an integer or text, such as a port: built-in kinds say so in another way than
-// CRDs do.
-func either(s spec.Schema) spec.Schema {
-	if len(s.Type) > 0 || len(s.OneOf) < 2 && s.Format != "int-or-string" {
-		return s
-	}
-	extended := spec.Extensions{"x-kubernetes-int-or-string": true}
-	maps.Copy(extended, s.Extensions)
-	s.Extensions = extended
-	return s
-}
-
-// reference returns what a schema refers to; a reference with a description stands in an allOf.
-func reference(s *spec.Schema) (name string, is bool) {
-	text := s.Ref.String()
-	if text == "" && len(s.AllOf) == 1 {
-		text = s.AllOf[0].Ref.String()
-	}
-	return strings.CutPrefix(text, "#/components/schemas/")
-}
-
-// anything is the schema of an object of which no more is known.
-func anything() *spec.Schema {
-	out := &spec.Schema{}
-	out.Type = spec.StringOrArray{"object"}
-	out.AddExtension("x-kubernetes-preserve-unknown-fields", true)
-	return out
 }

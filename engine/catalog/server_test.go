@@ -100,7 +100,11 @@ func (s *server) answerLegacy(path string) (status int, kind, body string) {
 		return g
 	}
 	resource := func(name, kind string, verbs ...string) metav1.APIResource {
-		return metav1.APIResource{Name: name, Kind: kind, Namespaced: kind != "ComponentStatus", Verbs: verbs}
+		out := metav1.APIResource{Name: name, Kind: kind, Namespaced: true, Verbs: verbs}
+		if kind == "ComponentStatus" {
+			out.Namespaced, out.ShortNames = false, []string{"cs"}
+		}
+		return out
 	}
 	answers := map[string]any{
 		"/api": metav1.APIVersions{Versions: []string{"v1"}},

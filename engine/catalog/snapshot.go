@@ -104,7 +104,8 @@ func (s *snapshot) fault(gv schema.GroupVersion) error {
 	return fmt.Errorf("API %s is broken: %w", first, s.broken[first])
 }
 
-func (r Resource) watchable() error {
+// Watchable says why the resource cannot be watched, nil where it can.
+func (r Resource) Watchable() error {
 	if slices.Contains(r.Verbs, "list") && slices.Contains(r.Verbs, "watch") {
 		return nil
 	}
@@ -133,7 +134,7 @@ func resourcesOf(gv schema.GroupVersion, list []metav1.APIResource) []Resource {
 			continue
 		}
 		out = append(out, Resource{
-			GVR: gv.WithResource(r.Name), Kind: r.Kind, Namespaced: r.Namespaced, Verbs: r.Verbs,
+			GVR: gv.WithResource(r.Name), Kind: r.Kind, Short: r.ShortNames, Namespaced: r.Namespaced, Verbs: r.Verbs,
 		})
 	}
 	for i := range out {

@@ -40,20 +40,27 @@ const (
 	lookAgain = 200 * time.Millisecond
 )
 
+// Settings are how CRDs are installed.
+type Settings struct {
+	Log logr.Logger
+	// TakeOver takes fields from other field managers where they want them otherwise, as those of this operator
+	// under an earlier name. Otherwise such a conflict is an error.
+	TakeOver bool
+}
+
 // Install applies the CRDs that the operator's configuration describes and waits until they are
-// served, for at most 30 seconds. The field manager is the operator's name, and nothing is taken from
-// others: a conflict is an error.
+// served, for at most 30 seconds; where there are none, the log says so. The field manager is the operator's name.
 //
 // Nothing is written when nothing has changed: a CRD carries a digest of what it was applied from,
 // and has every value of it. A CRD is not changed when that would take away a version that is served or
 // in which objects are stored, or would make another kind or scope of it. The error names the CRD,
 // and a verb when that is not allowed. It may be called by several processes at once.
-func Install(ctx context.Context, op *dsl.Operator, config *rest.Config, log logr.Logger) error {
+func Install(ctx context.Context, op *dsl.Operator, config *rest.Config, set Settings) error {
 	i, err := connect(op, outage.WithDeadline(config))
 	if err != nil {
 		return err
 	}
-	i.log = log
+	i.Settings = set
 	var names []string
 	for _, r := range op.Resources() {
 		if r.CRD == nil {
@@ -69,7 +76,7 @@ func Install(ctx context.Context, op *dsl.Operator, config *rest.Config, log log
 		names = append(names, desired.GetName())
 	}
 	if len(names) == 0 {
-		return errors.New("installing CRDs: there are none: no resource has a schema")
+		set.Log.Info("there are no CRDs to install: no resource has a schema")
 	}
 	for _, name := range names {
 		if err := i.await(ctx, name); err != nil {
@@ -113,9 +120,9 @@ func Try(ctx context.Context, op *dsl.Operator, config *rest.Config, r *dsl.Reso
 
 // installer installs the CRDs of one operator.
 type installer struct {
+	Settings
 	op     *dsl.Operator
 	client dynamic.ResourceInterface
-	log    logr.Logger
 }
 
 func connect(op *dsl.Operator, config *rest.Config) (*installer, error) {
@@ -148,7 +155,7 @@ func (i *installer) install(ctx context.Context, desired *unstructured.Unstructu
 	live, err := i.client.Get(ctx, desired.GetName(), metav1.GetOptions{})
 	switch {
 	case apierrors.IsNotFound(err):
-		i.log.Info("installing CRD", "crd", desired.GetName())
+		i.Log.Info("installing CRD", "crd", desired.GetName())
 		return i.apply(ctx, desired, "create")
 	case err != nil:
 		return refusal(err, "get")
@@ -159,14 +166,14 @@ func (i *installer) install(ctx context.Context, desired *unstructured.Unstructu
 	if within(desired.Object, live.Object) {
 		return nil // with the annotation, so that nothing is there which has gone from the configuration
 	}
-	i.log.Info("updating CRD", "crd", desired.GetName())
+	i.Log.Info("updating CRD", "crd", desired.GetName())
 	return i.apply(ctx, desired, "patch")
 }
 
 func (i *installer) apply(ctx context.Context, desired *unstructured.Unstructured, verb string) error {
-	_, err := i.client.Apply(ctx, desired.GetName(), desired, metav1.ApplyOptions{FieldManager: i.op.Name})
+	_, err := i.client.Apply(ctx, desired.GetName(), desired, metav1.ApplyOptions{FieldManager: i.op.Name, Force: i.TakeOver})
 	if apierrors.HasStatusCause(err, metav1.CauseTypeFieldManagerConflict) {
-		return fmt.Errorf("%w (to take it over: operator crd --config … | kubectl apply --server-side --force-conflicts --field-manager=%s -f -)", err, i.op.Name)
+		return fmt.Errorf("%w: where that was this operator under an earlier name, or should not be, take the CRD over with --install-crds=takeover", err)
 	}
 	return refusal(err, verb)
 }

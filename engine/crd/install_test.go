@@ -8,12 +8,13 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/go-logr/logr"
+	"github.com/go-logr/logr/funcr"
 	"k8s.io/client-go/rest"
 
 	"github.com/handwerk-dev/handwerk/dsl"
@@ -96,7 +97,7 @@ func TestInstallingWaitsUntilACRDIsServed(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := &crdServer{conditions: test.conditions}
 				begin := time.Now()
-				err := crd.Install(t.Context(), withCRD(t), &rest.Config{Host: "http://server", Transport: s, QPS: -1}, logr.Discard())
+				err := crd.Install(t.Context(), withCRD(t), &rest.Config{Host: "http://server", Transport: s, QPS: -1}, crd.Settings{})
 				if text := errorText(err); !strings.Contains(text, test.want) || (text == "") != (test.want == "") {
 					t.Errorf("error is %q, want %q", text, test.want)
 				}
@@ -117,19 +118,23 @@ func TestInstallingEndsWithItsContext(t *testing.T) {
 		defer cancel()
 		begin := time.Now()
 		s := &crdServer{conditions: func(time.Duration) []any { return nil }}
-		err := crd.Install(ctx, withCRD(t), &rest.Config{Host: "http://server", Transport: s, QPS: -1}, logr.Discard())
+		err := crd.Install(ctx, withCRD(t), &rest.Config{Host: "http://server", Transport: s, QPS: -1}, crd.Settings{})
 		if took := time.Since(begin); err == nil || took > 4*time.Second {
 			t.Errorf("error is %v after %v", err, took)
 		}
 	})
 }
 
-func TestThereMustBeSomethingToInstall(t *testing.T) {
+func TestNothingToInstallIsNoFault(t *testing.T) {
 	op := dsl.New("webapp")
 	op.Resource("webapps.v1.example.com", nil)
-	err := crd.Install(t.Context(), op, &rest.Config{Host: "http://server"}, logr.Discard())
-	if text := errorText(err); !strings.Contains(text, "no resource has a schema") {
-		t.Errorf("error is %q", text)
+	var lines []string
+	log := funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{})
+	if err := crd.Install(t.Context(), op, &rest.Config{Host: "http://server"}, crd.Settings{Log: log}); err != nil {
+		t.Error(err)
+	}
+	if want := []string{`"level"=0 "msg"="there are no CRDs to install: no resource has a schema"`}; !slices.Equal(lines, want) {
+		t.Errorf("the log says %q, want %q", lines, want)
 	}
 }
 

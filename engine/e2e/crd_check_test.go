@@ -161,6 +161,51 @@ func TestAConfigurationIsHeldAgainstTheCluster(t *testing.T) {
 	})
 }
 
+// mistyped names what there is not: what is wrong of Kubernetes' own, the cluster decides.
+const mistyped = `
+apiVersion: handwerk.dev/v1alpha1
+kind: Operator
+metadata: {name: webapp}
+resources:
+  - resource: configmaps.v1
+    owns: [cronjob.batch, certificates.cert-manager.example]
+    handlers:
+      - id: children
+        apply:
+          one: {apiVersion: apps/v1, kind: Deploymnt, metadata: {name: one}}
+          two: {apiVersion: v1, kind: DaemonSet, metadata: {name: two}}
+          three: {apiVersion: batch/v7, kind: Job, metadata: {name: three}}
+          four: {apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: four}}
+          five: {apiVersion: v1, kind: Secret, metadata: {name: "${self.metadata.name}_x"}}
+`
+
+// TestTheClusterTellsWhichKindsThereAre holds that what is not served is told once, with its place.
+func TestTheClusterTellsWhichKindsThereAre(t *testing.T) {
+	t.Parallel()
+	file := write(t, mistyped)
+	p := plane.Operator(t, cluster.Launch{Args: []string{"validate", "--cluster", "--config", file}, Config: plane.User("reader").Config()})
+	if exit := p.Wait(t); exit.Code != 1 {
+		t.Errorf("exit code %d", exit.Code)
+	}
+	var lines []string
+	for _, line := range p.All() {
+		lines = append(lines, strings.ReplaceAll(line, filepath.Dir(file)+"/", ""))
+	}
+	want := []string{
+		`warning: resolving resource certificates.cert-manager.example: API group cert-manager.example: not served by the API server; what is said of it was not checked (is its CRD installed?)`,
+		`operator.yaml:7:12: resources[0].owns[0]: unknown resource "cronjob" in batch (did you mean "cronjobs"?)`,
+		`operator.yaml:11:44: resources[0].handlers[0].apply.one.kind: unknown kind "Deploymnt" in apps/v1 (did you mean "Deployment"?)`,
+		`operator.yaml:12:29: resources[0].handlers[0].apply.two.apiVersion: v1 has no DaemonSet: want apps/v1`,
+		`operator.yaml:13:31: resources[0].handlers[0].apply.three.apiVersion: the API server has no API version batch/v7: want batch/v1`,
+		`operator.yaml:14:92: resources[0].handlers[0].apply.four.metadata: a CustomResourceDefinition is in no namespace and its owner, a ConfigMap, is in one, so it cannot be owned: want ownership: labelled`,
+		`operator.yaml:15:62: resources[0].handlers[0].apply.five.metadata.name: is no name of a Secret: a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character`,
+		`error: the configuration has 6 faults`,
+	}
+	if diff := cmp.Diff(want, lines); diff != "" {
+		t.Errorf("it says (-want +got):\n%s", diff)
+	}
+}
+
 // TestARunningOperatorShowsWhatDoesNotFit lets a CRD come, and then the field that was missing.
 func TestARunningOperatorShowsWhatDoesNotFit(t *testing.T) {
 	t.Parallel()

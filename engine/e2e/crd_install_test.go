@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -66,7 +65,7 @@ resources:
 func install(t *testing.T, user *cluster.User, op *dsl.Operator) cluster.Writes {
 	t.Helper()
 	mark := plane.Mark(t)
-	if err := crd.Install(t.Context(), op, user.Config(), logr.Discard()); err != nil {
+	if err := crd.Install(t.Context(), op, user.Config(), crd.Settings{}); err != nil {
 		t.Fatal(err)
 	}
 	return plane.Writes(t, user.Name, mark)
@@ -136,12 +135,41 @@ func TestACRDOfOthersIsNotTakenOver(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = crd.Install(t.Context(), op, user.Config(), logr.Discard())
-	for _, want := range []string{"installing CRD of webapps.v1alpha1." + group, `"somebody"`, ".spec.versions", "--force-conflicts --field-manager=webapp"} {
+	err = crd.Install(t.Context(), op, user.Config(), crd.Settings{})
+	for _, want := range []string{"installing CRD of webapps.v1alpha1." + group, `"somebody"`, ".spec.versions", "--install-crds=takeover"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error is %v, want %q in it", err, want)
 		}
 	}
+}
+
+// TestARenamedOperatorTakesOverItsCRD: under its new name it may not change the CRD, until it is told to take it
+// over; from then on the CRD is its own.
+func TestARenamedOperatorTakesOverItsCRD(t *testing.T) {
+	t.Parallel()
+	group := ownGroup("renamed")
+	user := plane.User("installer")
+	user.Allow(t, crdRules("get", "create", "patch"))
+	install(t, user, described(t, group, "v1alpha1", `image: string`))
+	renamed := described(t, group, "v1alpha1", `image: string, replicas: integer`)
+	renamed.Name = "webapp2"
+	err := crd.Install(t.Context(), renamed, user.Config(), crd.Settings{})
+	for _, want := range []string{`"webapp"`, "--install-crds=takeover"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error is %v, want %q in it", err, want)
+		}
+	}
+	if err := crd.Install(t.Context(), renamed, user.Config(), crd.Settings{TakeOver: true}); err != nil {
+		t.Fatal(err)
+	}
+	live := plane.Objects(crds, "").Get(t, "webapps."+group)
+	if !strings.Contains(asJSON(t, live.Object["spec"]), `"replicas"`) {
+		t.Errorf("the CRD has not the new field: %v", live.Object["spec"])
+	}
+	mustWrite(t, "installing again, without taking over", install(t, user, renamed), 0)
+	more := described(t, group, "v1alpha1", `image: string, replicas: integer, host: string`)
+	more.Name = "webapp2"
+	mustWrite(t, "a change, without taking over", install(t, user, more), 1)
 }
 
 func TestACRDThatMustNotBeChangedIsLeftAlone(t *testing.T) {
@@ -161,7 +189,7 @@ func TestACRDThatMustNotBeChangedIsLeftAlone(t *testing.T) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			mark := plane.Mark(t)
-			err := crd.Install(t.Context(), test.op, user.Config(), logr.Discard())
+			err := crd.Install(t.Context(), test.op, user.Config(), crd.Settings{})
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("error is %v, want %q in it", err, test.want)
 			}
@@ -187,7 +215,7 @@ func TestWhoMayNotInstallCRDsIsToldTheVerb(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			user := plane.User("powerless")
 			user.Allow(t, crdRules(verbs...))
-			err := crd.Install(t.Context(), op, user.Config(), logr.Discard())
+			err := crd.Install(t.Context(), op, user.Config(), crd.Settings{})
 			want := "this process may not " + name + " customresourcedefinitions.apiextensions.k8s.io: --install-crds needs get, create and patch"
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Errorf("error is %v, want %q in it", err, want)

@@ -35,6 +35,8 @@ type stage struct {
 	proxy *cluster.Proxy
 	works *cluster.Objects
 	maps  *cluster.Objects
+	// begun are the operators that were begun on it.
+	begun []*cluster.Running
 }
 
 func newStage(t *testing.T) *stage {
@@ -64,6 +66,7 @@ func (s *stage) operator(define func(*dsl.Resource)) *dsl.Operator {
 func (s *stage) begin(t *testing.T, op *dsl.Operator) *cluster.Running {
 	t.Helper()
 	r := cluster.Run(t, op, settingsOf(s))
+	s.begun = append(s.begun, r)
 	r.AwaitReady(t)
 	return r
 }
@@ -92,7 +95,8 @@ func (s *stage) play(t *testing.T, define func(*dsl.Resource)) *cluster.Running 
 }
 
 // quiesce returns when the operator has come past what happened before: twice a new object went all
-// the way through it, up to this handler. See [cluster.Objects.Quiesce].
+// the way through it, up to this handler, and then no worker was at work on
+// any: what was begun before is done, too.
 func (s *stage) quiesce(t *testing.T, handler string) {
 	t.Helper()
 	for range 2 {
@@ -101,6 +105,9 @@ func (s *stage) quiesce(t *testing.T, handler string) {
 		s.Await(t, 1, handler, name)
 		s.works.Delete(t, name)
 		s.works.AwaitGone(t, name)
+	}
+	for _, running := range s.begun {
+		waitFor(t, "the operator to have no pass under way", func() bool { return running.Idle(t, works) })
 	}
 }
 

@@ -190,7 +190,9 @@ func fooLeavesForeignAlone(t *testing.T, s *fooStage) {
 	if got := plane.Writes(t, s.user.Name, mark).Of("deployments", "taken"); len(got) != 0 {
 		t.Errorf("writes to the foreign Deployment:\n%v", got)
 	}
-	if status, found, _ := unstructured.NestedMap(s.foos.Get(t, "taken").Object, "status"); found {
+	status, _, _ := unstructured.NestedMap(s.foos.Get(t, "taken").Object, "status")
+	delete(status, "conditions") // from the third failure on there is one that says so
+	if len(status) > 0 {
 		t.Errorf("the Foo reports the foreign Deployment's state: %v", status)
 	}
 

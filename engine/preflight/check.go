@@ -35,6 +35,8 @@ const (
 type Findings struct {
 	// Faults are what does not fit the schemas that the cluster has.
 	Faults []error
+	// Doubts are what may be right all the same.
+	Doubts []error
 	// Warnings name what could not be looked at, such as a resource whose CRD is not there.
 	Warnings []string
 }
@@ -50,9 +52,13 @@ func Check(ctx context.Context, op *dsl.Operator, config *rest.Config) (Findings
 	if err != nil {
 		return Findings{}, err
 	}
+	there, err := kindsOf(ctx, c, op)
+	if err != nil {
+		return Findings{}, err
+	}
 	out, found := Findings{}, newServed()
 	for _, r := range op.Resources() {
-		out.look(ctx, c, r, found)
+		found.look(ctx, c, r)
 	}
 	if err := found.await(ctx, c.Schemas()); err != nil {
 		return Findings{}, err
@@ -62,13 +68,19 @@ func Check(ctx context.Context, op *dsl.Operator, config *rest.Config) (Findings
 		if err := out.try(ctx, op, config, r); err != nil {
 			return Findings{}, err
 		}
-		out.Faults = append(out.Faults, r.CheckSchemas(found.ofResource, found.ofKind)...)
+		faults, doubts := r.CheckSchemas(dsl.Knowledge{OfResource: found.ofResource, OfKind: found.ofKind, Kinds: there})
+		out.Faults, out.Doubts = append(out.Faults, faults...), append(out.Doubts, doubts...)
+	}
+	for _, absent := range found.absent {
+		if !there.told(absent.name, absent.kind) {
+			out.warn(absent.err)
+		}
 	}
 	return out, nil
 }
 
 // look finds a resource with all that goes with it.
-func (f *Findings) look(ctx context.Context, c *catalog.Catalog, r *dsl.Resource, found *served) {
+func (s *served) look(ctx context.Context, c *catalog.Catalog, r *dsl.Resource) {
 	find := func(name dsl.ResourceName, kind schema.GroupVersionKind) {
 		var resolved catalog.Resource
 		var err error
@@ -78,10 +90,10 @@ func (f *Findings) look(ctx context.Context, c *catalog.Catalog, r *dsl.Resource
 			resolved, err = c.KindOf(ctx, kind)
 		}
 		if err != nil {
-			f.warn(err)
+			s.absent = append(s.absent, absent{name, kind, err})
 			return
 		}
-		found.add(name, resolved)
+		s.add(name, resolved)
 	}
 	find(r.Name, schema.GroupVersionKind{})
 	for name, kind := range r.Owned() {
@@ -132,6 +144,15 @@ type served struct {
 	names   map[dsl.ResourceName]schema.GroupVersionKind
 	kinds   []schema.GroupVersionKind
 	schemas map[schema.GroupVersionKind]*spec.Schema
+	// absent is what was looked for and is not there.
+	absent []absent
+}
+
+// absent is a resource, or a kind where that is not empty, that was not found, and why.
+type absent struct {
+	name dsl.ResourceName
+	kind schema.GroupVersionKind
+	err  error
 }
 
 func newServed() *served { return &served{names: map[dsl.ResourceName]schema.GroupVersionKind{}} }

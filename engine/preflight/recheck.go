@@ -139,7 +139,8 @@ func (c *Recheck) look(ctx context.Context, anyhow bool) bool {
 	}
 	c.looked, c.checked = found.kinds, specs
 	for _, spec := range specs {
-		c.found(spec, spec.CheckSchemas(found.ofResource, found.ofKind))
+		faults, _ := spec.CheckSchemas(dsl.Knowledge{OfResource: found.ofResource, OfKind: found.ofKind})
+		c.found(spec, faults)
 	}
 	return true
 }

@@ -21,7 +21,6 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/actions"
 	"github.com/handwerk-dev/handwerk/dsl/expr"
-	"github.com/handwerk-dev/handwerk/dsl/expr/check"
 	"github.com/handwerk-dev/handwerk/dsl/shape"
 	"github.com/handwerk-dev/handwerk/handlers/graph"
 )
@@ -201,27 +200,6 @@ func (c *child) conditions() []*expr.Program {
 	}
 	if c.rollout != nil && c.rollout.ready != nil {
 		out = append(out, c.rollout.ready.program)
-	}
-	return out
-}
-
-// check holds the child's expressions, and what it is to become, against schemas.
-func (c *child) check(s shape.Schemas) []error {
-	out := check.Template(c.template, s, s.Children[c.name].Schema)
-	for _, t := range []*expr.Template{c.forEach, c.key} {
-		if t != nil {
-			out = append(out, check.Template(t, s, nil)...)
-		}
-	}
-	conditions := []*condition{c.include, c.ready}
-	if c.rollout != nil {
-		conditions = append(conditions, c.rollout.ready)
-	}
-	s.Vars = map[string]shape.Shape{childVar: {Schema: s.Children[c.name].Schema}}
-	for _, one := range conditions {
-		if one != nil {
-			out = append(out, expr.Faults(one.at, check.Program(one.program, s))...)
-		}
 	}
 	return out
 }

@@ -142,6 +142,36 @@ func (r *Running) logger() logr.Logger {
 	}, funcr.Options{Verbosity: verbosity})
 }
 
+// Idle reports whether no worker is at work on the resource, as in an operator that has ended.
+func (r *Running) Idle(t testing.TB, resource string) bool {
+	t.Helper()
+	select {
+	case <-r.done:
+		return true
+	default:
+	}
+	// In this order: what is taken in between makes the two differ.
+	done := r.samples(t, "workqueue_work_duration_seconds", resource)
+	return done == r.samples(t, "workqueue_queue_duration_seconds", resource)
+}
+
+// samples is how many there are in a histogram of a resource's queue.
+func (r *Running) samples(t testing.TB, name, resource string) (sum uint64) {
+	t.Helper()
+	families, err := r.Metrics.Registry().Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		for _, series := range family.GetMetric() {
+			if family.GetName() == name && series.GetLabel()[0].GetValue() == resource {
+				sum += series.GetHistogram().GetSampleCount()
+			}
+		}
+	}
+	return sum
+}
+
 // Goroutines counts the goroutines of ours and client-go's that the operator has at this moment.
 func (r *Running) Goroutines() (count int) {
 	for stack := range strings.SplitSeq(goroutines(r.id), "\n\n") {

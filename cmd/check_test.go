@@ -1,0 +1,54 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cmd
+
+import (
+	"context"
+	"testing"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/actions"
+	"github.com/handwerk-dev/handwerk/dsl/config"
+	"github.com/handwerk-dev/handwerk/handlers"
+)
+
+const unknownKinds = `apiVersion: handwerk.dev/v1alpha1
+kind: Operator
+metadata: {name: foo}
+resources:
+  - resource: foos.v1.example.com
+    owns: [jobs.v7.batch]
+    handlers:
+      - id: web
+        apply:
+          web:
+            apiVersion: apps/v1
+            kind: Deploymnt
+            metadata: {name: "${self.metadata.name}"}
+`
+
+// TestKindsThatThereAreNotAreToldAndDoNotKeepAnOperatorFromRunning holds that a cluster that is newer than the program
+// has the last word: what validate tells, run leaves to it.
+func TestKindsThatThereAreNotAreToldAndDoNotKeepAnOperatorFromRunning(t *testing.T) {
+	bench := func() *bench {
+		b := newBench(t)
+		b.load = func(_ []string, registry *actions.Registry) (*dsl.Operator, error) {
+			return config.Parse("foo.yaml", []byte(unknownKinds), registry)
+		}
+		b.registry = handlers.Standard()
+		return b
+	}
+	for name, args := range map[string]string{"validate-unknown-kinds": "validate", "validate-json-unknown-kinds": "validate -o json"} {
+		t.Run(name, func(t *testing.T) {
+			golden(t, name+".golden", said(t, bench(), args+" --config foo.yaml"))
+		})
+	}
+	t.Run("run", func(t *testing.T) {
+		b, ran := bench(), false
+		b.run = func(context.Context) error { ran = true; return nil }
+		if code := b.execute(t.Context(), quiet()); code != exitOK || !ran {
+			t.Errorf("exit code %d: %s", code, b.err.String())
+		}
+	})
+}

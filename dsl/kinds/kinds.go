@@ -1,0 +1,103 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package kinds says of a kind or a resource that somebody names whether there is one, and which was meant.
+package kinds
+
+import (
+	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/handwerk-dev/handwerk/dsl/shape"
+)
+
+// Kind is one that an API server serves.
+type Kind struct {
+	schema.GroupVersionKind
+	// Resource is its plural, as in URLs. Short are kubectl's short names of it.
+	Resource string
+	Short    []string `json:",omitempty"`
+	// Namespaced: its objects live in namespaces.
+	Namespaced bool `json:",omitempty"`
+	// Watched: it can be listed and watched.
+	Watched bool `json:",omitempty"`
+}
+
+// List has the kinds that there are. It is only read.
+type List struct {
+	// Kinds are in the order in which they are preferred; those of a group stand together.
+	Kinds []Kind
+	// Own reports whether a group is Kubernetes' own: nobody adds kinds to it.
+	Own func(group string) bool
+	// Unsure reports whether not all of a group is known.
+	Unsure func(group string) bool
+	// Where says whose kinds they are, as in "Kubernetes 1.37".
+	Where string
+	// Final: it is the cluster that counts. Else a newer Kubernetes may have other versions, and there may be other
+	// kinds that a CRD brings.
+	Final bool
+}
+
+var _ shape.Kinds = (*List)(nil)
+
+// Kind looks for the kind of an object. The fault is a *shape.Misfit for the object, nil where nothing can be said
+// against it.
+func (l *List) Kind(wanted schema.GroupVersionKind) (shape.Kind, error) {
+	i := slices.IndexFunc(l.Kinds, func(k Kind) bool { return k.GroupVersionKind == wanted })
+	if i >= 0 {
+		return l.known(l.Kinds[i]), nil
+	}
+	q := question{List: l, gv: wanted.GroupVersion(), name: wanted.Kind, what: "kind", at: "kind",
+		is: func(k Kind, name string) bool { return k.Kind == name }, called: func(k Kind) string { return k.Kind }}
+	return shape.Kind{}, q.fault()
+}
+
+// Resource looks for a resource, that is to be watched or not. Without a version any will do. The fault is a
+// *shape.Misfit without a path.
+func (l *List) Resource(wanted schema.GroupVersionResource, watched bool) (shape.Kind, error) {
+	i := slices.IndexFunc(l.Kinds, func(k Kind) bool {
+		return k.Resource == wanted.Resource && k.Group == wanted.Group && (wanted.Version == "" || k.Version == wanted.Version)
+	})
+	switch {
+	case i >= 0 && (l.Kinds[i].Watched || !watched):
+		return l.known(l.Kinds[i]), nil
+	case i >= 0:
+		return shape.Kind{}, misfit("", false, "%s cannot be listed and watched", l.Kinds[i].Resource)
+	}
+	q := question{List: l, gv: wanted.GroupVersion(), name: wanted.Resource, what: "resource",
+		is:     func(k Kind, name string) bool { return k.Resource == name || slices.Contains(k.Short, name) },
+		called: func(k Kind) string { return k.Resource }}
+	return shape.Kind{}, q.fault()
+}
+
+// With returns a list that has further kinds, in front of its own: those of CRDs, as JSON has them.
+func (l *List) With(crds ...map[string]any) *List {
+	out := *l
+	out.Kinds = nil
+	for _, crd := range crds {
+		o := unstructured.Unstructured{Object: crd}
+		text := func(path ...string) string {
+			found, _, _ := unstructured.NestedString(o.Object, path...)
+			return found
+		}
+		versions, _, _ := unstructured.NestedSlice(o.Object, "spec", "versions")
+		for _, version := range versions {
+			fields, _ := version.(map[string]any)
+			name, _ := fields["name"].(string)
+			gv := schema.GroupVersion{Group: text("spec", "group"), Version: name}
+			out.Kinds = append(out.Kinds, Kind{
+				GroupVersionKind: gv.WithKind(text("spec", "names", "kind")), Resource: text("spec", "names", "plural"),
+				Namespaced: text("spec", "scope") == "Namespaced", Watched: true,
+			})
+		}
+	}
+	out.Kinds = append(out.Kinds, l.Kinds...)
+	return &out
+}
+
+// known is what others are told of a kind.
+func (l *List) known(k Kind) shape.Kind {
+	return shape.Kind{GroupVersionKind: k.GroupVersionKind, Namespaced: k.Namespaced, Own: l.Own(k.Group)}
+}

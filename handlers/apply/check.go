@@ -1,0 +1,97 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"slices"
+
+	"k8s.io/kube-openapi/pkg/validation/spec"
+
+	"github.com/handwerk-dev/handwerk/dsl/expr"
+	"github.com/handwerk-dev/handwerk/dsl/expr/check"
+	"github.com/handwerk-dev/handwerk/dsl/shape"
+)
+
+// check holds the child's expressions, and what it is to become, against schemas.
+func (c *child) check(s shape.Schemas) []error {
+	out := check.Template(c.template, s, s.Children[c.name].Schema)
+	if c.forEach != nil {
+		out = append(out, check.Template(c.forEach, s, listOrMap())...)
+	}
+	if c.key != nil {
+		out = append(out, check.Template(c.key, s, nil)...)
+	}
+	out = append(out, c.checkObject(s)...)
+	conditions := []*condition{c.include, c.ready}
+	if c.rollout != nil {
+		conditions = append(conditions, c.rollout.ready)
+	}
+	s.Vars = map[string]shape.Shape{childVar: {Schema: s.Children[c.name].Schema}}
+	for _, one := range conditions {
+		if one != nil {
+			out = append(out, expr.Faults(one.at, check.Program(one.program, s))...)
+		}
+	}
+	return out
+}
+
+// listOrMap is the schema of what there can be a child for each element of.
+func listOrMap() *spec.Schema {
+	return &spec.Schema{SchemaProps: spec.SchemaProps{Type: spec.StringOrArray{"array", "object"}}}
+}
+
+// checkObject holds what is written of the object itself against the kinds that there are.
+func (c *child) checkObject(s shape.Schemas) (out []error) {
+	if s.Kinds == nil {
+		return nil
+	}
+	var kind shape.Kind
+	if !c.kind.Empty() {
+		var err error
+		if kind, err = s.Kinds.Kind(c.kind); err != nil {
+			out = append(out, c.placed(err))
+		}
+	}
+	metadata := part(c.template, "metadata")
+	name, namespace := part(metadata, "name"), part(metadata, "namespace")
+	if name != nil {
+		out = append(out, wrongName(kind, name)...)
+		out = append(out, c.oneForEach(name, namespace)...)
+	}
+	if metadata != nil && len(metadata.Pieces) == 0 && !kind.Empty() && !s.Kind.Empty() {
+		out = append(out, c.misplaced(s.Kind, kind, metadata, namespace)...)
+	}
+	return out
+}
+
+// placed gives a misfit its place, from the object on.
+func (c *child) placed(err error) error {
+	if misfit, is := err.(*shape.Misfit); is {
+		misfit.Path = slices.Concat(c.template.Path, misfit.Path)
+	}
+	return err
+}
+
+// part returns what stands under a key, nil when there is nothing or the key is worked out.
+func part(t *expr.Template, key string) *expr.Template {
+	if t == nil {
+		return nil
+	}
+	for i := range t.Entries {
+		if e := &t.Entries[i]; len(e.Key.Pieces) == 0 && e.Key.Plain == key {
+			return &e.Value
+		}
+	}
+	return nil
+}
+
+// misfit is what is wrong with a part of the template.
+func misfit(t *expr.Template, message string) error {
+	return &shape.Misfit{Path: t.Path, Message: message}
+}
+
+// doubt is what may be wrong with a part of the template.
+func doubt(t *expr.Template, message string) error {
+	return &shape.Misfit{Path: t.Path, Message: message, Warning: true}
+}

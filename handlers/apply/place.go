@@ -1,0 +1,89 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/validation/path"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/handwerk-dev/handwerk/dsl/expr"
+	"github.com/handwerk-dev/handwerk/dsl/expr/check"
+	"github.com/handwerk-dev/handwerk/dsl/shape"
+)
+
+// wrongName says why no object of one of Kubernetes' own kinds is called so, whatever the expressions in the name
+// give. Of other kinds their API server decides.
+func wrongName(kind shape.Kind, name *expr.Template) []error {
+	text, isText := name.Plain.(string)
+	if !kind.Own || !isText || len(name.Pieces) == 1 {
+		return nil
+	}
+	const anything = "x" // a letter, which may stand everywhere
+	if len(name.Pieces) > 0 {
+		text = ""
+		for _, piece := range name.Pieces {
+			if piece.Program != nil {
+				piece.Text = anything
+			}
+			text += piece.Text
+		}
+	}
+	faults := namesOf(kind)(text)
+	if len(faults) == 0 {
+		return nil
+	}
+	why, _, _ := strings.Cut(faults[0], " (e.g.")
+	return []error{misfit(name, fmt.Sprintf("is no name of a %s: %s", kind.Kind, why))}
+}
+
+// namesOf returns what says why an object of a kind cannot have a name.
+func namesOf(kind shape.Kind) func(string) []string {
+	switch kind.Kind {
+	case "Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding", "ClusterTrustBundle", "IPAddress":
+		return path.IsValidPathSegmentName
+	case "Service", "Namespace":
+		return validation.IsDNS1123Label
+	}
+	return validation.IsDNS1123Subdomain
+}
+
+// oneForEach says that all elements have one object, when there may be several.
+func (c *child) oneForEach(name, namespace *expr.Template) []error {
+	differs := func(t *expr.Template) bool { return t != nil && slices.ContainsFunc(itemVariables(), t.Uses) }
+	if c.forEach == nil || c.limit == 1 || differs(name) || differs(namespace) || differs(part(c.template, "kind")) || atMostOne(c.forEach) {
+		return nil
+	}
+	return []error{misfit(name, "is the same for every item of forEach, so that all would be one object: want item, index or key in it "+
+		"(or limit: 1, where there is one item at most)")}
+}
+
+// atMostOne reports whether there is visibly one element at most: in a list, or in each outcome of ?:.
+func atMostOne(forEach *expr.Template) bool {
+	if list, isList := forEach.Plain.([]any); isList {
+		return len(list) <= 1
+	}
+	if tree, isMap := forEach.Plain.(map[string]any); isMap {
+		return len(tree) <= 1
+	}
+	return len(forEach.Pieces) == 1 && check.AtMostOne(forEach.Pieces[0].Program)
+}
+
+// misplaced says why a child cannot be where its template has it, or not for every owner.
+func (c *child) misplaced(owner, kind shape.Kind, metadata, namespace *expr.Template) []error {
+	switch byReference := c.spec.ByReference(); {
+	case !kind.Namespaced && owner.Namespaced && byReference:
+		return []error{misfit(metadata, fmt.Sprintf("a %s is in no namespace and its owner, a %s, is in one, so it cannot be owned: want ownership: labelled",
+			kind.Kind, owner.Kind))}
+	case kind.Namespaced && !owner.Namespaced && namespace == nil:
+		return []error{misfit(metadata, fmt.Sprintf("a %s is in a namespace and its owner, a %s, is in none: want metadata.namespace", kind.Kind, owner.Kind))}
+	case !kind.Namespaced || !owner.Namespaced || !byReference || namespace == nil || len(namespace.Pieces) > 0:
+		return nil
+	}
+	return []error{doubt(namespace, fmt.Sprintf("an owned child is in the namespace of its owner: of a %s elsewhere than in %v there is none "+
+		"(want no namespace here, or ownership: labelled)", owner.Kind, namespace.Plain))}
+}
