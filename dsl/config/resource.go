@@ -43,6 +43,8 @@ type watched struct {
 	made map[string]path
 	// kept are the objects that handlers always make so far.
 	kept map[string]keeper
+	// only are the predicates of the steps of the handler that is built, by their ids.
+	only map[string]dsl.Predicate
 	// siblings are all handlers of the resource.
 	siblings []actions.Sibling
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/catalog"
 	"github.com/handwerk-dev/handwerk/engine/child"
+	"github.com/handwerk-dev/handwerk/engine/claim"
 	"github.com/handwerk-dev/handwerk/engine/drift"
 	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/gone"
@@ -115,7 +116,7 @@ const answerSoon = time.Second
 // contest returns an error where a child that is there, and that this handler would change, is kept otherwise by
 // another handler of the object.
 func (c *Reader) contest(w *wanted, live *unstructured.Unstructured) error {
-	holder, asked := c.session.Claims.Contest(w.id, w.maker, c.attempt, w.applier.Owner.Keys.Maker(live))
+	holder, asked := c.session.Claims.Contest(w.id, w.maker, c.attempt, claim.Renamed(c.session.family.settings.Handlers, w.applier.Owner.Keys.Maker(live)))
 	switch {
 	case holder == "":
 		return nil

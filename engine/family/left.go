@@ -27,7 +27,7 @@ const searchLook = 10 * time.Second
 func (s *Session) Sight(ctx context.Context) {
 	with, owner := s.family.settings, s.owner()
 	for _, kind := range s.family.feeds {
-		if !kind.Known() || with.Register.Has(with.Resource.Name, kindOf(kind)) || len(s.childrenIn(kind, owner)) == 0 {
+		if s.pass.Gone || !kind.Known() || with.Register.Has(with.Resource.Name, kindOf(kind)) || len(s.childrenIn(kind, owner)) == 0 {
 			continue
 		}
 		if err := with.Register.Enter(ctx, with.Resource.Name, kindOf(kind)); err != nil {
@@ -36,14 +36,16 @@ func (s *Session) Sight(ctx context.Context) {
 	}
 }
 
-// Sweep takes away the owner's children that no handler has any more. News says that children have changed. Again is when
+// Sweep takes away the owner's children that no handler has any more. News says that children have changed, wants
+// whether a handler wants what it made, or may. Again is when
 // to look again, zero for not by itself. Holds: a deletion has to wait, for it is not known yet what of them there is. The
 // span is not begun yet.
-func (s *Session) Sweep(ctx context.Context, span *fence.Span, news bool) (again time.Duration, holds bool, err error) {
+func (s *Session) Sweep(ctx context.Context, span *fence.Span, news bool, wants func(handler int, maker string) bool) (again time.Duration, holds bool, err error) {
 	if s.pass.Deleting && slices.ContainsFunc(s.owner().Record.Places(), func(p child.Place) bool { return s.family.Retired.Searches(p.Kind) }) {
 		again, holds = searchLook, true
 	}
-	if s.pass.Memory.sweep.Done(news && len(s.family.Retired.Feeds()) > 0) {
+	withdraws := !s.pass.Deleting && s.family.sweeper.Withdrawing(wants)
+	if s.pass.Memory.sweep.Done(withdraws || news && len(s.family.Retired.Feeds()) > 0) {
 		return again, holds, nil
 	}
 	all, err := s.Reader().All()
@@ -54,6 +56,7 @@ func (s *Session) Sweep(ctx context.Context, span *fence.Span, news bool) (again
 	defer span.End()
 	later, err := s.family.sweeper.Sweep(ctx, &s.pass.Memory.sweep, sweep.Pass{
 		All: all, Owns: s.family.owns, Log: s.pass.Log,
+		Wants: func(handler int, maker string) bool { return !withdraws || wants(handler, maker) },
 		Taker: func(why string) dsl.Children { return s.For(span, claim.Attempt{Why: why}) },
 	})
 	return max(again, later), holds, err

@@ -58,7 +58,7 @@ func (f *Family) claimed(owner child.Owner, place child.Place) (there, known boo
 func (f *Family) farewell(record *child.Record, place child.Place) bool {
 	title, _ := record.Title(place)
 	spec, _ := child.ParseTitle(title)
-	at := claim.HandlerOf(f.settings.Handlers, spec.Handler)
+	at := claim.HandlerOf(f.settings.Handlers, claim.Renamed(f.settings.Handlers, spec.Handler))
 	return at >= 0 && claim.Lasts(f.settings.Handlers[at])
 }
 
