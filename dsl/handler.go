@@ -40,9 +40,11 @@ const Unlimited = -1
 
 // Handler is user code or a stock action with what the engine must know to run it.
 type Handler struct {
-	// ID is unique within the resource. Progress is kept under it, so a renamed handler is a new
-	// one.
+	// ID is unique within the resource. Progress and children are kept under it, so a renamed handler is a new
+	// one, but for what Was says.
 	ID string
+	// Was are ids that the handler had in earlier versions: what is kept under them is its own.
+	Was []string
 	// Causes is never empty, in the order of [Causes], with Reconcile expanded once the handler is added.
 	Causes []Cause
 	// Brings are causes that its code needs beside those.
@@ -61,6 +63,10 @@ type Handler struct {
 	// Makers are the names under which its code makes children, each its id or, behind a dot, a step of it. A child of
 	// one that no handler has is left behind, and taken away. Nil means that nobody knows; see [Makes].
 	Makers []string
+	// Withdraws: what it has made is taken away when its filters say that it does not see the object any more.
+	// MakesOnly are predicates that must hold for those of Makers that have one, or what they have made goes, too.
+	Withdraws bool
+	MakesOnly map[string]Predicate
 	// Sets are the fields of its object that its code is known to set, Conditions the types of the conditions.
 	Sets       []Path
 	Conditions []string
@@ -175,6 +181,11 @@ func When(p Predicate) Option {
 			return p(s)
 		}
 	}
+}
+
+// Was tells which ids the handler had before: its children are kept under the new one, and what it has handled counts.
+func Was(ids ...string) Option {
+	return func(h *Handler) { h.Was = append(h.Was, ids...) }
 }
 
 // Makes tells under which names its code makes children, in [ChildSpec].Handler: without any, it makes none with names.

@@ -158,8 +158,29 @@ func (h *Handler) check(c check, earlier []*Handler) {
 	h.checkTiming(c)
 	h.checkWhole(c)
 	h.checkDeletion(c)
+	h.checkWas(c)
 	for i, id := range h.After {
 		h.checkAfter(c, fmt.Sprintf("after[%d]", i), id, earlier)
+	}
+}
+
+// checkWas reports ids of before that another handler has, or had: nobody could say whose what is kept under them is.
+func (h *Handler) checkWas(c check) {
+	for i, id := range h.Was {
+		field := fmt.Sprintf("was[%d]", i)
+		if !handlerID.MatchString(id) {
+			c.fault(field, "want letters, digits, '-', '_' and '.', at most 63, found %q", id)
+		}
+		for _, other := range c.Resource.handlers {
+			switch {
+			case other.ID == id:
+				c.note(Fault{First: &Place{Resource: c.Resource, Handler: other, Field: "id"}}, field, "a handler has this id")
+			case other == h && slices.Contains(h.Was[:i], id):
+				c.fault(field, "the id is named twice")
+			case other != h && slices.Contains(other.Was, id):
+				c.note(Fault{First: &Place{Resource: c.Resource, Handler: other, Field: "was"}}, field, "another handler had this id, too")
+			}
+		}
 	}
 }
 

@@ -20,7 +20,8 @@ func TestALevelTriggeredHandlerThatDidNotSeeTheObject(t *testing.T) {
 		toggle = `{resource: foos.v1.example.com, handlers: [{id: on, when: self.spec.active, set: {status: {seen: "on"}}},
 			{id: off, when: "!self.spec.active", set: {status: {seen: "off"}}}]}`
 		paused = `{resource: foos.v1.example.com, owns: [deployments.v1.apps], related: [{name: settings, resource: configmaps.v1, object: settings}], handlers: [
-			{id: app, when: "!self.spec.paused", apply: {web: {apiVersion: apps/v1, kind: Deployment, metadata: {name: "${self.metadata.name}"}, spec: {replicas: 1}}}},
+			{id: app, when: "!self.spec.paused", apply: {web: {onDelete: retain, template: {
+				apiVersion: apps/v1, kind: Deployment, metadata: {name: "${self.metadata.name}"}, spec: {replicas: 1}}}}},
 			{id: look, when: "!self.spec.paused", set: {status: {seen: "${related.settings.data.level}"}}}]}`
 	)
 	t.Run("two handlers of one field, of which one sees it at a time", func(t *testing.T) {

@@ -40,8 +40,7 @@ type Settings struct {
 	Metrics *ops.Metrics
 	// PodName is the name of this process's pod. Required for LeaderLife.
 	PodName string
-	// Namespace is where the operator's register of kinds is: the namespace of this process's pod. Defaults to that of
-	// the leader's lock. Without either no register is kept.
+	// Namespace is that of this process's pod. The operator's register is there, or where the leader's lock is.
 	Namespace string
 	// Identity names this process in the leader's lock. Defaults to the host name and a random
 	// part.

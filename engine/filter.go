@@ -44,6 +44,17 @@ func (p *pass) sees(r book.Reader, c dsl.Cause) filter.Answer {
 	return p.answer(r, c, progress.Record{})
 }
 
+// wants reports whether a handler sees the object, or may, and with it whoever of its steps makes children under a name.
+func (p *pass) wants(handler int, maker string) bool {
+	r := p.r.rules.Readers[handler]
+	c := plan.AskFor(r.Handler)
+	a, only := p.sees(r, c), r.MakesOnly[maker]
+	if only != nil && a.Holds {
+		a.Holds, a.Err = attempt.Ask(only, p.subject(r, c, progress.Record{}, p.family.Reader()))
+	}
+	return a.Keeps()
+}
+
 // answer asks the handler's filters for a try.
 func (p *pass) answer(r book.Reader, c dsl.Cause, try progress.Record) filter.Answer {
 	q := filter.Question{Handler: r.Handler, Cause: c}

@@ -5,10 +5,14 @@ package engine_test
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/enginetest"
 )
 
 // TestKindsAreRegistered holds that the kinds of children are registered before the first child is made of one, and that
@@ -298,5 +302,76 @@ func TestAResourceThatIsThereNoMore(t *testing.T) {
 		v.resources(`{resource: bars.v1.example.org, handlers: [` + seesIt + `]}`)
 		v.says("does not have a resource any more", `"resource"="foos.example.com"`, "Deployment.apps")
 		v.has("Deployment a of app/a")
+	})
+}
+
+// TestARenamedHandler holds that what is kept under an id that a handler had before is its own.
+func TestARenamedHandler(t *testing.T) {
+	const at = `{id: %s, %s causes: [create], when: self.spec.size < 2, apply: {b: {apiVersion: v1, kind: ConfigMap, metadata: {name: b}}}}`
+	handler := func(id, was string) string { return fmt.Sprintf(at, id, was) }
+	tests := map[string]struct {
+		after string
+		want  []string
+	}{
+		"its children are its own":                     {handler("new", "was: old,"), []string{"ConfigMap b of old/b"}},
+		"of one of several ids, too":                   {handler("new", "was: [older, old],"), []string{"ConfigMap b of old/b"}},
+		"without was they are those of nobody":         {handler("new", ""), nil},
+		"what it makes no more it takes away":          {`{id: new, was: old, apply: {c: {apiVersion: v1, kind: ConfigMap, metadata: {name: c}}}}`, []string{"ConfigMap c of new/c"}},
+		"what it makes still is brought up to date":    {`{id: new, was: old, apply: {b: {apiVersion: v1, kind: ConfigMap, metadata: {name: b}}}}`, []string{"ConfigMap b of new/b"}},
+		"what it makes in another place is made there": {`{id: new, was: old, apply: {b: {apiVersion: v1, kind: ConfigMap, metadata: {name: other}}}}`, []string{"ConfigMap other of new/b"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			follow(t, func(v *versions) {
+				v.version(handler("old", ""))
+				v.has("ConfigMap b of old/b")
+				uid := v.Get(configMaps, "default", "b").GetUID()
+				if err := v.Process.Stop(); err != nil {
+					t.Error(err)
+				}
+				v.size(2) // so that its filter does not hold
+				v.version(test.after)
+				v.has(test.want...)
+				if o := v.Get(configMaps, "default", "b"); o != nil && o.GetUID() != uid {
+					t.Error("the child was made anew")
+				}
+			})
+		})
+	}
+}
+
+// TestStepsOfARenamedHandler holds that steps are renamed with their handler.
+func TestStepsOfARenamedHandler(t *testing.T) {
+	const steps = `{id: %s, %s steps: [{name: one, apply: {a: {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}}}, {name: two, set: {labels: {seen: "yes"}}}]}`
+	follow(t, func(v *versions) {
+		v.version(fmt.Sprintf(steps, "old", ""))
+		v.has("ConfigMap a of old.one/a")
+		v.version(fmt.Sprintf(steps, "new", "was: old,"))
+		v.has("ConfigMap a of new.one/a")
+		v.Wrote("patch configmaps default/a")
+	})
+}
+
+// TestWhatARenamedHandlerHasHandled holds that a handler that was renamed with was does not run again for what it has
+// handled.
+func TestWhatARenamedHandlerHasHandled(t *testing.T) {
+	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
+		c.Serve(enginetest.Resource{Name: foos, Kind: "Foo"})
+		version := func(id string, options ...dsl.Option) *stage {
+			s := newStage(t, c)
+			s.Operator.Resource(foos, func(foo *dsl.Resource) {
+				foo.OnCreate(id, s.Note(id), options...)
+				foo.OnUpdate("change", s.Note("change"), dsl.Field("spec.size"))
+			})
+			s.Launch()
+			return s
+		}
+		s := version("old")
+		s.Create(web)
+		s.Called("old create")
+		_ = s.Process.Stop()
+		s = version("new", dsl.Was("old"))
+		s.Called()
+		_ = s.Process.Stop()
 	})
 }

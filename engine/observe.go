@@ -10,7 +10,6 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/inbox"
-	"github.com/handwerk-dev/handwerk/engine/plan"
 	"github.com/handwerk-dev/handwerk/engine/progress"
 	"github.com/handwerk-dev/handwerk/engine/queue"
 	"github.com/handwerk-dev/handwerk/engine/timer"
@@ -35,10 +34,7 @@ func (p *pass) observe(news inbox.Changes) changes {
 	if again := p.related.Refresh(p.memory.related, news.Related); again > 0 {
 		p.next = p.next.Sooner(again, queue.Resync)
 	}
-	p.family.Claims.Blind(func(at int) bool { // those that do not see the object any more say whether they keep its children
-		r := p.r.rules.Readers[at]
-		return p.sees(r, plan.AskFor(r.Handler)).Keeps()
-	})
+	p.family.Claims.Blind(func(at int) bool { return p.wants(at, "") }) // those that do not see it say whether they keep its children
 	n.of = slices.Concat(p.memory.rerun, p.family.Claims.Asked())
 	n.resync = !p.memory.resync.IsZero() && !p.now.Before(p.memory.resync)
 	return n

@@ -54,9 +54,8 @@ type pass struct {
 	family  *family.Session
 	related *related.View
 	// jobs are the handlers that have something to do, as far as the pass has come.
-	jobs plan.Jobs
-	// searched: what is to be known for a deletion of children that no handler has any more is known.
-	searched bool
+	jobs     plan.Jobs
+	searched bool // what is to be known for a deletion of children that no handler has any more is known
 	// next is when the next pass is due.
 	next queue.Next
 }
@@ -139,9 +138,7 @@ func (r *resource) newPass(f facts, m *memory, fresh bool) *pass {
 // due, then the pass writes and remembers.
 func (p *pass) run(ctx context.Context, news inbox.Changes) error {
 	n := p.observe(news)
-	if !p.gone {
-		p.family.Sight(ctx)
-	}
+	p.family.Sight(ctx)
 	over := p.gone && p.memory.finalized
 	for _, r := range p.r.rules.Readers {
 		if over && !r.On(dsl.Event) {

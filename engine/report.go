@@ -34,8 +34,7 @@ func (e *Engine) Ready() []ops.Check {
 
 // report is the resource as it is now.
 func (r *resource) report() report.Resource {
-	kinds := slices.Concat(r.family.Kinds(), r.family.Retired.Feeds())
-	return report.Resource{Name: r.name, Own: r.own, Children: kinds, Related: r.related.Feeds}
+	return report.Resource{Name: r.name, Own: r.own, Children: slices.Concat(r.family.Kinds(), r.family.Retired.Feeds()), Related: r.related.Feeds}
 }
 
 // Healthy tells whether the process should be left alone. A degraded resource is no reason to

@@ -121,14 +121,13 @@ func (r *resource) Begin() (workers int, work func(context.Context)) {
 	r.related.Clear()
 	q := queue.New[cache.ObjectName](r.name, r.engine.metrics.Queues())
 	r.box.Begin(q)
-	r.family.Retired.Begin()
 	for _, h := range r.rules.Schedules.Readers {
 		q.Add(scheduleKey(h.ID), queue.Due)
 	}
 	for _, o := range r.own.Objects("") {
 		q.Add(cache.MetaObjectToName(o), queue.Backlog)
 	}
-	return cmp.Or(max(r.spec.Workers, 0), dsl.DefaultWorkers), func(ctx context.Context) { r.work(ctx, q) }
+	return cmp.Or(max(r.spec.Workers, 0), dsl.DefaultWorkers), func(ctx context.Context) { r.family.Retired.Begin(ctx); r.work(ctx, q) }
 }
 
 // End ends the term: no key is taken any more.
@@ -173,8 +172,7 @@ type memory struct {
 	filters filter.Faults
 	// troubles are failures of which the log tells, by handler; see passItself.
 	troubles attempt.Troubles
-	// settled are types of conditions that were to be retired: they are gone, or somebody else's.
-	settled []string
+	settled  []string // types of conditions that were to be retired: they are gone, or somebody else's
 	// owes: the condition that says which handlers fail could not be written.
 	owes    bool
 	breaker loop.Breaker

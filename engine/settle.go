@@ -64,7 +64,7 @@ func (p *pass) sweep(ctx context.Context, news bool) error {
 	if p.searched = true; p.gone || !p.jobs.Through() || slices.ContainsFunc(p.r.rules.Readers, failed) {
 		return nil
 	}
-	again, holds, err := p.family.Sweep(ctx, fence.NewSpan(p.r.engine.held), news)
+	again, holds, err := p.family.Sweep(ctx, fence.NewSpan(p.r.engine.held), news, p.wants)
 	if p.searched = !holds; again > 0 {
 		p.next = p.next.Sooner(again, queue.Due)
 	}

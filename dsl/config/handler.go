@@ -17,7 +17,8 @@ import (
 )
 
 type handler struct {
-	ID          string         `yaml:"id" required:"true" doc:"Unique within the resource. Progress is kept under it, so a renamed handler is a new one."`
+	ID          string         `yaml:"id" required:"true" doc:"Unique within the resource. Progress is kept under it, so a renamed handler is a new one, unless it says was."`
+	Was         form.Texts     `yaml:"was" doc:"An id that the handler had in an earlier version, or several. Children that say so, and what it has handled, are its own."`
 	Causes      []dsl.Cause    `yaml:"causes" unique:"true" doc:"Why the handler runs. Without it a handler with a timer runs by that alone, any other one for reconcile."`
 	When        form.Predicate `yaml:"when" doc:"A CEL expression that must be true, or the handler does not see the object. Variables: self, old, diff, cause, event, params, now, children, related."`
 	Field       dsl.Path       `yaml:"field" doc:"All that the handler looks at, as in spec.replicas."`
@@ -94,16 +95,18 @@ func (w *watched) handler(at path, h *handler) {
 	h.level = (&dsl.Handler{Causes: causes}).Level()
 	w.deletion(at, h, causes)
 	when, asks, back := w.filters(at, h)
+	withdraws := h.level && !w.momentary(h.When)
+	w.only = nil
 	out, built := w.built(at, h)
 	out.Causes = append(slices.Clone(causes), out.Causes...)
 	out.Labels, out.Annotations, out.When = h.Labels, h.Annotations, when
 	if len(h.Field) > 0 {
 		out.Fields = []dsl.Path{h.Field}
 	}
-	out.After = h.After
+	out.After, out.Was = h.After, h.Was
 	out.NoFinalizer, out.Release = h.noFinalizer(), h.OnFailure == release
 	out.NoOld = built.NoOld && !back || h.Old != nil && !*h.Old
-	out.Makers = built.Makers
+	out.Makers, out.Withdraws, out.MakesOnly = built.Makers, withdraws && len(built.Makers) > 0, w.only
 	out.Brings, out.Sets, out.Conditions, out.Reads = built.Brings, built.Sets, built.Conditions, built.Reads.And(asks)
 	added := w.add(at, out)
 	added.Steady = steady(added, built)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl/expr"
 	"github.com/handwerk-dev/handwerk/dsl/expr/check"
+	"github.com/handwerk-dev/handwerk/dsl/form"
 	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
 
@@ -28,6 +29,19 @@ func (w *watched) when(at path, h *handler) *expr.Program {
 		}
 	}
 	return program
+}
+
+// momentary reports whether an expression is about what happens rather than about what is.
+func (w *watched) momentary(text form.Predicate) bool {
+	if text == "" {
+		return false
+	}
+	compiler, err := w.loader.compiler()
+	if err != nil {
+		return true
+	}
+	program, err := compiler.Predicate(string(text))
+	return err != nil || program.Uses(expr.Cause) || program.Uses(expr.Old) || program.Uses(expr.Diff) || program.Uses(expr.Event)
 }
 
 // variable is one that an expression has besides those of all.

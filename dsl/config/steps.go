@@ -121,6 +121,12 @@ func (w *watched) onlyWhen(at path, h *handler, s *step, fn dsl.Func) (only dsl.
 		return fn, dsl.Reads{}
 	}
 	h.sure = append(h.sure, check.Sure(program)...)
+	if !h.whole && !w.momentary(s.When) {
+		if w.only == nil {
+			w.only = map[string]dsl.Predicate{}
+		}
+		w.only[h.ID] = program.Predicate("when", s.With)
+	}
 	return func(ctx context.Context, r *dsl.Request) error {
 		holds, err := program.Bool(expr.Scope{Subject: &r.Subject, Params: s.With, Vars: objectsOf(&r.Subject)})
 		if err != nil {

@@ -105,6 +105,7 @@ type Moment struct {
 // Meet returns a book that was read for handlers as they are now: each has an entry that is of its view.
 // It is for the first time that a process sees the object.
 func (b Book) Meet(readers []Reader, m Moment) Book {
+	b = b.renamed(readers)
 	for _, r := range readers {
 		if e, found := b.Entry(r.ID); found {
 			b = b.With(r.ID, e.renewed(r, m.Look))
@@ -123,6 +124,20 @@ func (b Book) Meet(readers []Reader, m Moment) Book {
 		out.entries = append(out.entries, named{r.ID, e})
 	}
 	return out
+}
+
+// renamed returns the book in which handlers have the entries of ids that they had before.
+func (b Book) renamed(readers []Reader) Book {
+	for _, r := range readers {
+		for _, was := range r.Was {
+			e, found := b.Entry(was)
+			if _, has := b.Entry(r.ID); has || !found {
+				continue
+			}
+			b, b.kept = b.With(r.ID, e), b.kept.renamed(was, r.ID)
+		}
+	}
+	return b
 }
 
 // older reports whether the book may have been put back with the object as it was then: the object has

@@ -5,6 +5,7 @@ package book
 
 import (
 	"encoding/json"
+	"maps"
 	"reflect"
 	"slices"
 
@@ -44,6 +45,18 @@ func (x essences) of(id string) (tree map[string]any, whole bool, fields []dsl.P
 		}
 	}
 	return x.Old, len(x.Fields) == 0, fields
+}
+
+// renamed returns what is kept, for a handler under another id.
+func (x essences) renamed(was, id string) essences {
+	if own, has := x.Olds[was]; has {
+		x.Olds = maps.Clone(x.Olds)
+		x.Olds[id] = own
+	}
+	if slices.Contains(x.Without, was) {
+		x.Without = append(slices.Clone(x.Without), id)
+	}
+	return x
 }
 
 // gather collects what is kept for handlers.

@@ -88,6 +88,21 @@ func HandlerOf(handlers []*dsl.Handler, maker string) int {
 	return best
 }
 
+// Renamed returns the name that a maker has now: that of the handler which had its id before, or the maker itself.
+func Renamed(handlers []*dsl.Handler, maker string) string {
+	if HandlerOf(handlers, maker) >= 0 {
+		return maker
+	}
+	for _, h := range handlers {
+		for _, was := range h.Was {
+			if rest, is := strings.CutPrefix(maker, was); is && (rest == "" || rest[0] == '.') {
+				return h.ID + rest
+			}
+		}
+	}
+	return maker
+}
+
 // Lasts reports whether a handler runs for deletions alone.
 func Lasts(h *dsl.Handler) bool { return slices.Equal(h.Causes, []dsl.Cause{dsl.Delete}) }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/catalog"
 	"github.com/handwerk-dev/handwerk/engine/child"
+	"github.com/handwerk-dev/handwerk/engine/claim"
 	"github.com/handwerk-dev/handwerk/engine/drift"
 	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/gone"
@@ -68,7 +69,7 @@ func (c *children) Apply(ctx context.Context, desired any, specs ...dsl.ChildSpe
 	}
 	s := c.session
 	if w.feed != nil && spec.Ownership != dsl.Unowned {
-		if err := s.family.settings.Register.Enter(ctx, s.family.settings.Resource.Name, kindOf(w.feed)); err != nil {
+		if err := s.family.settings.Register.Enter(ctx, s.family.settings.Resource.Name, w.feed.Resource().GroupKind()); err != nil {
 			return nil, fmt.Errorf("applying %s: %w", w.place().People(), err)
 		}
 		s.family.sweeper.Note(spec.Handler)
@@ -115,7 +116,7 @@ const answerSoon = time.Second
 // contest returns an error where a child that is there, and that this handler would change, is kept otherwise by
 // another handler of the object.
 func (c *Reader) contest(w *wanted, live *unstructured.Unstructured) error {
-	holder, asked := c.session.Claims.Contest(w.id, w.maker, c.attempt, w.applier.Owner.Keys.Maker(live))
+	holder, asked := c.session.Claims.Contest(w.id, w.maker, c.attempt, claim.Renamed(c.session.family.settings.Handlers, w.applier.Owner.Keys.Maker(live)))
 	switch {
 	case holder == "":
 		return nil

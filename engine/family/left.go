@@ -27,23 +27,24 @@ const searchLook = 10 * time.Second
 func (s *Session) Sight(ctx context.Context) {
 	with, owner := s.family.settings, s.owner()
 	for _, kind := range s.family.feeds {
-		if !kind.Known() || with.Register.Has(with.Resource.Name, kindOf(kind)) || len(s.childrenIn(kind, owner)) == 0 {
+		if s.pass.Gone || !kind.Known() || with.Register.Has(with.Resource.Name, kind.Resource().GroupKind()) || len(s.childrenIn(kind, owner)) == 0 {
 			continue
 		}
-		if err := with.Register.Enter(ctx, with.Resource.Name, kindOf(kind)); err != nil {
+		if err := with.Register.Enter(ctx, with.Resource.Name, kind.Resource().GroupKind()); err != nil {
 			s.pass.Log().V(1).Info("kind of children is not registered yet", "error", err.Error())
 		}
 	}
 }
 
-// Sweep takes away the owner's children that no handler has any more. News says that children have changed. Again is when
-// to look again, zero for not by itself. Holds: a deletion has to wait, for it is not known yet what of them there is. The
+// Sweep takes away the owner's children that no handler has any more. News says that children have changed, wants
+// whether a handler wants what it made, or may. Again is when to look again, zero for not by itself. Holds: a deletion has to wait, for it is not known yet what of them there is. The
 // span is not begun yet.
-func (s *Session) Sweep(ctx context.Context, span *fence.Span, news bool) (again time.Duration, holds bool, err error) {
+func (s *Session) Sweep(ctx context.Context, span *fence.Span, news bool, wants func(handler int, maker string) bool) (again time.Duration, holds bool, err error) {
 	if s.pass.Deleting && slices.ContainsFunc(s.owner().Record.Places(), func(p child.Place) bool { return s.family.Retired.Searches(p.Kind) }) {
 		again, holds = searchLook, true
 	}
-	if s.pass.Memory.sweep.Done(news && len(s.family.Retired.Feeds()) > 0) {
+	withdraws := !s.pass.Deleting && s.family.sweeper.Withdrawing(wants)
+	if s.pass.Memory.sweep.Done(withdraws || news && len(s.family.Retired.Feeds()) > 0) {
 		return again, holds, nil
 	}
 	all, err := s.Reader().All()
@@ -54,6 +55,7 @@ func (s *Session) Sweep(ctx context.Context, span *fence.Span, news bool) (again
 	defer span.End()
 	later, err := s.family.sweeper.Sweep(ctx, &s.pass.Memory.sweep, sweep.Pass{
 		All: all, Owns: s.family.owns, Log: s.pass.Log,
+		Wants: func(handler int, maker string) bool { return !withdraws || wants(handler, maker) },
 		Taker: func(why string) dsl.Children { return s.For(span, claim.Attempt{Why: why}) },
 	})
 	return max(again, later), holds, err
@@ -62,12 +64,12 @@ func (s *Session) Sweep(ctx context.Context, span *fence.Span, news bool) (again
 // owns reports whether a kind is one that the resource owns, as far as the API server has told what it serves.
 func (f *Family) owns(kind schema.GroupKind) bool {
 	return slices.ContainsFunc(f.feeds, func(declared *feed.Feed) bool {
-		return declared.OfKind() == kind || declared.Known() && kindOf(declared) == kind
+		return declared.OfKind() == kind || declared.Known() && declared.Resource().GroupKind() == kind
 	})
 }
 
 // claims reports whether an object says that it is a child of an object of the resource.
 func (f *Family) claims(o *cached.Object) bool {
 	name, _, _ := f.keys.OwnerOf(o, true)
-	return f.keys.Made(o) && name.Name != "" && name.Kind == kindOf(f.settings.Own)
+	return f.keys.Made(o) && name.Name != "" && name.Kind == f.settings.Own.Resource().GroupKind()
 }

@@ -111,6 +111,7 @@ func (c *Reader) All() ([]dsl.ChildObject, error) {
 	var out []dsl.ChildObject
 	for _, o := range found {
 		if spec, named := owner.Spec(o); named {
+			spec.Handler = claim.Renamed(s.family.settings.Handlers, spec.Handler)
 			out = append(out, dsl.ChildObject{ChildSpec: spec, Object: o})
 		}
 	}

@@ -4,7 +4,6 @@
 package family
 
 import (
-	"errors"
 	"testing"
 	"testing/synctest"
 
@@ -12,6 +11,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/feed"
+	"github.com/handwerk-dev/handwerk/engine/retired"
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
 
@@ -39,7 +39,7 @@ func TestReadersNoteWhatTheyCouldNotRead(t *testing.T) {
 						go f.Run(t.Context())
 						synctest.Wait()
 					}
-					of := &Family{settings: Settings{Own: &feed.Feed{}}, feeds: []*feed.Feed{f}}
+					of := &Family{settings: Settings{Own: &feed.Feed{}}, feeds: []*feed.Feed{f}, Retired: retired.New(retired.Settings{})}
 					c := of.Begin(Pass{Object: &unstructured.Unstructured{Object: configMap().Object}, Memory: &Memory{}}).Reader()
 					undeclared := test.resource != "configmaps.v1" && call != "all"
 					if err := read(c); dsl.IsPermanent(err) != undeclared || (err != nil) != (test.failed || undeclared) || c.Failed() != test.failed {
@@ -47,26 +47,6 @@ func TestReadersNoteWhatTheyCouldNotRead(t *testing.T) {
 					}
 				})
 			})
-		}
-	}
-}
-
-// TestWithoutAnOwnerThereAreNoChildren holds that a handler which has no object can neither read nor write children.
-func TestWithoutAnOwnerThereAreNoChildren(t *testing.T) {
-	why := errors.New("there is no object")
-	c := None(why)
-	_, missed := c.Missed()
-	_, _, stale := c.Stale(t.Context(), nil, dsl.ChildSpec{})
-	_, all := c.All()
-	_, got := c.Get("configmaps.v1", "c")
-	_, listed := c.List("configmaps.v1")
-	_, applied := c.Apply(t.Context(), nil)
-	for call, err := range map[string]error{
-		"missed": missed, "stale": stale, "all": all, "get": got, "list": listed, "apply": applied, "enter": c.Enter(t.Context()),
-		"delete": c.Delete(t.Context(), "configmaps.v1", "c"), "remove": c.Remove(t.Context(), dsl.ChildObject{}),
-	} {
-		if !errors.Is(err, why) || !dsl.IsPermanent(err) {
-			t.Errorf("%s: the error is %v", call, err)
 		}
 	}
 }

@@ -39,7 +39,7 @@ func (s *Session) outdated(record *child.Record) (out []child.Place) {
 func (f *Family) claimed(owner child.Owner, place child.Place) (there, known bool) {
 	key := cache.ObjectName{Namespace: place.Namespace, Name: place.Name}
 	for kind := range f.kinds {
-		if kindOf(kind) != place.Kind {
+		if kind.Resource().GroupKind() != place.Kind {
 			continue
 		}
 		if h := kind.Informer(key.Namespace); h != nil && h.Synced() {
@@ -58,7 +58,7 @@ func (f *Family) claimed(owner child.Owner, place child.Place) (there, known boo
 func (f *Family) farewell(record *child.Record, place child.Place) bool {
 	title, _ := record.Title(place)
 	spec, _ := child.ParseTitle(title)
-	at := claim.HandlerOf(f.settings.Handlers, spec.Handler)
+	at := claim.HandlerOf(f.settings.Handlers, claim.Renamed(f.settings.Handlers, spec.Handler))
 	return at >= 0 && claim.Lasts(f.settings.Handlers[at])
 }
 

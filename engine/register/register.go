@@ -320,7 +320,7 @@ func (r *Register) know(o *unstructured.Unstructured) {
 		data, _, _ := unstructured.NestedMap(o.Object, "data")
 		for resource, text := range data {
 			text, _ := text.(string)
-			for _, line := range strings.Fields(text) {
+			for line := range strings.FieldsSeq(text) {
 				kinds[resource] = append(kinds[resource], schema.ParseGroupKind(line))
 			}
 		}

@@ -62,15 +62,18 @@ type kind struct {
 // New returns the kinds of a resource. None is brought in yet.
 func New(s Settings) *Kinds { return &Kinds{settings: s} }
 
-// Begin begins a term: when the register was read, what is in it and not owned is brought in.
-func (k *Kinds) Begin() {
+// Begin begins a term, unless it lasts, which ends with ctx or with End: when the register was read, what is in it and
+// not owned is brought in.
+func (k *Kinds) Begin(ctx context.Context) {
 	if !k.settings.Register.Kept() {
 		return
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	var ctx context.Context
-	ctx, k.end = context.WithCancel(context.Background())
+	if k.end != nil {
+		return
+	}
+	ctx, k.end = context.WithCancel(ctx)
 	k.running.Go(func() {
 		if k.settings.Register.Await(ctx) {
 			k.open(ctx)
@@ -84,6 +87,7 @@ func (k *Kinds) End() {
 	defer k.mu.Unlock()
 	if k.end != nil {
 		k.end()
+		k.end = nil
 	}
 }
 

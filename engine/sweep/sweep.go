@@ -59,12 +59,24 @@ type Memory struct {
 // Done reports whether there is nothing to look for. News may have brought something.
 func (m *Memory) Done(news bool) bool { return m.done && !news }
 
+// Withdrawing reports whether some handler does not want what it made, if it has made any.
+func (s *Sweeper) Withdrawing(wants func(handler int, maker string) bool) bool {
+	for at, h := range s.handlers {
+		if h.Withdraws && slices.ContainsFunc(h.Makers, func(maker string) bool { return !wants(at, maker) }) {
+			return true
+		}
+	}
+	return false
+}
+
 // Pass is what is known of an owner in a pass.
 type Pass struct {
 	// All are its children, as far as they have names.
 	All []dsl.ChildObject
 	// Owns reports whether a kind is declared.
 	Owns func(schema.GroupKind) bool
+	// Wants reports whether a handler, by its index, wants what it made under a name, or may want it.
+	Wants func(handler int, maker string) bool
 	// Taker returns the children for who takes some away, and says why.
 	Taker func(why string) dsl.Children
 	Log   func() logr.Logger
@@ -113,14 +125,15 @@ func deleted(o *unstructured.Unstructured) bool { return o.GetDeletionTimestamp(
 // left says why no handler has a child any more, empty where one has, or may have.
 func (s *Sweeper) left(p Pass, found dsl.ChildObject) (why string) {
 	maker := found.Handler
-	if maker == "" || s.named(maker) {
-		return "" // Go code need not say who it is
-	}
 	at := claim.HandlerOf(s.handlers, maker)
 	there := at >= 0 && (s.handlers[at].Makers == nil || slices.Contains(s.handlers[at].Makers, maker))
 	switch {
+	case maker == "", !there && s.named(maker):
+		return "" // Go code need not say who it is
 	case there:
-		if h := s.handlers[at]; h.Makers != nil && !h.On(dsl.Child) && !claim.Lasts(h) && !p.Owns(found.Object.GroupVersionKind().GroupKind()) {
+		if h := s.handlers[at]; h.Withdraws && !p.Wants(at, maker) {
+			return fmt.Sprintf("handler %s does not see the object any more", maker)
+		} else if h.Makers != nil && !h.On(dsl.Child) && !claim.Lasts(h) && !p.Owns(found.Object.GroupVersionKind().GroupKind()) {
 			return "children of its kind are not declared any more"
 		}
 		return ""
