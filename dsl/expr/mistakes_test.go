@@ -116,6 +116,23 @@ func TestTheCommonestMistakesAreSaidInPlainWords(t *testing.T) {
 	sayMistakes(t, tests)
 }
 
+// A script in a ConfigMap has variables of its own in ${…}.
+func TestWhatIsForTheShellIsToldHowToWrite(t *testing.T) {
+	const foreign = "1:1: this is no expression: where it is for another program, as the shell, write $${…} for ${…}"
+	sayMistakes(t, map[string]struct{ text, want string }{
+		"a variable":        {"HOME", `1:1: unknown variable "HOME" (one of another program, as the shell, is written $${HOME})`},
+		"with a default":    {"VAR:-x y", foreign},
+		"an error":          {"VAR:?is not set", foreign},
+		"a part":            {"VAR:0:3", foreign},
+		"without an ending": {"file%%.*", foreign},
+		"how many":          {"#list[@]", foreign},
+		"all of an array":   {"list[@]", foreign},
+		"all arguments":     {"@", foreign},
+		"no shell":          {"self.a ? 1 :-", "1:14: unexpected end of the expression"},
+		"no shell at all":   {"a:b", "1:2: unexpected :"},
+	})
+}
+
 // For the rest the place is ours, and the words may be those of CEL.
 func TestOtherMistakesHaveAPlace(t *testing.T) {
 	tests := map[string]struct{ text, want string }{
