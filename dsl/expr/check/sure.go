@@ -20,11 +20,14 @@ func Sure(predicate *expr.Program) []string { return sure(predicate.AST().Expr()
 
 // sure returns the ways that lead to something when a part is true, or false.
 func sure(e ast.Expr, holds bool) []string {
-	if e.Kind() == ast.SelectKind && e.AsSelect().IsTestOnly() && holds {
+	if e.Kind() == ast.SelectKind && e.AsSelect().IsTestOnly() {
+		if !holds {
+			return nil
+		}
 		return prefixes(described(e.AsSelect().Operand()), "."+e.AsSelect().FieldName())
 	}
 	if e.Kind() != ast.CallKind {
-		return nil
+		return asked(e)
 	}
 	call := e.AsCall()
 	args := call.Args()
@@ -33,14 +36,33 @@ func sure(e ast.Expr, holds bool) []string {
 		return sure(args[0], !holds)
 	case function == operators.LogicalAnd && holds, function == operators.LogicalOr && !holds:
 		return slices.Concat(sure(args[0], holds), sure(args[1], holds))
-	case function == "hasValue" && call.IsMemberFunction() && holds:
+	case function == operators.LogicalAnd, function == operators.LogicalOr: // either one may have decided
+		return nil
+	case function == "hasValue" && call.IsMemberFunction():
+		if !holds {
+			return nil
+		}
 		return prefixes(described(call.Target()))
 	case function == operators.In && holds:
 		if key, constant := expr.ConstantText(args[0]); constant {
-			return prefixes(described(args[1]), fmt.Sprintf("['%s']", key), "."+key)
+			return append(prefixes(described(args[1]), fmt.Sprintf("['%s']", key), "."+key), asked(e)...)
 		}
 	}
-	return nil
+	return asked(e)
+}
+
+// asked returns the ways of which a part asks somewhere in it whether they lead to something, as in
+// self.spec.?host.orValue("") != "". What its outcome says of them is not worked out: who has asked knows it.
+func asked(e ast.Expr) (out []string) {
+	ast.PreOrderVisit(e, ast.NewExprVisitor(func(e ast.Expr) {
+		switch {
+		case e.Kind() == ast.SelectKind && e.AsSelect().IsTestOnly():
+			out = append(out, prefixes(described(e.AsSelect().Operand()), "."+e.AsSelect().FieldName())...)
+		case e.Kind() == ast.CallKind && (e.AsCall().FunctionName() == operators.OptSelect || e.AsCall().FunctionName() == operators.OptIndex):
+			out = append(out, prefixes(described(e))...)
+		}
+	}))
+	return out
 }
 
 // prefixes returns the way with each of the last steps, and all ways that lead there.
