@@ -20,16 +20,17 @@ func Sure(predicate *expr.Program) []string { return sure(predicate.AST().Expr()
 
 // sure returns the ways that lead to something when a part is true, or false.
 func sure(e ast.Expr, holds bool) []string {
-	if e.Kind() == ast.SelectKind && e.AsSelect().IsTestOnly() {
-		if !holds {
-			return nil
-		}
-		return prefixes(described(e.AsSelect().Operand()), "."+e.AsSelect().FieldName())
-	}
-	if e.Kind() != ast.CallKind {
+	switch {
+	case e.Kind() == ast.SelectKind && e.AsSelect().IsTestOnly() && !holds:
+		return nil
+	case e.Kind() != ast.CallKind:
 		return asked(e)
 	}
-	call := e.AsCall()
+	return sureOf(e, e.AsCall(), holds)
+}
+
+// sureOf is sure of a part that is a call.
+func sureOf(e ast.Expr, call ast.CallExpr, holds bool) []string {
 	args := call.Args()
 	switch function := call.FunctionName(); {
 	case function == operators.LogicalNot:
@@ -38,11 +39,10 @@ func sure(e ast.Expr, holds bool) []string {
 		return slices.Concat(sure(args[0], holds), sure(args[1], holds))
 	case function == operators.LogicalAnd, function == operators.LogicalOr: // either one may have decided
 		return nil
-	case function == "hasValue" && call.IsMemberFunction():
-		if !holds {
-			return nil
-		}
+	case function == "hasValue" && call.IsMemberFunction() && holds:
 		return prefixes(described(call.Target()))
+	case function == "hasValue":
+		return nil
 	case function == operators.In && holds:
 		if key, constant := expr.ConstantText(args[0]); constant {
 			return append(prefixes(described(args[1]), fmt.Sprintf("['%s']", key), "."+key), asked(e)...)
