@@ -18,6 +18,14 @@ import (
 // to something.
 func Sure(predicate *expr.Program) []string { return sure(predicate.AST().Expr(), true) }
 
+// Asked returns the ways through the object of which a template asks whether they lead to something.
+func Asked(t *expr.Template) (out []string) {
+	for _, program := range t.Programs() {
+		out = append(out, asked(program.AST().Expr())...)
+	}
+	return out
+}
+
 // sure returns the ways that lead to something when a part is true, or false.
 func sure(e ast.Expr, holds bool) []string {
 	switch {
