@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/google/cel-go/common/operators"
 
@@ -117,6 +118,8 @@ func unknownName(what, name string, known []string) string {
 		return fmt.Sprintf("unknown %s %q (did you mean %q?)", what, name, meant)
 	case what == "function":
 		return fmt.Sprintf("unknown function %q", name)
+	case len(name) > 1 && !strings.ContainsFunc(name, unicode.IsLower):
+		return fmt.Sprintf("unknown variable %q (one of another program, as the shell, is written $${%s})", name, name)
 	}
 	return Unknown(what, name, "", known)
 }

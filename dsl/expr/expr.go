@@ -152,9 +152,9 @@ func (c *Compiler) compile(s source) (*Program, error) {
 	if issues.Err() != nil {
 		return nil, syntaxError(s, issues.Errors()[0])
 	}
-	checked, issues := c.env.Check(parsed)
-	if issues.Err() != nil {
-		return nil, c.meaningError(s, parsed, issues.Errors())
+	checked, err := c.check(s, parsed)
+	if err != nil {
+		return nil, err
 	}
 	program, err := c.env.Program(checked)
 	if err != nil { // a constant that nothing can be done with

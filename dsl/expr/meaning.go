@@ -21,42 +21,69 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/words"
 )
 
-// meaningError says why a text that can be read makes no sense. CEL's checker says which parts are at fault;
-// why, is seen from the parts and the types in them. Where it is not, the checker is quoted.
-func (c *Compiler) meaningError(s source, parsed *cel.Ast, errs []*common.Error) *Error {
-	m := &meaning{compiler: c, ast: c.typed(parsed)}
+// check finds the types of an expression, and what is wrong with them. The error is an [Error].
+func (c *Compiler) check(s source, parsed *cel.Ast) (*cel.Ast, error) {
+	checked, issues := c.env.Check(parsed)
+	if issues.Err() == nil {
+		return checked, nil
+	}
+	m := c.typed(parsed)
 	parts, moot := m.parts()
+	if told := m.faults(s, issues.Errors(), parts, moot); len(told) > 0 {
+		return nil, s.fault(told...)
+	}
+	proto, err := ast.ToProto(m.ast)
+	if err == nil {
+		checked, err = cel.CheckedExprToAstWithSource(proto, parsed.Source())
+	}
+	if err != nil { // what was checked can be written: this does not happen
+		return nil, s.fault(Issue{Place{1, 1}, oneLine(err.Error())})
+	}
+	return checked, nil
+}
+
+// faults says why a text that can be read makes no sense. CEL's checker says which parts are at fault;
+// why, is seen from the parts and the types in them. Where it is not, the checker is quoted. Nothing is at fault
+// where CEL wants values of one kind and the kind of one of them is known only when the expression runs.
+func (m *meaning) faults(s source, errs []*common.Error, parts map[int64]ast.NavigableExpr, moot map[int64]bool) []Issue {
 	var issues []Issue
+	odd := m.odd(parts)
 	for _, err := range errs {
 		e, found := parts[err.ExprID]
 		switch {
 		case !found:
 			issues = append(issues, Issue{toldAt(err), oneLine(err.Message)})
+		case m.fits && element(e): // whether it is odd is said below
 		case !moot[err.ExprID]:
 			issues = append(issues, Issue{placeOf(s.text, m.ast.SourceInfo(), e), cmp.Or(m.explain(e), oneLine(err.Message))})
 		}
 	}
-	return s.fault(issues...)
+	for _, o := range odd {
+		issues = append(issues, Issue{placeOf(s.text, m.ast.SourceInfo(), o.part), m.explainOdd(o)})
+	}
+	return issues
 }
 
 // typed returns the expression with what types can be told of it although it is at fault. Faulty parts are
 // of the error type.
-func (c *Compiler) typed(parsed *cel.Ast) *ast.AST {
+func (c *Compiler) typed(parsed *cel.Ast) *meaning {
 	env, err := checker.NewEnv(c.env.Container, c.env.CELTypeProvider(), checker.CrossTypeNumericComparisons(true))
 	if err == nil {
 		err = errors.Join(env.AddIdents(c.env.Variables()...), env.AddFunctions(slices.Collect(maps.Values(c.functions))...))
 	}
 	if err != nil { // the environment was good for the compiler: this does not happen
-		return parsed.NativeRep()
+		return &meaning{compiler: c, ast: parsed.NativeRep()}
 	}
-	typed, _ := checker.Check(parsed.NativeRep(), parsed.Source(), env)
-	return typed
+	typed, errs := checker.Check(parsed.NativeRep(), parsed.Source(), env)
+	return &meaning{compiler: c, ast: typed, fits: len(errs.GetErrors()) == 0}
 }
 
 // meaning is an expression that makes no sense.
 type meaning struct {
 	compiler *Compiler
 	ast      *ast.AST
+	// fits is whether all types fit, so that it makes no sense for another reason.
+	fits bool
 }
 
 // parts returns the parts of the expression by their ids, and those of them whose faults follow from others:
@@ -95,8 +122,6 @@ func (m *meaning) explain(e ast.NavigableExpr) string {
 	case around == nil:
 	case around.Kind() == ast.ComprehensionKind && around.AsComprehension().IterRange().ID() == e.ID():
 		return "want a list or a map, found " + m.kind(e)
-	case around.Kind() == ast.ListKind, around.Kind() == ast.MapKind:
-		return fmt.Sprintf("a list or map has values of one kind, and this is %s (dyn(…) around each lifts that)", m.kind(e))
 	case around.Kind() == ast.CallKind:
 		return m.misused(e, around.AsCall().FunctionName())
 	}

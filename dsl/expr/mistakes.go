@@ -5,6 +5,7 @@ package expr
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -18,12 +19,18 @@ func syntaxError(s source, first *common.Error) *Error {
 	if found := mistakes(s.text); len(found) > 0 {
 		return s.fault(found...)
 	}
+	if foreign.MatchString(s.text) {
+		return s.fault(Issue{Place{1, 1}, "this is no expression: where it is for another program, as the shell, write $${…} for ${…}"})
+	}
 	at := toldAt(first)
 	if strings.HasPrefix(first.Message, "Syntax error: ") {
 		return s.fault(Issue{at, unexpected(s.text, at)})
 	}
 	return s.fault(Issue{at, oneLine(first.Message)})
 }
+
+// foreign is what the shell knows within ${…}: a default, a length, a part, all of an array.
+var foreign = regexp.MustCompile(`^(#\w+|\w+\[[@*]\]|#\w+\[[@*]\]|[A-Za-z_]\w*(:[-=+?\d].*|%%.*|#.*|\^+|,+)|[@*?])$`)
 
 // toldAt returns where CEL says that something is wrong: at the beginning, where it does not know.
 func toldAt(err *common.Error) Place {

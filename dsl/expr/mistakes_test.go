@@ -3,7 +3,15 @@
 
 package expr_test
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/expr"
+)
 
 // sayMistakes holds what is said of expressions that are at fault.
 func sayMistakes(t *testing.T, tests map[string]struct{ text, want string }) {
@@ -108,11 +116,32 @@ func TestTheCommonestMistakesAreSaidInPlainWords(t *testing.T) {
 	sayMistakes(t, tests)
 }
 
+// A script in a ConfigMap has variables of its own in ${…}.
+func TestWhatIsForTheShellIsToldHowToWrite(t *testing.T) {
+	const foreign = "1:1: this is no expression: where it is for another program, as the shell, write $${…} for ${…}"
+	sayMistakes(t, map[string]struct{ text, want string }{
+		"a variable":        {"HOME", `1:1: unknown variable "HOME" (one of another program, as the shell, is written $${HOME})`},
+		"with a default":    {"VAR:-x y", foreign},
+		"an error":          {"VAR:?is not set", foreign},
+		"a part":            {"VAR:0:3", foreign},
+		"without an ending": {"file%%.*", foreign},
+		"how many":          {"#list[@]", foreign},
+		"all of an array":   {"list[@]", foreign},
+		"all arguments":     {"@", foreign},
+		"no shell":          {"self.a ? 1 :-", "1:14: unexpected end of the expression"},
+		"no shell at all":   {"a:b", "1:2: unexpected :"},
+	})
+}
+
 // For the rest the place is ours, and the words may be those of CEL.
 func TestOtherMistakesHaveAPlace(t *testing.T) {
 	tests := map[string]struct{ text, want string }{
-		"maps of two kinds":               {"{'a': {'b': 1}, 'c': {'d': 'x'}}", "1:22: a list or map has values of one kind, and this is a map (dyn(…) around each lifts that)"},
-		"a list of two kinds":             {"[1, 'a']", "1:5: a list or map has values of one kind, and this is text (dyn(…) around each lifts that)"},
+		"maps of two kinds":               {"{'a': {'b': 1}, 'c': {'d': 'x'}}", "1:22: in one list or map all are of one kind, and this is map(string, string), not map(string, int) (dyn(…) around it lifts that)"},
+		"a list of two kinds":             {"[1, 'a']", "1:5: in one list or map all are of one kind, and this is text, not a whole number (dyn(…) around it lifts that)"},
+		"a map of text and a map":         {"{'path': 'x', 'backend': {'a': 1}}", "1:26: in one list or map all are of one kind, and this is a map, not text (dyn(…) around it lifts that)"},
+		"two kinds after an unknown one":  {"[self.a, 'x', 1]", "1:15: in one list or map all are of one kind, and this is a whole number, not text (dyn(…) around it lifts that)"},
+		"keys of two kinds":               {"{'a': 1, 2: 2}", "1:10: in one list or map all are of one kind, and this is a whole number, not text (dyn(…) around it lifts that)"},
+		"a bad name within a list":        {"['x', 'y', slef]", "1:12: unknown variable \"slef\" (did you mean \"self\"?)"},
 		"an end too early":                {"self.a ==", "1:10: unexpected end of the expression"},
 		"no else":                         {"true ? 1", "1:9: unexpected end of the expression"},
 		"a sign that means nothing":       {"self.a ; 1", "1:8: unexpected ;"},
@@ -134,5 +163,38 @@ func TestMoreVariablesAreAmongTheNearOnes(t *testing.T) {
 	_, err = c.Value("objct.x == 1")
 	if want := `1:1: unknown variable "objct" (did you mean "object"?)`; err == nil || err.Error() != want {
 		t.Errorf("Value() = %v, want %s", err, want)
+	}
+}
+
+// What the kind of a value is may be known only when it is there, and it goes with any other until then.
+func TestValuesOfAKindThatIsNotKnownGoWithOthers(t *testing.T) {
+	c := compiler(t)
+	subject := map[string]any{"a": "y", "n": int64(2), "l": []any{map[string]any{"name": "z"}}}
+	tests := map[string]struct {
+		text string
+		want any
+	}{
+		"first in a list":          {"[self.a, 'x']", []any{"y", "x"}},
+		"behind another":           {"['x', self.a]", []any{"x", "y"}},
+		"in a map":                 {"{'name': self.a, 'image': 'x'}", map[string]any{"name": "y", "image": "x"}},
+		"of an element":            {"self.l.map(i, {'name': i.name, 'image': 'x'})", []any{map[string]any{"name": "z", "image": "x"}}},
+		"of another kind":          {"{'a': 'x', 'n': self.n}", map[string]any{"a": "x", "n": int64(2)}},
+		"with dyn() around one":    {"{'path': 'x', 'backend': dyn({'a': 1})}", map[string]any{"path": "x", "backend": map[string]any{"a": int64(1)}}},
+		"in lists":                 {"[['x'], [self.a]]", []any{[]any{"x"}, []any{"y"}}},
+		"that need not be there":   {"{'a': 'x', ?'b': self.?b, ?'c': self.?a}", map[string]any{"a": "x", "c": "y"}},
+		"looked for":               {"self.a in ['x', self.a]", true},
+		"beside what is formatted": {"{'a': '%s%d'.format(['x', 1]), 'b': self.a}", map[string]any{"a": "x1", "b": "y"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			p, err := c.Value(test.text)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := p.Eval(expr.Scope{Subject: &dsl.Subject{Object: &unstructured.Unstructured{Object: subject}}})
+			if diff := cmp.Diff(test.want, got); err != nil || diff != "" {
+				t.Errorf("%s: %v\n%s", test.text, err, diff)
+			}
+		})
 	}
 }

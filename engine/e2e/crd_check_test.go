@@ -108,6 +108,9 @@ func TestTheServerIsAskedAboutTheCRDs(t *testing.T) {
 			if strings.Contains(said, "was not asked") != (test.user == reader) {
 				t.Errorf("of rights it says:\n%s", said)
 			}
+			if strings.Contains(said, "was not checked") {
+				t.Errorf("what the configuration itself describes was checked, and it says:\n%s", said)
+			}
 		})
 	}
 	gvr := schema.GroupVersionResource{Group: "apiextensions.k8s.io", Version: "v1", Resource: "customresourcedefinitions"}

@@ -72,11 +72,16 @@ func Check(ctx context.Context, op *dsl.Operator, config *rest.Config) (Findings
 		out.Faults, out.Doubts = append(out.Faults, faults...), append(out.Doubts, doubts...)
 	}
 	for _, absent := range found.absent {
-		if !there.told(absent.name, absent.kind) {
+		if !there.told(absent.name, absent.kind) && !brought(op, absent.name) {
 			out.warn(absent.err)
 		}
 	}
 	return out, nil
+}
+
+// brought is whether the configuration has the CRD of a resource, which says what the resource is before it is installed.
+func brought(op *dsl.Operator, name dsl.ResourceName) bool {
+	return slices.ContainsFunc(op.Resources(), func(r *dsl.Resource) bool { return r.CRD != nil && r.Name == name })
 }
 
 // look finds a resource with all that goes with it.

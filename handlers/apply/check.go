@@ -20,10 +20,12 @@ func (c *child) check(s shape.Schemas) []error {
 	if c.include != nil {
 		s.Sure = slices.Concat(s.Sure, check.Sure(c.include.program))
 	}
-	out := check.Template(c.template, s, s.Children[c.name].Schema)
+	var out []error
 	if c.forEach != nil {
-		out = append(out, check.Template(c.forEach, s, listOrMap())...)
+		out = check.Template(c.forEach, s, listOrMap())
+		s.Sure = slices.Concat(s.Sure, check.Asked(c.forEach)) // where there are none, there is no element
 	}
+	out = append(out, check.Template(c.template, s, s.Children[c.name].Schema)...)
 	if c.key != nil {
 		out = append(out, check.Template(c.key, s, nil)...)
 	}

@@ -18,29 +18,59 @@ import (
 // to something.
 func Sure(predicate *expr.Program) []string { return sure(predicate.AST().Expr(), true) }
 
+// Asked returns the ways through the object of which a template asks whether they lead to something.
+func Asked(t *expr.Template) (out []string) {
+	for _, program := range t.Programs() {
+		out = append(out, asked(program.AST().Expr())...)
+	}
+	return out
+}
+
 // sure returns the ways that lead to something when a part is true, or false.
 func sure(e ast.Expr, holds bool) []string {
-	if e.Kind() == ast.SelectKind && e.AsSelect().IsTestOnly() && holds {
-		return prefixes(described(e.AsSelect().Operand()), "."+e.AsSelect().FieldName())
-	}
-	if e.Kind() != ast.CallKind {
+	switch {
+	case e.Kind() == ast.SelectKind && e.AsSelect().IsTestOnly() && !holds:
 		return nil
+	case e.Kind() != ast.CallKind:
+		return asked(e)
 	}
-	call := e.AsCall()
+	return sureOf(e, e.AsCall(), holds)
+}
+
+// sureOf is sure of a part that is a call.
+func sureOf(e ast.Expr, call ast.CallExpr, holds bool) []string {
 	args := call.Args()
 	switch function := call.FunctionName(); {
 	case function == operators.LogicalNot:
 		return sure(args[0], !holds)
 	case function == operators.LogicalAnd && holds, function == operators.LogicalOr && !holds:
 		return slices.Concat(sure(args[0], holds), sure(args[1], holds))
+	case function == operators.LogicalAnd, function == operators.LogicalOr: // either one may have decided
+		return nil
 	case function == "hasValue" && call.IsMemberFunction() && holds:
 		return prefixes(described(call.Target()))
+	case function == "hasValue":
+		return nil
 	case function == operators.In && holds:
 		if key, constant := expr.ConstantText(args[0]); constant {
-			return prefixes(described(args[1]), fmt.Sprintf("['%s']", key), "."+key)
+			return append(prefixes(described(args[1]), fmt.Sprintf("['%s']", key), "."+key), asked(e)...)
 		}
 	}
-	return nil
+	return asked(e)
+}
+
+// asked returns the ways of which a part asks somewhere in it whether they lead to something, as in
+// self.spec.?host.orValue("") != "". What its outcome says of them is not worked out: who has asked knows it.
+func asked(e ast.Expr) (out []string) {
+	ast.PreOrderVisit(e, ast.NewExprVisitor(func(e ast.Expr) {
+		switch {
+		case e.Kind() == ast.SelectKind && e.AsSelect().IsTestOnly():
+			out = append(out, prefixes(described(e.AsSelect().Operand()), "."+e.AsSelect().FieldName())...)
+		case e.Kind() == ast.CallKind && (e.AsCall().FunctionName() == operators.OptSelect || e.AsCall().FunctionName() == operators.OptIndex):
+			out = append(out, prefixes(described(e))...)
+		}
+	}))
+	return out
 }
 
 // prefixes returns the way with each of the last steps, and all ways that lead there.
