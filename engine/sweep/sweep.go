@@ -77,6 +77,10 @@ type Pass struct {
 	Owns func(schema.GroupKind) bool
 	// Wants reports whether a handler, by its index, wants what it made under a name, or may want it.
 	Wants func(handler int, maker string) bool
+	// Unsure: it cannot be told whether some handler sees the owner, which may take over what no handler has any more.
+	Unsure bool
+	// Made reports whether the operator has made a child. Controllers copy annotations onto what they make.
+	Made func(context.Context, dsl.ChildObject) (bool, error)
 	// Taker returns the children for who takes some away, and says why.
 	Taker func(why string) dsl.Children
 	Log   func() logr.Logger
@@ -99,8 +103,16 @@ func (s *Sweeper) Sweep(ctx context.Context, m *Memory, p Pass) (again time.Dura
 		if why == "" || stays(found) {
 			continue
 		}
-		m.done = false
-		faults = append(faults, p.Taker(why).Remove(ctx, found))
+		if p.Unsure {
+			m.done = false
+			continue
+		}
+		made, err := p.Made(ctx, found)
+		if made {
+			err = p.Taker(why).Remove(ctx, found)
+		}
+		m.done = m.done && !made && err == nil
+		faults = append(faults, err)
 	}
 	switch err = errors.Join(faults...); {
 	case err == nil:
