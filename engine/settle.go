@@ -64,6 +64,7 @@ func (p *pass) settle() verdict {
 func (p *pass) sweep(ctx context.Context, news bool) error {
 	failed := func(r book.Reader) bool { return p.jobs.Record(r, p.ledger.Entry(r)).Failed }
 	if p.searched = true; p.gone || !p.jobs.Through() || slices.ContainsFunc(p.r.rules.Readers, failed) {
+		p.memory.children.Unswept(news)
 		return nil
 	}
 	unsure := func(r book.Reader) bool {

@@ -39,6 +39,13 @@ func (s *Session) Sight(ctx context.Context) {
 	}
 }
 
+// Unswept notes that a pass did not come to look for children that no handler has any more. News are for the next one.
+func (m *Memory) Unswept(news bool) {
+	if news {
+		m.sweep.Again()
+	}
+}
+
 // Wants is what a pass knows of the wishes of its handlers.
 type Wants struct {
 	// Of reports whether a handler wants what it made under a name, or may.
@@ -60,6 +67,7 @@ func (s *Session) Sweep(ctx context.Context, span *fence.Span, news bool, wants 
 	}
 	all, err := s.Reader().All()
 	if err != nil {
+		s.pass.Memory.Unswept(news)
 		return again, holds, nil // what is there is not known; who reads it is told
 	}
 	span.Begin(ctx)

@@ -59,6 +59,9 @@ type Memory struct {
 // Done reports whether there is nothing to look for. News may have brought something.
 func (m *Memory) Done(news bool) bool { return m.done && !news }
 
+// Again has the next pass look.
+func (m *Memory) Again() { m.done = false }
+
 // Withdrawing reports whether some handler does not want what it made, if it has made any.
 func (s *Sweeper) Withdrawing(wants func(handler int, maker string) bool) bool {
 	for at, h := range s.handlers {
