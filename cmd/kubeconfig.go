@@ -29,10 +29,17 @@ func (k *kubeFlags) add(set *pflag.FlagSet) {
 		"use this `context` of the kubeconfig (default its current one)")
 }
 
-// config finds the API server: --kubeconfig, else $KUBECONFIG (several files are merged), else
-// the pod that this process runs in, else ~/.kube/config. A pod has no contexts, so --context
-// passes over it.
+// config finds the API server, see find.
 func (k *kubeFlags) config(env []string, inCluster func() (*rest.Config, error)) (*rest.Config, error) {
+	config, _, err := k.find(env, inCluster)
+	return config, err
+}
+
+// find finds the API server: --kubeconfig, else $KUBECONFIG (several files are merged), else
+// the pod that this process runs in, else ~/.kube/config. A pod has no contexts, so --context
+// passes over it. The namespace is that of the context, default where it has none, and empty for a pod, which is told its
+// own elsewhere.
+func (k *kubeFlags) find(env []string, inCluster func() (*rest.Config, error)) (config *rest.Config, namespace string, err error) {
 	rules := &clientcmd.ClientConfigLoadingRules{ExplicitPath: k.kubeconfig}
 	listed := filepath.SplitList(lookup(env, clientcmd.RecommendedConfigPathEnvVar))
 	switch {
@@ -43,27 +50,30 @@ func (k *kubeFlags) config(env []string, inCluster func() (*rest.Config, error))
 		if k.context == "" {
 			config, err := inCluster()
 			if err == nil {
-				return config, nil
+				return config, "", nil
 			}
 			if !errors.Is(err, rest.ErrNotInCluster) {
-				return nil, fmt.Errorf("reading the pod's own access: %w", err)
+				return nil, "", fmt.Errorf("reading the pod's own access: %w", err)
 			}
 		}
 		rules.Precedence = []string{filepath.Join(lookup(env, "HOME"), ".kube", "config")}
 	}
 	loaded, err := rules.Load()
 	if err != nil {
-		return nil, fmt.Errorf("reading kubeconfig: %w", err)
+		return nil, "", fmt.Errorf("reading kubeconfig: %w", err)
 	}
 	overrides := &clientcmd.ConfigOverrides{CurrentContext: k.context}
-	config, err := clientcmd.NewNonInteractiveClientConfig(*loaded, k.context, overrides, rules).ClientConfig()
+	found := clientcmd.NewNonInteractiveClientConfig(*loaded, k.context, overrides, rules)
+	if config, err = found.ClientConfig(); err == nil {
+		namespace, _, err = found.Namespace()
+	}
 	if clientcmd.IsEmptyConfig(err) {
-		return nil, k.nothing(loaded, rules.Precedence)
+		return nil, "", k.nothing(loaded, rules.Precedence)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("reading kubeconfig: %w", err)
+		return nil, "", fmt.Errorf("reading kubeconfig: %w", err)
 	}
-	return config, nil
+	return config, namespace, nil
 }
 
 // nothing says why there is no way to an API server in what was read.

@@ -4,6 +4,7 @@
 package cmd
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -83,14 +84,14 @@ func (p *program) run(ctx context.Context, f *runFlags) error {
 	if p.adopt != nil {
 		p.adopt(log, verbosity)
 	}
-	config, err := f.kube.config(p.Env, p.inCluster)
+	config, namespace, err := f.kube.find(p.Env, p.inCluster)
 	if err != nil {
 		return err
 	}
 	config.UserAgent = userAgent(op.Name)
 	metrics := ops.NewMetrics()
 	pod := lookup(p.Env, "POD_NAME")
-	m, err := p.engine(op, engine.Settings{Config: config, Log: log, Metrics: metrics, PodName: pod, Namespace: p.ownNamespace(), Identity: identity(pod)})
+	m, err := p.engine(op, engine.Settings{Config: config, Log: log, Metrics: metrics, PodName: pod, Namespace: cmp.Or(p.ownNamespace(), namespace), Identity: identity(pod)})
 	if err != nil {
 		return fmt.Errorf("making operator %s: %w", op.Name, err)
 	}

@@ -69,6 +69,8 @@ type Resource struct {
 	Makes []shape.NamedChild
 	// Checks hold the configuration against schemas; see [Resource.CheckSchemas].
 	Checks []shape.Check
+	// Exists hold the configuration against the kinds that there are, where these are known.
+	Exists []shape.Check
 
 	owns      []ownedKind
 	relations []Relation
@@ -223,7 +225,9 @@ type Knowledge struct {
 func (r *Resource) CheckSchemas(k Knowledge) (faults, warnings []error) {
 	s := shape.Schemas{Children: map[string]shape.Shape{}, Related: map[string]shape.Shape{}, Kinds: k.Kinds}
 	s.Self.Schema = k.OfResource(r.Name)
-	if k.Kinds != nil && len(r.Checks) > 0 {
+	checks := r.Checks
+	if k.Kinds != nil {
+		checks = slices.Concat(r.Exists, r.Checks)
 		s.Kind, _ = k.Kinds.Resource(r.Name.GVR(), true) // the fault is told by the check of the name
 	}
 	for _, c := range r.Makes {
@@ -236,7 +240,7 @@ func (r *Resource) CheckSchemas(k Knowledge) (faults, warnings []error) {
 	for _, relation := range r.relations {
 		s.Related[relation.Name] = shape.Shape{Schema: k.OfResource(relation.Resource), List: !relation.One}
 	}
-	for _, check := range r.Checks {
+	for _, check := range checks {
 		for _, err := range check(s) {
 			if shape.IsWarning(err) {
 				warnings = append(warnings, err)

@@ -72,16 +72,14 @@ func (p *pass) tellsItself(r book.Reader) bool {
 // generation is out of date by Kubernetes' conventions. Where there is no status subresource each write is
 // another generation, so it would never come to an end.
 func (p *pass) restate() {
-	now := p.object.GetGeneration()
-	if now == 0 || p.deletion != "" || !p.r.own.Resource().Status {
+	if p.deletion != "" || !p.r.own.Resource().Status {
 		return
 	}
-	for _, c := range conditions.Of(p.object) {
-		kind := conditions.Text(c, "type")
-		if before, is := c["observedGeneration"].(int64); !is || before == 0 || before >= now || p.says(kind) || !p.holdsOn(kind) {
-			continue
+	for _, c := range conditions.Earlier(p.object) {
+		said := slices.ContainsFunc(p.patch.Conditions, func(now metav1.Condition) bool { return now.Type == c.Type })
+		if !said && p.holdsOn(c.Type) {
+			p.patch.SetCondition(c.Type, c.Status, c.Reason, c.Message)
 		}
-		p.patch.SetCondition(kind, metav1.ConditionStatus(conditions.Text(c, "status")), conditions.Text(c, "reason"), conditions.Text(c, "message"))
 	}
 }
 
@@ -102,14 +100,8 @@ func (p *pass) holdsOn(kind string) bool {
 	return holds
 }
 
-// keepsSaying reports whether a condition is not to be retired: a handler is known to set it, or it was found out
-// before that somebody else has.
+// keepsSaying reports whether a condition is not to be retired: a handler is known to set it, or it was looked at before.
 func (p *pass) keepsSaying(kind string) bool {
 	sets := func(r book.Reader) bool { return slices.Contains(r.Conditions, kind) }
 	return slices.Contains(p.memory.settled, kind) || slices.ContainsFunc(p.r.rules.Readers, sets)
-}
-
-// says reports whether a handler of this pass has set the condition.
-func (p *pass) says(kind string) bool {
-	return slices.ContainsFunc(p.patch.Conditions, func(c metav1.Condition) bool { return c.Type == kind })
 }

@@ -172,8 +172,7 @@ type memory struct {
 	filters filter.Faults
 	// troubles are failures of which the log tells, by handler; see passItself.
 	troubles attempt.Troubles
-	// settled are types of conditions that were to be retired: they are gone, or somebody else's.
-	settled []string
+	settled  []string // types of conditions that were to be retired: they are gone, or somebody else's
 	// owes: the condition that says which handlers fail could not be written.
 	owes    bool
 	breaker loop.Breaker

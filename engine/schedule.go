@@ -21,8 +21,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/timer"
 )
 
-// schedulePrefix begins the name under which a schedule rides the queue. No object's name has a
-// slash.
+// schedulePrefix begins the name under which a schedule rides the queue. No object's name has a slash.
 const schedulePrefix = "schedule/"
 
 // scheduleKey is the key of a handler that runs for the resource as a whole.
@@ -33,10 +32,7 @@ func scheduleKey(handler string) cache.ObjectName {
 // scheduleOf returns the handler that the key is of, nil when it is an object's.
 func (r *resource) scheduleOf(key cache.ObjectName) *book.Reader {
 	id, is := strings.CutPrefix(key.Name, schedulePrefix)
-	if !is {
-		return nil
-	}
-	i := slices.IndexFunc(r.rules.Schedules.Readers, func(h book.Reader) bool { return h.ID == id })
+	i := slices.IndexFunc(r.rules.Schedules.Readers, func(h book.Reader) bool { return is && h.ID == id })
 	if i < 0 {
 		return nil
 	}

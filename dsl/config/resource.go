@@ -100,27 +100,21 @@ func (w *watched) exists(at path, name dsl.ResourceName) {
 	if name == (dsl.ResourceName{}) {
 		return // it is at fault
 	}
-	w.check(at, at, func(s shape.Schemas) []error {
-		if s.Kinds == nil {
-			return nil
-		}
+	w.out.Exists = append(w.out.Exists, w.placed(at, at, func(s shape.Schemas) []error {
 		_, err := s.Kinds.Resource(name.GVR(), true)
 		return flatten(err)
-	})
+	}))
 }
 
 // mayExist is exists for a resource that rights are about: they may be for another cluster than the one that is known.
 func (w *watched) mayExist(at path, name dsl.ResourceName) {
-	w.check(at, at, func(s shape.Schemas) []error {
-		if s.Kinds == nil {
-			return nil
-		}
+	w.out.Exists = append(w.out.Exists, w.placed(at, at, func(s shape.Schemas) []error {
 		_, err := s.Kinds.Resource(name.GVR(), false)
 		if misfit, is := errors.AsType[*shape.Misfit](err); is {
 			misfit.Warning = true
 		}
 		return flatten(err)
-	})
+	}))
 }
 
 // known checks a field against the schema of the resource, once that is known.
@@ -133,12 +127,17 @@ func (w *watched) known(at path, field dsl.Path) {
 
 // check has what stands at a place checked again when schemas are known. Faults are as those of [watched.misfits].
 func (w *watched) check(at, whole path, find shape.Check) {
-	w.out.Checks = append(w.out.Checks, func(s shape.Schemas) (out []error) {
+	w.out.Checks = append(w.out.Checks, w.placed(at, whole, find))
+}
+
+// placed gives the faults of a check their places.
+func (w *watched) placed(at, whole path, find shape.Check) shape.Check {
+	return func(s shape.Schemas) (out []error) {
 		for _, fault := range w.misfits(at, whole, find(s)...) {
 			out = append(out, fault)
 		}
 		return out
-	})
+	}
 }
 
 // unfit notes faults; see [watched.misfits].

@@ -51,6 +51,11 @@ type Resource struct {
 	Verbs []string
 }
 
+// GroupKind is the kind of its objects, with its group.
+func (r Resource) GroupKind() schema.GroupKind {
+	return schema.GroupKind{Group: r.GVR.Group, Kind: r.Kind}
+}
+
 // Catalog answers from one snapshot of what the server serves. It asks the server again when
 // something is not in the snapshot, at most once a second, and after [Catalog.Invalidate]. All
 // methods may be called at any time from any goroutine.

@@ -136,6 +136,18 @@ func Of(o *unstructured.Unstructured) (out []map[string]any) {
 	return out
 }
 
+// Earlier are an object's conditions that were set for an earlier generation of it.
+func Earlier(o *unstructured.Unstructured) (out []metav1.Condition) {
+	for _, c := range Of(o) {
+		if seen, is := c["observedGeneration"].(int64); is && seen > 0 && seen < o.GetGeneration() {
+			out = append(out, metav1.Condition{
+				Type: Text(c, "type"), Status: metav1.ConditionStatus(Text(c, "status")), Reason: Text(c, "reason"), Message: Text(c, "message"),
+			})
+		}
+	}
+	return out
+}
+
 // Text is a text in a condition, empty where there is none.
 func Text(condition map[string]any, key string) string {
 	text, _ := condition[key].(string)

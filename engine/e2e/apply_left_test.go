@@ -101,6 +101,20 @@ func TestALaterVersionTakesAwayWhatAnEarlierOneMade(t *testing.T) {
 				t.Error("the child was made anew")
 			}
 		}},
+		"renamed, and says so": {func(t *testing.T, s *versionStage) {
+			before := is(t, s.secrets, "b", "old/b")
+			mark := plane.Mark(t)
+			s.version(t, s.ns, first[0], keeper("new", "v1", "Secret", "b", "was: old"))
+			if after := is(t, s.secrets, "b", "new/b"); after != before {
+				t.Error("the child was made anew")
+			}
+			s.works.Patch(t, "w", `{"spec":{"value":"b"}}`)
+			for _, w := range plane.Writes(t, s.user.Name, mark).Of("secrets", "b") {
+				if w.Verb != "patch" {
+					t.Errorf("the child was written by %s", w)
+				}
+			}
+		}},
 		"a version later than the next": {func(t *testing.T, s *versionStage) {
 			s.version(t, "", marks)
 			s.works.Await(t, "w", "the mark", func(o *unstructured.Unstructured) bool { return o.GetLabels()["seen"] == "yes" })
@@ -122,6 +136,39 @@ func TestALaterVersionTakesAwayWhatAnEarlierOneMade(t *testing.T) {
 			test.play(t, s)
 		})
 	}
+}
+
+// TestChildrenOfAFilterThatHoldsNoMore: they go when it holds no more, also while no process runs, but for those that are
+// to stay; and come back when it holds again.
+func TestChildrenOfAFilterThatHoldsNoMore(t *testing.T) {
+	t.Parallel()
+	s := newVersionStage(t)
+	on := []string{
+		keeper("app", "v1", "ConfigMap", "a"),
+		keeper("some", "v1", "Secret", "b", `when: self.spec.value == "on"`),
+		`{id: left, when: self.spec.value == "on", apply: {c: {onDelete: orphan, template: {apiVersion: v1, kind: Secret, metadata: {name: c}}}}}`,
+	}
+	s.version(t, s.ns, on...)
+	s.works.Create(t, work("w", "on"))
+	first := is(t, s.secrets, "b", "some/b")
+	free := is(t, s.secrets, "c", "left/c;orphan")
+	is(t, s.maps, "a", "app/a")
+	s.works.Patch(t, "w", `{"spec":{"value":"off"}}`)
+	s.secrets.AwaitGone(t, "b")
+	s.secrets.Await(t, "c", "being free", func(o *unstructured.Unstructured) bool {
+		return o.GetUID() == free && len(o.GetOwnerReferences()) == 0
+	})
+	s.secrets.Delete(t, "c")
+	s.works.Patch(t, "w", `{"spec":{"value":"on"}}`)
+	if again := is(t, s.secrets, "b", "some/b"); again == first {
+		t.Error("the child was not taken away")
+	}
+	is(t, s.secrets, "c", "left/c;orphan")
+	s.running.Stop(t)
+	s.works.Patch(t, "w", `{"spec":{"value":"off"}}`)
+	s.version(t, s.ns, on...)
+	s.secrets.AwaitGone(t, "b")
+	is(t, s.maps, "a", "app/a")
 }
 
 // TestAVersionFromBeforeTheRegister: what a release made that registered nothing is registered at first sight, and not

@@ -43,7 +43,7 @@ func TestAppliedIsTheSumAndWhatIsOutOfDateGoes(t *testing.T) {
 	}
 	s.quiesceYAML(t, running, "w")
 	running.Stop(t)
-	for life, want := range [][]string{{"patch works/status w 200"}, nil} {
+	for life, want := range [][]string{{"delete configmaps w-two 200", "patch works/status w 200"}, nil} {
 		mark := plane.Mark(t)
 		running = s.begin(t, parsed(t, operator(one), s.ns))
 		s.works.Await(t, "w", "what is left", stated("Applied True AllApplied", "TheirsApplied True Waiting"))

@@ -27,6 +27,7 @@ func TestAnAccountIsChecked(t *testing.T) {
 		cluster.Rule("events.k8s.io", "events", "create", "patch"),
 		cluster.Rule("apps", "deployments", "get", "list", "watch", "patch"),
 	)
+	user.Allow(t, cluster.Rule("", "configmaps", "get", "create", "update")) // the register, where it would be deployed
 	check := func(launch cluster.Launch, args ...string) (string, int) {
 		t.Helper()
 		launch.Args = append([]string{"rbac", "--config", "samples/foo/operator.yaml", "--check", "-n", ns}, args...)

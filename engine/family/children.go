@@ -69,7 +69,7 @@ func (c *children) Apply(ctx context.Context, desired any, specs ...dsl.ChildSpe
 	}
 	s := c.session
 	if w.feed != nil && spec.Ownership != dsl.Unowned {
-		if err := s.family.settings.Register.Enter(ctx, s.family.settings.Resource.Name, kindOf(w.feed)); err != nil {
+		if err := s.family.settings.Register.Enter(ctx, s.family.settings.Resource.Name, w.feed.Resource().GroupKind()); err != nil {
 			return nil, fmt.Errorf("applying %s: %w", w.place().People(), err)
 		}
 		s.family.sweeper.Note(spec.Handler)

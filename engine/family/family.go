@@ -172,7 +172,7 @@ func (f *Family) complete() error {
 // namespace can be read.
 func (f *Family) kind(kind schema.GroupVersionKind, namespace string) (*feed.Feed, error) {
 	for _, each := range f.feeds {
-		if !each.Known() || kindOf(each) != kind.GroupKind() {
+		if !each.Known() || each.Resource().GroupKind() != kind.GroupKind() {
 			continue
 		}
 		if served := each.Resource().GVR.GroupVersion(); served != kind.GroupVersion() {
@@ -191,7 +191,7 @@ func (f *Family) kind(kind schema.GroupVersionKind, namespace string) (*feed.Fee
 // present is kind for what is there already, and may be of a kind that the resource does not own any more.
 func (f *Family) present(kind schema.GroupVersionKind, namespace string) (*feed.Feed, error) {
 	for each := range f.kinds {
-		if kindOf(each) == kind.GroupKind() {
+		if each.Resource().GroupKind() == kind.GroupKind() {
 			return each, each.Readable(namespace)
 		}
 	}
@@ -220,14 +220,14 @@ func (f *Family) ownerKey(kind *feed.Feed, o *cached.Object) *inbox.Key {
 		return nil
 	}
 	name, referred, label := f.keys.OwnerOf(o, f.settings.Own.Resource().Namespaced)
-	if name.Name == "" || name.Kind != kindOf(f.settings.Own) {
+	if name.Name == "" || name.Kind != f.settings.Own.Resource().GroupKind() {
 		return nil
 	}
 	key := inbox.Key{Namespace: name.Namespace, Name: name.Name}
 	if !referred && !f.labels(key, name, label) {
 		return nil
 	}
-	place := child.Place{Kind: kindOf(kind), Namespace: o.GetNamespace(), Name: o.GetName()}
+	place := child.Place{Kind: kind.Resource().GroupKind(), Namespace: o.GetNamespace(), Name: o.GetName()}
 	if (!referred || !name.Near(place.Namespace)) && !f.lists(key, place) {
 		return nil
 	}
@@ -242,12 +242,6 @@ func (f *Family) labels(key inbox.Key, name child.OwnerName, label string) bool 
 	}
 	owner, found := f.settings.Own.Get(key)
 	return found && string(owner.GetUID()) == label || f.settings.Box.Departs(key, types.UID(label))
-}
-
-// kindOf is the kind of the objects of a feed.
-func kindOf(f *feed.Feed) schema.GroupKind {
-	served := f.Resource()
-	return schema.GroupKind{Group: served.GVR.Group, Kind: served.Kind}
 }
 
 // Look is how long it is until children that could not be read are looked at again.

@@ -30,10 +30,10 @@ const searchLook = 10 * time.Second
 func (s *Session) Sight(ctx context.Context) {
 	with, owner := s.family.settings, s.owner()
 	for _, kind := range s.family.feeds {
-		if s.pass.Gone || !kind.Known() || with.Register.Has(with.Resource.Name, kindOf(kind)) || len(s.childrenIn(kind, owner)) == 0 {
+		if s.pass.Gone || !kind.Known() || with.Register.Has(with.Resource.Name, kind.Resource().GroupKind()) || len(s.childrenIn(kind, owner)) == 0 {
 			continue
 		}
-		if err := with.Register.Enter(ctx, with.Resource.Name, kindOf(kind)); err != nil {
+		if err := with.Register.Enter(ctx, with.Resource.Name, kind.Resource().GroupKind()); err != nil {
 			s.pass.Log().V(1).Info("kind of children is not registered yet", "error", err.Error())
 		}
 	}
@@ -102,12 +102,12 @@ func (s *Session) made(ctx context.Context, found dsl.ChildObject) (bool, error)
 // owns reports whether a kind is one that the resource owns, as far as the API server has told what it serves.
 func (f *Family) owns(kind schema.GroupKind) bool {
 	return slices.ContainsFunc(f.feeds, func(declared *feed.Feed) bool {
-		return declared.OfKind() == kind || declared.Known() && kindOf(declared) == kind
+		return declared.OfKind() == kind || declared.Known() && declared.Resource().GroupKind() == kind
 	})
 }
 
 // claims reports whether an object says that it is a child of an object of the resource.
 func (f *Family) claims(o *cached.Object) bool {
 	name, _, _ := f.keys.OwnerOf(o, true)
-	return f.keys.Made(o) && name.Name != "" && name.Kind == kindOf(f.settings.Own)
+	return f.keys.Made(o) && name.Name != "" && name.Kind == f.settings.Own.Resource().GroupKind()
 }

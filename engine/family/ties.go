@@ -39,7 +39,7 @@ func (s *Session) outdated(record *child.Record) (out []child.Place) {
 func (f *Family) claimed(owner child.Owner, place child.Place) (there, known bool) {
 	key := cache.ObjectName{Namespace: place.Namespace, Name: place.Name}
 	for kind := range f.kinds {
-		if kindOf(kind) != place.Kind {
+		if kind.Resource().GroupKind() != place.Kind {
 			continue
 		}
 		if h := kind.Informer(key.Namespace); h != nil && h.Synced() {
