@@ -31,7 +31,8 @@ func (w *watched) when(at path, h *handler) *expr.Program {
 	return program
 }
 
-// momentary reports whether an expression is about what happens rather than about what is.
+// momentary reports whether an expression is about what happens rather than about what is. What looks at children may
+// cease to hold by what its handler has made, or by what becomes of that.
 func (w *watched) momentary(text form.Predicate) bool {
 	if text == "" {
 		return false
@@ -41,7 +42,7 @@ func (w *watched) momentary(text form.Predicate) bool {
 		return true
 	}
 	program, err := compiler.Predicate(string(text))
-	return err != nil || program.Uses(expr.Cause) || program.Uses(expr.Old) || program.Uses(expr.Diff) || program.Uses(expr.Event)
+	return err != nil || program.Uses(expr.Cause) || program.Uses(expr.Old) || program.Uses(expr.Diff) || program.Uses(expr.Event) || program.Uses(expr.Children)
 }
 
 // variable is one that an expression has besides those of all.

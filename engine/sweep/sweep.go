@@ -59,6 +59,9 @@ type Memory struct {
 // Done reports whether there is nothing to look for. News may have brought something.
 func (m *Memory) Done(news bool) bool { return m.done && !news }
 
+// Again has the next pass look.
+func (m *Memory) Again() { m.done = false }
+
 // Withdrawing reports whether some handler does not want what it made, if it has made any.
 func (s *Sweeper) Withdrawing(wants func(handler int, maker string) bool) bool {
 	for at, h := range s.handlers {
@@ -77,6 +80,10 @@ type Pass struct {
 	Owns func(schema.GroupKind) bool
 	// Wants reports whether a handler, by its index, wants what it made under a name, or may want it.
 	Wants func(handler int, maker string) bool
+	// Unsure: it cannot be told whether some handler sees the owner, which may take over what no handler has any more.
+	Unsure bool
+	// Made reports whether the operator has made a child. Controllers copy annotations onto what they make.
+	Made func(context.Context, dsl.ChildObject) (bool, error)
 	// Taker returns the children for who takes some away, and says why.
 	Taker func(why string) dsl.Children
 	Log   func() logr.Logger
@@ -99,8 +106,16 @@ func (s *Sweeper) Sweep(ctx context.Context, m *Memory, p Pass) (again time.Dura
 		if why == "" || stays(found) {
 			continue
 		}
-		m.done = false
-		faults = append(faults, p.Taker(why).Remove(ctx, found))
+		if p.Unsure {
+			m.done = false
+			continue
+		}
+		made, err := p.Made(ctx, found)
+		if made {
+			err = p.Taker(why).Remove(ctx, found)
+		}
+		m.done = m.done && !made && err == nil
+		faults = append(faults, err)
 	}
 	switch err = errors.Join(faults...); {
 	case err == nil:
