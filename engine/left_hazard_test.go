@@ -19,6 +19,10 @@ func TestAFilterThatLooksAtWhatItsHandlerMakes(t *testing.T) {
 		"once it is there":          `{id: app, when: "!has(children.a.metadata)", ` + child,
 		"as long as there are none": `{id: app, when: "size(children.a) == 0", ` + child,
 		"in a step":                 `{id: app, steps: [{name: one, when: "!has(children.a.metadata)", ` + child + `]}`,
+		"by way of the status": `{id: app, when: "!(self.?status.?done.orValue(false))", ` + child +
+			`, {id: tells, set: {status: {done: "${has(children.a.metadata)}"}}}`,
+		"of the object as a whole": `{id: app, when: "!ready(self)", ` + child +
+			`, {id: tells, set: {conditions: [{type: Ready, status: "${has(children.a.metadata)}"}]}}`,
 	}
 	for name, handler := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -6,6 +6,7 @@ package config
 import (
 	"slices"
 
+	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/expr"
 	"github.com/handwerk-dev/handwerk/dsl/expr/check"
 	"github.com/handwerk-dev/handwerk/dsl/form"
@@ -31,8 +32,9 @@ func (w *watched) when(at path, h *handler) *expr.Program {
 	return program
 }
 
-// momentary reports whether an expression is about what happens rather than about what is. What looks at children may
-// cease to hold by what its handler has made, or by what becomes of that.
+// momentary reports whether an expression is about what happens rather than about what is wanted of the object. What looks
+// at children, at related objects or at the status may cease to hold by what its handler has made, or by what becomes of
+// that: then the children would be made and taken away for ever.
 func (w *watched) momentary(text form.Predicate) bool {
 	if text == "" {
 		return false
@@ -42,7 +44,11 @@ func (w *watched) momentary(text form.Predicate) bool {
 		return true
 	}
 	program, err := compiler.Predicate(string(text))
-	return err != nil || program.Uses(expr.Cause) || program.Uses(expr.Old) || program.Uses(expr.Diff) || program.Uses(expr.Event) || program.Uses(expr.Children)
+	if err != nil || slices.ContainsFunc([]string{expr.Cause, expr.Old, expr.Diff, expr.Event}, program.Uses) {
+		return true
+	}
+	reads := expr.ReadsOf(program)
+	return reads.Children || reads.Related || slices.ContainsFunc(reads.Paths, func(p dsl.Path) bool { return len(p) == 0 || p[0] == "status" })
 }
 
 // variable is one that an expression has besides those of all.
