@@ -45,14 +45,14 @@ func (p *pass) sees(r book.Reader, c dsl.Cause) filter.Answer {
 }
 
 // wants reports whether a handler sees the object, or may, and with it whoever of its steps makes children under a name.
-func (p *pass) wants(handler int, maker string) bool {
+func (p *pass) wants(handler int, maker string) (bool, error) {
 	r := p.r.rules.Readers[handler]
-	c := plan.AskFor(r.Handler)
-	a, only := p.sees(r, c), r.MakesOnly[maker]
+	c, only := plan.AskFor(r.Handler), r.MakesOnly[maker]
+	a := p.sees(r, c)
 	if only != nil && a.Holds {
 		a.Holds, a.Err = attempt.Ask(only, p.subject(r, c, progress.Record{}, p.family.Reader()))
 	}
-	return a.Keeps()
+	return a.Keeps(), a.Err
 }
 
 // answer asks the handler's filters for a try.

@@ -34,7 +34,7 @@ func (p *pass) observe(news inbox.Changes) changes {
 	if again := p.related.Refresh(p.memory.related, news.Related); again > 0 {
 		p.next = p.next.Sooner(again, queue.Resync)
 	}
-	p.family.Claims.Blind(func(at int) bool { return p.wants(at, "") }) // those that do not see it say whether they keep its children
+	p.family.Claims.Blind(func(at int) bool { keeps, _ := p.wants(at, ""); return keeps }) // asks those that do not see it, too
 	n.of = slices.Concat(p.memory.rerun, p.family.Claims.Asked())
 	n.resync = !p.memory.resync.IsZero() && !p.now.Before(p.memory.resync)
 	return n

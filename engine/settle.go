@@ -9,8 +9,6 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/book"
-	"github.com/handwerk-dev/handwerk/engine/claim"
-	"github.com/handwerk-dev/handwerk/engine/family"
 	"github.com/handwerk-dev/handwerk/engine/fence"
 	"github.com/handwerk-dev/handwerk/engine/ledger"
 	"github.com/handwerk-dev/handwerk/engine/patch"
@@ -64,14 +62,10 @@ func (p *pass) settle() verdict {
 func (p *pass) sweep(ctx context.Context, news bool) error {
 	failed := func(r book.Reader) bool { return p.jobs.Record(r, p.ledger.Entry(r)).Failed }
 	if p.searched = true; p.gone || !p.jobs.Through() || slices.ContainsFunc(p.r.rules.Readers, failed) {
-		p.memory.children.Unswept(news)
+		p.memory.children.Sweep.Missed(news)
 		return nil
 	}
-	unsure := func(r book.Reader) bool {
-		return len(r.Makers) > 0 && !claim.Lasts(r.Handler) && p.sees(r, plan.AskFor(r.Handler)).Err != nil
-	}
-	wants := family.Wants{Of: p.wants, Unsure: p.deletion == "" && slices.ContainsFunc(p.r.rules.Readers, unsure)}
-	again, holds, err := p.family.Sweep(ctx, fence.NewSpan(p.r.engine.held), news, wants)
+	again, holds, err := p.family.Sweep(ctx, fence.NewSpan(p.r.engine.held), news, p.wants)
 	if p.searched = !holds; again > 0 {
 		p.next = p.next.Sooner(again, queue.Due)
 	}

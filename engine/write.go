@@ -33,8 +33,7 @@ func (p *pass) write(ctx context.Context, s verdict) (verdict, error) {
 	return s, err
 }
 
-// complete returns the object that a write is worked out from. It is read where the cache does not tell all that is to be
-// known: what it does not hold, and who has set a condition; not where a write of this pass has returned it.
+// complete returns the object that a write is worked out from: read, where the cache lacks a part of it, or who set a condition.
 func (p *pass) complete(ctx context.Context, base *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	if !p.r.rules.Ledger.Partial && len(p.patch.Retired) == 0 || base != p.object {
 		return base, nil

@@ -9,6 +9,7 @@
 package claim
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -134,6 +135,22 @@ func (c *Claims[ID]) Reach(id ID, maker string) {
 	if r := c.memory.known[id]; r != nil && r.holder == maker {
 		r.reached, r.left, r.asked = true, false, time.Time{}
 	}
+}
+
+// answerSoon is how long a handler waits for another one to say whether it keeps a child.
+const answerSoon = time.Second
+
+// Refusal is the error about a child that a handler may not change, by what Contest returned of it; nil where it may. Of
+// the collision all is given but the holder, people is how the child is named to them.
+func Refusal(holder string, asked bool, collision dsl.CollisionError, people string) error {
+	switch {
+	case holder == "":
+		return nil
+	case asked:
+		return dsl.Waiting(fmt.Sprintf("%s: handler %s made it, and is to say whether it keeps it", people, holder), answerSoon)
+	}
+	collision.Handler = holder
+	return &collision
 }
 
 // Contest returns who keeps a child that is there against a maker who would change it, empty when nobody does.

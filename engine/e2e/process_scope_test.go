@@ -32,7 +32,7 @@ func TestNamespacedProgram(t *testing.T) {
 			outside := plane.Namespace(t)
 			mark := plane.Mark(t)
 			plane.Objects(foos, outside).Create(t, foo("a", 1))
-			program := plane.Operator(t, cluster.Launch{Config: user.Config(), Args: args})
+			program := plane.Operator(t, cluster.Launch{Config: user.Config(), Args: args, Env: []string{"POD_NAMESPACE=" + inside[0]}})
 			for _, ns := range inside {
 				stageIn(ns).settled(t, "a", 1)
 			}
@@ -71,6 +71,7 @@ func TestGlobsAreLive(t *testing.T) {
 	}
 	program := plane.Operator(t, cluster.Launch{
 		Config: user.Config(), Args: []string{"run", "--config", "samples/foo/operator.yaml", "-n", prefix + "*", "-n", "!" + taken},
+		Env: []string{"POD_NAMESPACE=" + early},
 	})
 	stageIn(early).follows(t, "a", 1)
 	// It comes, goes, and comes again. The API server looks after some seconds, and if there are Pods

@@ -57,6 +57,7 @@ func fooRules() []rbacv1.PolicyRule {
 		cluster.Rule("samplecontroller.k8s.io", "foos", "get", "list", "watch"),
 		cluster.Rule("samplecontroller.k8s.io", "foos/status", "patch"),
 		cluster.Rule("apps", "deployments", "get", "list", "watch", "create", "patch"),
+		cluster.Rule("", "configmaps", "get", "create", "update"), // the register
 		eventRule(),
 	}
 }

@@ -110,20 +110,11 @@ func (s *Session) unapplied(ctx context.Context, w *wanted, err error) error {
 	return err
 }
 
-// answerSoon is how long a handler waits for another one to say whether it keeps a child.
-const answerSoon = time.Second
-
 // contest returns an error where a child that is there, and that this handler would change, is kept otherwise by
 // another handler of the object.
 func (c *Reader) contest(w *wanted, live *unstructured.Unstructured) error {
 	holder, asked := c.session.Claims.Contest(w.id, w.maker, c.attempt, claim.Renamed(c.session.family.settings.Handlers, w.applier.Owner.Keys.Maker(live)))
-	switch {
-	case holder == "":
-		return nil
-	case asked:
-		return dsl.Waiting(fmt.Sprintf("%s: handler %s made it, and is to say whether it keeps it", w.place().People(), holder), answerSoon)
-	}
-	return &dsl.CollisionError{Kind: w.object.GetKind(), Namespace: w.key.Namespace, Name: w.key.Name, Handler: holder}
+	return claim.Refusal(holder, asked, dsl.CollisionError{Kind: w.object.GetKind(), Namespace: w.key.Namespace, Name: w.key.Name}, w.place().People())
 }
 
 // want works out what applying desired comes to. What is wrong with it for good is permanent.

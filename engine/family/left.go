@@ -5,11 +5,10 @@ package family
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 
@@ -39,64 +38,38 @@ func (s *Session) Sight(ctx context.Context) {
 	}
 }
 
-// Unswept notes that a pass did not come to look for children that no handler has any more. News are for the next one.
-func (m *Memory) Unswept(news bool) {
-	if news {
-		m.sweep.Again()
-	}
-}
-
-// Wants is what a pass knows of the wishes of its handlers.
-type Wants struct {
-	// Of reports whether a handler wants what it made under a name, or may.
-	Of func(handler int, maker string) bool
-	// Unsure: whether some handler that makes children sees the owner cannot be told.
-	Unsure bool
-}
-
 // Sweep takes away the owner's children that no handler has any more. News says that children have changed. Again is when
 // to look again, zero for not by itself. Holds: a deletion has to wait, for it is not known yet what of them there is. The
 // span is not begun yet.
-func (s *Session) Sweep(ctx context.Context, span *fence.Span, news bool, wants Wants) (again time.Duration, holds bool, err error) {
+func (s *Session) Sweep(ctx context.Context, span *fence.Span, news bool, wants sweep.Wants) (again time.Duration, holds bool, err error) {
 	if s.pass.Deleting && slices.ContainsFunc(s.owner().Record.Places(), func(p child.Place) bool { return s.family.Retired.Searches(p.Kind) }) {
 		again, holds = searchLook, true
 	}
-	withdraws := !s.pass.Deleting && s.family.sweeper.Withdrawing(wants.Of)
-	if s.pass.Memory.sweep.Done(withdraws || news && len(s.family.Retired.Feeds()) > 0) {
+	withdraws := !s.pass.Deleting && s.family.sweeper.Withdrawing(wants)
+	if s.pass.Memory.Sweep.Done(withdraws || news && len(s.family.Retired.Feeds()) > 0) {
 		return again, holds, nil
 	}
 	all, err := s.Reader().All()
 	if err != nil {
-		s.pass.Memory.Unswept(news)
+		s.pass.Memory.Sweep.Missed(news)
 		return again, holds, nil // what is there is not known; who reads it is told
 	}
 	span.Begin(ctx)
 	defer span.End()
-	later, err := s.family.sweeper.Sweep(ctx, &s.pass.Memory.sweep, sweep.Pass{
-		All: all, Owns: s.family.owns, Unsure: wants.Unsure, Made: s.made, Log: s.pass.Log,
-		Wants: func(handler int, maker string) bool { return !withdraws || wants.Of(handler, maker) },
+	later, err := s.family.sweeper.Sweep(ctx, &s.pass.Memory.Sweep, sweep.Pass{
+		All: all, Owns: s.family.owns, Wants: wants, Deleting: s.pass.Deleting, Log: s.pass.Log, Read: s.live, Manager: s.family.settings.Operator.Name,
 		Taker: func(why string) dsl.Children { return s.For(span, claim.Attempt{Why: why}) },
 	})
 	return max(again, later), holds, err
 }
 
-// made reports whether the operator has made a child, or adopted it. Controllers copy annotations onto what they make of
-// an object, so the server is asked who set them; the cache does not have it.
-func (s *Session) made(ctx context.Context, found dsl.ChildObject) (bool, error) {
+// live reads a child from the server.
+func (s *Session) live(ctx context.Context, found dsl.ChildObject) (*unstructured.Unstructured, error) {
 	f, err := s.family.present(found.Object.GroupVersionKind(), found.Object.GetNamespace())
 	if err != nil {
-		return false, err
+		return nil, err
 	}
-	live, err := s.family.settings.Read(ctx, f.Resource().GVR, cache.MetaObjectToName(found.Object))
-	switch {
-	case err != nil:
-		return false, fmt.Errorf("reading %s: %w", child.PlaceOf(found.Object).People(), err)
-	case live == nil || live.GetUID() != found.Object.GetUID():
-		return false, nil
-	}
-	return slices.ContainsFunc(live.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool {
-		return e.Manager == s.family.settings.Operator.Name
-	}), nil
+	return s.family.settings.Read(ctx, f.Resource().GVR, cache.MetaObjectToName(found.Object))
 }
 
 // owns reports whether a kind is one that the resource owns, as far as the API server has told what it serves.

@@ -35,8 +35,8 @@ type Memory struct {
 	// doubts are places where a labelled child may have been made although the request failed. They stay in
 	// the record until the child is seen, or the process ends.
 	doubts map[child.Place]bool
-	// sweep is about children that no handler has any more.
-	sweep sweep.Memory
+	// Sweep is about children that no handler has any more.
+	Sweep sweep.Memory
 	// told: what passes for a child and is none was named in the log.
 	told bool
 }

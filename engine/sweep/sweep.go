@@ -15,8 +15,10 @@ import (
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/logmark"
@@ -59,13 +61,36 @@ type Memory struct {
 // Done reports whether there is nothing to look for. News may have brought something.
 func (m *Memory) Done(news bool) bool { return m.done && !news }
 
-// Again has the next pass look.
-func (m *Memory) Again() { m.done = false }
+// Missed notes that a pass did not come to look. News are for the next one.
+func (m *Memory) Missed(news bool) { m.done = m.done && !news }
+
+// Wants reports whether a handler, by its index, wants what it made under a name. It may want it where it cannot be asked,
+// which the error tells.
+type Wants func(handler int, maker string) (wants bool, err error)
+
+// not reports whether a handler does not want what it made for sure.
+func (w Wants) not(handler int, maker string) bool {
+	wants, err := w(handler, maker)
+	return !wants && err == nil
+}
 
 // Withdrawing reports whether some handler does not want what it made, if it has made any.
-func (s *Sweeper) Withdrawing(wants func(handler int, maker string) bool) bool {
+func (s *Sweeper) Withdrawing(wants Wants) bool {
 	for at, h := range s.handlers {
-		if h.Withdraws && slices.ContainsFunc(h.Makers, func(maker string) bool { return !wants(at, maker) }) {
+		if h.Withdraws && slices.ContainsFunc(h.Makers, func(maker string) bool { return wants.not(at, maker) }) {
+			return true
+		}
+	}
+	return false
+}
+
+// unsure reports whether it cannot be told if some handler sees the owner, which may take over what no handler has any more.
+func (s *Sweeper) unsure(p Pass) bool {
+	for at, h := range s.handlers {
+		if p.Deleting || len(h.Makers) == 0 || claim.Lasts(h) {
+			continue
+		}
+		if _, err := p.Wants(at, ""); err != nil {
 			return true
 		}
 	}
@@ -77,16 +102,27 @@ type Pass struct {
 	// All are its children, as far as they have names.
 	All []dsl.ChildObject
 	// Owns reports whether a kind is declared.
-	Owns func(schema.GroupKind) bool
-	// Wants reports whether a handler, by its index, wants what it made under a name, or may want it.
-	Wants func(handler int, maker string) bool
-	// Unsure: it cannot be told whether some handler sees the owner, which may take over what no handler has any more.
-	Unsure bool
-	// Made reports whether the operator has made a child. Controllers copy annotations onto what they make.
-	Made func(context.Context, dsl.ChildObject) (bool, error)
+	Owns  func(schema.GroupKind) bool
+	Wants Wants
+	// Deleting: the owner is being deleted.
+	Deleting bool
+	// Read reads a child from the server, nil where it is gone, and Manager is the operator's field manager. Controllers
+	// copy annotations onto what they make of an object, so it is asked who set them; the cache does not have it.
+	Read    func(context.Context, dsl.ChildObject) (*unstructured.Unstructured, error)
+	Manager string
 	// Taker returns the children for who takes some away, and says why.
 	Taker func(why string) dsl.Children
 	Log   func() logr.Logger
+}
+
+// made reports whether the operator has made a child, or adopted it.
+func (p Pass) made(ctx context.Context, found dsl.ChildObject) (bool, error) {
+	live, err := p.Read(ctx, found)
+	if err != nil {
+		return false, fmt.Errorf("reading %s %s: %w", found.Object.GetKind(), cache.MetaObjectToName(found.Object), err)
+	}
+	ours := func(e metav1.ManagedFieldsEntry) bool { return e.Manager == p.Manager }
+	return live != nil && live.GetUID() == found.Object.GetUID() && slices.ContainsFunc(live.GetManagedFields(), ours), nil
 }
 
 // Note notes that a handler makes children under a name, which need not be its own where it is Go code.
@@ -106,11 +142,11 @@ func (s *Sweeper) Sweep(ctx context.Context, m *Memory, p Pass) (again time.Dura
 		if why == "" || stays(found) {
 			continue
 		}
-		if p.Unsure {
+		if s.unsure(p) {
 			m.done = false
-			continue
+			return 0, nil
 		}
-		made, err := p.Made(ctx, found)
+		made, err := p.made(ctx, found)
 		if made {
 			err = p.Taker(why).Remove(ctx, found)
 		}
@@ -146,7 +182,7 @@ func (s *Sweeper) left(p Pass, found dsl.ChildObject) (why string) {
 	case maker == "", !there && s.named(maker):
 		return "" // Go code need not say who it is
 	case there:
-		if h := s.handlers[at]; h.Withdraws && !p.Wants(at, maker) {
+		if h := s.handlers[at]; h.Withdraws && !p.Deleting && p.Wants.not(at, maker) {
 			return fmt.Sprintf("handler %s does not see the object any more", maker)
 		} else if h.Makers != nil && !h.On(dsl.Child) && !claim.Lasts(h) && !p.Owns(found.Object.GroupVersionKind().GroupKind()) {
 			return "children of its kind are not declared any more"
