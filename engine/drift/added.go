@@ -54,12 +54,15 @@ type search struct {
 // Added finds what hands have set of a child that the template, which is desired, does not have, and that is to be
 // taken away. What the child's managedFields do not say, or say of another version, cannot be known.
 func (how Search) Added(desired, live *unstructured.Unstructured) Added {
+	hands := slices.DeleteFunc(live.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool {
+		return !how.Counts(e) || e.APIVersion != desired.GetAPIVersion()
+	})
+	if len(hands) == 0 {
+		return Added{} // as with nearly every child in every pass
+	}
 	s := search{Search: how, knowledge: knowing(desired.GroupVersionKind().GroupKind())}
 	s.found.Fields = fieldpath.NewSet()
-	for _, e := range live.GetManagedFields() {
-		if !how.Counts(e) || e.APIVersion != desired.GetAPIVersion() {
-			continue
-		}
+	for _, e := range hands {
 		s.some = false
 		s.object(FieldsOf(e), desired, live)
 		if s.some && !slices.Contains(s.found.Managers, e.Manager) {

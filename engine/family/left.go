@@ -29,7 +29,7 @@ const searchLook = 10 * time.Second
 func (s *Session) Sight(ctx context.Context) {
 	with, owner := s.family.settings, s.owner()
 	for _, kind := range s.family.feeds {
-		if s.pass.Gone || !kind.Known() || with.Register.Has(with.Resource.Name, kind.Resource().GroupKind()) || len(s.childrenIn(kind, owner)) == 0 {
+		if s.pass.Gone || !with.Register.Kept() || !kind.Known() || with.Register.Has(with.Resource.Name, kind.Resource().GroupKind()) || len(s.childrenIn(kind, owner)) == 0 {
 			continue
 		}
 		if err := with.Register.Enter(ctx, with.Resource.Name, kind.Resource().GroupKind()); err != nil {

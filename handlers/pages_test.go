@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package cmd
+package handlers_test
 
 import (
 	"os"
@@ -27,21 +27,11 @@ var shop theirs
 
 // TestGoOfTheDocumentsCompiles holds that a reader can copy Go out of any page.
 func TestGoOfTheDocumentsCompiles(t *testing.T) {
-	pages, err := filepath.Glob("../docs/*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
 	found := 0
-	for _, page := range append(pages, "../README.md") {
-		text, err := os.ReadFile(page)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, block := range goBlock.FindAllStringSubmatch(string(text), -1) {
-			found++
-			compiles(t, page, block[1])
-		}
-	}
+	inPages(t, goBlock, func(page, block string) {
+		found++
+		compiles(t, page, block)
+	})
 	if found < 2 {
 		t.Errorf("the pages have %d blocks of Go", found)
 	}
