@@ -84,7 +84,7 @@ func New(op *dsl.Operator, s Settings) (*Engine, error) {
 		return nil, err
 	}
 	e.catalog = catalog.New(e.clients.Discovery, e.clients.Dynamic, e.clients.Kubernetes.AuthorizationV1())
-	e.watches = watch.New(watch.Settings{Dynamic: e.clients.Dynamic, Metadata: e.clients.Metadata, OwnerLabel: op.OwnerLabel(), Log: e.log, Changed: e.watchChanged})
+	e.watches = watch.New(watch.Settings{Dynamic: e.clients.Cached, Metadata: e.clients.Metadata, OwnerLabel: op.OwnerLabel(), Log: e.log, Changed: e.watchChanged})
 	e.feeds = e.newFeeds()
 	e.access = e.newAccess()
 	e.register = register.New(register.Settings{

@@ -46,7 +46,9 @@ func TestImportsPointDown(t *testing.T) {
 		"engine/patch":      {"dsl", "dsl/plain", "engine/gone"},
 		"engine/drift":      {"dsl", "dsl/bookkeeping"},
 		"engine/child":      {"dsl", "dsl/bookkeeping", "dsl/plain", "engine/drift", "engine/gone", "engine/pack", "engine/patch"},
-		"engine/cached":     {"dsl", "dsl/bookkeeping"},
+		"engine/scan":       {},
+		"engine/cached":     {"dsl", "dsl/bookkeeping", "engine/scan"},
+		"engine/wire":       {"engine/cached", "engine/scan"},
 		"engine/queue":      {},
 		"engine/catalog":    {"dsl", "dsl/openapi"},
 		"engine/lease":      {"dsl", "dsl/logmark"},
@@ -77,7 +79,7 @@ func TestImportsPointDown(t *testing.T) {
 		"engine/attempt":   {"dsl", "engine/book", "engine/cause", "engine/fence", "engine/ops"},
 		"engine/plan":      {"dsl", "engine/book", "engine/claim", "engine/conditions", "engine/family", "engine/ledger", "engine/ops", "engine/progress"},
 		"engine/ledger":    {"dsl", "dsl/logmark", "engine/book", "engine/pack", "engine/patch"},
-		"engine/dial":      {"dsl", "engine/lease", "engine/ops", "engine/outage"},
+		"engine/dial":      {"dsl", "engine/lease", "engine/ops", "engine/outage", "engine/wire"},
 		"engine/inbox":     {"dsl", "engine/cached", "engine/catalog", "engine/fate", "engine/ops", "engine/queue", "engine/watch"},
 		"engine/feed": {
 			"dsl", "engine/backoff", "engine/cached", "engine/catalog", "engine/gone", "engine/health", "engine/ops", "engine/outage", "engine/rights", "engine/scope", "engine/watch",
@@ -126,14 +128,14 @@ func TestImportsPointDown(t *testing.T) {
 
 // floors of the engine, the lowest first. Commons are what the lowest has in common.
 var (
-	commons = []string{"backoff", "gone", "pack"}
+	commons = []string{"backoff", "gone", "pack", "scan"}
 	floors  = [][]string{
 		{
 			"busy", "cached", "catalog", "cause", "claim", "drift", "fate", "fence", "filter", "health", "lease", "loop", "ops", "outage", "patch",
 			"progress", "queue", "register", "rights", "scope", "timer",
 		},
-		{"access", "book", "child", "conditions", "crd", "dial", "events", "sweep", "watch"},
-		{"attempt", "feed", "inbox", "ledger", "preflight"},
+		{"access", "book", "child", "conditions", "crd", "events", "sweep", "watch", "wire"},
+		{"attempt", "dial", "feed", "inbox", "ledger", "preflight"},
 		{"report", "retired"},
 		{"client", "family", "feeds", "related", "roster"},
 		{"plan"},
@@ -174,7 +176,7 @@ func TestEachFloorKnowsThoseBelowAlone(t *testing.T) {
 // TestPurePackagesTalkToNobody holds that deciding is apart from doing: these packages have no
 // way to the API server and no context.
 func TestPurePackagesTalkToNobody(t *testing.T) {
-	pure := []string{"dsl", "dsl/bookkeeping", "dsl/builtin", "dsl/crd", "dsl/form", "dsl/kinds", "dsl/logmark", "dsl/openapi", "dsl/plain", "dsl/shape", "dsl/source", "dsl/words", "engine/backoff", "engine/book", "engine/cached", "engine/cause", "engine/claim", "engine/drift", "engine/filter", "engine/gone", "engine/health", "engine/ledger", "engine/loop", "engine/pack", "engine/plan", "engine/progress", "engine/timer", "handlers/graph"}
+	pure := []string{"dsl", "dsl/bookkeeping", "dsl/builtin", "dsl/crd", "dsl/form", "dsl/kinds", "dsl/logmark", "dsl/openapi", "dsl/plain", "dsl/shape", "dsl/source", "dsl/words", "engine/backoff", "engine/book", "engine/cached", "engine/cause", "engine/claim", "engine/drift", "engine/filter", "engine/gone", "engine/health", "engine/ledger", "engine/loop", "engine/pack", "engine/plan", "engine/progress", "engine/scan", "engine/timer", "handlers/graph"}
 	for _, p := range packages(t) {
 		name := strings.TrimPrefix(p.ImportPath, module)
 		if !slices.Contains(pure, name) {

@@ -4,7 +4,6 @@
 package cached
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -12,8 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"unicode/utf8"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // encoder writes trees as JSON. It does what encoding/json does for them, in less than half the
@@ -31,84 +28,16 @@ type member struct {
 	value any
 }
 
-// whole writes an object, with the managedFields entries of the given managers alone. The result is valid
-// until the next call. From and to are where the value of metadata is in it.
-func (e *encoder) whole(tree map[string]any, held managers) (out []byte, from, to int, err error) {
+// encode writes a tree. The result is valid until the next call.
+func (e *encoder) encode(tree map[string]any) ([]byte, error) {
 	e.reset()
-	e.mark('{')
-	for _, m := range e.push(tree) {
-		e.key(m.key)
-		if metadata, ok := m.value.(map[string]any); ok && m.key == "metadata" {
-			from = len(e.buf)
-			e.metadata(metadata, held)
-			to = len(e.buf)
-			continue
-		}
-		e.value(m.value)
-	}
-	e.mark('}')
-	return e.buf, from, to, e.err
-}
-
-// partial writes an object that has nothing but metadata. It returns what whole returns.
-func (e *encoder) partial(kind typeMeta, metadata metav1.ObjectMeta) (out []byte, from, to int, err error) {
-	e.reset()
-	e.mark('{')
-	e.key("apiVersion")
-	e.value(kind.apiVersion)
-	if kind.kind != "" {
-		e.key("kind")
-		e.value(kind.kind)
-	}
-	e.key("metadata")
-	from = len(e.buf)
-	typed := json.NewEncoder(e)
-	typed.SetEscapeHTML(false)
-	e.fail(typed.Encode(metadata))
-	e.buf = bytes.TrimRight(e.buf, "\n")
-	to = len(e.buf)
-	e.mark('}')
-	return e.buf, from, to, e.err
-}
-
-// Write appends what encoding/json writes.
-func (e *encoder) Write(p []byte) (int, error) {
-	e.buf = append(e.buf, p...)
-	return len(p), nil
+	e.object(tree)
+	return e.buf, e.err
 }
 
 func (e *encoder) reset() {
 	clear(e.members[:cap(e.members)]) // or a pooled encoder would hold on to the last tree
 	e.buf, e.members, e.err = e.buf[:0], e.members[:0], nil
-}
-
-func (e *encoder) metadata(metadata map[string]any, held managers) {
-	parents := len(e.members)
-	e.mark('{')
-	for _, m := range e.push(metadata) {
-		if m.key != "managedFields" {
-			e.key(m.key)
-			e.value(m.value)
-		} else if entries := entriesOf(m.value, held); len(entries) > 0 {
-			e.key(m.key)
-			e.value(entries)
-		}
-	}
-	e.mark('}')
-	e.members = e.members[:parents]
-}
-
-func entriesOf(managedFields any, held managers) (out []any) {
-	if held == (managers{}) {
-		return nil
-	}
-	entries, _ := managedFields.([]any)
-	for _, entry := range entries {
-		if m, ok := entry.(map[string]any); ok && held.hold(text(m, "manager")) {
-			out = append(out, entry)
-		}
-	}
-	return out
 }
 
 func (e *encoder) value(v any) {

@@ -19,7 +19,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/handwerk-dev/handwerk/engine/scan"
 )
 
 // Object is an object as a cache holds it: the metadata that routing needs and, unless the
@@ -52,11 +53,10 @@ var (
 // Tree decodes the object. The tree is the caller's own: a new one each time, with numbers as
 // int64 or float64. It is nil when the profile is live: the object must be read from the server.
 func (o *Object) Tree() *unstructured.Unstructured {
-	var tree map[string]any
-	if len(o.raw) == 0 || utiljson.Unmarshal(o.raw, &tree) != nil {
+	if len(o.raw) == 0 {
 		return nil
 	}
-	return &unstructured.Unstructured{Object: tree}
+	return &unstructured.Unstructured{Object: scan.Tree(o.raw)}
 }
 
 // Size is the length of the object's JSON in bytes, zero when the profile is live.
@@ -100,24 +100,20 @@ func (o *Object) GetOwnerReferences() []metav1.OwnerReference {
 
 // GetLabels decodes the labels.
 func (o *Object) GetLabels() map[string]string {
-	var held struct {
-		Labels map[string]string `json:"labels"`
-	}
-	o.decode(&held)
-	return held.Labels
+	return o.texts("labels")
 }
 
 // Label returns the value of a label, empty when there is none. Unlike GetLabels it costs next to
 // nothing where the key does not occur in the object's metadata.
 func (o *Object) Label(key string) string {
-	if key == "" || !bytes.Contains(o.raw[o.metadata.from:o.metadata.to], []byte(`"`+key+`"`)) {
+	if key == "" || !bytes.Contains(o.held(), []byte(`"`+key+`"`)) {
 		return ""
 	}
-	return o.GetLabels()[key]
+	return scan.Text(scan.Member(scan.Member(o.held(), "labels"), key))
 }
 
 // GetAnnotations decodes the annotations.
-func (o *Object) GetAnnotations() map[string]string { return o.decoded().Annotations }
+func (o *Object) GetAnnotations() map[string]string { return o.texts("annotations") }
 
 // GetFinalizers decodes the finalizers.
 func (o *Object) GetFinalizers() []string { return o.decoded().Finalizers }
@@ -136,6 +132,21 @@ func Named(namespace, name string) *Object {
 	return &Object{kind: unique.Make(typeMeta{}), namespace: unique.Make(namespace), name: name}
 }
 
+// held is the metadata's JSON, empty where none is held.
+func (o *Object) held() []byte { return o.raw[o.metadata.from:o.metadata.to] }
+
+// texts decodes a map of strings in the metadata, nil when there is none.
+func (o *Object) texts(of string) map[string]string {
+	var out map[string]string
+	for key, value := range scan.Members(scan.Member(o.held(), of)) {
+		if out == nil {
+			out = map[string]string{}
+		}
+		out[string(key)] = scan.Text(value)
+	}
+	return out
+}
+
 // decoded is the metadata in full, as far as it is held.
 func (o *Object) decoded() metav1.ObjectMeta {
 	var held metav1.ObjectMeta
@@ -147,7 +158,7 @@ func (o *Object) decoded() metav1.ObjectMeta {
 // the caller then sees less of the object, as one that asks an Unstructured does.
 func (o *Object) decode(out any) {
 	if o.metadata.to > 0 {
-		_ = json.Unmarshal(o.raw[o.metadata.from:o.metadata.to], out)
+		_ = json.Unmarshal(o.held(), out)
 	}
 }
 
@@ -170,40 +181,6 @@ type owner struct {
 	name              string
 	uid               types.UID
 	controller, block bool
-}
-
-func ownersOf[R any](refs []R, read func(R) owner) []owner {
-	if len(refs) == 0 {
-		return nil
-	}
-	owners := make([]owner, 0, len(refs))
-	for _, ref := range refs {
-		owners = append(owners, read(ref))
-	}
-	return owners
-}
-
-func ownerOf(ref metav1.OwnerReference) owner {
-	return owner{
-		kind:       unique.Make(typeMeta{ref.APIVersion, ref.Kind}),
-		name:       ref.Name,
-		uid:        ref.UID,
-		controller: ref.Controller != nil && *ref.Controller,
-		block:      ref.BlockOwnerDeletion != nil && *ref.BlockOwnerDeletion,
-	}
-}
-
-// ownerIn reads an owner reference of a tree.
-func ownerIn(ref any) owner {
-	m, _ := ref.(map[string]any)
-	o := owner{
-		kind: unique.Make(typeMeta{text(m, "apiVersion"), text(m, "kind")}),
-		name: text(m, "name"),
-		uid:  types.UID(text(m, "uid")),
-	}
-	o.controller, _ = m["controller"].(bool)
-	o.block, _ = m["blockOwnerDeletion"].(bool)
-	return o
 }
 
 func (w owner) reference() metav1.OwnerReference {

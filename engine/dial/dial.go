@@ -20,6 +20,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/lease"
 	"github.com/handwerk-dev/handwerk/engine/ops"
 	"github.com/handwerk-dev/handwerk/engine/outage"
+	"github.com/handwerk-dev/handwerk/engine/wire"
 )
 
 // Settings say how to reach the API server. All are required.
@@ -38,9 +39,10 @@ type Settings struct {
 
 // Clients are the ways to the API server.
 type Clients struct {
-	// Dynamic reads and writes objects, Metadata watches where metadata is enough.
-	Dynamic  dynamic.Interface
-	Metadata metadata.Interface
+	// Dynamic reads and writes objects, Cached lists and watches those that are cached, as package wire gives them, and
+	// Metadata watches where metadata is enough.
+	Dynamic, Cached dynamic.Interface
+	Metadata        metadata.Interface
 	// Kubernetes sends Events and asks for access.
 	Kubernetes kubernetes.Interface
 	// Discovery tells what is served.
@@ -78,6 +80,9 @@ func dial(s Settings) (*Clients, error) {
 	}
 	c := &Clients{}
 	if c.Dynamic, err = dynamic.NewForConfigAndClient(config, shared); err != nil {
+		return nil, err
+	}
+	if c.Cached, err = wire.New(config, shared); err != nil {
 		return nil, err
 	}
 	if c.Metadata, err = metadata.NewForConfigAndClient(metadata.ConfigFor(config), shared); err != nil {

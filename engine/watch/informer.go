@@ -12,7 +12,7 @@ import (
 
 	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/dynamic/dynamicinformer"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
@@ -60,14 +60,14 @@ func newInformer(s Settings, src Source) (*informer, error) {
 }
 
 func (i *informer) build(s Settings) (cache.SharedIndexInformer, error) {
-	options := cache.SharedIndexInformerOptions{ResyncPeriod: noResync, Indexers: cache.Indexers{byOwner: ownerBuckets(s.OwnerLabel)}}
+	indexers := cache.Indexers{byOwner: ownerBuckets(s.OwnerLabel)}
 	switch i.src.Profile {
 	case dsl.CacheCompact:
-		options.ObjectDescription = i.src.GVR.String() // client-go's messages name the type otherwise
-		objects := s.Dynamic.Resource(i.src.GVR).Namespace(i.src.Namespace)
-		return cache.NewSharedIndexInformerWithOptions(observed(i.seen, i.src, s.Dynamic, objects), &unstructured.Unstructured{}, options), nil
+		client := observedClient{s.Dynamic, i.seen}
+		return dynamicinformer.NewFilteredDynamicInformer(client, i.src.GVR, i.src.Namespace, noResync, indexers, i.src.selects).Informer(), nil
 	case dsl.CacheMetadata, dsl.CacheLive:
 		objects := s.Metadata.Resource(i.src.GVR).Namespace(i.src.Namespace)
+		options := cache.SharedIndexInformerOptions{ResyncPeriod: noResync, Indexers: indexers}
 		return cache.NewSharedIndexInformerWithOptions(observed(i.seen, i.src, s.Metadata, objects), &metav1.PartialObjectMetadata{}, options), nil
 	default:
 		return nil, fmt.Errorf("unknown cache profile %q", i.src.Profile)

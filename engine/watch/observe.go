@@ -15,6 +15,7 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl/logmark"
@@ -36,31 +37,23 @@ type observer struct {
 	beat time.Duration
 }
 
-// clientOf is a client of one resource, in a namespace or in all.
-type clientOf[L listed] interface {
-	List(ctx context.Context, opts metav1.ListOptions) (L, error)
-	Watch(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error)
-}
-
 // listed is what a list request returns.
 type listed interface {
 	runtime.Object
 	metav1.ListInterface
 }
 
-// observed returns what a reflector lists and watches the source's objects with: the observer notes the
+// observed returns what a reflector lists and watches the source's metadata with: the observer notes the
 // outcomes. Whole is the client that objects is of; it says whether it cannot stream lists, as fakes do.
-func observed[L listed](o *observer, src Source, whole any, objects clientOf[L]) cache.ListerWatcher {
-	selected := func(opts metav1.ListOptions) metav1.ListOptions {
-		opts.LabelSelector, opts.FieldSelector = src.LabelSelector, src.FieldSelector
-		return opts
-	}
+func observed(o *observer, src Source, whole metadata.Interface, objects metadata.ResourceInterface) cache.ListerWatcher {
 	return cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
-			return list(ctx, o, selected(opts), objects.List)
+			src.selects(&opts)
+			return list(ctx, o, opts, objects.List)
 		},
 		WatchFuncWithContext: func(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error) {
-			return o.watch(ctx, selected(opts), objects.Watch)
+			src.selects(&opts)
+			return o.watch(ctx, opts, objects.Watch)
 		},
 	}, whole)
 }

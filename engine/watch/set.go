@@ -30,7 +30,7 @@ import (
 
 // Settings are what a set needs.
 type Settings struct {
-	// Dynamic serves the compact profile. Required.
+	// Dynamic serves the compact profile. Required. Objects may come as cached.Carrier makes them, or as trees.
 	Dynamic dynamic.Interface
 	// Metadata serves the profiles metadata and live. Required.
 	Metadata metadata.Interface

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -37,6 +38,11 @@ func (s Source) String() string {
 		name += " in " + s.Namespace
 	}
 	return name
+}
+
+// selects puts the selectors into a request.
+func (s Source) selects(opts *metav1.ListOptions) {
+	opts.LabelSelector, opts.FieldSelector = s.LabelSelector, s.FieldSelector
 }
 
 // scope decides which objects belong to a source.

@@ -1,0 +1,223 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cached
+
+import (
+	"strings"
+	"time"
+	"unique"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/bookkeeping"
+	"github.com/handwerk-dev/handwerk/engine/scan"
+)
+
+// carried is the key under which an Unstructured has an object's bytes. No object of the server's has it.
+const carried = "\x00bytes"
+
+// Carrier returns an object as client-go's informers take it, which has its JSON as bytes and of its fields no more than
+// informers look at before the transform. The bytes are to be regular, and to stay as they are.
+func Carrier(apiVersion, kind, resourceVersion string, json []byte) unstructured.Unstructured {
+	return unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": apiVersion, "kind": kind, "metadata": map[string]any{"resourceVersion": resourceVersion}, carried: json,
+	}}
+}
+
+// cutter makes objects of JSON.
+type cutter struct {
+	form Form
+	keep projection
+}
+
+// object makes the Object of an object's JSON: of what is held it has a copy, of just the size that it needs. Out is a buffer to work
+// in, which is returned for the next one.
+func (c *cutter) object(json, out []byte) (*Object, []byte) {
+	o := routing(scan.Member(json, "metadata"))
+	o.kind = unique.Make(typeMeta{scan.Text(scan.Member(json, "apiVersion")), scan.Text(scan.Member(json, "kind"))})
+	if c.form.Profile == dsl.CacheLive {
+		return o, out
+	}
+	out, from, to := c.cut(json, out[:0])
+	o.raw = make([]byte, len(out))
+	copy(o.raw, out)
+	o.metadata.from, o.metadata.to = uint32(from), uint32(to)
+	return o, out
+}
+
+// cut appends what is held of an object, and tells where the value of metadata is in it.
+func (c *cutter) cut(json, out []byte) (_ []byte, from, to int) {
+	out = append(out, '{')
+	for key, value := range scan.Members(json) {
+		below, held := c.keep.below(key)
+		if !held {
+			continue
+		}
+		if string(key) != "metadata" || value[0] != '{' {
+			out = below.member(out, key, value)
+			continue
+		}
+		out = appendKey(out, key)
+		from = len(out)
+		out = c.metadata(out, value)
+		to = len(out)
+	}
+	return append(out, '}'), from, to
+}
+
+// metadata appends metadata with the managedFields entries that are held.
+func (c *cutter) metadata(out, metadata []byte) []byte {
+	out = append(out, '{')
+	for key, value := range scan.Members(metadata) {
+		if string(key) != "managedFields" {
+			out = append(appendKey(out, key), value...)
+			continue
+		}
+		out = appendEntries(out, value, c.managers(metadata))
+	}
+	return append(out, '}')
+}
+
+// managers are the field managers whose entries of an object are held.
+func (c *cutter) managers(metadata []byte) managers {
+	if c.form.Vouches == "" && c.form.Made == "" {
+		return managers{own: c.form.Manager}
+	}
+	notes, out := scan.Member(metadata, "annotations"), managers{}
+	if c.form.Vouches == "" || strings.HasPrefix(scan.Text(scan.Member(notes, c.form.Vouches)), c.form.Vouched) {
+		out.own = c.form.Manager
+	}
+	out.hands = c.form.Made != "" && strings.HasPrefix(scan.Text(scan.Member(notes, c.form.Made)), bookkeeping.AppliedMark)
+	return out
+}
+
+type managers struct {
+	own   string // empty when it is none
+	hands bool
+}
+
+func (m managers) hold(manager string) bool {
+	return m.own != "" && manager == m.own || m.hands && bookkeeping.HandOf(manager) != bookkeeping.NoHand
+}
+
+// appendEntries appends those of the managedFields that are held, if there are any.
+func appendEntries(out, managedFields []byte, held managers) []byte {
+	if held == (managers{}) {
+		return out
+	}
+	before := len(out)
+	for entry := range scan.Elements(managedFields) {
+		if !held.hold(scan.Text(scan.Member(entry, "manager"))) {
+			continue
+		}
+		if len(out) == before {
+			out = append(appendKey(out, []byte("managedFields")), '[')
+		} else {
+			out = append(out, ',')
+		}
+		out = append(out, entry...)
+	}
+	if len(out) > before {
+		out = append(out, ']')
+	}
+	return out
+}
+
+// appendKey appends a member's key as it was written, with the comma that it may need before it.
+func appendKey(out, key []byte) []byte {
+	if out[len(out)-1] != '{' {
+		out = append(out, ',')
+	}
+	return append(append(append(out, '"'), key...), '"', ':')
+}
+
+// below says whether a member is held, and what below it.
+func (p projection) below(key []byte) (projection, bool) {
+	if len(p) == 0 {
+		return nil, true
+	}
+	below, held := p[string(key)]
+	return below, held
+}
+
+// member appends what is held of a member. A path that goes on where the value is not a map leads nowhere.
+func (p projection) member(out, key, value []byte) []byte {
+	if len(p) == 0 {
+		return append(appendKey(out, key), value...)
+	}
+	if value[0] != '{' {
+		return out
+	}
+	out = append(appendKey(out, key), '{')
+	for key, value := range scan.Members(value) {
+		if below, held := p.below(key); held {
+			out = below.member(out, key, value)
+		}
+	}
+	return append(out, '}')
+}
+
+// routing picks what an Object holds decoded.
+func routing(metadata []byte) *Object {
+	o := &Object{}
+	var namespace string
+	for key, value := range scan.Members(metadata) {
+		switch string(key) {
+		case "namespace":
+			namespace = scan.Text(value)
+		case "name":
+			o.name = scan.Text(value)
+		case "uid":
+			o.uid = types.UID(scan.Text(value))
+		case "resourceVersion":
+			o.version = scan.Text(value)
+		case "generation":
+			o.generation, _ = scan.Value(value).(int64)
+		case "creationTimestamp":
+			o.created = moment(value)
+		case "deletionTimestamp":
+			o.deleted = moment(value)
+		case "ownerReferences":
+			o.owners = ownersIn(value)
+		}
+	}
+	o.namespace = unique.Make(namespace)
+	return o
+}
+
+func moment(value []byte) seconds {
+	at, err := time.Parse(time.RFC3339, scan.Text(value))
+	if err != nil {
+		return 0
+	}
+	return secondsOf(at)
+}
+
+func ownersIn(references []byte) (out []owner) {
+	for ref := range scan.Elements(references) {
+		var kind typeMeta
+		var o owner
+		for key, value := range scan.Members(ref) {
+			switch string(key) {
+			case "apiVersion":
+				kind.apiVersion = scan.Text(value)
+			case "kind":
+				kind.kind = scan.Text(value)
+			case "name":
+				o.name = scan.Text(value)
+			case "uid":
+				o.uid = types.UID(scan.Text(value))
+			case "controller":
+				o.controller = string(value) == "true"
+			case "blockOwnerDeletion":
+				o.block = string(value) == "true"
+			}
+		}
+		o.kind = unique.Make(kind)
+		out = append(out, o)
+	}
+	return out
+}

@@ -1,0 +1,47 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package wire reads what the API server sends of objects that are cached, without building a tree of each: a frame of a watch is
+// walked once and copied once. What is out of the ordinary, an error's Status, a bookmark, text that is no JSON, goes
+// to client-go's own decoder, so that it means the same.
+package wire
+
+import (
+	"net/http"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+)
+
+// New returns a dynamic client whose lists and watches give objects as [cached.Carrier] makes them. Anything else it does as
+// dynamic.NewForConfigAndClient's do, though always in JSON.
+func New(config *rest.Config, client *http.Client) (dynamic.Interface, error) {
+	config = dynamic.ConfigFor(config)
+	config.GroupVersion, config.APIPath = nil, "/" // the dynamic client gives whole paths
+	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
+	config.NegotiatedSerializer = serializer{config.NegotiatedSerializer}
+	c, err := rest.UnversionedRESTClientForConfigAndClient(config, client)
+	if err != nil {
+		return nil, err
+	}
+	return dynamic.New(c), nil
+}
+
+// serializer puts our decoders before those of the dynamic client.
+type serializer struct{ runtime.NegotiatedSerializer }
+
+// SupportedMediaTypes is JSON alone.
+func (s serializer) SupportedMediaTypes() []runtime.SerializerInfo {
+	var out []runtime.SerializerInfo
+	for _, info := range s.NegotiatedSerializer.SupportedMediaTypes() {
+		if info.MediaType != runtime.ContentTypeJSON {
+			continue
+		}
+		stream := *info.StreamSerializer
+		stream.Serializer, stream.Framer = events{stream.Serializer}, framer{stream.Framer}
+		info.Serializer, info.StreamSerializer = objects{info.Serializer}, &stream
+		out = append(out, info)
+	}
+	return out
+}

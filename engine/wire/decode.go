@@ -1,0 +1,143 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package wire
+
+import (
+	"bytes"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/handwerk-dev/handwerk/engine/cached"
+	"github.com/handwerk-dev/handwerk/engine/scan"
+)
+
+// events decodes the frames of a watch.
+type events struct{ runtime.Serializer }
+
+// Decode takes an event apart where it is written as API servers write it. The object's bytes are those of the frame.
+func (e events) Decode(frame []byte, defaults *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
+	event, is := into.(*metav1.WatchEvent)
+	kind, object := split(frame)
+	if !is || object == nil {
+		return e.Serializer.Decode(frame, defaults, into)
+	}
+	event.Type, event.Object.Raw = kind, object
+	return event, &schema.GroupVersionKind{Version: "v1", Kind: "WatchEvent"}, nil
+}
+
+// split takes the type and the object out of an event, nil where it is written in another way.
+func split(frame []byte) (kind string, object []byte) {
+	rest, begins := bytes.CutPrefix(frame, []byte(`{"type":"`))
+	name, rest, typed := bytes.Cut(rest, []byte(`","object":`))
+	if !begins || !typed || bytes.IndexFunc(name, func(r rune) bool { return r < 'A' || r > 'Z' }) >= 0 {
+		return "", nil
+	}
+	object, rest = scan.First(rest)
+	if string(bytes.TrimSpace(rest)) != "}" {
+		return "", nil
+	}
+	return string(name), object
+}
+
+// objects decodes objects and lists of them.
+type objects struct{ runtime.Serializer }
+
+// Decode copies an object's bytes, for it does not own them.
+func (o objects) Decode(data []byte, defaults *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
+	switch list, listed := into.(*unstructured.UnstructuredList); {
+	case into == nil:
+		if u, kind := object(data, metav1.TypeMeta{}); u != nil {
+			return u, kind, nil
+		}
+	case listed:
+		if kind := fill(list, data); kind != nil {
+			return list, kind, nil
+		}
+	}
+	return o.Serializer.Decode(data, defaults, into)
+}
+
+// object returns a carrier of an object that is stored, nil of anything else. The kind is that of an object that has none, as
+// those in lists of built-in kinds.
+func object(data []byte, of metav1.TypeMeta) (*unstructured.Unstructured, *schema.GroupVersionKind) {
+	if !scan.Regular(data) {
+		return nil, nil
+	}
+	var kind metav1.TypeMeta
+	var metadata []byte
+	for key, value := range scan.Members(data) {
+		switch string(key) {
+		case "apiVersion":
+			kind.APIVersion = scan.Text(value)
+		case "kind":
+			kind.Kind = scan.Text(value)
+		case "metadata":
+			metadata = value
+		}
+	}
+	var uid, version string
+	for key, value := range scan.Members(metadata) {
+		switch string(key) {
+		case "uid":
+			uid = scan.Text(value)
+		case "resourceVersion":
+			version = scan.Text(value)
+		}
+	}
+	raw := bytes.Clone(data)
+	if kind == (metav1.TypeMeta{}) && of != kind {
+		kind, raw = of, named(data, of)
+	}
+	if uid == "" || kind.Kind == "" || kind.APIVersion == "" { // a Status and a bookmark have no uid
+		return nil, nil
+	}
+	gvk := kind.GroupVersionKind()
+	u := cached.Carrier(kind.APIVersion, kind.Kind, version, raw)
+	return &u, &gvk
+}
+
+// named returns an object's bytes with a kind before them.
+func named(object []byte, of metav1.TypeMeta) []byte {
+	rest := bytes.TrimLeft(bytes.TrimSpace(object)[1:], " \t\r\n")
+	out := make([]byte, 0, len(rest)+len(of.APIVersion)+len(of.Kind)+len(`{"apiVersion":"","kind":"",`))
+	out = append(append(out, `{"apiVersion":"`...), of.APIVersion...)
+	out = append(append(out, `","kind":"`...), of.Kind...)
+	out = append(out, `",`...)
+	return append(out, rest...) // an object with a uid is not empty
+}
+
+// fill makes a list of a page. It returns nil where the page is not just a list of objects that are stored, and leaves the list as it was.
+func fill(list *unstructured.UnstructuredList, data []byte) *schema.GroupVersionKind {
+	if !scan.Regular(data) {
+		return nil
+	}
+	tree, page := map[string]any{}, []byte(nil)
+	for key, value := range scan.Members(data) {
+		if string(key) == "items" {
+			page = value
+			continue
+		}
+		tree[string(key)] = scan.Value(value)
+	}
+	head := unstructured.Unstructured{Object: tree}
+	kind := head.GroupVersionKind()
+	if page == nil || page[0] != '[' || kind.Kind == "" || head.GetAPIVersion() == "" || strings.ContainsAny(head.GetAPIVersion()+kind.Kind, "\"\\\n") {
+		return nil
+	}
+	items := []unstructured.Unstructured{}
+	of := metav1.TypeMeta{APIVersion: head.GetAPIVersion(), Kind: strings.TrimSuffix(kind.Kind, "List")}
+	for value := range scan.Elements(page) {
+		u, _ := object(value, of)
+		if u == nil {
+			return nil
+		}
+		items = append(items, *u)
+	}
+	list.Object, list.Items = tree, items
+	return &kind
+}
