@@ -8,6 +8,7 @@ import (
 	"time"
 	"unique"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -20,11 +21,13 @@ import (
 const carried = "\x00bytes"
 
 // Carrier returns an object as client-go's informers take it, which has its JSON as bytes and of its fields no more than
-// informers look at before the transform. The bytes are to be regular, and to stay as they are.
-func Carrier(apiVersion, kind, resourceVersion string, json []byte) unstructured.Unstructured {
-	return unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": apiVersion, "kind": kind, "metadata": map[string]any{"resourceVersion": resourceVersion}, carried: json,
-	}}
+// informers look at before the transform: kind, key and version. The bytes are to be regular, and to stay as they are.
+func Carrier(kind metav1.TypeMeta, namespace, name, resourceVersion string, json []byte) unstructured.Unstructured {
+	metadata := map[string]any{"name": name, "resourceVersion": resourceVersion}
+	if namespace != "" {
+		metadata["namespace"] = namespace
+	}
+	return unstructured.Unstructured{Object: map[string]any{"apiVersion": kind.APIVersion, "kind": kind.Kind, "metadata": metadata, carried: json}}
 }
 
 // cutter makes objects of JSON.

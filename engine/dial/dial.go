@@ -79,10 +79,10 @@ func dial(s Settings) (*Clients, error) {
 		return nil, err
 	}
 	c := &Clients{}
-	if c.Dynamic, err = dynamic.NewForConfigAndClient(config, shared); err != nil {
+	if c.Dynamic, err = wire.New(config, shared); err != nil {
 		return nil, err
 	}
-	if c.Cached, err = wire.New(config, shared); err != nil {
+	if c.Cached, err = wire.NewCached(config, shared); err != nil {
 		return nil, err
 	}
 	if c.Metadata, err = metadata.NewForConfigAndClient(metadata.ConfigFor(config), shared); err != nil {

@@ -44,27 +44,55 @@ func split(frame []byte) (kind string, object []byte) {
 	return string(name), object
 }
 
-// objects decodes objects and lists of them.
-type objects struct{ runtime.Serializer }
+// objects decodes objects and lists of them; those are carried that are for a cache.
+type objects struct {
+	runtime.Serializer
+	carried bool
+}
 
-// Decode copies an object's bytes, for it does not own them.
+// Decode copies an object's bytes where it keeps them, for it does not own them.
 func (o objects) Decode(data []byte, defaults *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
-	switch list, listed := into.(*unstructured.UnstructuredList); {
-	case into == nil:
-		if u, kind := object(data, metav1.TypeMeta{}); u != nil {
+	switch of := into.(type) {
+	case nil:
+		if u, kind := o.object(data); u != nil {
 			return u, kind, nil
 		}
-	case listed:
-		if kind := fill(list, data); kind != nil {
-			return list, kind, nil
+	case *unstructured.UnstructuredList:
+		if kind := o.fill(of, data); kind != nil {
+			return of, kind, nil
+		}
+	case *unstructured.Unstructured:
+		if kind := decode(of, data); kind != nil {
+			return of, kind, nil
 		}
 	}
 	return o.Serializer.Decode(data, defaults, into)
 }
 
-// object returns a carrier of an object that is stored, nil of anything else. The kind is that of an object that has none, as
+// decode makes a tree of an object. It returns nil where client-go's decoder must say what is wrong, and leaves the object as it was.
+func decode(u *unstructured.Unstructured, data []byte) *schema.GroupVersionKind {
+	if !scan.Regular(data) {
+		return nil
+	}
+	tree := unstructured.Unstructured{Object: scan.Tree(data)}
+	kind := tree.GroupVersionKind()
+	if kind.Kind == "" {
+		return nil
+	}
+	u.Object = tree.Object
+	return &kind
+}
+
+func (o objects) object(data []byte) (*unstructured.Unstructured, *schema.GroupVersionKind) {
+	if !o.carried {
+		return nil, nil
+	}
+	return carrier(data, metav1.TypeMeta{})
+}
+
+// carrier returns a carrier of an object that is stored, nil of anything else. The kind is that of an object that has none, as
 // those in lists of built-in kinds.
-func object(data []byte, of metav1.TypeMeta) (*unstructured.Unstructured, *schema.GroupVersionKind) {
+func carrier(data []byte, of metav1.TypeMeta) (*unstructured.Unstructured, *schema.GroupVersionKind) {
 	if !scan.Regular(data) {
 		return nil, nil
 	}
@@ -80,9 +108,13 @@ func object(data []byte, of metav1.TypeMeta) (*unstructured.Unstructured, *schem
 			metadata = value
 		}
 	}
-	var uid, version string
+	var namespace, name, uid, version string
 	for key, value := range scan.Members(metadata) {
 		switch string(key) {
+		case "namespace":
+			namespace = scan.Text(value)
+		case "name":
+			name = scan.Text(value)
 		case "uid":
 			uid = scan.Text(value)
 		case "resourceVersion":
@@ -97,7 +129,7 @@ func object(data []byte, of metav1.TypeMeta) (*unstructured.Unstructured, *schem
 		return nil, nil
 	}
 	gvk := kind.GroupVersionKind()
-	u := cached.Carrier(kind.APIVersion, kind.Kind, version, raw)
+	u := cached.Carrier(kind, namespace, name, version, raw)
 	return &u, &gvk
 }
 
@@ -111,9 +143,9 @@ func named(object []byte, of metav1.TypeMeta) []byte {
 	return append(out, rest...) // an object with a uid is not empty
 }
 
-// fill makes a list of a page. It returns nil where the page is not just a list of objects that are stored, and leaves the list as it was.
-func fill(list *unstructured.UnstructuredList, data []byte) *schema.GroupVersionKind {
-	if !scan.Regular(data) {
+// fill makes a list of carriers of a page. It returns nil where the page is not just a list of objects that are stored, and leaves the list as it was.
+func (o objects) fill(list *unstructured.UnstructuredList, data []byte) *schema.GroupVersionKind {
+	if !o.carried || !scan.Regular(data) {
 		return nil
 	}
 	tree, page := map[string]any{}, []byte(nil)
@@ -132,7 +164,7 @@ func fill(list *unstructured.UnstructuredList, data []byte) *schema.GroupVersion
 	items := []unstructured.Unstructured{}
 	of := metav1.TypeMeta{APIVersion: head.GetAPIVersion(), Kind: strings.TrimSuffix(kind.Kind, "List")}
 	for value := range scan.Elements(page) {
-		u, _ := object(value, of)
+		u, _ := carrier(value, of)
 		if u == nil {
 			return nil
 		}
