@@ -4,6 +4,7 @@
 package cached
 
 import (
+	"strconv"
 	"strings"
 	"time"
 	"unique"
@@ -32,23 +33,28 @@ func Carrier(kind metav1.TypeMeta, namespace, name, resourceVersion string, json
 
 // cutter makes objects of JSON.
 type cutter struct {
-	form Form
-	keep projection
+	form  Form
+	keep  projection
+	press press
 }
 
-// object makes the Object of an object's JSON: of what is held it has a copy, of just the size that it needs. Out is a buffer to work
-// in, which is returned for the next one.
-func (c *cutter) object(json, out []byte) (*Object, []byte) {
+// object makes the Object of an object's JSON, with a copy of what is held of it.
+func (c *cutter) object(json []byte, b *buffer) *Object {
 	o := routing(scan.Member(json, "metadata"))
 	o.kind = unique.Make(typeMeta{scan.Text(scan.Member(json, "apiVersion")), scan.Text(scan.Member(json, "kind"))})
 	if c.form.Profile == dsl.CacheLive {
-		return o, out
+		return o
 	}
-	out, from, to := c.cut(json, out[:0])
-	o.raw = make([]byte, len(out))
-	copy(o.raw, out)
+	var from, to int
+	b.cut, from, to = c.cut(json, b.cut[:0])
 	o.metadata.from, o.metadata.to = uint32(from), uint32(to)
-	return o, out
+	if owned := scan.Text(scan.Member(scan.Member(b.cut[from:to], "labels"), c.form.Owner)); owned != "" {
+		more := o.rarely()
+		more.owned = owned
+		o.rare = &more
+	}
+	o.body, b.pressed = c.press.hold(b.cut, b.pressed)
+	return o
 }
 
 // cut appends what is held of an object, and tells where the value of metadata is in it.
@@ -165,7 +171,7 @@ func (p projection) member(out, key, value []byte) []byte {
 
 // routing picks what an Object holds decoded.
 func routing(metadata []byte) *Object {
-	o := &Object{}
+	o, more := &Object{}, rare{}
 	var namespace string
 	for key, value := range scan.Members(metadata) {
 		switch string(key) {
@@ -176,19 +182,31 @@ func routing(metadata []byte) *Object {
 		case "uid":
 			o.uid = types.UID(scan.Text(value))
 		case "resourceVersion":
-			o.version = scan.Text(value)
+			o.version, more.version = versionOf(scan.Text(value))
 		case "generation":
 			o.generation, _ = scan.Value(value).(int64)
 		case "creationTimestamp":
 			o.created = moment(value)
 		case "deletionTimestamp":
-			o.deleted = moment(value)
+			more.deleted = moment(value)
 		case "ownerReferences":
-			o.owners = ownersIn(value)
+			more.owners = ownersIn(value)
 		}
 	}
 	o.namespace = unique.Make(namespace)
+	if more.version != "" || more.deleted != 0 || more.owners != nil {
+		o.rare = &more
+	}
 	return o
+}
+
+// versionOf returns a resource version as a number, or as it is where it is not written as a number is.
+func versionOf(text string) (number uint64, odd string) {
+	number, err := strconv.ParseUint(text, 10, 64)
+	if err != nil || number == 0 || strconv.FormatUint(number, 10) != text {
+		return 0, text
+	}
+	return number, ""
 }
 
 func moment(value []byte) seconds {

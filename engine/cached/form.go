@@ -33,6 +33,8 @@ type Form struct {
 	// Made, where it is set, is the annotation that objects have which the operator has made: of those the entries of
 	// people's hands are held, too, by which it is known what somebody has changed.
 	Made string
+	// Owner is the key of the label by which objects name an owner that does not control them; see [Object.Owned]. Optional.
+	Owner string
 }
 
 // WithDefaults fills in what is left open and drops what the profile ignores, so that forms that

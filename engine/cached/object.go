@@ -9,8 +9,8 @@
 package cached
 
 import (
-	"bytes"
 	"encoding/json"
+	"strconv"
 	"time"
 	"unique"
 
@@ -31,18 +31,34 @@ import (
 // time; in the live profile there are none.
 type Object struct {
 	immutable
-	kind       unique.Handle[typeMeta]
-	namespace  unique.Handle[string]
-	name       string
-	uid        types.UID
-	version    string
+	kind      unique.Handle[typeMeta]
+	namespace unique.Handle[string]
+	name      string
+	uid       types.UID
+	// version is the resource version where that is a number, as API servers have them; otherwise it is among what is rare.
+	version    uint64
 	generation int64
 	created    seconds
-	deleted    seconds
-	owners     []owner
-	raw        []byte
-	// metadata is where the value of the key metadata lies in raw.
+	body       body
+	// metadata is where the value of the key metadata lies in the JSON.
 	metadata struct{ from, to uint32 }
+	rare     *rare
+}
+
+// rare is what most objects of a cache do not have.
+type rare struct {
+	version string
+	deleted seconds
+	owners  []owner
+	// owned is the value of the label that names an owner.
+	owned string
+}
+
+func (o *Object) rarely() rare {
+	if o.rare == nil {
+		return rare{}
+	}
+	return *o.rare
 }
 
 var (
@@ -53,14 +69,16 @@ var (
 // Tree decodes the object. The tree is the caller's own: a new one each time, with numbers as
 // int64 or float64. It is nil when the profile is live: the object must be read from the server.
 func (o *Object) Tree() *unstructured.Unstructured {
-	if len(o.raw) == 0 {
+	var tree map[string]any
+	o.body.read(func(json []byte) { tree = scan.Tree(json) })
+	if tree == nil {
 		return nil
 	}
-	return &unstructured.Unstructured{Object: scan.Tree(o.raw)}
+	return &unstructured.Unstructured{Object: tree}
 }
 
-// Size is the length of the object's JSON in bytes, zero when the profile is live.
-func (o *Object) Size() int { return len(o.raw) }
+// Size is how many bytes are held of the object's JSON, compressed; zero when the profile is live.
+func (o *Object) Size() int { return len(o.body.data) }
 
 // GetNamespace returns the namespace, empty for objects without one.
 func (o *Object) GetNamespace() string { return o.namespace.Value() }
@@ -72,7 +90,12 @@ func (o *Object) GetName() string { return o.name }
 func (o *Object) GetUID() types.UID { return o.uid }
 
 // GetResourceVersion returns the resource version.
-func (o *Object) GetResourceVersion() string { return o.version }
+func (o *Object) GetResourceVersion() string {
+	if o.version == 0 {
+		return o.rarely().version
+	}
+	return strconv.FormatUint(o.version, 10)
+}
 
 // GetGeneration returns the generation.
 func (o *Object) GetGeneration() int64 { return o.generation }
@@ -82,17 +105,17 @@ func (o *Object) GetCreationTimestamp() metav1.Time { return o.created.time() }
 
 // GetDeletionTimestamp returns since when the object is to be deleted, nil when it is not.
 func (o *Object) GetDeletionTimestamp() *metav1.Time {
-	if o.deleted == 0 {
+	if o.rare == nil || o.rare.deleted == 0 {
 		return nil
 	}
-	at := o.deleted.time()
+	at := o.rare.deleted.time()
 	return &at
 }
 
 // GetOwnerReferences returns the owner references. The slice is the caller's.
 func (o *Object) GetOwnerReferences() []metav1.OwnerReference {
 	var refs []metav1.OwnerReference
-	for _, w := range o.owners {
+	for _, w := range o.rarely().owners {
 		refs = append(refs, w.reference())
 	}
 	return refs
@@ -103,14 +126,9 @@ func (o *Object) GetLabels() map[string]string {
 	return o.texts("labels")
 }
 
-// Label returns the value of a label, empty when there is none. Unlike GetLabels it costs next to
-// nothing where the key does not occur in the object's metadata.
-func (o *Object) Label(key string) string {
-	if key == "" || !bytes.Contains(o.held(), []byte(`"`+key+`"`)) {
-		return ""
-	}
-	return scan.Text(scan.Member(scan.Member(o.held(), "labels"), key))
-}
+// Owned returns the value of the label that names an owner, Form.Owner, empty when there is none. Unlike GetLabels it costs
+// nothing.
+func (o *Object) Owned() string { return o.rarely().owned }
 
 // GetAnnotations decodes the annotations.
 func (o *Object) GetAnnotations() map[string]string { return o.texts("annotations") }
@@ -132,18 +150,21 @@ func Named(namespace, name string) *Object {
 	return &Object{kind: unique.Make(typeMeta{}), namespace: unique.Make(namespace), name: name}
 }
 
-// held is the metadata's JSON, empty where none is held.
-func (o *Object) held() []byte { return o.raw[o.metadata.from:o.metadata.to] }
+// read gives the metadata's JSON to use, empty where none is held.
+func (o *Object) read(use func(metadata []byte)) {
+	o.body.read(func(json []byte) { use(json[o.metadata.from:o.metadata.to]) })
+}
 
 // texts decodes a map of strings in the metadata, nil when there is none.
-func (o *Object) texts(of string) map[string]string {
-	var out map[string]string
-	for key, value := range scan.Members(scan.Member(o.held(), of)) {
-		if out == nil {
-			out = map[string]string{}
+func (o *Object) texts(of string) (out map[string]string) {
+	o.read(func(metadata []byte) {
+		for key, value := range scan.Members(scan.Member(metadata, of)) {
+			if out == nil {
+				out = map[string]string{}
+			}
+			out[string(key)] = scan.Text(value)
 		}
-		out[string(key)] = scan.Text(value)
-	}
+	})
 	return out
 }
 
@@ -158,7 +179,7 @@ func (o *Object) decoded() metav1.ObjectMeta {
 // the caller then sees less of the object, as one that asks an Unstructured does.
 func (o *Object) decode(out any) {
 	if o.metadata.to > 0 {
-		_ = json.Unmarshal(o.held(), out)
+		o.read(func(metadata []byte) { _ = json.Unmarshal(metadata, out) })
 	}
 }
 
@@ -193,7 +214,7 @@ func (w owner) reference() metav1.OwnerReference {
 
 // Controller returns the uid of the owner that controls the object, empty when there is none.
 func (o *Object) Controller() types.UID {
-	for _, w := range o.owners {
+	for _, w := range o.rarely().owners {
 		if w.controller {
 			return w.uid
 		}

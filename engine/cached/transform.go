@@ -43,42 +43,41 @@ type transformer struct {
 // buffer is what one object after the other is worked on in.
 type buffer struct {
 	encoder
-	out []byte
+	cut, pressed []byte
 }
 
-func (t *transformer) transform(in any) (out any, err error) {
+func (t *transformer) transform(in any) (any, error) {
 	b := t.buffers.Get().(*buffer)
 	defer t.buffers.Put(b)
 	switch obj := in.(type) {
 	case *unstructured.Unstructured:
-		out, b.out = t.unstructured(b, obj)
+		return t.unstructured(b, obj), nil
 	case *metav1.PartialObjectMetadata:
-		out, b.out = t.partial(b, obj)
+		return t.partial(b, obj), nil
 	default:
 		return in, nil
 	}
-	return out, nil
 }
 
-func (t *transformer) unstructured(b *buffer, u *unstructured.Unstructured) (*Object, []byte) {
+func (t *transformer) unstructured(b *buffer, u *unstructured.Unstructured) *Object {
 	if raw, ok := u.Object[carried].([]byte); ok {
-		return t.object(raw, b.out)
+		return t.object(raw, b)
 	}
 	raw, err := b.encode(u.Object)
 	if err == nil {
-		return t.object(raw, b.out)
+		return t.object(raw, b)
 	}
 	t.failed(err, u)
 	raw, err = b.encode(map[string]any{"apiVersion": u.GetAPIVersion(), "kind": u.GetKind(), "metadata": u.Object["metadata"]})
 	if err != nil {
-		return Named(u.GetNamespace(), u.GetName()), b.out
+		return Named(u.GetNamespace(), u.GetName())
 	}
 	live := cutter{form: Form{Profile: dsl.CacheLive}}
-	return live.object(raw, b.out)
+	return live.object(raw, b)
 }
 
 // partial is an object of which the metadata alone came. A server gives it the kind PartialObjectMetadata.
-func (t *transformer) partial(b *buffer, p *metav1.PartialObjectMetadata) (*Object, []byte) {
+func (t *transformer) partial(b *buffer, p *metav1.PartialObjectMetadata) *Object {
 	kind := t.form.Kind
 	if kind == "" && p.GroupVersionKind().Group != metav1.GroupName {
 		kind = p.Kind
@@ -86,9 +85,9 @@ func (t *transformer) partial(b *buffer, p *metav1.PartialObjectMetadata) (*Obje
 	raw, err := json.Marshal(metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: t.apiVersion, Kind: kind}, ObjectMeta: p.ObjectMeta})
 	if err != nil {
 		t.failed(err, p)
-		return Named(p.Namespace, p.Name), b.out
+		return Named(p.Namespace, p.Name)
 	}
-	return t.object(raw, b.out)
+	return t.object(raw, b)
 }
 
 func (t *transformer) failed(err error, o metav1.Object) {

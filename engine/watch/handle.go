@@ -62,7 +62,7 @@ func (h *Handle) Objects() []*cached.Object {
 // OwnedBy returns the objects whose controlling owner reference has this uid, and those whose label
 // Settings.OwnerLabel has this value, in no order.
 func (h *Handle) OwnedBy(owner string) []*cached.Object {
-	return ownedBy(h.informer.shared.GetIndexer(), owner, h.set.settings.OwnerLabel)
+	return ownedBy(h.informer.shared.GetIndexer(), owner)
 }
 
 // Len returns the number of objects.

@@ -32,9 +32,12 @@ func names(objects []*cached.Object) []string {
 }
 
 // held is the object as a cache holds it whole.
+// ownerLabel is the label by which objects name their owner in these tests.
+const ownerLabel = "op.handwerk.dev/owner"
+
 func held(t *testing.T, u *unstructured.Unstructured) *cached.Object {
 	t.Helper()
-	transform, err := cached.NewTransform(cached.Form{}, foos.GroupVersion(), logr.Discard())
+	transform, err := cached.NewTransform(cached.Form{Owner: ownerLabel}, foos.GroupVersion(), logr.Discard())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +96,7 @@ func TestHandlesReadTheCache(t *testing.T) {
 
 // TestOwnersByLabel holds that objects are found by the label that names their owner, as it changes.
 func TestOwnersByLabel(t *testing.T) {
-	const label = "op.handwerk.dev/owner"
+	const label = ownerLabel
 	tree := func(name string, labels map[string]any) *cached.Object {
 		meta := map[string]any{"name": name, "annotations": map[string]any{label: "p1"}}
 		if labels != nil {
@@ -101,10 +104,10 @@ func TestOwnersByLabel(t *testing.T) {
 		}
 		return held(t, &unstructured.Unstructured{Object: map[string]any{"metadata": meta}})
 	}
-	index := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{byOwner: ownerBuckets(label)})
+	index := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{byOwner: ownerBuckets})
 	wants := func(owner string, want ...string) {
 		t.Helper()
-		wantSame(t, append([]string{}, want...), names(ownedBy(index, owner, label)))
+		wantSame(t, append([]string{}, want...), names(ownedBy(index, owner)))
 	}
 	for _, o := range []*cached.Object{tree("a", map[string]any{label: "p1"}), tree("b", map[string]any{label: "p2", "x": "p1"}), tree("c", nil)} {
 		if err := index.Add(o); err != nil {
@@ -124,7 +127,7 @@ func TestOwnersByLabel(t *testing.T) {
 
 func TestOwnersThatShareABucketDoNotShareChildren(t *testing.T) {
 	const owners = buckets / 2
-	index := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{byOwner: ownerBuckets("")})
+	index := cache.NewIndexer(cache.MetaNamespaceKeyFunc, cache.Indexers{byOwner: ownerBuckets})
 	s := newServer()
 	uid := func(i int) string { return fmt.Sprintf("7f3ad3c2-2c11-4b5e-8c6e-%012d", i) }
 	for i := range owners {
@@ -136,7 +139,7 @@ func TestOwnersThatShareABucketDoNotShareChildren(t *testing.T) {
 		t.Fatal("each owner has a bucket of its own")
 	}
 	for i := range owners {
-		owned := ownedBy(index, uid(i), "")
+		owned := ownedBy(index, uid(i))
 		if len(owned) != 1 || string(owned[0].Controller()) != uid(i) {
 			t.Fatalf("owner %s has the children %v", uid(i), names(owned))
 		}

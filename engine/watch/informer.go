@@ -43,7 +43,9 @@ func newInformer(s Settings, src Source) (*informer, error) {
 	if err != nil {
 		return nil, err
 	}
-	transform, err := cached.NewTransform(src.Form, src.GVR.GroupVersion(), log)
+	form := src.Form
+	form.Owner = s.OwnerLabel
+	transform, err := cached.NewTransform(form, src.GVR.GroupVersion(), log)
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +62,7 @@ func newInformer(s Settings, src Source) (*informer, error) {
 }
 
 func (i *informer) build(s Settings) (cache.SharedIndexInformer, error) {
-	indexers := cache.Indexers{byOwner: ownerBuckets(s.OwnerLabel)}
+	indexers := cache.Indexers{byOwner: ownerBuckets}
 	switch i.src.Profile {
 	case dsl.CacheCompact:
 		client := observedClient{s.Dynamic, i.seen}
@@ -121,22 +123,20 @@ const byOwner = "owner"
 // buckets bounds the objects that are looked at in vain: a thousandth of all.
 const buckets = 1 << 10
 
-// ownerBuckets indexes objects; label is the key of the owner label, empty when there is none.
-func ownerBuckets(label string) cache.IndexFunc {
-	return func(obj any) ([]string, error) {
-		o, ok := obj.(*cached.Object)
-		if !ok {
-			return nil, nil
-		}
-		var in []string
-		if uid := o.Controller(); uid != "" {
-			in = append(in, bucketOf(string(uid)))
-		}
-		if named := o.Label(label); named != "" {
-			in = append(in, bucketOf(named))
-		}
-		return in, nil
+// ownerBuckets indexes an object.
+func ownerBuckets(obj any) ([]string, error) {
+	o, ok := obj.(*cached.Object)
+	if !ok {
+		return nil, nil
 	}
+	var in []string
+	if uid := o.Controller(); uid != "" {
+		in = append(in, bucketOf(string(uid)))
+	}
+	if named := o.Owned(); named != "" {
+		in = append(in, bucketOf(named))
+	}
+	return in, nil
 }
 
 func bucketOf(owner string) string {
@@ -147,7 +147,7 @@ func bucketOf(owner string) string {
 }
 
 // ownedBy returns the objects that the owner controls and those with its label, in no order.
-func ownedBy(index cache.Indexer, owner, label string) []*cached.Object {
+func ownedBy(index cache.Indexer, owner string) []*cached.Object {
 	if owner == "" {
 		return nil
 	}
@@ -157,7 +157,7 @@ func ownedBy(index cache.Indexer, owner, label string) []*cached.Object {
 	}
 	var owned []*cached.Object
 	for _, item := range items {
-		if o, ok := item.(*cached.Object); ok && (string(o.Controller()) == owner || o.Label(label) == owner) {
+		if o, ok := item.(*cached.Object); ok && (string(o.Controller()) == owner || o.Owned() == owner) {
 			owned = append(owned, o)
 		}
 	}
