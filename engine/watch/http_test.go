@@ -5,17 +5,20 @@ package watch
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
-	"k8s.io/client-go/dynamic"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/cached"
+	"github.com/handwerk-dev/handwerk/engine/wire"
 )
 
 // busy is an API server that streams one object as a list, and changes it all the time once flood is
@@ -53,7 +56,7 @@ func TestStoppingUnderLoadSaysNothing(t *testing.T) {
 	s := httptest.NewServer(busy{flood})
 	defer s.Close()
 	config := &rest.Config{Host: s.URL, QPS: -1}
-	byTree, err := dynamic.NewForConfig(config)
+	byTree, err := wire.NewCached(config, s.Client())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,5 +103,59 @@ func TestStoppingUnderLoadSaysNothing(t *testing.T) {
 		if !found || o.Tree().GetKind() != "Foo" || h.State().Fault != nil {
 			t.Errorf("%s: found %t, kind %s, state %+v", h.Source().Profile, found, o.Tree().GetKind(), h.State())
 		}
+	}
+}
+
+// TestObjectsThatComeAsBytes holds that an informer takes objects that are not decoded, each under its own key: in a streamed list, in pages, and
+// in events.
+func TestObjectsThatComeAsBytes(t *testing.T) {
+	object := func(name string, version int) string {
+		return fmt.Sprintf(`{"apiVersion":"example.com/v1","kind":"Foo","metadata":{"name":%q,"namespace":"default","uid":"uid-%s","resourceVersion":"%d"},"spec":{"n":%d}}`, name, name, version, version)
+	}
+	event := func(kind, object string) string { return `{"type":"` + kind + `","object":` + object + "}\n" }
+	end := `{"apiVersion":"example.com/v1","kind":"Foo","metadata":{"resourceVersion":"5","annotations":{"k8s.io/initial-events-end":"true"}}}`
+	for name, streamed := range map[string]bool{"a streamed list": true, "pages": false} {
+		t.Run(name, func(t *testing.T) {
+			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				q := r.URL.Query()
+				w.Header().Set("Content-Type", "application/json")
+				switch {
+				case q.Get("sendInitialEvents") != "" && !streamed:
+					w.WriteHeader(http.StatusUnprocessableEntity)
+					return
+				case q.Get("sendInitialEvents") != "":
+					_, _ = io.WriteString(w, event("ADDED", object("a", 1))+event("ADDED", object("b", 2))+event("ADDED", object("c", 3))+event("BOOKMARK", end))
+				case q.Get("watch") == "" && q.Get("continue") == "":
+					_, _ = io.WriteString(w, `{"apiVersion":"example.com/v1","kind":"FooList","metadata":{"resourceVersion":"5","continue":"more"},"items":[`+object("a", 1)+`,`+object("b", 2)+`]}`)
+					return
+				case q.Get("watch") == "":
+					_, _ = io.WriteString(w, `{"apiVersion":"example.com/v1","kind":"FooList","metadata":{"resourceVersion":"5"},"items":[`+object("c", 3)+`]}`)
+					return
+				}
+				_, _ = io.WriteString(w, event("MODIFIED", object("b", 6))+event("DELETED", object("a", 7))+event("ADDED", object("d", 8)))
+				_ = http.NewResponseController(w).Flush()
+				<-r.Context().Done()
+			}))
+			defer s.CloseClientConnections()
+			client, err := wire.NewCached(&rest.Config{Host: s.URL, QPS: -1}, s.Client())
+			if err != nil {
+				t.Fatal(err)
+			}
+			set, events := New(Settings{Dynamic: client}), make(chan string, 100)
+			defer set.Close()
+			h := mustOpen(t, set, Source{GVR: foos}, func(e Event) {
+				n, _, _ := unstructured.NestedInt64(e.Object.Tree().Object, "spec", "n")
+				events <- fmt.Sprintf("%s %s %d", e.Kind, e.Key, n)
+			})
+			var got []string
+			for range 6 {
+				got = append(got, <-events)
+			}
+			slices.Sort(got[:3])
+			wantSame(t, []string{"added default/a 1", "added default/b 2", "added default/c 3", "updated default/b 6", "deleted default/a 7", "added default/d 8"}, got)
+			if h.Len() != 3 {
+				t.Errorf("the cache has %d objects", h.Len())
+			}
+		})
 	}
 }
