@@ -111,6 +111,10 @@ func carrier(data []byte, of metav1.TypeMeta) (*unstructured.Unstructured, *sche
 	var namespace, name, uid, version string
 	for key, value := range scan.Members(metadata) {
 		switch string(key) {
+		case "annotations": // an informer looks at this one of bookmarks
+			if bytes.Contains(value, []byte(metav1.InitialEventsAnnotationKey)) {
+				return nil, nil
+			}
 		case "namespace":
 			namespace = scan.Text(value)
 		case "name":

@@ -51,7 +51,7 @@ func held(t testing.TB, in runtime.Object) any {
 	return map[string]any{
 		"tree": o.Tree(), "gvk": o.GroupVersionKind(), "uid": o.GetUID(), "name": o.GetName(), "namespace": o.GetNamespace(), "version": o.GetResourceVersion(),
 		"labels": o.GetLabels(), "annotations": o.GetAnnotations(), "owners": o.GetOwnerReferences(), "fields": o.GetManagedFields(), "generation": o.GetGeneration(),
-		"key": cache.MetaObjectToName(u).String(), "version before": u.GetResourceVersion(), "table": u.GroupVersionKind(),
+		"notes before": u.GetAnnotations()[metav1.InitialEventsAnnotationKey], "key": cache.MetaObjectToName(u).String(), "version before": u.GetResourceVersion(), "table": u.GroupVersionKind(),
 	}
 }
 
@@ -95,6 +95,7 @@ func streams() map[string]string {
 		"nothing":                            "",
 		"events":                             event("ADDED", foo) + event("MODIFIED", foo) + event("DELETED", foo),
 		"a bookmark":                         event("ADDED", foo) + event("BOOKMARK", bookmark) + event("MODIFIED", foo),
+		"a bookmark with a uid":              event("BOOKMARK", strings.Replace(bookmark, `"resourceVersion"`, `"uid":"u","resourceVersion"`, 1)),
 		"an error":                           event("ADDED", foo) + event("ERROR", gone),
 		"a Table":                            event("ADDED", `{"apiVersion":"meta.k8s.io/v1","kind":"Table","metadata":{"resourceVersion":"1"},"rows":[]}`),
 		"no newlines":                        strings.ReplaceAll(event("ADDED", foo)+event("DELETED", foo), "\n", ""),
