@@ -32,7 +32,7 @@ func (p *pass) subject(r book.Reader, c dsl.Cause, try progress.Record, children
 	out := p.r.subject(p.facts, p.draft, r.Handler, c, try)
 	out.Children, out.Related = children, p.related
 	if c == dsl.Event {
-		out.Event = p.memory.event
+		out.Event = p.memory.Event
 	}
 	if c != dsl.Create && !p.resourceWide() {
 		attempt.Recall(out, r, p.ledger.Old(r), p.look)

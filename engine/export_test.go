@@ -5,6 +5,9 @@ package engine
 
 import (
 	"context"
+	"time"
+
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 )
@@ -26,6 +29,19 @@ func StopResource(ctx context.Context, e *Engine, name string) {
 	for r := range e.resources.All {
 		if r.name == name {
 			e.stop(ctx, r)
+		}
+	}
+}
+
+// Resync runs one pass over an object whose resync period has passed. Nothing else of it may be under way.
+func Resync(e *Engine, namespace, name string) {
+	for r := range e.resources.All {
+		key := cache.ObjectName{Namespace: namespace, Name: name}
+		t := r.box.Take(key)
+		t.Memory.Resync = time.Unix(1, 0)
+		t.Close()
+		if _, err := r.pass(context.Background(), key); err != nil {
+			panic(err)
 		}
 	}
 }

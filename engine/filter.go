@@ -69,7 +69,7 @@ func (p *pass) answer(r book.Reader, c dsl.Cause, try progress.Record) filter.An
 		if a.Err != nil {
 			a.Holds, a.Unread = false, children.Failed()
 			p.filterFailed(q, r.ID, a)
-		} else if p.memory.filters.Answered(q) {
+		} else if p.memory.Filters.Answered(q) {
 			p.log().Info("filter can be asked again", "handler", r.ID)
 		}
 	}
@@ -98,7 +98,7 @@ func (p *pass) filterFailed(q filter.Question, handler string, a filter.Answer) 
 func (p *pass) sayFilterFailed(q filter.Question, handler string, a filter.Answer) {
 	const line = "filter failed; the handler does not see the object"
 	log := p.log().WithValues("handler", handler)
-	if p.memory.filters.Failed(q, a) {
+	if p.memory.Filters.Failed(q, a) {
 		log.V(1).Info(line, "error", a.Err.Error())
 		return
 	}

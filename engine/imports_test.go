@@ -89,6 +89,7 @@ func TestImportsPointDown(t *testing.T) {
 			"engine/fence", "engine/gone", "engine/inbox", "engine/loop", "engine/ops", "engine/pack", "engine/patch", "engine/register", "engine/retired",
 			"engine/sweep", "engine/watch",
 		},
+		"engine/memory":  {"engine/attempt", "engine/family", "engine/filter", "engine/inbox", "engine/ledger", "engine/loop", "engine/related", "engine/sweep", "engine/timer"},
 		"engine/client":  {"dsl", "engine/catalog", "engine/child", "engine/feed", "engine/fence"},
 		"engine/related": {"dsl", "engine/book", "engine/cached", "engine/feed", "engine/inbox", "engine/watch"},
 		"engine": {
@@ -96,7 +97,7 @@ func TestImportsPointDown(t *testing.T) {
 			"dsl", "dsl/logmark", "engine/book", "engine/cached", "engine/cause", "engine/catalog", "engine/child", "engine/gone", "engine/lease", "engine/ops",
 			"engine/patch", "engine/progress", "engine/queue", "engine/rights", "engine/watch",
 			"engine/busy", "engine/dial", "engine/events", "engine/fate", "engine/fence", "engine/claim", "engine/loop", "engine/outage", "engine/timer",
-			"engine/access", "engine/family", "engine/feed", "engine/feeds", "engine/health", "engine/inbox", "engine/preflight", "engine/register", "engine/related", "engine/report", "engine/roster",
+			"engine/access", "engine/family", "engine/feed", "engine/feeds", "engine/health", "engine/inbox", "engine/memory", "engine/preflight", "engine/register", "engine/related", "engine/report", "engine/roster",
 		},
 		"engine/enginetest":                    nil, // test kits may use everything
 		"engine/enginetest/internal/apiserver": {},
@@ -136,7 +137,7 @@ var (
 		{"attempt", "feed", "inbox", "ledger", "preflight"},
 		{"report", "retired"},
 		{"client", "family", "feeds", "related", "roster"},
-		{"plan"},
+		{"memory", "plan"},
 	}
 )
 

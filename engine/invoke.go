@@ -102,7 +102,7 @@ func (p *pass) note(j *plan.Job, err error, took time.Duration) {
 	case err == nil:
 		j.Record = j.Record.Succeed()
 		log.V(1).Info("handler succeeded", "took", took.String())
-		p.memory.troubles.Mended(log, j.Reader.ID, "handler works again")
+		p.memory.Troubles.Mended(log, j.Reader.ID, "handler works again")
 	case waiting:
 		j.Record = j.Record.Wait(err, most, time.Now())
 		log.V(1).Info("handler waits", "reason", err.Error(), "timeout", most.String())

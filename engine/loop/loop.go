@@ -26,54 +26,50 @@ const (
 	pause = time.Minute
 )
 
-// Breaker holds back one object that loops. Its zero value has seen nothing yet. Passes that write nothing
+// Breaker holds back one object that loops. Its zero value, and nil, have seen nothing yet. Passes that write nothing
 // are free.
 type Breaker struct {
-	same, other allowance
+	// since is up to when what is spent was refilled last; while the object is held back, the end of that.
+	since time.Time
+	// same and other are how much of the two bursts is spent.
+	same, other uint16
 	// recent tells what the last writing passes wrote.
 	recent [4]uint32
-	until  time.Time
-}
-
-// allowance is how much of a burst is spent, and since when it is refilled.
-type allowance struct {
-	spent int
-	last  time.Time
-}
-
-// spend reports whether there was no more.
-func (a *allowance) spend(now time.Time, burst int) (none bool) {
-	if refilled := int(now.Sub(a.last) / refill); refilled > 0 {
-		a.spent = max(0, a.spent-refilled)
-		a.last = now
-	}
-	a.spent++
-	return a.spent > burst
 }
 
 // Wrote counts a pass that wrote something, which content (see [Content]) tells from other things, and
 // reports whether it was one too many: the object is held back for a minute from then on.
 func (b *Breaker) Wrote(now time.Time, content uint32) (opened bool) {
-	spent, burst := &b.same, sameBurst
+	b.refill(now)
+	spent, burst := &b.same, uint16(sameBurst)
 	if !slices.Contains(b.recent[:], content) {
 		copy(b.recent[:], b.recent[1:])
 		b.recent[len(b.recent)-1] = content
 		spent, burst = &b.other, newBurst
 	}
-	if !spent.spend(now, burst) {
+	if *spent++; *spent <= burst {
 		return false
 	}
-	b.until = now.Add(pause)
 	// The probe may write once; a second pass opens it again. The pause refills nothing.
-	*spent = allowance{burst - 1, b.until}
+	*spent, b.since = burst-1, now.Add(pause)
 	return true
 }
 
-// Until is the time up to which the object was held back last; zero when it never was.
-func (b *Breaker) Until() time.Time { return b.until }
+func (b *Breaker) refill(now time.Time) {
+	if refilled := int64(now.Sub(b.since) / refill); refilled > 0 {
+		b.same -= uint16(min(refilled, int64(b.same)))
+		b.other -= uint16(min(refilled, int64(b.other)))
+		b.since = now
+	}
+}
 
 // Wait returns how long the object is still held back; zero when it is not.
-func (b *Breaker) Wait(now time.Time) time.Duration { return max(0, b.until.Sub(now)) }
+func (b *Breaker) Wait(now time.Time) time.Duration {
+	if b == nil {
+		return 0
+	}
+	return max(0, b.since.Sub(now))
+}
 
 // Content tells what an object that was written has in it from other contents, without what is another at
 // each write: versions, times, the operator's state annotation, which is named. The status counts only for

@@ -56,6 +56,8 @@ type Memory struct {
 	// done: there was no child that no handler has any more. Refused is why such may not be taken away, as it was said.
 	done    bool
 	refused string
+	// Told: what passes for a child and is none was named in the log.
+	Told bool
 }
 
 // Done reports whether there is nothing to look for. News may have brought something.
