@@ -136,7 +136,9 @@ func (r *resource) read(ctx context.Context, key cache.ObjectName) (*unstructure
 	}
 	if r.spec.Cache != dsl.CacheLive {
 		tree := cached.Tree()
-		tree.SetUID(cached.GetUID()) // the same text, so that what remembers it holds it once
+		if tree != nil {
+			tree.SetUID(cached.GetUID()) // the same text, so that what remembers it holds it once
+		}
 		return tree, nil
 	}
 	object, err := r.engine.reader(ctx, r.own.Resource().GVR, key)

@@ -53,6 +53,7 @@ func (r *resource) handle(ctx context.Context, q *queue.Queue[cache.ObjectName],
 	end := r.busy.Begin(key)
 	next, err := r.pass(ctx, key)
 	end()
+	r.engine.trim.Passed()
 	switch {
 	case ctx.Err() != nil:
 		// Leadership or the process is ending: whoever works next looks at everything again.

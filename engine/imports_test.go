@@ -53,6 +53,7 @@ func TestImportsPointDown(t *testing.T) {
 		"engine/ops":        {"dsl"},
 		"engine/rights":     {"dsl"},
 		"engine/loop":       {},
+		"engine/trim":       {},
 		"engine/timer":      {"dsl"},
 		"engine/backoff":    {},
 		"engine/fate":       {"dsl/logmark", "engine/backoff"},
@@ -97,7 +98,7 @@ func TestImportsPointDown(t *testing.T) {
 			"dsl", "dsl/logmark", "engine/book", "engine/cached", "engine/cause", "engine/catalog", "engine/child", "engine/gone", "engine/lease", "engine/ops",
 			"engine/patch", "engine/progress", "engine/queue", "engine/rights", "engine/watch",
 			"engine/busy", "engine/dial", "engine/events", "engine/fate", "engine/fence", "engine/claim", "engine/loop", "engine/outage", "engine/timer",
-			"engine/access", "engine/family", "engine/feed", "engine/feeds", "engine/health", "engine/inbox", "engine/memory", "engine/preflight", "engine/register", "engine/related", "engine/report", "engine/roster",
+			"engine/access", "engine/family", "engine/feed", "engine/feeds", "engine/health", "engine/inbox", "engine/memory", "engine/preflight", "engine/register", "engine/related", "engine/report", "engine/roster", "engine/trim",
 		},
 		"engine/enginetest":                    nil, // test kits may use everything
 		"engine/enginetest/internal/apiserver": {},
@@ -131,7 +132,7 @@ var (
 	floors  = [][]string{
 		{
 			"busy", "cached", "catalog", "cause", "claim", "drift", "fate", "fence", "filter", "health", "lease", "loop", "ops", "outage", "patch",
-			"progress", "queue", "register", "rights", "scope", "timer",
+			"progress", "queue", "register", "rights", "scope", "timer", "trim",
 		},
 		{"access", "book", "child", "conditions", "crd", "dial", "events", "sweep", "watch"},
 		{"attempt", "feed", "inbox", "ledger", "preflight"},
