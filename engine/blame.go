@@ -94,7 +94,7 @@ func (p *pass) fault(j *plan.Job, err error) {
 	}
 	p.memory.Refused[j.Reader.ID] = true
 	j.Wants, j.Record = nil, j.Entry.Try
-	p.note(j, fmt.Errorf("changing the object: %w", err), 0)
+	p.note(p.r.logOf(p.facts, "handler", j.Reader.ID, "cause", string(j.Cause), "attempt", j.Record.Attempts+1), j, fmt.Errorf("changing the object: %w", err), 0)
 	e := j.Entry
 	e.Try = j.Record
 	p.ledger.Put(j.Reader, e.End(j.Reader.View, j.Saw, p.look.Kept(j.Reader.View)))

@@ -63,7 +63,10 @@ func (p *pass) answer(r book.Reader, c dsl.Cause, try progress.Record) filter.An
 		return a
 	}
 	a.Holds = filter.Chooses(r.Handler, p.current)
-	if a.Holds && r.When != nil {
+	if r.When == nil {
+		return a // to ask again costs no more than to keep it
+	}
+	if a.Holds {
 		children := p.family.Reader()
 		a.Holds, a.Err = attempt.Ask(r.When, p.subject(r, c, try, children))
 		if a.Err != nil {

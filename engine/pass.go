@@ -183,10 +183,11 @@ func (p *pass) finalizer() bool {
 
 func (p *pass) log() logr.Logger { return p.r.logOf(p.facts) }
 
-// logOf returns the log for what happens to an object.
-func (r *resource) logOf(f facts) logr.Logger {
+// logOf returns the log for what happens to an object, with more values. It is made anew each time, so nobody should
+// ask who has nothing to say.
+func (r *resource) logOf(f facts, more ...any) logr.Logger {
 	if f.resourceWide() {
-		return r.log
+		return r.log.WithValues(more...)
 	}
-	return r.log.WithValues("namespace", f.key.Namespace, "name", f.key.Name)
+	return r.log.WithValues(append([]any{"namespace", f.key.Namespace, "name", f.key.Name}, more...)...)
 }

@@ -34,7 +34,9 @@ func (p *pass) remember(a account) {
 	p.ledger.Keep(a.marks)
 	m.Rerun = a.rerun
 	if !p.gone { // the key may be that of another object
-		m.Troubles.Mended(p.log(), passItself, "pass was finished again")
+		if m.Troubles.Any() {
+			m.Troubles.Mended(p.log(), passItself, "pass was finished again")
+		}
 		p.r.box.Finished(p.key, a.jobs.Standing(p.r.rules.Readers, a.Held, p.ledger.Entry, m.Filters.Of))
 	}
 	p.family.Close(a.jobs.Through())

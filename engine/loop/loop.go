@@ -6,12 +6,14 @@
 package loop
 
 import (
-	"encoding/json"
 	"hash/fnv"
+	"maps"
 	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/handwerk-dev/handwerk/dsl/plain"
 )
 
 const (
@@ -75,9 +77,14 @@ func (b *Breaker) Wait(now time.Time) time.Duration {
 // each write: versions, times, the operator's state annotation, which is named. The status counts only for
 // who writes it.
 func Content(o *unstructured.Unstructured, state string, status bool) uint32 {
-	notes := o.GetAnnotations() // a copy
-	delete(notes, state)
-	tree := map[string]any{"": []any{o.GetUID(), o.GetLabels(), notes, o.GetFinalizers(), o.GetOwnerReferences()}}
+	metadata, _ := o.Object["metadata"].(map[string]any)
+	notes, _ := metadata["annotations"].(map[string]any)
+	if _, has := notes[state]; has {
+		notes = maps.Clone(notes)
+		delete(notes, state)
+	}
+	tree := make(map[string]any, len(o.Object))
+	tree[""] = []any{metadata["uid"], metadata["labels"], notes, metadata["finalizers"], metadata["ownerReferences"]}
 	for key, value := range o.Object {
 		switch {
 		case key == "metadata", key == "status" && !status:
@@ -88,7 +95,8 @@ func Content(o *unstructured.Unstructured, state string, status bool) uint32 {
 		}
 	}
 	hash := fnv.New32a()
-	_ = json.NewEncoder(hash).Encode(tree) // what comes from the server can be written
+	data, _ := plain.AppendJSON(nil, tree) // what comes from the server can be written
+	_, _ = hash.Write(data)                // hashes return no errors
 	return hash.Sum32()
 }
 
