@@ -45,3 +45,15 @@ func Resync(e *Engine, namespace, name string) {
 		}
 	}
 }
+
+// Rests reports whether nothing is remembered of an object but what is of all.
+func Rests(e *Engine, namespace, name string) bool {
+	for r := range e.resources.All {
+		t := r.box.Take(cache.ObjectName{Namespace: namespace, Name: name})
+		defer t.Close()
+		if t.Memory == nil || t.Memory.Rest != nil {
+			return false
+		}
+	}
+	return true
+}

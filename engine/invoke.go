@@ -103,8 +103,8 @@ func (p *pass) note(log logr.Logger, j *plan.Job, err error, took time.Duration)
 	switch {
 	case err == nil:
 		j.Record = j.Record.Succeed()
-		if says := log.V(1); says.Enabled() {
-			says.Info("handler succeeded", "took", took.String())
+		if log.V(1).Enabled() {
+			log.V(1).Info("handler succeeded", "took", took.String())
 		}
 		p.memory.Troubles.Mended(log, j.Reader.ID, "handler works again")
 	case waiting:

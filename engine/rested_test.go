@@ -38,3 +38,25 @@ func TestRestIsToldOnceForEachBurst(t *testing.T) {
 		rested("after one", 0)
 	})
 }
+
+// TestAnObjectAtRestIsSmall holds that what few objects have is dropped of one that was written, and is at rest.
+func TestAnObjectAtRestIsSmall(t *testing.T) {
+	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
+		c.Serve(enginetest.Resource{Name: foos, Kind: "Foo"})
+		op := dsl.New("op")
+		op.Resource(foos, func(foo *dsl.Resource) {
+			foo.Owns(deployments)
+			foo.OnReconcile("child", keepsChild)
+			foo.OnReconcile("status", func(_ ctx, r *dsl.Request) error {
+				r.Patch.SetStatus("size", 1)
+				return nil
+			})
+		})
+		p := c.Start(op)
+		c.Create(web)
+		c.Settle()
+		if !engine.Rests(p.Engine(), "default", "web") {
+			t.Error("more is remembered of the object than of any")
+		}
+	})
+}
