@@ -60,6 +60,7 @@ func TestAKeyThatComesWhileItIsInWork(t *testing.T) {
 		q.Add("a", Fresh)
 		key, _ := q.Get()
 		q.Add("a", Fresh)
+		<-time.After(time.Second)
 		q.Add("a", Due)
 		check := func(when string, depth, adds, waited float64) {
 			t.Helper()
@@ -69,7 +70,7 @@ func TestAKeyThatComesWhileItIsInWork(t *testing.T) {
 			}
 		}
 		check("while it is in work", 1, 2, 0)
-		<-time.After(3 * time.Second)
+		<-time.After(2 * time.Second)
 		q.Done(key)
 		check("when the worker is done", 1, 2, 0)
 		q.Add("a", Fresh)
