@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -91,7 +92,7 @@ func (p *program) run(ctx context.Context, f *runFlags) error {
 	config.UserAgent = userAgent(op.Name)
 	metrics := ops.NewMetrics()
 	pod := lookup(p.Env, "POD_NAME")
-	m, err := p.engine(op, engine.Settings{Config: config, Log: log, Metrics: metrics, PodName: pod, Namespace: cmp.Or(p.ownNamespace(), namespace), Identity: identity(pod)})
+	m, err := p.engine(op, engine.Settings{Config: config, Log: log, Metrics: metrics, PodName: pod, Namespace: cmp.Or(p.ownNamespace(), namespace), Identity: identity(pod), Rested: debug.FreeOSMemory})
 	if err != nil {
 		return fmt.Errorf("making operator %s: %w", op.Name, err)
 	}

@@ -18,7 +18,7 @@ import (
 // probe sends what a handler wants by itself when the server refused that the last time: those after it are
 // not to see what never comes to be. The error is that of a server that refuses again.
 func (p *pass) probe(ctx context.Context, j *plan.Job) error {
-	if !p.memory.refused[j.Reader.ID] || p.gone {
+	if !p.memory.Refused[j.Reader.ID] || p.gone {
 		return nil
 	}
 	seen := p.family.Base()
@@ -38,7 +38,7 @@ func (p *pass) probe(ctx context.Context, j *plan.Job) error {
 		return err
 	}
 	if err == nil {
-		delete(p.memory.refused, j.Reader.ID)
+		delete(p.memory.Refused, j.Reader.ID)
 		p.family.Rebase(result)
 	}
 	return nil
@@ -89,12 +89,12 @@ func (p *pass) blame(ctx context.Context, said error) (verdict, error) {
 
 // fault makes an attempt one that has failed: the server does not take what the handler wants.
 func (p *pass) fault(j *plan.Job, err error) {
-	if p.memory.refused == nil {
-		p.memory.refused = map[string]bool{}
+	if p.memory.Refused == nil {
+		p.memory.Refused = map[string]bool{}
 	}
-	p.memory.refused[j.Reader.ID] = true
+	p.memory.Refused[j.Reader.ID] = true
 	j.Wants, j.Record = nil, j.Entry.Try
-	p.note(j, fmt.Errorf("changing the object: %w", err), 0)
+	p.note(p.r.logOf(p.facts, "handler", j.Reader.ID, "cause", string(j.Cause), "attempt", j.Record.Attempts+1), j, fmt.Errorf("changing the object: %w", err), 0)
 	e := j.Entry
 	e.Try = j.Record
 	p.ledger.Put(j.Reader, e.End(j.Reader.View, j.Saw, p.look.Kept(j.Reader.View)))

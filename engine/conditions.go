@@ -30,8 +30,8 @@ func (p *pass) sayFailing(marks *patch.Marks) {
 			handlers = append(handlers, p.standingOf(r, slices.Contains(said.Named, r.ID)))
 		}
 	}
-	set, mended, failing := said.Next(handlers, p.memory.owes)
-	p.memory.owes = p.memory.owes && failing
+	set, mended, failing := said.Next(handlers, p.memory.Owes)
+	p.memory.Owes = p.memory.Owes && failing
 	if marks.Condition = set; mended {
 		marks.Mended = conditions.Failing
 	}
@@ -51,10 +51,10 @@ func (p *pass) standingOf(reader book.Reader, named bool) conditions.Handler {
 	case plan.Fails(r):
 		out.Reason, out.Message = conditions.Retried, r.Message
 	default:
-		if named && h.When != nil && p.memory.filters.Of(h) == "" {
+		if named && h.When != nil && p.memory.Filters.Of(h) == "" {
 			p.sees(reader, plan.AskFor(h))
 		}
-		if text := p.memory.filters.Of(h); text != "" {
+		if text := p.memory.Filters.Of(h); text != "" {
 			out.Reason, out.Message = conditions.FilterFailed, text
 		}
 	}
@@ -103,5 +103,5 @@ func (p *pass) holdsOn(kind string) bool {
 // keepsSaying reports whether a condition is not to be retired: a handler is known to set it, or it was looked at before.
 func (p *pass) keepsSaying(kind string) bool {
 	sets := func(r book.Reader) bool { return slices.Contains(r.Conditions, kind) }
-	return slices.Contains(p.memory.settled, kind) || slices.ContainsFunc(p.r.rules.Readers, sets)
+	return slices.Contains(p.memory.Settled, kind) || slices.ContainsFunc(p.r.rules.Readers, sets)
 }

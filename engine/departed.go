@@ -18,6 +18,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/inbox"
 	"github.com/handwerk-dev/handwerk/engine/ledger"
+	"github.com/handwerk-dev/handwerk/engine/memory"
 	"github.com/handwerk-dev/handwerk/engine/queue"
 )
 
@@ -30,15 +31,16 @@ func (r *resource) finalizeDeleted(ctx context.Context, key cache.ObjectName, t 
 		}
 	}
 	for i, d := range t.Gone {
-		if d.Memory == nil && t.Memory != nil && t.Memory.uid == d.Object.GetUID() {
+		if d.Memory == nil && t.Memory != nil && t.Memory.UID == d.Object.GetUID() {
 			d.Memory = t.Memory
 		}
 		if r.back(key, d, t) {
 			continue
 		}
 		if d.Memory == nil {
-			d.Memory = newMemory(d.Object.GetUID())
+			d.Memory = memory.New(d.Object.GetUID())
 		}
+		d.Memory.Wake()
 		if r.finalized(d) {
 			continue
 		}
@@ -54,10 +56,10 @@ func (r *resource) finalizeDeleted(ctx context.Context, key cache.ObjectName, t 
 			return next, err
 		}
 		if d.Memory == t.Memory { // should a selector bring it back, all begins anew
-			t.Memory = newMemory(d.Memory.uid)
-			t.Memory.writes = d.Memory.writes
+			t.Memory = memory.New(d.Memory.UID)
+			t.Memory.Writes = d.Memory.Writes
 		}
-		if !d.Memory.finalized && p.next.After > 0 {
+		if !d.Memory.Finalized && p.next.After > 0 {
 			t.Left = append(t.Left, d)
 			next = next.Sooner(p.next.After, queue.Due)
 		}
@@ -84,13 +86,13 @@ func (r *resource) goneBy(key cache.ObjectName, t *turn) {
 func told(t *turn) bool {
 	return slices.ContainsFunc(t.Gone, func(d *tombstone) bool {
 		uid := d.Object.GetUID()
-		return uid == t.Memory.uid || uid == "" // of one that nobody saw go, only the name may be known
+		return uid == t.Memory.UID || uid == "" // of one that nobody saw go, only the name may be known
 	})
 }
 
 // finalized reports whether nothing is to be done for an object that is gone.
 func (r *resource) finalized(d *tombstone) bool {
-	return d.Memory.finalized && (d.Told || !r.rules.Events)
+	return d.Memory.Finalized && (d.Told || !r.rules.Events)
 }
 
 // changesOf are those of a pass over an object that is gone. Handlers of events hear of it once.
@@ -109,8 +111,8 @@ func (r *resource) back(key cache.ObjectName, d *tombstone, t *turn) bool {
 	if !found || there.GetUID() != d.Object.GetUID() && d.Object.GetUID() != "" {
 		return false
 	}
-	if d.Unseen && d.Memory != nil && (t.Memory == nil || t.Memory.uid != d.Memory.uid) {
-		t.Memory = d.Memory
+	if d.Unseen && d.Memory != nil && (t.Memory == nil || t.Memory.UID != d.Memory.UID) {
+		t.Memory = d.Memory.Wake()
 	}
 	r.fates.Known(d.Object.GetUID())
 	return true
@@ -133,7 +135,11 @@ func (r *resource) read(ctx context.Context, key cache.ObjectName) (*unstructure
 		return nil, nil
 	}
 	if r.spec.Cache != dsl.CacheLive {
-		return cached.Tree(), nil
+		tree := cached.Tree()
+		if tree != nil {
+			tree.SetUID(cached.GetUID()) // the same text, so that what remembers it holds it once
+		}
+		return tree, nil
 	}
 	object, err := r.engine.reader(ctx, r.own.Resource().GVR, key)
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl/logmark"
 	"github.com/handwerk-dev/handwerk/engine/inbox"
+	"github.com/handwerk-dev/handwerk/engine/memory"
 	"github.com/handwerk-dev/handwerk/engine/plan"
 	"github.com/handwerk-dev/handwerk/engine/queue"
 )
@@ -52,6 +53,7 @@ func (r *resource) handle(ctx context.Context, q *queue.Queue[cache.ObjectName],
 	end := r.busy.Begin(key)
 	next, err := r.pass(ctx, key)
 	end()
+	r.engine.trim.Passed()
 	switch {
 	case ctx.Err() != nil:
 		// Leadership or the process is ending: whoever works next looks at everything again.
@@ -75,7 +77,8 @@ func (r *resource) handle(ctx context.Context, q *queue.Queue[cache.ObjectName],
 // once for all is not said again, nor a conflict that passes.
 func (r *resource) unfinished(key cache.ObjectName, err error) (wait time.Duration) {
 	r.refused(key, passItself, err)
-	before, m := r.box.Failed(key, newMemory)
+	before, m := r.box.Failed(key, memory.New)
+	defer m.Wake().Sleep()
 	wait = min(passBackoff<<min(before, 12), passBackoffMost)
 	if apierrors.IsForbidden(err) {
 		wait = min(wait, passRefusedMost)
@@ -83,7 +86,7 @@ func (r *resource) unfinished(key cache.ObjectName, err error) (wait time.Durati
 	wait += rand.N(wait / 5)
 	conflict := apierrors.IsConflict(err)
 	told := !r.engine.said(err) && (!conflict || before+1 >= plan.ManyFailures)
-	m.troubles.Failed(passItself, told)
+	m.Troubles.Failed(passItself, told)
 	log := r.log.WithValues("namespace", key.Namespace, "name", key.Name, "retryAfter", wait.Round(time.Millisecond).String())
 	const line = "pass could not be finished"
 	switch {
@@ -111,27 +114,15 @@ func (r *resource) announce(by inbox.Key, gvr schema.GroupVersionResource, o *un
 	}
 }
 
-// expecting returns the memory with writes of passes over other objects to wait for.
-func (m *memory) expecting(writes []inbox.Write) *memory {
-	if len(writes) == 0 {
-		return m
-	}
-	if m == nil {
-		m = newMemory(writes[len(writes)-1].UID)
-	}
-	m.writes.Expect(m.uid, writes)
-	return m
-}
-
 // caughtUp reports whether the cache shows this operator's last writes to the object, its children and what else
 // its handlers wrote to, as far as the server knows of them.
-func (r *resource) caughtUp(ctx context.Context, m *memory) bool {
-	return m == nil || m.writes.Shown() || m.writes.Recall(ctx, r.engine.reader)
+func (r *resource) caughtUp(ctx context.Context, m *memory.Memory) bool {
+	return m == nil || m.Writes.Shown() || m.Writes.Recall(ctx, r.engine.reader)
 }
 
 // park puts a key aside until the cache has caught up.
-func park(t *turn, m *memory) error {
-	if t.Park(&m.writes) {
+func park(t *turn, m *memory.Memory) error {
+	if t.Park(&m.Writes) {
 		return errParked
 	}
 	return errCaughtUp

@@ -23,7 +23,7 @@ import (
 func (r *resource) subject(f facts, d draft, h *dsl.Handler, c dsl.Cause, try progress.Record) *dsl.Subject {
 	return &dsl.Subject{
 		Object: d.current.DeepCopy(), Cause: c, Attempt: try.Attempts + 1, Made: r.spec.Makes, Now: f.now,
-		Log: r.logOf(f).WithValues("handler", h.ID, "cause", string(c), "attempt", try.Attempts+1),
+		Log: r.logOf(f, "handler", h.ID, "cause", string(c), "attempt", try.Attempts+1),
 	}
 }
 
@@ -32,7 +32,7 @@ func (p *pass) subject(r book.Reader, c dsl.Cause, try progress.Record, children
 	out := p.r.subject(p.facts, p.draft, r.Handler, c, try)
 	out.Children, out.Related = children, p.related
 	if c == dsl.Event {
-		out.Event = p.memory.event
+		out.Event = p.memory.Event
 	}
 	if c != dsl.Create && !p.resourceWide() {
 		attempt.Recall(out, r, p.ledger.Old(r), p.look)
@@ -42,8 +42,10 @@ func (p *pass) subject(r book.Reader, c dsl.Cause, try progress.Record, children
 
 // request is what a handler gets for an attempt, which may write in the span.
 func (p *pass) request(j *plan.Job, s *fence.Span) *dsl.Request {
-	children := child.None(errNoObject)
-	if !p.resourceWide() {
+	var children dsl.Children
+	if p.resourceWide() {
+		children = child.None(errNoObject)
+	} else {
 		children = p.family.For(s, claim.Attempt{Handler: j.Reader.ID, Try: string(j.Cause) + "/" + j.Record.View, Turns: p.jobs.Turns(j)})
 	}
 	request := &dsl.Request{

@@ -27,6 +27,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/preflight"
 	"github.com/handwerk-dev/handwerk/engine/register"
 	"github.com/handwerk-dev/handwerk/engine/roster"
+	"github.com/handwerk-dev/handwerk/engine/trim"
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
 
@@ -45,6 +46,9 @@ type Settings struct {
 	// Identity names this process in the leader's lock. Defaults to the host name and a random
 	// part.
 	Identity string
+	// Rested is called once some seconds after each burst of work, as a first listing is one. It is meant for
+	// debug.FreeOSMemory. Nil means that nobody needs to know.
+	Rested func()
 }
 
 // Engine runs one operator.
@@ -64,6 +68,7 @@ type Engine struct {
 	outages   *outage.Watch
 	access    *access.Monitor
 	register  *register.Register
+	trim      *trim.Trimmer
 
 	started atomic.Bool
 	leaving atomic.Bool
@@ -76,7 +81,7 @@ func New(op *dsl.Operator, s Settings) (*Engine, error) {
 	if err := op.Validate(); err != nil {
 		return nil, fmt.Errorf("checking operator: %w", err)
 	}
-	e := &Engine{op: op, settings: s, log: s.Log, metrics: s.Metrics, outages: outage.New(s.Log)}
+	e := &Engine{op: op, settings: s, log: s.Log, metrics: s.Metrics, outages: outage.New(s.Log), trim: trim.New(s.Rested)}
 	if e.metrics == nil {
 		e.metrics = ops.NewMetrics()
 	}
@@ -117,6 +122,8 @@ func (e *Engine) Run(ctx context.Context) error {
 	if err := e.events.Start(outer); err != nil {
 		return err
 	}
+	e.trim.Begin()
+	defer e.trim.End()
 	feedsCtx, stopFeeds := context.WithCancel(outer)
 	var feeds sync.WaitGroup
 	endFeeds := func() {

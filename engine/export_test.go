@@ -5,6 +5,9 @@ package engine
 
 import (
 	"context"
+	"time"
+
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 )
@@ -28,4 +31,29 @@ func StopResource(ctx context.Context, e *Engine, name string) {
 			e.stop(ctx, r)
 		}
 	}
+}
+
+// Resync runs one pass over an object whose resync period has passed. Nothing else of it may be under way.
+func Resync(e *Engine, namespace, name string) {
+	for r := range e.resources.All {
+		key := cache.ObjectName{Namespace: namespace, Name: name}
+		t := r.box.Take(key)
+		t.Memory.Resync = time.Unix(1, 0)
+		t.Close()
+		if _, err := r.pass(context.Background(), key); err != nil {
+			panic(err)
+		}
+	}
+}
+
+// Rests reports whether nothing is remembered of an object but what is of all.
+func Rests(e *Engine, namespace, name string) bool {
+	for r := range e.resources.All {
+		t := r.box.Take(cache.ObjectName{Namespace: namespace, Name: name})
+		defer t.Close()
+		if t.Memory == nil || t.Memory.Rest != nil {
+			return false
+		}
+	}
+	return true
 }

@@ -38,7 +38,7 @@ func (p *pass) complainInLog(log logr.Logger, j *plan.Job, before progress.Recor
 	again := max(0, time.Until(j.Record.Due)).Round(time.Millisecond).String()
 	same := !before.Early.IsZero() && before.Message == j.Record.Message
 	told := j.Record.Failed || !same && !p.r.engine.said(err)
-	p.memory.troubles.Failed(j.Reader.ID, told)
+	p.memory.Troubles.Failed(j.Reader.ID, told)
 	switch {
 	case j.Record.Failed:
 		log.Error(err, "handler failed for good")

@@ -63,13 +63,16 @@ func (p *pass) answer(r book.Reader, c dsl.Cause, try progress.Record) filter.An
 		return a
 	}
 	a.Holds = filter.Chooses(r.Handler, p.current)
-	if a.Holds && r.When != nil {
+	if r.When == nil {
+		return a // to ask again costs no more than to keep it
+	}
+	if a.Holds {
 		children := p.family.Reader()
 		a.Holds, a.Err = attempt.Ask(r.When, p.subject(r, c, try, children))
 		if a.Err != nil {
 			a.Holds, a.Unread = false, children.Failed()
 			p.filterFailed(q, r.ID, a)
-		} else if p.memory.filters.Answered(q) {
+		} else if p.memory.Filters.Answered(q) {
 			p.log().Info("filter can be asked again", "handler", r.ID)
 		}
 	}
@@ -98,7 +101,7 @@ func (p *pass) filterFailed(q filter.Question, handler string, a filter.Answer) 
 func (p *pass) sayFilterFailed(q filter.Question, handler string, a filter.Answer) {
 	const line = "filter failed; the handler does not see the object"
 	log := p.log().WithValues("handler", handler)
-	if p.memory.filters.Failed(q, a) {
+	if p.memory.Filters.Failed(q, a) {
 		log.V(1).Info(line, "error", a.Err.Error())
 		return
 	}

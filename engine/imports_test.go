@@ -38,7 +38,7 @@ func TestImportsPointDown(t *testing.T) {
 		"handlers":          {"dsl", "dsl/actions", "dsl/expr", "dsl/expr/check", "dsl/form", "dsl/logmark", "dsl/shape", "dsl/words", "handlers/apply"},
 		"handlers/apply":    {"dsl", "dsl/actions", "dsl/expr", "dsl/expr/check", "dsl/form", "dsl/shape", "handlers/graph"},
 		"handlers/graph":    {},
-		"engine/cause":      {"dsl", "dsl/bookkeeping"},
+		"engine/cause":      {"dsl", "dsl/bookkeeping", "dsl/plain"},
 		"engine/progress":   {"dsl"},
 		"engine/book":       {"dsl", "dsl/bookkeeping", "engine/cause", "engine/pack", "engine/progress"},
 		"engine/pack":       {},
@@ -54,7 +54,8 @@ func TestImportsPointDown(t *testing.T) {
 		"engine/lease":      {"dsl", "dsl/logmark"},
 		"engine/ops":        {"dsl"},
 		"engine/rights":     {"dsl"},
-		"engine/loop":       {},
+		"engine/loop":       {"dsl/plain"},
+		"engine/trim":       {},
 		"engine/timer":      {"dsl"},
 		"engine/backoff":    {},
 		"engine/fate":       {"dsl/logmark", "engine/backoff"},
@@ -91,6 +92,7 @@ func TestImportsPointDown(t *testing.T) {
 			"engine/fence", "engine/gone", "engine/inbox", "engine/loop", "engine/ops", "engine/pack", "engine/patch", "engine/register", "engine/retired",
 			"engine/sweep", "engine/watch",
 		},
+		"engine/memory":  {"engine/attempt", "engine/family", "engine/filter", "engine/inbox", "engine/ledger", "engine/loop", "engine/related", "engine/sweep", "engine/timer"},
 		"engine/client":  {"dsl", "engine/catalog", "engine/child", "engine/feed", "engine/fence"},
 		"engine/related": {"dsl", "engine/book", "engine/cached", "engine/feed", "engine/inbox", "engine/watch"},
 		"engine": {
@@ -98,7 +100,7 @@ func TestImportsPointDown(t *testing.T) {
 			"dsl", "dsl/logmark", "engine/book", "engine/cached", "engine/cause", "engine/catalog", "engine/child", "engine/gone", "engine/lease", "engine/ops",
 			"engine/patch", "engine/progress", "engine/queue", "engine/rights", "engine/watch",
 			"engine/busy", "engine/dial", "engine/events", "engine/fate", "engine/fence", "engine/claim", "engine/loop", "engine/outage", "engine/timer",
-			"engine/access", "engine/family", "engine/feed", "engine/feeds", "engine/health", "engine/inbox", "engine/preflight", "engine/register", "engine/related", "engine/report", "engine/roster",
+			"engine/access", "engine/family", "engine/feed", "engine/feeds", "engine/health", "engine/inbox", "engine/memory", "engine/preflight", "engine/register", "engine/related", "engine/report", "engine/roster", "engine/trim",
 		},
 		"engine/enginetest":                    nil, // test kits may use everything
 		"engine/enginetest/internal/apiserver": {},
@@ -132,13 +134,13 @@ var (
 	floors  = [][]string{
 		{
 			"busy", "cached", "catalog", "cause", "claim", "drift", "fate", "fence", "filter", "health", "lease", "loop", "ops", "outage", "patch",
-			"progress", "queue", "register", "rights", "scope", "timer",
+			"progress", "queue", "register", "rights", "scope", "timer", "trim",
 		},
 		{"access", "book", "child", "conditions", "crd", "events", "sweep", "watch", "wire"},
 		{"attempt", "dial", "feed", "inbox", "ledger", "preflight"},
 		{"report", "retired"},
 		{"client", "family", "feeds", "related", "roster"},
-		{"plan"},
+		{"memory", "plan"},
 	}
 )
 

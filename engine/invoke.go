@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
@@ -37,6 +38,7 @@ func (p *pass) attempt(ctx context.Context, j *plan.Job) error {
 	j.Saw = p.look.Digest(j.Reader.View)
 	s := fence.NewSpan(p.r.engine.held)
 	request := p.request(j, s)
+	log := request.Log
 	start := time.Now()
 	leave := p.r.busy.Enter(p.key, j.Reader.ID)
 	err := attempt.Run(ctx, j.Reader.Handler, request, s)
@@ -59,7 +61,7 @@ func (p *pass) attempt(ctx context.Context, j *plan.Job) error {
 		}
 	}
 	p.family.Claims.Ran(j.Reader.ID, err == nil)
-	p.note(j, err, time.Since(start))
+	p.note(log, j, err, time.Since(start))
 	p.finish(j)
 	return nil
 }
@@ -94,15 +96,17 @@ func (p *pass) lay(ctx context.Context, j *plan.Job, wants *dsl.Patch) error {
 }
 
 // note records the outcome of an attempt, and says it where people look.
-func (p *pass) note(j *plan.Job, err error, took time.Duration) {
+func (p *pass) note(log logr.Logger, j *plan.Job, err error, took time.Duration) {
 	j.Ran = true
-	before, log := j.Record, p.log().WithValues("handler", j.Reader.ID, "cause", string(j.Cause), "attempt", j.Record.Attempts+1)
+	before := j.Record
 	most, waiting := attempt.Waits(err)
 	switch {
 	case err == nil:
 		j.Record = j.Record.Succeed()
-		log.V(1).Info("handler succeeded", "took", took.String())
-		p.memory.troubles.Mended(log, j.Reader.ID, "handler works again")
+		if log.V(1).Enabled() {
+			log.V(1).Info("handler succeeded", "took", took.String())
+		}
+		p.memory.Troubles.Mended(log, j.Reader.ID, "handler works again")
 	case waiting:
 		j.Record = j.Record.Wait(err, most, time.Now())
 		log.V(1).Info("handler waits", "reason", err.Error(), "timeout", most.String())

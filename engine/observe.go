@@ -31,25 +31,25 @@ type changes struct {
 func (p *pass) observe(news inbox.Changes) changes {
 	p.hear(news.Event)
 	n := changes{Changes: news, ticks: p.startTimers(news.Fresh)}
-	if again := p.related.Refresh(p.memory.related, news.Related); again > 0 {
+	if again := p.related.Refresh(p.memory.Related, news.Related); again > 0 {
 		p.next = p.next.Sooner(again, queue.Resync)
 	}
 	p.family.Claims.Blind(func(at int) bool { keeps, _ := p.wants(at, ""); return keeps }) // asks those that do not see it, too
-	n.of = slices.Concat(p.memory.rerun, p.family.Claims.Asked())
-	n.resync = !p.memory.resync.IsZero() && !p.now.Before(p.memory.resync)
+	n.of = slices.Concat(p.memory.Rerun, p.family.Claims.Asked())
+	n.resync = !p.memory.Resync.IsZero() && !p.now.Before(p.memory.Resync)
 	return n
 }
 
 // hear makes handlers of events run for what the watch has told. It is in their entries from there on, so it is
 // told again to those alone that are not through with it.
 func (p *pass) hear(event apiwatch.EventType) {
-	if event == "" && !p.memory.ledger.Known() {
+	if event == "" && !p.memory.Ledger.Known() {
 		event = apiwatch.Added // to this process
 	}
-	if event == "" {
+	if event == "" || !p.r.rules.Events {
 		return
 	}
-	p.memory.event = event
+	p.memory.Event = event
 	for _, r := range p.r.rules.Readers {
 		if r.On(dsl.Event) {
 			p.ledger.Put(r, p.ledger.Entry(r).Wakes(dsl.Event))
@@ -65,7 +65,7 @@ func (p *pass) startTimers(fresh bool) []timer.Tick {
 	if len(timers) == 0 || p.deletion != "" {
 		return nil
 	}
-	ticks := slices.Clone(p.memory.ticks)
+	ticks := slices.Clone(p.memory.Ticks)
 	if ticks == nil {
 		for _, h := range timers {
 			ticks = append(ticks, timer.First(h.Timing, p.now, fresh))

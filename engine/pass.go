@@ -18,6 +18,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/filter"
 	"github.com/handwerk-dev/handwerk/engine/inbox"
 	"github.com/handwerk-dev/handwerk/engine/ledger"
+	"github.com/handwerk-dev/handwerk/engine/memory"
 	"github.com/handwerk-dev/handwerk/engine/patch"
 	"github.com/handwerk-dev/handwerk/engine/plan"
 	"github.com/handwerk-dev/handwerk/engine/queue"
@@ -46,7 +47,7 @@ type pass struct {
 	facts
 	draft
 	r      *resource
-	memory *memory
+	memory *memory.Memory
 	ledger *ledger.Ledger
 	// filters are what handlers' filters have said.
 	filters filter.Answers
@@ -67,7 +68,8 @@ func (r *resource) pass(ctx context.Context, key cache.ObjectName) (queue.Next, 
 	}
 	t := r.box.Take(key)
 	defer t.Close()
-	t.Memory = t.Memory.expecting(t.Expected)
+	t.Memory = t.Memory.Wake().Expecting(t.Expected)
+	defer t.Memory.Sleep()
 	next, late := r.finalizeDeleted(ctx, key, t)
 	if ctx.Err() != nil {
 		return queue.Next{}, late
@@ -94,15 +96,16 @@ func (r *resource) passLiving(ctx context.Context, key cache.ObjectName, t *turn
 		t.Unpark()
 	}
 	m := t.Memory
-	if m == nil || m.uid != object.GetUID() {
-		m, current = newMemory(object.GetUID()), true
+	if m == nil || m.UID != object.GetUID() {
+		m, current = memory.New(object.GetUID()), true
 	}
+	defer m.Sleep()
 	t.Keep(m)
 	if !current {
 		return next, park(t, m)
 	}
 	now := time.Now()
-	if wait := m.breaker.Wait(now); wait > 0 && object.GetDeletionTimestamp() == nil {
+	if wait := m.Breaker.Wait(now); wait > 0 && object.GetDeletionTimestamp() == nil {
 		return next.Sooner(wait, queue.Due), nil
 	}
 	p := r.newPass(facts{key: key, object: object, deletion: ledger.Deletion(object, false), now: now}, m, t.Fresh)
@@ -117,19 +120,19 @@ func (r *resource) passLiving(ctx context.Context, key cache.ObjectName, t *turn
 }
 
 // newPass begins a pass: it opens the object's book, and what is known of its children and related objects.
-func (r *resource) newPass(f facts, m *memory, fresh bool) *pass {
+func (r *resource) newPass(f facts, m *memory.Memory, fresh bool) *pass {
 	p := &pass{facts: f, draft: draftOf(f.object), r: r, memory: m}
 	rules := &r.rules.Ledger
 	if f.resourceWide() {
 		rules = &r.rules.Schedules
 	}
-	p.ledger = ledger.Open(rules, &m.ledger, ledger.Subject{
-		Object: f.object, Deletion: f.deletion, First: !m.seen, Fresh: fresh, Generation: r.own.KeepsGeneration() && !f.resourceWide(), Now: f.now,
+	p.ledger = ledger.Open(rules, &m.Ledger, ledger.Subject{
+		Object: f.object, Deletion: f.deletion, First: !m.Seen, Fresh: fresh, Generation: r.own.KeepsGeneration() && !f.resourceWide(), Now: f.now,
 	}, p.look, p.log)
 	p.related = r.related.View(related.Owner{Key: f.key, Object: f.object, Gone: f.gone, Now: f.now})
 	p.family = r.family.Begin(family.Pass{
 		Key: f.key, Object: f.object, Gone: f.gone, Deleting: f.deletion != "", Now: f.now, Log: p.log,
-		Memory: &m.children, Awaits: &m.writes, Done: p.ledger.DeleteDone(),
+		Memory: &m.Children, Sweep: &m.Sweep, Awaits: &m.Writes, Done: p.ledger.DeleteDone(),
 	})
 	return p
 }
@@ -139,7 +142,7 @@ func (r *resource) newPass(f facts, m *memory, fresh bool) *pass {
 func (p *pass) run(ctx context.Context, news inbox.Changes) error {
 	n := p.observe(news)
 	p.family.Sight(ctx)
-	over := p.gone && p.memory.finalized
+	over := p.gone && p.memory.Finalized
 	for _, r := range p.r.rules.Readers {
 		if over && !r.On(dsl.Event) {
 			continue
@@ -180,10 +183,11 @@ func (p *pass) finalizer() bool {
 
 func (p *pass) log() logr.Logger { return p.r.logOf(p.facts) }
 
-// logOf returns the log for what happens to an object.
-func (r *resource) logOf(f facts) logr.Logger {
+// logOf returns the log for what happens to an object, with more values. It is made anew each time, so nobody should
+// ask who has nothing to say.
+func (r *resource) logOf(f facts, more ...any) logr.Logger {
 	if f.resourceWide() {
-		return r.log
+		return r.log.WithValues(more...)
 	}
-	return r.log.WithValues("namespace", f.key.Namespace, "name", f.key.Name)
+	return r.log.WithValues(append([]any{"namespace", f.key.Namespace, "name", f.key.Name}, more...)...)
 }

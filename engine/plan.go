@@ -40,7 +40,7 @@ func (p *pass) plan(r book.Reader, n changes) *plan.Job {
 func (p *pass) situation(r book.Reader, n changes) plan.Situation {
 	return plan.Situation{
 		Facts: p.ledger.Facts(r, p.look), Pass: p.now,
-		Child: n.Child, Related: p.related.Changed(), Unseen: !p.memory.seen,
+		Child: n.Child, Related: p.related.Changed(), Unseen: !p.memory.Seen,
 		Named: slices.Contains(n.of, r.ID), Resync: n.resync,
 		Fires: p.fires(r, n.ticks), Granted: slices.Contains(n.Granted, r.ID),
 		Chosen:   !r.Level() || filter.Chooses(r.Handler, p.current), // nobody else asks

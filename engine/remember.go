@@ -14,6 +14,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl/logmark"
 	"github.com/handwerk-dev/handwerk/engine/family"
+	"github.com/handwerk-dev/handwerk/engine/loop"
 	"github.com/handwerk-dev/handwerk/engine/plan"
 	"github.com/handwerk-dev/handwerk/engine/queue"
 	"github.com/handwerk-dev/handwerk/engine/timer"
@@ -31,24 +32,26 @@ type account struct {
 func (p *pass) remember(a account) {
 	m := p.memory
 	p.ledger.Keep(a.marks)
-	m.rerun = a.rerun
+	m.Rerun = a.rerun
 	if !p.gone { // the key may be that of another object
-		m.troubles.Mended(p.log(), passItself, "pass was finished again")
-		p.r.box.Finished(p.key, a.jobs.Standing(p.r.rules.Readers, a.Held, p.ledger.Entry, m.filters.Of))
+		if m.Troubles.Any() {
+			m.Troubles.Mended(p.log(), passItself, "pass was finished again")
+		}
+		p.r.box.Finished(p.key, a.jobs.Standing(p.r.rules.Readers, a.Held, p.ledger.Entry, m.Filters.Of))
 	}
 	p.family.Close(a.jobs.Through())
-	if a.resync || !m.seen {
-		m.resync = timer.Resync(p.r.spec.Resync, p.now, !m.seen)
+	if a.resync || !m.Seen {
+		m.Resync = timer.Resync(p.r.spec.Resync, p.now, !m.Seen)
 	}
-	m.seen = true
+	m.Seen = true
 	// What the only handler that runs for related objects has changed is no news to it; what others have is.
 	if a.jobs.AskedBy(p.r.rules.Relates) {
 		p.related.Foresee(func() *unstructured.Unstructured { return draftOf(p.object).with(p.patch, p.facts).current })
 	}
-	m.related = p.related.State()
+	m.Related = p.related.State()
 	p.rescheduleTimers(a.ticks)
-	if !m.resync.IsZero() {
-		p.next = p.next.Sooner(time.Until(m.resync), queue.Resync)
+	if !m.Resync.IsZero() {
+		p.next = p.next.Sooner(time.Until(m.Resync), queue.Resync)
 	}
 	p.brake(a)
 }
@@ -62,7 +65,7 @@ func (p *pass) abandon() {
 	p.ledger.Abandon()
 	if m := p.memory; p.deletion == "" {
 		late := p.jobs.Rerun(p.r.rules.Readers, p.family.Writes())
-		m.rerun = slices.Compact(slices.Sorted(slices.Values(append(m.rerun, late...))))
+		m.Rerun = slices.Compact(slices.Sorted(slices.Values(append(m.Rerun, late...))))
 	}
 }
 
@@ -79,21 +82,25 @@ func (p *pass) brake(a account) {
 	if last == "" && !a.behind {
 		return
 	}
-	if !a.behind && a.jobs.Driven(a.writes) || !m.breaker.Wrote(p.now, content) {
+	if m.Breaker == nil {
+		m.Breaker = &loop.Breaker{}
+	}
+	if !a.behind && a.jobs.Driven(a.writes) || !m.Breaker.Wrote(p.now, content) {
 		p.r.box.Suspend(p.key, time.Time{})
 		return
 	}
-	p.r.box.Suspend(p.key, m.breaker.Until())
+	until := p.now.Add(m.Breaker.Wait(p.now))
+	p.r.box.Suspend(p.key, until)
 	who, last := strings.Join(a.jobs.Changers(a.writes), ", "), cmp.Or(last, p.r.name+" "+p.key.String())
 	p.log().Info("object loops: its passes write again and again; it rests", logmark.Warning, true,
-		"until", m.breaker.Until().Format(time.RFC3339), "handlers", who, "written", last)
+		"until", until.Format(time.RFC3339), "handlers", who, "written", last)
 	p.r.engine.events.Warn(p.object, "breaker", "Looping", fmt.Sprintf(
 		"Handlers (%s) change this object or its children again and again without coming to rest, last %s; it is looked at again in a minute", who, last))
 }
 
 // rescheduleTimers keeps the timers for the next pass, and makes that come in time.
 func (p *pass) rescheduleTimers(ticks []timer.Tick) {
-	p.memory.ticks = ticks
+	p.memory.Ticks = ticks
 	if ticks == nil {
 		return
 	}

@@ -7,13 +7,10 @@ import (
 	"cmp"
 	"context"
 	"sync/atomic"
-	"time"
 
 	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/types"
-	apiwatch "k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
@@ -24,14 +21,11 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/family"
 	"github.com/handwerk-dev/handwerk/engine/fate"
 	"github.com/handwerk-dev/handwerk/engine/feed"
-	"github.com/handwerk-dev/handwerk/engine/filter"
 	"github.com/handwerk-dev/handwerk/engine/inbox"
-	"github.com/handwerk-dev/handwerk/engine/ledger"
-	"github.com/handwerk-dev/handwerk/engine/loop"
+	"github.com/handwerk-dev/handwerk/engine/memory"
 	"github.com/handwerk-dev/handwerk/engine/plan"
 	"github.com/handwerk-dev/handwerk/engine/queue"
 	"github.com/handwerk-dev/handwerk/engine/related"
-	"github.com/handwerk-dev/handwerk/engine/timer"
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
 
@@ -54,7 +48,7 @@ type resource struct {
 	schemas atomic.Int64
 
 	// box keeps what comes up for objects between passes.
-	box *inbox.Box[memory]
+	box *inbox.Box[memory.Memory]
 	// fates finds out what became of objects that nobody saw go.
 	fates *fate.Finder
 }
@@ -66,7 +60,7 @@ func newResource(e *Engine, spec *dsl.Resource) *resource {
 		log: e.log.WithValues("resource", spec.Name.String()),
 	}
 	r.form = cached.Form{Profile: spec.Cache, Keep: cached.Keep(spec.Kept())}
-	r.box = inbox.New[memory](r.rules.Deletes)
+	r.box = inbox.New[memory.Memory](r.rules.Deletes)
 	r.own = e.feeds.New(feed.Settings{
 		Name: spec.Name, Log: r.log, On: r.box.Seen, Granted: r.box.Grant,
 		Source: watch.Source{
@@ -139,49 +133,8 @@ func (r *resource) End() {
 // Busy names the handlers that run at this moment, with their objects.
 func (r *resource) Busy() []string { return r.busy.List() }
 
-// memory is what this process knows of one object beyond what is stored on it. It lasts as long
-// as the object and the leadership; losing it costs a resume.
-type memory struct {
-	uid types.UID
-	// seen: a pass over the object was finished.
-	seen bool
-	// finalized: the delete handlers are done.
-	finalized bool
-	// ledger is what the object's handlers have handled.
-	ledger ledger.Memory
-	// rerun are handlers that are to run for what others have written to children in the last pass.
-	rerun []string
-	// refused are handlers whose changes the server did not take the last time.
-	refused map[string]bool
-	// resync is when the object's resync period ends; zero before the first pass.
-	resync time.Time
-	// event is what the watch told last to handlers of events.
-	event apiwatch.EventType
-	// ticks are the resource's timers for this object, nil where there are none.
-	ticks []timer.Tick
-	// related is what handlers last saw of related objects.
-	related related.State
-	// writes are own ones that the cache must show before the next pass.
-	writes inbox.Writes
-	// ignored are changes that the server does not make, nil when there are none; see patch.Target.
-	// They were so when the CRD had changed as often as schemas says.
-	ignored  []uint64
-	schemas  int64
-	children family.Memory
-	// filters are those of the object that failed when they were asked last.
-	filters filter.Faults
-	// troubles are failures of which the log tells, by handler; see passItself.
-	troubles attempt.Troubles
-	settled  []string // types of conditions that were to be retired: they are gone, or somebody else's
-	// owes: the condition that says which handlers fail could not be written.
-	owes    bool
-	breaker loop.Breaker
-}
-
 // tombstone is an object that is gone, with what is remembered of it, and turn what a pass has taken for its key.
 type (
-	tombstone = inbox.Tombstone[memory]
-	turn      = inbox.Turn[memory]
+	tombstone = inbox.Tombstone[memory.Memory]
+	turn      = inbox.Turn[memory.Memory]
 )
-
-func newMemory(uid types.UID) *memory { return &memory{uid: uid} }

@@ -16,6 +16,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/book"
 	"github.com/handwerk-dev/handwerk/engine/events"
 	"github.com/handwerk-dev/handwerk/engine/fence"
+	"github.com/handwerk-dev/handwerk/engine/memory"
 	"github.com/handwerk-dev/handwerk/engine/plan"
 	"github.com/handwerk-dev/handwerk/engine/queue"
 	"github.com/handwerk-dev/handwerk/engine/timer"
@@ -45,10 +46,10 @@ func (r *resource) resourcePass(ctx context.Context, key cache.ObjectName, h boo
 	t := r.box.Take(key)
 	defer t.Close()
 	if t.Memory == nil {
-		t.Memory = newMemory("")
-		t.Memory.ticks = []timer.Tick{timer.First(h.Timing, time.Now(), false)}
+		t.Memory = memory.New("")
+		t.Memory.Ticks = []timer.Tick{timer.First(h.Timing, time.Now(), false)}
 	}
-	m := t.Memory
+	m := t.Memory.Wake()
 	t.Keep(m)
 	if !r.caughtUp(ctx, m) {
 		return queue.Next{}, park(t, m)
@@ -63,10 +64,10 @@ func (r *resource) resourcePass(ctx context.Context, key cache.ObjectName, h boo
 		}
 	}
 	p.ledger.Abandon() // nothing of it is stored
-	if now := time.Now(); m.ticks[0].Passed(p.now) {
-		m.ticks[0] = m.ticks[0].Next(h.Timing, now)
+	if now := time.Now(); m.Ticks[0].Passed(p.now) {
+		m.Ticks[0] = m.Ticks[0].Next(h.Timing, now)
 	}
-	if at := m.ticks[0].Due(); !at.IsZero() {
+	if at := m.Ticks[0].Due(); !at.IsZero() {
 		p.next = p.next.Sooner(time.Until(at), queue.Due)
 	}
 	t.Handled()
@@ -79,7 +80,7 @@ func (p *pass) scheduled(r book.Reader, granted bool) *plan.Job {
 	e := p.ledger.Entry(r)
 	switch {
 	case e.Try.Cause == "" || e.Try.Done:
-		if !p.memory.ticks[0].Passed(p.now) {
+		if !p.memory.Ticks[0].Passed(p.now) {
 			return nil
 		}
 		e = e.Wakes(dsl.Timer)

@@ -44,7 +44,7 @@ func (p *pass) settle() verdict {
 			p.next = p.next.AtOnce()
 		}
 	} else {
-		p.memory.finalized = out.Finalized
+		p.memory.Finalized = out.Finalized
 	}
 	out.marks = patch.Marks{Finalizer: p.r.engine.op.Finalizer(), Add: out.Add, Remove: out.Remove}
 	if living || !p.gone && !out.Remove {
@@ -62,7 +62,7 @@ func (p *pass) settle() verdict {
 func (p *pass) sweep(ctx context.Context, news bool) error {
 	failed := func(r book.Reader) bool { return p.jobs.Record(r, p.ledger.Entry(r)).Failed }
 	if p.searched = true; p.gone || !p.jobs.Through() || slices.ContainsFunc(p.r.rules.Readers, failed) {
-		p.memory.children.Sweep.Missed(news)
+		p.memory.Sweep.Missed(news)
 		return nil
 	}
 	again, holds, err := p.family.Sweep(ctx, fence.NewSpan(p.r.engine.held), news, p.wants)

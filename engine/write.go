@@ -69,7 +69,7 @@ func (p *pass) writeFrom(ctx context.Context, base *unstructured.Unstructured, s
 		s.marks = p.correct(ctx, result, s.marks)
 	}
 	if err == nil {
-		p.memory.settled = append(p.memory.settled, p.patch.Retired...)
+		p.memory.Settled = append(p.memory.Settled, p.patch.Retired...)
 	}
 	return s, err
 }
@@ -123,7 +123,7 @@ func (p *pass) releaseObject(ctx context.Context, marks patch.Marks) error {
 		_, err = p.send(ctx, live, func(*unstructured.Unstructured) (*dsl.Patch, patch.Marks) { return dsl.NewPatch(), marks })
 	}
 	if err != nil && !errors.Is(err, patch.ErrGone) {
-		p.memory.finalized = false
+		p.memory.Finalized = false
 		return fmt.Errorf("letting object go: %w", err)
 	}
 	return nil
@@ -143,13 +143,13 @@ func (p *pass) send(ctx context.Context, base *unstructured.Unstructured, wish p
 		Subresource: served.Status, Manager: p.r.engine.op.Name, Prefix: p.r.engine.op.Prefix(), Generation: p.object.GetGeneration(), Now: p.now,
 	}
 	schemas := p.r.schemas.Load()
-	if p.memory.schemas == schemas {
-		target.Ignored = p.memory.ignored
+	if p.memory.Schemas == schemas {
+		target.Ignored = p.memory.Ignored
 	}
-	result, err := p.r.conditions.Write(ctx, target, wish, &p.memory.owes)
+	result, err := p.r.conditions.Write(ctx, target, wish, &p.memory.Owes)
 	p.family.Wrote(result)
 	if err == nil && !p.patch.Empty() {
-		p.memory.ignored, p.memory.schemas = result.Ignored, schemas
+		p.memory.Ignored, p.memory.Schemas = result.Ignored, schemas
 	}
 	if errors.Is(err, patch.ErrGone) {
 		p.log().V(1).Info("object is gone; what its handlers want of it is dropped")

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"syscall"
 
 	"github.com/go-logr/zapr"
@@ -107,7 +108,7 @@ func run(ctx context.Context, op *dsl.Operator) error {
 	}
 	log := zapr.NewLogger(logger)
 	klog.SetLoggerWithOptions(log, klog.ContextualLogger(true))
-	e, err := engine.New(op, engine.Settings{Config: config, Log: log})
+	e, err := engine.New(op, engine.Settings{Config: config, Log: log, Rested: debug.FreeOSMemory})
 	if err != nil {
 		return err
 	}

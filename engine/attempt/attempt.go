@@ -132,10 +132,15 @@ func (t *Troubles) Failed(who string, told bool) {
 	}
 }
 
+// Any reports whether the log told of something that is not over.
+func (t *Troubles) Any() bool { return len(t.by) > 0 }
+
 // Mended says that what the log told of somebody is over.
 func (t *Troubles) Mended(log logr.Logger, who, line string) {
 	if known := t.by[who]; known != nil {
-		delete(t.by, who)
+		if delete(t.by, who); len(t.by) == 0 {
+			t.by = nil
+		}
 		log.Info(line, "failed", known.failed, "lasted", time.Since(known.begun).Round(time.Second).String())
 	}
 }

@@ -49,20 +49,39 @@ type Book struct {
 	text string
 	// legacy is what a book of version 1 said, until its handlers have been met.
 	legacy *legacy
-	kept   essences
+	// kept is what the text has of essences, while the book is read; nil afterwards.
+	kept *essences
 }
 
-// named is a handler's entry. There are few for an object, and a map of one is ten times as large.
+// named is a handler's entry. There are few for an object, and a map of one is ten times as large; and few of them say
+// more than that the handler is at rest, so what they say then is kept apart.
 type named struct {
-	id    string
-	entry Entry
+	id string
+	// of, seen and met are those of an entry that says nothing else. Whole is any other one.
+	of, seen string
+	met      bool
+	whole    *Entry
+}
+
+func entryOf(id string, e Entry) named {
+	if e.rests() {
+		return named{id: id, of: e.Of, seen: e.Seen, met: e.Met}
+	}
+	return named{id: id, whole: &e}
+}
+
+func (n named) entry() Entry {
+	if n.whole != nil {
+		return *n.whole
+	}
+	return Entry{Of: n.of, Seen: n.seen, Met: n.met}
 }
 
 // Entry returns a handler's entry, the zero Entry when there is none.
 func (b Book) Entry(id string) (e Entry, found bool) {
 	for _, n := range b.entries {
 		if n.id == id {
-			return n.entry, true
+			return n.entry(), true
 		}
 	}
 	return Entry{}, false
@@ -73,9 +92,9 @@ func (b Book) With(id string, e Entry) Book {
 	at := slices.IndexFunc(b.entries, func(n named) bool { return n.id == id })
 	b.entries = slices.Clone(b.entries)
 	if at < 0 {
-		b.entries = append(b.entries, named{id, e})
+		b.entries = append(b.entries, entryOf(id, e))
 	} else {
-		b.entries[at].entry = e
+		b.entries[at] = entryOf(id, e)
 	}
 	return b
 }
@@ -83,9 +102,10 @@ func (b Book) With(id string, e Entry) Book {
 // Moved returns the book where a deletion that was known by one moment is at another one now.
 func (b Book) Moved(from, to string) Book {
 	b.entries = slices.Clone(b.entries)
-	for i := range b.entries {
-		if e := &b.entries[i].entry; e.Deletion == from {
+	for i, n := range b.entries {
+		if e := n.entry(); e.Deletion == from {
 			e.Deletion = to
+			b.entries[i] = entryOf(n.id, e)
 		}
 	}
 	return b
@@ -112,7 +132,7 @@ func (b Book) Meet(readers []Reader, m Moment) Book {
 		}
 	}
 	out := b
-	out.entries, out.legacy, out.kept = nil, nil, essences{}
+	out.entries, out.legacy, out.kept = nil, nil, nil
 	older := b.older(readers, m)
 	for _, r := range readers {
 		var e Entry
@@ -121,7 +141,7 @@ func (b Book) Meet(readers []Reader, m Moment) Book {
 		} else {
 			e = b.meet(r, m, older)
 		}
-		out.entries = append(out.entries, named{r.ID, e})
+		out.entries = append(out.entries, entryOf(r.ID, e))
 	}
 	return out
 }
@@ -229,9 +249,10 @@ func (b Book) Old(r Reader) map[string]any {
 func (b Book) Stored(text string) Book {
 	b.text, b.Known = text, b.Known || text != ""
 	b.entries = slices.Clone(b.entries)
-	for i := range b.entries {
-		b.entries[i].entry.Old = nil
-		b.entries[i].entry.Quiet = false
+	for i, n := range b.entries {
+		e := n.entry()
+		e.Old, e.Quiet = nil, false
+		b.entries[i] = entryOf(n.id, e)
 	}
 	return b
 }

@@ -40,6 +40,11 @@ type Entry struct {
 	Old map[string]any `json:"-"`
 }
 
+// rests reports whether the entry says no more than what its handler handled last, or has met.
+func (e Entry) rests() bool {
+	return e.Lost == "" && e.Deletion == "" && e.Old == nil && !e.Begins && !e.Fresh && !e.Quiet && !e.Bare && e.Try == progress.Record{}
+}
+
 // Facts are what an entry is held against.
 type Facts struct {
 	// Deletion is the moment at which the object was deleted, empty while it lives.

@@ -139,3 +139,34 @@ func TestCorrected(t *testing.T) {
 		t.Error("what the handler has not seen is entered as seen")
 	}
 }
+
+// TestABookHoldsEntriesWhole holds that what a book keeps of an entry is all of it, whether its handler is at rest or not.
+func TestABookHoldsEntriesWhole(t *testing.T) {
+	tests := map[string]struct {
+		entry Entry
+		rests bool
+	}{
+		"nothing":                        {Entry{}, true},
+		"what was handled":               {Entry{Of: "spec", Seen: "d", Met: true}, true},
+		"a try":                          {Entry{Seen: "d", Try: progress.Record{Cause: dsl.Update, Attempts: 2, Message: "no"}}, false},
+		"a failure for good":             {Entry{Seen: "d", Lost: dsl.Update}, false},
+		"a deletion":                     {Entry{Seen: "d", Deletion: "then"}, false},
+		"one that begins":                {Entry{Begins: true}, false},
+		"one that is to create":          {Entry{Fresh: true}, false},
+		"one that need not be stored":    {Entry{Seen: "d", Quiet: true}, false},
+		"one of which nothing is kept":   {Entry{Seen: "d", Bare: true}, false},
+		"one of which something is kept": {Entry{Seen: "d", Old: map[string]any{}}, false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			b := Book{}.With("other", Entry{Seen: "o"}).With("h", Entry{Seen: "before"}).With("h", tt.entry)
+			got, found := b.Entry("h")
+			if diff := cmp.Diff(tt.entry, got); diff != "" || !found {
+				t.Errorf("entry (-want +got):\n%s", diff)
+			}
+			if rests := b.entries[1].whole == nil; rests != tt.rests {
+				t.Errorf("it is kept as that of a handler at rest: %t, want %t", rests, tt.rests)
+			}
+		})
+	}
+}

@@ -31,8 +31,11 @@ type essences struct {
 }
 
 // of returns what is kept for a handler, and what that is of: the whole essence, or fields. The tree is
-// nil when nothing is.
-func (x essences) of(id string) (tree map[string]any, whole bool, fields []dsl.Path) {
+// nil when nothing is. No essences at all are nil.
+func (x *essences) of(id string) (tree map[string]any, whole bool, fields []dsl.Path) {
+	if x == nil {
+		return nil, false, nil
+	}
 	if own, has := x.Olds[id]; has {
 		return own, false, nil
 	}
@@ -48,15 +51,19 @@ func (x essences) of(id string) (tree map[string]any, whole bool, fields []dsl.P
 }
 
 // renamed returns what is kept, for a handler under another id.
-func (x essences) renamed(was, id string) essences {
+func (x *essences) renamed(was, id string) *essences {
+	if x == nil {
+		return nil
+	}
+	out := *x
 	if own, has := x.Olds[was]; has {
-		x.Olds = maps.Clone(x.Olds)
-		x.Olds[id] = own
+		out.Olds = maps.Clone(x.Olds)
+		out.Olds[id] = own
 	}
 	if slices.Contains(x.Without, was) {
-		x.Without = append(slices.Clone(x.Without), id)
+		out.Without = append(slices.Clone(x.Without), id)
 	}
-	return x
+	return &out
 }
 
 // gather collects what is kept for handlers.

@@ -55,8 +55,8 @@ func parseLegacy(text string) (*legacy, error) {
 
 // kept is the old essence and what it covers: all, when its digest is that of the whole, or else the
 // fields that have digests.
-func (l *legacy) kept() essences {
-	x := essences{Old: l.old}
+func (l *legacy) kept() *essences {
+	x := &essences{Old: l.old}
 	if whole, has := l.base[""]; has && cause.Digest(l.old) == whole {
 		return x
 	}

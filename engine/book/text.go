@@ -140,9 +140,9 @@ func parse(text string) (Book, error) {
 	if err := in.unpack(); err != nil {
 		return Book{}, fmt.Errorf("decoding state: %w", err)
 	}
-	b := Book{UID: in.UID, Generation: in.Generation, Known: true, text: text, kept: in.essences}
+	b := Book{UID: in.UID, Generation: in.Generation, Known: true, text: text, kept: &in.essences}
 	for _, id := range slices.Sorted(maps.Keys(in.Handlers)) {
-		b.entries = append(b.entries, named{id, in.Handlers[id]})
+		b.entries = append(b.entries, entryOf(id, in.Handlers[id]))
 	}
 	return b, nil
 }

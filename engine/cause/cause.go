@@ -7,13 +7,14 @@ package cause
 import (
 	"crypto/sha256"
 	"encoding/base64"
-	"encoding/json"
 	"maps"
 	"reflect"
 	"slices"
+	"sync"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/bookkeeping"
+	"github.com/handwerk-dev/handwerk/dsl/plain"
 )
 
 // Essence returns the part of an object whose change counts: everything but apiVersion, kind and
@@ -93,16 +94,22 @@ func Patched(tree, patch map[string]any) map[string]any {
 	return out
 }
 
+// buffers are where JSON is written that is digested and thrown away.
+var buffers = sync.Pool{New: func() any { return new([]byte) }}
+
 // Digest returns a short text that differs when the value differs: 72 bits of the SHA-256 of its
 // JSON with sorted keys. The digest of nil is "-".
 func Digest(value any) string {
 	if value == nil {
 		return "-"
 	}
-	data, err := json.Marshal(value)
+	buffer := buffers.Get().(*[]byte)
+	defer buffers.Put(buffer)
+	data, err := plain.AppendJSON((*buffer)[:0], value)
 	if err != nil {
 		return "!" // not JSON, so it cannot come from an API object; never equal to a digest
 	}
+	*buffer = data
 	sum := sha256.Sum256(data)
 	return base64.RawURLEncoding.EncodeToString(sum[:9])
 }

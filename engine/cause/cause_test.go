@@ -113,3 +113,20 @@ func TestProject(t *testing.T) {
 		t.Errorf("projection (-want +got):\n%s", diff)
 	}
 }
+
+// TestDigestsAreThoseOfEarlierReleases holds that a digest which lies on an object is that of the same value for ever:
+// another one would have every handler run.
+func TestDigestsAreThoseOfEarlierReleases(t *testing.T) {
+	tests := map[string]any{
+		"ZnzpayuABvw_": tree{"spec": tree{"size": int64(3), "color": "red"}, "metadata": tree{"labels": tree{"app": "web"}}},
+		"cFTtwmQgFCrs": tree{"html": "<a href=\"x\">&</a>", "lines": "a\u2028b\u2029c", "text": "grüße 世界 \x7f\t"},
+		"V7f5GTzeC0fK": []any{0.1, 1e21, 1e-7, 100000.0, int64(9007199254740993), int64(-9223372036854775808), float64(1 << 62)},
+		"30wkc-71toCs": []any{true, nil, tree{}, []any{}, "", []bool{true, false}},
+		"-":            nil,
+	}
+	for want, value := range tests {
+		if got := Digest(value); got != want {
+			t.Errorf("the digest of %v is %s, want %s", value, got, want)
+		}
+	}
+}

@@ -46,17 +46,17 @@ func (s *Session) Sweep(ctx context.Context, span *fence.Span, news bool, wants 
 		again, holds = searchLook, true
 	}
 	withdraws := !s.pass.Deleting && s.family.sweeper.Withdrawing(wants)
-	if s.pass.Memory.Sweep.Done(withdraws || news && len(s.family.Retired.Feeds()) > 0) {
+	if s.pass.Sweep.Done(withdraws || news && len(s.family.Retired.Feeds()) > 0) {
 		return again, holds, nil
 	}
 	all, err := s.Reader().All()
 	if err != nil {
-		s.pass.Memory.Sweep.Missed(news)
+		s.pass.Sweep.Missed(news)
 		return again, holds, nil // what is there is not known; who reads it is told
 	}
 	span.Begin(ctx)
 	defer span.End()
-	later, err := s.family.sweeper.Sweep(ctx, &s.pass.Memory.Sweep, sweep.Pass{
+	later, err := s.family.sweeper.Sweep(ctx, s.pass.Sweep, sweep.Pass{
 		All: all, Owns: s.family.owns, Wants: wants, Deleting: s.pass.Deleting, Log: s.pass.Log, Read: s.live, Manager: s.family.settings.Operator.Name,
 		Taker: func(why string) dsl.Children { return s.For(span, claim.Attempt{Why: why}) },
 	})

@@ -35,10 +35,6 @@ type Memory struct {
 	// doubts are places where a labelled child may have been made although the request failed. They stay in
 	// the record until the child is seen, or the process ends.
 	doubts map[child.Place]bool
-	// Sweep is about children that no handler has any more.
-	Sweep sweep.Memory
-	// told: what passes for a child and is none was named in the log.
-	told bool
 }
 
 // Pass is what a session has to know of the pass that it is for.
@@ -51,6 +47,8 @@ type Pass struct {
 	Now            time.Time
 	Log            func() logr.Logger
 	Memory         *Memory
+	// Sweep is what is known of children that no handler has any more.
+	Sweep *sweep.Memory
 	// Awaits are the writes that the next pass waits for. The first write of the session takes the place of what
 	// is there.
 	Awaits *inbox.Writes

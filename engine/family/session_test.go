@@ -15,6 +15,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/child"
 	"github.com/handwerk-dev/handwerk/engine/claim"
 	"github.com/handwerk-dev/handwerk/engine/inbox"
+	"github.com/handwerk-dev/handwerk/engine/sweep"
 )
 
 // BenchmarkSessionWithoutChildren is what children cost a pass over an object that has none.
@@ -22,7 +23,7 @@ func BenchmarkSessionWithoutChildren(b *testing.B) {
 	op := dsl.New("demo")
 	f := &Family{settings: Settings{Operator: op}, keys: child.KeysOf(op)}
 	p := Pass{
-		Key: cache.ObjectName{Namespace: "shop", Name: "web"}, Now: time.Now(), Log: logr.Discard, Memory: &Memory{told: true}, Awaits: &inbox.Writes{},
+		Key: cache.ObjectName{Namespace: "shop", Name: "web"}, Now: time.Now(), Log: logr.Discard, Memory: &Memory{}, Sweep: &sweep.Memory{Told: true}, Awaits: &inbox.Writes{},
 		Object: &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{
 			"namespace": "shop", "name": "web", "uid": "1", "annotations": map[string]any{"example.com/a": "1", "example.com/b": "2"},
 		}}},

@@ -119,8 +119,8 @@ func (s *Session) Close(done bool) {
 		m.ties = &known
 	}
 	s.mu.Unlock()
-	if done && !s.pass.Gone && (!m.told || s.pass.Deleting) {
-		m.told = true
+	if done && !s.pass.Gone && (!s.pass.Sweep.Told || s.pass.Deleting) {
+		s.pass.Sweep.Told = true
 		s.tell()
 	}
 }

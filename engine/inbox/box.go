@@ -10,7 +10,6 @@ import (
 	"cmp"
 	"slices"
 	"sync"
-	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
@@ -18,7 +17,6 @@ import (
 
 	"github.com/handwerk-dev/handwerk/engine/cached"
 	"github.com/handwerk-dev/handwerk/engine/fate"
-	"github.com/handwerk-dev/handwerk/engine/ops"
 	"github.com/handwerk-dev/handwerk/engine/queue"
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
@@ -40,35 +38,6 @@ type Box[M any] struct {
 	waiting map[types.UID][]Key
 	// refused are the keys for which a right was missing, with who lacked it.
 	refused map[Key][]string
-}
-
-// state is what is known of one key.
-type state[M any] struct {
-	Changes
-	// uid is that of the object that was seen last under the key; came: it appeared or changed since the last pass
-	// began.
-	uid  types.UID
-	came bool
-	// changed are the versions of children that have changed since the last pass, by UID; empty for one that
-	// is gone.
-	changed map[types.UID]string
-	// expected are writes to the object by passes over others.
-	expected []Write
-	// gone are objects of this key that were deleted and not finalized yet.
-	gone []*Tombstone[M]
-	// echoes are the versions of this operator's own writes to children, by UID: their events are no news.
-	echoes map[types.UID]string
-
-	// parked: the last pass was put off until the cache has caught up. Waits are the UIDs under which it waits.
-	parked bool
-	waits  []types.UID
-	// standing is how the last pass that was finished left the object, empty before the first. Failures counts
-	// passes since then that could not be finished.
-	standing ops.Standing
-	failures int
-	// suspended is until when the object is held back because it loops, zero when it is not.
-	suspended time.Time
-	memory    *M
 }
 
 // Changes are what has come up for a key since its last pass.
@@ -130,12 +99,20 @@ func (b *Box[M]) End() {
 
 // stateLocked returns the key's state, making it. The lock is held.
 func (b *Box[M]) stateLocked(key Key) *state[M] {
-	s, found := b.keys[key]
+	s, found := b.knownLocked(key)
 	if !found {
-		s = &state[M]{}
+		s = &state[M]{pending: &pending[M]{}}
 		b.keys[key] = s
 	}
 	return s
+}
+
+// knownLocked returns the key's state if there is one.
+func (b *Box[M]) knownLocked(key Key) (s *state[M], found bool) {
+	if s, found = b.keys[key]; found {
+		s.wake()
+	}
+	return s, found
 }
 
 // Seen takes an event of the resource's own objects.
@@ -150,7 +127,7 @@ func (b *Box[M]) Seen(ev watch.Event) {
 	class := queue.Fresh
 	switch ev.Kind {
 	case watch.Added:
-		s.uid, s.Fresh, s.came, s.Event = ev.UID, !ev.Initial, true, apiwatch.Added
+		s.uid, s.fresh, s.came, s.Event = ev.UID, !ev.Initial, true, apiwatch.Added
 		if ev.Initial {
 			class = queue.Backlog
 		}
@@ -169,8 +146,12 @@ func (b *Box[M]) Seen(ev watch.Event) {
 func (b *Box[M]) ChildSeen(owner Key, ev watch.Event) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	s, known := b.keys[owner]
-	if b.queue == nil || ev.Initial || !known {
+	s, known := b.knownLocked(owner)
+	if !known {
+		return
+	}
+	defer s.rest()
+	if b.queue == nil || ev.Initial {
 		return
 	}
 	if ev.Kind != watch.Deleted && s.echoes[ev.UID] == ev.Object.GetResourceVersion() {
@@ -192,7 +173,7 @@ func (b *Box[M]) ChildSeen(owner Key, ev watch.Event) {
 func (b *Box[M]) RelatedSeen(owner Key, relation int, ev watch.Event) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	s, known := b.keys[owner]
+	s, known := b.knownLocked(owner)
 	if b.queue == nil || !known {
 		return
 	}
@@ -233,7 +214,7 @@ func (b *Box[M]) Echo(owner Key, child types.UID, version string) {
 func (b *Box[M]) Expect(w Write) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if s, known := b.keys[w.Key]; known {
+	if s, known := b.knownLocked(w.Key); known {
 		s.expected = append(s.expected, w)
 	}
 }
@@ -275,5 +256,5 @@ func (b *Box[M]) Departs(key Key, uid types.UID) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	s, known := b.keys[key]
-	return known && slices.ContainsFunc(s.gone, func(t *Tombstone[M]) bool { return t.Object.GetUID() == uid })
+	return known && s.pending != nil && slices.ContainsFunc(s.gone, func(t *Tombstone[M]) bool { return t.Object.GetUID() == uid })
 }

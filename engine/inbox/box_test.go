@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
@@ -253,5 +254,58 @@ func TestATermBeginsAnew(t *testing.T) {
 	t.Cleanup(p.End)
 	if got := taken(p.Take(p.key)); got != nil {
 		t.Errorf("what came in an earlier term is there: %v", got)
+	}
+}
+
+// TestAKeyAtRestIsSmall holds that a key of which nothing is pending has no room for it, and that it has again when
+// something comes.
+func TestAKeyAtRestIsSmall(t *testing.T) {
+	pass := func(p *post, handled bool) {
+		turn := p.Take(p.key)
+		if handled {
+			turn.Handled()
+		}
+		turn.Keep(&remembered{"u"})
+		p.Finished(p.key, ops.Ready)
+		turn.Close()
+	}
+	tests := map[string]struct {
+		come func(p *post)
+		room bool
+	}{
+		"after a pass":          {func(p *post) { pass(p, true) }, false},
+		"after one that failed": {func(p *post) { p.Seen(p.event(watch.Updated, "u", "2")); pass(p, false) }, true},
+		"one that failed several times": {func(p *post) {
+			p.Failed(p.key, func(types.UID) *remembered { return nil })
+		}, true},
+		"one that loops":          {func(p *post) { p.Suspend(p.key, time.Now().Add(time.Hour)) }, true},
+		"a change of the object":  {func(p *post) { p.Seen(p.event(watch.Updated, "u", "2")) }, true},
+		"an own write to a child": {func(p *post) { p.Echo(p.key, "c", "5") }, true},
+		"and its echo": {func(p *post) {
+			p.Echo(p.key, "c", "5")
+			p.ChildSeen(p.key, p.event(watch.Updated, "c", "5"))
+		}, false},
+		"what a first listing has of children": {func(p *post) {
+			ev := p.event(watch.Added, "c", "5")
+			ev.Initial = true
+			p.ChildSeen(p.key, ev)
+		}, false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			p := newPost(t)
+			p.Seen(p.event(watch.Added, "u", "1"))
+			pass(p, true)
+			tt.come(p)
+			if room := p.keys[p.key].pending != nil; room != tt.room {
+				t.Errorf("there is room: %t, want %t", room, tt.room)
+			}
+			p.Standings()
+			p.Held()
+			p.Departs(p.key, "u")
+			if turn := p.Take(p.key); !turn.Fresh || turn.Memory == nil {
+				t.Errorf("it is new: %t, and remembered: %t", turn.Fresh, turn.Memory != nil)
+			}
+		})
 	}
 }

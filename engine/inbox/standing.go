@@ -48,7 +48,7 @@ func (b *Box[M]) Held() (parked, suspended int) {
 		if s.parked {
 			parked++
 		}
-		if s.suspended.After(now) {
+		if s.pending != nil && s.suspended.After(now) {
 			suspended++
 		}
 	}
@@ -62,7 +62,7 @@ func (b *Box[M]) Standings() map[ops.Standing]int {
 	out := map[ops.Standing]int{}
 	for _, s := range b.keys {
 		switch {
-		case s.failures > 0 && s.standing != ops.Held:
+		case s.pending != nil && s.failures > 0 && s.standing != ops.Held:
 			out[ops.Failing]++
 		case s.standing == "":
 			// its first pass is still to come

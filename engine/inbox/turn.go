@@ -38,8 +38,8 @@ func (b *Box[M]) Take(key Key) *Turn[M] {
 	defer b.mu.Unlock()
 	s := b.stateLocked(key)
 	t := &Turn[M]{Changes: s.Changes, Memory: s.memory, Expected: s.expected, Gone: together(s.gone), box: b, key: key, waits: len(s.waits) > 0}
-	t.Child = s.Child || len(s.changed) > 0
-	s.Changes = Changes{Fresh: s.Fresh}
+	t.Fresh, t.Child = s.fresh, s.Child || len(s.changed) > 0
+	s.Changes = Changes{}
 	s.came, s.parked, s.changed, s.expected, s.gone = false, false, nil, nil, nil
 	return t
 }
@@ -108,9 +108,13 @@ func (t *Turn[M]) Close() {
 		t.keepLocked(t.Memory)
 	}
 	if t.handled {
+		if s, known := t.box.knownLocked(t.key); known {
+			s.rest()
+		}
 		return
 	}
 	s := t.box.stateLocked(t.key)
+	defer s.rest()
 	s.Child = s.Child || t.Child
 	if s.Event != apiwatch.Added { // that is of another object
 		s.Event = cmp.Or(t.Event, s.Event)

@@ -35,18 +35,24 @@ type Memory struct {
 	book book.Book
 	// known: there is a book.
 	known bool
-	// mark tells what of it is stored, outcomes what outcomes are among that.
-	mark, outcomes string
 	// generation: it is stored in status.observedGeneration.
 	generation bool
+	// stamped: something changes the object at each write, it seems.
+	stamped bool
+	// rest is nil between passes where it says nothing: most objects have nothing stored on them.
+	*rest
+}
+
+// rest is what is remembered of an object that has more to it than a book in memory.
+type rest struct {
+	// mark tells what of it is stored, outcomes what outcomes are among that.
+	mark, outcomes string
 	// deletion is the moment at which the object was deleted, as the last pass knew it; empty while it lives.
 	deletion string
 	// unsaved is since when the book has an outcome that is not stored, zero when it has none.
 	unsaved time.Time
 	// foreign is a text of others that was found in place of this one, and replaced.
 	foreign string
-	// stamped: something changes the object at each write, it seems.
-	stamped bool
 	// sent is the book as it was sent to be stored last, nil once the answer is there.
 	sent *book.Book
 }
@@ -158,6 +164,7 @@ func (l *Ledger) Keep(marks patch.Marks) {
 		l.outcomes, m.unsaved = l.Outcomes(), time.Time{}
 	}
 	m.book, m.known, m.mark, m.outcomes, m.generation, m.sent = l.book, true, l.marked, l.outcomes, l.subject.Generation, nil
+	m.close()
 }
 
 // Abandon remembers the book of a pass that broke off, or whose write has failed: nothing more of it is stored than
@@ -165,4 +172,12 @@ func (l *Ledger) Keep(marks patch.Marks) {
 func (l *Ledger) Abandon() {
 	m := l.memory
 	m.book, m.known, m.mark, m.outcomes, m.generation = l.book, true, l.stored, l.outcomes, l.subject.Generation
+	m.close()
+}
+
+// close ends a pass: no memory is held of what there is nothing of. Whoever goes on with the ledger opens it again.
+func (m *Memory) close() {
+	if *m.rest == (rest{}) {
+		m.rest = nil
+	}
 }

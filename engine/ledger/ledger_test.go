@@ -237,7 +237,7 @@ func TestAMomentOfDeletion(t *testing.T) {
 		t.Errorf("of a living object it is %q, of one that is gone %q", alive, gone)
 	}
 	s := newShelf(t)
-	s.memory = Memory{known: true, deletion: Deletion(at(40, 30), false), book: book.Book{}.With("deploy", book.Entry{
+	s.memory = Memory{known: true, rest: &rest{deletion: Deletion(at(40, 30), false)}, book: book.Book{}.With("deploy", book.Entry{
 		Deletion: Deletion(at(40, 30), false), Try: progress.Record{Cause: dsl.Delete, Done: true},
 	})}
 	moved := at(55, 30)

@@ -51,6 +51,9 @@ func moves(known, now string) bool {
 // exception is a text that was sent, and whose answer was lost on the way.
 func Open(rules *Rules, m *Memory, s Subject, look *book.Look, log func() logr.Logger) *Ledger {
 	l := &Ledger{rules: rules, memory: m, subject: s, log: log, text: s.Object.GetAnnotations()[rules.Annotation]}
+	if m.rest == nil {
+		m.rest = &rest{}
+	}
 	if m.sent != nil && m.sent.Text() == l.text {
 		m.book, m.known, m.generation, m.sent = *m.sent, true, s.Generation, nil
 		m.mark, m.outcomes = m.book.Mark(rules.Readers), m.book.Outcomes(rules.Readers)

@@ -6,12 +6,14 @@
 package loop
 
 import (
-	"encoding/json"
 	"hash/fnv"
+	"maps"
 	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/handwerk-dev/handwerk/dsl/plain"
 )
 
 const (
@@ -26,62 +28,63 @@ const (
 	pause = time.Minute
 )
 
-// Breaker holds back one object that loops. Its zero value has seen nothing yet. Passes that write nothing
+// Breaker holds back one object that loops. Its zero value, and nil, have seen nothing yet. Passes that write nothing
 // are free.
 type Breaker struct {
-	same, other allowance
+	// since is up to when what is spent was refilled last; while the object is held back, the end of that.
+	since time.Time
+	// same and other are how much of the two bursts is spent.
+	same, other uint16
 	// recent tells what the last writing passes wrote.
 	recent [4]uint32
-	until  time.Time
-}
-
-// allowance is how much of a burst is spent, and since when it is refilled.
-type allowance struct {
-	spent int
-	last  time.Time
-}
-
-// spend reports whether there was no more.
-func (a *allowance) spend(now time.Time, burst int) (none bool) {
-	if refilled := int(now.Sub(a.last) / refill); refilled > 0 {
-		a.spent = max(0, a.spent-refilled)
-		a.last = now
-	}
-	a.spent++
-	return a.spent > burst
 }
 
 // Wrote counts a pass that wrote something, which content (see [Content]) tells from other things, and
 // reports whether it was one too many: the object is held back for a minute from then on.
 func (b *Breaker) Wrote(now time.Time, content uint32) (opened bool) {
-	spent, burst := &b.same, sameBurst
+	b.refill(now)
+	spent, burst := &b.same, uint16(sameBurst)
 	if !slices.Contains(b.recent[:], content) {
 		copy(b.recent[:], b.recent[1:])
 		b.recent[len(b.recent)-1] = content
 		spent, burst = &b.other, newBurst
 	}
-	if !spent.spend(now, burst) {
+	if *spent++; *spent <= burst {
 		return false
 	}
-	b.until = now.Add(pause)
 	// The probe may write once; a second pass opens it again. The pause refills nothing.
-	*spent = allowance{burst - 1, b.until}
+	*spent, b.since = burst-1, now.Add(pause)
 	return true
 }
 
-// Until is the time up to which the object was held back last; zero when it never was.
-func (b *Breaker) Until() time.Time { return b.until }
+func (b *Breaker) refill(now time.Time) {
+	if refilled := int64(now.Sub(b.since) / refill); refilled > 0 {
+		b.same -= uint16(min(refilled, int64(b.same)))
+		b.other -= uint16(min(refilled, int64(b.other)))
+		b.since = now
+	}
+}
 
 // Wait returns how long the object is still held back; zero when it is not.
-func (b *Breaker) Wait(now time.Time) time.Duration { return max(0, b.until.Sub(now)) }
+func (b *Breaker) Wait(now time.Time) time.Duration {
+	if b == nil {
+		return 0
+	}
+	return max(0, b.since.Sub(now))
+}
 
 // Content tells what an object that was written has in it from other contents, without what is another at
 // each write: versions, times, the operator's state annotation, which is named. The status counts only for
 // who writes it.
 func Content(o *unstructured.Unstructured, state string, status bool) uint32 {
-	notes := o.GetAnnotations() // a copy
-	delete(notes, state)
-	tree := map[string]any{"": []any{o.GetUID(), o.GetLabels(), notes, o.GetFinalizers(), o.GetOwnerReferences()}}
+	metadata, _ := o.Object["metadata"].(map[string]any)
+	notes, _ := metadata["annotations"].(map[string]any)
+	if _, has := notes[state]; has {
+		notes = maps.Clone(notes)
+		delete(notes, state)
+	}
+	tree := make(map[string]any, len(o.Object))
+	tree[""] = []any{metadata["uid"], metadata["labels"], notes, metadata["finalizers"], metadata["ownerReferences"]}
 	for key, value := range o.Object {
 		switch {
 		case key == "metadata", key == "status" && !status:
@@ -92,7 +95,8 @@ func Content(o *unstructured.Unstructured, state string, status bool) uint32 {
 		}
 	}
 	hash := fnv.New32a()
-	_ = json.NewEncoder(hash).Encode(tree) // what comes from the server can be written
+	data, _ := plain.AppendJSON(nil, tree) // what comes from the server can be written
+	_, _ = hash.Write(data)                // hashes return no errors
 	return hash.Sum32()
 }
 

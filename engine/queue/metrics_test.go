@@ -5,12 +5,14 @@ package queue
 
 import (
 	"maps"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"k8s.io/client-go/util/workqueue"
 )
 
@@ -28,7 +30,9 @@ func TestMetrics(t *testing.T) {
 			"foos depth": 2, "foos adds": 3, "foos latency": 1, "foos retries": 1,
 			"foos unfinished": 10, "foos longest": 10,
 		}
-		if diff := cmp.Diff(want, m.copy()); diff != "" {
+		if diff := cmp.Diff(want, m.copy(), cmpopts.IgnoreMapEntries(func(name string, _ float64) bool {
+			return strings.HasSuffix(name, " seconds") || strings.HasSuffix(name, " sets")
+		})); diff != "" {
 			t.Errorf("while a key is in work (-want +got):\n%s", diff)
 		}
 		q.ShutDown()
@@ -44,6 +48,62 @@ func TestMetrics(t *testing.T) {
 			t.Errorf("the depth of the next queue of that name is %v, want 1", got)
 		}
 		next.ShutDown()
+	})
+}
+
+// TestAKeyThatComesWhileItIsInWork holds that it waits from when it came, and counts once, however often it comes.
+func TestAKeyThatComesWhileItIsInWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &meters{values: map[string]float64{}}
+		q := New[string]("foos", m)
+		defer q.ShutDown()
+		q.Add("a", Fresh)
+		key, _ := q.Get()
+		q.Add("a", Fresh)
+		<-time.After(time.Second)
+		q.Add("a", Due)
+		check := func(when string, depth, adds, waited float64) {
+			t.Helper()
+			got := m.copy()
+			if got["foos depth"] != depth || got["foos adds"] != adds || got["foos latency seconds"] != waited {
+				t.Errorf("%s: %v, want a depth of %v after %v that waited %v s", when, got, depth, adds, waited)
+			}
+		}
+		check("while it is in work", 1, 2, 0)
+		<-time.After(2 * time.Second)
+		q.Done(key)
+		check("when the worker is done", 1, 2, 0)
+		q.Add("a", Fresh)
+		<-time.After(time.Second)
+		key, _ = q.Get()
+		check("when it is in work again", 0, 2, 4)
+		<-time.After(7 * time.Second)
+		q.Done(key)
+		if got := m.copy()["foos work seconds"]; got != 10 {
+			t.Errorf("workers were at it for %v s, want 10", got)
+		}
+	})
+}
+
+// TestNobodyLooksWhileNothingIsInWork holds that the work in progress is published as long as there is some, and once
+// more when there is none.
+func TestNobodyLooksWhileNothingIsInWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := &meters{values: map[string]float64{}}
+		q := New[string]("foos", m)
+		defer q.ShutDown()
+		for range 2 {
+			before := m.copy()["foos longest sets"]
+			q.Add("a", Fresh)
+			key, _ := q.Get()
+			<-time.After(2*time.Second + time.Millisecond)
+			q.Done(key)
+			<-time.After(time.Hour)
+			got := m.copy()
+			if sets := got["foos longest sets"] - before; sets != 5 || got["foos longest"] != 0 || got["foos unfinished"] != 0 {
+				t.Errorf("published %v times, want 5, the last time that there is none: %v", sets, got)
+			}
+		}
 	})
 }
 
@@ -72,11 +132,16 @@ func (m meter) add(n float64) {
 	m.all.values[m.name] += n
 }
 
-func (m meter) Inc()            { m.add(1) }
-func (m meter) Dec()            { m.add(-1) }
-func (m meter) Observe(float64) { m.add(1) }
+func (m meter) Inc() { m.add(1) }
+func (m meter) Dec() { m.add(-1) }
+
+func (m meter) Observe(value float64) {
+	m.add(1)
+	meter{m.all, m.name + " seconds"}.add(value)
+}
 
 func (m meter) Set(value float64) {
+	meter{m.all, m.name + " sets"}.add(1)
 	m.all.mu.Lock()
 	defer m.all.mu.Unlock()
 	m.all.values[m.name] = value

@@ -21,6 +21,8 @@ const (
 	// of a lower class cannot starve so, and the many keys of a first listing, once they are
 	// old, do not hold up what is fresh.
 	share = 4
+	// aFew keys may wait at any time: where there were more, their places are given back when none waits any more.
+	aFew = 64
 )
 
 // order is the workqueue's store of the keys that are ready: a heap for each class.
@@ -32,8 +34,10 @@ type order[K comparable] struct {
 
 	lines  [classes]line[K]
 	places map[K]*place[K]
+	most   int // keys that were there at once, since there were none
 	taken  uint
 	count  uint64
+	tally  *tally[K]
 
 	mu     sync.Mutex
 	wanted map[K]rank // of the keys that are on their way to Push or Touch
@@ -43,6 +47,9 @@ type order[K comparable] struct {
 type rank struct {
 	class Class
 	since time.Time
+	// came is the time of its arrival, metered whether that was counted.
+	came    time.Time
+	metered bool
 }
 
 // place is a key in a line.
@@ -53,13 +60,13 @@ type place[K comparable] struct {
 	index  int
 }
 
-func newOrder[K comparable]() *order[K] {
-	return &order[K]{places: map[K]*place[K]{}, wanted: map[K]rank{}}
+func newOrder[K comparable](m *tally[K]) *order[K] {
+	return &order[K]{tally: m, places: map[K]*place[K]{}, wanted: map[K]rank{}}
 }
 
 // want notes what the key is about to be added as.
 func (o *order[K]) want(key K, class Class, now time.Time) {
-	r := rank{class: class, since: now.Add(penalties()[class])}
+	r := rank{class: class, since: now.Add(penalties()[class]), came: now}
 	if o.closed.Load() {
 		return
 	}
@@ -67,6 +74,10 @@ func (o *order[K]) want(key K, class Class, now time.Time) {
 	defer o.mu.Unlock()
 	if known, found := o.wanted[key]; found {
 		r = r.best(known)
+	} else if o.tally.holds(key) {
+		// It is pushed when its worker is done, and waits from now on.
+		o.tally.added()
+		r.metered = true
 	}
 	o.wanted[key] = r
 }
@@ -85,11 +96,16 @@ func (o *order[K]) take(key K) (rank, bool) {
 func (o *order[K]) Push(key K) {
 	r, found := o.take(key)
 	if !found {
-		r = rank{class: Fresh, since: time.Now()}
+		now := time.Now()
+		r = rank{class: Fresh, since: now, came: now}
+	}
+	if !r.metered {
+		o.tally.added()
 	}
 	o.count++
 	p := &place[K]{rank: r, key: key, number: o.count}
 	o.places[key] = p
+	o.most = max(o.most, len(o.places))
 	heap.Push(&o.lines[r.class], p)
 }
 
@@ -101,8 +117,8 @@ func (o *order[K]) Touch(key K) {
 	}
 	p := o.places[key]
 	better := p.best(r)
-	if better == p.rank {
-		return
+	if better.class == p.class && better.since.Equal(p.since) {
+		return // it came before
 	}
 	heap.Remove(&o.lines[p.class], p.index)
 	p.rank = better
@@ -127,6 +143,11 @@ func (o *order[K]) Pop() K {
 	}
 	p := heap.Pop(next).(*place[K])
 	delete(o.places, p.key)
+	o.tally.taken(p.key, p.came)
+	if len(o.places) == 0 && o.most > aFew {
+		// Neither maps nor what lies behind slices is ever given back while they are in use.
+		o.places, o.lines, o.most = map[K]*place[K]{}, [classes]line[K]{}, 0
+	}
 	return p.key
 }
 
@@ -152,9 +173,12 @@ func (o *order[K]) oldest() *line[K] {
 
 // best is the better class and the greater age of two claims to one key.
 func (r rank) best(other rank) rank {
-	r.class = min(r.class, other.class)
+	r.class, r.metered = min(r.class, other.class), r.metered || other.metered
 	if other.since.Before(r.since) {
 		r.since = other.since
+	}
+	if other.came.Before(r.came) {
+		r.came = other.came
 	}
 	return r
 }

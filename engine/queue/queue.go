@@ -35,33 +35,20 @@ type Queue[K comparable] struct {
 	inner  *workqueue.Typed[K]
 	delays workqueue.TypedDelayingInterface[K]
 	order  *order[K]
-	settle func()
+	tally  *tally[K]
 
 	mu    sync.Mutex
 	later map[K]Class // what the delayed keys will be queued as
 }
 
-// Metrics are where queues report to.
-type Metrics interface {
-	workqueue.MetricsProvider
-	// Settle is told that the queue of a name was shut down, maybe with keys left: the next one of that name goes
-	// on with its gauges, and would never be empty again.
-	Settle(name string)
-}
-
 // New returns an empty queue. The name is the name label of its metrics; nil means that there
 // are none. [Queue.ShutDown] must be called in the end, or goroutines are left.
 func New[K comparable](name string, metrics Metrics) *Queue[K] {
-	q := &Queue[K]{order: newOrder[K](), later: map[K]Class{}, settle: func() { metrics.Settle(name) }}
-	if metrics == nil {
-		name, q.settle = "", func() {} // client-go keeps no metrics for a queue without a name
-	}
-	q.inner = workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[K]{
-		Name: name, MetricsProvider: metrics, Queue: q.order,
-	})
-	q.delays = workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[K]{
-		Name: name, MetricsProvider: metrics, Queue: delayed[K]{q.inner, q},
-	})
+	m := newTally[K](name, metrics)
+	q := &Queue[K]{order: newOrder(m), tally: m, later: map[K]Class{}}
+	// Without a name, client-go counts nothing.
+	q.inner = workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[K]{Queue: q.order})
+	q.delays = workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[K]{Queue: delayed[K]{q.inner, q}})
 	return q
 }
 
@@ -86,6 +73,7 @@ func (q *Queue[K]) AddAfter(key K, class Class, d time.Duration) {
 		q.later[key] = class
 	}
 	q.mu.Unlock()
+	q.tally.delayed()
 	q.delays.AddAfter(key, d)
 }
 
@@ -94,7 +82,10 @@ func (q *Queue[K]) AddAfter(key K, class Class, d time.Duration) {
 func (q *Queue[K]) Get() (key K, shutdown bool) { return q.inner.Get() }
 
 // Done tells that the worker is done with a key that it had from Get.
-func (q *Queue[K]) Done(key K) { q.inner.Done(key) }
+func (q *Queue[K]) Done(key K) {
+	q.tally.done(key)
+	q.inner.Done(key)
+}
 
 // Len is the number of keys that a worker could take now: without the delayed ones and those that
 // wait for their worker to be done. After ShutDown it is zero.
@@ -105,7 +96,7 @@ func (q *Queue[K]) Len() int { return q.inner.Len() }
 func (q *Queue[K]) ShutDown() {
 	if !q.order.closed.Swap(true) {
 		q.delays.ShutDown()
-		q.settle()
+		q.tally.close()
 	}
 }
 
@@ -120,6 +111,9 @@ func (d delayed[K]) Add(key K) {
 	q.mu.Lock()
 	class, found := q.later[key]
 	delete(q.later, key)
+	if len(q.later) == 0 {
+		q.later = map[K]Class{} // of the old one nothing would be given back
+	}
 	q.mu.Unlock()
 	if !found {
 		class = Due // two delays of the key crossed, and the first took the class

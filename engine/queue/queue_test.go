@@ -6,6 +6,7 @@ package queue
 import (
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -336,6 +337,34 @@ func TestKeyIsNeverHandedToTwoWorkers(t *testing.T) {
 	}
 	q.ShutDown()
 	working.Wait()
+}
+
+// TestABurstIsGivenBack holds that a queue through which very many keys went at once keeps next to nothing of them.
+func TestABurstIsGivenBack(t *testing.T) {
+	const keys, most = 50_000, 120 // bytes a key, for the set of client-go's
+	heap := func() int64 {
+		runtime.GC()
+		runtime.GC()
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return int64(m.HeapAlloc)
+	}
+	q := New[[4]int]("foos", &meters{values: map[string]float64{}})
+	defer q.ShutDown()
+	before := heap()
+	for n := range keys {
+		q.Add([4]int{n}, Class(n%classes))
+	}
+	for range keys {
+		key, _ := q.Get()
+		q.Done(key)
+	}
+	after := heap()
+	per := float64(after-before) / keys
+	t.Logf("%.0f B a key", per)
+	if per > most {
+		t.Errorf("%.0f bytes a key are left, want %d at most", per, most)
+	}
 }
 
 func BenchmarkAddGet(b *testing.B) {

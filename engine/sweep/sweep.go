@@ -53,9 +53,10 @@ func free(h *dsl.Handler) bool {
 
 // Memory is what is known of an owner from one pass to the next. Its zero value knows nothing.
 type Memory struct {
-	// done: there was no child that no handler has any more. Refused is why such may not be taken away, as it was said.
-	done    bool
-	refused string
+	// done: there was no child that no handler has any more. Told: what passes for a child and is none was named in the
+	// log. Refused is why such may not be taken away, as it was said.
+	done, Told bool
+	refused    string
 }
 
 // Done reports whether there is nothing to look for. News may have brought something.

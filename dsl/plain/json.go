@@ -1,0 +1,93 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plain
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+)
+
+// AppendJSON appends the JSON of a value, byte by byte as encoding/json has it: keys are sorted, and what HTML takes for
+// its own is escaped. Digests that are stored on objects are of these bytes, so they must never change. It goes through
+// plain values without reflection; whatever is not as simple as that is left to encoding/json.
+func AppendJSON(to []byte, value any) ([]byte, error) {
+	switch v := value.(type) {
+	case nil:
+		return append(to, "null"...), nil
+	case bool:
+		return strconv.AppendBool(to, v), nil
+	case int64:
+		return strconv.AppendInt(to, v, 10), nil
+	case string:
+		return appendText(to, v)
+	case []any:
+		if v != nil {
+			return appendList(to, v)
+		}
+	case map[string]any:
+		if v != nil {
+			return appendMap(to, v)
+		}
+	}
+	data, err := json.Marshal(value)
+	return append(to, data...), err
+}
+
+func appendText(to []byte, text string) ([]byte, error) {
+	if !simple(text) {
+		data, err := json.Marshal(text)
+		return append(to, data...), err
+	}
+	to = append(to, '"')
+	to = append(to, text...)
+	return append(to, '"'), nil
+}
+
+func appendList(to []byte, list []any) (_ []byte, err error) {
+	to = append(to, '[')
+	for i, value := range list {
+		if i > 0 {
+			to = append(to, ',')
+		}
+		if to, err = AppendJSON(to, value); err != nil {
+			return to, err
+		}
+	}
+	return append(to, ']'), nil
+}
+
+func appendMap(to []byte, tree map[string]any) (_ []byte, err error) {
+	var few [16]string // which need not be allocated
+	keys := few[:0]
+	for key := range tree {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	to = append(to, '{')
+	for i, key := range keys {
+		if i > 0 {
+			to = append(to, ',')
+		}
+		if to, err = appendText(to, key); err != nil {
+			return to, err
+		}
+		to = append(to, ':')
+		if to, err = AppendJSON(to, tree[key]); err != nil {
+			return to, err
+		}
+	}
+	return append(to, '}'), nil
+}
+
+// simple reports whether a text is in JSON as it is, between quotes.
+func simple(text string) bool {
+	for i := range len(text) {
+		switch c := text[i]; {
+		case c < ' ', c > '~', c == '"', c == '\\', c == '<', c == '>', c == '&':
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,68 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package inbox
+
+import (
+	"reflect"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/handwerk-dev/handwerk/engine/ops"
+)
+
+// state is what is known of one key. There is one for each object.
+type state[M any] struct {
+	// uid is that of the object that was seen last under the key; came: it appeared or changed since the last pass
+	// began. Fresh is as in Changes.
+	uid         types.UID
+	came, fresh bool
+	// parked: the last pass was put off until the cache has caught up.
+	parked bool
+	// standing is how the last pass that was finished left the object, empty before the first.
+	standing ops.Standing
+	memory   *M
+	// pending is nil while there is nothing of it, as for an object at rest.
+	*pending[M]
+}
+
+// pending is what a key has for its next pass, or shortly.
+type pending[M any] struct {
+	Changes
+	// changed are the versions of children that have changed since the last pass, by UID; empty for one that
+	// is gone.
+	changed map[types.UID]string
+	// expected are writes to the object by passes over others.
+	expected []Write
+	// gone are objects of this key that were deleted and not finalized yet.
+	gone []*Tombstone[M]
+	// echoes are the versions of this operator's own writes to children, by UID: their events are no news.
+	echoes map[types.UID]string
+	// waits are the UIDs under which it waits while it is parked.
+	waits []types.UID
+	// failures counts passes that could not be finished, since one was.
+	failures int
+	// suspended is until when the object is held back because it loops, zero when it is not.
+	suspended time.Time
+}
+
+// wake makes room for what is pending.
+func (s *state[M]) wake() {
+	if s.pending == nil {
+		s.pending = &pending[M]{}
+	}
+}
+
+// rest gives the room back when nothing is.
+func (s *state[M]) rest() {
+	if len(s.changed) == 0 {
+		s.changed = nil
+	}
+	if len(s.echoes) == 0 {
+		s.echoes = nil
+	}
+	if reflect.ValueOf(s.pending).Elem().IsZero() {
+		s.pending = nil
+	}
+}

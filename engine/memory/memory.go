@@ -1,0 +1,110 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package memory is what a process knows of an object from one pass to the next, beyond what is stored on it. There is
+// one for each object of a cluster, so what few objects have is apart from what all have, and is not there while it
+// says nothing.
+package memory
+
+import (
+	"reflect"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	apiwatch "k8s.io/apimachinery/pkg/watch"
+
+	"github.com/handwerk-dev/handwerk/engine/attempt"
+	"github.com/handwerk-dev/handwerk/engine/family"
+	"github.com/handwerk-dev/handwerk/engine/filter"
+	"github.com/handwerk-dev/handwerk/engine/inbox"
+	"github.com/handwerk-dev/handwerk/engine/ledger"
+	"github.com/handwerk-dev/handwerk/engine/loop"
+	"github.com/handwerk-dev/handwerk/engine/related"
+	"github.com/handwerk-dev/handwerk/engine/sweep"
+	"github.com/handwerk-dev/handwerk/engine/timer"
+)
+
+// Memory is what this process knows of one object beyond what is stored on it. It lasts as long
+// as the object and the leadership; losing it costs a resume. Only a pass of the object's key may use it.
+type Memory struct {
+	UID types.UID
+	// Seen: a pass over the object was finished.
+	Seen bool
+	// Finalized: the delete handlers are done.
+	Finalized bool
+	// Owes: the condition that says which handlers fail could not be written.
+	Owes bool
+	// Ledger is what the object's handlers have handled.
+	Ledger ledger.Memory
+	// Resync is when the object's resync period ends; zero before the first pass, and where there is none.
+	Resync time.Time
+	// Sweep is about children that no handler has any more.
+	Sweep sweep.Memory
+	// Breaker counts passes that write; nil before the first one.
+	Breaker *loop.Breaker
+	// Rest is there from Wake to Sleep; between passes it is nil where it says nothing.
+	*Rest
+}
+
+// Rest is what is remembered of few objects, or for short.
+type Rest struct {
+	// Rerun are handlers that are to run for what others have written to children in the last pass.
+	Rerun []string
+	// Refused are handlers whose changes the server did not take the last time.
+	Refused map[string]bool
+	// Event is what the watch told last to handlers of events.
+	Event apiwatch.EventType
+	// Ticks are the resource's timers for this object, nil where there are none.
+	Ticks []timer.Tick
+	// Related is what handlers last saw of related objects.
+	Related related.State
+	// Writes are own ones that the cache must show before the next pass.
+	Writes inbox.Writes
+	// Ignored are changes that the server does not make, nil when there are none; see patch.Target.
+	// They were so when the CRD had changed as often as Schemas says.
+	Ignored  []uint64
+	Schemas  int64
+	Children family.Memory
+	// Filters are those of the object that failed when they were asked last.
+	Filters filter.Faults
+	// Troubles are failures of which the log tells, by handler; empty for those of passes themselves.
+	Troubles attempt.Troubles
+	// Settled are types of conditions that were to be retired: they are gone, or somebody else's.
+	Settled []string
+}
+
+// New returns the memory of an object that no pass has seen. It is awake.
+func New(uid types.UID) *Memory { return &Memory{UID: uid, Rest: &Rest{}} }
+
+// Wake makes the memory ready for use. That of an object that nobody remembers is nil.
+func (m *Memory) Wake() *Memory {
+	if m != nil && m.Rest == nil {
+		m.Rest = &Rest{}
+	}
+	return m
+}
+
+// Sleep ends its use: what says nothing is dropped. It may end more than once.
+func (m *Memory) Sleep() {
+	if m == nil || m.Rest == nil {
+		return
+	}
+	if m.Ignored == nil {
+		m.Schemas = 0 // which counts for those alone
+	}
+	if reflect.ValueOf(m.Rest).Elem().IsZero() {
+		m.Rest = nil
+	}
+}
+
+// Expecting returns the memory with writes of passes over other objects to wait for.
+func (m *Memory) Expecting(writes []inbox.Write) *Memory {
+	if len(writes) == 0 {
+		return m
+	}
+	if m == nil {
+		m = New(writes[len(writes)-1].UID)
+	}
+	m.Writes.Expect(m.UID, writes)
+	return m
+}

@@ -1,0 +1,138 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine_test
+
+import (
+	"context"
+	"fmt"
+	goruntime "runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine"
+	"github.com/handwerk-dev/handwerk/engine/enginetest"
+)
+
+// bustle is an operator at work on many Foos, in real time: a bubble is for tests alone.
+type bustle struct {
+	b       *testing.B
+	cluster *enginetest.Cluster
+	runs    atomic.Int64 // of the handler
+	engine  *engine.Engine
+	stop    context.CancelFunc
+	done    chan error
+}
+
+func newBustle(b *testing.B, count int) *bustle {
+	b.Helper()
+	x := &bustle{b: b, cluster: enginetest.New(b)}
+	x.cluster.Serve(enginetest.Resource{Name: foos, Kind: "Foo"})
+	note := strings.Repeat("x", 300)
+	for n := range count {
+		x.cluster.Create(map[string]any{
+			"apiVersion": "example.com/v1", "kind": "Foo", "spec": map[string]any{"size": n, "color": "red", "note": note},
+			"metadata": map[string]any{"name": fmt.Sprintf("foo-%d", n), "labels": map[string]any{"app": "foo"}},
+		})
+	}
+	return x
+}
+
+// start has an operator whose handler sets a status, and returns when it has done so for every object and is at rest.
+func (x *bustle) start(count int) {
+	x.b.Helper()
+	op := dsl.New("op")
+	op.Settings.LeaderElection.Mode = dsl.LeaderNone
+	op.Resource(foos, func(foo *dsl.Resource) {
+		foo.OnReconcile("status", func(_ ctx, r *dsl.Request) error {
+			size, _, _ := unstructured.NestedInt64(r.Object.Object, "spec", "size")
+			r.Patch.SetStatus("size", size)
+			x.runs.Add(1)
+			return nil
+		})
+	})
+	e, err := engine.New(op, engine.Settings{Config: x.cluster.Config()})
+	if err != nil {
+		x.b.Fatal(err)
+	}
+	x.engine = e
+	running, stop := context.WithCancel(context.Background())
+	x.stop, x.done = stop, make(chan error, 1)
+	go func() { x.done <- e.Run(running) }()
+	x.await(int64(count))
+}
+
+// await waits until the handler has run so often, and the engine is at rest.
+func (x *bustle) await(runs int64) {
+	x.b.Helper()
+	for end := time.Now().Add(5 * time.Minute); x.runs.Load() < runs; {
+		if <-time.After(20 * time.Microsecond); time.Now().After(end) {
+			x.b.Fatalf("the handler ran %d times, want %d", x.runs.Load(), runs)
+		}
+	}
+}
+
+func (x *bustle) end() {
+	x.stop()
+	if err := <-x.done; err != nil {
+		x.b.Error(err)
+	}
+}
+
+func liveHeap() int64 {
+	goruntime.GC()
+	goruntime.GC()
+	var m goruntime.MemStats
+	goruntime.ReadMemStats(&m)
+	return int64(m.HeapAlloc)
+}
+
+// BenchmarkRest measures what an object costs in memory that was handled and is at rest: its bytes in the cache, and all
+// that the engine keeps of it. What the cluster in memory holds is not counted.
+func BenchmarkRest(b *testing.B) {
+	const count = 20_000
+	for b.Loop() {
+		x := newBustle(b, count)
+		x.start(count)
+		<-time.After(2 * time.Second) // the echoes of its writes
+		with := liveHeap()
+		x.end()
+		b.ReportMetric(float64(with-liveHeap())/count, "B/object")
+	}
+}
+
+// BenchmarkPass measures what is done for one object, in time and allocations.
+func BenchmarkPass(b *testing.B) {
+	const count = 100
+	b.Run("a change that is answered with a status", func(b *testing.B) {
+		// with the update, what the cluster in memory does for that and the status, and the pass for the echo
+		x := newBustle(b, count)
+		x.start(count)
+		b.ReportAllocs()
+		for n := 0; b.Loop(); n++ {
+			x.cluster.Update(foos, "default", fmt.Sprintf("foo-%d", n%count), func(foo *unstructured.Unstructured) {
+				_ = unstructured.SetNestedField(foo.Object, int64(count+n), "spec", "size")
+			})
+			x.await(int64(count + n + 1))
+		}
+		x.end()
+	})
+	b.Run("a resync that changes nothing", func(b *testing.B) {
+		x := newBustle(b, count)
+		x.start(count)
+		<-time.After(time.Second) // the echoes of its writes
+		b.ReportAllocs()
+		for n := 0; b.Loop(); n++ {
+			engine.Resync(x.engine, "default", fmt.Sprintf("foo-%d", n%count))
+		}
+		if got, want := x.runs.Load(), int64(count+b.N); got != want {
+			b.Errorf("the handler ran %d times, want %d", got, want)
+		}
+		x.end()
+	})
+}

@@ -1,0 +1,62 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine_test
+
+import (
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine"
+	"github.com/handwerk-dev/handwerk/engine/enginetest"
+)
+
+// TestRestIsToldOnceForEachBurst is law 8: an operator at rest holds nothing that it needs no more, and does nothing.
+func TestRestIsToldOnceForEachBurst(t *testing.T) {
+	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
+		c.Serve(enginetest.Resource{Name: foos, Kind: "Foo"})
+		op, rests := dsl.New("op"), atomic.Int64{}
+		op.Resource(foos, func(foo *dsl.Resource) { foo.OnReconcile("keep", succeeds) })
+		c.Start(op, func(s *engine.Settings) { s.Rested = func() { rests.Add(1) } })
+		rested := func(when string, want int64) {
+			t.Helper()
+			c.Advance(time.Hour)
+			if got := rests.Swap(0); got != want {
+				t.Errorf("%s: rest was told %d times, want %d", when, got, want)
+			}
+		}
+		rested("after the start", 1)
+		rested("while nothing happens", 0)
+		for n := range 400 {
+			c.Create(map[string]any{"apiVersion": "example.com/v1", "kind": "Foo", "metadata": map[string]any{"name": fmt.Sprint("foo-", n)}})
+		}
+		rested("after many objects", 1)
+		c.Create(web)
+		rested("after one", 0)
+	})
+}
+
+// TestAnObjectAtRestIsSmall holds that what few objects have is dropped of one that was written, and is at rest.
+func TestAnObjectAtRestIsSmall(t *testing.T) {
+	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
+		c.Serve(enginetest.Resource{Name: foos, Kind: "Foo"})
+		op := dsl.New("op")
+		op.Resource(foos, func(foo *dsl.Resource) {
+			foo.Owns(deployments)
+			foo.OnReconcile("child", keepsChild)
+			foo.OnReconcile("status", func(_ ctx, r *dsl.Request) error {
+				r.Patch.SetStatus("size", 1)
+				return nil
+			})
+		})
+		p := c.Start(op)
+		c.Create(web)
+		c.Settle()
+		if !engine.Rests(p.Engine(), "default", "web") {
+			t.Error("more is remembered of the object than of any")
+		}
+	})
+}
