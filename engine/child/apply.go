@@ -33,6 +33,9 @@ type Applier struct {
 	// Vacant says that the place of the child was entered into the owner's record a moment ago
 	// because nothing was known to be there: what is found there has not become a child by that.
 	Vacant bool
+	// Lacking says that there is no object of the child's name as far as the cache knows, which would show one: the
+	// child is made without a look.
+	Lacking bool
 	// Found, when it is not nil, is filled in with what somebody changed of a child that is put back.
 	Found *drift.Drift
 	// Between, when it is not nil, is told of a write that another one follows.
@@ -79,11 +82,17 @@ func (s *Settled) keepLocked(desired *unstructured.Unstructured) {
 // one of dsl.Waiting for what the garbage collector has yet to take from an earlier owner. Other errors wrap those of the API machinery and name the child.
 func (a Applier) Apply(ctx context.Context, c dynamic.ResourceInterface, desired, cached *unstructured.Unstructured) (result *unstructured.Unstructured, deed Deed, err error) {
 	live := cached
+	if live == nil && a.Lacking {
+		result, deed, err = a.create(ctx, c, desired, noVersion)
+		if !hidden(err) {
+			return result, deed, err
+		}
+	}
 	if live == nil {
 		// The cache may lag, and a narrower scope does not show everything: ask before creating.
 		live, err = c.Get(ctx, desired.GetName(), metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
-			return a.create(ctx, c, desired)
+			return a.create(ctx, c, desired, "")
 		}
 		if err != nil {
 			return nil, "", fmt.Errorf("applying %s: reading it: %w", name(desired), err)
@@ -182,12 +191,18 @@ func (a Applier) tied(desired, live *unstructured.Unstructured) bool {
 	return live.GetLabels()[keys.Label] == desired.GetLabels()[keys.Label] && (ref == nil || has != nil && has.UID == ref.UID)
 }
 
+// noVersion is a resource version that no object has: the storage's own first one. The API server compares it with that of
+// an object that is there, and then refuses to apply with a conflict. Where there is none it makes one all the same.
+const noVersion = "1"
+
 // create applies without force, so that an object which somebody else made in this moment is not
-// overwritten. One that the request joined nevertheless, because nothing conflicted, is given
-// back as it was.
-func (a Applier) create(ctx context.Context, c dynamic.ResourceInterface, desired *unstructured.Unstructured) (*unstructured.Unstructured, Deed, error) {
-	result, err := c.Apply(ctx, desired.GetName(), a.noted(desired), metav1.ApplyOptions{FieldManager: a.Manager})
-	if apierrors.HasStatusCause(err, metav1.CauseTypeFieldManagerConflict) {
+// overwritten. With [noVersion] it is not joined either. Without, one that the request joined nevertheless, because nothing
+// conflicted, is given back as it was.
+func (a Applier) create(ctx context.Context, c dynamic.ResourceInterface, desired *unstructured.Unstructured, version string) (*unstructured.Unstructured, Deed, error) {
+	out := a.noted(desired)
+	out.SetResourceVersion(version)
+	result, err := c.Apply(ctx, desired.GetName(), out, metav1.ApplyOptions{FieldManager: a.Manager})
+	if version == "" && apierrors.HasStatusCause(err, metav1.CauseTypeFieldManagerConflict) {
 		return nil, "", notOwned(desired)
 	}
 	if err != nil {
@@ -201,6 +216,12 @@ func (a Applier) create(ctx context.Context, c dynamic.ResourceInterface, desire
 	}
 	a.settle(desired, result)
 	return result, Created, nil
+}
+
+// hidden reports whether a child was not made because there may be an object that the cache does not show. The text is that
+// of API servers which make nothing that has a version: Kubernetes before 1.24, where it was a Service.
+func hidden(err error) bool {
+	return apierrors.IsConflict(err) || err != nil && strings.Contains(err.Error(), "resourceVersion should not be set")
 }
 
 // giveBack drops every field that this operator has in an object, and says that it is not ours.
