@@ -4,8 +4,11 @@
 package child
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"sync"
 
@@ -33,8 +36,7 @@ type Applier struct {
 	// Vacant says that the place of the child was entered into the owner's record a moment ago
 	// because nothing was known to be there: what is found there has not become a child by that.
 	Vacant bool
-	// Lacking says that there is no object of the child's name as far as the cache knows, which would show one: the
-	// child is made without a look.
+	// Lacking: the cache, which would show an object of the child's name, has none. The child is made without a look.
 	Lacking bool
 	// Found, when it is not nil, is filled in with what somebody changed of a child that is put back.
 	Found *drift.Drift
@@ -46,8 +48,7 @@ type Applier struct {
 	Contest func(live *unstructured.Unstructured) error
 }
 
-// Settled remembers children that differ from what was desired although they were applied so: the server rewrote a
-// value. The zero value remembers none.
+// Settled remembers children that differ from what was applied: the server rewrote a value. The zero value has none.
 type Settled struct {
 	mu sync.Mutex
 	of map[string]string // the content by the child's name
@@ -75,16 +76,15 @@ func (s *Settled) keepLocked(desired *unstructured.Unstructured) {
 	s.values[name(desired)] = digest(desired.Object)
 }
 
-// Apply makes the child as desired, which [Owner.Complete] has completed. Cached is the object of
-// that name in the cache, nil when there is none. The deed is empty when there was no write
-// request; result is what it made of the object, also where it is given back.
-// An object that the owner may not have is left alone; the error is a *dsl.NotOwnedError then, or
-// one of dsl.Waiting for what the garbage collector has yet to take from an earlier owner. Other errors wrap those of the API machinery and name the child.
+// Apply makes the child as desired, which [Owner.Complete] has completed. Cached is the object of that name in the cache, nil
+// when there is none. The deed is empty when no write was done; result is what it made of the object, also where it is given
+// back. An object that the owner may not have is left alone; the error is a *dsl.NotOwnedError then, or one of dsl.Waiting for
+// what the garbage collector has yet to take from an earlier owner. Other errors wrap those of the API machinery and name the child.
 func (a Applier) Apply(ctx context.Context, c dynamic.ResourceInterface, desired, cached *unstructured.Unstructured) (result *unstructured.Unstructured, deed Deed, err error) {
 	live := cached
 	if live == nil && a.Lacking {
 		result, deed, err = a.create(ctx, c, desired, noVersion)
-		if !hidden(err) {
+		if !doubtful(err, desired.GetName()) {
 			return result, deed, err
 		}
 	}
@@ -137,8 +137,8 @@ func (a Applier) judge(desired, live *unstructured.Unstructured) (stale, adopts 
 	return err == nil, false, err
 }
 
-// made reports whether an object that is tied to nobody was made from what is desired now, in which
-// its owner is named: then somebody has cut the tie by hand, which is put back like any other change.
+// made reports whether an object that is tied to nobody was made from what is desired now, in which its owner is named: then
+// somebody has cut the tie by hand, which is put back like any other change.
 func (a Applier) made(desired, live *unstructured.Unstructured) bool {
 	return applied(live.GetAnnotations(), a.Owner.Keys.Applied) && a.sameMark(desired, live)
 }
@@ -191,13 +191,12 @@ func (a Applier) tied(desired, live *unstructured.Unstructured) bool {
 	return live.GetLabels()[keys.Label] == desired.GetLabels()[keys.Label] && (ref == nil || has != nil && has.UID == ref.UID)
 }
 
-// noVersion is a resource version that no object has: the storage's own first one. The API server compares it with that of
-// an object that is there, and then refuses to apply with a conflict. Where there is none it makes one all the same.
+// noVersion is a version that no object has: the storage's own first one. With it an apply to an object that is there is a
+// conflict; where there is none it makes one all the same.
 const noVersion = "1"
 
-// create applies without force, so that an object which somebody else made in this moment is not
-// overwritten. With [noVersion] it is not joined either. Without, one that the request joined nevertheless, because nothing
-// conflicted, is given back as it was.
+// create applies without force, so that an object which somebody else made in this moment is not overwritten. It is not joined
+// either with [noVersion]. One that is joined without, because nothing conflicted, is given back as it was.
 func (a Applier) create(ctx context.Context, c dynamic.ResourceInterface, desired *unstructured.Unstructured, version string) (*unstructured.Unstructured, Deed, error) {
 	out := a.noted(desired)
 	out.SetResourceVersion(version)
@@ -218,10 +217,21 @@ func (a Applier) create(ctx context.Context, c dynamic.ResourceInterface, desire
 	return result, Created, nil
 }
 
-// hidden reports whether a child was not made because there may be an object that the cache does not show. The text is that
-// of API servers which make nothing that has a version: Kubernetes before 1.24, where it was a Service.
-func hidden(err error) bool {
-	return apierrors.IsConflict(err) || err != nil && strings.Contains(err.Error(), "resourceVersion should not be set")
+// doubtful reports whether a child was not made because there may be an object that the cache does not show, or because the
+// server makes nothing that has a version, as custom ones may, and Kubernetes before 1.24 with a Service: its error has no reason.
+func doubtful(err error, child string) bool {
+	var answer apierrors.APIStatus
+	if !errors.As(err, &answer) {
+		return false
+	}
+	status := answer.Status()
+	switch status.Reason {
+	case metav1.StatusReasonConflict, metav1.StatusReasonNotFound: // of a quota or a namespace they have its name
+		return status.Details == nil || cmp.Or(status.Details.Name, child) == child
+	case metav1.StatusReasonUnknown:
+		return status.Code == http.StatusInternalServerError
+	}
+	return apierrors.IsBadRequest(err)
 }
 
 // giveBack drops every field that this operator has in an object, and says that it is not ours.
