@@ -56,8 +56,7 @@ type Settled struct {
 	values map[string]string
 }
 
-// same reports whether the same is desired as when it was asked or settled last. What was desired before the process
-// began is not known.
+// same reports whether the same is desired as when it was asked or settled last in the life of the process.
 func (s *Settled) same(desired *unstructured.Unstructured) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -82,20 +81,9 @@ func (s *Settled) keepLocked(desired *unstructured.Unstructured) {
 // what the garbage collector has yet to take from an earlier owner. Other errors wrap those of the API machinery and name the child.
 func (a Applier) Apply(ctx context.Context, c dynamic.ResourceInterface, desired, cached *unstructured.Unstructured) (result *unstructured.Unstructured, deed Deed, err error) {
 	live := cached
-	if live == nil && a.Lacking {
-		result, deed, err = a.create(ctx, c, desired, noVersion)
-		if !doubtful(err, desired.GetName()) {
-			return result, deed, err
-		}
-	}
 	if live == nil {
-		// The cache may lag, and a narrower scope does not show everything: ask before creating.
-		live, err = c.Get(ctx, desired.GetName(), metav1.GetOptions{})
-		if apierrors.IsNotFound(err) {
-			return a.create(ctx, c, desired, "")
-		}
-		if err != nil {
-			return nil, "", fmt.Errorf("applying %s: reading it: %w", name(desired), err)
+		if live, result, deed, err = a.obtain(ctx, c, desired); live == nil {
+			return result, deed, err
 		}
 		if a.Vacant {
 			a.Owner.Record = a.Owner.Record.Without(PlaceOf(desired))
@@ -106,6 +94,26 @@ func (a Applier) Apply(ctx context.Context, c dynamic.ResourceInterface, desired
 		return live, "", err
 	}
 	return a.update(ctx, c, desired, live, adopts)
+}
+
+// obtain makes a child that the cache does not have, or returns what is there. The cache may lag, and a narrower scope does not
+// show everything: what it would not show is looked for first, and so is what the server does not make.
+func (a Applier) obtain(ctx context.Context, c dynamic.ResourceInterface, desired *unstructured.Unstructured) (live, result *unstructured.Unstructured, deed Deed, err error) {
+	for _, version := range []string{noVersion, ""} {
+		if !a.Lacking || version == "" {
+			if live, err = c.Get(ctx, desired.GetName(), metav1.GetOptions{}); err == nil {
+				return live, nil, "", nil
+			}
+			if !apierrors.IsNotFound(err) {
+				return nil, nil, "", fmt.Errorf("applying %s: reading it: %w", name(desired), err)
+			}
+		}
+		result, deed, err = a.create(ctx, c, desired, version)
+		if !doubtful(err, desired.GetName()) {
+			break
+		}
+	}
+	return nil, result, deed, err
 }
 
 // Stale reports whether Apply would change an object that is there. The error is a
@@ -294,8 +302,7 @@ func content(u *unstructured.Unstructured) string {
 // name names an object for people.
 func name(u *unstructured.Unstructured) string { return PlaceOf(u).People() }
 
-// refusal is the error about an object that the owner may not have, with what can be done about it
-// where that is not plain.
+// refusal is the error about an object that the owner may not have, with what can be done about it where that is not plain.
 func (a Applier) refusal(live *unstructured.Unstructured, by string) error {
 	out := notOwned(live)
 	out.Owner = by

@@ -56,8 +56,7 @@ func parseLine(text string) (place Place, title string, ok bool) {
 	return place, title, ok
 }
 
-// storedRecord is the form of the annotation. Version comes first: its key marks the annotation as
-// an operator's.
+// storedRecord is the form of the annotation. Version comes first: its key marks the annotation as an operator's.
 type storedRecord struct {
 	Version  int       `json:"handwerk"`
 	UID      types.UID `json:"uid"`

@@ -56,8 +56,7 @@ func Title(s dsl.ChildSpec) string {
 	return text
 }
 
-// Note is the value of the child annotation for a child without a name: it says no more than which handler
-// has made it.
+// Note is the value of the child annotation for a child without a name: it says no more than which handler has made it.
 func Note(s dsl.ChildSpec, handler string) string {
 	if s.Name != "" {
 		return ""
@@ -283,8 +282,7 @@ func (o Owner) collected(live metav1.Object) bool {
 	return err == nil && o.Name().Kind == schema.GroupKind{Group: group.Group, Kind: ref.Kind}
 }
 
-// stranger names the owner by whom another operator of this kind holds an object, empty when none
-// does.
+// stranger names the owner by whom another operator of this kind holds an object, empty when none does.
 func stranger(notes map[string]string, own Keys) string {
 	for _, key := range slices.Sorted(maps.Keys(notes)) {
 		prefix, ends := strings.CutSuffix(key, "/owner")
