@@ -175,20 +175,24 @@ func TestServersThatMakeNothingWithAVersion(t *testing.T) {
 	raw := &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: "resourceVersion should not be set on objects to be created",
 	}}
+	untyped := &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: "failed to create typed patch object: .dada: field not declared in schema",
+	}}
 	tests := map[string]struct {
 		err   error
 		wrote []string
 		reads int
 	}{
-		"without a reason":        {raw, []string{oneChild + ": 500", oneChild}, 1},
-		"a bad request":           {apierrors.NewBadRequest("no version"), []string{oneChild + ": 400", oneChild}, 1},
-		"it is not found":         {apierrors.NewNotFound(name, "web"), []string{oneChild + ": 404", oneChild}, 1},
-		"a conflict":              {apierrors.NewConflict(name, "web", errors.New("precondition")), []string{oneChild + ": 409", oneChild}, 1},
-		"a webhook that fails":    {apierrors.NewInternalError(errors.New("failed calling webhook")), []string{oneChild + ": 500"}, 0},
-		"what is not valid":       {apierrors.NewInvalid(schema.GroupKind{Group: "apps", Kind: "Deployment"}, "web", nil), []string{oneChild + ": 422"}, 0},
-		"a quota that is busy":    {apierrors.NewConflict(schema.GroupResource{Resource: "resourcequotas"}, "q", errors.New("modified")), []string{oneChild + ": 409"}, 0},
-		"a namespace not there":   {apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "default"), []string{oneChild + ": 404"}, 0},
-		"an error of the network": {enginetest.ErrRefused, nil, 0},
+		"without a reason":                    {raw, []string{oneChild + ": 500", oneChild}, 1},
+		"a field that the kind does not have": {untyped, []string{oneChild + ": 500"}, 0},
+		"a bad request":                       {apierrors.NewBadRequest("no version"), []string{oneChild + ": 400", oneChild}, 1},
+		"it is not found":                     {apierrors.NewNotFound(name, "web"), []string{oneChild + ": 404", oneChild}, 1},
+		"a conflict":                          {apierrors.NewConflict(name, "web", errors.New("precondition")), []string{oneChild + ": 409", oneChild}, 1},
+		"a webhook that fails":                {apierrors.NewInternalError(errors.New("failed calling webhook")), []string{oneChild + ": 500"}, 0},
+		"what is not valid":                   {apierrors.NewInvalid(schema.GroupKind{Group: "apps", Kind: "Deployment"}, "web", nil), []string{oneChild + ": 422"}, 0},
+		"a quota that is busy":                {apierrors.NewConflict(schema.GroupResource{Resource: "resourcequotas"}, "q", errors.New("modified")), []string{oneChild + ": 409"}, 0},
+		"a namespace not there":               {apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "default"), []string{oneChild + ": 404"}, 0},
+		"an error of the network":             {enginetest.ErrRefused, nil, 0},
 	}
 	for title, tt := range tests {
 		scenarios(t, map[string]scenario{title: {parent, func(s *stage) {

@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"strings"
 	"sync"
 
@@ -237,7 +236,7 @@ func doubtful(err error, child string) bool {
 	case metav1.StatusReasonConflict, metav1.StatusReasonNotFound: // of a quota or a namespace they have its name
 		return status.Details == nil || cmp.Or(status.Details.Name, child) == child
 	case metav1.StatusReasonUnknown:
-		return status.Code == http.StatusInternalServerError
+		return strings.Contains(status.Message, "resourceVersion")
 	}
 	return apierrors.IsBadRequest(err)
 }
