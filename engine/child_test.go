@@ -303,7 +303,7 @@ func TestForeignChildren(t *testing.T) {
 			s.Create(theirs)
 			s.Create(web)
 			refused(s)
-			s.Wrote()
+			s.Wrote("patch deployments default/web: 409")
 		}},
 		"one that is made in the very moment": {tries, func(s *stage) {
 			s.Launch()

@@ -4,7 +4,9 @@
 package child
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -33,6 +35,8 @@ type Applier struct {
 	// Vacant says that the place of the child was entered into the owner's record a moment ago
 	// because nothing was known to be there: what is found there has not become a child by that.
 	Vacant bool
+	// Lacking: the cache, which would show an object of the child's name, has none. The child is made without a look.
+	Lacking bool
 	// Found, when it is not nil, is filled in with what somebody changed of a child that is put back.
 	Found *drift.Drift
 	// Between, when it is not nil, is told of a write that another one follows.
@@ -43,8 +47,7 @@ type Applier struct {
 	Contest func(live *unstructured.Unstructured) error
 }
 
-// Settled remembers children that differ from what was desired although they were applied so: the server rewrote a
-// value. The zero value remembers none.
+// Settled remembers children that differ from what was applied: the server rewrote a value. The zero value has none.
 type Settled struct {
 	mu sync.Mutex
 	of map[string]string // the content by the child's name
@@ -52,8 +55,7 @@ type Settled struct {
 	values map[string]string
 }
 
-// same reports whether the same is desired as when it was asked or settled last. What was desired before the process
-// began is not known.
+// same reports whether the same is desired as when it was asked or settled last in the life of the process.
 func (s *Settled) same(desired *unstructured.Unstructured) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -72,21 +74,15 @@ func (s *Settled) keepLocked(desired *unstructured.Unstructured) {
 	s.values[name(desired)] = digest(desired.Object)
 }
 
-// Apply makes the child as desired, which [Owner.Complete] has completed. Cached is the object of
-// that name in the cache, nil when there is none. The deed is empty when there was no write
-// request; result is what it made of the object, also where it is given back.
-// An object that the owner may not have is left alone; the error is a *dsl.NotOwnedError then, or
-// one of dsl.Waiting for what the garbage collector has yet to take from an earlier owner. Other errors wrap those of the API machinery and name the child.
+// Apply makes the child as desired, which [Owner.Complete] has completed. Cached is the object of that name in the cache, nil
+// when there is none. The deed is empty when no write was done; result is what it made of the object, also where it is given
+// back. An object that the owner may not have is left alone; the error is a *dsl.NotOwnedError then, or one of dsl.Waiting for
+// what the garbage collector has yet to take from an earlier owner. Other errors wrap those of the API machinery and name the child.
 func (a Applier) Apply(ctx context.Context, c dynamic.ResourceInterface, desired, cached *unstructured.Unstructured) (result *unstructured.Unstructured, deed Deed, err error) {
 	live := cached
 	if live == nil {
-		// The cache may lag, and a narrower scope does not show everything: ask before creating.
-		live, err = c.Get(ctx, desired.GetName(), metav1.GetOptions{})
-		if apierrors.IsNotFound(err) {
-			return a.create(ctx, c, desired)
-		}
-		if err != nil {
-			return nil, "", fmt.Errorf("applying %s: reading it: %w", name(desired), err)
+		if live, result, deed, err = a.obtain(ctx, c, desired); live == nil {
+			return result, deed, err
 		}
 		if a.Vacant {
 			a.Owner.Record = a.Owner.Record.Without(PlaceOf(desired))
@@ -97,6 +93,26 @@ func (a Applier) Apply(ctx context.Context, c dynamic.ResourceInterface, desired
 		return live, "", err
 	}
 	return a.update(ctx, c, desired, live, adopts)
+}
+
+// obtain makes a child that the cache does not have, or returns what is there. The cache may lag, and a narrower scope does not
+// show everything: what it would not show is looked for first, and so is what the server does not make.
+func (a Applier) obtain(ctx context.Context, c dynamic.ResourceInterface, desired *unstructured.Unstructured) (live, result *unstructured.Unstructured, deed Deed, err error) {
+	for _, version := range []string{noVersion, ""} {
+		if !a.Lacking || version == "" {
+			if live, err = c.Get(ctx, desired.GetName(), metav1.GetOptions{}); err == nil {
+				return live, nil, "", nil
+			}
+			if !apierrors.IsNotFound(err) {
+				return nil, nil, "", fmt.Errorf("applying %s: reading it: %w", name(desired), err)
+			}
+		}
+		result, deed, err = a.create(ctx, c, desired, version)
+		if !doubtful(err, desired.GetName()) {
+			break
+		}
+	}
+	return nil, result, deed, err
 }
 
 // Stale reports whether Apply would change an object that is there. The error is a
@@ -128,8 +144,8 @@ func (a Applier) judge(desired, live *unstructured.Unstructured) (stale, adopts 
 	return err == nil, false, err
 }
 
-// made reports whether an object that is tied to nobody was made from what is desired now, in which
-// its owner is named: then somebody has cut the tie by hand, which is put back like any other change.
+// made reports whether an object that is tied to nobody was made from what is desired now, in which its owner is named: then
+// somebody has cut the tie by hand, which is put back like any other change.
 func (a Applier) made(desired, live *unstructured.Unstructured) bool {
 	return applied(live.GetAnnotations(), a.Owner.Keys.Applied) && a.sameMark(desired, live)
 }
@@ -182,12 +198,17 @@ func (a Applier) tied(desired, live *unstructured.Unstructured) bool {
 	return live.GetLabels()[keys.Label] == desired.GetLabels()[keys.Label] && (ref == nil || has != nil && has.UID == ref.UID)
 }
 
-// create applies without force, so that an object which somebody else made in this moment is not
-// overwritten. One that the request joined nevertheless, because nothing conflicted, is given
-// back as it was.
-func (a Applier) create(ctx context.Context, c dynamic.ResourceInterface, desired *unstructured.Unstructured) (*unstructured.Unstructured, Deed, error) {
-	result, err := c.Apply(ctx, desired.GetName(), a.noted(desired), metav1.ApplyOptions{FieldManager: a.Manager})
-	if apierrors.HasStatusCause(err, metav1.CauseTypeFieldManagerConflict) {
+// noVersion is a version that no object has: the storage's own first one. With it an apply to an object that is there is a
+// conflict; where there is none it makes one all the same.
+const noVersion = "1"
+
+// create applies without force, so that an object which somebody else made in this moment is not overwritten. It is not joined
+// either with [noVersion]. One that is joined without, because nothing conflicted, is given back as it was.
+func (a Applier) create(ctx context.Context, c dynamic.ResourceInterface, desired *unstructured.Unstructured, version string) (*unstructured.Unstructured, Deed, error) {
+	out := a.noted(desired)
+	out.SetResourceVersion(version)
+	result, err := c.Apply(ctx, desired.GetName(), out, metav1.ApplyOptions{FieldManager: a.Manager})
+	if version == "" && apierrors.HasStatusCause(err, metav1.CauseTypeFieldManagerConflict) {
 		return nil, "", notOwned(desired)
 	}
 	if err != nil {
@@ -201,6 +222,23 @@ func (a Applier) create(ctx context.Context, c dynamic.ResourceInterface, desire
 	}
 	a.settle(desired, result)
 	return result, Created, nil
+}
+
+// doubtful reports whether a child was not made because there may be an object that the cache does not show, or because the
+// server makes nothing that has a version, as custom ones may, and Kubernetes before 1.24 with a Service: its error has no reason.
+func doubtful(err error, child string) bool {
+	var answer apierrors.APIStatus
+	if !errors.As(err, &answer) {
+		return false
+	}
+	status := answer.Status()
+	switch status.Reason {
+	case metav1.StatusReasonConflict, metav1.StatusReasonNotFound: // of a quota or a namespace they have its name
+		return status.Details == nil || cmp.Or(status.Details.Name, child) == child
+	case metav1.StatusReasonUnknown:
+		return strings.Contains(status.Message, "resourceVersion")
+	}
+	return apierrors.IsBadRequest(err)
 }
 
 // giveBack drops every field that this operator has in an object, and says that it is not ours.
@@ -263,8 +301,7 @@ func content(u *unstructured.Unstructured) string {
 // name names an object for people.
 func name(u *unstructured.Unstructured) string { return PlaceOf(u).People() }
 
-// refusal is the error about an object that the owner may not have, with what can be done about it
-// where that is not plain.
+// refusal is the error about an object that the owner may not have, with what can be done about it where that is not plain.
 func (a Applier) refusal(live *unstructured.Unstructured, by string) error {
 	out := notOwned(live)
 	out.Owner = by

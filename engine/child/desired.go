@@ -1,9 +1,8 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package child makes the objects that an object owns as its operator wants them, by server-side
-// apply: tied to their owner, adopted never silently, and without a request when nothing is
-// different.
+// Package child makes the objects that an object owns as its operator wants them, by server-side apply: tied to their
+// owner, adopted never silently, and without a request when nothing is different.
 package child
 
 import (
@@ -20,9 +19,8 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/plain"
 )
 
-// Plain reads what an author gave as an object: a map, an Unstructured or anything that is an
-// object in JSON. Status and the creation timestamp, which typed values bring along empty, are
-// left out. The result is a copy.
+// Plain reads what an author gave as an object: a map, an Unstructured or anything that is an object in JSON. Status and
+// the creation timestamp, which typed values bring along empty, are left out. The result is a copy.
 func Plain(value any) (*unstructured.Unstructured, error) {
 	if u, ok := value.(*unstructured.Unstructured); ok {
 		value = u.Object
@@ -125,9 +123,8 @@ func set(u *unstructured.Unstructured, field string, keys []string, wanted map[s
 	return nil
 }
 
-// encodeValues writes the values of a Secret and the binary ones of a ConfigMap as the server
-// does. A field manager that sent stringData would not own what the server makes of it, so a key
-// that is taken away would stay.
+// encodeValues writes the values of a Secret and the binary ones of a ConfigMap as the server does. A field manager that
+// sent stringData would not own what the server makes of it, so a key that is taken away would stay.
 func encodeValues(u *unstructured.Unstructured) {
 	if u.GetAPIVersion() != "v1" {
 		return

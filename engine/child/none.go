@@ -12,8 +12,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
-// None returns children that can be neither read nor written, as there is no owner. Why says that; the errors wrap
-// it and are permanent.
+// None returns children that can be neither read nor written, as there is no owner. The errors wrap why, and are permanent.
 func None(why error) dsl.Children {
 	return none{dsl.Permanent(fmt.Errorf("asking for children: %w", why))}
 }

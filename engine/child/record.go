@@ -26,9 +26,8 @@ func PlaceOf(o *unstructured.Unstructured) Place {
 	return Place{o.GroupVersionKind().GroupKind(), o.GetNamespace(), o.GetName()}
 }
 
-// Record is the owner's list of its labelled children. It is kept in an annotation of the owner,
-// which nobody can write who may only write objects elsewhere, so a label counts as a tie just
-// for what it lists. A record does not change; nil is that of an owner which has none.
+// Record is the owner's list of its labelled children. It is kept in an annotation of the owner, which nobody can write who
+// may only write objects elsewhere, so a label counts as a tie just for what it lists. A record does not change; nil is no record.
 type Record struct {
 	// since is when the record was begun, in whole seconds: no child of before can be in it by itself.
 	since time.Time
@@ -57,8 +56,7 @@ func parseLine(text string) (place Place, title string, ok bool) {
 	return place, title, ok
 }
 
-// storedRecord is the form of the annotation. Version comes first: its key marks the annotation as
-// an operator's.
+// storedRecord is the form of the annotation. Version comes first: its key marks the annotation as an operator's.
 type storedRecord struct {
 	Version  int       `json:"handwerk"`
 	UID      types.UID `json:"uid"`
@@ -181,9 +179,8 @@ func (r *Record) Without(places ...Place) *Record {
 	return out
 }
 
-// missed reports whether an object may be a child that the record does not list because it was made
-// before there was one. Its creation is told in seconds by the server, so what was made in the
-// second in which the record was begun may be older or younger; closed decides.
+// missed reports whether an object may be a child that the record does not list because it was made before there was one. Its
+// creation is told in seconds, so what was made in the second in which the record was begun may be older or not; closed decides.
 func (r *Record) missed(o *unstructured.Unstructured, closed bool) bool {
 	if r == nil {
 		return true

@@ -18,9 +18,8 @@ import (
 // releaseRetries is how often a release is worked out again after somebody else wrote in between.
 const releaseRetries = 5
 
-// Release cuts what ties a child to its owner and leaves all else as it is: an apply of nothing
-// would take its contents along. The result is nil when there was nothing to cut, because the child
-// is gone, or not this owner's any more.
+// Release cuts what ties a child to its owner and leaves all else as it is: an apply of nothing would take its contents
+// along. The result is nil when there was nothing to cut, because the child is gone, or not this owner's any more.
 func (o Owner) Release(ctx context.Context, c dynamic.ResourceInterface, manager string, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	uid, child := live.GetUID(), name(live)
 	for attempt := 0; ; attempt++ {
@@ -47,8 +46,7 @@ func (o Owner) Release(ctx context.Context, c dynamic.ResourceInterface, manager
 	}
 }
 
-// untied is the merge patch of metadata that takes this owner's tie away from the version that was
-// looked at.
+// untied is the merge patch of metadata that takes this owner's tie away from the version that was looked at.
 func (o Owner) untied(live *unstructured.Unstructured) map[string]any {
 	patch := map[string]any{"uid": string(live.GetUID()), "resourceVersion": live.GetResourceVersion()}
 	refs, _, _ := unstructured.NestedSlice(live.Object, "metadata", "ownerReferences")

@@ -56,8 +56,7 @@ func Title(s dsl.ChildSpec) string {
 	return text
 }
 
-// Note is the value of the child annotation for a child without a name: it says no more than which handler
-// has made it.
+// Note is the value of the child annotation for a child without a name: it says no more than which handler has made it.
 func Note(s dsl.ChildSpec, handler string) string {
 	if s.Name != "" {
 		return ""
@@ -167,9 +166,8 @@ func (o Owner) Name() OwnerName {
 	return OwnerName{o.Object.GroupVersionKind().GroupKind(), o.Object.GetNamespace(), o.Object.GetName()}
 }
 
-// Near reports whether a controller reference from a namespace counts by itself, because who may write
-// there is near to the owner as it is: the owner's own namespace, for a Namespace the one that it is,
-// and none for an owner without a namespace.
+// Near reports whether a controller reference from a namespace counts by itself, because who may write there is near to the
+// owner as it is: the owner's own namespace, for a Namespace the one that it is, none for an owner without a namespace.
 func (n OwnerName) Near(namespace string) bool {
 	isNamespace := n.Kind == schema.GroupKind{Kind: "Namespace"} && n.Namespace == ""
 	return n.Namespace == namespace || isNamespace && n.Name == namespace
@@ -180,10 +178,9 @@ func (o Owner) Enters(spec dsl.ChildSpec, namespace string) bool {
 	return spec.ByLabel() || spec.ByReference() && !o.Name().Near(namespace)
 }
 
-// Has reports whether an object is a child of this owner: it is controlled by it and near to it, or
-// says that it is one, was applied, and stands where the owner's record lists it. What an object says
-// proves nothing: controllers copy labels onto what they make, and whoever may create an object may
-// put any label and any reference on it.
+// Has reports whether an object is a child of this owner: it is controlled by it and near to it, or says that it is one, was
+// applied, and stands where the owner's record lists it. What an object says proves nothing: controllers copy labels onto what
+// they make, and whoever may create an object may put any label and any reference on it.
 func (o Owner) Has(live *unstructured.Unstructured) bool {
 	if ref := metav1.GetControllerOfNoCopy(live); ref != nil && o.Name().Near(live.GetNamespace()) {
 		return ref.UID == o.Object.GetUID()
@@ -191,10 +188,9 @@ func (o Owner) Has(live *unstructured.Unstructured) bool {
 	return o.Says(live) && applied(live.GetAnnotations(), o.Keys.Applied) && o.Record.Lists(PlaceOf(live))
 }
 
-// Says reports whether an object says that it is this owner's in a way that counts only with the
-// record: by the label, or by a controller reference from a namespace to an owner that has none. A
-// reference from one namespace to another is to nothing: Kubernetes looks for the owner in the
-// namespace of the object that has the reference.
+// Says reports whether an object says that it is this owner's in a way that counts only with the record: by the label, or by a
+// controller reference from a namespace to an owner that has none. A reference from one namespace to another is to nothing:
+// Kubernetes looks for the owner in the namespace of the object that has the reference.
 func (o Owner) Says(live metav1.Object) bool {
 	if ref := metav1.GetControllerOfNoCopy(live); ref != nil {
 		return ref.UID == o.Object.GetUID() && o.reaches(live) && !o.Name().Near(live.GetNamespace())
@@ -286,8 +282,7 @@ func (o Owner) collected(live metav1.Object) bool {
 	return err == nil && o.Name().Kind == schema.GroupKind{Group: group.Group, Kind: ref.Kind}
 }
 
-// stranger names the owner by whom another operator of this kind holds an object, empty when none
-// does.
+// stranger names the owner by whom another operator of this kind holds an object, empty when none does.
 func stranger(notes map[string]string, own Keys) string {
 	for _, key := range slices.Sorted(maps.Keys(notes)) {
 		prefix, ends := strings.CutSuffix(key, "/owner")

@@ -17,6 +17,29 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/drift"
 )
 
+// Deed is what was done to a child, or to another object.
+type Deed string
+
+// The deeds. The empty one is nothing.
+const (
+	// Created: it was not there.
+	Created Deed = "created"
+	// Updated: something else was desired than when it was last applied.
+	Updated Deed = "updated"
+	// PutBack: the same was desired, and somebody had changed it.
+	PutBack Deed = "put back"
+	// Adopted: it was nobody's.
+	Adopted Deed = "adopted"
+	// GivenBack: somebody else made it at the same time, and it was left to them.
+	GivenBack Deed = "given back"
+	// Deleted: it was deleted. Released: it was cut loose from its owner.
+	Deleted  Deed = "deleted"
+	Released Deed = "released"
+	// Applied, Patched: an object that is no child was written.
+	Applied Deed = "applied"
+	Patched Deed = "patched"
+)
+
 // FixedError is that of a child that is there, and the owner's, whose template has come to another value of a field that
 // cannot be changed.
 type FixedError struct {
@@ -168,8 +191,7 @@ func (ch change) apply(ctx context.Context, now *unstructured.Unstructured) (*un
 	return result, nil
 }
 
-// takeAgain takes away what could not be known before: what an object had that is adopted, and what the cache did not
-// show.
+// takeAgain takes away what could not be known before: what an object had that is adopted, and what the cache did not show.
 func (ch change) takeAgain(ctx context.Context, result *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	more := ch.find(result)
 	if more.Empty() {

@@ -190,6 +190,23 @@ func applyCases() map[string]conformanceCase {
 			},
 			want: "409; 422 metadata.uid",
 		},
+		"apply with a version that nothing has creates, and never changes what is there": {
+			play: func(s *scene) string {
+				one, err1 := s.apply("a", false, `{metadata: {resourceVersion: "1"}, spec: {size: 1}}`)
+				_, err2 := s.apply("a", false, `{metadata: {resourceVersion: "1"}, spec: {size: 1}}`)
+				_, err3 := s.apply("b", true, `{metadata: {resourceVersion: "1"}, spec: {mass: 2}}`)
+				return lines(tell(one, err1), managers(one), tell(nil, err2), tell(nil, err3))
+			},
+			want: "spec map[size:1] status <nil> labels map[] generation 1; [a Apply ]; 409; 409",
+		},
+		"a Deployment is created by apply with a version that nothing has, too": {
+			play: func(s *scene) string {
+				_, err1 := s.deployments().Apply(s.ctx, "web", s.pod("one", "1"), metav1.ApplyOptions{FieldManager: "a"})
+				_, err2 := s.deployments().Apply(s.ctx, "web", s.pod("one", "1"), metav1.ApplyOptions{FieldManager: "a", Force: true})
+				return lines(fmt.Sprint(err1), tell(nil, err2))
+			},
+			want: "<nil>; 409",
+		},
 		"finalizers and owner references of several managers are joined": {
 			play: func(s *scene) string {
 				// Owners of a kind that is not served: the garbage collector would delete the object for
@@ -220,11 +237,8 @@ func applyCases() map[string]conformanceCase {
 		},
 		"a Deployment's containers are joined by name": {
 			play: func(s *scene) string {
-				pod := func(container string) *unstructured.Unstructured {
-					return s.object(`{apiVersion: apps/v1, kind: Deployment, spec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{image: i, name: ` + container + `}]}}}}`)
-				}
-				_, err1 := s.deployments().Apply(s.ctx, "web", pod("one"), metav1.ApplyOptions{FieldManager: "a"})
-				o, err2 := s.deployments().Apply(s.ctx, "web", pod("two"), metav1.ApplyOptions{FieldManager: "b"})
+				_, err1 := s.deployments().Apply(s.ctx, "web", s.pod("one", ""), metav1.ApplyOptions{FieldManager: "a"})
+				o, err2 := s.deployments().Apply(s.ctx, "web", s.pod("two", ""), metav1.ApplyOptions{FieldManager: "b"})
 				if err2 != nil {
 					return err2.Error()
 				}

@@ -102,6 +102,14 @@ func (s *scene) object(text string) *unstructured.Unstructured {
 	return o
 }
 
+// pod is a Deployment named web with one container, as of a version.
+func (s *scene) pod(container, version string) *unstructured.Unstructured {
+	s.t.Helper()
+	o := s.object(`{apiVersion: apps/v1, kind: Deployment, spec: {selector: {matchLabels: {a: b}}, template: {metadata: {labels: {a: b}}, spec: {containers: [{image: i, name: ` + container + `}]}}}}`)
+	o.SetResourceVersion(version)
+	return o
+}
+
 func (s *scene) create(text string) *unstructured.Unstructured {
 	s.t.Helper()
 	out, err := s.foos().Create(s.ctx, s.object(text), metav1.CreateOptions{})

@@ -193,9 +193,6 @@ func TestNothingIsAdopted(t *testing.T) {
 				t.Errorf("applying again got %v", err)
 			}
 			after := s.maps.Get(t, "w-child")
-			for _, o := range []*unstructured.Unstructured{before, after} {
-				o.SetResourceVersion("")
-			}
 			if diff := cmp.Diff(before, after); diff != "" {
 				t.Errorf("the object (-before +after):\n%s", diff)
 			}

@@ -146,6 +146,7 @@ func (c *Reader) want(ctx context.Context, desired any, spec dsl.ChildSpec) (*wa
 	w.applier = child.Applier{
 		Owner: owner, Manager: s.family.settings.Operator.Name, Adopt: spec.Adopt,
 		Settled: &s.pass.Memory.settled, Found: &drift.Drift{}, Note: child.Note(spec, handler), Drift: spec.Drift,
+		Lacking: kind != nil && kind.Informer(w.key.Namespace).Lacks(w.key, object.GetLabels()),
 	}
 	if handler != "" {
 		w.applier.Contest = func(live *unstructured.Unstructured) error { return c.contest(w, live) }

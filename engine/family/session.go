@@ -49,8 +49,7 @@ type Pass struct {
 	Memory         *Memory
 	// Sweep is what is known of children that no handler has any more.
 	Sweep *sweep.Memory
-	// Awaits are the writes that the next pass waits for. The first write of the session takes the place of what
-	// is there.
+	// Awaits are the writes that the next pass waits for. The session's first one takes the place of what is there.
 	Awaits *inbox.Writes
 	// Done names the handlers that are through with the owner's deletion; nil while it lives.
 	Done map[string]bool
@@ -78,8 +77,7 @@ type Session struct {
 	// base is the owner as the pass has written it so far.
 	base *unstructured.Unstructured
 	ties
-	// wanted are the places of labelled children in this pass; true while nothing was known to be
-	// there when the place was entered.
+	// wanted are the places of labelled children in this pass; true while nothing was known to be there when it was entered.
 	wanted map[child.Place]bool
 	// fault is why the server did not take the record.
 	fault error

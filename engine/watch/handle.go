@@ -116,3 +116,13 @@ func (h *Handle) State() State { return h.informer.seen.health.now() }
 func (h *Handle) Selects(key cache.ObjectName, labels map[string]string) bool {
 	return h.informer.scope.selects(key, labels)
 }
+
+// Lacks reports whether there is no object of that name: the cache has none, and would have one with these labels. There may
+// be one that it does not show yet. A nil handle lacks nothing, for it shows nothing.
+func (h *Handle) Lacks(key cache.ObjectName, labels map[string]string) bool {
+	if h == nil || !h.Synced() || !h.Selects(key, labels) {
+		return false
+	}
+	_, found := h.Object(key)
+	return !found
+}

@@ -284,6 +284,47 @@ func TestSelects(t *testing.T) {
 	}
 }
 
+// TestLacks: what a cache does not have is lacking only where the cache would have it.
+func TestLacks(t *testing.T) {
+	gold := map[string]string{"tier": "gold"}
+	for name, tt := range map[string]struct {
+		src  Source
+		key  cache.ObjectName
+		set  map[string]string
+		want bool
+	}{
+		"one that is not there":      {Source{}, key("b"), nil, true},
+		"one that is there":          {Source{}, key("a"), nil, false},
+		"one of another namespace":   {Source{Namespace: "other"}, key("b"), nil, false},
+		"one without the label":      {Source{LabelSelector: "tier=gold"}, key("b"), nil, false},
+		"one that has it":            {Source{LabelSelector: "tier=gold"}, key("b"), gold, true},
+		"one that is there, by name": {Source{Form: cached.Form{Profile: dsl.CacheLive}}, key("a"), nil, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newServer()
+				set := New(s.settings())
+				defer set.Close()
+				s.put("a", "1")
+				tt.src.GVR = foos
+				s.stalls(true)
+				h := mustOpen(t, set, tt.src, ignore)
+				if h.Lacks(tt.key, tt.set) {
+					t.Error("it is lacking before the first listing")
+				}
+				s.stalls(false)
+				synctest.Wait()
+				if got := h.Lacks(tt.key, tt.set); got != tt.want {
+					t.Errorf("lacks is %t, want %t", got, tt.want)
+				}
+			})
+		})
+	}
+	if (*Handle)(nil).Lacks(key("a"), nil) {
+		t.Error("what nobody watches is lacking")
+	}
+}
+
 func TestHandleSourceHasDefaults(t *testing.T) {
 	s := newServer()
 	set := New(s.settings())

@@ -168,9 +168,8 @@ type child struct {
 	config, source any
 }
 
-// verbs are the rights that keeping the child takes: get before one is made that the cache does not
-// have, create and patch by server-side apply, delete when it is wanted no more. What is worked out of
-// a kind, nobody knows before.
+// verbs are the rights that keeping the child takes: get where the cache is not enough, create and patch by server-side
+// apply, delete when it is wanted no more. What is worked out of a kind, nobody knows before.
 func (c *child) verbs() []string {
 	verbs := []string{"get", "create", "patch"}
 	if c.spec.OnImmutable == dsl.RecreateChild || !c.stays && c.spec.Ownership != dsl.Unowned && (c.spec.OnDelete == "" || c.spec.OnDelete == dsl.DeleteChild) {

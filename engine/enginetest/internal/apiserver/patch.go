@@ -107,5 +107,6 @@ func (s *Server) apply(t *table, r Request, old *unstructured.Unstructured) (*un
 	if next.GetName() == "" {
 		next.SetName(r.Name)
 	}
+	next.SetResourceVersion("") // it is compared with that of what is there, and nothing is
 	return s.create(t, r, next)
 }
