@@ -47,8 +47,8 @@ func (p *process) settle(ctx context.Context) error {
 	return err
 }
 
-// memory is what a program has in memory, now and at most so far, in bytes.
-type memory struct{ resident, peak int64 }
+// memory is what a program has in memory, in bytes: now, of that its own and what it has of files, and at most so far.
+type memory struct{ resident, anon, file, peak int64 }
 
 func (p *process) memory() (memory, error) {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
@@ -56,16 +56,18 @@ func (p *process) memory() (memory, error) {
 		return memory{}, err
 	}
 	var m memory
+	into := map[string]*int64{"VmRSS": &m.resident, "RssAnon": &m.anon, "RssFile": &m.file, "VmHWM": &m.peak}
 	for line := range strings.Lines(string(data)) {
 		name, value, _ := strings.Cut(line, ":")
-		kilobytes, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(value), " kB"), 10, 64)
-		switch {
-		case err != nil:
-		case name == "VmRSS":
-			m.resident = kilobytes << 10
-		case name == "VmHWM":
-			m.peak = kilobytes << 10
+		to, wanted := into[name]
+		if !wanted {
+			continue
 		}
+		kilobytes, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(value), " kB"), 10, 64)
+		if err != nil {
+			return m, fmt.Errorf("reading the memory of a process: %w", err)
+		}
+		*to = kilobytes << 10
 	}
 	return m, nil
 }
