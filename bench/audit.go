@@ -89,15 +89,17 @@ func kinds(requests []request) map[string]int {
 	return out
 }
 
-// writes counts those that change something.
-func writes(requests []request) int {
-	n := 0
-	for _, r := range requests {
-		if !slices.Contains([]string{"get", "list", "watch"}, r.Verb) {
-			n++
-		}
-	}
-	return n
+// about are the requests for objects: without lists, and without what an operator asks once, about its rights and the
+// CRDs.
+func about(requests []request) []request {
+	return slices.DeleteFunc(slices.Clone(requests), func(r request) bool {
+		return r.Verb == "list" || strings.HasSuffix(r.ObjectRef.Resource, "reviews") || r.ObjectRef.Resource == "customresourcedefinitions"
+	})
+}
+
+// writes are those of them that change something.
+func writes(requests []request) []request {
+	return slices.DeleteFunc(about(requests), func(r request) bool { return r.Verb == "get" })
 }
 
 // sorted are the keys of a map in order.

@@ -49,8 +49,8 @@ func (s *session) end(ctx context.Context, ph phase, sub subject, p *process, at
 	if err != nil {
 		return err
 	}
-	out[ph.name+"/requests"] = float64(writes(sent)) / float64(objects)
-	out[ph.name+"/writes"] = float64(writes(sent))
+	out[ph.name+"/requests"] = float64(len(about(sent))) / float64(objects)
+	out[ph.name+"/writes"] = float64(len(writes(sent)))
 	for kind, n := range kinds(sent) {
 		out[ph.name+"/kind/"+kind] = float64(n) / float64(objects)
 	}

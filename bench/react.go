@@ -43,8 +43,8 @@ func (s *session) oneByOne(ctx context.Context, sub subject, p *process, f *foos
 		return nil, err
 	}
 	at := map[string]time.Time{}
-	for _, r := range slices.Backward(sent) { // the first one counts
-		if r.ObjectRef.Resource == "foos" && writes([]request{r}) > 0 {
+	for _, r := range slices.Backward(writes(sent)) { // the first one counts
+		if r.ObjectRef.Resource == "foos" {
 			at[r.ObjectRef.Name] = r.RequestReceivedTimestamp
 		}
 	}

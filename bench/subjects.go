@@ -41,6 +41,11 @@ var subjects = []subject{
 	{name: "unstructured", title: "controller-runtime, unstructured", program: "runtime", agent: "bench-unstructured", args: ours("-unstructured")},
 }
 
+// extra are subjects that are measured when they are named.
+var extra = []subject{
+	{name: "minimal-http2", title: "minimal client, HTTP/2", program: "minimal", agent: "bench-minimal", args: ours("-http2")},
+}
+
 const minimalName = "minimal"
 
 // ours are the arguments of a program of this module.
@@ -61,12 +66,13 @@ func chosen(names string) ([]subject, error) {
 		return subjects, nil
 	}
 	var out []subject
+	all := slices.Concat(subjects, extra)
 	for name := range strings.SplitSeq(names, ",") {
-		i := slices.IndexFunc(subjects, func(s subject) bool { return s.name == name })
+		i := slices.IndexFunc(all, func(s subject) bool { return s.name == name })
 		if i < 0 {
 			return nil, fmt.Errorf("there is no subject %q", name)
 		}
-		out = append(out, subjects[i])
+		out = append(out, all[i])
 	}
 	return out, nil
 }
