@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"sync"
 	"time"
 
@@ -27,8 +28,10 @@ type follower struct {
 	client *wire.Client
 	path   string
 	cell   int
-	stop   context.CancelFunc
-	ended  chan struct{}
+	// objects is how many there are when it begins.
+	objects int
+	stop    context.CancelFunc
+	ended   chan struct{}
 
 	mu         sync.Mutex
 	have, want map[string]int64
@@ -49,7 +52,7 @@ const (
 func follow(ctx context.Context, client *wire.Client, path string, cell, objects int) (*follower, error) {
 	ctx, stop := context.WithCancel(ctx)
 	w := &follower{
-		client: client, path: path, cell: cell, stop: stop, ended: make(chan struct{}),
+		client: client, path: path, cell: cell, objects: objects, stop: stop, ended: make(chan struct{}),
 		have: map[string]int64{}, want: map[string]int64{}, news: make(chan struct{}),
 	}
 	go w.run(ctx)
@@ -106,6 +109,13 @@ func (w *follower) reach(ctx context.Context) (time.Time, error) {
 	return w.last, err
 }
 
+// complete says whether all that were there in the beginning are known.
+func (w *follower) complete() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.have) >= w.objects
+}
+
 // deletions is how many there were.
 func (w *follower) deletions() int {
 	w.mu.Lock()
@@ -132,10 +142,14 @@ func (w *follower) until(ctx context.Context, holds func() bool) error {
 
 func (w *follower) run(ctx context.Context) {
 	defer close(w.ended)
-	// Without a version the server begins with everything that is there.
-	version, err := "", error(nil)
+	// Without a version the server begins with everything that is there, in no order of versions: the largest one is that
+	// to go on from once all are known.
+	version, err := 0, error(nil)
 	for err == nil {
 		version, err = w.watch(ctx, version)
+		if !w.complete() {
+			version = 0
+		}
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -159,10 +173,14 @@ type tableEvent struct {
 
 // watch watches from a version on until the server ends the watch, as it does when it is busy, and returns the version
 // of the last event.
-func (w *follower) watch(ctx context.Context, version string) (string, error) {
-	frames, err := w.client.Watch(ctx, w.path+"?watch=true&includeObject=None&resourceVersion="+version, asTable)
+func (w *follower) watch(ctx context.Context, version int) (int, error) {
+	target := w.path + "?watch=true&includeObject=None"
+	if version > 0 {
+		target += "&resourceVersion=" + strconv.Itoa(version)
+	}
+	frames, err := w.client.Watch(ctx, target, asTable)
 	if err != nil {
-		return "", err
+		return 0, err
 	}
 	defer frames.Close()
 	for {
@@ -171,16 +189,20 @@ func (w *follower) watch(ctx context.Context, version string) (string, error) {
 			return version, ctx.Err()
 		}
 		if err != nil {
-			return "", err
+			return 0, err
 		}
 		var event tableEvent
 		if err := json.Unmarshal(frame, &event); err != nil {
-			return "", err
+			return 0, err
 		}
 		if event.Type == "ERROR" {
-			return "", errors.New(event.Object.Message)
+			return 0, errors.New(event.Object.Message)
 		}
-		version = event.Object.Metadata.ResourceVersion
+		now, err := strconv.Atoi(event.Object.Metadata.ResourceVersion)
+		if err != nil {
+			return 0, err
+		}
+		version = max(version, now)
 		for _, row := range event.Object.Rows {
 			w.see(row.Cells, event.Type == "DELETED")
 		}

@@ -52,6 +52,7 @@ func flags() (plan, error) {
 	flag.StringVar(&p.compare, "compare", "", "compare the ratios with those in this `file`, and print what has moved by more than a tenth")
 	flag.StringVar(&p.baseline, "write-baseline", "", "write the ratios into this `file`")
 	flag.StringVar(&p.raw, "raw", "", "write what was measured into this `file`, a line of JSON a run, as it comes")
+	flag.BoolVar(&p.keep, "keep", false, "keep the folder of logs, the audit log among them")
 	flag.Parse()
 	if *quick {
 		p.small()
@@ -83,9 +84,12 @@ func (p plan) run(ctx context.Context, out *os.File) (err error) {
 		return err
 	}
 	defer func() {
-		if err == nil {
+		switch {
+		case err == nil && p.keep:
+			fmt.Fprintln(p.log, "logs are in", p.dir)
+		case err == nil:
 			err = os.RemoveAll(p.dir)
-		} else {
+		default:
 			err = fmt.Errorf("%w (logs are in %s)", err, p.dir)
 		}
 	}()

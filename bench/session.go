@@ -28,6 +28,7 @@ type plan struct {
 	repeats int
 
 	controlplane, profile, compare, baseline, raw string
+	keep                                          bool
 	// dir is where programs, data and logs go.
 	dir string
 	log io.Writer
@@ -105,7 +106,7 @@ var lives = []life{
 type take map[string]float64
 
 // patience is how long one life may take before it is given up.
-const patience = 20 * time.Minute
+const patience = 10 * time.Minute
 
 var errSlow = fmt.Errorf("it took longer than %s", patience)
 

@@ -34,7 +34,7 @@ func (c *controller) followBoth(ctx context.Context) error {
 	case <-synced:
 	case <-ctx.Done():
 	}
-	stop(c.follow(ctx, c.foos, readFoo, func(e event) { c.fooSeen(ctx, e) }, nil))
+	stop(c.follow(ctx, c.foos, readFoo, func(e event) { c.fooSeen(ctx, e) }, func() {}))
 	<-ended // it gives to the workers, too
 	return context.Cause(ctx)
 }
@@ -88,6 +88,7 @@ func (c *controller) children(ctx context.Context, e event) error {
 		return nil
 	}
 	now := *s
+	s.config = now.wanted // what the watch will say, which may come before the answer
 	c.mu.Unlock()
 	if err := c.teller.Saw(e.name, now.wanted); err != nil {
 		return err
@@ -96,9 +97,6 @@ func (c *controller) children(ctx context.Context, e event) error {
 		if err := c.write(ctx, e.name, now); err != nil {
 			return err
 		}
-		c.mu.Lock()
-		s.config = now.wanted // what the watch will say
-		c.mu.Unlock()
 	}
 	if now.reported == now.wanted {
 		return nil

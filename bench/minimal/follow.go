@@ -19,6 +19,8 @@ type event struct {
 	wanted, reported int64
 	// deleting says that the Foo is being deleted, gone that it is; held that it has the finalizer.
 	deleting, gone, held bool
+	// end says that it is the bookmark after all that there was.
+	end bool
 }
 
 // initial asks for everything that is there, a bookmark after it, and then for what changes.
@@ -30,41 +32,61 @@ func (c *controller) followFoos(ctx context.Context) error {
 		if !e.gone {
 			c.give(ctx, e)
 		}
-	}, nil)
+	}, func() {})
 }
 
 // reader reads the object of an event that the scan stands before.
 type reader func(s *wire.Scan, e *event, version *[]byte) error
 
-// follow watches until the context ends, and goes on where it was when the server ends a watch, as it does now and
-// then. It calls synced once, when everything that was there was given.
+// follow watches until the context ends, and goes on where it was when the server ends a watch, as it does now and then.
+// What is there in the beginning is given when all of it has come, and then synced is called: a server ends a watch whose
+// reader makes it busy before that, and then all of it comes anew.
 func (c *controller) follow(ctx context.Context, path string, read reader, give func(event), synced func()) error {
-	target := path + initial
+	target, complete := path+initial, false
 	for ctx.Err() == nil {
 		frames, err := c.client.Watch(ctx, target, wire.JSON)
 		if err != nil {
 			return err
 		}
 		var version []byte
+		var first []event
 		for err == nil {
 			var frame []byte
-			if frame, err = frames.Next(); err == nil {
-				err = handle(frame, read, give, &synced, &version)
+			if frame, err = frames.Next(); err != nil {
+				break
+			}
+			var e event
+			if e, err = parse(frame, read, &version); err != nil {
+				break
+			}
+			switch {
+			case e.end && !complete:
+				complete = true
+				for _, e := range first {
+					give(e)
+				}
+				first = nil
+				synced()
+			case e.name == "": // a bookmark
+			case complete:
+				give(e)
+			default:
+				first = append(first, e)
 			}
 		}
 		frames.Close()
 		if !errors.Is(err, io.EOF) {
 			return err
 		}
-		if len(version) > 0 {
+		if complete && len(version) > 0 {
 			target = path + "?watch=true&allowWatchBookmarks=true&resourceVersion=" + string(version)
 		}
 	}
 	return ctx.Err()
 }
 
-// handle reads an event and gives it.
-func handle(frame []byte, read reader, give func(event), synced *func(), version *[]byte) error {
+// parse reads an event.
+func parse(frame []byte, read reader, version *[]byte) (event, error) {
 	e := event{wanted: -1, reported: -1}
 	var kind []byte
 	var err error
@@ -84,19 +106,13 @@ func handle(frame []byte, read reader, give func(event), synced *func(), version
 	})
 	switch {
 	case err != nil:
-		return err
+		return e, err
 	case s.Bad() || string(kind) == "ERROR":
-		return fmt.Errorf("watching: %s", frame)
-	case string(kind) == "BOOKMARK":
-		if *synced != nil && bytes.Contains(frame, []byte("k8s.io/initial-events-end")) {
-			(*synced)()
-			*synced = nil
-		}
-		return nil
+		return e, fmt.Errorf("watching: %s", frame)
 	}
+	e.end = string(kind) == "BOOKMARK" && bytes.Contains(frame, []byte("k8s.io/initial-events-end"))
 	e.gone = string(kind) == "DELETED"
-	give(e)
-	return nil
+	return e, nil
 }
 
 // readRest reads what is no object.
