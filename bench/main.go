@@ -8,6 +8,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -33,7 +34,7 @@ func main() {
 // flags reads the command line.
 func flags() (plan, error) {
 	p := plan{log: os.Stderr}
-	var names, lives string
+	var names, lives, large string
 	quick := flag.Bool("quick", false, "measure all in small, once")
 	flag.StringVar(&names, "subjects", "", "measure these alone, of minimal,yaml,go,typed,unstructured")
 	flag.StringVar(&lives, "scenarios", "", "measure these alone, of idle,backlog,storm,memory,restart,react,children,heal,deletion,memory20k (a storm needs a backlog, react a restart, heal children)")
@@ -51,6 +52,8 @@ func flags() (plan, error) {
 	flag.StringVar(&p.profile, "profile", "", "write pprof profiles of what is measured into this `folder`; the figures are not to be used then")
 	flag.StringVar(&p.compare, "compare", "", "compare the ratios with those in this `file`, and print what has moved by more than a tenth")
 	flag.StringVar(&p.baseline, "write-baseline", "", "write the ratios into this `file`")
+	flag.StringVar(&large, "large", "", "measure minimal and go with these many objects instead, as in 20000,100000, and draw curves")
+	flag.StringVar(&p.curves, "curves", "../docs", "draw the curves into this `folder`")
 	flag.StringVar(&p.raw, "raw", "", "write what was measured into this `file`, a line of JSON a run, as it comes")
 	flag.BoolVar(&p.keep, "keep", false, "keep the folder of logs, the audit log among them")
 	flag.Parse()
@@ -58,6 +61,12 @@ func flags() (plan, error) {
 		p.small()
 	}
 	var err error
+	if p.sizes, err = sizes(large); err != nil {
+		return p, err
+	}
+	if large != "" && names == "" {
+		names = "minimal,go"
+	}
 	if p.subjects, err = chosen(names); err != nil {
 		return p, err
 	}
@@ -111,6 +120,10 @@ func (p plan) run(ctx context.Context, out *os.File) (err error) {
 	defer plane.stop()
 	result, err := p.measure(ctx, plane)
 	if err != nil {
+		return err
+	}
+	if len(p.sizes) > 0 {
+		err = errors.Join(result.writeLarge(out), result.draw(p.curves), result.failure())
 		return err
 	}
 	if err = result.write(out); err != nil {

@@ -27,8 +27,11 @@ type plan struct {
 	quiet   float64
 	repeats int
 
-	controlplane, profile, compare, baseline, raw string
-	keep                                          bool
+	// sizes are the numbers of objects that the curves are drawn from.
+	sizes []int
+
+	controlplane, profile, compare, baseline, raw, curves string
+	keep                                                  bool
 	// dir is where programs, data and logs go.
 	dir string
 	log io.Writer
@@ -119,6 +122,9 @@ func (p plan) measure(ctx context.Context, plane *plane) (*result, error) {
 	s := &session{plan: p, plane: plane, client: client}
 	defer s.profiles.Wait()
 	r := &result{plan: p, begun: time.Now()}
+	if len(p.sizes) > 0 {
+		return r, s.large(ctx, r)
+	}
 	for round := range p.rounds {
 		for _, l := range lives {
 			if !slices.ContainsFunc(l.of, func(name string) bool { return p.wanted[name] }) || l.once && round > 0 || l.name == crowd && p.many == 0 {

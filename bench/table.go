@@ -107,22 +107,33 @@ func (r *result) derive() {
 func (r *result) write(out io.Writer) error {
 	r.derive()
 	var lines strings.Builder
-	fmt.Fprintf(&lines, "Measured on %s, %s, %d cores, with `bench %s`.\n\n", r.begun.UTC().Format(time.DateOnly), runtime.Version(), runtime.NumCPU(), strings.Join(os.Args[1:], " "))
-	head := []string{""}
-	for _, sub := range r.subjects {
-		head = append(head, sub.title)
-	}
-	line(&lines, append(head, "goal")...)
-	lines.WriteString("|" + strings.Repeat("---|", len(head)+1) + "\n")
-	for _, row := range r.rows() {
-		if cells, any := r.cells(row); any {
-			line(&lines, append(append([]string{row.title}, cells...), row.goal)...)
-		}
-	}
+	r.writeHead(&lines)
+	lines.WriteString("\n")
+	r.writeRows(&lines, "", r.rows())
 	r.writeKinds(&lines)
 	r.writeNoise(&lines)
 	_, err := io.WriteString(out, lines.String())
 	return err
+}
+
+// writeHead says where the figures are from.
+func (r *result) writeHead(to *strings.Builder) {
+	fmt.Fprintf(to, "Measured on %s, %s, %d cores, with `bench %s`.\n", r.begun.UTC().Format(time.DateOnly), runtime.Version(), runtime.NumCPU(), strings.Join(os.Args[1:], " "))
+}
+
+// writeRows writes a table of the rows of which anything was measured.
+func (r *result) writeRows(to *strings.Builder, title string, rows []row) {
+	head := []string{title}
+	for _, sub := range r.subjects {
+		head = append(head, sub.title)
+	}
+	line(to, append(head, "goal")...)
+	to.WriteString("|" + strings.Repeat("---|", len(head)+1) + "\n")
+	for _, row := range rows {
+		if cells, any := r.cells(row); any {
+			line(to, append(append([]string{row.title}, cells...), row.goal)...)
+		}
+	}
 }
 
 func line(to *strings.Builder, cells ...string) {
