@@ -11,9 +11,11 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -53,6 +55,8 @@ func flags() (plan, error) {
 	flag.StringVar(&p.compare, "compare", "", "compare the ratios with those in this `file`, and print what has moved by more than a tenth")
 	flag.StringVar(&p.baseline, "write-baseline", "", "write the ratios into this `file`")
 	flag.StringVar(&large, "large", "", "measure minimal and go with these many objects instead, as in 20000,100000, and draw curves")
+	flag.IntVar(&p.families, "families", 0, "measure operators with more children instead, with so many Foos")
+	flag.StringVar(&p.doc, "doc", "", "put the tables into this `file`, too, as ../docs/performance.md, where its marks for them are")
 	flag.StringVar(&p.curves, "curves", "../docs", "draw the curves into this `folder`")
 	flag.StringVar(&p.raw, "raw", "", "write what was measured into this `file`, a line of JSON a run, as it comes")
 	flag.BoolVar(&p.keep, "keep", false, "keep the folder of logs, the audit log among them")
@@ -118,19 +122,38 @@ func (p plan) run(ctx context.Context, out *os.File) (err error) {
 		return err
 	}
 	defer plane.stop()
+	if p.from, err = p.versions(ctx, plane); err != nil {
+		return err
+	}
 	result, err := p.measure(ctx, plane)
 	if err != nil {
 		return err
 	}
-	if len(p.sizes) > 0 {
-		err = errors.Join(result.writeLarge(out), result.draw(p.curves), result.failure())
-		return err
+	return p.tell(out, result)
+}
+
+// tell writes what came of it.
+func (p plan) tell(out *os.File, r *result) error {
+	write, part := r.write, "main"
+	switch {
+	case len(p.sizes) > 0:
+		write, part = r.writeLarge, "large"
+	case p.families > 0:
+		write, part = r.writeLarger, "families"
 	}
-	if err = result.write(out); err != nil {
-		return err
+	var text strings.Builder
+	err := write(&text)
+	if _, outErr := io.WriteString(out, text.String()); outErr != nil {
+		return outErr
 	}
-	if err = result.hold(out); err != nil {
-		return err
+	if err == nil && p.doc != "" {
+		err = insert(p.doc, part, text.String())
 	}
-	return result.failure()
+	switch part {
+	case "main":
+		err = errors.Join(err, r.hold(out))
+	case "large":
+		err = errors.Join(err, r.draw(p.curves))
+	}
+	return errors.Join(err, r.failure())
 }

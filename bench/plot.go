@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"gonum.org/v1/plot"
+	"gonum.org/v1/plot/font"
 	"gonum.org/v1/plot/plotter"
 	"gonum.org/v1/plot/plotutil"
 	"gonum.org/v1/plot/vg"
@@ -44,6 +45,7 @@ func (r *result) draw(folder string) error {
 }
 
 func (r *result) drawOne(folder string, c curve) error {
+	plot.DefaultFont = font.Font{Typeface: "Liberation", Variant: "Sans"}
 	p := plot.New()
 	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = c.title, fmt.Sprintf("objects of %.1f KB", float64(r.size)/1e3), c.unit
 	p.X.Min, p.Y.Min = 0, 0
@@ -74,7 +76,8 @@ func (r *result) drawOne(folder string, c curve) error {
 			p.Legend.Add(name, line, dots)
 		}
 	}
-	p.Y.Max *= 1.25 // room for the legend
+	p.Y.Max *= 1.4 // room for the legend
+	p.X.Max *= 1.05
 	p.Y.Min = 0
 	to, err := p.WriterTo(16*vg.Centimeter, 10*vg.Centimeter, strings.TrimPrefix(filepath.Ext(c.file), "."))
 	if err != nil {

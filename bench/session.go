@@ -22,7 +22,9 @@ type plan struct {
 	// objects of size bytes are most scenarios about, parents those that have children or finalizers, lost of whose
 	// ConfigMaps are deleted.
 	objects, size, parents, lost, samples, rounds, many int
-	rest                                                time.Duration
+	// families is how many Foos have several children each, where these are measured.
+	families int
+	rest     time.Duration
 	// quiet is the part of the machine that others may take, repeats how often a run is repeated for it.
 	quiet   float64
 	repeats int
@@ -30,8 +32,10 @@ type plan struct {
 	// sizes are the numbers of objects that the curves are drawn from.
 	sizes []int
 
-	controlplane, profile, compare, baseline, raw, curves string
-	keep                                                  bool
+	controlplane, profile, compare, baseline, raw, curves, doc string
+	// from is what is measured: versions of everything.
+	from string
+	keep bool
 	// dir is where programs, data and logs go.
 	dir string
 	log io.Writer
@@ -122,8 +126,11 @@ func (p plan) measure(ctx context.Context, plane *plane) (*result, error) {
 	s := &session{plan: p, plane: plane, client: client}
 	defer s.profiles.Wait()
 	r := &result{plan: p, begun: time.Now()}
-	if len(p.sizes) > 0 {
+	switch {
+	case len(p.sizes) > 0:
 		return r, s.large(ctx, r)
+	case p.families > 0:
+		return r, s.measureLarger(ctx, r)
 	}
 	for round := range p.rounds {
 		for _, l := range lives {

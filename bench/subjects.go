@@ -57,7 +57,7 @@ func ours(more ...string) func(job, namespace string) []string {
 
 // released are the arguments of the released program.
 func released(job, namespace string) []string {
-	return []string{"run", "--config", filepath.Join("yaml", job+".yaml"), "--namespace", namespace, "--health-probe-bind-address", "127.0.0.1:0"}
+	return configured(filepath.Join("yaml", job+".yaml"))(job, namespace)
 }
 
 // chosen are the subjects of these names.

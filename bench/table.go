@@ -8,7 +8,6 @@ import (
 	"io"
 	"maps"
 	"os"
-	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -118,7 +117,7 @@ func (r *result) write(out io.Writer) error {
 
 // writeHead says where the figures are from.
 func (r *result) writeHead(to *strings.Builder) {
-	fmt.Fprintf(to, "Measured on %s, %s, %d cores, with `bench %s`.\n", r.begun.UTC().Format(time.DateOnly), runtime.Version(), runtime.NumCPU(), strings.Join(os.Args[1:], " "))
+	fmt.Fprintf(to, "`%s`, %s; %s.\n", strings.Join(append([]string{"go run ."}, os.Args[1:]...), " "), r.begun.UTC().Format(time.DateOnly), r.from)
 }
 
 // writeRows writes a table of the rows of which anything was measured.
@@ -127,12 +126,21 @@ func (r *result) writeRows(to *strings.Builder, title string, rows []row) {
 	for _, sub := range r.subjects {
 		head = append(head, sub.title)
 	}
-	line(to, append(head, "goal")...)
-	to.WriteString("|" + strings.Repeat("---|", len(head)+1) + "\n")
+	aimed := slices.ContainsFunc(rows, func(r row) bool { return r.goal != "" })
+	if aimed {
+		head = append(head, "goal")
+	}
+	line(to, head...)
+	to.WriteString("|" + strings.Repeat("---|", len(head)) + "\n")
 	for _, row := range rows {
-		if cells, any := r.cells(row); any {
-			line(to, append(append([]string{row.title}, cells...), row.goal)...)
+		cells, any := r.cells(row)
+		if !any {
+			continue
 		}
+		if aimed {
+			cells = append(cells, row.goal)
+		}
+		line(to, append([]string{row.title}, cells...)...)
 	}
 }
 
