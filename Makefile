@@ -36,7 +36,7 @@ image: ## Build the container image $(IMAGE).
 test: controlplane ## Run all tests, with -race, against the real control plane.
 	go test -race -timeout 30m ./...
 	cd hack/controlplane && go test -race -tags assets ./launch/...
-	cd bench && go vet ./...
+	cd bench && go vet ./... && go test ./...
 
 .PHONY: test-stress
 test-stress: controlplane ## Run the tests of PACKAGES 20 times in a row with all cores busy elsewhere.
@@ -55,8 +55,16 @@ lint: $(GOLANGCI) ## Run the linters.
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); exit 1; }
 
 .PHONY: bench
-bench: build controlplane ## Measure speed and memory; docs/performance.md explains the figures.
-	cd bench && go run .
+bench: controlplane ## Measure speed and memory (an hour); docs/performance.md explains the figures.
+	cd bench && go run . $(BENCH_FLAGS)
+
+.PHONY: bench-quick
+bench-quick: controlplane ## Measure in small (4 minutes), and say which ratios have moved.
+	cd bench && go run . -quick -compare baseline.json $(BENCH_FLAGS)
+
+.PHONY: bench-large
+bench-large: controlplane ## Measure with up to 100,000 objects (an hour), and draw the curves.
+	cd bench && go run . -large 5000,20000,50000,100000 -rounds 1 $(BENCH_FLAGS)
 
 .PHONY: schema
 schema: ## Write docs/operator.schema.json and the reference in docs/language.md anew.

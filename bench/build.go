@@ -8,14 +8,28 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 )
 
-// build compiles the programs that are measured.
+// build compiles the programs that are measured, all in the same way: static and stripped, as the released program is.
 func (p plan) build(ctx context.Context) error {
-	cmd := exec.CommandContext(ctx, "go", "build", "-o", p.dir+"/", "./minimal", "./operator", "./cache")
-	cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
-	if err := cmd.Run(); err != nil {
-		return fmt.Errorf("building what is measured: %w", err)
+	run := func(dir string, args ...string) error {
+		cmd := exec.CommandContext(ctx, "go", append([]string{"build", "-trimpath", "-ldflags", "-s -w"}, args...)...)
+		cmd.Dir = dir
+		cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+		cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
+		if err := cmd.Run(); err != nil {
+			return fmt.Errorf("building what is measured: %w", err)
+		}
+		return nil
 	}
-	return nil
+	tags := ""
+	if p.profile != "" {
+		tags = "profile"
+	}
+	if err := run(".", "-tags", tags, "-o", p.dir+"/", "./minimal", "./operator", "./runtime"); err != nil {
+		return err
+	}
+	// The released program is the main module's: with the versions that it is released with.
+	return run("..", "-o", filepath.Join(p.dir, "handwerk"), "./cmd/operator")
 }

@@ -7,88 +7,145 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"strings"
 	"sync"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
+	"github.com/handwerk-dev/handwerk/bench/wire"
 )
 
 const (
 	// parallel is how many requests the loader has under way at once.
 	parallel = 16
-	// size is about how large the JSON of a Foo is without managedFields, in bytes.
-	size = 1500
-	api  = "/apis/samplecontroller.k8s.io/v1alpha1/namespaces/"
+	api      = "/apis/samplecontroller.k8s.io/v1alpha1/namespaces/"
+	// most is the largest number of replicas that a Foo may ask for.
+	most = 10
 )
 
-// foos are the objects that everything is about, and the loader that makes and changes them. It
-// does not decode answers, as it shares the machine with what is measured.
+// foos are the objects that everything is about, and the loader that makes and changes them. It does not decode
+// answers, as it shares the machine with what is measured.
 type foos struct {
-	client rest.Interface
-	count  int
-	// path is where they are.
-	path string
-	// asked is how many replicas each Foo asks for.
+	client    *wire.Client
+	namespace string
+	// path is where they are, configs where the ConfigMaps of the same names are.
+	path, configs string
+	// asked is how many replicas each Foo asks for. There are as many as it is long.
 	asked []int64
 }
 
-func newFoos(kubeconfig, namespace string, count int) (*foos, error) {
-	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
-	if err != nil {
-		return nil, err
+func newFoos(client *wire.Client, namespace string) *foos {
+	return &foos{
+		client: client, namespace: namespace, path: api + namespace + "/foos",
+		configs: "/api/v1/namespaces/" + namespace + "/configmaps",
 	}
-	config.QPS = -1
-	config.GroupVersion, config.NegotiatedSerializer = &schema.GroupVersion{Version: "v1"}, scheme.Codecs
-	client, err := rest.RESTClientFor(config)
-	if err != nil {
-		return nil, err
-	}
-	return &foos{client: client, count: count, path: api + namespace + "/foos", asked: make([]int64, count)}, nil
 }
 
-func nameOf(i int) string { return fmt.Sprintf("foo-%05d", i) }
+func nameOf(i int) string { return fmt.Sprintf("foo-%06d", i) }
 
-// create makes all Foos. What a Foo does not need it has in annotations, as real objects do.
-func (f *foos) create(ctx context.Context) error {
-	filler := strings.Repeat("What this Foo is for, who asked for it and whom to call when it does not work. ", size)
-	annotations := map[string]string{}
-	for i := range 4 {
-		annotations[fmt.Sprintf("docs.example.com/part-%d", i)] = filler[i : i+(size-500)/4]
+// fresh takes away what there is in the namespace and makes new Foos, so that each subject finds the same, and no trace
+// of another one.
+func (f *foos) fresh(ctx context.Context, count, size int) error {
+	if err := f.clear(ctx); err != nil {
+		return err
 	}
-	return f.each(ctx, func(ctx context.Context, i int) error {
-		data, err := json.Marshal(map[string]any{
-			"apiVersion": "samplecontroller.k8s.io/v1alpha1", "kind": "Foo",
-			"metadata": map[string]any{
-				"name": nameOf(i), "annotations": annotations,
-				"labels": map[string]string{"app.kubernetes.io/name": nameOf(i), "app.kubernetes.io/managed-by": "bench"},
-			},
-			"spec": map[string]any{"deploymentName": nameOf(i), "replicas": 1},
-		})
-		if err != nil {
+	f.asked = nil
+	return f.grow(ctx, count, size)
+}
+
+// clear takes away everything, finalizers and all, and makes the namespace if there is none.
+func (f *foos) clear(ctx context.Context) error {
+	body := fmt.Appendf(nil, `{"apiVersion":"v1","kind":"Namespace","metadata":{"name":%q}}`, f.namespace)
+	err := f.client.Send(ctx, http.MethodPost, "/api/v1/namespaces", wire.JSON, body)
+	if err != nil && wire.Code(err) != http.StatusConflict {
+		return err
+	}
+	for _, path := range []string{f.path, f.configs} {
+		if err := f.client.Send(ctx, http.MethodDelete, path, "", nil); err != nil {
 			return err
 		}
-		return f.client.Post().AbsPath(f.path).SetHeader("Content-Type", "application/json").Body(data).Do(ctx).Error()
+	}
+	left, err := f.list(ctx)
+	if err != nil {
+		return err
+	}
+	for _, foo := range left {
+		body := []byte(`{"metadata":{"finalizers":null}}`)
+		err := f.client.Send(ctx, http.MethodPatch, f.path+"/"+foo.Metadata.Name, wire.Merge, body)
+		if err != nil && wire.Code(err) != http.StatusNotFound {
+			return err
+		}
+	}
+	return nil
+}
+
+// grow makes Foos until there are so many. Their JSON without managedFields is about size bytes long: what a Foo does
+// not need it has in annotations, as real objects do, in words that differ from one to the other.
+func (f *foos) grow(ctx context.Context, count, size int) error {
+	first := len(f.asked)
+	for range count - first {
+		f.asked = append(f.asked, 1)
+	}
+	return f.some(ctx, count-first, func(ctx context.Context, i int) error {
+		return f.client.Send(ctx, http.MethodPost, f.path, wire.JSON, newFoo(first+i, size))
 	})
 }
 
+var words = strings.Fields(`what this one is for and who asked it whom to call when does not work team storage network
+	account budget region zone cluster owner contact pager runbook dashboard alert review release stage production
+	approved deprecated migrated internal external public private shared default legacy ticket since until version`)
+
+// newFoo is the JSON of a new Foo.
+func newFoo(i, size int) []byte {
+	r := rand.New(rand.NewPCG(1, uint64(i)))
+	annotations := map[string]string{}
+	for part := range 4 {
+		var text strings.Builder
+		for text.Len() < (size-600)/4 {
+			if r.IntN(6) == 0 {
+				fmt.Fprintf(&text, "%08x ", r.Uint32())
+			}
+			text.WriteString(words[r.IntN(len(words))] + " ")
+		}
+		annotations[fmt.Sprintf("docs.example.com/part-%d", part)] = text.String()
+	}
+	data, err := json.Marshal(map[string]any{
+		"apiVersion": "samplecontroller.k8s.io/v1alpha1", "kind": "Foo",
+		"metadata": map[string]any{
+			"name": nameOf(i), "annotations": annotations,
+			"labels": map[string]string{"app.kubernetes.io/name": nameOf(i), "app.kubernetes.io/managed-by": "bench"},
+		},
+		"spec": map[string]any{"deploymentName": nameOf(i), "replicas": 1},
+	})
+	if err != nil {
+		panic(err) // maps of text and numbers
+	}
+	return data
+}
+
+// all are the numbers of all Foos.
+func (f *foos) all() int { return len(f.asked) }
+
 // scale asks for that many replicas of every Foo, as fast as the server takes it.
 func (f *foos) scale(ctx context.Context, replicas int64) error {
-	return f.each(ctx, func(ctx context.Context, i int) error { return f.scaleOne(ctx, i, replicas) })
+	return f.some(ctx, f.all(), func(ctx context.Context, i int) error { return f.scaleOne(ctx, i, replicas) })
 }
 
 func (f *foos) scaleOne(ctx context.Context, i int, replicas int64) error {
 	f.asked[i] = replicas
-	patch := fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas)
-	return f.client.Patch(types.MergePatchType).AbsPath(f.path, nameOf(i)).Body(patch).Do(ctx).Error()
+	body := fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, replicas)
+	return f.client.Send(ctx, http.MethodPatch, f.path+"/"+nameOf(i), wire.Merge, body)
 }
 
-// each calls do for all Foos, several at once, and returns the first error.
-func (f *foos) each(ctx context.Context, do func(context.Context, int) error) error {
+// remove deletes Foos, or the ConfigMaps of their names.
+func (f *foos) remove(ctx context.Context, path string, count int) error {
+	return f.some(ctx, count, func(ctx context.Context, i int) error {
+		return f.client.Send(ctx, http.MethodDelete, path+"/"+nameOf(i), "", nil)
+	})
+}
+
+// some calls do for the first ones, several at once, and returns the first error.
+func (f *foos) some(ctx context.Context, count int, do func(context.Context, int) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	work := make(chan int)
@@ -102,7 +159,7 @@ func (f *foos) each(ctx context.Context, do func(context.Context, int) error) er
 			}
 		})
 	}
-	for i := range f.count {
+	for i := range count {
 		select {
 		case work <- i:
 		case <-ctx.Done():
@@ -111,39 +168,4 @@ func (f *foos) each(ctx context.Context, do func(context.Context, int) error) er
 	close(work)
 	wg.Wait()
 	return context.Cause(ctx)
-}
-
-// writes counts the requests that the server got so far to change Foos, what operators make for
-// them, and Events.
-func (f *foos) writes(ctx context.Context) (int, error) {
-	data, err := f.client.Get().AbsPath("/metrics").Do(ctx).Raw()
-	if err != nil {
-		return 0, fmt.Errorf("reading the server's metrics: %w", err)
-	}
-	sum := 0
-	for line := range strings.Lines(string(data)) {
-		name, value, found := strings.Cut(strings.TrimSpace(line), "} ")
-		if !found || !strings.HasPrefix(name, "apiserver_request_total{") || !watched(name) {
-			continue
-		}
-		for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, "APPLY", "DELETECOLLECTION"} {
-			if strings.Contains(name, `verb="`+method+`"`) {
-				var n float64
-				if _, err := fmt.Sscan(value, &n); err != nil {
-					return 0, fmt.Errorf("reading the server's metrics: %w", err)
-				}
-				sum += int(n)
-			}
-		}
-	}
-	return sum, nil
-}
-
-func watched(series string) bool {
-	for _, resource := range []string{"foos", "deployments", "configmaps", "services", "serviceaccounts", "horizontalpodautoscalers", "events"} {
-		if strings.Contains(series, `resource="`+resource+`"`) {
-			return true
-		}
-	}
-	return false
 }

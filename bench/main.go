@@ -1,60 +1,108 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command bench measures the engine against a hand-written minimal client, both against the same
-// real API server and in alternation, and prints a Markdown table. docs/performance.md says what
-// the rows mean.
+// Command bench measures operators that are run by Handwerk against a hand-written minimal client and against
+// controller-runtime, all against the same real API server and in alternation, and prints Markdown tables.
+// docs/performance.md says what the rows mean.
 package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 )
 
-// plan is what is to be measured.
-type plan struct {
-	objects, pairs, samples, families int
-	rest                              time.Duration
-	controlplane, profile             string
-	// dir is where programs, data and logs go.
-	dir string
-	log io.Writer
-}
-
 func main() {
-	p := plan{log: os.Stderr}
-	flag.IntVar(&p.objects, "n", 5000, "how many Foos there are")
-	flag.IntVar(&p.pairs, "pairs", 3, "how often the two are measured, in alternation")
-	flag.IntVar(&p.samples, "samples", 500, "how many changes the latency is taken from")
-	flag.IntVar(&p.families, "families", 1000, "how many Foos have five children each, by an operator in YAML")
-	flag.DurationVar(&p.rest, "rest", 15*time.Second, "how long a program has nothing to do before its memory is read")
-	flag.StringVar(&p.controlplane, "controlplane", "../bin/controlplane", "the program that starts a control plane")
-	flag.StringVar(&p.profile, "profile", "", "write pprof profiles of the operator into this `folder`")
-	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := p.run(ctx, os.Stdout); err != nil {
+	p, err := flags()
+	if err == nil {
+		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+		defer stop()
+		err = p.run(ctx, os.Stdout)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-// run prepares, measures everything and writes the table.
-func (p plan) run(ctx context.Context, out io.Writer) (err error) {
+// flags reads the command line.
+func flags() (plan, error) {
+	p := plan{log: os.Stderr}
+	var names, lives, large string
+	quick := flag.Bool("quick", false, "measure all in small, once")
+	flag.StringVar(&names, "subjects", "", "measure these alone, of minimal,yaml,go,typed,unstructured")
+	flag.StringVar(&lives, "scenarios", "", "measure these alone, of idle,backlog,storm,memory,restart,react,children,heal,deletion,memory20k (a storm needs a backlog, react a restart, heal children)")
+	flag.IntVar(&p.objects, "n", 5000, "how many Foos there are")
+	flag.IntVar(&p.size, "size", 1500, "how large the JSON of a Foo is without managedFields, in `bytes`")
+	flag.IntVar(&p.parents, "parents", 2000, "how many Foos have a ConfigMap each, or a finalizer")
+	flag.IntVar(&p.lost, "lost", 200, "how many of these ConfigMaps are deleted")
+	flag.IntVar(&p.samples, "samples", 500, "how many changes there are one at a time")
+	flag.IntVar(&p.rounds, "rounds", 3, "how often everything is measured, in alternation")
+	flag.IntVar(&p.many, "many", 20000, "how many Foos of 2.45 KB there are when memory is measured with more of them")
+	flag.DurationVar(&p.rest, "rest", 15*time.Second, "how long a program has nothing to do before its memory is read")
+	flag.Float64Var(&p.quiet, "noise", 0.05, "the part of the machine that other programs may take; what they disturb more is measured again")
+	flag.IntVar(&p.repeats, "repeats", 2, "how often at most")
+	flag.StringVar(&p.controlplane, "controlplane", "../bin/controlplane", "the program that starts a control plane")
+	flag.StringVar(&p.profile, "profile", "", "write pprof profiles of what is measured into this `folder`; the figures are not to be used then")
+	flag.StringVar(&p.compare, "compare", "", "compare the ratios with those in this `file`, and print what has moved by more than a tenth")
+	flag.StringVar(&p.baseline, "write-baseline", "", "write the ratios into this `file`")
+	flag.StringVar(&large, "large", "", "measure minimal and go with these many objects instead, as in 20000,100000, and draw curves")
+	flag.IntVar(&p.families, "families", 0, "measure operators with more children instead, with so many Foos")
+	flag.StringVar(&p.doc, "doc", "", "put the tables into this `file`, too, as ../docs/performance.md, where its marks for them are")
+	flag.StringVar(&p.curves, "curves", "../docs", "draw the curves into this `folder`")
+	flag.StringVar(&p.raw, "raw", "", "write what was measured into this `file`, a line of JSON a run, as it comes")
+	flag.BoolVar(&p.keep, "keep", false, "keep the folder of logs, the audit log among them")
+	flag.Parse()
+	if *quick {
+		p.small()
+	}
+	var err error
+	if p.sizes, err = sizes(large); err != nil {
+		return p, err
+	}
+	if large != "" && names == "" {
+		names = "minimal,go"
+	}
+	if p.subjects, err = chosen(names); err != nil {
+		return p, err
+	}
+	p.wanted, err = scenarios(lives)
+	return p, err
+}
+
+// small makes it a plan of minutes, where the command line does not say otherwise.
+func (p *plan) small() {
+	given := map[string]bool{}
+	flag.Visit(func(f *flag.Flag) { given[f.Name] = true })
+	for name, value := range map[string]string{
+		"n": "600", "parents": "300", "lost": "50", "samples": "100", "rounds": "1", "many": "0", "rest": "3s", "repeats": "0",
+	} {
+		if !given[name] {
+			_ = flag.Set(name, value) // they are flags, and these their values
+		}
+	}
+}
+
+// run prepares, measures everything and writes the tables.
+func (p plan) run(ctx context.Context, out *os.File) (err error) {
 	if p.dir, err = os.MkdirTemp("", "handwerk-bench-"); err != nil {
 		return err
 	}
 	defer func() {
-		if err == nil {
+		switch {
+		case err == nil && p.keep:
+			fmt.Fprintln(p.log, "logs are in", p.dir)
+		case err == nil:
 			err = os.RemoveAll(p.dir)
-		} else {
+		default:
 			err = fmt.Errorf("%w (logs are in %s)", err, p.dir)
 		}
 	}()
@@ -74,14 +122,38 @@ func (p plan) run(ctx context.Context, out io.Writer) (err error) {
 		return err
 	}
 	defer plane.stop()
-	foos, err := newFoos(plane.kubeconfig, "default", p.objects)
+	if p.from, err = p.versions(ctx, plane); err != nil {
+		return err
+	}
+	result, err := p.measure(ctx, plane)
 	if err != nil {
 		return err
 	}
-	s := &session{plan: p, plane: plane, foos: foos}
-	result, err := s.measure(ctx)
-	if err != nil {
-		return err
+	return p.tell(out, result)
+}
+
+// tell writes what came of it.
+func (p plan) tell(out *os.File, r *result) error {
+	write, part := r.write, "main"
+	switch {
+	case len(p.sizes) > 0:
+		write, part = r.writeLarge, "large"
+	case p.families > 0:
+		write, part = r.writeLarger, "families"
 	}
-	return result.write(out)
+	var text strings.Builder
+	err := write(&text)
+	if _, outErr := io.WriteString(out, text.String()); outErr != nil {
+		return outErr
+	}
+	if err == nil && p.doc != "" {
+		err = insert(p.doc, part, text.String())
+	}
+	switch part {
+	case "main":
+		err = errors.Join(err, r.hold(out))
+	case "large":
+		err = errors.Join(err, r.draw(p.curves))
+	}
+	return errors.Join(err, r.failure())
 }

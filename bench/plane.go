@@ -18,19 +18,22 @@ const startup = 2 * time.Minute
 type plane struct {
 	process    *process
 	kubeconfig string
+	// audit is the log of all requests.
+	audit string
 }
 
 func (p plan) startPlane(ctx context.Context) (*plane, error) {
 	dir := filepath.Join(p.dir, "plane")
-	started, err := start(ctx, launch{
+	started, err := start(launch{
 		path: p.controlplane,
-		args: []string{"start", "--dir", dir, "--crds", "../samples/foo/crd.yaml", "--without", "kcm,scheduler,kwok"},
-		log:  filepath.Join(p.dir, "plane.log"),
+		args: []string{"start", "--dir", dir, "--crds", "../samples/foo/crd.yaml", "--without", "kcm,scheduler,kwok", "--audit",
+			"--arg", "etcd=--quota-backend-bytes=8589934592"},
+		log: filepath.Join(p.dir, "plane.log"),
 	})
 	if err != nil {
 		return nil, err
 	}
-	out := &plane{process: started, kubeconfig: filepath.Join(dir, "kubeconfig")}
+	out := &plane{process: started, kubeconfig: filepath.Join(dir, "kubeconfig"), audit: filepath.Join(dir, "audit.log")}
 	if err := out.ready(ctx); err != nil {
 		out.stop()
 		return nil, fmt.Errorf("starting control plane: %w", err)

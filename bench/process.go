@@ -6,9 +6,9 @@ package main
 import (
 	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"strings"
@@ -35,21 +35,26 @@ type process struct {
 	log string
 	// started is when it was.
 	started time.Time
-	// lines are what it tells. They are closed when it ends.
-	lines chan tell.Line
+	// looked is closed at lookedAt, when it tells that it has looked at everything.
+	looked   chan struct{}
+	lookedAt time.Time
+	// looks are what it tells in the end, there to be read once ended is closed.
+	looks []tell.Look
 	// ended is closed when it has ended and was waited for.
 	ended chan struct{}
 	err   error
+	// metrics is the address of the metrics of one that has no other way to tell.
+	metrics string
 }
 
 // start starts a program; stop must be called in the end.
-func start(ctx context.Context, l launch) (*process, error) {
+func start(l launch) (*process, error) {
 	log, err := os.Create(l.log)
 	if err != nil {
 		return nil, err
 	}
 	defer log.Close()
-	p := &process{cmd: exec.Command(l.path, l.args...), log: l.log, lines: make(chan tell.Line, 1024), ended: make(chan struct{})}
+	p := &process{cmd: exec.Command(l.path, l.args...), log: l.log, looked: make(chan struct{}), ended: make(chan struct{})}
 	p.cmd.Env, p.cmd.Stderr = append(os.Environ(), l.env), log
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // a Ctrl-C is for this program, which ends the others in order
 	out, err := p.cmd.StdoutPipe()
@@ -60,23 +65,25 @@ func start(ctx context.Context, l launch) (*process, error) {
 	if err := p.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("starting %s: %w", l.path, err)
 	}
-	go func() {
-		defer close(p.ended)
-		defer close(p.lines)
-		scanner := bufio.NewScanner(out)
-		for scanner.Scan() {
-			var line tell.Line
-			if json.Unmarshal(scanner.Bytes(), &line) != nil {
-				continue // the control plane speaks to people
-			}
-			select {
-			case p.lines <- line:
-			case <-ctx.Done():
-			}
-		}
-		p.err = p.cmd.Wait()
-	}()
+	go p.read(out)
 	return p, nil
+}
+
+// read reads what the program tells. What is nothing of this kind it says to people.
+func (p *process) read(out io.Reader) {
+	defer close(p.ended)
+	scanner := bufio.NewScanner(out)
+	for scanner.Scan() {
+		if scanner.Text() == tell.Looked {
+			p.lookedAt = time.Now()
+			close(p.looked)
+			continue
+		}
+		if look, is := tell.Parse(scanner.Bytes()); is {
+			p.looks = append(p.looks, look)
+		}
+	}
+	p.err = p.cmd.Wait()
 }
 
 // stop ends the program and returns the processor time that it took in all.
@@ -84,9 +91,6 @@ func (p *process) stop() (time.Duration, error) {
 	_ = p.cmd.Process.Signal(syscall.SIGTERM) // it may have ended by itself
 	kill := time.AfterFunc(farewell, func() { _ = p.cmd.Process.Kill() })
 	defer kill.Stop()
-	for range p.lines {
-		// what it still tells is of no interest
-	}
 	<-p.ended
 	if p.err != nil {
 		return 0, fmt.Errorf("%s: %w: %s", p.cmd.Path, p.err, p.complaint())
@@ -105,23 +109,6 @@ func (p *process) while(ctx context.Context) (context.Context, context.CancelFun
 		}
 	}()
 	return ctx, func() { cancel(nil) }
-}
-
-// hear waits for the next line that the program tells and that is wanted.
-func (p *process) hear(ctx context.Context, wanted func(tell.Line) bool) (tell.Line, error) {
-	for {
-		select {
-		case line, open := <-p.lines:
-			if !open {
-				return line, errors.New("it ended early: " + p.complaint())
-			}
-			if wanted(line) {
-				return line, nil
-			}
-		case <-ctx.Done():
-			return tell.Line{}, context.Cause(ctx)
-		}
-	}
 }
 
 // complaint is the end of what the program logged.

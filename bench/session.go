@@ -6,92 +6,184 @@ package main
 import (
 	"context"
 	"fmt"
-	"path/filepath"
+	"io"
+	"slices"
+	"strings"
+	"sync"
 	"time"
+
+	"github.com/handwerk-dev/handwerk/bench/wire"
 )
 
-// subject is a program that is measured.
-type subject struct {
-	name string
-	args []string
+// plan is what is to be measured.
+type plan struct {
+	subjects []subject
+	wanted   map[string]bool
+	// objects of size bytes are most scenarios about, parents those that have children or finalizers, lost of whose
+	// ConfigMaps are deleted.
+	objects, size, parents, lost, samples, rounds, many int
+	// families is how many Foos have several children each, where these are measured.
+	families int
+	rest     time.Duration
+	// quiet is the part of the machine that others may take, repeats how often a run is repeated for it.
+	quiet   float64
+	repeats int
+
+	// sizes are the numbers of objects that the curves are drawn from.
+	sizes []int
+
+	controlplane, profile, compare, baseline, raw, curves, doc string
+	// from is what is measured: versions of everything.
+	from string
+	keep bool
+	// dir is where programs, data and logs go.
+	dir string
+	log io.Writer
 }
 
-func minimal() subject  { return subject{name: "minimal"} }
-func operator() subject { return subject{name: "operator"} }
+// The scenarios.
+const (
+	idle     = "idle"
+	backlog  = "backlog"
+	storm    = "storm"
+	resting  = "memory"
+	restart  = "restart"
+	react    = "react"
+	children = "children"
+	heal     = "heal"
+	deletion = "deletion"
+	crowd    = "memory20k"
+)
+
+// scenarios are those of these names, with what they need.
+func scenarios(names string) (map[string]bool, error) {
+	needs := map[string][]string{
+		idle: nil, backlog: nil, storm: {backlog}, resting: {idle, backlog}, restart: {backlog}, react: {backlog, restart},
+		children: nil, heal: {children}, deletion: nil, crowd: {idle},
+	}
+	out := map[string]bool{}
+	if names == "" {
+		for name := range needs {
+			out[name] = true
+		}
+		return out, nil
+	}
+	for name := range strings.SplitSeq(names, ",") {
+		more, found := needs[name]
+		if !found {
+			return nil, fmt.Errorf("there is no scenario %q", name)
+		}
+		out[name] = true
+		for _, other := range more {
+			out[other] = true
+		}
+	}
+	return out, nil
+}
 
 // session is one run of the benchmark against one control plane.
 type session struct {
 	plan
-	plane *plane
-	foos  *foos
+	plane  *plane
+	client *wire.Client
 	// round numbers what is asked of all Foos, so that each time it is something else.
 	round int64
+	// profiles are being taken.
+	profiles sync.WaitGroup
 }
 
-// patience is how long one part of a measurement may take before it is given up.
-const patience = 20 * time.Minute
+// life is what a subject goes through in one go, with all that is measured of it.
+type life struct {
+	name string
+	// of are the scenarios that it has, any of which makes it worth while.
+	of   []string
+	once bool
+	run  func(*session, context.Context, subject, take) error
+}
+
+var lives = []life{
+	{idle, []string{idle}, true, (*session).idleLife},
+	{"status", []string{backlog, storm, resting, restart, react}, false, (*session).statusLife},
+	{"children", []string{children, heal}, false, (*session).childrenLife},
+	{"deletion", []string{deletion}, false, (*session).deletionLife},
+	{crowd, []string{crowd}, true, (*session).crowdLife},
+}
+
+// take is what was measured in one life: values by row.
+type take map[string]float64
+
+// patience is how long one life may take before it is given up.
+const patience = 10 * time.Minute
 
 var errSlow = fmt.Errorf("it took longer than %s", patience)
 
 // measure takes everything in turn.
-func (s *session) measure(ctx context.Context) (*result, error) {
-	r := &result{plan: s.plan}
-	var err error
-	if r.idle, err = s.idle(ctx); err != nil {
-		return nil, fmt.Errorf("measuring without objects: %w", err)
-	}
-	s.say("creating %d Foos", s.objects)
-	if err := s.foos.create(ctx); err != nil {
+func (p plan) measure(ctx context.Context, plane *plane) (*result, error) {
+	client, err := wire.New(plane.kubeconfig, "bench-loader", parallel+2, false)
+	if err != nil {
 		return nil, err
 	}
-	if r.cache, err = s.cache(ctx); err != nil {
-		return nil, fmt.Errorf("measuring the cache: %w", err)
+	s := &session{plan: p, plane: plane, client: client}
+	defer s.profiles.Wait()
+	r := &result{plan: p, begun: time.Now()}
+	switch {
+	case len(p.sizes) > 0:
+		return r, s.large(ctx, r)
+	case p.families > 0:
+		return r, s.measureLarger(ctx, r)
 	}
-	for i := range s.pairs {
-		for _, sub := range []subject{minimal(), operator()} {
-			l, err := s.life(ctx, sub)
-			if err != nil {
-				return nil, fmt.Errorf("measuring %s: %w", sub.name, err)
+	for round := range p.rounds {
+		for _, l := range lives {
+			if !slices.ContainsFunc(l.of, func(name string) bool { return p.wanted[name] }) || l.once && round > 0 || l.name == crowd && p.many == 0 {
+				continue
 			}
-			s.say("%d/%d %-8s %s", i+1, s.pairs, sub.name, l)
-			r.add(sub, l)
+			for _, sub := range p.subjects {
+				if err := r.add(s.lived(ctx, sub, l, round)); err != nil {
+					return nil, err
+				}
+				if ctx.Err() != nil {
+					return nil, context.Cause(ctx)
+				}
+			}
 		}
-	}
-	for _, sub := range []subject{minimal(), operator()} {
-		latencies, err := s.latency(ctx, sub)
-		if err != nil {
-			return nil, fmt.Errorf("measuring the latency of %s: %w", sub.name, err)
-		}
-		r.addLatencies(sub, latencies)
-	}
-	s.say("samples/foo")
-	if r.children, err = s.children(ctx); err != nil {
-		return nil, fmt.Errorf("measuring samples/foo: %w", err)
-	}
-	s.say("%d Foos with five children each", s.families)
-	if r.family, err = s.family(ctx); err != nil {
-		return nil, fmt.Errorf("measuring children: %w", err)
 	}
 	return r, nil
 }
 
-// start starts a program of this module's against the control plane.
-func (s *session) start(ctx context.Context, sub subject, args ...string) (*process, error) {
-	all := append(append([]string(nil), sub.args...), args...)
-	if s.profile != "" && sub.name == "operator" {
-		name := fmt.Sprintf("%s-%d", time.Now().Format("150405.000"), s.round)
-		all = append(all, "-profile", filepath.Join(s.profile, name))
+// lived measures one life, and does so again when others have disturbed it. Of several the least disturbed counts.
+func (s *session) lived(ctx context.Context, sub subject, l life, round int) record {
+	best := record{Subject: sub.name, Life: l.name, Round: round, Others: 2}
+	for try := range 1 + s.repeats {
+		now := s.once(ctx, sub, l)
+		now.Round, now.Repeats = round, try
+		s.say("%d/%d %-12s %-8s %s", round+1, s.rounds, sub.name, l.name, now)
+		if now.Others < best.Others || best.Failure != "" {
+			best = now
+		}
+		best.Repeats = try
+		if now.Failure != "" || best.Others <= s.quiet {
+			break
+		}
 	}
-	return start(ctx, launch{
-		path: filepath.Join(s.dir, sub.name), args: all,
-		env: "KUBECONFIG=" + s.plane.kubeconfig, log: filepath.Join(s.dir, sub.name+".log"),
-	})
+	return best
+}
+
+func (s *session) once(ctx context.Context, sub subject, l life) record {
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, errSlow)
+	defer cancel()
+	out := record{Subject: sub.name, Life: l.name, Values: take{}}
+	heard := listen()
+	if err := l.run(s, ctx, sub, out.Values); err != nil {
+		out.Failure = err.Error()
+	}
+	out.Others = heard.share()
+	return out
 }
 
 // next is a number of replicas that no Foo asks for yet.
 func (s *session) next() int64 {
 	s.round++
-	return 1 + s.round%10
+	return 1 + s.round%most
 }
 
 func (s *session) say(format string, args ...any) {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -21,10 +22,27 @@ const (
 	quietUsage = 2 * tick
 )
 
-// cpu is the processor time that the program has taken so far.
+// cpu is the processor time that the program has taken so far: that of its threads, which the kernel counts in
+// nanoseconds. Go programs do not end threads that have done work.
 func (p *process) cpu() (time.Duration, error) {
-	s, err := readStat(p.cmd.Process.Pid)
-	return s.own, err
+	folder := fmt.Sprintf("/proc/%d/task", p.cmd.Process.Pid)
+	threads, err := os.ReadDir(folder)
+	if err != nil {
+		return 0, err
+	}
+	var sum time.Duration
+	for _, thread := range threads {
+		data, err := os.ReadFile(filepath.Join(folder, thread.Name(), "schedstat"))
+		if err != nil {
+			return 0, err
+		}
+		var nanoseconds int64
+		if _, err := fmt.Sscan(string(data), &nanoseconds); err != nil {
+			return 0, fmt.Errorf("reading the usage of a thread: %w", err)
+		}
+		sum += time.Duration(nanoseconds)
+	}
+	return sum, nil
 }
 
 // settle waits until the program is at rest.
@@ -47,8 +65,8 @@ func (p *process) settle(ctx context.Context) error {
 	return err
 }
 
-// memory is what a program has in memory, now and at most so far, in bytes.
-type memory struct{ resident, peak int64 }
+// memory is what a program has in memory, in bytes: now, of that its own and what it has of files, and at most so far.
+type memory struct{ resident, anon, file, peak int64 }
 
 func (p *process) memory() (memory, error) {
 	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
@@ -56,16 +74,18 @@ func (p *process) memory() (memory, error) {
 		return memory{}, err
 	}
 	var m memory
+	into := map[string]*int64{"VmRSS": &m.resident, "RssAnon": &m.anon, "RssFile": &m.file, "VmHWM": &m.peak}
 	for line := range strings.Lines(string(data)) {
 		name, value, _ := strings.Cut(line, ":")
-		kilobytes, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(value), " kB"), 10, 64)
-		switch {
-		case err != nil:
-		case name == "VmRSS":
-			m.resident = kilobytes << 10
-		case name == "VmHWM":
-			m.peak = kilobytes << 10
+		to, wanted := into[name]
+		if !wanted {
+			continue
 		}
+		kilobytes, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSpace(value), " kB"), 10, 64)
+		if err != nil {
+			return m, fmt.Errorf("reading the memory of a process: %w", err)
+		}
+		*to = kilobytes << 10
 	}
 	return m, nil
 }

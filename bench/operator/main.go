@@ -1,18 +1,20 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command operator is what is measured: an operator written in Go and run by the engine, as its
-// own process.
+// Command operator is what is measured: an operator written in Go and run by the engine, as its own process.
 package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"strconv"
 	"syscall"
+	"time"
 
 	"github.com/go-logr/zapr"
 	"go.uber.org/zap"
@@ -20,76 +22,83 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
 
+	"github.com/handwerk-dev/handwerk/bench/profile"
 	"github.com/handwerk-dev/handwerk/bench/tell"
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/dsl/config"
 	"github.com/handwerk-dev/handwerk/engine"
-	"github.com/handwerk-dev/handwerk/handlers"
 )
 
-// workers is how many Foos are handled at once, as many as the minimal client does.
+// workers is how many Foos are handled at once, as many as the others do.
 const workers = 16
 
 func main() {
+	job := flag.String("job", "status", "what to do: status, children or finalizer")
+	namespace := flag.String("namespace", "default", "where the Foos are")
 	expected := flag.Int("n", 0, "how many Foos there are")
-	traced := flag.Bool("trace", false, "tell of each look")
-	children := flag.Bool("children", false, "run samples/foo, with a Deployment for each Foo, instead of keeping status alone")
-	profile := flag.String("profile", "", "write pprof profiles to files that begin so: cpu while it runs, heap when it stops")
-	file := flag.String("config", "", "run this configuration instead")
-	namespace := flag.String("namespace", "default", "the namespace to work in")
+	traced := flag.Bool("trace", false, "tell of each look, when it stops")
+	resync := flag.Duration("resync", 0, "look at every Foo again so often")
+	prefix := flag.String("profile", "", "write pprof profiles to files that begin so: cpu while it runs, heap when it stops")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	op, err := chosen(*children, *file)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "operator:", err)
-		os.Exit(1)
+	teller := tell.New(os.Stdout, *expected, *traced)
+	op, err := chosen(*job, *resync, teller)
+	if err == nil {
+		op.Scope.Namespaces = []string{*namespace}
+		err = profile.During(ctx, *prefix, func(ctx context.Context) error { return run(ctx, op) })
 	}
-	op.Scope.Namespaces = []string{*namespace}
-	watched(op, tell.New(os.Stdout, *expected, *traced))
-	err = profiled(ctx, *profile, func(ctx context.Context) error { return run(ctx, op) })
-	if err != nil {
+	if err = errors.Join(err, teller.Flush()); err != nil {
 		fmt.Fprintln(os.Stderr, "operator:", err)
 		os.Exit(1)
 	}
 }
 
-// chosen is the operator to run.
-func chosen(children bool, file string) (*dsl.Operator, error) {
-	switch {
-	case file != "":
-		return config.Load([]string{file}, handlers.Standard())
-	case children:
-		return handlers.FooOperator(), nil
-	}
-	return status(), nil
-}
-
-// status is an operator that reports what is asked for.
-func status() *dsl.Operator {
-	op := dsl.New("bench")
+// chosen is the operator that does a job.
+func chosen(job string, resync time.Duration, teller *tell.Teller) (*dsl.Operator, error) {
+	op := dsl.New("bench-go")
+	var err error
 	op.Resource("foos.v1alpha1.samplecontroller.k8s.io", func(foo *dsl.Resource) {
-		foo.OnReconcile("status", func(_ context.Context, r *dsl.Request) error {
-			r.Patch.SetStatus("availableReplicas", replicas(r.Object))
-			return nil
-		})
+		foo.Workers, foo.Resync = workers, resync
+		switch job {
+		case "status":
+			foo.OnReconcile("status", told(teller, status))
+		case "children":
+			foo.Owns("configmaps.v1")
+			foo.OnReconcile("config", told(teller, config))
+			foo.OnReconcile("status", status)
+		case "finalizer":
+			foo.OnDelete("farewell", func(context.Context, *dsl.Request) error { return nil })
+		default:
+			err = fmt.Errorf("there is no job %q", job)
+		}
 	})
-	return op
+	return op, err
 }
 
-// watched makes the first handler tell what it sees.
-func watched(op *dsl.Operator, teller *tell.Teller) {
-	for _, r := range op.Resources() {
-		r.Workers = workers
-		h := r.Handlers()[0]
-		inner := h.Func
-		h.Func = func(ctx context.Context, r *dsl.Request) error {
-			if err := teller.Saw(r.Object.GetName(), replicas(r.Object)); err != nil {
-				return err
-			}
-			return inner(ctx, r)
+// told makes a handler tell what it sees.
+func told(teller *tell.Teller, fn dsl.Func) dsl.Func {
+	return func(ctx context.Context, r *dsl.Request) error {
+		if err := teller.Saw(r.Object.GetName(), replicas(r.Object)); err != nil {
+			return err
 		}
+		return fn(ctx, r)
 	}
+}
+
+// status reports what is asked for.
+func status(_ context.Context, r *dsl.Request) error {
+	r.Patch.SetStatus("availableReplicas", replicas(r.Object))
+	return nil
+}
+
+// config keeps a ConfigMap.
+func config(ctx context.Context, r *dsl.Request) error {
+	_, err := r.Children.Apply(ctx, map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap",
+		"metadata": map[string]any{"name": r.Object.GetName()},
+		"data":     map[string]any{"replicas": strconv.FormatInt(replicas(r.Object), 10)},
+	})
+	return err
 }
 
 func replicas(foo *unstructured.Unstructured) int64 {
@@ -102,6 +111,7 @@ func run(ctx context.Context, op *dsl.Operator) error {
 	if err != nil {
 		return err
 	}
+	config.UserAgent = op.Name
 	logger, err := zap.NewProduction()
 	if err != nil {
 		return err

@@ -1,71 +1,103 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package tell is how a measured program tells the one that measures it what it has seen: one
-// line of JSON on its standard output each.
+// Package tell is how a measured program tells the one that measures it what it has seen, on its standard output: that
+// it has looked at everything, at once, and when it was called for each change, when it stops.
 package tell
 
 import (
-	"encoding/json"
+	"bufio"
+	"bytes"
 	"io"
+	"strconv"
 	"sync"
 	"time"
 )
 
-// Line is what is told.
-type Line struct {
-	// Looked: as many different objects as were expected have been looked at.
-	Looked bool `json:"looked,omitempty"`
-	// Name and Replicas are of one object as its handler got it, At is when, in nanoseconds
-	// since the epoch.
-	Name     string `json:"name,omitempty"`
-	Replicas int64  `json:"replicas,omitempty"`
-	At       int64  `json:"at,omitempty"`
-	// Objects, Heap and Bytes tell of a cache: how many objects it has, what they take of the
-	// heap, and the size of their JSON without managedFields, both in bytes.
-	Objects int   `json:"objects,omitempty"`
-	Heap    int64 `json:"heap,omitempty"`
-	Bytes   int64 `json:"bytes,omitempty"`
+// Looked is the line that says that as many objects as were expected have been looked at.
+const Looked = "looked"
+
+// Look is a look at an object as a handler got it.
+type Look struct {
+	// At is when, in nanoseconds since the epoch.
+	At int64
+	// Name and Replicas are the object's.
+	Name     string
+	Replicas int64
 }
 
 // Teller tells. Its methods may be called by any number of goroutines.
 type Teller struct {
 	expected int
 	traced   bool
+	out      io.Writer
 
-	mu   sync.Mutex
-	out  *json.Encoder
-	seen map[string]bool
+	mu    sync.Mutex
+	seen  map[string]struct{}
+	looks []Look
 }
 
-// New returns a teller that says Looked once when it has seen that many objects and, when traced,
-// tells of each look from then on.
+// New returns a teller that says Looked once when it has seen that many objects and, when traced, keeps each look from
+// then on.
 func New(out io.Writer, expected int, traced bool) *Teller {
-	return &Teller{expected: expected, traced: traced, out: json.NewEncoder(out), seen: map[string]bool{}}
+	t := &Teller{expected: expected, traced: traced, out: out}
+	if expected > 0 {
+		t.seen = make(map[string]struct{}, expected)
+	}
+	return t
 }
+
+// Wanted says whether there is anything to tell; where there is not, Saw need not be called.
+func (t *Teller) Wanted() bool { return t.expected > 0 || t.traced }
 
 // Saw notes that an object is looked at.
 func (t *Teller) Saw(name string, replicas int64) error {
-	now := time.Now()
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	switch {
-	case t.seen == nil && t.traced:
-		return t.out.Encode(Line{Name: name, Replicas: replicas, At: now.UnixNano()})
-	case t.seen == nil || t.seen[name]:
+	if !t.Wanted() {
 		return nil
 	}
-	t.seen[name] = true
+	now := time.Now().UnixNano()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.seen == nil {
+		if t.traced {
+			t.looks = append(t.looks, Look{now, name, replicas})
+		}
+		return nil
+	}
+	t.seen[name] = struct{}{}
 	if len(t.seen) < t.expected {
 		return nil
 	}
 	t.seen = nil
-	return t.out.Encode(Line{Looked: true})
+	_, err := io.WriteString(t.out, Looked+"\n")
+	return err
 }
 
-// Tell tells a line.
-func (t *Teller) Tell(l Line) error {
+// Flush writes the looks that were kept.
+func (t *Teller) Flush() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.out.Encode(l)
+	out := bufio.NewWriter(t.out)
+	var line []byte
+	for _, l := range t.looks {
+		line = strconv.AppendInt(line[:0], l.At, 10)
+		line = append(append(append(line, ' '), l.Name...), ' ')
+		line = append(strconv.AppendInt(line, l.Replicas, 10), '\n')
+		if _, err := out.Write(line); err != nil {
+			return err
+		}
+	}
+	t.looks = nil
+	return out.Flush()
+}
+
+// Parse reads a line that Flush has written.
+func Parse(line []byte) (Look, bool) {
+	parts := bytes.Split(line, []byte{' '})
+	if len(parts) != 3 {
+		return Look{}, false
+	}
+	at, errAt := strconv.ParseInt(string(parts[0]), 10, 64)
+	replicas, errReplicas := strconv.ParseInt(string(parts[2]), 10, 64)
+	return Look{at, string(parts[1]), replicas}, errAt == nil && errReplicas == nil
 }

@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package main
+// Package profile writes profiles of a program that is measured.
+package profile
 
 import (
 	"context"
@@ -11,9 +12,9 @@ import (
 	"runtime/pprof"
 )
 
-// profiled calls run with a context that ends with ctx, and writes profiles of the processor time
+// During calls run with a context that ends with ctx, and writes profiles of the processor time
 // that run took and of the heap as it is when ctx ends, before run begins to stop.
-func profiled(ctx context.Context, prefix string, run func(context.Context) error) error {
+func During(ctx context.Context, prefix string, run func(context.Context) error) error {
 	if prefix == "" {
 		return run(ctx)
 	}

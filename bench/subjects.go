@@ -1,0 +1,148 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// The jobs that every subject can do: keep the status of Foos as their spec asks, keep a ConfigMap for each besides, and
+// keep a finalizer on each, which is taken off when it is deleted.
+const (
+	statusJob    = "status"
+	childrenJob  = "children"
+	finalizerJob = "finalizer"
+)
+
+// subject is a program that is measured.
+type subject struct {
+	name, title string
+	// program is its file in the folder of programs, agent how its user agent begins.
+	program, agent string
+	// args make it do a job in a namespace.
+	args func(job, namespace string) []string
+	// scraped says that the program has no way to tell what it looks at but its metrics.
+	scraped bool
+}
+
+// subjects are all of them, the one first that the others are compared with.
+var subjects = []subject{
+	{name: minimalName, title: "minimal client", program: "minimal", agent: "bench-minimal", args: ours()},
+	{name: "yaml", title: "Handwerk in YAML", program: "handwerk", agent: "bench-yaml/", args: released, scraped: true},
+	{name: "go", title: "Handwerk in Go", program: "operator", agent: "bench-go", args: ours()},
+	{name: "typed", title: "controller-runtime, typed", program: "runtime", agent: "bench-typed", args: ours()},
+	{name: "unstructured", title: "controller-runtime, unstructured", program: "runtime", agent: "bench-unstructured", args: ours("-unstructured")},
+}
+
+// extra are subjects that are measured when they are named.
+var extra = []subject{
+	{name: "minimal-http2", title: "minimal client, HTTP/2", program: "minimal", agent: "bench-minimal", args: ours("-http2")},
+}
+
+const minimalName = "minimal"
+
+// ours are the arguments of a program of this module.
+func ours(more ...string) func(job, namespace string) []string {
+	return func(job, namespace string) []string {
+		return append([]string{"-job", job, "-namespace", namespace}, more...)
+	}
+}
+
+// released are the arguments of the released program.
+func released(job, namespace string) []string {
+	return configured(filepath.Join("yaml", job+".yaml"))(job, namespace)
+}
+
+// chosen are the subjects of these names.
+func chosen(names string) ([]subject, error) {
+	if names == "" {
+		return subjects, nil
+	}
+	var out []subject
+	all := slices.Concat(subjects, extra)
+	for name := range strings.SplitSeq(names, ",") {
+		i := slices.IndexFunc(all, func(s subject) bool { return s.name == name })
+		if i < 0 {
+			return nil, fmt.Errorf("there is no subject %q", name)
+		}
+		out = append(out, all[i])
+	}
+	return out, nil
+}
+
+// errand is what a subject is started for.
+type errand struct {
+	job, namespace string
+	// expected is after how many objects it is to tell that it has looked at all of them, 0 for never.
+	expected int
+	// traced says that it keeps each look.
+	traced bool
+	// phase names profiles.
+	phase string
+}
+
+// start starts a subject against the control plane.
+func (s *session) start(ctx context.Context, sub subject, e errand) (*process, error) {
+	args := sub.args(e.job, e.namespace)
+	var metrics, pprof string
+	if sub.scraped {
+		ports, err := freePorts(2)
+		if err != nil {
+			return nil, err
+		}
+		metrics, pprof = ports[0], ports[1]
+		args = append(args, "--metrics-bind-address", metrics)
+		if s.profile != "" {
+			args = append(args, "--pprof-bind-address", pprof)
+		}
+	} else {
+		if e.expected > 0 {
+			args = append(args, "-n", fmt.Sprint(e.expected))
+		}
+		if e.traced {
+			args = append(args, "-trace")
+		}
+		if s.profile != "" {
+			args = append(args, "-profile", s.profileOf(sub, e))
+		}
+	}
+	p, err := start(launch{
+		path: filepath.Join(s.dir, sub.program), args: args,
+		env: "KUBECONFIG=" + s.plane.kubeconfig, log: filepath.Join(s.dir, sub.name+".log"),
+	})
+	if err != nil {
+		return nil, err
+	}
+	if sub.scraped {
+		p.metrics = metrics
+		if s.profile != "" {
+			s.profiles.Go(func() { scrapeProfile(ctx, pprof, s.profileOf(sub, e)) })
+		}
+	}
+	return p, nil
+}
+
+func (s *session) profileOf(sub subject, e errand) string {
+	return filepath.Join(s.profile, fmt.Sprintf("%s-%s-%s", time.Now().Format("150405"), sub.name, e.phase))
+}
+
+// freePorts finds addresses that nobody listens at.
+func freePorts(n int) ([]string, error) {
+	var out []string
+	for range n {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return nil, err
+		}
+		defer l.Close()
+		out = append(out, l.Addr().String())
+	}
+	return out, nil
+}
