@@ -135,11 +135,7 @@ func (r *resource) read(ctx context.Context, key cache.ObjectName) (*unstructure
 		return nil, nil
 	}
 	if r.spec.Cache != dsl.CacheLive {
-		tree := cached.Tree()
-		if tree != nil {
-			tree.SetUID(cached.GetUID()) // the same text, so that what remembers it holds it once
-		}
-		return tree, nil
+		return cached.Tree(), nil
 	}
 	object, err := r.engine.reader(ctx, r.own.Resource().GVR, key)
 	if err != nil {
