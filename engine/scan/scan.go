@@ -11,6 +11,7 @@ package scan
 import (
 	"bytes"
 	"iter"
+	"strings"
 	"unicode/utf8"
 )
 
@@ -20,7 +21,7 @@ const deepest = 1000
 // longest is how many bytes a number has at most in what is regular, and exponent how many digits its exponent.
 // No such number is beyond what a float64 holds, so none fails when it is decoded.
 const (
-	longest  = 300
+	longest  = 200
 	exponent = 2
 )
 
@@ -174,32 +175,32 @@ func (c checker) literal(at int, want string) int {
 
 func (c checker) number(at int) int {
 	start := at
-	if c.data[at] == '-' {
-		at++
-	}
-	digits := c.digits(at)
-	if digits == at || digits > at+1 && c.data[at] == '0' {
+	at = c.past(at, "-")
+	whole := c.digits(at)
+	if whole == at || whole > at+1 && c.data[at] == '0' {
 		return failed
 	}
-	at = digits
-	if at < len(c.data) && c.data[at] == '.' {
-		if digits = c.digits(at + 1); digits == at+1 {
+	if at = whole; c.past(at, ".") > at {
+		if at = c.digits(at + 1); c.data[at-1] == '.' {
 			return failed
 		}
-		at = digits
 	}
-	if at < len(c.data) && (c.data[at] == 'e' || c.data[at] == 'E') {
-		at++
-		if at < len(c.data) && (c.data[at] == '+' || c.data[at] == '-') {
-			at++
-		}
-		if digits = c.digits(at); digits == at || digits > at+exponent {
+	if c.past(at, "eE") > at {
+		from := c.past(at+1, "+-")
+		if at = c.digits(from); at == from || at > from+exponent {
 			return failed
 		}
-		at = digits
 	}
-	if at-start > longest-100 {
+	if at-start > longest {
 		return failed
+	}
+	return at
+}
+
+// past returns where one of these characters ends, or where it was to begin when there is none.
+func (c checker) past(at int, any string) int {
+	if at < len(c.data) && strings.IndexByte(any, c.data[at]) >= 0 {
+		return at + 1
 	}
 	return at
 }

@@ -68,7 +68,7 @@ func TestRegular(t *testing.T) {
 		"a key that is not ASCII":        {`{"grün":1}`, true},
 		"an escaped key below":           {`{"a":{"b":[{"\/":1}]}}`, false},
 		"a number that may be too large": {`{"a":1e400}`, false},
-		"many digits":                    {`{"a":` + strings.Repeat("9", 301) + `}`, false},
+		"many digits":                    {`{"a":` + strings.Repeat("9", 201) + `}`, false},
 		"too deep":                       {`{"a":` + strings.Repeat("[", 1001) + strings.Repeat("]", 1001) + `}`, false},
 		"deep":                           {`{"a":` + strings.Repeat("[", 900) + strings.Repeat("]", 900) + `}`, true},
 	}

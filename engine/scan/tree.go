@@ -141,7 +141,7 @@ func (d *decoder) number() any {
 	if whole, ok := small(written); ok {
 		return whole
 	}
-	if bytes.IndexAny(written, ".eE") < 0 {
+	if !bytes.ContainsAny(written, ".eE") {
 		if whole, err := strconv.ParseInt(string(written), 10, 64); err == nil {
 			return whole
 		}
@@ -195,12 +195,12 @@ func appendUnescaped(out, written []byte, at int) ([]byte, int) {
 	if written[at] != 'u' {
 		return append(out, plain[written[at]]), at + 1
 	}
-	r, at := rune(hex4(written[at+1:])), at+5
+	r, at := hex4(written[at+1:]), at+5
 	if !utf16.IsSurrogate(r) {
 		return utf8.AppendRune(out, r), at
 	}
 	if at+6 <= len(written) && written[at] == '\\' && written[at+1] == 'u' {
-		if both := utf16.DecodeRune(r, rune(hex4(written[at+2:]))); both != utf8.RuneError {
+		if both := utf16.DecodeRune(r, hex4(written[at+2:])); both != utf8.RuneError {
 			return utf8.AppendRune(out, both), at + 6
 		}
 	}

@@ -108,33 +108,45 @@ func carrier(data []byte, of metav1.TypeMeta) (*unstructured.Unstructured, *sche
 			metadata = value
 		}
 	}
-	var namespace, name, uid, version string
-	for key, value := range scan.Members(metadata) {
-		switch string(key) {
-		case "annotations": // an informer looks at this one of bookmarks
-			if bytes.Contains(value, []byte(metav1.InitialEventsAnnotationKey)) {
-				return nil, nil
-			}
-		case "namespace":
-			namespace = scan.Text(value)
-		case "name":
-			name = scan.Text(value)
-		case "uid":
-			uid = scan.Text(value)
-		case "resourceVersion":
-			version = scan.Text(value)
-		}
-	}
 	raw := bytes.Clone(data)
 	if kind == (metav1.TypeMeta{}) && of != kind {
 		kind, raw = of, named(data, of)
 	}
-	if uid == "" || kind.Kind == "" || kind.APIVersion == "" { // a Status and a bookmark have no uid
+	id := identityIn(metadata)
+	if !id.stored || kind.Kind == "" || kind.APIVersion == "" {
 		return nil, nil
 	}
 	gvk := kind.GroupVersionKind()
-	u := cached.Carrier(kind, namespace, name, version, raw)
+	u := cached.Carrier(kind, id.namespace, id.name, id.version, raw)
 	return &u, &gvk
+}
+
+// identity is what informers look at in metadata.
+type identity struct {
+	namespace, name, version string
+	// stored: it is the metadata of an object that is stored. A Status and a bookmark have no uid; a bookmark that had one is known
+	// by its annotation.
+	stored bool
+}
+
+func identityIn(metadata []byte) (id identity) {
+	marked := false
+	for key, value := range scan.Members(metadata) {
+		switch string(key) {
+		case "annotations":
+			marked = bytes.Contains(value, []byte(metav1.InitialEventsAnnotationKey))
+		case "namespace":
+			id.namespace = scan.Text(value)
+		case "name":
+			id.name = scan.Text(value)
+		case "uid":
+			id.stored = scan.Text(value) != ""
+		case "resourceVersion":
+			id.version = scan.Text(value)
+		}
+	}
+	id.stored = id.stored && !marked
+	return id
 }
 
 // named returns an object's bytes with a kind before them.

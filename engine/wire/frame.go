@@ -5,6 +5,7 @@ package wire
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -81,7 +82,7 @@ const whitespace = " \t\r\n"
 // more reads more behind what there is, and returns by how much that has moved to the front.
 func (f *frames) more() (moved int, err error) {
 	if f.err != nil {
-		if f.err == io.EOF && len(bytes.Trim(f.buf[f.from:f.to], whitespace)) > 0 {
+		if errors.Is(f.err, io.EOF) && len(bytes.Trim(f.buf[f.from:f.to], whitespace)) > 0 {
 			return 0, io.ErrUnexpectedEOF
 		}
 		return 0, f.err
@@ -111,8 +112,7 @@ type ending struct {
 
 // find goes on with the text that follows. It returns how much of it belongs to the object, and whether that is over.
 func (e *ending) find(data []byte) (n int, over bool, err error) {
-	for i := 0; i < len(data); i++ {
-		b := data[i]
+	for i, b := range data {
 		switch {
 		case e.escaped:
 			e.escaped = false

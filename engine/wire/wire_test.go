@@ -6,6 +6,7 @@ package wire
 import (
 	"compress/gzip"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -317,7 +318,7 @@ func decodes(t *testing.T, body []byte, own bool) (out []any) {
 	buf := make([]byte, 64<<10)
 	for {
 		n, err := frames.Read(buf)
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return out
 		}
 		if err != nil {
