@@ -85,8 +85,7 @@ func (s *session) handled(ctx context.Context, f *foos, n int) error {
 	running, done := p.while(ctx)
 	defer done()
 	_, err = w.reach(running)
-	_, stopErr := p.stop()
-	return errors.Join(err, stopErr)
+	return errors.Join(err, p.stop())
 }
 
 // largeLife is that of a subject over objects that need nothing.
@@ -115,9 +114,8 @@ func (s *session) largeLife(ctx context.Context, sub subject, f *foos, out take)
 	if err == nil {
 		_, err = s.oneByOne(ctx, sub, p, f, w, out)
 	}
-	_, stopErr := p.stop()
-	if err != nil || stopErr != nil || sub.name != "go" {
-		return errors.Join(err, stopErr)
+	if err = errors.Join(err, p.stop()); err != nil || sub.name != "go" {
+		return err
 	}
 	return s.resync(ctx, sub, f, out)
 }
@@ -135,9 +133,8 @@ func (s *session) resync(ctx context.Context, sub subject, f *foos, out take) er
 		return err
 	}
 	from, took, err := s.period(ctx, p, f.all())
-	_, stopErr := p.stop()
-	if err != nil || stopErr != nil {
-		return errors.Join(err, stopErr)
+	if err = errors.Join(err, p.stop()); err != nil {
+		return err
 	}
 	looks := 0
 	for _, l := range p.looks {

@@ -123,7 +123,7 @@ func (s *session) start(ctx context.Context, sub subject, e errand) (*process, e
 	if sub.scraped {
 		p.metrics = metrics
 		if s.profile != "" {
-			s.profiles.Go(func() { scrapeProfile(ctx, pprof, s.profileOf(sub, e)) })
+			p.profiling = profiled(ctx, pprof, s.profileOf(sub, e))
 		}
 	}
 	return p, nil
