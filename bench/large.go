@@ -58,6 +58,9 @@ func (s *session) large(ctx context.Context, r *result) error {
 				if err := r.add(s.lived(ctx, sub, l, round)); err != nil {
 					return err
 				}
+				if ctx.Err() != nil {
+					return context.Cause(ctx)
+				}
 			}
 		}
 	}
@@ -208,6 +211,10 @@ func (r *result) writeLarge(out io.Writer) error {
 		r.at(n).writeRows(&lines, fmt.Sprintf("%d × %.1f KB", n, float64(r.size)/1e3), r.largeRows())
 	}
 	r.writeNoise(&lines)
+	lines.WriteString("\n")
+	for _, c := range curves {
+		fmt.Fprintf(&lines, "![%s](%s)\n", c.title, c.file)
+	}
 	_, err := io.WriteString(out, lines.String())
 	return err
 }

@@ -50,6 +50,9 @@ func (s *session) measureLarger(ctx context.Context, r *result) error {
 			if err := r.add(s.lived(ctx, sub, life{name: "families", run: (*session).familyLife}, round)); err != nil {
 				return err
 			}
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
 		}
 	}
 	return nil

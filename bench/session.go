@@ -136,10 +136,10 @@ func (p plan) measure(ctx context.Context, plane *plane) (*result, error) {
 			for i := range p.subjects {
 				sub := p.subjects[(i+round)%len(p.subjects)] // none is always the first
 				if err := r.add(s.lived(ctx, sub, l, round)); err != nil {
-					return nil, err
+					return r, err
 				}
 				if ctx.Err() != nil {
-					return nil, context.Cause(ctx)
+					return r, context.Cause(ctx)
 				}
 			}
 		}
