@@ -31,8 +31,7 @@ func (s *session) childrenLife(ctx context.Context, sub subject, out take) error
 	if s.wanted[heal] {
 		err = s.heal(ctx, sub, p, f, configs, out)
 	}
-	_, stopErr := p.stop()
-	return errors.Join(err, stopErr)
+	return errors.Join(err, p.stop())
 }
 
 // family starts the subject and returns it when all ConfigMaps and all statuses are there.
@@ -55,8 +54,7 @@ func (s *session) family(ctx context.Context, sub subject, f *foos, statuses, co
 		err = s.reached(ctx, ph, sub, p, statuses, f.all(), out, f.verifyBoth)
 	}
 	if err != nil {
-		_, stopErr := p.stop()
-		return nil, errors.Join(err, stopErr)
+		return nil, errors.Join(err, p.stop())
 	}
 	// What came last counts.
 	out[children+"/wall"] = max(out[children+"/wall"], at.Sub(ph.at).Seconds())
@@ -109,8 +107,7 @@ func (s *session) deletionLife(ctx context.Context, sub subject, out take) error
 	if err == nil {
 		err = s.deletion(running, sub, p, f, w, out)
 	}
-	_, stopErr := p.stop()
-	return errors.Join(err, stopErr)
+	return errors.Join(err, p.stop())
 }
 
 func (s *session) deletion(ctx context.Context, sub subject, p *process, f *foos, w *follower, out take) error {

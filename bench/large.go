@@ -58,6 +58,9 @@ func (s *session) large(ctx context.Context, r *result) error {
 				if err := r.add(s.lived(ctx, sub, l, round)); err != nil {
 					return err
 				}
+				if ctx.Err() != nil {
+					return context.Cause(ctx)
+				}
 			}
 		}
 	}
@@ -85,8 +88,7 @@ func (s *session) handled(ctx context.Context, f *foos, n int) error {
 	running, done := p.while(ctx)
 	defer done()
 	_, err = w.reach(running)
-	_, stopErr := p.stop()
-	return errors.Join(err, stopErr)
+	return errors.Join(err, p.stop())
 }
 
 // largeLife is that of a subject over objects that need nothing.
@@ -115,9 +117,8 @@ func (s *session) largeLife(ctx context.Context, sub subject, f *foos, out take)
 	if err == nil {
 		_, err = s.oneByOne(ctx, sub, p, f, w, out)
 	}
-	_, stopErr := p.stop()
-	if err != nil || stopErr != nil || sub.name != "go" {
-		return errors.Join(err, stopErr)
+	if err = errors.Join(err, p.stop()); err != nil || sub.name != "go" {
+		return err
 	}
 	return s.resync(ctx, sub, f, out)
 }
@@ -135,9 +136,8 @@ func (s *session) resync(ctx context.Context, sub subject, f *foos, out take) er
 		return err
 	}
 	from, took, err := s.period(ctx, p, f.all())
-	_, stopErr := p.stop()
-	if err != nil || stopErr != nil {
-		return errors.Join(err, stopErr)
+	if err = errors.Join(err, p.stop()); err != nil {
+		return err
 	}
 	looks := 0
 	for _, l := range p.looks {
@@ -211,6 +211,10 @@ func (r *result) writeLarge(out io.Writer) error {
 		r.at(n).writeRows(&lines, fmt.Sprintf("%d × %.1f KB", n, float64(r.size)/1e3), r.largeRows())
 	}
 	r.writeNoise(&lines)
+	lines.WriteString("\n")
+	for _, c := range curves {
+		fmt.Fprintf(&lines, "![%s](%s)\n", c.title, c.file)
+	}
 	_, err := io.WriteString(out, lines.String())
 	return err
 }

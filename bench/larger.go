@@ -50,6 +50,9 @@ func (s *session) measureLarger(ctx context.Context, r *result) error {
 			if err := r.add(s.lived(ctx, sub, life{name: "families", run: (*session).familyLife}, round)); err != nil {
 				return err
 			}
+			if ctx.Err() != nil {
+				return context.Cause(ctx)
+			}
 		}
 	}
 	return nil
@@ -88,19 +91,13 @@ func (s *session) familyLife(ctx context.Context, sub subject, out take) error {
 	if err == nil {
 		err = s.atRest(ctx, resting, p, out)
 	}
-	if err = stopped(p, err); err != nil {
+	if err = errors.Join(err, p.stop()); err != nil {
 		return err
 	}
 	if err := s.familyRestart(ctx, sub, f, out); err != nil || !full {
 		return err
 	}
 	return s.familyResync(ctx, sub, f, out)
-}
-
-// stopped stops a program and returns the first error.
-func stopped(p *process, err error) error {
-	_, stopErr := p.stop()
-	return errors.Join(err, stopErr)
 }
 
 func (s *session) familyRestart(ctx context.Context, sub subject, f *foos, out take) error {
@@ -120,7 +117,7 @@ func (s *session) familyRestart(ctx context.Context, sub subject, f *foos, out t
 	if err == nil && out[restart+"/writes"] != 0 {
 		err = fmt.Errorf("it wrote %.0f times though nothing was to be done", out[restart+"/writes"])
 	}
-	return stopped(p, err)
+	return errors.Join(err, p.stop())
 }
 
 // familyResync notes what one look at everything takes that nothing but the clock asks for.
@@ -134,7 +131,8 @@ func (s *session) familyResync(ctx context.Context, sub subject, f *foos, out ta
 	if err != nil {
 		return err
 	}
-	return stopped(p, s.familyPeriod(ctx, p, f, out))
+	err = s.familyPeriod(ctx, p, f, out)
+	return errors.Join(err, p.stop())
 }
 
 func (s *session) familyPeriod(ctx context.Context, p *process, f *foos, out take) error {

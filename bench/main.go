@@ -126,19 +126,22 @@ func (p plan) run(ctx context.Context, out *os.File) (err error) {
 		return err
 	}
 	result, err := p.measure(ctx, plane)
-	if err != nil {
+	if result == nil {
 		return err
 	}
-	return p.tell(out, result)
+	if err != nil { // what there is may have taken an hour, but it is not all
+		result.doc, result.baseline, result.compare = "", "", ""
+	}
+	return errors.Join(err, result.tell(out))
 }
 
 // tell writes what came of it.
-func (p plan) tell(out *os.File, r *result) error {
+func (r *result) tell(out *os.File) error {
 	write, part := r.write, "main"
 	switch {
-	case len(p.sizes) > 0:
+	case len(r.sizes) > 0:
 		write, part = r.writeLarge, "large"
-	case p.families > 0:
+	case r.families > 0:
 		write, part = r.writeLarger, "families"
 	}
 	var text strings.Builder
@@ -146,14 +149,14 @@ func (p plan) tell(out *os.File, r *result) error {
 	if _, outErr := io.WriteString(out, text.String()); outErr != nil {
 		return outErr
 	}
-	if err == nil && p.doc != "" {
-		err = insert(p.doc, part, text.String())
+	if err == nil && r.doc != "" {
+		err = insert(r.doc, part, text.String())
 	}
 	switch part {
 	case "main":
 		err = errors.Join(err, r.hold(out))
 	case "large":
-		err = errors.Join(err, r.draw(p.curves))
+		err = errors.Join(err, r.draw(r.curves))
 	}
 	return errors.Join(err, r.failure())
 }

@@ -43,6 +43,8 @@ type process struct {
 	// ended is closed when it has ended and was waited for.
 	ended chan struct{}
 	err   error
+	// profiling is what writes profiles of one that does not write them itself, if they are wanted.
+	profiling *profiling
 	// metrics is the address of the metrics of one that has no other way to tell.
 	metrics string
 }
@@ -86,16 +88,19 @@ func (p *process) read(out io.Reader) {
 	p.err = p.cmd.Wait()
 }
 
-// stop ends the program and returns the processor time that it took in all.
-func (p *process) stop() (time.Duration, error) {
+// stop ends the program.
+func (p *process) stop() error {
+	if p.profiling != nil {
+		p.profiling.finish()
+	}
 	_ = p.cmd.Process.Signal(syscall.SIGTERM) // it may have ended by itself
 	kill := time.AfterFunc(farewell, func() { _ = p.cmd.Process.Kill() })
 	defer kill.Stop()
 	<-p.ended
 	if p.err != nil {
-		return 0, fmt.Errorf("%s: %w: %s", p.cmd.Path, p.err, p.complaint())
+		return fmt.Errorf("%s: %w: %s", p.cmd.Path, p.err, p.complaint())
 	}
-	return p.cmd.ProcessState.UserTime() + p.cmd.ProcessState.SystemTime(), nil
+	return nil
 }
 
 // while returns a context that ends when the program does.

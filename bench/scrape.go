@@ -76,23 +76,41 @@ func fetched(ctx context.Context, url string) ([]byte, error) {
 	return io.ReadAll(answer.Body)
 }
 
-// profileFor is how long the processor profiles are of programs that are asked for them while they run.
+// profileFor is how long the processor profiles are, in seconds, of programs that are asked for them while they run.
 const profileFor = 8
 
-// scrapeProfile writes profiles of a program that serves them: of the processor from its start on, and then of the heap.
-func scrapeProfile(ctx context.Context, address, prefix string) {
-	ctx, cancel := context.WithTimeout(ctx, 4*profileFor*time.Second)
+// profiling are the profiles of a program that serves them: of the processor from its start on, and in the end of the
+// heap.
+type profiling struct {
+	ctx             context.Context
+	address, prefix string
+	done            chan struct{}
+}
+
+func profiled(ctx context.Context, address, prefix string) *profiling {
+	p := &profiling{ctx, address, prefix, make(chan struct{})}
+	go func() {
+		defer close(p.done)
+		p.write(".cpu.pprof", fmt.Sprintf("profile?seconds=%d", profileFor))
+	}()
+	return p
+}
+
+// finish writes what is left to write; the program must still run.
+func (p *profiling) finish() {
+	<-p.done
+	p.write(".heap.pprof", "heap?gc=1")
+}
+
+func (p *profiling) write(name, path string) {
+	ctx, cancel := context.WithTimeout(p.ctx, 2*profileFor*time.Second)
 	defer cancel()
-	write := func(name, path string) {
-		for ctx.Err() == nil {
-			data, err := fetched(ctx, "http://"+address+"/debug/pprof/"+path)
-			if err == nil {
-				_ = os.WriteFile(prefix+name, data, 0o600) // who asked for it sees that it is not there
-				return
-			}
-			_ = pause(ctx, glance) // the program is about to serve, or has ended
+	for ctx.Err() == nil {
+		data, err := fetched(ctx, "http://"+p.address+"/debug/pprof/"+path)
+		if err == nil {
+			_ = os.WriteFile(p.prefix+name, data, 0o600) // who asked for it sees that it is not there
+			return
 		}
+		_ = pause(ctx, glance) // the program is about to serve, or has ended
 	}
-	write(".cpu.pprof", fmt.Sprintf("profile?seconds=%d", profileFor))
-	write(".heap.pprof", "heap?gc=1")
 }

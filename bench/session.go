@@ -9,7 +9,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/handwerk-dev/handwerk/bench/wire"
@@ -88,8 +87,6 @@ type session struct {
 	client *wire.Client
 	// round numbers what is asked of all Foos, so that each time it is something else.
 	round int64
-	// profiles are being taken.
-	profiles sync.WaitGroup
 }
 
 // life is what a subject goes through in one go, with all that is measured of it.
@@ -124,7 +121,6 @@ func (p plan) measure(ctx context.Context, plane *plane) (*result, error) {
 		return nil, err
 	}
 	s := &session{plan: p, plane: plane, client: client}
-	defer s.profiles.Wait()
 	r := &result{plan: p, begun: time.Now()}
 	switch {
 	case len(p.sizes) > 0:
@@ -137,12 +133,13 @@ func (p plan) measure(ctx context.Context, plane *plane) (*result, error) {
 			if !slices.ContainsFunc(l.of, func(name string) bool { return p.wanted[name] }) || l.once && round > 0 || l.name == crowd && p.many == 0 {
 				continue
 			}
-			for _, sub := range p.subjects {
+			for i := range p.subjects {
+				sub := p.subjects[(i+round)%len(p.subjects)] // none is always the first
 				if err := r.add(s.lived(ctx, sub, l, round)); err != nil {
-					return nil, err
+					return r, err
 				}
 				if ctx.Err() != nil {
-					return nil, context.Cause(ctx)
+					return r, context.Cause(ctx)
 				}
 			}
 		}

@@ -21,8 +21,7 @@ func (s *session) idleLife(ctx context.Context, sub subject, out take) error {
 	}
 	// It has to have begun before it can be at rest.
 	err = errors.Join(pause(ctx, 2*time.Second), s.atRest(ctx, idle, p, out))
-	_, stopErr := p.stop()
-	return errors.Join(err, stopErr)
+	return errors.Join(err, p.stop())
 }
 
 // statusLife starts the subject while no Foo has the status that it asks for, then changes all Foos as fast as the server
@@ -47,9 +46,8 @@ func (s *session) statusLife(ctx context.Context, sub subject, out take) error {
 	if err == nil && s.wanted[resting] {
 		err = s.atRest(ctx, resting, p, out)
 	}
-	_, stopErr := p.stop()
-	if err != nil || stopErr != nil || !s.wanted[restart] {
-		return errors.Join(err, stopErr)
+	if err = errors.Join(err, p.stop()); err != nil || !s.wanted[restart] {
+		return err
 	}
 	return s.restart(ctx, sub, f, w, out)
 }
@@ -67,8 +65,7 @@ func (s *session) backlog(ctx context.Context, sub subject, f *foos, w *follower
 	}
 	ph.at = p.started
 	if err := s.reached(ctx, ph, sub, p, w, f.all(), out, f.verifyStatus); err != nil {
-		_, stopErr := p.stop()
-		return nil, errors.Join(err, stopErr)
+		return nil, errors.Join(err, p.stop())
 	}
 	return p, nil
 }
@@ -110,9 +107,8 @@ func (s *session) restart(ctx context.Context, sub subject, f *foos, w *follower
 	if err == nil && s.wanted[react] {
 		changes, err = s.oneByOne(ctx, sub, p, f, w, out)
 	}
-	_, stopErr := p.stop()
-	if err != nil || stopErr != nil {
-		return errors.Join(err, stopErr)
+	if err = errors.Join(err, p.stop()); err != nil {
+		return err
 	}
 	if s.wanted[react] {
 		calls(p.looks, changes, out)
@@ -136,6 +132,5 @@ func (s *session) crowdLife(ctx context.Context, sub subject, out take) error {
 		return err
 	}
 	err = s.atRest(ctx, crowd, p, out)
-	_, stopErr := p.stop()
-	return errors.Join(err, stopErr, f.clear(ctx))
+	return errors.Join(err, p.stop(), f.clear(ctx))
 }

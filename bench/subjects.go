@@ -91,42 +91,47 @@ type errand struct {
 // start starts a subject against the control plane.
 func (s *session) start(ctx context.Context, sub subject, e errand) (*process, error) {
 	args := sub.args(e.job, e.namespace)
-	var metrics, pprof string
 	if sub.scraped {
-		ports, err := freePorts(2)
-		if err != nil {
-			return nil, err
-		}
-		metrics, pprof = ports[0], ports[1]
-		args = append(args, "--metrics-bind-address", metrics)
-		if s.profile != "" {
-			args = append(args, "--pprof-bind-address", pprof)
-		}
-	} else {
-		if e.expected > 0 {
-			args = append(args, "-n", fmt.Sprint(e.expected))
-		}
-		if e.traced {
-			args = append(args, "-trace")
-		}
-		if s.profile != "" {
-			args = append(args, "-profile", s.profileOf(sub, e))
-		}
+		return s.startScraped(ctx, sub, e, args)
 	}
-	p, err := start(launch{
-		path: filepath.Join(s.dir, sub.program), args: args,
-		env: "KUBECONFIG=" + s.plane.kubeconfig, log: filepath.Join(s.dir, sub.name+".log"),
-	})
+	if e.expected > 0 {
+		args = append(args, "-n", fmt.Sprint(e.expected))
+	}
+	if e.traced {
+		args = append(args, "-trace")
+	}
+	if s.profile != "" {
+		args = append(args, "-profile", s.profileOf(sub, e))
+	}
+	return start(s.launch(sub, args))
+}
+
+// startScraped starts one that tells by its metrics.
+func (s *session) startScraped(ctx context.Context, sub subject, e errand, args []string) (*process, error) {
+	ports, err := freePorts(2)
 	if err != nil {
 		return nil, err
 	}
-	if sub.scraped {
-		p.metrics = metrics
-		if s.profile != "" {
-			s.profiles.Go(func() { scrapeProfile(ctx, pprof, s.profileOf(sub, e)) })
-		}
+	args = append(args, "--metrics-bind-address", ports[0])
+	if s.profile != "" {
+		args = append(args, "--pprof-bind-address", ports[1])
+	}
+	p, err := start(s.launch(sub, args))
+	if err != nil {
+		return nil, err
+	}
+	p.metrics = ports[0]
+	if s.profile != "" {
+		p.profiling = profiled(ctx, ports[1], s.profileOf(sub, e))
 	}
 	return p, nil
+}
+
+func (s *session) launch(sub subject, args []string) launch {
+	return launch{
+		path: filepath.Join(s.dir, sub.program), args: args,
+		env: "KUBECONFIG=" + s.plane.kubeconfig, log: filepath.Join(s.dir, sub.name+".log"),
+	}
 }
 
 func (s *session) profileOf(sub subject, e errand) string {

@@ -14,7 +14,7 @@ var fooVersion = schema.GroupVersion{Group: "samplecontroller.k8s.io", Version: 
 // Foo is samples/foo's, as controller-gen would write what belongs to it.
 type Foo struct {
 	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
+	metav1.ObjectMeta `json:"metadata,omitzero"`
 
 	Spec   FooSpec   `json:"spec"`
 	Status FooStatus `json:"status,omitzero"`
@@ -35,7 +35,7 @@ type FooStatus struct {
 // FooList is a list of them.
 type FooList struct {
 	metav1.TypeMeta `json:",inline"`
-	metav1.ListMeta `json:"metadata,omitempty"`
+	metav1.ListMeta `json:"metadata,omitzero"`
 
 	Items []Foo `json:"items"`
 }
@@ -74,8 +74,7 @@ func (l *FooList) DeepCopyObject() runtime.Object {
 	return out
 }
 
-func addFoo(scheme *runtime.Scheme) error {
+func addFoo(scheme *runtime.Scheme) {
 	scheme.AddKnownTypes(fooVersion, &Foo{}, &FooList{})
 	metav1.AddToGroupVersion(scheme, fooVersion)
-	return nil
 }

@@ -69,9 +69,10 @@ func run(ctx context.Context, s settings, teller *tell.Teller) error {
 		config.UserAgent = "bench-unstructured"
 	}
 	scheme := runtime.NewScheme()
-	if err := errors.Join(clientgoscheme.AddToScheme(scheme), addFoo(scheme)); err != nil {
+	if err := clientgoscheme.AddToScheme(scheme); err != nil {
 		return err
 	}
+	addFoo(scheme)
 	manager, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme:  scheme,
 		Metrics: metricsserver.Options{BindAddress: "127.0.0.1:0"},

@@ -28,7 +28,7 @@ func (c *Client) Watch(ctx context.Context, target, accept string) (*Frames, err
 }
 
 // Close ends the watch.
-func (f *Frames) Close() error { return f.body.Close() }
+func (f *Frames) Close() { f.body.Close() }
 
 // Next returns the next event as it is written; it is good until Next is called again. API servers end each event with
 // the end of a line, and have none in it. [io.EOF] is the end of the watch.
