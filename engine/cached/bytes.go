@@ -38,56 +38,82 @@ type cutter struct {
 	press press
 }
 
-// object makes the Object of an object's JSON, with a copy of what is held of it.
+// object makes the Object of an object's JSON, with a copy of what is held of it. The JSON is walked once.
 func (c *cutter) object(json []byte, b *buffer) *Object {
-	o := routing(scan.Member(json, "metadata"))
-	o.kind = unique.Make(typeMeta{scan.Text(scan.Member(json, "apiVersion")), scan.Text(scan.Member(json, "kind"))})
-	if c.form.Profile == dsl.CacheLive {
-		return o
+	o, kind, out := &Object{namespace: unique.Make("")}, typeMeta{}, append(b.cut[:0], '{')
+	for key, value := range scan.Members(json) {
+		below, held := c.keep.below(key)
+		switch string(key) {
+		case "apiVersion":
+			kind.apiVersion = scan.Text(value)
+		case "kind":
+			kind.kind = scan.Text(value)
+		case "metadata":
+			if value[0] != '{' {
+				break
+			}
+			out = appendKey(out, key)
+			from := len(out)
+			out = c.metadata(o, out, value)
+			o.metadata.from, o.metadata.to = uint32(from), uint32(len(out))
+			continue
+		}
+		if held {
+			out = below.member(out, key, value)
+		}
 	}
-	var from, to int
-	b.cut, from, to = c.cut(json, b.cut[:0])
-	o.metadata.from, o.metadata.to = uint32(from), uint32(to)
-	if owned := scan.Text(scan.Member(scan.Member(b.cut[from:to], "labels"), c.form.Owner)); owned != "" {
-		more := o.rarely()
-		more.owned = owned
-		o.rare = &more
+	b.cut = append(out, '}')
+	o.kind = unique.Make(kind)
+	if c.form.Profile == dsl.CacheLive {
+		o.metadata.from, o.metadata.to = 0, 0
+		return o
 	}
 	o.body, b.pressed = c.press.hold(b.cut, b.pressed)
 	return o
 }
 
-// cut appends what is held of an object, and tells where the value of metadata is in it.
-func (c *cutter) cut(json, out []byte) (_ []byte, from, to int) {
-	out = append(out, '{')
-	for key, value := range scan.Members(json) {
-		below, held := c.keep.below(key)
-		if !held {
-			continue
-		}
-		if string(key) != "metadata" || value[0] != '{' {
-			out = below.member(out, key, value)
-			continue
-		}
-		out = appendKey(out, key)
-		from = len(out)
-		out = c.metadata(out, value)
-		to = len(out)
-	}
-	return append(out, '}'), from, to
-}
-
-// metadata appends metadata with the managedFields entries that are held.
-func (c *cutter) metadata(out, metadata []byte) []byte {
+// metadata appends metadata with the managedFields entries that are held, and picks what the object has of it decoded.
+func (c *cutter) metadata(o *Object, out, metadata []byte) []byte {
+	more := rare{}
 	out = append(out, '{')
 	for key, value := range scan.Members(metadata) {
-		if string(key) != "managedFields" {
-			out = append(appendKey(out, key), value...)
+		switch string(key) {
+		case "managedFields":
+			out = appendEntries(out, value, c.managers(metadata))
 			continue
+		case "namespace":
+			o.namespace = unique.Make(scan.Text(value))
+		case "name":
+			o.name = scan.Text(value)
+		case "uid":
+			o.uid = types.UID(scan.Text(value))
+		case "resourceVersion":
+			o.version, more.version = versionOf(scan.Text(value))
+		case "generation":
+			o.generation, _ = scan.Value(value).(int64)
+		case "creationTimestamp":
+			o.created = moment(value)
+		default:
+			more.pick(key, value, c.form.Owner)
 		}
-		out = appendEntries(out, value, c.managers(metadata))
+		out = append(appendKey(out, key), value...)
+	}
+	if more.version != "" || more.deleted != 0 || more.owners != nil || more.owned != "" {
+		o.rare = &more
 	}
 	return append(out, '}')
+}
+
+// pick picks a member of the metadata. Owner is the key of the label that names an owner.
+func (r *rare) pick(key, value []byte, owner string) {
+	switch string(key) {
+	case "deletionTimestamp":
+		r.deleted = moment(value)
+	case "ownerReferences":
+		r.owners = ownersIn(value)
+	case "labels":
+		r.owned = scan.Text(scan.Member(value, owner))
+	}
 }
 
 // managers are the field managers whose entries of an object are held.
@@ -167,37 +193,6 @@ func (p projection) member(out, key, value []byte) []byte {
 		}
 	}
 	return append(out, '}')
-}
-
-// routing picks what an Object holds decoded.
-func routing(metadata []byte) *Object {
-	o, more := &Object{}, rare{}
-	var namespace string
-	for key, value := range scan.Members(metadata) {
-		switch string(key) {
-		case "namespace":
-			namespace = scan.Text(value)
-		case "name":
-			o.name = scan.Text(value)
-		case "uid":
-			o.uid = types.UID(scan.Text(value))
-		case "resourceVersion":
-			o.version, more.version = versionOf(scan.Text(value))
-		case "generation":
-			o.generation, _ = scan.Value(value).(int64)
-		case "creationTimestamp":
-			o.created = moment(value)
-		case "deletionTimestamp":
-			more.deleted = moment(value)
-		case "ownerReferences":
-			more.owners = ownersIn(value)
-		}
-	}
-	o.namespace = unique.Make(namespace)
-	if more.version != "" || more.deleted != 0 || more.owners != nil {
-		o.rare = &more
-	}
-	return o
 }
 
 // versionOf returns a resource version as a number, or as it is where it is not written as a number is.
