@@ -61,22 +61,35 @@ func (f *foos) clear(ctx context.Context) error {
 		return err
 	}
 	for _, path := range []string{f.path, f.configs} {
-		if err := f.client.Send(ctx, http.MethodDelete, path, "", nil); err != nil {
-			return err
-		}
-	}
-	left, err := f.list(ctx)
-	if err != nil {
-		return err
-	}
-	for _, foo := range left {
-		body := []byte(`{"metadata":{"finalizers":null}}`)
-		err := f.client.Send(ctx, http.MethodPatch, f.path+"/"+foo.Metadata.Name, wire.Merge, body)
-		if err != nil && wire.Code(err) != http.StatusNotFound {
+		if err := f.empty(ctx, path); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// empty deletes everything at a path, one by one: the server gives up a deletion of ten thousands in one request.
+func (f *foos) empty(ctx context.Context, path string) error {
+	left, err := f.listed(ctx, path)
+	if err != nil {
+		return err
+	}
+	send := func(ctx context.Context, method, path, contentType string, body []byte) error {
+		err := f.client.Send(ctx, method, path, contentType, body)
+		if wire.Code(err) == http.StatusNotFound {
+			return nil
+		}
+		return err
+	}
+	return f.some(ctx, len(left), func(ctx context.Context, i int) error {
+		one := path + "/" + left[i].Metadata.Name
+		if len(left[i].Metadata.Finalizers) > 0 {
+			if err := send(ctx, http.MethodPatch, one, wire.Merge, []byte(`{"metadata":{"finalizers":null}}`)); err != nil {
+				return err
+			}
+		}
+		return send(ctx, http.MethodDelete, one, "", nil)
+	})
 }
 
 // grow makes Foos until there are so many. Their JSON without managedFields is about size bytes long: what a Foo does
