@@ -4,13 +4,16 @@
 package e2e
 
 import (
+	"errors"
 	"net/http"
 	"slices"
 	"strings"
 	"testing"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/config"
@@ -50,6 +53,8 @@ type rightsCase struct {
 	op *dsl.Operator
 	// conflict is where somebody else writes in between, once.
 	conflict string
+	// taken is where there is an object already, once, as far as the API server says: one that the cache does not show yet.
+	taken schema.GroupResource
 	// later: the kinds of children are registered with one request, so changing that is for later versions.
 	later   bool
 	begin   func(t *testing.T, ns string)
@@ -62,7 +67,7 @@ func fooRights(ns string) rightsCase {
 	op.Scope.Namespaces = []string{ns}
 	op.Settings.LeaderElection = dsl.LeaderElection{Mode: dsl.LeaderLease, Namespace: ns}
 	return rightsCase{
-		op: op, conflict: "foos/status", later: true,
+		op: op, conflict: "foos/status", later: true, taken: schema.GroupResource{Group: "apps", Resource: "deployments"},
 		begin: func(t *testing.T, ns string) { plane.Objects(foos, ns).Create(t, foo("a", 1)) },
 		next: func(t *testing.T, ns string) { // scaling repeats the Event
 			o := plane.Objects(foos, ns).Get(t, "a")
@@ -196,6 +201,7 @@ func runWith(t *testing.T, c rightsCase, ns string, rules []rights.Rule) (*clust
 	}
 	proxy := cluster.NewProxy(t, user.Config())
 	proxy.Inject(cluster.When{Match: cluster.On("patch", c.conflict), Times: 1}, cluster.Before(func(cluster.Request) { c.disturb(t, ns) }))
+	proxy.Inject(cluster.When{Match: cluster.On("patch", c.taken.Resource), Times: 1}, cluster.Answer(apierrors.NewConflict(c.taken, "", errors.New("it is there"))))
 	running := cluster.Run(t, c.op, engine.Settings{Config: proxy.Config(), Namespace: ns})
 	c.begin(t, ns)
 	return running, proxy
