@@ -22,8 +22,7 @@ type CacheProfile string
 
 // The cache profiles.
 const (
-	// CacheCompact holds metadata for routing and the object's bytes, about the size of its JSON.
-	// The default.
+	// CacheCompact holds metadata for routing and the object's JSON, compressed. The default.
 	CacheCompact CacheProfile = "compact"
 	// CacheMetadata watches metadata alone: handlers see no spec and no status.
 	CacheMetadata CacheProfile = "metadata"

@@ -22,7 +22,7 @@ type resource struct {
 	Schema             *crd.Schema        `yaml:"schema" doc:"What an object is, so that the operator can bring its CRD along (operator crd, operator run --install-crds) and expressions are checked without a cluster. Absent: the CRD comes from elsewhere."`
 	Resync             time.Duration      `yaml:"resync" doc:"The period after which each object is looked at again. Absent: never."`
 	Workers            int                `yaml:"workers" min:"1" default:"4" doc:"How many objects are handled at once."`
-	Cache              dsl.CacheProfile   `yaml:"cache" default:"compact" doc:"How objects are held. compact: about the size of their JSON. metadata: metadata alone, handlers see no spec and no status. live: keys alone, each pass reads from the server."`
+	Cache              dsl.CacheProfile   `yaml:"cache" default:"compact" doc:"How objects are held. compact: their JSON, compressed. metadata: metadata alone, handlers see no spec and no status. live: keys alone, each pass reads from the server."`
 	Keep               []dsl.Path         `yaml:"keep" unique:"true" doc:"For cache compact: hold only these fields (paths such as spec.replicas), and metadata."`
 	Selector           *selector          `yaml:"selector" min:"1" doc:"Which objects exist for this operator; the server selects. Absent: all."`
 	ObservedGeneration bool               `yaml:"observedGeneration" doc:"Whether status.observedGeneration belongs to this operator, and may tell that an object was handled."`
