@@ -10,6 +10,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
@@ -132,23 +133,26 @@ func misfit(value any, decode func(part any) error, err error) error {
 	if at == "" {
 		return err
 	}
-	if at[0] == '.' {
-		at = at[1:]
-	}
-	return fmt.Errorf("%s is %s: %w", at, shown(value), err)
+	return fmt.Errorf("%s is %s: %w", strings.TrimPrefix(at, "."), shown(value), err)
 }
 
 // descend returns what in a value does not decode by itself, with the step to it, and what puts it in its place.
 func descend(value any, wrap func(any) any, decode func(part any) error) (step string, inner any, wrapped func(any) any) {
 	switch value := value.(type) {
 	case map[string]any:
+		if decode(wrap(map[string]any{})) != nil {
+			break // it should be none
+		}
 		for _, key := range slices.Sorted(maps.Keys(value)) {
 			in := func(part any) any { return wrap(map[string]any{key: part}) }
 			if decode(in(value[key])) != nil {
-				return "." + Path{key}.String(), value[key], in
+				return member(key), value[key], in
 			}
 		}
 	case []any:
+		if decode(wrap([]any{})) != nil {
+			break
+		}
 		for i, entry := range value {
 			in := func(part any) any { return wrap([]any{part}) }
 			if decode(in(entry)) != nil {
@@ -157,6 +161,14 @@ func descend(value any, wrap func(any) any, decode func(part any) error) (step s
 		}
 	}
 	return "", nil, nil
+}
+
+// member is the step to a key of a map.
+func member(key string) string {
+	if text := (Path{key}).String(); text != key {
+		return text // in brackets
+	}
+	return "." + key
 }
 
 // shown is a value for people, without what may be long or secret.
