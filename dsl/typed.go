@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"reflect"
 
 	"github.com/handwerk-dev/handwerk/dsl/plain"
 )
@@ -60,6 +61,7 @@ func Typed[T any](fn func(context.Context, *TypedRequest[T]) error) Func {
 			r.Patch.note(fmt.Errorf("encoding object: %w", wrong))
 			return err
 		}
+		plain.Fill(before, after, reflect.TypeFor[T]())
 		r.Patch.take(r.Object, before, after)
 		return err
 	}

@@ -245,6 +245,34 @@ func TestATypedHandlerOfAPart(t *testing.T) {
 	}
 }
 
+// TestWhatWasNotThereComesAlone holds that what stands beside a field that is set first is not written along, though the
+// struct cannot say that it is not there.
+func TestWhatWasNotThereComesAlone(t *testing.T) {
+	type deep struct {
+		A int `json:"a"`
+		B int `json:"b"`
+	}
+	type part struct {
+		Status struct {
+			Deep  deep           `json:"deep,omitempty"`
+			Other deep           `json:"other"`
+			Ref   *deep          `json:"ref,omitempty"`
+			By    map[string]int `json:"by,omitempty"`
+		} `json:"status,omitzero"`
+	}
+	for name, text := range map[string]string{"no status": "", "an empty one": ", status: {}", "one of others": ", status: {x: {}}"} {
+		r := aRequest(t, `{apiVersion: v1, kind: A, metadata: {name: a}`+text+`}`)
+		err := Typed(func(_ context.Context, r *TypedRequest[part]) error {
+			s := &r.Object.Status
+			s.Deep.A, s.Other.A, s.Ref, s.By = 1, 1, &deep{}, map[string]int{"z": 0}
+			return nil
+		})(t.Context(), r)
+		if diff := cmp.Diff(yamlTree(t, `{deep: {a: 1}, other: {a: 1}, ref: {a: 0, b: 0}, by: {z: 0}}`), r.Patch.Status); diff != "" || err != nil {
+			t.Errorf("%s: %v; status (-want +got):\n%s", name, err, diff)
+		}
+	}
+}
+
 // TestWhatDoesNotFit holds that the error says which object and field it is, also of types that decode themselves.
 func TestWhatDoesNotFit(t *testing.T) {
 	tests := map[string]struct{ object, says string }{

@@ -50,24 +50,66 @@ func lean(v reflect.Value, tree any) {
 func leanStruct(v reflect.Value, tree map[string]any) {
 	for i := range v.NumField() {
 		field := v.Type().Field(i)
-		name, options, _ := strings.Cut(field.Tag.Get("json"), ",")
-		switch {
-		case field.Anonymous && name == "":
+		name, inline, known := nameOfField(field)
+		if inline {
 			lean(v.Field(i), tree)
+		}
+		if !known {
 			continue
-		case !field.IsExported() || name == "-" && options == "":
-			continue
-		case name == "":
-			name = field.Name
 		}
 		sub, found := tree[name]
 		switch {
-		case found && strings.Contains(options, "omitempty") && field.Type.Kind() == reflect.Struct && v.Field(i).IsZero():
+		case found && strings.Contains(field.Tag.Get("json"), ",omitempty") && field.Type.Kind() == reflect.Struct && v.Field(i).IsZero():
 			delete(tree, name)
 		case found:
 			lean(v.Field(i), sub)
 		}
 	}
+}
+
+// Fill completes a tree, as [Lean] made it of a value of a type, by the structs that are zero in it and are none in what
+// the value became. So what these bring along, zero and unasked, is no difference between the two.
+func Fill(before, after map[string]any, t reflect.Type) {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct || encodesItself(t) {
+		return
+	}
+	for i := range t.NumField() {
+		field := t.Field(i)
+		name, inline, known := nameOfField(field)
+		if inline {
+			Fill(before, after, field.Type)
+		}
+		became, isMap := after[name].(map[string]any)
+		if !known || !isMap {
+			continue
+		}
+		if before[name] == nil && field.Type.Kind() == reflect.Struct && !encodesItself(field.Type) {
+			if zero, err := Lean(reflect.Zero(field.Type).Interface()); err == nil {
+				before[name] = zero
+			}
+		}
+		if was, both := before[name].(map[string]any); both {
+			Fill(was, became, field.Type)
+		}
+	}
+}
+
+// nameOfField returns what a field is called in JSON; it has no name of its own where its fields stand beside it.
+func nameOfField(field reflect.StructField) (name string, inline, known bool) {
+	tag := field.Tag.Get("json")
+	name, _, _ = strings.Cut(tag, ",")
+	switch {
+	case field.Anonymous && name == "":
+		return "", true, false
+	case !field.IsExported() || tag == "-":
+		return "", false, false
+	case name == "":
+		name = field.Name
+	}
+	return name, false, true
 }
 
 // holdsStructs reports whether there may be a struct in values of a type.
