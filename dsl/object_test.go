@@ -85,7 +85,7 @@ func TestAs(t *testing.T) {
 	if d, err := from(nil, nil); d != nil || err != nil {
 		t.Errorf("of nothing: %v, %v", d, err)
 	}
-	if d, err := from(object(int64(2)), down); d != nil || err != down {
+	if d, err := from(object(int64(2)), down); d != nil || !errors.Is(err, down) {
 		t.Errorf("with an error: %v, %v", d, err)
 	}
 	const says = "decoding apps/v1 Deployment a: spec.replicas is text: "
@@ -98,7 +98,7 @@ func TestAs(t *testing.T) {
 	if _, err := AsList[appsv1.Deployment]([]*unstructured.Unstructured{object("1")}); err == nil || !strings.HasPrefix(err.Error(), says) {
 		t.Errorf("a list with another type: %v", err)
 	}
-	if _, err := AsList[appsv1.Deployment](nil, down); err != down {
+	if _, err := AsList[appsv1.Deployment](nil, down); !errors.Is(err, down) {
 		t.Errorf("a list with an error: %v", err)
 	}
 }

@@ -12,19 +12,21 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"gopkg.in/yaml.v3"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"sigs.k8s.io/yaml"
+
+	"github.com/handwerk-dev/handwerk/dsl/plain"
 )
 
 type shop struct {
 	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata,omitempty"`
-	Spec              shopSpec   `json:"spec"`
-	Status            shopStatus `json:"status,omitzero"`
+	metav1.ObjectMeta `json:"metadata,omitempty"` //nolint:modernize // as in types of Kubernetes
+	Spec              shopSpec                    `json:"spec"`
+	Status            shopStatus                  `json:"status,omitzero"`
 }
 
 type shopSpec struct {
@@ -32,8 +34,8 @@ type shopSpec struct {
 	Number   int64              `json:"number"`
 	Ratio    float64            `json:"ratio"`
 	Title    string             `json:"title"`
-	Memory   resource.Quantity  `json:"memory,omitempty"`
-	Port     intstr.IntOrString `json:"port,omitempty"`
+	Memory   resource.Quantity  `json:"memory,omitempty"` //nolint:modernize // as in types of Kubernetes
+	Port     intstr.IntOrString `json:"port,omitempty"`   //nolint:modernize // as in types of Kubernetes
 	TLS      *shopTLS           `json:"tls,omitempty"`
 	Doors    []shopDoor         `json:"doors,omitempty"`
 	Any      map[string]any     `json:"any,omitempty"`
@@ -51,7 +53,7 @@ type shopDoor struct {
 type shopStatus struct {
 	Phase      string             `json:"phase"`
 	Number     int64              `json:"number"`
-	Since      metav1.Time        `json:"since,omitempty"`
+	Since      metav1.Time        `json:"since,omitempty"` //nolint:modernize // as in types of Kubernetes
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
@@ -75,14 +77,7 @@ status: {phase: Up, x: 1, conditions: [{type: Ready, status: "False", reason: R,
 
 func aRequest(t *testing.T, text string) *Request {
 	t.Helper()
-	data, err := yaml.YAMLToJSON([]byte(text))
-	o := &unstructured.Unstructured{}
-	if err == nil {
-		err = o.UnmarshalJSON(data)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	o := &unstructured.Unstructured{Object: yamlTree(t, text)}
 	return &Request{Subject: Subject{Object: o}, Patch: NewPatch()}
 }
 
@@ -164,11 +159,11 @@ func yamlTree(t *testing.T, text string) map[string]any {
 	if text == "" {
 		return out
 	}
-	data, err := yaml.YAMLToJSON([]byte(text))
+	err := yaml.Unmarshal([]byte(text), &out)
 	if err == nil {
-		u := unstructured.Unstructured{}
-		err = u.UnmarshalJSON([]byte(`{"kind":"K","t":` + string(data) + `}`))
-		out, _ = u.Object["t"].(map[string]any)
+		var decoded any
+		decoded, err = plain.Value(any(out))
+		out, _ = decoded.(map[string]any)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -181,7 +176,7 @@ func TestATypedHandlerFailsAsOthersDo(t *testing.T) {
 	r := aRequest(t, aShop)
 	later := Temporary(errors.New("not yet"), time.Second)
 	err := Typed(func(_ context.Context, r *TypedRequest[shop]) error { r.Object.Status.Phase = "Down"; return later })(t.Context(), r)
-	if err != later || r.Patch.Status["phase"] != "Down" {
+	if !errors.Is(err, later) || r.Patch.Status["phase"] != "Down" {
 		t.Errorf("error %v, status %v", err, r.Patch.Status)
 	}
 }
@@ -254,7 +249,7 @@ func TestWhatWasNotThereComesAlone(t *testing.T) {
 	}
 	type part struct {
 		Status struct {
-			Deep  deep           `json:"deep,omitempty"`
+			Deep  deep           `json:"deep,omitempty"` //nolint:modernize // as in types of Kubernetes
 			Other deep           `json:"other"`
 			Ref   *deep          `json:"ref,omitempty"`
 			By    map[string]int `json:"by,omitempty"`

@@ -70,13 +70,13 @@ func partners(before, after []any) []int {
 	out := slices.Repeat([]int{-1}, len(after))
 	taken := make([]bool, len(before))
 	pair := func(i, at int) {
-		if out[i] < 0 && at >= 0 && !taken[at] {
+		if i >= 0 && at >= 0 && at < len(before) && out[i] < 0 && !taken[at] {
 			out[i], taken[at] = at, true
 		}
 	}
-	named, wanted := byName(before), byName(after)
-	for name, i := range wanted {
-		if at, found := named[name]; found && i >= 0 {
+	named := byName(before)
+	for name, i := range byName(after) {
+		if at, found := named[name]; found {
 			pair(i, at)
 		}
 	}
@@ -85,6 +85,20 @@ func partners(before, after []any) []int {
 			pair(i, i)
 		}
 	}
+	pairEqual(before, after, out, taken, pair)
+	if len(after) < len(before) {
+		return out
+	}
+	for i := range before {
+		if nameOf(after[i]) == nameOf(before[i]) {
+			pair(i, i)
+		}
+	}
+	return out
+}
+
+// pairEqual pairs what is equal and has no partner yet, in order.
+func pairEqual(before, after []any, partner []int, taken []bool, pair func(i, at int)) {
 	equal := map[string][]int{}
 	for at, entry := range before {
 		if !taken[at] {
@@ -92,17 +106,11 @@ func partners(before, after []any) []int {
 		}
 	}
 	for i, entry := range after {
-		if same := equal[text(entry)]; out[i] < 0 && len(same) > 0 {
+		if same := equal[text(entry)]; partner[i] < 0 && len(same) > 0 {
 			pair(i, same[0])
 			equal[text(entry)] = same[1:]
 		}
 	}
-	for i, entry := range after {
-		if len(after) >= len(before) && i < len(before) && nameOf(entry) == nameOf(before[i]) {
-			pair(i, i)
-		}
-	}
-	return out
 }
 
 // byName returns where in a list the entry of each name is, -1 for a name that several have.

@@ -92,7 +92,7 @@ func TestLean(t *testing.T) {
 		A int `json:"a"`
 	}
 	type Embedded struct {
-		In inner `json:"in,omitempty"`
+		In inner `json:"in,omitempty"` //nolint:modernize // as in types of Kubernetes
 	}
 	type own struct{ Numbered }
 	zero := inner{}
@@ -117,10 +117,10 @@ func TestLean(t *testing.T) {
 		"null in a list":          {[]*inner{nil}, `[null]`},
 		"a field without a tag":   {struct{ In Embedded }{}, `{"In":{}}`},
 		"a type that encodes itself": {struct {
-			N Numbered `json:"n,omitempty"`
+			N Numbered `json:"n,omitempty"` //nolint:modernize // as in types of Kubernetes
 		}{}, `{}`},
 		"one that is not zero, by itself": {struct {
-			N Numbered `json:"n,omitempty"`
+			N Numbered `json:"n,omitempty"` //nolint:modernize // as in types of Kubernetes
 		}{Numbered{3}}, `{"n":3}`},
 		"one that embeds such": {own{Numbered{3}}, `3`},
 	}

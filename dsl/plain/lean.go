@@ -76,8 +76,7 @@ func Fill(before, after map[string]any, t reflect.Type) {
 	if t.Kind() != reflect.Struct || encodesItself(t) {
 		return
 	}
-	for i := range t.NumField() {
-		field := t.Field(i)
+	for field := range t.Fields() {
 		name, inline, known := nameOfField(field)
 		if inline {
 			Fill(before, after, field.Type)
