@@ -16,6 +16,8 @@
 //   - [Waiting]: it has not failed; it runs again when others have changed.
 //   - [Permanent]: it has failed, until something it looks at changes.
 //
+// With [Typed] a handler has the object in a type of the author's, and what it changes there is what it wants written.
+//
 // Filters and relations get a [Subject], a request that cannot write. Package dsl imports nothing of the
 // engine, so handlers can be tested without it. Actions for YAML are written with package dsl/actions.
 package dsl

@@ -4,6 +4,7 @@
 package handlers_test
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,15 +24,27 @@ func farewell(context.Context, *dsl.Request) error { return nil }
 type theirs struct{ Order dsl.Func; Declare func(*dsl.Operator) }
 
 var shop theirs
+
+type Shop struct{ metav1.ObjectMeta }
+
+var _ corev1.Pod
 `
 
-// TestGoOfTheDocumentsCompiles holds that a reader can copy Go out of any page.
+// TestGoOfTheDocumentsCompiles holds that a reader can copy Go out of any page. Blocks that are whole files are those of
+// one program, whose tests pass.
 func TestGoOfTheDocumentsCompiles(t *testing.T) {
 	found := 0
+	programs := map[string][]string{}
 	inPages(t, goBlock, func(page, block string) {
-		found++
+		if found++; strings.HasPrefix(block, "package ") {
+			programs[page] = append(programs[page], block)
+			return
+		}
 		compiles(t, page, block)
 	})
+	for page, files := range programs {
+		passes(t, page, files)
+	}
 	if found < 2 {
 		t.Errorf("the pages have %d blocks of Go", found)
 	}
@@ -45,9 +58,10 @@ func compiles(t *testing.T, page, block string) {
 		functions = "func " + functions
 	}
 	source := "package main\n\nimport (\n"
-	for name, path := range map[string]string{"context.": "context", "time.": "time", "dsl.": module + "dsl", "handlers.": module + "handlers", "cmd.": module + "cmd"} {
+	for name, path := range map[string]string{"context.": "context", "time.": "time", "dsl.": module + "dsl", "handlers.": module + "handlers", "cmd.": module + "cmd",
+		"corev1.": "k8s.io/api/core/v1", "metav1.": "k8s.io/apimachinery/pkg/apis/meta/v1"} {
 		if strings.Contains(block+around, name) {
-			source += "\t\"" + path + "\"\n"
+			source += "\t" + strings.Replace(name, ".", " ", 1) + "\"" + path + "\"\n"
 		}
 	}
 	source += ")\n\nfunc init() {\n" + statements + "\n}\n\n" + functions + around
@@ -60,6 +74,26 @@ func compiles(t *testing.T, page, block string) {
 	}
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", os.DevNull, file).CombinedOutput(); err != nil {
 		t.Errorf("%s: %v\n%s\n%s", page, err, out, source)
+	}
+}
+
+// passes runs the tests of a program.
+func passes(t *testing.T, page string, files []string) {
+	t.Helper()
+	dir, args := t.TempDir(), []string{"test", "-v"}
+	for i, text := range files {
+		name := filepath.Join(dir, fmt.Sprintf("file%d.go", i))
+		if strings.Contains(text, "*testing.T)") {
+			name = filepath.Join(dir, fmt.Sprintf("file%d_test.go", i))
+		}
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		args = append(args, name)
+	}
+	out, err := exec.CommandContext(t.Context(), "go", args...).CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "--- PASS: ") {
+		t.Errorf("%s: %v\n%s", page, err, out)
 	}
 }
 

@@ -9,40 +9,15 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/bookkeeping"
-	"github.com/handwerk-dev/handwerk/dsl/plain"
 )
 
-// Plain reads what an author gave as an object: a map, an Unstructured or anything that is an object in JSON. Status and
-// the creation timestamp, which typed values bring along empty, are left out. The result is a copy.
-func Plain(value any) (*unstructured.Unstructured, error) {
-	if u, ok := value.(*unstructured.Unstructured); ok {
-		value = u.Object
-	}
-	decoded, err := plain.Value(value)
-	if err != nil {
-		return nil, fmt.Errorf("reading object: %w", err)
-	}
-	tree, ok := decoded.(map[string]any)
-	if !ok {
-		return nil, errors.New("reading object: it is not an object in JSON")
-	}
-	u := &unstructured.Unstructured{Object: tree}
-	delete(tree, "status")
-	unstructured.RemoveNestedField(tree, "metadata", "creationTimestamp")
-	if u.GetAPIVersion() == "" || u.GetKind() == "" || u.GetName() == "" {
-		return nil, errors.New("reading object: apiVersion, kind and metadata.name are required")
-	}
-	return u, nil
-}
-
-// Complete completes what [Plain] has read, in place: the namespace, what ties it to its owner, which child it
+// Complete completes what [dsl.Object] has read, in place: the namespace, what ties it to its owner, which child it
 // is, and the annotation that tells what it was applied from. An owner with a namespace cannot
 // have an owner reference in objects outside it: Kubernetes would delete them.
 func (o Owner) Complete(desired *unstructured.Unstructured, namespaced bool, spec dsl.ChildSpec) error {
@@ -178,7 +153,7 @@ func withoutValues(u *unstructured.Unstructured) any {
 func digest(value any) string {
 	data, err := json.Marshal(value)
 	if err != nil {
-		return "!" // not JSON: cannot come out of Plain
+		return "!" // not JSON: cannot come out of dsl.Object
 	}
 	sum := sha256.Sum256(data)
 	return base64.RawURLEncoding.EncodeToString(sum[:9])

@@ -33,7 +33,7 @@ func owner() Owner {
 
 // desiredOf reads and completes a child of the owner.
 func desiredOf(given any, spec dsl.ChildSpec) (*unstructured.Unstructured, error) {
-	desired, err := Plain(given)
+	desired, err := dsl.Object(given)
 	if err != nil {
 		return nil, err
 	}

@@ -187,7 +187,7 @@ func (c *client) send(ctx context.Context, deed child.Deed, object any, write fu
 		return nil, err
 	}
 	defer done()
-	plain, err := child.Plain(object)
+	plain, err := dsl.Object(object)
 	if err != nil {
 		return nil, dsl.Permanent(err)
 	}

@@ -5,6 +5,7 @@ package e2e
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/kubernetes/scheme"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/e2e/cluster"
@@ -84,8 +86,30 @@ const written = `
 `
 
 // TestChildrenAreQuiet: children that were applied are not applied again, neither by the same
-// process nor by a new one, whatever the server made of what was written.
+// process nor by a new one, whatever the server made of what was written, and whether that is a map or of a type of k8s.io/api.
 func TestChildrenAreQuiet(t *testing.T) {
+	t.Parallel()
+	t.Run("maps", func(t *testing.T) {
+		quiet(t, "-rewritten", func(o *unstructured.Unstructured) (any, error) { return o, nil })
+	})
+	t.Run("typed", func(t *testing.T) { quiet(t, "-none", typed) }) // types write each value as the server does
+}
+
+// typed returns an object in its type of k8s.io/api.
+func typed(o *unstructured.Unstructured) (any, error) {
+	out, err := scheme.Scheme.New(o.GroupVersionKind())
+	if err != nil {
+		return nil, err
+	}
+	data, err := o.MarshalJSON()
+	if err != nil {
+		return nil, err
+	}
+	return out, json.Unmarshal(data, out)
+}
+
+// quiet tests children that are given as a function makes them; those whose names end so are written to in each life.
+func quiet(t *testing.T, rewritten string, given func(*unstructured.Unstructured) (any, error)) {
 	t.Parallel()
 	s := newStage(t)
 	s.user.Allow(t, cluster.Rule("*", "*", "*"))
@@ -102,7 +126,11 @@ func TestChildrenAreQuiet(t *testing.T) {
 				return nil
 			}
 			for _, d := range desired {
-				if _, err := r.Children.Apply(ctx, d, dsl.ChildSpec{Handler: "level", Name: d.GetName()}); err != nil {
+				child, err := given(d)
+				if err != nil {
+					return dsl.Permanent(err)
+				}
+				if _, err := r.Children.Apply(ctx, child, dsl.ChildSpec{Handler: "level", Name: d.GetName()}); err != nil {
 					return err
 				}
 			}
@@ -132,7 +160,7 @@ func TestChildrenAreQuiet(t *testing.T) {
 		running = s.play(t, define)
 		running.Await(t, `"handler succeeded" "resource"="works.v1.e2e.example.com" "namespace"="`+s.ns+`" "name"="w"`) // others overtake it
 		s.quiesce(t, "level")
-		want := slices.DeleteFunc(slices.Clone(made), func(name string) bool { return !strings.HasSuffix(name, "-rewritten") })
+		want := slices.DeleteFunc(slices.Clone(made), func(name string) bool { return !strings.HasSuffix(name, rewritten) })
 		if diff := cmp.Diff(want, namesOf(plane.Writes(t, s.user.Name, mark, "leases")), cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("writes of process %d (-want +got):\n%s", life+2, diff)
 		}

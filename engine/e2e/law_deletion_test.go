@@ -237,7 +237,7 @@ func TestWritesDoNotReachNamesake(t *testing.T) {
 		ns := plane.Namespace(t)
 		maps, owner := plane.Objects(configMaps, ns), plane.Objects(works, ns).Create(t, work("w", "a"))
 		of := child.Owner{Object: owner, Namespaced: true, Keys: child.KeysOf(dsl.New("law"))}
-		desired, err := child.Plain(configMap("c", "x"))
+		desired, err := dsl.Object(configMap("c", "x"))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -122,7 +122,7 @@ func (c *Reader) want(ctx context.Context, desired any, spec dsl.ChildSpec) (*wa
 	if err := spec.Validate(); err != nil {
 		return nil, dsl.Permanent(fmt.Errorf("applying child: %w", err))
 	}
-	object, err := child.Plain(desired)
+	object, err := dsl.Object(desired)
 	if err != nil {
 		return nil, dsl.Permanent(err)
 	}
