@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/enginetest"
@@ -190,9 +191,12 @@ func TestServersThatMakeNothingWithAVersion(t *testing.T) {
 		"a conflict":                          {apierrors.NewConflict(name, "web", errors.New("precondition")), []string{oneChild + ": 409", oneChild}, 1},
 		"a webhook that fails":                {apierrors.NewInternalError(errors.New("failed calling webhook")), []string{oneChild + ": 500"}, 0},
 		"what is not valid":                   {apierrors.NewInvalid(schema.GroupKind{Group: "apps", Kind: "Deployment"}, "web", nil), []string{oneChild + ": 422"}, 0},
-		"a quota that is busy":                {apierrors.NewConflict(schema.GroupResource{Resource: "resourcequotas"}, "q", errors.New("modified")), []string{oneChild + ": 409"}, 0},
-		"a namespace not there":               {apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "default"), []string{oneChild + ": 404"}, 0},
-		"an error of the network":             {enginetest.ErrRefused, nil, 0},
+		"it is not valid with a version": {apierrors.NewInvalid(schema.GroupKind{Group: "apps", Kind: "Deployment"}, "web", field.ErrorList{
+			field.Forbidden(field.NewPath("metadata", "resourceVersion"), "must be unset on create"),
+		}), []string{oneChild + ": 422", oneChild}, 1},
+		"a quota that is busy":    {apierrors.NewConflict(schema.GroupResource{Resource: "resourcequotas"}, "q", errors.New("modified")), []string{oneChild + ": 409"}, 0},
+		"a namespace not there":   {apierrors.NewNotFound(schema.GroupResource{Resource: "namespaces"}, "default"), []string{oneChild + ": 404"}, 0},
+		"an error of the network": {enginetest.ErrRefused, nil, 0},
 	}
 	for title, tt := range tests {
 		scenarios(t, map[string]scenario{title: {parent, func(s *stage) {

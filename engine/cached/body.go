@@ -42,7 +42,7 @@ const (
 	// worse is by how much the objects of a window must be larger, compressed, than those of the best one before there is another
 	// dictionary: twice.
 	worse = 2
-	// most is how long the JSON of an object may be that becomes a dictionary.
+	// most is how much of the JSON of an object becomes a dictionary.
 	most = s2.MaxDictSize
 )
 
@@ -81,8 +81,8 @@ func exactly(data []byte) []byte {
 func (p *press) dictionaryFor(json []byte) *s2.Dict {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.dictionary == nil && len(json) <= most {
-		p.dictionary = s2.MakeDict(exactly(json), nil) // nil of a few bytes
+	if p.dictionary == nil {
+		p.dictionary = s2.MakeDict(exactly(json[:min(len(json), most)]), nil) // nil of a few bytes
 		p.window = max(2*p.window, firstWindow)
 		p.count, p.before, p.after, p.best = 0, 0, 0, 1
 	}

@@ -75,6 +75,25 @@ func TestPressMakesSmallWhatIsAlike(t *testing.T) {
 	}
 }
 
+// TestPressMakesLargeOnesSmall holds that objects are compressed also where each is larger than a dictionary may be.
+func TestPressMakesLargeOnesSmall(t *testing.T) {
+	var texts [][]byte
+	for range 20 {
+		texts = append(texts, bytes.Join(alike("Foo", 1000), nil))
+	}
+	bodies, size, _ := pressed(texts)
+	if share := float64(size) / float64(len(bytes.Join(texts, nil))); share > 0.5 {
+		t.Errorf("a share of %.2f is left", share)
+	}
+	for i, b := range bodies {
+		b.read(func(json []byte) {
+			if !bytes.Equal(json, texts[i]) {
+				t.Errorf("text %d is another", i)
+			}
+		})
+	}
+}
+
 // TestPressTakesAnotherDictionary holds that objects that are not like the first ones any more are compressed with one of their own, and
 // that there are few dictionaries where nothing is alike.
 func TestPressTakesAnotherDictionary(t *testing.T) {

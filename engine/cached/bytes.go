@@ -4,6 +4,7 @@
 package cached
 
 import (
+	"bytes"
 	"strconv"
 	"strings"
 	"time"
@@ -175,6 +176,9 @@ func (p projection) below(key []byte) (projection, bool) {
 		return nil, true
 	}
 	below, held := p[string(key)]
+	if !held && bytes.IndexByte(key, '\\') >= 0 {
+		below, held = p[scan.Key(key)]
+	}
 	return below, held
 }
 

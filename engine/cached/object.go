@@ -162,7 +162,7 @@ func (o *Object) texts(of string) (out map[string]string) {
 			if out == nil {
 				out = map[string]string{}
 			}
-			out[string(key)] = scan.Text(value)
+			out[scan.Key(key)] = scan.Text(value)
 		}
 	})
 	return out

@@ -225,7 +225,8 @@ func (a Applier) create(ctx context.Context, c dynamic.ResourceInterface, desire
 }
 
 // doubtful reports whether a child was not made because there may be an object that the cache does not show, or because the
-// server makes nothing that has a version, as custom ones may, and Kubernetes before 1.24 with a Service: its error has no reason.
+// server makes nothing that has a version, as custom ones may, and Kubernetes before 1.24 with a Service: its error has no reason. Others
+// say that it is not valid.
 func doubtful(err error, child string) bool {
 	var answer apierrors.APIStatus
 	if !errors.As(err, &answer) {
@@ -235,7 +236,7 @@ func doubtful(err error, child string) bool {
 	switch status.Reason {
 	case metav1.StatusReasonConflict, metav1.StatusReasonNotFound: // of a quota or a namespace they have its name
 		return status.Details == nil || cmp.Or(status.Details.Name, child) == child
-	case metav1.StatusReasonUnknown:
+	case metav1.StatusReasonUnknown, metav1.StatusReasonInvalid:
 		return strings.Contains(status.Message, "resourceVersion")
 	}
 	return apierrors.IsBadRequest(err)

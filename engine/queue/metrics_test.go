@@ -51,6 +51,21 @@ func TestMetrics(t *testing.T) {
 	})
 }
 
+// TestWhatComesLateDoesNotCount holds that the depth is none after the end, though an addition that had begun before ends behind it.
+func TestWhatComesLateDoesNotCount(t *testing.T) {
+	m := &meters{values: map[string]float64{}}
+	q := New[string]("foos", m)
+	q.Add("a", Fresh)
+	key, _ := q.Get()
+	q.inner.Add(key) // what it is wanted as was taken by another addition
+	q.ShutDown()
+	q.Done(key)
+	q.tally.added() // it was asked for the end before
+	if got := m.copy()["foos depth"]; got != 0 {
+		t.Errorf("the depth is %v", got)
+	}
+}
+
 // TestAKeyThatComesWhileItIsInWork holds that it waits from when it came, and counts once, however often it comes.
 func TestAKeyThatComesWhileItIsInWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -51,9 +51,14 @@ func newTally[K comparable](name string, m Metrics) *tally[K] {
 	}
 }
 
-// added: one more key waits for a worker.
+// added: one more key waits for a worker. After the end none does.
 func (m *tally[K]) added() {
-	if m != nil {
+	if m == nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.closed {
 		m.adds.Inc()
 		m.depth.Inc()
 	}

@@ -64,6 +64,11 @@ func TestRegular(t *testing.T) {
 		"no digit in the exponent":       {`{"a":1e}`, false},
 		"not a literal":                  {`{"a":nul}`, false},
 		"an escaped key":                 {`{"\u0061":1}`, false},
+		"a key that must be escaped":     {`{"k:{\"name\":\"a\"}":1,"\\\b\f\n\r\t":2}`, true},
+		"a key cut off in an escape":     {`{"a\`, false},
+		"a key with an escape too many":  {`{"a\u0022":1}`, false},
+		"a key that never ends":          {`{"a\":1}`, false},
+		"a control character in a key":   {"{\"a\x01\":1}", false},
 		"a key that is not UTF-8":        {"{\"\xff\":1}", false},
 		"a key that is not ASCII":        {`{"grün":1}`, true},
 		"an escaped key below":           {`{"a":{"b":[{"\/":1}]}}`, false},
@@ -88,7 +93,7 @@ func FuzzTree(f *testing.F) {
 		`{"metadata":{"name":"a"},"spec":{"a":[1,2.5,"x",null,true,{}]}}`,
 		`{"a":1e40,"b":-0.0,"c":"\u00e9\ud800\udc00\ud800 \/","d":9223372036854775808,"e":-9223372036854775808}`,
 		`{"a":{"b":1},"a":{"c":2}}`, "{\"a\":\"\xff\xc3\",\"\xff\":1}", ` { "a" : [ ] , "b" : { } } `,
-		`{"a":"\\","b":"\\\"","c":"\"}{]["}`, `{"a":-0,"b":0.1e-9,"c":123456789012345678901234567890}`,
+		`{"k:{\"name\":\"a\"}":{"\\\"":1,"\n":2}}`, `{"a":"\\","b":"\\\"","c":"\"}{]["}`, `{"a":-0,"b":0.1e-9,"c":123456789012345678901234567890}`,
 	} {
 		f.Add([]byte(text))
 	}

@@ -40,6 +40,9 @@ func Text(value []byte) string {
 	return unquote(value[1 : len(value)-1])
 }
 
+// Key decodes a key of [Members]. Most are as they are written.
+func Key(written []byte) string { return unquote(written) }
+
 var decoders = sync.Pool{New: func() any { return &decoder{seed: maphash.MakeSeed()} }}
 
 // decoder decodes one text after the other.

@@ -170,7 +170,7 @@ func (o objects) fill(list *unstructured.UnstructuredList, data []byte) *schema.
 			page = value
 			continue
 		}
-		tree[string(key)] = scan.Value(value)
+		tree[scan.Key(key)] = scan.Value(value)
 	}
 	head := unstructured.Unstructured{Object: tree}
 	kind := head.GroupVersionKind()

@@ -106,6 +106,7 @@ func streams() map[string]string {
 		"more in an event":                   `{"type":"ADDED","object":` + foo + `,"more":{"type":"DELETED"}}`,
 		"an indented object":                 event("ADDED", strings.NewReplacer(`{`, "{\n  ", `,"`, ",\n  \"", `":`, `": `).Replace(`{"apiVersion":"v1","kind":"A","metadata":{"uid":"u","resourceVersion":"3","name":"n","managedFields":[{"manager":"x"}]}}`)),
 		"escaped keys":                       event("ADDED", strings.Replace(foo, `"spec"`, `"sp\u0065c"`, 1)) + event("ADDED", strings.Replace(foo, `"metadata"`, `"met\u0061data"`, 1)),
+		"keys that must be escaped":          event("ADDED", strings.Replace(foo, `"f:spec":{}`, `"f:spec":{"k:{\"name\":\"a\"}":{}}`, 1)) + event("ADDED", strings.Replace(foo, `"labels":{`, `"labels":{"a\\b\n":"1",`, 1)),
 		"escaped values":                     event("ADDED", strings.Replace(foo, `"u-1"`, `"u\u002d1"`, 1)),
 		"duplicate keys":                     event("ADDED", strings.Replace(foo, `"spec":`, `"spec":{"n":1},"spec":`, 1)) + event("ADDED", strings.Replace(foo, `"uid":`, `"uid":"first","uid":`, 1)),
 		"two metadata":                       event("ADDED", strings.Replace(foo, `"metadata":`, `"metadata":{"name":"first","uid":"x"},"metadata":`, 1)),
@@ -260,6 +261,19 @@ func TestListsAreWhatTheDynamicClientLists(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestWorkloadsAreCarried holds that no tree is made of an object with lists: managedFields have its items by keys with quotes in them.
+func TestWorkloadsAreCarried(t *testing.T) {
+	pod := strings.Replace(foo, `"f:spec":{}`, `"f:spec":{"f:containers":{"k:{\"name\":\"app\"}":{".":{},"f:args":{"v:\"a\\\\b\"":{}}}}}`, 1)
+	page := `{"apiVersion":"example.com/v1","kind":"FooList","metadata":{},"items":[` + pod + `]}`
+	if u, _ := (objects{carried: true}).object([]byte(pod)); u == nil || u.Object["spec"] != nil {
+		t.Errorf("the watch brings %v", u)
+	}
+	var list unstructured.UnstructuredList
+	if (objects{carried: true}).fill(&list, []byte(page)) == nil || list.Items[0].Object["spec"] != nil {
+		t.Errorf("the list has %v", list.Items)
 	}
 }
 
