@@ -36,23 +36,24 @@ func (b body) read(use func(json []byte)) {
 var texts = sync.Pool{New: func() any { return new([]byte) }}
 
 const (
-	// firstWindow is after how many objects it is looked whether the first dictionary serves still. It is twice as many for each one that
-	// follows: where objects are not alike at all, there are few dictionaries all the same.
+	// firstWindow is after how many objects it is looked whether the first dictionary serves still. It is twice as
+	// many for each one that follows: where objects are not alike at all, there are few dictionaries all the same.
 	firstWindow = 64
-	// worse is by how much the objects of a window must be larger, compressed, than those of the best one before there is another
-	// dictionary: twice.
+	// worse is by how much the objects of a window must be larger, compressed, than those of the best one before
+	// there is another dictionary: twice.
 	worse = 2
 	// most is how much of the JSON of an object becomes a dictionary.
 	most = s2.MaxDictSize
 )
 
-// press compresses the objects of one source. The first one is the dictionary for those that follow: objects of a resource are alike, and one is
-// enough. When those that come are not like it any more, one of theirs takes its place; each object keeps the one that it was compressed with.
+// press compresses the objects of one source. The first one is the dictionary for those that follow: objects of a
+// resource are alike, and one is enough. When those that come are not like it any more, one of theirs takes its
+// place; each object keeps the one that it was compressed with.
 type press struct {
 	mu         sync.Mutex
 	dictionary *s2.Dict
-	// window is how many objects there are before it is looked again. Count, before and after are of those that came since: how many, and
-	// their size in bytes. Best is the least share that a window with this dictionary left.
+	// window is how many objects there are before it is looked again. Count, before and after are of those that came
+	// since: how many, and their size in bytes. Best is the least share that a window with this dictionary left.
 	window, count, before, after int
 	best                         float64
 }

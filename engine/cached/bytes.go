@@ -22,8 +22,9 @@ import (
 // carried is the key under which an Unstructured has an object's bytes. No object of the server's has it.
 const carried = "\x00bytes"
 
-// Carrier returns an object as client-go's informers take it, which has its JSON as bytes and of its fields no more than
-// informers look at before the transform: kind, key and version. The bytes are to be regular, and to stay as they are.
+// Carrier returns an object as client-go's informers take it, which has its JSON as bytes and of its fields no more
+// than informers look at before the transform: kind, key and version. The bytes are to be regular, and to stay as
+// they are.
 func Carrier(kind metav1.TypeMeta, namespace, name, resourceVersion string, json []byte) unstructured.Unstructured {
 	metadata := map[string]any{"name": name, "resourceVersion": resourceVersion}
 	if namespace != "" {

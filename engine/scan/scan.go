@@ -25,9 +25,9 @@ const (
 	exponent = 2
 )
 
-// Regular reports whether data is one JSON object that can be taken as it is. It is not where it is no JSON, and in rare cases that
-// an ordinary decoder must decide about: keys with an escape of what could stand there as it is, which a search for the key would miss,
-// or not in UTF-8, very deep nesting and very large numbers.
+// Regular reports whether data is one JSON object that can be taken as it is. It is not where it is no JSON, and in
+// rare cases that an ordinary decoder must decide about: keys with an escape of what could stand there as it is,
+// which a search for the key would miss, or not in UTF-8, very deep nesting and very large numbers.
 func Regular(data []byte) bool {
 	c := checker{data: data}
 	at := c.space(0)
@@ -138,8 +138,8 @@ func (c checker) text(at int) int {
 	return failed
 }
 
-// key is text in UTF-8, without escapes but for those of what has no other form: so keys are the same where their bytes are. The
-// managedFields of any object with a list have such ones, as k:{\"name\":\"a\"}.
+// key is text in UTF-8, without escapes but for those of what has no other form: so keys are the same where their
+// bytes are. The managedFields of any object with a list have such ones, as k:{\"name\":\"a\"}.
 func (c checker) key(at int) int {
 	start, all := at+1, byte(0)
 	for at++; at < len(c.data) && c.data[at] != '"'; at++ {
@@ -222,8 +222,8 @@ func (c checker) digits(at int) int {
 	return at
 }
 
-// Members walks the members of an object: the keys as they are written between their quotes, see [Key], and the values. Anything
-// else has none.
+// Members walks the members of an object: the keys as they are written between their quotes, see [Key], and the
+// values. Anything else has none.
 func Members(object []byte) iter.Seq2[[]byte, []byte] {
 	return func(yield func(key, value []byte) bool) {
 		at := after(object, 0)

@@ -1,9 +1,9 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package wire reads what the API server sends of objects that are cached, without building a tree of each: a frame of a watch is
-// walked once and copied once. What is out of the ordinary, an error's Status, a bookmark, text that is no JSON, goes
-// to client-go's own decoder, so that it means the same.
+// Package wire reads what the API server sends of objects that are cached, without building a tree of each: a frame
+// of a watch is walked and copied as it is. What is out of the ordinary, an error's Status, a bookmark, text that is
+// no JSON, goes to client-go's own decoder, so that it means the same.
 package wire
 
 import (
@@ -14,7 +14,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// New returns a dynamic client that does what dynamic.NewForConfigAndClient's do, always in JSON, with a decoder that takes half the time.
+// New returns a dynamic client that does what dynamic.NewForConfigAndClient's do, always in JSON, with a decoder that
+// takes half the time.
 func New(config *rest.Config, client *http.Client) (dynamic.Interface, error) {
 	return dial(config, client, false)
 }

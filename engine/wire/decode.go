@@ -69,7 +69,8 @@ func (o objects) Decode(data []byte, defaults *schema.GroupVersionKind, into run
 	return o.Serializer.Decode(data, defaults, into)
 }
 
-// decode makes a tree of an object. It returns nil where client-go's decoder must say what is wrong, and leaves the object as it was.
+// decode makes a tree of an object. It returns nil where client-go's decoder must say what is wrong, and leaves the
+// object as it was.
 func decode(u *unstructured.Unstructured, data []byte) *schema.GroupVersionKind {
 	if !scan.Regular(data) {
 		return nil
@@ -90,8 +91,8 @@ func (o objects) object(data []byte) (*unstructured.Unstructured, *schema.GroupV
 	return carrier(data, metav1.TypeMeta{})
 }
 
-// carrier returns a carrier of an object that is stored, nil of anything else. The kind is that of an object that has none, as
-// those in lists of built-in kinds.
+// carrier returns a carrier of an object that is stored, nil of anything else. The kind is that of an object that has
+// none, as those in lists of built-in kinds.
 func carrier(data []byte, of metav1.TypeMeta) (*unstructured.Unstructured, *schema.GroupVersionKind) {
 	if !scan.Regular(data) {
 		return nil, nil
@@ -124,8 +125,8 @@ func carrier(data []byte, of metav1.TypeMeta) (*unstructured.Unstructured, *sche
 // identity is what informers look at in metadata.
 type identity struct {
 	namespace, name, version string
-	// stored: it is the metadata of an object that is stored. A Status and a bookmark have no uid; a bookmark that had one is known
-	// by its annotation.
+	// stored: it is the metadata of an object that is stored. A Status and a bookmark have no uid; a bookmark that
+	// had one is known by its annotation.
 	stored bool
 }
 
@@ -159,7 +160,8 @@ func named(object []byte, of metav1.TypeMeta) []byte {
 	return append(out, rest...) // an object with a uid is not empty
 }
 
-// fill makes a list of carriers of a page. It returns nil where the page is not just a list of objects that are stored, and leaves the list as it was.
+// fill makes a list of carriers of a page. It returns nil where the page is not just a list of objects that are
+// stored, and leaves the list as it was.
 func (o objects) fill(list *unstructured.UnstructuredList, data []byte) *schema.GroupVersionKind {
 	if !o.carried || !scan.Regular(data) {
 		return nil
@@ -174,7 +176,8 @@ func (o objects) fill(list *unstructured.UnstructuredList, data []byte) *schema.
 	}
 	head := unstructured.Unstructured{Object: tree}
 	kind := head.GroupVersionKind()
-	if page == nil || page[0] != '[' || kind.Kind == "" || head.GetAPIVersion() == "" || strings.ContainsAny(head.GetAPIVersion()+kind.Kind, "\"\\\n") {
+	odd := strings.ContainsFunc(head.GetAPIVersion()+kind.Kind, func(r rune) bool { return r < ' ' || r == '"' || r == '\\' })
+	if page == nil || page[0] != '[' || kind.Kind == "" || head.GetAPIVersion() == "" || odd {
 		return nil
 	}
 	items := []unstructured.Unstructured{}
