@@ -98,18 +98,9 @@ func (s *session) largeLife(ctx context.Context, sub subject, f *foos, out take)
 		return err
 	}
 	defer w.close()
-	ph, err := s.begin(listing, nil)
-	if err != nil {
+	p, err := s.looksAtAll(ctx, sub, errand{job: statusJob, namespace: f.namespace, expected: f.all(), phase: listing}, out)
+	if p == nil {
 		return err
-	}
-	p, err := s.start(ctx, sub, errand{job: statusJob, namespace: f.namespace, expected: f.all(), phase: listing})
-	if err != nil {
-		return err
-	}
-	ph.at = p.started
-	at, err := p.lookedAll(ctx, f.all())
-	if err == nil {
-		err = s.end(ctx, ph, sub, p, at, f.all(), out)
 	}
 	if err == nil {
 		err = s.atRest(ctx, standing, p, out)

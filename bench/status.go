@@ -87,18 +87,9 @@ func (s *session) storm(ctx context.Context, sub subject, p *process, f *foos, w
 // restart starts the subject when nothing is to be done, waits until it has looked at all, and changes one at a time
 // then.
 func (s *session) restart(ctx context.Context, sub subject, f *foos, w *follower, out take) error {
-	ph, err := s.begin(restart, nil)
-	if err != nil {
+	p, err := s.looksAtAll(ctx, sub, errand{job: statusJob, namespace: f.namespace, expected: f.all(), traced: s.wanted[react], phase: restart}, out)
+	if p == nil {
 		return err
-	}
-	p, err := s.start(ctx, sub, errand{job: statusJob, namespace: f.namespace, expected: f.all(), traced: s.wanted[react], phase: restart})
-	if err != nil {
-		return err
-	}
-	ph.at = p.started
-	at, err := p.lookedAll(ctx, f.all())
-	if err == nil {
-		err = s.end(ctx, ph, sub, p, at, f.all(), out)
 	}
 	if err == nil && out[restart+"/writes"] != 0 {
 		err = fmt.Errorf("it wrote %.0f times though nothing was to be done", out[restart+"/writes"])
@@ -114,6 +105,25 @@ func (s *session) restart(ctx context.Context, sub subject, f *foos, w *follower
 		calls(p.looks, changes, out)
 	}
 	return nil
+}
+
+// looksAtAll starts a subject and measures until it has looked at all that the errand expects. The subject runs then, also
+// with an error, unless it is nil.
+func (s *session) looksAtAll(ctx context.Context, sub subject, e errand, out take) (*process, error) {
+	ph, err := s.begin(e.phase, nil)
+	if err != nil {
+		return nil, err
+	}
+	p, err := s.start(ctx, sub, e)
+	if err != nil {
+		return nil, err
+	}
+	ph.at = p.started
+	at, err := p.lookedAll(ctx, e.expected)
+	if err == nil {
+		err = s.end(ctx, ph, sub, p, at, e.expected, out)
+	}
+	return p, err
 }
 
 // crowdLife is a backlog of more and larger Foos, and the memory that the subject has after it.

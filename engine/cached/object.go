@@ -168,19 +168,13 @@ func (o *Object) texts(of string) (out map[string]string) {
 	return out
 }
 
-// decoded is the metadata in full, as far as it is held.
-func (o *Object) decoded() metav1.ObjectMeta {
-	var held metav1.ObjectMeta
-	o.decode(&held)
-	return held
-}
-
-// decode leaves out as it is where nothing is held, or where a field is not what it should be:
-// the caller then sees less of the object, as one that asks an Unstructured does.
-func (o *Object) decode(out any) {
+// decoded is the metadata in full, as far as it is held. Where a field is not what it should be, the caller sees less of
+// the object, as one that asks an Unstructured does.
+func (o *Object) decoded() (held metav1.ObjectMeta) {
 	if o.metadata.to > 0 {
-		o.read(func(metadata []byte) { _ = json.Unmarshal(metadata, out) })
+		o.read(func(metadata []byte) { _ = json.Unmarshal(metadata, &held) })
 	}
+	return held
 }
 
 // typeMeta is shared by all objects of a kind.

@@ -54,8 +54,10 @@ type objects struct {
 func (o objects) Decode(data []byte, defaults *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
 	switch of := into.(type) {
 	case nil:
-		if u, kind := o.object(data); u != nil {
-			return u, kind, nil
+		if o.carried && scan.Regular(data) {
+			if u, kind := carrier(data, metav1.TypeMeta{}); u != nil {
+				return u, kind, nil
+			}
 		}
 	case *unstructured.UnstructuredList:
 		if kind := o.fill(of, data); kind != nil {
@@ -84,19 +86,9 @@ func decode(u *unstructured.Unstructured, data []byte) *schema.GroupVersionKind 
 	return &kind
 }
 
-func (o objects) object(data []byte) (*unstructured.Unstructured, *schema.GroupVersionKind) {
-	if !o.carried {
-		return nil, nil
-	}
-	return carrier(data, metav1.TypeMeta{})
-}
-
-// carrier returns a carrier of an object that is stored, nil of anything else. The kind is that of an object that has
-// none, as those in lists of built-in kinds.
+// carrier returns a carrier of an object that is stored, nil of anything else that is regular. The kind is that of an
+// object that has none, as those in lists of built-in kinds.
 func carrier(data []byte, of metav1.TypeMeta) (*unstructured.Unstructured, *schema.GroupVersionKind) {
-	if !scan.Regular(data) {
-		return nil, nil
-	}
 	var kind metav1.TypeMeta
 	var metadata []byte
 	for key, value := range scan.Members(data) {
@@ -109,16 +101,21 @@ func carrier(data []byte, of metav1.TypeMeta) (*unstructured.Unstructured, *sche
 			metadata = value
 		}
 	}
-	raw := bytes.Clone(data)
-	if kind == (metav1.TypeMeta{}) && of != kind {
-		kind, raw = of, named(data, of)
+	nameless := kind == metav1.TypeMeta{}
+	if nameless {
+		kind = of
 	}
 	id := identityIn(metadata)
 	if !id.stored || kind.Kind == "" || kind.APIVersion == "" {
 		return nil, nil
 	}
+	if nameless {
+		data = named(data, kind)
+	} else {
+		data = bytes.Clone(data)
+	}
 	gvk := kind.GroupVersionKind()
-	u := cached.Carrier(kind, id.namespace, id.name, id.version, raw)
+	u := cached.Carrier(kind, id.namespace, id.name, id.version, data)
 	return &u, &gvk
 }
 

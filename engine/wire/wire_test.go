@@ -268,8 +268,9 @@ func TestListsAreWhatTheDynamicClientLists(t *testing.T) {
 func TestWorkloadsAreCarried(t *testing.T) {
 	pod := strings.Replace(foo, `"f:spec":{}`, `"f:spec":{"f:containers":{"k:{\"name\":\"app\"}":{".":{},"f:args":{"v:\"a\\\\b\"":{}}}}}`, 1)
 	page := `{"apiVersion":"example.com/v1","kind":"FooList","metadata":{},"items":[` + pod + `]}`
-	if u, _ := (objects{carried: true}).object([]byte(pod)); u == nil || u.Object["spec"] != nil {
-		t.Errorf("the watch brings %v", u)
+	o, _, err := objects{carried: true}.Decode([]byte(pod), nil, nil)
+	if u, is := o.(*unstructured.Unstructured); err != nil || !is || u.Object["spec"] != nil {
+		t.Errorf("the watch brings %v, %v", o, err)
 	}
 	var list unstructured.UnstructuredList
 	if (objects{carried: true}).fill(&list, []byte(page)) == nil || list.Items[0].Object["spec"] != nil {
