@@ -52,6 +52,28 @@ func TestWhatYAMLRefusesIsRefusedInGo(t *testing.T) {
 			},
 			"resource foos.v1.example.com: handler h: onFailure: says nothing with finalizer: false, which holds no object",
 		},
+		"a policy of errors is known": {
+			handler(Errors("retri")),
+			`resource foos.v1.example.com: handler h: errors: unknown policy "retri" (did you mean "retry"?)`,
+		},
+		"an attempt fits into the time of all": {
+			handler(Timeout(time.Minute), Deadline(time.Second)),
+			"resource foos.v1.example.com: handler h: timeout: one attempt (1m0s) must not take longer than all of them, which have a deadline of 1s",
+		},
+		"a deadline is not negative": {
+			handler(Deadline(-time.Second)),
+			"resource foos.v1.example.com: handler h: retries, timeout, deadline and back-off must not be negative",
+		},
+		"objects that are being deleted are for resume handlers": {
+			handler(Deleted()),
+			"resource foos.v1.example.com: handler h: deleted: is only for handlers with cause resume",
+		},
+		"and not for level-triggered ones, which must not make anew what is to go": {
+			func(op *Operator) {
+				op.Resource("foos.v1.example.com", func(r *Resource) { r.OnReconcile("h", nothing, Deleted()) })
+			},
+			"resource foos.v1.example.com: handler h: deleted: is only for handlers with cause resume",
+		},
 		"a mode of leadership is known": {
 			settings(Settings{LeaderElection: LeaderElection{Mode: "leas"}}),
 			`operator: settings.leaderElection.mode: unknown mode "leas"`,

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -87,6 +88,11 @@ func (p *pass) blame(ctx context.Context, said error) (verdict, error) {
 	return p.writeFrom(ctx, base, s)
 }
 
+// logOfJob returns the log for what comes of a job.
+func (p *pass) logOfJob(j *plan.Job) logr.Logger {
+	return p.r.logOf(p.facts, "handler", j.Reader.ID, "cause", string(j.Cause), "attempt", j.Record.Attempts+1)
+}
+
 // fault makes an attempt one that has failed: the server does not take what the handler wants.
 func (p *pass) fault(j *plan.Job, err error) {
 	if p.memory.Refused == nil {
@@ -94,7 +100,7 @@ func (p *pass) fault(j *plan.Job, err error) {
 	}
 	p.memory.Refused[j.Reader.ID] = true
 	j.Wants, j.Record = nil, j.Entry.Try
-	p.note(p.r.logOf(p.facts, "handler", j.Reader.ID, "cause", string(j.Cause), "attempt", j.Record.Attempts+1), j, fmt.Errorf("changing the object: %w", err), 0)
+	p.note(p.logOfJob(j), j, fmt.Errorf("changing the object: %w", err), 0)
 	e := j.Entry
 	e.Try = j.Record
 	p.ledger.Put(j.Reader, e.End(j.Reader.View, j.Saw, p.look.Kept(j.Reader.View)))

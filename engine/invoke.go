@@ -31,6 +31,11 @@ func (p *pass) attempt(ctx context.Context, j *plan.Job) error {
 	if p.blocked(j.Reader.Handler) {
 		return nil
 	}
+	if late := j.Record.Overdue(j.Reader.Handler, time.Now()); late != nil {
+		p.note(p.logOfJob(j), j, late, 0)
+		p.finish(j)
+		return nil
+	}
 	if err := p.ensureFinalizer(ctx); err != nil {
 		return err
 	}
@@ -40,8 +45,9 @@ func (p *pass) attempt(ctx context.Context, j *plan.Job) error {
 	request := p.request(j, s)
 	log := request.Log
 	start := time.Now()
+	j.Record = j.Record.Start(j.Reader.Handler, start)
 	leave := p.r.busy.Enter(p.key, j.Reader.ID)
-	err := attempt.Run(ctx, j.Reader.Handler, request, s)
+	err := attempt.Run(ctx, j.Reader.Handler, request, j.Record.Ends(j.Reader.Handler), s)
 	leave()
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -108,7 +114,7 @@ func (p *pass) note(log logr.Logger, j *plan.Job, err error, took time.Duration)
 		}
 		p.memory.Troubles.Mended(log, j.Reader.ID, "handler works again")
 	case waiting:
-		j.Record = j.Record.Wait(err, most, time.Now())
+		j.Record = j.Record.Wait(j.Reader.Handler, err, most, time.Now())
 		log.V(1).Info("handler waits", "reason", err.Error(), "timeout", most.String())
 	default:
 		j.Record = j.Record.Fail(j.Reader.Handler, err, time.Now())
@@ -117,7 +123,7 @@ func (p *pass) note(log logr.Logger, j *plan.Job, err error, took time.Duration)
 	p.r.refused(p.key, j.Reader.ID, err)
 	p.r.engine.metrics.Handled(ops.HandlerRun{
 		Resource: p.r.name, Handler: j.Reader.ID, Cause: j.Cause,
-		Outcome: attempt.Outcome(err, j.Record.Failed), Duration: took,
+		Outcome: attempt.Outcome(err, j.Record.Done, j.Record.Failed), Duration: took,
 	})
 	if wait := j.Record.Waits(time.Now()); !j.Record.Done {
 		p.next = p.next.Sooner(wait, queue.Due)

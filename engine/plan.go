@@ -44,6 +44,7 @@ func (p *pass) situation(r book.Reader, n changes) plan.Situation {
 		Named: slices.Contains(n.of, r.ID), Resync: n.resync,
 		Fires: p.fires(r, n.ticks), Granted: slices.Contains(n.Granted, r.ID),
 		Chosen:   !r.Level() || filter.Chooses(r.Handler, p.current), // nobody else asks
+		Gone:     p.gone,
 		Released: p.deletion != "" && !p.gone && !p.finalizer(),
 	}
 }

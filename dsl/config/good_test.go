@@ -93,6 +93,7 @@ func TestEveryFieldArrives(t *testing.T) {
 			dsl.Label("tier", "gold"), dsl.LabelExists("app"), dsl.LabelAbsent("legacy"), dsl.Label("date", "2024-01-01"),
 			dsl.Annotation("example.com/note", "any text, really"),
 			dsl.Retries(0), dsl.WithBackoff(2*time.Second, time.Minute), dsl.Timeout(90*time.Minute),
+			dsl.Deadline(2*time.Hour), dsl.Errors(dsl.ErrorsIgnore),
 			dsl.Release(), described("call: foo.Announce"), reading(dsl.Reads{Paths: []dsl.Path{
 				{"metadata", "labels", "tier"}, {"metadata", "labels", "app"}, {"metadata", "labels", "legacy"}, {"metadata", "labels", "date"},
 				{"metadata", "annotations", "example.com/note"}, {"spec", "paused"}, {"spec", "paused"},
@@ -109,6 +110,7 @@ func TestEveryFieldArrives(t *testing.T) {
 	})
 	want.Resource("bars.example.com", func(r *dsl.Resource) {
 		r.Cache, r.ObservedGeneration = dsl.CacheLive, true
+		r.OnResume("back", nothing, dsl.Deleted(), described("call: demo.Run"))
 		r.OnUpdate("look", nothing, dsl.Field("spec"), dsl.NoOld(), described("call: demo.Run"))
 	})
 	if diff := cmp.Diff(want, load(t, "everything.yaml"), operators); diff != "" {
