@@ -22,7 +22,7 @@ import (
 // to be read beside the object is the caller's to add.
 func (r *resource) subject(f facts, d draft, h *dsl.Handler, c dsl.Cause, try progress.Record) *dsl.Subject {
 	return &dsl.Subject{
-		Object: d.current.DeepCopy(), Cause: c, Attempt: try.Attempts + 1, Made: r.spec.Makes, Now: f.now,
+		Object: d.current.DeepCopy(), Handler: h.ID, Cause: c, Attempt: try.Attempts + 1, Made: r.spec.Makes, Now: f.now,
 		Log: r.logOf(f, "handler", h.ID, "cause", string(c), "attempt", try.Attempts+1),
 	}
 }
