@@ -32,7 +32,7 @@ func (p *pass) probe(ctx context.Context, j *plan.Job) error {
 		without := draftOf(p.object)
 		for _, other := range p.jobs {
 			if other != j && other.Wants != nil {
-				without = without.with(other.Wants, p.facts)
+				without = p.also(without, other)
 			}
 		}
 		p.show(without)
@@ -52,8 +52,22 @@ func (p *pass) alone(j *plan.Job, seen *unstructured.Unstructured) patch.Wish {
 		if live != seen && !holds(j, p.looking(live).look) {
 			return dsl.NewPatch(), patch.Marks{}
 		}
-		return j.Wants, patch.Marks{}
+		wants, err := patch.Resolve(live, j.Wants, p.object.GetGeneration(), p.now)
+		if err != nil {
+			return dsl.NewPatch(), patch.Marks{}
+		}
+		return wants, patch.Marks{Finalizer: p.r.engine.op.Finalizer()}
 	}
+}
+
+// also returns the draft with what another handler wants. Where that cannot be worked out any more, the handler runs again.
+func (p *pass) also(at draft, j *plan.Job) draft {
+	next, err := at.with(j.Wants, p.facts)
+	if err != nil {
+		p.void(j)
+		p.next = p.next.AtOnce()
+	}
+	return next
 }
 
 // blame finds the handlers whose changes the server does not take, by sending those of each by themselves.
@@ -75,7 +89,7 @@ func (p *pass) blame(ctx context.Context, said error) (verdict, error) {
 		}
 		switch {
 		case err == nil:
-			p.show(p.with(j.Wants, p.facts))
+			p.show(p.also(p.draft, j))
 		case apierrors.IsInvalid(err):
 			p.fault(j, err)
 		default:

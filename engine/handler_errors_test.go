@@ -55,7 +55,9 @@ func TestErrorsThatAreIgnored(t *testing.T) {
 			},
 		},
 		"a deletion goes on": {
-			func(foo *dsl.Resource, j *journal) { foo.OnDelete("farewell", j.Note("farewell", fails(errAgain)), ignore) },
+			func(foo *dsl.Resource, j *journal) {
+				foo.OnDelete("farewell", j.Note("farewell", fails(errAgain)), ignore)
+			},
 			func(s *stage) {
 				s.begin()
 				s.remove()

@@ -5,6 +5,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -57,9 +58,13 @@ func (p *pass) attempt(ctx context.Context, j *plan.Job) error {
 	}
 	if !attempt.Void(err) {
 		j.Record.Step = request.Step
-		if err := p.lay(ctx, j, request.Patch); err != nil {
+		wrong, ends := p.lay(ctx, j, request.Patch)
+		if ends != nil {
 			p.void(j)
-			return err
+			return ends
+		}
+		if err == nil {
+			err = wrong
 		}
 		if said := p.probe(ctx, j); said != nil {
 			p.fault(j, said)
@@ -88,18 +93,42 @@ func (p *pass) ensureFinalizer(ctx context.Context) error {
 	return nil
 }
 
-// lay lays what a handler wants on the object as those after it see it.
-func (p *pass) lay(ctx context.Context, j *plan.Job, wants *dsl.Patch) error {
+// lay lays what a handler wants on the object as those after it see it. It returns what is wrong with that, and the error
+// of a pass that must end.
+func (p *pass) lay(ctx context.Context, j *plan.Job, wants *dsl.Patch) (wrong, ends error) {
 	j.Offers = len(wants.Offered) > 0
 	wants, err := p.r.conditions.Offered(ctx, wants, p.patch.Conditions)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	wants.Retired = slices.DeleteFunc(wants.Retired, p.saying().Keeps)
-	j.Wants = wants
-	p.show(p.with(wants, p.facts))
-	return nil
+	made := wants
+	if len(wants.Transforms) > 0 {
+		made, wrong = p.transformed(wants)
+	}
+	if j.Wants = wants; wrong != nil || made.Empty() {
+		j.Wants = made // transformations that fail, or have nothing to do, do not run again
+	}
+	at, _ := p.with(made, p.facts)
+	p.show(at)
+	return wrong, nil
 }
+
+// transformed returns what a handler wants with what its transformations make of the object, and without them where they
+// fail.
+func (p *pass) transformed(wants *dsl.Patch) (made *dsl.Patch, wrong error) {
+	if p.r.rules.Ledger.Partial {
+		wrong = dsl.Permanent(errPartial)
+	} else if made, wrong = patch.Resolve(p.current, wants, p.object.GetGeneration(), p.now); wrong == nil {
+		return made, nil
+	}
+	bare := *wants
+	bare.Transforms = nil
+	return &bare, wrong
+}
+
+// errPartial is the error of handlers that transform an object of which the cache holds a part.
+var errPartial = errors.New("transforming the object: the cache does not hold all of it (want cache compact without keep, or live)")
 
 // note records the outcome of an attempt, and says it where people look.
 func (p *pass) note(log logr.Logger, j *plan.Job, err error, took time.Duration) {
