@@ -51,6 +51,7 @@ func (p *pass) request(j *plan.Job, s *fence.Span) *dsl.Request {
 	request := &dsl.Request{
 		Subject: *p.subject(j.Reader, j.Cause, j.Record, children), Children: children,
 		Step: j.Record.Step, Patch: dsl.NewPatch(), Client: p.client(j.Reader.Handler, s),
+		Memo: p.memory.Kept(), OperatorMemo: &p.r.engine.memo,
 	}
 	if p.resourceWide() {
 		p.r.withoutObject(request, s)

@@ -69,6 +69,7 @@ type Engine struct {
 	access    *access.Monitor
 	register  *register.Register
 	trim      *trim.Trimmer
+	memo      dsl.Memo
 
 	started atomic.Bool
 	leaving atomic.Bool

@@ -92,7 +92,7 @@ func TestImportsPointDown(t *testing.T) {
 			"engine/fence", "engine/gone", "engine/inbox", "engine/loop", "engine/ops", "engine/pack", "engine/patch", "engine/register", "engine/retired",
 			"engine/sweep", "engine/watch",
 		},
-		"engine/memory":   {"engine/attempt", "engine/family", "engine/filter", "engine/inbox", "engine/ledger", "engine/loop", "engine/related", "engine/sweep", "engine/timer"},
+		"engine/memory":   {"dsl", "engine/attempt", "engine/family", "engine/filter", "engine/inbox", "engine/ledger", "engine/loop", "engine/related", "engine/sweep", "engine/timer"},
 		"engine/departed": {"engine/family", "engine/fate", "engine/feed", "engine/inbox", "engine/memory", "engine/queue", "engine/related"},
 		"engine/worker":   {"dsl/logmark", "engine/busy", "engine/inbox", "engine/memory", "engine/plan", "engine/queue"},
 		"engine/saying":   {"dsl", "engine/book", "engine/conditions", "engine/filter", "engine/ledger", "engine/memory", "engine/patch", "engine/plan"},

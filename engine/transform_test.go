@@ -153,20 +153,23 @@ func TestTransformations(t *testing.T) {
 		},
 		"the operator's own finalizer stays": {
 			func(foo *dsl.Resource, j *journal) {
-				foo.OnCreate("one", j.Note("one", func(_ context.Context, r *dsl.Request) error {
+				foo.On(both(), "one", j.Note("one", func(_ context.Context, r *dsl.Request) error {
 					r.Patch.Transform(func(o *unstructured.Unstructured) error {
 						o.SetFinalizers([]string{"example.com/ours"})
 						o.SetAnnotations(map[string]string{"note": "x"})
 						return nil
 					})
 					return nil
-				}))
+				}), dsl.NoOld())
 				foo.OnDelete("farewell", j.Note("farewell"))
 			},
 			func(s *stage) {
 				s.Launch()
 				s.Create(web)
 				s.Called("one create")
+				s.finalizers("example.com/ours", finalizer)
+				s.size(2)
+				s.Called("one update")
 				s.finalizers("example.com/ours", finalizer)
 				s.keeps("generation", "handlers", "handwerk", "uid")
 				if note := s.web().GetAnnotations()["note"]; note != "x" {
