@@ -34,6 +34,7 @@ func (op *Operator) Validate() error {
 		}
 	}
 	op.Settings.check(c)
+	op.checkActivities(&found)
 	if len(op.resources) == 0 {
 		c.fault("resources", "want at least one")
 	}

@@ -97,10 +97,11 @@ func TestImportsPointDown(t *testing.T) {
 		"engine/worker":   {"dsl/logmark", "engine/busy", "engine/inbox", "engine/memory", "engine/plan", "engine/queue"},
 		"engine/saying":   {"dsl", "engine/book", "engine/conditions", "engine/filter", "engine/ledger", "engine/memory", "engine/patch", "engine/plan"},
 		"engine/clock":    {"dsl", "engine/book", "engine/ledger", "engine/plan", "engine/progress", "engine/timer"},
+		"engine/activity": {"dsl", "dsl/logmark", "engine/attempt", "engine/child", "engine/events", "engine/fence", "engine/ops", "engine/progress"},
 		"engine/client":   {"dsl", "engine/catalog", "engine/child", "engine/feed", "engine/fence"},
 		"engine/related":  {"dsl", "engine/book", "engine/cached", "engine/feed", "engine/inbox", "engine/watch"},
 		"engine": {
-			"engine/clock", "engine/departed", "engine/saying", "engine/worker",
+			"engine/activity", "engine/clock", "engine/departed", "engine/saying", "engine/worker",
 			"engine/attempt", "engine/client", "engine/conditions", "engine/filter", "engine/ledger", "engine/plan",
 			"dsl", "dsl/logmark", "dsl/plain", "engine/book", "engine/cached", "engine/cause", "engine/catalog", "engine/child", "engine/gone", "engine/lease", "engine/ops",
 			"engine/patch", "engine/progress", "engine/queue", "engine/rights", "engine/watch",
@@ -146,7 +147,7 @@ var (
 		{"report", "retired"},
 		{"client", "family", "feeds", "related", "roster"},
 		{"memory", "plan"},
-		{"clock", "departed", "saying", "worker"},
+		{"activity", "clock", "departed", "saying", "worker"},
 	}
 )
 

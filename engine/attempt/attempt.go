@@ -76,7 +76,7 @@ func limited(ctx context.Context, h *dsl.Handler, end time.Time) (context.Contex
 // wrongPatch returns what is wrong with what a handler wants, for which it fails for good.
 func wrongPatch(h *dsl.Handler, p *dsl.Patch) error {
 	if h.ResourceWide && !p.Empty() {
-		return errors.New("it wants to change an object, but runs for the resource as a whole: others are changed with the client")
+		return errors.New("it wants to change its object, and runs for none: others are changed with the client")
 	}
 	return p.Err()
 }
