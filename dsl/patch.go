@@ -36,7 +36,7 @@ type Patch struct {
 	Replaced, ReplacedStatus []Path
 
 	// Transforms change the object once all else is laid on it, in this order; see [Patch.Transform].
-	Transforms []Transformation
+	Transforms []Transformation `json:"-"`
 
 	faults []error
 }

@@ -74,6 +74,36 @@ func TestWhatYAMLRefusesIsRefusedInGo(t *testing.T) {
 			},
 			"resource foos.v1.example.com: handler h: deleted: is only for handlers with cause resume",
 		},
+		"what runs at the start has no object to look at": {
+			func(op *Operator) {
+				handler()(op)
+				op.OnStartup("s", nothing, Field("spec"))
+			},
+			"operator: startup s: field: is for handlers of objects, which startup has not",
+		},
+		"an id is there once for each cause": {
+			func(op *Operator) {
+				handler()(op)
+				op.OnStartup("s", nothing)
+				op.OnCleanup("s", nothing)
+				op.OnCleanup("s", nothing)
+			},
+			"operator: cleanup s: id: the id is used twice",
+		},
+		"a probe is asked once each time": {
+			func(op *Operator) {
+				handler()(op)
+				op.OnReady("p", nothing, Retries(3))
+			},
+			"operator: ready p: a probe is asked once each time",
+		},
+		"needs are about something": {
+			func(op *Operator) {
+				handler()(op)
+				op.OnStartup("s", nothing, Needs("patch", "self"))
+			},
+			"operator: startup s: needs: the need of",
+		},
 		"a mode of leadership is known": {
 			settings(Settings{LeaderElection: LeaderElection{Mode: "leas"}}),
 			`operator: settings.leaderElection.mode: unknown mode "leas"`,

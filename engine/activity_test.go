@@ -65,7 +65,7 @@ func TestTheLifeOfAProcess(t *testing.T) {
 			return nil
 		})
 		s.Operator.OnCleanup("last", func(ctx context.Context, r *dsl.Request) error {
-			s.Journal.Add("cleanup")
+			s.Add("cleanup")
 			o, err := r.Client.Get(ctx, foos, "default", "web")
 			if err == nil {
 				o.Object["spec"].(map[string]any)["color"] = "gone"
@@ -122,7 +122,7 @@ func TestActivitiesOfReplicas(t *testing.T) {
 				if err != nil && !strings.Contains(err.Error(), "does not lead") {
 					s.t.Errorf("%s: %v", id, err)
 				}
-				s.Journal.Add(id + " " + string(r.Cause) + map[bool]string{true: " writes", false: " does not write"}[err == nil])
+				s.Add(id + " " + string(r.Cause) + map[bool]string{true: " writes", false: " does not write"}[err == nil])
 				return nil
 			}
 			op.OnStartup("begin", writes)

@@ -123,12 +123,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	ctx = logr.NewContext(ctx, outage.Quiet(e.log, e.said)) // client-go logs with it
 	outer, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
-	if err := e.office.Start(ctx); err != nil {
-		e.events.Stop()
-		e.watches.Close()
-		if stopped := ctx.Err(); stopped != nil && errors.Is(err, stopped) {
-			return nil
-		}
+	if through, err := e.begin(ctx); !through {
 		return err
 	}
 	if err := e.events.Start(outer); err != nil {
@@ -186,6 +181,19 @@ func (e *Engine) Run(ctx context.Context) error {
 		return nil
 	}
 	return err
+}
+
+// begin runs the startups, and reports whether they are through. That the process was asked to stop meanwhile is no error.
+func (e *Engine) begin(ctx context.Context) (through bool, err error) {
+	if err = e.office.Start(ctx); err == nil {
+		return true, nil
+	}
+	e.events.Stop()
+	e.watches.Close()
+	if stopped := ctx.Err(); stopped != nil && errors.Is(err, stopped) {
+		err = nil
+	}
+	return false, err
 }
 
 // start has the engine work on a resource from here on: at once when it runs, and leads. The error says that the

@@ -82,6 +82,10 @@ func TestEveryFieldArrives(t *testing.T) {
 		},
 		GracePeriod: 25 * time.Second, QPS: 50.5, Burst: 100,
 	}
+	want.OnStartup("migrate", nothing, dsl.Retries(3), dsl.WithBackoff(2*time.Second, time.Minute), dsl.Timeout(10*time.Second),
+		dsl.Deadline(5*time.Minute), described("call: foo.Announce"))
+	want.OnStartup("hello", nothing, dsl.Errors(dsl.ErrorsIgnore), described("note"))
+	want.OnCleanup("bye", nothing, dsl.Needs("get", "secrets.v1"), described("call: demo.Run"))
 	want.Resource("foos.v1.example.com", func(foo *dsl.Resource) {
 		foo.Resync, foo.Workers, foo.Cache = time.Hour, 8, dsl.CacheCompact
 		foo.Keep = []dsl.Path{{"spec"}, {"metadata", "labels", "app.kubernetes.io/name"}, {"status", "phase"}}

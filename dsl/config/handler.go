@@ -40,7 +40,8 @@ type handler struct {
 	timing
 
 	doing
-	whole  bool     // it stands under schedule
+	whole  bool     // it stands under schedule, startup or cleanup
+	active bool     // it stands under startup or cleanup
 	level  bool     // it is level-triggered
 	untold bool     // what one of its steps needs is not known
 	partly bool     // it is a step that is not always taken

@@ -58,6 +58,8 @@ type Office struct {
 	// begun: the startups are through. Now is the one that runs, with its last error.
 	begun bool
 	now   string
+	// ctx is that of the process, once the startups are through; probes end with it.
+	ctx context.Context
 	// asked is when the process was asked to stop.
 	asked time.Time
 }
@@ -87,9 +89,9 @@ func (o *Office) Start(ctx context.Context) error {
 		}
 	}
 	o.mu.Lock()
-	o.begun = true
+	o.begun, o.ctx = true, ctx
 	o.mu.Unlock()
-	return ctx.Err()
+	return nil
 }
 
 // Clean runs the cleanups, in order and once, in what is left of the grace period or a tenth of it. Where the startups are

@@ -81,8 +81,16 @@ func TestHowStartupsEnd(t *testing.T) {
 	}{
 		"there are none": {func(*dsl.Operator, *notes) {}, "", 0, nil},
 		"one after the other, with what one leaves for the next": {func(op *dsl.Operator, n *notes) {
-			op.OnStartup("one", func(_ context.Context, r *dsl.Request) error { r.OperatorMemo.Set("x", "of one"); n.add("one"); return nil })
-			op.OnStartup("two", func(_ context.Context, r *dsl.Request) error { x, _ := r.Memo.Get("x"); n.add("two " + x.(string)); return nil })
+			op.OnStartup("one", func(_ context.Context, r *dsl.Request) error {
+				r.OperatorMemo.Set("x", "of one")
+				n.add("one")
+				return nil
+			})
+			op.OnStartup("two", func(_ context.Context, r *dsl.Request) error {
+				x, _ := r.Memo.Get("x")
+				n.add("two " + x.(string))
+				return nil
+			})
 		}, "", 0, []string{"one", "two of one"}},
 		"one that fails is tried again, and others wait for it": {func(op *dsl.Operator, n *notes) {
 			op.OnStartup("one", failsTimes(2, dsl.Temporary(errDown, 10*time.Second)))

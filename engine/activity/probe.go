@@ -5,7 +5,6 @@ package activity
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"sync"
 	"time"
@@ -69,7 +68,7 @@ func (p *probe) join() *inquiry {
 
 func (p *probe) ask(run *inquiry) {
 	span := fence.NewSpan(p.office.set.Held)
-	run.err = attempt.Run(context.Background(), p.h, p.office.request(p.h, 1, span), time.Time{}, span)
+	run.err = attempt.Run(p.office.ctx, p.h, p.office.request(p.h, 1, span), time.Time{}, span)
 	p.mu.Lock()
 	p.run = nil
 	p.mu.Unlock()
