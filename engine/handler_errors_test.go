@@ -165,6 +165,42 @@ func TestTheDeadlineOfAHandler(t *testing.T) {
 				}
 			},
 		},
+		"a restart gives no more time to one that waits for others": {
+			func(foo *dsl.Resource, j *journal) {
+				foo.OnDelete("farewell", j.Note("farewell", func(context.Context, *dsl.Request) error {
+					return dsl.Waiting("the children", time.Hour)
+				}), dsl.Deadline(time.Minute), dsl.Release())
+			},
+			func(s *stage) {
+				s.begin()
+				s.remove()
+				s.Called("farewell delete")
+				s.Advance(30 * time.Second)
+				s.Process.Kill()
+				s.Launch()
+				s.Called("farewell delete")
+				s.Advance(31 * time.Second)
+				if s.web() != nil {
+					s.t.Error("the object is held after the deadline")
+				}
+			},
+		},
+		"a restart gives no more time to one that is tried again soon": {
+			func(foo *dsl.Resource, j *journal) {
+				foo.OnDelete("farewell", temporary(2*time.Second), dsl.Deadline(time.Minute), dsl.Release())
+			},
+			func(s *stage) {
+				s.begin()
+				s.remove()
+				s.Advance(30 * time.Second)
+				s.Process.Kill()
+				s.Launch()
+				s.Advance(31 * time.Second)
+				if s.web() != nil {
+					s.t.Error("the object is held after the deadline")
+				}
+			},
+		},
 		"a restart gives no more time": {
 			func(foo *dsl.Resource, j *journal) {
 				foo.OnCreate("vain", j.Note("vain", temporary(40*time.Second)), dsl.Deadline(time.Minute))

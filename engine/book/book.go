@@ -18,6 +18,7 @@ import (
 	"hash/fnv"
 	"slices"
 	"strconv"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -309,6 +310,9 @@ func (b Book) Outcomes(readers []Reader) string {
 		}
 		if e.undoes() || e.lastingTry(r).Step > 0 {
 			out = append(out, string(e.Try.Cause), e.Try.View, strconv.Itoa(e.Try.Step), e.Deletion)
+		}
+		if began := e.lastingTry(r).Began; !began.IsZero() {
+			out = append(out, began.Format(time.RFC3339Nano)) // a restart gives no more time
 		}
 		if e.Try.Cause == dsl.Delete && e.Try.Done {
 			out = append(out, e.Deletion, strconv.FormatBool(e.Try.Failed), e.Try.View)
