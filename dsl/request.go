@@ -71,6 +71,8 @@ type Request struct {
 	Params Params
 	// Memo is the object's in this process, or that of a schedule; OperatorMemo is the operator's. See [Memo].
 	Memo, OperatorMemo *Memo
+	// Parts are the sub-handlers that the handler declares; see [Request.Handle].
+	Parts *Parts
 	// Step is for handlers that are made of steps: how many of them are done for what the handler
 	// sees now. A handler sets it as it goes; when it has to be run again, the next attempt finds
 	// it as the last one left it.

@@ -17,6 +17,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/events"
 	"github.com/handwerk-dev/handwerk/engine/fence"
 	"github.com/handwerk-dev/handwerk/engine/ops"
+	"github.com/handwerk-dev/handwerk/engine/part"
 	"github.com/handwerk-dev/handwerk/engine/patch"
 	"github.com/handwerk-dev/handwerk/engine/plan"
 	"github.com/handwerk-dev/handwerk/engine/queue"
@@ -48,7 +49,8 @@ func (p *pass) attempt(ctx context.Context, j *plan.Job) error {
 	start := time.Now()
 	j.Record = j.Record.Start(j.Reader.Handler, start)
 	leave := p.r.busy.Enter(p.key, j.Reader.ID)
-	err := attempt.Run(ctx, j.Reader.Handler, request, j.Record.Ends(j.Reader.Handler), s)
+	parts := j.Record.Parts
+	err := attempt.Run(ctx, part.Of(j.Reader.Handler, &parts), request, j.Record.Ends(j.Reader.Handler), s)
 	leave()
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -57,7 +59,7 @@ func (p *pass) attempt(ctx context.Context, j *plan.Job) error {
 		j.Warned = reporter.Warned()
 	}
 	if !attempt.Void(err) {
-		j.Record.Step = request.Step
+		j.Record.Step, j.Record.Parts = request.Step, parts
 		wrong, ends := p.lay(ctx, j, request.Patch)
 		if ends != nil {
 			p.void(j)

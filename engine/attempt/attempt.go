@@ -32,13 +32,25 @@ var (
 // Run runs a handler's function, at most as long as its timeout and until the end of its time (zero for none), in a span: that begins with the function's context,
 // which is ended when the function returns, and ends before Run returns, so nothing that was left behind does anything
 // later. The error is permanent where what the handler wants is wrong.
-func Run(ctx context.Context, h *dsl.Handler, request *dsl.Request, end time.Time, span *fence.Span) (err error) {
+func Run(ctx context.Context, h *dsl.Handler, request *dsl.Request, end time.Time, span *fence.Span) error {
 	defer span.End()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	ctx, expire := limited(ctx, h, end)
 	defer expire()
 	span.Begin(ctx)
+	return call(ctx, h, request)
+}
+
+// Part runs a sub-handler's function within an attempt of its handler, as Run does.
+func Part(ctx context.Context, h *dsl.Handler, request *dsl.Request, end time.Time) error {
+	ctx, cancel := limited(ctx, h, end)
+	defer cancel()
+	return call(ctx, h, request)
+}
+
+// call calls a handler's function in its time.
+func call(ctx context.Context, h *dsl.Handler, request *dsl.Request) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("%w: %v", ErrPanic, p)

@@ -268,6 +268,7 @@ func (b Book) Mark(readers []Reader) string {
 		return []string{
 			e.Of, e.Seen, string(e.Lost), e.Deletion, string(t.Cause), t.View, strconv.Itoa(t.Attempts), strconv.Itoa(t.Step),
 			strconv.FormatBool(t.Done), strconv.FormatBool(t.Waiting), strconv.FormatInt(t.Due.Unix(), 10),
+			t.Parts.Mark(),
 		}
 	})
 }
@@ -313,6 +314,9 @@ func (b Book) Outcomes(readers []Reader) string {
 		}
 		if began := e.lastingTry(r).Began; !began.IsZero() {
 			out = append(out, began.Format(time.RFC3339Nano)) // a restart gives no more time
+		}
+		if finished := e.lastingTry(r).Parts.Finished(); finished != "" {
+			out = append(out, finished)
 		}
 		if e.Try.Cause == dsl.Delete && e.Try.Done {
 			out = append(out, e.Deletion, strconv.FormatBool(e.Try.Failed), e.Try.View)

@@ -43,6 +43,8 @@ type Record struct {
 	// Waiting: the last attempt found that something is to come first. A process that begins anew looks
 	// again at once.
 	Waiting bool `json:"waiting,omitempty"`
+	// Parts is how far its sub-handlers have come, nil where none has begun.
+	Parts *Parts `json:"parts,omitempty"`
 	// Early is when the next attempt is due of a handler that has a look before that; see Peek. It is
 	// zero for others.
 	Early time.Time `json:"-"`
@@ -117,7 +119,9 @@ func (r Record) RetryNow() Record {
 func (r Record) Begun() bool { return !r.Done && (r.Waiting || r.Attempts > 0 || r.Step > 0) }
 
 // Bare reports whether the record says nothing but that the handler waits.
-func (r Record) Bare() bool { return r.Waiting && r.Attempts == 0 && r.Step == 0 && r.Began.IsZero() }
+func (r Record) Bare() bool {
+	return r.Waiting && r.Attempts == 0 && r.Step == 0 && r.Began.IsZero() && r.Parts == nil
+}
 
 // Succeed notes a successful attempt.
 func (r Record) Succeed() Record {
@@ -155,7 +159,7 @@ func (r Record) fail(h *dsl.Handler, err error, now time.Time, wait time.Duratio
 	}
 	r.Attempts, r.Early = r.Attempts+1, time.Time{}
 	if dsl.IsPermanent(err) || h.Errors == dsl.ErrorsFail && !asked || h.Retries != dsl.Unlimited && r.Attempts > h.Retries {
-		r.Done, r.Failed, r.Step, r.Due = true, true, 0, time.Time{}
+		r.Done, r.Failed, r.Step, r.Due, r.Parts = true, true, 0, time.Time{}, nil
 		return r
 	}
 	if !asked {
