@@ -4,6 +4,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
@@ -38,7 +39,21 @@ func (p plan) startPlane(ctx context.Context) (*plane, error) {
 		out.stop()
 		return nil, fmt.Errorf("starting control plane: %w", err)
 	}
+	if err := out.uncompressed(); err != nil {
+		out.stop()
+		return nil, err
+	}
 	return out, nil
+}
+
+// uncompressed has answers come as they are, to all subjects: programs in a pod have a network that is near.
+func (p *plane) uncompressed() error {
+	text, err := os.ReadFile(p.kubeconfig)
+	if err != nil {
+		return err
+	}
+	text = bytes.Replace(text, []byte("  cluster:\n"), []byte("  cluster:\n    disable-compression: true\n"), 1)
+	return os.WriteFile(p.kubeconfig, text, 0o600)
 }
 
 // ready waits for the kubeconfig, which is written last.
