@@ -4,11 +4,11 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 )
 
@@ -52,8 +52,8 @@ func (p *plane) uncompressed() error {
 	if err != nil {
 		return err
 	}
-	text = bytes.Replace(text, []byte("  cluster:\n"), []byte("  cluster:\n    disable-compression: true\n"), 1)
-	return os.WriteFile(p.kubeconfig, text, 0o600)
+	changed := strings.Replace(string(text), "  cluster:\n", "  cluster:\n    disable-compression: true\n", 1)
+	return os.WriteFile(p.kubeconfig, []byte(changed), 0o600)
 }
 
 // ready waits for the kubeconfig, which is written last.
