@@ -8,34 +8,54 @@ import (
 	"slices"
 )
 
-// Held returns the fields of a resource's objects that caches need to hold, beside metadata: those of Keep; without it,
-// where all that looks at the objects is known to look at nothing else, what handlers read and set, and
-// status.conditions. Empty means all of an object.
-func (op *Operator) Held(r *Resource) []Path {
-	out := slices.Clone(r.Keep)
-	if len(out) == 0 {
+// Held is what caches need to hold of a resource's objects. The zero Held is all of them.
+type Held struct {
+	// Fields are the paths outside of metadata. Empty means all.
+	Fields []Path
+	// Annotations are the keys of those annotations that count, with a slash at the end all keys that begin so. Nil
+	// means all.
+	Annotations []string
+}
+
+// Held returns what caches need to hold of a resource's objects: the fields of Keep; without it, where all that looks at
+// the objects is known to look at nothing else, what handlers read and set, status.conditions, and of the annotations
+// the operator's and those that handlers name. What else is in metadata is always held.
+func (op *Operator) Held(r *Resource) Held {
+	out := Held{Fields: slices.Clone(r.Keep)}
+	if len(out.Fields) == 0 {
 		out = op.needed(r)
 	}
-	if len(out) > 0 && r.ObservedGeneration {
-		out = append(out, Path{"status", "observedGeneration"})
+	if len(out.Fields) > 0 && r.ObservedGeneration {
+		out.Fields = append(out.Fields, Path{"status", "observedGeneration"})
 	}
 	return out
 }
 
-// needed are the fields that a resource's handlers look at and set, nil where they may look at any, or somebody else may.
-func (op *Operator) needed(r *Resource) []Path {
+// needed is what a resource's handlers look at and set; all, where they may look at any of it, or somebody else may.
+func (op *Operator) needed(r *Resource) Held {
 	if cmp.Or(r.Cache, CacheCompact) != CacheCompact || len(r.relations) > 0 || op.shows(r) {
-		return nil
+		return Held{}
 	}
-	out := []Path{{"status", "conditions"}}
+	paths := []Path{{"status", "conditions"}}
 	for _, h := range r.handlers {
 		view := h.View()
 		if !view.Only || h.ResourceWide || !h.Level() {
-			return nil
+			return Held{}
 		}
-		out = append(append(out, view.Beside...), h.Sets...)
+		paths = append(append(paths, view.Beside...), h.Sets...)
 	}
-	return distinct(out)
+	out := Held{Annotations: []string{op.Prefix() + "/"}}
+	for _, p := range distinct(paths) {
+		switch {
+		case p[0] != "metadata":
+			out.Fields = append(out.Fields, p)
+		case len(p) < 3 && p.Leads(Path{"metadata", "annotations"}): // all of them
+			out.Annotations = nil
+		case p[1] == "annotations" && out.Annotations != nil:
+			out.Annotations = append(out.Annotations, p[2])
+		}
+	}
+	return out
 }
 
 // shows reports whether handlers see the resource's objects beside their own ones: as children, as related objects, or

@@ -31,11 +31,18 @@ func TestHeld(t *testing.T) {
 		"what handlers read and set, and conditions": {func(_ *Operator, foo *Resource) {
 			foo.OnReconcile("a", nothing, known("status.replicas", "spec.replicas", "spec.image"))
 			foo.OnReconcile("b", nothing, known("spec.size", "spec.replicas"), Annotation("a", "b"))
-		}, []string{"metadata.annotations.a", "spec.image", "spec.replicas", "spec.size", "status.conditions", "status.replicas"}},
+		}, []string{"spec.image", "spec.replicas", "spec.size", "status.conditions", "status.replicas", "annotation test.handwerk.dev/", "annotation a"}},
 		"the generation that was observed, where it is the operator's": {func(_ *Operator, foo *Resource) {
 			foo.ObservedGeneration = true
 			foo.OnReconcile("a", nothing, known("", "spec.replicas"))
-		}, []string{"spec.replicas", "status.conditions", "status.observedGeneration"}},
+		}, []string{"spec.replicas", "status.conditions", "status.observedGeneration", "annotation test.handwerk.dev/"}},
+		"all annotations, where one handler reads all": {func(_ *Operator, foo *Resource) {
+			foo.OnReconcile("a", nothing, known("", "metadata.annotations"))
+			foo.OnReconcile("b", nothing, known("", `metadata.annotations["x/y"]`, "metadata.labels.a"))
+		}, []string{"status.conditions"}},
+		"an annotation that a handler sets": {func(_ *Operator, foo *Resource) {
+			foo.OnReconcile("a", nothing, known(`metadata.annotations["x/y"]`, "metadata.labels.a"))
+		}, []string{"status.conditions", "annotation test.handwerk.dev/", "annotation x/y"}},
 		"what is declared": {func(_ *Operator, foo *Resource) {
 			foo.Keep = []Path{path("spec.x")}
 			foo.OnReconcile("a", nothing, known("", "spec.replicas"))
@@ -80,8 +87,12 @@ func TestHeld(t *testing.T) {
 			var foo *Resource
 			op.Resource("foos.v1.example.com", func(r *Resource) { foo = r; test.declare(op, r) })
 			var got []string
-			for _, p := range op.Held(foo) {
+			held := op.Held(foo)
+			for _, p := range held.Fields {
 				got = append(got, p.String())
+			}
+			for _, key := range held.Annotations {
+				got = append(got, "annotation "+key)
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
