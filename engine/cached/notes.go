@@ -35,21 +35,16 @@ func (n notes) hold(key string) bool {
 	return false
 }
 
-// append appends what is held of annotations.
+// append appends what is held of annotations. That there are any is known, for expressions may ask.
 func (n notes) append(out, key, annotations []byte) []byte {
 	if n == nil || len(annotations) > fewNotes || annotations[0] != '{' {
 		return append(appendKey(out, key), annotations...)
 	}
-	before := len(out)
 	out = append(appendKey(out, key), '{')
-	empty := len(out)
 	for name, value := range scan.Members(annotations) {
 		if n.holdWritten(name) {
 			out = append(appendKey(out, name), value...)
 		}
-	}
-	if len(out) == empty {
-		return out[:before]
 	}
 	return append(out, '}')
 }
@@ -74,8 +69,5 @@ func (n notes) of(metadata map[string]any) map[string]any {
 		}
 	}
 	out["annotations"] = held
-	if len(held) == 0 {
-		delete(out, "annotations")
-	}
 	return out
 }

@@ -20,8 +20,8 @@ func TestAnnotationsThatNobodyReadsAreNotHeld(t *testing.T) {
 		"keys that are named":                 {`{"wanted":"1","a/b":"2","a/bc":"3","b":"4"}`, `{"wanted":"1","a/b":"2"}`},
 		"keys that begin so":                  {`{"op.example.com/state":"1","op.example.com":"2","xop.example.com/state":"3"}`, `{"op.example.com/state":"1"}`},
 		"keys that are escaped":               {`{"w\u0061nted":"1","\u0062":"2"}`, `{"wanted":"1"}`},
-		"none that is held":                   {`{"b":"4"}`, ``},
-		"none":                                {`{}`, ``},
+		"none that is held":                   {`{"b":"4"}`, `{}`},
+		"none":                                {`{}`, `{}`},
 		"null":                                {`null`, `null`},
 		"all of many, for the room they take": {`{"b":"` + strings.Repeat("x", fewNotes) + `"}`, `{"b":"` + strings.Repeat("x", fewNotes) + `"}`},
 	}
