@@ -20,10 +20,10 @@ const way = `(?:\.\w+|\['[^']*'\]|\["[^"]*"\])+`
 // The ways in which other languages, and those who forget a sign, write an expression. Each has a group that is the
 // way through an object.
 var (
-	bare        = regexp.MustCompile(`^((?:self|children|related|old)` + way + `)$`)
-	dollar      = regexp.MustCompile(`\$((?:self|params|children|related|old|item)` + way + `)`)
-	parentheses = regexp.MustCompile(`\$\(\s*((?:self|params|children|related|old|item)` + way + `)\s*\)`)
-	doubled     = regexp.MustCompile(`\{\{-?\s*((?:self|params|children|related|old|item)?\.\w[^{}]*?)\s*-?\}\}`)
+	bare        = regexp.MustCompile(`^((?:self|children|related|indexes|old)` + way + `)$`)
+	dollar      = regexp.MustCompile(`\$((?:self|params|children|related|indexes|old|item)` + way + `)`)
+	parentheses = regexp.MustCompile(`\$\(\s*((?:self|params|children|related|indexes|old|item)` + way + `)\s*\)`)
+	doubled     = regexp.MustCompile(`\{\{-?\s*((?:self|params|children|related|indexes|old|item)?\.\w[^{}]*?)\s*-?\}\}`)
 	braces      = regexp.MustCompile(`\{\s*(self` + way + `)\s*\}`)
 )
 
@@ -116,6 +116,10 @@ func (f *fitter) meant(text string) string {
 		}
 	case expr.Related:
 		if _, known := f.schemas.Related[next]; !known {
+			return ""
+		}
+	case expr.Indexes:
+		if _, known := f.schemas.Indexes[next]; !known {
 			return ""
 		}
 	}
