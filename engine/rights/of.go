@@ -41,6 +41,9 @@ func Of(op *dsl.Operator, s Settings) []Rule {
 	for _, r := range s.Resources {
 		c.resource(r)
 	}
+	for _, x := range op.Indexes() {
+		c.add(about{Name: x.Resource}, because("watches it for index "+x.Name), "list", "watch")
+	}
 	c.events()
 	namespace := cmp.Or(op.Settings.LeaderElection.Namespace, s.Namespace)
 	c.leader(namespace)
