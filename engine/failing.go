@@ -15,6 +15,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/conditions"
 	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/fence"
+	"github.com/handwerk-dev/handwerk/engine/memory"
 	"github.com/handwerk-dev/handwerk/engine/plan"
 	"github.com/handwerk-dev/handwerk/engine/progress"
 )
@@ -55,17 +56,16 @@ func (e *Engine) said(err error) bool {
 	return feed.Refused(err) || feed.Unanswered(err) || errors.Is(err, fence.ErrNotLeading) || e.access.Told(err) || e.outages.Covers(err)
 }
 
-// passItself stands for the pass's own requests among the handlers that were refused: its write, and
-// its look for an object that nobody saw go.
-const passItself = ""
-
 // refused notes how a handler, or one of the pass's own requests, ended: whether a right was missing.
 func (r *resource) refused(key cache.ObjectName, handler string, err error) {
 	missing := apierrors.IsForbidden(err)
 	if r.box.Refused(key, handler, missing) && !missing {
 		r.engine.access.Retry()
 	}
-	if missing && handler == passItself {
+	if missing && handler == memory.Itself {
 		r.own.Suspect(key.Namespace)
 	}
 }
+
+// passRefused is refused for a request of the pass's own.
+func (r *resource) passRefused(key cache.ObjectName, err error) { r.refused(key, memory.Itself, err) }

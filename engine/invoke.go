@@ -89,7 +89,7 @@ func (p *pass) lay(ctx context.Context, j *plan.Job, wants *dsl.Patch) error {
 	if err != nil {
 		return err
 	}
-	wants.Retired = slices.DeleteFunc(wants.Retired, p.keepsSaying)
+	wants.Retired = slices.DeleteFunc(wants.Retired, p.saying().Keeps)
 	j.Wants = wants
 	p.show(p.with(wants, p.facts))
 	return nil

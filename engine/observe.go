@@ -9,10 +9,9 @@ import (
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/clock"
 	"github.com/handwerk-dev/handwerk/engine/inbox"
-	"github.com/handwerk-dev/handwerk/engine/progress"
 	"github.com/handwerk-dev/handwerk/engine/queue"
-	"github.com/handwerk-dev/handwerk/engine/timer"
 )
 
 // changes are what a pass has to deal with.
@@ -23,14 +22,17 @@ type changes struct {
 	of []string
 	// resync: the object's resync period has passed.
 	resync bool
-	// ticks are the object's timers as this pass leaves them, nil when it has none.
-	ticks []timer.Tick
+	// clock are the object's timers.
+	clock clock.Clock
 }
 
 // observe finds out what has come up for the object's handlers.
 func (p *pass) observe(news inbox.Changes) changes {
 	p.hear(news.Event)
-	n := changes{Changes: news, ticks: p.startTimers(news.Fresh)}
+	n := changes{Changes: news}
+	if timers := p.r.rules.Timers; len(timers) > 0 && p.deletion == "" {
+		n.clock = clock.Start(timers, p.now, p.memory.Ticks, news.Fresh, p.look, p.ledger)
+	}
 	if again := p.related.Refresh(p.memory.Related, news.Related); again > 0 {
 		p.next = p.next.Sooner(again, queue.Resync)
 	}
@@ -55,32 +57,4 @@ func (p *pass) hear(event apiwatch.EventType) {
 			p.ledger.Put(r, p.ledger.Entry(r).Wakes(dsl.Event))
 		}
 	}
-}
-
-// startTimers returns the object's timers as they are for this pass, nil where there are none. They are kept only when
-// the pass is remembered: the ticks of one that failed are there for the next. A timer with idle that has failed and
-// waits for its next attempt waits for the object to come to rest instead, when that has changed.
-func (p *pass) startTimers(fresh bool) []timer.Tick {
-	timers := p.r.rules.Timers
-	if len(timers) == 0 || p.deletion != "" {
-		return nil
-	}
-	ticks := slices.Clone(p.memory.Ticks)
-	if ticks == nil {
-		for _, h := range timers {
-			ticks = append(ticks, timer.First(h.Timing, p.now, fresh))
-		}
-	}
-	for i, h := range timers {
-		if h.Timing.Idle == 0 {
-			continue
-		}
-		var changed bool
-		ticks[i], changed = ticks[i].Look(h.Timing, p.look.Digest(h.View), p.now)
-		if e := p.ledger.Entry(h); changed && e.Try.Cause == dsl.Timer {
-			e.Try = progress.Record{}
-			p.ledger.Put(h, e)
-		}
-	}
-	return ticks
 }

@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/departed"
 	"github.com/handwerk-dev/handwerk/engine/family"
 	"github.com/handwerk-dev/handwerk/engine/filter"
 	"github.com/handwerk-dev/handwerk/engine/inbox"
@@ -23,6 +24,8 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/plan"
 	"github.com/handwerk-dev/handwerk/engine/queue"
 	"github.com/handwerk-dev/handwerk/engine/related"
+	"github.com/handwerk-dev/handwerk/engine/saying"
+	"github.com/handwerk-dev/handwerk/engine/worker"
 )
 
 // facts are what a pass works with from its beginning to its end.
@@ -70,7 +73,7 @@ func (r *resource) pass(ctx context.Context, key cache.ObjectName) (queue.Next, 
 	defer t.Close()
 	t.Memory = t.Memory.Wake().Expecting(t.Expected)
 	defer t.Memory.Sleep()
-	next, late := r.finalizeDeleted(ctx, key, t)
+	next, late := r.departed.Finalize(ctx, key, t)
 	if ctx.Err() != nil {
 		return queue.Next{}, late
 	}
@@ -82,14 +85,14 @@ func (r *resource) pass(ctx context.Context, key cache.ObjectName) (queue.Next, 
 }
 
 // passLiving is the pass over the object that the cache has under the key. Next is when the key is due for others.
-func (r *resource) passLiving(ctx context.Context, key cache.ObjectName, t *turn, next queue.Next) (queue.Next, error) {
-	current := r.caughtUp(ctx, t.Memory) // asked before the read, which is then no older than that
+func (r *resource) passLiving(ctx context.Context, key cache.ObjectName, t *memory.Turn, next queue.Next) (queue.Next, error) {
+	current := t.Memory.CaughtUp(ctx, r.engine.reader) // asked before the read, which is then no older than that
 	object, err := r.read(ctx, key)
 	if err != nil {
 		return queue.Next{}, err
 	}
 	if object == nil {
-		r.goneBy(key, t)
+		r.departed.Forget(key, t)
 		return next, nil
 	}
 	if current {
@@ -102,7 +105,7 @@ func (r *resource) passLiving(ctx context.Context, key cache.ObjectName, t *turn
 	defer m.Sleep()
 	t.Keep(m)
 	if !current {
-		return next, park(t, m)
+		return next, worker.Park(t, m)
 	}
 	now := time.Now()
 	if wait := m.Breaker.Wait(now); wait > 0 && object.GetDeletionTimestamp() == nil {
@@ -117,6 +120,13 @@ func (r *resource) passLiving(ctx context.Context, key cache.ObjectName, t *turn
 	}
 	t.Handled()
 	return p.next, nil
+}
+
+// passGone is the pass over an object that is gone already.
+func (r *resource) passGone(ctx context.Context, one departed.Object, news inbox.Changes) (queue.Next, error) {
+	p := r.newPass(facts{key: one.Key, object: one.Last, gone: true, deletion: ledger.Deletion(one.Last, true), now: time.Now()}, one.Memory, false)
+	err := p.run(ctx, news)
+	return p.next, err
 }
 
 // newPass begins a pass: it opens the object's book, and what is known of its children and related objects.
@@ -165,7 +175,9 @@ func (p *pass) run(ctx context.Context, news inbox.Changes) error {
 		p.abandon()
 		return err
 	}
-	p.restate()
+	if p.deletion == "" && p.r.own.Resource().Status { // without a subresource, each write would be another generation
+		p.saying().Restate(p.patch)
+	}
 	s, err := p.write(ctx, p.settle())
 	if err != nil && !errors.Is(err, patch.ErrGone) {
 		p.abandon()
@@ -174,6 +186,13 @@ func (p *pass) run(ctx context.Context, news inbox.Changes) error {
 	}
 	p.remember(account{n, p.jobs, p.family.Writes(), s})
 	return nil
+}
+
+// saying is what the pass knows of what is to be said in conditions.
+func (p *pass) saying() saying.Pass {
+	return saying.Pass{
+		Object: p.object, Look: p.look, Readers: p.r.rules.Readers, Jobs: p.jobs, Ledger: p.ledger, Memory: p.memory, Sees: p.sees,
+	}
 }
 
 // finalizer reports whether the object has the operator's finalizer.

@@ -10,7 +10,6 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/book"
 	"github.com/handwerk-dev/handwerk/engine/filter"
 	"github.com/handwerk-dev/handwerk/engine/plan"
-	"github.com/handwerk-dev/handwerk/engine/timer"
 )
 
 // plan returns what a handler has to do, nil when nothing.
@@ -42,16 +41,10 @@ func (p *pass) situation(r book.Reader, n changes) plan.Situation {
 		Facts: p.ledger.Facts(r, p.look), Pass: p.now,
 		Child: n.Child, Related: p.related.Changed(), Unseen: !p.memory.Seen,
 		Named: slices.Contains(n.of, r.ID), Resync: n.resync,
-		Fires: p.fires(r, n.ticks), Granted: slices.Contains(n.Granted, r.ID),
+		Fires: n.clock.Fires(r), Granted: slices.Contains(n.Granted, r.ID),
 		Chosen:   !r.Level() || filter.Chooses(r.Handler, p.current), // nobody else asks
 		Released: p.deletion != "" && !p.gone && !p.finalizer(),
 	}
-}
-
-// fires reports whether a timer handler's time has come.
-func (p *pass) fires(h book.Reader, ticks []timer.Tick) bool {
-	i := slices.IndexFunc(p.r.rules.Timers, func(t book.Reader) bool { return t.Handler == h.Handler })
-	return i >= 0 && ticks != nil && ticks[i].Fires(h.Timing, p.now)
 }
 
 // making reports whether other handlers are still to be tried again for the object's creation, or wait for such a

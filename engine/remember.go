@@ -15,6 +15,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/logmark"
 	"github.com/handwerk-dev/handwerk/engine/family"
 	"github.com/handwerk-dev/handwerk/engine/loop"
+	"github.com/handwerk-dev/handwerk/engine/memory"
 	"github.com/handwerk-dev/handwerk/engine/plan"
 	"github.com/handwerk-dev/handwerk/engine/queue"
 	"github.com/handwerk-dev/handwerk/engine/timer"
@@ -35,7 +36,7 @@ func (p *pass) remember(a account) {
 	m.Rerun = a.rerun
 	if !p.gone { // the key may be that of another object
 		if m.Troubles.Any() {
-			m.Troubles.Mended(p.log(), passItself, "pass was finished again")
+			m.Troubles.Mended(p.log(), memory.Itself, "pass was finished again")
 		}
 		p.r.box.Finished(p.key, a.jobs.Standing(p.r.rules.Readers, a.Held, p.ledger.Entry, m.Filters.Of))
 	}
@@ -49,7 +50,12 @@ func (p *pass) remember(a account) {
 		p.related.Foresee(func() *unstructured.Unstructured { return draftOf(p.object).with(p.patch, p.facts).current })
 	}
 	m.Related = p.related.State()
-	p.rescheduleTimers(a.ticks)
+	a.clock.Wind(p.jobs, p.look, time.Now(), func(due time.Time) {
+		// Due, and not Resync, which would come after all of a first listing: a timer has its time. What is fresh goes
+		// before both.
+		p.next = p.next.Sooner(time.Until(due), queue.Due)
+	})
+	m.Ticks = a.clock.Ticks
 	if !m.Resync.IsZero() {
 		p.next = p.next.Sooner(time.Until(m.Resync), queue.Resync)
 	}
@@ -96,28 +102,4 @@ func (p *pass) brake(a account) {
 		"until", until.Format(time.RFC3339), "handlers", who, "written", last)
 	p.r.engine.events.Warn(p.object, "breaker", "Looping", fmt.Sprintf(
 		"Handlers (%s) change this object or its children again and again without coming to rest, last %s; it is looked at again in a minute", who, last))
-}
-
-// rescheduleTimers keeps the timers for the next pass, and makes that come in time.
-func (p *pass) rescheduleTimers(ticks []timer.Tick) {
-	p.memory.Ticks = ticks
-	if ticks == nil {
-		return
-	}
-	now := time.Now()
-	for i, h := range p.r.rules.Timers {
-		k := ticks[i]
-		if k.Passed(p.now) {
-			k = k.Next(h.Timing, now)
-		}
-		if j := p.jobs.Of(h); j != nil && j.Asks() {
-			k = k.Own(p.look.Digest(h.View))
-		}
-		if due := k.Due(); !due.IsZero() {
-			// Due, and not Resync, which would come after all of a first listing: a timer has its
-			// time. What is fresh goes before both.
-			p.next = p.next.Sooner(due.Sub(now), queue.Due)
-		}
-		ticks[i] = k
-	}
 }

@@ -6,11 +6,13 @@ package engine
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"sync/atomic"
 
 	"github.com/go-logr/logr"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
@@ -18,6 +20,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/busy"
 	"github.com/handwerk-dev/handwerk/engine/cached"
 	"github.com/handwerk-dev/handwerk/engine/conditions"
+	"github.com/handwerk-dev/handwerk/engine/departed"
 	"github.com/handwerk-dev/handwerk/engine/family"
 	"github.com/handwerk-dev/handwerk/engine/fate"
 	"github.com/handwerk-dev/handwerk/engine/feed"
@@ -27,6 +30,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/queue"
 	"github.com/handwerk-dev/handwerk/engine/related"
 	"github.com/handwerk-dev/handwerk/engine/watch"
+	"github.com/handwerk-dev/handwerk/engine/worker"
 )
 
 // resource is one watched resource at work: its feeds, its queue and what it remembers of its
@@ -49,8 +53,9 @@ type resource struct {
 
 	// box keeps what comes up for objects between passes.
 	box *inbox.Box[memory.Memory]
-	// fates finds out what became of objects that nobody saw go.
-	fates *fate.Finder
+	// fates finds out what became of objects that nobody saw go; departed sees them off.
+	fates    *fate.Finder
+	departed departed.Office
 }
 
 // newResource prepares a resource; nothing runs yet.
@@ -87,6 +92,10 @@ func newResource(e *Engine, spec *dsl.Resource) *resource {
 		},
 		Absent: r.own.Absent, Lacks: e.feeds.Scope().Lacks, NamespaceGone: e.feeds.NamespaceGone,
 	})
+	r.departed = departed.Office{Settings: departed.Settings{
+		Deletes: r.rules.Deletes, Events: r.rules.Events, Own: r.own, Fates: r.fates, Family: r.family, Related: r.related,
+		Refused: r.passRefused, Pass: r.passGone,
+	}}
 	r.busy = busy.New(r.log)
 	r.conditions = conditions.NewSchema(r.log, func(ctx context.Context) (bool, error) {
 		return e.catalog.Conditions(ctx, r.own.Resource())
@@ -121,7 +130,10 @@ func (r *resource) Begin() (workers int, work func(context.Context)) {
 	for _, o := range r.own.Objects("") {
 		q.Add(cache.MetaObjectToName(o), queue.Backlog)
 	}
-	return cmp.Or(max(r.spec.Workers, 0), dsl.DefaultWorkers), func(ctx context.Context) { r.family.Retired.Begin(ctx); r.work(ctx, q) }
+	w := worker.Worker{
+		Pass: r.pass, Passed: r.engine.trim.Passed, Busy: r.busy, Box: r.box, Refused: r.passRefused, Said: r.engine.said, Log: r.log,
+	}
+	return cmp.Or(max(r.spec.Workers, 0), dsl.DefaultWorkers), func(ctx context.Context) { r.family.Retired.Begin(ctx); w.Work(ctx, q) }
 }
 
 // End ends the term: no key is taken any more.
@@ -133,8 +145,32 @@ func (r *resource) End() {
 // Busy names the handlers that run at this moment, with their objects.
 func (r *resource) Busy() []string { return r.busy.List() }
 
-// tombstone is an object that is gone, with what is remembered of it, and turn what a pass has taken for its key.
-type (
-	tombstone = inbox.Tombstone[memory.Memory]
-	turn      = inbox.Turn[memory.Memory]
-)
+// read returns the object, nil when it is gone.
+func (r *resource) read(ctx context.Context, key cache.ObjectName) (*unstructured.Unstructured, error) {
+	cached, found := r.own.Get(key)
+	if !found {
+		return nil, nil
+	}
+	if r.spec.Cache != dsl.CacheLive {
+		return cached.Tree(), nil
+	}
+	object, err := r.engine.reader(ctx, r.own.Resource().GVR, key)
+	if err != nil {
+		return nil, fmt.Errorf("reading object: %w", err)
+	}
+	return object, nil
+}
+
+// announce makes the passes over an object that the operator handles, too, wait for what one over another has
+// written to it.
+func (r *resource) announce(by inbox.Key, gvr schema.GroupVersionResource, o *unstructured.Unstructured) {
+	key := cache.MetaObjectToName(o)
+	for other := range r.engine.resources.All {
+		if other == r && key == by || !other.own.Serves(gvr) {
+			continue
+		}
+		if h := other.own.Informer(key.Namespace); h != nil && h.Selects(key, o.GetLabels()) {
+			other.box.Expect(inbox.Write{Cache: other.own, Key: key, UID: o.GetUID(), Version: o.GetResourceVersion(), Own: true})
+		}
+	}
+}

@@ -4,12 +4,14 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
@@ -20,6 +22,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/plan"
 	"github.com/handwerk-dev/handwerk/engine/queue"
 	"github.com/handwerk-dev/handwerk/engine/timer"
+	"github.com/handwerk-dev/handwerk/engine/worker"
 )
 
 // schedulePrefix begins the name under which a schedule rides the queue. No object's name has a slash.
@@ -51,8 +54,8 @@ func (r *resource) resourcePass(ctx context.Context, key cache.ObjectName, h boo
 	}
 	m := t.Memory.Wake()
 	t.Keep(m)
-	if !r.caughtUp(ctx, m) {
-		return queue.Next{}, park(t, m)
+	if !m.CaughtUp(ctx, r.engine.reader) {
+		return queue.Next{}, worker.Park(t, m)
 	}
 	p := r.newPass(facts{key: key, object: r.own.Blank(), now: time.Now()}, m, false)
 	if j := p.scheduled(h, len(t.Granted) > 0); j != nil {
@@ -96,6 +99,18 @@ func (p *pass) scheduled(r book.Reader, granted bool) *plan.Job {
 func (r *resource) withoutObject(request *dsl.Request, s *fence.Span) {
 	request.Objects, request.Related = r.objects(), r.related.None(errNoObject)
 	request.Events = events.Log{Log: request.Log, Over: s.Over}
+}
+
+// objects returns all objects of the resource as the cache has them, sorted.
+func (r *resource) objects() []*unstructured.Unstructured {
+	out := []*unstructured.Unstructured{}
+	for _, o := range r.own.Objects("") {
+		out = append(out, r.own.Tree(o))
+	}
+	slices.SortFunc(out, func(a, b *unstructured.Unstructured) int {
+		return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
+	})
+	return out
 }
 
 // errNoObject is the error of what needs an object, in a handler that has none.

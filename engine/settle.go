@@ -54,7 +54,9 @@ func (p *pass) settle() verdict {
 			p.next = p.next.Sooner(wait, queue.Due)
 		}
 	}
-	p.sayFailing(&out.marks)
+	if !p.gone && !p.r.rules.Ledger.Partial { // else it is not known what other conditions there are
+		p.saying().Failing(p.r.engine.op.Name, &out.marks)
+	}
 	return out
 }
 

@@ -7,6 +7,7 @@
 package memory
 
 import (
+	"context"
 	"reflect"
 	"time"
 
@@ -73,6 +74,16 @@ type Rest struct {
 	Settled []string
 }
 
+// Itself stands for the pass's own requests among the handlers that were refused: its write, and its look for an
+// object that nobody saw go.
+const Itself = ""
+
+// Tombstone is an object that is gone, with what is remembered of it, and Turn what a pass has taken for its key.
+type (
+	Tombstone = inbox.Tombstone[Memory]
+	Turn      = inbox.Turn[Memory]
+)
+
 // New returns the memory of an object that no pass has seen. It is awake.
 func New(uid types.UID) *Memory { return &Memory{UID: uid, Rest: &Rest{}} }
 
@@ -95,6 +106,12 @@ func (m *Memory) Sleep() {
 	if reflect.ValueOf(m.Rest).Elem().IsZero() {
 		m.Rest = nil
 	}
+}
+
+// CaughtUp reports whether caches show this operator's last writes to the object, its children and what else its
+// handlers wrote to, as far as the server knows of them.
+func (m *Memory) CaughtUp(ctx context.Context, read inbox.Read) bool {
+	return m == nil || m.Writes.Shown() || m.Writes.Recall(ctx, read)
 }
 
 // Expecting returns the memory with writes of passes over other objects to wait for.

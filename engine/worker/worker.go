@@ -1,7 +1,8 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-package engine
+// Package worker takes the keys of a resource from its queue, and decides when each is due next. No other place does.
+package worker
 
 import (
 	"context"
@@ -9,12 +10,12 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl/logmark"
+	"github.com/handwerk-dev/handwerk/engine/busy"
 	"github.com/handwerk-dev/handwerk/engine/inbox"
 	"github.com/handwerk-dev/handwerk/engine/memory"
 	"github.com/handwerk-dev/handwerk/engine/plan"
@@ -36,24 +37,40 @@ var (
 	errCaughtUp = errors.New("the cache was behind the operator's own writes")
 )
 
-// work takes keys until the queue is shut down. Several of these run; the queue never gives one key to two of them.
-func (r *resource) work(ctx context.Context, q *queue.Queue[cache.ObjectName]) {
+// Worker is what works on the keys of one resource. All is required.
+type Worker struct {
+	// Pass runs one over a key. It returns when the key is due next.
+	Pass func(ctx context.Context, key cache.ObjectName) (queue.Next, error)
+	// Passed is told of the end of each.
+	Passed func()
+	// Busy are the passes that run, Box is what comes up for objects between them.
+	Busy *busy.Passes
+	Box  *inbox.Box[memory.Memory]
+	// Refused is told how each pass that could not be finished has ended. Said reports whether that is an error of which
+	// the log tells once for all.
+	Refused func(key cache.ObjectName, err error)
+	Said    func(error) bool
+	Log     logr.Logger
+}
+
+// Work takes keys until the queue is shut down. Several of these run; the queue never gives one key to two of them.
+func (w Worker) Work(ctx context.Context, q *queue.Queue[cache.ObjectName]) {
 	for {
 		key, stopped := q.Get()
 		if stopped {
 			return
 		}
-		r.handle(ctx, q, key)
+		w.handle(ctx, q, key)
 		q.Done(key)
 	}
 }
 
-// handle runs one pass and decides when the key is due next. No other place does.
-func (r *resource) handle(ctx context.Context, q *queue.Queue[cache.ObjectName], key cache.ObjectName) {
-	end := r.busy.Begin(key)
-	next, err := r.pass(ctx, key)
+// handle runs one pass and decides when the key is due next.
+func (w Worker) handle(ctx context.Context, q *queue.Queue[cache.ObjectName], key cache.ObjectName) {
+	end := w.Busy.Begin(key)
+	next, err := w.Pass(ctx, key)
 	end()
-	r.engine.trim.Passed()
+	w.Passed()
 	switch {
 	case ctx.Err() != nil:
 		// Leadership or the process is ending: whoever works next looks at everything again.
@@ -64,7 +81,7 @@ func (r *resource) handle(ctx context.Context, q *queue.Queue[cache.ObjectName],
 	case errors.Is(err, errCaughtUp):
 		q.Add(key, queue.Fresh)
 	case err != nil:
-		next = next.Sooner(r.unfinished(key, err), queue.Due)
+		next = next.Sooner(w.unfinished(key, err), queue.Due)
 		q.AddAfter(key, queue.Due, next.After)
 	case next.Now:
 		q.Add(key, next.Class)
@@ -75,9 +92,9 @@ func (r *resource) handle(ctx context.Context, q *queue.Queue[cache.ObjectName],
 
 // unfinished counts a pass that could not be finished, says so, and returns how long the key waits. What is said
 // once for all is not said again, nor a conflict that passes.
-func (r *resource) unfinished(key cache.ObjectName, err error) (wait time.Duration) {
-	r.refused(key, passItself, err)
-	before, m := r.box.Failed(key, memory.New)
+func (w Worker) unfinished(key cache.ObjectName, err error) (wait time.Duration) {
+	w.Refused(key, err)
+	before, m := w.Box.Failed(key, memory.New)
 	defer m.Wake().Sleep()
 	wait = min(passBackoff<<min(before, 12), passBackoffMost)
 	if apierrors.IsForbidden(err) {
@@ -85,9 +102,9 @@ func (r *resource) unfinished(key cache.ObjectName, err error) (wait time.Durati
 	}
 	wait += rand.N(wait / 5)
 	conflict := apierrors.IsConflict(err)
-	told := !r.engine.said(err) && (!conflict || before+1 >= plan.ManyFailures)
-	m.Troubles.Failed(passItself, told)
-	log := r.log.WithValues("namespace", key.Namespace, "name", key.Name, "retryAfter", wait.Round(time.Millisecond).String())
+	told := !w.Said(err) && (!conflict || before+1 >= plan.ManyFailures)
+	m.Troubles.Failed(memory.Itself, told)
+	log := w.Log.WithValues("namespace", key.Namespace, "name", key.Name, "retryAfter", wait.Round(time.Millisecond).String())
 	const line = "pass could not be finished"
 	switch {
 	case !told:
@@ -100,28 +117,8 @@ func (r *resource) unfinished(key cache.ObjectName, err error) (wait time.Durati
 	return wait
 }
 
-// announce makes the passes over an object that the operator handles, too, wait for what one over another has
-// written to it.
-func (r *resource) announce(by inbox.Key, gvr schema.GroupVersionResource, o *unstructured.Unstructured) {
-	key := cache.MetaObjectToName(o)
-	for other := range r.engine.resources.All {
-		if other == r && key == by || !other.own.Serves(gvr) {
-			continue
-		}
-		if h := other.own.Informer(key.Namespace); h != nil && h.Selects(key, o.GetLabels()) {
-			other.box.Expect(inbox.Write{Cache: other.own, Key: key, UID: o.GetUID(), Version: o.GetResourceVersion(), Own: true})
-		}
-	}
-}
-
-// caughtUp reports whether the cache shows this operator's last writes to the object, its children and what else
-// its handlers wrote to, as far as the server knows of them.
-func (r *resource) caughtUp(ctx context.Context, m *memory.Memory) bool {
-	return m == nil || m.Writes.Shown() || m.Writes.Recall(ctx, r.engine.reader)
-}
-
-// park puts a key aside until the cache has caught up.
-func park(t *turn, m *memory.Memory) error {
+// Park puts a key aside until the cache has caught up. The error is what its pass is to end with.
+func Park(t *memory.Turn, m *memory.Memory) error {
 	if t.Park(&m.Writes) {
 		return errParked
 	}

@@ -1,0 +1,79 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package clock keeps the timers of one object from pass to pass: it starts them, says which of them fire, and when the
+// next pass is due for one. It is pure; how a timer goes is the matter of package timer.
+package clock
+
+import (
+	"slices"
+	"time"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/book"
+	"github.com/handwerk-dev/handwerk/engine/ledger"
+	"github.com/handwerk-dev/handwerk/engine/plan"
+	"github.com/handwerk-dev/handwerk/engine/progress"
+	"github.com/handwerk-dev/handwerk/engine/timer"
+)
+
+// Clock are an object's timers in one pass.
+type Clock struct {
+	// Handlers are the timer handlers of the resource, Now is the time of the pass.
+	Handlers []book.Reader
+	Now      time.Time
+	// Ticks are those of the handlers, as the pass leaves them; nil where there are none.
+	Ticks []timer.Tick
+}
+
+// Start returns the object's timers as they are for this pass. Before are those that the last pass has left, Fresh says
+// that the object is new. They are kept only when the pass is remembered: the ticks of one that failed are there for
+// the next. A timer with idle that has failed and waits for its next attempt waits for the object to come to rest
+// instead, when that has changed.
+func Start(handlers []book.Reader, now time.Time, before []timer.Tick, fresh bool, look *book.Look, l *ledger.Ledger) Clock {
+	c := Clock{Handlers: handlers, Now: now, Ticks: slices.Clone(before)}
+	if c.Ticks == nil {
+		for _, h := range handlers {
+			c.Ticks = append(c.Ticks, timer.First(h.Timing, now, fresh))
+		}
+	}
+	for i, h := range handlers {
+		if h.Timing.Idle == 0 {
+			continue
+		}
+		var changed bool
+		c.Ticks[i], changed = c.Ticks[i].Look(h.Timing, look.Digest(h.View), now)
+		if e := l.Entry(h); changed && e.Try.Cause == dsl.Timer {
+			e.Try = progress.Record{}
+			l.Put(h, e)
+		}
+	}
+	return c
+}
+
+// Fires reports whether a timer handler's time has come.
+func (c Clock) Fires(h book.Reader) bool {
+	i := slices.IndexFunc(c.Handlers, func(t book.Reader) bool { return t.Handler == h.Handler })
+	return i >= 0 && c.Ticks != nil && c.Ticks[i].Fires(h.Timing, c.Now)
+}
+
+// Wind sets the timers for the next pass, when the handlers with something to do have run and left the object as look
+// shows it. Due is called with the time of each that has one.
+func (c Clock) Wind(jobs plan.Jobs, look *book.Look, now time.Time, due func(time.Time)) {
+	if c.Ticks == nil {
+		return
+	}
+	for i, h := range c.Handlers {
+		k := c.Ticks[i]
+		if k.Passed(c.Now) {
+			k = k.Next(h.Timing, now)
+		}
+		if j := jobs.Of(h); j != nil && j.Asks() {
+			k = k.Own(look.Digest(h.View))
+		}
+		if at := k.Due(); !at.IsZero() {
+			due(at)
+		}
+		c.Ticks[i] = k
+	}
+}
