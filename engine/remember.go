@@ -50,6 +50,7 @@ func (p *pass) remember(a account) {
 		p.related.Foresee(func() *unstructured.Unstructured { return draftOf(p.object).with(p.patch, p.facts).current })
 	}
 	m.Related = p.related.State()
+	p.indexes.Keep(true)
 	a.clock.Wind(p.jobs, p.look, time.Now(), func(due time.Time) {
 		// Due, and not Resync, which would come after all of a first listing: a timer has its time. What is fresh goes
 		// before both.

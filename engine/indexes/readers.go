@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/index"
 )
 
@@ -44,10 +45,10 @@ type sight struct {
 	digest uint64
 }
 
-// who reads: a handler, or its filter.
+// who reads: a handler, or its filter where that is asked for a cause.
 type who struct {
 	handler string
-	filter  bool
+	filter  dsl.Cause
 }
 
 // slot is what somebody has read when it was asked last.

@@ -27,6 +27,7 @@ type View struct {
 	owner   cache.ObjectName
 	// recorded: what is read is remembered, and wakes the owner.
 	recorded bool
+	kept     bool
 	// before is what was read before this pass, refreshed the same with what is there now.
 	before, refreshed []slot
 	changed           map[string]bool
@@ -54,18 +55,19 @@ type found struct {
 	digest uint64
 }
 
-// View returns what a pass over an owner sees. First: no pass has seen the owner before.
-func (r *Readers) View(owner cache.ObjectName, first bool) *View {
-	v := &View{readers: r, owner: owner, recorded: true, opened: map[*one]*snapshot{}}
-	if v.before = r.slots(owner); first && len(v.before) > 0 {
-		r.Forget(owner)
-		v.before = nil
+// View returns what a pass over an owner sees. First: no pass has seen the owner before. Recorded: what is read is
+// remembered, and wakes the owner; it is not where the owner is gone, or is no object.
+func (r *Readers) View(owner cache.ObjectName, first, recorded bool) *View {
+	v := &View{readers: r, owner: owner, recorded: recorded}
+	switch {
+	case !recorded:
+	case first:
+		r.Forget(owner) // what another object of the name has read
+	default:
+		v.before = r.slots(owner)
 	}
 	return v
 }
-
-// Unrecorded returns a view for what nobody wakes: a pass over an object that is gone, or over none.
-func (r *Readers) Unrecorded() *View { return &View{readers: r, opened: map[*one]*snapshot{}} }
 
 // Refresh finds out, before handlers run, who has read what is not as it was. Again is how long it is until the owner
 // must be looked at again, because an index cannot be read now and it may be that nobody tells when it can; zero when
@@ -115,14 +117,15 @@ func sooner(a, b time.Duration) time.Duration {
 // Changed reports whether what a handler, or its filter, has read is not as it was.
 func (v *View) Changed(handler string) bool { return v.changed[handler] }
 
-// Keep remembers what was read, after the pass. Done: the changes that there were are dealt with; otherwise they are
-// there for the next pass, too.
+// Keep remembers what was read, after the pass, once. Done: the changes that there were are dealt with; otherwise they
+// are there for the next pass, too.
 func (v *View) Keep(done bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if !v.recorded || len(v.before)+len(v.now) == 0 {
+	if !v.recorded || v.kept || len(v.before)+len(v.now) == 0 {
 		return
 	}
+	v.kept = true
 	kept := v.before
 	if done {
 		kept = v.refreshed
@@ -139,7 +142,6 @@ func (v *View) Keep(done bool) {
 		others = append(others, one)
 	}
 	v.readers.put(v.owner, after, others)
-	v.now, v.before, v.news = nil, after, nil
 	for _, s := range after {
 		for _, at := range s.sights {
 			if at.key == all && at.digest != at.read.digest() {
@@ -161,9 +163,9 @@ func (v *View) Failed() bool {
 	return false
 }
 
-// For returns the indexes for a handler, or its filter, which is asked anew: what it read before does not count any
-// more, unless it was in this pass.
-func (v *View) For(handler string, filter bool) dsl.Indexes {
+// For returns the indexes for a handler, or for its filter where that is asked for a cause. It is asked anew: what it
+// read before does not count any more, unless it was in this pass.
+func (v *View) For(handler string, filter dsl.Cause) dsl.Indexes {
 	if len(v.readers.set.all) == 0 {
 		return none{}
 	}
@@ -196,6 +198,9 @@ func (v *View) openLocked(x *one) *snapshot {
 		s.err = x.unread() // once more, for nobody was to be woken before
 	}
 	s.base = x.values.DigestOfAll()
+	if v.opened == nil {
+		v.opened = map[*one]*snapshot{}
+	}
 	v.opened[x] = s
 	return s
 }
