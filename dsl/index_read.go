@@ -44,7 +44,8 @@ type Lookup[K IndexKey, V any] struct {
 }
 
 // Index opens an index of the operator for a handler's request, or for the subject of a filter. Keys are of type K,
-// and values are decoded into V as encoding/json does; into any they come as plain values.
+// and values are decoded into V as Kubernetes decodes: a field is found by its exact name. Into any they come as plain
+// values.
 //
 // What is read is remembered for the handler: level-triggered handlers, and those with the cause [IndexChange], run
 // again when it changes, also when there was nothing under the key. Others read without being woken, and so do

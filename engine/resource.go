@@ -69,7 +69,7 @@ func newResource(e *Engine, spec *dsl.Resource) *resource {
 	r.form = cached.Form{Profile: spec.Cache, Keep: cached.Keep(spec.Kept())}
 	r.box = inbox.New[memory.Memory](r.rules.Deletes)
 	r.own = e.feeds.New(feed.Settings{
-		Name: spec.Name, Log: r.log, On: r.box.Seen, Granted: r.box.Grant,
+		Name: spec.Name, Log: r.log, On: r.seen, Granted: r.box.Grant,
 		Source: watch.Source{
 			LabelSelector: spec.LabelSelector, FieldSelector: spec.FieldSelector,
 			Form: r.form,
@@ -104,6 +104,12 @@ func newResource(e *Engine, spec *dsl.Resource) *resource {
 		return e.catalog.Conditions(ctx, r.own.Resource())
 	}, e.outages.Away)
 	return r
+}
+
+// seen takes an event of the resource's own objects.
+func (r *resource) seen(ev watch.Event) {
+	r.engine.indexes.Shown(r.own, ev)
+	r.box.Seen(ev)
 }
 
 // Name is the resource as its operator declares it. With the methods that follow, it takes part in the roster; see

@@ -45,7 +45,6 @@ type Index struct {
 // object is what an object has in the index.
 type object struct {
 	of      types.NamespacedName
-	uid     types.UID
 	entries []entry
 }
 
@@ -68,32 +67,19 @@ func New() *Index {
 	return &Index{objects: map[types.NamespacedName]*object{}, keys: map[Key]*list{}}
 }
 
-// Put notes what an object has in the index from now on, which may be nothing, and returns what that changes. An
-// object of the same name with another uid is gone with it.
-func (x *Index) Put(of types.NamespacedName, uid types.UID, entries []Entry) Change {
+// Put notes what an object has in the index from now on, which may be nothing, and returns what that changes.
+func (x *Index) Put(of types.NamespacedName, entries []Entry) Change {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	before := x.objects[of]
 	if len(entries) == 0 {
 		return x.replaceLocked(before, nil)
 	}
-	after := &object{of: of, uid: uid, entries: make([]entry, len(entries))}
+	after := &object{of: of, entries: make([]entry, len(entries))}
 	for i, one := range entries {
 		after.entries[i] = entry{one, after, int32(i)}
 	}
 	return x.replaceLocked(before, after)
-}
-
-// Drop takes out what an object has in the index, and returns what that changes. Without a uid it is whichever has the
-// name; with one it is that object alone, for another one may have the name already.
-func (x *Index) Drop(of types.NamespacedName, uid types.UID) Change {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	before := x.objects[of]
-	if before != nil && uid != "" && before.uid != uid {
-		return Change{}
-	}
-	return x.replaceLocked(before, nil)
 }
 
 // replaceLocked puts an object in the place of another one; either may be nil. Keys under which both have the same stay

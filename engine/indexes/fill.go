@@ -18,27 +18,42 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/plain"
 	"github.com/handwerk-dev/handwerk/engine/cached"
+	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/filter"
 	"github.com/handwerk-dev/handwerk/engine/index"
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
 
-// seen takes an event of an object that the index is over. Those that have read what it changes are looked at.
+// seen takes an event of an object that the index is over: it has what the cache shows of the object from then on.
+// Those that have read what that changes are looked at.
 func (x *one) seen(ev watch.Event) {
+	x.filling.Lock() // so that what was read later is not put earlier
+	defer x.filling.Unlock()
 	of := types.NamespacedName{Namespace: ev.Key.Namespace, Name: ev.Key.Name}
-	if ev.Kind == watch.Deleted {
-		x.readers.look(x.values.Drop(of, ev.UID))
-		x.left.mended(x, of, ev.UID)
+	o, found := x.feed.Get(ev.Key)
+	if !found {
+		x.readers.look(x.values.Put(of, nil))
+		x.left.mended(x, of)
 		return
 	}
-	entries, err := x.entries(ev.Object)
+	entries, err := x.entries(o)
+	x.readers.look(x.values.Put(of, entries)) // nothing after an error
 	if err != nil {
-		x.readers.look(x.values.Put(of, ev.UID, nil))
-		x.left.failed(x, of, ev.UID, err)
-		return
+		x.left.failed(x, of, err)
+	} else {
+		x.left.mended(x, of)
 	}
-	x.readers.look(x.values.Put(of, ev.UID, entries))
-	x.left.mended(x, of, "")
+}
+
+// Shown must be called with each event of a resource's own objects before their handlers may run: an index over the
+// same objects, held in the same cache, has them then, too.
+func (s *Set) Shown(by *feed.Feed, ev watch.Event) {
+	for _, x := range s.all {
+		mine, theirs := x.feed.Informer(ev.Key.Namespace), by.Informer(ev.Key.Namespace)
+		if mine != nil && theirs != nil && mine.Source() == theirs.Source() {
+			x.seen(ev)
+		}
+	}
 }
 
 // entries works out what the index has of an object.
@@ -96,38 +111,31 @@ func (x *one) ask(o *unstructured.Unstructured) (out []dsl.Entry, err error) {
 // when there is none any more. Its zero value is ready to use.
 type leftOut struct {
 	mu   sync.Mutex
-	objs map[types.NamespacedName]trouble
-}
-
-// trouble is why an object is left out.
-type trouble struct {
-	uid types.UID
-	err string
+	objs map[types.NamespacedName]error
 }
 
 // toldOf is how many objects that are left out are named.
 const toldOf = 3
 
-func (l *leftOut) failed(x *one, of types.NamespacedName, uid types.UID, err error) {
+func (l *leftOut) failed(x *one, of types.NamespacedName, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	const line = "object cannot be indexed; the index has nothing of it until it changes"
 	log := x.log.WithValues("namespace", of.Namespace, "name", of.Name)
 	if len(l.objs) == 0 {
-		l.objs = map[types.NamespacedName]trouble{}
+		l.objs = map[types.NamespacedName]error{}
 		log.Error(err, line)
 	} else {
 		log.V(1).Info(line, "error", err.Error())
 	}
-	l.objs[of] = trouble{uid, err.Error()}
+	l.objs[of] = err
 }
 
-// mended notes that an object is not left out any more: without a uid whichever has the name.
-func (l *leftOut) mended(x *one, of types.NamespacedName, uid types.UID) {
+// mended notes that an object is not left out, or not any more.
+func (l *leftOut) mended(x *one, of types.NamespacedName) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	was, left := l.objs[of]
-	if !left || uid != "" && was.uid != uid {
+	if _, left := l.objs[of]; !left {
 		return
 	}
 	if delete(l.objs, of); len(l.objs) == 0 {
@@ -151,7 +159,7 @@ func (l *leftOut) tell() string {
 			out = append(out, fmt.Sprintf("and %d more", len(l.objs)-toldOf))
 			break
 		}
-		out = append(out, strings.TrimPrefix(of.String(), "/")+": "+l.objs[of].err)
+		out = append(out, strings.TrimPrefix(of.String(), "/")+": "+l.objs[of].Error())
 	}
 	if len(out) == 0 {
 		return ""

@@ -77,7 +77,12 @@ func (s *Set) Readers(look func(owner cache.ObjectName)) *Readers {
 }
 
 // Forget drops what an owner has read that is gone.
-func (r *Readers) Forget(owner cache.ObjectName) { r.put(owner, nil, nil) }
+func (r *Readers) Forget(owner cache.ObjectName) {
+	r.put(owner, nil, nil)
+	for _, x := range r.set.all {
+		x.readers.found(reader{r, owner})
+	}
+}
 
 // Clear drops what all owners have read.
 func (r *Readers) Clear() {
@@ -118,16 +123,6 @@ func (r *Readers) put(owner cache.ObjectName, slots []slot, others []read) {
 			}
 		}
 	}
-	for _, x := range r.set.all {
-		if !slices.ContainsFunc(slots, func(s slot) bool { return s.misses(x) }) {
-			x.readers.found(reader{r, owner})
-		}
-	}
-}
-
-// misses reports whether the index could not be read.
-func (s slot) misses(x *one) bool {
-	return slices.ContainsFunc(s.sights, func(at sight) bool { return at.index == x && at.digest == 0 })
 }
 
 func readsOf(slots []slot) (out []read) {
@@ -203,7 +198,7 @@ func (s *subscriptions) look(c index.Change) {
 	}
 }
 
-// miss notes that somebody could not read the index, found that he could.
+// miss notes that somebody cannot read the index, found that this is over.
 func (s *subscriptions) miss(who reader) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -46,6 +46,7 @@ type one struct {
 	*dsl.IndexSpec
 	values   *index.Index
 	feed     *feed.Feed
+	filling  sync.Mutex
 	readers  subscriptions
 	left     leftOut
 	log      logr.Logger
@@ -56,7 +57,7 @@ type one struct {
 func New(s Settings) *Set {
 	out := &Set{settings: s}
 	for _, spec := range s.Indexes {
-		x := &one{IndexSpec: spec, values: index.New(), log: s.Log.WithValues("index", spec.Name), panicked: s.Panicked}
+		x := &one{IndexSpec: spec, values: index.New(), log: s.Log.WithValues("index", spec.Name, "resource", spec.Resource.String()), panicked: s.Panicked}
 		x.feed = s.NewFeed(feed.Settings{
 			Name: spec.Resource, Log: x.log, On: x.seen, Granted: x.listed,
 			Source: watch.Source{LabelSelector: spec.LabelSelector, FieldSelector: spec.FieldSelector},

@@ -31,6 +31,8 @@ type View struct {
 	// before is what was read before this pass, refreshed the same with what is there now.
 	before, refreshed []slot
 	changed           map[string]bool
+	// missed are the indexes that could not be read.
+	missed []*one
 
 	mu     sync.Mutex
 	opened map[*one]*snapshot
@@ -76,10 +78,8 @@ func (v *View) Refresh() (again time.Duration) {
 	for _, s := range v.before {
 		next := slot{s.who, slices.Clone(s.sights)}
 		for i, was := range s.sights {
-			if was.index.unread() != nil {
-				if was.digest == 0 {
-					again = sooner(again, was.index.patience())
-				}
+			if v.unread(was.index) != nil {
+				again = sooner(again, was.index.patience())
 				continue // what is known counts when it cannot be read now
 			}
 			if now := was.read.digest(); now != was.digest {
@@ -90,6 +90,19 @@ func (v *View) Refresh() (again time.Duration) {
 		v.refreshed = append(v.refreshed, next)
 	}
 	return again
+}
+
+// unread returns why an index cannot be read now. The owner is looked at when it can.
+func (v *View) unread(x *one) error {
+	err := x.unread()
+	if err == nil || !v.recorded {
+		return err
+	}
+	x.readers.miss(reader{v.readers, v.owner})
+	if err = x.unread(); err != nil && !slices.Contains(v.missed, x) { // once more, for nobody was to be woken before
+		v.missed = append(v.missed, x)
+	}
+	return err
 }
 
 func (v *View) note(handler string) {
@@ -142,6 +155,11 @@ func (v *View) Keep(done bool) {
 		others = append(others, one)
 	}
 	v.readers.put(v.owner, after, others)
+	for _, x := range v.readers.set.all {
+		if !slices.Contains(v.missed, x) {
+			x.readers.found(reader{v.readers, v.owner})
+		}
+	}
 	for _, s := range after {
 		for _, at := range s.sights {
 			if at.key == all && at.digest != at.read.digest() {
@@ -192,12 +210,7 @@ func (v *View) openLocked(x *one) *snapshot {
 	if known := v.opened[x]; known != nil {
 		return known
 	}
-	s := &snapshot{values: map[index.Key]found{}}
-	if s.err = x.unread(); s.err != nil && v.recorded {
-		x.readers.miss(reader{v.readers, v.owner})
-		s.err = x.unread() // once more, for nobody was to be woken before
-	}
-	s.base = x.values.DigestOfAll()
+	s := &snapshot{values: map[index.Key]found{}, err: v.unread(x), base: x.values.DigestOfAll()}
 	if v.opened == nil {
 		v.opened = map[*one]*snapshot{}
 	}
