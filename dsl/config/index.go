@@ -45,16 +45,14 @@ func (l *loader) index(op *dsl.Operator, p *part, i int) {
 	h := &handler{When: given.When, Labels: given.Labels, Annotations: given.Annotations}
 	w.matchKeys(w.at, h)
 	var sure []string
-	if given.When != "" {
-		if when := w.predicate(w.at.Key("when"), string(given.When), nil, objectAlone); when != nil {
-			x.When, sure = when.Predicate("when", nil), check.Sure(when)
-		}
+	if when := w.expression(w.at.Key("when"), string(given.When), (*expr.Compiler).Predicate, check.Program); when != nil {
+		x.When, sure = when.Predicate("when", nil), check.Sure(when)
 	}
-	made.key = w.expression(w.at.Key("key"), given.Key, func(p *expr.Program, s shape.Schemas) error {
+	made.key = w.expression(w.at.Key("key"), string(given.Key), (*expr.Compiler).Alone, func(p *expr.Program, s shape.Schemas) error {
 		s.Unset = true
 		return check.Key(p, s)
 	})
-	made.value = w.expression(w.at.Key("value"), given.Value, func(p *expr.Program, s shape.Schemas) error {
+	made.value = w.expression(w.at.Key("value"), string(given.Value), (*expr.Compiler).Alone, func(p *expr.Program, s shape.Schemas) error {
 		s.Sure = sure
 		return check.Program(p, s)
 	})
@@ -77,8 +75,10 @@ var objectAlone = func() map[string]string {
 }()
 
 // expression compiles an expression over an object, nil when there is none or it is at fault. It is checked again when
-// schemas are known.
-func (w *watched) expression(at path, text form.Expression, holds func(*expr.Program, shape.Schemas) error) *expr.Program {
+// schemas are known. Doubts come with schemas alone.
+func (w *watched) expression(
+	at path, text string, compile func(*expr.Compiler, string) (*expr.Program, error), holds func(*expr.Program, shape.Schemas) error,
+) *expr.Program {
 	if text == "" {
 		return nil
 	}
@@ -87,15 +87,20 @@ func (w *watched) expression(at path, text form.Expression, holds func(*expr.Pro
 		w.Fault(at, "%v", err)
 		return nil
 	}
-	program, err := compiler.Alone(string(text))
+	program, err := compile(compiler, text)
 	if err != nil {
 		w.unfit(at, at, expr.Faults(nil, err)...)
 		return nil
 	}
-	w.check(at, at, func(s shape.Schemas) []error {
+	find := func(s shape.Schemas) []error {
 		s.Without = objectAlone
 		return expr.Faults(nil, holds(program, s))
-	})
+	}
+	if found := find(shape.Schemas{}); len(found) > 0 { // whatever the schema
+		w.unfit(at, at, found...)
+		return nil
+	}
+	w.check(at, at, find)
 	return program
 }
 

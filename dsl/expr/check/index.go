@@ -21,6 +21,9 @@ func (f *keyedFields) what() string                   { return "key" }
 // typeOfValues is the type of what is under a key of an index: a list of values, which need not be objects.
 func typeOfValues(values shape.Shape) valueType { return listOf(typeOf(values.Schema, false)) }
 
+// singleKey is what one key may be of.
+const singleKey kinds = anyKind &^ (isNull | isList | isMap | isOptional)
+
 // Key holds the expression of an index's key against schemas: what it gives must be text, a number or true or false, or
 // a list of these. The error is an [expr.Error].
 func Key(p *expr.Program, s shape.Schemas) error {
@@ -28,10 +31,9 @@ func Key(p *expr.Program, s shape.Schemas) error {
 	if err != nil {
 		return err
 	}
-	const single = anyKind &^ (isNull | isList | isMap | isOptional)
-	of, wanted := given(t), kinds(single|isList)
+	of, wanted := given(t), singleKey|isList
 	if of.kinds == isList {
-		of, wanted = given(of.inner()), single
+		of, wanted = given(of.inner()), singleKey
 	}
 	if !of.may(wanted) {
 		message := "a key is text, a number or true or false, or a list of these, found " + of.kinds.String()
@@ -62,6 +64,9 @@ func Result(p *expr.Program, s shape.Schemas) *spec.Schema {
 func schemaOf(t valueType) *spec.Schema {
 	t = given(t)
 	if fields, described := t.fields.(*schemaFields); described && t.kinds == isMap {
+		if fields.open || fields.root && fields.find("metadata") == nil {
+			return nil // there may be more than the schema says
+		}
 		return fields.schema
 	}
 	word, known := map[kinds]string{
