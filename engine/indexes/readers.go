@@ -63,6 +63,8 @@ type Readers struct {
 	set   *Set
 	order int
 	look  func(owner cache.ObjectName)
+	// nothing is what passes see where there are no indexes.
+	nothing *View
 
 	mu sync.Mutex
 	of map[cache.ObjectName][]slot
@@ -73,7 +75,9 @@ func (s *Set) Readers(look func(owner cache.ObjectName)) *Readers {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.readers++
-	return &Readers{set: s, order: s.readers, look: look, of: map[cache.ObjectName][]slot{}}
+	r := &Readers{set: s, order: s.readers, look: look, of: map[cache.ObjectName][]slot{}}
+	r.nothing = &View{readers: r}
+	return r
 }
 
 // Forget drops what an owner has read that is gone.

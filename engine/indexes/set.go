@@ -51,6 +51,9 @@ type one struct {
 	left     leftOut
 	log      logr.Logger
 	panicked error
+	// unread returns why what the index has may not be all that there is, nil when it is. A resource that is not there has
+	// no objects, which can be told.
+	unread func() error
 }
 
 // New returns the indexes of an operator, which are empty until [Set.Run].
@@ -62,6 +65,7 @@ func New(s Settings) *Set {
 			Name: spec.Resource, Log: x.log, On: x.seen, Granted: x.listed,
 			Source: watch.Source{LabelSelector: spec.LabelSelector, FieldSelector: spec.FieldSelector},
 		})
+		x.unread = x.feed.Complete
 		out.all = append(out.all, x)
 	}
 	return out
@@ -107,10 +111,6 @@ func (s *Set) Listed(gvr schema.GroupVersionResource) {
 
 // listed has those looked at that could not read the index.
 func (x *one) listed() { x.readers.lookMissed() }
-
-// unread returns why what the index has may not be all that there is, nil when it is. A resource that is not there has
-// no objects, which can be told.
-func (x *one) unread() error { return x.feed.Complete() }
 
 // Checks tells how the indexes are. By is how a message about a missing right ends.
 func (s *Set) Checks(by string) (out []ops.Check) {

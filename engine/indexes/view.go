@@ -60,6 +60,9 @@ type found struct {
 // View returns what a pass over an owner sees. First: no pass has seen the owner before. Recorded: what is read is
 // remembered, and wakes the owner; it is not where the owner is gone, or is no object.
 func (r *Readers) View(owner cache.ObjectName, first, recorded bool) *View {
+	if len(r.set.all) == 0 {
+		return r.nothing
+	}
 	v := &View{readers: r, owner: owner, recorded: recorded}
 	switch {
 	case !recorded:
