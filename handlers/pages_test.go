@@ -59,7 +59,8 @@ func compiles(t *testing.T, page, block string) {
 	}
 	source := "package main\n\nimport (\n"
 	for name, path := range map[string]string{"context.": "context", "time.": "time", "dsl.": module + "dsl", "handlers.": module + "handlers", "cmd.": module + "cmd",
-		"corev1.": "k8s.io/api/core/v1", "metav1.": "k8s.io/apimachinery/pkg/apis/meta/v1"} {
+		"corev1.": "k8s.io/api/core/v1", "metav1.": "k8s.io/apimachinery/pkg/apis/meta/v1",
+		"unstructured.": "k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"} {
 		if strings.Contains(block+around, name) {
 			source += "\t" + strings.Replace(name, ".", " ", 1) + "\"" + path + "\"\n"
 		}
