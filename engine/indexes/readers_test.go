@@ -166,7 +166,9 @@ func TestWhatIsReadMeanwhile(t *testing.T) {
 		"a pass sees what it saw first": func(t *testing.T, b *bench) {
 			v := b.readers.View(owner, false, true)
 			reader, _ := v.For("h", "").Open("x")
-			reader.Has("a")
+			if has, err := reader.Has("a"); has || err != nil {
+				t.Fatal(has, err)
+			}
 			b.put(0, "o", "a", "1")
 			if has, _ := reader.Has("a"); has || !b.looked[owner] {
 				t.Errorf("it sees a change: %v; it is looked at again: %v", has, b.looked[owner])
@@ -260,7 +262,9 @@ func TestWhatIsReadMeanwhile(t *testing.T) {
 			reader, _ := v.For("h", "").Open("x")
 			b.put(0, "o", "never read", "1")
 			for i := range mostKeys * 2 {
-				reader.Get(fmt.Sprint(i))
+				if _, err := reader.Get(fmt.Sprint(i)); err != nil {
+					t.Fatal(err)
+				}
 			}
 			if v.Keep(true); !b.looked[owner] || !b.pass(t, owner, false, nil) {
 				t.Error("it is lost")

@@ -105,23 +105,17 @@ func (f *fitter) meant(text string) string {
 	}
 	root, rest, _ := strings.Cut(text, ".")
 	next := firstName.FindString(rest)
-	switch root {
-	case expr.Self, expr.Old:
+	if root == expr.Self || root == expr.Old {
 		if !ofObjects(next) && !f.has(next) {
 			return ""
 		}
-	case expr.Children:
-		if _, known := f.schemas.Children[next]; !known {
-			return ""
-		}
-	case expr.Related:
-		if _, known := f.schemas.Related[next]; !known {
-			return ""
-		}
-	case expr.Indexes:
-		if _, known := f.schemas.Indexes[next]; !known {
-			return ""
-		}
+		return text
+	}
+	named, has := map[string]map[string]shape.Shape{
+		expr.Children: f.schemas.Children, expr.Related: f.schemas.Related, expr.Indexes: f.schemas.Indexes,
+	}[root]
+	if _, known := named[next]; has && !known {
+		return ""
 	}
 	return text
 }
