@@ -117,8 +117,10 @@ func TestIndexes(t *testing.T) {
 			s.HoldWatches(configMaps)
 			s.Delete(configMaps, "default", "a")
 			s.Create(settingsMap("a", "", "x", "1"))
+			s.ExpireWatches(configMaps)
 			s.ReleaseWatches(configMaps)
-			s.Called() // made anew under the name, with the same value
+			s.Advance(time.Minute)
+			s.Called() // made anew under the name while nobody looked, with the same value
 		}},
 		"a key that is read no more wakes nobody": {looksUp(dsl.Reconcile), func(s *stage) {
 			s.indexed()
@@ -285,8 +287,8 @@ func TestIndexes(t *testing.T) {
 				s.Advance(59 * time.Minute)
 				s.Forget()
 				s.Create(settingsMap("b", "", "u", "1"))
-				s.Advance(time.Hour)
-				s.Called("2")
+				s.Advance(3 * time.Hour)
+				last(s, "2")
 			}},
 	})
 }
