@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine"
 	"github.com/handwerk-dev/handwerk/engine/enginetest"
 )
 
@@ -89,6 +90,31 @@ func TestIndexesStayExact(t *testing.T) {
 			s.Create(bar("b", "x"))
 			s.Advance(15 * time.Second)
 			last(s, "web index: b")
+		}},
+		"nothing is held of objects that are gone": {looksUp(dsl.Reconcile), func(s *stage) {
+			s.indexed()
+			for i := range 5 {
+				s.Create(foo(fmt.Sprint("web-", i), fmt.Sprint("x", i)))
+			}
+			s.Settle()
+			if n := engine.IndexesRead(s.Process.Engine()); n != 5 {
+				s.t.Errorf("%d keys are read, want 5", n)
+			}
+			for i := range 4 {
+				s.Delete(foos, "default", fmt.Sprint("web-", i))
+			}
+			s.Settle()
+			if n := engine.IndexesRead(s.Process.Engine()); n != 1 {
+				s.t.Errorf("%d keys are read by one object, want 1", n)
+			}
+			s.HoldWatches(foos)
+			s.Delete(foos, "default", "web-4")
+			s.ExpireWatches(foos)
+			s.ReleaseWatches(foos)
+			s.Advance(time.Minute)
+			if n := engine.IndexesRead(s.Process.Engine()); n != 0 {
+				s.t.Errorf("%d keys are read by nobody", n)
+			}
 		}},
 		"a namespace that goes and comes": {looksUp(dsl.Reconcile), func(s *stage) {
 			s.Operator.Scope.Namespaces = []string{"default", "team-*"}

@@ -154,7 +154,8 @@ func compareReaders(a, b reader) int {
 type subscriptions struct {
 	mu sync.Mutex
 	// by has them by what they have read, sorted: most keys have one reader, and some have very many.
-	by map[index.Key][]reader
+	by    map[index.Key][]reader
+	count int
 	// missed are those that could not read the index.
 	missed map[reader]struct{}
 }
@@ -168,6 +169,7 @@ func (s *subscriptions) put(key index.Key, who reader) {
 	}
 	if at, found := slices.BinarySearchFunc(s.by[key], who, compareReaders); !found {
 		s.by[key] = slices.Insert(s.by[key], at, who)
+		s.count++
 	}
 }
 
@@ -179,9 +181,17 @@ func (s *subscriptions) drop(key index.Key, who reader) {
 	if !found {
 		return
 	}
+	s.count--
 	if s.by[key] = slices.Delete(s.by[key], at, at+1); len(s.by[key]) == 0 {
 		delete(s.by, key)
 	}
+}
+
+// size is how much has been read: each key once for each reader.
+func (s *subscriptions) size() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.count
 }
 
 // look has those looked at whom a change concerns, each once.

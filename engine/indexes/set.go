@@ -126,7 +126,7 @@ func (s *Set) Checks(by string) (out []ops.Check) {
 // Stats is what metrics have of the indexes.
 func (s *Set) Stats() (out []ops.IndexStats) {
 	for _, x := range s.all {
-		now := ops.IndexStats{Index: x.Name, Up: x.feed.Status().Phase == health.Running, LeftOut: x.left.count()}
+		now := ops.IndexStats{Index: x.Name, Up: x.feed.Status().Phase == health.Running, LeftOut: x.left.count(), Read: x.readers.size()}
 		now.Objects, now.Keys = x.values.Size()
 		out = append(out, now)
 	}

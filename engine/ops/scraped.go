@@ -55,8 +55,9 @@ type IndexStats struct {
 	// Up: it has all that there is.
 	Up bool
 	// Objects is how many it has something of, and Keys how many keys have values. LeftOut is how many objects it has
-	// nothing of because its function failed.
-	Objects, Keys, LeftOut int
+	// nothing of because its function failed. Read is how many keys were read, each counted once for each object whose
+	// handlers have.
+	Objects, Keys, LeftOut, Read int
 }
 
 // MissingRight is a right that the operator's account lacks at the moment of a scrape.
@@ -152,11 +153,13 @@ func newIndexCollector() *scraped[IndexStats] {
 	objects := c.describe("handwerk_index_objects", "Objects of which the index has something.", "index")
 	keys := c.describe("handwerk_index_keys", "Keys of the index that have values.", "index")
 	left := c.describe("handwerk_index_left_out", "Objects of which the index has nothing because its function or its expressions failed for them.", "index")
+	read := c.describe("handwerk_index_read", "Keys of the index that handlers have read and are woken by, counted for each of their objects.", "index")
 	c.tell = func(s IndexStats, gauge func(*prometheus.Desc, float64, ...string)) {
 		gauge(up, number(s.Up), s.Index)
 		gauge(objects, float64(s.Objects), s.Index)
 		gauge(keys, float64(s.Keys), s.Index)
 		gauge(left, float64(s.LeftOut), s.Index)
+		gauge(read, float64(s.Read), s.Index)
 	}
 	return c
 }
