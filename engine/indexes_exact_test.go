@@ -168,6 +168,9 @@ func TestIndexesThatCannotBeRead(t *testing.T) {
 				s.Create(web)
 				s.Advance(10 * time.Minute)
 				s.Called()
+				if said := s.Events(); len(said) > 0 {
+					s.t.Errorf("Events %v about what passes", said)
+				}
 				s.Allow("list", configMaps)
 				s.Advance(15 * time.Second)
 				s.Called("see create")

@@ -271,6 +271,25 @@ func TestIndexes(t *testing.T) {
 				s.Create(settingsMap("a", "", "x", "1"))
 				s.Called("web create: 1")
 			}},
+		"also that of a handler which has not the cause": {
+			func(foo *dsl.Resource, j *journal) {
+				foo.OnCreate("see", func(_ ctx, r *dsl.Request) error {
+					line, err := lookUp(r)
+					j.Add(line)
+					if err == nil && !strings.HasSuffix(line, " 1") {
+						err = dsl.Waiting("for it", time.Hour)
+					}
+					return err
+				})
+			}, func(s *stage) {
+				s.indexed()
+				s.Create(foo("web", "x"))
+				s.Called("web create:")
+				s.Create(settingsMap("a", "", "x", "1"))
+				s.Called("web create: 1")
+				s.give("a", "v", "2")
+				s.Called()
+			}},
 		"a schedule reads": {
 			func(foo *dsl.Resource, j *journal) {
 				foo.OnReconcile("none", succeeds)

@@ -31,6 +31,9 @@ func TestInAnEngineChildrenFollowAnIndex(t *testing.T) {
 		p := c.Start(op)
 		c.Create("{apiVersion: example.com/v1, kind: Foo, metadata: {name: me, namespace: default}, spec: {ref: a}}")
 		see(t, c, "before there is a host", "")
+		if said := c.Events(); len(said) > 0 {
+			t.Errorf("Events %v, though it only waits", said)
+		}
 		c.Create("{apiVersion: v1, kind: ConfigMap, metadata: {name: one, namespace: default}, data: {for: a, host: h1}}")
 		see(t, c, "with a host", "ConfigMap one, Thing web")
 		host := func(want string) {
