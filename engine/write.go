@@ -139,7 +139,7 @@ func (p *pass) refused(err error) {
 func (p *pass) send(ctx context.Context, base *unstructured.Unstructured, wish patch.Wish) (*unstructured.Unstructured, error) {
 	served := p.r.own.Resource()
 	target := patch.Target{
-		Client: p.r.engine.writer(served.GVR, p.key.Namespace), Object: base, Resource: served.GVR.GroupResource(),
+		Client: p.r.engine.marker(served.GVR, p.key.Namespace), Object: base, Resource: served.GVR.GroupResource(),
 		Subresource: served.Status, Manager: p.r.engine.op.Name, Prefix: p.r.engine.op.Prefix(), Generation: p.object.GetGeneration(), Now: p.now,
 	}
 	schemas := p.r.schemas.Load()
