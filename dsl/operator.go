@@ -33,8 +33,9 @@ type Operator struct {
 	// place. The engine says them once when it starts.
 	Skipped []string
 
-	resources []*Resource
-	indexes   []*IndexSpec
+	resources  []*Resource
+	indexes    []*IndexSpec
+	activities []*Handler
 }
 
 // Scope says where an operator works.
