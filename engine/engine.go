@@ -152,9 +152,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	e.resources.Run(feedsCtx)
 	feeds.Go(func() { e.recheck.Run(feedsCtx) })
 	feeds.Go(func() {
-		e.feeds.Settled(feedsCtx)
-		e.indexes.Settled(feedsCtx)
-		e.resources.Settled(feedsCtx)
+		e.settled(feedsCtx)
 		if feedsCtx.Err() == nil {
 			e.access.Run(feedsCtx)
 		}
@@ -201,6 +199,13 @@ func (e *Engine) begin(ctx context.Context) (through bool, err error) {
 		err = nil
 	}
 	return false, err
+}
+
+// settled waits until all feeds run or are known to be at fault, or until ctx ends.
+func (e *Engine) settled(ctx context.Context) {
+	e.feeds.Settled(ctx)
+	e.indexes.Settled(ctx)
+	e.resources.Settled(ctx)
 }
 
 // start has the engine work on a resource from here on: at once when it runs, and leads. The error says that the
