@@ -38,6 +38,9 @@ func (op *Operator) Validate() error {
 	if len(op.resources) == 0 {
 		c.fault("resources", "want at least one")
 	}
+	for i, x := range op.indexes {
+		x.check(check{Place{Index: x}, &found}, op.indexes[:i])
+	}
 	seen := map[schema.GroupResource]*Resource{}
 	for _, r := range op.resources {
 		of := check{Place{Resource: r}, &found}

@@ -36,6 +36,9 @@ func (p *pass) observe(news inbox.Changes) changes {
 	if again := p.related.Refresh(p.memory.Related, news.Related); again > 0 {
 		p.next = p.next.Sooner(again, queue.Resync)
 	}
+	if again := p.indexes.Refresh(); again > 0 {
+		p.next = p.next.Sooner(again, queue.Resync)
+	}
 	p.family.Claims.Blind(func(at int) bool { keeps, _ := p.wants(at, ""); return keeps }) // asks those that do not see it, too
 	n.of = slices.Concat(p.memory.Rerun, p.family.Claims.Asked())
 	n.resync = !p.memory.Resync.IsZero() && !p.now.Before(p.memory.Resync)

@@ -30,7 +30,7 @@ func (e *Engine) Ready() []ops.Check {
 	for r := range e.resources.All {
 		out = append(out, r.report().Checks(by, r.fates.Doubts(), r.busy.Long())...)
 	}
-	return slices.Concat(out, e.office.Checks(dsl.ReadyProbe), e.access.Checks(), e.recheck.Checks())
+	return slices.Concat(out, e.indexes.Checks(by), e.office.Checks(dsl.ReadyProbe), e.access.Checks(), e.recheck.Checks())
 }
 
 // report is the resource as it is now.

@@ -25,6 +25,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/fate"
 	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/inbox"
+	"github.com/handwerk-dev/handwerk/engine/indexes"
 	"github.com/handwerk-dev/handwerk/engine/memory"
 	"github.com/handwerk-dev/handwerk/engine/plan"
 	"github.com/handwerk-dev/handwerk/engine/queue"
@@ -45,6 +46,7 @@ type resource struct {
 	form    cached.Form
 	family  *family.Family
 	related *related.Index
+	indexes *indexes.Readers
 	busy    *busy.Passes
 	// conditions knows whether the resource has any.
 	conditions *conditions.Schema
@@ -67,7 +69,7 @@ func newResource(e *Engine, spec *dsl.Resource) *resource {
 	r.form = cached.FormOf(spec.Cache, e.op.Held(spec))
 	r.box = inbox.New[memory.Memory](r.rules.Deletes)
 	r.own = e.feeds.New(feed.Settings{
-		Name: spec.Name, Log: r.log, On: r.box.Seen, Granted: r.box.Grant,
+		Name: spec.Name, Log: r.log, On: r.seen, Granted: r.box.Grant,
 		Source: watch.Source{
 			LabelSelector: spec.LabelSelector, FieldSelector: spec.FieldSelector,
 			Form: r.form,
@@ -79,6 +81,7 @@ func newResource(e *Engine, spec *dsl.Resource) *resource {
 		Operator: e.op, Resource: spec, Handlers: r.rules.Handlers, Log: r.log, Metrics: e.metrics, Events: e.events, Catalog: e.catalog,
 		Box: r.box, Own: r.own, NewFeed: e.feeds.New, Feeds: r.Feeds, Client: e.writer, Read: e.reader, Announce: r.announce, Register: e.register,
 	})
+	r.indexes = e.indexes.Readers(r.box.Look)
 	r.related = related.New(related.Settings{
 		Resource: spec, Own: r.own, NewFeed: e.feeds.New, Inbox: r.box, All: r.rules.All, Panicked: attempt.ErrPanic, Log: r.log,
 	})
@@ -93,7 +96,7 @@ func newResource(e *Engine, spec *dsl.Resource) *resource {
 		Absent: r.own.Absent, Lacks: e.feeds.Scope().Lacks, NamespaceGone: e.feeds.NamespaceGone,
 	})
 	r.departed = departed.Office{Settings: departed.Settings{
-		Deletes: r.rules.Deletes, Events: r.rules.Events, Own: r.own, Fates: r.fates, Family: r.family, Related: r.related,
+		Deletes: r.rules.Deletes, Events: r.rules.Events, Own: r.own, Fates: r.fates, Family: r.family, Related: r.related, Indexes: r.indexes,
 		Refused: r.passRefused, Pass: r.passGone,
 	}}
 	r.busy = busy.New(r.log)
@@ -101,6 +104,12 @@ func newResource(e *Engine, spec *dsl.Resource) *resource {
 		return e.catalog.Conditions(ctx, r.own.Resource())
 	}, e.outages.Away)
 	return r
+}
+
+// seen takes an event of the resource's own objects.
+func (r *resource) seen(ev watch.Event) {
+	r.engine.indexes.Shown(r.own, ev)
+	r.box.Seen(ev)
 }
 
 // Name is the resource as its operator declares it. With the methods that follow, it takes part in the roster; see
@@ -122,6 +131,7 @@ func (r *resource) Begin() (workers int, work func(context.Context)) {
 	r.family.Clear()
 	r.fates.Clear()
 	r.related.Clear()
+	r.indexes.Clear()
 	q := queue.New[cache.ObjectName](r.name, r.engine.metrics.Queues())
 	r.box.Begin(q)
 	for _, h := range r.rules.Schedules.Readers {

@@ -6,7 +6,6 @@ package config
 import (
 	"context"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/handwerk-dev/handwerk/dsl"
@@ -20,7 +19,7 @@ type handler struct {
 	ID          string          `yaml:"id" required:"true" doc:"Unique within the resource. Progress is kept under it, so a renamed handler is a new one, unless it says was."`
 	Was         form.Texts      `yaml:"was" doc:"An id that the handler had in an earlier version, or several. Children that say so, and what it has handled, are its own."`
 	Causes      []dsl.Cause     `yaml:"causes" unique:"true" doc:"Why the handler runs. Without it a handler with a timer runs by that alone, any other one for reconcile."`
-	When        form.Predicate  `yaml:"when" doc:"A CEL expression that must be true, or the handler does not see the object. Variables: self, old, diff, cause, event, params, now, children, related."`
+	When        form.Predicate  `yaml:"when" doc:"A CEL expression that must be true, or the handler does not see the object. Variables: self, old, diff, cause, event, params, now, children, related, indexes."`
 	Field       dsl.Path        `yaml:"field" doc:"All that the handler looks at, as in spec.replicas."`
 	Labels      matches         `yaml:"labels" min:"1" doc:"Labels that the object must have: a value, or {exists: true} or {exists: false}."`
 	Annotations matches         `yaml:"annotations" min:"1" doc:"Annotations that the object must have, in the form of labels."`
@@ -185,15 +184,7 @@ func (h *handler) noFinalizer() bool { return h.Finalizer != nil && !*h.Finalize
 func (w *watched) filters(at path, h *handler) (when dsl.Predicate, reads dsl.Reads, back bool) {
 	w.known(at.Key("field"), h.Field)
 	reads.Only = true
-	for _, m := range h.Labels {
-		w.labelKey(at.Key("labels").Key(m.Key), m.Key)
-		w.labelValue(at.Key("labels").Key(m.Key), m.Value)
-		reads.Paths = append(reads.Paths, dsl.Path{"metadata", "labels", m.Key})
-	}
-	for _, m := range h.Annotations {
-		w.labelKey(at.Key("annotations").Key(m.Key), strings.ToLower(m.Key)) // as the API server does
-		reads.Paths = append(reads.Paths, dsl.Path{"metadata", "annotations", m.Key})
-	}
+	reads.Paths = w.matchKeys(at, h)
 	program := w.when(at.Key("when"), h)
 	if program == nil {
 		return nil, reads, false

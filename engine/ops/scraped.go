@@ -48,6 +48,18 @@ type ResourceStats struct {
 	LastEvent time.Time
 }
 
+// IndexStats is the state of one index at the moment of a scrape.
+type IndexStats struct {
+	// Index is its name. Each may occur once.
+	Index string
+	// Up: it has all that there is.
+	Up bool
+	// Objects is how many it has something of, and Keys how many keys have values. LeftOut is how many objects it has
+	// nothing of because its function failed. Read is how many keys were read, each counted once for each object whose
+	// handlers have.
+	Objects, Keys, LeftOut, Read int
+}
+
 // MissingRight is a right that the operator's account lacks at the moment of a scrape.
 type MissingRight struct {
 	// Resource is what it is about, with its group and subresource, as in "foos.example.com/status",
@@ -61,6 +73,9 @@ type MissingRight struct {
 // be quick and may be called at the same time from several goroutines. A later call replaces the
 // function.
 func (m *Metrics) Resources(stats func() []ResourceStats) { m.resources.ask.Store(&stats) }
+
+// Indexes sets what is asked for the state of the indexes at each scrape. The function is as for Resources.
+func (m *Metrics) Indexes(stats func() []IndexStats) { m.indexes.ask.Store(&stats) }
 
 // MissingRights sets what is asked for the rights that are missing at each scrape. The function is as for
 // Resources.
@@ -128,6 +143,23 @@ func newResourceCollector() *scraped[ResourceStats] {
 		if !s.LastEvent.IsZero() {
 			gauge(age, time.Since(s.LastEvent).Seconds(), s.Resource)
 		}
+	}
+	return c
+}
+
+func newIndexCollector() *scraped[IndexStats] {
+	c := &scraped[IndexStats]{}
+	up := c.describe("handwerk_index_up", "1 while the index has all that there is, 0 while its resource waits or is degraded.", "index")
+	objects := c.describe("handwerk_index_objects", "Objects of which the index has something.", "index")
+	keys := c.describe("handwerk_index_keys", "Keys of the index that have values.", "index")
+	left := c.describe("handwerk_index_left_out", "Objects of which the index has nothing because its function or its expressions failed for them.", "index")
+	read := c.describe("handwerk_index_read", "Keys of the index that handlers have read and are woken by, counted for each of their objects.", "index")
+	c.tell = func(s IndexStats, gauge func(*prometheus.Desc, float64, ...string)) {
+		gauge(up, number(s.Up), s.Index)
+		gauge(objects, float64(s.Objects), s.Index)
+		gauge(keys, float64(s.Keys), s.Index)
+		gauge(left, float64(s.LeftOut), s.Index)
+		gauge(read, float64(s.Read), s.Index)
 	}
 	return c
 }
