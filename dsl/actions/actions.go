@@ -36,6 +36,8 @@ type Action struct {
 	// tags, a scalar, or a type that says its form itself; see package dsl/form. It is decoded strictly, and
 	// is part of the JSON Schema. What is at fault in it stays zero. Required.
 	Config func() any
+	// Daemons: it can be what a daemon does.
+	Daemons bool
 	// OneObject: what it does, it does to the object that is handled, so a schedule, which has none, cannot
 	// have it.
 	OneObject bool
@@ -47,8 +49,9 @@ type Action struct {
 
 // Built is what an action makes of its configuration.
 type Built struct {
-	// Func is the handler's code. Required.
-	Func dsl.Func
+	// Func is the handler's code, Daemon that of a daemon: the one that Build asks for is required.
+	Func   dsl.Func
+	Daemon dsl.DaemonFunc
 	// Brings are causes that Func needs beside those that the handler is declared with.
 	Brings []dsl.Cause
 	// NoOld: Func uses neither Request.Old nor Request.Diff.
@@ -82,6 +85,8 @@ type Build struct {
 	ID string
 	// ResourceWide: the handler runs for the resource as a whole. See [dsl.Resource.Schedule].
 	ResourceWide bool
+	// Daemon: the handler is one. See [dsl.Resource.Daemon].
+	Daemon bool
 	// AtDeletion: the handler has the cause delete and no other.
 	AtDeletion bool
 	// NoFinalizer: no deletion waits for the handler, so the object may be gone when it runs.
@@ -104,13 +109,21 @@ func NewRegistry() *Registry {
 // Func registers a function that takes no parameters under a name.
 func (r *Registry) Func(name string, fn dsl.Func) { r.Function(dsl.Function{Name: name, Func: fn}) }
 
+// Daemon registers a daemon that takes no parameters under a name.
+func (r *Registry) Daemon(name string, fn dsl.DaemonFunc) {
+	r.Function(dsl.Function{Name: name, Daemon: fn})
+}
+
 // Function registers a function.
 func (r *Registry) Function(f dsl.Function) {
 	if _, found := r.functions[f.Name]; found {
 		r.faults = append(r.faults, fmt.Errorf("registering function %s: the name is taken", f.Name))
 	}
-	if f.Name == "" || f.Func == nil {
+	if f.Name == "" || f.Func == nil && f.Daemon == nil {
 		r.faults = append(r.faults, fmt.Errorf("registering function %q: name and code are required", f.Name))
+	}
+	if f.Func != nil && f.Daemon != nil {
+		r.faults = append(r.faults, fmt.Errorf("registering function %s: it is for handlers or for daemons, and not for both", f.Name))
 	}
 	r.functions[f.Name] = f
 }
