@@ -31,6 +31,7 @@ type changes struct {
 // observe finds out what has come up for the object's handlers.
 func (p *pass) observe(news inbox.Changes) changes {
 	p.hear(news.Event)
+	p.tend(false)
 	n := changes{Changes: news}
 	if timers := p.r.rules.Timers; len(timers) > 0 && p.deletion == "" {
 		n.clock = clock.Start(timers, clock.Pass{

@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/daemon"
 	"github.com/handwerk-dev/handwerk/engine/departed"
 	"github.com/handwerk-dev/handwerk/engine/family"
 	"github.com/handwerk-dev/handwerk/engine/filter"
@@ -93,6 +94,7 @@ func (r *resource) passLiving(ctx context.Context, key cache.ObjectName, t *memo
 	}
 	if object == nil {
 		r.departed.Forget(key, t)
+		r.crew.Tend(daemon.Sight{Key: key})
 		return next, nil
 	}
 	if current {
@@ -185,6 +187,7 @@ func (p *pass) run(ctx context.Context, news inbox.Changes) error {
 		return err
 	}
 	p.remember(account{n, p.jobs, p.family.Writes(), s})
+	p.tend(err == nil)
 	return nil
 }
 
