@@ -65,8 +65,12 @@ func (p *pass) tend(starts bool) {
 	if len(p.r.rules.Daemons) == 0 || p.gone || p.resourceWide() {
 		return
 	}
+	object := p.object
+	if p.left != nil {
+		object = p.r.form.Shown(p.left)
+	}
 	p.r.crew.Tend(daemon.Sight{
-		Key: p.key, UID: p.object.GetUID(), Object: p.object, Deleting: p.deletion != "", Starts: starts,
+		Key: p.key, UID: p.object.GetUID(), Object: object, Deleting: p.deletion != "", Starts: starts,
 		Sees: func(h *dsl.Handler) (holds, known bool) {
 			a := p.sees(p.daemon(h), dsl.Running)
 			return a.Holds, a.Err == nil

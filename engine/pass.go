@@ -60,6 +60,8 @@ type pass struct {
 	related *related.View
 	// jobs are the handlers that have something to do, as far as the pass has come.
 	jobs     plan.Jobs
+	// left is the object as the pass has written it, nil before it does.
+	left     *unstructured.Unstructured
 	searched bool // what is to be known for a deletion of children that no handler has any more is known
 	// next is when the next pass is due.
 	next queue.Next

@@ -146,6 +146,9 @@ func (p *pass) send(ctx context.Context, base *unstructured.Unstructured, wish p
 	}
 	result, err := p.r.conditions.Write(ctx, target, wish, &p.memory.Owes)
 	p.family.Wrote(result)
+	if result.Status || result.Whole {
+		p.left = result.Object
+	}
 	if err == nil && !p.patch.Empty() {
 		p.memory.Ignored, p.memory.Schemas = result.Ignored, schemas
 	}

@@ -81,7 +81,8 @@ type Sent struct {
 // Sight is what a pass sees of a key.
 type Sight struct {
 	Key cache.ObjectName
-	// UID and Object are those of the object that the key has, empty and nil when it has none.
+	// UID is that of the object that the key has, and Object that as the pass has left it, or as it has read it; empty and
+	// nil when it has none.
 	UID    types.UID
 	Object *unstructured.Unstructured
 	// Deleting: the object is being deleted.
@@ -243,7 +244,8 @@ func (c *Crew) start(s Sight, h *dsl.Handler, delay time.Duration) {
 		return // the next pass knows
 	}
 	l := newLife(c, s.Key, s.UID, h)
-	if l.last = seen; c.settings.Keys {
+	l.last, l.written, l.knows = seen, s.Object, s.Object.GetResourceVersion()
+	if c.settings.Keys {
 		l.tree = s.Object
 	}
 	p := c.posts[s.Key]

@@ -59,9 +59,10 @@ type life struct {
 	// last is the object as the cache has shown it last; tree is that of one of which caches have the key alone.
 	last *cached.Object
 	tree *unstructured.Unstructured
-	// written is the object as the daemon has written it last, until the cache shows it; own is its version.
+	// written is the object as the daemon has written it last, or the pass that started it, until the cache shows it.
 	written *unstructured.Unstructured
-	own     string
+	// knows is the version up to which changes are no news to the daemon.
+	knows   string
 	ignored []uint64
 	// sending: a write is under way. Came is the newest version of which an event has told since it is.
 	sending bool
@@ -253,12 +254,23 @@ func (l *life) end() {
 
 // changedLocked takes a version of the object of which an event tells.
 func (l *life) changedLocked(version string) {
-	switch {
-	case l.sending:
-		l.came = version // whose it is, the answer tells
-	case l.own == "" || !atMost(version, l.own):
-		l.signal()
+	if l.written != nil && !l.crew.settings.Keys && atMost(l.written.GetResourceVersion(), version) {
+		l.written = nil // caught up
 	}
+	if l.sending {
+		l.came = version // whose it is, the answer tells
+		return
+	}
+	l.newsLocked(version)
+}
+
+// newsLocked tells the daemon of a version that it does not know.
+func (l *life) newsLocked(version string) {
+	if atMost(version, l.knows) {
+		return
+	}
+	l.knows = version
+	l.signal()
 }
 
 func (l *life) signal() {

@@ -24,7 +24,15 @@ type session struct {
 var _ dsl.Live = (*session)(nil)
 
 // Current returns the object as it is known now.
-func (s *session) Current() *unstructured.Unstructured { return s.newest() }
+func (s *session) Current() *unstructured.Unstructured {
+	o := s.newest()
+	s.crew.mu.Lock()
+	defer s.crew.mu.Unlock()
+	if version := o.GetResourceVersion(); !atMost(version, s.knows) {
+		s.knows = version
+	}
+	return o
+}
 
 // Changes gets a value after the object has changed.
 func (s *session) Changes() <-chan struct{} { return s.changes }
@@ -47,6 +55,7 @@ func (s *session) Send(ctx context.Context, p *dsl.Patch) error {
 	defer s.writing.Unlock()
 	base := s.newest()
 	s.crew.mu.Lock()
+	s.newsLocked(base.GetResourceVersion()) // an event that comes later would be taken for that of the write
 	s.sending, s.came = true, ""
 	ignored := s.ignored
 	s.crew.mu.Unlock()
@@ -61,14 +70,17 @@ func (l *life) sent(sent Sent, err error) {
 	defer l.crew.mu.Unlock()
 	l.sending = false
 	if sent.Status || sent.Whole {
-		l.own = sent.Object.GetResourceVersion()
+		l.knows = sent.Object.GetResourceVersion()
 		l.written = l.crew.settings.Shown(sent.Object)
 	}
 	if err == nil {
 		l.ignored = sent.Ignored
 	}
-	if sent.Contended || l.came != "" && (l.own == "" || !atMost(l.came, l.own)) {
+	if sent.Contended {
 		l.signal()
+	}
+	if l.came != "" {
+		l.newsLocked(l.came)
 	}
 }
 
