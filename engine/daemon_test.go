@@ -371,7 +371,7 @@ func TestHowADaemonGoesOn(t *testing.T) {
 		want    []string
 	}{
 		"nothing: it is done, also when its filters match again": {[]error{nil}, flips, []string{"run 1 at 0s"}},
-		"an error for good: the same":                             {[]error{dsl.Permanent(errAgain)}, flips, []string{"run 1 at 0s"}},
+		"an error for good: the same":                            {[]error{dsl.Permanent(errAgain)}, flips, []string{"run 1 at 0s"}},
 		"after a restart of the process it runs again": {[]error{nil}, func(s *stage) {
 			s.Process.Restart()
 			s.Settle()
@@ -381,9 +381,9 @@ func TestHowADaemonGoesOn(t *testing.T) {
 			s.Create(web)
 			s.Settle()
 		}, []string{"run 1 at 0s", "run 1 at 0s"}},
-		"a passing error: at the time that it says": {[]error{dsl.Temporary(errAgain, 3 * time.Second), errRuns},
+		"a passing error: at the time that it says": {[]error{dsl.Temporary(errAgain, 3*time.Second), errRuns},
 			func(s *stage) { s.Advance(time.Minute) }, []string{"run 1 at 0s", "run 2 at 3s"}},
-		"a wait is no attempt": {[]error{dsl.Waiting("the sun", 3 * time.Second), errRuns},
+		"a wait is no attempt": {[]error{dsl.Waiting("the sun", 3*time.Second), errRuns},
 			func(s *stage) { s.Advance(time.Minute) }, []string{"run 1 at 0s", "run 1 at 3s"}},
 		"one that stops in the time before its next run": {[]error{dsl.Temporary(errAgain, time.Minute), errRuns},
 			func(s *stage) {

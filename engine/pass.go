@@ -59,7 +59,7 @@ type pass struct {
 	family  *family.Session
 	related *related.View
 	// jobs are the handlers that have something to do, as far as the pass has come.
-	jobs     plan.Jobs
+	jobs plan.Jobs
 	// left is the object as the pass has written it, nil before it does.
 	left     *unstructured.Unstructured
 	searched bool // what is to be known for a deletion of children that no handler has any more is known
