@@ -36,8 +36,6 @@ type Action struct {
 	// tags, a scalar, or a type that says its form itself; see package dsl/form. It is decoded strictly, and
 	// is part of the JSON Schema. What is at fault in it stays zero. Required.
 	Config func() any
-	// Daemons: it can be what a daemon does.
-	Daemons bool
 	// OneObject: what it does, it does to the object that is handled, so a schedule, which has none, cannot
 	// have it.
 	OneObject bool

@@ -93,7 +93,7 @@ func (s *schedule) DescribeForm(d *form.Describer) *form.Schema {
 		delete(out.Properties, name)
 	}
 	out.Properties[steps].Items = withAction(d, reflect.TypeFor[step](), true)
-	out.AllOf = append(out.AllOf, form.OneRequired("every", "cron"))
+	out.AllOf = append(out.AllOf, form.OneRequired("every", "pause", "cron"))
 	return &form.Schema{Type: "array", Items: out, MinItems: 1}
 }
 

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"reflect"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -156,7 +157,7 @@ func (s *Describer) Struct(t reflect.Type) *Schema {
 		case other == "":
 			out.Required = append(out.Required, name)
 		default:
-			out.AllOf = append(out.AllOf, OneRequired(name, other))
+			out.AllOf = append(out.AllOf, OneRequired(append([]string{name}, strings.Split(other, ",")...)...))
 		}
 		out.Properties[name] = property
 	}
