@@ -6,6 +6,7 @@ package e2e
 import (
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -51,9 +52,11 @@ func TestDaemonSample(t *testing.T) {
 	user.AllowIn(t, ns, cluster.Rule("samples.handwerk.dev", "probes", "get", "list", "watch", "patch"),
 		cluster.Rule("samples.handwerk.dev", "probes/status", "patch"), eventRule())
 	objects := plane.Objects(probes, ns)
-	program := plane.Operator(t, cluster.Launch{
-		Config: user.Config(), Args: []string{"run", "--config", "../../samples/daemon/operator.yaml", "-n", ns},
-	})
+	text, err := os.ReadFile("../../samples/daemon/operator.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	program := plane.Operator(t, cluster.Launch{Config: user.Config(), Args: []string{"run", "--config", write(t, string(text)), "-n", ns}})
 	awaitReadyz(t, program, "[+]resource/"+probes+" ok")
 	is := func(state string) func(*unstructured.Unstructured) bool {
 		return func(o *unstructured.Unstructured) bool {
