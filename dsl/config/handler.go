@@ -59,7 +59,7 @@ type timing struct {
 	Idle     time.Duration `yaml:"idle" doc:"Run only when the object has not changed for this time: once after each change, with every or cron at each of their times, or with pause when both have passed."`
 	Jitter   time.Duration `yaml:"jitter" doc:"The most by which a run is moved at random: earlier for every, later for pause and cron. By default a tenth of the period, for pause and cron at most a minute."`
 
-	InitialDelay *time.Duration `yaml:"initialDelay" doc:"The time from when a process sees the object first to the first run. Absent: a random part of the period for objects that a process finds at its start, and a whole period for new ones."`
+	InitialDelay *form.Delay `yaml:"initialDelay" doc:"The time from when a process sees the object first to the first run. Absent: a random part of the period for objects that a process finds at its start, and a whole period for new ones."`
 }
 
 // given reports whether there is a timer.

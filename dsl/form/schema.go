@@ -97,7 +97,7 @@ func (s *Describer) Of(t reflect.Type) *Schema {
 		return out
 	}
 	switch {
-	case t == reflect.TypeFor[time.Duration]():
+	case t == reflect.TypeFor[time.Duration](), t == reflect.TypeFor[Delay]():
 		return &Schema{Type: "string", Pattern: durationPattern, PatternErrorMessage: wantDuration}
 	case reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()):
 		return &Schema{Type: "string", MinLength: 1}
