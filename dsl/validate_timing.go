@@ -9,18 +9,7 @@ func (h *Handler) checkTiming(c check) {
 	if t == nil {
 		return
 	}
-	if min(t.Every, t.Pause, t.Idle) < 0 {
-		c.fault("every", "every, pause and idle must not be negative")
-	}
-	if t.Every > 0 && t.Cron != "" {
-		c.unwanted("every", "excludes cron")
-	}
-	if t.Pause > 0 && (t.Every > 0 || t.Cron != "") {
-		c.unwanted("pause", "excludes every and cron: it counts from the end of a run, and these do not")
-	}
-	if t.TimeZone != "" && t.Cron == "" {
-		c.note(Fault{Unwanted: true, Lacks: "cron"}, "timeZone", "is only for cron")
-	}
+	t.checkTimes(c)
 	never := t.Every == 0 && t.Pause == 0 && t.Idle == 0 && t.Cron == ""
 	h.checkTimed(c, never)
 	switch {
@@ -46,5 +35,21 @@ func (t *Timing) checkCron(c check) {
 		} else if _, err := parseCron(t.Cron, t.TimeZone); err != nil {
 			c.fault("cron", "%w", err)
 		}
+	}
+}
+
+// checkTimes checks each time by itself, and that there are none that exclude each other.
+func (t *Timing) checkTimes(c check) {
+	if min(t.Every, t.Pause, t.Idle) < 0 {
+		c.fault("every", "every, pause and idle must not be negative")
+	}
+	if t.Every > 0 && t.Cron != "" {
+		c.unwanted("every", "excludes cron")
+	}
+	if t.Pause > 0 && (t.Every > 0 || t.Cron != "") {
+		c.unwanted("pause", "excludes every and cron: it counts from the end of a run, and these do not")
+	}
+	if t.TimeZone != "" && t.Cron == "" {
+		c.note(Fault{Unwanted: true, Lacks: "cron"}, "timeZone", "is only for cron")
 	}
 }

@@ -291,7 +291,7 @@ func TestWhatADaemonWrites(t *testing.T) {
 				} `json:"spec"`
 				Status struct {
 					Twice int `json:"twice,omitempty"`
-				} `json:"status,omitempty"`
+				} `json:"status"`
 			}
 			foo.Daemon("watch", dsl.TypedDaemon(func(ctx context.Context, r *dsl.TypedDaemonRequest[typed]) error {
 				for {

@@ -26,7 +26,7 @@ type probe struct {
 	Status struct {
 		State   string `json:"state,omitempty"`
 		Message string `json:"message,omitempty"`
-	} `json:"status,omitempty"`
+	} `json:"status"`
 }
 
 // ProbeWatch is the daemon of samples/daemon: it asks an address time and again whether it answers, and says so in the

@@ -78,11 +78,11 @@ type Rest struct {
 // object that nobody saw go.
 const Itself = ""
 
-// Tombstone is an object that is gone, with what is remembered of it, and Turn what a pass has taken for its key.
-type (
-	Tombstone = inbox.Tombstone[Memory]
-	Turn      = inbox.Turn[Memory]
-)
+// Tombstone is an object that is gone, with what is remembered of it.
+type Tombstone = inbox.Tombstone[Memory]
+
+// Turn is what a pass has taken for its key.
+type Turn = inbox.Turn[Memory]
 
 // New returns the memory of an object that no pass has seen. It is awake.
 func New(uid types.UID) *Memory { return &Memory{UID: uid, Rest: &Rest{}} }
