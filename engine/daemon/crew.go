@@ -125,6 +125,12 @@ func (c *Crew) Begin(ctx context.Context) {
 	if len(c.settings.Handlers) == 0 || c.begun == ctx {
 		return
 	}
+	for key, p := range c.posts { // objects may have gone between the terms
+		if o, found := c.settings.Find(key); !found || o.GetUID() != p.uid {
+			p.over = nil
+			c.tidyLocked(key)
+		}
+	}
 	c.term, c.begun = ctx, ctx
 	context.AfterFunc(ctx, c.cut)
 }
