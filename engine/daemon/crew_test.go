@@ -195,25 +195,23 @@ func TestNothingIsKeptOfAnObjectThatIsGone(t *testing.T) {
 
 // TestADaemonThatEndsItsGoroutine holds that it is over, and not begun by each pass.
 func TestADaemonThatEndsItsGoroutine(t *testing.T) {
-	runs := 0
-	done := make(chan struct{}, 10)
-	d := newDesk(t, func(context.Context, *dsl.DaemonRequest) error {
-		runs++
-		defer func() { done <- struct{}{} }()
-		runtime.Goexit()
-		return nil
+	synctest.Test(t, func(t *testing.T) {
+		runs := 0
+		d := newDesk(t, func(context.Context, *dsl.DaemonRequest) error {
+			runs++
+			runtime.Goexit()
+			return nil
+		})
+		d.Begin(t.Context())
+		d.show("3")
+		for range 3 {
+			d.pass(true)
+			synctest.Wait()
+		}
+		d.End(dsl.StopShutdown)
+		d.Wait()
+		if runs != 1 {
+			t.Errorf("it ran %d times", runs)
+		}
 	})
-	d.Begin(t.Context())
-	d.show("3")
-	d.pass(true)
-	<-done
-	d.End(dsl.StopShutdown)
-	d.Wait()
-	d.Begin(context.WithoutCancel(t.Context()))
-	d.pass(true)
-	d.End(dsl.StopShutdown)
-	d.Wait()
-	if runs != 1 {
-		t.Errorf("it ran %d times", runs)
-	}
 }
