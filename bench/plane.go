@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 )
 
@@ -38,7 +39,21 @@ func (p plan) startPlane(ctx context.Context) (*plane, error) {
 		out.stop()
 		return nil, fmt.Errorf("starting control plane: %w", err)
 	}
+	if err := out.uncompressed(); err != nil {
+		out.stop()
+		return nil, err
+	}
 	return out, nil
+}
+
+// uncompressed has answers come as they are, to all subjects: programs in a pod have a network that is near.
+func (p *plane) uncompressed() error {
+	text, err := os.ReadFile(p.kubeconfig)
+	if err != nil {
+		return err
+	}
+	changed := strings.Replace(string(text), "  cluster:\n", "  cluster:\n    disable-compression: true\n", 1)
+	return os.WriteFile(p.kubeconfig, []byte(changed), 0o600)
 }
 
 // ready waits for the kubeconfig, which is written last.

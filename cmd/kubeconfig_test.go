@@ -63,6 +63,9 @@ func TestKubeconfig(t *testing.T) {
 			if err == nil && config.Host != test.want {
 				t.Errorf("got %s, want %s", config.Host, test.want)
 			}
+			if inPod := test.want == "https://pod"; err == nil && config.DisableCompression != inPod {
+				t.Errorf("answers are not to be compressed: %v, want %v", config.DisableCompression, inPod)
+			}
 		})
 	}
 }

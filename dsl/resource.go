@@ -47,7 +47,8 @@ type Resource struct {
 	Workers int
 	// Cache defaults to CacheCompact.
 	Cache CacheProfile
-	// Keep, for CacheCompact, limits what is held to these fields; metadata is always held.
+	// Keep, for CacheCompact, limits what is held to these fields; metadata is always held. By default it is what
+	// handlers read and set where that is known of all of them, as it is of many in YAML, and all else; see [Operator.Held].
 	Keep []Path
 	// LabelSelector and FieldSelector are pushed to the server: what they do not select does not
 	// exist for this operator. Both in kubectl's form. Empty means everything.
@@ -114,16 +115,6 @@ func (r *Resource) own(kind ownedKind) {
 	}) {
 		r.owns = append(r.owns, kind)
 	}
-}
-
-// Kept returns the fields that caches hold: Keep, and with them status.observedGeneration where that is the operator's.
-// Empty means all. The slice is the caller's.
-func (r *Resource) Kept() []Path {
-	out := slices.Clone(r.Keep)
-	if len(out) > 0 && r.ObservedGeneration {
-		out = append(out, Path{"status", "observedGeneration"})
-	}
-	return out
 }
 
 // Owned returns what was declared with Owns and OwnsKind, in order: the resource as it was declared, or as its kind is

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/tools/cache"
 
@@ -56,6 +57,22 @@ func (e *Engine) connect() error {
 // writer reaches a resource, in a namespace unless that is empty.
 func (e *Engine) writer(gvr schema.GroupVersionResource, namespace string) dynamic.ResourceInterface {
 	return e.access.Client(e.clients.Dynamic.Resource(gvr).Namespace(namespace))
+}
+
+// marker is writer for the objects that are handled: what is written to one is known, so the answer comes without
+// managedFields. What is read has them.
+func (e *Engine) marker(gvr schema.GroupVersionResource, namespace string) dynamic.ResourceInterface {
+	return marking{e.writer(gvr, namespace), e.access.Client(e.clients.Slim.Resource(gvr).Namespace(namespace))}
+}
+
+type marking struct {
+	dynamic.ResourceInterface
+	slim dynamic.ResourceInterface
+}
+
+// Patch sends a patch.
+func (m marking) Patch(ctx context.Context, name string, kind types.PatchType, data []byte, options metav1.PatchOptions, sub ...string) (*unstructured.Unstructured, error) {
+	return m.slim.Patch(ctx, name, kind, data, options, sub...)
 }
 
 // reader reads one object from the server, nil when the answer says that it is gone: a 404 that does

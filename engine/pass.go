@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/logmark"
 	"github.com/handwerk-dev/handwerk/engine/daemon"
 	"github.com/handwerk-dev/handwerk/engine/departed"
 	"github.com/handwerk-dev/handwerk/engine/family"
@@ -207,11 +208,10 @@ func (p *pass) finalizer() bool {
 
 func (p *pass) log() logr.Logger { return p.r.logOf(p.facts) }
 
-// logOf returns the log for what happens to an object, with more values. It is made anew each time, so nobody should
-// ask who has nothing to say.
+// logOf returns the log for what happens to an object, with more values.
 func (r *resource) logOf(f facts, more ...any) logr.Logger {
 	if f.resourceWide() {
-		return r.log.WithValues(more...)
+		return logmark.Later(r.log, more...)
 	}
-	return r.log.WithValues(append([]any{"namespace", f.key.Namespace, "name", f.key.Name}, more...)...)
+	return logmark.Later(r.log, append([]any{"namespace", f.key.Namespace, "name", f.key.Name}, more...)...)
 }

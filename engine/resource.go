@@ -67,7 +67,7 @@ func newResource(e *Engine, spec *dsl.Resource) *resource {
 		engine: e, spec: spec, name: spec.Name.String(), rules: plan.NewRules(e.op, spec),
 		log: e.log.WithValues("resource", spec.Name.String()),
 	}
-	r.form = cached.Form{Profile: spec.Cache, Keep: cached.Keep(spec.Kept())}
+	r.form = cached.FormOf(spec.Cache, e.op.Held(spec))
 	r.box = inbox.New[memory.Memory](r.rules.Deletes)
 	r.own = e.feeds.New(feed.Settings{
 		Name: spec.Name, Log: r.log, On: r.seen, Granted: r.box.Grant,

@@ -163,7 +163,7 @@ func (p *pass) send(ctx context.Context, base *unstructured.Unstructured, wish p
 func (r *resource) target(base *unstructured.Unstructured, generation int64, now time.Time) patch.Target {
 	served, op := r.own.Resource(), r.engine.op
 	return patch.Target{
-		Client: r.engine.writer(served.GVR, base.GetNamespace()), Object: base, Resource: served.GVR.GroupResource(),
+		Client: r.engine.marker(served.GVR, base.GetNamespace()), Object: base, Resource: served.GVR.GroupResource(),
 		Subresource: served.Status, Manager: op.Name, Prefix: op.Prefix(), Generation: generation, Now: now,
 	}
 }

@@ -37,6 +37,7 @@ func Carrier(kind metav1.TypeMeta, namespace, name, resourceVersion string, json
 type cutter struct {
 	form  Form
 	keep  projection
+	notes notes
 	press press
 }
 
@@ -82,6 +83,9 @@ func (c *cutter) metadata(o *Object, out, metadata []byte) []byte {
 		switch string(key) {
 		case "managedFields":
 			out = appendEntries(out, value, c.managers(metadata))
+			continue
+		case "annotations":
+			out = c.notes.append(out, key, value)
 			continue
 		case "namespace":
 			o.namespace = unique.Make(scan.Text(value))

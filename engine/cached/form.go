@@ -24,6 +24,8 @@ type Form struct {
 	// Keep limits what the compact profile holds to apiVersion, kind, metadata and these paths;
 	// [Keep] writes it. Empty means the whole object. Other profiles ignore it.
 	Keep string
+	// Notes limits the annotations that the compact profile holds of objects that have few; see [FormOf]. Empty means all.
+	Notes string
 	// Manager is the field manager whose entries in managedFields are held; all others are
 	// dropped, but for those that Made speaks of. Empty drops all.
 	Manager string
@@ -37,6 +39,11 @@ type Form struct {
 	Owner string
 }
 
+// FormOf is the form of a profile in which no more is held than is needed.
+func FormOf(profile dsl.CacheProfile, held dsl.Held) Form {
+	return Form{Profile: profile, Keep: Keep(held.Fields), Notes: strings.Join(held.Annotations, ",")}
+}
+
 // WithDefaults fills in what is left open and drops what the profile ignores, so that forms that
 // mean the same are equal.
 func (f Form) WithDefaults() Form {
@@ -44,7 +51,7 @@ func (f Form) WithDefaults() Form {
 		f.Profile = dsl.CacheCompact
 	}
 	if f.Profile != dsl.CacheCompact {
-		f.Keep = ""
+		f.Keep, f.Notes = "", ""
 	}
 	if f.Profile == dsl.CacheLive {
 		f.Manager, f.Vouches, f.Vouched, f.Made = "", "", "", ""
@@ -62,7 +69,11 @@ func (f Form) Shown(o *unstructured.Unstructured) *unstructured.Unstructured {
 	if err != nil || len(keep) == 0 {
 		return o
 	}
-	return &unstructured.Unstructured{Object: keep.of(o.Object)}
+	shown := keep.of(o.Object)
+	if metadata, is := shown["metadata"].(map[string]any); is && f.Notes != "" {
+		shown["metadata"] = parseNotes(f.Notes).of(metadata)
+	}
+	return &unstructured.Unstructured{Object: shown}
 }
 
 // Keep writes paths as Form.Keep wants them: sorted, so that the order in which they were

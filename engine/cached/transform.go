@@ -28,7 +28,7 @@ func NewTransform(form Form, gv schema.GroupVersion, log logr.Logger) (func(any)
 	if err != nil {
 		return nil, err
 	}
-	t := &transformer{cutter: cutter{form: form, keep: keep}, apiVersion: gv.String(), log: log}
+	t := &transformer{cutter: cutter{form: form, keep: keep, notes: parseNotes(form.Notes)}, apiVersion: gv.String(), log: log}
 	t.buffers.New = func() any { return new(buffer) }
 	return t.transform, nil
 }

@@ -40,9 +40,9 @@ type Settings struct {
 // Clients are the ways to the API server.
 type Clients struct {
 	// Dynamic reads and writes objects, Cached lists and watches those that are cached, as package wire gives them, and
-	// Metadata watches where metadata is enough.
-	Dynamic, Cached dynamic.Interface
-	Metadata        metadata.Interface
+	// Metadata watches where metadata is enough. Slim writes where nobody asks for the managedFields of the answer.
+	Dynamic, Cached, Slim dynamic.Interface
+	Metadata              metadata.Interface
 	// Kubernetes sends Events and asks for access.
 	Kubernetes kubernetes.Interface
 	// Discovery tells what is served.
@@ -83,6 +83,9 @@ func dial(s Settings) (*Clients, error) {
 		return nil, err
 	}
 	if c.Cached, err = wire.NewCached(config, shared); err != nil {
+		return nil, err
+	}
+	if c.Slim, err = wire.NewSlim(config, shared); err != nil {
 		return nil, err
 	}
 	if c.Metadata, err = metadata.NewForConfigAndClient(metadata.ConfigFor(config), shared); err != nil {

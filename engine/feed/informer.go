@@ -151,7 +151,7 @@ func (f *Feed) Stats() (objects int, last time.Time) {
 // empty, with all that is in them, and is told of changes.
 func (f *Feed) Whole(gvr schema.GroupVersionResource, namespace string) bool {
 	src := f.settings.Source
-	compact := src.Keep == "" && (src.Profile == "" || src.Profile == dsl.CacheCompact)
+	compact := src.Keep == "" && src.Notes == "" && (src.Profile == "" || src.Profile == dsl.CacheCompact)
 	if !compact || src.LabelSelector != "" || src.FieldSelector != "" || f.Resource().GVR != gvr {
 		return false
 	}

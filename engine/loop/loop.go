@@ -6,7 +6,6 @@
 package loop
 
 import (
-	"hash/fnv"
 	"maps"
 	"slices"
 	"time"
@@ -94,10 +93,8 @@ func Content(o *unstructured.Unstructured, state string, status bool) uint32 {
 			tree[key] = value
 		}
 	}
-	hash := fnv.New32a()
-	data, _ := plain.AppendJSON(nil, tree) // what comes from the server can be written
-	_, _ = hash.Write(data)                // hashes return no errors
-	return hash.Sum32()
+	sum, _ := plain.Hash(tree) // what comes from the server is JSON
+	return uint32(sum)
 }
 
 // timeless is a status without what moves by itself.

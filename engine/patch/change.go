@@ -6,7 +6,6 @@ package patch
 import (
 	"encoding/json"
 	"fmt"
-	"hash/fnv"
 	"maps"
 	"math"
 	"math/rand/v2"
@@ -35,13 +34,11 @@ func (c change) join(other change) change {
 // digest tells the change from others, and from the same one of an object that is otherwise in what is
 // to be changed. The time in a condition does not count: it is always that of the attempt.
 func (c change) digest(object map[string]any) uint64 {
-	hash := fnv.New64a()
-	data, err := json.Marshal([]any{timeless(c.tree), timeless(covered(object, c.tree))})
+	sum, err := plain.Hash([]any{timeless(c.tree), timeless(covered(object, c.tree))})
 	if err != nil {
 		return rand.Uint64() // not JSON: it is sent, and the server says what is wrong with it
 	}
-	_, _ = hash.Write(data) // hashes return no errors
-	return hash.Sum64()
+	return sum
 }
 
 // covered is the part of an object that a merge patch is about.

@@ -140,9 +140,11 @@ func (t Target) send(ctx context.Context, r *Result, subresource string, work fu
 		if len(c.tree) == 0 {
 			return nil
 		}
-		if ignored := c.digest(r.Object.Object); slices.Contains(t.Ignored, ignored) {
-			r.Ignored = append(r.Ignored, ignored)
-			return nil
+		if len(t.Ignored) > 0 {
+			if ignored := c.digest(r.Object.Object); slices.Contains(t.Ignored, ignored) {
+				r.Ignored = append(r.Ignored, ignored)
+				return nil
+			}
 		}
 		written, err := t.patch(ctx, r.Object, c, subresource)
 		if err == nil {

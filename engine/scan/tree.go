@@ -22,6 +22,25 @@ func Tree(data []byte) map[string]any {
 	return tree
 }
 
+// Slim is Tree without an object's managedFields, which often are the larger part of it.
+func Slim(data []byte) map[string]any {
+	out := map[string]any{}
+	for key, value := range Members(data) {
+		if string(key) != "metadata" || value[0] != '{' {
+			out[Key(key)] = Value(value)
+			continue
+		}
+		metadata := map[string]any{}
+		for key, value := range Members(value) {
+			if string(key) != "managedFields" {
+				metadata[Key(key)] = Value(value)
+			}
+		}
+		out["metadata"] = metadata
+	}
+	return out
+}
+
 // Value decodes a value. It shares nothing with data.
 func Value(data []byte) any {
 	d := decoders.Get().(*decoder)

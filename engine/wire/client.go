@@ -17,19 +17,33 @@ import (
 // New returns a dynamic client that does what dynamic.NewForConfigAndClient's do, always in JSON, with a decoder that
 // takes half the time.
 func New(config *rest.Config, client *http.Client) (dynamic.Interface, error) {
-	return dial(config, client, false)
+	return dial(config, client, whole)
 }
 
 // NewCached is New for objects that are cached: lists and watches give them as [cached.Carrier] makes them.
 func NewCached(config *rest.Config, client *http.Client) (dynamic.Interface, error) {
-	return dial(config, client, true)
+	return dial(config, client, carried)
 }
 
-func dial(config *rest.Config, client *http.Client, carried bool) (dynamic.Interface, error) {
+// NewSlim is New for who does not ask what others manage: objects come without managedFields.
+func NewSlim(config *rest.Config, client *http.Client) (dynamic.Interface, error) {
+	return dial(config, client, slim)
+}
+
+// A style is what is made of an object.
+type style int
+
+const (
+	whole style = iota
+	carried
+	slim
+)
+
+func dial(config *rest.Config, client *http.Client, as style) (dynamic.Interface, error) {
 	config = dynamic.ConfigFor(config)
 	config.GroupVersion, config.APIPath = nil, "/" // the dynamic client gives whole paths
 	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
-	config.NegotiatedSerializer = serializer{config.NegotiatedSerializer, carried}
+	config.NegotiatedSerializer = serializer{config.NegotiatedSerializer, as}
 	c, err := rest.UnversionedRESTClientForConfigAndClient(config, client)
 	if err != nil {
 		return nil, err
@@ -40,7 +54,7 @@ func dial(config *rest.Config, client *http.Client, carried bool) (dynamic.Inter
 // serializer puts our decoders before those of the dynamic client.
 type serializer struct {
 	runtime.NegotiatedSerializer
-	carried bool
+	style style
 }
 
 // SupportedMediaTypes is JSON alone.
@@ -52,7 +66,7 @@ func (s serializer) SupportedMediaTypes() []runtime.SerializerInfo {
 		}
 		stream := *info.StreamSerializer
 		stream.Serializer, stream.Framer = events{stream.Serializer}, framer{stream.Framer}
-		info.Serializer, info.StreamSerializer = objects{info.Serializer, s.carried}, &stream
+		info.Serializer, info.StreamSerializer = objects{info.Serializer, s.style}, &stream
 		out = append(out, info)
 	}
 	return out

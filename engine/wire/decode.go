@@ -44,17 +44,17 @@ func split(frame []byte) (kind string, object []byte) {
 	return string(name), object
 }
 
-// objects decodes objects and lists of them; those are carried that are for a cache.
+// objects decodes objects and lists of them.
 type objects struct {
 	runtime.Serializer
-	carried bool
+	style style
 }
 
 // Decode copies an object's bytes where it keeps them, for it does not own them.
 func (o objects) Decode(data []byte, defaults *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
 	switch of := into.(type) {
 	case nil:
-		if o.carried && scan.Regular(data) {
+		if o.style == carried && scan.Regular(data) {
 			if u, kind := carrier(data, metav1.TypeMeta{}); u != nil {
 				return u, kind, nil
 			}
@@ -64,7 +64,7 @@ func (o objects) Decode(data []byte, defaults *schema.GroupVersionKind, into run
 			return of, kind, nil
 		}
 	case *unstructured.Unstructured:
-		if kind := decode(of, data); kind != nil {
+		if kind := o.decode(of, data); kind != nil {
 			return of, kind, nil
 		}
 	}
@@ -73,11 +73,15 @@ func (o objects) Decode(data []byte, defaults *schema.GroupVersionKind, into run
 
 // decode makes a tree of an object. It returns nil where client-go's decoder must say what is wrong, and leaves the
 // object as it was.
-func decode(u *unstructured.Unstructured, data []byte) *schema.GroupVersionKind {
+func (o objects) decode(u *unstructured.Unstructured, data []byte) *schema.GroupVersionKind {
 	if !scan.Regular(data) {
 		return nil
 	}
-	tree := unstructured.Unstructured{Object: scan.Tree(data)}
+	read := scan.Tree
+	if o.style == slim {
+		read = scan.Slim
+	}
+	tree := unstructured.Unstructured{Object: read(data)}
 	kind := tree.GroupVersionKind()
 	if kind.Kind == "" {
 		return nil
@@ -160,7 +164,7 @@ func named(object []byte, of metav1.TypeMeta) []byte {
 // fill makes a list of carriers of a page. It returns nil where the page is not just a list of objects that are
 // stored, and leaves the list as it was.
 func (o objects) fill(list *unstructured.UnstructuredList, data []byte) *schema.GroupVersionKind {
-	if !o.carried || !scan.Regular(data) {
+	if o.style != carried || !scan.Regular(data) {
 		return nil
 	}
 	tree, page := map[string]any{}, []byte(nil)

@@ -78,7 +78,11 @@ func clients(t testing.TB, serve http.HandlerFunc) map[string]dynamic.Interface 
 	if err != nil {
 		t.Fatal(err)
 	}
-	return map[string]dynamic.Interface{"stock": stock, "ours": ours, "whole": whole}
+	slim, err := NewSlim(config, h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return map[string]dynamic.Interface{"stock": stock, "ours": ours, "whole": whole, "slim": slim}
 }
 
 const foo = `{"apiVersion":"example.com/v1","kind":"Foo","metadata":{"annotations":{"a":"{\"b\":\"\u003cc\u003e\"}"},"creationTimestamp":"2026-01-02T03:04:05Z","generation":2,` +
@@ -268,12 +272,12 @@ func TestListsAreWhatTheDynamicClientLists(t *testing.T) {
 func TestWorkloadsAreCarried(t *testing.T) {
 	pod := strings.Replace(foo, `"f:spec":{}`, `"f:spec":{"f:containers":{"k:{\"name\":\"app\"}":{".":{},"f:args":{"v:\"a\\\\b\"":{}}}}}`, 1)
 	page := `{"apiVersion":"example.com/v1","kind":"FooList","metadata":{},"items":[` + pod + `]}`
-	o, _, err := objects{carried: true}.Decode([]byte(pod), nil, nil)
+	o, _, err := objects{style: carried}.Decode([]byte(pod), nil, nil)
 	if u, is := o.(*unstructured.Unstructured); err != nil || !is || u.Object["spec"] != nil {
 		t.Errorf("the watch brings %v, %v", o, err)
 	}
 	var list unstructured.UnstructuredList
-	if (objects{carried: true}).fill(&list, []byte(page)) == nil || list.Items[0].Object["spec"] != nil {
+	if (objects{style: carried}).fill(&list, []byte(page)) == nil || list.Items[0].Object["spec"] != nil {
 		t.Errorf("the list has %v", list.Items)
 	}
 }
@@ -294,6 +298,9 @@ func TestAllElseIsAsInTheDynamicClient(t *testing.T) {
 		var want map[string]any
 		if err := utiljson.Unmarshal([]byte(foo), &want); err != nil {
 			t.Fatal(err)
+		}
+		if of == "slim" {
+			unstructured.RemoveNestedField(want, "metadata", "managedFields")
 		}
 		if err != nil || !cmp.Equal(want, u.Object) {
 			t.Errorf("%s: getting gives %v, %v", of, u, err)
@@ -327,7 +334,7 @@ func decodes(t *testing.T, body []byte, own bool) (out []any) {
 	info := media.SupportedMediaTypes()[0]
 	var r io.Reader = strings.NewReader(string(body))
 	if own {
-		info, r = serializer{media, true}.SupportedMediaTypes()[0], iotest.OneByteReader(r)
+		info, r = serializer{media, carried}.SupportedMediaTypes()[0], iotest.OneByteReader(r)
 	}
 	frames := info.StreamSerializer.NewFrameReader(io.NopCloser(r))
 	buf := make([]byte, 64<<10)

@@ -1,0 +1,75 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package dsl
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Held is what caches need to hold of a resource's objects. The zero Held is all of them.
+type Held struct {
+	// Fields are the paths outside of metadata. Empty means all.
+	Fields []Path
+	// Annotations are the keys of those annotations that count, with a slash at the end all keys that begin so. Nil
+	// means all.
+	Annotations []string
+}
+
+// Held returns what caches need to hold of a resource's objects: the fields of Keep; without it, where all that looks at
+// the objects is known to look at nothing else, what handlers read and set, status.conditions, and of the annotations
+// the operator's and those that handlers name. What else is in metadata is always held.
+func (op *Operator) Held(r *Resource) Held {
+	out := Held{Fields: slices.Clone(r.Keep)}
+	if len(out.Fields) == 0 {
+		out = op.needed(r)
+	}
+	if len(out.Fields) > 0 && r.ObservedGeneration {
+		out.Fields = append(out.Fields, Path{"status", "observedGeneration"})
+	}
+	return out
+}
+
+// needed is what a resource's handlers look at and set; all, where they may look at any of it, or somebody else may.
+func (op *Operator) needed(r *Resource) Held {
+	if cmp.Or(r.Cache, CacheCompact) != CacheCompact || len(r.relations) > 0 || op.shows(r) {
+		return Held{}
+	}
+	paths := []Path{{"status", "conditions"}}
+	for _, h := range r.handlers {
+		view := h.View()
+		if !view.Only || h.ResourceWide || !h.Level() {
+			return Held{}
+		}
+		paths = append(append(paths, view.Beside...), h.Sets...)
+	}
+	out := Held{Annotations: []string{op.Prefix() + "/"}}
+	for _, p := range distinct(paths) {
+		switch {
+		case p[0] != "metadata":
+			out.Fields = append(out.Fields, p)
+		case len(p) < 3 && p.Leads(Path{"metadata", "annotations"}): // all of them
+			out.Annotations = nil
+		case p[1] == "annotations" && out.Annotations != nil:
+			out.Annotations = append(out.Annotations, p[2])
+		}
+	}
+	return out
+}
+
+// shows reports whether handlers see the resource's objects beside their own ones: as children, as related objects, or
+// as those of a resource that is declared twice. One cache serves both then, so it holds all of an object.
+func (op *Operator) shows(r *Resource) bool {
+	return slices.ContainsFunc(op.resources, func(other *Resource) bool {
+		if other != r && other.Name.Objects() == r.Name.Objects() {
+			return true
+		}
+		for name := range other.Owned() {
+			if name.Objects() == r.Name.Objects() {
+				return true
+			}
+		}
+		return slices.ContainsFunc(other.relations, func(with Relation) bool { return with.Resource.Objects() == r.Name.Objects() })
+	})
+}

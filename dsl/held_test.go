@@ -1,0 +1,114 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package dsl
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func TestHeld(t *testing.T) {
+	nothing := func(context.Context, *Request) error { return nil }
+	known := func(sets string, reads ...string) Option {
+		return func(h *Handler) {
+			h.Reads.Only = true
+			for _, text := range reads {
+				h.Reads.Paths = append(h.Reads.Paths, path(text))
+			}
+			if sets != "" {
+				h.Sets = append(h.Sets, path(sets))
+			}
+		}
+	}
+	tests := map[string]struct {
+		declare func(op *Operator, foo *Resource)
+		want    []string
+	}{
+		"what handlers read and set, and conditions": {func(_ *Operator, foo *Resource) {
+			foo.OnReconcile("a", nothing, known("status.replicas", "spec.replicas", "spec.image"))
+			foo.OnReconcile("b", nothing, known("spec.size", "spec.replicas"), Annotation("a", "b"))
+		}, []string{"spec.image", "spec.replicas", "spec.size", "status.conditions", "status.replicas", "annotation test.handwerk.dev/", "annotation a"}},
+		"the generation that was observed, where it is the operator's": {func(_ *Operator, foo *Resource) {
+			foo.ObservedGeneration = true
+			foo.OnReconcile("a", nothing, known("", "spec.replicas"))
+		}, []string{"spec.replicas", "status.conditions", "status.observedGeneration", "annotation test.handwerk.dev/"}},
+		"all annotations, where one handler reads all": {func(_ *Operator, foo *Resource) {
+			foo.OnReconcile("a", nothing, known("", "metadata.annotations"))
+			foo.OnReconcile("b", nothing, known("", `metadata.annotations["x/y"]`, "metadata.labels.a"))
+		}, []string{"status.conditions"}},
+		"an annotation that a handler sets": {func(_ *Operator, foo *Resource) {
+			foo.OnReconcile("a", nothing, known(`metadata.annotations["x/y"]`, "metadata.labels.a"))
+		}, []string{"status.conditions", "annotation test.handwerk.dev/", "annotation x/y"}},
+		"what is declared": {func(_ *Operator, foo *Resource) {
+			foo.Keep = []Path{path("spec.x")}
+			foo.OnReconcile("a", nothing, known("", "spec.replicas"))
+		}, []string{"spec.x"}},
+		"all, where a handler looks at all of the object": {func(_ *Operator, foo *Resource) { foo.OnReconcile("a", nothing, known("", "")) }, nil},
+		"all, where one handler's code is not known": {func(_ *Operator, foo *Resource) {
+			foo.OnReconcile("a", nothing, known("", "spec.x"))
+			foo.OnReconcile("b", nothing)
+		}, nil},
+		"all, where a handler is told of changes": {func(_ *Operator, foo *Resource) { foo.OnUpdate("a", nothing, known("", "spec.x")) }, nil},
+		"all, where a handler looks at all objects": {func(_ *Operator, foo *Resource) {
+			foo.OnReconcile("a", nothing, known("", "spec.x"))
+			foo.Schedule(Timing{Every: time.Hour}, "b", nothing, known("", "spec.x"))
+		}, nil},
+		"nothing is said of objects that are not held compact": {func(_ *Operator, foo *Resource) {
+			foo.Cache = CacheLive
+			foo.OnReconcile("a", nothing, known("", "spec.x"))
+		}, nil},
+		"all, where the objects are somebody's children": {func(op *Operator, foo *Resource) {
+			foo.OnReconcile("a", nothing, known("", "spec.x"))
+			op.Resource("bars.v1.example.com", func(bar *Resource) { bar.Owns("foos.v2.example.com"); bar.OnReconcile("a", nothing) })
+		}, nil},
+		"all, where the objects are related to others": {func(op *Operator, foo *Resource) {
+			foo.OnReconcile("a", nothing, known("", "spec.x"))
+			op.Resource("bars.v1.example.com", func(bar *Resource) {
+				bar.Relates(Relation{Name: "foos", Resource: foo.Name})
+				bar.OnReconcile("a", nothing)
+			})
+		}, nil},
+		"all, where others are related to the objects": {func(_ *Operator, foo *Resource) {
+			foo.Relates(Relation{Name: "bars", Resource: ResourceName{Resource: "bars", Version: "v1"}})
+			foo.OnReconcile("a", nothing, known("", "spec.x"))
+		}, nil},
+		"all, where the resource is declared twice": {func(op *Operator, foo *Resource) {
+			foo.OnReconcile("a", nothing, known("", "spec.x"))
+			op.Resource("foos.example.com", func(again *Resource) { again.OnReconcile("b", nothing, known("", "spec.y")) })
+		}, nil},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			op := New("test")
+			var foo *Resource
+			op.Resource("foos.v1.example.com", func(r *Resource) { foo = r; test.declare(op, r) })
+			var got []string
+			held := op.Held(foo)
+			for _, p := range held.Fields {
+				got = append(got, p.String())
+			}
+			for _, key := range held.Annotations {
+				got = append(got, "annotation "+key)
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// path is a path; that of an empty text is all of the object.
+func path(text string) Path {
+	if text == "" {
+		return Path{}
+	}
+	p, err := ParsePath(text)
+	if err != nil {
+		panic(err)
+	}
+	return p
+}
