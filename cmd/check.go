@@ -26,7 +26,7 @@ func (p *program) held(ctx context.Context, f *validateFlags, op *dsl.Operator) 
 
 // checkCluster holds an operator against a cluster. Faults come as the error.
 func (p *program) checkCluster(ctx context.Context, f *validateFlags, op *dsl.Operator) (warnings []string, err error) {
-	rest, err := f.kube.config(p.Env, p.inCluster)
+	rest, _, err := p.access(ctx, &f.kube)
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@
 package cmd
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -29,10 +30,19 @@ func (k *kubeFlags) add(set *pflag.FlagSet) {
 		"use this `context` of the kubeconfig (default its current one)")
 }
 
-// config finds the API server, see find.
-func (k *kubeFlags) config(env []string, inCluster func() (*rest.Config, error)) (*rest.Config, error) {
-	config, _, err := k.find(env, inCluster)
-	return config, err
+// access finds the API server: as the program's own login says, unless flags say otherwise, else see find.
+func (p *program) access(ctx context.Context, k *kubeFlags) (config *rest.Config, namespace string, err error) {
+	if p.login == nil || k.kubeconfig != "" || k.context != "" {
+		return k.find(p.Env, p.inCluster)
+	}
+	config, err = p.login(ctx)
+	if err == nil && config == nil {
+		err = errors.New("it gave no config")
+	}
+	if err != nil {
+		return nil, "", fmt.Errorf("logging in: %w", err)
+	}
+	return rest.CopyConfig(config), "", nil
 }
 
 // find finds the API server: --kubeconfig, else $KUBECONFIG (several files are merged), else

@@ -56,7 +56,7 @@ func TestKubeconfig(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			config, err := test.flags.config(test.env, test.inCluster)
+			config, _, err := test.flags.find(test.env, test.inCluster)
 			if got := fmt.Sprint(err); test.err != "" && got != test.err || test.err == "" && err != nil {
 				t.Fatalf("error: got %q, want %q", got, test.err)
 			}

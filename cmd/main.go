@@ -11,6 +11,8 @@ import (
 	"sync"
 	"syscall"
 
+	"k8s.io/client-go/rest"
+
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/actions"
 )
@@ -27,14 +29,37 @@ import (
 // once. A SIGHUP that is ignored at the start, as nohup does, stays ignored. Main sends what client-go and the API machinery log the same way as all other lines; that is global to
 // the process, as is the exit, so it is done here and not in [Run].
 func Main(registry *actions.Registry, extra ...func(*dsl.Operator)) {
-	p := &program{
-		Streams:  Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Env: os.Environ()},
-		parts:    realParts(),
-		registry: registry,
-		extra:    extra,
-		adopt:    adoptGlobals,
-	}
-	p.main(os.Args[1:])
+	Program{Registry: registry, Extra: extra}.Main()
+}
+
+// Program is a command line with what few programs need besides; the others call [Main].
+//
+//	cmd.Program{Registry: handlers.Standard(), Login: vault.Login}.Main()
+type Program struct {
+	// Registry and Extra are those of [Main]. Registry is required.
+	Registry *actions.Registry
+	Extra    []func(*dsl.Operator)
+	// Login gives the way to the API server, with its credentials, when a command first needs it. It counts more than the pod's
+	// own access, $KUBECONFIG and ~/.kube/config, and less than --kubeconfig and --context. Credentials that run out are
+	// renewed by what the config says: BearerTokenFile, ExecProvider, WrapTransport or a certificate's file. The config is
+	// copied; its user agent is set. Nil means that there is none.
+	Login func(ctx context.Context) (*rest.Config, error)
+}
+
+// Main runs the program as [Main] does, and exits.
+func (p Program) Main() {
+	inner := p.inner(Streams{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Env: os.Environ()})
+	inner.adopt = adoptGlobals
+	inner.main(os.Args[1:])
+}
+
+// Run runs one command line as [Run] does.
+func (p Program) Run(ctx context.Context, args []string, streams Streams) int {
+	return p.inner(streams).execute(ctx, args)
+}
+
+func (p Program) inner(streams Streams) *program {
+	return &program{Streams: streams, parts: realParts(), registry: p.Registry, extra: p.Extra, login: p.Login}
 }
 
 // Streams are what a program reads and writes.
@@ -51,8 +76,7 @@ type Streams struct {
 // when the command is done; the run command is done in good order some time after ctx ends.
 // Registry and extra are those of [Main].
 func Run(ctx context.Context, args []string, streams Streams, registry *actions.Registry, extra ...func(*dsl.Operator)) int {
-	p := &program{Streams: streams, parts: realParts(), registry: registry, extra: extra}
-	return p.execute(ctx, args)
+	return Program{Registry: registry, Extra: extra}.Run(ctx, args, streams)
 }
 
 func (p *program) main(args []string) {

@@ -114,7 +114,7 @@ func (p *program) rbac(ctx context.Context, f *rbacFlags, out io.Writer) error {
 	set := rights.Settings{Namespace: who.namespace, InstallCRDs: f.run.installs()}
 	var cluster *rest.Config
 	if f.cluster || f.check {
-		if cluster, err = f.run.kube.config(p.Env, p.inCluster); err != nil {
+		if cluster, _, err = p.access(ctx, &f.run.kube); err != nil {
 			return err
 		}
 		cluster.UserAgent = userAgent(op.Name)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
+	"k8s.io/client-go/rest"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/actions"
@@ -23,6 +24,8 @@ type program struct {
 
 	registry *actions.Registry
 	extra    []func(*dsl.Operator)
+	// login, when set, gives the way to the API server.
+	login func(context.Context) (*rest.Config, error)
 	// adopt, when set, is given the logger for what is global to the process, and its verbosity.
 	adopt func(log logr.Logger, verbosity int)
 	// begun: the command line was understood, so what fails from now on is not a matter of usage.

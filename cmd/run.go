@@ -85,7 +85,7 @@ func (p *program) run(ctx context.Context, f *runFlags) error {
 	if p.adopt != nil {
 		p.adopt(log, verbosity)
 	}
-	config, namespace, err := f.kube.find(p.Env, p.inCluster)
+	config, namespace, err := p.access(ctx, &f.kube)
 	if err != nil {
 		return err
 	}

@@ -58,6 +58,28 @@ func IsPermanent(err error) bool {
 	return ok
 }
 
+// ErrorPolicy says what becomes of an error of a handler, a panic and a passed timeout among them. What [Temporary],
+// [Permanent] or [Waiting] says itself counts more, and what the API server refuses of a handler's changes is no error of
+// the handler's.
+type ErrorPolicy string
+
+// The policies.
+const (
+	// ErrorsRetry has the handler run again after its back-off, as often as [Retries] says.
+	ErrorsRetry ErrorPolicy = "retry"
+	// ErrorsFail has it fail for good.
+	ErrorsFail ErrorPolicy = "fail"
+	// ErrorsIgnore tells the error in the log, and counts as success: the handler does not run again for that, and
+	// a deletion does not wait for it. What it has changed before is sent, as with any error; of steps, those behind the
+	// one that failed are left out.
+	ErrorsIgnore ErrorPolicy = "ignore"
+)
+
+// Choices returns the policies, for those who read one.
+func (ErrorPolicy) Choices() (what string, words []string) {
+	return "policy", []string{string(ErrorsRetry), string(ErrorsFail), string(ErrorsIgnore)}
+}
+
 type temporaryError struct {
 	error
 	after time.Duration

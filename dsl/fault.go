@@ -25,7 +25,9 @@ func (p Place) String() string {
 	if p.Resource != nil {
 		out = "resource " + p.Resource.Name.String()
 	}
-	if p.Handler != nil {
+	if p.Handler != nil && p.Resource == nil {
+		out += ": " + string(p.Handler.Causes[0]) + " " + p.Handler.ID
+	} else if p.Handler != nil {
 		out += ": handler " + p.Handler.ID
 	}
 	if p.Field != "" && p.Field != "resource" { // which is named already

@@ -83,8 +83,13 @@ type Handler struct {
 	Retries int
 	// Backoff is the wait between attempts.
 	Backoff Backoff
+	// Errors says what becomes of an error that is neither [Temporary] nor [Permanent]. Defaults to ErrorsRetry.
+	Errors ErrorPolicy
 	// Timeout ends one attempt's context. Zero means none.
 	Timeout time.Duration
+	// Deadline is the time that all attempts of one cycle have together, from the beginning of the first on: waits between
+	// them and for others count. A cycle is what the handler is to do for one cause and one state of its view. Zero means none.
+	Deadline time.Duration
 	// Timing, for cause [Timer], says when the handler runs.
 	Timing *Timing
 	// Delay, for timers and daemons, is the time before the first run. Nil means that there is none for a daemon, and what
@@ -99,6 +104,8 @@ type Handler struct {
 	NoFinalizer bool
 	// Release, for delete handlers: when the handler fails for good, the object is let go.
 	Release bool
+	// Deleted, for resume handlers: the handler runs for an object that is being deleted, too.
+	Deleted bool
 	// NoOld: the handler does not use Request.Old and Request.Diff, so a digest is kept on the
 	// object and not its essence.
 	NoOld bool
@@ -118,9 +125,18 @@ type Option func(*Handler)
 // it succeeds. Retries(0) means one attempt.
 func Retries(n int) Option { return func(h *Handler) { h.Retries = n } }
 
+// Errors sets what becomes of the handler's errors. Without it, they are tried again.
+func Errors(policy ErrorPolicy) Option { return func(h *Handler) { h.Errors = policy } }
+
 // Timeout limits the time of one attempt. Without it an attempt takes as long as it likes: its object's
 // changes wait for it, and from a minute on it is named in the log and in /readyz?verbose.
 func Timeout(d time.Duration) Option { return func(h *Handler) { h.Timeout = d } }
+
+// Deadline limits the time of all attempts together, from the beginning of the first on, with the waits between them. The
+// handler fails for good as soon as no other attempt could begin within it, and the context of one that runs ends with it.
+// Where progress is kept on the object, so is the time of the first attempt, and a restart gives no more; a level-triggered
+// handler begins anew in each process. A change of what the handler looks at begins anew, too.
+func Deadline(d time.Duration) Option { return func(h *Handler) { h.Deadline = d } }
 
 // WithBackoff sets the wait between attempts. Zero values keep the defaults.
 func WithBackoff(initial, most time.Duration) Option {
@@ -212,6 +228,10 @@ func NoFinalizer() Option { return func(h *Handler) { h.NoFinalizer = true } }
 // Release lets the object go when this delete handler has failed for good. Without it, the object
 // stays and says so.
 func Release() Option { return func(h *Handler) { h.Release = true } }
+
+// Deleted makes a resume handler run for an object that is being deleted, too, as when it takes up in memory what a delete
+// handler goes on with. The deletion does not wait for it, and it never runs for one that is gone.
+func Deleted() Option { return func(h *Handler) { h.Deleted = true } }
 
 // NoOld tells that the handler uses neither Request.Old nor Request.Diff.
 func NoOld() Option { return func(h *Handler) { h.NoOld = true } }

@@ -33,7 +33,8 @@ type Operator struct {
 	// place. The engine says them once when it starts.
 	Skipped []string
 
-	resources []*Resource
+	resources  []*Resource
+	activities []*Handler
 }
 
 // Scope says where an operator works.

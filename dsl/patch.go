@@ -35,6 +35,9 @@ type Patch struct {
 	// place: somebody removed that before fields were set below it. ReplacedStatus are those in Status.
 	Replaced, ReplacedStatus []Path
 
+	// Transforms change the object once all else is laid on it, in this order; see [Patch.Transform].
+	Transforms []Transformation `json:"-"`
+
 	faults []error
 }
 
@@ -115,11 +118,12 @@ func (p *Patch) Join(over *Patch) {
 	for _, kind := range over.Retired {
 		p.RetireCondition(kind)
 	}
+	p.Transforms = append(p.Transforms, over.Transforms...)
 }
 
 // Empty reports whether nothing is to be changed.
 func (p *Patch) Empty() bool {
-	return len(p.Object) == 0 && len(p.Status) == 0 && len(p.Conditions)+len(p.Offered)+len(p.Retired) == 0
+	return len(p.Object) == 0 && len(p.Status) == 0 && len(p.Conditions)+len(p.Offered)+len(p.Retired)+len(p.Transforms) == 0
 }
 
 // Err returns what was wrong with paths and values so far, joined.

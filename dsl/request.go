@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"github.com/handwerk-dev/handwerk/dsl/plain"
 	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
 
@@ -28,6 +29,8 @@ type Subject struct {
 	Old map[string]any
 	// Diff is how the essence differs from Old, in which null and nothing are the same. Empty where Old is nil.
 	Diff []Change
+	// Handler is the id of the handler that is asked or run; empty for relations.
+	Handler string
 	// Cause says why the handler runs.
 	Cause Cause
 	// Event is for the cause [Event] what the watch told: ADDED, also for an object that is there when the
@@ -66,10 +69,28 @@ type Request struct {
 	Client Client
 	// Params are the handler's parameters from the configuration.
 	Params Params
+	// Memo is the object's in this process, or that of a schedule; OperatorMemo is the operator's. See [Memo].
+	Memo, OperatorMemo *Memo
+	// Parts are the sub-handlers that the handler declares; see [Request.Handle].
+	Parts *Parts
 	// Step is for handlers that are made of steps: how many of them are done for what the handler
 	// sees now. A handler sets it as it goes; when it has to be run again, the next attempt finds
 	// it as the last one left it.
 	Step int
+}
+
+// Result keeps what the handler came to in status.<id of the handler>, with all else that it wants of its object: a map, or
+// a struct, is merged into what is there, where nil removes; anything else takes its place. Nil keeps nothing. A schema that
+// does not have the field drops it, and the log says so.
+func (r *Request) Result(value any) {
+	decoded, err := plain.Value(value)
+	if err != nil {
+		r.Patch.note(fmt.Errorf("keeping the result of %s: %w", r.Handler, err))
+		return
+	}
+	if decoded != nil {
+		r.Patch.Join(&Patch{Status: map[string]any{r.Handler: decoded}})
+	}
 }
 
 // Op says how a field changed.

@@ -42,7 +42,7 @@ func (p *Patch) take(o *unstructured.Unstructured, before, after map[string]any)
 		}
 	}
 	if metadata, isMap := change["metadata"].(map[string]any); isMap {
-		p.note(meant(o, metadata))
+		p.note(meant(o, metadata, "labels", "ownerReferences"))
 		if len(metadata) == 0 {
 			delete(change, "metadata")
 		}
@@ -57,12 +57,14 @@ func (p *Patch) take(o *unstructured.Unstructured, before, after map[string]any)
 // kept are maps of which a typed object that has none of them removes what it knows alone.
 var kept = []Path{{"status"}, {"metadata"}, {"metadata", "annotations"}}
 
-// meant takes out of a change of metadata what no handler may mean, and says what it was.
-func meant(o *unstructured.Unstructured, metadata map[string]any) (err error) {
+// meant takes out of a change of metadata what no handler may mean, and says what it was. Some fields may be changed, and
+// annotations that are no bookkeeping.
+func meant(o *unstructured.Unstructured, metadata map[string]any, fields ...string) (err error) {
 	for _, key := range slices.Sorted(maps.Keys(metadata)) {
-		switch key {
-		case "labels", "ownerReferences":
+		if slices.Contains(fields, key) {
 			continue
+		}
+		switch key {
 		case "annotations":
 			has := o.GetAnnotations()
 			annotations, _ := metadata[key].(map[string]any)

@@ -34,6 +34,7 @@ func (op *Operator) Validate() error {
 		}
 	}
 	op.Settings.check(c)
+	op.checkActivities(&found)
 	if len(op.resources) == 0 {
 		c.fault("resources", "want at least one")
 	}
@@ -187,9 +188,13 @@ func (h *Handler) checkWas(c check) {
 }
 
 func (h *Handler) checkAttempts(c check) {
-	if h.Retries < Unlimited || min(h.Timeout, h.Backoff.Initial, h.Backoff.Max) < 0 {
-		c.fault("", "retries, timeout and back-off must not be negative")
+	if h.Retries < Unlimited || min(h.Timeout, h.Deadline, h.Backoff.Initial, h.Backoff.Max) < 0 {
+		c.fault("", "retries, timeout, deadline and back-off must not be negative")
 	}
+	if h.Deadline > 0 && h.Timeout > h.Deadline {
+		c.fault("timeout", "one attempt (%v) must not take longer than all of them, which have a deadline of %v", h.Timeout, h.Deadline)
+	}
+	c.choice("errors", string(cmp.Or(h.Errors, ErrorsRetry)), h.Errors)
 	initial, most := cmp.Or(h.Backoff.Initial, DefaultBackoffInitial), cmp.Or(h.Backoff.Max, DefaultBackoffMax)
 	if initial > most {
 		c.fault("backoff", "initial (%v) must not be more than max (%v)", initial, most)
@@ -269,6 +274,9 @@ func (h *Handler) checkDeletion(c check) {
 		if option.set && !given && len(h.Causes) > 0 {
 			c.unwanted(option.field, "is only for handlers with cause delete")
 		}
+	}
+	if h.Deleted && len(h.Causes) > 0 && (!slices.Contains(h.given, Resume) || h.Level() || h.On(Delete)) {
+		c.unwanted("deleted", "is only for handlers with cause resume that are not level-triggered and have no cause delete")
 	}
 	if given && h.NoFinalizer && h.Release {
 		c.unwanted("onFailure", "says nothing with finalizer: false, which holds no object")

@@ -52,6 +52,58 @@ func TestWhatYAMLRefusesIsRefusedInGo(t *testing.T) {
 			},
 			"resource foos.v1.example.com: handler h: onFailure: says nothing with finalizer: false, which holds no object",
 		},
+		"a policy of errors is known": {
+			handler(Errors("retri")),
+			`resource foos.v1.example.com: handler h: errors: unknown policy "retri" (did you mean "retry"?)`,
+		},
+		"an attempt fits into the time of all": {
+			handler(Timeout(time.Minute), Deadline(time.Second)),
+			"resource foos.v1.example.com: handler h: timeout: one attempt (1m0s) must not take longer than all of them, which have a deadline of 1s",
+		},
+		"a deadline is not negative": {
+			handler(Deadline(-time.Second)),
+			"resource foos.v1.example.com: handler h: retries, timeout, deadline and back-off must not be negative",
+		},
+		"objects that are being deleted are for resume handlers": {
+			handler(Deleted()),
+			"resource foos.v1.example.com: handler h: deleted: is only for handlers with cause resume",
+		},
+		"and not for level-triggered ones, which must not make anew what is to go": {
+			func(op *Operator) {
+				op.Resource("foos.v1.example.com", func(r *Resource) { r.OnReconcile("h", nothing, Deleted()) })
+			},
+			"resource foos.v1.example.com: handler h: deleted: is only for handlers with cause resume",
+		},
+		"what runs at the start has no object to look at": {
+			func(op *Operator) {
+				handler()(op)
+				op.OnStartup("s", nothing, Field("spec"))
+			},
+			"operator: startup s: field: is for handlers of objects, which startup has not",
+		},
+		"an id is there once for each cause": {
+			func(op *Operator) {
+				handler()(op)
+				op.OnStartup("s", nothing)
+				op.OnCleanup("s", nothing)
+				op.OnCleanup("s", nothing)
+			},
+			"operator: cleanup s: id: the id is used twice",
+		},
+		"a probe is asked once each time": {
+			func(op *Operator) {
+				handler()(op)
+				op.OnReady("p", nothing, Retries(3))
+			},
+			"operator: ready p: a probe is asked once each time",
+		},
+		"needs are about something": {
+			func(op *Operator) {
+				handler()(op)
+				op.OnStartup("s", nothing, Needs("patch", "self"))
+			},
+			"operator: startup s: needs: the need of",
+		},
 		"a mode of leadership is known": {
 			settings(Settings{LeaderElection: LeaderElection{Mode: "leas"}}),
 			`operator: settings.leaderElection.mode: unknown mode "leas"`,

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -31,7 +32,7 @@ func (p *pass) probe(ctx context.Context, j *plan.Job) error {
 		without := draftOf(p.object)
 		for _, other := range p.jobs {
 			if other != j && other.Wants != nil {
-				without = without.with(other.Wants, p.facts)
+				without = p.also(without, other)
 			}
 		}
 		p.show(without)
@@ -51,8 +52,22 @@ func (p *pass) alone(j *plan.Job, seen *unstructured.Unstructured) patch.Wish {
 		if live != seen && !holds(j, p.looking(live).look) {
 			return dsl.NewPatch(), patch.Marks{}
 		}
-		return j.Wants, patch.Marks{}
+		wants, err := patch.Resolve(live, j.Wants, p.object.GetGeneration(), p.now)
+		if err != nil {
+			return dsl.NewPatch(), patch.Marks{}
+		}
+		return wants, patch.Marks{Finalizer: p.r.engine.op.Finalizer()}
 	}
+}
+
+// also returns the draft with what another handler wants. Where that cannot be worked out any more, the handler runs again.
+func (p *pass) also(at draft, j *plan.Job) draft {
+	next, err := at.with(j.Wants, p.facts)
+	if err != nil {
+		p.void(j)
+		p.next = p.next.AtOnce()
+	}
+	return next
 }
 
 // blame finds the handlers whose changes the server does not take, by sending those of each by themselves.
@@ -74,7 +89,7 @@ func (p *pass) blame(ctx context.Context, said error) (verdict, error) {
 		}
 		switch {
 		case err == nil:
-			p.show(p.with(j.Wants, p.facts))
+			p.show(p.also(p.draft, j))
 		case apierrors.IsInvalid(err):
 			p.fault(j, err)
 		default:
@@ -87,6 +102,11 @@ func (p *pass) blame(ctx context.Context, said error) (verdict, error) {
 	return p.writeFrom(ctx, base, s)
 }
 
+// logOfJob returns the log for what comes of a job.
+func (p *pass) logOfJob(j *plan.Job) logr.Logger {
+	return p.r.logOf(p.facts, "handler", j.Reader.ID, "cause", string(j.Cause), "attempt", j.Record.Attempts+1)
+}
+
 // fault makes an attempt one that has failed: the server does not take what the handler wants.
 func (p *pass) fault(j *plan.Job, err error) {
 	if p.memory.Refused == nil {
@@ -94,7 +114,7 @@ func (p *pass) fault(j *plan.Job, err error) {
 	}
 	p.memory.Refused[j.Reader.ID] = true
 	j.Wants, j.Record = nil, j.Entry.Try
-	p.note(p.r.logOf(p.facts, "handler", j.Reader.ID, "cause", string(j.Cause), "attempt", j.Record.Attempts+1), j, fmt.Errorf("changing the object: %w", err), 0)
+	p.note(p.logOfJob(j), j, fmt.Errorf("changing the object: %w", err), 0)
 	e := j.Entry
 	e.Try = j.Record
 	p.ledger.Put(j.Reader, e.End(j.Reader.View, j.Saw, p.look.Kept(j.Reader.View)))

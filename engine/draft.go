@@ -7,9 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/plain"
 	"github.com/handwerk-dev/handwerk/engine/attempt"
 	"github.com/handwerk-dev/handwerk/engine/book"
-	"github.com/handwerk-dev/handwerk/engine/cause"
 	"github.com/handwerk-dev/handwerk/engine/child"
 	"github.com/handwerk-dev/handwerk/engine/claim"
 	"github.com/handwerk-dev/handwerk/engine/fence"
@@ -22,7 +22,7 @@ import (
 // to be read beside the object is the caller's to add.
 func (r *resource) subject(f facts, d draft, h *dsl.Handler, c dsl.Cause, try progress.Record) *dsl.Subject {
 	return &dsl.Subject{
-		Object: d.current.DeepCopy(), Cause: c, Attempt: try.Attempts + 1, Made: r.spec.Makes, Now: f.now,
+		Object: d.current.DeepCopy(), Handler: h.ID, Cause: c, Attempt: try.Attempts + 1, Made: r.spec.Makes, Now: f.now,
 		Log: r.logOf(f, "handler", h.ID, "cause", string(c), "attempt", try.Attempts+1),
 	}
 }
@@ -51,6 +51,7 @@ func (p *pass) request(j *plan.Job, s *fence.Span) *dsl.Request {
 	request := &dsl.Request{
 		Subject: *p.subject(j.Reader, j.Cause, j.Record, children), Children: children,
 		Step: j.Record.Step, Patch: dsl.NewPatch(), Client: p.client(j.Reader.Handler, s),
+		Memo: p.memory.Kept(), OperatorMemo: &p.r.engine.memo,
 	}
 	if p.resourceWide() {
 		p.r.withoutObject(request, s)
@@ -62,7 +63,7 @@ func (p *pass) request(j *plan.Job, s *fence.Span) *dsl.Request {
 
 // draft is an object as handlers see it: with what those before them in the pass want of it.
 type draft struct {
-	// patch is what they want.
+	// patch is what they want, with what transformations make of the object in their place.
 	patch   *dsl.Patch
 	current *unstructured.Unstructured
 	// look is a look at the current object.
@@ -74,17 +75,22 @@ func draftOf(o *unstructured.Unstructured) draft {
 	return draft{patch: dsl.NewPatch(), current: o, look: book.NewLook(o.Object)}
 }
 
-// with returns the draft with what one more handler wants, in a pass with these facts. The patch is joined in place.
-func (d draft) with(wants *dsl.Patch, f facts) draft {
+// with returns the draft with what one more handler wants, in a pass with these facts. The patch is joined in place. The
+// error is that of a transformation: then the draft is as it was.
+func (d draft) with(wants *dsl.Patch, f facts) (draft, error) {
+	wants, err := patch.Resolve(d.current, wants, f.object.GetGeneration(), f.now)
+	if err != nil {
+		return d, err
+	}
 	d.patch.Join(wants)
 	if wants.Empty() {
-		return d
+		return d, nil
 	}
 	if change := patch.Change(d.current, wants, f.object.GetGeneration(), f.now); len(change) > 0 {
-		d.current = &unstructured.Unstructured{Object: cause.Patched(d.current.Object, change)}
+		d.current = &unstructured.Unstructured{Object: plain.Patched(d.current.Object, change)}
 		d.look = book.NewLook(d.current.Object)
 	}
-	return d
+	return d, nil
 }
 
 // show makes a draft what handlers see from here on.

@@ -17,6 +17,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/access"
+	"github.com/handwerk-dev/handwerk/engine/activity"
 	"github.com/handwerk-dev/handwerk/engine/catalog"
 	"github.com/handwerk-dev/handwerk/engine/dial"
 	"github.com/handwerk-dev/handwerk/engine/events"
@@ -69,6 +70,8 @@ type Engine struct {
 	access    *access.Monitor
 	register  *register.Register
 	trim      *trim.Trimmer
+	memo      dsl.Memo
+	office    *activity.Office
 
 	started atomic.Bool
 	leaving atomic.Bool
@@ -98,6 +101,7 @@ func New(op *dsl.Operator, s Settings) (*Engine, error) {
 	e.events = events.New(events.Settings{
 		Client: e.clients.Kubernetes, Operator: op.Name, Log: e.log, Dropped: e.metrics.EventDropped, Failed: e.access.Refused,
 	})
+	e.office = activity.New(activity.Settings{Operator: op, Log: e.log, Memo: &e.memo, Held: e.held, Client: e.plainClient, Grace: e.grace()})
 	e.recheck = preflight.NewRecheck(e.specs, e.catalog, e.checked, e.log)
 	for _, spec := range op.Resources() {
 		if err := e.start(spec); err != nil {
@@ -109,16 +113,19 @@ func New(op *dsl.Operator, s Settings) (*Engine, error) {
 	return e, nil
 }
 
-// Run runs the operator until ctx ends. It starts from the outside in: Events, informers,
+// Run runs the operator until ctx ends. It starts from the outside in: startups, Events, informers,
 // leadership, workers; and stops in the order in which nothing is lost: keys are not taken any
-// more, handlers get the grace period, Events are sent, informers stop, the lease is released.
+// more, handlers get the grace period, cleanups run, Events are sent, informers stop, the lease is released.
 //
-// A missing CRD or permission is no error: the resource waits, visibly. The error is that of a
+// A missing CRD or permission is no error: the resource waits, visibly. The error is that of a startup, or of a
 // lock that cannot be used, or names handlers that did not end in time.
 func (e *Engine) Run(ctx context.Context) error {
 	ctx = logr.NewContext(ctx, outage.Quiet(e.log, e.said)) // client-go logs with it
 	outer, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
+	if through, err := e.begin(ctx); !through {
+		return err
+	}
 	if err := e.events.Start(outer); err != nil {
 		return err
 	}
@@ -159,12 +166,14 @@ func (e *Engine) Run(ctx context.Context) error {
 			e.leaving.Store(!on && ctx.Err() != nil)
 		}})
 		if ctx.Err() != nil {
+			e.office.Clean(outer)
 			e.events.Stop()
 			endFeeds()
 		}
 		return leaveErr
 	})
 	e.leaving.Store(true)
+	e.office.Clean(outer)
 	endFeeds()
 	e.events.Stop()
 	e.log.Info("operator stopped", "operator", e.op.Name)
@@ -172,6 +181,19 @@ func (e *Engine) Run(ctx context.Context) error {
 		return nil
 	}
 	return err
+}
+
+// begin runs the startups, and reports whether they are through. That the process was asked to stop meanwhile is no error.
+func (e *Engine) begin(ctx context.Context) (through bool, err error) {
+	if err = e.office.Start(ctx); err == nil {
+		return true, nil
+	}
+	e.events.Stop()
+	e.watches.Close()
+	if stopped := ctx.Err(); stopped != nil && errors.Is(err, stopped) {
+		err = nil
+	}
+	return false, err
 }
 
 // start has the engine work on a resource from here on: at once when it runs, and leads. The error says that the

@@ -23,7 +23,7 @@ import (
 // complain says in the log and on the object that an attempt failed.
 func (p *pass) complain(log logr.Logger, j *plan.Job, before progress.Record, err error) {
 	p.complainInLog(log, j, before, err)
-	if p.resourceWide() || !plan.Fails(j.Record) || !j.Record.Failed && feed.Unanswered(err) {
+	if j.Through() || p.resourceWide() || !plan.Fails(j.Record) || !j.Record.Failed && feed.Unanswered(err) {
 		return // without an object there is nothing that an Event could be about, and without a server nobody who takes it
 	}
 	reason, note := j.Complaint(p.gone)
@@ -39,6 +39,11 @@ func (p *pass) complainInLog(log logr.Logger, j *plan.Job, before progress.Recor
 	again := max(0, time.Until(j.Record.Due)).Round(time.Millisecond).String()
 	same := !before.Early.IsZero() && before.Message == j.Record.Message
 	told := j.Record.Failed || !same && !p.r.engine.said(err)
+	if j.Through() {
+		log.Info("handler failed, which counts as success", logmark.Warning, told, "error", err.Error())
+		p.memory.Troubles.Mended(log, j.Reader.ID, "handler works again")
+		return
+	}
 	p.memory.Troubles.Failed(j.Reader.ID, told)
 	switch {
 	case j.Record.Failed:

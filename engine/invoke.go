@@ -5,6 +5,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/events"
 	"github.com/handwerk-dev/handwerk/engine/fence"
 	"github.com/handwerk-dev/handwerk/engine/ops"
+	"github.com/handwerk-dev/handwerk/engine/part"
 	"github.com/handwerk-dev/handwerk/engine/patch"
 	"github.com/handwerk-dev/handwerk/engine/plan"
 	"github.com/handwerk-dev/handwerk/engine/queue"
@@ -31,6 +33,11 @@ func (p *pass) attempt(ctx context.Context, j *plan.Job) error {
 	if p.blocked(j.Reader.Handler) {
 		return nil
 	}
+	if late := j.Record.Overdue(j.Reader.Handler, time.Now()); late != nil {
+		p.note(p.logOfJob(j), j, late, 0)
+		p.finish(j)
+		return nil
+	}
 	if err := p.ensureFinalizer(ctx); err != nil {
 		return err
 	}
@@ -40,8 +47,10 @@ func (p *pass) attempt(ctx context.Context, j *plan.Job) error {
 	request := p.request(j, s)
 	log := request.Log
 	start := time.Now()
+	j.Record = j.Record.Start(j.Reader.Handler, start)
 	leave := p.r.busy.Enter(p.key, j.Reader.ID)
-	err := attempt.Run(ctx, j.Reader.Handler, request, s)
+	parts := j.Record.Parts
+	err := attempt.Run(ctx, part.Of(j.Reader.Handler, &parts), request, j.Record.Ends(j.Reader.Handler), s)
 	leave()
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -50,10 +59,14 @@ func (p *pass) attempt(ctx context.Context, j *plan.Job) error {
 		j.Warned = reporter.Warned()
 	}
 	if !attempt.Void(err) {
-		j.Record.Step = request.Step
-		if err := p.lay(ctx, j, request.Patch); err != nil {
+		j.Record.Step, j.Record.Parts = request.Step, parts
+		wrong, ends := p.lay(ctx, j, request.Patch)
+		if ends != nil {
 			p.void(j)
-			return err
+			return ends
+		}
+		if err == nil {
+			err = wrong
 		}
 		if said := p.probe(ctx, j); said != nil {
 			p.fault(j, said)
@@ -82,18 +95,42 @@ func (p *pass) ensureFinalizer(ctx context.Context) error {
 	return nil
 }
 
-// lay lays what a handler wants on the object as those after it see it.
-func (p *pass) lay(ctx context.Context, j *plan.Job, wants *dsl.Patch) error {
+// lay lays what a handler wants on the object as those after it see it. It returns what is wrong with that, and the error
+// of a pass that must end.
+func (p *pass) lay(ctx context.Context, j *plan.Job, wants *dsl.Patch) (wrong, ends error) {
 	j.Offers = len(wants.Offered) > 0
 	wants, err := p.r.conditions.Offered(ctx, wants, p.patch.Conditions)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	wants.Retired = slices.DeleteFunc(wants.Retired, p.saying().Keeps)
-	j.Wants = wants
-	p.show(p.with(wants, p.facts))
-	return nil
+	made := wants
+	if len(wants.Transforms) > 0 {
+		made, wrong = p.transformed(wants)
+	}
+	if j.Wants = wants; wrong != nil || made.Empty() {
+		j.Wants = made // transformations that fail, or have nothing to do, do not run again
+	}
+	at, _ := p.with(made, p.facts)
+	p.show(at)
+	return wrong, nil
 }
+
+// transformed returns what a handler wants with what its transformations make of the object, and without them where they
+// fail.
+func (p *pass) transformed(wants *dsl.Patch) (made *dsl.Patch, wrong error) {
+	if p.r.rules.Ledger.Partial {
+		wrong = dsl.Permanent(errPartial)
+	} else if made, wrong = patch.Resolve(p.current, wants, p.object.GetGeneration(), p.now); wrong == nil {
+		return made, nil
+	}
+	bare := *wants
+	bare.Transforms = nil
+	return &bare, wrong
+}
+
+// errPartial is the error of handlers that transform an object of which the cache holds a part.
+var errPartial = errors.New("transforming the object: the cache does not hold all of it (want cache compact without keep, or live)")
 
 // note records the outcome of an attempt, and says it where people look.
 func (p *pass) note(log logr.Logger, j *plan.Job, err error, took time.Duration) {
@@ -108,7 +145,7 @@ func (p *pass) note(log logr.Logger, j *plan.Job, err error, took time.Duration)
 		}
 		p.memory.Troubles.Mended(log, j.Reader.ID, "handler works again")
 	case waiting:
-		j.Record = j.Record.Wait(err, most, time.Now())
+		j.Record = j.Record.Wait(j.Reader.Handler, err, most, time.Now())
 		log.V(1).Info("handler waits", "reason", err.Error(), "timeout", most.String())
 	default:
 		j.Record = j.Record.Fail(j.Reader.Handler, err, time.Now())
@@ -117,7 +154,7 @@ func (p *pass) note(log logr.Logger, j *plan.Job, err error, took time.Duration)
 	p.r.refused(p.key, j.Reader.ID, err)
 	p.r.engine.metrics.Handled(ops.HandlerRun{
 		Resource: p.r.name, Handler: j.Reader.ID, Cause: j.Cause,
-		Outcome: attempt.Outcome(err, j.Record.Failed), Duration: took,
+		Outcome: attempt.Outcome(err, j.Record.Done, j.Record.Failed), Duration: took,
 	})
 	if wait := j.Record.Waits(time.Now()); !j.Record.Done {
 		p.next = p.next.Sooner(wait, queue.Due)

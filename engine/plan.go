@@ -43,6 +43,7 @@ func (p *pass) situation(r book.Reader, n changes) plan.Situation {
 		Named: slices.Contains(n.of, r.ID), Resync: n.resync,
 		Fires: n.clock.Fires(r), Granted: slices.Contains(n.Granted, r.ID),
 		Chosen:   !r.Level() || filter.Chooses(r.Handler, p.current), // nobody else asks
+		Gone:     p.gone,
 		Released: p.deletion != "" && !p.gone && !p.finalizer(),
 	}
 }

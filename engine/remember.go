@@ -47,7 +47,10 @@ func (p *pass) remember(a account) {
 	m.Seen = true
 	// What the only handler that runs for related objects has changed is no news to it; what others have is.
 	if a.jobs.AskedBy(p.r.rules.Relates) {
-		p.related.Foresee(func() *unstructured.Unstructured { return draftOf(p.object).with(p.patch, p.facts).current })
+		p.related.Foresee(func() *unstructured.Unstructured {
+			at, _ := draftOf(p.object).with(p.patch, p.facts) // which has no transformations any more
+			return at.current
+		})
 	}
 	m.Related = p.related.State()
 	a.clock.Wind(p.jobs, p.look, time.Now(), func(due time.Time) {

@@ -6,6 +6,7 @@ package engine
 import (
 	"slices"
 
+	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/health"
 	"github.com/handwerk-dev/handwerk/engine/ops"
@@ -29,7 +30,7 @@ func (e *Engine) Ready() []ops.Check {
 	for r := range e.resources.All {
 		out = append(out, r.report().Checks(by, r.fates.Doubts(), r.busy.Long(), r.crew.Late())...)
 	}
-	return slices.Concat(out, e.access.Checks(), e.recheck.Checks())
+	return slices.Concat(out, e.office.Checks(dsl.ReadyProbe), e.access.Checks(), e.recheck.Checks())
 }
 
 // report is the resource as it is now.
@@ -38,8 +39,10 @@ func (r *resource) report() report.Resource {
 }
 
 // Healthy tells whether the process should be left alone. A degraded resource is no reason to
-// restart it: a restart mends nothing.
-func (e *Engine) Healthy() []ops.Check { return []ops.Check{{Name: "ping"}} }
+// restart it: a restart mends nothing. What is, the operator's own probes say.
+func (e *Engine) Healthy() []ops.Check {
+	return append([]ops.Check{{Name: "ping"}}, e.office.Checks(dsl.HealthProbe)...)
+}
 
 // standsBy reports whether this process is ready to lead: its caches are warm.
 func (e *Engine) standsBy() bool {

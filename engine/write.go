@@ -83,8 +83,10 @@ func (p *pass) replay(live *unstructured.Unstructured, s verdict) verdict {
 	void := false
 	for _, j := range p.jobs.Asking() {
 		if holds(j, at.look) {
-			at = at.with(j.Wants, p.facts)
-			continue
+			if next, err := at.with(j.Wants, p.facts); err == nil {
+				at = next
+				continue
+			}
 		}
 		void = true
 		p.void(j)

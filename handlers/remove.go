@@ -23,7 +23,7 @@ func remove(cel compilerOf) actions.Action {
 	return actions.Action{
 		Name:   "delete",
 		Doc:    "Delete what an expression gives, an object or a list: ${self}, or in a schedule some of objects. Each is deleted only if it still is the same one.",
-		Config: func() any { return new(string) },
+		Config: func() any { return new(string) }, Objects: true,
 		Build: func(b actions.Build, config any) (actions.Built, error) {
 			return buildRemove(cel, b, *config.(*string))
 		},

@@ -39,7 +39,7 @@ func newWriter(cel compilerOf, b actions.Build) (*writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	if b.ResourceWide {
+	if b.ResourceWide && !b.OperatorWide {
 		if compiler, err = compiler.With(objectsVariable); err != nil {
 			return nil, err
 		}

@@ -39,6 +39,8 @@ type Action struct {
 	// OneObject: what it does, it does to the object that is handled, so a schedule, which has none, cannot
 	// have it.
 	OneObject bool
+	// Objects: what it does, it does to objects of the resource, so neither startup nor cleanup, which have none, can have it.
+	Objects bool
 	// Build turns the configuration into the handler's code and what goes with it. An error is
 	// reported with the place of the action; a [shape.Misfit] with the place it names; errors.Join
 	// reports several. Required.
@@ -85,6 +87,8 @@ type Build struct {
 	ResourceWide bool
 	// Daemon: the handler is one. See [dsl.Resource.Daemon].
 	Daemon bool
+	// OperatorWide: it runs at the start or the end of the process; there is no resource. ResourceWide is set, too.
+	OperatorWide bool
 	// AtDeletion: the handler has the cause delete and no other.
 	AtDeletion bool
 	// NoFinalizer: no deletion waits for the handler, so the object may be gone when it runs.

@@ -22,13 +22,17 @@ func (w *watched) action(at path, h *handler) *actions.Built {
 	}
 	action, found := w.loader.registry.LookupAction(h.action)
 	if found && action.OneObject && h.whole {
-		w.Fault(at.Key(h.action), "%s", notForSchedule)
+		w.Fault(at.Key(h.action), "%s", map[bool]string{true: notForActivity, false: notForSchedule}[h.active])
+		return nil
+	}
+	if found && h.active && action.Objects {
+		w.Fault(at.Key(h.action), "%s", notForActivity)
 		return nil
 	}
 	if !found || h.config == nil || h.With == nil && w.Has(at.Key("with")) {
 		return nil
 	}
-	build := actions.Build{Registry: w.loader.registry, Params: h.With, Resource: w.out.Name, ID: h.ID, ResourceWide: h.whole, Daemon: h.daemon}
+	build := actions.Build{Registry: w.loader.registry, Params: h.With, Resource: w.out.Name, ID: h.ID, ResourceWide: h.whole, OperatorWide: h.active, Daemon: h.daemon}
 	build.AtDeletion = len(h.Causes) > 0 && !slices.ContainsFunc(h.Causes, func(c dsl.Cause) bool { return c != dsl.Delete })
 	build.NoFinalizer = h.noFinalizer()
 	build.Siblings = w.siblings
@@ -123,6 +127,9 @@ func without(h *handler) map[string]string {
 	if h.whole {
 		for _, name := range []string{expr.Self, expr.Old, expr.Diff, expr.Children, expr.Related} {
 			out[name] = "is not there in a schedule, which has no one object (objects has them all)"
+			if h.active {
+				out[name] = notForActivity
+			}
 		}
 	}
 	return out

@@ -26,6 +26,8 @@ type document struct {
 	Metadata   metadata   `yaml:"metadata" required:"true" doc:"Who the operator is. Several documents of one name make one operator."`
 	Scope      *scope     `yaml:"scope" doc:"Where the operator works. Only in one of its documents."`
 	Settings   *settings  `yaml:"settings" doc:"The operator's own settings; all have defaults. Only in one of its documents."`
+	Startup    activities `yaml:"startup" doc:"What each process does when it begins, before it watches anything: one after the other, each until it succeeds. One that failed for good ends the process."`
+	Cleanup    activities `yaml:"cleanup" doc:"What each process does when it ends, after its handlers have ended."`
 	Resources  []resource `yaml:"resources" doc:"The resources to watch, each in one document only."`
 }
 
@@ -153,6 +155,8 @@ func (l *loader) compile() *dsl.Operator {
 		}
 	}
 	for _, p := range l.parts {
+		l.activities(op, p, dsl.Startup, p.form.Startup)
+		l.activities(op, p, dsl.Cleanup, p.form.Cleanup)
 		for i := range p.form.Resources {
 			l.resource(op, p, i)
 		}

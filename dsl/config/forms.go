@@ -19,6 +19,7 @@ var (
 	_ form.Form = (*matches)(nil)
 	_ form.Form = (*handler)(nil)
 	_ form.Form = (*schedule)(nil)
+	_ form.Form = (*activities)(nil)
 	_ form.Form = (*step)(nil)
 )
 
@@ -62,7 +63,7 @@ func (h *handler) ReadForm(d *form.Decoder, p path, n *yaml.Node) bool {
 
 // DescribeForm describes a handler.
 func (h *handler) DescribeForm(d *form.Describer) *form.Schema {
-	return withAction(d, reflect.TypeFor[handler](), false)
+	return withAction(d, reflect.TypeFor[handler](), anyAction)
 }
 
 // schedule is a list of handlers that run for the resource as a whole.
@@ -71,7 +72,7 @@ type schedule []handler
 const notForSchedule = "is not for a schedule, which has no one object"
 
 // notScheduled are the fields that mean nothing where there is no one object.
-var notScheduled = []string{"causes", "when", "field", "labels", "annotations", "idle", "after", "was", "finalizer", "onFailure", "old"}
+var notScheduled = []string{"causes", "when", "field", "labels", "annotations", "idle", "after", "was", "finalizer", "onFailure", "old", "deleted"}
 
 // ReadForm reads them as any handlers, but for the fields that are not for them.
 func (s *schedule) ReadForm(d *form.Decoder, p path, n *yaml.Node) bool {
@@ -88,12 +89,43 @@ func (s *schedule) ReadForm(d *form.Decoder, p path, n *yaml.Node) bool {
 
 // DescribeForm describes what such a handler may have.
 func (s *schedule) DescribeForm(d *form.Describer) *form.Schema {
-	out := withAction(d, reflect.TypeFor[handler](), true)
+	out := withAction(d, reflect.TypeFor[handler](), wholeAction)
 	for _, name := range notScheduled {
 		delete(out.Properties, name)
 	}
-	out.Properties[steps].Items = withAction(d, reflect.TypeFor[step](), true)
+	out.Properties[steps].Items = withAction(d, reflect.TypeFor[step](), wholeAction)
 	out.AllOf = append(out.AllOf, form.OneRequired("every", "pause", "cron"))
+	return &form.Schema{Type: "array", Items: out, MinItems: 1}
+}
+
+// activities are a list of what runs for the operator as a whole.
+type activities []handler
+
+const notForActivity = "is not for startup and cleanup, which have no object"
+
+// notActive are the fields that mean nothing for them.
+var notActive = append(slices.Clone(notScheduled), "every", "pause", "cron", "timeZone", "jitter", "initialDelay", steps)
+
+// ReadForm reads them as any handlers, but for the fields that are not for them.
+func (a *activities) ReadForm(d *form.Decoder, p path, n *yaml.Node) bool {
+	ok := d.Value(p, n, (*[]handler)(a))
+	for i := range *a {
+		for _, name := range notActive {
+			if at := p.Index(i).Key(name); d.Has(at) {
+				d.FaultKey(at, "%s", notForActivity)
+			}
+		}
+	}
+	return ok
+}
+
+// DescribeForm describes what one of them may have.
+func (a *activities) DescribeForm(d *form.Describer) *form.Schema {
+	out := withAction(d, reflect.TypeFor[handler](), func(a actions.Action) bool { return !a.OneObject && !a.Objects })
+	for _, name := range notActive {
+		delete(out.Properties, name)
+	}
+	out.OneOf = slices.DeleteFunc(out.OneOf, func(s *form.Schema) bool { return slices.Equal(s.Required, []string{steps}) })
 	return &form.Schema{Type: "array", Items: out, MinItems: 1}
 }
 

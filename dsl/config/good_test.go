@@ -82,6 +82,10 @@ func TestEveryFieldArrives(t *testing.T) {
 		},
 		GracePeriod: 25 * time.Second, QPS: 50.5, Burst: 100,
 	}
+	want.OnStartup("migrate", nothing, dsl.Retries(3), dsl.WithBackoff(2*time.Second, time.Minute), dsl.Timeout(10*time.Second),
+		dsl.Deadline(5*time.Minute), described("call: foo.Announce"))
+	want.OnStartup("hello", nothing, dsl.Errors(dsl.ErrorsIgnore), described("note"))
+	want.OnCleanup("bye", nothing, dsl.Needs("get", "secrets.v1"), described("call: demo.Run"))
 	want.Resource("foos.v1.example.com", func(foo *dsl.Resource) {
 		foo.Resync, foo.Workers, foo.Cache = time.Hour, 8, dsl.CacheCompact
 		foo.Keep = []dsl.Path{{"spec"}, {"metadata", "labels", "app.kubernetes.io/name"}, {"status", "phase"}}
@@ -93,6 +97,7 @@ func TestEveryFieldArrives(t *testing.T) {
 			dsl.Label("tier", "gold"), dsl.LabelExists("app"), dsl.LabelAbsent("legacy"), dsl.Label("date", "2024-01-01"),
 			dsl.Annotation("example.com/note", "any text, really"),
 			dsl.Retries(0), dsl.WithBackoff(2*time.Second, time.Minute), dsl.Timeout(90*time.Minute),
+			dsl.Deadline(2*time.Hour), dsl.Errors(dsl.ErrorsIgnore),
 			dsl.Release(), described("call: foo.Announce"), reading(dsl.Reads{Paths: []dsl.Path{
 				{"metadata", "labels", "tier"}, {"metadata", "labels", "app"}, {"metadata", "labels", "legacy"}, {"metadata", "labels", "date"},
 				{"metadata", "annotations", "example.com/note"}, {"spec", "paused"}, {"spec", "paused"},
@@ -109,6 +114,7 @@ func TestEveryFieldArrives(t *testing.T) {
 	})
 	want.Resource("bars.example.com", func(r *dsl.Resource) {
 		r.Cache, r.ObservedGeneration = dsl.CacheLive, true
+		r.OnResume("back", nothing, dsl.Deleted(), described("call: demo.Run"))
 		r.OnUpdate("look", nothing, dsl.Field("spec"), dsl.NoOld(), described("call: demo.Run"))
 	})
 	if diff := cmp.Diff(want, load(t, "everything.yaml"), operators); diff != "" {

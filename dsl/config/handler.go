@@ -17,27 +17,31 @@ import (
 )
 
 type handler struct {
-	ID          string         `yaml:"id" required:"true" doc:"Unique within the resource. Progress is kept under it, so a renamed handler is a new one, unless it says was."`
-	Was         form.Texts     `yaml:"was" doc:"An id that the handler had in an earlier version, or several. Children that say so, and what it has handled, are its own."`
-	Causes      []dsl.Cause    `yaml:"causes" unique:"true" doc:"Why the handler runs. Without it a handler with a timer runs by that alone, any other one for reconcile."`
-	When        form.Predicate `yaml:"when" doc:"A CEL expression that must be true, or the handler does not see the object. Variables: self, old, diff, cause, event, params, now, children, related."`
-	Field       dsl.Path       `yaml:"field" doc:"All that the handler looks at, as in spec.replicas."`
-	Labels      matches        `yaml:"labels" min:"1" doc:"Labels that the object must have: a value, or {exists: true} or {exists: false}."`
-	Annotations matches        `yaml:"annotations" min:"1" doc:"Annotations that the object must have, in the form of labels."`
-	Retries     *int           `yaml:"retries" min:"0" doc:"How often the handler is run again after failing. Absent: until it succeeds."`
-	Backoff     *backoff       `yaml:"backoff" doc:"The wait between attempts; it doubles from initial to max."`
-	Timeout     time.Duration  `yaml:"timeout" doc:"The time that one attempt may take. Absent: no limit."`
-	After       []string       `yaml:"after" unique:"true" doc:"Handlers declared before this one that must have succeeded."`
-	Finalizer   *bool          `yaml:"finalizer" default:"true" doc:"For cause delete: whether the object's deletion waits for the handler."`
-	OnFailure   onFailure      `yaml:"onFailure" default:"hold" doc:"For cause delete: whether an object is held or released when the handler has failed for good."`
-	Old         *bool          `yaml:"old" default:"true" doc:"Whether the handler uses the old object and the difference. Without, less is kept on the object."`
-	With        map[string]any `yaml:"with" doc:"The parameters of the function that the handler calls."`
-	Steps       []step         `yaml:"steps" doc:"Several actions, in order, instead of one. Each is remembered: after a failure those before it are not repeated."`
-	Needs       []need         `yaml:"needs" doc:"What the handler does that nobody can see in it: rights of Go functions that do not declare theirs, and for children whose kind is worked out. For operator rbac."`
+	ID          string          `yaml:"id" required:"true" doc:"Unique within the resource. Progress is kept under it, so a renamed handler is a new one, unless it says was."`
+	Was         form.Texts      `yaml:"was" doc:"An id that the handler had in an earlier version, or several. Children that say so, and what it has handled, are its own."`
+	Causes      []dsl.Cause     `yaml:"causes" unique:"true" doc:"Why the handler runs. Without it a handler with a timer runs by that alone, any other one for reconcile."`
+	When        form.Predicate  `yaml:"when" doc:"A CEL expression that must be true, or the handler does not see the object. Variables: self, old, diff, cause, event, params, now, children, related."`
+	Field       dsl.Path        `yaml:"field" doc:"All that the handler looks at, as in spec.replicas."`
+	Labels      matches         `yaml:"labels" min:"1" doc:"Labels that the object must have: a value, or {exists: true} or {exists: false}."`
+	Annotations matches         `yaml:"annotations" min:"1" doc:"Annotations that the object must have, in the form of labels."`
+	Retries     *int            `yaml:"retries" min:"0" doc:"How often the handler is run again after failing. Absent: until it succeeds."`
+	Errors      dsl.ErrorPolicy `yaml:"errors" default:"retry" doc:"What becomes of an error. retry: the handler runs again, as often as retries says. fail: it has failed for good. ignore: the log tells it, and it counts as success."`
+	Backoff     *backoff        `yaml:"backoff" doc:"The wait between attempts; it doubles from initial to max."`
+	Timeout     time.Duration   `yaml:"timeout" doc:"The time that one attempt may take. Absent: no limit."`
+	Deadline    time.Duration   `yaml:"deadline" doc:"The time that all attempts have together, from the beginning of the first on, with the waits between them. Then the handler has failed for good. Absent: no limit."`
+	After       []string        `yaml:"after" unique:"true" doc:"Handlers declared before this one that must have succeeded."`
+	Finalizer   *bool           `yaml:"finalizer" default:"true" doc:"For cause delete: whether the object's deletion waits for the handler."`
+	OnFailure   onFailure       `yaml:"onFailure" default:"hold" doc:"For cause delete: whether an object is held or released when the handler has failed for good."`
+	Deleted     bool            `yaml:"deleted" doc:"For cause resume: whether the handler runs for an object that is being deleted, too."`
+	Old         *bool           `yaml:"old" default:"true" doc:"Whether the handler uses the old object and the difference. Without, less is kept on the object."`
+	With        map[string]any  `yaml:"with" doc:"The parameters of the function that the handler calls."`
+	Steps       []step          `yaml:"steps" doc:"Several actions, in order, instead of one. Each is remembered: after a failure those before it are not repeated."`
+	Needs       []need          `yaml:"needs" doc:"What the handler does that nobody can see in it: rights of Go functions that do not declare theirs, and for children whose kind is worked out. For operator rbac."`
 	timing
 
 	doing
-	whole  bool     // it stands under schedule
+	whole  bool     // it stands under schedule, startup or cleanup
+	active bool     // it stands under startup or cleanup
 	daemon bool     // it stands under daemons
 	level  bool     // it is level-triggered
 	untold bool     // what one of its steps needs is not known
@@ -109,6 +113,7 @@ func (w *watched) handler(at path, h *handler) {
 	}
 	out.After, out.Was = h.After, h.Was
 	out.NoFinalizer, out.Release = h.noFinalizer(), h.OnFailure == release
+	out.Deleted = h.Deleted
 	out.NoOld = built.NoOld && !back || h.Old != nil && !*h.Old
 	out.Makers, out.Withdraws, out.MakesOnly = built.Makers, withdraws && len(built.Makers) > 0, w.only
 	out.Brings, out.Sets, out.Conditions, out.Reads = built.Brings, built.Sets, built.Conditions, built.Reads.And(asks)
@@ -153,7 +158,7 @@ func (w *watched) built(at path, h *handler) (dsl.Handler, actions.Built) {
 		w.loader.refused[w.out] = true
 		built = &actions.Built{Func: func(context.Context, *dsl.Request) error { return nil }, Daemon: func(context.Context, *dsl.DaemonRequest) error { return nil }}
 	}
-	out := dsl.Handler{ID: h.ID, Func: built.Func, Action: described(h), Timeout: h.Timeout, Retries: dsl.Unlimited, NoOld: built.NoOld}
+	out := dsl.Handler{ID: h.ID, Func: built.Func, Action: described(h), Timeout: h.Timeout, Retries: dsl.Unlimited, Deadline: h.Deadline, Errors: h.Errors, NoOld: built.NoOld}
 	if h.Retries != nil {
 		out.Retries = *h.Retries
 	}

@@ -48,8 +48,8 @@ func Reference(registry *actions.Registry) string {
 }
 
 // withAction describes a struct that has exactly one of the registry's actions beside its fields,
-// or steps where it has that field. For a schedule these are the actions that need no one object.
-func withAction(d *form.Describer, t reflect.Type, scheduled bool) *form.Schema {
+// or steps where it has that field: one of those for which has says so.
+func withAction(d *form.Describer, t reflect.Type, has func(actions.Action) bool) *form.Schema {
 	out := d.Struct(t)
 	if _, known := out.Properties[steps]; known {
 		out.OneOf = append(out.OneOf, &form.Schema{Required: []string{steps}})
@@ -57,7 +57,7 @@ func withAction(d *form.Describer, t reflect.Type, scheduled bool) *form.Schema 
 	registry := d.With.(*actions.Registry)
 	for _, name := range registry.Actions() {
 		action, _ := registry.LookupAction(name)
-		if scheduled && action.OneObject {
+		if !has(action) {
 			continue
 		}
 		property := d.Filled(reflect.TypeOf(action.Config()).Elem())
@@ -67,3 +67,8 @@ func withAction(d *form.Describer, t reflect.Type, scheduled bool) *form.Schema 
 	}
 	return out
 }
+
+func anyAction(actions.Action) bool { return true }
+
+// wholeAction reports whether a schedule may have the action.
+func wholeAction(a actions.Action) bool { return !a.OneObject }

@@ -38,7 +38,7 @@ func (s *step) ReadForm(d *form.Decoder, p path, n *yaml.Node) bool {
 
 // DescribeForm describes a step.
 func (s *step) DescribeForm(of *form.Describer) *form.Schema {
-	return withAction(of, reflect.TypeFor[step](), false)
+	return withAction(of, reflect.TypeFor[step](), anyAction)
 }
 
 // name returns what the step is called.

@@ -23,25 +23,34 @@ import (
 )
 
 // ErrPanic and ErrTimeout are wrapped by the errors of handlers and filters that panicked, and of handlers that did
-// not return in time.
+// not return in time, be it that of the attempt or that of all attempts.
 var (
 	ErrPanic   = errors.New("panic")
 	ErrTimeout = errors.New("the timeout passed")
 )
 
-// Run runs a handler's function, at most as long as its timeout, in a span: that begins with the function's context,
+// Run runs a handler's function, at most as long as its timeout and until the end of its time (zero for none), in a span: that begins with the function's context,
 // which is ended when the function returns, and ends before Run returns, so nothing that was left behind does anything
 // later. The error is permanent where what the handler wants is wrong.
-func Run(ctx context.Context, h *dsl.Handler, request *dsl.Request, span *fence.Span) (err error) {
+func Run(ctx context.Context, h *dsl.Handler, request *dsl.Request, end time.Time, span *fence.Span) error {
 	defer span.End()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	if h.Timeout > 0 {
-		var expire context.CancelFunc
-		ctx, expire = context.WithTimeout(ctx, h.Timeout)
-		defer expire()
-	}
+	ctx, expire := limited(ctx, h, end)
+	defer expire()
 	span.Begin(ctx)
+	return call(ctx, h, request)
+}
+
+// Part runs a sub-handler's function within an attempt of its handler, as Run does.
+func Part(ctx context.Context, h *dsl.Handler, request *dsl.Request, end time.Time) error {
+	ctx, cancel := limited(ctx, h, end)
+	defer cancel()
+	return call(ctx, h, request)
+}
+
+// call calls a handler's function in its time.
+func call(ctx context.Context, h *dsl.Handler, request *dsl.Request) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("%w: %v", ErrPanic, p)
@@ -51,9 +60,9 @@ func Run(ctx context.Context, h *dsl.Handler, request *dsl.Request, span *fence.
 	err = h.Func(ctx, request)
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded) && err != nil:
-		return fmt.Errorf("%w (%s): %w", ErrTimeout, h.Timeout, err)
+		return fmt.Errorf("%w: %w", context.Cause(ctx), err)
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		return fmt.Errorf("%w (%s)", ErrTimeout, h.Timeout)
+		return context.Cause(ctx)
 	}
 	if _, waits := Waits(err); err != nil && !waits {
 		return err
@@ -64,10 +73,22 @@ func Run(ctx context.Context, h *dsl.Handler, request *dsl.Request, span *fence.
 	return err
 }
 
+// limited returns a context that ends with the time of an attempt, or of all attempts. Its cause says which.
+func limited(ctx context.Context, h *dsl.Handler, end time.Time) (context.Context, context.CancelFunc) {
+	late := time.Now().Add(h.Timeout)
+	switch {
+	case !end.IsZero() && (h.Timeout == 0 || end.Before(late)):
+		return context.WithDeadlineCause(ctx, end, fmt.Errorf("%w (%s for all attempts)", ErrTimeout, h.Deadline))
+	case h.Timeout > 0:
+		return context.WithDeadlineCause(ctx, late, fmt.Errorf("%w (%s)", ErrTimeout, h.Timeout))
+	}
+	return ctx, func() {}
+}
+
 // wrongPatch returns what is wrong with what a handler wants, for which it fails for good.
 func wrongPatch(h *dsl.Handler, p *dsl.Patch) error {
 	if h.ResourceWide && !p.Empty() {
-		return errors.New("it wants to change an object, but runs for the resource as a whole: others are changed with the client")
+		return errors.New("it wants to change its object, and runs for none: others are changed with the client")
 	}
 	return p.Err()
 }
@@ -110,11 +131,13 @@ func Waits(err error) (most time.Duration, ok bool) {
 // Void reports whether what the handler wanted does not count: its time was over, or it broke off.
 func Void(err error) bool { return errors.Is(err, ErrTimeout) || errors.Is(err, ErrPanic) }
 
-// Outcome names how an attempt ended, for metrics. Failed: for good.
-func Outcome(err error, failed bool) ops.Outcome {
+// Outcome names how an attempt ended, for metrics. Done: the handler is through; failed: for good.
+func Outcome(err error, done, failed bool) ops.Outcome {
 	switch {
 	case err == nil:
 		return ops.Success
+	case done && !failed:
+		return ops.Ignored
 	case errors.Is(err, ErrPanic):
 		return ops.Panic
 	case failed:

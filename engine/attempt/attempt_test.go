@@ -43,6 +43,10 @@ func TestHowAnAttemptComesOut(t *testing.T) {
 			<-ctx.Done()
 			return nil
 		}, says: "the timeout passed (1m0s)", outcome: ops.Timeout, void: true},
+		"all attempts together take too long": {h: dsl.Handler{Deadline: 2 * time.Hour}, f: func(ctx context.Context, _ *dsl.Request) error {
+			<-ctx.Done()
+			return ctx.Err()
+		}, says: "the timeout passed (2h0m0s for all attempts)", outcome: ops.Timeout, void: true},
 		"it wants something wrong": {f: func(_ context.Context, r *dsl.Request) error {
 			r.Patch.Set("spec..size", 1)
 			return nil
@@ -50,18 +54,18 @@ func TestHowAnAttemptComesOut(t *testing.T) {
 		"it wants to change an object, and has none": {h: dsl.Handler{ResourceWide: true}, f: func(_ context.Context, r *dsl.Request) error {
 			r.Patch.Set("spec.size", 1)
 			return nil
-		}, says: "runs for the resource as a whole", outcome: ops.Retry, permanent: true},
+		}, says: "and runs for none", outcome: ops.Retry, permanent: true},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				tt.h.Func = tt.f
 				span := fence.NewSpan(func(context.Context) bool { return true })
-				err := Run(t.Context(), &tt.h, &dsl.Request{Subject: dsl.Subject{Log: logr.Discard()}, Patch: dsl.NewPatch()}, span)
+				err := Run(t.Context(), &tt.h, &dsl.Request{Subject: dsl.Subject{Log: logr.Discard()}, Patch: dsl.NewPatch()}, time.Now().Add(time.Hour), span)
 				if (err == nil) != (tt.says == "") || err != nil && !strings.Contains(err.Error(), tt.says) {
 					t.Errorf("it says %v, want %q", err, tt.says)
 				}
-				if got := Outcome(err, false); got != tt.outcome {
+				if got := Outcome(err, false, false); got != tt.outcome {
 					t.Errorf("it counts as %s, want %s", got, tt.outcome)
 				}
 				if _, waits := Waits(err); Void(err) != tt.void || dsl.IsPermanent(err) != tt.permanent || waits != tt.waits {

@@ -18,6 +18,7 @@ import (
 	"hash/fnv"
 	"slices"
 	"strconv"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -267,6 +268,7 @@ func (b Book) Mark(readers []Reader) string {
 		return []string{
 			e.Of, e.Seen, string(e.Lost), e.Deletion, string(t.Cause), t.View, strconv.Itoa(t.Attempts), strconv.Itoa(t.Step),
 			strconv.FormatBool(t.Done), strconv.FormatBool(t.Waiting), strconv.FormatInt(t.Due.Unix(), 10),
+			t.Parts.Mark(),
 		}
 	})
 }
@@ -309,6 +311,12 @@ func (b Book) Outcomes(readers []Reader) string {
 		}
 		if e.undoes() || e.lastingTry(r).Step > 0 {
 			out = append(out, string(e.Try.Cause), e.Try.View, strconv.Itoa(e.Try.Step), e.Deletion)
+		}
+		if began := e.lastingTry(r).Began; !began.IsZero() {
+			out = append(out, began.Format(time.RFC3339Nano)) // a restart gives no more time
+		}
+		if finished := e.lastingTry(r).Parts.Finished(); finished != "" {
+			out = append(out, finished)
 		}
 		if e.Try.Cause == dsl.Delete && e.Try.Done {
 			out = append(out, e.Deletion, strconv.FormatBool(e.Try.Failed), e.Try.View)

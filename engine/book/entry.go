@@ -90,12 +90,21 @@ func (e Entry) Due(h *dsl.Handler, f Facts) dsl.Cause {
 // the view is the same; a change of it is how a person says that the reason is mended.
 func (e Entry) dueInDeletion(h *dsl.Handler, f Facts) dsl.Cause {
 	if !h.On(dsl.Delete) {
-		return ""
+		return e.resumedInDeletion(h, f)
 	}
 	if e.DeleteDone(f.Deletion) && (!e.Try.Failed || e.Try.View == f.Now) {
 		return ""
 	}
 	return dsl.Delete
+}
+
+// resumedInDeletion: a handler runs once in a process for an object that was being deleted before, where it says so.
+func (e Entry) resumedInDeletion(h *dsl.Handler, f Facts) dsl.Cause {
+	open := e.pending() == dsl.Resume && e.Deletion == f.Deletion
+	if h.Deleted && (open || f.First && !f.New && f.Present) {
+		return dsl.Resume
+	}
+	return ""
 }
 
 // DeleteDone reports whether the handler is done with a deletion, by success or by failing for good.
@@ -197,6 +206,9 @@ func (e Entry) Vain() Entry {
 // changes in it, and kept what is kept of that for the handler to see.
 func (e Entry) End(v View, after string, kept map[string]any) Entry {
 	e.Try.View, e.Quiet = after, false
+	if e.Try.Done && e.Try.Cause != dsl.Delete {
+		e.Deletion = "" // it has no part in that
+	}
 	if !e.Try.Done || e.Try.Cause == dsl.Delete {
 		return e
 	}

@@ -72,28 +72,6 @@ func Project(essence map[string]any, fields []dsl.Path) map[string]any {
 	return out
 }
 
-// Patched returns the tree with a merge patch in the sense of RFC 7386 laid on it; neither is
-// changed.
-func Patched(tree, patch map[string]any) map[string]any {
-	out := maps.Clone(tree)
-	if out == nil {
-		out = map[string]any{}
-	}
-	for key, value := range patch {
-		over, isMap := value.(map[string]any)
-		switch {
-		case value == nil:
-			delete(out, key)
-		case isMap:
-			below, _ := out[key].(map[string]any)
-			out[key] = Patched(below, over)
-		default:
-			out[key] = value
-		}
-	}
-	return out
-}
-
 // buffers are where JSON is written that is digested and thrown away.
 var buffers = sync.Pool{New: func() any { return new([]byte) }}
 

@@ -176,7 +176,7 @@ func (l *life) judge(log logr.Logger, before progress.Record, err error, took ti
 	stopped := l.ctx.Err() != nil
 	after := before.Succeed()
 	if most, waits := attempt.Waits(err); waits {
-		after = before.Wait(err, most, time.Now())
+		after = before.Wait(l.handler, err, most, time.Now())
 	} else if err != nil {
 		after = before.Fail(l.handler, err, time.Now())
 	}
@@ -186,7 +186,7 @@ func (l *life) judge(log logr.Logger, before progress.Record, err error, took ti
 	}
 	l.crew.settings.Handled(ops.HandlerRun{
 		Resource: l.crew.settings.Resource, Handler: l.handler.ID, Cause: dsl.Running,
-		Outcome: attempt.Outcome(err, after.Failed), Duration: took,
+		Outcome: attempt.Outcome(err, after.Done && err == nil, after.Failed), Duration: took,
 	})
 	if stopped {
 		return before.Succeed()

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 
+	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/attempt"
 	"github.com/handwerk-dev/handwerk/engine/family"
 	"github.com/handwerk-dev/handwerk/engine/filter"
@@ -70,6 +71,8 @@ type Rest struct {
 	Filters filter.Faults
 	// Troubles are failures of which the log tells, by handler; empty for those of passes themselves.
 	Troubles attempt.Troubles
+	// Memo is what handlers keep, nil before one asks for it; see Kept.
+	Memo *dsl.Memo
 	// Settled are types of conditions that were to be retired: they are gone, or somebody else's.
 	Settled []string
 }
@@ -95,6 +98,15 @@ func (m *Memory) Wake() *Memory {
 	return m
 }
 
+// Kept is what handlers keep of the object. It is made when it is asked for, and dropped with what says nothing when it
+// is empty still.
+func (m *Memory) Kept() *dsl.Memo {
+	if m.Memo == nil {
+		m.Memo = &dsl.Memo{}
+	}
+	return m.Memo
+}
+
 // Sleep ends its use: what says nothing is dropped. It may end more than once.
 func (m *Memory) Sleep() {
 	if m == nil || m.Rest == nil {
@@ -102,6 +114,9 @@ func (m *Memory) Sleep() {
 	}
 	if m.Ignored == nil {
 		m.Schemas = 0 // which counts for those alone
+	}
+	if m.Memo != nil && m.Memo.Empty() {
+		m.Memo = nil
 	}
 	if reflect.ValueOf(m.Rest).Elem().IsZero() {
 		m.Rest = nil

@@ -65,3 +65,17 @@ func TestAnObjectAtRestIsSmall(t *testing.T) {
 		t.Errorf("each object costs %d bytes, want 192 at most: what few of them have belongs into Rest", size)
 	}
 }
+
+// TestAnEmptyMemoCostsNothing holds that a memo is there from one pass to the next where something is in it, and only there.
+func TestAnEmptyMemoCostsNothing(t *testing.T) {
+	m := New("u")
+	m.Kept()
+	if m.Sleep(); m.Rest != nil {
+		t.Errorf("an empty memo is kept: %+v", m.Rest)
+	}
+	m.Wake().Kept().Set("a", 1)
+	m.Sleep()
+	if value, _ := m.Wake().Kept().Get("a"); value != 1 {
+		t.Errorf("it keeps %v", value)
+	}
+}

@@ -33,10 +33,12 @@ const (
 	Panic Outcome = "panic"
 	// Waiting: it waits for what others do, and will run again. See [dsl.Waiting].
 	Waiting Outcome = "waiting"
+	// Ignored: it returned an error that counts as success.
+	Ignored Outcome = "ignored"
 )
 
 // Outcomes returns all outcomes.
-func Outcomes() []Outcome { return []Outcome{Success, Retry, Failed, Timeout, Panic, Waiting} }
+func Outcomes() []Outcome { return []Outcome{Success, Retry, Failed, Timeout, Panic, Waiting, Ignored} }
 
 // Target is what a write request was sent to.
 type Target string

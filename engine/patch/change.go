@@ -131,19 +131,9 @@ func wantedChange(o *unstructured.Unstructured, p *dsl.Patch, m Marks, notes map
 	}
 	c := change{tree: lacking(o.Object, wanted.Object, wanted.Replaced)}
 	c.locked = m.Locked || len(lacking(o.Object, p.Object, p.Replaced)) > 0 // nobody's change is overwritten unseen
-	before := o.GetFinalizers()
-	var after []string
-	switch {
-	case m.Add && !slices.Contains(before, m.Finalizer):
-		after = append(slices.Clone(before), m.Finalizer)
-	case m.Remove && slices.Contains(before, m.Finalizer):
-		after = slices.DeleteFunc(slices.Clone(before), func(f string) bool { return f == m.Finalizer })
-	default:
+	list, changed := m.finalizers(o, c)
+	if !changed {
 		return c
-	}
-	list := make([]any, len(after))
-	for i, f := range after {
-		list[i] = f
 	}
 	return c.join(change{tree: map[string]any{"metadata": map[string]any{"finalizers": list}}, locked: true})
 }

@@ -21,6 +21,7 @@ import (
 	"k8s.io/client-go/dynamic"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/plain"
 	"github.com/handwerk-dev/handwerk/engine/gone"
 )
 
@@ -127,10 +128,20 @@ func Write(ctx context.Context, t Target, wish Wish) (Result, error) {
 }
 
 // Change returns the merge patch that makes an object what p asks for, status included; empty when it is
-// so already. Generation and now are as in Target.
+// so already. Transformations are left out. Generation and now are as in Target.
 func Change(o *unstructured.Unstructured, p *dsl.Patch, generation int64, now time.Time) map[string]any {
 	t := Target{Generation: generation, Now: now}
 	return t.objectChange(o, p, Marks{}).join(t.statusChange(o, p, Marks{})).tree
+}
+
+// Resolve returns what is wanted of an object with what transformations make of it in their place; p itself where there
+// are none. The error is that of a transformation. Generation and now are as in Target.
+func Resolve(o *unstructured.Unstructured, p *dsl.Patch, generation int64, now time.Time) (*dsl.Patch, error) {
+	if len(p.Transforms) == 0 {
+		return p, nil
+	}
+	laid := &unstructured.Unstructured{Object: plain.Patched(o.Object, Change(o, p, generation, now))}
+	return p.Transformed(laid)
 }
 
 // send works out a change and sends it, again from a fresh read after a conflict.

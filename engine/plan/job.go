@@ -94,7 +94,7 @@ func (js Jobs) Retries() (some bool, latest time.Time) {
 			continue
 		}
 		some = true
-		if j.Ran && !j.Record.Waiting && j.Record.Due.After(latest) {
+		if j.Ran && (!j.Record.Waiting || j.Record.Parts != nil) && j.Record.Due.After(latest) {
 			latest = j.Record.Due
 		}
 	}

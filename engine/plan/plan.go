@@ -23,6 +23,8 @@ type Situation struct {
 	Fires, Granted bool
 	// Chosen: its filters on labels and annotations hold.
 	Chosen bool
+	// Gone: the object is gone from sight.
+	Gone bool
 	// Released: the object is being deleted, and others alone hold it still.
 	Released bool
 }
@@ -39,6 +41,9 @@ func Decide(h *dsl.Handler, e book.Entry, s Situation) (book.Entry, dsl.Cause) {
 		e.Try = e.Try.Peek(s.Pass) // what it waits for may have come
 	case c == "" && h.Level() && !s.Chosen:
 		e = e.Averted()
+	}
+	if c == dsl.Resume && s.Gone {
+		c = ""
 	}
 	if c == dsl.Delete && s.Released && !h.NoFinalizer {
 		c = "" // where the finalizer is gone, or never was, there is nothing to do for one that holds its object

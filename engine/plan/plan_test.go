@@ -51,12 +51,14 @@ func TestWhatAHandlerRunsFor(t *testing.T) {
 		"a deletion":                                        {[]dsl.Cause{dsl.Delete}, book.Entry{}, Situation{Facts: book.Facts{Deletion: "d"}}, dsl.Delete},
 		"a deletion, when others alone hold the object":     {[]dsl.Cause{dsl.Delete}, book.Entry{}, Situation{Released: true, Facts: book.Facts{Deletion: "d"}}, ""},
 		"a deletion that it is through with":                {[]dsl.Cause{dsl.Delete}, book.Entry{Deletion: "d", Try: progress.Record{Cause: dsl.Delete, Done: true}}, Situation{Facts: book.Facts{Deletion: "d"}}, ""},
+		"being found while it is being deleted":             {[]dsl.Cause{dsl.Resume}, book.Entry{}, Situation{Facts: book.Facts{Deletion: "d", First: true}}, dsl.Resume},
+		"being found when it is gone already":               {[]dsl.Cause{dsl.Resume}, book.Entry{}, Situation{Gone: true, Facts: book.Facts{Deletion: "d", First: true}}, ""},
 		"an earlier deletion that it is through with":       {[]dsl.Cause{dsl.Delete}, book.Entry{Deletion: "c", Try: progress.Record{Cause: dsl.Delete, Done: true}}, Situation{Facts: book.Facts{Deletion: "d"}}, dsl.Delete},
 		"a living object after a deletion that was no more": {[]dsl.Cause{dsl.Delete}, book.Entry{Deletion: "d", Try: progress.Record{Cause: dsl.Delete}}, Situation{}, ""},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			h := &dsl.Handler{ID: "h", Causes: tt.causes}
+			h := &dsl.Handler{ID: "h", Causes: tt.causes, Deleted: true}
 			s := tt.s
 			s.Pass, s.Now, s.Present, s.Chosen = noon, "now", true, true
 			if e, got := Decide(h, tt.entry, s); got != tt.want {

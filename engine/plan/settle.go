@@ -67,7 +67,7 @@ func (js Jobs) Driven(writes []family.Write) bool {
 		case j.Cause.FromClock():
 			return false
 		case j.Cause.FromOthers():
-			return wrote || j.Wants != nil && len(j.Wants.Object) > 0
+			return wrote || j.Wants != nil && len(j.Wants.Object)+len(j.Wants.Transforms) > 0
 		}
 		return j.Ran && (wrote || j.Asks())
 	})

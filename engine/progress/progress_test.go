@@ -41,6 +41,12 @@ func TestFail(t *testing.T) {
 		"two retries allow a third attempt":                {dsl.Handler{Retries: 2}, errTest, 1, false, 2 * time.Second, 2400 * time.Millisecond},
 		"and no fourth":                                    {dsl.Handler{Retries: 2}, errTest, 2, true, 0, 0},
 		"no retries allow one attempt":                     {dsl.Handler{Retries: 0}, errTest, 0, true, 0, 0},
+		"an error that is to fail is the end":              {dsl.Handler{Retries: dsl.Unlimited, Errors: dsl.ErrorsFail}, errTest, 0, true, 0, 0},
+		"but not one that says when":                       {dsl.Handler{Retries: dsl.Unlimited, Errors: dsl.ErrorsFail}, dsl.Temporary(errTest, time.Second), 0, false, time.Second, time.Second},
+		"nor is that ignored":                              {dsl.Handler{Retries: dsl.Unlimited, Errors: dsl.ErrorsIgnore}, dsl.Temporary(errTest, time.Second), 0, false, time.Second, time.Second},
+		"nor a permanent one":                              {dsl.Handler{Retries: dsl.Unlimited, Errors: dsl.ErrorsIgnore}, dsl.Permanent(errTest), 0, true, 0, 0},
+		"a retry that comes before the deadline is made":   {dsl.Handler{Retries: dsl.Unlimited, Deadline: time.Minute}, dsl.Temporary(errTest, 59*time.Second), 0, false, 59 * time.Second, 59 * time.Second},
+		"one that would not is not waited for":             {dsl.Handler{Retries: dsl.Unlimited, Deadline: time.Minute}, dsl.Temporary(errTest, time.Minute), 0, true, 0, 0},
 		"a temporary error uses up retries like any other": {dsl.Handler{Retries: 1}, dsl.Temporary(errTest, time.Second), 1, true, 0, 0},
 	}
 	for name, tt := range tests {

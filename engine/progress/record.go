@@ -7,6 +7,7 @@
 package progress
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"strings"
 	"time"
@@ -27,6 +28,8 @@ type Record struct {
 	View string `json:"view,omitempty"`
 	// Attempts counts the attempts so far.
 	Attempts int `json:"attempts,omitempty"`
+	// Began is when the first attempt began of a handler that has a deadline; zero for others.
+	Began time.Time `json:"began,omitzero"`
 	// Due is when the next attempt may begin; zero means now.
 	Due time.Time `json:"due,omitzero"`
 	// Done: the handler has finished, by success or by failing for good.
@@ -40,6 +43,8 @@ type Record struct {
 	// Waiting: the last attempt found that something is to come first. A process that begins anew looks
 	// again at once.
 	Waiting bool `json:"waiting,omitempty"`
+	// Parts is how far its sub-handlers have come, nil where none has begun.
+	Parts *Parts `json:"parts,omitempty"`
 	// Early is when the next attempt is due of a handler that has a look before that; see Peek. It is
 	// zero for others.
 	Early time.Time `json:"-"`
@@ -62,10 +67,42 @@ func (r Record) Waits(now time.Time) time.Duration {
 	return r.Due.Sub(now)
 }
 
+// Start notes that an attempt begins: the first one begins the time of a handler with a deadline.
+func (r Record) Start(h *dsl.Handler, now time.Time) Record {
+	if h.Deadline > 0 && r.Began.IsZero() {
+		r.Began = now.Round(0) // times that are stored have no monotonic part either
+	}
+	return r
+}
+
+// Ends returns when the time of all attempts is over of a handler that has begun; zero means never.
+func (r Record) Ends(h *dsl.Handler) time.Time {
+	if h.Deadline <= 0 || r.Began.IsZero() {
+		return time.Time{}
+	}
+	return r.Began.Add(h.Deadline)
+}
+
+// Overdue returns why no attempt may begin any more, nil when one may.
+func (r Record) Overdue(h *dsl.Handler, now time.Time) error {
+	if end := r.Ends(h); end.IsZero() || now.Before(end) {
+		return nil
+	}
+	last := ""
+	if r.Message != "" {
+		last = ": " + r.Message
+	}
+	return dsl.Permanent(fmt.Errorf("the deadline (%s) passed%s", h.Deadline, last))
+}
+
 // Wait notes an attempt that was none: the handler waits for what others do, at most for the time
-// given.
-func (r Record) Wait(reason error, most time.Duration, now time.Time) Record {
+// given, and not past its deadline.
+func (r Record) Wait(h *dsl.Handler, reason error, most time.Duration, now time.Time) Record {
+	r = r.Start(h, now)
 	r.Waiting, r.Due, r.Early, r.Message = true, now.Add(most), time.Time{}, shorten(reason.Error())
+	if end := r.Ends(h); !end.IsZero() && end.Before(r.Due) {
+		r.Due = end
+	}
 	return r
 }
 
@@ -82,7 +119,9 @@ func (r Record) RetryNow() Record {
 func (r Record) Begun() bool { return !r.Done && (r.Waiting || r.Attempts > 0 || r.Step > 0) }
 
 // Bare reports whether the record says nothing but that the handler waits.
-func (r Record) Bare() bool { return r.Waiting && r.Attempts == 0 && r.Step == 0 }
+func (r Record) Bare() bool {
+	return r.Waiting && r.Attempts == 0 && r.Step == 0 && r.Began.IsZero() && r.Parts == nil
+}
 
 // Succeed notes a successful attempt.
 func (r Record) Succeed() Record {
@@ -94,28 +133,33 @@ func (r Record) Succeed() Record {
 const refusedMost = 30 * time.Second
 
 // Fail notes a failed attempt and decides what follows: another attempt at Due, or none when the
-// error is permanent or the handler's retries are used up. One who was refused for lack of a right waits 30 seconds at
-// most, or the handler's first back-off, unless it asked for longer.
+// error is permanent, the handler's retries are used up, or its deadline would pass before. One who was refused for lack of a right waits 30 seconds at
+// most, or the handler's first back-off, unless it asked for longer. An error that the handler ignores is a success.
 func (r Record) Fail(h *dsl.Handler, err error, now time.Time) Record {
 	wait, asked := dsl.IsTemporary(err)
-	if r = r.fail(h, err, now, wait, asked); r.Done || asked || !apierrors.IsForbidden(err) {
-		return r
+	if h.Errors == dsl.ErrorsIgnore && !asked && !dsl.IsPermanent(err) {
+		return r.Succeed()
 	}
-	if most := now.Add(max(refusedMost, h.Backoff.Initial)); r.Due.After(most) {
+	r = r.Start(h, now).fail(h, err, now, wait, asked)
+	if most := now.Add(max(refusedMost, h.Backoff.Initial)); !asked && apierrors.IsForbidden(err) && r.Due.After(most) {
 		r.Due = most
+	}
+	if end := r.Ends(h); !r.Done && !end.IsZero() && !r.Due.Before(end) {
+		r = r.fail(h, dsl.Permanent(fmt.Errorf("%w; another attempt would begin after the deadline (%s)", err, h.Deadline)), now, 0, false)
+		r.Attempts-- // it was one
 	}
 	return r
 }
 
 func (r Record) fail(h *dsl.Handler, err error, now time.Time, wait time.Duration, asked bool) Record {
 	r.Waiting, r.Message = false, shorten(err.Error())
-	if !r.Early.IsZero() && !dsl.IsPermanent(err) {
+	if !r.Early.IsZero() && !dsl.IsPermanent(err) && (h.Errors != dsl.ErrorsFail || asked) {
 		r.Due, r.Early = r.Early, time.Time{}
 		return r
 	}
 	r.Attempts, r.Early = r.Attempts+1, time.Time{}
-	if dsl.IsPermanent(err) || h.Retries != dsl.Unlimited && r.Attempts > h.Retries {
-		r.Done, r.Failed, r.Step, r.Due = true, true, 0, time.Time{}
+	if dsl.IsPermanent(err) || h.Errors == dsl.ErrorsFail && !asked || h.Retries != dsl.Unlimited && r.Attempts > h.Retries {
+		r.Done, r.Failed, r.Step, r.Due, r.Parts = true, true, 0, time.Time{}, nil
 		return r
 	}
 	if !asked {

@@ -14,7 +14,7 @@ import (
 
 func TestWait(t *testing.T) {
 	before := Record{Cause: dsl.Delete, View: "v", Attempts: 2, Step: 1}
-	got := before.Wait(dsl.Waiting("rain", time.Hour), time.Hour, now)
+	got := before.Wait(&dsl.Handler{}, dsl.Waiting("rain", time.Hour), time.Hour, now)
 	want := before
 	want.Waiting, want.Due, want.Message = true, now.Add(time.Hour), "waiting for rain"
 	if diff := cmp.Diff(want, got); diff != "" {

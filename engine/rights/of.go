@@ -5,6 +5,7 @@ package rights
 
 import (
 	"cmp"
+	"iter"
 	"slices"
 	"strings"
 
@@ -41,6 +42,11 @@ func Of(op *dsl.Operator, s Settings) []Rule {
 	for _, r := range s.Resources {
 		c.resource(r)
 	}
+	for h := range activities(op) {
+		for _, need := range h.Needs {
+			c.need(nil, activityName(h), h, need)
+		}
+	}
 	c.events()
 	namespace := cmp.Or(op.Settings.LeaderElection.Namespace, s.Namespace)
 	c.leader(namespace)
@@ -56,8 +62,28 @@ func Undeclared(op *dsl.Operator) (out []string) {
 			out = append(out, handlerName(r, h))
 		}
 	}
+	for h := range activities(op) {
+		if !h.Declared {
+			out = append(out, activityName(h))
+		}
+	}
 	return out
 }
+
+// activities is the code that runs for the operator as a whole.
+func activities(op *dsl.Operator) iter.Seq[*dsl.Handler] {
+	return func(yield func(*dsl.Handler) bool) {
+		for _, c := range []dsl.Cause{dsl.Startup, dsl.Cleanup, dsl.HealthProbe, dsl.ReadyProbe} {
+			for _, h := range op.Activities(c) {
+				if !yield(h) {
+					return
+				}
+			}
+		}
+	}
+}
+
+func activityName(h *dsl.Handler) string { return string(h.Causes[0]) + "/" + h.ID }
 
 func handlerName(r *dsl.Resource, h *dsl.Handler) string { return r.Name.Resource + "/" + h.ID }
 

@@ -17,7 +17,7 @@ func (c *collector) resource(r *dsl.Resource) {
 	c.marks(r, own)
 	for _, h := range r.Handlers() {
 		for _, need := range needsOf(r, h) {
-			c.need(r, h, need)
+			c.need(r, "handler "+handlerName(r, h), h, need)
 		}
 	}
 	for name, kind := range r.Owned() {
@@ -117,9 +117,9 @@ func byReference(r *dsl.Resource) bool {
 }
 
 // need adds what a handler needs.
-func (c *collector) need(r *dsl.Resource, h *dsl.Handler, n dsl.Need) {
+func (c *collector) need(r *dsl.Resource, who string, h *dsl.Handler, n dsl.Need) {
 	action, _, _ := strings.Cut(h.Action, ": ${") // an expression says little here
-	why := Reason{Who: "handler " + handlerName(r, h), Why: action}
+	why := Reason{Who: who, Why: action}
 	of := about{Name: n.Resource, Kind: n.Kind, subresource: n.Subresource, names: n.Names, namespace: n.Namespace}
 	switch {
 	case n.Child != "":

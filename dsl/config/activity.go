@@ -1,0 +1,31 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"errors"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/shape"
+	"github.com/handwerk-dev/handwerk/dsl/source"
+)
+
+// activities adds what the operator does as a whole for a cause, which is their key in the document.
+func (l *loader) activities(op *dsl.Operator, p *part, c dsl.Cause, all []handler) {
+	for i := range all {
+		h, at := &all[i], path(c).Index(i)
+		h.whole, h.active = true, true
+		w := &watched{part: p, loader: l, form: &resource{}, out: &dsl.Resource{}, made: map[string]path{}, kept: map[string]keeper{}}
+		out, _ := w.built(at, h)
+		out.NoOld = false // it says nothing here
+		l.places[op.AddActivity(c, out)] = place{p, at}
+		for _, check := range w.out.Checks {
+			for _, err := range check(shape.Schemas{}) { // there are none that could come to be known
+				if fault, is := errors.AsType[source.Fault](err); is && !fault.Warning {
+					p.found = append(p.found, fault)
+				}
+			}
+		}
+	}
+}

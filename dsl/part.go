@@ -1,0 +1,76 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package dsl
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// MostSubHandlers is how many sub-handlers one handler may declare in a run: their progress lies on the object.
+const MostSubHandlers = 100
+
+// Parts are the sub-handlers that a handler has declared in a run. The zero value has none.
+type Parts struct {
+	list []*Handler
+	err  error
+}
+
+// Handle declares a sub-handler: a part of the work, as one of the entries of a list, with progress of its own. It is for the
+// handler to call while it runs. When the handler has returned without an error, its sub-handlers run, in the order in which
+// they were declared, each with options of its own: [Retries], [WithBackoff], [Timeout], [Deadline] and [Errors], and as filters
+// [When], [Label] and [Annotation]. A sub-handler has a request like the handler's, with Handler being its parent's id, a slash
+// and its own, a patch and attempts of its own, and may declare more.
+//
+// Until all of them have finished, the handler is not through. It runs again when the next of them is due, so it should do no
+// more than to declare them; those that have succeeded do not run again, also after a restart. When all have finished and one has
+// failed for good, the handler has failed for good, and says which. When what the handler looks at changes, all begin anew. What
+// they make are children of the handler, and its timeout is that of all that run in one go. A wrong id, one that is used
+// twice, another option, or more than MostSubHandlers fail the handler for good.
+func (r *Request) Handle(id string, fn Func, options ...Option) {
+	h := &Handler{ID: id, Func: fn, Retries: Unlimited}
+	for _, set := range options {
+		set(h)
+	}
+	if r.Parts == nil {
+		r.Parts = &Parts{} // in a test that has no engine
+	}
+	r.Parts.add(r.Handler, h)
+}
+
+func (p *Parts) add(parent string, h *Handler) {
+	wrong := func(format string, args ...any) {
+		p.err = errors.Join(p.err, fmt.Errorf("declaring sub-handler %s/%s: %w", parent, h.ID, fmt.Errorf(format, args...)))
+	}
+	switch {
+	case h.Func == nil:
+		wrong("it has a nil function")
+	case h.WrongID() != "":
+		wrong("id: %s", h.WrongID())
+	case slices.ContainsFunc(p.list, func(other *Handler) bool { return other.ID == h.ID }):
+		wrong("the id is used twice")
+	case len(p.list) >= MostSubHandlers:
+		wrong("there are more than %d", MostSubHandlers)
+	case len(h.Fields)+len(h.invalid)+len(h.After)+len(h.Was)+len(h.Causes) > 0 || h.Timing != nil || h.NoFinalizer || h.Release || h.Deleted:
+		wrong("it has an option that is for handlers of a resource alone")
+	}
+	var found []error
+	h.checkAttempts(check{Place{Handler: h}, &found})
+	for _, err := range found {
+		var fault *Fault
+		if errors.As(err, &fault) {
+			wrong("%w", fault.Err)
+		}
+	}
+	p.list = append(p.list, h)
+}
+
+// Declared returns the sub-handlers in the order in which they were declared, and what is wrong with them.
+func (p *Parts) Declared() ([]*Handler, error) {
+	if p == nil {
+		return nil, nil
+	}
+	return p.list, p.err
+}

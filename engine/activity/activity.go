@@ -1,0 +1,249 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package activity runs what an operator does as a whole, and not for a resource: at the start of its process, at its
+// end, and when somebody asks how it is.
+package activity
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/logmark"
+	"github.com/handwerk-dev/handwerk/engine/attempt"
+	"github.com/handwerk-dev/handwerk/engine/child"
+	"github.com/handwerk-dev/handwerk/engine/events"
+	"github.com/handwerk-dev/handwerk/engine/fence"
+	"github.com/handwerk-dev/handwerk/engine/ops"
+	"github.com/handwerk-dev/handwerk/engine/progress"
+)
+
+// stuck is how long code has that does not heed the end of its context.
+const stuck = 5 * time.Second
+
+var (
+	errNoObject = errors.New("it runs for the operator as a whole, and not for one object")
+	errStuck    = errors.New("it does not heed the end of its context")
+)
+
+// Settings are what activities need. All is required.
+type Settings struct {
+	Operator *dsl.Operator
+	Log      logr.Logger
+	// Memo is the operator's.
+	Memo *dsl.Memo
+	// Held says whether writes may leave the process.
+	Held fence.Held
+	// Client makes the client of an attempt.
+	Client func(*fence.Span) dsl.Client
+	// Grace is the grace period.
+	Grace time.Duration
+}
+
+// Office runs the activities of one operator.
+type Office struct {
+	set    Settings
+	probes []*probe
+	cleans sync.Once
+
+	mu sync.Mutex // guards what follows
+	// begun: the startups are through. Now is the one that runs, with its last error.
+	begun bool
+	now   string
+	// ctx is that of the process, once the startups are through; probes end with it.
+	ctx context.Context
+	// asked is when the process was asked to stop.
+	asked time.Time
+}
+
+// New returns the office of an operator that has not begun.
+func New(s Settings) *Office {
+	o := &Office{set: s}
+	for _, c := range []dsl.Cause{dsl.HealthProbe, dsl.ReadyProbe} {
+		for _, h := range s.Operator.Activities(c) {
+			o.probes = append(o.probes, newProbe(o, h))
+		}
+	}
+	return o
+}
+
+// Start runs the startups, in order. The error is that of one that has failed for good, or of ctx.
+func (o *Office) Start(ctx context.Context) error {
+	context.AfterFunc(ctx, func() {
+		o.mu.Lock()
+		o.asked = time.Now()
+		o.mu.Unlock()
+	})
+	for _, h := range o.set.Operator.Activities(dsl.Startup) {
+		o.say(h.ID)
+		if err := o.run(ctx, h); err != nil {
+			return fmt.Errorf("running startup %s: %w", h.ID, err)
+		}
+	}
+	o.mu.Lock()
+	o.begun, o.ctx = true, ctx
+	o.mu.Unlock()
+	return nil
+}
+
+// Clean runs the cleanups, in order and once, in what is left of the grace period or a tenth of it. Where the startups are
+// not through, there is nothing to clean up.
+func (o *Office) Clean(ctx context.Context) {
+	o.cleans.Do(func() {
+		o.mu.Lock()
+		begun, left := o.begun, o.set.Grace
+		if !o.asked.IsZero() {
+			left = max(left-time.Since(o.asked), left/10)
+		}
+		o.mu.Unlock()
+		all := o.set.Operator.Activities(dsl.Cleanup)
+		if !begun || len(all) == 0 {
+			return
+		}
+		ctx, cancel := context.WithTimeout(ctx, left)
+		defer cancel()
+		for _, h := range all {
+			if err := o.run(ctx, h); err != nil {
+				o.log(h).Error(err, "cleanup could not be finished")
+			}
+		}
+	})
+}
+
+// run runs an activity until it has succeeded, or failed for good.
+func (o *Office) run(ctx context.Context, h *dsl.Handler) error {
+	r := progress.Record{Cause: h.Causes[0]}
+	for ctx.Err() == nil {
+		r = r.Start(h, time.Now())
+		err := r.Overdue(h, time.Now())
+		if err == nil {
+			err = o.attempt(ctx, h, r.Attempts+1, r.Ends(h))
+		}
+		most, waits := attempt.Waits(err)
+		switch {
+		case err == nil:
+			o.log(h).V(1).Info("activity succeeded")
+			return nil
+		case ctx.Err() != nil:
+			return cause(ctx, err)
+		case waits:
+			r = r.Wait(h, err, most, time.Now())
+		default:
+			r = r.Fail(h, err, time.Now())
+		}
+		switch {
+		case r.Failed:
+			return err
+		case r.Done:
+			o.log(h).Info("activity failed, which counts as success", logmark.Warning, true, "error", err.Error())
+			return nil
+		}
+		o.say(h.ID + ": " + r.Message)
+		wait := max(0, r.Waits(time.Now()))
+		o.log(h).Info("activity will be tried again", logmark.Warning, !waits, "error", err.Error(), "retryAfter", wait.Round(time.Millisecond).String())
+		pause(ctx, wait)
+	}
+	return ctx.Err()
+}
+
+// cause is the error of what ended with its context: that of the context, unless it did not heed that.
+func cause(ctx context.Context, err error) error {
+	if errors.Is(err, errStuck) {
+		return err
+	}
+	return ctx.Err()
+}
+
+func pause(ctx context.Context, wait time.Duration) {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	}
+}
+
+// attempt runs an activity once. It returns some time after ctx has ended also where the code does not.
+func (o *Office) attempt(ctx context.Context, h *dsl.Handler, n int, end time.Time) error {
+	span := fence.NewSpan(o.set.Held)
+	request := o.request(h, n, span)
+	done := make(chan error, 1)
+	go func() { done <- attempt.Run(ctx, h, request, end, span) }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+	}
+	timer := time.NewTimer(stuck)
+	defer timer.Stop()
+	select {
+	case err := <-done:
+		return err
+	case <-timer.C:
+		return errStuck
+	}
+}
+
+func (o *Office) log(h *dsl.Handler) logr.Logger {
+	return o.set.Log.WithValues("activity", string(h.Causes[0]), "handler", h.ID)
+}
+
+func (o *Office) request(h *dsl.Handler, n int, span *fence.Span) *dsl.Request {
+	children := child.None(errNoObject)
+	out := &dsl.Request{
+		Subject: dsl.Subject{
+			Object: &unstructured.Unstructured{Object: map[string]any{}}, Handler: h.ID, Cause: h.Causes[0], Attempt: n, Now: time.Now(),
+			Log: o.log(h).WithValues("attempt", n), Children: children, Related: nothing{},
+		},
+		Patch: dsl.NewPatch(), Children: children, Client: o.set.Client(span), Memo: o.set.Memo, OperatorMemo: o.set.Memo,
+	}
+	out.Events = events.Log{Log: out.Log, Over: span.Over}
+	return out
+}
+
+// nothing are related objects where there is no object.
+type nothing struct{}
+
+// Get says that there are none.
+func (nothing) Get(name string) ([]*unstructured.Unstructured, error) {
+	return nil, dsl.Permanent(fmt.Errorf("reading related objects of %s: %w", name, errNoObject))
+}
+
+// Relations are none.
+func (nothing) Relations() []dsl.Relation { return nil }
+
+func (o *Office) say(now string) {
+	o.mu.Lock()
+	o.now = now
+	o.mu.Unlock()
+}
+
+// Checks are those of probes that are asked with the others of a cause, all at the same time. While startups are under way,
+// no probe is asked, and the one that runs is said to those who ask for readiness.
+func (o *Office) Checks(c dsl.Cause) []ops.Check {
+	o.mu.Lock()
+	begun, now := o.begun, o.now
+	o.mu.Unlock()
+	if !begun {
+		if c == dsl.ReadyProbe && now != "" {
+			return []ops.Check{{Name: "startup", State: ops.Fail, Message: now}}
+		}
+		return nil
+	}
+	probes := slices.DeleteFunc(slices.Clone(o.probes), func(p *probe) bool { return p.h.Causes[0] != c })
+	out := make([]ops.Check, len(probes))
+	var all sync.WaitGroup
+	for i, p := range probes {
+		all.Go(func() { out[i] = p.check() })
+	}
+	all.Wait()
+	return out
+}

@@ -1,0 +1,273 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package activity
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/fence"
+	"github.com/handwerk-dev/handwerk/engine/ops"
+)
+
+var errDown = errors.New("the database is down")
+
+// play runs a test in virtual time with the office of an operator whose grace period is 20 s.
+func play(t *testing.T, declare func(*dsl.Operator), do func(t *testing.T, o *Office)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		op := dsl.New("op")
+		declare(op)
+		do(t, New(Settings{
+			Operator: op, Log: logr.Discard(), Memo: &dsl.Memo{}, Grace: 20 * time.Second,
+			Held: func(context.Context) bool { return true }, Client: func(*fence.Span) dsl.Client { return nil },
+		}))
+	})
+}
+
+// notes is a list that several goroutines write to.
+type notes struct {
+	mu   sync.Mutex
+	list []string
+}
+
+func (n *notes) add(text string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.list = append(n.list, text)
+}
+
+func (n *notes) then(text string, err error) dsl.Func {
+	return func(context.Context, *dsl.Request) error { n.add(text); return err }
+}
+
+func (n *notes) want(t *testing.T, want ...string) {
+	t.Helper()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if diff := cmp.Diff(want, n.list); diff != "" {
+		t.Errorf("what happened (-want +got):\n%s", diff)
+	}
+	n.list = nil
+}
+
+// failsTimes fails so many times before it succeeds.
+func failsTimes(n int, err error) dsl.Func {
+	return func(context.Context, *dsl.Request) error {
+		if n--; n >= 0 {
+			return err
+		}
+		return nil
+	}
+}
+
+// TestHowStartupsEnd holds that the process begins when all have succeeded, and ends when one has failed for good.
+func TestHowStartupsEnd(t *testing.T) {
+	tests := map[string]struct {
+		declare func(op *dsl.Operator, n *notes)
+		says    string
+		took    time.Duration
+		want    []string
+	}{
+		"there are none": {func(*dsl.Operator, *notes) {}, "", 0, nil},
+		"one after the other, with what one leaves for the next": {func(op *dsl.Operator, n *notes) {
+			op.OnStartup("one", func(_ context.Context, r *dsl.Request) error {
+				r.OperatorMemo.Set("x", "of one")
+				n.add("one")
+				return nil
+			})
+			op.OnStartup("two", func(_ context.Context, r *dsl.Request) error {
+				x, _ := r.Memo.Get("x")
+				n.add("two " + x.(string))
+				return nil
+			})
+		}, "", 0, []string{"one", "two of one"}},
+		"one that fails is tried again, and others wait for it": {func(op *dsl.Operator, n *notes) {
+			op.OnStartup("one", failsTimes(2, dsl.Temporary(errDown, 10*time.Second)))
+			op.OnStartup("two", n.then("two", nil))
+		}, "", 20 * time.Second, []string{"two"}},
+		"one that waits is tried again": {func(op *dsl.Operator, n *notes) {
+			op.OnStartup("one", failsTimes(1, dsl.Waiting("the database", 30*time.Second)))
+		}, "", 30 * time.Second, nil},
+		"a permanent error is the end": {func(op *dsl.Operator, n *notes) {
+			op.OnStartup("one", n.then("one", dsl.Permanent(errDown)))
+			op.OnStartup("two", n.then("two", nil))
+		}, "running startup one: the database is down", 0, []string{"one"}},
+		"so are retries that are used up": {func(op *dsl.Operator, n *notes) {
+			op.OnStartup("one", n.then("one", dsl.Temporary(errDown, time.Second)), dsl.Retries(1))
+		}, "running startup one: the database is down", time.Second, []string{"one", "one"}},
+		"so is a deadline": {func(op *dsl.Operator, n *notes) {
+			op.OnStartup("one", n.then("one", dsl.Temporary(errDown, 40*time.Second)), dsl.Deadline(time.Minute))
+		}, "running startup one: the database is down", 40 * time.Second, []string{"one", "one"}},
+		"an error that is ignored is none": {func(op *dsl.Operator, n *notes) {
+			op.OnStartup("one", n.then("one", errDown), dsl.Errors(dsl.ErrorsIgnore))
+		}, "", 0, []string{"one"}},
+		"a panic is an error": {func(op *dsl.Operator, n *notes) {
+			op.OnStartup("one", func(context.Context, *dsl.Request) error { panic("nil map") }, dsl.Retries(0))
+		}, "running startup one: panic: nil map", 0, nil},
+		"there is no object to change": {func(op *dsl.Operator, n *notes) {
+			op.OnStartup("one", func(_ context.Context, r *dsl.Request) error { r.Patch.Set("spec.size", 1); return nil })
+		}, "running startup one: it wants to change its object, and runs for none", 0, nil},
+		"nor children, nor related objects": {func(op *dsl.Operator, n *notes) {
+			op.OnStartup("one", func(_ context.Context, r *dsl.Request) error {
+				_, err := r.Children.Get("pods.v1", "x")
+				_, related := r.Related.Get("x")
+				return errors.Join(err, related)
+			})
+		}, "running startup one: asking for children: it runs for the operator as a whole", 0, nil},
+	}
+	for name, tt := range tests {
+		n := &notes{}
+		t.Run(name, func(t *testing.T) {
+			play(t, func(op *dsl.Operator) { tt.declare(op, n) }, func(t *testing.T, o *Office) {
+				begun := time.Now()
+				err := o.Start(t.Context())
+				if (err == nil) != (tt.says == "") || err != nil && !strings.Contains(err.Error(), tt.says) {
+					t.Errorf("it says %v, want %q", err, tt.says)
+				}
+				if took := time.Since(begun); took != tt.took {
+					t.Errorf("it took %v, want %v", took, tt.took)
+				}
+				n.want(t, tt.want...)
+			})
+		})
+	}
+}
+
+// TestAStopDuringStartup holds that it ends the wait, and that there is nothing to clean up.
+func TestAStopDuringStartup(t *testing.T) {
+	n := &notes{}
+	play(t, func(op *dsl.Operator) {
+		op.OnStartup("one", n.then("one", dsl.Temporary(errDown, time.Hour)))
+		op.OnCleanup("bye", n.then("bye", nil))
+	}, func(t *testing.T, o *Office) {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if err := o.Start(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("it says %v", err)
+		}
+		o.Clean(t.Context())
+		n.want(t, "one")
+	})
+}
+
+// TestWhenCleanupsRun holds that they do once, after startups, and have what is left of the grace period.
+func TestWhenCleanupsRun(t *testing.T) {
+	n := &notes{}
+	until := func(ctx context.Context, _ *dsl.Request) error {
+		end, _ := ctx.Deadline()
+		n.add(time.Until(end).String())
+		return nil
+	}
+	for name, tt := range map[string]struct {
+		after time.Duration
+		want  []string
+	}{
+		"when handlers were quick": {5 * time.Second, []string{"15s", "bye"}},
+		"when they were not":       {time.Minute, []string{"2s", "bye"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			play(t, func(op *dsl.Operator) {
+				op.OnCleanup("one", until)
+				op.OnCleanup("vain", func(context.Context, *dsl.Request) error { return dsl.Permanent(errDown) })
+				op.OnCleanup("two", n.then("bye", nil))
+			}, func(t *testing.T, o *Office) {
+				ctx, cancel := context.WithCancel(t.Context())
+				if err := o.Start(ctx); err != nil {
+					t.Fatal(err)
+				}
+				cancel()
+				time.Sleep(tt.after)
+				o.Clean(t.Context())
+				o.Clean(t.Context())
+				n.want(t, tt.want...)
+			})
+		})
+	}
+}
+
+// TestCodeThatDoesNotHeedItsContext holds that the process ends all the same.
+func TestCodeThatDoesNotHeedItsContext(t *testing.T) {
+	play(t, func(op *dsl.Operator) {
+		op.OnCleanup("deaf", func(context.Context, *dsl.Request) error { time.Sleep(time.Hour); return nil })
+	}, func(t *testing.T, o *Office) {
+		if err := o.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		begun := time.Now()
+		o.Clean(t.Context())
+		if took := time.Since(begun); took != 25*time.Second {
+			t.Errorf("it took %v, want the grace period and 5 s", took)
+		}
+		time.Sleep(time.Hour) // for nothing may be left behind in a test
+	})
+}
+
+// TestProbes holds what is said to those who ask, and that no probe is asked more than once at a time.
+func TestProbes(t *testing.T) {
+	calls := 0
+	slow := func(ctx context.Context, _ *dsl.Request) error {
+		calls++
+		time.Sleep(3 * time.Second)
+		return nil
+	}
+	n := &notes{}
+	play(t, func(op *dsl.Operator) {
+		op.OnStartup("wait", failsTimes(1, dsl.Temporary(errDown, time.Minute)))
+		op.OnReady("good", n.then("good", nil))
+		op.OnReady("bad", n.then("bad", errDown))
+		op.OnReady("torn", func(context.Context, *dsl.Request) error { panic("nil map") })
+		op.OnHealth("slow", slow)
+	}, func(t *testing.T, o *Office) {
+		go func() {
+			if err := o.Start(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}()
+		synctest.Wait()
+		if diff := cmp.Diff([]ops.Check{{Name: "startup", State: ops.Fail, Message: "wait: the database is down"}}, o.Checks(dsl.ReadyProbe)); diff != "" {
+			t.Errorf("during a startup (-want +got):\n%s", diff)
+		}
+		if got := o.Checks(dsl.HealthProbe); len(got) > 0 {
+			t.Errorf("during a startup its health is %v", got)
+		}
+		n.want(t)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		want := []ops.Check{
+			{Name: "probe/good"}, {Name: "probe/bad", State: ops.Fail, Message: "the database is down"}, {Name: "probe/torn", State: ops.Fail, Message: "panic: nil map"},
+		}
+		if diff := cmp.Diff(want, o.Checks(dsl.ReadyProbe)); diff != "" {
+			t.Errorf("readiness (-want +got):\n%s", diff)
+		}
+		var all sync.WaitGroup
+		for _, after := range []time.Duration{0, 0, time.Second} {
+			all.Go(func() {
+				time.Sleep(after)
+				begun := time.Now()
+				got := o.Checks(dsl.HealthProbe)
+				if want := "no answer for " + (after + max(0, dsl.DefaultProbeTimeout-after)).String(); got[0].State != ops.Fail || got[0].Message != want {
+					t.Errorf("after %v it says %v, want %q", after, got[0], want)
+				}
+				if took := time.Since(begun); took != max(0, dsl.DefaultProbeTimeout-after) {
+					t.Errorf("after %v it took %v", after, took)
+				}
+			})
+		}
+		all.Wait()
+		if calls != 1 {
+			t.Errorf("the probe was called %d times", calls)
+		}
+		time.Sleep(3 * time.Second)
+	})
+}
