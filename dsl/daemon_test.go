@@ -37,7 +37,7 @@ func TestWhatADaemonCannotHave(t *testing.T) {
 		},
 		"times are not negative": {
 			daemon(InitialDelay(-1), StopWithin(-1), Retries(-2)),
-			[]string{"stopWithin: must not be negative", "initialDelay: must not be negative", "retries, timeout and back-off must not be negative"},
+			[]string{"stopWithin: must not be negative", "initialDelay: must not be negative", "and back-off must not be negative"},
 		},
 		"ids are unique among handlers and daemons": {
 			func(r *Resource) {

@@ -41,7 +41,7 @@ func (w *watched) action(at path, h *handler) *actions.Built {
 	if err != nil {
 		return nil
 	}
-	if !h.daemon && built.Func == nil || h.daemon && built.Daemon == nil {
+	if h.codeless(built) {
 		w.Fault(at.Key(h.action), "the action made no handler")
 		return nil
 	}

@@ -10,6 +10,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/actions"
 	"github.com/handwerk-dev/handwerk/dsl/form"
 )
 
@@ -65,4 +66,12 @@ func delay(d *form.Delay) *dsl.Delay {
 		return nil
 	}
 	return &dsl.Delay{Fixed: time.Duration(*d)}
+}
+
+// codeless reports whether an action has made no code of the kind that the handler, or daemon, needs.
+func (h *handler) codeless(built actions.Built) bool {
+	if h.daemon {
+		return built.Daemon == nil
+	}
+	return built.Func == nil
 }
