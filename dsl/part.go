@@ -59,8 +59,7 @@ func (p *Parts) add(parent string, h *Handler) {
 	var found []error
 	h.checkAttempts(check{Place{Handler: h}, &found})
 	for _, err := range found {
-		var fault *Fault
-		if errors.As(err, &fault) {
+		if fault, is := errors.AsType[*Fault](err); is {
 			wrong("%w", fault.Err)
 		}
 	}

@@ -45,7 +45,9 @@ func failsFirst(n int, err error) dsl.Func {
 // TestSubHandlers holds that each has progress of its own, and that the handler is through when all are.
 func TestSubHandlers(t *testing.T) {
 	minute := dsl.Temporary(errAgain, time.Minute)
-	only := func(name string, options ...dsl.Option) map[string][]dsl.Option { return map[string][]dsl.Option{name: options} }
+	only := func(name string, options ...dsl.Option) map[string][]dsl.Option {
+		return map[string][]dsl.Option{name: options}
+	}
 	scenarios(t, map[string]scenario{
 		"those that have succeeded do not run again while another one is tried again, and what comes after waits": {
 			func(foo *dsl.Resource, j *journal) {

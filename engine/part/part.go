@@ -80,18 +80,18 @@ func one(ctx context.Context, h *dsl.Handler, parent *dsl.Request, record progre
 	}
 	r := request(h, parent, record)
 	if sees, err := asked(h, r); err != nil {
-		return told(r, h, record.Fail(h, err, time.Now()), err)
+		return told(r, record.Fail(h, err, time.Now()), err)
 	} else if !sees {
 		return progress.Record{}
 	}
 	if late := record.Overdue(h, time.Now()); late != nil {
-		return told(r, h, record.Fail(h, late, time.Now()), late)
+		return told(r, record.Fail(h, late, time.Now()), late)
 	}
 	record = record.Start(h, time.Now())
 	parts := record.Parts
 	err := attempt.Part(ctx, Of(h, &parts), r, record.Ends(h))
 	if attempt.Void(err) {
-		return told(r, h, record.Fail(h, err, time.Now()), err)
+		return told(r, record.Fail(h, err, time.Now()), err)
 	}
 	parent.Patch.Join(r.Patch)
 	record.Step, record.Parts = r.Step, parts
@@ -102,7 +102,7 @@ func one(ctx context.Context, h *dsl.Handler, parent *dsl.Request, record progre
 	case waits:
 		return record.Wait(h, err, most, time.Now())
 	}
-	return told(r, h, record.Fail(h, err, time.Now()), err)
+	return told(r, record.Fail(h, err, time.Now()), err)
 }
 
 // asked asks the filters of a sub-handler.
@@ -130,7 +130,7 @@ func request(h *dsl.Handler, parent *dsl.Request, record progress.Record) *dsl.R
 }
 
 // told says in the log that a sub-handler has failed.
-func told(r *dsl.Request, h *dsl.Handler, record progress.Record, err error) progress.Record {
+func told(r *dsl.Request, record progress.Record, err error) progress.Record {
 	switch {
 	case record.Failed:
 		r.Log.Error(err, "sub-handler failed for good")
