@@ -5,6 +5,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/handwerk-dev/handwerk/dsl"
@@ -112,8 +113,8 @@ func (p *pass) sayFilterFailed(q filter.Question, handler string, a filter.Answe
 	}
 }
 
-// wantsFinalizer reports whether some delete handler wants to see the object off. Where that cannot be told, it stays as
-// it is.
+// wantsFinalizer reports whether some delete handler wants to see the object off, or a daemon is to end before. Where
+// that cannot be told, it stays as it is.
 func (p *pass) wantsFinalizer() bool {
 	if !p.r.rules.Finalizes {
 		return false
@@ -126,5 +127,5 @@ func (p *pass) wantsFinalizer() bool {
 			return true
 		}
 	}
-	return false
+	return slices.ContainsFunc(p.r.rules.Daemons, p.wantsEnd)
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/logmark"
+	"github.com/handwerk-dev/handwerk/engine/daemon"
 	"github.com/handwerk-dev/handwerk/engine/departed"
 	"github.com/handwerk-dev/handwerk/engine/family"
 	"github.com/handwerk-dev/handwerk/engine/filter"
@@ -62,7 +63,9 @@ type pass struct {
 	related *related.View
 	indexes *indexes.View
 	// jobs are the handlers that have something to do, as far as the pass has come.
-	jobs     plan.Jobs
+	jobs plan.Jobs
+	// left is the object as the pass has written it, nil before it does.
+	left     *unstructured.Unstructured
 	searched bool // what is to be known for a deletion of children that no handler has any more is known
 	// next is when the next pass is due.
 	next queue.Next
@@ -97,6 +100,7 @@ func (r *resource) passLiving(ctx context.Context, key cache.ObjectName, t *memo
 	}
 	if object == nil {
 		r.departed.Forget(key, t)
+		r.crew.Tend(daemon.Sight{Key: key})
 		return next, nil
 	}
 	if current {
@@ -191,6 +195,7 @@ func (p *pass) run(ctx context.Context, news inbox.Changes) error {
 		return err
 	}
 	p.remember(account{n, p.jobs, p.family.Writes(), s})
+	p.tend(err == nil)
 	return nil
 }
 

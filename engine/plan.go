@@ -20,7 +20,7 @@ func (p *pass) plan(r book.Reader, n changes) *plan.Job {
 	}
 	s := p.situation(r, n)
 	e, c := plan.Decide(r.Handler, e, s)
-	if c == "" {
+	if c == "" || c == dsl.Delete && p.daemonsEnd() {
 		p.ledger.Put(r, e)
 		return nil
 	}

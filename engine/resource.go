@@ -20,6 +20,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/busy"
 	"github.com/handwerk-dev/handwerk/engine/cached"
 	"github.com/handwerk-dev/handwerk/engine/conditions"
+	"github.com/handwerk-dev/handwerk/engine/daemon"
 	"github.com/handwerk-dev/handwerk/engine/departed"
 	"github.com/handwerk-dev/handwerk/engine/family"
 	"github.com/handwerk-dev/handwerk/engine/fate"
@@ -58,6 +59,8 @@ type resource struct {
 	// fates finds out what became of objects that nobody saw go; departed sees them off.
 	fates    *fate.Finder
 	departed departed.Office
+	// crew runs the daemons.
+	crew *daemon.Crew
 }
 
 // newResource prepares a resource; nothing runs yet.
@@ -99,17 +102,12 @@ func newResource(e *Engine, spec *dsl.Resource) *resource {
 		Deletes: r.rules.Deletes, Events: r.rules.Events, Own: r.own, Fates: r.fates, Family: r.family, Related: r.related, Indexes: r.indexes,
 		Refused: r.passRefused, Pass: r.passGone,
 	}}
+	r.crew = r.newCrew()
 	r.busy = busy.New(r.log)
 	r.conditions = conditions.NewSchema(r.log, func(ctx context.Context) (bool, error) {
 		return e.catalog.Conditions(ctx, r.own.Resource())
 	}, e.outages.Away)
 	return r
-}
-
-// seen takes an event of the resource's own objects.
-func (r *resource) seen(ev watch.Event) {
-	r.engine.indexes.Shown(r.own, ev)
-	r.box.Seen(ev)
 }
 
 // Name is the resource as its operator declares it. With the methods that follow, it takes part in the roster; see
@@ -143,17 +141,23 @@ func (r *resource) Begin() (workers int, work func(context.Context)) {
 	w := worker.Worker{
 		Pass: r.pass, Passed: r.engine.trim.Passed, Busy: r.busy, Box: r.box, Refused: r.passRefused, Said: r.engine.said, Log: r.log,
 	}
-	return cmp.Or(max(r.spec.Workers, 0), dsl.DefaultWorkers), func(ctx context.Context) { r.family.Retired.Begin(ctx); w.Work(ctx, q) }
+	return cmp.Or(max(r.spec.Workers, 0), dsl.DefaultWorkers), func(ctx context.Context) {
+		r.family.Retired.Begin(ctx)
+		r.crew.Begin(ctx)
+		w.Work(ctx, q)
+		r.crew.Wait()
+	}
 }
 
 // End ends the term: no key is taken any more.
 func (r *resource) End() {
+	r.crew.End(r.engine.ends())
 	r.box.End()
 	r.family.Retired.End()
 }
 
 // Busy names the handlers that run at this moment, with their objects.
-func (r *resource) Busy() []string { return r.busy.List() }
+func (r *resource) Busy() []string { return append(r.busy.List(), r.crew.Busy()...) }
 
 // read returns the object, nil when it is gone.
 func (r *resource) read(ctx context.Context, key cache.ObjectName) (*unstructured.Unstructured, error) {

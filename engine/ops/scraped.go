@@ -44,6 +44,8 @@ type ResourceStats struct {
 	Parked int
 	// Broken is how many objects the breaker holds because they loop without progress.
 	Broken int
+	// Daemons are its daemons, each handler once.
+	Daemons []DaemonStats
 	// LastEvent is when the last event or bookmark came. Zero, when none has, gives no age.
 	LastEvent time.Time
 }
@@ -58,6 +60,14 @@ type IndexStats struct {
 	// nothing of because its function failed. Read is how many keys were read, each counted once for each object whose
 	// handlers have.
 	Objects, Keys, LeftOut, Read int
+}
+
+// DaemonStats counts the daemons of one handler: goroutines, each of one object.
+type DaemonStats struct {
+	Handler string
+	// Running are those that run, or wait for their next run. Late are those that were told to stop, and have not ended
+	// in their time.
+	Running, Late int
 }
 
 // MissingRight is a right that the operator's account lacks at the moment of a scrape.
@@ -127,6 +137,9 @@ func newResourceCollector() *scraped[ResourceStats] {
 	standing := c.describe("handwerk_objects",
 		"Objects that were handled, by state: ready, waiting (for others, or for the cache), failing (a handler is tried again or failed for good, or its filter fails) or held (its deletion is).",
 		"resource", "state")
+	daemons := c.describe("handwerk_daemons",
+		"Daemons, each of one object, by state: running, or late, which were told to stop and still run when their time is over.",
+		"resource", "handler", "state")
 	age := c.describe("handwerk_informer_age_seconds",
 		"Seconds since the last event or bookmark of the resource's watch. Bookmarks come about every minute.", "resource")
 	c.tell = func(s ResourceStats, gauge func(*prometheus.Desc, float64, ...string)) {
@@ -139,6 +152,10 @@ func newResourceCollector() *scraped[ResourceStats] {
 		gauge(broken, float64(s.Broken), s.Resource)
 		for _, state := range Standings() {
 			gauge(standing, float64(s.Standing[state]), s.Resource, string(state))
+		}
+		for _, d := range s.Daemons {
+			gauge(daemons, float64(d.Running), s.Resource, d.Handler, "running")
+			gauge(daemons, float64(d.Late), s.Resource, d.Handler, "late")
 		}
 		if !s.LastEvent.IsZero() {
 			gauge(age, time.Since(s.LastEvent).Seconds(), s.Resource)
