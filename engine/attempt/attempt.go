@@ -29,9 +29,9 @@ var (
 	ErrTimeout = errors.New("the timeout passed")
 )
 
-// Run runs a handler's function, at most as long as its timeout and until the end of its time (zero for none), in a span: that begins with the function's context,
-// which is ended when the function returns, and ends before Run returns, so nothing that was left behind does anything
-// later. The error is permanent where what the handler wants is wrong.
+// Run runs a handler's function, at most as long as its timeout and until the end of its time (zero for none), in a span:
+// that begins with the function's context, which is ended when the function returns, and ends before Run returns, so
+// nothing that was left behind does anything later. The error is permanent where what the handler wants is wrong.
 func Run(ctx context.Context, h *dsl.Handler, request *dsl.Request, end time.Time, span *fence.Span) error {
 	defer span.End()
 	ctx, cancel := context.WithCancel(ctx)
@@ -78,12 +78,27 @@ func limited(ctx context.Context, h *dsl.Handler, end time.Time) (context.Contex
 	late := time.Now().Add(h.Timeout)
 	switch {
 	case !end.IsZero() && (h.Timeout == 0 || end.Before(late)):
-		return context.WithDeadlineCause(ctx, end, fmt.Errorf("%w (%s for all attempts)", ErrTimeout, h.Deadline))
+		return context.WithDeadlineCause(ctx, end, timeout(fmt.Sprintf("%s for all attempts", h.Deadline)))
 	case h.Timeout > 0:
-		return context.WithDeadlineCause(ctx, late, fmt.Errorf("%w (%s)", ErrTimeout, h.Timeout))
+		return context.WithDeadlineCause(ctx, late, timeout(h.Timeout.String()))
 	}
 	return ctx, func() {}
 }
+
+// timeout is why the context of an attempt has ended, with the time that it had. Requests that are made with the context
+// fail with it, and who asks their errors asks for those of contexts.
+type timeout string
+
+// Error says how long the time was.
+func (t timeout) Error() string { return fmt.Sprintf("%v (%s)", ErrTimeout, string(t)) }
+
+// Is says what it is to those who know contexts, and to us.
+func (t timeout) Is(target error) bool {
+	return target == ErrTimeout || target == context.DeadlineExceeded
+}
+
+// Timeout tells net/http that it is one.
+func (t timeout) Timeout() bool { return true }
 
 // wrongPatch returns what is wrong with what a handler wants, for which it fails for good.
 func wrongPatch(h *dsl.Handler, p *dsl.Patch) error {

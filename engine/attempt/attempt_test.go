@@ -105,3 +105,34 @@ func TestTheEndOfATrouble(t *testing.T) {
 		}
 	})
 }
+
+// TestTheErrorsOfATimeThatIsOver holds that requests fail with an error that is the end of a context to those who ask,
+// and says whose time is over.
+func TestTheErrorsOfATimeThatIsOver(t *testing.T) {
+	tests := map[string]struct {
+		handler dsl.Handler
+		end     time.Duration
+		want    string
+	}{
+		"that of an attempt":   {dsl.Handler{Timeout: time.Second}, 0, "the timeout passed (1s)"},
+		"that of all attempts": {dsl.Handler{Timeout: time.Hour, Deadline: time.Minute}, time.Second, "the timeout passed (1m0s for all attempts)"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var end time.Time
+				if test.end > 0 {
+					end = time.Now().Add(test.end)
+				}
+				ctx, cancel := limited(t.Context(), &test.handler, end)
+				defer cancel()
+				<-ctx.Done()
+				err := context.Cause(ctx)
+				var slow interface{ Timeout() bool }
+				if err.Error() != test.want || !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, ErrTimeout) || errors.Is(err, context.Canceled) || !errors.As(err, &slow) || !slow.Timeout() {
+					t.Errorf("the cause is %v", err)
+				}
+			})
+		})
+	}
+}

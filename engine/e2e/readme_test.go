@@ -139,8 +139,6 @@ func (r *reader) applies(t *testing.T, command string, words []string) {
 	}
 	example := parse(t, string(text))
 	r.made = example.GetName()
-	plane.Objects(crds, "").Await(t, "webapps.example.com", "being established", func(o *unstructured.Unstructured) bool {
-		return strings.Contains(asJSON(t, o.Object["status"]), `"Established"`)
-	})
+	plane.AwaitServed(t, plane.Objects(crds, "").Await(t, "webapps.example.com", "being installed", func(*unstructured.Unstructured) bool { return true }))
 	plane.Objects("webapps.v1alpha1.example.com", r.ns).Create(t, example)
 }

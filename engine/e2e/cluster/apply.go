@@ -114,6 +114,16 @@ func (c *Cluster) serving(kind schema.GroupVersionKind) (metav1.APIResource, err
 	return metav1.APIResource{}, fmt.Errorf("no resource has kind %s", kind)
 }
 
+// AwaitServed waits until objects of a CRD that somebody has applied can be made.
+func (c *Cluster) AwaitServed(t testing.TB, crd *unstructured.Unstructured) {
+	t.Helper()
+	ctx, cancel := bounded(t)
+	defer cancel()
+	if err := c.awaitServed(ctx, crd); err != nil {
+		t.Fatalf("CustomResourceDefinition %s: %v", crd.GetName(), err)
+	}
+}
+
 // awaitServed waits until a CRD is established, and then for what follows from that with a little
 // delay and without a sign: that its versions can be listed and are discovered.
 func (c *Cluster) awaitServed(ctx context.Context, crd *unstructured.Unstructured) error {
