@@ -154,6 +154,8 @@ func looksAt(r *dsl.Resource, h *dsl.Handler) string {
 	switch {
 	case h.ResourceWide:
 		return "the clock alone, for it is a schedule"
+	case h.Daemon != nil:
+		return "the object all the time, for it is a daemon"
 	case !h.On(dsl.Create) && !h.On(dsl.Update) && !h.On(dsl.Delete):
 		what = ""
 	case !h.On(dsl.Create) && !h.On(dsl.Update):

@@ -31,6 +31,8 @@ const (
 	Child Cause = "child"
 	// RelatedChange: an object that one of the resource's relations selects has changed.
 	RelatedChange Cause = "related"
+	// IndexChange: what an index has under a key that the handler, or its filter, has read has changed.
+	IndexChange Cause = "index"
 	// Timer: the handler's time has come.
 	Timer Cause = "timer"
 	// Event: the watch told of the object, whatever changed in it, its status and this operator's own writes
@@ -85,6 +87,8 @@ var causeTable = []causeRow{
 		reads: func(r Reads) bool { return r.Children }},
 	{cause: RelatedChange, origin: fromOthers, reconcile: true, requires: &needsRelations, watches: "related objects", doc: "an object that a relation selects changed",
 		reads: func(r Reads) bool { return r.Related }},
+	{cause: IndexChange, origin: fromOthers, reconcile: true, requires: &needsIndexes, watches: "indexes", doc: "what it has read of an index changed",
+		reads: func(r Reads) bool { return len(r.Indexes) > 0 }},
 	{cause: Timer, origin: fromClock, requires: &needsTiming, watches: "the clock", doc: "its time has come"},
 	{cause: Resync, origin: fromClock, reconcile: true, requires: &needsResync, doc: "the resource's resync period has passed for the object"},
 	{cause: Event, origin: fromWatch, alone: true, watches: "every event of the watch", doc: "the watch told of the object, whatever changed in it"},
@@ -101,7 +105,7 @@ type requirement struct {
 
 var (
 	needsTiming = requirement{
-		fault: "the handler has no timer (want every, cron or idle)",
+		fault: "the handler has no timer (want every, pause, cron or idle)",
 		met:   func(_ *Resource, h *Handler) bool { return h.Timing != nil },
 	}
 	needsResync = requirement{
@@ -111,6 +115,10 @@ var (
 	needsOwned = requirement{
 		field: "owns", fault: "the resource owns nothing, so no child changes",
 		met: func(r *Resource, _ *Handler) bool { return len(r.owns) > 0 },
+	}
+	needsIndexes = requirement{
+		field: "indexes", fault: "the operator has no indexes",
+		met: func(r *Resource, _ *Handler) bool { return r.op != nil && len(r.op.indexes) > 0 },
 	}
 	needsRelations = requirement{
 		field: "related", fault: "the resource has no related objects",

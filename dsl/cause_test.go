@@ -22,21 +22,21 @@ func TestCauses(t *testing.T) {
 		return out
 	}
 	tests := map[string]struct{ got, want []Cause }{
-		"they take precedence in this order": {Causes(), []Cause{Delete, Create, Update, Resume, Child, RelatedChange, Timer, Resync, Event}},
-		"reconcile stands for these":         {expandCauses([]Cause{Reconcile}), []Cause{Create, Update, Resume, Child, RelatedChange, Resync}},
+		"they take precedence in this order": {Causes(), []Cause{Delete, Create, Update, Resume, Child, RelatedChange, IndexChange, Timer, Resync, Event}},
+		"reconcile stands for these":         {expandCauses([]Cause{Reconcile}), []Cause{Create, Update, Resume, Child, RelatedChange, IndexChange, Resync}},
 		"one more beside reconcile has its place, and one that is part of it comes once": {
-			expandCauses([]Cause{Timer, Reconcile, Child, "none"}), []Cause{Create, Update, Resume, Child, RelatedChange, Timer, Resync}},
+			expandCauses([]Cause{Timer, Reconcile, Child, "none"}), []Cause{Create, Update, Resume, Child, RelatedChange, IndexChange, Timer, Resync}},
 		"the next process finds these again":                 {ask(Cause.Lasting), []Cause{Delete, Create, Update}},
-		"of these nothing is left where they are not heeded": {ask(Cause.Transient), []Cause{Child, RelatedChange, Timer, Resync, Event}},
-		"these are changes of other objects":                 {ask(Cause.FromOthers), []Cause{Child, RelatedChange}},
+		"of these nothing is left where they are not heeded": {ask(Cause.Transient), []Cause{Child, RelatedChange, IndexChange, Timer, Resync, Event}},
+		"these are changes of other objects":                 {ask(Cause.FromOthers), []Cause{Child, RelatedChange, IndexChange}},
 		"of these the time has come":                         {ask(Cause.FromClock), []Cause{Timer, Resync}},
 		"these cannot come about of themselves": {
-			ask(func(c Cause) bool { return c.unmet(&Resource{}, &Handler{}) != nil }), []Cause{Child, RelatedChange, Timer, Resync}},
+			ask(func(c Cause) bool { return c.unmet(&Resource{}, &Handler{}) != nil }), []Cause{Child, RelatedChange, IndexChange, Timer, Resync}},
 		"nor these in YAML, where a field of the resource is not there": {
 			ask(func(c Cause) bool {
 				lack := c.unmet(&Resource{}, &Handler{})
 				return lack != nil && lack.field != "" && lack.fault != ""
-			}), []Cause{Child, RelatedChange, Resync}},
+			}), []Cause{Child, RelatedChange, IndexChange, Resync}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -66,6 +66,8 @@ func TestWoken(t *testing.T) {
 		"one that reads children, and does not":        {[]Cause{Update, RelatedChange}, Reads{Children: true}, false},
 		"one that reads both, and runs for one":        {[]Cause{Child}, Reads{Children: true, Related: true}, false},
 		"one that reads related objects, by reconcile": {[]Cause{Reconcile}, Reads{Related: true}, true},
+		"one that reads an index, by reconcile":        {[]Cause{Reconcile}, Reads{Indexes: []string{"x"}}, true},
+		"one that reads an index, and does not":        {[]Cause{Create, Child}, Reads{Indexes: []string{"x"}}, false},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

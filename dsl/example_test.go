@@ -36,7 +36,7 @@ func Example() {
 	}
 	fmt.Println(op.Validate())
 	// Output:
-	// greetings.v1.example.com card [create update resume child related resync]
+	// greetings.v1.example.com card [create update resume child related index resync]
 	// greetings.v1.example.com goodbye [delete]
 	// <nil>
 }

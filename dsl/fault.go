@@ -12,9 +12,11 @@ import (
 
 // Place is where something of an operator is declared.
 type Place struct {
-	// Resource is nil for what belongs to the operator, Handler for what belongs to the resource.
+	// Resource is nil for what belongs to the operator, Handler for what belongs to the resource. Index is set for what
+	// belongs to one of the operator's indexes.
 	Resource *Resource
 	Handler  *Handler
+	Index    *IndexSpec
 	// Field is the field in YAML's words, as in timeZone or after[1]; empty for the whole.
 	Field string
 }
@@ -24,6 +26,9 @@ func (p Place) String() string {
 	out := "operator"
 	if p.Resource != nil {
 		out = "resource " + p.Resource.Name.String()
+	}
+	if p.Index != nil {
+		out = "index " + p.Index.Name
 	}
 	if p.Handler != nil && p.Resource == nil {
 		out += ": " + string(p.Handler.Causes[0]) + " " + p.Handler.ID

@@ -12,8 +12,9 @@ import (
 type Function struct {
 	// Name is what configurations write, by convention "<operator>.<Function>". Required.
 	Name string
-	// Func is the code. Required.
-	Func Func
+	// Func is the code, Daemon that of a daemon. One of them is required, and there is no more than one.
+	Func   Func
+	Daemon DaemonFunc
 	// Doc says in a sentence what it does. Optional.
 	Doc string
 	// Params is a value of the struct that the parameters decode into (json tags), so that they

@@ -49,8 +49,10 @@ type Handler struct {
 	Causes []Cause
 	// Brings are causes that its code needs beside those.
 	Brings []Cause
-	// Func is the code.
+	// Func is the code; nil for a daemon.
 	Func Func
+	// Daemon, when set, makes the handler one that runs all the time, and for no other cause than [Running].
+	Daemon *Daemon
 	// Action says for people what Func is, as in "call: foo.Announce". Empty for Go code.
 	Action string
 	// Fields, when there are any, are all that the handler looks at: it runs for create and resume when
@@ -90,12 +92,15 @@ type Handler struct {
 	Deadline time.Duration
 	// Timing, for cause [Timer], says when the handler runs.
 	Timing *Timing
+	// Delay, for timers and daemons, is the time before the first run. Nil means that there is none for a daemon, and what
+	// Timing says for a timer.
+	Delay *Delay
 	// ResourceWide: the handler runs for the resource as a whole. See [Resource.Schedule].
 	ResourceWide bool
 	// After names handlers that must have succeeded before this one runs. It waits for one that failed
 	// for good, too, and runs when that one has succeeded after all.
 	After []string
-	// NoFinalizer, for delete handlers: the object's deletion does not wait for the handler.
+	// NoFinalizer, for delete handlers and daemons: the object's deletion does not wait for the handler.
 	NoFinalizer bool
 	// Release, for delete handlers: when the handler fails for good, the object is let go.
 	Release bool
@@ -216,8 +221,8 @@ func After(ids ...string) Option {
 	return func(h *Handler) { h.After = append(h.After, ids...) }
 }
 
-// NoFinalizer lets objects go without waiting for this delete handler. It still runs, with the
-// object as it was last seen, while the process lives; a deletion during a restart is missed.
+// NoFinalizer lets objects go without waiting for this delete handler, or this daemon. A delete handler still runs, with
+// the object as it was last seen, while the process lives; a deletion during a restart is missed.
 func NoFinalizer() Option { return func(h *Handler) { h.NoFinalizer = true } }
 
 // Release lets the object go when this delete handler has failed for good. Without it, the object
@@ -254,6 +259,10 @@ func (h *Handler) LooksPast() bool {
 // settle works out what follows from what was declared.
 func (h *Handler) settle() {
 	h.given = h.Causes
+	if h.Daemon != nil {
+		h.Causes = []Cause{Running}
+		return
+	}
 	h.Causes = h.around(expandCauses(slices.Concat(h.given, h.Brings)))
 	if t := h.Timing; t != nil && t.Cron != "" {
 		t.schedule, _ = parseCron(t.Cron, t.TimeZone) // what is wrong with it, Validate tells

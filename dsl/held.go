@@ -58,10 +58,14 @@ func (op *Operator) needed(r *Resource) Held {
 	return out
 }
 
-// shows reports whether handlers see the resource's objects beside their own ones: as children, as related objects, or
-// as those of a resource that is declared twice. One cache serves both then, so it holds all of an object.
+// shows reports whether handlers see the resource's objects beside their own ones: as children, as related objects, in
+// an index over the same ones, or as those of a resource that is declared twice. One cache serves both then, so it holds
+// all of an object.
 func (op *Operator) shows(r *Resource) bool {
-	return slices.ContainsFunc(op.resources, func(other *Resource) bool {
+	indexed := slices.ContainsFunc(op.indexes, func(x *IndexSpec) bool {
+		return x.Resource.Objects() == r.Name.Objects() && x.LabelSelector == r.LabelSelector && x.FieldSelector == r.FieldSelector
+	})
+	return indexed || slices.ContainsFunc(op.resources, func(other *Resource) bool {
 		if other != r && other.Name.Objects() == r.Name.Objects() {
 			return true
 		}

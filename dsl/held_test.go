@@ -72,6 +72,15 @@ func TestHeld(t *testing.T) {
 				bar.OnReconcile("a", nothing)
 			})
 		}, nil},
+		"all, where an index is over the same objects": {func(op *Operator, foo *Resource) {
+			foo.OnReconcile("a", nothing, known("", "spec.x"))
+			op.Index("foos", "foos.v2.example.com", nil)
+		}, nil},
+		"no more for an index over other objects, or over some of these": {func(op *Operator, foo *Resource) {
+			foo.OnReconcile("a", nothing, known("", "spec.x"))
+			op.Index("bars", "bars.v1.example.com", nil)
+			op.Index("foos", "foos.v1.example.com", nil).LabelSelector = "a=b"
+		}, []string{"spec.x", "status.conditions", "annotation test.handwerk.dev/"}},
 		"all, where others are related to the objects": {func(_ *Operator, foo *Resource) {
 			foo.Relates(Relation{Name: "bars", Resource: ResourceName{Resource: "bars", Version: "v1"}})
 			foo.OnReconcile("a", nothing, known("", "spec.x"))

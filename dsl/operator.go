@@ -34,6 +34,7 @@ type Operator struct {
 	Skipped []string
 
 	resources  []*Resource
+	indexes    []*IndexSpec
 	activities []*Handler
 }
 
@@ -162,7 +163,7 @@ func New(name string) *Operator { return &Operator{Name: name} }
 // function define declares what the resource owns and its handlers; it is called at once. A
 // faulty name is reported by [Operator.Validate].
 func (op *Operator) Resource(name string, define func(*Resource)) *Resource {
-	r := &Resource{}
+	r := &Resource{op: op}
 	r.Name, r.fault = ParseResourceName(name)
 	op.resources = append(op.resources, r)
 	if define != nil {

@@ -47,6 +47,8 @@ type Subject struct {
 	Made []shape.NamedChild
 	// Related are the objects that the resource's relations select. See [Resource.Relates]. Nil for relations.
 	Related Related
+	// Indexes are the operator's; see [Index]. Nil for relations and in indexes.
+	Indexes Indexes
 	// Objects are all objects of the resource, for a handler that runs for the resource as a whole,
 	// sorted by namespace and name; Object has no more than apiVersion and kind then. Each is a
 	// private copy, with as much as the cache holds: for CacheMetadata the metadata, for CacheLive

@@ -72,6 +72,7 @@ type Resource struct {
 	// Exists hold the configuration against the kinds that there are, where these are known.
 	Exists []shape.Check
 
+	op        *Operator // nil for one that stands alone
 	owns      []ownedKind
 	relations []Relation
 	handlers  []*Handler
@@ -213,7 +214,7 @@ type Knowledge struct {
 // CheckSchemas holds the resource against what is known. It returns what does not fit, and what may be right all the
 // same.
 func (r *Resource) CheckSchemas(k Knowledge) (faults, warnings []error) {
-	s := shape.Schemas{Children: map[string]shape.Shape{}, Related: map[string]shape.Shape{}, Kinds: k.Kinds}
+	s := shape.Schemas{Children: map[string]shape.Shape{}, Related: map[string]shape.Shape{}, Indexes: r.op.indexShapes(k), Kinds: k.Kinds}
 	s.Self.Schema = k.OfResource(r.Name)
 	checks := r.Checks
 	if k.Kinds != nil {
@@ -230,22 +231,13 @@ func (r *Resource) CheckSchemas(k Knowledge) (faults, warnings []error) {
 	for _, relation := range r.relations {
 		s.Related[relation.Name] = shape.Shape{Schema: k.OfResource(relation.Resource), List: !relation.One}
 	}
-	for _, check := range checks {
-		for _, err := range check(s) {
-			if shape.IsWarning(err) {
-				warnings = append(warnings, err)
-			} else {
-				faults = append(faults, err)
-			}
-		}
-	}
-	return faults, warnings
+	return held(checks, s)
 }
 
 // Add adds a handler that is at hand, as [Resource.On] does. It returns the one that is added, whose causes are
 // those that Handler.Causes stands for.
 func (r *Resource) Add(h Handler) *Handler {
-	if h.Func == nil {
+	if h.Func == nil && h.Daemon == nil {
 		panic("dsl: handler " + h.ID + " of " + r.Name.String() + " has a nil function")
 	}
 	h.settle()

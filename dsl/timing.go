@@ -12,8 +12,8 @@ import (
 	"github.com/robfig/cron/v3"
 )
 
-// Timing says when a handler with cause [Timer] runs. At least one of Every, Idle and Cron is set,
-// and Cron excludes Every.
+// Timing says when a handler with cause [Timer] runs. At least one of Every, Pause, Idle and Cron is set,
+// and of Every, Pause and Cron no more than one.
 //
 // Times are kept in memory and ride the resource's queue: a timer holds no goroutine. What fell
 // due while no process worked is not caught up.
@@ -24,6 +24,9 @@ type Timing struct {
 	// back-off, which does not move the next ones; those that fall due meanwhile, or while the
 	// handler still runs, are left out.
 	Every time.Duration
+	// Pause is the time from the end of one run to the beginning of the next, so that a run which takes long, or is
+	// tried again and again, has its pause after it. The first run comes as with Every.
+	Pause time.Duration
 	// Cron is a schedule of five fields, or one of @hourly, @daily, @weekly, @monthly, @yearly.
 	Cron string
 	// TimeZone is the one that Cron is read in, as in "Europe/Berlin". Defaults to UTC. Where clocks
@@ -31,13 +34,13 @@ type Timing struct {
 	// twice.
 	TimeZone string
 	// Idle is how long what the handler looks at, the object's essence or Handler.Fields, must have
-	// been the same. Without Every the handler runs once after each change; with Every, at each
-	// period in which it holds. With Cron, the same. A new process counts from when it first sees
-	// the object. What the handler itself changes by Request.Patch is no change.
+	// been the same. By itself the handler runs once after each change; with Every, at each
+	// period in which it holds. With Cron, the same. With Pause, when both have passed. A new process counts from when it
+	// first sees the object. What the handler itself changes by Request.Patch is no change.
 	Idle time.Duration
-	// Jitter is the most by which a run is moved, at random: earlier for Every, later for Cron and
+	// Jitter is the most by which a run is moved, at random: earlier for Every, later for Pause, for Cron and
 	// for Idle alone, and never past the next run. Zero means a tenth of the time between two runs,
-	// or of Idle, which for Cron and Idle is at most a minute. A negative one means none.
+	// or of Idle, which for Pause, Cron and Idle is at most a minute. A negative one means none.
 	Jitter time.Duration
 
 	schedule cron.Schedule
@@ -46,6 +49,12 @@ type Timing struct {
 // Every adds a handler that runs for each object, time and again.
 func (r *Resource) Every(period time.Duration, id string, fn Func, options ...Option) {
 	r.On([]Cause{Timer}, id, fn, append([]Option{At(Timing{Every: period})}, options...)...)
+}
+
+// Pausing adds a handler that runs for each object, time and again, each time when the last run has ended for as long; see
+// Timing.Pause.
+func (r *Resource) Pausing(pause time.Duration, id string, fn Func, options ...Option) {
+	r.On([]Cause{Timer}, id, fn, append([]Option{At(Timing{Pause: pause})}, options...)...)
 }
 
 // Cron adds a handler that runs for each object by a schedule; see Timing.Cron.

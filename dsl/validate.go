@@ -38,6 +38,9 @@ func (op *Operator) Validate() error {
 	if len(op.resources) == 0 {
 		c.fault("resources", "want at least one")
 	}
+	for i, x := range op.indexes {
+		x.check(check{Place{Index: x}, &found}, op.indexes[:i])
+	}
 	seen := map[schema.GroupResource]*Resource{}
 	for _, r := range op.resources {
 		of := check{Place{Resource: r}, &found}
@@ -157,8 +160,10 @@ func (h *Handler) check(c check, earlier []*Handler) {
 		need.check(c, fmt.Sprintf("needs[%d]", i))
 	}
 	h.checkTiming(c)
+	h.checkDelay(c)
 	h.checkWhole(c)
 	h.checkDeletion(c)
+	h.checkDaemon(c)
 	h.checkWas(c)
 	for i, id := range h.After {
 		h.checkAfter(c, fmt.Sprintf("after[%d]", i), id, earlier)
@@ -242,8 +247,8 @@ func (h *Handler) checkWhole(c check) {
 		return
 	}
 	t := h.Timing
-	if t == nil || t.Every == 0 && t.Cron == "" {
-		c.fault("", "a schedule has a time (want every or cron)")
+	if t == nil || t.Every == 0 && t.Pause == 0 && t.Cron == "" {
+		c.fault("", "a schedule has a time (want every, pause or cron)")
 	}
 	for _, has := range []struct {
 		field string
@@ -261,6 +266,9 @@ func (h *Handler) checkWhole(c check) {
 // checkDeletion checks the options of delete handlers. A cause that the code brings along is the code's own
 // affair.
 func (h *Handler) checkDeletion(c check) {
+	if h.Daemon != nil {
+		return // which may have no finalizer, too
+	}
 	given := slices.Contains(h.given, Delete)
 	for _, option := range []struct {
 		field string
@@ -300,6 +308,9 @@ func (h *Handler) checkAfter(c check, field, id string, earlier []*Handler) {
 
 // checkCauses reports causes that are unknown, or that cannot come about.
 func (h *Handler) checkCauses(c check) {
+	if h.Daemon != nil {
+		return // it has none of those that may be given
+	}
 	if len(h.given) == 0 {
 		c.fault("causes", "it has no causes")
 	}
@@ -330,48 +341,5 @@ func (n Need) check(c check, field string) {
 	}
 	if faults := validation.IsDNS1123Label(n.Namespace); n.Namespace != "" && len(faults) > 0 {
 		c.fault(field+".namespace", "want the name of a namespace: %s", faults[0])
-	}
-}
-
-// checkTiming reports times that contradict each other.
-func (h *Handler) checkTiming(c check) {
-	t := h.Timing
-	if t == nil {
-		return
-	}
-	if t.Every < 0 || t.Idle < 0 {
-		c.fault("every", "every and idle must not be negative")
-	}
-	if t.Every > 0 && t.Cron != "" {
-		c.unwanted("every", "excludes cron")
-	}
-	if t.TimeZone != "" && t.Cron == "" {
-		c.note(Fault{Unwanted: true, Lacks: "cron"}, "timeZone", "is only for cron")
-	}
-	never := t.Every == 0 && t.Idle == 0 && t.Cron == ""
-	h.checkTimed(c, never)
-	switch {
-	case never && t.Jitter != 0:
-		c.note(Fault{Unwanted: true, Lacks: "every"}, "jitter", "is only for timers (every, cron or idle)")
-	case never && t.TimeZone == "" && !h.ResourceWide:
-		c.fault("", "it has a timer without a time (want every, cron or idle)")
-	}
-	t.checkCron(c)
-}
-
-// checkTimed checks that a handler with a time runs by it.
-func (h *Handler) checkTimed(c check, never bool) {
-	if !never && len(h.Causes) > 0 && !h.On(Timer) {
-		c.fault("causes", "it has a time, but not the cause %s", Timer)
-	}
-}
-
-func (t *Timing) checkCron(c check) {
-	if t.Cron != "" {
-		if err := checkZone(t.TimeZone); err != nil {
-			c.fault("timeZone", "%w", err)
-		} else if _, err := parseCron(t.Cron, t.TimeZone); err != nil {
-			c.fault("cron", "%w", err)
-		}
 	}
 }

@@ -174,6 +174,8 @@ type Reads struct {
 	Parents []Path
 	// Children and Related report whether it reads any of them.
 	Children, Related bool
+	// Indexes are the names of those that it reads, sorted; "*" is among them where it may be any.
+	Indexes []string
 	// Passing: it reads what the object itself does not say, and what nobody wakes it for: the time, what it runs
 	// for, or what was before.
 	Passing bool
@@ -187,11 +189,12 @@ func (r Reads) And(other Reads) Reads {
 		Paths:    append(slices.Clone(r.Paths), other.Paths...),
 		Parents:  append(slices.Clone(r.Parents), other.Parents...),
 		Children: r.Children || other.Children, Related: r.Related || other.Related,
+		Indexes: slices.Compact(slices.Sorted(slices.Values(slices.Concat(r.Indexes, other.Indexes)))),
 		Passing: r.Passing || other.Passing, Only: r.Only && other.Only,
 	}
 }
 
-// around returns the causes without changes of children and of related objects where the handler's code
+// around returns the causes without changes of children, of related objects and of indexes where the handler's code
 // looks at nothing but what it reads, and reads none of them. Causes that were given by name stay.
 func (h *Handler) around(causes []Cause) []Cause {
 	if !h.Reads.Only || !h.Level() {

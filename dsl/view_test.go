@@ -67,7 +67,7 @@ func TestWhatAHandlerLooksAt(t *testing.T) {
 	}
 }
 
-// TestCausesAroundTheObject holds that a handler which reads no children and no related objects does not run
+// TestCausesAroundTheObject holds that a handler which reads no children, no related objects and no indexes does not run
 // for them, unless that was asked for by name.
 func TestCausesAroundTheObject(t *testing.T) {
 	but := func(without ...dsl.Cause) []dsl.Cause {
@@ -78,11 +78,12 @@ func TestCausesAroundTheObject(t *testing.T) {
 		reads  dsl.Reads
 		want   []dsl.Cause
 	}{
-		"nothing is read":          {[]dsl.Cause{dsl.Reconcile}, dsl.Reads{Only: true}, but(dsl.Child, dsl.RelatedChange)},
-		"children are read":        {[]dsl.Cause{dsl.Reconcile}, dsl.Reads{Only: true, Children: true}, but(dsl.RelatedChange)},
-		"related objects are":      {[]dsl.Cause{dsl.Reconcile}, dsl.Reads{Only: true, Related: true}, but(dsl.Child)},
+		"nothing is read":          {[]dsl.Cause{dsl.Reconcile}, dsl.Reads{Only: true}, but(dsl.Child, dsl.RelatedChange, dsl.IndexChange)},
+		"children are read":        {[]dsl.Cause{dsl.Reconcile}, dsl.Reads{Only: true, Children: true}, but(dsl.RelatedChange, dsl.IndexChange)},
+		"related objects are":      {[]dsl.Cause{dsl.Reconcile}, dsl.Reads{Only: true, Related: true}, but(dsl.Child, dsl.IndexChange)},
+		"an index is":              {[]dsl.Cause{dsl.Reconcile}, dsl.Reads{Only: true, Indexes: []string{"x"}}, but(dsl.Child, dsl.RelatedChange)},
 		"nobody knows what is":     {[]dsl.Cause{dsl.Reconcile}, dsl.Reads{}, but()},
-		"children are asked for":   {[]dsl.Cause{dsl.Reconcile, dsl.Child}, dsl.Reads{Only: true}, but(dsl.RelatedChange)},
+		"children are asked for":   {[]dsl.Cause{dsl.Reconcile, dsl.Child}, dsl.Reads{Only: true}, but(dsl.RelatedChange, dsl.IndexChange)},
 		"it is no level-triggered": {[]dsl.Cause{dsl.Create, dsl.Child}, dsl.Reads{Only: true}, []dsl.Cause{dsl.Create, dsl.Child}},
 	}
 	for name, test := range tests {

@@ -120,7 +120,7 @@ func (e *Engine) newFeeds() *feeds.Factory {
 			for r := range e.resources.All {
 				out = append(append(out, r.Feeds()...), r.family.Retired.Feeds()...)
 			}
-			return out
+			return append(out, e.indexes.Feeds()...)
 		},
 	})
 }
@@ -139,6 +139,9 @@ func (e *Engine) crdSeen(ev watch.Event) {
 // watchChanged is called when an informer's state has changed: perhaps what it watches has come.
 func (e *Engine) watchChanged(src watch.Source, state watch.State) {
 	e.feeds.WatchChanged(src.GVR)
+	if state.Synced {
+		e.indexes.Listed(src.GVR)
+	}
 	for r := range e.resources.All {
 		if state.Blind {
 			r.box.WakeAll()

@@ -38,12 +38,15 @@
 //     this operator it is gone, its finalizer is taken off, and when it comes back it is new. Deletes
 //     in a watch gap are delivered, once a read has confirmed them; a changed UID is a delete and a
 //     create. A delete handler that fails for good holds the object and says so, unless its policy is
-//     release.
+//     release. Daemons have ended before their object goes, or their time to end is over, unless they
+//     opted out.
 //  8. Waiting costs nothing. A retry, a timer or a parked key holds no worker and no goroutine.
-//     Back-off is per handler, exponential with jitter; a new change cuts it short.
+//     Back-off is per handler, exponential with jitter; a new change cuts it short. Daemons alone are
+//     goroutines, one for each object and daemon at any time, and one that is done has none.
 //  9. Faults stay where they are. A missing CRD, a missing permission, a broken aggregated API, a
 //     panicking handler, a hot-looping object or one slow resource degrades itself alone, is
 //     visible in /readyz?verbose, metrics and Events, and heals without a restart.
 //  10. Time is kept. A handler's context ends at its timeout, at shutdown and when leadership is
-//     lost; after that none of its writes leaves the process.
+//     lost; after that none of its writes leaves the process. That of a daemon ends when it is told to
+//     stop, and its writes when its time to stop is over.
 package engine

@@ -28,9 +28,9 @@ func (r *resource) subject(f facts, d draft, h *dsl.Handler, c dsl.Cause, try pr
 }
 
 // subject is what a handler and its filters are asked about in this pass.
-func (p *pass) subject(r book.Reader, c dsl.Cause, try progress.Record, children dsl.ChildReader) *dsl.Subject {
+func (p *pass) subject(r book.Reader, c dsl.Cause, try progress.Record, children dsl.ChildReader, indexes dsl.Indexes) *dsl.Subject {
 	out := p.r.subject(p.facts, p.draft, r.Handler, c, try)
-	out.Children, out.Related = children, p.related
+	out.Children, out.Related, out.Indexes = children, p.related, indexes
 	if c == dsl.Event {
 		out.Event = p.memory.Event
 	}
@@ -49,7 +49,7 @@ func (p *pass) request(j *plan.Job, s *fence.Span) *dsl.Request {
 		children = p.family.For(s, claim.Attempt{Handler: j.Reader.ID, Try: string(j.Cause) + "/" + j.Record.View, Turns: p.jobs.Turns(j)})
 	}
 	request := &dsl.Request{
-		Subject: *p.subject(j.Reader, j.Cause, j.Record, children), Children: children,
+		Subject: *p.subject(j.Reader, j.Cause, j.Record, children, p.indexes.For(j.Reader.ID, "")), Children: children,
 		Step: j.Record.Step, Patch: dsl.NewPatch(), Client: p.client(j.Reader.Handler, s),
 		Memo: p.memory.Kept(), OperatorMemo: &p.r.engine.memo,
 	}

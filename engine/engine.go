@@ -18,10 +18,12 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/access"
 	"github.com/handwerk-dev/handwerk/engine/activity"
+	"github.com/handwerk-dev/handwerk/engine/attempt"
 	"github.com/handwerk-dev/handwerk/engine/catalog"
 	"github.com/handwerk-dev/handwerk/engine/dial"
 	"github.com/handwerk-dev/handwerk/engine/events"
 	"github.com/handwerk-dev/handwerk/engine/feeds"
+	"github.com/handwerk-dev/handwerk/engine/indexes"
 	"github.com/handwerk-dev/handwerk/engine/lease"
 	"github.com/handwerk-dev/handwerk/engine/ops"
 	"github.com/handwerk-dev/handwerk/engine/outage"
@@ -62,6 +64,7 @@ type Engine struct {
 	catalog   *catalog.Catalog
 	watches   *watch.Set
 	feeds     *feeds.Factory
+	indexes   *indexes.Set
 	events    *events.Recorder
 	elector   *lease.Elector
 	resources roster.Roster[*resource]
@@ -94,6 +97,7 @@ func New(op *dsl.Operator, s Settings) (*Engine, error) {
 	e.catalog = catalog.New(e.clients.Discovery, e.clients.Dynamic, e.clients.Kubernetes.AuthorizationV1())
 	e.watches = watch.New(watch.Settings{Dynamic: e.clients.Cached, Metadata: e.clients.Metadata, OwnerLabel: op.OwnerLabel(), Log: e.log, Changed: e.watchChanged})
 	e.feeds = e.newFeeds()
+	e.indexes = indexes.New(indexes.Settings{Indexes: op.Indexes(), NewFeed: e.feeds.New, Panicked: attempt.ErrPanic, Log: e.log})
 	e.access = e.newAccess()
 	e.register = register.New(register.Settings{
 		Name: op.Register(), Namespace: s.Namespace, Client: e.writer(register.Resource, s.Namespace), Manager: op.Name, Said: e.said, Log: e.log,
@@ -109,6 +113,7 @@ func New(op *dsl.Operator, s Settings) (*Engine, error) {
 		}
 	}
 	e.metrics.Resources(e.stats)
+	e.metrics.Indexes(e.indexes.Stats)
 	e.metrics.MissingRights(e.access.Missing)
 	return e, nil
 }
@@ -143,11 +148,11 @@ func (e *Engine) Run(ctx context.Context) error {
 		e.watches.Close()
 	}
 	feeds.Go(func() { e.feeds.Run(feedsCtx) })
+	feeds.Go(func() { e.indexes.Run(feedsCtx) })
 	e.resources.Run(feedsCtx)
 	feeds.Go(func() { e.recheck.Run(feedsCtx) })
 	feeds.Go(func() {
-		e.feeds.Settled(feedsCtx)
-		e.resources.Settled(feedsCtx)
+		e.settled(feedsCtx)
 		if feedsCtx.Err() == nil {
 			e.access.Run(feedsCtx)
 		}
@@ -161,7 +166,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	err := e.elector.Run(ctx, func(term context.Context) error {
 		e.register.Begin()
 		feeds.Go(func() { e.register.Forsaken(feedsCtx, e.op.Resources()) })
-		leaveErr := e.resources.Work(ctx, term, roster.Term{Grace: e.grace(), Log: e.log, Working: func(on bool) {
+		leaveErr := e.resources.Work(ctx, term, roster.Term{Grace: e.grace(), Log: e.log, Await: e.indexes.Settled, Working: func(on bool) {
 			e.started.Store(on)
 			e.leaving.Store(!on && ctx.Err() != nil)
 		}})
@@ -196,6 +201,13 @@ func (e *Engine) begin(ctx context.Context) (through bool, err error) {
 	return false, err
 }
 
+// settled waits until all feeds run or are known to be at fault, or until ctx ends.
+func (e *Engine) settled(ctx context.Context) {
+	e.feeds.Settled(ctx)
+	e.indexes.Settled(ctx)
+	e.resources.Settled(ctx)
+}
+
 // start has the engine work on a resource from here on: at once when it runs, and leads. The error says that the
 // resource is started already.
 func (e *Engine) start(spec *dsl.Resource) error {
@@ -214,6 +226,7 @@ func (e *Engine) stop(ctx context.Context, r *resource) {
 	r.log.Info("resource stops; handlers get the grace period", "grace", e.grace().String())
 	e.resources.Stop(ctx, r, e.grace())
 	r.family.Retired.Wait()
+	r.indexes.Clear()
 	e.metrics.Forget(r.name)
 	e.access.Wake()
 	e.recheck.Wake()

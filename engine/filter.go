@@ -5,6 +5,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/handwerk-dev/handwerk/dsl"
@@ -50,7 +51,7 @@ func (p *pass) wants(handler int, maker string) (bool, error) {
 	c, only := plan.AskFor(r.Handler), r.MakesOnly[maker]
 	a := p.sees(r, c)
 	if only != nil && a.Holds {
-		a.Holds, a.Err = attempt.Ask(only, p.subject(r, c, progress.Record{}, p.family.Reader()))
+		a.Holds, a.Err = attempt.Ask(only, p.subject(r, c, progress.Record{}, p.family.Reader(), p.indexes.For(r.ID, c)))
 	}
 	return a.Keeps(), a.Err
 }
@@ -68,9 +69,9 @@ func (p *pass) answer(r book.Reader, c dsl.Cause, try progress.Record) filter.An
 	}
 	if a.Holds {
 		children := p.family.Reader()
-		a.Holds, a.Err = attempt.Ask(r.When, p.subject(r, c, try, children))
+		a.Holds, a.Err = attempt.Ask(r.When, p.subject(r, c, try, children, p.indexes.For(r.ID, c)))
 		if a.Err != nil {
-			a.Holds, a.Unread = false, children.Failed()
+			a.Holds, a.Unread = false, children.Failed() || p.indexes.Failed()
 			p.filterFailed(q, r.ID, a)
 		} else if p.memory.Filters.Answered(q) {
 			p.log().Info("filter can be asked again", "handler", r.ID)
@@ -112,8 +113,8 @@ func (p *pass) sayFilterFailed(q filter.Question, handler string, a filter.Answe
 	}
 }
 
-// wantsFinalizer reports whether some delete handler wants to see the object off. Where that cannot be told, it stays as
-// it is.
+// wantsFinalizer reports whether some delete handler wants to see the object off, or a daemon is to end before. Where
+// that cannot be told, it stays as it is.
 func (p *pass) wantsFinalizer() bool {
 	if !p.r.rules.Finalizes {
 		return false
@@ -126,5 +127,5 @@ func (p *pass) wantsFinalizer() bool {
 			return true
 		}
 	}
-	return false
+	return slices.ContainsFunc(p.r.rules.Daemons, p.wantsEnd)
 }

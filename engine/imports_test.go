@@ -68,6 +68,7 @@ func TestImportsPointDown(t *testing.T) {
 		"engine/health":     {"dsl/logmark"},
 		"engine/crd":        {"dsl", "dsl/bookkeeping", "engine/outage"},
 		"engine/register":   {"dsl", "dsl/logmark", "engine/backoff"},
+		"engine/daemon":     {"dsl", "dsl/logmark", "engine/attempt", "engine/cached", "engine/fence", "engine/ops", "engine/patch", "engine/progress", "engine/watch"},
 		"engine/report":     {"engine/feed", "engine/health", "engine/ops"},
 		"engine/sweep":      {"dsl", "dsl/logmark", "engine/claim"},
 		"engine/retired":    {"dsl", "engine/cached", "engine/feed", "engine/health", "engine/register", "engine/watch"},
@@ -93,21 +94,23 @@ func TestImportsPointDown(t *testing.T) {
 			"engine/sweep", "engine/watch",
 		},
 		"engine/memory":   {"dsl", "engine/attempt", "engine/family", "engine/filter", "engine/inbox", "engine/ledger", "engine/loop", "engine/related", "engine/sweep", "engine/timer"},
-		"engine/departed": {"engine/family", "engine/fate", "engine/feed", "engine/inbox", "engine/memory", "engine/queue", "engine/related"},
+		"engine/departed": {"engine/family", "engine/fate", "engine/feed", "engine/inbox", "engine/memory", "engine/queue", "engine/indexes", "engine/related"},
 		"engine/worker":   {"dsl/logmark", "engine/busy", "engine/inbox", "engine/memory", "engine/plan", "engine/queue"},
 		"engine/saying":   {"dsl", "engine/book", "engine/conditions", "engine/filter", "engine/ledger", "engine/memory", "engine/patch", "engine/plan"},
-		"engine/clock":    {"dsl", "engine/book", "engine/ledger", "engine/plan", "engine/progress", "engine/timer"},
+		"engine/clock":    {"dsl", "engine/attempt", "engine/book", "engine/ledger", "engine/plan", "engine/progress", "engine/timer"},
 		"engine/activity": {"dsl", "dsl/logmark", "engine/attempt", "engine/child", "engine/events", "engine/fence", "engine/ops", "engine/progress"},
 		"engine/part":     {"dsl", "dsl/logmark", "engine/attempt", "engine/filter", "engine/progress"},
 		"engine/client":   {"dsl", "engine/catalog", "engine/child", "engine/feed", "engine/fence"},
+		"engine/index":    {},
+		"engine/indexes":  {"dsl", "dsl/plain", "engine/cached", "engine/feed", "engine/filter", "engine/health", "engine/inbox", "engine/index", "engine/ops", "engine/watch"},
 		"engine/related":  {"dsl", "engine/book", "engine/cached", "engine/feed", "engine/inbox", "engine/watch"},
 		"engine": {
-			"engine/activity", "engine/part", "engine/clock", "engine/departed", "engine/saying", "engine/worker",
+			"engine/activity", "engine/part", "engine/clock", "engine/daemon", "engine/departed", "engine/saying", "engine/worker",
 			"engine/attempt", "engine/client", "engine/conditions", "engine/filter", "engine/ledger", "engine/plan",
 			"dsl", "dsl/logmark", "dsl/plain", "engine/book", "engine/cached", "engine/cause", "engine/catalog", "engine/child", "engine/gone", "engine/lease", "engine/ops",
 			"engine/patch", "engine/progress", "engine/queue", "engine/rights", "engine/watch",
 			"engine/busy", "engine/dial", "engine/events", "engine/fate", "engine/fence", "engine/claim", "engine/loop", "engine/outage", "engine/timer",
-			"engine/access", "engine/family", "engine/feed", "engine/feeds", "engine/health", "engine/inbox", "engine/memory", "engine/preflight", "engine/register", "engine/related", "engine/report", "engine/roster", "engine/trim",
+			"engine/access", "engine/family", "engine/feed", "engine/feeds", "engine/health", "engine/inbox", "engine/indexes", "engine/memory", "engine/preflight", "engine/register", "engine/related", "engine/report", "engine/roster", "engine/trim",
 		},
 		"engine/enginetest":                    nil, // test kits may use everything
 		"engine/enginetest/internal/apiserver": {},
@@ -140,13 +143,13 @@ var (
 	commons = []string{"backoff", "gone", "pack", "scan"}
 	floors  = [][]string{
 		{
-			"busy", "cached", "catalog", "cause", "claim", "drift", "fate", "fence", "filter", "health", "lease", "loop", "ops", "outage", "patch",
+			"busy", "cached", "catalog", "cause", "claim", "drift", "fate", "fence", "filter", "health", "index", "lease", "loop", "ops", "outage", "patch",
 			"progress", "queue", "register", "rights", "scope", "timer", "trim",
 		},
 		{"access", "book", "child", "conditions", "crd", "events", "sweep", "watch", "wire"},
 		{"attempt", "dial", "feed", "inbox", "ledger", "preflight"},
-		{"part", "report", "retired"},
-		{"client", "family", "feeds", "related", "roster"},
+		{"daemon", "part", "report", "retired"},
+		{"client", "family", "feeds", "indexes", "related", "roster"},
 		{"memory", "plan"},
 		{"activity", "clock", "departed", "saying", "worker"},
 	}
@@ -186,7 +189,7 @@ func TestEachFloorKnowsThoseBelowAlone(t *testing.T) {
 // TestPurePackagesTalkToNobody holds that deciding is apart from doing: these packages have no
 // way to the API server and no context.
 func TestPurePackagesTalkToNobody(t *testing.T) {
-	pure := []string{"dsl", "dsl/bookkeeping", "dsl/builtin", "dsl/crd", "dsl/form", "dsl/kinds", "dsl/logmark", "dsl/openapi", "dsl/plain", "dsl/shape", "dsl/source", "dsl/words", "engine/backoff", "engine/book", "engine/cached", "engine/cause", "engine/claim", "engine/clock", "engine/drift", "engine/filter", "engine/gone", "engine/health", "engine/ledger", "engine/loop", "engine/pack", "engine/plan", "engine/progress", "engine/scan", "engine/timer", "handlers/graph"}
+	pure := []string{"dsl", "dsl/bookkeeping", "dsl/builtin", "dsl/crd", "dsl/form", "dsl/kinds", "dsl/logmark", "dsl/openapi", "dsl/plain", "dsl/shape", "dsl/source", "dsl/words", "engine/backoff", "engine/book", "engine/cached", "engine/cause", "engine/claim", "engine/clock", "engine/drift", "engine/filter", "engine/gone", "engine/health", "engine/index", "engine/ledger", "engine/loop", "engine/pack", "engine/plan", "engine/progress", "engine/scan", "engine/timer", "handlers/graph"}
 	for _, p := range packages(t) {
 		name := strings.TrimPrefix(p.ImportPath, module)
 		if !slices.Contains(pure, name) {

@@ -9,8 +9,10 @@ import (
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/book"
 	"github.com/handwerk-dev/handwerk/engine/clock"
 	"github.com/handwerk-dev/handwerk/engine/inbox"
+	"github.com/handwerk-dev/handwerk/engine/progress"
 	"github.com/handwerk-dev/handwerk/engine/queue"
 )
 
@@ -29,11 +31,20 @@ type changes struct {
 // observe finds out what has come up for the object's handlers.
 func (p *pass) observe(news inbox.Changes) changes {
 	p.hear(news.Event)
+	p.tend(false)
 	n := changes{Changes: news}
 	if timers := p.r.rules.Timers; len(timers) > 0 && p.deletion == "" {
-		n.clock = clock.Start(timers, p.now, p.memory.Ticks, news.Fresh, p.look, p.ledger)
+		n.clock = clock.Start(timers, clock.Pass{
+			Now: p.now, Before: p.memory.Ticks, Fresh: news.Fresh, Look: p.look, Ledger: p.ledger,
+			About: func(r book.Reader) *dsl.Subject {
+				return p.subject(r, dsl.Timer, progress.Record{}, p.family.Reader(), p.indexes.For(r.ID, dsl.Timer))
+			},
+		})
 	}
 	if again := p.related.Refresh(p.memory.Related, news.Related); again > 0 {
+		p.next = p.next.Sooner(again, queue.Resync)
+	}
+	if again := p.indexes.Refresh(); again > 0 {
 		p.next = p.next.Sooner(again, queue.Resync)
 	}
 	p.family.Claims.Blind(func(at int) bool { keeps, _ := p.wants(at, ""); return keeps }) // asks those that do not see it, too

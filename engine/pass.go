@@ -15,10 +15,12 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/logmark"
+	"github.com/handwerk-dev/handwerk/engine/daemon"
 	"github.com/handwerk-dev/handwerk/engine/departed"
 	"github.com/handwerk-dev/handwerk/engine/family"
 	"github.com/handwerk-dev/handwerk/engine/filter"
 	"github.com/handwerk-dev/handwerk/engine/inbox"
+	"github.com/handwerk-dev/handwerk/engine/indexes"
 	"github.com/handwerk-dev/handwerk/engine/ledger"
 	"github.com/handwerk-dev/handwerk/engine/memory"
 	"github.com/handwerk-dev/handwerk/engine/patch"
@@ -55,11 +57,15 @@ type pass struct {
 	ledger *ledger.Ledger
 	// filters are what handlers' filters have said.
 	filters filter.Answers
-	// family knows what the pass has written, and the object's children. Related is what it sees of related objects.
+	// family knows what the pass has written, and the object's children. Related is what it sees of related objects, and
+	// indexes of the operator's.
 	family  *family.Session
 	related *related.View
+	indexes *indexes.View
 	// jobs are the handlers that have something to do, as far as the pass has come.
-	jobs     plan.Jobs
+	jobs plan.Jobs
+	// left is the object as the pass has written it, nil before it does.
+	left     *unstructured.Unstructured
 	searched bool // what is to be known for a deletion of children that no handler has any more is known
 	// next is when the next pass is due.
 	next queue.Next
@@ -94,6 +100,7 @@ func (r *resource) passLiving(ctx context.Context, key cache.ObjectName, t *memo
 	}
 	if object == nil {
 		r.departed.Forget(key, t)
+		r.crew.Tend(daemon.Sight{Key: key})
 		return next, nil
 	}
 	if current {
@@ -141,6 +148,7 @@ func (r *resource) newPass(f facts, m *memory.Memory, fresh bool) *pass {
 		Object: f.object, Deletion: f.deletion, First: !m.Seen, Fresh: fresh, Generation: r.own.KeepsGeneration() && !f.resourceWide(), Now: f.now,
 	}, p.look, p.log)
 	p.related = r.related.View(related.Owner{Key: f.key, Object: f.object, Gone: f.gone, Now: f.now})
+	p.indexes = r.indexes.View(f.key, !m.Seen, !f.gone && !f.resourceWide())
 	p.family = r.family.Begin(family.Pass{
 		Key: f.key, Object: f.object, Gone: f.gone, Deleting: f.deletion != "", Now: f.now, Log: p.log,
 		Memory: &m.Children, Sweep: &m.Sweep, Awaits: &m.Writes, Done: p.ledger.DeleteDone(),
@@ -151,6 +159,7 @@ func (r *resource) newPass(f facts, m *memory.Memory, fresh bool) *pass {
 // run is the pass once its object is known: each handler in its order is planned, and run when it is
 // due, then the pass writes and remembers.
 func (p *pass) run(ctx context.Context, news inbox.Changes) error {
+	defer p.indexes.Keep(false)
 	n := p.observe(news)
 	p.family.Sight(ctx)
 	over := p.gone && p.memory.Finalized
@@ -186,6 +195,7 @@ func (p *pass) run(ctx context.Context, news inbox.Changes) error {
 		return err
 	}
 	p.remember(account{n, p.jobs, p.family.Writes(), s})
+	p.tend(err == nil)
 	return nil
 }
 

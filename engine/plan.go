@@ -20,7 +20,7 @@ func (p *pass) plan(r book.Reader, n changes) *plan.Job {
 	}
 	s := p.situation(r, n)
 	e, c := plan.Decide(r.Handler, e, s)
-	if c == "" {
+	if c == "" || c == dsl.Delete && p.daemonsEnd() {
 		p.ledger.Put(r, e)
 		return nil
 	}
@@ -39,7 +39,7 @@ func (p *pass) plan(r book.Reader, n changes) *plan.Job {
 func (p *pass) situation(r book.Reader, n changes) plan.Situation {
 	return plan.Situation{
 		Facts: p.ledger.Facts(r, p.look), Pass: p.now,
-		Child: n.Child, Related: p.related.Changed(), Unseen: !p.memory.Seen,
+		Child: n.Child, Related: p.related.Changed(), Index: p.indexes.Changed(r.ID), Unseen: !p.memory.Seen,
 		Named: slices.Contains(n.of, r.ID), Resync: n.resync,
 		Fires: n.clock.Fires(r), Granted: slices.Contains(n.Granted, r.ID),
 		Chosen:   !r.Level() || filter.Chooses(r.Handler, p.current), // nobody else asks

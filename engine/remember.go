@@ -53,6 +53,7 @@ func (p *pass) remember(a account) {
 		})
 	}
 	m.Related = p.related.State()
+	p.indexes.Keep(true)
 	a.clock.Wind(p.jobs, p.look, time.Now(), func(due time.Time) {
 		// Due, and not Resync, which would come after all of a first listing: a timer has its time. What is fresh goes
 		// before both.

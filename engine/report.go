@@ -28,9 +28,9 @@ func (e *Engine) Ready() []ops.Check {
 	}
 	out, by := []ops.Check{start}, e.access.By()
 	for r := range e.resources.All {
-		out = append(out, r.report().Checks(by, r.fates.Doubts(), r.busy.Long())...)
+		out = append(out, r.report().Checks(by, r.fates.Doubts(), r.busy.Long(), r.crew.Late())...)
 	}
-	return slices.Concat(out, e.office.Checks(dsl.ReadyProbe), e.access.Checks(), e.recheck.Checks())
+	return slices.Concat(out, e.indexes.Checks(by), e.office.Checks(dsl.ReadyProbe), e.access.Checks(), e.recheck.Checks())
 }
 
 // report is the resource as it is now.
@@ -55,7 +55,7 @@ func (e *Engine) stats() (out []ops.ResourceStats) {
 	for r := range e.resources.All {
 		s := r.report().Stats()
 		s.Parked, s.Broken = r.box.Held()
-		s.Standing = r.box.Standings()
+		s.Standing, s.Daemons = r.box.Standings(), r.crew.Counts()
 		out = append(out, s)
 	}
 	return out

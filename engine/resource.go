@@ -20,11 +20,13 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/busy"
 	"github.com/handwerk-dev/handwerk/engine/cached"
 	"github.com/handwerk-dev/handwerk/engine/conditions"
+	"github.com/handwerk-dev/handwerk/engine/daemon"
 	"github.com/handwerk-dev/handwerk/engine/departed"
 	"github.com/handwerk-dev/handwerk/engine/family"
 	"github.com/handwerk-dev/handwerk/engine/fate"
 	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/inbox"
+	"github.com/handwerk-dev/handwerk/engine/indexes"
 	"github.com/handwerk-dev/handwerk/engine/memory"
 	"github.com/handwerk-dev/handwerk/engine/plan"
 	"github.com/handwerk-dev/handwerk/engine/queue"
@@ -45,6 +47,7 @@ type resource struct {
 	form    cached.Form
 	family  *family.Family
 	related *related.Index
+	indexes *indexes.Readers
 	busy    *busy.Passes
 	// conditions knows whether the resource has any.
 	conditions *conditions.Schema
@@ -56,6 +59,8 @@ type resource struct {
 	// fates finds out what became of objects that nobody saw go; departed sees them off.
 	fates    *fate.Finder
 	departed departed.Office
+	// crew runs the daemons.
+	crew *daemon.Crew
 }
 
 // newResource prepares a resource; nothing runs yet.
@@ -67,7 +72,7 @@ func newResource(e *Engine, spec *dsl.Resource) *resource {
 	r.form = cached.FormOf(spec.Cache, e.op.Held(spec))
 	r.box = inbox.New[memory.Memory](r.rules.Deletes)
 	r.own = e.feeds.New(feed.Settings{
-		Name: spec.Name, Log: r.log, On: r.box.Seen, Granted: r.box.Grant,
+		Name: spec.Name, Log: r.log, On: r.seen, Granted: r.box.Grant,
 		Source: watch.Source{
 			LabelSelector: spec.LabelSelector, FieldSelector: spec.FieldSelector,
 			Form: r.form,
@@ -79,6 +84,7 @@ func newResource(e *Engine, spec *dsl.Resource) *resource {
 		Operator: e.op, Resource: spec, Handlers: r.rules.Handlers, Log: r.log, Metrics: e.metrics, Events: e.events, Catalog: e.catalog,
 		Box: r.box, Own: r.own, NewFeed: e.feeds.New, Feeds: r.Feeds, Client: e.writer, Read: e.reader, Announce: r.announce, Register: e.register,
 	})
+	r.indexes = e.indexes.Readers(r.box.Look)
 	r.related = related.New(related.Settings{
 		Resource: spec, Own: r.own, NewFeed: e.feeds.New, Inbox: r.box, All: r.rules.All, Panicked: attempt.ErrPanic, Log: r.log,
 	})
@@ -93,9 +99,10 @@ func newResource(e *Engine, spec *dsl.Resource) *resource {
 		Absent: r.own.Absent, Lacks: e.feeds.Scope().Lacks, NamespaceGone: e.feeds.NamespaceGone,
 	})
 	r.departed = departed.Office{Settings: departed.Settings{
-		Deletes: r.rules.Deletes, Events: r.rules.Events, Own: r.own, Fates: r.fates, Family: r.family, Related: r.related,
+		Deletes: r.rules.Deletes, Events: r.rules.Events, Own: r.own, Fates: r.fates, Family: r.family, Related: r.related, Indexes: r.indexes,
 		Refused: r.passRefused, Pass: r.passGone,
 	}}
+	r.crew = r.newCrew()
 	r.busy = busy.New(r.log)
 	r.conditions = conditions.NewSchema(r.log, func(ctx context.Context) (bool, error) {
 		return e.catalog.Conditions(ctx, r.own.Resource())
@@ -122,6 +129,7 @@ func (r *resource) Begin() (workers int, work func(context.Context)) {
 	r.family.Clear()
 	r.fates.Clear()
 	r.related.Clear()
+	r.indexes.Clear()
 	q := queue.New[cache.ObjectName](r.name, r.engine.metrics.Queues())
 	r.box.Begin(q)
 	for _, h := range r.rules.Schedules.Readers {
@@ -133,17 +141,23 @@ func (r *resource) Begin() (workers int, work func(context.Context)) {
 	w := worker.Worker{
 		Pass: r.pass, Passed: r.engine.trim.Passed, Busy: r.busy, Box: r.box, Refused: r.passRefused, Said: r.engine.said, Log: r.log,
 	}
-	return cmp.Or(max(r.spec.Workers, 0), dsl.DefaultWorkers), func(ctx context.Context) { r.family.Retired.Begin(ctx); w.Work(ctx, q) }
+	return cmp.Or(max(r.spec.Workers, 0), dsl.DefaultWorkers), func(ctx context.Context) {
+		r.family.Retired.Begin(ctx)
+		r.crew.Begin(ctx)
+		w.Work(ctx, q)
+		r.crew.Wait()
+	}
 }
 
 // End ends the term: no key is taken any more.
 func (r *resource) End() {
+	r.crew.End(r.engine.ends())
 	r.box.End()
 	r.family.Retired.End()
 }
 
 // Busy names the handlers that run at this moment, with their objects.
-func (r *resource) Busy() []string { return r.busy.List() }
+func (r *resource) Busy() []string { return append(r.busy.List(), r.crew.Busy()...) }
 
 // read returns the object, nil when it is gone.
 func (r *resource) read(ctx context.Context, key cache.ObjectName) (*unstructured.Unstructured, error) {

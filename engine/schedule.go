@@ -16,6 +16,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/book"
+	"github.com/handwerk-dev/handwerk/engine/clock"
 	"github.com/handwerk-dev/handwerk/engine/events"
 	"github.com/handwerk-dev/handwerk/engine/fence"
 	"github.com/handwerk-dev/handwerk/engine/memory"
@@ -50,7 +51,7 @@ func (r *resource) resourcePass(ctx context.Context, key cache.ObjectName, h boo
 	defer t.Close()
 	if t.Memory == nil {
 		t.Memory = memory.New("")
-		t.Memory.Ticks = []timer.Tick{timer.First(h.Timing, time.Now(), false)}
+		t.Memory.Ticks = []timer.Tick{clock.First(h.Handler, time.Now(), false, nil)}
 	}
 	m := t.Memory.Wake()
 	t.Keep(m)
@@ -58,7 +59,8 @@ func (r *resource) resourcePass(ctx context.Context, key cache.ObjectName, h boo
 		return queue.Next{}, worker.Park(t, m)
 	}
 	p := r.newPass(facts{key: key, object: r.own.Blank(), now: time.Now()}, m, false)
-	if j := p.scheduled(h, len(t.Granted) > 0); j != nil {
+	j := p.scheduled(h, len(t.Granted) > 0)
+	if j != nil {
 		if r.own.Listed("") != nil {
 			return queue.Next{}.Sooner(unsureLook, queue.Due), nil // it would take those that are missing for gone
 		}
@@ -67,8 +69,10 @@ func (r *resource) resourcePass(ctx context.Context, key cache.ObjectName, h boo
 		}
 	}
 	p.ledger.Abandon() // nothing of it is stored
-	if now := time.Now(); m.Ticks[0].Passed(p.now) {
-		m.Ticks[0] = m.Ticks[0].Next(h.Timing, now)
+	if j != nil && j.Ran && j.Record.Done {
+		m.Ticks[0] = clock.After(m.Ticks[0], h.Timing, p.now, time.Now())
+	} else if m.Ticks[0].Passed(p.now) {
+		m.Ticks[0] = m.Ticks[0].Next(h.Timing, time.Now())
 	}
 	if at := m.Ticks[0].Due(); !at.IsZero() {
 		p.next = p.next.Sooner(time.Until(at), queue.Due)

@@ -36,7 +36,7 @@ func (p *pass) settle() verdict {
 	living := p.deletion == ""
 	out := verdict{Finalization: plan.Settle(plan.Ending{
 		Gone: p.gone, Deleted: !living, Finalizer: p.finalizer(), Wanted: living && p.wantsFinalizer(),
-		Open: p.jobs.Open(p.gone), Failed: failed, Unsure: p.filters.Unsure() || !p.searched,
+		Open: p.jobs.Open(p.gone) || p.daemonsEnd(), Failed: failed, Unsure: p.filters.Unsure() || !p.searched,
 	})}
 	if living {
 		out.rerun = p.jobs.Rerun(p.r.rules.Readers, p.family.Writes())

@@ -7,7 +7,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
+	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -139,28 +141,41 @@ func (p *pass) refused(err error) {
 }
 
 func (p *pass) send(ctx context.Context, base *unstructured.Unstructured, wish patch.Wish) (*unstructured.Unstructured, error) {
-	served := p.r.own.Resource()
-	target := patch.Target{
-		Client: p.r.engine.marker(served.GVR, p.key.Namespace), Object: base, Resource: served.GVR.GroupResource(),
-		Subresource: served.Status, Manager: p.r.engine.op.Name, Prefix: p.r.engine.op.Prefix(), Generation: p.object.GetGeneration(), Now: p.now,
-	}
+	target := p.r.target(base, p.object.GetGeneration(), p.now)
 	schemas := p.r.schemas.Load()
 	if p.memory.Schemas == schemas {
 		target.Ignored = p.memory.Ignored
 	}
 	result, err := p.r.conditions.Write(ctx, target, wish, &p.memory.Owes)
 	p.family.Wrote(result)
+	if result.Status || result.Whole {
+		p.left = result.Object
+	}
 	if err == nil && !p.patch.Empty() {
 		p.memory.Ignored, p.memory.Schemas = result.Ignored, schemas
 	}
 	if errors.Is(err, patch.ErrGone) {
 		p.log().V(1).Info("object is gone; what its handlers want of it is dropped")
 	}
-	if len(result.Dropped) > 0 {
-		p.r.engine.feeds.WantCRDs() // should the schema get them, they are sent again
-		p.log().Info("the API server dropped fields that its schema does not have", logmark.Warning, true, "fields", fmt.Sprint(result.Dropped))
-	}
+	p.r.dropped(p.log, result)
 	return result.Object, err
+}
+
+// target is an object of the resource to write to, for handlers that saw it in a generation.
+func (r *resource) target(base *unstructured.Unstructured, generation int64, now time.Time) patch.Target {
+	served, op := r.own.Resource(), r.engine.op
+	return patch.Target{
+		Client: r.engine.marker(served.GVR, base.GetNamespace()), Object: base, Resource: served.GVR.GroupResource(),
+		Subresource: served.Status, Manager: op.Name, Prefix: op.Prefix(), Generation: generation, Now: now,
+	}
+}
+
+// dropped says which fields the server did not keep.
+func (r *resource) dropped(log func() logr.Logger, result patch.Result) {
+	if len(result.Dropped) > 0 {
+		r.engine.feeds.WantCRDs() // should the schema get them, they are sent again
+		log().Info("the API server dropped fields that its schema does not have", logmark.Warning, true, "fields", fmt.Sprint(result.Dropped))
+	}
 }
 
 // correct holds what handlers were to leave behind against what the server made of it: what it dropped or

@@ -36,8 +36,14 @@ func buildCall(cel compilerOf, b actions.Build, name string) (actions.Built, err
 	if !found {
 		return actions.Built{}, unknownFunction(name, b.Registry.Functions())
 	}
+	if misfit := wrongKind(function, b.Daemon); misfit != nil {
+		return actions.Built{}, misfit
+	}
 	if err := checkParams(function, b.Params); err != nil {
 		return actions.Built{}, err
+	}
+	if b.Daemon {
+		return buildDaemon(b, function)
 	}
 	switch {
 	case b.Params == nil:
@@ -46,6 +52,31 @@ func buildCall(cel compilerOf, b actions.Build, name string) (actions.Built, err
 		return computedParams(cel, b, function)
 	}
 	return actions.Built{Func: withParams(function.Func, b.Params), Needs: function.Needs}, nil
+}
+
+// wrongKind returns what is wrong where a handler calls a daemon, or a daemon what is none.
+func wrongKind(f dsl.Function, daemon bool) error {
+	switch {
+	case daemon && f.Daemon == nil:
+		return &shape.Misfit{Path: []string{"call"}, Message: f.Name + " is for handlers, and not for daemons"}
+	case !daemon && f.Func == nil:
+		return &shape.Misfit{Path: []string{"call"}, Message: f.Name + " is a daemon: it stands under daemons, and not under handlers"}
+	}
+	return nil
+}
+
+// buildDaemon builds a daemon, each run of which gets its own copy of the parameters.
+func buildDaemon(b actions.Build, f dsl.Function) (actions.Built, error) {
+	if hasExpression(map[string]any(b.Params)) {
+		return actions.Built{}, &shape.Misfit{Path: []string{"with"}, Message: "expressions are not worked out for a daemon, which sees the object change"}
+	}
+	return actions.Built{Needs: f.Needs, Daemon: func(ctx context.Context, r *dsl.DaemonRequest) error {
+		own := *r
+		own.Params = runtime.DeepCopyJSON(b.Params)
+		err := f.Daemon(ctx, &own)
+		r.Patch = own.Patch // which Flush replaces
+		return err
+	}}, nil
 }
 
 // computedParams works out the parameters for each call. What the expressions give is checked then.

@@ -229,3 +229,47 @@ func TestCallWithoutParametersIsTheFunction(t *testing.T) {
 		t.Errorf("call returned %v, and passed the request on: %v", err, seen == request)
 	}
 }
+
+// TestCallOfADaemon holds that daemons and handlers are not taken for each other, and what a daemon gets.
+func TestCallOfADaemon(t *testing.T) {
+	var seen dsl.Params
+	watch := func(_ context.Context, r *dsl.DaemonRequest) error {
+		seen, r.Patch = r.Params, dsl.NewPatch()
+		seen["to"] = "changed"
+		return errors.New("own error")
+	}
+	takes := struct {
+		To string `json:"to"`
+	}{}
+	r := registered(t, dsl.Function{Name: "d", Daemon: watch, Params: takes}, dsl.Function{Name: "h", Func: func(context.Context, *dsl.Request) error { return nil }})
+	daemon := func(name string, with dsl.Params) (actions.Built, error) {
+		action, _ := Standard().LookupAction("call")
+		return action.Build(actions.Build{Registry: r, Params: with, Daemon: true}, &name)
+	}
+	if _, err := build(t, r, "d", nil); err == nil || !strings.Contains(err.Error(), "d is a daemon") {
+		t.Errorf("a handler that calls a daemon: %v", err)
+	}
+	for want, call := range map[string]func() (actions.Built, error){
+		"h is for handlers":              func() (actions.Built, error) { return daemon("h", nil) },
+		"expressions are not worked out": func() (actions.Built, error) { return daemon("d", dsl.Params{"to": "${self.spec.to}"}) },
+		"unknown parameter":              func() (actions.Built, error) { return daemon("d", dsl.Params{"too": "a"}) },
+	} {
+		if _, err := call(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("it says %v, want %s", err, want)
+		}
+	}
+	built, err := daemon("d", dsl.Params{"to": "me"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		request := &dsl.DaemonRequest{Patch: dsl.NewPatch()}
+		request.Patch.SetStatus("a", 1)
+		if err := built.Daemon(t.Context(), request); err == nil || err.Error() != "own error" {
+			t.Errorf("it returns %v", err)
+		}
+		if !request.Patch.Empty() || request.Params != nil {
+			t.Errorf("it leaves %v, %v", request.Patch, request.Params)
+		}
+	}
+}

@@ -34,6 +34,7 @@ func Standard() *actions.Registry {
 	Foo(r)
 	FooBar(r)
 	PodWatch(r)
+	Probes(r)
 
 	return r
 }

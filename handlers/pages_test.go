@@ -25,7 +25,7 @@ type theirs struct{ Order dsl.Func; Declare func(*dsl.Operator) }
 
 var shop theirs
 
-type Shop struct{ metav1.ObjectMeta }
+type Shop struct{ metav1.ObjectMeta; Spec struct{ Title string }; Status struct{ Sign string } }
 
 var _ corev1.Pod
 `

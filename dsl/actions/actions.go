@@ -49,8 +49,9 @@ type Action struct {
 
 // Built is what an action makes of its configuration.
 type Built struct {
-	// Func is the handler's code. Required.
-	Func dsl.Func
+	// Func is the handler's code, Daemon that of a daemon: the one that Build asks for is required.
+	Func   dsl.Func
+	Daemon dsl.DaemonFunc
 	// Brings are causes that Func needs beside those that the handler is declared with.
 	Brings []dsl.Cause
 	// NoOld: Func uses neither Request.Old nor Request.Diff.
@@ -84,6 +85,8 @@ type Build struct {
 	ID string
 	// ResourceWide: the handler runs for the resource as a whole. See [dsl.Resource.Schedule].
 	ResourceWide bool
+	// Daemon: the handler is one. See [dsl.Resource.Daemon].
+	Daemon bool
 	// OperatorWide: it runs at the start or the end of the process; there is no resource. ResourceWide is set, too.
 	OperatorWide bool
 	// AtDeletion: the handler has the cause delete and no other.
@@ -108,13 +111,21 @@ func NewRegistry() *Registry {
 // Func registers a function that takes no parameters under a name.
 func (r *Registry) Func(name string, fn dsl.Func) { r.Function(dsl.Function{Name: name, Func: fn}) }
 
+// Daemon registers a daemon that takes no parameters under a name.
+func (r *Registry) Daemon(name string, fn dsl.DaemonFunc) {
+	r.Function(dsl.Function{Name: name, Daemon: fn})
+}
+
 // Function registers a function.
 func (r *Registry) Function(f dsl.Function) {
 	if _, found := r.functions[f.Name]; found {
 		r.faults = append(r.faults, fmt.Errorf("registering function %s: the name is taken", f.Name))
 	}
-	if f.Name == "" || f.Func == nil {
+	if f.Name == "" || f.Func == nil && f.Daemon == nil {
 		r.faults = append(r.faults, fmt.Errorf("registering function %q: name and code are required", f.Name))
+	}
+	if f.Func != nil && f.Daemon != nil {
+		r.faults = append(r.faults, fmt.Errorf("registering function %s: it is for handlers or for daemons, and not for both", f.Name))
 	}
 	r.functions[f.Name] = f
 }

@@ -32,7 +32,7 @@ func (w *watched) action(at path, h *handler) *actions.Built {
 	if !found || h.config == nil || h.With == nil && w.Has(at.Key("with")) {
 		return nil
 	}
-	build := actions.Build{Registry: w.loader.registry, Params: h.With, Resource: w.out.Name, ID: h.ID, ResourceWide: h.whole, OperatorWide: h.active}
+	build := actions.Build{Registry: w.loader.registry, Params: h.With, Resource: w.out.Name, ID: h.ID, ResourceWide: h.whole, OperatorWide: h.active, Daemon: h.daemon}
 	build.AtDeletion = len(h.Causes) > 0 && !slices.ContainsFunc(h.Causes, func(c dsl.Cause) bool { return c != dsl.Delete })
 	build.NoFinalizer = h.noFinalizer()
 	build.Siblings = w.siblings
@@ -41,7 +41,7 @@ func (w *watched) action(at path, h *handler) *actions.Built {
 	if err != nil {
 		return nil
 	}
-	if built.Func == nil {
+	if h.codeless(built) {
 		w.Fault(at.Key(h.action), "the action made no handler")
 		return nil
 	}
@@ -116,6 +116,8 @@ func without(h *handler) map[string]string {
 	out := map[string]string{}
 	for _, name := range []string{expr.Old, expr.Diff} {
 		switch {
+		case h.daemon:
+			out[name] = "is not known to a daemon, of which nothing is kept"
 		case h.level:
 			out[name] = "is not known to a level-triggered handler, of which nothing is kept (want causes: [create, update], or one of them)"
 		case h.Old != nil && !*h.Old:

@@ -38,10 +38,8 @@ func Check(op *dsl.Operator) (faults, warnings source.Faults, err error) {
 		},
 		Kinds: kinds,
 	}
-	for _, r := range op.Resources() {
-		wrong, odd := r.CheckSchemas(known)
-		faults, warnings = append(faults, Placed(wrong)...), append(warnings, Placed(odd)...)
-	}
+	wrong, odd := op.CheckSchemas(op.Resources(), known)
+	faults, warnings = Placed(wrong), Placed(odd)
 	return faults.Sorted(), warnings.Sorted(), kubernetes.Err()
 }
 

@@ -192,7 +192,7 @@ func (l *loader) follows(f *dsl.Fault, on place) bool {
 	}
 	own, around := l.placeOf(dsl.Place{Resource: f.Resource, Handler: f.Handler, Field: f.Lacks}), l.placeOf(dsl.Place{Resource: f.Resource, Field: f.Lacks})
 	undeclared := f.Lacks == "owns" && l.refused[f.Resource] // an action says what it makes
-	return undeclared || own.tried() || around.tried()
+	return undeclared || own.tried() || around.tried() || l.placeOf(dsl.Place{Field: f.Lacks}).tried()
 }
 
 // tried reports whether a value is there, or was meant to be.
@@ -217,6 +217,9 @@ func (l *loader) placeOf(p dsl.Place) place {
 	out, found := l.places[p.Handler]
 	if !found {
 		out, found = l.places[p.Resource]
+	}
+	if !found {
+		out, found = l.places[p.Index]
 	}
 	if !found && len(l.parts) > 0 {
 		i := slices.IndexFunc(l.parts, func(part *part) bool { return part.Has(path(p.Field)) })

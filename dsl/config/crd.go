@@ -57,15 +57,13 @@ func schemasOf(op *dsl.Operator) ownSchemas {
 // checkSchemas holds an operator against the schemas that its configuration itself describes.
 func (l *loader) checkSchemas(op *dsl.Operator) {
 	own := schemasOf(op)
-	for _, r := range op.Resources() {
-		faults, _ := r.CheckSchemas(dsl.Knowledge{
-			OfResource: func(name dsl.ResourceName) *spec.Schema { return own.named[name] },
-			OfKind:     func(kind schema.GroupVersionKind) *spec.Schema { return own.ofKind[kind] },
-		})
-		for _, err := range faults {
-			if f, ok := errors.AsType[source.Fault](err); ok {
-				l.fault(f)
-			}
+	faults, _ := op.CheckSchemas(op.Resources(), dsl.Knowledge{
+		OfResource: func(name dsl.ResourceName) *spec.Schema { return own.named[name] },
+		OfKind:     func(kind schema.GroupVersionKind) *spec.Schema { return own.ofKind[kind] },
+	})
+	for _, err := range faults {
+		if f, ok := errors.AsType[source.Fault](err); ok {
+			l.fault(f)
 		}
 	}
 }

@@ -26,6 +26,7 @@ type document struct {
 	Metadata   metadata   `yaml:"metadata" required:"true" doc:"Who the operator is. Several documents of one name make one operator."`
 	Scope      *scope     `yaml:"scope" doc:"Where the operator works. Only in one of its documents."`
 	Settings   *settings  `yaml:"settings" doc:"The operator's own settings; all have defaults. Only in one of its documents."`
+	Indexes    []index    `yaml:"indexes" doc:"Values by keys, worked out from the objects of a resource, which expressions read: indexes.<name>[key]. A change under a key runs the handlers that have read it."`
 	Startup    activities `yaml:"startup" doc:"What each process does when it begins, before it watches anything: one after the other, each until it succeeds. One that failed for good ends the process."`
 	Cleanup    activities `yaml:"cleanup" doc:"What each process does when it ends, after its handlers have ended."`
 	Resources  []resource `yaml:"resources" doc:"The resources to watch, each in one document only."`
@@ -155,6 +156,9 @@ func (l *loader) compile() *dsl.Operator {
 		}
 	}
 	for _, p := range l.parts {
+		for i := range p.form.Indexes {
+			l.index(op, p, i)
+		}
 		l.activities(op, p, dsl.Startup, p.form.Startup)
 		l.activities(op, p, dsl.Cleanup, p.form.Cleanup)
 		for i := range p.form.Resources {

@@ -94,7 +94,7 @@ func (s *schedule) DescribeForm(d *form.Describer) *form.Schema {
 		delete(out.Properties, name)
 	}
 	out.Properties[steps].Items = withAction(d, reflect.TypeFor[step](), wholeAction)
-	out.AllOf = append(out.AllOf, form.OneRequired("every", "cron"))
+	out.AllOf = append(out.AllOf, form.OneRequired("every", "pause", "cron"))
 	return &form.Schema{Type: "array", Items: out, MinItems: 1}
 }
 
@@ -104,7 +104,7 @@ type activities []handler
 const notForActivity = "is not for startup and cleanup, which have no object"
 
 // notActive are the fields that mean nothing for them.
-var notActive = append(slices.Clone(notScheduled), "every", "cron", "timeZone", "jitter", steps)
+var notActive = append(slices.Clone(notScheduled), "every", "pause", "cron", "timeZone", "jitter", "initialDelay", steps)
 
 // ReadForm reads them as any handlers, but for the fields that are not for them.
 func (a *activities) ReadForm(d *form.Decoder, p path, n *yaml.Node) bool {

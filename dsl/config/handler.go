@@ -6,7 +6,6 @@ package config
 import (
 	"context"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/handwerk-dev/handwerk/dsl"
@@ -20,7 +19,7 @@ type handler struct {
 	ID          string          `yaml:"id" required:"true" doc:"Unique within the resource. Progress is kept under it, so a renamed handler is a new one, unless it says was."`
 	Was         form.Texts      `yaml:"was" doc:"An id that the handler had in an earlier version, or several. Children that say so, and what it has handled, are its own."`
 	Causes      []dsl.Cause     `yaml:"causes" unique:"true" doc:"Why the handler runs. Without it a handler with a timer runs by that alone, any other one for reconcile."`
-	When        form.Predicate  `yaml:"when" doc:"A CEL expression that must be true, or the handler does not see the object. Variables: self, old, diff, cause, event, params, now, children, related."`
+	When        form.Predicate  `yaml:"when" doc:"A CEL expression that must be true, or the handler does not see the object. Variables: self, old, diff, cause, event, params, now, children, related, indexes."`
 	Field       dsl.Path        `yaml:"field" doc:"All that the handler looks at, as in spec.replicas."`
 	Labels      matches         `yaml:"labels" min:"1" doc:"Labels that the object must have: a value, or {exists: true} or {exists: false}."`
 	Annotations matches         `yaml:"annotations" min:"1" doc:"Annotations that the object must have, in the form of labels."`
@@ -42,6 +41,7 @@ type handler struct {
 	doing
 	whole  bool     // it stands under schedule, startup or cleanup
 	active bool     // it stands under startup or cleanup
+	daemon bool     // it stands under daemons
 	level  bool     // it is level-triggered
 	untold bool     // what one of its steps needs is not known
 	partly bool     // it is a step that is not always taken
@@ -56,14 +56,17 @@ type doing struct {
 
 type timing struct {
 	Every    time.Duration `yaml:"every" doc:"Run time and again, with this period."`
+	Pause    time.Duration `yaml:"pause" doc:"Run time and again, with this time from the end of one run to the next."`
 	Cron     string        `yaml:"cron" doc:"Run by a schedule of five fields, such as 0 3 * * *, or @hourly, @daily, @weekly, @monthly, @yearly."`
 	TimeZone string        `yaml:"timeZone" default:"UTC" doc:"The time zone that cron is read in, as in Europe/Berlin."`
-	Idle     time.Duration `yaml:"idle" doc:"Run only when the object has not changed for this time: once after each change, or with every or cron at each of their times."`
-	Jitter   time.Duration `yaml:"jitter" doc:"The most by which a run is moved at random: earlier for every, later for cron. By default a tenth of the period, for cron at most a minute."`
+	Idle     time.Duration `yaml:"idle" doc:"Run only when the object has not changed for this time: once after each change, with every or cron at each of their times, or with pause when both have passed."`
+	Jitter   time.Duration `yaml:"jitter" doc:"The most by which a run is moved at random: earlier for every, later for pause and cron. By default a tenth of the period, for pause and cron at most a minute."`
+
+	InitialDelay *form.Delay `yaml:"initialDelay" doc:"The time from when a process sees the object first to the first run. Absent: a random part of the period for objects that a process finds at its start, and a whole period for new ones."`
 }
 
 // given reports whether there is a timer.
-func (t *timing) given() bool { return t.Every != 0 || t.Cron != "" || t.Idle != 0 }
+func (t *timing) given() bool { return t.Every != 0 || t.Pause != 0 || t.Cron != "" || t.Idle != 0 }
 
 type need struct {
 	Resource  string   `yaml:"resource" required:"true" doc:"The resource in kubectl's spelling, with a subresource behind a slash: deployments.apps/scale. self is the handler's own, as in self/status."`
@@ -152,7 +155,7 @@ func (w *watched) built(at path, h *handler) (dsl.Handler, actions.Built) {
 	built := w.action(at, h)
 	if built == nil {
 		w.loader.refused[w.out] = true
-		built = &actions.Built{Func: func(context.Context, *dsl.Request) error { return nil }}
+		built = &actions.Built{Func: func(context.Context, *dsl.Request) error { return nil }, Daemon: func(context.Context, *dsl.DaemonRequest) error { return nil }}
 	}
 	out := dsl.Handler{ID: h.ID, Func: built.Func, Action: described(h), Timeout: h.Timeout, Retries: dsl.Unlimited, Deadline: h.Deadline, Errors: h.Errors, NoOld: built.NoOld}
 	if h.Retries != nil {
@@ -161,8 +164,9 @@ func (w *watched) built(at path, h *handler) (dsl.Handler, actions.Built) {
 	if h.Backoff != nil {
 		out.Backoff = dsl.Backoff(*h.Backoff)
 	}
-	if t := h.timing; t != (timing{}) {
-		out.Timing = &dsl.Timing{Every: t.Every, Cron: t.Cron, TimeZone: t.TimeZone, Idle: t.Idle, Jitter: t.Jitter}
+	out.Delay = delay(h.InitialDelay)
+	if t := h.timing; t != (timing{InitialDelay: t.InitialDelay}) {
+		out.Timing = &dsl.Timing{Every: t.Every, Pause: t.Pause, Cron: t.Cron, TimeZone: t.TimeZone, Idle: t.Idle, Jitter: t.Jitter}
 	}
 	if h.given() {
 		out.Causes = []dsl.Cause{dsl.Timer}
@@ -185,15 +189,7 @@ func (h *handler) noFinalizer() bool { return h.Finalizer != nil && !*h.Finalize
 func (w *watched) filters(at path, h *handler) (when dsl.Predicate, reads dsl.Reads, back bool) {
 	w.known(at.Key("field"), h.Field)
 	reads.Only = true
-	for _, m := range h.Labels {
-		w.labelKey(at.Key("labels").Key(m.Key), m.Key)
-		w.labelValue(at.Key("labels").Key(m.Key), m.Value)
-		reads.Paths = append(reads.Paths, dsl.Path{"metadata", "labels", m.Key})
-	}
-	for _, m := range h.Annotations {
-		w.labelKey(at.Key("annotations").Key(m.Key), strings.ToLower(m.Key)) // as the API server does
-		reads.Paths = append(reads.Paths, dsl.Path{"metadata", "annotations", m.Key})
-	}
+	reads.Paths = w.matchKeys(at, h)
 	program := w.when(at.Key("when"), h)
 	if program == nil {
 		return nil, reads, false

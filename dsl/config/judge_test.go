@@ -28,15 +28,15 @@ import (
 func beyond() []beyondSchema {
 	return []beyondSchema{
 		{"what stands in an expression, or in ${…}, is CEL", []string{
-			`unknown (variable|relation|child) `, `unknown function "\w+"( \(did you mean "\w+"\?\))?$`, `: unexpected `, ` closes nothing`,
-			` is no operator: `, `write && for and`, ` has no closing [}']$`, ` is not known to a `, ` is not there in a schedule`, `the result is `,
+			`unknown (variable|relation|child|index) `, `unknown function "\w+"( \(did you mean "\w+"\?\))?$`, `: unexpected `, ` closes nothing`,
+			` is no operator: `, `write && for and`, ` has no closing [}']$`, ` is not known to a `, ` is not there in (a schedule|an index|a relation)`, `: a key (of an index )?is text, a number or true or false`, `the result is `,
 			`name the child that is meant`, `is the same for every item`, `want one expression: `, `a key cannot have \$\{…\}`,
 		}},
 		{"whether a text has an expression, and what that gives", []string{
 			`delete: want an expression`, `(delete|forEach): want a list or a map, found `,
 		}},
 		{"which fields an object has, its own schema says", []string{
-			`unknown field "\w+" in \w+`, `text \(spec.tls.host\) has no field `, `a list \(objects\) has no field `,
+			`unknown field "\w+" (in \w+|\()`, `text \(spec.tls.host\) has no field `, ` are never equal`, `cannot use \S+ with `, `a list \(objects\) has no field `,
 		}},
 		{"which functions there are, and what parameters they take, the program says that runs them", []string{
 			`unknown function "[\w.]+".*; registered are `, ` takes no parameters`, `\.with\.\S+: `,
@@ -56,7 +56,7 @@ func beyond() []beyondSchema {
 		}},
 		{"names have rules of Kubernetes and of ours, which no editor could tell from a pattern", []string{
 			`want a (DNS name|DNS label|namespace|kind in CamelCase)`, `want the name of an object: `, `a DNS-1035 label must `,
-			`is no key: `, `the key is not one that objects may have: `, ` is no name for a child`, `want letters, digits, '-', '_' and '.'`,
+			`is no key: `, `the key is not one that objects may have: `, ` is no name for a child`, `want letters, digits, '-', '_' and '.'`, `want letters, digits and '_', `,
 			`kind and listKind may not be the same`, `a resource with a schema (needs|is in) `, `of a resource with a schema needs a dot`,
 			`reading (resource|field path) `,
 		}},
@@ -65,9 +65,9 @@ func beyond() []beyondSchema {
 		}},
 		{"one value stands for another that must be there, somewhere else", []string{
 			`unknown handler `, `is declared later; handlers run in declared order`, `a handler cannot come after itself`,
-			`the id is (used|named) twice|a handler has this id|another handler had this id`, ` is declared twice `, `there is a child of this name already`, `is the same object as `,
+			`the (id|name) is (used|named) twice|a handler has this id|another handler had this id`, ` is declared twice `, `there is a child of this name already`, `is the same object as `,
 			`the condition Ready is set twice`, ` children of one kind are watched in one version`, `the children need each other in a circle`,
-			`the resource (owns nothing|has no related objects|has no resync period)`, `the handler has no timer`, `its kind is worked out`,
+			`the resource (owns nothing|has no related objects|has no resync period)`, `the operator has no indexes`, `the handler has no timer`, `its kind is worked out`,
 			`it would be deleted as soon as it is made`, `cannot tell what handler \w+ has seen`, `cache metadata does not hold it`,
 			`keep leaves it out of the cache`,
 		}},

@@ -33,7 +33,7 @@ func (w *watched) when(at path, h *handler) *expr.Program {
 }
 
 // momentary reports whether an expression is about what happens rather than about what is wanted of the object. What looks
-// at children, at related objects or at the status may cease to hold by what its handler has made, or by what becomes of
+// at children, at related objects, at indexes or at the status may cease to hold by what its handler has made, or by what becomes of
 // that: then the children would be made and taken away for ever.
 func (w *watched) momentary(text form.Predicate) bool {
 	if text == "" {
@@ -48,7 +48,7 @@ func (w *watched) momentary(text form.Predicate) bool {
 		return true
 	}
 	reads := expr.ReadsOf(program)
-	return reads.Children || reads.Related || slices.ContainsFunc(reads.Paths, func(p dsl.Path) bool { return len(p) == 0 || p[0] == "status" })
+	return reads.Children || reads.Related || len(reads.Indexes) > 0 || slices.ContainsFunc(reads.Paths, func(p dsl.Path) bool { return len(p) == 0 || p[0] == "status" })
 }
 
 // variable is one that an expression has besides those of all.

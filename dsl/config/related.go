@@ -40,7 +40,7 @@ func (w *watched) relation(at path, of *relation) {
 	s.any = of.Namespace == everywhere
 	if of.Where != "" {
 		object := func(s shape.Schemas) shape.Shape { return shape.Shape{Schema: s.Related[of.Name].Schema} }
-		s.where = w.predicate(at.Key("where"), string(of.Where), nil, nil, variable{"object", object})
+		s.where = w.predicate(at.Key("where"), string(of.Where), nil, withoutIndexes, variable{"object", object})
 	}
 	if of.Selector != nil {
 		s.labels, s.wanted = w.labelTemplate(at.Key("selector"), of.Selector), len(of.Selector.MatchLabels)
@@ -77,9 +77,15 @@ func (w *watched) template(at path, tree any) *expr.Template {
 	if err != nil {
 		return nil
 	}
-	w.check(at, at, func(s shape.Schemas) []error { return check.Template(t, s, nil) })
+	w.check(at, at, func(s shape.Schemas) []error {
+		s.Without = withoutIndexes
+		return check.Template(t, s, nil)
+	})
 	return t
 }
+
+// withoutIndexes says that relations cannot read them: nothing would have their objects looked at again.
+var withoutIndexes = map[string]string{expr.Indexes: "is not there in a relation (a handler can read it)"}
 
 // labelTemplate compiles a selector with ${…} in its values, nil when it has none.
 func (w *watched) labelTemplate(at path, of *selector) *expr.Template {

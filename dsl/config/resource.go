@@ -28,8 +28,9 @@ type resource struct {
 	ObservedGeneration bool               `yaml:"observedGeneration" doc:"Whether status.observedGeneration belongs to this operator, and may tell that an object was handled."`
 	Owns               []dsl.ResourceName `yaml:"owns" unique:"true" doc:"Resources whose objects are children: a change of one runs handlers with cause child for its owner."`
 	Related            []relation         `yaml:"related" doc:"Objects that handlers look at without owning them; a change of one runs handlers with cause related."`
-	Handlers           []handler          `yaml:"handlers" required:"true" unless:"schedule" doc:"What to do for each object, in this order. There are handlers, a schedule or both."`
-	Schedule           schedule           `yaml:"schedule" doc:"What to do by time (every or cron) for the resource as a whole: the variable objects has all objects. Without leaderElection each process does it."`
+	Handlers           []handler          `yaml:"handlers" required:"true" unless:"schedule,daemons" doc:"What to do for each object, in this order. There are handlers, daemons or a schedule."`
+	Daemons            []attendant        `yaml:"daemons" doc:"Go functions that run for each object all the time, beside the handlers: from when it is seen until its filters do not match any more, or it is deleted."`
+	Schedule           schedule           `yaml:"schedule" doc:"What to do by time (every, pause or cron) for the resource as a whole: the variable objects has all objects. Without leaderElection each process does it."`
 }
 
 // watched is a resource on its way from a document to the operator.
@@ -79,6 +80,9 @@ func (l *loader) resource(op *dsl.Operator, p *part, i int) {
 	w.siblings = siblingsOf(w.form)
 	for i := range w.form.Handlers {
 		w.handler(w.at.Key("handlers").Index(i), &w.form.Handlers[i])
+	}
+	for i := range w.form.Daemons {
+		w.daemon(w.at.Key("daemons").Index(i), &w.form.Daemons[i])
 	}
 	for i := range w.form.Schedule {
 		w.scheduled(w.at.Key("schedule").Index(i), &w.form.Schedule[i])

@@ -18,7 +18,7 @@ import (
 
 // Scope is what an evaluation can see. It is only read.
 type Scope struct {
-	// Subject gives self, old, diff, cause, event, now, children and related. Required.
+	// Subject gives self, old, diff, cause, event, now, children, related and indexes. Required.
 	Subject *dsl.Subject
 	// Params are the handler's parameters.
 	Params dsl.Params
@@ -42,7 +42,7 @@ func (s Scope) room() *Room {
 // maps of a subject are read by CEL as they are: nothing is converted or copied.
 type activation struct {
 	scope Scope
-	// known are the children and related objects once they were asked for: a macro asks for each
+	// known are the children, related objects and indexes once they were asked for: a macro asks for each
 	// element. CEL evaluates in one goroutine.
 	known map[string]any
 }
@@ -72,20 +72,21 @@ func (a *activation) ResolveName(name string) (any, bool) {
 	case Now:
 		return s.Now, true
 	case Children:
-		return a.once(name, a.children)
+		return a.once(name, func(s *dsl.Subject) (any, error) { return a.children(s) })
 	case Related:
-		return a.once(name, related)
+		return a.once(name, func(s *dsl.Subject) (any, error) { return related(s) })
+	case Indexes:
+		return a.once(name, indexes)
 	}
 	v, found := a.scope.Vars[name]
 	return v, found
 }
 
 // once reads what is costly to read.
-func (a *activation) once(name string, read func(*dsl.Subject) (map[string]any, error)) (any, bool) {
+func (a *activation) once(name string, read func(*dsl.Subject) (any, error)) (any, bool) {
 	if v, found := a.known[name]; found {
 		return v, true
 	}
-	var v any
 	v, err := read(a.scope.Subject)
 	if err != nil {
 		v = types.WrapErr(err) // CEL's activations have no other way to fail

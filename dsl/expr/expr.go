@@ -8,8 +8,9 @@
 // object), old (its essence as it was handled last, null when that is not kept), diff (a list of
 // {op, path, old, new}), cause (a string), event (for the cause event what the watch told, as ADDED),
 // params (the handler's parameters), now (the time of the pass), children (by the names they are made
-// under: an object, or a list where there may be several) and related (by the names of the relations,
-// in the same form). A child or related object that is not there is an empty map.
+// under: an object, or a list where there may be several), related (by the names of the relations,
+// in the same form) and indexes (by name: what is under a key, always a list). A child or related object that is not
+// there is an empty map.
 //
 // Beside the libraries of Kubernetes there are ready(object), whether an object is as its spec wants
 // it by the rules of kstatus, and false for one that is not there or is being deleted; hash(any), a
@@ -55,6 +56,7 @@ const (
 
 	Children = "children"
 	Related  = "related"
+	Indexes  = "indexes"
 )
 
 // New returns a compiler.
@@ -72,12 +74,13 @@ func New() (*Compiler, error) {
 		cel.Variable(Now, cel.TimestampType),
 		cel.Variable(Children, object),
 		cel.Variable(Related, object),
+		cel.Variable(Indexes, object),
 	)
 	if err != nil {
 		return nil, fmt.Errorf("making the CEL environment: %w", err)
 	}
 	c := &Compiler{env: env, functions: env.Functions(), macros: map[string][]int{}}
-	c.variables = []string{Self, Old, Diff, Cause, Event, Params, Now, Children, Related}
+	c.variables = []string{Self, Old, Diff, Cause, Event, Params, Now, Children, Related, Indexes}
 	for _, macro := range env.Macros() {
 		c.macros[macro.Function()] = append(c.macros[macro.Function()], macro.ArgCount())
 	}
@@ -112,20 +115,39 @@ func (c *Compiler) With(variables ...string) (*Compiler, error) {
 // Value compiles an expression of any type.
 func (c *Compiler) Value(text string) (*Program, error) { return c.compile(alone(text)) }
 
+// Alone compiles an expression of any type that stands alone; it may be written as one ${…} with nothing around it. The
+// error is an [Error] when the text is at fault.
+func (c *Compiler) Alone(text string) (*Program, error) {
+	s, err := one(text)
+	if err != nil {
+		return nil, err
+	}
+	return c.compile(s)
+}
+
+// one is the source of an expression, which may be written as one ${…}.
+func one(text string) (source, error) {
+	s := alone(text)
+	if !strings.HasPrefix(text, "${") {
+		return s, nil
+	}
+	pieces, fault := scan(strings.TrimRight(text, " \n"))
+	switch {
+	case fault != nil:
+		return s, fault
+	case len(pieces) > 1:
+		return s, s.fault(Issue{Place{1, 1}, "want one expression: put all of it into one ${…}"})
+	}
+	return source{pieces[0].Text, pieces[0].At}, nil
+}
+
 // Predicate compiles an expression that is true or false; it may be written as one ${…} with nothing around
 // it. The error is an [Error] when the text is at fault. An expression whose type is known only when it runs is
 // accepted here and checked then.
 func (c *Compiler) Predicate(text string) (*Program, error) {
-	s := alone(text)
-	if strings.HasPrefix(text, "${") {
-		pieces, fault := scan(strings.TrimRight(text, " \n"))
-		switch {
-		case fault != nil:
-			return nil, fault
-		case len(pieces) > 1:
-			return nil, s.fault(Issue{Place{1, 1}, "want one expression: put all of it into one ${…}"})
-		}
-		s = source{pieces[0].Text, pieces[0].At}
+	s, err := one(text)
+	if err != nil {
+		return nil, err
 	}
 	p, err := c.compile(s)
 	if err != nil {

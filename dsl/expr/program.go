@@ -119,6 +119,9 @@ func (p *Program) evaluation(err error, a *activation) error {
 			return &causedError{p.missing(err, a), ErrMissing}
 		}
 	}
+	if strings.HasPrefix(err.Error(), "invalid qualifier type") {
+		return errors.New("a key is text, a number or true or false, and not what stands in the brackets")
+	}
 	if strings.HasPrefix(err.Error(), "no such overload") {
 		return p.wrongKinds(err)
 	}

@@ -17,6 +17,10 @@ import (
 // else; what never changes in an object, and what changes at each write, is left out.
 func (p *Program) Reads() dsl.Reads {
 	out := dsl.Reads{Children: p.Uses(Children), Related: p.Uses(Related), Only: !p.Uses(Old) && !p.Uses(Diff)}
+	names, whole := p.Indexes()
+	if out.Indexes = names; whole {
+		out.Indexes = append([]string{"*"}, names...) // which comes before all names
+	}
 	out.Passing = !out.Only || p.Uses(Now) || p.Uses(Cause)
 	r := p.read(Self)
 	out.Paths = slices.DeleteFunc(r.paths, still)
@@ -41,6 +45,9 @@ func (p *Program) Children() (names []string, whole bool) { return p.selected(Ch
 
 // Related is Children for related objects.
 func (p *Program) Related() (names []string, whole bool) { return p.selected(Related) }
+
+// Indexes is Children for indexes.
+func (p *Program) Indexes() (names []string, whole bool) { return p.selected(Indexes) }
 
 // selected returns what the expression selects from a variable.
 func (p *Program) selected(variable string) (names []string, whole bool) {

@@ -20,6 +20,9 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/words"
 )
 
+// Delay is a duration that may be zero, as others may not.
+type Delay time.Duration
+
 // scalar fills a value that is no map and no list. Durations are written as Go writes them and are
 // more than zero.
 func (d *Decoder) scalar(at Path, n *yaml.Node, out reflect.Value) bool {
@@ -31,7 +34,9 @@ func (d *Decoder) scalar(at Path, n *yaml.Node, out reflect.Value) bool {
 	case reads:
 		message = readText(n, text)
 	case out.Type() == reflect.TypeFor[time.Duration]():
-		message = readDuration(n, out)
+		message = readDuration(n, out, time.Nanosecond)
+	case out.Type() == reflect.TypeFor[Delay]():
+		message = readDuration(n, out, 0)
 	case out.Kind() == reflect.String:
 		message = readString(n, out)
 	default:
@@ -93,12 +98,16 @@ func wanted(t reflect.Type) string {
 
 const wantDuration = "want a duration such as 30s or 10m"
 
-func readDuration(n *yaml.Node, out reflect.Value) string {
+func readDuration(n *yaml.Node, out reflect.Value, least time.Duration) string {
 	duration, err := time.ParseDuration(n.Value)
 	if !IsText(n) || err != nil {
 		return fmt.Sprintf("%s, found %s", wantDuration, Found(n))
 	}
-	if duration <= 0 {
+	switch {
+	case duration >= least:
+	case least == 0:
+		return "must not be less than zero"
+	default:
 		return "must be more than zero"
 	}
 	out.SetInt(int64(duration))

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"reflect"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -96,7 +97,7 @@ func (s *Describer) Of(t reflect.Type) *Schema {
 		return out
 	}
 	switch {
-	case t == reflect.TypeFor[time.Duration]():
+	case t == reflect.TypeFor[time.Duration](), t == reflect.TypeFor[Delay]():
 		return &Schema{Type: "string", Pattern: durationPattern, PatternErrorMessage: wantDuration}
 	case reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()):
 		return &Schema{Type: "string", MinLength: 1}
@@ -156,7 +157,7 @@ func (s *Describer) Struct(t reflect.Type) *Schema {
 		case other == "":
 			out.Required = append(out.Required, name)
 		default:
-			out.AllOf = append(out.AllOf, OneRequired(name, other))
+			out.AllOf = append(out.AllOf, OneRequired(append([]string{name}, strings.Split(other, ",")...)...))
 		}
 		out.Properties[name] = property
 	}

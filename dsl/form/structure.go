@@ -77,7 +77,8 @@ func (d *Decoder) lacks(place Path, names []string, fields map[string]reflect.St
 		if message == "true" {
 			message = name + " is required"
 		}
-		if message != "" && !given[name] && !given[tag.Get("unless")] {
+		instead := func(other string) bool { return given[other] }
+		if message != "" && !given[name] && !slices.ContainsFunc(strings.Split(tag.Get("unless"), ","), instead) {
 			d.Missing(place, name, "%s", message)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 var (
 	_ Form = (*Texts)(nil)
 	_ Form = (*Predicate)(nil)
+	_ Form = (*Expression)(nil)
 )
 
 // Texts is one text or a list of them.
@@ -59,4 +60,27 @@ func (p *Predicate) ReadForm(d *Decoder, at Path, n *yaml.Node) bool {
 // DescribeForm describes all of it.
 func (p *Predicate) DescribeForm(*Describer) *Schema {
 	return &Schema{OneOf: []*Schema{{Type: "string", MinLength: 1}, {Type: "boolean"}}}
+}
+
+// Expression is the text of an expression of any kind, CEL alone or one ${…}; empty where there is none.
+type Expression string
+
+// ReadForm takes text, a number, true or false.
+func (e *Expression) ReadForm(d *Decoder, at Path, n *yaml.Node) bool {
+	text := strings.TrimRight(n.Value, " \n")
+	number := n.Tag == "!!int" || n.Tag == "!!float"
+	if n.Kind != yaml.ScalarNode || !IsText(n) && n.Tag != "!!bool" && !number || text == "" {
+		d.FaultAt(n, at, "want an expression, found %s", Found(n))
+		return false
+	}
+	if always := false; n.Tag == "!!bool" && n.Decode(&always) == nil {
+		text = strconv.FormatBool(always) // True is none in CEL
+	}
+	*e = Expression(text)
+	return true
+}
+
+// DescribeForm describes all of it.
+func (e *Expression) DescribeForm(*Describer) *Schema {
+	return &Schema{OneOf: []*Schema{{Type: "string", MinLength: 1}, {Type: "boolean"}, {Type: "number"}}}
 }

@@ -47,6 +47,8 @@ type Schemas struct {
 	Self Shape
 	// Children and Related have every name that there is, with or without a schema.
 	Children, Related map[string]Shape
+	// Indexes have what is under a key of each of the operator's indexes, by their names.
+	Indexes map[string]Shape
 	// Vars are those of further variables that are objects or lists of them. One that is not here
 	// may be anything.
 	Vars map[string]Shape

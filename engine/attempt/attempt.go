@@ -103,6 +103,22 @@ func Ask(when dsl.Predicate, about *dsl.Subject) (holds bool, err error) {
 	return when(about)
 }
 
+// Delay works out how long the first run of a handler waits, never less than zero. About is what it is asked about, if it
+// is asked.
+func Delay(d *dsl.Delay, about func() *dsl.Subject) (out time.Duration) {
+	if d.From == nil {
+		return d.Fixed
+	}
+	s := about()
+	defer func() {
+		if p := recover(); p != nil {
+			out = 0
+			s.Log.Error(fmt.Errorf("%w: %v", ErrPanic, p), "initial delay cannot be worked out; there is none")
+		}
+	}()
+	return max(d.From(s), 0)
+}
+
 // Waits reports whether an attempt came to its end with the handler waiting for what others do, and for how long at
 // most.
 func Waits(err error) (most time.Duration, ok bool) {

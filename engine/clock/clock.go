@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/attempt"
 	"github.com/handwerk-dev/handwerk/engine/book"
 	"github.com/handwerk-dev/handwerk/engine/ledger"
 	"github.com/handwerk-dev/handwerk/engine/plan"
@@ -26,15 +27,27 @@ type Clock struct {
 	Ticks []timer.Tick
 }
 
-// Start returns the object's timers as they are for this pass. Before are those that the last pass has left, Fresh says
-// that the object is new. They are kept only when the pass is remembered: the ticks of one that failed are there for
-// the next. A timer with idle that has failed and waits for its next attempt waits for the object to come to rest
-// instead, when that has changed.
-func Start(handlers []book.Reader, now time.Time, before []timer.Tick, fresh bool, look *book.Look, l *ledger.Ledger) Clock {
-	c := Clock{Handlers: handlers, Now: now, Ticks: slices.Clone(before)}
+// Pass is what a pass knows of its object when it starts the timers.
+type Pass struct {
+	Now time.Time
+	// Before are the ticks that the last pass has left, nil for none. Fresh: the object is new.
+	Before []timer.Tick
+	Fresh  bool
+	Look   *book.Look
+	Ledger *ledger.Ledger
+	// About is what a handler is asked about that works out its first run.
+	About func(book.Reader) *dsl.Subject
+}
+
+// Start returns the object's timers as they are for this pass. They are kept only when the pass is remembered: the ticks
+// of one that failed are there for the next. A timer with idle that has failed and waits for its next attempt waits for
+// the object to come to rest instead, when that has changed.
+func Start(handlers []book.Reader, p Pass) Clock {
+	now, look, l := p.Now, p.Look, p.Ledger
+	c := Clock{Handlers: handlers, Now: now, Ticks: slices.Clone(p.Before)}
 	if c.Ticks == nil {
 		for _, h := range handlers {
-			c.Ticks = append(c.Ticks, timer.First(h.Timing, now, fresh))
+			c.Ticks = append(c.Ticks, First(h.Handler, now, p.Fresh, func() *dsl.Subject { return p.About(h) }))
 		}
 	}
 	for i, h := range handlers {
@@ -51,6 +64,15 @@ func Start(handlers []book.Reader, now time.Time, before []timer.Tick, fresh boo
 	return c
 }
 
+// First returns the first run of a timer. Fresh: its object is new. About is what the handler is asked about, if it
+// works that out.
+func First(h *dsl.Handler, now time.Time, fresh bool, about func() *dsl.Subject) timer.Tick {
+	if h.Delay == nil {
+		return timer.First(h.Timing, now, fresh)
+	}
+	return timer.Delayed(h.Timing, now, attempt.Delay(h.Delay, about))
+}
+
 // Fires reports whether a timer handler's time has come.
 func (c Clock) Fires(h book.Reader) bool {
 	i := slices.IndexFunc(c.Handlers, func(t book.Reader) bool { return t.Handler == h.Handler })
@@ -65,8 +87,13 @@ func (c Clock) Wind(jobs plan.Jobs, look *book.Look, now time.Time, due func(tim
 	}
 	for i, h := range c.Handlers {
 		k := c.Ticks[i]
-		if k.Passed(c.Now) {
+		switch j := jobs.Of(h); {
+		case j != nil && j.Ran && j.Cause == dsl.Timer && j.Record.Done:
+			k = After(k, h.Timing, c.Now, now)
+		case k.Fires(h.Timing, c.Now):
 			k = k.Next(h.Timing, now)
+		case k.Passed(c.Now):
+			k = k.Skip(h.Timing, now)
 		}
 		if j := jobs.Of(h); j != nil && j.Asks() {
 			k = k.Own(look.Digest(h.View))
@@ -76,4 +103,12 @@ func (c Clock) Wind(jobs plan.Jobs, look *book.Look, now time.Time, due func(tim
 		}
 		c.Ticks[i] = k
 	}
+}
+
+// After returns the run that follows one that has come to its end in a pass that began at a time.
+func After(k timer.Tick, t *dsl.Timing, began, now time.Time) timer.Tick {
+	if k.Passed(began) {
+		k = k.Next(t, now)
+	}
+	return k.Ended(t, now)
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/fate"
 	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/inbox"
+	"github.com/handwerk-dev/handwerk/engine/indexes"
 	"github.com/handwerk-dev/handwerk/engine/memory"
 	"github.com/handwerk-dev/handwerk/engine/queue"
 	"github.com/handwerk-dev/handwerk/engine/related"
@@ -31,9 +32,10 @@ type Settings struct {
 	// Own is the resource's feed, Fates finds out what became of its objects.
 	Own   *feed.Feed
 	Fates *fate.Finder
-	// Family and Related know of what belongs to an object.
+	// Family, Related and Indexes know of what belongs to an object.
 	Family  *family.Family
 	Related *related.Index
+	Indexes *indexes.Readers
 	// Refused is told of a look for an object that a missing right did not let through.
 	Refused func(key cache.ObjectName, err error)
 	// Pass runs one over an object that is gone. It returns when the next one is due.
@@ -107,6 +109,7 @@ func (o Office) Forget(key cache.ObjectName, t *memory.Turn) {
 	}
 	if len(t.Left) == 0 { // what is left may come back
 		o.Related.Forget(key)
+		o.Indexes.Forget(key)
 	}
 }
 

@@ -96,6 +96,7 @@ type Metrics struct {
 	writes    *prometheus.CounterVec
 	dropped   *prometheus.CounterVec
 	resources *scraped[ResourceStats]
+	indexes   *scraped[IndexStats]
 	rights    *scraped[MissingRight]
 }
 
@@ -128,12 +129,13 @@ func NewMetrics() *Metrics {
 			Help: "Events that were not sent, because there were too many of one object, by who reported them: a handler, the engine, or the engine of children it created and deleted (change).",
 		}, []string{"reporter"}),
 		resources: newResourceCollector(),
+		indexes:   newIndexCollector(),
 		rights:    newRightsCollector(),
 	}
 	m.registry.MustRegister(
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		m.requests, m.latency, m.leader, m.runs, m.durations, m.writes, m.dropped, m.resources, m.rights,
+		m.requests, m.latency, m.leader, m.runs, m.durations, m.writes, m.dropped, m.resources, m.indexes, m.rights,
 	)
 	for _, c := range m.queues.collectors() {
 		m.registry.MustRegister(c)

@@ -208,6 +208,7 @@ func TestSeriesOfAHandlerAppearWhenItHasRun(t *testing.T) {
 	m.Handled(ops.HandlerRun{Resource: foos, Handler: "farewell", Cause: dsl.Delete, Outcome: ops.Success})
 	want(t, m, "handwerk_handler_runs_total", `
 		handwerk_handler_runs_total{cause="delete",handler="farewell",outcome="failed",resource="foos.v1.example.com"} 0
+		handwerk_handler_runs_total{cause="delete",handler="farewell",outcome="ignored",resource="foos.v1.example.com"} 0
 		handwerk_handler_runs_total{cause="delete",handler="farewell",outcome="panic",resource="foos.v1.example.com"} 0
 		handwerk_handler_runs_total{cause="delete",handler="farewell",outcome="retry",resource="foos.v1.example.com"} 0
 		handwerk_handler_runs_total{cause="delete",handler="farewell",outcome="success",resource="foos.v1.example.com"} 1

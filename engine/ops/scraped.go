@@ -44,8 +44,30 @@ type ResourceStats struct {
 	Parked int
 	// Broken is how many objects the breaker holds because they loop without progress.
 	Broken int
+	// Daemons are its daemons, each handler once.
+	Daemons []DaemonStats
 	// LastEvent is when the last event or bookmark came. Zero, when none has, gives no age.
 	LastEvent time.Time
+}
+
+// IndexStats is the state of one index at the moment of a scrape.
+type IndexStats struct {
+	// Index is its name. Each may occur once.
+	Index string
+	// Up: it has all that there is.
+	Up bool
+	// Objects is how many it has something of, and Keys how many keys have values. LeftOut is how many objects it has
+	// nothing of because its function failed. Read is how many keys were read, each counted once for each object whose
+	// handlers have.
+	Objects, Keys, LeftOut, Read int
+}
+
+// DaemonStats counts the daemons of one handler: goroutines, each of one object.
+type DaemonStats struct {
+	Handler string
+	// Running are those that run, or wait for their next run. Late are those that were told to stop, and have not ended
+	// in their time.
+	Running, Late int
 }
 
 // MissingRight is a right that the operator's account lacks at the moment of a scrape.
@@ -61,6 +83,9 @@ type MissingRight struct {
 // be quick and may be called at the same time from several goroutines. A later call replaces the
 // function.
 func (m *Metrics) Resources(stats func() []ResourceStats) { m.resources.ask.Store(&stats) }
+
+// Indexes sets what is asked for the state of the indexes at each scrape. The function is as for Resources.
+func (m *Metrics) Indexes(stats func() []IndexStats) { m.indexes.ask.Store(&stats) }
 
 // MissingRights sets what is asked for the rights that are missing at each scrape. The function is as for
 // Resources.
@@ -112,6 +137,9 @@ func newResourceCollector() *scraped[ResourceStats] {
 	standing := c.describe("handwerk_objects",
 		"Objects that were handled, by state: ready, waiting (for others, or for the cache), failing (a handler is tried again or failed for good, or its filter fails) or held (its deletion is).",
 		"resource", "state")
+	daemons := c.describe("handwerk_daemons",
+		"Daemons, each of one object, by state: running, or late, which were told to stop and still run when their time is over.",
+		"resource", "handler", "state")
 	age := c.describe("handwerk_informer_age_seconds",
 		"Seconds since the last event or bookmark of the resource's watch. Bookmarks come about every minute.", "resource")
 	c.tell = func(s ResourceStats, gauge func(*prometheus.Desc, float64, ...string)) {
@@ -125,9 +153,30 @@ func newResourceCollector() *scraped[ResourceStats] {
 		for _, state := range Standings() {
 			gauge(standing, float64(s.Standing[state]), s.Resource, string(state))
 		}
+		for _, d := range s.Daemons {
+			gauge(daemons, float64(d.Running), s.Resource, d.Handler, "running")
+			gauge(daemons, float64(d.Late), s.Resource, d.Handler, "late")
+		}
 		if !s.LastEvent.IsZero() {
 			gauge(age, time.Since(s.LastEvent).Seconds(), s.Resource)
 		}
+	}
+	return c
+}
+
+func newIndexCollector() *scraped[IndexStats] {
+	c := &scraped[IndexStats]{}
+	up := c.describe("handwerk_index_up", "1 while the index has all that there is, 0 while its resource waits or is degraded.", "index")
+	objects := c.describe("handwerk_index_objects", "Objects of which the index has something.", "index")
+	keys := c.describe("handwerk_index_keys", "Keys of the index that have values.", "index")
+	left := c.describe("handwerk_index_left_out", "Objects of which the index has nothing because its function or its expressions failed for them.", "index")
+	read := c.describe("handwerk_index_read", "Keys of the index that handlers have read and are woken by, counted for each of their objects.", "index")
+	c.tell = func(s IndexStats, gauge func(*prometheus.Desc, float64, ...string)) {
+		gauge(up, number(s.Up), s.Index)
+		gauge(objects, float64(s.Objects), s.Index)
+		gauge(keys, float64(s.Keys), s.Index)
+		gauge(left, float64(s.LeftOut), s.Index)
+		gauge(read, float64(s.Read), s.Index)
 	}
 	return c
 }

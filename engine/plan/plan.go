@@ -15,8 +15,9 @@ type Situation struct {
 	book.Facts
 	// Pass is the time of the pass.
 	Pass time.Time
-	// Child and Related: children and related objects have changed. Unseen: this process has not looked at them before.
-	Child, Related, Unseen bool
+	// Child and Related: children and related objects have changed. Index: what the handler has read of indexes has.
+	// Unseen: this process has not looked at them before.
+	Child, Related, Index, Unseen bool
 	// Named: this handler is to look again though others are not. Resync: the period has passed.
 	Named, Resync bool
 	// Fires: the handler's timer does. Granted: a right that it lacked was given.
@@ -54,7 +55,7 @@ func Decide(h *dsl.Handler, e book.Entry, s Situation) (book.Entry, dsl.Cause) {
 // enter returns a handler's entry with what has come up since the last pass: ends of waits, and of what was true in
 // a deletion alone.
 func (s Situation) enter(h *dsl.Handler, e book.Entry) book.Entry {
-	if s.Child || s.Related {
+	if s.Child || s.Related || s.Index {
 		e.Try = e.Try.RetryNow()
 	}
 	if s.Granted && !e.Try.Done {
@@ -64,7 +65,8 @@ func (s Situation) enter(h *dsl.Handler, e book.Entry) book.Entry {
 		return e
 	}
 	e = e.Living()
-	if (s.Child || s.Unseen) && h.On(dsl.Child) || (s.Related || s.Unseen) && h.On(dsl.RelatedChange) {
+	begins := func(changed bool, c dsl.Cause) bool { return (changed || s.Unseen) && h.On(c) }
+	if begins(s.Child, dsl.Child) || begins(s.Related, dsl.RelatedChange) || begins(s.Index, dsl.IndexChange) {
 		e.Try.Step = 0 // what the first step did may not be so any more
 	}
 	return e
@@ -73,7 +75,7 @@ func (s Situation) enter(h *dsl.Handler, e book.Entry) book.Entry {
 // concerns reports whether something beside the object has changed that a handler is known to read. In a deletion
 // that is no cause, but what the handler waits for may have come.
 func (s Situation) concerns(h *dsl.Handler) bool {
-	return s.Child && h.Reads.Children || s.Related && h.Reads.Related
+	return s.Child && h.Reads.Children || s.Related && h.Reads.Related || s.Index
 }
 
 // triggered returns the cause that a handler has by what happened beside the object, empty when there is
@@ -85,6 +87,8 @@ func (s Situation) triggered(h *dsl.Handler) dsl.Cause {
 		return dsl.Child
 	case s.Related && h.On(dsl.RelatedChange):
 		return dsl.RelatedChange
+	case s.Index && h.On(dsl.IndexChange):
+		return dsl.IndexChange
 	case s.Fires:
 		return dsl.Timer
 	case (s.Resync || s.Named) && h.On(dsl.Resync):

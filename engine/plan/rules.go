@@ -15,6 +15,8 @@ type Rules struct {
 	// Readers are the handlers that run for objects, as books know them, Timers those of them that run by
 	// time.
 	Readers, Timers []book.Reader
+	// Daemons are the handlers that run all the time. They have no entry in a book.
+	Daemons []book.Reader
 	// Handlers are those of the readers.
 	Handlers []*dsl.Handler
 	// Ledger is what books of objects are about, Schedules what those are about of handlers that run for the resource
@@ -28,7 +30,7 @@ type Rules struct {
 	Deletes bool
 	// Events: there are handlers that hear of every event.
 	Events bool
-	// Finalizes: some delete handler holds its object.
+	// Finalizes: some delete handler, or some daemon, holds its object.
 	Finalizes bool
 }
 
@@ -43,9 +45,14 @@ func NewRules(op *dsl.Operator, r *dsl.Resource) Rules {
 			Handler: h, View: book.NewView(h.View(), own),
 			Old: book.WantsOld(h) && !secret, // values of a Secret are never copied into annotations
 		}
-		if h.ResourceWide {
+		switch {
+		case h.Daemon != nil:
+			out.Daemons = append(out.Daemons, reader)
+			out.Deletes = out.Deletes || h.Finalizes() // of an object that leaves the selector the finalizer is taken off
+			out.Finalizes = out.Finalizes || h.Finalizes()
+		case h.ResourceWide:
 			out.Schedules.Readers = append(out.Schedules.Readers, reader)
-		} else {
+		default:
 			out.add(reader)
 		}
 	}
@@ -64,6 +71,6 @@ func (r *Rules) add(h book.Reader) {
 	}
 	r.Events = r.Events || h.On(dsl.Event)
 	r.Deletes = r.Deletes || r.Events || h.On(dsl.Delete)
-	r.Finalizes = r.Finalizes || h.On(dsl.Delete) && !h.NoFinalizer
+	r.Finalizes = r.Finalizes || h.Finalizes()
 	r.Ledger.Stores = r.Ledger.Stores || h.Stores()
 }

@@ -60,6 +60,9 @@ func Check(ctx context.Context, op *dsl.Operator, config *rest.Config) (Findings
 	for _, r := range op.Resources() {
 		found.look(ctx, c, r)
 	}
+	for _, x := range op.Indexes() {
+		found.find(ctx, c, x.Resource, schema.GroupVersionKind{})
+	}
 	if err := found.await(ctx, c.Schemas()); err != nil {
 		return Findings{}, err
 	}
@@ -68,9 +71,9 @@ func Check(ctx context.Context, op *dsl.Operator, config *rest.Config) (Findings
 		if err := out.try(ctx, op, config, r); err != nil {
 			return Findings{}, err
 		}
-		faults, doubts := r.CheckSchemas(dsl.Knowledge{OfResource: found.ofResource, OfKind: found.ofKind, Kinds: there})
-		out.Faults, out.Doubts = append(out.Faults, faults...), append(out.Doubts, doubts...)
 	}
+	faults, doubts := op.CheckSchemas(op.Resources(), dsl.Knowledge{OfResource: found.ofResource, OfKind: found.ofKind, Kinds: there})
+	out.Faults, out.Doubts = append(out.Faults, faults...), doubts
 	for _, absent := range found.absent {
 		if !there.told(absent.name, absent.kind) && !brought(op, absent.name) {
 			out.warn(absent.err)
@@ -86,20 +89,7 @@ func brought(op *dsl.Operator, name dsl.ResourceName) bool {
 
 // look finds a resource with all that goes with it.
 func (s *served) look(ctx context.Context, c *catalog.Catalog, r *dsl.Resource) {
-	find := func(name dsl.ResourceName, kind schema.GroupVersionKind) {
-		var resolved catalog.Resource
-		var err error
-		if kind.Empty() {
-			resolved, err = c.Resolve(ctx, name)
-		} else {
-			resolved, err = c.KindOf(ctx, kind)
-		}
-		if err != nil {
-			s.absent = append(s.absent, absent{name, kind, err})
-			return
-		}
-		s.add(name, resolved)
-	}
+	find := func(name dsl.ResourceName, kind schema.GroupVersionKind) { s.find(ctx, c, name, kind) }
 	find(r.Name, schema.GroupVersionKind{})
 	for name, kind := range r.Owned() {
 		find(name, kind)
@@ -112,6 +102,22 @@ func (s *served) look(ctx context.Context, c *catalog.Catalog, r *dsl.Resource) 
 	for _, relation := range r.Relations() {
 		find(relation.Resource, schema.GroupVersionKind{})
 	}
+}
+
+// find finds a resource, or that of a kind where there is one.
+func (s *served) find(ctx context.Context, c *catalog.Catalog, name dsl.ResourceName, kind schema.GroupVersionKind) {
+	var resolved catalog.Resource
+	var err error
+	if kind.Empty() {
+		resolved, err = c.Resolve(ctx, name)
+	} else {
+		resolved, err = c.KindOf(ctx, kind)
+	}
+	if err != nil {
+		s.absent = append(s.absent, absent{name, kind, err})
+		return
+	}
+	s.add(name, resolved)
 }
 
 // warn adds why something cannot be looked at.

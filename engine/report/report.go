@@ -23,8 +23,8 @@ type Resource struct {
 }
 
 // Checks tells how the resource is: departed says which objects nobody knows to be gone, running which handlers run for
-// long; both are empty for none. By is how a message about a missing right ends.
-func (r Resource) Checks(by, departed, running string) []ops.Check {
+// long, and daemons which of them do not stop; they are empty for none. By is how a message about a missing right ends.
+func (r Resource) Checks(by, departed, running, daemons string) []ops.Check {
 	out := []ops.Check{r.Own.Check("resource/"+r.Name, by)}
 	warn := func(about, message string) {
 		if message != "" {
@@ -34,6 +34,7 @@ func (r Resource) Checks(by, departed, running string) []ops.Check {
 	warn("departed/", departed)
 	r.besides(func(what, name string, f *feed.Feed) { out = append(out, f.Check(what+r.Name+"/"+name, by)) })
 	warn("running/", running)
+	warn("daemons/", daemons)
 	return out
 }
 

@@ -42,6 +42,9 @@ func Of(op *dsl.Operator, s Settings) []Rule {
 	for _, r := range s.Resources {
 		c.resource(r)
 	}
+	for _, x := range op.Indexes() {
+		c.add(about{Name: x.Resource}, because("watches it for index "+x.Name), "list", "watch")
+	}
 	for h := range activities(op) {
 		for _, need := range h.Needs {
 			c.need(nil, activityName(h), h, need)

@@ -51,13 +51,13 @@ func (c *collector) marks(r *dsl.Resource, own about) {
 		reads = true
 	}
 	for _, h := range r.Handlers() {
-		if h.On(dsl.Delete) && !h.NoFinalizer {
+		if h.Finalizes() {
 			c.add(own, because("keeps its finalizer"), "patch")
 		}
 		if h.Stores() && !r.ObservedGeneration {
 			c.add(own, because("remembers what was handled"), "patch")
 		}
-		reads = reads || h.On(dsl.Delete) || h.Stores() || slices.ContainsFunc(needsOf(r, h), writesSelf)
+		reads = reads || h.On(dsl.Delete) || h.Daemon != nil || h.Stores() || slices.ContainsFunc(needsOf(r, h), writesSelf)
 	}
 	if r.ObservedGeneration {
 		c.add(about{Name: r.Name, subresource: "status"}, because("keeps observedGeneration"), "patch")

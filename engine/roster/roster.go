@@ -176,6 +176,8 @@ func (e *entry[R]) settled(ctx context.Context) bool {
 type Term struct {
 	// Grace is how long handlers have when ctx ends.
 	Grace time.Duration
+	// Await waits for what handlers need beside their resources, or until its context ends. Optional.
+	Await func(context.Context)
 	// Working is called with true when the workers begin, and with false when they take no key any more.
 	Working func(bool)
 	Log     logr.Logger
@@ -192,6 +194,9 @@ func (r *Roster[R]) Work(ctx, term context.Context, t Term) error {
 	both, stop := context.WithCancel(work)
 	defer context.AfterFunc(ctx, stop)()
 	defer stop()
+	if t.Await != nil {
+		t.Await(both)
+	}
 	settled := r.settled(both) // so that the first passes find children in the cache
 	if both.Err() != nil {
 		return nil

@@ -1,7 +1,7 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package timer knows when handlers run by the clock: periods, schedules, jitter, and timers that wait
+// Package timer knows when handlers run by the clock: periods, pauses, schedules, jitter, and timers that wait
 // until their object has rested. It is pure.
 package timer
 
@@ -21,7 +21,7 @@ type Tick struct {
 	// due is when; zero means not before the object has changed.
 	due time.Time
 	// grid is due without jitter. Runs are counted from it, so neither jitter nor a late worker moves the
-	// ones that follow.
+	// ones that follow; but for those that are counted from the end of the last one.
 	grid time.Time
 	// still is for timers with idle, since their object was first seen; nil for others.
 	still *stillness
@@ -32,6 +32,8 @@ type stillness struct {
 	// view is the digest of what the handler looks at.
 	view  string
 	since time.Time
+	// from is when the first run may be; zero means at any time.
+	from time.Time
 }
 
 // First returns the first run. What a process finds at its start is spread over the period, or it would
@@ -40,13 +42,29 @@ func First(t *dsl.Timing, now time.Time, isNew bool) Tick {
 	switch {
 	case t.Cron != "":
 		return cronTick(t, now)
-	case t.Every == 0:
+	case t.Every == 0 && t.Pause == 0:
 		return Tick{}
-	case isNew:
+	case isNew && t.Every > 0:
 		return everyTick(t, now.Add(t.Every), now)
+	case isNew:
+		return pauseTick(t, now.Add(t.Pause))
 	}
-	at := now.Add(rand.N(t.Every))
+	at := now.Add(rand.N(t.Every + t.Pause))
 	return Tick{due: at, grid: at}
+}
+
+// Delayed is First for a handler that says how long after the first look at its object that is.
+func Delayed(t *dsl.Timing, now time.Time, delay time.Duration) Tick {
+	from := now.Add(delay)
+	switch {
+	case t.Cron != "":
+		return cronTick(t, from)
+	case t.Every > 0:
+		return everyTick(t, from, now)
+	case t.Pause > 0:
+		return pauseTick(t, from)
+	}
+	return Tick{grid: from} // the object has to rest first
 }
 
 // Due returns the time of the next run; zero means not before the object has changed.
@@ -67,10 +85,14 @@ func (k Tick) Look(t *dsl.Timing, view string, now time.Time) (next Tick, change
 	if t.Idle == 0 || k.still != nil && k.still.view == view {
 		return k, false
 	}
-	if t.Every == 0 && t.Cron == "" {
-		k = idleTick(t, now)
+	from := k.grid
+	if k.still != nil {
+		from = k.still.from
 	}
-	k.still = &stillness{view: view, since: now}
+	if t.Every == 0 && t.Pause == 0 && t.Cron == "" {
+		k = idleTick(t, now, from)
+	}
+	k.still = &stillness{view: view, since: now, from: from}
 	return k, true
 }
 
@@ -78,7 +100,7 @@ func (k Tick) Look(t *dsl.Timing, view string, now time.Time) (next Tick, change
 // it, or its object would never come to rest.
 func (k Tick) Own(view string) Tick {
 	if k.still != nil {
-		k.still = &stillness{view: view, since: k.still.since}
+		k.still = &stillness{view: view, since: k.still.since, from: k.still.from}
 	}
 	return k
 }
@@ -99,9 +121,29 @@ func (k Tick) Next(t *dsl.Timing, now time.Time) Tick {
 			grid = grid.Add((missed/t.Every + 1) * t.Every)
 		}
 		next = everyTick(t, grid, now)
+	case t.Pause > 0:
+		next = pauseTick(t, now.Add(t.Pause))
 	}
 	next.still = k.still
 	return next
+}
+
+// Skip returns the run that follows one whose time has come while the object did not rest yet. With a pause, that is
+// when it will have rested.
+func (k Tick) Skip(t *dsl.Timing, now time.Time) Tick {
+	if t.Pause == 0 || k.still == nil {
+		return k.Next(t, now)
+	}
+	at := k.still.since.Add(t.Idle)
+	return Tick{due: at, grid: at, still: k.still}
+}
+
+// Ended notes that a run has come to its end, from which a pause is counted.
+func (k Tick) Ended(t *dsl.Timing, now time.Time) Tick {
+	if t.Pause == 0 {
+		return k
+	}
+	return k.Next(t, now)
 }
 
 // everyTick moves a run of Every to an earlier time.
@@ -125,9 +167,17 @@ func cronTick(t *dsl.Timing, after time.Time) Tick {
 	return Tick{due: grid.Add(randUpTo(most)), grid: grid}
 }
 
-// idleTick returns the run of a timer that has idle alone, once its object has changed.
-func idleTick(t *dsl.Timing, since time.Time) Tick {
+// pauseTick moves a run of Pause to a later time.
+func pauseTick(t *dsl.Timing, at time.Time) Tick {
+	return Tick{due: at.Add(randUpTo(jitter(t, min(t.Pause, 10*mostLate)))), grid: at}
+}
+
+// idleTick returns the run of a timer that has idle alone, once its object has changed. It is not before the time from.
+func idleTick(t *dsl.Timing, since, from time.Time) Tick {
 	at := since.Add(t.Idle)
+	if from.After(at) {
+		at = from
+	}
 	return Tick{due: at.Add(randUpTo(jitter(t, min(t.Idle, 10*mostLate)))), grid: at}
 }
 

@@ -161,7 +161,7 @@ func (p *pass) unresolved(st *state, label string, err error, programs []*expr.P
 }
 
 // missing finds the expression that came upon something missing, and where it looked: a child's
-// name, or the related objects; empty when it looked at neither. A child that is not wanted is named
+// name, the related objects or an index; empty when it looked at none of these. A child that is not wanted is named
 // only when nothing else is missing: what looks for something in it is taken away.
 func (p *pass) missing(programs []*expr.Program, scope expr.Scope) (from string, cause error) {
 	for _, program := range programs {
@@ -185,6 +185,8 @@ func (p *pass) missing(programs []*expr.Program, scope expr.Scope) (from string,
 			return others[0], err
 		case program.Uses(expr.Related):
 			return "related objects", err
+		case program.Uses(expr.Indexes):
+			return "an index", err
 		}
 		return "", err
 	}

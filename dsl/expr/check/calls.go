@@ -98,6 +98,9 @@ func (in *inspector) index(e ast.Expr, args []argument) valueType {
 		return wrap(in.member(key.Expr, of.Expr, of.valueType, name))
 	}
 	in.resolve(e, []argument{of, key})
+	if _, keyed := of.fields.(*keyedFields); keyed && !key.may(singleKey) {
+		in.issue(key.Expr, "a key of an index is text, a number or true or false, found %s", in.called(key.Expr, key.valueType))
+	}
 	switch {
 	case of.kinds == isList:
 		return wrap(of.inner())

@@ -20,10 +20,10 @@ const way = `(?:\.\w+|\['[^']*'\]|\["[^"]*"\])+`
 // The ways in which other languages, and those who forget a sign, write an expression. Each has a group that is the
 // way through an object.
 var (
-	bare        = regexp.MustCompile(`^((?:self|children|related|old)` + way + `)$`)
-	dollar      = regexp.MustCompile(`\$((?:self|params|children|related|old|item)` + way + `)`)
-	parentheses = regexp.MustCompile(`\$\(\s*((?:self|params|children|related|old|item)` + way + `)\s*\)`)
-	doubled     = regexp.MustCompile(`\{\{-?\s*((?:self|params|children|related|old|item)?\.\w[^{}]*?)\s*-?\}\}`)
+	bare        = regexp.MustCompile(`^((?:self|children|related|indexes|old)` + way + `)$`)
+	dollar      = regexp.MustCompile(`\$((?:self|params|children|related|indexes|old|item)` + way + `)`)
+	parentheses = regexp.MustCompile(`\$\(\s*((?:self|params|children|related|indexes|old|item)` + way + `)\s*\)`)
+	doubled     = regexp.MustCompile(`\{\{-?\s*((?:self|params|children|related|indexes|old|item)?\.\w[^{}]*?)\s*-?\}\}`)
 	braces      = regexp.MustCompile(`\{\s*(self` + way + `)\s*\}`)
 )
 
@@ -105,19 +105,17 @@ func (f *fitter) meant(text string) string {
 	}
 	root, rest, _ := strings.Cut(text, ".")
 	next := firstName.FindString(rest)
-	switch root {
-	case expr.Self, expr.Old:
+	if root == expr.Self || root == expr.Old {
 		if !ofObjects(next) && !f.has(next) {
 			return ""
 		}
-	case expr.Children:
-		if _, known := f.schemas.Children[next]; !known {
-			return ""
-		}
-	case expr.Related:
-		if _, known := f.schemas.Related[next]; !known {
-			return ""
-		}
+		return text
+	}
+	named, has := map[string]map[string]shape.Shape{
+		expr.Children: f.schemas.Children, expr.Related: f.schemas.Related, expr.Indexes: f.schemas.Indexes,
+	}[root]
+	if _, known := named[next]; has && !known {
+		return ""
 	}
 	return text
 }

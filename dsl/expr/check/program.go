@@ -129,9 +129,11 @@ func (in *inspector) variable(e ast.Expr, s *scope) valueType {
 	case name == expr.Self && in.schemas.Self.Schema != nil:
 		return typeOf(in.schemas.Self.Schema, true)
 	case name == expr.Children && in.schemas.Children != nil:
-		return valueType{kinds: isMap, fields: &namedFields{"child", in.schemas.Children}}
+		return valueType{kinds: isMap, fields: &namedFields{word: "child", shapes: in.schemas.Children}}
 	case name == expr.Related && in.schemas.Related != nil:
-		return valueType{kinds: isMap, fields: &namedFields{"relation", in.schemas.Related}}
+		return valueType{kinds: isMap, fields: &namedFields{word: "relation", shapes: in.schemas.Related}}
+	case name == expr.Indexes && in.schemas.Indexes != nil:
+		return valueType{kinds: isMap, fields: &namedFields{word: "index", shapes: in.schemas.Indexes, keyed: true}}
 	}
 	if shape, known := in.schemas.Vars[name]; known {
 		return typeOfShape(shape)

@@ -231,16 +231,21 @@ func hasMore(s *spec.Schema) bool {
 	return false
 }
 
-// namedFields are the fields of children and related.
+// namedFields are the fields of children, related and indexes.
 type namedFields struct {
 	word   string
 	shapes map[string]shape.Shape
+	// keyed: what has a name is an index, where the shape is under each key.
+	keyed bool
 }
 
 func (f *namedFields) field(name string) (valueType, bool) {
 	shape, found := f.shapes[name]
 	if !found {
 		return unknown(), false
+	}
+	if f.keyed {
+		return valueType{kinds: isMap, fields: &keyedFields{typeOfValues(shape)}}, true
 	}
 	return typeOfShape(shape), true
 }

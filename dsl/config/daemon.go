@@ -1,0 +1,77 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"reflect"
+	"time"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/actions"
+	"github.com/handwerk-dev/handwerk/dsl/form"
+)
+
+// attendant is a daemon.
+type attendant struct {
+	ID           string         `yaml:"id" required:"true" doc:"Unique within the resource, among handlers, too."`
+	Call         *called        `yaml:"call" required:"true" doc:"The Go function, registered by name as a daemon. Its parameters stand under with."`
+	With         map[string]any `yaml:"with" doc:"The parameters of the function. Expressions are not worked out in them."`
+	When         form.Predicate `yaml:"when" doc:"A CEL expression that must be true, or the daemon does not run. Variables: self, cause, params, now, children, related."`
+	Labels       matches        `yaml:"labels" min:"1" doc:"Labels that the object must have: a value, or {exists: true} or {exists: false}."`
+	Annotations  matches        `yaml:"annotations" min:"1" doc:"Annotations that the object must have, in the form of labels."`
+	InitialDelay *form.Delay    `yaml:"initialDelay" default:"0s" doc:"The time from when the object is seen, or its filters match again, to the start."`
+	StopWithin   time.Duration  `yaml:"stopWithin" doc:"The time that the daemon has to end when it is told to. Then it is named in the log and in /readyz, nothing that it writes leaves the process, and nothing waits for it. Absent: settings.gracePeriod."`
+	Retries      *int           `yaml:"retries" min:"0" doc:"How often the daemon is run again after failing. Absent: until it returns without an error."`
+	Backoff      *backoff       `yaml:"backoff" doc:"The wait before it is run again; it doubles from initial to max."`
+	Finalizer    *bool          `yaml:"finalizer" default:"true" doc:"Whether the object's deletion waits until the daemon has ended, or its time to is over."`
+	Needs        []need         `yaml:"needs" doc:"What the function does that it does not declare itself. For operator rbac."`
+}
+
+// called is the name of a function.
+type called struct{ name string }
+
+// ReadForm reads it.
+func (c *called) ReadForm(d *form.Decoder, p path, n *yaml.Node) bool { return d.Filled(p, n, &c.name) }
+
+// DescribeForm describes it.
+func (c *called) DescribeForm(d *form.Describer) *form.Schema {
+	return d.Filled(reflect.TypeFor[string]())
+}
+
+// daemon adds a daemon to the resource.
+func (w *watched) daemon(at path, d *attendant) {
+	h := &handler{
+		ID: d.ID, When: d.When, Labels: d.Labels, Annotations: d.Annotations, Retries: d.Retries, Backoff: d.Backoff,
+		Finalizer: d.Finalizer, Needs: d.Needs, With: d.With, daemon: true,
+	}
+	h.action = "call"
+	if d.Call != nil {
+		h.config = &d.Call.name
+	}
+	when, _, _ := w.filters(at, h)
+	out, built := w.built(at, h)
+	out.Func, out.Daemon = nil, &dsl.Daemon{Func: built.Daemon, StopWithin: d.StopWithin}
+	out.Causes, out.Delay = []dsl.Cause{dsl.Running}, delay(d.InitialDelay)
+	out.Labels, out.Annotations, out.When = h.Labels, h.Annotations, when
+	out.NoFinalizer, out.NoOld = h.noFinalizer(), false
+	w.add(at, out)
+}
+
+// delay is the time before a first run, nil where none is said.
+func delay(d *form.Delay) *dsl.Delay {
+	if d == nil {
+		return nil
+	}
+	return &dsl.Delay{Fixed: time.Duration(*d)}
+}
+
+// codeless reports whether an action has made no code of the kind that the handler, or daemon, needs.
+func (h *handler) codeless(built actions.Built) bool {
+	if h.daemon {
+		return built.Daemon == nil
+	}
+	return built.Func == nil
+}

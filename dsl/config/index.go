@@ -1,0 +1,157 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/expr"
+	"github.com/handwerk-dev/handwerk/dsl/expr/check"
+	"github.com/handwerk-dev/handwerk/dsl/form"
+	"github.com/handwerk-dev/handwerk/dsl/shape"
+)
+
+type index struct {
+	Name        string           `yaml:"name" required:"true" doc:"What expressions call it: indexes.<name>. Unique within the operator. Letters, digits and _."`
+	Resource    dsl.ResourceName `yaml:"resource" required:"true" doc:"The resource in kubectl's spelling. It is watched in the operator's scope, also where no handler is for it."`
+	Key         form.Expression  `yaml:"key" required:"true" doc:"A CEL expression over self: the key under which the index has the object's value, or a list of keys. Text, numbers, true and false. What is not there, or null, is no key."`
+	Value       form.Expression  `yaml:"value" required:"true" doc:"A CEL expression over self: what the index has under the key. Anything that JSON can hold; an optional value that is not there is none. It is in memory once more, so small values are to be preferred."`
+	Selector    *selector        `yaml:"selector" min:"1" doc:"Which objects are looked at; the server selects. Absent: all."`
+	When        form.Predicate   `yaml:"when" doc:"A CEL expression over self that must be true, or the index has nothing of the object."`
+	Labels      matches          `yaml:"labels" min:"1" doc:"Labels that the object must have: a value, or {exists: true} or {exists: false}."`
+	Annotations matches          `yaml:"annotations" min:"1" doc:"Annotations that the object must have, in the form of labels."`
+}
+
+// index adds index i of a part.
+func (l *loader) index(op *dsl.Operator, p *part, i int) {
+	w := &watched{part: p, loader: l, at: path("indexes").Index(i), out: &dsl.Resource{}}
+	given := &p.form.Indexes[i]
+	made := &indexing{}
+	x := op.Index(given.Name, given.Resource.String(), made.entries)
+	l.places[x] = place{p, w.at}
+	w.exists(w.at.Key("resource"), given.Resource)
+	if given.Selector != nil {
+		w.selector(given.Selector)
+	}
+	h := &handler{When: given.When, Labels: given.Labels, Annotations: given.Annotations}
+	w.matchKeys(w.at, h)
+	var sure []string
+	if when := w.expression(w.at.Key("when"), string(given.When), (*expr.Compiler).Predicate, check.Program); when != nil {
+		x.When, sure = when.Predicate("when", nil), check.Sure(when)
+	}
+	made.key = w.expression(w.at.Key("key"), string(given.Key), (*expr.Compiler).Alone, func(p *expr.Program, s shape.Schemas) error {
+		s.Unset = true
+		return check.Key(p, s)
+	})
+	made.value = w.expression(w.at.Key("value"), string(given.Value), (*expr.Compiler).Alone, func(p *expr.Program, s shape.Schemas) error {
+		s.Sure = sure
+		return check.Program(p, s)
+	})
+	if made.value != nil {
+		x.Shape = func(self *spec.Schema) *spec.Schema {
+			return check.Result(made.value, shape.Schemas{Self: shape.Shape{Schema: self}})
+		}
+	}
+	x.LabelSelector, x.FieldSelector, x.Labels, x.Annotations = w.out.LabelSelector, w.out.FieldSelector, given.Labels, given.Annotations
+	x.Checks, x.Exists = w.out.Checks, w.out.Exists
+}
+
+// objectAlone are the variables that are never there for an index.
+var objectAlone = func() map[string]string {
+	out := map[string]string{}
+	for _, name := range []string{expr.Old, expr.Diff, expr.Cause, expr.Event, expr.Params, expr.Now, expr.Children, expr.Related, expr.Indexes} {
+		out[name] = "is not there in an index, which goes by the object alone"
+	}
+	return out
+}()
+
+// expression compiles an expression over an object, nil when there is none or it is at fault. It is checked again when
+// schemas are known. Doubts come with schemas alone.
+func (w *watched) expression(
+	at path, text string, compile func(*expr.Compiler, string) (*expr.Program, error), holds func(*expr.Program, shape.Schemas) error,
+) *expr.Program {
+	if text == "" {
+		return nil
+	}
+	compiler, err := w.loader.compiler()
+	if err != nil {
+		w.Fault(at, "%v", err)
+		return nil
+	}
+	program, err := compile(compiler, text)
+	if err != nil {
+		w.unfit(at, at, expr.Faults(nil, err)...)
+		return nil
+	}
+	find := func(s shape.Schemas) []error {
+		s.Without = objectAlone
+		return expr.Faults(nil, holds(program, s))
+	}
+	if found := find(shape.Schemas{}); len(found) > 0 { // whatever the schema
+		w.unfit(at, at, found...)
+		return nil
+	}
+	w.check(at, at, find)
+	return program
+}
+
+// matchKeys checks the labels and annotations that an object must have, and returns what that reads of it.
+func (w *watched) matchKeys(at path, h *handler) (reads []dsl.Path) {
+	for _, m := range h.Labels {
+		w.labelKey(at.Key("labels").Key(m.Key), m.Key)
+		w.labelValue(at.Key("labels").Key(m.Key), m.Value)
+		reads = append(reads, dsl.Path{"metadata", "labels", m.Key})
+	}
+	for _, m := range h.Annotations {
+		w.labelKey(at.Key("annotations").Key(m.Key), strings.ToLower(m.Key)) // as the API server does
+		reads = append(reads, dsl.Path{"metadata", "annotations", m.Key})
+	}
+	return reads
+}
+
+// indexing works out what an index has of an object.
+type indexing struct{ key, value *expr.Program }
+
+func (x *indexing) entries(o *unstructured.Unstructured) ([]dsl.Entry, error) {
+	scope := expr.Scope{Subject: &dsl.Subject{Object: o}}
+	key, err := x.key.Eval(scope)
+	switch {
+	case errors.Is(err, expr.ErrMissing):
+		return nil, nil // what is not there is no key
+	case err != nil:
+		return nil, fmt.Errorf("evaluating key: %w", err)
+	}
+	keys, several := key.([]any)
+	if !several {
+		keys = []any{key}
+	}
+	var out []dsl.Entry
+	for _, key := range keys {
+		if key != nil && key != expr.None && !slices.ContainsFunc(out, func(e dsl.Entry) bool { return reflect.DeepEqual(e.Key, key) }) {
+			out = append(out, dsl.Entry{Key: key})
+		}
+	}
+	if len(out) == 0 {
+		return nil, nil
+	}
+	value, err := x.value.Eval(scope)
+	if err != nil {
+		return nil, fmt.Errorf("evaluating value: %w", err)
+	}
+	if value == expr.None {
+		return nil, nil
+	}
+	for i := range out {
+		out[i].Value = value
+	}
+	return out, nil
+}

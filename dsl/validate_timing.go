@@ -1,0 +1,55 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package dsl
+
+// checkTiming reports times that contradict each other.
+func (h *Handler) checkTiming(c check) {
+	t := h.Timing
+	if t == nil {
+		return
+	}
+	t.checkTimes(c)
+	never := t.Every == 0 && t.Pause == 0 && t.Idle == 0 && t.Cron == ""
+	h.checkTimed(c, never)
+	switch {
+	case never && t.Jitter != 0:
+		c.note(Fault{Unwanted: true, Lacks: "every"}, "jitter", "is only for timers (every, pause, cron or idle)")
+	case never && t.TimeZone == "" && !h.ResourceWide:
+		c.fault("", "it has a timer without a time (want every, pause, cron or idle)")
+	}
+	t.checkCron(c)
+}
+
+// checkTimed checks that a handler with a time runs by it.
+func (h *Handler) checkTimed(c check, never bool) {
+	if !never && len(h.Causes) > 0 && !h.On(Timer) {
+		c.fault("causes", "it has a time, but not the cause %s", Timer)
+	}
+}
+
+func (t *Timing) checkCron(c check) {
+	if t.Cron != "" {
+		if err := checkZone(t.TimeZone); err != nil {
+			c.fault("timeZone", "%w", err)
+		} else if _, err := parseCron(t.Cron, t.TimeZone); err != nil {
+			c.fault("cron", "%w", err)
+		}
+	}
+}
+
+// checkTimes checks each time by itself, and that there are none that exclude each other.
+func (t *Timing) checkTimes(c check) {
+	if min(t.Every, t.Pause, t.Idle) < 0 {
+		c.fault("every", "every, pause and idle must not be negative")
+	}
+	if t.Every > 0 && t.Cron != "" {
+		c.unwanted("every", "excludes cron")
+	}
+	if t.Pause > 0 && (t.Every > 0 || t.Cron != "") {
+		c.unwanted("pause", "excludes every and cron: it counts from the end of a run, and these do not")
+	}
+	if t.TimeZone != "" && t.Cron == "" {
+		c.note(Fault{Unwanted: true, Lacks: "cron"}, "timeZone", "is only for cron")
+	}
+}

@@ -1,0 +1,217 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package daemon
+
+import (
+	"context"
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/cached"
+	"github.com/handwerk-dev/handwerk/engine/ops"
+	"github.com/handwerk-dev/handwerk/engine/patch"
+	"github.com/handwerk-dev/handwerk/engine/watch"
+)
+
+var web = cache.ObjectName{Namespace: "shop", Name: "web"}
+
+// desk is a crew with one daemon, of which a test says what the cache has and what writes come to.
+type desk struct {
+	*Crew
+	t     *testing.T
+	shown atomic.Pointer[cached.Object]
+	// sends is what a write does.
+	sends  func() Sent
+	looked int
+}
+
+func newDesk(t *testing.T, run dsl.DaemonFunc) *desk {
+	t.Helper()
+	d := &desk{t: t}
+	h := &dsl.Handler{ID: "watch", Causes: []dsl.Cause{dsl.Running}, Retries: dsl.Unlimited, Daemon: &dsl.Daemon{Func: run}}
+	d.Crew = New(Settings{
+		Resource: "foos", Handlers: []*dsl.Handler{h}, Grace: time.Minute, Log: logr.Discard(),
+		Find:    func(cache.ObjectName) (*cached.Object, bool) { o := d.shown.Load(); return o, o != nil },
+		Tree:    func(o *cached.Object) *unstructured.Unstructured { return o.Tree() },
+		Shown:   func(o *unstructured.Unstructured) *unstructured.Unstructured { return o },
+		Look:    func(cache.ObjectName) { d.looked++ },
+		Equip:   func(Run) (dsl.Client, dsl.Events) { return nil, nil },
+		Send:    func(context.Context, Write) (Sent, error) { return d.sends(), nil },
+		Held:    func(context.Context) bool { return true },
+		Said:    func(error) bool { return false },
+		Handled: func(ops.HandlerRun) {},
+		Warn:    func(*unstructured.Unstructured, string, string, string) {},
+	})
+	return d
+}
+
+// show makes the cache have a version of the object.
+func (d *desk) show(version string) *unstructured.Unstructured {
+	d.t.Helper()
+	o := object(version)
+	transform, err := cached.NewTransform(cached.Form{}, schema.GroupVersion{Group: "example.com", Version: "v1"}, logr.Discard())
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	held, err := transform(o.DeepCopy())
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	d.shown.Store(held.(*cached.Object))
+	return o
+}
+
+func object(version string) *unstructured.Unstructured {
+	o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1", "kind": "Foo"}}
+	o.SetNamespace(web.Namespace)
+	o.SetName(web.Name)
+	o.SetUID("one")
+	o.SetResourceVersion(version)
+	return o
+}
+
+// pass is a pass over the object that the cache has.
+func (d *desk) pass(matches bool) {
+	o := d.shown.Load().Tree()
+	d.Tend(Sight{Key: web, UID: o.GetUID(), Object: o, Starts: true, Sees: func(*dsl.Handler) (bool, bool) { return matches, true }})
+}
+
+// event tells of the object that the cache has.
+func (d *desk) event() {
+	d.Seen(watch.Event{Kind: watch.Updated, Key: web, UID: "one", Object: d.shown.Load()})
+}
+
+// TestWhichVersionsAreNews holds what a daemon hears of, whatever comes first: the cache, the event or the answer.
+func TestWhichVersionsAreNews(t *testing.T) {
+	wrote := func(version string) Sent {
+		return Sent{Result: patch.Result{Object: object(version), Whole: true}}
+	}
+	tests := map[string]struct {
+		// play happens after the daemon has seen version 3, and what it sends is written as version 5.
+		play func(d *desk, send func())
+		want bool
+	}{
+		"another's version":              {func(d *desk, _ func()) { d.show("4"); d.event() }, true},
+		"a version once more":            {func(d *desk, _ func()) { d.event() }, false},
+		"its own, told after the answer": {func(d *desk, send func()) { send(); d.show("5"); d.event() }, false},
+		"its own, told before the answer": {func(d *desk, send func()) {
+			d.sends = func() Sent { d.show("5"); d.event(); return wrote("5") }
+			send()
+		}, false},
+		"another's that the cache has before the event comes, and then its own": {func(d *desk, send func()) {
+			d.show("4")
+			d.sends = func() Sent { d.event(); return wrote("5") }
+			send()
+		}, true},
+		"another's after its own, told before the answer": {func(d *desk, send func()) {
+			d.sends = func() Sent { d.show("6"); d.event(); return wrote("5") }
+			send()
+		}, true},
+		"another's in between": {func(d *desk, send func()) {
+			d.sends = func() Sent { sent := wrote("5"); sent.Contended = true; return sent }
+			send()
+		}, true},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var request *dsl.DaemonRequest
+				d := newDesk(t, func(ctx context.Context, r *dsl.DaemonRequest) error {
+					request = r
+					<-ctx.Done()
+					return nil
+				})
+				d.sends = func() Sent { return wrote("5") }
+				d.Begin(t.Context())
+				d.show("3")
+				d.pass(true)
+				synctest.Wait()
+				tt.play(d, func() {
+					request.Patch.SetStatus("a", 1)
+					if err := request.Flush(t.Context()); err != nil {
+						t.Error(err)
+					}
+				})
+				select {
+				case <-request.Changes():
+					if !tt.want {
+						t.Error("it is told of a change")
+					}
+				default:
+					if tt.want {
+						t.Error("it is told of no change")
+					}
+				}
+				d.End(dsl.StopShutdown)
+				d.Wait()
+			})
+		})
+	}
+}
+
+// TestNothingIsKeptOfAnObjectThatIsGone holds that what is over is known as long as its object, and no longer.
+func TestNothingIsKeptOfAnObjectThatIsGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		runs := 0
+		d := newDesk(t, func(context.Context, *dsl.DaemonRequest) error { runs++; return nil })
+		term, lose := context.WithCancel(t.Context())
+		d.Begin(term)
+		d.show("3")
+		for range 3 {
+			d.pass(true)
+			synctest.Wait()
+		}
+		if runs != 1 || len(d.posts) != 1 {
+			t.Errorf("it ran %d times, and %d keys are known", runs, len(d.posts))
+		}
+		lose()
+		synctest.Wait()
+		d.shown.Store(nil)
+		d.Begin(t.Context())
+		if len(d.posts) != 0 {
+			t.Error("a key is known of an object that went between the terms")
+		}
+		d.show("3")
+		d.pass(true)
+		synctest.Wait()
+		d.Tend(Sight{Key: web})
+		if runs != 2 || len(d.posts) != 0 {
+			t.Errorf("it ran %d times, and %d keys are known", runs, len(d.posts))
+		}
+		d.End(dsl.StopShutdown)
+		d.Wait()
+	})
+}
+
+// TestADaemonThatEndsItsGoroutine holds that it is over, and not begun by each pass.
+func TestADaemonThatEndsItsGoroutine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		runs := 0
+		d := newDesk(t, func(context.Context, *dsl.DaemonRequest) error {
+			runs++
+			runtime.Goexit()
+			return nil
+		})
+		d.Begin(t.Context())
+		d.show("3")
+		for range 3 {
+			d.pass(true)
+			synctest.Wait()
+		}
+		d.End(dsl.StopShutdown)
+		d.Wait()
+		if runs != 1 {
+			t.Errorf("it ran %d times", runs)
+		}
+	})
+}

@@ -1,0 +1,291 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package daemon
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/logmark"
+	"github.com/handwerk-dev/handwerk/engine/attempt"
+	"github.com/handwerk-dev/handwerk/engine/cached"
+	"github.com/handwerk-dev/handwerk/engine/fence"
+	"github.com/handwerk-dev/handwerk/engine/ops"
+	"github.com/handwerk-dev/handwerk/engine/patch"
+	"github.com/handwerk-dev/handwerk/engine/progress"
+)
+
+// manyFailures is the run from which on an Event says that a daemon keeps failing: the first ones are often over in a
+// moment.
+const manyFailures = 3
+
+// life is one daemon of one object, from its start to its end, with all its runs.
+type life struct {
+	crew    *Crew
+	handler *dsl.Handler
+	key     cache.ObjectName
+	uid     types.UID
+	// ctx is that of the daemon's code, which is ended when it is to stop.
+	ctx  context.Context
+	tell context.CancelCauseFunc
+	// limit is what its writes are made in, until cut ends them.
+	limit   context.Context
+	cut     context.CancelFunc
+	changes chan struct{}
+	// writing is held by a write, of which there is one at a time.
+	writing sync.Mutex
+
+	// The lock of the crew guards what follows.
+	why   dsl.Stop // it is to stop; empty while it is not
+	told  time.Time
+	timer *time.Timer // ends its time to stop
+	late  bool        // that time is over, and it has not ended
+	done  bool        // it is not to be run again
+	ended bool
+	// last is the object as the cache has shown it last; tree is that of one of which caches have the key alone.
+	last *cached.Object
+	tree *unstructured.Unstructured
+	// written is the object as the daemon has written it last, or the pass that started it, until the cache shows it.
+	written *unstructured.Unstructured
+	// knows is the version up to which changes are no news to the daemon.
+	knows   string
+	ignored []uint64
+	// sending: a write is under way. Came is the newest version of which an event has told since it is.
+	sending bool
+	came    string
+}
+
+func newLife(c *Crew, key cache.ObjectName, uid types.UID, h *dsl.Handler) *life {
+	l := &life{crew: c, handler: h, key: key, uid: uid, changes: make(chan struct{}, 1)}
+	l.ctx, l.tell = context.WithCancelCause(context.WithoutCancel(c.term))
+	l.limit, l.cut = context.WithCancel(context.WithoutCancel(c.term))
+	return l
+}
+
+// stopLocked tells the daemon to stop, once.
+func (l *life) stopLocked(why dsl.Stop) {
+	if l.why != "" || l.ended {
+		return
+	}
+	l.why, l.told = why, time.Now()
+	l.tell(why)
+	within := cmp.Or(l.handler.Daemon.StopWithin, l.crew.settings.Grace)
+	l.timer = time.AfterFunc(within, func() { l.overstay(within) })
+}
+
+// overstay is the end of the time to stop.
+func (l *life) overstay(within time.Duration) {
+	l.crew.mu.Lock()
+	ended := l.ended
+	l.late = !ended
+	why := l.why
+	l.crew.mu.Unlock()
+	if ended {
+		return
+	}
+	l.cut()
+	l.log().Info("daemon was told to stop and still runs; its object does not wait for it any more", logmark.Warning, true,
+		"reason", string(why), "stopWithin", within.String())
+	l.crew.settings.Warn(l.newest(), l.handler.ID, "DaemonStillRuns",
+		fmt.Sprintf("Daemon %s was told to stop %s ago (%s) and still runs; nothing waits for it any more", l.handler.ID, within, why))
+	l.crew.settings.Look(l.key)
+}
+
+// live runs the daemon until it is to stop, or is done.
+func (l *life) live(delay time.Duration) {
+	defer l.end()
+	l.log().V(1).Info("daemon begins", "initialDelay", delay.String())
+	for record := (progress.Record{Cause: dsl.Running}); l.sleep(delay); {
+		began := time.Now()
+		log := l.log().WithValues("attempt", record.Attempts+1)
+		err := l.run(record.Attempts+1, log)
+		if time.Since(began) > max(cmp.Or(l.handler.Backoff.Max, dsl.DefaultBackoffMax), l.handler.Backoff.Initial) {
+			record = progress.Record{Cause: dsl.Running}
+		}
+		if record = l.judge(log, record, err, time.Since(began)); record.Done {
+			return
+		}
+		delay = record.Waits(time.Now())
+	}
+}
+
+// sleep waits, and reports whether the daemon is to run then.
+func (l *life) sleep(d time.Duration) bool {
+	if d > 0 {
+		timer := time.NewTimer(d)
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+		case <-l.ctx.Done():
+		}
+	}
+	return l.ctx.Err() == nil
+}
+
+// run is one run. Its span ends with it, or when the time to stop is over.
+func (l *life) run(count int, log logr.Logger) error {
+	span := fence.NewSpan(l.crew.settings.Held)
+	span.Begin(l.limit)
+	defer span.End()
+	s := &session{life: l, span: span, log: log}
+	object := s.Current()
+	r := &dsl.DaemonRequest{Live: s, Object: object, Attempt: count, Log: log, Patch: dsl.NewPatch()}
+	r.Client, r.Events = l.crew.settings.Equip(Run{Handler: l.handler, Key: l.key, Object: object, Span: span, Log: log})
+	err := l.call(r)
+	if attempt.Void(err) {
+		return err
+	}
+	switch flushed := r.Flush(l.limit); {
+	case flushed == nil, errors.Is(flushed, patch.ErrGone):
+		return err
+	case err == nil:
+		return fmt.Errorf("sending what the daemon wants: %w", flushed)
+	default:
+		log.V(1).Info("what the daemon wants could not be sent", "error", flushed.Error())
+		return err
+	}
+}
+
+// call calls the code. A panic is an error.
+func (l *life) call(r *dsl.DaemonRequest) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("%w: %v", attempt.ErrPanic, p)
+			r.Log.Error(err, "daemon panicked", "stack", string(debug.Stack()))
+		}
+	}()
+	return l.handler.Daemon.Func(l.ctx, r)
+}
+
+// judge says what has come of a run, and when the next one is. The record is done when there is none.
+func (l *life) judge(log logr.Logger, before progress.Record, err error, took time.Duration) progress.Record {
+	stopped := l.ctx.Err() != nil
+	after := before.Succeed()
+	if most, waits := attempt.Waits(err); waits {
+		after = before.Wait(l.handler, err, most, time.Now())
+	} else if err != nil {
+		after = before.Fail(l.handler, err, time.Now())
+	}
+	if stopped && err != nil {
+		log.V(1).Info("daemon stopped with an error", "reason", context.Cause(l.ctx).Error(), "error", err.Error())
+		err = nil // it was told to, and mostly says so
+	}
+	l.crew.settings.Handled(ops.HandlerRun{
+		Resource: l.crew.settings.Resource, Handler: l.handler.ID, Cause: dsl.Running,
+		Outcome: attempt.Outcome(err, after.Done && err == nil, after.Failed), Duration: took,
+	})
+	if stopped {
+		return before.Succeed()
+	}
+	l.say(log, after, err)
+	if after.Done {
+		l.crew.mu.Lock()
+		l.done = true
+		l.crew.mu.Unlock()
+	}
+	return after
+}
+
+// say says in the log, and on the object, how a run has ended.
+func (l *life) say(log logr.Logger, r progress.Record, err error) {
+	again := max(0, time.Until(r.Due)).Round(time.Millisecond).String()
+	warn := func(reason, note string) { l.crew.settings.Warn(l.newest(), l.handler.ID, reason, note) }
+	switch {
+	case err == nil:
+		log.V(1).Info("daemon is done")
+	case r.Waiting:
+		log.V(1).Info("daemon waits", "reason", err.Error(), "timeout", again)
+	case r.Failed:
+		log.Error(err, "daemon failed for good")
+		warn("DaemonFailed", fmt.Sprintf("Daemon %s failed for good: %s", l.handler.ID, r.Message))
+	case l.crew.settings.Said(err):
+		log.V(1).Info("daemon will be run again", "error", err.Error(), "retryAfter", again)
+	default:
+		log.Info("daemon will be run again", logmark.Warning, true, "error", err.Error(), "retryAfter", again)
+		if r.Attempts >= manyFailures {
+			warn("DaemonFailing", fmt.Sprintf("Daemon %s keeps failing, and is run again: %s", l.handler.ID, r.Message))
+		}
+	}
+}
+
+// end is the end of the daemon. The next pass knows what becomes of the object and of its daemons then.
+func (l *life) end() {
+	c := l.crew
+	c.mu.Lock()
+	l.ended = true
+	if l.timer != nil {
+		l.timer.Stop()
+	}
+	if p := c.posts[l.key]; p != nil {
+		p.lives = slices.DeleteFunc(p.lives, func(other *life) bool { return other == l })
+		if (l.done || l.why == "") && p.uid == l.uid { // or its code has ended its goroutine
+			if p.over == nil {
+				p.over = map[*dsl.Handler]bool{}
+			}
+			p.over[l.handler] = true
+		}
+		c.tidyLocked(l.key)
+	}
+	late, told, why := l.late, l.told, l.why
+	c.mu.Unlock()
+	l.tell(nil)
+	l.cut()
+	if late {
+		l.log().Info("daemon has stopped after all", "after", time.Since(told).Round(time.Second).String())
+	} else if why != "" {
+		l.log().V(1).Info("daemon stopped", "reason", string(why))
+	}
+	c.settings.Look(l.key)
+}
+
+// changedLocked takes a version of the object of which an event tells.
+func (l *life) changedLocked(version string) {
+	if l.written != nil && !l.crew.settings.Keys && atMost(l.written.GetResourceVersion(), version) {
+		l.written = nil // caught up
+	}
+	if l.sending {
+		l.came = version // whose it is, the answer tells
+		return
+	}
+	l.newsLocked(version)
+}
+
+// newsLocked tells the daemon of a version that it does not know.
+func (l *life) newsLocked(version string) {
+	if atMost(version, l.knows) {
+		return
+	}
+	l.knows = version
+	l.signal()
+}
+
+func (l *life) signal() {
+	select {
+	case l.changes <- struct{}{}:
+	default:
+	}
+}
+
+// atMost reports whether a version is known not to be newer than another one.
+func atMost(version, than string) bool {
+	order, err := resourceversion.CompareResourceVersion(version, than)
+	return err == nil && order <= 0
+}
+
+func (l *life) log() logr.Logger {
+	return l.crew.settings.Log.WithValues("namespace", l.key.Namespace, "name", l.key.Name, "handler", l.handler.ID, "cause", string(dsl.Running))
+}

@@ -1,0 +1,257 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package index holds what an operator's index says: values by keys, each from one object. It knows which keys a
+// change of an object changes, and no others; whatever an object had is gone with it. Values are texts of JSON, which
+// is a fraction of what trees take.
+package index
+
+import (
+	"cmp"
+	"hash/fnv"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Entry is a value under a key. The value is JSON in the one form that it always has, so that equal values are equal
+// texts.
+type Entry struct {
+	Key   Key
+	Value string
+}
+
+// Change is what a change of an object has changed.
+type Change struct {
+	// Keys are those whose values are other ones, each once, in no order.
+	Keys []Key
+	// Set: a key is new, or has no value any more.
+	Set bool
+}
+
+// Index is values by keys. The methods may be called by any number of goroutines.
+type Index struct {
+	mu      sync.Mutex
+	objects map[types.NamespacedName]*object
+	keys    map[Key]*list
+	// set and content are digests of the keys, and of everything: sums, so that the order makes no difference.
+	set, content uint64
+}
+
+// object is what an object has in the index.
+type object struct {
+	of      types.NamespacedName
+	entries []entry
+}
+
+// entry is one of an object's, at its place among them.
+type entry struct {
+	Entry
+	object *object
+	at     int32
+}
+
+// list is what is under one key, ordered by the objects' namespaces and names.
+type list struct {
+	entries []*entry
+	// digest is that of the values, zero while nobody has asked for it.
+	digest uint64
+}
+
+// New returns an empty index.
+func New() *Index {
+	return &Index{objects: map[types.NamespacedName]*object{}, keys: map[Key]*list{}}
+}
+
+// Put notes what an object has in the index from now on, which may be nothing, and returns what that changes.
+func (x *Index) Put(of types.NamespacedName, entries []Entry) Change {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	before := x.objects[of]
+	if len(entries) == 0 {
+		return x.replaceLocked(before, nil)
+	}
+	after := &object{of: of, entries: make([]entry, len(entries))}
+	for i, one := range entries {
+		after.entries[i] = entry{one, after, int32(i)}
+	}
+	return x.replaceLocked(before, after)
+}
+
+// replaceLocked puts an object in the place of another one; either may be nil. Keys under which both have the same stay
+// as they are. The lock is held.
+func (x *Index) replaceLocked(before, after *object) Change {
+	keys := len(x.keys)
+	set := x.set
+	was, is := before.values(), after.values()
+	var out Change
+	for key, values := range was {
+		if !slices.Equal(values, is[key]) {
+			out.Keys = append(out.Keys, key)
+		}
+	}
+	for key := range is {
+		if _, had := was[key]; !had {
+			out.Keys = append(out.Keys, key)
+		}
+	}
+	x.removeLocked(before)
+	x.addLocked(after)
+	out.Set = len(x.keys) != keys || x.set != set
+	for _, key := range out.Keys {
+		if l := x.keys[key]; l != nil {
+			l.digest = 0
+		}
+	}
+	return out
+}
+
+// values are the object's by key, in their order.
+func (o *object) values() map[Key][]string {
+	if o == nil {
+		return nil
+	}
+	out := make(map[Key][]string, len(o.entries))
+	for _, e := range o.entries {
+		out[e.Key] = append(out[e.Key], e.Value)
+	}
+	return out
+}
+
+func (x *Index) removeLocked(o *object) {
+	if o == nil {
+		return
+	}
+	delete(x.objects, o.of)
+	for i := range o.entries {
+		e := &o.entries[i]
+		l := x.keys[e.Key]
+		if at, found := l.find(e); found {
+			l.entries = slices.Delete(l.entries, at, at+1)
+		}
+		x.content -= e.digest()
+		if len(l.entries) == 0 {
+			delete(x.keys, e.Key)
+			x.set -= digestOf(string(e.Key))
+		}
+	}
+}
+
+func (x *Index) addLocked(o *object) {
+	if o == nil {
+		return
+	}
+	x.objects[o.of] = o
+	for i := range o.entries {
+		e := &o.entries[i]
+		l := x.keys[e.Key]
+		if l == nil {
+			l = &list{}
+			x.keys[e.Key] = l
+			x.set += digestOf(string(e.Key))
+		}
+		at, _ := l.find(e)
+		l.entries = slices.Insert(l.entries, at, e)
+		x.content += e.digest()
+	}
+}
+
+// find returns where an entry stands, or would.
+func (l *list) find(e *entry) (at int, found bool) {
+	return slices.BinarySearchFunc(l.entries, e, func(a, b *entry) int {
+		return cmp.Or(cmp.Compare(a.object.of.Namespace, b.object.of.Namespace), cmp.Compare(a.object.of.Name, b.object.of.Name), cmp.Compare(a.at, b.at))
+	})
+}
+
+// digest is that of an entry with all that tells it from others.
+func (e *entry) digest() uint64 {
+	return digestOf(e.object.of.Namespace, e.object.of.Name, strconv.Itoa(int(e.at)), string(e.Key), e.Value)
+}
+
+// digestOf is a digest of texts, never zero.
+func digestOf(texts ...string) uint64 {
+	h := fnv.New64a()
+	for _, text := range texts {
+		_, _ = io.WriteString(h, strconv.Itoa(len(text))+":"+text) // hashes return no errors
+	}
+	return max(h.Sum64(), 1)
+}
+
+// Get returns the values under a key, in the order of their objects' namespaces and names and then in that in which
+// the object has them, and their digest. There may be none.
+func (x *Index) Get(key Key) (values []string, digest uint64) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	l := x.keys[key]
+	if l == nil {
+		return nil, nothing
+	}
+	values = make([]string, len(l.entries))
+	for i, e := range l.entries {
+		values[i] = e.Value
+	}
+	if l.digest == 0 {
+		l.digest = digestOf(values...)
+	}
+	return values, l.digest
+}
+
+// nothing is the digest of no values.
+var nothing = digestOf()
+
+// Digest returns the digest of the values under a key. It is never zero.
+func (x *Index) Digest(key Key) uint64 {
+	x.mu.Lock()
+	l := x.keys[key]
+	if l == nil || l.digest != 0 {
+		defer x.mu.Unlock()
+		if l == nil {
+			return nothing
+		}
+		return l.digest
+	}
+	x.mu.Unlock()
+	_, digest := x.Get(key)
+	return digest
+}
+
+// Keys returns the keys that have values, in their order, and their digest.
+func (x *Index) Keys() (keys []Key, digest uint64) {
+	x.mu.Lock()
+	keys, digest = slices.Collect(maps.Keys(x.keys)), max(x.set, 1)
+	x.mu.Unlock()
+	slices.SortFunc(keys, compare)
+	return keys, digest
+}
+
+// DigestOfKeys returns the digest of which keys have values, DigestOfAll that of everything. They are never zero.
+func (x *Index) DigestOfKeys() uint64 {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return max(x.set, 1)
+}
+
+// DigestOfAll returns the digest of everything.
+func (x *Index) DigestOfAll() uint64 {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return max(x.content, 1)
+}
+
+// Has reports whether there are values under a key.
+func (x *Index) Has(key Key) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.keys[key] != nil
+}
+
+// Size returns how many objects the index has something of, and how many keys have values.
+func (x *Index) Size() (objects, keys int) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return len(x.objects), len(x.keys)
+}
