@@ -136,27 +136,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	}
 	e.trim.Begin()
 	defer e.trim.End()
-	feedsCtx, stopFeeds := context.WithCancel(outer)
-	var feeds sync.WaitGroup
-	endFeeds := func() {
-		stopFeeds()
-		feeds.Wait()
-		e.resources.Wait()
-		for r := range e.resources.All {
-			r.family.Retired.Wait()
-		}
-		e.watches.Close()
-	}
-	feeds.Go(func() { e.feeds.Run(feedsCtx) })
-	feeds.Go(func() { e.indexes.Run(feedsCtx) })
-	e.resources.Run(feedsCtx)
-	feeds.Go(func() { e.recheck.Run(feedsCtx) })
-	feeds.Go(func() {
-		e.settled(feedsCtx)
-		if feedsCtx.Err() == nil {
-			e.access.Run(feedsCtx)
-		}
-	})
+	feedsCtx, feeds, endFeeds := e.bring(outer)
 	var names []string
 	for r := range e.resources.All {
 		names = append(names, r.name)
@@ -186,6 +166,31 @@ func (e *Engine) Run(ctx context.Context) error {
 		return nil
 	}
 	return err
+}
+
+// bring brings in all that is watched, until end is called. What else is to be over then is started in running.
+func (e *Engine) bring(outer context.Context) (ctx context.Context, running *sync.WaitGroup, end func()) {
+	ctx, stop := context.WithCancel(outer)
+	running = &sync.WaitGroup{}
+	running.Go(func() { e.feeds.Run(ctx) })
+	running.Go(func() { e.indexes.Run(ctx) })
+	e.resources.Run(ctx)
+	running.Go(func() { e.recheck.Run(ctx) })
+	running.Go(func() {
+		e.settled(ctx)
+		if ctx.Err() == nil {
+			e.access.Run(ctx)
+		}
+	})
+	return ctx, running, func() {
+		stop()
+		running.Wait()
+		e.resources.Wait()
+		for r := range e.resources.All {
+			r.family.Retired.Wait()
+		}
+		e.watches.Close()
+	}
 }
 
 // begin runs the startups, and reports whether they are through. That the process was asked to stop meanwhile is no error.

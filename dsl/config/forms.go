@@ -76,11 +76,16 @@ var notScheduled = []string{"causes", "when", "field", "labels", "annotations", 
 
 // ReadForm reads them as any handlers, but for the fields that are not for them.
 func (s *schedule) ReadForm(d *form.Decoder, p path, n *yaml.Node) bool {
-	ok := d.Value(p, n, (*[]handler)(s))
-	for i := range *s {
-		for _, name := range notScheduled {
+	return barring(d, p, n, (*[]handler)(s), notScheduled, notForSchedule)
+}
+
+// barring reads handlers that cannot have some fields, for a reason.
+func barring(d *form.Decoder, p path, n *yaml.Node, into *[]handler, names []string, why string) bool {
+	ok := d.Value(p, n, into)
+	for i := range *into {
+		for _, name := range names {
 			if at := p.Index(i).Key(name); d.Has(at) {
-				d.FaultKey(at, "%s", notForSchedule)
+				d.FaultKey(at, "%s", why)
 			}
 		}
 	}
@@ -108,15 +113,7 @@ var notActive = append(slices.Clone(notScheduled), "every", "pause", "cron", "ti
 
 // ReadForm reads them as any handlers, but for the fields that are not for them.
 func (a *activities) ReadForm(d *form.Decoder, p path, n *yaml.Node) bool {
-	ok := d.Value(p, n, (*[]handler)(a))
-	for i := range *a {
-		for _, name := range notActive {
-			if at := p.Index(i).Key(name); d.Has(at) {
-				d.FaultKey(at, "%s", notForActivity)
-			}
-		}
-	}
-	return ok
+	return barring(d, p, n, (*[]handler)(a), notActive, notForActivity)
 }
 
 // DescribeForm describes what one of them may have.
