@@ -76,6 +76,12 @@ func FooStatus(_ context.Context, r *dsl.Request) error {
 	return nil
 }
 
+// FooFarewell says that a Foo is gone. Nothing is left to do: its Deployment goes with it, by the owner reference.
+func FooFarewell(_ context.Context, r *dsl.Request) error {
+	r.Log.Info("Foo is gone, and its Deployment goes with it")
+	return nil
+}
+
 // Foo registers the functions of samples/foo.
 func Foo(r *actions.Registry) {
 	r.Function(dsl.Function{
@@ -86,6 +92,7 @@ func Foo(r *actions.Registry) {
 		Name: "foo.Status", Func: FooStatus, Doc: "reports the available replicas of a Foo's Deployment",
 		Needs: []dsl.Need{dsl.MustParseNeed("patch", "self/status")},
 	})
+	r.Function(dsl.Function{Name: "foo.Farewell", Func: FooFarewell, Doc: "says that a Foo is gone", Needs: []dsl.Need{}})
 }
 
 // FooOperator is samples/foo/operator.yaml written in Go.
@@ -95,6 +102,7 @@ func FooOperator() *dsl.Operator {
 		foo.Owns("deployments.v1.apps")
 		foo.OnReconcile("deployment", FooDeployment, dsl.Needs(fooVerbs, fooChildren))
 		foo.OnReconcile("status", FooStatus, dsl.Needs("patch", "self/status"))
+		foo.OnDelete("farewell", FooFarewell, dsl.NoFinalizer(), dsl.WithNeeds())
 	})
 	return op
 }

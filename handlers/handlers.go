@@ -35,6 +35,11 @@ func Standard() *actions.Registry {
 	FooBar(r)
 	PodWatch(r)
 	Probes(r)
+	VolumeClaims(r)
+	Guests(r)
+	Fleets(r)
+	Attempts(r)
+	Doors(r)
 
 	return r
 }

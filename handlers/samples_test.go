@@ -51,7 +51,10 @@ func nothingIsToldOf(t *testing.T, op *dsl.Operator) {
 
 // TestSamplesAreTheSameInGo holds that both routes make one operator.
 func TestSamplesAreTheSameInGo(t *testing.T) {
-	for _, inGo := range []*dsl.Operator{handlers.FooOperator(), handlers.FooBarOperator(), handlers.PodWatchOperator(), handlers.ItemWatchOperator(), handlers.DaemonOperator()} {
+	for _, inGo := range []*dsl.Operator{
+		handlers.FooOperator(), handlers.FooBarOperator(), handlers.PodWatchOperator(), handlers.ItemWatchOperator(), handlers.DaemonOperator(),
+		handlers.VolumeClaimOperator(), handlers.MemoOperator(), handlers.SubHandlersOperator(),
+	} {
 		t.Run(inGo.Name, func(t *testing.T) {
 			inYAML, err := config.Load([]string{filepath.Join("..", "samples", inGo.Name, "operator.yaml")}, handlers.Standard())
 			if err != nil {

@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/engine/e2e/cluster"
-	"github.com/handwerk-dev/handwerk/handlers"
 )
 
 // fooStage is where an operator of Foos is at work.
@@ -59,7 +58,7 @@ func TestFooSample(t *testing.T) {
 		"the Deployment of a deleted Foo goes":                  fooIsDeleted,
 		"a Foo that the CRD does not allow never gets anywhere": fooIsValidated,
 	}
-	for name, start := range routes("samples/foo/operator.yaml", handlers.FooOperator) {
+	for name, start := range fooRoutes() {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			ns, user := plane.Namespace(t), plane.User("foo")
@@ -102,7 +101,7 @@ func fooIsCreated(t *testing.T, s *fooStage) {
 		}
 	}
 	event := awaitEvent(t, s.ns, "created", "Synced", 1)
-	if event.Type != corev1.EventTypeNormal || event.ReportingController != "foo" || event.InvolvedObject.UID != owner.GetUID() {
+	if event.Type != corev1.EventTypeNormal || !strings.HasPrefix(event.ReportingController, "foo") || event.InvolvedObject.UID != owner.GetUID() {
 		t.Errorf("Event is %s by %q of %v", event.Type, event.ReportingController, event.InvolvedObject)
 	}
 	if got := plane.Writes(t, s.user.Name, mark).Of("deployments", "created"); len(got) != 1 {
@@ -169,7 +168,7 @@ func fooLeavesForeignAlone(t *testing.T, s *fooStage) {
 		return available(o) == 1 && observed == o.GetGeneration() && strings.Contains(asJSON(t, o.Object), "NewReplicaSetAvailable")
 	})
 	s.foos.Create(t, foo("taken", 3))
-	event := awaitEvent(t, s.ns, "taken", "ErrResourceExists", 2)
+	event := awaitEvent(t, s.ns, "taken", "ErrResourceExists", 1)
 	if want := `Resource "taken" already exists and is not managed by Foo`; event.Type != corev1.EventTypeWarning || event.Message != want {
 		t.Errorf("Event is %s %q, want Warning %q", event.Type, event.Message, want)
 	}
@@ -196,15 +195,18 @@ func fooLeavesForeignAlone(t *testing.T, s *fooStage) {
 		t.Errorf("the Foo reports the foreign Deployment's state: %v", status)
 	}
 
-	// The name is free again: the retries come to their end.
+	// The name is free again.
 	s.deployments.Delete(t, "taken")
 	s.follows(t, "taken", 3)
 }
 
 func fooIsDeleted(t *testing.T, s *fooStage) {
-	s.settled(t, "deleted", 1)
+	if made := s.settled(t, "deleted", 1); len(made.GetFinalizers()) > 0 {
+		t.Errorf("its finalizers are %v", made.GetFinalizers())
+	}
 	s.foos.Delete(t, "deleted")
 	s.foos.AwaitGone(t, "deleted")
+	s.says(t, "Foo is gone, and its Deployment goes with it")
 	s.deployments.AwaitGone(t, "deleted")
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine"
 	"github.com/handwerk-dev/handwerk/engine/e2e/cluster"
+	"github.com/handwerk-dev/handwerk/handlers"
 )
 
 // route is a way to run an operator: in one namespace, as a user, until the test ends.
@@ -28,21 +29,26 @@ type route func(t *testing.T, ns string, user *cluster.User) *cluster.Lines
 // have to behave the same.
 func routes(sample string, inGo func() *dsl.Operator) map[string]route {
 	return map[string]route{
-		"YAML": func(t *testing.T, ns string, user *cluster.User) *cluster.Lines {
-			program := plane.Operator(t, cluster.Launch{Config: user.Config(), Args: []string{"run", "--config", sample, "-n", ns}})
-			t.Cleanup(func() {
-				if exit := program.Stop(t); exit.Code != 0 {
-					t.Errorf("the program ended with exit code %d", exit.Code)
-				}
-			})
-			program.Await(t, "operator starts")
-			return program.Lines
-		},
+		"YAML": byProgram(sample),
 		"Go": func(t *testing.T, ns string, user *cluster.User) *cluster.Lines {
 			op := inGo()
 			op.Scope.Namespaces = []string{ns}
 			return cluster.Run(t, op, engine.Settings{Config: user.Config()}).Lines
 		},
+	}
+}
+
+// byProgram runs a configuration, or the folder of one, by the operator's program.
+func byProgram(config string) route {
+	return func(t *testing.T, ns string, user *cluster.User) *cluster.Lines {
+		program := plane.Operator(t, cluster.Launch{Config: user.Config(), Args: []string{"run", "--config", config, "-n", ns}})
+		t.Cleanup(func() {
+			if exit := program.Stop(t); exit.Code != 0 {
+				t.Errorf("the program ended with exit code %d", exit.Code)
+			}
+		})
+		program.Await(t, "operator starts")
+		return program.Lines
 	}
 }
 
@@ -60,6 +66,16 @@ func fooRules() []rbacv1.PolicyRule {
 		cluster.Rule("", "configmaps", "get", "create", "update"), // the register
 		eventRule(),
 	}
+}
+
+// fooRoutes are the three ways in which kubernetes/sample-controller is written here.
+func fooRoutes() map[string]route {
+	ways := routes("samples/foo/operator.yaml", handlers.FooOperator)
+	ways["YAML alone"] = func(t *testing.T, ns string, user *cluster.User) *cluster.Lines {
+		user.AllowIn(t, ns, cluster.Rule("apps", "deployments", "delete")) // apply takes away what is wanted no more
+		return byProgram("samples/foo-yaml/operator.yaml")(t, ns, user)
+	}
+	return ways
 }
 
 // awaitEvent waits for an Event about an object that was seen at least so many times.

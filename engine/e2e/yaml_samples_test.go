@@ -72,7 +72,7 @@ func field(o *unstructured.Unstructured, path ...string) any {
 	return value
 }
 
-func TestFooInYAMLAlone(t *testing.T) {
+func TestFooInYAMLAloneTakesAwayWhatIsRenamed(t *testing.T) {
 	t.Parallel()
 	ns := plane.Namespace(t)
 	s := runSample(t, "foo-yaml", []string{ns}, []rbacv1.PolicyRule{
@@ -81,32 +81,13 @@ func TestFooInYAMLAlone(t *testing.T) {
 		made("apps", "deployments"),
 	})
 	stage := &fooStage{ns: ns, user: s.user, foos: plane.Objects(foos, ns), deployments: plane.Objects(deployments, ns), lines: s.program.Lines}
-	t.Run("it is scaled", func(t *testing.T) { fooIsScaled(t, stage) })
-	t.Run("an edit of the Deployment by hand is put back", func(t *testing.T) { fooEditIsPutBack(t, stage) })
-	t.Run("a Deployment deleted by hand is put back", func(t *testing.T) { fooDeletionIsPutBack(t, stage) })
-	t.Run("the Deployment of a deleted Foo goes", func(t *testing.T) { fooIsDeleted(t, stage) })
-	t.Run("a foreign Deployment is left alone, and said so", func(t *testing.T) {
-		plane.Apply(t, ns, foreignDeployment)
-		stage.foos.Create(t, foo("taken", 3))
-		owner := stage.foos.Await(t, "taken", "a condition", func(o *unstructured.Unstructured) bool {
-			return cluster.Condition(o, "Applied") == "False"
-		})
-		if text := asJSON(t, field(owner, "status")); !strings.Contains(text, "NotOwned") || !strings.Contains(text, "taken") {
-			t.Errorf("status is %s", text)
-		}
-		awaitEvent(t, ns, "taken", "NotOwned", 1)
-		stage.deployments.Delete(t, "taken")
-		stage.follows(t, "taken", 3)
-		stage.foos.Await(t, "taken", "the condition to be true", func(o *unstructured.Unstructured) bool {
-			return cluster.Condition(o, "Applied") == "True"
-		})
-	})
-	t.Run("another name makes another Deployment and takes the old one away", func(t *testing.T) {
-		stage.settled(t, "renamed", 1)
-		stage.foos.Patch(t, "renamed", `{"spec":{"deploymentName":"renamed-2"}}`)
-		stage.deployments.Await(t, "renamed-2", "a replica", func(o *unstructured.Unstructured) bool { return available(o) == 1 })
-		stage.deployments.AwaitGone(t, "renamed")
-	})
+	stage.settled(t, "renamed", 1)
+	stage.foos.Patch(t, "renamed", `{"spec":{"deploymentName":"renamed-2"}}`)
+	stage.deployments.Await(t, "renamed-2", "a replica", func(o *unstructured.Unstructured) bool { return available(o) == 1 })
+	stage.deployments.AwaitGone(t, "renamed")
+	if got := cluster.Condition(stage.foos.Get(t, "renamed"), "Applied"); got != "True" {
+		t.Errorf("condition Applied is %q", got)
+	}
 }
 
 func TestWebApp(t *testing.T) {

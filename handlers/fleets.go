@@ -1,0 +1,58 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package handlers
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/actions"
+)
+
+// fleet is what a Fleet asks for.
+type fleet struct {
+	// Regions are where it is to be; those in Closed take nobody yet.
+	Regions []string `json:"regions"`
+	Closed  []string `json:"closed"`
+}
+
+// FleetDeploy declares a sub-handler for each region of a Fleet. One that fails is tried again alone; those that have succeeded
+// do not run again.
+func FleetDeploy(_ context.Context, r *dsl.Request) error {
+	var spec fleet
+	if err := r.Into("spec", &spec); err != nil {
+		return dsl.Permanent(err)
+	}
+	for _, region := range spec.Regions {
+		r.Handle(region, func(_ context.Context, r *dsl.Request) error {
+			r.Patch.SetStatus("attempts."+region, r.Attempt)
+			if slices.Contains(spec.Closed, region) {
+				return fmt.Errorf("%s is closed", region)
+			}
+			r.Log.Info("the fleet is in " + region) // as handler deploy/<region>
+			return nil
+		}, dsl.Retries(2), dsl.WithBackoff(time.Second, time.Minute))
+	}
+	return nil
+}
+
+// Fleets registers the function of samples/sub-handlers.
+func Fleets(r *actions.Registry) {
+	r.Function(dsl.Function{
+		Name: "fleets.Deploy", Func: FleetDeploy, Doc: "has a sub-handler for each region of a Fleet",
+		Needs: []dsl.Need{dsl.MustParseNeed("patch", "self/status")},
+	})
+}
+
+// SubHandlersOperator is samples/sub-handlers/operator.yaml written in Go.
+func SubHandlersOperator() *dsl.Operator {
+	op := dsl.New("sub-handlers")
+	op.Resource("fleets.v1alpha1.samples.handwerk.dev", func(fleet *dsl.Resource) {
+		fleet.On([]dsl.Cause{dsl.Create, dsl.Update}, "deploy", FleetDeploy, dsl.Needs("patch", "self/status"))
+	})
+	return op
+}

@@ -1,0 +1,68 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package handlers
+
+import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/actions"
+)
+
+// guest is somebody to be greeted.
+type guest struct {
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              struct {
+		Name string `json:"name"`
+	} `json:"spec"`
+	Status struct {
+		Greeting string `json:"greeting,omitempty"`
+	} `json:"status"`
+}
+
+// greetings counts how often a guest was greeted, in this process.
+type greetings struct{ count int }
+
+// greeted is what a greeting comes to.
+type greeted struct {
+	Times  int `json:"times"`
+	Guests int `json:"guests"`
+}
+
+// GuestGreet greets a guest: typed, in the status. Its result says how often that was, by the object's memo, and how many guests
+// there were in this process, by the operator's.
+func GuestGreet(_ context.Context, r *dsl.TypedRequest[guest]) error {
+	seen := dsl.MemoOf[greetings](r.Memo)
+	seen.count++
+	guests := 0
+	r.OperatorMemo.Update("guests", func(known any) any {
+		guests, _ = known.(int)
+		if seen.count == 1 {
+			guests++
+		}
+		return guests
+	})
+	r.Object.Status.Greeting = "Hello, " + r.Object.Spec.Name
+	r.Result(greeted{Times: seen.count, Guests: guests})
+	return nil
+}
+
+// Guests registers the function of samples/memo.
+func Guests(r *actions.Registry) {
+	r.Function(dsl.Function{
+		Name: "guests.Greet", Func: dsl.Typed(GuestGreet), Doc: "greets a guest, and counts how often",
+		Needs: []dsl.Need{dsl.MustParseNeed("patch", "self/status")},
+	})
+}
+
+// MemoOperator is samples/memo/operator.yaml written in Go.
+func MemoOperator() *dsl.Operator {
+	op := dsl.New("memo")
+	op.Resource("guests.v1alpha1.samples.handwerk.dev", func(guest *dsl.Resource) {
+		guest.OnReconcile("greet", dsl.Typed(GuestGreet), dsl.Field("spec.name"), dsl.Needs("patch", "self/status"))
+	})
+	return op
+}
