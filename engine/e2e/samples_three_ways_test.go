@@ -36,9 +36,9 @@ type fooSeen struct {
 func TestFooThreeWays(t *testing.T) {
 	t.Parallel()
 	const message = `Warning ErrResourceExists Resource "taken" already exists and is not managed by Foo`
-	want, first := fooSeen{
-		Deployment: []string{"create deployments 201", "patch deployments 200", "patch deployments 200", "create deployments 201"},
-		Kinds:      []string{"create deployments", "create events", "patch deployments", "patch events", "patch foos/status"},
+	want, first := fooSeen{ // server-side apply is patch, also of what is new
+		Deployment: []string{"patch deployments 201", "patch deployments 200", "patch deployments 200", "patch deployments 201"},
+		Kinds:      []string{"create events", "patch deployments", "patch events", "patch foos/status"},
 		Taken:      "{}",
 		Events:     []string{"Normal Synced Foo synced successfully", message},
 	}, ""

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
@@ -72,12 +73,16 @@ func work(ctx context.Context, config *rest.Config, namespace string) error {
 			return err
 		}
 		for event := range seen.ResultChan() {
-			if o, is := event.Object.(*unstructured.Unstructured); is && len(o.GetFinalizers()) > 0 {
+			o, is := event.Object.(*unstructured.Unstructured)
+			if event.Type == watch.Deleted || !is {
 				break
+			}
+			if o.GetDeletionTimestamp() == nil && len(o.GetFinalizers()) > 0 {
+				err = objects.Delete(ctx, o.GetName(), metav1.DeleteOptions{})
 			}
 		}
 		seen.Stop()
-		if err := objects.Delete(ctx, o.GetName(), metav1.DeleteOptions{}); err != nil {
+		if err != nil {
 			return err
 		}
 	}
