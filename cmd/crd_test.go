@@ -124,16 +124,18 @@ func TestFaultsShowTheLineTheyAreIn(t *testing.T) {
 
 // TestSampleCRDsAreThoseOfTheirConfigurations holds that the files are what the command prints.
 func TestSampleCRDsAreThoseOfTheirConfigurations(t *testing.T) {
-	b := newBench(t)
-	b.load, b.registry = config.Load, handlers.Standard()
-	if code := b.execute(t.Context(), []string{"crd", "--config", "../samples/webapp/operator.yaml"}); code != 0 {
-		t.Fatalf("exit code %d: %s", code, b.err.String())
-	}
-	want, err := os.ReadFile("../samples/webapp/crd.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), b.out.String()); diff != "" {
-		t.Errorf("samples/webapp/crd.yaml is not current (-file +printed):\n%s", diff)
+	for _, sample := range []string{"daemon", "ephemeral-volume-claim", "index", "webapp"} {
+		b := newBench(t)
+		b.load, b.registry = config.Load, handlers.Standard()
+		if code := b.execute(t.Context(), []string{"crd", "--config", "../samples/" + sample + "/operator.yaml"}); code != 0 {
+			t.Fatalf("exit code %d: %s", code, b.err.String())
+		}
+		want, err := os.ReadFile("../samples/" + sample + "/crd.yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(want), b.out.String()); diff != "" {
+			t.Errorf("samples/%s/crd.yaml is not current (-file +printed):\n%s", sample, diff)
+		}
 	}
 }

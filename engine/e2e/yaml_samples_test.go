@@ -27,20 +27,7 @@ type sampleRun struct {
 // end without having logged an error.
 func runSample(t *testing.T, name string, namespaces []string, rules []rbacv1.PolicyRule, replacements ...string) *sampleRun {
 	t.Helper()
-	data, err := os.ReadFile(filepath.Join("../../samples", name, "operator.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	text := strings.NewReplacer(replacements...).Replace(string(data))
-	for i := 0; i < len(replacements); i += 2 {
-		if !strings.Contains(string(data), replacements[i]) {
-			t.Fatalf("the sample %s has no %q", name, replacements[i])
-		}
-	}
-	file := filepath.Join(t.TempDir(), "operator.yaml")
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	file := sampleFile(t, name, replacements...)
 	s := &sampleRun{user: plane.User(name)}
 	args := []string{"run", "--config", file}
 	if len(namespaces) == 0 {
@@ -59,6 +46,21 @@ func runSample(t *testing.T, name string, namespaces []string, rules []rbacv1.Po
 	})
 	s.program.Await(t, "operator starts")
 	return s
+}
+
+// sampleFile is a copy of a sample in which each replacement is made of an old text by a new one.
+func sampleFile(t *testing.T, name string, replacements ...string) string {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join("../../samples", name, "operator.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := 0; i < len(replacements); i += 2 {
+		if !strings.Contains(string(data), replacements[i]) {
+			t.Fatalf("the sample %s has no %q", name, replacements[i])
+		}
+	}
+	return write(t, strings.NewReplacer(replacements...).Replace(string(data)))
 }
 
 // made are the verbs that apply needs for a kind of children.
