@@ -174,7 +174,9 @@ func (l *logText) logger() logr.Logger {
 }
 
 // running reports whether a Pod runs.
-func running(o *unstructured.Unstructured) bool { return field(o, "status", "phase") == string(corev1.PodRunning) }
+func running(o *unstructured.Unstructured) bool {
+	return field(o, "status", "phase") == string(corev1.PodRunning)
+}
 
 // background is the test's context without its end, for what is to be ended in order.
 func background(t *testing.T) (context.Context, context.CancelFunc) {

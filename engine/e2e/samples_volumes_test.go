@@ -56,7 +56,9 @@ func volumesGrow(t *testing.T, ns string) {
 		t.Errorf("the claim's labels are %s", got)
 	}
 	size := func(want string) func(*unstructured.Unstructured) bool {
-		return func(o *unstructured.Unstructured) bool { return field(o, "spec", "resources", "requests", "storage") == want }
+		return func(o *unstructured.Unstructured) bool {
+			return field(o, "spec", "resources", "requests", "storage") == want
+		}
 	}
 	if !size("1Gi")(claim) {
 		t.Errorf("the claim is %v", claim.Object["spec"])

@@ -15,7 +15,9 @@ import (
 // AllAtOnce is 99-all-at-once: most kinds of handlers together.
 func AllAtOnce(op *dsl.Operator) {
 	op.Name = "kopf-99-all-at-once"
-	op.OnStartup("startup_fn_simple", func(ctx context.Context, r *dsl.Request) error { return pause(ctx, r, "Starting in 1s...", time.Second) })
+	op.OnStartup("startup_fn_simple", func(ctx context.Context, r *dsl.Request) error {
+		return pause(ctx, r, "Starting in 1s...", time.Second)
+	})
 	op.OnStartup("startup_fn_retried", func(_ context.Context, r *dsl.Request) error {
 		if r.Attempt <= 3 {
 			return dsl.Temporary(errors.New("it will work soon"), time.Second)
