@@ -4,7 +4,6 @@
 package e2e
 
 import (
-	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -78,7 +77,7 @@ func (s *kopfStage) runs(t *testing.T, handler, outcome string, want float64) {
 	})
 }
 
-// counted is how often a handler has come out so.
+// counted is how often a handler has come out so; an empty outcome stands for all.
 func (s *kopfStage) counted(t *testing.T, handler, outcome string) (sum float64) {
 	t.Helper()
 	families, err := s.Metrics.Registry().Gather()
@@ -94,7 +93,7 @@ func (s *kopfStage) counted(t *testing.T, handler, outcome string) (sum float64)
 			for _, label := range series.GetLabel() {
 				labels[label.GetName()] = label.GetValue()
 			}
-			if labels["handler"] == handler && labels["outcome"] == outcome {
+			if labels["handler"] == handler && (outcome == "" || labels["outcome"] == outcome) {
 				sum += series.GetCounter().GetValue()
 			}
 		}
@@ -102,7 +101,7 @@ func (s *kopfStage) counted(t *testing.T, handler, outcome string) (sum float64)
 	return sum
 }
 
-// events are those of a namespace, each once, by type, reason and message.
+// eventsIn are the Events about objects of a kind in a namespace, each once, by type, reason and message.
 func eventsIn(t *testing.T, ns, kind string) map[string]bool {
 	t.Helper()
 	list, err := plane.Kubernetes().CoreV1().Events(ns).List(t.Context(), metav1.ListOptions{FieldSelector: "involvedObject.kind=" + kind})
@@ -176,9 +175,4 @@ func (l *logText) logger() logr.Logger {
 // running reports whether a Pod runs.
 func running(o *unstructured.Unstructured) bool {
 	return field(o, "status", "phase") == string(corev1.PodRunning)
-}
-
-// background is the test's context without its end, for what is to be ended in order.
-func background(t *testing.T) (context.Context, context.CancelFunc) {
-	return context.WithCancel(context.WithoutCancel(t.Context()))
 }

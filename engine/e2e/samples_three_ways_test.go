@@ -4,14 +4,12 @@
 package e2e
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/engine/e2e/cluster"
@@ -102,7 +100,7 @@ func (s *fooStage) live(t *testing.T, mark cluster.Mark) (seen fooSeen) {
 	for _, w := range all.Of("deployments", "one") {
 		seen.Deployment = append(seen.Deployment, strings.Replace(w.String(), s.ns+"/one ", "", 1))
 	}
-	seen.Kinds, seen.Events = slices.Sorted(maps.Keys(kinds)), s.events(t)
+	seen.Kinds, seen.Events = slices.Sorted(maps.Keys(kinds)), slices.Sorted(maps.Keys(eventsIn(t, s.ns, "Foo")))
 	return seen
 }
 
@@ -126,18 +124,4 @@ func (s *fooStage) shown(t *testing.T, objects ...*unstructured.Unstructured) st
 		o.SetAnnotations(annotations)
 	}
 	return untimed(t, s.ns, objects...)
-}
-
-// events are those about Foos, each once.
-func (s *fooStage) events(t *testing.T) []string {
-	t.Helper()
-	list, err := plane.Kubernetes().CoreV1().Events(s.ns).List(t.Context(), metav1.ListOptions{FieldSelector: "involvedObject.kind=Foo"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	found := map[string]bool{}
-	for _, e := range list.Items {
-		found[fmt.Sprintf("%s %s %s", e.Type, e.Reason, e.Message)] = true
-	}
-	return slices.Sorted(maps.Keys(found))
 }

@@ -8,10 +8,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	rbacv1 "k8s.io/api/rbac/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/handwerk-dev/handwerk/engine/e2e/cluster"
 )
