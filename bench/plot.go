@@ -49,7 +49,7 @@ func (r *result) drawOne(folder string, c curve) error {
 	p := plot.New()
 	p.Title.Text, p.X.Label.Text, p.Y.Label.Text = c.title, fmt.Sprintf("objects of %.1f KB", float64(r.size)/1e3), c.unit
 	p.X.Min, p.Y.Min = 0, 0
-	p.Legend.Top, p.Legend.Left = true, true
+	p.Legend.Top, p.Legend.Left, p.Legend.Padding = true, true, vg.Points(3)
 	p.Add(plotter.NewGrid())
 	for si, sub := range r.subjects {
 		for pi, part := range c.rows {
@@ -77,7 +77,7 @@ func (r *result) drawOne(folder string, c curve) error {
 		}
 	}
 	p.Y.Max *= 1.4 // room for the legend
-	p.X.Max *= 1.05
+	p.X.Max *= 1.1
 	p.Y.Min = 0
 	to, err := p.WriterTo(16*vg.Centimeter, 10*vg.Centimeter, strings.TrimPrefix(filepath.Ext(c.file), "."))
 	if err != nil {
