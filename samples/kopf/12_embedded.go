@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -55,7 +56,7 @@ func say(_ context.Context, r *dsl.Request) error {
 	return nil
 }
 
-// work is what the program does itself: it makes objects, and deletes each when the operator has handled it.
+// work is what the program does itself: it makes objects, and deletes each when the operator has taken it up.
 func work(ctx context.Context, config *rest.Config, namespace string) error {
 	client, err := dynamic.NewForConfig(config)
 	if err != nil {
@@ -68,23 +69,30 @@ func work(ctx context.Context, config *rest.Config, namespace string) error {
 		if _, err := objects.Create(ctx, o, metav1.CreateOptions{}); err != nil {
 			return err
 		}
-		seen, err := objects.Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + o.GetName()})
-		if err != nil {
-			return err
-		}
-		for event := range seen.ResultChan() {
-			o, is := event.Object.(*unstructured.Unstructured)
-			if event.Type == watch.Deleted || !is {
-				break
-			}
-			if o.GetDeletionTimestamp() == nil && len(o.GetFinalizers()) > 0 {
-				err = objects.Delete(ctx, o.GetName(), metav1.DeleteOptions{})
-			}
-		}
-		seen.Stop()
-		if err != nil {
+		if err := deleteTaken(ctx, objects, o.GetName()); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// deleteTaken deletes an object when the operator has taken it up, which its finalizer shows, and waits until it is gone.
+func deleteTaken(ctx context.Context, objects dynamic.ResourceInterface, name string) error {
+	seen, err := objects.Watch(ctx, metav1.ListOptions{FieldSelector: "metadata.name=" + name})
+	if err != nil {
+		return err
+	}
+	defer seen.Stop()
+	for event := range seen.ResultChan() {
+		o, is := event.Object.(*unstructured.Unstructured)
+		if event.Type == watch.Deleted || !is {
+			return nil
+		}
+		if len(o.GetFinalizers()) > 0 {
+			if err := objects.Delete(ctx, name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+				return err
+			}
+		}
+	}
+	return ctx.Err()
 }
