@@ -189,7 +189,8 @@ func AnnotationAbsent(key string) Option {
 }
 
 // When makes the handler see only objects for which the predicate holds. Several are joined by
-// and.
+// and. What changes while it does not hold is kept in mind for when it does, so a change from one value to another is
+// for an if in the handler, which is asked about each.
 func When(p Predicate) Option {
 	return func(h *Handler) {
 		earlier := h.When

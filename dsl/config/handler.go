@@ -105,6 +105,9 @@ func (w *watched) handler(at path, h *handler) {
 	withdraws := h.level && !w.momentary(h.When)
 	w.only = nil
 	out, built := w.built(at, h)
+	if back && !slices.Contains(causes, dsl.Delete) {
+		out.Func, when = asked(when, out.Func), nil
+	}
 	out.Causes = append(slices.Clone(causes), out.Causes...)
 	out.Labels, out.Annotations, out.When = h.Labels, h.Annotations, when
 	if len(h.Field) > 0 {
@@ -195,6 +198,17 @@ func (w *watched) filters(at path, h *handler) (when dsl.Predicate, reads dsl.Re
 		return nil, reads, false
 	}
 	return program.Predicate("when", h.With), reads.And(program.Reads()), program.Uses(expr.Old) || program.Uses(expr.Diff)
+}
+
+// asked makes a filter that looks back the first thing that the handler's code does. So each change is one that the handler
+// has seen, whatever the answer, and what it compares with is the object before that change.
+func asked(when dsl.Predicate, fn dsl.Func) dsl.Func {
+	return func(ctx context.Context, r *dsl.Request) error {
+		if holds, err := when(&r.Subject); err != nil || !holds {
+			return err
+		}
+		return fn(ctx, r)
+	}
 }
 
 // needs are the rights that a handler needs: those that it says, and those that its actions are known to need.
