@@ -15,6 +15,7 @@ const MostSubHandlers = 100
 // Parts are the sub-handlers that a handler has declared in a run. The zero value has none.
 type Parts struct {
 	list []*Handler
+	then Func
 	err  error
 }
 
@@ -38,6 +39,15 @@ func (r *Request) Handle(id string, fn Func, options ...Option) {
 		r.Parts = &Parts{} // in a test that has no engine
 	}
 	r.Parts.add(r.Handler, h)
+}
+
+// Then declares what the handler does when all of its sub-handlers have succeeded, those that were declared later among them:
+// its error is the handler's. The last one that is declared counts.
+func (r *Request) Then(fn Func) {
+	if r.Parts == nil {
+		r.Parts = &Parts{} // in a test that has no engine
+	}
+	r.Parts.then = fn
 }
 
 func (p *Parts) add(parent string, h *Handler) {
@@ -64,6 +74,14 @@ func (p *Parts) add(parent string, h *Handler) {
 		}
 	}
 	p.list = append(p.list, h)
+}
+
+// Finally returns what is to be done when all have succeeded, nil for nothing.
+func (p *Parts) Finally() Func {
+	if p == nil {
+		return nil
+	}
+	return p.then
 }
 
 // Declared returns the sub-handlers in the order in which they were declared, and what is wrong with them.

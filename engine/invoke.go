@@ -41,7 +41,7 @@ func (p *pass) attempt(ctx context.Context, j *plan.Job) error {
 	if err := p.ensureFinalizer(ctx); err != nil {
 		return err
 	}
-	p.family.Claims.Run(j.Reader.ID, j.Record.Step)
+	p.family.Claims.Run(j.Reader.ID, j.Record.Past())
 	j.Saw = p.look.Digest(j.Reader.View)
 	s := fence.NewSpan(p.r.engine.held)
 	request := p.request(j, s)

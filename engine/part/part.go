@@ -70,6 +70,9 @@ func run(ctx context.Context, r *dsl.Request, known **progress.Parts) error {
 	case len(failed) > 0:
 		return dsl.Permanent(fmt.Errorf("sub-handlers failed for good: %s", strings.Join(failed, "; ")))
 	}
+	if then := r.Parts.Finally(); then != nil {
+		return then(ctx, r)
+	}
 	return nil
 }
 

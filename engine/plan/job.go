@@ -122,7 +122,7 @@ func (js Jobs) Turns(before *Job) (out []claim.Turn) {
 	for _, j := range js {
 		if j != before {
 			out = append(out, claim.Turn{
-				Handler: j.Reader.ID, Step: j.Entry.Try.Step, Ran: j.Ran, Through: j.Through(), Waits: j.Record.Waiting,
+				Handler: j.Reader.ID, Step: j.Entry.Try.Past(), Ran: j.Ran, Through: j.Through(), Waits: j.Record.Waiting,
 			})
 		}
 	}
