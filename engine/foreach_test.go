@@ -283,6 +283,7 @@ func TestChildrenOfEntries(t *testing.T) {
 			s.Create(hosted)
 			s.Settle()
 			check(s, "a.example.com", "b")
+			s.set(int64(3), "spec", "hosts") // which says nothing of what there is
 			s.remove()
 			s.Advance(time.Minute)
 			if got := s.made(); len(got) > 0 || s.web() != nil {

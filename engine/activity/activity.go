@@ -127,17 +127,13 @@ func (o *Office) run(ctx context.Context, h *dsl.Handler) error {
 		if err == nil {
 			err = o.attempt(ctx, h, r.Attempts+1, r.Ends(h))
 		}
-		most, waits := attempt.Waits(err)
-		switch {
-		case err == nil:
+		if err != nil && ctx.Err() != nil {
+			return cause(ctx, err)
+		}
+		_, waits := attempt.Waits(err)
+		if r = attempt.Note(h, r, err, time.Now()); err == nil {
 			o.log(h).V(1).Info("activity succeeded")
 			return nil
-		case ctx.Err() != nil:
-			return cause(ctx, err)
-		case waits:
-			r = r.Wait(h, err, most, time.Now())
-		default:
-			r = r.Fail(h, err, time.Now())
 		}
 		switch {
 		case r.Failed:

@@ -58,8 +58,8 @@ func (s Situation) enter(h *dsl.Handler, e book.Entry) book.Entry {
 	if s.Child || s.Related || s.Index {
 		e.Try = e.Try.RetryNow()
 	}
-	if s.Granted && !e.Try.Done {
-		e.Try.Due, e.Try.Early = time.Time{}, time.Time{}
+	if s.Granted {
+		e.Try = e.Try.Granted()
 	}
 	if s.Deletion != "" {
 		return e

@@ -132,6 +132,30 @@ func (r Record) Past() int {
 	return n
 }
 
+// Worst is how many attempts have failed of what is not done: of the handler, or of that of its sub-handlers which failed most
+// often.
+func (r Record) Worst() int {
+	n := r.Attempts
+	if r.Parts == nil {
+		return n
+	}
+	for _, part := range r.Parts.Of {
+		if !part.Done && (!part.Waiting || part.Parts != nil) {
+			n = max(n, part.Worst())
+		}
+	}
+	return n
+}
+
+// Granted returns the record of a handler that lacked a right, which was given.
+func (r Record) Granted() Record {
+	if !r.Done {
+		r.Due, r.Early = time.Time{}, time.Time{}
+		r.Parts = r.Parts.each(Record.Granted)
+	}
+	return r
+}
+
 // Bare reports whether the record says nothing but that the handler waits.
 func (r Record) Bare() bool {
 	return r.Waiting && r.Attempts == 0 && r.Step == 0 && r.Began.IsZero() && r.Parts == nil
