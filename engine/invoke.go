@@ -49,7 +49,8 @@ func (p *pass) attempt(ctx context.Context, j *plan.Job) error {
 	start := time.Now()
 	j.Record = j.Record.Start(j.Reader.Handler, start)
 	leave := p.r.busy.Enter(p.key, j.Reader.ID)
-	parts := part.Run{Settings: p.r.parts(), Troubles: &p.memory.Troubles, Known: j.Record.Parts}
+	with := part.Settings{Resource: p.r.name, Handled: p.r.engine.metrics.Handled, Said: p.r.engine.said}
+	parts := part.Run{Settings: with, Troubles: &p.memory.Troubles, Known: j.Record.Parts}
 	err := attempt.Run(ctx, parts.Of(j.Reader.Handler), request, j.Record.Ends(j.Reader.Handler), s)
 	leave()
 	if ctx.Err() != nil {
@@ -77,11 +78,6 @@ func (p *pass) attempt(ctx context.Context, j *plan.Job) error {
 	p.note(log, j, err, time.Since(start))
 	p.finish(j)
 	return nil
-}
-
-// parts is what sub-handlers need.
-func (r *resource) parts() part.Settings {
-	return part.Settings{Resource: r.name, Handled: r.engine.metrics.Handled, Said: r.engine.said}
 }
 
 // ensureFinalizer adds the finalizer before the first handler of an object runs. When no handler is due, the
