@@ -99,13 +99,14 @@ func TestImportsPointDown(t *testing.T) {
 		"engine/saying":   {"dsl", "engine/book", "engine/conditions", "engine/filter", "engine/ledger", "engine/memory", "engine/patch", "engine/plan"},
 		"engine/clock":    {"dsl", "engine/attempt", "engine/book", "engine/ledger", "engine/plan", "engine/progress", "engine/timer"},
 		"engine/activity": {"dsl", "dsl/logmark", "engine/attempt", "engine/child", "engine/events", "engine/fence", "engine/ops", "engine/progress"},
+		"engine/beside":   {"dsl", "engine/family", "engine/inbox", "engine/sweep"},
 		"engine/part":     {"dsl", "engine/attempt", "engine/cause", "engine/filter", "engine/ops", "engine/progress"},
 		"engine/client":   {"dsl", "engine/catalog", "engine/child", "engine/feed", "engine/fence"},
 		"engine/index":    {},
 		"engine/indexes":  {"dsl", "dsl/plain", "engine/cached", "engine/feed", "engine/filter", "engine/health", "engine/inbox", "engine/index", "engine/ops", "engine/watch"},
 		"engine/related":  {"dsl", "engine/book", "engine/cached", "engine/feed", "engine/inbox", "engine/watch"},
 		"engine": {
-			"engine/activity", "engine/part", "engine/clock", "engine/daemon", "engine/departed", "engine/saying", "engine/worker",
+			"engine/activity", "engine/beside", "engine/part", "engine/clock", "engine/daemon", "engine/departed", "engine/saying", "engine/worker",
 			"engine/attempt", "engine/client", "engine/conditions", "engine/filter", "engine/ledger", "engine/plan",
 			"dsl", "dsl/logmark", "dsl/plain", "engine/book", "engine/cached", "engine/cause", "engine/catalog", "engine/child", "engine/gone", "engine/lease", "engine/ops",
 			"engine/patch", "engine/progress", "engine/queue", "engine/rights", "engine/watch",
@@ -150,7 +151,7 @@ var (
 		{"attempt", "dial", "feed", "inbox", "ledger", "preflight"},
 		{"daemon", "part", "report", "retired"},
 		{"client", "family", "feeds", "indexes", "related", "roster"},
-		{"memory", "plan"},
+		{"beside", "memory", "plan"},
 		{"activity", "clock", "departed", "saying", "worker"},
 	}
 )

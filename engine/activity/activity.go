@@ -44,6 +44,8 @@ type Settings struct {
 	Held fence.Held
 	// Client makes the client of an attempt.
 	Client func(*fence.Span) dsl.Client
+	// Indexes are the operator's, for those that run once something is watched; Unwatched for the others.
+	Indexes, Unwatched dsl.Indexes
 	// Grace is the grace period.
 	Grace time.Duration
 }
@@ -200,6 +202,9 @@ func (o *Office) request(h *dsl.Handler, n int, span *fence.Span) *dsl.Request {
 			Log: o.log(h).WithValues("attempt", n), Children: children, Related: nothing{},
 		},
 		Patch: dsl.NewPatch(), Children: children, Client: o.set.Client(span), Memo: o.set.Memo, OperatorMemo: o.set.Memo,
+	}
+	if out.Indexes = o.set.Indexes; h.Causes[0] == dsl.Startup {
+		out.Indexes = o.set.Unwatched
 	}
 	out.Events = events.Log{Log: out.Log, Over: span.Over}
 	return out
