@@ -35,7 +35,7 @@ func forEach(t *testing.T, handler string, then map[string]dsl.Func, play func(s
 			Host string `json:"host"`
 		}{}, Func: func(ctx context.Context, r *dsl.Request) error {
 			host := fmt.Sprint(r.Params["host"])
-			s.Journal.Add(fmt.Sprintf("%s %s %s %d", r.Handler, host, r.Cause, r.Attempt))
+			s.Add(fmt.Sprintf("%s %s %s %d", r.Handler, host, r.Cause, r.Attempt))
 			if do := then[host]; do != nil {
 				return do(ctx, r)
 			}

@@ -162,7 +162,7 @@ func optionsOf(h *handler) (out []dsl.Option) {
 func (h *handler) forEntries(built *actions.Built) {
 	e := h.entries
 	fn := built.Func
-	built.Func = func(ctx context.Context, r *dsl.Request) error { return e.run(r, fn) }
+	built.Func = func(_ context.Context, r *dsl.Request) error { return e.run(r, fn) }
 	programs := e.Of.Programs()
 	if e.Key != nil {
 		programs = append(programs, e.Key.Programs()...)
