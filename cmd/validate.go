@@ -22,8 +22,12 @@ import (
 type verdict struct {
 	Operator  string `json:"operator,omitempty"`
 	Resources int    `json:"resources,omitempty"`
-	Handlers  int    `json:"handlers,omitempty"`
-	OK        bool   `json:"ok"`
+	// Handlers are those of objects and of schedules, Daemons those beside them, Activities startups, cleanups and probes.
+	Handlers   int  `json:"handlers,omitempty"`
+	Daemons    int  `json:"daemons,omitempty"`
+	Indexes    int  `json:"indexes,omitempty"`
+	Activities int  `json:"activities,omitempty"`
+	OK         bool `json:"ok"`
 	// Warnings name what could not be checked against the cluster, and what may surprise.
 	Warnings []string `json:"warnings,omitempty"`
 	// Skipped are documents that are no part of an operator.
@@ -118,8 +122,7 @@ func (p *program) validate(ctx context.Context, f *validateFlags, out io.Writer)
 	for _, document := range v.Skipped {
 		fmt.Fprintf(p.Err, "skipped: %s\n", document)
 	}
-	fmt.Fprintf(out, "operator %s: %s, %s: ok\n",
-		v.Operator, count(v.Resources, "resource"), count(v.Handlers, "handler"))
+	fmt.Fprintf(out, "operator %s: %s: ok\n", v.Operator, v.contents())
 	for _, one := range views(f, op, nil) {
 		fmt.Fprintf(out, "%s: handler %s looks at %s\n", one.Resource, one.Handler, one.LooksAt)
 	}
@@ -212,10 +215,36 @@ func verdictOn(op *dsl.Operator, err error) verdict {
 		return v
 	}
 	v.Operator, v.Resources, v.Skipped = op.Name, len(op.Resources()), op.Skipped
-	for range op.Handlers() {
-		v.Handlers++
+	for _, h := range op.Handlers() {
+		if h.Daemon != nil {
+			v.Daemons++
+		} else {
+			v.Handlers++
+		}
+	}
+	v.Indexes = len(op.Indexes())
+	for _, c := range []dsl.Cause{dsl.Startup, dsl.Cleanup, dsl.HealthProbe, dsl.ReadyProbe} {
+		v.Activities += len(op.Activities(c))
 	}
 	return v
+}
+
+// contents says how many there are of what an operator has: of resources and handlers, and of what else there is.
+func (v verdict) contents() string {
+	out := []string{count(v.Resources, "resource"), count(v.Handlers, "handler")}
+	for _, one := range []struct {
+		n          int
+		name, many string
+	}{{v.Daemons, "daemon", "daemons"}, {v.Indexes, "index", "indexes"}, {v.Activities, "activity", "activities"}} {
+		switch one.n {
+		case 0:
+		case 1:
+			out = append(out, "1 "+one.name)
+		default:
+			out = append(out, fmt.Sprintf("%d %s", one.n, one.many))
+		}
+	}
+	return strings.Join(out, ", ")
 }
 
 func writeJSON(w io.Writer, value any) error {

@@ -28,7 +28,7 @@ const DefaultProbeTimeout = 800 * time.Millisecond
 // whether it will lead or not, in the order in which it is declared, one after the other. One that fails is tried again, as its
 // options say, while the others wait; when it has failed for good, the process ends with its error.
 //
-// Its request has no object, no children and no related objects; Patch must stay empty, and what it reports to Events is
+// Its request has no object, no children, no related objects and no indexes, since nothing is watched yet; Patch must stay empty, and what it reports to Events is
 // logged. Memo and OperatorMemo are the operator's, which is where it leaves what handlers use. Its client reads from the API
 // server; with leader election nobody leads yet, so writes are refused. What the cluster is to have, a handler or a schedule
 // writes. OnStartup panics when fn is nil; [Operator.Validate] reports faults.
@@ -36,7 +36,7 @@ func (op *Operator) OnStartup(id string, fn Func, options ...Option) {
 	op.activity(Startup, id, fn, options)
 }
 
-// OnCleanup adds code that runs when the process ends and all startups have succeeded, as for [Operator.OnStartup]: after
+// OnCleanup adds code that runs when the process ends and all startups have succeeded, as for [Operator.OnStartup], but that it can read indexes: after
 // handlers have ended, or their grace period has passed, in what is left of that, or in a tenth of it where that is more. A
 // process that leads gives its lock back after that, so it may write. What has failed for good, or has not ended in time, the log
 // tells; it keeps nothing else from ending. It does not run when the process is killed.
@@ -46,7 +46,7 @@ func (op *Operator) OnCleanup(id string, fn Func, options ...Option) {
 
 // OnHealth adds a check to /healthz, named probe/<id>: the process is to be restarted while it returns an error. It runs when
 // /healthz is asked, once for all who ask at a time, from the end of the startups on, and must answer within its [Timeout],
-// DefaultProbeTimeout where none is given. Its request is that of [Operator.OnStartup].
+// DefaultProbeTimeout where none is given. Its request is that of [Operator.OnStartup], and can read indexes.
 func (op *Operator) OnHealth(id string, fn Func, options ...Option) {
 	op.activity(HealthProbe, id, fn, options)
 }

@@ -92,9 +92,22 @@ type DaemonRequest struct {
 	Events Events
 	// Client reads and writes other objects. It can be used until the run has ended, or its time to stop is over.
 	Client Client
+	// Children reads the objects that the object owns: each call sees what caches show at that moment, and what this
+	// process has written to them only once they do. Daemons make none; a handler does, and runs when a daemon changes what
+	// it looks at.
+	Children ChildReader
+	// Indexes are the operator's; see [Index]. Each call of [Lookup.Get] and [Lookup.Keys] sees them at that moment. Nobody
+	// tells the daemon when they change.
+	Indexes Indexes
+	// Memo is the object's in this process, the same that its handlers have; OperatorMemo is the operator's. Handlers run
+	// at the same time, so a value that both change has a lock of its own, or is changed by [Memo.Update].
+	Memo, OperatorMemo *Memo
 	// Params are the handler's parameters from the configuration.
 	Params Params
 }
+
+// indexed returns the indexes that the daemon can read.
+func (r *DaemonRequest) indexed() Indexes { return r.Indexes }
 
 // Flush sends what Patch asks for; it is empty then. A wrong path or value is an error that is [Permanent], and what
 // the server refuses as invalid is dropped; after any other error Patch is as it was, for the next time.

@@ -118,8 +118,8 @@ func (x *IndexSpec) check(c check, earlier []*IndexSpec) {
 	(&Handler{Labels: x.Labels, Annotations: x.Annotations}).checkMatches(c)
 }
 
-// checkSchemas holds the index against what is known.
-func (x *IndexSpec) checkSchemas(k Knowledge) (faults, warnings []error) {
+// CheckSchemas holds the index against what is known. It returns what does not fit, and what may be right all the same.
+func (x *IndexSpec) CheckSchemas(k Knowledge) (faults, warnings []error) {
 	s := shape.Schemas{Kinds: k.Kinds}
 	s.Self.Schema = k.OfResource(x.Resource)
 	checks := x.Checks
@@ -135,7 +135,7 @@ func (x *IndexSpec) checkSchemas(k Knowledge) (faults, warnings []error) {
 func (op *Operator) CheckSchemas(resources []*Resource, k Knowledge) (faults, warnings []error) {
 	note := func(wrong, odd []error) { faults, warnings = append(faults, wrong...), append(warnings, odd...) }
 	for _, x := range op.indexes {
-		note(x.checkSchemas(k))
+		note(x.CheckSchemas(k))
 	}
 	for _, r := range resources {
 		note(r.CheckSchemas(k))

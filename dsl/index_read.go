@@ -43,13 +43,14 @@ type Lookup[K IndexKey, V any] struct {
 	reader IndexReader
 }
 
-// Index opens an index of the operator for a handler's request, or for the subject of a filter. Keys are of type K,
+// Index opens an index of the operator for a handler's request, a daemon's, or for the subject of a filter. Keys are of type K,
 // and values are decoded into V as Kubernetes decodes: a field is found by its exact name. Into any they come as plain
 // values.
 //
 // What is read is remembered for the handler: level-triggered handlers, and those with the cause [IndexChange], run
 // again when it changes, also when there was nothing under the key. Others read without being woken, and so do
-// handlers that run for their resource as a whole.
+// handlers that run for their resource as a whole, daemons, probes and cleanups. Startups run before anything is watched, and
+// can read none.
 //
 // The error is permanent where there is no such index; otherwise the resource that it is over cannot be seen whole,
 // as for a missing right, and the handler that returns the error is tried again when it can.

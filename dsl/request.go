@@ -54,6 +54,9 @@ type Subject struct {
 	// private copy, with as much as the cache holds: for CacheMetadata the metadata, for CacheLive
 	// kind, namespace, name, uid and resource version. Nil for other handlers.
 	Objects []*unstructured.Unstructured
+	// Vars are variables of expressions beside those of all, as those of the entry that a handler of the configuration runs
+	// for. Nil for most.
+	Vars map[string]any
 	// Now is the time of the pass: the same for all of its handlers and expressions.
 	Now time.Time
 }

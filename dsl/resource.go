@@ -45,6 +45,9 @@ type Resource struct {
 	Resync time.Duration
 	// Workers is how many objects are handled at once. Defaults to DefaultWorkers.
 	Workers int
+	// Lifecycle, when set, chooses which handlers of an object run in one pass. By default all that are due do, in declared
+	// order. See [OneByOne].
+	Lifecycle Lifecycle
 	// Cache defaults to CacheCompact.
 	Cache CacheProfile
 	// Keep, for CacheCompact, limits what is held to these fields; metadata is always held. By default it is what

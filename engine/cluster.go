@@ -157,14 +157,15 @@ func (e *Engine) watchChanged(src watch.Source, state watch.State) {
 // checked yields what is served of the resources of which expressions speak that can be checked, by the names
 // that the operator has for them.
 func (e *Engine) checked(yield func(dsl.ResourceName, catalog.Resource) bool) {
+	feeds := e.indexes.Feeds()
 	for r := range e.resources.All {
-		if len(r.spec.Checks) == 0 {
-			continue
+		if len(r.spec.Checks) > 0 {
+			feeds = append(feeds, r.Feeds()...)
 		}
-		for _, f := range r.Feeds() {
-			if f.Known() && !yield(f.Name(), f.Resource()) {
-				return
-			}
+	}
+	for _, f := range feeds {
+		if f.Known() && !yield(f.Name(), f.Resource()) {
+			return
 		}
 	}
 }

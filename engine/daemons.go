@@ -14,6 +14,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/beside"
 	"github.com/handwerk-dev/handwerk/engine/book"
 	"github.com/handwerk-dev/handwerk/engine/child"
 	"github.com/handwerk-dev/handwerk/engine/client"
@@ -79,6 +80,7 @@ func (p *pass) tend(starts bool) {
 		About: func(h *dsl.Handler) *dsl.Subject {
 			return p.subject(p.daemon(h), dsl.Running, progress.Record{}, p.family.Reader(), p.indexes.For(h.ID, dsl.Running))
 		},
+		Memo: p.memory.Share,
 	})
 }
 
@@ -106,15 +108,17 @@ func (p *pass) daemonsEnd() bool {
 	return p.deletion != "" && !p.gone && p.r.crew.Holds(p.key, p.object.GetUID())
 }
 
-// equip makes what a run of a daemon acts with.
-func (r *resource) equip(run daemon.Run) (dsl.Client, dsl.Events) {
+// equip gives a run of a daemon what it reads and acts with.
+func (r *resource) equip(run daemon.Run, to *dsl.DaemonRequest) {
 	e := r.engine
 	told := func(deed child.Deed, what string) {
 		e.metrics.Written(r.name, ops.Other)
 		run.Log.Info(string(deed) + " " + what)
 	}
 	common := client.Settings{Manager: e.op.Name, Catalog: e.catalog, Resource: e.writer, Watched: e.feeds.Whole}
-	return common.For(client.Attempt{
+	to.Children = beside.Children{Family: r.family, Key: run.Key, Owner: run.Newest, Log: run.Log}
+	to.Indexes, to.OperatorMemo, to.Events = e.indexes.Live(), &e.memo, e.events.Reporter(run.Object, run.Handler.ID, run.Span.Over)
+	to.Client = common.For(client.Attempt{
 		Span: run.Span,
 		Wrote: func(deed child.Deed, gvr schema.GroupVersionResource, o *unstructured.Unstructured) {
 			r.announce(inbox.Key{}, gvr, o)
@@ -123,7 +127,7 @@ func (r *resource) equip(run daemon.Run) (dsl.Client, dsl.Events) {
 		Deleted: func(kind string, _ schema.GroupVersionResource, key cache.ObjectName) {
 			told(child.Deleted, kind+" "+key.String())
 		},
-	}), e.events.Reporter(run.Object, run.Handler.ID, run.Span.Over)
+	})
 }
 
 // sendFor sends what a daemon wants of its object, on the way of what handlers want. Passes wait until the cache shows it.

@@ -41,7 +41,7 @@ func (p *pass) attempt(ctx context.Context, j *plan.Job) error {
 	if err := p.ensureFinalizer(ctx); err != nil {
 		return err
 	}
-	p.family.Claims.Run(j.Reader.ID, j.Record.Step)
+	p.family.Claims.Run(j.Reader.ID, j.Record.Past())
 	j.Saw = p.look.Digest(j.Reader.View)
 	s := fence.NewSpan(p.r.engine.held)
 	request := p.request(j, s)
@@ -49,8 +49,9 @@ func (p *pass) attempt(ctx context.Context, j *plan.Job) error {
 	start := time.Now()
 	j.Record = j.Record.Start(j.Reader.Handler, start)
 	leave := p.r.busy.Enter(p.key, j.Reader.ID)
-	parts := j.Record.Parts
-	err := attempt.Run(ctx, part.Of(j.Reader.Handler, &parts), request, j.Record.Ends(j.Reader.Handler), s)
+	with := part.Settings{Resource: p.r.name, Handled: p.r.engine.metrics.Handled, Said: p.r.engine.said}
+	parts := part.Run{Settings: with, Troubles: &p.memory.Troubles, Known: j.Record.Parts}
+	err := attempt.Run(ctx, parts.Of(j.Reader.Handler), request, j.Record.Ends(j.Reader.Handler), s)
 	leave()
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -59,7 +60,7 @@ func (p *pass) attempt(ctx context.Context, j *plan.Job) error {
 		j.Warned = reporter.Warned()
 	}
 	if !attempt.Void(err) {
-		j.Record.Step, j.Record.Parts = request.Step, parts
+		j.Record.Step, j.Record.Parts, j.Failed = request.Step, parts.Known, parts.Failed
 		wrong, ends := p.lay(ctx, j, request.Patch)
 		if ends != nil {
 			p.void(j)
@@ -137,24 +138,29 @@ func (p *pass) note(log logr.Logger, j *plan.Job, err error, took time.Duration)
 	j.Ran = true
 	before := j.Record
 	most, waiting := attempt.Waits(err)
+	j.Record = attempt.Note(j.Reader.Handler, before, err, time.Now())
 	switch {
 	case err == nil:
-		j.Record = j.Record.Succeed()
 		if log.V(1).Enabled() {
 			log.V(1).Info("handler succeeded", "took", took.String())
 		}
 		p.memory.Troubles.Mended(log, j.Reader.ID, "handler works again")
 	case waiting:
-		j.Record = j.Record.Wait(j.Reader.Handler, err, most, time.Now())
 		log.V(1).Info("handler waits", "reason", err.Error(), "timeout", most.String())
+		if j.Failed != nil {
+			p.warn(j, j.Failed)
+		}
 	default:
-		j.Record = j.Record.Fail(j.Reader.Handler, err, time.Now())
 		p.complain(log, j, before, err)
+	}
+	outcome := attempt.Outcome(err, j.Record.Done, j.Record.Failed)
+	if j.Failed != nil {
+		err = j.Failed // which may be for lack of a right
 	}
 	p.r.refused(p.key, j.Reader.ID, err)
 	p.r.engine.metrics.Handled(ops.HandlerRun{
 		Resource: p.r.name, Handler: j.Reader.ID, Cause: j.Cause,
-		Outcome: attempt.Outcome(err, j.Record.Done, j.Record.Failed), Duration: took,
+		Outcome: outcome, Duration: took,
 	})
 	if wait := j.Record.Waits(time.Now()); !j.Record.Done {
 		p.next = p.next.Sooner(wait, queue.Due)

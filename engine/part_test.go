@@ -168,6 +168,27 @@ func TestSubHandlers(t *testing.T) {
 				s.Called()
 			},
 		},
+		"what is to be done then is done once all have succeeded, and its error is the handler's": {
+			func(foo *dsl.Resource, j *journal) {
+				parts := inParts(j, map[string]dsl.Func{"a": failsFirst(1, minute)}, nil, "a", "b")
+				then := j.Note("then", fails(minute), nil)
+				foo.OnCreate("all", func(ctx context.Context, r *dsl.Request) error {
+					r.Then(then)
+					return parts(ctx, r)
+				})
+			},
+			func(s *stage) {
+				s.Launch()
+				s.Create(web)
+				s.Called("all/a create 1", "all/b create 1")
+				s.Advance(time.Minute)
+				s.Called("all/a create 2", "then create")
+				s.Advance(time.Minute)
+				s.Called("then create 2")
+				s.Advance(time.Hour)
+				s.Called()
+			},
+		},
 		"when the handler fails itself, they wait for it": {
 			func(foo *dsl.Resource, j *journal) {
 				parts := inParts(j, nil, nil, "a")

@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/logmark"
 	"github.com/handwerk-dev/handwerk/engine/daemon"
 	"github.com/handwerk-dev/handwerk/engine/departed"
@@ -162,24 +161,11 @@ func (p *pass) run(ctx context.Context, news inbox.Changes) error {
 	defer p.indexes.Keep(false)
 	n := p.observe(news)
 	p.family.Sight(ctx)
-	over := p.gone && p.memory.Finalized
-	for _, r := range p.r.rules.Readers {
-		if over && !r.On(dsl.Event) {
-			continue
-		}
-		j := p.plan(r, n)
-		if j == nil {
-			continue
-		}
-		p.jobs = append(p.jobs, j)
-		err := p.attempt(ctx, j)
-		if errors.Is(err, patch.ErrGone) {
-			return nil
-		}
-		if err != nil {
-			p.abandon()
-			return err
-		}
+	if err := p.handle(ctx, n); errors.Is(err, patch.ErrGone) {
+		return nil
+	} else if err != nil {
+		p.abandon()
+		return err
 	}
 	if err := p.sweep(ctx, n.Child); err != nil {
 		p.abandon()

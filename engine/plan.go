@@ -4,13 +4,57 @@
 package engine
 
 import (
+	"context"
 	"slices"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/book"
 	"github.com/handwerk-dev/handwerk/engine/filter"
 	"github.com/handwerk-dev/handwerk/engine/plan"
+	"github.com/handwerk-dev/handwerk/engine/queue"
 )
+
+// handle runs the handlers that have something to do: each in its order, or those that the resource's lifecycle chooses.
+func (p *pass) handle(ctx context.Context, n changes) error {
+	readers, choose := p.r.rules.Readers, p.r.spec.Lifecycle
+	if p.gone && p.memory.Finalized {
+		readers = slices.DeleteFunc(slices.Clone(readers), func(r book.Reader) bool { return !r.On(dsl.Event) })
+	}
+	for _, r := range readers {
+		j := p.plan(r, n)
+		if j == nil {
+			continue
+		}
+		if p.jobs = append(p.jobs, j); choose == nil {
+			if err := p.attempt(ctx, j); err != nil {
+				return err
+			}
+		}
+	}
+	if choose == nil {
+		return nil
+	}
+	chosen, err := p.jobs.Chosen(choose, p.blocked, p.now)
+	if err != nil {
+		p.log().Error(err, "lifecycle failed; the first handler runs")
+	}
+	for _, r := range chosen {
+		j := p.plan(r, n) // what those before it have done to the object counts
+		if p.jobs = p.jobs.Replace(r, j); j == nil {
+			continue
+		}
+		if err := p.attempt(ctx, j); err != nil {
+			return err
+		}
+	}
+	switch again, left := p.jobs.Left(p.blocked, p.now); {
+	case left:
+		p.next = p.next.AtOnce()
+	case again > 0:
+		p.next = p.next.Sooner(again, queue.Due)
+	}
+	return nil
+}
 
 // plan returns what a handler has to do, nil when nothing.
 func (p *pass) plan(r book.Reader, n changes) *plan.Job {

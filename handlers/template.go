@@ -44,6 +44,9 @@ func newWriter(cel compilerOf, b actions.Build) (*writer, error) {
 			return nil, err
 		}
 	}
+	if compiler, err = compiler.With(b.Vars...); err != nil {
+		return nil, err
+	}
 	return &writer{compiler: compiler, params: b.Params, needs: []dsl.Need{}, reads: dsl.Reads{Only: true}}, nil
 }
 
@@ -60,7 +63,7 @@ func (w *writer) template(tree any, part func(shape.Schemas) *spec.Schema, at ..
 	}
 	w.reads = w.reads.And(t.Reads())
 	w.checks = append(w.checks, func(s shape.Schemas) []error {
-		s.Vars = map[string]shape.Shape{objectsVariable: {Schema: s.Self.Schema, List: true}}
+		s = s.With(objectsVariable, shape.Shape{Schema: s.Self.Schema, List: true})
 		s.Unset = w.unset
 		var target *spec.Schema
 		if part != nil {

@@ -93,6 +93,9 @@ type Build struct {
 	AtDeletion bool
 	// NoFinalizer: no deletion waits for the handler, so the object may be gone when it runs.
 	NoFinalizer bool
+	// Vars are variables that the handler's expressions have beside those of all, in [dsl.Subject.Vars]: where there are
+	// any, it runs for each of several entries, which may be of one object.
+	Vars []string
 	// Siblings are all handlers of the resource, this one among them. They are only read.
 	Siblings []Sibling
 }
@@ -101,6 +104,8 @@ type Build struct {
 type Sibling struct {
 	// ID is the handler's id, Action the name of its action.
 	ID, Action string
+	// Each: it runs for each of several entries; see Build.Vars.
+	Each bool
 }
 
 // NewRegistry returns an empty registry.

@@ -35,7 +35,7 @@ func (w *watched) action(at path, h *handler) *actions.Built {
 	build := actions.Build{Registry: w.loader.registry, Params: h.With, Resource: w.out.Name, ID: h.ID, ResourceWide: h.whole, OperatorWide: h.active, Daemon: h.daemon}
 	build.AtDeletion = len(h.Causes) > 0 && !slices.ContainsFunc(h.Causes, func(c dsl.Cause) bool { return c != dsl.Delete })
 	build.NoFinalizer = h.noFinalizer()
-	build.Siblings = w.siblings
+	build.Siblings, build.Vars = w.siblings, h.vars
 	built, err := action.Build(build, h.config)
 	w.unfit(at, at.Key(h.action), err)
 	if err != nil {
@@ -46,20 +46,20 @@ func (w *watched) action(at path, h *handler) *actions.Built {
 		return nil
 	}
 	w.declare(at, h, built)
-	w.params(at.Key("with"), h.With)
+	w.params(at.Key("with"), h)
 	return &built
 }
 
 // params checks parameters without an expression: one may have been meant. Others the action checks.
-func (w *watched) params(at path, with map[string]any) {
-	if with == nil {
+func (w *watched) params(at path, h *handler) {
+	if h.With == nil {
 		return
 	}
-	compiler, err := w.loader.compiler()
+	compiler, err := w.loader.compiler(h.vars...)
 	if err != nil {
 		return // which is told of the expressions
 	}
-	if t, err := compiler.Template(with); err == nil && len(t.Programs()) == 0 {
+	if t, err := compiler.Template(h.With); err == nil && len(t.Programs()) == 0 {
 		w.check(at, at, func(s shape.Schemas) []error { return check.Template(t, s, nil) })
 	}
 }
@@ -67,19 +67,28 @@ func (w *watched) params(at path, with map[string]any) {
 // declare adds to the resource what goes with a handler.
 func (w *watched) declare(at path, h *handler, built actions.Built) {
 	w.out.OwnsKind(built.Owns...)
+	if h.entries != nil {
+		h.entries.makers = append(h.entries.makers, built.Makers...)
+	}
 	for _, child := range built.Children {
 		if first, twice := w.made[child.Name]; twice {
 			w.Fault(at.Key(h.action).Key(child.Name), "there is a child of this name already (at %s)", w.where(first))
 			continue
 		}
 		w.made[child.Name] = at.Key(h.action).Key(child.Name)
+		if h.vars != nil {
+			child.List, child.Object = true, "" // there is one for each entry
+		}
+		if h.entries != nil {
+			h.entries.made = append(h.entries.made, child.Name)
+		}
 		w.out.Makes = append(w.out.Makes, child)
 		w.keeps(at.Key(h.action).Key(child.Name), h, child)
 	}
 	for _, find := range built.Checks {
 		w.check(at, at.Key(h.action), func(s shape.Schemas) []error {
 			s.Without, s.Sure = without(h), h.sure
-			return find(s)
+			return find(h.within(s))
 		})
 	}
 }

@@ -34,6 +34,8 @@ type handler struct {
 	Deleted     bool            `yaml:"deleted" doc:"For cause resume: whether the handler runs for an object that is being deleted, too."`
 	Old         *bool           `yaml:"old" default:"true" doc:"Whether the handler uses the old object and the difference. Without, less is kept on the object."`
 	With        map[string]any  `yaml:"with" doc:"The parameters of the function that the handler calls."`
+	ForEach     form.Items      `yaml:"forEach" doc:"A list or a map, mostly an expression: the action, or the steps, run for each entry, which expressions in them know as item (also value), index and key. Each entry has progress and attempts of its own, and children; at most 100. Absent: they run once."`
+	Key         form.ItemKey    `yaml:"key" doc:"For forEach: an expression that says which entry is which, text or a number, as in ${item.name}. By default the entry, when it is text or a number; the key of a map."`
 	Steps       []step          `yaml:"steps" doc:"Several actions, in order, instead of one. Each is remembered: after a failure those before it are not repeated."`
 	Needs       []need          `yaml:"needs" doc:"What the handler does that nobody can see in it: rights of Go functions that do not declare theirs, and for children whose kind is worked out. For operator rbac."`
 	timing
@@ -46,6 +48,10 @@ type handler struct {
 	untold bool     // what one of its steps needs is not known
 	partly bool     // it is a step that is not always taken
 	sure   []string // the ways through the object that lead to something where it runs
+
+	entries *entries                        // what it runs for, nil without forEach
+	vars    []string                        // the variables of an entry, nil without forEach
+	item    func(shape.Schemas) shape.Shape // what is known of an entry, nil for nothing
 }
 
 // doing is the action of a handler or of a step.
@@ -155,7 +161,13 @@ func (w *watched) scheduled(at path, h *handler) {
 // built returns what all handlers have, and what the action made of its configuration. Of one at fault nothing is
 // made, but that it is there.
 func (w *watched) built(at path, h *handler) (dsl.Handler, actions.Built) {
+	if !h.whole {
+		h.entries = w.each(at, h)
+	}
 	built := w.action(at, h)
+	if built != nil && h.entries != nil {
+		h.forEntries(built)
+	}
 	if built == nil {
 		w.loader.refused[w.out] = true
 		built = &actions.Built{Func: func(context.Context, *dsl.Request) error { return nil }, Daemon: func(context.Context, *dsl.DaemonRequest) error { return nil }}
@@ -166,6 +178,9 @@ func (w *watched) built(at path, h *handler) (dsl.Handler, actions.Built) {
 	}
 	if h.Backoff != nil {
 		out.Backoff = dsl.Backoff(*h.Backoff)
+	}
+	if h.entries != nil {
+		out.Timeout, out.Deadline = 0, 0 // each entry has them
 	}
 	out.Delay = delay(h.InitialDelay)
 	if t := h.timing; t != (timing{InitialDelay: t.InitialDelay}) {

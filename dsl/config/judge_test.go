@@ -36,7 +36,7 @@ func beyond() []beyondSchema {
 			`delete: want an expression`, `(delete|forEach): want a list or a map, found `,
 		}},
 		{"which fields an object has, its own schema says", []string{
-			`unknown field "\w+" (in \w+|\()`, `text \(spec.tls.host\) has no field `, ` are never equal`, `cannot use \S+ with `, `a list \(objects\) has no field `,
+			`unknown field "\w+" (in \w+|\()`, `text \(\S+\) has no field `, ` are never equal`, `cannot use \S+ with `, `a list \(\S+\) has no field `,
 		}},
 		{"which functions there are, and what parameters they take, the program says that runs them", []string{
 			`unknown function "[\w.]+".*; registered are `, ` takes no parameters`, `\.with\.\S+: `,
@@ -72,7 +72,7 @@ func beyond() []beyondSchema {
 			`keep leaves it out of the cache`,
 		}},
 		{"fields that need or exclude each other: an editor would show the whole map as wrong, and offer less", []string{
-			` is only for (handlers|cache|mode|modes|timers|cron)\b`, ` is for children with forEach`, `burst: needs qps`,
+			` is only for (handlers|cache|mode|modes|timers|cron)\b`, ` is for (children|handlers) with forEach`, `burst: needs qps`,
 			`excludes (cron|openAPIV3Schema)`, `values is required for operator`, `says nothing with finalizer: false`, `must be more than `,
 			`cannot stand beside labels with`, `is not for related objects`,
 		}},

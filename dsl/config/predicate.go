@@ -35,11 +35,11 @@ func (w *watched) when(at path, h *handler) *expr.Program {
 // momentary reports whether an expression is about what happens rather than about what is wanted of the object. What looks
 // at children, at related objects, at indexes or at the status may cease to hold by what its handler has made, or by what becomes of
 // that: then the children would be made and taken away for ever.
-func (w *watched) momentary(text form.Predicate) bool {
+func (w *watched) momentary(text form.Predicate, vars ...string) bool {
 	if text == "" {
 		return false
 	}
-	compiler, err := w.loader.compiler()
+	compiler, err := w.loader.compiler(vars...)
 	if err != nil {
 		return true
 	}
@@ -63,7 +63,11 @@ const objects = "objects"
 // predicateFor is predicate for a handler, which may be one that has no object.
 func (w *watched) predicateFor(h *handler, at path, text string) *expr.Program {
 	if !h.whole {
-		return w.predicate(at, text, h, without(h))
+		var variables []variable
+		for _, name := range h.vars {
+			variables = append(variables, variable{name, func(shape.Schemas) shape.Shape { return shape.Shape{Value: true} }})
+		}
+		return w.predicate(at, text, h, without(h), variables...)
 	}
 	all := func(s shape.Schemas) shape.Shape { return shape.Shape{Schema: s.Self.Schema, List: true} }
 	return w.predicate(at, text, h, without(h), variable{objects, all})
@@ -95,6 +99,9 @@ func (w *watched) predicate(at path, text string, h *handler, without map[string
 		s.Vars, s.Without, s.Sure = map[string]shape.Shape{}, without, sure
 		for _, v := range variables {
 			s.Vars[v.name] = v.shape(s)
+		}
+		if h != nil {
+			s = h.within(s)
 		}
 		return expr.Faults(nil, check.Program(program, s))
 	})

@@ -22,6 +22,7 @@ type resource struct {
 	Schema             *crd.Schema        `yaml:"schema" doc:"What an object is, so that the operator can bring its CRD along (operator crd, operator run --install-crds) and expressions are checked without a cluster. Absent: the CRD comes from elsewhere."`
 	Resync             time.Duration      `yaml:"resync" doc:"The period after which each object is looked at again. Absent: never."`
 	Workers            int                `yaml:"workers" min:"1" default:"4" doc:"How many objects are handled at once."`
+	Lifecycle          lifecycle          `yaml:"lifecycle" default:"all" doc:"Which handlers of an object run in one pass. all: all that are due, in order, with one write for all of them. oneByOne: the first one that is due; the next one runs when what it has changed is written and seen."`
 	Cache              dsl.CacheProfile   `yaml:"cache" default:"compact" doc:"How objects are held. compact: their JSON, compressed. metadata: metadata alone, handlers see no spec and no status. live: keys alone, each pass reads from the server."`
 	Keep               []dsl.Path         `yaml:"keep" unique:"true" doc:"For cache compact: hold only these fields (paths such as spec.replicas), and metadata. Default: where all handlers are apply and set, what they read and set; else all fields."`
 	Selector           *selector          `yaml:"selector" min:"1" doc:"Which objects exist for this operator; the server selects. Absent: all."`
@@ -31,6 +32,19 @@ type resource struct {
 	Handlers           []handler          `yaml:"handlers" required:"true" unless:"schedule,daemons" doc:"What to do for each object, in this order. There are handlers, daemons or a schedule."`
 	Daemons            []attendant        `yaml:"daemons" doc:"Go functions that run for each object all the time, beside the handlers: from when it is seen until its filters do not match any more, or it is deleted."`
 	Schedule           schedule           `yaml:"schedule" doc:"What to do by time (every, pause or cron) for the resource as a whole: the variable objects has all objects. Without leaderElection each process does it."`
+}
+
+// lifecycle says which handlers of an object run in one pass.
+type lifecycle string
+
+const (
+	allAtOnce lifecycle = "all"
+	oneByOne  lifecycle = "oneByOne"
+)
+
+// Choices are both.
+func (lifecycle) Choices() (string, []string) {
+	return "lifecycle", []string{string(allAtOnce), string(oneByOne)}
 }
 
 // watched is a resource on its way from a document to the operator.
@@ -57,6 +71,9 @@ func (l *loader) resource(op *dsl.Operator, p *part, i int) {
 	l.places[w.out] = place{p, w.at}
 	w.out.Resync = w.form.Resync
 	w.out.Workers = w.form.Workers
+	if w.form.Lifecycle == oneByOne {
+		w.out.Lifecycle = dsl.OneByOne
+	}
 	w.out.Cache = w.form.Cache
 	w.out.ObservedGeneration = w.form.ObservedGeneration
 	w.out.Keep = w.form.Keep

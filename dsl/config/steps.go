@@ -68,6 +68,7 @@ func (w *watched) steps(at path, h *handler) *actions.Built {
 		one := &handler{
 			ID: h.ID + "." + name, With: s.With, Causes: h.Causes, Old: h.Old, Finalizer: h.Finalizer, whole: h.whole, level: h.level,
 			partly: h.partial() || s.When != "", sure: slices.Clone(h.sure), doing: s.doing,
+			entries: h.entries, vars: h.vars, item: h.item,
 		}
 		built := w.action(place, one)
 		if built == nil {
@@ -121,18 +122,25 @@ func (w *watched) onlyWhen(at path, h *handler, s *step, fn dsl.Func) (only dsl.
 		return fn, dsl.Reads{}
 	}
 	h.sure = append(h.sure, check.Sure(program)...)
-	if !h.whole && !w.momentary(s.When) {
+	withdraws := !h.whole && !w.momentary(s.When, h.vars...)
+	if withdraws && !slices.ContainsFunc(h.vars, program.Uses) {
 		if w.only == nil {
 			w.only = map[string]dsl.Predicate{}
 		}
 		w.only[h.ID] = program.Predicate("when", s.With)
 	}
 	return func(ctx context.Context, r *dsl.Request) error {
+		if h.entries.leaves(r) {
+			return fn(ctx, r)
+		}
 		holds, err := program.Bool(expr.Scope{Subject: &r.Subject, Params: s.With, Vars: objectsOf(&r.Subject)})
 		if err != nil {
 			return fmt.Errorf("evaluating when: %w", err)
 		}
-		if !holds {
+		switch {
+		case !holds && h.entries != nil && withdraws:
+			return h.entries.withdraw(ctx, r, h.ID)
+		case !holds:
 			return nil
 		}
 		return fn(ctx, r)
@@ -152,10 +160,10 @@ func objectsOf(s *dsl.Subject) map[string]any {
 func siblingsOf(r *resource) (out []actions.Sibling) {
 	for _, h := range slices.Concat(r.Handlers, r.Schedule) {
 		if len(h.Steps) == 0 {
-			out = append(out, actions.Sibling{ID: h.ID, Action: h.action})
+			out = append(out, actions.Sibling{ID: h.ID, Action: h.action, Each: h.ForEach.Value != nil})
 		}
 		for i, s := range h.Steps {
-			out = append(out, actions.Sibling{ID: h.ID + "." + s.name(i), Action: s.action})
+			out = append(out, actions.Sibling{ID: h.ID + "." + s.name(i), Action: s.action, Each: h.ForEach.Value != nil})
 		}
 	}
 	return out

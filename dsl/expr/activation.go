@@ -22,7 +22,7 @@ type Scope struct {
 	Subject *dsl.Subject
 	// Params are the handler's parameters.
 	Params dsl.Params
-	// Vars are the variables of [Compiler.With].
+	// Vars are the variables of [Compiler.With]; those that are not there may be among the subject's.
 	Vars map[string]any
 	// Anything names children in which whatever an expression looks for is found: an evaluation that
 	// still wraps [ErrMissing] then misses something elsewhere. Its value is of no use.
@@ -79,6 +79,9 @@ func (a *activation) ResolveName(name string) (any, bool) {
 		return a.once(name, indexes)
 	}
 	v, found := a.scope.Vars[name]
+	if !found {
+		v, found = s.Vars[name]
+	}
 	return v, found
 }
 

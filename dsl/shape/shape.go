@@ -22,6 +22,8 @@ type Shape struct {
 	Schema *spec.Schema
 	// List says that the value is a list of such objects.
 	List bool
+	// Value says that the value need be no object: the schema is that of any value.
+	Value bool
 }
 
 // Kinds knows which kinds there are. What it has to say against one is a [Misfit].
@@ -62,6 +64,18 @@ type Schemas struct {
 	Unset bool
 	// Without are variables that expressions can see nothing in here, and why that is.
 	Without map[string]string
+}
+
+// With returns the schemas with the shape of one more of Vars.
+func (s Schemas) With(name string, of Shape) Schemas {
+	vars := map[string]Shape{name: of}
+	for other, shape := range s.Vars {
+		if other != name {
+			vars[other] = shape
+		}
+	}
+	s.Vars = vars
+	return s
 }
 
 // NamedChild is a child that a handler makes under a name.

@@ -44,6 +44,8 @@ type Settings struct {
 	Held fence.Held
 	// Client makes the client of an attempt.
 	Client func(*fence.Span) dsl.Client
+	// Indexes are the operator's, for those that run once something is watched; Unwatched for the others.
+	Indexes, Unwatched dsl.Indexes
 	// Grace is the grace period.
 	Grace time.Duration
 }
@@ -127,17 +129,13 @@ func (o *Office) run(ctx context.Context, h *dsl.Handler) error {
 		if err == nil {
 			err = o.attempt(ctx, h, r.Attempts+1, r.Ends(h))
 		}
-		most, waits := attempt.Waits(err)
-		switch {
-		case err == nil:
+		if err != nil && ctx.Err() != nil {
+			return cause(ctx, err)
+		}
+		_, waits := attempt.Waits(err)
+		if r = attempt.Note(h, r, err, time.Now()); err == nil {
 			o.log(h).V(1).Info("activity succeeded")
 			return nil
-		case ctx.Err() != nil:
-			return cause(ctx, err)
-		case waits:
-			r = r.Wait(h, err, most, time.Now())
-		default:
-			r = r.Fail(h, err, time.Now())
 		}
 		switch {
 		case r.Failed:
@@ -204,6 +202,9 @@ func (o *Office) request(h *dsl.Handler, n int, span *fence.Span) *dsl.Request {
 			Log: o.log(h).WithValues("attempt", n), Children: children, Related: nothing{},
 		},
 		Patch: dsl.NewPatch(), Children: children, Client: o.set.Client(span), Memo: o.set.Memo, OperatorMemo: o.set.Memo,
+	}
+	if out.Indexes = o.set.Indexes; h.Causes[0] == dsl.Startup {
+		out.Indexes = o.set.Unwatched
 	}
 	out.Events = events.Log{Log: out.Log, Over: span.Over}
 	return out

@@ -12,7 +12,6 @@ import (
 	"runtime/debug"
 	"time"
 
-	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/handwerk-dev/handwerk/dsl"
@@ -20,6 +19,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/cause"
 	"github.com/handwerk-dev/handwerk/engine/fence"
 	"github.com/handwerk-dev/handwerk/engine/ops"
+	"github.com/handwerk-dev/handwerk/engine/progress"
 )
 
 // ErrPanic and ErrTimeout are wrapped by the errors of handlers and filters that panicked, and of handlers that did
@@ -146,6 +146,18 @@ func Waits(err error) (most time.Duration, ok bool) {
 // Void reports whether what the handler wanted does not count: its time was over, or it broke off.
 func Void(err error) bool { return errors.Is(err, ErrTimeout) || errors.Is(err, ErrPanic) }
 
+// Note returns the record of a handler after an attempt that came to an error, nil for none.
+func Note(h *dsl.Handler, r progress.Record, err error, now time.Time) progress.Record {
+	most, waits := Waits(err)
+	switch {
+	case err == nil:
+		return r.Succeed()
+	case waits:
+		return r.Wait(h, err, most, now)
+	}
+	return r.Fail(h, err, now)
+}
+
 // Outcome names how an attempt ended, for metrics. Done: the handler is through; failed: for good.
 func Outcome(err error, done, failed bool) ops.Outcome {
 	switch {
@@ -164,39 +176,6 @@ func Outcome(err error, done, failed bool) ops.Outcome {
 		return ops.Waiting
 	}
 	return ops.Retry
-}
-
-// Troubles are failures of which the log tells, each until it is over. The zero value has none.
-type Troubles struct{ by map[string]*trouble }
-
-type trouble struct {
-	begun  time.Time
-	failed int
-}
-
-// Failed counts a failure of somebody. Once the log tells of one (told), it is to tell when it is over.
-func (t *Troubles) Failed(who string, told bool) {
-	switch known := t.by[who]; {
-	case known != nil:
-		known.failed++
-	case told && t.by == nil:
-		t.by = map[string]*trouble{who: {time.Now(), 1}}
-	case told:
-		t.by[who] = &trouble{time.Now(), 1}
-	}
-}
-
-// Any reports whether the log told of something that is not over.
-func (t *Troubles) Any() bool { return len(t.by) > 0 }
-
-// Mended says that what the log told of somebody is over.
-func (t *Troubles) Mended(log logr.Logger, who, line string) {
-	if known := t.by[who]; known != nil {
-		if delete(t.by, who); len(t.by) == 0 {
-			t.by = nil
-		}
-		log.Info(line, "failed", known.failed, "lasted", time.Since(known.begun).Round(time.Second).String())
-	}
 }
 
 // Recall gives a subject what its handler handled last, and how that differs from what it sees now; nothing where old

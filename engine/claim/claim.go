@@ -57,7 +57,7 @@ func Begin[ID comparable](m *Memory[ID], handlers []*dsl.Handler, now time.Time,
 // Turn is how a handler that has something to do fares in a pass.
 type Turn struct {
 	Handler string
-	// Step is the one that it begins with.
+	// Step is how many of its steps and sub-handlers it leaves out, as they are done.
 	Step int
 	// Ran: it has run in this pass. Through: it has succeeded then. Waits: it waits for what others do.
 	Ran, Through, Waits bool

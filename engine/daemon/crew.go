@@ -39,8 +39,8 @@ type Settings struct {
 	Shown func(*unstructured.Unstructured) *unstructured.Unstructured
 	// Look has a pass look at a key.
 	Look func(cache.ObjectName)
-	// Equip returns what a run acts with, until its span is over.
-	Equip func(Run) (dsl.Client, dsl.Events)
+	// Equip gives a run what it reads and acts with, until its span is over.
+	Equip func(Run, *dsl.DaemonRequest)
 	// Send sends what a daemon wants of its object.
 	Send func(context.Context, Write) (Sent, error)
 	// Held is the fence. Said reports whether an error is one of which the log tells once for all.
@@ -58,8 +58,10 @@ type Run struct {
 	Handler *dsl.Handler
 	Key     cache.ObjectName
 	Object  *unstructured.Unstructured
-	Span    *fence.Span
-	Log     logr.Logger
+	// Newest returns the object as it is known now. The daemon has not seen it by that.
+	Newest func() *unstructured.Unstructured
+	Span   *fence.Span
+	Log    logr.Logger
 }
 
 // Write is what a daemon wants of its object, which is worked out from the object as it knows it. Ignored is as in
@@ -92,6 +94,8 @@ type Sight struct {
 	// Sees asks the filters of a daemon, and reports whether they have an answer. About is what a daemon is asked about.
 	Sees  func(h *dsl.Handler) (holds, known bool)
 	About func(h *dsl.Handler) *dsl.Subject
+	// Memo returns that of the object, which is kept from then on.
+	Memo func() *dsl.Memo
 }
 
 // Crew are the daemons of one resource. Its methods may be called by any number of goroutines.
@@ -250,6 +254,7 @@ func (c *Crew) start(s Sight, h *dsl.Handler, delay time.Duration) {
 		return // the next pass knows
 	}
 	l := newLife(c, s.Key, s.UID, h)
+	l.memo = s.Memo()
 	l.last, l.written, l.knows = seen, s.Object, s.Object.GetResourceVersion()
 	if c.settings.Keys {
 		l.tree = s.Object

@@ -45,7 +45,7 @@ func newDesk(t *testing.T, run dsl.DaemonFunc) *desk {
 		Tree:    func(o *cached.Object) *unstructured.Unstructured { return o.Tree() },
 		Shown:   func(o *unstructured.Unstructured) *unstructured.Unstructured { return o },
 		Look:    func(cache.ObjectName) { d.looked++ },
-		Equip:   func(Run) (dsl.Client, dsl.Events) { return nil, nil },
+		Equip:   func(Run, *dsl.DaemonRequest) {},
 		Send:    func(context.Context, Write) (Sent, error) { return d.sends(), nil },
 		Held:    func(context.Context) bool { return true },
 		Said:    func(error) bool { return false },

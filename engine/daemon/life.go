@@ -39,6 +39,7 @@ type life struct {
 	handler *dsl.Handler
 	key     cache.ObjectName
 	uid     types.UID
+	memo    *dsl.Memo
 	// ctx is that of the daemon's code, which is ended when it is to stop.
 	ctx  context.Context
 	tell context.CancelCauseFunc
@@ -143,8 +144,8 @@ func (l *life) run(count int, log logr.Logger) error {
 	defer span.End()
 	s := &session{life: l, span: span, log: log}
 	object := s.Current()
-	r := &dsl.DaemonRequest{Live: s, Object: object, Attempt: count, Log: log, Patch: dsl.NewPatch()}
-	r.Client, r.Events = l.crew.settings.Equip(Run{Handler: l.handler, Key: l.key, Object: object, Span: span, Log: log})
+	r := &dsl.DaemonRequest{Live: s, Object: object, Attempt: count, Log: log, Patch: dsl.NewPatch(), Memo: l.memo}
+	l.crew.settings.Equip(Run{Handler: l.handler, Key: l.key, Object: object, Newest: l.newest, Span: span, Log: log}, r)
 	err := l.call(r)
 	if attempt.Void(err) {
 		return err

@@ -73,6 +73,8 @@ type Rest struct {
 	Troubles attempt.Troubles
 	// Memo is what handlers keep, nil before one asks for it; see Kept.
 	Memo *dsl.Memo
+	// Shared: others than passes have the memo.
+	Shared bool
 	// Settled are types of conditions that were to be retired: they are gone, or somebody else's.
 	Settled []string
 }
@@ -107,6 +109,12 @@ func (m *Memory) Kept() *dsl.Memo {
 	return m.Memo
 }
 
+// Share is Kept for who has it beyond a pass, as a daemon does: it is not dropped from then on.
+func (m *Memory) Share() *dsl.Memo {
+	m.Shared = true
+	return m.Kept()
+}
+
 // Sleep ends its use: what says nothing is dropped. It may end more than once.
 func (m *Memory) Sleep() {
 	if m == nil || m.Rest == nil {
@@ -115,7 +123,7 @@ func (m *Memory) Sleep() {
 	if m.Ignored == nil {
 		m.Schemas = 0 // which counts for those alone
 	}
-	if m.Memo != nil && m.Memo.Empty() {
+	if m.Memo != nil && !m.Shared && m.Memo.Empty() {
 		m.Memo = nil
 	}
 	if reflect.ValueOf(m.Rest).Elem().IsZero() {

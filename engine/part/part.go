@@ -10,30 +10,52 @@ import (
 	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/dsl/logmark"
 	"github.com/handwerk-dev/handwerk/engine/attempt"
+	"github.com/handwerk-dev/handwerk/engine/cause"
 	"github.com/handwerk-dev/handwerk/engine/filter"
+	"github.com/handwerk-dev/handwerk/engine/ops"
 	"github.com/handwerk-dev/handwerk/engine/progress"
 )
 
-// Of returns a handler that runs its sub-handlers, too, when its function has returned without an error. Known is how far they
-// had come; after the handler has run, it is how far they have.
-func Of(h *dsl.Handler, known **progress.Parts) *dsl.Handler {
+// Settings are what sub-handlers of one resource need. All are required.
+type Settings struct {
+	// Resource is the resource's name, for metrics.
+	Resource string
+	// Handled counts a run that has ended. Said reports whether an error is one of which the log tells once for all.
+	Handled func(ops.HandlerRun)
+	Said    func(error) bool
+}
+
+// Run is one attempt of a handler with its sub-handlers.
+type Run struct {
+	Settings
+	// Troubles are what the log tells of failures of the object's handlers.
+	Troubles *attempt.Troubles
+	// Known is how far the sub-handlers had come; after the handler has run, how far they have.
+	Known *progress.Parts
+	// Failed is the error of one that failed in this attempt, or was refused for lack of a right, nil for none.
+	Failed error
+}
+
+// Of returns a handler that runs its sub-handlers, too, when its function has returned without an error.
+func (a *Run) Of(h *dsl.Handler) *dsl.Handler {
 	out := *h
 	out.Func = func(ctx context.Context, r *dsl.Request) error {
 		r.Parts = &dsl.Parts{}
 		if err := h.Func(ctx, r); err != nil {
 			return err
 		}
-		return run(ctx, r, known)
+		return a.all(ctx, r)
 	}
 	return &out
 }
 
-// run runs those that are due of the sub-handlers that a request has declared. The error says for which of them the handler
+// all runs those that are due of the sub-handlers that a request has declared. The error says for which of them the handler
 // waits, or which have failed for good.
-func run(ctx context.Context, r *dsl.Request, known **progress.Parts) error {
+func (a *Run) all(ctx context.Context, r *dsl.Request) error {
 	all, wrong := r.Parts.Declared()
 	if wrong != nil {
 		return dsl.Permanent(wrong)
@@ -45,9 +67,9 @@ func run(ctx context.Context, r *dsl.Request, known **progress.Parts) error {
 			return ctx.Err()
 		}
 		ids = append(ids, h.ID)
-		record := one(ctx, h, r, (*known).Get(h.ID))
+		record := a.one(ctx, h, r, a.Known.Get(h.ID))
 		if record != (progress.Record{}) {
-			*known = (*known).With(h.ID, record)
+			a.Known = a.Known.With(h.ID, record)
 		}
 		said := h.ID
 		if record.Message != "" {
@@ -63,51 +85,69 @@ func run(ctx context.Context, r *dsl.Request, known **progress.Parts) error {
 			}
 		}
 	}
-	*known = (*known).Only(ids)
-	switch {
+	a.Known = a.Known.Only(ids)
+	switch then := r.Parts.Finally(); {
 	case len(open) > 0:
 		return dsl.Waiting("sub-handlers ("+strings.Join(open, "; ")+")", wait)
 	case len(failed) > 0:
 		return dsl.Permanent(fmt.Errorf("sub-handlers failed for good: %s", strings.Join(failed, "; ")))
+	case then != nil:
+		return then(ctx, r)
 	}
 	return nil
 }
 
 // one runs a sub-handler when it is due, and returns its record; an empty one where it does not see the object.
-func one(ctx context.Context, h *dsl.Handler, parent *dsl.Request, record progress.Record) progress.Record {
+func (a *Run) one(ctx context.Context, h *dsl.Handler, parent *dsl.Request, record progress.Record) progress.Record {
 	if record.Done || record.Waits(time.Now()) > 0 {
 		return record
 	}
 	r := request(h, parent, record)
 	if sees, err := asked(h, r); err != nil {
-		return told(r, record.Fail(h, err, time.Now()), err)
+		return a.note(h, r, record, err, 0)
 	} else if !sees {
 		return progress.Record{}
 	}
 	if late := record.Overdue(h, time.Now()); late != nil {
-		return told(r, record.Fail(h, late, time.Now()), late)
+		return a.note(h, r, record, late, 0)
 	}
-	record = record.Start(h, time.Now())
-	parts := record.Parts
-	err := attempt.Part(ctx, Of(h, &parts), r, record.Ends(h))
-	if attempt.Void(err) {
-		return told(r, record.Fail(h, err, time.Now()), err)
+	start := time.Now()
+	record = record.Start(h, start)
+	inner := &Run{Settings: a.Settings, Troubles: a.Troubles, Known: record.Parts}
+	err := attempt.Part(ctx, inner.Of(h), r, record.Ends(h))
+	if !attempt.Void(err) {
+		parent.Patch.Join(r.Patch)
+		record.Step, record.Parts = r.Step, inner.Known
 	}
-	parent.Patch.Join(r.Patch)
-	record.Step, record.Parts = r.Step, parts
-	most, waits := attempt.Waits(err)
+	if inner.Failed != nil {
+		a.Failed = inner.Failed
+	}
+	return a.note(h, r, record, err, time.Since(start))
+}
+
+// note returns the record of a sub-handler after an attempt, and says what came of that.
+func (a *Run) note(h *dsl.Handler, r *dsl.Request, before progress.Record, err error, took time.Duration) progress.Record {
+	after := attempt.Note(h, before, err, time.Now())
+	parent, _, _ := strings.Cut(r.Handler, "/")
+	a.Handled(ops.HandlerRun{
+		Resource: a.Resource, Handler: parent + "/*", Cause: r.Cause, Outcome: attempt.Outcome(err, after.Done, after.Failed), Duration: took,
+	})
+	_, waits := attempt.Waits(err)
 	switch {
 	case err == nil:
-		return record.Succeed()
-	case waits:
-		return record.Wait(h, err, most, time.Now())
+		a.Troubles.Mended(r.Log, r.Handler, "handler works again")
+	case !waits:
+		a.Troubles.Complain(r.Log, r.Handler, before, after, err, a.Said(err))
+		if a.Failed == nil || apierrors.IsForbidden(err) {
+			a.Failed = err
+		}
 	}
-	return told(r, record.Fail(h, err, time.Now()), err)
+	return after
 }
 
 // asked asks the filters of a sub-handler.
 func asked(h *dsl.Handler, r *dsl.Request) (bool, error) {
-	if !filter.Chooses(h, r.Object) {
+	if !filter.Chooses(h, r.Object) || !touched(h, r) {
 		return false, nil
 	}
 	if h.When == nil {
@@ -120,6 +160,25 @@ func asked(h *dsl.Handler, r *dsl.Request) (bool, error) {
 	return sees, nil
 }
 
+// touched reports whether one of the fields of a sub-handler has changed, or is there where it is not known what was. The
+// request has no more than the changes of these fields then.
+func touched(h *dsl.Handler, r *dsl.Request) bool {
+	if len(h.Fields) == 0 {
+		return true
+	}
+	there, all := false, r.Diff
+	r.Diff = nil
+	for _, path := range h.Fields {
+		_, found := path.In(r.Object.Object)
+		there = there || found
+		r.Diff = append(r.Diff, cause.Within(all, path)...)
+	}
+	if r.Old != nil {
+		return len(r.Diff) > 0
+	}
+	return there
+}
+
 // request is what a sub-handler gets.
 func request(h *dsl.Handler, parent *dsl.Request, record progress.Record) *dsl.Request {
 	r := *parent
@@ -127,18 +186,4 @@ func request(h *dsl.Handler, parent *dsl.Request, record progress.Record) *dsl.R
 	r.Attempt, r.Step = record.Attempts+1, record.Step
 	r.Log = parent.Log.WithValues("subHandler", r.Handler, "subAttempt", r.Attempt)
 	return &r
-}
-
-// told says in the log that a sub-handler has failed.
-func told(r *dsl.Request, record progress.Record, err error) progress.Record {
-	switch {
-	case record.Failed:
-		r.Log.Error(err, "sub-handler failed for good")
-	case record.Done:
-		r.Log.Info("sub-handler failed, which counts as success", logmark.Warning, true, "error", err.Error())
-	default:
-		again := max(0, time.Until(record.Due)).Round(time.Millisecond).String()
-		r.Log.Info("sub-handler will be tried again", logmark.Warning, true, "error", err.Error(), "retryAfter", again)
-	}
-	return record
 }

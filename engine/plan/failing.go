@@ -18,8 +18,8 @@ import (
 // at: the first ones are often over in a moment.
 const ManyFailures = 3
 
-// Fails reports whether a record is that of a handler that failed for good, or many times.
-func Fails(r progress.Record) bool { return r.Failed || !r.Done && r.Attempts >= ManyFailures }
+// Fails reports whether a record is that of a handler that failed for good, or many times, itself or by a sub-handler.
+func Fails(r progress.Record) bool { return r.Failed || !r.Done && r.Worst() >= ManyFailures }
 
 // Complaint says, for an Event, why the handler fails and what becomes of the object. Gone: the object is gone from
 // sight, and nothing holds it.
@@ -47,7 +47,7 @@ func (js Jobs) Standing(readers []book.Reader, held bool, entry func(book.Reader
 	out := ops.Ready
 	for _, reader := range readers {
 		switch r := js.Record(reader, entry(reader)); {
-		case blind(reader.Handler) != "", r.Failed, !r.Done && r.Attempts > 0 && !r.Waiting:
+		case blind(reader.Handler) != "", r.Failed, !r.Done && r.Worst() > 0 && (!r.Waiting || r.Parts != nil):
 			return ops.Failing
 		case r.Waiting:
 			out = ops.Waits

@@ -24,6 +24,8 @@ type Job struct {
 	Entry  book.Entry
 	Record progress.Record
 	Ran    bool
+	// Failed is the error of a sub-handler that failed in its attempt, nil for none.
+	Failed error
 	// Warned: its attempt has reported a warning of its own.
 	Warned bool
 	// Wants is what the handler asked for in this pass; Offers: conditions of its own are among it.
@@ -122,7 +124,7 @@ func (js Jobs) Turns(before *Job) (out []claim.Turn) {
 	for _, j := range js {
 		if j != before {
 			out = append(out, claim.Turn{
-				Handler: j.Reader.ID, Step: j.Entry.Try.Step, Ran: j.Ran, Through: j.Through(), Waits: j.Record.Waiting,
+				Handler: j.Reader.ID, Step: j.Entry.Try.Past(), Ran: j.Ran, Through: j.Through(), Waits: j.Record.Waiting,
 			})
 		}
 	}

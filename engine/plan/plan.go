@@ -58,8 +58,8 @@ func (s Situation) enter(h *dsl.Handler, e book.Entry) book.Entry {
 	if s.Child || s.Related || s.Index {
 		e.Try = e.Try.RetryNow()
 	}
-	if s.Granted && !e.Try.Done {
-		e.Try.Due, e.Try.Early = time.Time{}, time.Time{}
+	if s.Granted {
+		e.Try = e.Try.Granted()
 	}
 	if s.Deletion != "" {
 		return e
@@ -67,7 +67,7 @@ func (s Situation) enter(h *dsl.Handler, e book.Entry) book.Entry {
 	e = e.Living()
 	begins := func(changed bool, c dsl.Cause) bool { return (changed || s.Unseen) && h.On(c) }
 	if begins(s.Child, dsl.Child) || begins(s.Related, dsl.RelatedChange) || begins(s.Index, dsl.IndexChange) {
-		e.Try.Step = 0 // what the first step did may not be so any more
+		e.Try.Step, e.Try.Parts = 0, e.Try.Parts.Anew() // what the first step did may not be so any more
 	}
 	return e
 }

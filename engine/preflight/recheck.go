@@ -38,6 +38,7 @@ const (
 // Where there are no expressions it asks nothing.
 type Recheck struct {
 	resources func() []*dsl.Resource
+	indexes   []*dsl.IndexSpec
 	catalog   *catalog.Catalog
 	served    iter.Seq2[dsl.ResourceName, catalog.Resource]
 	log       logr.Logger
@@ -50,26 +51,51 @@ type Recheck struct {
 	// Run's goroutine uses them.
 	schemas *catalog.Schemas
 	looked  []schema.GroupVersionKind
-	checked []*dsl.Resource
+	checked []checkable
 
 	mu       sync.Mutex
-	findings map[*dsl.Resource][]string // what does not fit; another declaration of a resource has nothing to do with it
+	findings map[checkable][]string // what does not fit; another declaration of a resource has nothing to do with it
 }
 
-// NewRecheck returns a Recheck of those resources of an operator that are worked on at the moment, which looks at
+// checkable is a resource or an index.
+type checkable interface {
+	CheckSchemas(dsl.Knowledge) (faults, warnings []error)
+}
+
+// NewRecheck returns a Recheck of an operator's indexes and of those of its resources that are worked on at the moment, which looks at
 // nothing before Run does. The catalog gives it the schemas. Served yields what the API server serves of the
 // resources that expressions speak of, each with the name that the operator has for it.
-func NewRecheck(resources func() []*dsl.Resource, c *catalog.Catalog, served iter.Seq2[dsl.ResourceName, catalog.Resource], log logr.Logger) *Recheck {
-	return &Recheck{resources: resources, catalog: c, served: served, log: log, wake: make(chan struct{}, 1), findings: map[*dsl.Resource][]string{}}
+func NewRecheck(
+	resources func() []*dsl.Resource, indexes []*dsl.IndexSpec, c *catalog.Catalog, served iter.Seq2[dsl.ResourceName, catalog.Resource], log logr.Logger,
+) *Recheck {
+	return &Recheck{
+		resources: resources, indexes: indexes, catalog: c, served: served, log: log, wake: make(chan struct{}, 1), findings: map[checkable][]string{},
+	}
 }
 
-// specs yields the resources that have checks.
-func (c *Recheck) specs(yield func(*dsl.Resource) bool) {
+// specs yields the indexes and the resources that have checks.
+func (c *Recheck) specs(yield func(checkable) bool) {
+	for _, x := range c.indexes {
+		if len(x.Checks) > 0 && !yield(x) {
+			return
+		}
+	}
 	for _, r := range c.resources() {
 		if len(r.Checks) > 0 && !yield(r) {
 			return
 		}
 	}
+}
+
+// named says of what in the log, and under which name in the checks, something does not fit.
+func named(spec checkable) (what, name string) {
+	switch spec := spec.(type) {
+	case *dsl.IndexSpec:
+		return "index", spec.Name
+	case *dsl.Resource:
+		return "resource", spec.Name.String()
+	}
+	return "", ""
 }
 
 // Wake has the Recheck look soon whether something else is served or worked on than before. It never blocks.
@@ -155,14 +181,14 @@ func (c *Recheck) release() {
 }
 
 // keep drops what was found of resources that are not worked on any more.
-func (c *Recheck) keep(specs []*dsl.Resource) {
+func (c *Recheck) keep(specs []checkable) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	maps.DeleteFunc(c.findings, func(spec *dsl.Resource, _ []string) bool { return !slices.Contains(specs, spec) })
+	maps.DeleteFunc(c.findings, func(spec checkable, _ []string) bool { return !slices.Contains(specs, spec) })
 }
 
 // found notes what does not fit of a resource, and logs it when it is news.
-func (c *Recheck) found(spec *dsl.Resource, faults []error) {
+func (c *Recheck) found(spec checkable, faults []error) {
 	var texts []string
 	for _, fault := range faults {
 		texts = append(texts, fault.Error())
@@ -171,7 +197,8 @@ func (c *Recheck) found(spec *dsl.Resource, faults []error) {
 	before := c.findings[spec]
 	c.findings[spec] = texts
 	c.mu.Unlock()
-	log := c.log.WithValues("resource", spec.Name.String())
+	what, name := named(spec)
+	log := c.log.WithValues(what, name)
 	if len(texts) == 0 && len(before) > 0 {
 		log.Info("expressions fit the cluster's schemas again")
 	}
@@ -182,13 +209,16 @@ func (c *Recheck) found(spec *dsl.Resource, faults []error) {
 	}
 }
 
-// Checks are what does not fit, a warning for each resource of which something does not, named
-// "expressions/" with the resource.
+// Checks are what does not fit, a warning for each resource and each index of which something does not, named
+// "expressions/" with the resource, or "expressions/index/" with the index.
 func (c *Recheck) Checks() (out []ops.Check) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for spec := range c.specs {
-		name := spec.Name.String()
+		what, name := named(spec)
+		if what == "index" {
+			name = "index/" + name
+		}
 		texts := c.findings[spec]
 		if len(texts) == 0 {
 			continue

@@ -148,7 +148,7 @@ func TestAnotherDeclarationIsCheckedAnew(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				c := NewRecheck(func() []*dsl.Resource { return *works.Load() }, catalog.New(client, nil, nil), served, logr.Discard())
+				c := NewRecheck(func() []*dsl.Resource { return *works.Load() }, nil, catalog.New(client, nil, nil), served, logr.Discard())
 				ctx, cancel := context.WithCancel(t.Context())
 				var running sync.WaitGroup
 				works.Store(&test.left)
@@ -279,7 +279,7 @@ func TestARunningOperatorIsHeldAgainstSchemas(t *testing.T) {
 						}
 					}
 				}, funcr.Options{})
-				c := NewRecheck(wantsSize(!test.unchecked).Resources, catalog.New(client, nil, nil), served, log)
+				c := NewRecheck(wantsSize(!test.unchecked).Resources, nil, catalog.New(client, nil, nil), served, log)
 				ctx, cancel := context.WithCancel(t.Context())
 				var running sync.WaitGroup
 				running.Go(func() { c.Run(ctx) })
@@ -307,4 +307,45 @@ func TestARunningOperatorIsHeldAgainstSchemas(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestIndexesAreCheckedAgain holds that an index is held against schemas that change, as a resource is.
+func TestIndexesAreCheckedAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := &publisher{field: "size"}
+		client, err := discovery.NewDiscoveryClientForConfig(&rest.Config{Host: "http://server", Transport: server})
+		if err != nil {
+			t.Fatal(err)
+		}
+		foo := declares("foos.v1.example.com", "size")
+		x := &dsl.IndexSpec{Name: "sizes", Resource: foo.Name, Checks: foo.Checks}
+		served := func(yield func(dsl.ResourceName, catalog.Resource) bool) {
+			yield(foo.Name, catalog.Resource{GVR: schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "foos"}, Kind: "Foo"})
+		}
+		var lines []string
+		log := funcr.New(func(_, args string) { lines = append(lines, args) }, funcr.Options{})
+		c := NewRecheck(func() []*dsl.Resource { return nil }, []*dsl.IndexSpec{x}, catalog.New(client, nil, nil), served, log)
+		ctx, cancel := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() { c.Run(ctx) })
+		c.Wake()
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		if found := c.Checks(); len(found) > 0 || len(lines) > 0 {
+			t.Errorf("of what fits there are %v, and the log says %v", found, lines)
+		}
+		server.set("width", false)
+		c.CRDChanged()
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		want := []ops.Check{{Name: "expressions/index/sizes", State: ops.Warn, Message: "no field size"}}
+		if diff := cmp.Diff(want, c.Checks()); diff != "" {
+			t.Errorf("checks (-want +got):\n%s", diff)
+		}
+		if len(lines) != 1 || !strings.Contains(lines[0], `"index"="sizes"`) {
+			t.Errorf("the log says %v", lines)
+		}
+		cancel()
+		running.Wait()
+	})
 }

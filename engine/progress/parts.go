@@ -44,6 +44,38 @@ func (p *Parts) Only(ids []string) (out *Parts) {
 	return out
 }
 
+// each returns the parts with each record changed; the same parts where none is.
+func (p *Parts) each(change func(Record) Record) *Parts {
+	out := p
+	if p == nil {
+		return nil
+	}
+	for id, r := range p.Of {
+		if changed := change(r); changed != r {
+			out = out.With(id, changed)
+		}
+	}
+	return out
+}
+
+// Anew returns the parts for a handler that looks again because something beside its object has changed: what those that
+// are through did may not be so any more.
+func (p *Parts) Anew() *Parts {
+	if p == nil {
+		return nil
+	}
+	var open []string
+	for id, r := range p.Of {
+		if !r.Done {
+			open = append(open, id)
+		}
+	}
+	return p.Only(open).each(func(r Record) Record {
+		r.Step, r.Parts = 0, r.Parts.Anew()
+		return r
+	})
+}
+
 // Mark tells parts from others; Finished tells apart those of which others have finished.
 func (p *Parts) Mark() string {
 	if p == nil {

@@ -107,8 +107,9 @@ func (r Record) Wait(h *dsl.Handler, reason error, most time.Duration, now time.
 }
 
 // RetryNow returns the record of a handler that waits as one that is due now: what it waits for may
-// have come. Any other is returned as it is.
+// have come. Any other is returned as it is, but for its sub-handlers that wait.
 func (r Record) RetryNow() Record {
+	r.Parts = r.Parts.each(Record.RetryNow)
 	if r.Waiting {
 		r.Due = time.Time{}
 	}
@@ -117,6 +118,43 @@ func (r Record) RetryNow() Record {
 
 // Begun reports whether the handler has begun, and is not finished.
 func (r Record) Begun() bool { return !r.Done && (r.Waiting || r.Attempts > 0 || r.Step > 0) }
+
+// Past is how many steps and sub-handlers are done, which the next attempt leaves out.
+func (r Record) Past() int {
+	n := r.Step
+	if r.Parts != nil {
+		for _, part := range r.Parts.Of {
+			if part.Done {
+				n++
+			}
+		}
+	}
+	return n
+}
+
+// Worst is how many attempts have failed of what is not done: of the handler, or of that of its sub-handlers which failed most
+// often.
+func (r Record) Worst() int {
+	n := r.Attempts
+	if r.Parts == nil {
+		return n
+	}
+	for _, part := range r.Parts.Of {
+		if !part.Done && (!part.Waiting || part.Parts != nil) {
+			n = max(n, part.Worst())
+		}
+	}
+	return n
+}
+
+// Granted returns the record of a handler that lacked a right, which was given.
+func (r Record) Granted() Record {
+	if !r.Done {
+		r.Due, r.Early = time.Time{}, time.Time{}
+		r.Parts = r.Parts.each(Record.Granted)
+	}
+	return r
+}
 
 // Bare reports whether the record says nothing but that the handler waits.
 func (r Record) Bare() bool {
@@ -201,6 +239,7 @@ func shorten(message string) string {
 // Lasting returns what of the record the next process must know: not until when the handler waits, for it
 // looks at once, as it may have missed the coming of what it waits for.
 func (r Record) Lasting() Record {
+	r.Parts = r.Parts.each(Record.Lasting)
 	if !r.Early.IsZero() {
 		r.Due, r.Early = r.Early, time.Time{}
 	}
@@ -213,6 +252,7 @@ func (r Record) Lasting() Record {
 // Peek lets a handler whose next attempt is not due have a look, because something has happened that it
 // may have waited for. If it fails again, that was no attempt.
 func (r Record) Peek(now time.Time) Record {
+	r.Parts = r.Parts.each(func(part Record) Record { return part.Peek(now) })
 	if r.Done || !r.Due.After(now) {
 		return r
 	}

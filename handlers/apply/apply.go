@@ -82,9 +82,12 @@ func build(compiler *expr.Compiler, b actions.Build, config childrenConfig) (act
 
 // built returns the handler and what goes with it.
 func (p *plan) built() actions.Built {
-	reports := dsl.MustParseNeed("patch", "self/status")
-	reports.Offered = true
-	out := actions.Built{Func: p.run, Needs: []dsl.Need{reports}, Conditions: p.report.types(), Makers: []string{p.id}}
+	out := actions.Built{Func: p.run, Needs: []dsl.Need{}, Conditions: p.report.types(), Makers: []string{p.id}}
+	if p.report.own != "" {
+		reports := dsl.MustParseNeed("patch", "self/status")
+		reports.Offered = true
+		out.Needs = append(out.Needs, reports)
+	}
 	out.Reads.Only, out.Reads.Children = true, p.final // in a deletion there is no cause child
 	for _, name := range p.graph.Names() {
 		c := p.children[name]
@@ -152,6 +155,8 @@ type child struct {
 	// forEach gives the elements that there is a child for; nil for one child. key says which is
 	// which, nil for the default.
 	forEach, key *expr.Template
+	// entry: there is one for each entry that the handler runs for.
+	entry bool
 	// stays: it is made when its owner is deleted, and left behind.
 	stays bool
 	// limit is the most elements that there may be.

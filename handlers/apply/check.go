@@ -37,7 +37,7 @@ func (c *child) check(s shape.Schemas) []error {
 	if c.rollout != nil {
 		conditions = append(conditions, c.rollout.ready)
 	}
-	s.Vars = map[string]shape.Shape{childVar: {Schema: s.Children[c.name].Schema}}
+	s = s.With(childVar, shape.Shape{Schema: s.Children[c.name].Schema})
 	for _, one := range conditions {
 		if one != nil {
 			out = append(out, expr.Faults(one.at, check.Program(one.program, s))...)

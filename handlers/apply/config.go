@@ -30,8 +30,8 @@ type childConfig struct {
 // options are how a child is kept. The doc tags are their reference.
 type options struct {
 	Template    templateConfig      `yaml:"template" required:"there is no child in here: want the child itself (apiVersion, kind, metadata, …), or options with the child under template" doc:"The child itself, whose values may have ${…}; or one expression that gives the whole object."`
-	ForEach     items               `yaml:"forEach" doc:"A list or a map, mostly an expression: there is a child for each element. Expressions know it as item (also value), index and key. Absent: one child."`
-	Key         itemKey             `yaml:"key" doc:"For forEach: an expression that says which element is which, text or a number, as in ${item.name}. By default the element, when it is text or a number; the key of a map."`
+	ForEach     form.Items          `yaml:"forEach" doc:"A list or a map, mostly an expression: there is a child for each element. Expressions know it as item (also value), index and key. Absent: one child."`
+	Key         form.ItemKey        `yaml:"key" doc:"For forEach: an expression that says which element is which, text or a number, as in ${item.name}. By default the element, when it is text or a number; the key of a map."`
 	Limit       int                 `yaml:"limit" min:"1" default:"1000" doc:"For forEach: the most elements; more is a final failure."`
 	IncludeWhen form.Predicate      `yaml:"includeWhen" doc:"Whether the child is wanted; asked for each element if it uses one. Absent: always."`
 	ReadyWhen   form.Predicate      `yaml:"readyWhen" doc:"When the child is ready; the variable child is the live object. Absent: applied is enough."`
@@ -149,50 +149,7 @@ func (t *templateConfig) ReadForm(d *form.Decoder, at form.Path, n *yaml.Node) b
 
 // DescribeForm describes an object, or an expression that gives one.
 func (t *templateConfig) DescribeForm(*form.Describer) *form.Schema {
-	return &form.Schema{OneOf: []*form.Schema{objectSchema(), expressionSchema()}}
-}
-
-// items are what there is a child for each of, nil when they are at fault.
-type items struct{ value any }
-
-const wantItems = "want a list or a map, mostly an expression as in ${self.spec.users}"
-
-// ReadForm takes a list, a map or text.
-func (i *items) ReadForm(d *form.Decoder, at form.Path, n *yaml.Node) bool {
-	if n.Kind == yaml.ScalarNode && !form.IsText(n) {
-		d.FaultAt(n, at, "%s, found %s", wantItems, form.Found(n))
-		return false
-	}
-	i.value, _ = d.Plain(at, n)
-	return true
-}
-
-// DescribeForm describes all three.
-func (i *items) DescribeForm(*form.Describer) *form.Schema {
-	return &form.Schema{OneOf: []*form.Schema{expressionSchema(), {Type: "array", Items: &form.Schema{}}, {Type: "object"}}}
-}
-
-// expressionSchema describes text with an expression in it.
-func expressionSchema() *form.Schema {
-	return &form.Schema{Type: "string", Pattern: `\$\{`, PatternErrorMessage: "want an expression as in ${self.spec.users}"}
-}
-
-// itemKey is an expression that says which element is which.
-type itemKey string
-
-// ReadForm takes text.
-func (k *itemKey) ReadForm(d *form.Decoder, at form.Path, n *yaml.Node) bool {
-	if !form.IsText(n) {
-		d.FaultAt(n, at, "want an expression as in ${item.name}, found %s", form.Found(n))
-		return false
-	}
-	*k = itemKey(n.Value)
-	return true
-}
-
-// DescribeForm describes text.
-func (k *itemKey) DescribeForm(*form.Describer) *form.Schema {
-	return &form.Schema{Type: "string", MinLength: 1}
+	return &form.Schema{OneOf: []*form.Schema{objectSchema(), form.WithExpression()}}
 }
 
 // share is a number of children, or how many in a hundred.

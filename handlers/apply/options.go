@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/handwerk-dev/handwerk/dsl/expr"
+	"github.com/handwerk-dev/handwerk/dsl/form"
 )
 
 // defaultLimit is how many children of one name there may be unless limit says otherwise.
@@ -24,9 +25,12 @@ func (p *parser) several(c *child, at []string, config *childConfig) {
 		}
 		return
 	}
-	elements, place := config.ForEach.value, below(at, "forEach")
+	elements, place := config.ForEach.Value, below(at, "forEach")
+	if p.entries {
+		p.fault(place, "the handler has forEach, and item would be two things: make the children of one entry one by one")
+	}
 	if _, constant := p.constant(elements); constant {
-		p.fault(place, wantItems)
+		p.fault(place, form.WantItems)
 	}
 	if elements != nil {
 		c.forEach = p.tree(p.one, elements, place)

@@ -14,23 +14,15 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
 
-// The variables of a child's expressions, besides those of every expression.
-const (
-	itemVar  = "item"
-	indexVar = "index"
-	keyVar   = "key"
-	valueVar = "value"
-	childVar = "child"
-)
-
-// itemVariables are those of one element of forEach.
-func itemVariables() []string { return []string{itemVar, indexVar, keyVar, valueVar} }
+// childVar is what expressions that look at a child call it.
+const childVar = "child"
 
 // parser reads the action's configuration and gathers what is wrong with it.
 type parser struct {
 	id string
-	// final: the children are made when the object is deleted.
-	final bool
+	// final: the children are made when the object is deleted. Entries: the handler runs for each of several, each of which
+	// has children of its own.
+	final, entries bool
 	// The compilers of expressions: those for one child, those for each of several, and the same
 	// for predicates that look at the child.
 	one, each, oneLive, eachLive *expr.Compiler
@@ -38,16 +30,24 @@ type parser struct {
 }
 
 func newParser(compiler *expr.Compiler, b actions.Build) (*parser, error) {
-	p := &parser{id: b.ID, final: b.AtDeletion, one: compiler}
-	var err error
-	if p.each, err = compiler.With(itemVariables()...); err != nil {
-		return nil, err
+	p := &parser{id: b.ID, final: b.AtDeletion, entries: len(b.Vars) > 0}
+	items := expr.ItemVariables()
+	if p.entries {
+		items = nil // there are no items within an item
 	}
-	if p.oneLive, err = compiler.With(childVar); err != nil {
-		return nil, err
+	for _, one := range []struct {
+		of   **expr.Compiler
+		vars []string
+	}{
+		{&p.one, b.Vars}, {&p.each, slices.Concat(b.Vars, items)}, {&p.oneLive, append(slices.Clone(b.Vars), childVar)},
+		{&p.eachLive, slices.Concat(b.Vars, items, []string{childVar})},
+	} {
+		var err error
+		if *one.of, err = compiler.With(one.vars...); err != nil {
+			return nil, err
+		}
 	}
-	p.eachLive, err = compiler.With(append(itemVariables(), childVar)...)
-	return p, err
+	return p, nil
 }
 
 // fault notes a fault at a place below the action.
@@ -66,7 +66,7 @@ var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 // form alone tells was told.
 func (p *parser) child(name string, config *childConfig) *child {
 	at := []string{name}
-	c := &child{name: name, config: config.whole, spec: dsl.ChildSpec{Handler: p.id, Name: name}, limit: defaultLimit}
+	c := &child{name: name, config: config.whole, entry: p.entries, spec: dsl.ChildSpec{Handler: p.id, Name: name}, limit: defaultLimit}
 	if !identifier.MatchString(name) || slices.Contains([]string{"true", "false", "null", "in"}, name) {
 		p.fault(at, "%q is no name for a child: want letters, digits and _, as in children.db", name)
 	}

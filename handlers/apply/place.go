@@ -54,7 +54,10 @@ func namesOf(kind shape.Kind) func(string) []string {
 
 // oneForEach says that all elements have one object, when there may be several.
 func (c *child) oneForEach(name, namespace *expr.Template) []error {
-	differs := func(t *expr.Template) bool { return t != nil && slices.ContainsFunc(itemVariables(), t.Uses) }
+	differs := func(t *expr.Template) bool { return t != nil && slices.ContainsFunc(expr.ItemVariables(), t.Uses) }
+	if c.entry && !differs(name) && !differs(namespace) && !differs(part(c.template, "kind")) {
+		return []error{misfit(name, "is the same for every item of the handler's forEach, so that all would be one object: want item, index or key in it")}
+	}
 	if c.forEach == nil || c.limit == 1 || differs(name) || differs(namespace) || differs(part(c.template, "kind")) || atMostOne(c.forEach) {
 		return nil
 	}

@@ -31,18 +31,24 @@ type teller struct{ id, condition string }
 
 // reportOf finds out which handlers of the resource apply. Of several each has a condition of its own, its id before
 // the word, and Applied sums them up.
+//
+// A handler that runs for each of several entries has none: the last one would have the say.
 func reportOf(b actions.Build) report {
 	var ids []string
 	for _, s := range b.Siblings {
-		if s.Action == action {
+		if s.Action == action && !s.Each {
 			ids = append(ids, s.ID)
 		}
 	}
-	if !slices.Contains(ids, b.ID) {
+	if len(b.Vars) == 0 && !slices.Contains(ids, b.ID) {
 		ids = append(ids, b.ID)
 	}
 	if len(ids) == 1 {
-		return report{own: appliedWord, all: []teller{{b.ID, appliedWord}}}
+		out := report{all: []teller{{ids[0], appliedWord}}}
+		if ids[0] == b.ID {
+			out.own = appliedWord
+		}
+		return out
 	}
 	var out report
 	for _, id := range ids {
@@ -60,7 +66,10 @@ func reportOf(b actions.Build) report {
 
 // types are the types of the conditions that the handler sets.
 func (r report) types() []string {
-	if r.own == appliedWord {
+	switch r.own {
+	case "":
+		return nil
+	case appliedWord:
 		return []string{r.own}
 	}
 	return []string{r.own, appliedWord}
@@ -71,6 +80,9 @@ func (r report) types() []string {
 func (p *pass) tell(status metav1.ConditionStatus, reason, message string) {
 	told := p.told()
 	p.report.retire(p.r.Patch, told)
+	if p.report.own == "" {
+		return
+	}
 	p.r.Patch.OfferCondition(p.report.own, status, reason, message)
 	if p.report.own == appliedWord {
 		return
@@ -119,7 +131,7 @@ func (r report) retire(patch *dsl.Patch, told map[string]metav1.Condition) {
 	for kind, c := range told {
 		id, is := strings.CutSuffix(kind, appliedWord)
 		known := slices.ContainsFunc(r.all, func(p teller) bool { return p.condition == kind })
-		if is && id != "" && !known && slices.Contains(reasons(), c.Reason) {
+		if is && (id != "" || len(r.all) == 0) && !known && slices.Contains(reasons(), c.Reason) {
 			patch.RetireCondition(kind)
 		}
 	}

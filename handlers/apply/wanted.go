@@ -33,7 +33,7 @@ func (p *pass) want(ctx context.Context, c *child) *state {
 			return st
 		}
 	}
-	list, err := p.elements(c, scope)
+	list, err := p.elements(c)
 	if err != nil {
 		st.excluded = p.unresolved(st, c.label(""), err, c.forEach.Programs(), scope)
 		return st
@@ -44,7 +44,7 @@ func (p *pass) want(ctx context.Context, c *child) *state {
 }
 
 // objects works out the objects of a child, one for each element.
-func (p *pass) objects(ctx context.Context, c *child, st *state, list []element) {
+func (p *pass) objects(ctx context.Context, c *child, st *state, list []expr.Element) {
 	before := p.rendered
 	for _, e := range list {
 		if ctx.Err() != nil {
@@ -73,7 +73,7 @@ func (p *pass) tooLarge(c *child, st *state) {
 
 // includesEach reports whether includeWhen is about each item.
 func (c *child) includesEach() bool {
-	return c.forEach != nil && slices.ContainsFunc(itemVariables(), c.include.program.Uses)
+	return c.forEach != nil && slices.ContainsFunc(expr.ItemVariables(), c.include.program.Uses)
 }
 
 // included evaluates includeWhen.
@@ -86,8 +86,8 @@ func (p *pass) included(c *child, st *state, label string, scope expr.Scope) boo
 }
 
 // object works out one object of a child, unless it is left out.
-func (p *pass) object(c *child, st *state, e element) {
-	scope, label := p.scope(e.vars), c.label(e.key)
+func (p *pass) object(c *child, st *state, e expr.Element) {
+	scope, label := p.scope(e.Vars), c.label(e.Key)
 	if c.include != nil && c.includesEach() && !p.included(c, st, label, scope) {
 		return
 	}
@@ -99,7 +99,7 @@ func (p *pass) object(c *child, st *state, e element) {
 		return
 	}
 	p.rendered += own.Room.Used()
-	o := &object{child: c, key: e.key, vars: e.vars}
+	o := &object{child: c, key: e.Key, vars: e.Vars}
 	if err := p.fit(o, value); err != nil {
 		st.open = true
 		p.fail(label, err)

@@ -61,8 +61,11 @@ func typeOf(s *spec.Schema, root bool) valueType {
 	return out
 }
 
-// typeOfShape is the type of an object, or of a list of objects.
+// typeOfShape is the type of an object, of a list of objects, or of any value.
 func typeOfShape(shape shape.Shape) valueType {
+	if shape.Value {
+		return typeOf(shape.Schema, false)
+	}
 	one := only(isMap)
 	if shape.Schema != nil {
 		one = typeOf(shape.Schema, true)

@@ -1,0 +1,271 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"k8s.io/kube-openapi/pkg/validation/spec"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/actions"
+	"github.com/handwerk-dev/handwerk/dsl/expr"
+	"github.com/handwerk-dev/handwerk/dsl/expr/check"
+	"github.com/handwerk-dev/handwerk/dsl/form"
+	"github.com/handwerk-dev/handwerk/dsl/shape"
+)
+
+// The keys of a handler that runs for each of several entries.
+const (
+	forEach  = "forEach"
+	entryKey = "key"
+)
+
+// entries are what a handler with forEach runs for, one after the other, each as a sub-handler.
+type entries struct {
+	expr.Each
+	// id is the handler's. Deletes: it runs for deletions, and not only to take its children away.
+	id      string
+	deletes bool
+	params  dsl.Params
+	// options are those of each sub-handler.
+	options []dsl.Option
+	// made are the names of the children of an entry, makers those under which the handler makes children.
+	made, makers []string
+}
+
+// each compiles what a handler runs for; nil where it has no forEach, or that is at fault.
+func (w *watched) each(at path, h *handler) *entries {
+	switch {
+	case h.daemon:
+		return nil
+	case !w.Has(at.Key(forEach)):
+		if place := at.Key(entryKey); w.Has(place) {
+			w.FaultKey(place, "is for handlers with forEach")
+		}
+		return nil
+	}
+	out := &entries{id: h.ID, deletes: slices.Contains(h.Causes, dsl.Delete), params: h.With, options: optionsOf(h)}
+	out.Most = dsl.MostSubHandlers
+	h.vars = expr.ItemVariables()
+	if out.Key = w.keyOf(at, h); h.ForEach.Value == nil {
+		return nil // it is at fault
+	}
+	if out.Of = w.tree(at, forEach, h, h.ForEach.Value, nil, listOrMap); out.Of == nil {
+		return nil
+	}
+	if _, isText := h.ForEach.Value.(string); isText && len(out.Of.Programs()) == 0 {
+		w.Fault(at.Key(forEach), "%s", form.WantItems)
+		return nil
+	}
+	h.sure = append(h.sure, check.Asked(out.Of)...)
+	h.item = func(s shape.Schemas) shape.Shape { return itemOf(out.Of, s) }
+	return out
+}
+
+// keyOf compiles what says which entry is which; nil where that is not said.
+func (w *watched) keyOf(at path, h *handler) *expr.Template {
+	if h.Key == "" {
+		return nil
+	}
+	out := w.tree(at, entryKey, h, string(h.Key), h.vars, nil)
+	if out != nil && len(out.Programs()) == 0 {
+		w.Fault(at.Key(entryKey), "is the same for every item: want an expression as in ${item.name}")
+	}
+	return out
+}
+
+// tree compiles what stands under a key of a handler, nil when it is at fault. It is checked again when schemas are known.
+func (w *watched) tree(of path, key string, h *handler, tree any, vars []string, want *spec.Schema) *expr.Template {
+	at := of.Key(key)
+	compiler, err := w.loader.compiler(vars...)
+	if err != nil {
+		w.Fault(at, "%v", err)
+		return nil
+	}
+	t, err := compiler.Template(tree, key)
+	if err != nil {
+		w.unfit(of, at, err)
+		return nil
+	}
+	sure := slices.Clone(h.sure)
+	w.check(of, at, func(s shape.Schemas) []error {
+		s.Without, s.Sure = without(h), sure
+		if vars != nil {
+			s = h.within(s)
+		}
+		return check.Template(t, s, want)
+	})
+	return t
+}
+
+// listOrMap is the schema of what a handler can run for each entry of.
+var listOrMap = &spec.Schema{SchemaProps: spec.SchemaProps{Type: spec.StringOrArray{"array", "object"}}}
+
+// itemOf is what is known of an entry, given what is known of all of them.
+func itemOf(t *expr.Template, s shape.Schemas) shape.Shape {
+	out := shape.Shape{Value: true}
+	if len(t.Pieces) != 1 || t.Pieces[0].Program == nil {
+		return out
+	}
+	switch all := check.Result(t.Pieces[0].Program, s); {
+	case all == nil:
+	case all.Items != nil:
+		out.Schema = all.Items.Schema
+	case all.AdditionalProperties != nil && len(all.Properties) == 0:
+		out.Schema = all.AdditionalProperties.Schema
+	}
+	return out
+}
+
+// within are the schemas of expressions within an entry: its item, and of the children that the handler makes its own.
+func (h *handler) within(s shape.Schemas) shape.Schemas {
+	if h.item == nil {
+		return s
+	}
+	item := h.item(s)
+	s = s.With(expr.Item, item).With(expr.Value, item)
+	s.Children = maps.Clone(s.Children)
+	for _, name := range h.entries.names() {
+		if child, known := s.Children[name]; known {
+			child.List = false
+			s.Children[name] = child
+		}
+	}
+	return s
+}
+
+func (e *entries) names() []string {
+	if e == nil {
+		return nil
+	}
+	return e.made
+}
+
+// optionsOf are the options of a handler that each of its entries has.
+func optionsOf(h *handler) (out []dsl.Option) {
+	if h.Retries != nil {
+		out = append(out, dsl.Retries(*h.Retries))
+	}
+	if h.Backoff != nil {
+		out = append(out, dsl.WithBackoff(h.Backoff.Initial, h.Backoff.Max))
+	}
+	return append(out, dsl.Timeout(h.Timeout), dsl.Deadline(h.Deadline), dsl.Errors(h.Errors))
+}
+
+// forEntries makes what an action has built run for each entry.
+func (h *handler) forEntries(built *actions.Built) {
+	e := h.entries
+	fn := built.Func
+	built.Func = func(_ context.Context, r *dsl.Request) error { return e.run(r, fn) }
+	programs := e.Of.Programs()
+	if e.Key != nil {
+		programs = append(programs, e.Key.Programs()...)
+	}
+	reads := expr.ReadsOf(programs...)
+	built.Reads = built.Reads.And(reads)
+	built.NoOld = built.NoOld && reads.Only
+}
+
+// run declares a sub-handler for each entry. When all have succeeded, the children of entries that there are no more are
+// taken away.
+func (e *entries) run(r *dsl.Request, fn dsl.Func) error {
+	list, err := e.list(r)
+	if many, is := errors.AsType[*expr.TooManyError](err); is {
+		return dsl.Permanent(many)
+	}
+	if err != nil {
+		return fmt.Errorf("working out forEach: %w", err)
+	}
+	for _, one := range list {
+		r.Handle(entryID(one.Key), e.one(one, fn), e.options...)
+	}
+	if e.leaves(r) {
+		return nil // each entry has taken its own
+	}
+	r.Then(func(ctx context.Context, r *dsl.Request) error {
+		return e.remove(ctx, r, func(c dsl.ChildObject) bool {
+			return e.makes(c.Handler) && !slices.ContainsFunc(list, func(one expr.Element) bool { return one.Key == c.Key })
+		})
+	})
+	return nil
+}
+
+// leaves reports whether a request is about the end of an object of which the handler has no more to do than to take its
+// children away.
+func (e *entries) leaves(r *dsl.Request) bool {
+	return e != nil && r.Cause == dsl.Delete && !e.deletes
+}
+
+// list are the entries of a request. Where children are all that is left to do, they are those that have some: what
+// the expression comes to says nothing then.
+func (e *entries) list(r *dsl.Request) ([]expr.Element, error) {
+	if !e.leaves(r) {
+		return e.Elements(func(vars map[string]any) expr.Scope {
+			return expr.Scope{Subject: &r.Subject, Params: e.params, Vars: vars}
+		})
+	}
+	all, err := r.Children.All()
+	if err != nil {
+		return nil, err
+	}
+	var out []expr.Element
+	for _, found := range all {
+		if e.makes(found.Handler) && !slices.ContainsFunc(out, func(one expr.Element) bool { return one.Key == found.Key }) {
+			out = append(out, expr.Element{Key: found.Key})
+		}
+	}
+	return out, nil
+}
+
+// makes reports whether the handler makes children under a name.
+func (e *entries) makes(maker string) bool { return slices.Contains(e.makers, maker) }
+
+// one is the code of an entry.
+func (e *entries) one(of expr.Element, fn dsl.Func) dsl.Func {
+	return func(ctx context.Context, r *dsl.Request) error {
+		own := *r
+		own.Vars = of.Vars
+		own.Children = ofEntry{r.Children, e, of.Key}
+		own.Subject.Children = own.Children
+		own.Made = slices.Clone(r.Made)
+		for i := range own.Made {
+			if slices.Contains(e.made, own.Made[i].Name) {
+				own.Made[i].List = false
+			}
+		}
+		err := fn(ctx, &own)
+		r.Step = own.Step
+		return err
+	}
+}
+
+// withdraw takes away what a step has made for the entry that a request is about.
+func (e *entries) withdraw(ctx context.Context, r *dsl.Request, maker string) error {
+	return e.remove(ctx, r, func(c dsl.ChildObject) bool { return c.Handler == maker })
+}
+
+// remove takes away children that are not wanted.
+func (e *entries) remove(ctx context.Context, r *dsl.Request, unwanted func(dsl.ChildObject) bool) error {
+	if len(e.makers) == 0 {
+		return nil
+	}
+	all, err := r.Children.All()
+	if err != nil {
+		return fmt.Errorf("reading children: %w", err)
+	}
+	var failed []error
+	for _, found := range all {
+		kept := found.Ownership == dsl.Unowned || found.OnDelete == dsl.RetainChild
+		leaving := found.OnDelete != dsl.OrphanChild && found.Object.GetDeletionTimestamp() != nil
+		if unwanted(found) && !kept && !leaving {
+			failed = append(failed, r.Children.Remove(ctx, found))
+		}
+	}
+	return errors.Join(failed...)
+}

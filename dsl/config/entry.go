@@ -1,0 +1,94 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+)
+
+// ofEntry are the children of an object as one entry of a handler has them: of what the handler makes, its own alone,
+// each the one of its name.
+type ofEntry struct {
+	dsl.Children
+	entries *entries
+	key     string
+}
+
+// All returns the children of other handlers, and of this one those of the entry.
+func (c ofEntry) All() ([]dsl.ChildObject, error) {
+	all, err := c.Children.All()
+	out := make([]dsl.ChildObject, 0, len(all))
+	for _, found := range all {
+		if c.entries.makes(found.Handler) {
+			if found.Key != c.key {
+				continue
+			}
+			found.Key = ""
+		}
+		out = append(out, found)
+	}
+	return out, err
+}
+
+// keyed gives a child of the handler the key of the entry.
+func (c ofEntry) keyed(s dsl.ChildSpec) dsl.ChildSpec {
+	if c.entries.makes(s.Handler) && s.Name != "" {
+		s.Key = c.key
+	}
+	return s
+}
+
+// Stale is that of all children, with the entry's key.
+func (c ofEntry) Stale(ctx context.Context, desired any, s dsl.ChildSpec) (bool, *unstructured.Unstructured, error) {
+	return c.Children.Stale(ctx, desired, c.keyed(s))
+}
+
+// Apply is that of all children, with the entry's key.
+func (c ofEntry) Apply(ctx context.Context, desired any, specs ...dsl.ChildSpec) (*unstructured.Unstructured, error) {
+	specs = slices.Clone(specs)
+	for i := range specs {
+		specs[i] = c.keyed(specs[i])
+	}
+	return c.Children.Apply(ctx, desired, specs...)
+}
+
+// Enter is that of all children, with the entry's key.
+func (c ofEntry) Enter(ctx context.Context, children ...dsl.DesiredChild) error {
+	children = slices.Clone(children)
+	for i := range children {
+		children[i].ChildSpec = c.keyed(children[i].ChildSpec)
+	}
+	return c.Children.Enter(ctx, children...)
+}
+
+// Remove is that of all children, with the entry's key.
+func (c ofEntry) Remove(ctx context.Context, child dsl.ChildObject) error {
+	child.ChildSpec = c.keyed(child.ChildSpec)
+	return c.Children.Remove(ctx, child)
+}
+
+// entryID is the id of an entry's sub-handler: its key, or where that is no id as much of it as may be one, and a digest.
+func entryID(key string) string {
+	if (&dsl.Handler{ID: key}).WrongID() == "" {
+		return key
+	}
+	digest := fnv.New32a()
+	_, _ = digest.Write([]byte(key)) // it takes all
+	id := strings.Map(func(c rune) rune {
+		if strings.ContainsRune("-_.", c) || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' {
+			return c
+		}
+		return '-'
+	}, key)
+	id = strings.Trim(id[:min(len(id), 50)], "-_.")
+	return strings.TrimLeft(fmt.Sprintf("%s-%08x", id, digest.Sum32()), "-")
+}

@@ -1,0 +1,132 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package expr
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// The variables of one element.
+const (
+	Item  = "item"
+	Value = "value"
+	Index = "index"
+	Key   = "key"
+)
+
+// ItemVariables are those of one element. Value is another word for item.
+func ItemVariables() []string { return []string{Item, Index, Key, Value} }
+
+// Each gives the elements of a list or a map, for each of which there is something.
+type Each struct {
+	// Of gives the list or the map. A value that is not there, or null, has no elements.
+	Of *Template
+	// Key says which element is which, by the variables of the element; nil for the default: the element itself, where it is
+	// text or a number, and the key of a map.
+	Key *Template
+	// Most is how many there may be.
+	Most int
+}
+
+// Element is one of them. Keys differ, and are not empty.
+type Element struct {
+	Key string
+	// Vars are its variables, for [Scope].
+	Vars map[string]any
+}
+
+// TooManyError says that there are more elements than there may be.
+type TooManyError struct{ Found, Most int }
+
+// Error says how many.
+func (e *TooManyError) Error() string {
+	return fmt.Sprintf("forEach has %d items, and the limit is %d", e.Found, e.Most)
+}
+
+// Elements returns the elements, sorted by key. Scope is what expressions see beside these variables. The error is a
+// [TooManyError], or says what of the elements, or of their keys, is wrong.
+func (e *Each) Elements(scope func(vars map[string]any) Scope) ([]Element, error) {
+	given, err := e.Of.Render(scope(nil))
+	if err != nil {
+		return nil, err
+	}
+	var out []Element
+	add := func(value any) map[string]any {
+		vars := map[string]any{Item: value, Value: value, Index: int64(len(out))}
+		out = append(out, Element{Vars: vars})
+		return vars
+	}
+	switch given := given.(type) {
+	case []any:
+		for _, value := range given {
+			add(value)
+		}
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(given)) {
+			add(given[key])[Key] = key
+			out[len(out)-1].Key = key
+		}
+	default:
+		if given != nil && given != None {
+			return nil, fmt.Errorf("forEach gives %s, want a list or a map", kindOf(given))
+		}
+	}
+	if len(out) > e.Most {
+		return nil, &TooManyError{len(out), e.Most}
+	}
+	return e.keyed(out, scope)
+}
+
+// keyed gives each element its key.
+func (e *Each) keyed(list []Element, scope func(map[string]any) Scope) ([]Element, error) {
+	seen := map[string]bool{}
+	for i := range list {
+		one := &list[i]
+		if err := e.setKey(one, scope); err != nil {
+			return nil, fmt.Errorf("item %d of forEach: %w", i, err)
+		}
+		if seen[one.Key] {
+			return nil, fmt.Errorf("two items of forEach have the key %q", one.Key)
+		}
+		seen[one.Key] = true
+		one.Vars[Key] = one.Key
+	}
+	slices.SortFunc(list, func(a, b Element) int { return strings.Compare(a.Key, b.Key) })
+	return list, nil
+}
+
+func (e *Each) setKey(one *Element, scope func(map[string]any) Scope) error {
+	value := one.Vars[Item]
+	switch {
+	case e.Key != nil:
+		var err error
+		if value, err = e.Key.Render(scope(one.Vars)); err != nil {
+			return err
+		}
+	case one.Key != "":
+		return nil // that of the map
+	}
+	switch value := value.(type) {
+	case string:
+		one.Key = value
+	case int64:
+		one.Key = strconv.FormatInt(value, 10)
+	case float64:
+		one.Key = strconv.FormatFloat(value, 'f', -1, 64)
+	default:
+		if e.Key == nil {
+			return errors.New("it has no key: say with key which one it is, as in key: ${item.name}")
+		}
+		return fmt.Errorf("its key is %s, want text or a number", kindOf(value))
+	}
+	if one.Key == "" {
+		return errors.New("its key is empty")
+	}
+	return nil
+}

@@ -1,0 +1,58 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package form
+
+import "gopkg.in/yaml.v3"
+
+var (
+	_ Form = (*Items)(nil)
+	_ Form = (*ItemKey)(nil)
+)
+
+// WantItems says what [Items] are to be.
+const WantItems = "want a list or a map, mostly an expression as in ${self.spec.users}"
+
+// Items are what there is something for each of: a list, a map, or text with an expression that gives one.
+type Items struct {
+	// Value is nil where they are at fault, or absent.
+	Value any
+}
+
+// ReadForm takes a list, a map or text.
+func (i *Items) ReadForm(d *Decoder, at Path, n *yaml.Node) bool {
+	if n.Kind == yaml.ScalarNode && !IsText(n) {
+		d.FaultAt(n, at, "%s, found %s", WantItems, Found(n))
+		return false
+	}
+	i.Value, _ = d.Plain(at, n)
+	return true
+}
+
+// DescribeForm describes all three.
+func (i *Items) DescribeForm(*Describer) *Schema {
+	return &Schema{OneOf: []*Schema{WithExpression(), {Type: "array", Items: &Schema{}}, {Type: "object"}}}
+}
+
+// WithExpression describes text with an expression in it.
+func WithExpression() *Schema {
+	return &Schema{Type: "string", Pattern: `\$\{`, PatternErrorMessage: "want an expression as in ${self.spec.users}"}
+}
+
+// ItemKey is text with an expression that says which of [Items] is which; empty where there is none.
+type ItemKey string
+
+// ReadForm takes text.
+func (k *ItemKey) ReadForm(d *Decoder, at Path, n *yaml.Node) bool {
+	if !IsText(n) {
+		d.FaultAt(n, at, "want an expression as in ${item.name}, found %s", Found(n))
+		return false
+	}
+	*k = ItemKey(n.Value)
+	return true
+}
+
+// DescribeForm describes text.
+func (k *ItemKey) DescribeForm(*Describer) *Schema {
+	return &Schema{Type: "string", MinLength: 1}
+}

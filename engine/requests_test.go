@@ -1,0 +1,102 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine_test
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+)
+
+// TestRequestsBesideKopfs counts the writes for one object in situations of kopf's, and holds that docs/from-kopf.md says as
+// many. Status is a subresource; Events are not counted.
+func TestRequestsBesideKopfs(t *testing.T) {
+	page, err := os.ReadFile("../docs/from-kopf.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	minute := dsl.Temporary(errAgain, time.Minute)
+	made := func(s *stage) { s.Create(web) }
+	status := func(_ ctx, r *dsl.Request) error { r.Patch.SetStatus("n", 1); return nil }
+	tests := map[string]struct {
+		operator func(foo *dsl.Resource, j *journal)
+		// play is what is counted, on a stage with an object where begun is set.
+		play  func(s *stage)
+		begun bool
+		want  int
+	}{
+		"a handler with three sub-handlers": {func(foo *dsl.Resource, j *journal) {
+			foo.OnCreate("all", inParts(j, nil, nil, "a", "b", "c"))
+		}, made, false, 1},
+		"a handler that patches body and status by values and by functions": {func(foo *dsl.Resource, _ *journal) {
+			foo.OnCreate("all", func(_ ctx, r *dsl.Request) error {
+				r.Patch.Label("a", "b")
+				r.Patch.SetStatus("n", 1)
+				r.Patch.Transform(func(o *unstructured.Unstructured) error {
+					o.SetAnnotations(map[string]string{"a": "b"})
+					return unstructured.SetNestedField(o.Object, "x", "status", "text")
+				})
+				return nil
+			})
+		}, made, false, 2},
+		"a creation that sets a field of the spec, beside an update handler": {func(foo *dsl.Resource, j *journal) {
+			foo.OnCreate("make", func(_ ctx, r *dsl.Request) error { r.Patch.Set("spec.size", 2); return nil })
+			foo.OnUpdate("adapt", j.Note("adapt"))
+		}, made, false, 1},
+		"a wait of an hour": {func(foo *dsl.Resource, j *journal) {
+			foo.OnCreate("late", j.Note("late", fails(dsl.Temporary(errAgain, time.Hour)), nil))
+		}, func(s *stage) { s.Create(web); s.Advance(2 * time.Hour) }, false, 2},
+		"a deletion that is tried again once, after a minute": {func(foo *dsl.Resource, j *journal) {
+			foo.OnDelete("leave", j.Note("leave", fails(minute), nil))
+		}, func(s *stage) { s.remove(); s.Advance(time.Hour) }, true, 2},
+		"ten runs of a timer with the same result": {func(foo *dsl.Resource, _ *journal) {
+			foo.Every(time.Minute, "beat", status, dsl.InitialDelay(0))
+		}, func(s *stage) { s.Create(web); s.Advance(10 * time.Minute) }, false, 1},
+		"a daemon: first sight": {func(foo *dsl.Resource, _ *journal) {
+			foo.Daemon("watch", func(c ctx, _ *dsl.DaemonRequest) error { <-c.Done(); return nil })
+		}, made, false, 1},
+		"five handlers, one by one": {func(foo *dsl.Resource, j *journal) {
+			foo.Lifecycle = dsl.OneByOne
+			for i := range 5 {
+				foo.OnReconcile(fmt.Sprint("h", i), func(_ ctx, r *dsl.Request) error { r.Patch.SetStatus(fmt.Sprint("n", i), 1); return nil })
+			}
+		}, made, false, 5},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			perform(t, scenario{test.operator, func(s *stage) {
+				if s.Launch(); test.begun {
+					s.Create(web)
+					s.Settle()
+					s.Forget()
+				}
+				test.play(s)
+				s.Settle()
+				var writes []string
+				for _, w := range s.Writes() {
+					if strings.Contains(w.String(), " foos") && !strings.Contains(w.String(), "create foos ") {
+						writes = append(writes, w.String())
+					}
+				}
+				if len(writes) != test.want {
+					s.t.Errorf("%d writes, want %d: %v", len(writes), test.want, writes)
+				}
+			}})
+			said := false
+			for line := range strings.Lines(string(page)) {
+				cells := strings.Split(line, "|")
+				said = said || len(cells) == 6 && strings.TrimSpace(cells[1]) == name && strings.TrimSpace(cells[3]) == fmt.Sprint(test.want)
+			}
+			if !said {
+				t.Errorf("docs/from-kopf.md has no row %q with %d", name, test.want)
+			}
+		})
+	}
+}
