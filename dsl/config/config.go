@@ -18,6 +18,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/actions"
@@ -225,7 +226,11 @@ func (l *loader) placeOf(p dsl.Place) place {
 		i := slices.IndexFunc(l.parts, func(part *part) bool { return part.Has(path(p.Field)) })
 		out = place{part: l.parts[max(i, 0)]}
 	}
-	out.at = out.at.Join(path(p.Field))
+	field := p.Field
+	if p.Handler != nil && p.Handler.Machine != nil { // its place is that of the machine
+		field = strings.TrimPrefix(strings.TrimPrefix(field, "machine"), ".")
+	}
+	out.at = out.at.Join(path(field))
 	return out
 }
 

@@ -42,6 +42,8 @@ type handler struct {
 	whole  bool     // it stands under schedule, startup or cleanup
 	active bool     // it stands under startup or cleanup
 	daemon bool     // it stands under daemons
+	state  string   // the state of a machine that it stands in, as machine.Running
+	unset  bool     // where an expression comes upon nothing is dealt with
 	level  bool     // it is level-triggered
 	untold bool     // what one of its steps needs is not known
 	partly bool     // it is a step that is not always taken
