@@ -191,6 +191,11 @@ func (l *loader) follows(f *dsl.Fault, on place) bool {
 	case f.Lacks == "":
 		return false
 	}
+	if f.Lacks == "schedule" && slices.ContainsFunc([]string{"daemons", "machine"}, func(instead string) bool {
+		return l.placeOf(dsl.Place{Resource: f.Resource, Field: instead}).tried()
+	}) {
+		return true
+	}
 	own, around := l.placeOf(dsl.Place{Resource: f.Resource, Handler: f.Handler, Field: f.Lacks}), l.placeOf(dsl.Place{Resource: f.Resource, Field: f.Lacks})
 	undeclared := f.Lacks == "owns" && l.refused[f.Resource] // an action says what it makes
 	return undeclared || own.tried() || around.tried() || l.placeOf(dsl.Place{Field: f.Lacks}).tried()

@@ -49,7 +49,25 @@ func (w *watched) machine(i int) {
 	h := m.handlerOf(out)
 	h.Labels, h.Annotations, h.When = given.Labels, given.Annotations, when
 	w.add(m.at, h)
+	if len(m.leaves) > 0 {
+		w.add(m.at, m.leaver())
+	}
+	w.sharedConditions(m.at, i)
 	w.holdsBook(m.at, given.Name)
+}
+
+// leaver is a handler that does at the object's deletion what the machine's actions have to do then, as taking away children
+// that Kubernetes leaves.
+func (m *assembly) leaver() dsl.Handler {
+	out := dsl.Handler{
+		ID: m.handler.ID + ".leave", Func: allOf(m.leaves), Causes: []dsl.Cause{dsl.Delete}, Action: "takes away what the machine has made",
+		Retries: dsl.Unlimited, Makers: []string{}, Needs: m.all.Needs, NoOld: true, Release: m.form.OnFailure == release,
+	}
+	if len(m.form.Deletion) > 0 && !out.Release { // its states may look at what goes
+		out.After = []string{m.handler.ID}
+	}
+	_, out.Declared = m.needs(m.at.Key("needs"), m.handler, &m.all)
+	return out
 }
 
 // model is the machine as the engine knows it.
@@ -111,7 +129,8 @@ func (m *assembly) doing(at path, h *handler, d *doings, word string, seen map[s
 		return func(context.Context, *dsl.Request) error { return nil }
 	}
 	m.knows(together)
-	for _, one := range each {
+	for i, one := range each {
+		m.meddles(d.at(at)(i).Key(d.list[i].action), one.Sets, one.Conditions)
 		if slices.Contains(one.Brings, dsl.Delete) {
 			m.leaves = append(m.leaves, one.Func)
 		}
@@ -140,7 +159,11 @@ func allOf(code []dsl.Func) dsl.Func {
 // knows adds what is known of a piece of code.
 func (m *assembly) knows(of *actions.Built) {
 	m.all.Needs = append(m.all.Needs, of.Needs...)
-	m.all.Brings = append(m.all.Brings, of.Brings...)
+	for _, cause := range of.Brings {
+		if cause != dsl.Delete { // for which there is a handler of its own
+			m.all.Brings = append(m.all.Brings, cause)
+		}
+	}
 	m.all.Sets = append(m.all.Sets, of.Sets...)
 	m.all.Conditions = append(m.all.Conditions, of.Conditions...)
 	m.all.Reads = m.all.Reads.And(of.Reads)

@@ -5,14 +5,59 @@ package config
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
+	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/crd"
 	"github.com/handwerk-dev/handwerk/dsl/expr/check"
 	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
+
+// meddles notes what an action sets that a machine of the resource keeps, or tells: they would undo each other's work.
+func (w *watched) meddles(at path, sets []dsl.Path, conditions []string) {
+	list := w.form.Machine.list
+	for i := range list {
+		m := &dsl.Machine{Name: list[i].Name}
+		kept := func(field dsl.Path) bool {
+			return slices.ContainsFunc(sets, func(set dsl.Path) bool { return field.Covers(set) && !slices.Equal(set, dsl.Path{"status", "conditions"}) })
+		}
+		if fields := m.BookFields(); slices.ContainsFunc(fields, kept) {
+			w.Fault(at, "it sets %s, which the machine keeps (a person asks for a state with an annotation)", fields[slices.IndexFunc(fields, kept)])
+		}
+		for _, kind := range conditions {
+			if kind == dsl.Ready && i == 0 || kind == m.ReadyCondition(len(list) == 1) && kind != dsl.Ready || slices.Contains(list[i].conditions(), kind) {
+				w.Fault(at, "it sets the condition %s, which the machine does", kind)
+			}
+		}
+	}
+}
+
+// conditions are the types of those that the machine's states declare.
+func (m *machine) conditions() (out []string) {
+	for _, s := range slices.Concat(m.States, m.Deletion) {
+		if s.Condition != "" {
+			out = append(out, s.Condition)
+		}
+	}
+	return out
+}
+
+// sharedConditions notes conditions that another machine declares, too.
+func (w *watched) sharedConditions(at path, i int) {
+	given := &w.form.Machine.list[i]
+	for key, states := range map[string][]state{"states": given.States, "deletion": given.Deletion} {
+		for j, s := range states {
+			for k := range w.form.Machine.list[:i] {
+				if other := &w.form.Machine.list[k]; s.Condition != "" && slices.Contains(other.conditions(), s.Condition) {
+					w.Fault(at.Key(key).Index(j).Key("condition"), "the machine %s has the condition %s, too", other.id(), s.Condition)
+				}
+			}
+		}
+	}
+}
 
 // holdsBook has it checked, once the resource's schema is known, that it has the fields that a machine keeps in the status:
 // the API server drops others, so the object would begin anew in each pass.

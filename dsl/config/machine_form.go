@@ -26,7 +26,7 @@ type machine struct {
 	States          []state           `yaml:"states" required:"true" doc:"The states, in an order for people. The names of all of them differ, those under deletion included."`
 	Deletion        []state           `yaml:"deletion" doc:"States of an object that is being deleted, whatever its state was. The object is held until one that is terminal is reached and its actions are done. Absent: the machine does nothing for such an object."`
 	InitialDeletion string            `yaml:"initialDeletion" doc:"The first of the states under deletion. By default the one that stands first."`
-	AllowCycles     bool              `yaml:"allowCycles" doc:"Whether a state may be come back to. Otherwise a way back is a fault, unless it is manual."`
+	AllowCycles     bool              `yaml:"allowCycles" doc:"Whether a state may be come back to. Otherwise a way back is a fault, also one that only a person takes."`
 	Migrate         map[string]string `yaml:"migrate" min:"1" doc:"Where objects go that are in a state of an earlier version of the machine: from names that there are not any more to names that there are. An object in a state that is in neither list is held, and its condition Ready says so."`
 	History         *int              `yaml:"history" min:"0" default:"10" doc:"How many transitions are kept in the object's status. 0 means none."`
 	When            form.Predicate    `yaml:"when" doc:"A CEL expression that must be true, or the machine does not see the object, which keeps its state. Variables: self, cause, now, children, related, indexes."`
@@ -43,7 +43,7 @@ type machine struct {
 type state struct {
 	Name        string       `yaml:"name" required:"true" doc:"One CamelCase word, as in Running."`
 	Doc         string       `yaml:"doc" doc:"What the state is, in a sentence for people. It is the message of the conditions."`
-	Enter       doings       `yaml:"enter" doc:"What is done once after the state was entered: one action, or a list of steps. It is tried again until it has succeeded, and no transition but that of a time-out is taken before. What apply makes stays when the state is left."`
+	Enter       doings       `yaml:"enter" doc:"What is done once after the state was entered: one action, or a list of steps in the form of handlers[].steps. It is tried again until it has succeeded, and no transition but that of a time-out is taken before. What apply makes stays when the state is left."`
 	During      doings       `yaml:"during" doc:"What is done whenever something changes while an object is in the state, in the form of enter, so that what others change is put right."`
 	Transitions []transition `yaml:"transitions" doc:"The ways out, in order: the first one that holds is taken."`
 	Stay        *stay        `yaml:"stay" doc:"How long an object may be in the state, and where it goes then. It counts from the transition to the state, through failures and restarts."`
@@ -58,7 +58,7 @@ type state struct {
 type transition struct {
 	To     string         `yaml:"to" required:"true" doc:"The state that it leads to."`
 	When   form.Predicate `yaml:"when" doc:"A CEL expression that must be true for it to be taken. What comes upon something that is not there, does not hold yet. Variables: self, cause, now, children, related, indexes. Absent: it is taken as soon as enter has succeeded."`
-	Manual bool           `yaml:"manual" doc:"Whether it is taken only when a person asks for it, with the annotation <prefix>/goto."`
+	Manual bool           `yaml:"manual" doc:"Whether it is taken only when a person asks for it, with the operator's annotation goto."`
 	Why    string         `yaml:"why" doc:"Why it is taken, for people: it is part of the history and of the Event. By default the expression."`
 }
 
