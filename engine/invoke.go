@@ -51,16 +51,17 @@ func (p *pass) attempt(ctx context.Context, j *plan.Job) error {
 	leave := p.r.busy.Enter(p.key, j.Reader.ID)
 	with := part.Settings{Resource: p.r.name, Handled: p.r.engine.metrics.Handled, Said: p.r.engine.said}
 	parts := part.Run{Settings: with, Troubles: &p.memory.Troubles, Known: j.Record.Parts}
-	err := attempt.Run(ctx, parts.Of(j.Reader.Handler), request, j.Record.Ends(j.Reader.Handler), s)
+	err := attempt.Run(ctx, parts.Of(p.r.machines.Code(j, p.memory, p.gone)), request, j.Record.Ends(j.Reader.Handler), s)
 	leave()
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
+	p.r.machines.Did(j, p.memory)
 	if reporter, is := request.Events.(*events.Reporter); is {
 		j.Warned = reporter.Warned()
 	}
 	if !attempt.Void(err) {
-		j.Record.Step, j.Record.Parts, j.Failed = request.Step, parts.Known, parts.Failed
+		j.Record.Step, j.Record.Parts, j.Failed, j.Again = request.Step, parts.Known, parts.Failed, request.Again
 		wrong, ends := p.lay(ctx, j, request.Patch)
 		if ends != nil {
 			p.void(j)

@@ -96,6 +96,8 @@ type Build struct {
 	// Vars are variables that the handler's expressions have beside those of all, in [dsl.Subject.Vars]: where there are
 	// any, it runs for each of several entries, which may be of one object.
 	Vars []string
+	// Told: what comes of the handler, the conditions of the machine tell that it belongs to, and it has none of its own.
+	Told bool
 	// Siblings are all handlers of the resource, this one among them. They are only read.
 	Siblings []Sibling
 }

@@ -119,6 +119,9 @@ func (a *Run) one(ctx context.Context, h *dsl.Handler, parent *dsl.Request, reco
 		parent.Patch.Join(r.Patch)
 		record.Step, record.Parts = r.Step, inner.Known
 	}
+	if r.Again != nil {
+		parent.RunAgain(*r.Again)
+	}
 	if inner.Failed != nil {
 		a.Failed = inner.Failed
 	}

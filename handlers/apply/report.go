@@ -20,7 +20,7 @@ const appliedWord = "Applied"
 
 // report is a handler's part in the conditions that tell of children.
 type report struct {
-	// own is the type of the condition that tells of this handler's children.
+	// own is the type of the condition that tells of this handler's children, empty where somebody else tells of it.
 	own string
 	// all are those of the handlers that apply, in their order, this one among them; of a single one it is Applied.
 	all []teller
@@ -32,7 +32,7 @@ type teller struct{ id, condition string }
 // reportOf finds out which handlers of the resource apply. Of several each has a condition of its own, its id before
 // the word, and Applied sums them up.
 //
-// A handler that runs for each of several entries has none: the last one would have the say.
+// A handler that runs for each of several entries has none: the last one would have the say. Nor has an action of a machine.
 func reportOf(b actions.Build) report {
 	var ids []string
 	for _, s := range b.Siblings {
@@ -40,7 +40,7 @@ func reportOf(b actions.Build) report {
 			ids = append(ids, s.ID)
 		}
 	}
-	if len(b.Vars) == 0 && !slices.Contains(ids, b.ID) {
+	if len(b.Vars) == 0 && !b.Told && !slices.Contains(ids, b.ID) {
 		ids = append(ids, b.ID)
 	}
 	if len(ids) == 1 {
