@@ -1,0 +1,180 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package layout
+
+import (
+	"cmp"
+	"slices"
+)
+
+// sweeps is how often the order of the layers is gone over.
+const sweeps = 24
+
+// order puts the places of each layer into an order in which few links cross: places go between those that they are
+// linked with, layer by layer, down and up in turns, and neighbours are exchanged where that helps. The best order counts.
+func (d *drawing) order() {
+	d.firstOrder()
+	best, least := d.snapshot(), d.crossings()
+	for sweep := range sweeps {
+		if least == 0 {
+			break
+		}
+		down := sweep%2 == 0
+		for i := range d.layers {
+			layer := d.layers[i]
+			if !down {
+				layer = d.layers[len(d.layers)-1-i]
+			}
+			byNeighbours(layer, down, sweep%4 > 1)
+		}
+		d.exchange()
+		if now := d.crossings(); now < least {
+			best, least = d.snapshot(), now
+		}
+	}
+	d.layers = best
+	for _, layer := range d.layers {
+		number(layer)
+	}
+}
+
+// firstOrder takes places as one comes to them from the top, each with what it leads to.
+func (d *drawing) firstOrder() {
+	seen := map[*place]bool{}
+	var visit func(p *place)
+	visit = func(p *place) {
+		if seen[p] {
+			return
+		}
+		seen[p] = true
+		for len(d.layers) <= p.layer {
+			d.layers = append(d.layers, nil)
+		}
+		d.layers[p.layer] = append(d.layers[p.layer], p)
+		for _, l := range p.downs {
+			visit(l.to)
+		}
+	}
+	for _, roots := range []bool{true, false} {
+		for _, box := range d.boxes {
+			if (len(box.ups) == 0) == roots {
+				visit(box)
+			}
+		}
+	}
+	for _, layer := range d.layers {
+		number(layer)
+	}
+}
+
+// number notes in x which place of the layer each is.
+func number(layer []*place) {
+	for i, p := range layer {
+		p.x = i
+	}
+}
+
+// snapshot returns the order as it is.
+func (d *drawing) snapshot() [][]*place {
+	out := make([][]*place, len(d.layers))
+	for i, layer := range d.layers {
+		out[i] = slices.Clone(layer)
+	}
+	return out
+}
+
+// byNeighbours orders a layer by where its places' neighbours above, or below, are on average. One without neighbours
+// stays where it is. Of those that are equal, the first one stays first, or comes last where they are to be mixed.
+func byNeighbours(layer []*place, above, mix bool) {
+	const fine = 1 << 10 // averages are in parts of a place
+	type wish struct {
+		p  *place
+		at int
+	}
+	wishes := make([]wish, len(layer))
+	for i, p := range layer {
+		wishes[i] = wish{p, i * fine}
+		if near := neighbours(p, above); len(near) > 0 {
+			sum := 0
+			for _, x := range near {
+				sum += x * fine
+			}
+			wishes[i].at = sum / len(near)
+		}
+	}
+	if mix {
+		slices.Reverse(wishes)
+	}
+	slices.SortStableFunc(wishes, func(a, b wish) int { return cmp.Compare(a.at, b.at) })
+	for i, w := range wishes {
+		layer[i] = w.p
+	}
+	number(layer)
+}
+
+// neighbours are where the places are in their layer that one is linked with, in order.
+func neighbours(p *place, above bool) (out []int) {
+	if above {
+		for _, l := range p.ups {
+			out = append(out, l.from.x)
+		}
+	} else {
+		for _, l := range p.downs {
+			out = append(out, l.to.x)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// exchange exchanges neighbours as long as that leaves fewer crossings.
+func (d *drawing) exchange() {
+	for better, rounds := true, 0; better && rounds < sweeps; rounds++ {
+		better = false
+		for _, layer := range d.layers {
+			for i := 1; i < len(layer); i++ {
+				a, b := layer[i-1], layer[i]
+				if cost(a, b) <= cost(b, a) {
+					continue
+				}
+				layer[i-1], layer[i] = b, a
+				a.x, b.x = b.x, a.x
+				better = true
+			}
+		}
+	}
+}
+
+// cost counts how often links of one place cross those of another that is right of it.
+func cost(left, right *place) int {
+	return inversions(neighbours(left, true), neighbours(right, true)) + inversions(neighbours(left, false), neighbours(right, false))
+}
+
+// inversions counts the pairs of which the one from the left is greater.
+func inversions(left, right []int) (count int) {
+	j := 0
+	for _, x := range left {
+		for j < len(right) && right[j] < x {
+			j++
+		}
+		count += j
+	}
+	return count
+}
+
+// crossings counts how often links cross.
+func (d *drawing) crossings() (count int) {
+	for _, layer := range d.layers {
+		for i, left := range layer {
+			mine := neighbours(left, false)
+			if len(mine) == 0 {
+				continue
+			}
+			for _, right := range layer[i+1:] {
+				count += inversions(mine, neighbours(right, false))
+			}
+		}
+	}
+	return count
+}
