@@ -5,6 +5,7 @@ package draw
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -13,7 +14,23 @@ import (
 
 // facts tell of a handler what it does, when, and what it looks at: a text each, empty for what there is not to tell.
 func facts(h *dsl.Handler) []string {
-	return []string{cmp.Or(h.Action, "in Go"), why(h), looks(h), filters("", "", h.Labels, h.Annotations, h.When), sets(h)}
+	return []string{does(h), why(h), looks(h), filters("", "", h.Labels, h.Annotations, h.When), sets(h)}
+}
+
+// does tells of a handler what its code is.
+func does(h *dsl.Handler) string {
+	if first := firstOf(h.Machine); first != "" {
+		return fmt.Sprintf("machine with %d states, from %s on", len(h.Machine.States)+len(h.Machine.Deletion), first)
+	}
+	return cmp.Or(h.Action, "in Go")
+}
+
+// firstOf names a machine's initial state, empty where there is none.
+func firstOf(m *dsl.Machine) string {
+	if m == nil || len(m.States) == 0 {
+		return ""
+	}
+	return cmp.Or(m.Initial, m.States[0].Name)
 }
 
 // why tells of a handler when it runs.
@@ -78,7 +95,11 @@ func sets(h *dsl.Handler) string {
 		}
 	}
 	if len(h.Conditions) > 0 {
-		what = append(what, "conditions "+strings.Join(h.Conditions, ", "))
+		word := "conditions "
+		if len(h.Conditions) == 1 {
+			word = "condition "
+		}
+		what = append(what, word+strings.Join(h.Conditions, ", "))
 	}
 	if len(what) == 0 {
 		return ""
@@ -113,16 +134,15 @@ func filters(labelSelector, fieldSelector string, labels, annotations []dsl.Matc
 	return "only where " + strings.Join(out, ", ")
 }
 
-// plural names a resource shortly.
-func plural(name dsl.ResourceName) string {
+// groupResource names a resource without its version.
+func groupResource(name dsl.ResourceName) string {
 	return strings.Join(slices.DeleteFunc([]string{name.Resource, name.Group}, func(part string) bool { return part == "" }), ".")
 }
 
 // version is what a resource's name has beside the plural.
 func version(name dsl.ResourceName) string {
-	group := cmp.Or(name.Group, "the core group")
-	if name.Version == "" {
-		return group
+	if name.Group == "" {
+		return cmp.Or(name.Version, "the core group")
 	}
 	return strings.TrimSuffix(name.Group+"/"+name.Version, "/")
 }

@@ -22,7 +22,7 @@ func Machine(m *dsl.Machine, title string) Drawing {
 	out := Drawing{Title: title, Parts: []Part{whole.Part}}
 	if len(m.Deletion) > 0 {
 		last := states(m.Deletion, m.InitialDeletion, "deleted", taken)
-		last.Title = "when the object is deleted, whatever its state"
+		last.Title = "when the object is deleted"
 		out.Parts = append(out.Parts, last.Part)
 	}
 	return out

@@ -23,13 +23,17 @@ func Mermaid(drawings []Drawing) string {
 	return out.String()
 }
 
+// mermaidWidth is from how many pixels on Mermaid breaks lines of its own accord: those of boxes are less wide.
+const mermaidWidth = 400
+
 // mermaid writes a flowchart.
 func (d Drawing) mermaid(out *strings.Builder) {
-	out.WriteString("flowchart " + map[bool]string{true: "LR", false: "TD"}[d.Across] + "\n")
+	direction := map[bool]string{true: "LR", false: "TB"}[d.Across]
+	fmt.Fprintf(out, "%%%%{init: {\"flowchart\": {\"wrappingWidth\": %d}}}%%%%\nflowchart %s\n", mermaidWidth, direction)
 	for i, p := range d.Parts {
 		indent := "    "
 		if p.Title != "" {
-			fmt.Fprintf(out, "    subgraph part_%d[\"%s\"]\n", i+1, escaped(p.Title))
+			fmt.Fprintf(out, "    subgraph part_%d[\"%s\"]\n        direction %s\n", i+1, escaped(p.Title), direction)
 			indent += indent
 		}
 		for _, n := range p.Nodes {
@@ -127,14 +131,22 @@ func (d Drawing) has(class string) bool {
 	return false
 }
 
-// mermaidText writes what has a meaning to Mermaid as it writes characters by number.
+// mermaidText writes what has a meaning to Mermaid as it writes characters by number. Where it finds a meaning in several
+// characters after that, a space without a width comes between them: a line break, a formula, an icon. A colon is one of a
+// style, unless there is a space behind it.
 var mermaidText = strings.NewReplacer(
-	"#", "#35;", `"`, "#quot;", "&", "#amp;", "<", "#lt;", ">", "#gt;", "`", "#96;", `\`, "#92;", "*", "#42;", "%", "#37;",
-	"{", "#123;", "}", "#125;", "[", "#91;", "]", "#93;", "|", "#124;", "~", "#126;", ";", "#59;",
+	"#", "#35;", `"`, "#quot;", "&", "#amp;", "<", "#lt;", ">", "#gt;", "`", "#96;", `\n`, "#92;#8203;n", `\`, "#92;", "*", "#42;",
+	"%", "#37;", "{", "#123;", "}", "#125;", "[", "#91;", "]", "#93;", "|", "#124;", "~", "#126;", ";", "#59;",
+	"$$", "$#8203;$", ": ", ": ", ":fa-", "#58;#8203;fa-", ":", "#58;",
 )
 
-// escaped is text for a label of Mermaid.
-func escaped(text string) string { return mermaidText.Replace(text) }
+// escaped is text for a label of Mermaid. It is never empty, which Mermaid cannot read.
+func escaped(text string) string {
+	if text == "" {
+		return " "
+	}
+	return mermaidText.Replace(text)
+}
 
 // markdown is for text in Markdown.
 var markdown = strings.NewReplacer(`\`, `\\`, "*", `\*`, "_", `\_`, "`", "\\`", "<", "&lt;", "&", "&amp;", "[", `\[`, "]", `\]`, "#", `\#`, "|", `\|`, "~", `\~`)

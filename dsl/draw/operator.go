@@ -4,7 +4,6 @@
 package draw
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 
@@ -12,12 +11,23 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
 
+// All draws an operator and then each of its machines.
+func All(op *dsl.Operator) []Drawing {
+	out := []Drawing{Operator(op)}
+	for _, r := range op.Resources() {
+		for _, h := range r.Machines() {
+			out = append(out, ofMachine(r, h))
+		}
+	}
+	return out
+}
+
 // Operator draws an operator: what it watches, what its handlers look at, what they make, and what waits for what. Edges
 // lead from who does something to what it is done to.
 func Operator(op *dsl.Operator) Drawing {
 	b := &builder{op: op, ids: ids{}, indexes: map[string]string{}, watched: map[*dsl.Resource]string{}}
 	for _, x := range op.Indexes() {
-		id := b.node(Index, "index", x.Name, "index over "+plural(x.Resource), filters(x.LabelSelector, x.FieldSelector, x.Labels, x.Annotations, x.When))
+		id := b.node(Index, []string{"index"}, x.Name, "index over "+groupResource(x.Resource), filters(x.LabelSelector, x.FieldSelector, x.Labels, x.Annotations, x.When))
 		b.indexes[x.Name] = id
 	}
 	for _, r := range op.Resources() {
@@ -41,9 +51,10 @@ type builder struct {
 	watched map[*dsl.Resource]string
 }
 
-// node adds a node whose lines are the texts that there are, each broken where it is long.
-func (b *builder) node(is Shape, word, name string, texts ...string) (id string) {
-	id = b.ids.of(word, name)
+// node adds a node whose lines are the texts that there are, each broken where it is long. Its id is made of the words and
+// of its name.
+func (b *builder) node(is Shape, words []string, name string, texts ...string) (id string) {
+	id = b.ids.of(append(words, name)...)
 	b.part.Nodes = append(b.part.Nodes, Node{ID: id, Shape: is, Name: short(name, nameWidth), Lines: lines(texts)})
 	return id
 }
@@ -69,7 +80,7 @@ func (b *builder) resource(r *dsl.Resource) {
 	if r.Resync > 0 {
 		resync = "resync every " + period(r.Resync)
 	}
-	id := b.node(Resource, "resource", r.Name.Resource, version(r.Name), filters(r.LabelSelector, r.FieldSelector, nil, nil, nil), resync)
+	id := b.node(Resource, []string{"resource"}, r.Name.Resource, version(r.Name), filters(r.LabelSelector, r.FieldSelector, nil, nil, nil), resync)
 	b.watched[r] = id
 	family := &relatives{builder: b, of: r, id: id, handlers: map[string]string{}, children: map[string]string{}, related: map[string]string{}}
 	for _, h := range r.Handlers() {
@@ -98,7 +109,7 @@ func (b *builder) fill() {
 		}
 		if name := x.Resource.String(); from == "" {
 			if others[name] == "" {
-				others[name] = b.node(Indexed, "indexed", x.Resource.Resource, version(x.Resource))
+				others[name] = b.node(Indexed, []string{"indexed"}, x.Resource.Resource, version(x.Resource))
 			}
 			from = others[name]
 		}
@@ -114,6 +125,9 @@ type relatives struct {
 	handlers, children, related map[string]string
 }
 
+// words are what ids of what belongs to the resource begin with.
+func (f *relatives) words(word string) []string { return []string{word, f.of.Name.Resource} }
+
 // handler adds a handler.
 func (f *relatives) handler(h *dsl.Handler) string {
 	is, word := Handler, "handler"
@@ -122,9 +136,10 @@ func (f *relatives) handler(h *dsl.Handler) string {
 		is, word = Schedule, "schedule"
 	case h.Daemon != nil:
 		is, word = Daemon, "daemon"
+	case h.Machine != nil:
+		is, word = StateMachine, "machine"
 	}
-	id := f.node(is, word, f.of.Name.Resource+"_"+h.ID, facts(h)...)
-	f.part.Nodes[len(f.part.Nodes)-1].Name = short(h.ID, nameWidth)
+	id := f.node(is, f.words(word), h.ID, facts(h)...)
 	f.handlers[h.ID] = id
 	f.edge(f.id, id, Solid, "")
 	return id
@@ -144,16 +159,15 @@ func (f *relatives) maker(name string) string {
 // makes adds the children that have names, and which of them need which.
 func (f *relatives) makes() {
 	for _, c := range f.of.Makes {
-		kind := cmp.Or(c.Kind.Kind, "its kind is worked out")
-		if group := c.Kind.GroupVersion().String(); c.Kind.Kind != "" {
-			kind += " of " + group
+		kind := "its kind is worked out"
+		if !c.Kind.Empty() {
+			kind = c.Kind.GroupVersion().String() + " " + c.Kind.Kind
 		}
 		several := ""
 		if c.List {
 			several = "one for each element"
 		}
-		id := f.node(Child, "child", f.of.Name.Resource+"_"+c.Name, kind, several)
-		f.part.Nodes[len(f.part.Nodes)-1].Name = short(c.Name, nameWidth)
+		id := f.node(Child, f.words("child"), c.Name, kind, several)
 		f.children[c.Name] = id
 		f.edge(f.maker(c.Maker), id, Solid, "")
 	}
@@ -173,21 +187,18 @@ func (f *relatives) owns() {
 		if slices.ContainsFunc(f.of.Makes, named) {
 			continue
 		}
-		f.edge(f.id, f.node(Owned, "owned", f.of.Name.Resource+"_"+name.Resource, version(name)), Solid, "owns")
-		f.part.Nodes[len(f.part.Nodes)-1].Name = name.Resource
+		f.edge(f.id, f.node(Owned, f.words("owned"), name.Resource, version(name)), Solid, "owns")
 	}
 }
 
 // relations adds related objects.
 func (f *relatives) relations() {
 	for _, with := range f.of.Relations() {
-		what := plural(with.Resource)
+		what := groupResource(with.Resource)
 		if with.One {
 			what = "one of " + what
 		}
-		id := f.node(Related, "related", f.of.Name.Resource+"_"+with.Name, what, filters(with.LabelSelector, "", nil, nil, nil))
-		f.part.Nodes[len(f.part.Nodes)-1].Name = short(with.Name, nameWidth)
-		f.related[with.Name] = id
+		f.related[with.Name] = f.node(Related, f.words("related"), with.Name, what, filters(with.LabelSelector, "", nil, nil, nil))
 	}
 }
 

@@ -23,24 +23,22 @@ const (
 func wrapped(text string, width, most int) []string {
 	var lines []string
 	line := ""
-	words := strings.Fields(readable(text))
-	for len(words) > 0 {
-		word := words[0]
-		switch {
-		case line == "":
-			var rest string
-			if line, rest = cut(word, width); rest != "" {
-				words[0] = rest
+	for _, word := range strings.Fields(readable(text)) {
+		for word != "" {
+			room, gap := width-columns(line), ""
+			if line != "" {
+				room, gap = room-1, " "
+			}
+			part, rest := word, ""
+			if columns(word) > width && room >= width/2 {
+				part, rest = cut(word, room) // it is broken in any case
+			}
+			if columns(part) > room {
 				lines, line = append(lines, line), ""
 				continue
 			}
-		case columns(line)+1+columns(word) <= width:
-			line += " " + word
-		default:
-			lines, line = append(lines, line), ""
-			continue
+			line, word = line+gap+part, rest
 		}
-		words = words[1:]
 	}
 	if line != "" {
 		lines = append(lines, line)
@@ -69,7 +67,7 @@ func readable(text string) string {
 	}, strings.ToValidUTF8(text, string(unicode.ReplacementChar)))
 }
 
-// cut breaks a word that is longer than a line, if it can behind a mark.
+// cut breaks a word that is longer than some room, if it can behind a mark. There is at least one letter in the line.
 func cut(word string, width int) (line, rest string) {
 	if columns(word) <= width {
 		return word, ""

@@ -189,10 +189,13 @@ func (d *drawing) straight(c chain, at map[*place]int) {
 			continue
 		}
 		x := min(max(sum/n, from), to)
-		for _, better := range []int{first.from.x + first.leave, last.to.x + last.enter} {
-			if from <= better && better <= to && abs(better-x) < boxGap {
-				x = better
-				break
+		begin, end := first.from.x+first.leave, last.to.x+last.enter
+		if abs(end-x) < abs(begin-x) {
+			begin, end = end, begin
+		}
+		for _, ahead := range []int{end, begin} { // the nearer one last, for it counts
+			if from <= ahead && ahead <= to {
+				x = ahead
 			}
 		}
 		for _, bend := range rest[:n] {

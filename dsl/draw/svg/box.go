@@ -53,7 +53,7 @@ func boxSize(n draw.Node) layout.Size {
 	if n.Shape == draw.Start {
 		return layout.Size{W: max(startSize, width(n.Name, lineSize)), H: startSize + lineHeight}
 	}
-	size := layout.Size{W: width(n.Name, nameSize), H: nameHeight + lineHeight*len(n.Lines) + 2*padY}
+	size := layout.Size{W: bold(n.Name, nameSize), H: nameHeight + lineHeight*len(n.Lines) + 2*padY}
 	for _, line := range n.Lines {
 		size.W = max(size.W, width(line, lineSize))
 	}
@@ -104,6 +104,9 @@ func width(text string, size int) (out int) {
 	}
 	return (out + 999) / 1000
 }
+
+// bold is width for bold text.
+func bold(text string, size int) int { return width(text, size) * 11 / 10 }
 
 // letter is how wide a letter is, in thousandths of the size of the font.
 func letter(r rune) int {

@@ -61,7 +61,7 @@ func (p *picture) whole(drawings []draw.Drawing, size layout.Size) string {
 // beside each other where they lead down.
 func (p *picture) drawing(d draw.Drawing, at layout.Point) layout.Size {
 	p.text(&p.frames, "title", at.X, at.Y+160, d.Title, "start")
-	size := layout.Size{W: width(d.Title, titleSize), H: titleGap}
+	size := layout.Size{W: bold(d.Title, titleSize), H: titleGap}
 	next := layout.Point{X: at.X, Y: at.Y + titleGap}
 	for _, part := range d.Parts {
 		used := p.part(part, d.Across, next)
@@ -88,10 +88,10 @@ func (p *picture) part(part draw.Part, across bool, at layout.Point) layout.Size
 	l := layout.Arrange(g)
 	size, from := l.Size, at
 	if part.Title != "" {
-		size = layout.Size{W: max(l.W, width(part.Title, nameSize)) + 2*partPad, H: l.H + titleGap + partPad}
-		from = layout.Point{X: at.X + partPad, Y: at.Y + titleGap}
+		size = layout.Size{W: max(l.W, bold(part.Title, nameSize)) + 2*partPad, H: l.H + titleGap + partPad}
+		from = layout.Point{X: at.X + (size.W-l.W)/2, Y: at.Y + titleGap}
 		fmt.Fprintf(&p.frames, `<rect class="part" x="%s" y="%s" width="%s" height="%s" rx="8"/>`+"\n", px(at.X), px(at.Y), px(size.W), px(size.H))
-		p.text(&p.frames, "name", from.X, at.Y+220, part.Title, "start")
+		p.text(&p.frames, "name", at.X+partPad, at.Y+220, part.Title, "start")
 	}
 	for i, e := range part.Edges {
 		p.edge(e, l.Routes[i], from)
