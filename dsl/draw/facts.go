@@ -14,23 +14,23 @@ import (
 
 // facts tell of a handler what it does, when, and what it looks at: a text each, empty for what there is not to tell.
 func facts(h *dsl.Handler) []string {
-	return []string{does(h), why(h), looks(h), filters("", "", h.Labels, h.Annotations, h.When), sets(h)}
+	only := filters("", "", h.Labels, h.Annotations, h.When)
+	if h.Machine != nil { // what else there is to tell is in its own drawing
+		return []string{has(h.Machine), why(h), only}
+	}
+	return []string{cmp.Or(h.Action, "in Go"), why(h), looks(h), only, sets(h)}
 }
 
-// does tells of a handler what its code is.
-func does(h *dsl.Handler) string {
-	if first := firstOf(h.Machine); first != "" {
-		return fmt.Sprintf("machine with %d states, from %s on", len(h.Machine.States)+len(h.Machine.Deletion), first)
+// has tells what a machine has.
+func has(m *dsl.Machine) string {
+	switch n := len(m.States) + len(m.Deletion); {
+	case len(m.States) == 0:
+		return "machine without states"
+	case n == 1:
+		return "machine of one state, " + m.States[0].Name
+	default:
+		return fmt.Sprintf("machine of %d states, first %s", n, cmp.Or(m.Initial, m.States[0].Name))
 	}
-	return cmp.Or(h.Action, "in Go")
-}
-
-// firstOf names a machine's initial state, empty where there is none.
-func firstOf(m *dsl.Machine) string {
-	if m == nil || len(m.States) == 0 {
-		return ""
-	}
-	return cmp.Or(m.Initial, m.States[0].Name)
 }
 
 // why tells of a handler when it runs.
@@ -47,14 +47,17 @@ func why(h *dsl.Handler) string {
 			causes = append(causes, string(c))
 		}
 	}
-	if times := clock(h.Timing); times != "" {
-		causes = append(causes, times)
-	}
-	text := strings.Join(causes, ", ")
+	var out []string
 	if h.ResourceWide {
-		return "for all objects, " + text
+		out = append(out, "for all objects")
 	}
-	return "for " + text
+	if len(causes) > 0 {
+		out = append(out, "for "+strings.Join(causes, ", "))
+	}
+	if times := clock(h.Timing); times != "" {
+		out = append(out, times)
+	}
+	return strings.Join(out, ", ")
 }
 
 // clock tells of a handler at what times it runs.
@@ -73,7 +76,7 @@ func clock(t *dsl.Timing) string {
 		out = append(out, strings.TrimSpace("at "+t.Cron+" "+t.TimeZone))
 	}
 	if t.Idle > 0 {
-		out = append(out, "unchanged for "+period(t.Idle))
+		out = append(out, "once unchanged for "+period(t.Idle))
 	}
 	return strings.Join(out, ", ")
 }

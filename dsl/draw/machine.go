@@ -19,7 +19,7 @@ func Machine(m *dsl.Machine, title string) Drawing {
 	taken := ids{}
 	whole := states(m.States, m.Initial, "new", taken)
 	whole.former(m.Migrate, taken)
-	out := Drawing{Title: title, Parts: []Part{whole.Part}}
+	out := Drawing{Title: short(title, titleWidth), Parts: []Part{whole.Part}}
 	if len(m.Deletion) > 0 {
 		last := states(m.Deletion, m.InitialDeletion, "deleted", taken)
 		last.Title = "when the object is deleted"
@@ -117,6 +117,8 @@ func (g *graph) ways(s *dsl.State) {
 		label := t.Why
 		if label == "" && t.When != nil {
 			label = "when its condition holds"
+		} else if label == "" && place > 1 {
+			label = "otherwise"
 		}
 		if tried > 1 {
 			label = joined(digits(place), label)

@@ -34,7 +34,7 @@ func Operator(op *dsl.Operator) Drawing {
 		b.resource(r)
 	}
 	b.fill()
-	out := Drawing{Title: "operator " + op.Name, Across: true, Parts: []Part{b.part}}
+	out := Drawing{Title: short("operator "+op.Name, titleWidth), Across: true, Parts: []Part{b.part}}
 	if process := activities(op, b.ids); len(process.Nodes) > 0 {
 		out.Parts = append(out.Parts, process)
 	}

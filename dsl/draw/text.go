@@ -12,6 +12,7 @@ import (
 
 // How much text there is in a drawing: letters in a line, and lines. What is longer is cut off.
 const (
+	titleWidth = 120
 	nameWidth  = 40
 	boxWidth   = 34
 	boxLines   = 2

@@ -8,15 +8,23 @@ import (
 	"slices"
 )
 
-// sweeps is how often the order of the layers is gone over.
-const sweeps = 24
+// sweeps is how often the order of the layers is gone over, less often where there are so many places that it would take
+// seconds: effort is how many may be gone over together.
+const (
+	sweeps = 24
+	effort = 200_000
+)
 
 // order puts the places of each layer into an order in which few links cross: places go between those that they are
 // linked with, layer by layer, down and up in turns, and neighbours are exchanged where that helps. The best order counts.
 func (d *drawing) order() {
 	d.firstOrder()
 	best, least := d.snapshot(), d.crossings()
-	for sweep := range sweeps {
+	places := 0
+	for _, layer := range d.layers {
+		places += len(layer)
+	}
+	for sweep := range min(sweeps, max(effort/(places+1), 2)) {
 		if least == 0 {
 			break
 		}
@@ -114,28 +122,31 @@ func byNeighbours(layer []*place, above, mix bool) {
 }
 
 // neighbours are where the places are in their layer that one is linked with, in order.
-func neighbours(p *place, above bool) (out []int) {
+func neighbours(p *place, above bool) []int {
 	if above {
-		for _, l := range p.ups {
-			out = append(out, l.from.x)
+		out := make([]int, len(p.ups))
+		for i, l := range p.ups {
+			out[i] = l.from.x
 		}
-	} else {
-		for _, l := range p.downs {
-			out = append(out, l.to.x)
-		}
+		slices.Sort(out)
+		return out
+	}
+	out := make([]int, len(p.downs))
+	for i, l := range p.downs {
+		out[i] = l.to.x
 	}
 	slices.Sort(out)
 	return out
 }
 
-// exchange exchanges neighbours as long as that leaves fewer crossings.
+// exchange exchanges neighbours as long as that leaves fewer crossings, a few times.
 func (d *drawing) exchange() {
-	for better, rounds := true, 0; better && rounds < sweeps; rounds++ {
+	for better, rounds := true, 0; better && rounds < sweeps/4; rounds++ {
 		better = false
 		for _, layer := range d.layers {
 			for i := 1; i < len(layer); i++ {
 				a, b := layer[i-1], layer[i]
-				if cost(a, b) <= cost(b, a) {
+				if !crossed(a, b) {
 					continue
 				}
 				layer[i-1], layer[i] = b, a
@@ -146,9 +157,15 @@ func (d *drawing) exchange() {
 	}
 }
 
-// cost counts how often links of one place cross those of another that is right of it.
-func cost(left, right *place) int {
-	return inversions(neighbours(left, true), neighbours(right, true)) + inversions(neighbours(left, false), neighbours(right, false))
+// crossed reports whether links of two neighbours in a layer cross each other more often than they would if the neighbours were
+// exchanged.
+func crossed(left, right *place) bool {
+	more := 0
+	for _, above := range []bool{true, false} {
+		mine, others := neighbours(left, above), neighbours(right, above)
+		more += inversions(mine, others) - inversions(others, mine)
+	}
+	return more > 0
 }
 
 // inversions counts the pairs of which the one from the left is greater.
@@ -165,14 +182,23 @@ func inversions(left, right []int) (count int) {
 
 // crossings counts how often links cross.
 func (d *drawing) crossings() (count int) {
-	for _, layer := range d.layers {
-		for i, left := range layer {
-			mine := neighbours(left, false)
-			if len(mine) == 0 {
-				continue
+	for i, layer := range d.layers[1:] {
+		// Links are gone over from the left to the right of the layer above. Each crosses those before it that end right of it.
+		ended := make([]int, len(layer)+1) // sums of how many ended in a place, as a binary indexed tree
+		all := 0
+		for _, p := range d.layers[i] {
+			ends := neighbours(p, false)
+			for _, x := range ends {
+				count += all
+				for at := x + 1; at > 0; at -= at & -at {
+					count -= ended[at]
+				}
 			}
-			for _, right := range layer[i+1:] {
-				count += inversions(mine, neighbours(right, false))
+			for _, x := range ends {
+				all++
+				for at := x + 1; at < len(ended); at += at & -at {
+					ended[at]++
+				}
 			}
 		}
 	}

@@ -68,12 +68,12 @@ func (d *drawing) settle() {
 	edges := downward(d.graph)
 	rank := ranks(len(d.graph.Boxes), edges)
 	for i, size := range d.graph.Boxes {
-		beside, high := 0, size.H
+		beside, high := 0, 0
 		for _, e := range d.loops[i] {
 			label := d.graph.Edges[e].Label
-			beside, high = beside+loopDepth+label.W, max(high, label.H)
+			beside, high = max(beside, loopDepth+label.W), high+loopHeight(label)
 		}
-		d.boxes = append(d.boxes, &place{w: size.W + beside, h: high, shift: -beside / 2, box: true, layer: 2 * rank[i]})
+		d.boxes = append(d.boxes, &place{w: size.W + beside, h: max(size.H, high), shift: -beside / 2, box: true, layer: 2 * rank[i]})
 	}
 	for _, e := range edges {
 		d.chains = append(d.chains, d.chain(e))

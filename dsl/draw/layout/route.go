@@ -21,11 +21,7 @@ func (d *drawing) route() Layout {
 		out.Routes[c.edge] = c.route(bands, out.Boxes[c.from], out.Boxes[c.to])
 	}
 	for box := range d.boxes {
-		x := out.Boxes[box].X + out.Boxes[box].W
-		for _, e := range d.loops[box] {
-			out.Routes[e] = loop(out.Boxes[box], x, d.graph.Edges[e].Label)
-			x += loopDepth + d.graph.Edges[e].Label.W
-		}
+		d.routeLoops(box, out)
 	}
 	for _, layer := range d.layers {
 		for _, p := range layer {
@@ -90,12 +86,25 @@ func (c chain) route(bands []band, from, to Rect) Route {
 	return out
 }
 
-// loop leads an edge from the right side of a box back to it, around what begins at x.
-func loop(box Rect, x int, label Size) Route {
-	right, upper, lower := box.X+box.W, box.Y+box.H/3, box.Y+box.H*2/3
-	out := Route{Points: []Point{{right, upper}, {x + loopDepth, upper}, {x + loopDepth, lower}, {right, lower}}}
-	if label.H > 0 {
-		out.Label = Rect{x + loopDepth*3/4, box.Y + (box.H-label.H)/2, label.W, label.H}
+// loopHeight is how high an edge from a box to itself is.
+func loopHeight(label Size) int { return max(label.H, loopDepth) + bendGap }
+
+// routeLoops leads edges from the right side of a box back to it, one below the other, with their labels right of them.
+func (d *drawing) routeLoops(box int, out Layout) {
+	r, loops, high := out.Boxes[box], d.loops[box], 0
+	for _, e := range loops {
+		high += loopHeight(d.graph.Edges[e].Label)
 	}
-	return out
+	right, top := r.X+r.W, r.Y+(r.H-high)/2
+	for i, e := range loops {
+		label := d.graph.Edges[e].Label
+		height := loopHeight(label)
+		leave, enter := r.Y+r.H*(2*i+1)/(2*len(loops)+1), r.Y+r.H*(2*i+2)/(2*len(loops)+1)
+		middle, away := top+height/2, right+loopDepth
+		out.Routes[e] = Route{Points: []Point{{right, leave}, {away, middle - loopDepth/2}, {away, middle + loopDepth/2}, {right, enter}}}
+		if label.H > 0 {
+			out.Routes[e].Label = Rect{right + loopDepth*3/4 + 30, middle - label.H/2, label.W, label.H}
+		}
+		top += height
+	}
 }
