@@ -41,6 +41,7 @@ func (h *Handler) checkMachine(c check, earlier []*Handler) {
 		covers := func(kept Path) bool { return kept.Leads(path) }
 		if keep := c.Resource.Keep; len(keep) > 0 && !slices.ContainsFunc(keep, covers) {
 			c.fault("machine", "keep leaves %s out of the cache, which is part of its book", path)
+			break
 		}
 	}
 	g := newMachineCheck(m, c)
@@ -253,7 +254,10 @@ func (g *machineCheck) starts() {
 // migrations checks that names of earlier versions lead to states of this one.
 func (g *machineCheck) migrations() {
 	for _, from := range sortedKeys(g.m.Migrate) {
-		field := fmt.Sprintf("machine.migrate[%q]", from)
+		field := "machine.migrate." + from
+		if !stateName.MatchString(from) {
+			field = fmt.Sprintf("machine.migrate[%q]", from)
+		}
 		if _, known := g.place[from]; known {
 			g.fault(field, "there is a state %s, from which objects go by its transitions", from)
 		}
