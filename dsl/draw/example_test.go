@@ -37,7 +37,7 @@ func everything() *dsl.Operator {
 		r.Makes = []shape.NamedChild{
 			{Name: "web", Kind: deployment, Maker: "app", Needs: []string{"config"}},
 			{Name: "config", Kind: schema.GroupVersionKind{Version: "v1", Kind: "Secret"}, Maker: "app.first", List: true},
-			{Name: "any"},
+			{Name: "any"}, {Name: "job", Kind: schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"}, Maker: "machine.Pending.enter"},
 		}
 		known := func(reads dsl.Reads, sets ...dsl.Path) dsl.Option {
 			return func(h *dsl.Handler) { h.Action, h.Reads, h.Sets = "set", reads, sets }

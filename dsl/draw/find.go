@@ -66,5 +66,11 @@ func ofMachine(r *dsl.Resource, h *dsl.Handler) Drawing {
 	if h.Machine.Name != "" {
 		title = "machine " + h.Machine.Name + " of " + r.Name.String()
 	}
-	return Machine(h.Machine, title)
+	made := map[string][]string{}
+	for _, c := range r.Makes { // a maker is the machine, the state and the step, with dots between them
+		if parts := strings.Split(c.Maker, "."); len(parts) > 1 && parts[0] == h.ID {
+			made[parts[1]] = append(made[parts[1]], c.Name)
+		}
+	}
+	return machine(h.Machine, title, made)
 }

@@ -15,13 +15,16 @@ import (
 
 // Machine draws a machine: its states, and how an object comes from one to another. Faulty machines are drawn, too: an
 // edge to a state that there is not is left out.
-func Machine(m *dsl.Machine, title string) Drawing {
+func Machine(m *dsl.Machine, title string) Drawing { return machine(m, title, nil) }
+
+// machine draws a machine of which it is known, by the names of states, which children are made in them.
+func machine(m *dsl.Machine, title string, made map[string][]string) Drawing {
 	taken := ids{}
-	whole := states(m.States, m.Initial, "new", taken)
+	whole := states(m.States, made, m.Initial, "new", taken)
 	whole.former(m.Migrate, taken)
 	out := Drawing{Title: short(title, titleWidth), Parts: []Part{whole.Part}}
 	if len(m.Deletion) > 0 {
-		last := states(m.Deletion, m.InitialDeletion, "deleted", taken)
+		last := states(m.Deletion, made, m.InitialDeletion, "deleted", taken)
 		last.Title = "when the object is deleted"
 		out.Parts = append(out.Parts, last.Part)
 	}
@@ -35,7 +38,7 @@ type graph struct {
 }
 
 // states draws states that lead to each other.
-func states(all []dsl.State, initial, start string, taken ids) *graph {
+func states(all []dsl.State, made map[string][]string, initial, start string, taken ids) *graph {
 	g := &graph{ids: map[string]string{}}
 	begin := taken.of(start)
 	g.Nodes = append(g.Nodes, Node{ID: begin, Shape: Start, Name: start})
@@ -43,7 +46,7 @@ func states(all []dsl.State, initial, start string, taken ids) *graph {
 		s := &all[i]
 		id := taken.of("state", s.Name)
 		g.ids[s.Name] = id
-		g.Nodes = append(g.Nodes, Node{ID: id, Shape: kindOf(s), Name: short(s.Name, nameWidth), Lines: lines(tells(s))})
+		g.Nodes = append(g.Nodes, Node{ID: id, Shape: kindOf(s), Name: short(s.Name, nameWidth), Lines: lines(tells(s, made[s.Name]))})
 	}
 	if len(all) > 0 {
 		g.edge(begin, cmp.Or(initial, all[0].Name), Solid, "")
@@ -72,7 +75,7 @@ func kindOf(s *dsl.State) Shape {
 }
 
 // tells are what there is to say of a state beside its name.
-func tells(s *dsl.State) []string {
+func tells(s *dsl.State, made []string) []string {
 	var does []string
 	if s.Enter != nil {
 		does = append(does, "enter")
@@ -88,7 +91,11 @@ func tells(s *dsl.State) []string {
 	if marks != "" {
 		marks = "true: " + marks
 	}
-	return []string{s.Doc, cmp.Or(s.Action, inGo(does)), marks}
+	makes := ""
+	if len(made) > 0 {
+		makes = "makes " + strings.Join(made, ", ")
+	}
+	return []string{s.Doc, cmp.Or(s.Action, inGo(does)), makes, marks}
 }
 
 // inGo tells which of a state's actions there are, where nobody knows what they do.
