@@ -84,13 +84,13 @@ type Edge struct {
 type Style int
 
 const (
-	// Solid: what is done, as a handler that makes a child, or a transition whose time has come.
+	// Solid is what is done, as a handler that makes a child, or a transition whose time has come.
 	Solid Style = iota
-	// Dashed: what waits for something, and what happens when a time or a budget is over.
+	// Dashed is what waits for something, and what happens when a time or a budget is over.
 	Dashed
-	// Dotted: what is looked at.
+	// Dotted is what is looked at.
 	Dotted
-	// Thick: what a person does.
+	// Thick is what a person does.
 	Thick
 )
 

@@ -10,6 +10,8 @@
 // so that few edges cross (order.go), get coordinates (align.go), and edges are led from one to the next (route.go).
 package layout
 
+import "slices"
+
 // Graph is what is to be arranged. Lengths are in tenths of a pixel, here and in what comes of it.
 type Graph struct {
 	// Boxes have sizes; edges name them by their numbers.
@@ -75,7 +77,7 @@ func Arrange(g Graph) Layout {
 	for _, boxes := range components(g) {
 		p := part{boxes: boxes}
 		for i, e := range g.Edges {
-			if contains(boxes, e.From) {
+			if slices.Contains(boxes, e.From) {
 				p.edges = append(p.edges, i)
 			}
 		}
@@ -183,15 +185,6 @@ func components(g Graph) [][]int {
 		out[place[r]] = append(out[place[r]], i)
 	}
 	return out
-}
-
-func contains(sorted []int, wanted int) bool {
-	for _, one := range sorted {
-		if one == wanted {
-			return true
-		}
-	}
-	return false
 }
 
 // pack returns where parts go: in rows, in order.

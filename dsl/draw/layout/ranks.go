@@ -3,6 +3,8 @@
 
 package layout
 
+import "slices"
+
 // downward returns the edges between different boxes, each as it leads down: those that close a circle are turned around.
 // Beginning with the boxes that no edge leads to, in their order, an edge back to a box on the way to it is one.
 func downward(g Graph) (edges []downEdge) {
@@ -68,8 +70,7 @@ func ranks(boxes int, edges []downEdge) []int {
 	rank, order := longest(ins, outs)
 	for range boxes { // each round moves at least one box, or is the last
 		moved := false
-		for i := len(order) - 1; i >= 0; i-- {
-			box := order[i]
+		for _, box := range slices.Backward(order) {
 			to := rank[box]
 			switch up, down := len(ins[box]), len(outs[box]); {
 			case down > up:
