@@ -60,6 +60,8 @@ func (p *pass) remember(a account) {
 		p.next = p.next.Sooner(time.Until(due), queue.Due)
 	})
 	m.Ticks = a.clock.Ticks
+	p.wind()
+	p.moved()
 	if !m.Resync.IsZero() {
 		p.next = p.next.Sooner(time.Until(m.Resync), queue.Resync)
 	}
@@ -106,4 +108,31 @@ func (p *pass) brake(a account) {
 		"until", until.Format(time.RFC3339), "handlers", who, "written", last)
 	p.r.engine.events.Warn(p.object, "breaker", "Looping", fmt.Sprintf(
 		"Handlers (%s) change this object or its children again and again without coming to rest, last %s; it is looked at again in a minute", who, last))
+}
+
+// unkeptLook is how long it is until a handler is run again that asked for it at once, when the server has not kept what
+// it wanted.
+const unkeptLook = time.Minute
+
+// wind sets when handlers run again that asked for it, those of before included that have not run since. One that asks for
+// that at once, although the server did not keep what was written, is not to turn round and round.
+func (p *pass) wind() {
+	m, now := p.memory, time.Now()
+	m.Again = m.Again.Pending(p.now)
+	for _, j := range p.jobs {
+		if !j.Ran {
+			continue
+		}
+		if m.Again = m.Again.Without(j.Reader.ID); j.Again == nil {
+			continue
+		}
+		after := *j.Again
+		if len(m.Ignored) > 0 && j.Asks() {
+			after = max(after, unkeptLook)
+		}
+		m.Again = m.Again.With(j.Reader.ID, after, now)
+	}
+	if at := m.Again.Next(); !at.IsZero() {
+		p.next = p.next.Sooner(at.Sub(now), queue.Due)
+	}
 }
