@@ -24,7 +24,7 @@ const (
 func wrapped(text string, width, most int) []string {
 	var lines []string
 	line := ""
-	for _, word := range strings.FieldsSeq(readable(text)) {
+	for word := range strings.FieldsSeq(readable(text)) {
 		for word != "" {
 			room, gap := width-columns(line), ""
 			if line != "" {

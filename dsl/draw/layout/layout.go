@@ -59,10 +59,11 @@ type Route struct {
 const (
 	boxGap    = 260 // between boxes of a layer
 	bendGap   = 140 // between edges that pass a layer
-	layerGap  = 200 // between layers, at least
-	widestGap = 640 // between layers, at most
+	layerGap  = 240 // between layers, at least
+	widestGap = 800 // between layers, at most
 	partGap   = 400 // between parts that no edge joins
 	portGap   = 160 // between edges that meet at a box, at most
+	straight  = 90  // how far edges lead straight from a box and to it, which is the length of an arrow's head
 	loopDepth = 220 // how far an edge from a box to itself goes away from it
 )
 

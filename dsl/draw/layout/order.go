@@ -12,14 +12,33 @@ import (
 // seconds: effort is how many may be gone over together.
 const (
 	sweeps = 24
-	effort = 200_000
+	effort = 100_000
 )
 
-// order puts the places of each layer into an order in which few links cross: places go between those that they are
-// linked with, layer by layer, down and up in turns, and neighbours are exchanged where that helps. The best order counts.
+// order puts the places of each layer into an order in which few links cross. It begins with several ones; the best that
+// comes out counts, and of equals the first.
 func (d *drawing) order() {
-	d.firstOrder()
-	best, least := d.snapshot(), d.crossings()
+	var best [][]*place
+	least := -1
+	for _, start := range []struct{ fromTop, forward bool }{{true, true}, {true, false}, {false, true}, {false, false}} {
+		d.firstOrder(start.fromTop, start.forward)
+		if found, n := d.improved(); least < 0 || n < least {
+			best, least = found, n
+		}
+		if least == 0 {
+			break
+		}
+	}
+	d.layers = best
+	for _, layer := range d.layers {
+		number(layer)
+	}
+}
+
+// improved returns the best order that is found from the one that there is, and how often links cross in it. Places go
+// between those that they are linked with, layer by layer, down and up in turns, and neighbours are exchanged where that helps.
+func (d *drawing) improved() (best [][]*place, least int) {
+	best, least = d.snapshot(), d.crossings()
 	places := 0
 	for _, layer := range d.layers {
 		places += len(layer)
@@ -41,14 +60,15 @@ func (d *drawing) order() {
 			best, least = d.snapshot(), now
 		}
 	}
-	d.layers = best
-	for _, layer := range d.layers {
-		number(layer)
-	}
+	return best, least
 }
 
-// firstOrder takes places as one comes to them from the top, each with what it leads to.
-func (d *drawing) firstOrder() {
+// firstOrder takes places as one comes to them from the top, or from the bottom, each with what it leads to, in its order or
+// the other way around.
+func (d *drawing) firstOrder(fromTop, forward bool) {
+	for i := range d.layers {
+		d.layers[i] = nil
+	}
 	seen := map[*place]bool{}
 	var visit func(p *place)
 	visit = func(p *place) {
@@ -60,13 +80,13 @@ func (d *drawing) firstOrder() {
 			d.layers = append(d.layers, nil)
 		}
 		d.layers[p.layer] = append(d.layers[p.layer], p)
-		for _, l := range p.downs {
-			visit(l.to)
+		for _, next := range p.next(fromTop, forward) {
+			visit(next)
 		}
 	}
-	for _, roots := range []bool{true, false} {
+	for _, first := range []bool{true, false} {
 		for _, box := range d.boxes {
-			if (len(box.ups) == 0) == roots {
+			if (len(box.next(!fromTop, true)) == 0) == first {
 				visit(box)
 			}
 		}
@@ -74,6 +94,23 @@ func (d *drawing) firstOrder() {
 	for _, layer := range d.layers {
 		number(layer)
 	}
+}
+
+// next are the places that one is linked with below it, or above it, in their order or the other way around.
+func (p *place) next(below, forward bool) (out []*place) {
+	if below {
+		for _, l := range p.downs {
+			out = append(out, l.to)
+		}
+	} else {
+		for _, l := range p.ups {
+			out = append(out, l.from)
+		}
+	}
+	if !forward {
+		slices.Reverse(out)
+	}
+	return out
 }
 
 // number notes in x which place of the layer each is.

@@ -44,7 +44,7 @@ func (d *drawing) bands() []band {
 				far = max(far, abs(l.from.x+l.leave-l.to.x-l.enter))
 			}
 		}
-		gap := min(max(layerGap, far/5), widestGap)
+		gap := min(max(layerGap, far/4), widestGap)
 		if height == 0 && !boxes { // nothing but edges, which need no room of their own
 			gap /= 2
 		}
@@ -65,9 +65,12 @@ func (c chain) route(bands []band, from, to Rect) Route {
 			at.Y = y
 		}
 	}
-	down(bands[first.from.layer].top + bands[first.from.layer].height)
+	down(bands[first.from.layer].top + bands[first.from.layer].height + straight)
 	for _, l := range c.links {
 		goal := Point{l.to.x + l.enter, bands[l.to.layer].top}
+		if l == last {
+			goal.Y -= straight
+		}
 		middle := (at.Y + goal.Y) / 2
 		points = append(points, Point{at.X, middle}, Point{goal.X, middle}, goal)
 		at = goal

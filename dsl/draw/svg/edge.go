@@ -25,6 +25,9 @@ func (p *picture) edge(e draw.Edge, route layout.Route, from layout.Point) {
 	class, last := edgeClasses[e.Style], len(points)-1
 	head, back := arrow(points[last-1], points[last])
 	points[last] = back
+	if near(points[last-1], back) { // which would lead past the end
+		points[last-1] = back
+	}
 	var path strings.Builder
 	fmt.Fprintf(&path, "M%s", pair(points[0]))
 	for i := 1; i < len(points); i += 3 {
@@ -59,6 +62,9 @@ func arrow(before, end layout.Point) (head string, back layout.Point) {
 	right := layout.Point{X: back.X - dy*headWidth/2, Y: back.Y - dx*headWidth/2}
 	return fmt.Sprintf("M%s L%s L%s Z", pair(end), pair(left), pair(right)), back
 }
+
+// near reports whether two points are no farther from each other than an arrow's head is long.
+func near(a, b layout.Point) bool { return abs(a.X-b.X)+abs(a.Y-b.Y) <= headLength }
 
 func sign(x int) int {
 	switch {
