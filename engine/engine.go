@@ -220,9 +220,6 @@ func (e *Engine) start(spec *dsl.Resource) error {
 		return err
 	}
 	e.metrics.Declare(spec.Name.String())
-	for _, h := range spec.Machines() {
-		e.metrics.DeclareMachine(spec.Name.String(), h.Machine)
-	}
 	e.access.Wake()
 	e.recheck.Wake()
 	return nil

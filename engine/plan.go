@@ -43,7 +43,7 @@ func (p *pass) situation(r book.Reader, n changes) plan.Situation {
 		Child: n.Child, Related: p.related.Changed(), Index: p.indexes.Changed(r.ID), Unseen: !p.memory.Seen,
 		Named: slices.Contains(n.of, r.ID), Resync: n.resync,
 		Fires: n.clock.Fires(r), Granted: slices.Contains(n.Granted, r.ID),
-		Again: p.memory.Again.Of(r.ID).Passed(p.now),
+		Again:    p.memory.Again.Of(r.ID).Passed(p.now),
 		Chosen:   !r.Level() || filter.Chooses(r.Handler, p.current), // nobody else asks
 		Gone:     p.gone,
 		Released: p.deletion != "" && !p.gone && !p.finalizer(),

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl/logmark"
+	"github.com/handwerk-dev/handwerk/engine/clock"
 	"github.com/handwerk-dev/handwerk/engine/family"
 	"github.com/handwerk-dev/handwerk/engine/loop"
 	"github.com/handwerk-dev/handwerk/engine/memory"
@@ -61,7 +62,9 @@ func (p *pass) remember(a account) {
 	})
 	m.Ticks = a.clock.Ticks
 	p.wind()
-	p.moved()
+	if p.left != nil && !p.gone {
+		p.r.machines.Wrote(p.left, p.jobs, m)
+	}
 	if !m.Resync.IsZero() {
 		p.next = p.next.Sooner(time.Until(m.Resync), queue.Resync)
 	}
@@ -110,29 +113,11 @@ func (p *pass) brake(a account) {
 		"Handlers (%s) change this object or its children again and again without coming to rest, last %s; it is looked at again in a minute", who, last))
 }
 
-// unkeptLook is how long it is until a handler is run again that asked for it at once, when the server has not kept what
-// it wanted.
-const unkeptLook = time.Minute
-
-// wind sets when handlers run again that asked for it, those of before included that have not run since. One that asks for
-// that at once, although the server did not keep what was written, is not to turn round and round.
+// wind sets when handlers run again that asked for it.
 func (p *pass) wind() {
-	m, now := p.memory, time.Now()
-	m.Again = m.Again.Pending(p.now)
-	for _, j := range p.jobs {
-		if !j.Ran {
-			continue
-		}
-		if m.Again = m.Again.Without(j.Reader.ID); j.Again == nil {
-			continue
-		}
-		after := *j.Again
-		if len(m.Ignored) > 0 && j.Asks() {
-			after = max(after, unkeptLook)
-		}
-		m.Again = m.Again.With(j.Reader.ID, after, now)
-	}
-	if at := m.Again.Next(); !at.IsZero() {
+	now := time.Now()
+	p.memory.Again = clock.Again(p.memory.Again, p.jobs, clock.Times{Began: p.now, Ended: now}, len(p.memory.Ignored) > 0)
+	if at := p.memory.Again.Next(); !at.IsZero() {
 		p.next = p.next.Sooner(at.Sub(now), queue.Due)
 	}
 }

@@ -170,7 +170,9 @@ func (x *Run) work(ctx context.Context) (again bool) {
 			return false
 		}
 	}
-	return true
+	x.reason = Looping
+	x.err = fmt.Errorf("the states go round in a circle: after %d transitions in one go it is in %s again", len(x.Moves), x.State)
+	return false
 }
 
 // outcome is what the attempt comes to.

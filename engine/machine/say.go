@@ -22,6 +22,8 @@ const (
 	DuringFailed = "DuringFailed"
 	// WhenFailed: whether a transition is to be taken cannot be told.
 	WhenFailed = "WhenFailed"
+	// Looping: transitions lead round in a circle without anything to be done on it.
+	Looping = "Looping"
 	// StateUnknown: the book names a state that the machine does not have.
 	StateUnknown = "StateUnknown"
 	// GotoRefused: a person asked for a state to which there is no way.
