@@ -62,6 +62,30 @@ func TestGraphCommand(t *testing.T) {
 	}
 }
 
+// TestSamplesAreDrawn holds the drawings of each sample, and that they come out the same each time.
+func TestSamplesAreDrawn(t *testing.T) {
+	files, err := filepath.Glob("../samples/*/operator.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("samples: %v, %v", files, err)
+	}
+	for _, file := range files {
+		sample := filepath.Base(filepath.Dir(file))
+		t.Run(sample, func(t *testing.T) {
+			draw := func(format string) string {
+				b := newBench(t)
+				b.load, b.registry = config.Load, handlers.Standard()
+				return said(t, b, "graph --config "+file+" --format "+format)
+			}
+			golden(t, "graph/sample-"+sample+".golden", draw("mermaid"))
+			for _, format := range graphFormats {
+				if diff := cmp.Diff(draw(format), draw(format)); diff != "" {
+					t.Errorf("%s comes out in two ways:\n%s", format, diff)
+				}
+			}
+		})
+	}
+}
+
 func TestTheEndingOfAFileSaysTheFormat(t *testing.T) {
 	for file, begins := range map[string]string{"x.svg": "<svg", "x.dot": "digraph", "x.gv": "digraph", "x.md": "**operator foo**", "x": "**operator foo**", "x.txt": "**operator foo**"} {
 		path := filepath.Join(t.TempDir(), file)
