@@ -33,7 +33,7 @@ func random(seed uint64) layout.Graph {
 	return g
 }
 
-const graphs = 150
+const graphs = 60
 
 func TestNothingLiesOnAnythingElse(t *testing.T) {
 	for seed := range uint64(graphs) {
@@ -224,7 +224,7 @@ func TestAnEmptyGraphIsNoFault(t *testing.T) {
 
 // along returns points of a route that are close to each other.
 func along(r layout.Route) (out []layout.Point) {
-	const steps = 40
+	const steps = 16
 	out = append(out, r.Points[0])
 	for i := 0; i+3 < len(r.Points); i += 3 {
 		p := r.Points[i : i+4]
