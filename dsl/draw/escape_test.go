@@ -21,7 +21,7 @@ var hostile = []string{
 	`plain`, `a "quoted" word`, `a < b && c > d`, `<b>bold</b><script>x</script>`, `back\slash \n newline \N \G`, "`code`", "*a* _b_ **c**",
 	"1. first", "- item", "# head", "x # y #35; #quot;", `style: x#y;`, `classDef x:#f00;`, `%% comment`, `%%{init: {"theme":"dark"}}%%`,
 	`{curly} [square] (round) |pipe|`, "end", "subgraph end", "Größe 日本語 𝒳 é", "a --> b", ":::class", "$$x^2$$", "fa:fa-car car",
-	"http://example.com/a_b", "&amp; &lt; &#60;", "~~strike~~", "1: a.b.c == 'x'", "a;b;c", "---", "```", "]]>", "<!-- x -->", "*/", `\`, `"`, "\u202eturned",
+	"http://example.com/a_b", "&amp; &lt; &#60;", "~~strike~~", "1: a.b.c == 'x'", "a;b;c", "@{shape: circle}", "${a.b}[0] {x: y}", "a]:::b", "])", "}}", "---", "```", "]]>", "<!-- x -->", "*/", `\`, `"`, "\u202eturned",
 	"first\nsecond\r\nthird", "a\x00b\xff", "", " ",
 }
 
@@ -51,7 +51,7 @@ func TestTextsOfAnyKindAreWellFormed(t *testing.T) {
 }
 
 var (
-	label        = `"((?:[^"#;<>&{}\[\]|\\` + "`" + `~*%]|<br/>|#(?:quot|amp|lt|gt|[0-9]+);)+)"`
+	label        = `"((?:[^"#;<>&|\\` + "`" + `~*%]|<br/>|#(?:quot|amp|lt|gt|[0-9]+);)+)"`
 	mermaidNode  = regexp.MustCompile(`^ +([A-Za-z0-9_]+)(\[\[|\[/|\[\(|\[|\(\[|\(\(|\(|\{\{)` + label + `(\]\]|/\]|\)\]|\]|\]\)|\)\)|\)|\}\})(:::[a-z]+)?$`)
 	mermaidEdge  = regexp.MustCompile(`^ +([A-Za-z0-9_]+) (?:-->|-\.->|-\.-o|==>)(?:\|` + label + `\|)? ([A-Za-z0-9_]+)$`)
 	mermaidOther = regexp.MustCompile(`^(%%\{init: \{"flowchart": \{"wrappingWidth": [0-9]+\}\}\}%%|flowchart (LR|TB)| +subgraph part_[0-9]+\[` + label + `\]| +direction (LR|TB)| +end| +classDef [a-z]+ stroke[a-z0-9:#,\- ]+)$`)
