@@ -93,8 +93,8 @@ func looks(h *dsl.Handler) string {
 func sets(h *dsl.Handler) string {
 	var what []string
 	for _, p := range h.Sets {
-		if what = append(what, p.String()); strings.HasPrefix(p.String(), "status.conditions") {
-			what = what[:len(what)-1] // which are named
+		if !(dsl.Path{"status", "conditions"}).Leads(p) { // which are named
+			what = append(what, p.String())
 		}
 	}
 	if len(h.Conditions) > 0 {

@@ -149,4 +149,6 @@ func escaped(text string) string {
 }
 
 // markdown is for text in Markdown.
-var markdown = strings.NewReplacer(`\`, `\\`, "*", `\*`, "_", `\_`, "`", "\\`", "<", "&lt;", "&", "&amp;", "[", `\[`, "]", `\]`, "#", `\#`, "|", `\|`, "~", `\~`)
+var markdown = strings.NewReplacer(
+	`\`, `\\`, "*", `\*`, "_", `\_`, "`", "\\`", "<", "&lt;", "&", "&amp;", "[", `\[`, "]", `\]`, "#", `\#`, "|", `\|`, "~", `\~`,
+)

@@ -27,8 +27,8 @@ func All(op *dsl.Operator) []Drawing {
 func Operator(op *dsl.Operator) Drawing {
 	b := &builder{op: op, ids: ids{}, indexes: map[string]string{}, watched: map[*dsl.Resource]string{}}
 	for _, x := range op.Indexes() {
-		id := b.node(Index, []string{"index"}, x.Name, "index over "+groupResource(x.Resource), filters(x.LabelSelector, x.FieldSelector, x.Labels, x.Annotations, x.When))
-		b.indexes[x.Name] = id
+		only := filters(x.LabelSelector, x.FieldSelector, x.Labels, x.Annotations, x.When)
+		b.indexes[x.Name] = b.node(Index, []string{"index"}, x.Name, "index over "+groupResource(x.Resource), only)
 	}
 	for _, r := range op.Resources() {
 		b.resource(r)
@@ -59,11 +59,13 @@ func (b *builder) node(is Shape, words []string, name string, texts ...string) (
 	return id
 }
 
+// edge adds an edge, once, when both nodes are there: a faulty operator may name what is not.
 func (b *builder) edge(from, to string, style Style, label string) {
-	e := Edge{From: from, To: to, Style: style, Label: wrapped(label, labelWidth, labelLines)}
-	if !slices.ContainsFunc(b.part.Edges, func(other Edge) bool { return other.From == from && other.To == to && other.Style == style }) {
-		b.part.Edges = append(b.part.Edges, e)
+	same := func(other Edge) bool { return other.From == from && other.To == to && other.Style == style }
+	if from == "" || to == "" || slices.ContainsFunc(b.part.Edges, same) {
+		return
 	}
+	b.part.Edges = append(b.part.Edges, Edge{From: from, To: to, Style: style, Label: wrapped(label, labelWidth, labelLines)})
 }
 
 // lines breaks texts into the lines of a box.

@@ -7,7 +7,7 @@
 //
 // The way is the one of Sugiyama, Tagawa and Toda: edges that close a circle are turned around (ranks.go), boxes get
 // layers (ranks.go), an edge that passes a layer, or has its label there, gets a place in it (places.go), places are ordered
-// so that few edges cross (order.go), get coordinates (align.go), and edges are led from one to the next (route.go).
+// so that few edges cross (search.go, order.go), get coordinates (align.go), and edges are led from one to the next (route.go).
 package layout
 
 import "slices"
@@ -63,7 +63,7 @@ const (
 	widestGap = 800 // between layers, at most
 	partGap   = 400 // between parts that no edge joins
 	portGap   = 160 // between edges that meet at a box, at most
-	straight  = 90  // how far edges lead straight from a box and to it, which is the length of an arrow's head
+	stub      = 90  // how far edges lead straight from a box and to it, which is the length of an arrow's head
 	loopDepth = 220 // how far an edge from a box to itself goes away from it
 )
 

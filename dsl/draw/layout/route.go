@@ -65,11 +65,11 @@ func (c chain) route(bands []band, from, to Rect) Route {
 			at.Y = y
 		}
 	}
-	down(bands[first.from.layer].top + bands[first.from.layer].height + straight)
+	down(bands[first.from.layer].top + bands[first.from.layer].height + stub)
 	for _, l := range c.links {
 		goal := Point{l.to.x + l.enter, bands[l.to.layer].top}
 		if l == last {
-			goal.Y -= straight
+			goal.Y -= stub
 		}
 		middle := (at.Y + goal.Y) / 2
 		points = append(points, Point{at.X, middle}, Point{goal.X, middle}, goal)
