@@ -122,7 +122,6 @@ func (m *assembly) doing(at path, h *handler, d *doings, word string, seen map[s
 		return nil
 	}
 	together, each := m.sequence(sequence{of: h, list: d.list, at: d.at(at), named: d.named(word), seen: seen})
-	m.only = nil // what is made stays, whatever becomes of what it was made for
 	m.handler.untold = m.handler.untold || h.untold
 	if together == nil {
 		m.loader.refused[m.out] = true
