@@ -127,7 +127,9 @@ func TestWhatADroppedStateHasMadeIsTakenAway(t *testing.T) {
 		p := startMachine(c, machineIn(t, twoStatesOneChild))
 		spec(c, machineFoos, "me", "red", "spec", "colour")
 		spec(c, machineFoos, "me", "green", "spec", "colour")
-		p.Stop()
+		if err := p.Stop(); err != nil {
+			t.Fatal(err)
+		}
 		c.Start(machineIn(t, `
       states:
         - name: Green
