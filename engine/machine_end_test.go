@@ -97,6 +97,42 @@ func TestMachineOfDeletion(t *testing.T) {
 			s.Advance(11 * time.Minute)
 			s.is("Stuck")
 		}},
+		"an object that leaves the selector goes through the states of deletion, and is let go": {func(foo *dsl.Resource, j *journal) {
+			foo.LabelSelector = "!other"
+			leaving(fails(dsl.Waiting("Godot", time.Minute)))(foo, j)
+		}, func(s *stage) {
+			s.open()
+			s.Create(web)
+			s.Forget()
+			s.Update(foos, "default", "web", func(o *unstructured.Unstructured) { o.SetLabels(map[string]string{"other": "x", "drained": "yes"}) })
+			s.Advance(30 * time.Second)
+			s.Called("drain delete")
+			if f := s.web().GetFinalizers(); len(f) != 1 {
+				s.t.Errorf("finalizers %v", f)
+			}
+			s.Advance(time.Hour)
+			if got := s.Take(); len(got) < 50 || got[len(got)-1] != "drain delete" {
+				s.t.Errorf("calls %v", got)
+			}
+			s.Advance(time.Hour)
+			s.Called()
+		}},
+		"one that leaves the selector and is drained is entered once in each state": {func(foo *dsl.Resource, j *journal) {
+			foo.LabelSelector = "!other"
+			leaving(succeeds)(foo, j)
+		}, func(s *stage) {
+			s.open()
+			s.Create(web)
+			s.Forget()
+			s.set("yes", "metadata", "labels", "drained")
+			s.Forget()
+			s.set("x", "metadata", "labels", "other")
+			s.Advance(10 * time.Second)
+			s.Called("drain delete", "bury delete")
+			if f := s.web().GetFinalizers(); len(f) > 0 {
+				s.t.Errorf("finalizers %v", f)
+			}
+		}},
 		"a machine without states of deletion has no part in one": {oneMachine, func(s *stage) {
 			s.open()
 			s.Create(web)

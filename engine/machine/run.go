@@ -22,6 +22,8 @@ type Run struct {
 	Prefix string
 	// Early: the attempt is made before it is due, so that a failure does not count.
 	Early bool
+	// Gone: the object is gone from sight, and where it is cannot be written any more. What is known of that is in Known and Sent.
+	Gone bool
 	// Known is what was done in an attempt before this one, and is not written down.
 	Known Done
 
@@ -46,11 +48,13 @@ type Run struct {
 }
 
 // Done says that the Enter of a state has succeeded, at a time that is zero where it has not, or that there is none. Since tells
-// one time in the state from others. Put: what actions want of the object beside its status was sent.
+// one time in the state from others. Put: what actions want of the object beside its status was sent. Book is where the object
+// is, of one that is gone.
 type Done struct {
 	State     string
 	Since, At time.Time
 	Put       bool
+	Book      *Book
 }
 
 // Handler returns a handler whose function is the attempt.
@@ -74,6 +78,10 @@ func (x *Run) run(ctx context.Context, r *dsl.Request) error {
 	default:
 		again = x.work(ctx)
 	}
+	if x.Gone {
+		b := x.Book
+		x.Sent.Book = &b
+	}
 	x.write()
 	x.say()
 	return x.outcome(again)
@@ -91,6 +99,10 @@ func (d Done) of(b Book) bool { return d.State == b.State && d.Since.Equal(b.Sin
 // open reads the book, or begins one.
 func (x *Run) open() {
 	var found bool
+	if x.Known.Book != nil && x.Gone {
+		x.Book = *x.Known.Book
+		return
+	}
 	if x.Book, found = Read(x.machine, x.object); found {
 		x.history = historyOf(x.machine, x.object)
 		return
