@@ -60,6 +60,8 @@ type State struct {
 	// machine runs while an object is in the state, so that what somebody else changes is put right. Either may be nil. What
 	// they make are children that stay when the state is left.
 	Enter, During Func
+	// Action says for people what both are, as in "enter: apply". Empty for Go code.
+	Action string
 	// Transitions are the ways out, in order: the first whose When holds is taken. None is tried before Enter has succeeded.
 	Transitions []Transition
 	// Stay, when set, is how long an object may be in the state. It counts from the transition to it, also while Enter

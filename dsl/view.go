@@ -172,8 +172,10 @@ type Reads struct {
 	// Parents are fields of which it asks whether there is something in them: it makes a difference whether they
 	// are there themselves.
 	Parents []Path
-	// Children and Related report whether it reads any of them.
-	Children, Related bool
+	// Children and Related report whether it reads any of them. ChildNames and RelatedNames say which, as far as that is
+	// known, in the form of Indexes.
+	Children, Related        bool
+	ChildNames, RelatedNames []string
 	// Indexes are the names of those that it reads, sorted; "*" is among them where it may be any.
 	Indexes []string
 	// Passing: it reads what the object itself does not say, and what nobody wakes it for: the time, what it runs
@@ -189,9 +191,15 @@ func (r Reads) And(other Reads) Reads {
 		Paths:    append(slices.Clone(r.Paths), other.Paths...),
 		Parents:  append(slices.Clone(r.Parents), other.Parents...),
 		Children: r.Children || other.Children, Related: r.Related || other.Related,
-		Indexes: slices.Compact(slices.Sorted(slices.Values(slices.Concat(r.Indexes, other.Indexes)))),
+		ChildNames: together(r.ChildNames, other.ChildNames), RelatedNames: together(r.RelatedNames, other.RelatedNames),
+		Indexes: together(r.Indexes, other.Indexes),
 		Passing: r.Passing || other.Passing, Only: r.Only && other.Only,
 	}
+}
+
+// together returns the names of both, sorted, each once.
+func together(a, b []string) []string {
+	return slices.Compact(slices.Sorted(slices.Values(slices.Concat(a, b))))
 }
 
 // around returns the causes without changes of children, of related objects and of indexes where the handler's code

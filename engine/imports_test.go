@@ -28,6 +28,9 @@ func TestImportsPointDown(t *testing.T) {
 		"dsl/kinds":         {"dsl/shape", "dsl/words"},
 		"dsl/builtin":       {"dsl/kinds", "dsl/openapi"},
 		"dsl":               {"dsl/bookkeeping", "dsl/plain", "dsl/shape", "dsl/words"},
+		"dsl/draw":          {"dsl", "dsl/shape", "dsl/words"},
+		"dsl/draw/layout":   {},
+		"dsl/draw/svg":      {"dsl/draw", "dsl/draw/layout"},
 		"dsl/actions":       {"dsl", "dsl/shape"},
 		"dsl/form":          {"dsl/words"},
 		"dsl/source":        {"dsl/form"},
@@ -118,7 +121,7 @@ func TestImportsPointDown(t *testing.T) {
 		"engine/enginetest":                    nil, // test kits may use everything
 		"engine/enginetest/internal/apiserver": {},
 		"engine/e2e/cluster":                   nil,
-		"cmd":                                  {"dsl", "dsl/actions", "dsl/config", "dsl/crd", "dsl/logmark", "dsl/source", "dsl/words", "engine", "engine/access", "engine/crd", "engine/ops", "engine/preflight", "engine/rights"},
+		"cmd":                                  {"dsl", "dsl/actions", "dsl/config", "dsl/crd", "dsl/draw", "dsl/draw/svg", "dsl/logmark", "dsl/source", "dsl/words", "engine", "engine/access", "engine/crd", "engine/ops", "engine/preflight", "engine/rights"},
 		"cmd/operator":                         {"cmd", "handlers"},
 		"samples/activities":                   {"cmd", "dsl", "handlers"},
 		"samples/kopf":                         {"cmd", "dsl", "engine", "handlers"},

@@ -178,8 +178,13 @@ func described(h *handler) string {
 		}
 		return steps + ": " + strings.Join(names, ", ")
 	}
-	if name, ok := h.config.(*string); ok {
-		return fmt.Sprintf("%s: %s", h.action, *name)
+	return h.does()
+}
+
+// does says for people what one action does.
+func (d *doing) does() string {
+	if name, ok := d.config.(*string); ok {
+		return fmt.Sprintf("%s: %s", d.action, *name)
 	}
-	return h.action
+	return d.action
 }

@@ -98,7 +98,7 @@ func (m *assembly) state(at path, s *state, cause dsl.Cause) dsl.State {
 	h := &handler{ID: id, Causes: []dsl.Cause{cause}, level: true, state: id, partly: true, sure: slices.Clone(m.handler.sure)}
 	seen := map[string]path{}
 	out := dsl.State{
-		Name: s.Name, Doc: s.Doc, Terminal: s.Terminal, Failed: s.Failed, Ready: s.Ready, Condition: s.Condition,
+		Name: s.Name, Doc: s.Doc, Action: s.does(), Terminal: s.Terminal, Failed: s.Failed, Ready: s.Ready, Condition: s.Condition,
 		Enter: m.doing(at.Key("enter"), h, &s.Enter, "enter", seen), During: m.doing(at.Key("during"), h, &s.During, "during", seen),
 	}
 	if s.Stay != nil {

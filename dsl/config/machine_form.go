@@ -6,6 +6,7 @@ package config
 import (
 	"reflect"
 	"strconv"
+	"strings"
 	"time"
 
 	"gopkg.in/yaml.v3"
@@ -128,6 +129,24 @@ func (s *doings) ReadForm(d *form.Decoder, at path, n *yaml.Node) bool {
 func (s *doings) DescribeForm(d *form.Describer) *form.Schema {
 	one := d.Define("step", func() *form.Schema { return withAction(d, reflect.TypeFor[step](), anyAction) })
 	return &form.Schema{OneOf: []*form.Schema{one, {Type: "array", Items: one, MinItems: 1}}}
+}
+
+// does says for people what is done in a state.
+func (s *state) does() string {
+	var out []string
+	for _, some := range []struct {
+		word string
+		do   []step
+	}{{"enter", s.Enter.list}, {"during", s.During.list}} {
+		var names []string
+		for i := range some.do {
+			names = append(names, some.do[i].does())
+		}
+		if len(names) > 0 {
+			out = append(out, some.word+": "+strings.Join(names, ", "))
+		}
+	}
+	return strings.Join(out, "; ")
 }
 
 // at returns the place of step i.

@@ -81,7 +81,7 @@ func TestEveryFieldOfAMachineArrives(t *testing.T) {
 		States: []dsl.State{
 			{Name: "Idle", Transitions: []dsl.Transition{{To: "Pending"}}},
 			{
-				Name: "Pending", Doc: "Waits.", Condition: "Waiting", Ready: &ready, Enter: nothing, During: nothing,
+				Name: "Pending", Doc: "Waits.", Condition: "Waiting", Ready: &ready, Enter: nothing, During: nothing, Action: "enter: log; during: log, log",
 				Stay: &dsl.Stay{AtMost: 10 * time.Minute, Then: "Failed"}, Retries: &dsl.Budget{Then: "Failed"},
 				Transitions: []dsl.Transition{
 					{To: "Idle", When: always, Why: "self.spec.go && self.spec.image == 'a'"},

@@ -17,15 +17,20 @@ import (
 // else; what never changes in an object, and what changes at each write, is left out.
 func (p *Program) Reads() dsl.Reads {
 	out := dsl.Reads{Children: p.Uses(Children), Related: p.Uses(Related), Only: !p.Uses(Old) && !p.Uses(Diff)}
-	names, whole := p.Indexes()
-	if out.Indexes = names; whole {
-		out.Indexes = append([]string{"*"}, names...) // which comes before all names
-	}
+	out.ChildNames, out.RelatedNames, out.Indexes = all(p.Children()), all(p.Related()), all(p.Indexes())
 	out.Passing = !out.Only || p.Uses(Now) || p.Uses(Cause)
 	r := p.read(Self)
 	out.Paths = slices.DeleteFunc(r.paths, still)
 	out.Parents = slices.DeleteFunc(r.parents, func(path dsl.Path) bool { return len(path) == 0 || still(path) })
 	return out
+}
+
+// all returns the names, and "*" among them where any may be meant.
+func all(names []string, whole bool) []string {
+	if whole {
+		return append([]string{"*"}, names...) // which comes before all names
+	}
+	return names
 }
 
 // read returns what the expression reads of a variable: the fields that it leads through by names alone, in

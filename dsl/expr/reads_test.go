@@ -101,3 +101,27 @@ func TestWhatAnExpressionReads(t *testing.T) {
 		}
 	}
 }
+
+// TestWhichChildrenAnExpressionReads holds the names of children, related objects and indexes that are read.
+func TestWhichChildrenAnExpressionReads(t *testing.T) {
+	c := compiler(t)
+	for text, want := range map[string]string{
+		`children.web.status.x + children.db.data.y`:       "db web; ;",
+		`ready(children.web) && related.plan.data.x == ''`: "web; plan;",
+		`children.size() > 1 && children.web.status.x`:     "* web; ;",
+		`related.exists(name, name == 'x')`:                "; *;",
+		`indexes.claims['x'].size() < 2`:                   "; ; claims",
+		`self.spec.x`:                                      "; ;",
+	} {
+		p, err := c.Value(text)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		r := p.Reads().And(p.Reads()) // each once
+		got := strings.Join([]string{strings.Join(r.ChildNames, " "), strings.Join(r.RelatedNames, " "), strings.Join(r.Indexes, " ")}, "; ")
+		if diff := cmp.Diff(want, strings.TrimRight(got, " ")); diff != "" {
+			t.Errorf("%s reads (-want +got):\n%s", text, diff)
+		}
+	}
+}

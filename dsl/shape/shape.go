@@ -89,6 +89,10 @@ type NamedChild struct {
 	// Object tells it from other objects, as its template has it with all expressions: two children of one
 	// Object are the same one. Empty where that is not known, or where it is not always made.
 	Object string
+	// Maker is the name under which it is made, one of Makers of its handler. Needs are the names of the children of the
+	// same handler that must be there before it.
+	Maker string
+	Needs []string
 }
 
 // Misfit is an error: what is wrong at a place within an action's configuration.

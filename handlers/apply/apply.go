@@ -94,7 +94,9 @@ func (p *plan) built() actions.Built {
 		if c.template == nil {
 			continue // it is at fault, which was told
 		}
-		out.Children = append(out.Children, shape.NamedChild{Name: name, Kind: c.kind, List: c.forEach != nil, Object: c.always()})
+		out.Children = append(out.Children, shape.NamedChild{
+			Name: name, Kind: c.kind, List: c.forEach != nil, Object: c.always(), Maker: p.id, Needs: p.graph.Needs(name),
+		})
 		out.Checks = append(out.Checks, c.check)
 		if !c.kind.Empty() {
 			out.Needs = append(out.Needs, dsl.Need{Verbs: c.verbs(), Kind: c.kind})

@@ -37,6 +37,14 @@ func TestWhatGoesWithTheHandler(t *testing.T) {
 			children: []shape.NamedChild{{Name: "a", Kind: deployment, Object: "Deployment.apps a"}, {Name: "b", Kind: configMap, Object: "ConfigMap b"}, {Name: "c", Kind: configMap, Object: "ConfigMap c"}},
 			causes:   "create child",
 		},
+		"one that needs others": {
+			config: "{a: {" + head + "{name: a}, data: {x: '${children.c.data.x}', y: '${children.b.data.x}'}}, b: {" + head + "{name: b}}, c: {" + head + "{name: c}}}",
+			owns:   []schema.GroupVersionKind{configMap},
+			children: []shape.NamedChild{
+				{Name: "a", Kind: configMap, Object: "ConfigMap a", Needs: []string{"b", "c"}}, {Name: "b", Kind: configMap, Object: "ConfigMap b"}, {Name: "c", Kind: configMap, Object: "ConfigMap c"},
+			},
+			causes: "create child",
+		},
 		"several of a name": {
 			config:   "{a: {forEach: [x], template: {" + head + "{name: '${item}'}}}}",
 			owns:     []schema.GroupVersionKind{configMap},
@@ -94,6 +102,9 @@ func TestWhatGoesWithTheHandler(t *testing.T) {
 			}
 			if diff := cmp.Diff(test.owns, built.Owns); diff != "" {
 				t.Errorf("owns (-want +got):\n%s", diff)
+			}
+			for i := range test.children {
+				test.children[i].Maker = "h" // the id of the handler
 			}
 			if diff := cmp.Diff(test.children, built.Children); diff != "" {
 				t.Errorf("children (-want +got):\n%s", diff)

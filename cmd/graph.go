@@ -1,0 +1,96 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cmd
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/draw"
+	"github.com/handwerk-dev/handwerk/dsl/draw/svg"
+)
+
+// graphFormats are what graph writes, in the order of help.
+var graphFormats = []string{"mermaid", "dot", "svg"}
+
+// graphEndings are the formats that go with the endings of files.
+var graphEndings = map[string]string{".md": "mermaid", ".dot": "dot", ".gv": "dot", ".svg": "svg"}
+
+// graphFlags are the flags of graph.
+type graphFlags struct {
+	files                []string
+	format, machine, out string
+}
+
+func (p *program) graphCommand() *cobra.Command {
+	f := &graphFlags{}
+	c := &cobra.Command{
+		Use:   "graph --config FILE|DIR",
+		Short: "Draw an operator and its machines",
+		Long: `Draw an operator: its resources and handlers, what they look at, make and wait
+for. Each of its machines follows: states, ways from one to another, time-outs
+(dashed, as is a budget of failures that is used up) and what only a person does
+(thick). With --machine, that machine alone.
+
+Formats: mermaid is Markdown, with a title and a block for each drawing, which
+GitHub, GitLab and others show as pictures; dot is for Graphviz, with a graph for
+each; svg is one picture with all of them, one below the other, and takes no
+other program. Without --format, the ending of the file decides, and mermaid is
+the default.`,
+		Example: `  operator graph --config operator.yaml >> README.md
+  operator graph --config operator.yaml -o operator.svg
+  operator graph --config operator.yaml --machine rollouts/machine -o rollout.svg
+  operator graph --config operator.yaml --format dot | dot -Tpdf -O`,
+		Args: noArguments,
+		RunE: func(c *cobra.Command, _ []string) error {
+			err := p.needConfig(f.files)
+			if err == nil && slices.Contains(graphFormats, f.out) {
+				err = fmt.Errorf("--out: want a file, found %q (write --format %s)", f.out, f.out)
+			}
+			if err != nil {
+				return &usageError{command: c.CommandPath(), err: err}
+			}
+			return p.graph(f, c.OutOrStdout())
+		},
+	}
+	addConfig(c.Flags(), &f.files)
+	addChoice(c.Flags(), &choice{value: &f.format, noun: "format", words: graphFormats}, "format", "", "how it is drawn")
+	c.Flags().StringVar(&f.machine, "machine", "", "draw this machine alone: `[RESOURCE/]NAME`; one without a name is called "+dsl.DefaultMachineID)
+	c.Flags().StringVarP(&f.out, "out", "o", "", "write to this `FILE` and not to stdout")
+	completeChoices(c)
+	return c
+}
+
+// graph draws what is asked for.
+func (p *program) graph(f *graphFlags, out io.Writer) error {
+	op, err := p.operator(f.files, func(*dsl.Operator) {})
+	if err != nil {
+		return err
+	}
+	drawings := draw.All(op)
+	if f.machine != "" {
+		one, err := draw.Named(op, f.machine)
+		if err != nil {
+			return err
+		}
+		drawings = []draw.Drawing{one}
+	}
+	write := map[string]func([]draw.Drawing) string{"mermaid": draw.Mermaid, "dot": draw.Dot, "svg": svg.Render}
+	text := write[cmp.Or(f.format, graphEndings[filepath.Ext(f.out)], "mermaid")](drawings)
+	if f.out == "" {
+		_, err = io.WriteString(out, text)
+		return err
+	}
+	if err := os.WriteFile(f.out, []byte(text), 0o644); err != nil {
+		return fmt.Errorf("writing drawing: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,170 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package draw
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+)
+
+// facts tell of a handler what it does, when, and what it looks at: a text each, empty for what there is not to tell.
+func facts(h *dsl.Handler) []string {
+	only := filters("", "", h.Labels, h.Annotations, h.When)
+	if h.Machine != nil { // what else there is to tell is in its own drawing
+		return []string{has(h.Machine), why(h), only}
+	}
+	return []string{cmp.Or(h.Action, "in Go"), why(h), looks(h), only, sets(h)}
+}
+
+// has tells what a machine has.
+func has(m *dsl.Machine) string {
+	switch n := len(m.States) + len(m.Deletion); {
+	case len(m.States) == 0:
+		return "machine without states"
+	case n == 1:
+		return "machine of one state, " + m.States[0].Name
+	default:
+		return fmt.Sprintf("machine of %d states, first %s", n, cmp.Or(m.Initial, m.States[0].Name))
+	}
+}
+
+// why tells of a handler when it runs.
+func why(h *dsl.Handler) string {
+	if h.Daemon != nil {
+		return "all the time"
+	}
+	var causes []string
+	if h.Level() {
+		causes = []string{string(dsl.Reconcile)}
+	}
+	for _, c := range h.Causes {
+		if c != dsl.Timer && (!h.Level() || !slices.Contains(dsl.ReconcileCauses(), c)) {
+			causes = append(causes, string(c))
+		}
+	}
+	var out []string
+	if h.ResourceWide {
+		out = append(out, "for all objects")
+	}
+	if len(causes) > 0 {
+		out = append(out, "for "+strings.Join(causes, ", "))
+	}
+	if times := clock(h.Timing); times != "" {
+		out = append(out, times)
+	}
+	return strings.Join(out, ", ")
+}
+
+// clock tells of a handler at what times it runs.
+func clock(t *dsl.Timing) string {
+	if t == nil {
+		return ""
+	}
+	var out []string
+	if t.Every > 0 {
+		out = append(out, "every "+period(t.Every))
+	}
+	if t.Pause > 0 {
+		out = append(out, period(t.Pause)+" after each run")
+	}
+	if t.Cron != "" {
+		out = append(out, strings.TrimSpace("at "+t.Cron+" "+t.TimeZone))
+	}
+	if t.Idle > 0 {
+		out = append(out, "once unchanged for "+period(t.Idle))
+	}
+	return strings.Join(out, ", ")
+}
+
+// looks tells of a handler what it looks at, where that is its object.
+func looks(h *dsl.Handler) string {
+	if h.ResourceWide || h.Daemon != nil || !h.On(dsl.Create) && !h.On(dsl.Update) {
+		return ""
+	}
+	return "looks at " + h.View().String()
+}
+
+// sets tells of a handler what it is known to set.
+func sets(h *dsl.Handler) string {
+	var what []string
+	for _, p := range h.Sets {
+		if !(dsl.Path{"status", "conditions"}).Leads(p) { // which are named
+			what = append(what, p.String())
+		}
+	}
+	if len(h.Conditions) > 0 {
+		word := "conditions "
+		if len(h.Conditions) == 1 {
+			word = "condition "
+		}
+		what = append(what, word+strings.Join(h.Conditions, ", "))
+	}
+	if len(what) == 0 {
+		return ""
+	}
+	return "sets " + strings.Join(what, ", ")
+}
+
+// filters tell which objects are seen: by selectors, by labels and annotations, and by an expression.
+func filters(labelSelector, fieldSelector string, labels, annotations []dsl.Match, when dsl.Predicate) string {
+	var out []string
+	for _, selector := range []string{labelSelector, fieldSelector} {
+		if selector != "" {
+			out = append(out, selector)
+		}
+	}
+	for _, m := range slices.Concat(labels, annotations) {
+		switch m.Op {
+		case dsl.Exists:
+			out = append(out, m.Key)
+		case dsl.Absent:
+			out = append(out, "no "+m.Key)
+		default:
+			out = append(out, m.Key+"="+m.Value)
+		}
+	}
+	if when != nil {
+		out = append(out, "its filter holds")
+	}
+	if len(out) == 0 {
+		return ""
+	}
+	return "only where " + strings.Join(out, ", ")
+}
+
+// groupResource names a resource without its version.
+func groupResource(name dsl.ResourceName) string {
+	return strings.Join(slices.DeleteFunc([]string{name.Resource, name.Group}, func(part string) bool { return part == "" }), ".")
+}
+
+// version is what a resource's name has beside the plural.
+func version(name dsl.ResourceName) string {
+	if name.Group == "" {
+		return cmp.Or(name.Version, "the core group")
+	}
+	return strings.TrimSuffix(name.Group+"/"+name.Version, "/")
+}
+
+// activities draws what runs for the operator as a whole.
+func activities(op *dsl.Operator, taken ids) Part {
+	out := Part{Title: "the process"}
+	for _, c := range []dsl.Cause{dsl.Startup, dsl.Cleanup, dsl.HealthProbe, dsl.ReadyProbe} {
+		for _, h := range op.Activities(c) {
+			out.Nodes = append(out.Nodes, Node{
+				ID: taken.of("activity", string(c), h.ID), Shape: Activity, Name: short(h.ID, nameWidth), Lines: lines([]string{cmp.Or(h.Action, "in Go"), moments[c]}),
+			})
+		}
+	}
+	return out
+}
+
+// moments tell when activities run.
+var moments = map[dsl.Cause]string{
+	dsl.Startup: "when the process begins", dsl.Cleanup: "when the process ends",
+	dsl.HealthProbe: "when /healthz is asked", dsl.ReadyProbe: "when /readyz is asked",
+}

@@ -1,0 +1,169 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package draw
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+)
+
+// Machine draws a machine: its states, and how an object comes from one to another. Faulty machines are drawn, too: an
+// edge to a state that there is not is left out.
+func Machine(m *dsl.Machine, title string) Drawing { return machine(m, title, nil) }
+
+// machine draws a machine of which it is known, by the names of states, which children are made in them.
+func machine(m *dsl.Machine, title string, made map[string][]string) Drawing {
+	taken := ids{}
+	whole := states(m.States, made, m.Initial, "new", taken)
+	whole.former(m.Migrate, taken)
+	out := Drawing{Title: short(title, titleWidth), Parts: []Part{whole.Part}}
+	if len(m.Deletion) > 0 {
+		last := states(m.Deletion, made, m.InitialDeletion, "deleted", taken)
+		last.Title = "when the object is deleted"
+		out.Parts = append(out.Parts, last.Part)
+	}
+	return out
+}
+
+// graph is a part with the ids of its states by their names.
+type graph struct {
+	Part
+	ids map[string]string
+}
+
+// states draws states that lead to each other.
+func states(all []dsl.State, made map[string][]string, initial, start string, taken ids) *graph {
+	g := &graph{ids: map[string]string{}}
+	begin := taken.of(start)
+	g.Nodes = append(g.Nodes, Node{ID: begin, Shape: Start, Name: start})
+	for i := range all {
+		s := &all[i]
+		id := taken.of("state", s.Name)
+		g.ids[s.Name] = id
+		g.Nodes = append(g.Nodes, Node{ID: id, Shape: kindOf(s), Name: short(s.Name, nameWidth), Lines: lines(tells(s, made[s.Name]))})
+	}
+	if len(all) > 0 {
+		g.edge(begin, cmp.Or(initial, all[0].Name), Solid, "")
+	}
+	for i := range all {
+		g.ways(&all[i])
+	}
+	return g
+}
+
+// edge adds an edge to a state, when there is one.
+func (g *graph) edge(from, to string, style Style, label string) {
+	if id := g.ids[to]; id != "" {
+		g.Edges = append(g.Edges, Edge{From: from, To: id, Style: style, Label: wrapped(label, labelWidth, labelLines)})
+	}
+}
+
+func kindOf(s *dsl.State) Shape {
+	switch {
+	case s.Failed:
+		return Failed
+	case s.Terminal:
+		return Terminal
+	}
+	return State
+}
+
+// tells are what there is to say of a state beside its name.
+func tells(s *dsl.State, made []string) []string {
+	var does []string
+	if s.Enter != nil {
+		does = append(does, "enter")
+	}
+	if s.During != nil {
+		does = append(does, "during")
+	}
+	ready := ""
+	if s.Ready != nil && *s.Ready {
+		ready = "Ready"
+	}
+	marks := strings.Join(slices.DeleteFunc([]string{ready, s.Condition}, func(mark string) bool { return mark == "" }), ", ")
+	if marks != "" {
+		marks = "true: " + marks
+	}
+	makes := ""
+	if len(made) > 0 {
+		makes = "makes " + strings.Join(made, ", ")
+	}
+	return []string{s.Doc, cmp.Or(s.Action, inGo(does)), makes, marks}
+}
+
+// inGo tells which of a state's actions there are, where nobody knows what they do.
+func inGo(does []string) string {
+	if len(does) == 0 {
+		return ""
+	}
+	return strings.Join(does, ", ") + " in Go"
+}
+
+// ways draws the ways out of a state. Those that are tried one after the other have numbers.
+func (g *graph) ways(s *dsl.State) {
+	from, tried := g.ids[s.Name], 0
+	for _, t := range s.Transitions {
+		if !t.Manual {
+			tried++
+		}
+	}
+	place := 0
+	for _, t := range s.Transitions {
+		if t.Manual {
+			g.edge(from, t.To, Thick, joined("by hand", t.Why))
+			continue
+		}
+		place++
+		label := t.Why
+		if label == "" && t.When != nil {
+			label = "when its condition holds"
+		} else if label == "" && place > 1 {
+			label = "otherwise"
+		}
+		if tried > 1 {
+			label = joined(digits(place), label)
+		}
+		g.edge(from, t.To, Solid, label)
+	}
+	if s.Stay != nil {
+		g.edge(from, s.Stay.Then, Dashed, "after "+period(s.Stay.AtMost))
+	}
+	if r := s.Retries; r != nil {
+		g.edge(from, r.Then, Dashed, failures(r.AtMost))
+	}
+}
+
+// joined is a mark and what it is about.
+func joined(mark, text string) string {
+	if text == "" {
+		return mark
+	}
+	return mark + ": " + text
+}
+
+// failures tells which failure is one too many.
+func failures(most int) string {
+	switch most {
+	case 0:
+		return "a failure"
+	case 1:
+		return "more than one failure"
+	}
+	return fmt.Sprintf("more than %d failures", most)
+}
+
+// former adds the states that objects may be in from earlier versions.
+func (g *graph) former(migrate map[string]string, taken ids) {
+	for _, old := range slices.Sorted(maps.Keys(migrate)) {
+		id := taken.of("former", old)
+		g.Nodes = append(g.Nodes, Node{ID: id, Shape: Former, Name: short(old, nameWidth), Lines: []string{"of an earlier version"}})
+		g.edge(id, migrate[old], Dotted, "is now")
+	}
+}

@@ -1,0 +1,231 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package draw
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/shape"
+)
+
+// All draws an operator and then each of its machines.
+func All(op *dsl.Operator) []Drawing {
+	out := []Drawing{Operator(op)}
+	for _, r := range op.Resources() {
+		for _, h := range r.Machines() {
+			out = append(out, ofMachine(r, h))
+		}
+	}
+	return out
+}
+
+// Operator draws an operator: what it watches, what its handlers look at, what they make, and what waits for what. Edges
+// lead from who does something to what it is done to.
+func Operator(op *dsl.Operator) Drawing {
+	b := &builder{op: op, ids: ids{}, indexes: map[string]string{}, watched: map[*dsl.Resource]string{}}
+	for _, x := range op.Indexes() {
+		only := filters(x.LabelSelector, x.FieldSelector, x.Labels, x.Annotations, x.When)
+		b.indexes[x.Name] = b.node(Index, []string{"index"}, x.Name, "index over "+groupResource(x.Resource), only)
+	}
+	for _, r := range op.Resources() {
+		b.resource(r)
+	}
+	b.fill()
+	out := Drawing{Title: short("operator "+op.Name, titleWidth), Across: true, Parts: []Part{b.part}}
+	if process := activities(op, b.ids); len(process.Nodes) > 0 {
+		out.Parts = append(out.Parts, process)
+	}
+	return out
+}
+
+// builder gathers the nodes and edges of an operator.
+type builder struct {
+	op   *dsl.Operator
+	part Part
+	ids  ids
+	// indexes are the ids of indexes by their names, watched those of resources.
+	indexes map[string]string
+	watched map[*dsl.Resource]string
+}
+
+// node adds a node whose lines are the texts that there are, each broken where it is long. Its id is made of the words and
+// of its name.
+func (b *builder) node(is Shape, words []string, name string, texts ...string) (id string) {
+	id = b.ids.of(append(words, name)...)
+	b.part.Nodes = append(b.part.Nodes, Node{ID: id, Shape: is, Name: short(name, nameWidth), Lines: lines(texts)})
+	return id
+}
+
+// edge adds an edge, once, when both nodes are there: a faulty operator may name what is not.
+func (b *builder) edge(from, to string, style Style, label string) {
+	same := func(other Edge) bool { return other.From == from && other.To == to && other.Style == style }
+	if from == "" || to == "" || slices.ContainsFunc(b.part.Edges, same) {
+		return
+	}
+	b.part.Edges = append(b.part.Edges, Edge{From: from, To: to, Style: style, Label: wrapped(label, labelWidth, labelLines)})
+}
+
+// lines breaks texts into the lines of a box.
+func lines(texts []string) (out []string) {
+	for _, text := range texts {
+		out = append(out, wrapped(text, boxWidth, boxLines)...)
+	}
+	return out
+}
+
+// resource adds a resource with all that belongs to it.
+func (b *builder) resource(r *dsl.Resource) {
+	resync := ""
+	if r.Resync > 0 {
+		resync = "resync every " + period(r.Resync)
+	}
+	id := b.node(Resource, []string{"resource"}, r.Name.Resource, version(r.Name), filters(r.LabelSelector, r.FieldSelector, nil, nil, nil), resync)
+	b.watched[r] = id
+	family := &relatives{builder: b, of: r, id: id, handlers: map[string]string{}, children: map[string]string{}, related: map[string]string{}}
+	for _, h := range r.Handlers() {
+		handler := family.handler(h)
+		for _, earlier := range h.After {
+			b.edge(handler, family.handlers[earlier], Dashed, "after")
+		}
+	}
+	family.makes()
+	family.owns()
+	family.relations()
+	for _, h := range r.Handlers() {
+		family.reads(h)
+	}
+}
+
+// fill adds what indexes are filled from.
+func (b *builder) fill() {
+	others := map[string]string{}
+	for _, x := range b.op.Indexes() {
+		from := ""
+		for _, r := range b.op.Resources() {
+			if from == "" && r.Name.Objects() == x.Resource.Objects() {
+				from = b.watched[r]
+			}
+		}
+		if name := x.Resource.String(); from == "" {
+			if others[name] == "" {
+				others[name] = b.node(Indexed, []string{"indexed"}, x.Resource.Resource, version(x.Resource))
+			}
+			from = others[name]
+		}
+		b.edge(from, b.indexes[x.Name], Solid, "fills")
+	}
+}
+
+// relatives are a resource with what belongs to it: the ids of its handlers, children and relations by their names.
+type relatives struct {
+	*builder
+	of                          *dsl.Resource
+	id                          string
+	handlers, children, related map[string]string
+}
+
+// words are what ids of what belongs to the resource begin with.
+func (f *relatives) words(word string) []string { return []string{word, f.of.Name.Resource} }
+
+// handler adds a handler.
+func (f *relatives) handler(h *dsl.Handler) string {
+	is, word := Handler, "handler"
+	switch {
+	case h.ResourceWide:
+		is, word = Schedule, "schedule"
+	case h.Daemon != nil:
+		is, word = Daemon, "daemon"
+	case h.Machine != nil:
+		is, word = StateMachine, "machine"
+	}
+	id := f.node(is, f.words(word), h.ID, facts(h)...)
+	f.handlers[h.ID] = id
+	f.edge(f.id, id, Solid, "")
+	return id
+}
+
+// maker returns the handler that makes children under a name: its own id, or one with a step behind a dot. Without
+// such a handler it is the resource.
+func (f *relatives) maker(name string) string {
+	for _, h := range f.of.Handlers() {
+		if name != "" && (h.ID == name || strings.HasPrefix(name, h.ID+".")) {
+			return f.handlers[h.ID]
+		}
+	}
+	return f.id
+}
+
+// makes adds the children that have names, and which of them need which.
+func (f *relatives) makes() {
+	for _, c := range f.of.Makes {
+		kind := "its kind is worked out"
+		if !c.Kind.Empty() {
+			kind = c.Kind.GroupVersion().String() + " " + c.Kind.Kind
+		}
+		several := ""
+		if c.List {
+			several = "one for each element"
+		}
+		id := f.node(Child, f.words("child"), c.Name, kind, several)
+		f.children[c.Name] = id
+		f.edge(f.maker(c.Maker), id, Solid, "")
+	}
+	for _, c := range f.of.Makes {
+		for _, needed := range c.Needs {
+			f.edge(f.children[c.Name], f.children[needed], Dashed, "needs")
+		}
+	}
+}
+
+// owns adds kinds of children of which none has a name.
+func (f *relatives) owns() {
+	for name, kind := range f.of.Owned() {
+		named := func(c shape.NamedChild) bool {
+			return !kind.Empty() && c.Kind.GroupKind() == kind.GroupKind()
+		}
+		if slices.ContainsFunc(f.of.Makes, named) {
+			continue
+		}
+		f.edge(f.id, f.node(Owned, f.words("owned"), name.Resource, version(name)), Solid, "owns")
+	}
+}
+
+// relations adds related objects.
+func (f *relatives) relations() {
+	for _, with := range f.of.Relations() {
+		what := groupResource(with.Resource)
+		if with.One {
+			what = "one of " + what
+		}
+		f.related[with.Name] = f.node(Related, f.words("related"), with.Name, what, filters(with.LabelSelector, "", nil, nil, nil))
+	}
+}
+
+// reads adds what a handler looks at beside its object. What it makes itself it need not be told to look at.
+func (f *relatives) reads(h *dsl.Handler) {
+	id := f.handlers[h.ID]
+	for _, c := range f.of.Makes {
+		if read(h.Reads.ChildNames, c.Name) && f.maker(c.Maker) != id {
+			f.edge(id, f.children[c.Name], Dotted, "reads")
+		}
+	}
+	known := h.Reads.Only || h.Reads.Related
+	for _, with := range f.of.Relations() {
+		if read(h.Reads.RelatedNames, with.Name) || !known && h.On(dsl.RelatedChange) { // Go code may read any
+			f.edge(id, f.related[with.Name], Dotted, "reads")
+		}
+	}
+	for _, x := range f.op.Indexes() {
+		if read(h.Reads.Indexes, x.Name) {
+			f.edge(id, f.indexes[x.Name], Dotted, "reads")
+		}
+	}
+}
+
+// read reports whether a name is among those that are read.
+func read(names []string, name string) bool {
+	return slices.Contains(names, name) || slices.Contains(names, "*")
+}

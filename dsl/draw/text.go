@@ -1,0 +1,124 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package draw
+
+import (
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// How much text there is in a drawing: letters in a line, and lines. What is longer is cut off.
+const (
+	titleWidth = 120
+	nameWidth  = 40
+	boxWidth   = 34
+	boxLines   = 2
+	labelWidth = 24
+	labelLines = 3
+)
+
+// wrapped breaks text into a few lines; what is left over is cut off.
+func wrapped(text string, width, most int) []string {
+	var lines []string
+	line := ""
+	for word := range strings.FieldsSeq(readable(text)) {
+		for word != "" {
+			room, gap := width-columns(line), ""
+			if line != "" {
+				room, gap = room-1, " "
+			}
+			part, rest := word, ""
+			if columns(word) > width && room >= width/2 {
+				part, rest = cut(word, room) // it is broken in any case
+			}
+			if columns(part) > room {
+				lines, line = append(lines, line), ""
+				continue
+			}
+			line, word = line+gap+part, rest
+		}
+	}
+	if line != "" {
+		lines = append(lines, line)
+	}
+	if len(lines) > most {
+		lines = lines[:most]
+		last, _ := cut(lines[most-1], width-1)
+		lines[most-1] = strings.TrimRight(last, " ,;:.") + "…"
+	}
+	return lines
+}
+
+// short is text in one line.
+func short(text string, width int) string { return strings.Join(wrapped(text, width, 1), "") }
+
+// readable is text without what cannot be shown.
+func readable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsSpace(r) {
+			return ' '
+		}
+		if !unicode.IsGraphic(r) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, strings.ToValidUTF8(text, string(unicode.ReplacementChar)))
+}
+
+// cut breaks a word that is longer than some room, if it can behind a mark. There is at least one letter in the line.
+func cut(word string, width int) (line, rest string) {
+	if columns(word) <= width {
+		return word, ""
+	}
+	at, mark, used := 0, 0, 0
+	for i, r := range word {
+		if used += Columns(r); used > width && i > 0 {
+			break
+		}
+		at = i + len(string(r))
+		if strings.ContainsRune("./,-_)]}", r) {
+			mark = at
+		}
+	}
+	if mark > at/2 {
+		at = mark
+	}
+	return word[:at], word[at:]
+}
+
+// columns is how much room text takes, in letters.
+func columns(text string) (out int) {
+	for _, r := range text {
+		out += Columns(r)
+	}
+	return out
+}
+
+// Columns is how much room a character takes, in letters: two where it is one of a wide script, none where it is part of
+// the one before.
+func Columns(r rune) int {
+	switch {
+	case unicode.In(r, unicode.Mn, unicode.Me):
+		return 0
+	case unicode.In(r, unicode.Han, unicode.Hangul, unicode.Hiragana, unicode.Katakana), r >= 0xff01 && r <= 0xff60, r >= 0x1f300 && r <= 0x1faff:
+		return 2
+	}
+	return 1
+}
+
+// period is a time without what is zero: 10m, not 10m0s.
+func period(d time.Duration) string {
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}
+
+func digits(n int) string { return strconv.Itoa(n) }
