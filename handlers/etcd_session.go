@@ -266,8 +266,10 @@ func (s *etcdSession) number(name string) int {
 	return n
 }
 
-func (s *etcdSession) clientURL(member string) string { return s.words(member).Replace(s.params.ClientURL) }
-func (s *etcdSession) peerURL(member string) string   { return s.words(member).Replace(s.params.PeerURL) }
+func (s *etcdSession) clientURL(member string) string {
+	return s.words(member).Replace(s.params.ClientURL)
+}
+func (s *etcdSession) peerURL(member string) string { return s.words(member).Replace(s.params.PeerURL) }
 
 // words puts in what is known of a member.
 func (s *etcdSession) words(member string) *strings.Replacer {
