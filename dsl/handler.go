@@ -49,10 +49,12 @@ type Handler struct {
 	Causes []Cause
 	// Brings are causes that its code needs beside those.
 	Brings []Cause
-	// Func is the code; nil for a daemon.
+	// Func is the code; nil for a daemon and a machine.
 	Func Func
 	// Daemon, when set, makes the handler one that runs all the time, and for no other cause than [Running].
 	Daemon *Daemon
+	// Machine, when set, makes the handler a state machine; Func is nil then.
+	Machine *Machine
 	// Action says for people what Func is, as in "call: foo.Announce". Empty for Go code.
 	Action string
 	// Fields, when there are any, are all that the handler looks at: it runs for create and resume when
@@ -262,6 +264,9 @@ func (h *Handler) settle() {
 	if h.Daemon != nil {
 		h.Causes = []Cause{Running}
 		return
+	}
+	if h.Machine != nil {
+		h.Machine.settle(h)
 	}
 	h.Causes = h.around(expandCauses(slices.Concat(h.given, h.Brings)))
 	if t := h.Timing; t != nil && t.Cron != "" {

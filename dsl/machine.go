@@ -3,7 +3,12 @@
 
 package dsl
 
-import "time"
+import (
+	"iter"
+	"slices"
+	"strings"
+	"time"
+)
 
 // Machine is a finite state machine over each object of a resource. Its book is kept in the object's status, where people
 // and programs can read it: the state, since when, and the last transitions; so it goes on where it was after a restart, in
@@ -96,4 +101,222 @@ type Stay struct {
 type Budget struct {
 	AtMost int
 	Then   string
+}
+
+// The fields of a machine's book, in status or in status.<name of the machine>.
+const (
+	// BookState is the state that the object is in.
+	BookState = "state"
+	// BookSince is when it was entered: RFC3339, in whole seconds. Times in a state count from it.
+	BookSince = "stateSince"
+	// BookEntered is when the state's Enter had succeeded. It is there for states with Enter alone.
+	BookEntered = "stateEntered"
+	// BookFailures is how often actions have failed in a state with Retries; absent for never.
+	BookFailures = "stateFailures"
+	// BookUID is the uid of the object that the book is of.
+	BookUID = "stateUID"
+	// BookHistory are the last transitions, the newest last: a list of maps with from, to, when and why.
+	BookHistory = "history"
+)
+
+// DefaultMachineID is the id of the handler of a machine without a name.
+const DefaultMachineID = "machine"
+
+// Machine adds a machine to the resource's handlers. Of the options of handlers it takes those that filter ([When], [Label],
+// [Annotation] and the like), [Timeout] for each run of Enter and of During, [WithBackoff] for the wait after one that has
+// failed, [After], [Was], [Makes], [Needs], and [Release] for one with Deletion: the object is let go when a terminal state is
+// reached that is Failed. What is wrong with it is reported by [Operator.Validate].
+func (r *Resource) Machine(m Machine, options ...Option) {
+	h := m.Handler()
+	for _, set := range options {
+		set(&h)
+	}
+	r.Add(h)
+}
+
+// Handler returns a handler that is the machine, for [Resource.Add].
+func (m Machine) Handler() Handler {
+	h := Handler{ID: m.ID(), Causes: []Cause{Reconcile}, Machine: &m, Action: "machine", Retries: Unlimited}
+	if len(m.Deletion) > 0 {
+		h.Causes = append(h.Causes, Delete)
+	}
+	h.Needs = []Need{{Verbs: []string{"patch"}, Subresource: "status"}, {Verbs: []string{"patch"}}}
+	return h
+}
+
+// Machines returns the resource's handlers that are machines, in declared order.
+func (r *Resource) Machines() (out []*Handler) {
+	for _, h := range r.handlers {
+		if h.Machine != nil {
+			out = append(out, h)
+		}
+	}
+	return out
+}
+
+// ID is the id of the machine's handler.
+func (m *Machine) ID() string {
+	if m.Name == "" {
+		return DefaultMachineID
+	}
+	return m.Name
+}
+
+// Book leads to where the machine's book lies.
+func (m *Machine) Book() Path {
+	if m.Name == "" {
+		return Path{"status"}
+	}
+	return Path{"status", m.Name}
+}
+
+// Field leads to a field of the book.
+func (m *Machine) Field(name string) Path { return append(m.Book(), name) }
+
+// BookFields lead to all fields of the book.
+func (m *Machine) BookFields() (out []Path) {
+	for _, name := range []string{BookState, BookSince, BookEntered, BookFailures, BookUID, BookHistory} {
+		out = append(out, m.Field(name))
+	}
+	return out
+}
+
+// GotoKey is the key of the annotation by which a person has the machine go to a state. Prefix is that of the operator's
+// annotations; see [Operator.Prefix].
+func (m *Machine) GotoKey(prefix string) string {
+	if m.Name == "" {
+		return prefix + "/goto"
+	}
+	return prefix + "/" + m.Name
+}
+
+// First returns the initial state, and that of objects that are being deleted; nil where there is none.
+func (m *Machine) First(deleting bool) *State {
+	states, initial := m.States, m.Initial
+	if deleting {
+		states, initial = m.Deletion, m.InitialDeletion
+	}
+	for i := range states {
+		if initial == "" || states[i].Name == initial {
+			return &states[i]
+		}
+	}
+	return nil
+}
+
+// State returns a state by its name, and whether it is one of deletion; nil where there is none.
+func (m *Machine) State(name string) (s *State, deletion bool) {
+	for s, deletion = range m.All() {
+		if s.Name == name {
+			return s, deletion
+		}
+	}
+	return nil, false
+}
+
+// All returns the states in order, those of deletion last, and whether they are of deletion.
+func (m *Machine) All() iter.Seq2[*State, bool] {
+	return func(yield func(*State, bool) bool) {
+		for i := range m.States {
+			if !yield(&m.States[i], false) {
+				return
+			}
+		}
+		for i := range m.Deletion {
+			if !yield(&m.Deletion[i], true) {
+				return
+			}
+		}
+	}
+}
+
+// ReadyCondition is the type of the condition that says whether the object is ready, as far as the machine knows: with
+// others beside it, one of its own.
+func (m *Machine) ReadyCondition(alone bool) string {
+	if alone {
+		return Ready
+	}
+	id := m.ID()
+	return strings.ToUpper(id[:1]) + id[1:] + Ready
+}
+
+// Ready is the type of the condition that says whether all machines of an object are in a state that is Ready.
+const Ready = "Ready"
+
+// Conditions are the types of those that the machine's states declare, each once, in order.
+func (m *Machine) Conditions() (out []string) {
+	for s := range m.All() {
+		if s.Condition != "" && !slices.Contains(out, s.Condition) {
+			out = append(out, s.Condition)
+		}
+	}
+	return out
+}
+
+// IsReady reports whether an object in the state is ready.
+func (s *State) IsReady() bool {
+	if s.Ready != nil {
+		return *s.Ready
+	}
+	return s.Terminal && !s.Failed
+}
+
+// WayKind says what has an object go a way.
+type WayKind string
+
+// The kinds of ways.
+const (
+	// WayWhen: its condition holds, or it has none.
+	WayWhen WayKind = "when"
+	// WayManual: a person asks for it.
+	WayManual WayKind = "manual"
+	// WayStay: the object was in the state for too long.
+	WayStay WayKind = "stay"
+	// WayRetries: an action of the state has failed too often.
+	WayRetries WayKind = "retries"
+)
+
+// Way is a way out of a state, whatever has an object go it.
+type Way struct {
+	To   string
+	Kind WayKind
+	// Transition is the one that it is, nil for others.
+	Transition *Transition
+	// Field is where it is declared within the state, as in transitions[0].to.
+	Field string
+}
+
+// Ways returns all ways out of the state, in the order in which they are tried.
+func (s *State) Ways() (out []Way) {
+	for i := range s.Transitions {
+		t := &s.Transitions[i]
+		kind := WayWhen
+		if t.Manual {
+			kind = WayManual
+		}
+		out = append(out, Way{t.To, kind, t, at("transitions", i) + ".to"})
+	}
+	if s.Stay != nil {
+		out = append(out, Way{s.Stay.Then, WayStay, nil, "stay.then"})
+	}
+	if s.Retries != nil {
+		out = append(out, Way{s.Retries.Then, WayRetries, nil, "retries.then"})
+	}
+	return out
+}
+
+// settle gives the handler of a machine what follows from that.
+func (m *Machine) settle(h *Handler) {
+	h.Conditions = slices.Concat(h.Conditions, m.Conditions(), []string{m.ReadyCondition(true), m.ReadyCondition(false)})
+	h.Steady = true
+	h.Sets = append(h.Sets, m.BookFields()...)
+	if !h.Reads.Only {
+		h.Reads.Paths = append(h.Reads.Paths, Path{}) // code in Go may read anything
+		return
+	}
+	for _, p := range m.BookFields() {
+		if p[len(p)-1] != BookHistory { // which nobody acts upon
+			h.Reads.Paths = append(h.Reads.Paths, p)
+		}
+	}
 }

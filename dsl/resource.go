@@ -237,7 +237,7 @@ func (r *Resource) CheckSchemas(k Knowledge) (faults, warnings []error) {
 // Add adds a handler that is at hand, as [Resource.On] does. It returns the one that is added, whose causes are
 // those that Handler.Causes stands for.
 func (r *Resource) Add(h Handler) *Handler {
-	if h.Func == nil && h.Daemon == nil {
+	if h.Func == nil && h.Daemon == nil && h.Machine == nil {
 		panic("dsl: handler " + h.ID + " of " + r.Name.String() + " has a nil function")
 	}
 	h.settle()

@@ -146,7 +146,7 @@ func (h *Handler) check(c check, earlier []*Handler) {
 	if fault := h.WrongID(); fault != "" {
 		c.fault("id", "%s", fault)
 	}
-	if i := slices.IndexFunc(earlier, func(other *Handler) bool { return other.ID == h.ID }); i >= 0 {
+	if i := slices.IndexFunc(earlier, func(other *Handler) bool { return other.ID == h.ID }); i >= 0 && (h.Machine == nil || earlier[i].Machine == nil) {
 		c.note(Fault{First: &Place{Resource: c.Resource, Handler: earlier[i], Field: "id"}}, "id", "the id is used twice")
 	}
 	for _, w := range h.invalid {
@@ -164,6 +164,7 @@ func (h *Handler) check(c check, earlier []*Handler) {
 	h.checkWhole(c)
 	h.checkDeletion(c)
 	h.checkDaemon(c)
+	h.checkMachine(c, earlier)
 	h.checkWas(c)
 	for i, id := range h.After {
 		h.checkAfter(c, fmt.Sprintf("after[%d]", i), id, earlier)

@@ -93,6 +93,8 @@ type Build struct {
 	AtDeletion bool
 	// NoFinalizer: no deletion waits for the handler, so the object may be gone when it runs.
 	NoFinalizer bool
+	// Told: what comes of the handler, the conditions of the machine tell that it belongs to, and it has none of its own.
+	Told bool
 	// Siblings are all handlers of the resource, this one among them. They are only read.
 	Siblings []Sibling
 }

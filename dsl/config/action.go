@@ -35,7 +35,7 @@ func (w *watched) action(at path, h *handler) *actions.Built {
 	build := actions.Build{Registry: w.loader.registry, Params: h.With, Resource: w.out.Name, ID: h.ID, ResourceWide: h.whole, OperatorWide: h.active, Daemon: h.daemon}
 	build.AtDeletion = len(h.Causes) > 0 && !slices.ContainsFunc(h.Causes, func(c dsl.Cause) bool { return c != dsl.Delete })
 	build.NoFinalizer = h.noFinalizer()
-	build.Siblings = w.siblings
+	build.Siblings, build.Told = w.siblings, h.state != ""
 	built, err := action.Build(build, h.config)
 	w.unfit(at, at.Key(h.action), err)
 	if err != nil {
@@ -68,13 +68,20 @@ func (w *watched) params(at path, with map[string]any) {
 func (w *watched) declare(at path, h *handler, built actions.Built) {
 	w.out.OwnsKind(built.Owns...)
 	for _, child := range built.Children {
-		if first, twice := w.made[child.Name]; twice {
-			w.Fault(at.Key(h.action).Key(child.Name), "there is a child of this name already (at %s)", w.where(first))
+		place := at.Key(h.action).Key(child.Name)
+		first, twice := w.made[child.Name]
+		switch {
+		case !twice:
+			w.made[child.Name] = maker{place, h.state, child}
+			w.out.Makes = append(w.out.Makes, child)
+		case !first.shares(h):
+			w.Fault(place, "there is a child of this name already (at %s)", w.where(first.at))
+			continue
+		case first.child.Kind != child.Kind || first.child.List != child.List:
+			w.Fault(place, "a child of this name is something else in another state (at %s): give this one a name of its own", w.where(first.at))
 			continue
 		}
-		w.made[child.Name] = at.Key(h.action).Key(child.Name)
-		w.out.Makes = append(w.out.Makes, child)
-		w.keeps(at.Key(h.action).Key(child.Name), h, child)
+		w.keeps(place, h, child)
 	}
 	for _, find := range built.Checks {
 		w.check(at, at.Key(h.action), func(s shape.Schemas) []error {
@@ -82,6 +89,22 @@ func (w *watched) declare(at path, h *handler, built actions.Built) {
 			return find(s)
 		})
 	}
+}
+
+// maker is who makes a named child, and where.
+type maker struct {
+	at path
+	// state is the state of a machine that it is made in, empty outside of one.
+	state string
+	child shape.NamedChild
+}
+
+// shares reports whether a child that is there may be made in a state, too: in another one of the same machine, for an object
+// is in one of the two.
+func (m maker) shares(h *handler) bool {
+	first, _, within := strings.Cut(m.state, ".")
+	other, _, too := strings.Cut(h.state, ".")
+	return within && too && first == other && m.state != h.state
 }
 
 // keeper is a handler that makes a child, and where that stands.
@@ -118,6 +141,8 @@ func without(h *handler) map[string]string {
 		switch {
 		case h.daemon:
 			out[name] = "is not known to a daemon, of which nothing is kept"
+		case h.state != "":
+			out[name] = "is not known to a machine, which goes by the object as it is"
 		case h.level:
 			out[name] = "is not known to a level-triggered handler, of which nothing is kept (want causes: [create, update], or one of them)"
 		case h.Old != nil && !*h.Old:

@@ -16,7 +16,7 @@ func (l *loader) activities(op *dsl.Operator, p *part, c dsl.Cause, all []handle
 	for i := range all {
 		h, at := &all[i], path(c).Index(i)
 		h.whole, h.active = true, true
-		w := &watched{part: p, loader: l, form: &resource{}, out: &dsl.Resource{}, made: map[string]path{}, kept: map[string]keeper{}}
+		w := &watched{part: p, loader: l, form: &resource{}, out: &dsl.Resource{}, made: map[string]maker{}, kept: map[string]keeper{}}
 		out, _ := w.built(at, h)
 		out.NoOld = false // it says nothing here
 		l.places[op.AddActivity(c, out)] = place{p, at}

@@ -18,6 +18,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/actions"
@@ -190,6 +191,11 @@ func (l *loader) follows(f *dsl.Fault, on place) bool {
 	case f.Lacks == "":
 		return false
 	}
+	if f.Lacks == "schedule" && slices.ContainsFunc([]string{"daemons", "machine"}, func(instead string) bool {
+		return l.placeOf(dsl.Place{Resource: f.Resource, Field: instead}).tried()
+	}) {
+		return true
+	}
 	own, around := l.placeOf(dsl.Place{Resource: f.Resource, Handler: f.Handler, Field: f.Lacks}), l.placeOf(dsl.Place{Resource: f.Resource, Field: f.Lacks})
 	undeclared := f.Lacks == "owns" && l.refused[f.Resource] // an action says what it makes
 	return undeclared || own.tried() || around.tried() || l.placeOf(dsl.Place{Field: f.Lacks}).tried()
@@ -225,7 +231,11 @@ func (l *loader) placeOf(p dsl.Place) place {
 		i := slices.IndexFunc(l.parts, func(part *part) bool { return part.Has(path(p.Field)) })
 		out = place{part: l.parts[max(i, 0)]}
 	}
-	out.at = out.at.Join(path(p.Field))
+	field := p.Field
+	if p.Handler != nil && p.Handler.Machine != nil { // its place is that of the machine
+		field = strings.TrimPrefix(strings.TrimPrefix(field, "machine"), ".")
+	}
+	out.at = out.at.Join(path(field))
 	return out
 }
 

@@ -25,6 +25,9 @@ func (w *watched) customResource() {
 	}
 	given := *w.form.Schema
 	given.ObservedGeneration = w.form.ObservedGeneration
+	for _, m := range w.form.Machine.list {
+		given.Machines = append(given.Machines, m.Name)
+	}
 	tree, faults := crd.Build(w.out.Name, &given)
 	at := w.at.Key("schema")
 	for _, fault := range faults {

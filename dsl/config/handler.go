@@ -42,6 +42,8 @@ type handler struct {
 	whole  bool     // it stands under schedule, startup or cleanup
 	active bool     // it stands under startup or cleanup
 	daemon bool     // it stands under daemons
+	state  string   // the state of a machine that it stands in, as machine.Running
+	unset  bool     // where an expression comes upon nothing is dealt with
 	level  bool     // it is level-triggered
 	untold bool     // what one of its steps needs is not known
 	partly bool     // it is a step that is not always taken
@@ -116,6 +118,7 @@ func (w *watched) handler(at path, h *handler) {
 	out.NoOld = built.NoOld && !back || h.Old != nil && !*h.Old
 	out.Makers, out.Withdraws, out.MakesOnly = built.Makers, withdraws && len(built.Makers) > 0, w.only
 	out.Brings, out.Sets, out.Conditions, out.Reads = built.Brings, built.Sets, built.Conditions, built.Reads.And(asks)
+	w.meddles(at.Key(h.action), built.Sets, built.Conditions)
 	added := w.add(at, out)
 	added.Steady = steady(added, built)
 }

@@ -69,12 +69,22 @@ func beyond() []beyondSchema {
 			`the condition Ready is set twice`, ` children of one kind are watched in one version`, `the children need each other in a circle`,
 			`the resource (owns nothing|has no related objects|has no resync period)`, `the operator has no indexes`, `the handler has no timer`, `its kind is worked out`,
 			`it would be deleted as soon as it is made`, `cannot tell what handler \w+ has seen`, `cache metadata does not hold it`,
-			`keep leaves it out of the cache`,
+			`keep leaves \S+ out of the cache`, ` make one object, `,
 		}},
 		{"fields that need or exclude each other: an editor would show the whole map as wrong, and offer less", []string{
 			` is only for (handlers|cache|mode|modes|timers|cron)\b`, ` is for children with forEach`, `burst: needs qps`,
 			`excludes (cron|openAPIV3Schema)`, `values is required for operator`, `says nothing with finalizer: false`, `must be more than `,
 			`cannot stand beside labels with`, `is not for related objects`,
+		}},
+		{"what the states of a machine come to together, nothing tells that looks at one of them", []string{
+			`unknown state "`, `there are two states `, `no way (leads|out)`, `a way leads back: `, `is never taken: `, `can never be taken`,
+			` is (not )?one of deletion`, `is terminal, so only a person leaves it`, `is not for a (terminal state|manual transition)`,
+			`has neither enter nor during`, ` is only for (terminal states|machines)`, `there are no states of deletion`, `from which objects go by its transitions`,
+			`want a word such as Pending`, `want a field of the status, such as rollout`, ` is taken: `, `another machine has its book in `,
+		}},
+		{"what a machine keeps and tells, others must leave to it", []string{
+			`, which the machine (keeps|does)`, ` has the condition Going, too`, `says whether the state is ready`, `want the type of a condition, such as `,
+			`keeps (its state here|this itself): want `, `where the machine keeps its state`, `does not hold the status`, `is something else in another state`,
 		}},
 		{"a map of any form has a few words that are not for it", []string{
 			`set.status.(conditions|observedGeneration): is kept by the engine`,

@@ -88,11 +88,12 @@ func (w *watched) predicate(at path, text string, h *handler, without map[string
 		return nil
 	}
 	var sure []string
+	unset := h != nil && h.unset
 	if h != nil {
 		sure = slices.Clone(h.sure)
 	}
 	w.check(at, at, func(s shape.Schemas) []error {
-		s.Vars, s.Without, s.Sure = map[string]shape.Shape{}, without, sure
+		s.Vars, s.Without, s.Sure, s.Unset = map[string]shape.Shape{}, without, sure, unset
 		for _, v := range variables {
 			s.Vars[v.name] = v.shape(s)
 		}

@@ -28,7 +28,8 @@ type resource struct {
 	ObservedGeneration bool               `yaml:"observedGeneration" doc:"Whether status.observedGeneration belongs to this operator, and may tell that an object was handled."`
 	Owns               []dsl.ResourceName `yaml:"owns" unique:"true" doc:"Resources whose objects are children: a change of one runs handlers with cause child for its owner."`
 	Related            []relation         `yaml:"related" doc:"Objects that handlers look at without owning them; a change of one runs handlers with cause related."`
-	Handlers           []handler          `yaml:"handlers" required:"true" unless:"schedule,daemons" doc:"What to do for each object, in this order. There are handlers, daemons or a schedule."`
+	Machine            machines           `yaml:"machine" doc:"A finite state machine over each object, or a list of them. Its state lies in the object's status. It runs before the handlers."`
+	Handlers           []handler          `yaml:"handlers" required:"true" unless:"schedule,daemons,machine" doc:"What to do for each object, in this order. There are handlers, daemons, a machine or a schedule."`
 	Daemons            []attendant        `yaml:"daemons" doc:"Go functions that run for each object all the time, beside the handlers: from when it is seen until its filters do not match any more, or it is deleted."`
 	Schedule           schedule           `yaml:"schedule" doc:"What to do by time (every, pause or cron) for the resource as a whole: the variable objects has all objects. Without leaderElection each process does it."`
 }
@@ -41,7 +42,7 @@ type watched struct {
 	form   *resource
 	out    *dsl.Resource
 	// made are the places of the named children so far.
-	made map[string]path
+	made map[string]maker
 	// kept are the objects that handlers always make so far.
 	kept map[string]keeper
 	// only are the predicates of the steps of the handler that is built, by their ids.
@@ -52,7 +53,7 @@ type watched struct {
 
 // resource adds resource i of a part.
 func (l *loader) resource(op *dsl.Operator, p *part, i int) {
-	w := &watched{part: p, loader: l, at: path("resources").Index(i), form: &p.form.Resources[i], made: map[string]path{}, kept: map[string]keeper{}}
+	w := &watched{part: p, loader: l, at: path("resources").Index(i), form: &p.form.Resources[i], made: map[string]maker{}, kept: map[string]keeper{}}
 	w.out = op.Resource(w.form.Resource, nil)
 	l.places[w.out] = place{p, w.at}
 	w.out.Resync = w.form.Resync
@@ -78,6 +79,9 @@ func (l *loader) resource(op *dsl.Operator, p *part, i int) {
 	}
 	w.customResource()
 	w.siblings = siblingsOf(w.form)
+	for i := range w.form.Machine.list {
+		w.machine(i)
+	}
 	for i := range w.form.Handlers {
 		w.handler(w.at.Key("handlers").Index(i), &w.form.Handlers[i])
 	}
@@ -94,7 +98,7 @@ func (l *loader) resource(op *dsl.Operator, p *part, i int) {
 func (w *watched) kindless() {
 	for _, made := range w.out.Makes {
 		if made.Kind.Empty() && !w.Has(w.at.Key("owns")) {
-			w.Fault(w.made[made.Name], "its kind is worked out, so the resource must say with owns what it may be")
+			w.Fault(w.made[made.Name].at, "its kind is worked out, so the resource must say with owns what it may be")
 		}
 	}
 }

@@ -51,35 +51,48 @@ func (s *step) name(i int) string {
 
 // steps builds a handler of several actions, nil when one is at fault.
 func (w *watched) steps(at path, h *handler) *actions.Built {
+	out, each := w.sequence(sequence{of: h, list: h.Steps, at: at.Key(steps).Index, named: h.step, seen: map[string]path{}})
+	if out != nil {
+		out.Func = dsl.Steps(codeOf(each)...)
+	}
+	return out
+}
+
+// codeOf is the code of steps.
+func codeOf(each []*actions.Built) (out []dsl.Func) {
+	for _, built := range each {
+		out = append(out, built.Func)
+	}
+	return out
+}
+
+// step returns what step i of a handler is called.
+func (h *handler) step(i int) string { return h.Steps[i].name(i) }
+
+// sequence is several steps that make one piece of a handler's code.
+type sequence struct {
+	of    *handler
+	list  []step
+	at    func(i int) path
+	named func(i int) string
+	// seen are the places of the names that the handler has so far.
+	seen map[string]path
+}
+
+// sequence builds the steps of a sequence, and returns what they come to together, but for the code. That is nil when a step
+// is at fault.
+func (w *watched) sequence(q sequence) (out *actions.Built, each []*actions.Built) {
 	// Needs is not nil: of steps of which each takes nothing it is known that they take nothing.
-	out, looksBack, unnamed := &actions.Built{Needs: []dsl.Need{}, Makers: []string{}, Reads: dsl.Reads{Only: true}}, false, false
-	var fns []dsl.Func
-	seen := map[string]path{}
-	for i := range h.Steps {
-		s, place := &h.Steps[i], at.Key(steps).Index(i)
-		name := s.name(i)
-		if first, twice := seen[name]; twice {
-			w.Fault(place.Key("name"), "the name is used twice (first at %s)", w.where(first))
-		}
-		seen[name] = place
-		if fault := (&dsl.Handler{ID: name}).WrongID(); fault != "" {
-			w.Fault(place.Key("name"), "%s", fault)
-		}
-		one := &handler{
-			ID: h.ID + "." + name, With: s.With, Causes: h.Causes, Old: h.Old, Finalizer: h.Finalizer, whole: h.whole, level: h.level,
-			partly: h.partial() || s.When != "", sure: slices.Clone(h.sure), doing: s.doing,
-		}
-		built := w.action(place, one)
+	looksBack, unnamed := false, false
+	out = &actions.Built{Needs: []dsl.Need{}, Makers: []string{}, Reads: dsl.Reads{Only: true}}
+	for i := range q.list {
+		built, asks := w.stepOf(q, i)
 		if built == nil {
 			out = nil
 			continue
 		}
-		fn, asks := w.onlyWhen(place.Key("when"), one, s, built.Func)
-		if !slices.Contains(slices.Concat(h.Causes, built.Brings), dsl.Delete) {
-			fn = notOnDelete(fn) // another step gives the handler that cause
-		}
-		fns = append(fns, fn)
-		h.untold = h.untold || built.Needs == nil || anyKind(built)
+		each = append(each, built)
+		q.of.untold = q.of.untold || built.Needs == nil || anyKind(built)
 		if out != nil {
 			out.Needs = append(out.Needs, built.Needs...)
 			if out.Makers = append(out.Makers, built.Makers...); built.Makers == nil {
@@ -93,13 +106,37 @@ func (w *watched) steps(at path, h *handler) *actions.Built {
 		}
 	}
 	if out == nil {
-		return nil
+		return nil, nil
 	}
 	if unnamed {
 		out.Makers = nil
 	}
-	out.NoOld, out.Func = !looksBack, dsl.Steps(fns...)
-	return out
+	out.NoOld = !looksBack
+	return out, each
+}
+
+// stepOf builds step i of a sequence, nil when it is at fault, and returns what its own expression reads.
+func (w *watched) stepOf(q sequence, i int) (built *actions.Built, asks dsl.Reads) {
+	s, place, name, h := &q.list[i], q.at(i), q.named(i), q.of
+	if first, twice := q.seen[name]; twice {
+		w.Fault(place.Key("name"), "the name is used twice (first at %s)", w.where(first))
+	}
+	q.seen[name] = place
+	if fault := (&dsl.Handler{ID: name}).WrongID(); fault != "" {
+		w.Fault(place.Key("name"), "%s", fault)
+	}
+	one := &handler{
+		ID: h.ID + "." + name, With: s.With, Causes: h.Causes, Old: h.Old, Finalizer: h.Finalizer, whole: h.whole, level: h.level,
+		state: h.state, partly: h.partial() || s.When != "", sure: slices.Clone(h.sure), doing: s.doing,
+	}
+	if built = w.action(place, one); built == nil {
+		return nil, asks
+	}
+	built.Func, asks = w.onlyWhen(place.Key("when"), one, s, built.Func)
+	if !slices.Contains(slices.Concat(h.Causes, built.Brings), dsl.Delete) {
+		built.Func = notOnDelete(built.Func) // another step gives the handler that cause
+	}
+	return built, asks
 }
 
 func notOnDelete(fn dsl.Func) dsl.Func {

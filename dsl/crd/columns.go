@@ -31,6 +31,7 @@ func (b *builder) columns(root *apiextensions.JSONSchemaProps) (out []apiextensi
 			Name: c.Name, Type: cmp.Or(string(c.Type), typ), JSONPath: c.Path, Description: c.Description, Format: string(c.Format), Priority: int32(c.Priority),
 		})
 	}
+	out = append(out, b.bookColumns()...)
 	if !seen["age"] {
 		out = append(out, apiextensions.CustomResourceColumnDefinition{Name: "Age", Type: "date", JSONPath: ".metadata.creationTimestamp"})
 	}

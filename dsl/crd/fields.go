@@ -88,6 +88,7 @@ func (b *builder) root() *apiextensions.JSONSchemaProps {
 	if _, has := status.Properties["observedGeneration"]; !has && b.form.ObservedGeneration {
 		status.Properties["observedGeneration"] = apiextensions.JSONSchemaProps{Type: "integer", Format: "int64"}
 	}
+	b.books(status)
 	root.Properties["status"] = *status
 	return root
 }

@@ -28,6 +28,9 @@ type Schema struct {
 	Columns         []Column `yaml:"columns" doc:"What kubectl get shows beside the name. The age is added when it is not among them."`
 	// ObservedGeneration adds the field of this name to a status in short form.
 	ObservedGeneration bool `yaml:"-"`
+	// Machines are the names of the resource's machines, of which one may be empty: what they keep is added to a status in
+	// short form.
+	Machines []string `yaml:"-"`
 }
 
 // Column is a column of kubectl get.

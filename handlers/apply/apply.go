@@ -82,9 +82,12 @@ func build(compiler *expr.Compiler, b actions.Build, config childrenConfig) (act
 
 // built returns the handler and what goes with it.
 func (p *plan) built() actions.Built {
-	reports := dsl.MustParseNeed("patch", "self/status")
-	reports.Offered = true
-	out := actions.Built{Func: p.run, Needs: []dsl.Need{reports}, Conditions: p.report.types(), Makers: []string{p.id}}
+	out := actions.Built{Func: p.run, Needs: []dsl.Need{}, Conditions: p.report.types(), Makers: []string{p.id}}
+	if len(out.Conditions) > 0 {
+		reports := dsl.MustParseNeed("patch", "self/status")
+		reports.Offered = true
+		out.Needs = append(out.Needs, reports)
+	}
 	out.Reads.Only, out.Reads.Children = true, p.final // in a deletion there is no cause child
 	for _, name := range p.graph.Names() {
 		c := p.children[name]

@@ -20,7 +20,7 @@ const appliedWord = "Applied"
 
 // report is a handler's part in the conditions that tell of children.
 type report struct {
-	// own is the type of the condition that tells of this handler's children.
+	// own is the type of the condition that tells of this handler's children, empty where somebody else tells of it.
 	own string
 	// all are those of the handlers that apply, in their order, this one among them; of a single one it is Applied.
 	all []teller
@@ -32,6 +32,9 @@ type teller struct{ id, condition string }
 // reportOf finds out which handlers of the resource apply. Of several each has a condition of its own, its id before
 // the word, and Applied sums them up.
 func reportOf(b actions.Build) report {
+	if b.Told {
+		return report{}
+	}
 	var ids []string
 	for _, s := range b.Siblings {
 		if s.Action == action {
@@ -60,7 +63,10 @@ func reportOf(b actions.Build) report {
 
 // types are the types of the conditions that the handler sets.
 func (r report) types() []string {
-	if r.own == appliedWord {
+	switch r.own {
+	case "":
+		return nil
+	case appliedWord:
 		return []string{r.own}
 	}
 	return []string{r.own, appliedWord}
@@ -69,6 +75,9 @@ func (r report) types() []string {
 // tell reports on the handler's children, and on all of the object's: on those of other handlers it tells what these
 // have told last. A handler that has not told anything, since it does not see the object, does not count.
 func (p *pass) tell(status metav1.ConditionStatus, reason, message string) {
+	if p.report.own == "" {
+		return
+	}
 	told := p.told()
 	p.report.retire(p.r.Patch, told)
 	p.r.Patch.OfferCondition(p.report.own, status, reason, message)

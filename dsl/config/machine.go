@@ -1,0 +1,251 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/actions"
+	"github.com/handwerk-dev/handwerk/dsl/expr"
+	"github.com/handwerk-dev/handwerk/dsl/form"
+)
+
+// assembly is a machine on its way from a document to the operator.
+type assembly struct {
+	*watched
+	at   path
+	form *machine
+	// handler is what the machine has of a handler.
+	handler *handler
+	// all is what is known of the code of all states together.
+	all actions.Built
+	// leaves do at the object's deletion what the actions of states have to do then.
+	leaves []dsl.Func
+}
+
+// machine adds machine i of the resource.
+func (w *watched) machine(i int) {
+	given := &w.form.Machine.list[i]
+	m := &assembly{
+		watched: w, at: w.form.Machine.at(w.at, i), form: given,
+		handler: &handler{
+			ID: given.id(), When: given.When, Labels: given.Labels, Annotations: given.Annotations, Backoff: given.Backoff,
+			Needs: given.Needs, OnFailure: given.OnFailure, level: true, state: given.id(),
+		},
+		all: actions.Built{Needs: []dsl.Need{}, Makers: []string{}, Reads: dsl.Reads{Only: true}},
+	}
+	if w.Has(m.at.Key("onFailure")) && len(given.Deletion) == 0 {
+		w.FaultKey(m.at.Key("onFailure"), "is only for machines with states under deletion")
+	}
+	when, asks, _ := w.filters(m.at, m.handler)
+	out := m.model()
+	m.all.Reads = m.all.Reads.And(asks)
+	h := m.handlerOf(out)
+	h.Labels, h.Annotations, h.When = given.Labels, given.Annotations, when
+	w.add(m.at, h)
+	if len(m.leaves) > 0 {
+		w.add(m.at, m.leaver())
+	}
+	w.sharedConditions(m.at, i)
+	w.holdsBook(m.at, given.Name)
+}
+
+// leaver is a handler that does at the object's deletion what the machine's actions have to do then, as taking away children
+// that Kubernetes leaves.
+func (m *assembly) leaver() dsl.Handler {
+	out := dsl.Handler{
+		ID: m.handler.ID + ".leave", Func: allOf(m.leaves), Causes: []dsl.Cause{dsl.Delete}, Action: "takes away what the machine has made",
+		Retries: dsl.Unlimited, Makers: []string{}, Needs: m.all.Needs, NoOld: true, Release: m.form.OnFailure == release,
+	}
+	if len(m.form.Deletion) > 0 && !out.Release { // its states may look at what goes
+		out.After = []string{m.handler.ID}
+	}
+	_, out.Declared = m.needs(m.at.Key("needs"), m.handler, &m.all)
+	return out
+}
+
+// model is the machine as the engine knows it.
+func (m *assembly) model() *dsl.Machine {
+	out := &dsl.Machine{
+		Name: m.form.Name, Initial: m.form.Initial, InitialDeletion: m.form.InitialDeletion,
+		AllowCycles: m.form.AllowCycles, Migrate: m.form.Migrate,
+	}
+	if h := m.form.History; h != nil {
+		out.History = *h
+		if *h == 0 {
+			out.History = -1
+		}
+	}
+	for i := range m.form.States {
+		out.States = append(out.States, m.state(m.at.Key("states").Index(i), &m.form.States[i], dsl.Reconcile))
+	}
+	for i := range m.form.Deletion {
+		out.Deletion = append(out.Deletion, m.state(m.at.Key("deletion").Index(i), &m.form.Deletion[i], dsl.Delete))
+	}
+	return out
+}
+
+// state makes a state whose actions run for a cause.
+func (m *assembly) state(at path, s *state, cause dsl.Cause) dsl.State {
+	id := m.handler.ID + "." + s.Name
+	h := &handler{ID: id, Causes: []dsl.Cause{cause}, level: true, state: id, partly: true, sure: slices.Clone(m.handler.sure)}
+	seen := map[string]path{}
+	out := dsl.State{
+		Name: s.Name, Doc: s.Doc, Terminal: s.Terminal, Failed: s.Failed, Ready: s.Ready, Condition: s.Condition,
+		Enter: m.doing(at.Key("enter"), h, &s.Enter, "enter", seen), During: m.doing(at.Key("during"), h, &s.During, "during", seen),
+	}
+	if s.Stay != nil {
+		out.Stay = &dsl.Stay{AtMost: s.Stay.AtMost, Then: s.Stay.Then}
+	}
+	if s.Retries != nil {
+		out.Retries = &dsl.Budget{Then: s.Retries.Then}
+		if s.Retries.AtMost != nil {
+			out.Retries.AtMost = *s.Retries.AtMost
+		}
+	}
+	for i := range s.Transitions {
+		out.Transitions = append(out.Transitions, m.transition(at.Key("transitions").Index(i), h, &s.Transitions[i]))
+	}
+	m.repeated(at.Key("transitions"), s.Transitions)
+	return out
+}
+
+// doing makes what is done in a state, nil for nothing.
+func (m *assembly) doing(at path, h *handler, d *doings, word string, seen map[string]path) dsl.Func {
+	if len(d.list) == 0 {
+		return nil
+	}
+	together, each := m.sequence(sequence{of: h, list: d.list, at: d.at(at), named: d.named(word), seen: seen})
+	m.only = nil // what is made stays, whatever becomes of what it was made for
+	m.handler.untold = m.handler.untold || h.untold
+	if together == nil {
+		m.loader.refused[m.out] = true
+		return func(context.Context, *dsl.Request) error { return nil }
+	}
+	m.knows(together)
+	for i, one := range each {
+		m.meddles(d.at(at)(i).Key(d.list[i].action), one.Sets, one.Conditions)
+		if slices.Contains(one.Brings, dsl.Delete) {
+			m.leaves = append(m.leaves, one.Func)
+		}
+	}
+	switch {
+	case len(each) == 1:
+		return each[0].Func
+	case word == "during":
+		return allOf(codeOf(each))
+	}
+	return dsl.Steps(codeOf(each)...)
+}
+
+// allOf runs each piece of code, from the first one on.
+func allOf(code []dsl.Func) dsl.Func {
+	return func(ctx context.Context, r *dsl.Request) error {
+		for i, fn := range code {
+			if err := fn(ctx, r); err != nil {
+				return fmt.Errorf("step %d of %d: %w", i+1, len(code), err)
+			}
+		}
+		return nil
+	}
+}
+
+// knows adds what is known of a piece of code.
+func (m *assembly) knows(of *actions.Built) {
+	m.all.Needs = append(m.all.Needs, of.Needs...)
+	for _, cause := range of.Brings {
+		if cause != dsl.Delete { // for which there is a handler of its own
+			m.all.Brings = append(m.all.Brings, cause)
+		}
+	}
+	m.all.Sets = append(m.all.Sets, of.Sets...)
+	m.all.Conditions = append(m.all.Conditions, of.Conditions...)
+	m.all.Reads = m.all.Reads.And(of.Reads)
+	if of.Makers == nil {
+		m.all.Makers = nil // and nobody knows any more
+	} else if m.all.Makers != nil {
+		m.all.Makers = append(m.all.Makers, of.Makers...)
+	}
+}
+
+// transition makes a way out of a state.
+func (m *assembly) transition(at path, h *handler, t *transition) dsl.Transition {
+	out := dsl.Transition{To: t.To, Manual: t.Manual, Why: t.Why}
+	switch t.When {
+	case "", "true":
+		return out
+	case "false":
+		m.Fault(at.Key("when"), "it can never be taken (one that only a person takes says manual: true)")
+		return out
+	}
+	asking := *h
+	asking.unset = true
+	program := m.predicateFor(&asking, at.Key("when"), string(t.When))
+	if program == nil {
+		out.When = func(*dsl.Subject) (bool, error) { return false, nil } // it is at fault, and there
+		return out
+	}
+	m.all.Reads = m.all.Reads.And(program.Reads())
+	out.When = holdsOf(program)
+	if out.Why == "" {
+		out.Why = shortened(program.Text())
+	}
+	return out
+}
+
+// holdsOf makes the filter of a transition: what comes upon something that is not there, does not hold yet.
+func holdsOf(program *expr.Program) dsl.Predicate {
+	return func(s *dsl.Subject) (bool, error) {
+		holds, err := program.Bool(expr.Scope{Subject: s})
+		switch {
+		case errors.Is(err, expr.ErrMissing):
+			return false, nil
+		case err != nil:
+			return false, fmt.Errorf("evaluating when: %w", err)
+		}
+		return holds, nil
+	}
+}
+
+// shortened is an expression in one line that people can take in.
+func shortened(text string) string {
+	const longest = 200
+	runes := []rune(strings.Join(strings.Fields(text), " "))
+	if len(runes) > longest {
+		return string(runes[:longest-1]) + "…"
+	}
+	return string(runes)
+}
+
+// repeated notes transitions that ask what one before them asks: they are never taken.
+func (m *assembly) repeated(at path, list []transition) {
+	first := map[form.Predicate]int{}
+	for i, t := range list {
+		text := form.Predicate(strings.Join(strings.Fields(string(t.When)), " "))
+		if earlier, twice := first[text]; twice && text != "" && text != "true" && text != "false" {
+			m.Fault(at.Index(i).Key("when"), "it can never be taken: the transition to %s before it has the same expression (at %s)",
+				list[earlier].To, m.where(at.Index(earlier).Key("when")))
+			continue
+		}
+		first[text] = i
+	}
+}
+
+// handlerOf is the handler that is the machine.
+func (m *assembly) handlerOf(machine *dsl.Machine) dsl.Handler {
+	h := machine.Handler()
+	needs, declared := m.needs(m.at.Key("needs"), m.handler, &m.all)
+	h.Needs, h.Declared = append(h.Needs, needs...), declared
+	h.Reads, h.Sets, h.Conditions, h.Makers, h.Brings = m.all.Reads, m.all.Sets, m.all.Conditions, m.all.Makers, m.all.Brings
+	h.Timeout, h.Was, h.Release = m.form.Timeout, m.form.Was, m.form.OnFailure == release
+	if m.form.Backoff != nil {
+		h.Backoff = dsl.Backoff(*m.form.Backoff)
+	}
+	return h
+}

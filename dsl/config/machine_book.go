@@ -1,0 +1,127 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/kube-openapi/pkg/validation/spec"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/crd"
+	"github.com/handwerk-dev/handwerk/dsl/expr/check"
+	"github.com/handwerk-dev/handwerk/dsl/shape"
+)
+
+// meddles notes what an action sets that a machine of the resource keeps, or tells: they would undo each other's work.
+func (w *watched) meddles(at path, sets []dsl.Path, conditions []string) {
+	list := w.form.Machine.list
+	for i := range list {
+		m := &dsl.Machine{Name: list[i].Name}
+		kept := func(field dsl.Path) bool {
+			return slices.ContainsFunc(sets, func(set dsl.Path) bool { return field.Covers(set) && !slices.Equal(set, dsl.Path{"status", "conditions"}) })
+		}
+		if fields := m.BookFields(); slices.ContainsFunc(fields, kept) {
+			w.Fault(at, "it sets %s, which the machine keeps (a person asks for a state with an annotation)", fields[slices.IndexFunc(fields, kept)])
+		}
+		for _, kind := range conditions {
+			if kind == dsl.Ready && i == 0 || kind == m.ReadyCondition(len(list) == 1) && kind != dsl.Ready || slices.Contains(list[i].conditions(), kind) {
+				w.Fault(at, "it sets the condition %s, which the machine does", kind)
+			}
+		}
+	}
+}
+
+// conditions are the types of those that the machine's states declare.
+func (m *machine) conditions() (out []string) {
+	for _, s := range slices.Concat(m.States, m.Deletion) {
+		if s.Condition != "" {
+			out = append(out, s.Condition)
+		}
+	}
+	return out
+}
+
+// sharedConditions notes conditions that another machine declares, too.
+func (w *watched) sharedConditions(at path, i int) {
+	given := &w.form.Machine.list[i]
+	for key, states := range map[string][]state{"states": given.States, "deletion": given.Deletion} {
+		for j, s := range states {
+			for k := range w.form.Machine.list[:i] {
+				if other := &w.form.Machine.list[k]; s.Condition != "" && slices.Contains(other.conditions(), s.Condition) {
+					w.Fault(at.Key(key).Index(j).Key("condition"), "the machine %s has the condition %s, too", other.id(), s.Condition)
+				}
+			}
+		}
+	}
+}
+
+// holdsBook has it checked, once the resource's schema is known, that it has the fields that a machine keeps in the status:
+// the API server drops others, so the object would begin anew in each pass.
+func (w *watched) holdsBook(at path, machine string) {
+	w.check(at, at, func(s shape.Schemas) []error {
+		if misfit := lacksBook(s.Self.Schema, machine); misfit != "" {
+			return []error{&shape.Misfit{Message: misfit}}
+		}
+		return nil
+	})
+}
+
+// lacksBook says what a schema lacks of a machine's book, and what is to be added to it; empty where it lacks nothing.
+func lacksBook(s *spec.Schema, machine string) string {
+	if s == nil {
+		return ""
+	}
+	book := []string{"status"}
+	if machine != "" {
+		book = append(book, machine)
+	}
+	for n := 1; n <= len(book); n++ {
+		if check.Path(s, book[:n]...) == nil {
+			continue
+		}
+		stanza := "properties: {" + strings.Join(listed(crd.Book()), ", ") + "}"
+		for i := len(book) - 1; i >= n-1; i-- {
+			stanza = fmt.Sprintf("%s: {type: object, %s}", book[i], stanza)
+			if i > n-1 {
+				stanza = "properties: {" + stanza + "}"
+			}
+		}
+		return lacking([]string{strings.Join(book[:n], ".")}, around(book[:n-1]), stanza)
+	}
+	var missing []string
+	var lacks []crd.BookField
+	for _, field := range crd.Book() {
+		if check.Path(s, append(book, field.Name)...) != nil {
+			missing, lacks = append(missing, strings.Join(append(book, field.Name), ".")), append(lacks, field)
+		}
+	}
+	if len(lacks) == 0 {
+		return ""
+	}
+	return lacking(missing, around(book), strings.Join(listed(lacks), ", "))
+}
+
+func lacking(missing []string, where, stanza string) string {
+	return fmt.Sprintf("the resource's schema has no %s, where the machine keeps its state (add to the properties of %s: {%s})",
+		strings.Join(missing, ", "), where, stanza)
+}
+
+// around names what has properties.
+func around(path []string) string {
+	if len(path) == 0 {
+		return "the object"
+	}
+	return strings.Join(path, ".")
+}
+
+// listed writes fields as YAML has them in a schema.
+func listed(fields []crd.BookField) (out []string) {
+	for _, field := range fields {
+		out = append(out, field.Name+": "+field.YAML())
+	}
+	return out
+}
