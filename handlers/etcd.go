@@ -20,8 +20,14 @@ import (
 // etcdSoon is when it is looked again whether etcd is ready for a change.
 const etcdSoon = time.Second
 
-// etcdLook finds out which members an etcd cluster has and how they are, and says so in status.members.
-func etcdLook(ctx context.Context, s *etcdSession) error { return s.look(ctx) }
+// etcdLook finds out which members an etcd cluster has and how they are, and says so in status.members. A Pod that is no
+// member's goes.
+func etcdLook(ctx context.Context, s *etcdSession) error {
+	if err := s.look(ctx); err != nil {
+		return err
+	}
+	return s.tidy(ctx)
+}
 
 // etcdCreate makes the Pod of the first member of a new cluster. Pods of an earlier one go.
 func etcdCreate(ctx context.Context, s *etcdSession) error {
@@ -45,10 +51,11 @@ func etcdCreate(ctx context.Context, s *etcdSession) error {
 // is the only place where a Pod joins a cluster: one that was made anew for a member that had a vote would have
 // forgotten what that member had promised. So none is made unless etcd says that it is a learner.
 func etcdAdd(ctx context.Context, s *etcdSession) error {
-	members, by, err := s.ready(ctx)
-	if err != nil {
+	by, err := s.ready(ctx)
+	if err != nil || by == "" {
 		return err
 	}
+	members := s.members
 	next, learner := s.next(members)
 	name := s.numbered(next)
 	if learner == nil {
@@ -57,7 +64,7 @@ func etcdAdd(ctx context.Context, s *etcdSession) error {
 		}
 		added, err := etcd.AddLearner(ctx, s.clientURL(by), s.peerURL(name))
 		if err != nil {
-			return s.notYet(fmt.Errorf("adding member %s to %s: %w", name, s.Name, err))
+			return notYet(fmt.Errorf("adding member %s to %s: %w", name, s.Name, err))
 		}
 		s.Log.Info("added an etcd member", "member", name, "id", added.ID.String())
 		members = append(members, added)
@@ -71,50 +78,47 @@ func etcdAdd(ctx context.Context, s *etcdSession) error {
 
 // etcdPromote gives a learner that has caught up its vote.
 func etcdPromote(ctx context.Context, s *etcdSession) error {
-	if err := s.look(ctx); err != nil || s.members == nil {
+	if err := s.look(ctx); err != nil {
 		return err
 	}
-	by, promoted := s.voter(""), false
+	by := s.voter("")
 	for _, m := range s.members {
 		name, err := s.nameOf(m)
 		if err != nil {
 			return err
 		}
 		if !m.Learner || !s.answers[name].healthy() || by == "" {
-			continue // as long as it is so, the machine says what is to be done
+			continue // the machine says what is to be done then
 		}
 		if err := etcd.Promote(ctx, s.clientURL(by), m.ID); err != nil {
-			return s.notYet(fmt.Errorf("promoting member %s of %s: %w", name, s.Name, err))
+			return notYet(fmt.Errorf("promoting member %s of %s: %w", name, s.Name, err))
 		}
 		s.Log.Info("promoted an etcd member", "member", name, "id", m.ID.String())
-		promoted = true
+		return s.look(ctx)
 	}
-	if !promoted {
-		return nil
-	}
-	return s.look(ctx)
+	return nil
 }
 
-// etcdRemove removes a member where there are more than there should be: a learner before others, and the youngest one
-// that does not lead. Its Pod goes after it.
+// etcdRemove removes a member where there are more than there should be and all are healthy: a learner before others, and the
+// youngest one that does not lead. Its Pod goes after it.
 func etcdRemove(ctx context.Context, s *etcdSession) error {
-	members, by, err := s.ready(ctx)
-	if err != nil {
+	by, err := s.ready(ctx)
+	if err != nil || by == "" {
 		return err
 	}
-	if len(members) <= s.Spec.Size {
-		return s.tidy(ctx)
+	victim := -1
+	if len(s.members) > s.Spec.Size {
+		victim = slices.IndexFunc(s.members, func(m etcd.Member) bool { return m.Learner })
 	}
-	victim := slices.IndexFunc(members, func(m etcd.Member) bool { return m.Learner })
-	for i := len(members) - 1; victim < 0 && i >= 0; i-- {
-		if members[i].ID != s.leader {
+	for i := len(s.members) - 1; victim < 0 && len(s.members) > s.Spec.Size && i >= 0; i-- {
+		if s.members[i].ID != s.leader {
 			victim = i
 		}
 	}
 	if victim < 0 {
-		return nil
+		return s.tidy(ctx) // a run before this one has done it
 	}
-	return s.remove(ctx, members[victim], by)
+	return s.remove(ctx, s.members[victim])
 }
 
 // etcdReplace removes a member whose Pod is gone, and its data with it. That another one is added is for the machine to say.
@@ -122,51 +126,43 @@ func etcdReplace(ctx context.Context, s *etcdSession) error {
 	if err := s.look(ctx); err != nil {
 		return err
 	}
-	if s.members == nil {
-		return dsl.Waiting("a quorum of the members", etcdSoon)
-	}
 	for _, m := range s.members {
 		name, err := s.nameOf(m)
 		if err != nil {
 			return err
 		}
 		if !s.alive(name) {
-			return s.remove(ctx, m, s.voter(name))
+			return s.remove(ctx, m)
 		}
 	}
 	return s.tidy(ctx)
 }
 
 // remove removes a member, and then its Pod.
-func (s *etcdSession) remove(ctx context.Context, m etcd.Member, by string) error {
+func (s *etcdSession) remove(ctx context.Context, m etcd.Member) error {
 	name, err := s.nameOf(m)
 	if err != nil {
 		return err
 	}
-	if by == name || by == "" {
-		by = s.voter(name)
-	}
+	by := s.voter(name)
 	if by == "" {
-		return dsl.Waiting("another member that answers", etcdSoon)
+		return nil // as for ready
 	}
 	if err := etcd.Remove(ctx, s.clientURL(by), m.ID); err != nil {
-		return s.notYet(fmt.Errorf("removing member %s of %s: %w", name, s.Name, err))
+		return notYet(fmt.Errorf("removing member %s of %s: %w", name, s.Name, err))
 	}
 	s.Log.Info("removed an etcd member", "member", name, "id", m.ID.String())
-	if err := s.look(ctx); err != nil {
+	if err := s.stop(ctx, name); err != nil {
 		return err
 	}
-	return s.tidy(ctx)
+	return s.look(ctx)
 }
 
-// tidy takes Pods away that are no member's.
+// tidy takes Pods away that are no member's, when it is known who is one: as what is left after a crash.
 func (s *etcdSession) tidy(ctx context.Context) error {
-	if s.members == nil {
-		return dsl.Waiting("a quorum of the members", etcdSoon)
-	}
 	for name := range s.pods {
 		member := slices.ContainsFunc(s.members, func(m etcd.Member) bool { return slices.Contains(m.PeerURLs, s.peerURL(name)) })
-		if member {
+		if member || s.members == nil {
 			continue
 		}
 		if err := s.stop(ctx, name); err != nil {
@@ -177,31 +173,26 @@ func (s *etcdSession) tidy(ctx context.Context) error {
 }
 
 // notYet makes waiting of what etcd is not ready for: it wants to have been whole for five seconds.
-func (s *etcdSession) notYet(err error) error {
+func notYet(err error) error {
 	if errors.Is(err, etcd.ErrNotYet) {
 		return dsl.Waiting("etcd: "+err.Error(), etcdSoon)
 	}
 	return err
 }
 
-// ready looks, and returns the members and one to ask for a change. It waits for all that have a vote to be healthy.
-func (s *etcdSession) ready(ctx context.Context) (members []etcd.Member, by string, err error) {
+// ready looks, and returns a member to ask for a change: none where not all that have a vote are healthy, so that nothing is to
+// be changed. That is no error: the machine goes where it is looked after.
+func (s *etcdSession) ready(ctx context.Context) (by string, err error) {
 	if err := s.look(ctx); err != nil {
-		return nil, "", err
-	}
-	if s.members == nil {
-		return nil, "", dsl.Waiting("a quorum of the members", etcdSoon)
+		return "", err
 	}
 	for _, m := range s.members {
 		name, err := s.nameOf(m)
-		if err != nil {
-			return nil, "", err
-		}
-		if !m.Learner && !s.answers[name].healthy() {
-			return nil, "", dsl.Waiting("member "+name+" to be healthy", etcdSoon)
+		if err != nil || !m.Learner && !s.answers[name].healthy() {
+			return "", err
 		}
 	}
-	return s.members, s.voter(""), nil
+	return s.voter(""), nil
 }
 
 // Etcd registers the functions of samples/etcd.

@@ -251,6 +251,7 @@ func (s *etcdSession) stop(ctx context.Context, name string) error {
 	if err := s.Children.Delete(ctx, etcdPods, name); err != nil {
 		return fmt.Errorf("stopping %s, which is no member any more: %w", name, err)
 	}
+	delete(s.pods, name)
 	return nil
 }
 
