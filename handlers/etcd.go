@@ -17,8 +17,11 @@ import (
 	"github.com/handwerk-dev/handwerk/handlers/etcd"
 )
 
-// etcdSoon is when it is looked again whether etcd is ready for a change.
-const etcdSoon = time.Second
+// When it is looked again: while something is on its way, and when all is well.
+const (
+	etcdSoon  = time.Second
+	etcdLater = 10 * time.Second
+)
 
 // etcdLook finds out which members an etcd cluster has and how they are, and says so in status.members. A Pod that is no
 // member's goes.

@@ -116,6 +116,7 @@ func (s *etcdSession) look(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
+	s.again()
 	var why error
 	for _, name := range slices.Sorted(maps.Keys(s.answers)) {
 		if a := s.answers[name]; !a.healthy() || a.Learner || s.members != nil {
@@ -131,6 +132,16 @@ func (s *etcdSession) look(ctx context.Context) error {
 		return nil
 	}
 	return s.tell()
+}
+
+// again has the machine look again: soon while not all is well, for what a member says of itself tells nobody else.
+func (s *etcdSession) again() {
+	for _, name := range slices.Sorted(maps.Keys(s.pods)) {
+		if a := s.answers[name]; !a.healthy() || a.Learner {
+			s.RunAgain(etcdSoon)
+		}
+	}
+	s.RunAgain(etcdLater)
 }
 
 // ask asks the members whose data is there how they are, all at once.

@@ -67,13 +67,18 @@ func newEtcdStage(t *testing.T) *etcdStage {
 
 // member is a member as the status has it.
 type member struct {
-	Name, ID                string
-	Learner, Alive, Healthy bool
+	Name    string `json:"name"`
+	ID      string `json:"id"`
+	Learner bool   `json:"learner"`
+	Alive   bool   `json:"alive"`
+	Healthy bool   `json:"healthy"`
 }
 
 func membersOf(t *testing.T, o *unstructured.Unstructured) []member {
 	t.Helper()
-	var status struct{ Members []member }
+	var status struct {
+		Members []member `json:"members"`
+	}
 	tree, _, _ := unstructured.NestedMap(o.Object, "status")
 	decode(t, &unstructured.Unstructured{Object: tree}, &status)
 	return status.Members
