@@ -39,6 +39,8 @@ const (
 	// included. Events that come while the object is being handled are one. Nothing is remembered of it, so
 	// a handler has this cause alone; Request.Event says what was told.
 	Event Cause = "event"
+	// Again: the handler asked for it; see [Request.RunAgain]. No list of causes has it.
+	Again Cause = "again"
 	// Reconcile is, in a list of causes, short for [ReconcileCauses].
 	Reconcile Cause = "reconcile"
 )
@@ -65,6 +67,8 @@ type causeRow struct {
 	origin origin
 	// reconcile: Reconcile stands for it, among others.
 	reconcile bool
+	// unlisted: no handler declares it, and no list has it.
+	unlisted bool
 	// alone: a handler that has it has no other, and names no field.
 	alone bool
 	// requires is what must be declared for it to come about; nil for nothing.
@@ -90,6 +94,7 @@ var causeTable = []causeRow{
 	{cause: IndexChange, origin: fromOthers, reconcile: true, requires: &needsIndexes, watches: "indexes", doc: "what it has read of an index changed",
 		reads: func(r Reads) bool { return len(r.Indexes) > 0 }},
 	{cause: Timer, origin: fromClock, requires: &needsTiming, watches: "the clock", doc: "its time has come"},
+	{cause: Again, origin: fromClock, unlisted: true, doc: "it asked to be run again"},
 	{cause: Resync, origin: fromClock, reconcile: true, requires: &needsResync, doc: "the resource's resync period has passed for the object"},
 	{cause: Event, origin: fromWatch, alone: true, watches: "every event of the watch", doc: "the watch told of the object, whatever changed in it"},
 }
@@ -173,7 +178,7 @@ func ReconcileCauses() []Cause { return causesWith(func(row causeRow) bool { ret
 
 func causesWith(holds func(causeRow) bool) (out []Cause) {
 	for _, row := range causeTable {
-		if holds(row) {
+		if !row.unlisted && holds(row) {
 			out = append(out, row.cause)
 		}
 	}

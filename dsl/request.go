@@ -79,6 +79,21 @@ type Request struct {
 	// sees now. A handler sets it as it goes; when it has to be run again, the next attempt finds
 	// it as the last one left it.
 	Step int
+	// Again is what the handler asked for with RunAgain, nil for nothing.
+	Again *time.Duration
+}
+
+// RunAgain has the handler run again after a time, at once when that is zero or less, unless it runs before for another
+// reason: with cause [Again], its filters holding then. It is neither an attempt nor a failure, and costs no request. Each run
+// says it anew: what an earlier one asked for counts no more. Of several calls the one with the least time counts. It holds
+// also when the run fails or waits: then the handler runs again at this time at the latest.
+//
+// It is kept in memory: a new process runs level-triggered handlers for each object anyhow, and knows nothing of what others have
+// asked for. A handler that has succeeded with an object's deletion is not run again; what is not through says [Waiting].
+func (r *Request) RunAgain(after time.Duration) {
+	if r.Again == nil || after < *r.Again {
+		r.Again = &after
+	}
 }
 
 // Result keeps what the handler came to in status.<id of the handler>, with all else that it wants of its object: a map, or

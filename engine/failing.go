@@ -5,24 +5,23 @@ package engine
 
 import (
 	"errors"
-	"time"
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/handwerk-dev/handwerk/dsl/logmark"
 	"github.com/handwerk-dev/handwerk/engine/conditions"
 	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/fence"
 	"github.com/handwerk-dev/handwerk/engine/memory"
 	"github.com/handwerk-dev/handwerk/engine/plan"
 	"github.com/handwerk-dev/handwerk/engine/progress"
+	"github.com/handwerk-dev/handwerk/engine/saying"
 )
 
 // complain says in the log and on the object that an attempt failed.
 func (p *pass) complain(log logr.Logger, j *plan.Job, before progress.Record, err error) {
-	p.complainInLog(log, j, before, err)
+	saying.Complain(log, &p.memory.Troubles, saying.Failure{Job: j, Before: before, Err: err, Known: p.r.engine.said(err)})
 	if j.Through() || p.resourceWide() || !plan.Fails(j.Record) || !j.Record.Failed && feed.Unanswered(err) {
 		return // without an object there is nothing that an Event could be about, and without a server nobody who takes it
 	}
@@ -31,28 +30,6 @@ func (p *pass) complain(log logr.Logger, j *plan.Job, before progress.Record, er
 		return // it has said so in words of its own
 	}
 	p.r.engine.events.Warn(p.object, j.Reader.ID, reason, note)
-}
-
-// complainInLog says in the log that an attempt failed. One that was no attempt, because children or related
-// objects hurried it, is told when it failed otherwise than before.
-func (p *pass) complainInLog(log logr.Logger, j *plan.Job, before progress.Record, err error) {
-	again := max(0, time.Until(j.Record.Due)).Round(time.Millisecond).String()
-	same := !before.Early.IsZero() && before.Message == j.Record.Message
-	told := j.Record.Failed || !same && !p.r.engine.said(err)
-	if j.Through() {
-		log.Info("handler failed, which counts as success", logmark.Warning, told, "error", err.Error())
-		p.memory.Troubles.Mended(log, j.Reader.ID, "handler works again")
-		return
-	}
-	p.memory.Troubles.Failed(j.Reader.ID, told)
-	switch {
-	case j.Record.Failed:
-		log.Error(err, "handler failed for good")
-	case told:
-		log.Info("handler will be tried again", logmark.Warning, true, "error", err.Error(), "retryAfter", again)
-	default:
-		log.V(1).Info("handler will be tried again", "error", err.Error(), "retryAfter", again)
-	}
 }
 
 // said reports whether an error is one of which the log tells once for all: nobody answers, this process

@@ -33,7 +33,7 @@ func (p *pass) matches(j *plan.Job) bool {
 	if j.Cause.Transient() && !a.Unread && !begins {
 		e.Try = progress.Record{}
 	}
-	if j.Reader.Level() && !j.Cause.FromClock() {
+	if j.Reader.Level() && (!j.Cause.FromClock() || j.Cause == dsl.Again) {
 		e = e.Averted()
 	}
 	p.ledger.Put(j.Reader, e)

@@ -50,16 +50,17 @@ func (p *pass) attempt(ctx context.Context, j *plan.Job) error {
 	j.Record = j.Record.Start(j.Reader.Handler, start)
 	leave := p.r.busy.Enter(p.key, j.Reader.ID)
 	parts := j.Record.Parts
-	err := attempt.Run(ctx, part.Of(j.Reader.Handler, &parts), request, j.Record.Ends(j.Reader.Handler), s)
+	err := attempt.Run(ctx, part.Of(p.r.machines.Code(j, p.memory), &parts), request, j.Record.Ends(j.Reader.Handler), s)
 	leave()
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
+	p.r.machines.Did(j, p.memory)
 	if reporter, is := request.Events.(*events.Reporter); is {
 		j.Warned = reporter.Warned()
 	}
 	if !attempt.Void(err) {
-		j.Record.Step, j.Record.Parts = request.Step, parts
+		j.Record.Step, j.Record.Parts, j.Again = request.Step, parts, request.Again
 		wrong, ends := p.lay(ctx, j, request.Patch)
 		if ends != nil {
 			p.void(j)

@@ -100,6 +100,7 @@ func (r *resource) passLiving(ctx context.Context, key cache.ObjectName, t *memo
 	}
 	if object == nil {
 		r.departed.Forget(key, t)
+		r.machines.Note(key, nil)
 		r.crew.Tend(daemon.Sight{Key: key})
 		return next, nil
 	}
@@ -121,6 +122,7 @@ func (r *resource) passLiving(ctx context.Context, key cache.ObjectName, t *memo
 	}
 	p := r.newPass(facts{key: key, object: object, deletion: ledger.Deletion(object, false), now: now}, m, t.Fresh)
 	p.next = next
+	r.machines.Note(key, object)
 	if err := p.run(ctx, t.Changes); err != nil {
 		t.Event = ""                          // handlers that are not through with it have it in mind
 		t.Related = &inbox.Related{All: true} // what the object asks for now may be noted, and not handled

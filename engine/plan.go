@@ -25,6 +25,7 @@ func (p *pass) plan(r book.Reader, n changes) *plan.Job {
 		return nil
 	}
 	j := plan.Begin(r, c, e, s.Facts)
+	j.Soon = s.Again && p.memory.Again.Of(r.ID).Soon()
 	if c != dsl.Delete && (!r.Stores() || !c.Lasting()) {
 		e = j.Entry // it is in mind from here on, should it match later
 	}
@@ -42,6 +43,7 @@ func (p *pass) situation(r book.Reader, n changes) plan.Situation {
 		Child: n.Child, Related: p.related.Changed(), Index: p.indexes.Changed(r.ID), Unseen: !p.memory.Seen,
 		Named: slices.Contains(n.of, r.ID), Resync: n.resync,
 		Fires: n.clock.Fires(r), Granted: slices.Contains(n.Granted, r.ID),
+		Again:    p.memory.Again.Of(r.ID).Passed(p.now),
 		Chosen:   !r.Level() || filter.Chooses(r.Handler, p.current), // nobody else asks
 		Gone:     p.gone,
 		Released: p.deletion != "" && !p.gone && !p.finalizer(),

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl/logmark"
+	"github.com/handwerk-dev/handwerk/engine/clock"
 	"github.com/handwerk-dev/handwerk/engine/family"
 	"github.com/handwerk-dev/handwerk/engine/loop"
 	"github.com/handwerk-dev/handwerk/engine/memory"
@@ -60,6 +61,10 @@ func (p *pass) remember(a account) {
 		p.next = p.next.Sooner(time.Until(due), queue.Due)
 	})
 	m.Ticks = a.clock.Ticks
+	p.wind()
+	if p.left != nil && !p.gone {
+		p.r.machines.Wrote(p.left, p.jobs, m)
+	}
 	if !m.Resync.IsZero() {
 		p.next = p.next.Sooner(time.Until(m.Resync), queue.Resync)
 	}
@@ -106,4 +111,13 @@ func (p *pass) brake(a account) {
 		"until", until.Format(time.RFC3339), "handlers", who, "written", last)
 	p.r.engine.events.Warn(p.object, "breaker", "Looping", fmt.Sprintf(
 		"Handlers (%s) change this object or its children again and again without coming to rest, last %s; it is looked at again in a minute", who, last))
+}
+
+// wind sets when handlers run again that asked for it.
+func (p *pass) wind() {
+	now := time.Now()
+	p.memory.Again = clock.Again(p.memory.Again, p.jobs, clock.Times{Began: p.now, Ended: now}, len(p.memory.Ignored) > 0)
+	if at := p.memory.Again.Next(); !at.IsZero() {
+		p.next = p.next.Sooner(at.Sub(now), queue.Due)
+	}
 }

@@ -55,7 +55,7 @@ func (e *Engine) stats() (out []ops.ResourceStats) {
 	for r := range e.resources.All {
 		s := r.report().Stats()
 		s.Parked, s.Broken = r.box.Held()
-		s.Standing, s.Daemons = r.box.Standings(), r.crew.Counts()
+		s.Standing, s.Daemons, s.States = r.box.Standings(), r.crew.Counts(), r.machines.Stats()
 		out = append(out, s)
 	}
 	return out

@@ -28,6 +28,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/inbox"
 	"github.com/handwerk-dev/handwerk/engine/indexes"
 	"github.com/handwerk-dev/handwerk/engine/memory"
+	"github.com/handwerk-dev/handwerk/engine/moves"
 	"github.com/handwerk-dev/handwerk/engine/plan"
 	"github.com/handwerk-dev/handwerk/engine/queue"
 	"github.com/handwerk-dev/handwerk/engine/related"
@@ -61,6 +62,8 @@ type resource struct {
 	departed departed.Office
 	// crew runs the daemons.
 	crew *daemon.Crew
+	// machines are those that the resource has.
+	machines *moves.Machines
 }
 
 // newResource prepares a resource; nothing runs yet.
@@ -103,6 +106,7 @@ func newResource(e *Engine, spec *dsl.Resource) *resource {
 		Refused: r.passRefused, Pass: r.passGone,
 	}}
 	r.crew = r.newCrew()
+	r.machines = moves.New(e.op, spec, e.metrics, e.events)
 	r.busy = busy.New(r.log)
 	r.conditions = conditions.NewSchema(r.log, func(ctx context.Context) (bool, error) {
 		return e.catalog.Conditions(ctx, r.own.Resource())
@@ -130,6 +134,7 @@ func (r *resource) Begin() (workers int, work func(context.Context)) {
 	r.fates.Clear()
 	r.related.Clear()
 	r.indexes.Clear()
+	r.machines.Begin()
 	q := queue.New[cache.ObjectName](r.name, r.engine.metrics.Queues())
 	r.box.Begin(q)
 	for _, h := range r.rules.Schedules.Readers {
@@ -153,6 +158,7 @@ func (r *resource) Begin() (workers int, work func(context.Context)) {
 func (r *resource) End() {
 	r.crew.End(r.engine.ends())
 	r.box.End()
+	r.machines.End()
 	r.family.Retired.End()
 }
 

@@ -69,6 +69,10 @@ func (r *resource) resourcePass(ctx context.Context, key cache.ObjectName, h boo
 		}
 	}
 	p.ledger.Abandon() // nothing of it is stored
+	if j != nil {
+		p.jobs = plan.Jobs{j}
+	}
+	p.wind()
 	if j != nil && j.Ran && j.Record.Done {
 		m.Ticks[0] = clock.After(m.Ticks[0], h.Timing, p.now, time.Now())
 	} else if m.Ticks[0].Passed(p.now) {
@@ -87,14 +91,17 @@ func (p *pass) scheduled(r book.Reader, granted bool) *plan.Job {
 	e := p.ledger.Entry(r)
 	switch {
 	case e.Try.Cause == "" || e.Try.Done:
-		if !p.memory.Ticks[0].Passed(p.now) {
+		if p.memory.Ticks[0].Passed(p.now) {
+			e = e.Wakes(dsl.Timer)
+		} else if p.memory.Again.Passed(p.now) {
+			e = e.Wakes(dsl.Again)
+		} else {
 			return nil
 		}
-		e = e.Wakes(dsl.Timer)
 	case granted:
 		e.Try.Due = time.Time{}
 	}
-	j := plan.Begin(r, dsl.Timer, e, p.ledger.Facts(r, p.look))
+	j := plan.Begin(r, e.Try.Cause, e, p.ledger.Facts(r, p.look))
 	p.ledger.Put(r, j.Entry)
 	return j
 }

@@ -143,8 +143,20 @@ func Waits(err error) (most time.Duration, ok bool) {
 	return dsl.IsWaiting(err)
 }
 
+// Contained returns the error of an action that overran or panicked within an attempt that goes on: what it wanted does not
+// count, what others in the attempt want does.
+func Contained(err error) error { return contained{err} }
+
+type contained struct{ error }
+
+// Unwrap returns the action's error.
+func (c contained) Unwrap() error { return c.error }
+
 // Void reports whether what the handler wanted does not count: its time was over, or it broke off.
-func Void(err error) bool { return errors.Is(err, ErrTimeout) || errors.Is(err, ErrPanic) }
+func Void(err error) bool {
+	_, within := errors.AsType[contained](err)
+	return !within && (errors.Is(err, ErrTimeout) || errors.Is(err, ErrPanic))
+}
 
 // Outcome names how an attempt ended, for metrics. Done: the handler is through; failed: for good.
 func Outcome(err error, done, failed bool) ops.Outcome {

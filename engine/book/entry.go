@@ -78,7 +78,7 @@ func (e Entry) Due(h *dsl.Handler, f Facts) dsl.Cause {
 		}
 	}
 	switch c := e.pending(); {
-	case c != "" && !c.Lasting() && h.On(c):
+	case c != "" && !c.Lasting() && (h.On(c) || c == dsl.Again):
 		return c
 	case f.First && !f.New && f.Present && h.On(dsl.Resume) && !h.Level():
 		return dsl.Resume
@@ -130,6 +130,8 @@ func (e Entry) dueByEdge(h *dsl.Handler, f Facts) dsl.Cause {
 
 func (e Entry) dueByLevel(f Facts) dsl.Cause {
 	switch {
+	case e.Seen != "" && e.Seen != f.Now && e.open() && e.Try.View == f.Now:
+		return e.Try.Cause // it differs by what the last attempt did itself
 	case e.Seen != "" && (e.Seen != f.Now || e.halfway(f.Now)):
 		return dsl.Update
 	case e.Seen != "":

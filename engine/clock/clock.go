@@ -112,3 +112,31 @@ func After(k timer.Tick, t *dsl.Timing, began, now time.Time) timer.Tick {
 	}
 	return k.Ended(t, now)
 }
+
+// unkeptLook is how long it is until a handler is run again that asked for it at once, when the server has not kept what
+// it wanted.
+const unkeptLook = time.Minute
+
+// Times are those of a pass.
+type Times struct{ Began, Ended time.Time }
+
+// Again returns when handlers run again that asked for it, at the end of a pass with these jobs: those of before included
+// that have not run since. Unkept: the server did not keep what was written, so what is asked for at once would turn round
+// and round.
+func Again(before *timer.Alarm, jobs plan.Jobs, at Times, unkept bool) *timer.Alarm {
+	out := before.Pending(at.Began)
+	for _, j := range jobs {
+		if !j.Ran {
+			continue
+		}
+		if out = out.Without(j.Reader.ID); j.Again == nil {
+			continue
+		}
+		after := *j.Again
+		if unkept && j.Asks() {
+			after = max(after, unkeptLook)
+		}
+		out = out.With(j.Reader.ID, after, at.Ended)
+	}
+	return out
+}

@@ -21,6 +21,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/inbox"
 	"github.com/handwerk-dev/handwerk/engine/ledger"
 	"github.com/handwerk-dev/handwerk/engine/loop"
+	"github.com/handwerk-dev/handwerk/engine/machine"
 	"github.com/handwerk-dev/handwerk/engine/related"
 	"github.com/handwerk-dev/handwerk/engine/sweep"
 	"github.com/handwerk-dev/handwerk/engine/timer"
@@ -40,6 +41,8 @@ type Memory struct {
 	Ledger ledger.Memory
 	// Resync is when the object's resync period ends; zero before the first pass, and where there is none.
 	Resync time.Time
+	// Again are the handlers that asked to be run again; nil for none.
+	Again *timer.Alarm
 	// Sweep is about children that no handler has any more.
 	Sweep sweep.Memory
 	// Breaker counts passes that write; nil before the first one.
@@ -73,6 +76,8 @@ type Rest struct {
 	Troubles attempt.Troubles
 	// Memo is what handlers keep, nil before one asks for it; see Kept.
 	Memo *dsl.Memo
+	// Done is what machines have done and could not write, by handler; nil where there is nothing.
+	Done map[string]machine.Done
 	// Settled are types of conditions that were to be retired: they are gone, or somebody else's.
 	Settled []string
 }
@@ -114,6 +119,9 @@ func (m *Memory) Sleep() {
 	}
 	if m.Ignored == nil {
 		m.Schemas = 0 // which counts for those alone
+	}
+	if len(m.Done) == 0 {
+		m.Done = nil
 	}
 	if m.Memo != nil && m.Memo.Empty() {
 		m.Memo = nil

@@ -95,6 +95,7 @@ type Metrics struct {
 	durations *prometheus.HistogramVec
 	writes    *prometheus.CounterVec
 	dropped   *prometheus.CounterVec
+	machines  machines
 	resources *scraped[ResourceStats]
 	indexes   *scraped[IndexStats]
 	rights    *scraped[MissingRight]
@@ -128,6 +129,7 @@ func NewMetrics() *Metrics {
 			Name: "handwerk_events_dropped_total",
 			Help: "Events that were not sent, because there were too many of one object, by who reported them: a handler, the engine, or the engine of children it created and deleted (change).",
 		}, []string{"reporter"}),
+		machines:  newMachines(),
 		resources: newResourceCollector(),
 		indexes:   newIndexCollector(),
 		rights:    newRightsCollector(),
@@ -135,7 +137,7 @@ func NewMetrics() *Metrics {
 	m.registry.MustRegister(
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		m.requests, m.latency, m.leader, m.runs, m.durations, m.writes, m.dropped, m.resources, m.indexes, m.rights,
+		m.requests, m.latency, m.leader, m.runs, m.durations, m.writes, m.dropped, m.machines.moves, m.machines.times, m.resources, m.indexes, m.rights,
 	)
 	for _, c := range m.queues.collectors() {
 		m.registry.MustRegister(c)
@@ -171,6 +173,7 @@ func (m *Metrics) Forget(resource string) {
 	m.runs.DeletePartialMatch(of)
 	m.durations.DeletePartialMatch(of)
 	m.writes.DeletePartialMatch(of)
+	m.machines.forget(of)
 	m.queues.forget(resource)
 }
 

@@ -46,6 +46,8 @@ type ResourceStats struct {
 	Broken int
 	// Daemons are its daemons, each handler once.
 	Daemons []DaemonStats
+	// States are those of its machines, each once.
+	States []StateStats
 	// LastEvent is when the last event or bookmark came. Zero, when none has, gives no age.
 	LastEvent time.Time
 }
@@ -68,6 +70,14 @@ type DaemonStats struct {
 	// Running are those that run, or wait for their next run. Late are those that were told to stop, and have not ended
 	// in their time.
 	Running, Late int
+}
+
+// StateStats counts the objects in a state of a machine.
+type StateStats struct {
+	Machine, State string
+	Objects        int
+	// Oldest is since when the object is in it that has been so for the longest time; zero where there is none.
+	Oldest time.Time
 }
 
 // MissingRight is a right that the operator's account lacks at the moment of a scrape.
@@ -140,6 +150,7 @@ func newResourceCollector() *scraped[ResourceStats] {
 	daemons := c.describe("handwerk_daemons",
 		"Daemons, each of one object, by state: running, or late, which were told to stop and still run when their time is over.",
 		"resource", "handler", "state")
+	states := c.describeStates()
 	age := c.describe("handwerk_informer_age_seconds",
 		"Seconds since the last event or bookmark of the resource's watch. Bookmarks come about every minute.", "resource")
 	c.tell = func(s ResourceStats, gauge func(*prometheus.Desc, float64, ...string)) {
@@ -157,6 +168,7 @@ func newResourceCollector() *scraped[ResourceStats] {
 			gauge(daemons, float64(d.Running), s.Resource, d.Handler, "running")
 			gauge(daemons, float64(d.Late), s.Resource, d.Handler, "late")
 		}
+		states(s, gauge)
 		if !s.LastEvent.IsZero() {
 			gauge(age, time.Since(s.LastEvent).Seconds(), s.Resource)
 		}

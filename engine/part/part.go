@@ -94,6 +94,9 @@ func one(ctx context.Context, h *dsl.Handler, parent *dsl.Request, record progre
 		return told(r, record.Fail(h, err, time.Now()), err)
 	}
 	parent.Patch.Join(r.Patch)
+	if r.Again != nil {
+		parent.RunAgain(*r.Again)
+	}
 	record.Step, record.Parts = r.Step, parts
 	most, waits := attempt.Waits(err)
 	switch {

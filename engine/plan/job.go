@@ -12,6 +12,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/book"
 	"github.com/handwerk-dev/handwerk/engine/claim"
+	"github.com/handwerk-dev/handwerk/engine/machine"
 	"github.com/handwerk-dev/handwerk/engine/progress"
 )
 
@@ -24,6 +25,11 @@ type Job struct {
 	Entry  book.Entry
 	Record progress.Record
 	Ran    bool
+	// Soon: it is run again because it asked for that at once. Again is what it asks for now, nil for nothing.
+	Soon  bool
+	Again *time.Duration
+	// Machine is its attempt where the handler is a machine, nil before it and for others.
+	Machine *machine.Run
 	// Warned: its attempt has reported a warning of its own.
 	Warned bool
 	// Wants is what the handler asked for in this pass; Offers: conditions of its own are among it.

@@ -22,6 +22,8 @@ type Situation struct {
 	Named, Resync bool
 	// Fires: the handler's timer does. Granted: a right that it lacked was given.
 	Fires, Granted bool
+	// Again: it asked to be run again, and the time has come.
+	Again bool
 	// Chosen: its filters on labels and annotations hold.
 	Chosen bool
 	// Gone: the object is gone from sight.
@@ -38,7 +40,7 @@ func Decide(h *dsl.Handler, e book.Entry, s Situation) (book.Entry, dsl.Cause) {
 	switch {
 	case c == "" && t != "":
 		return e.Wakes(t), t
-	case t.FromOthers(), c == dsl.Delete && s.concerns(h):
+	case t.FromOthers(), c == dsl.Delete && s.concerns(h), s.Again:
 		e.Try = e.Try.Peek(s.Pass) // what it waits for may have come
 	case c == "" && h.Level() && !s.Chosen:
 		e = e.Averted()
@@ -91,6 +93,8 @@ func (s Situation) triggered(h *dsl.Handler) dsl.Cause {
 		return dsl.IndexChange
 	case s.Fires:
 		return dsl.Timer
+	case s.Again:
+		return dsl.Again
 	case (s.Resync || s.Named) && h.On(dsl.Resync):
 		return dsl.Resync
 	}

@@ -64,7 +64,7 @@ func (js Jobs) Driven(writes []family.Write) bool {
 	return !slices.ContainsFunc(js, func(j *Job) bool {
 		wrote := slices.ContainsFunc(writes, func(w family.Write) bool { return w.Handler == j.Reader.ID })
 		switch {
-		case j.Cause.FromClock():
+		case j.Cause.FromClock() && !j.Soon:
 			return false
 		case j.Cause.FromOthers():
 			return wrote || j.Wants != nil && len(j.Wants.Object)+len(j.Wants.Transforms) > 0

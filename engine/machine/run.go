@@ -1,0 +1,202 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package machine
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+)
+
+// Run is one attempt of a handler that is a machine. What comes of it is there when the attempt has ended.
+type Run struct {
+	// Of is the handler, and Others are the other machines of its resource.
+	Of     *dsl.Handler
+	Others []*dsl.Machine
+	// Prefix is that of the operator's annotations.
+	Prefix string
+	// Early: the attempt is made before it is due, so that a failure does not count.
+	Early bool
+	// Known is what was done in an attempt before this one, of which nothing could be written.
+	Known Done
+
+	// Moves are the transitions that the patch tells of. They were taken when it is written.
+	Moves []Move
+	// Done is what was done, should the patch not be written.
+	Done Done
+
+	machine *dsl.Machine
+	request *dsl.Request
+	object  *unstructured.Unstructured // with what was wanted so far
+
+	Book
+	state   *dsl.State // nil for one that is not declared
+	history []any
+	told    bool // the history is to be written
+	// err is why an action, or a condition, failed, with the reason to say; waits is what one waits for.
+	err, waits error
+	reason     string
+}
+
+// Done says that the Enter of a state has succeeded, and wanted nothing of the object. Since tells one time in the state from
+// others.
+type Done struct {
+	State     string
+	Since, At time.Time
+}
+
+// Handler returns a handler whose function is the attempt.
+func (x *Run) Handler() *dsl.Handler {
+	out := *x.Of
+	out.Func, out.Timeout = x.run, 0 // the time of each action is limited
+	return &out
+}
+
+// run is the attempt.
+func (x *Run) run(ctx context.Context, r *dsl.Request) error {
+	x.machine, x.request, x.object = x.Of.Machine, r, r.Object
+	x.open()
+	x.arrive()
+	again := false
+	switch {
+	case x.state == nil:
+		x.hold()
+	case x.hand():
+		again = true
+	default:
+		again = x.work(ctx)
+	}
+	x.write()
+	x.say()
+	return x.outcome(again)
+}
+
+// deleting reports whether the object is being deleted.
+func (x *Run) deleting() bool { return x.request.Cause == dsl.Delete }
+
+// now is the time, in whole seconds.
+func now() time.Time { return time.Now().UTC().Truncate(time.Second) }
+
+// open reads the book, or begins one.
+func (x *Run) open() {
+	var found bool
+	if x.Book, found = Read(x.machine, x.object); found {
+		x.history = historyOf(x.machine, x.object)
+		return
+	}
+	x.told = true
+	x.Book = Book{State: x.machine.First(x.deleting()).Name, Since: now()}
+	if x.Known.State == x.State {
+		x.Since = x.Known.Since
+	}
+}
+
+// arrive finds the state that the book names, or where an object goes that is there no more.
+func (x *Run) arrive() {
+	if x.Since.IsZero() { // somebody has taken it away, or written nonsense
+		x.Since = now()
+	}
+	var deletion bool
+	x.state, deletion = x.machine.State(x.State)
+	if to, renamed := x.machine.Migrate[x.State]; renamed && x.state == nil {
+		if _, of := x.machine.State(to); of == x.deleting() {
+			x.move(to, "the machine has no state "+x.State+" any more")
+			return
+		}
+	}
+	switch {
+	case x.deleting() && (x.state == nil || !deletion):
+		x.move(x.machine.First(true).Name, "the object is being deleted")
+	case deletion && !x.deleting():
+		x.state = nil
+	case x.state != nil && x.state.Enter != nil && x.Entered.IsZero() && x.Known.State == x.State && x.Known.Since.Equal(x.Since):
+		x.Entered = x.Known.At
+	}
+}
+
+// hand does what a person asks for with the annotation goto, and reports whether there is one. While there is, no other
+// transition is taken: it may have been written to the status, and the annotation not have been taken off.
+func (x *Run) hand() bool {
+	key := x.machine.GotoKey(x.Prefix)
+	to, asked := x.request.Object.GetAnnotations()[key]
+	if !asked {
+		return false
+	}
+	x.request.Patch.Remove(dsl.Path{"metadata", "annotations", key}.String())
+	if to == x.State {
+		return true
+	}
+	for _, w := range x.state.Ways() {
+		if w.To == to {
+			x.move(to, "a person asked for it")
+			return true
+		}
+	}
+	x.request.Events.Event(dsl.Warning, GotoRefused, "%s", refusal(x.state, key, to))
+	return true
+}
+
+// move takes the object to a state.
+func (x *Run) move(to, why string) {
+	next, _ := x.machine.State(to)
+	v := Move{From: x.State, To: to, At: now(), Why: why, Failed: next.Failed}
+	v.Stayed = max(0, v.At.Sub(x.Since))
+	x.Moves, x.history, x.told = append(x.Moves, v), kept(x.machine, x.history, v), true
+	x.Book, x.state = Book{State: to, Since: v.At}, next
+	x.err, x.waits, x.request.Step = nil, nil, 0
+	x.show(&dsl.Patch{Status: x.status()})
+}
+
+// work does what is to be done in the state, and in those that it leads to, as far as nothing is to be done on entering
+// them. It reports whether there is more to do at once.
+func (x *Run) work(ctx context.Context) (again bool) {
+	for range len(x.machine.States) + len(x.machine.Deletion) {
+		moves := len(x.Moves)
+		if moves > 0 && (x.state.Enter != nil || x.state.During != nil) {
+			return true // the transition is written down first
+		}
+		if x.enter(ctx) && x.during(ctx) {
+			x.choose()
+		}
+		if len(x.Moves) == moves {
+			x.expire()
+		}
+		if len(x.Moves) == moves {
+			return false
+		}
+	}
+	x.reason = Looping
+	x.err = fmt.Errorf("the states go round in a circle: after %d transitions in one go it is in %s again", len(x.Moves), x.State)
+	return false
+}
+
+// outcome is what the attempt comes to.
+func (x *Run) outcome(again bool) error {
+	switch {
+	case x.state == nil:
+		return nil
+	case again:
+		x.request.RunAgain(0)
+	case x.state.Stay != nil:
+		x.request.RunAgain(time.Until(x.ends()))
+	}
+	entered := x.state.Enter == nil || !x.Entered.IsZero()
+	switch {
+	case x.err != nil:
+		return x.err
+	case x.waits != nil:
+		return x.waits
+	case !x.deleting():
+		return nil
+	case again || !x.state.Terminal || !entered:
+		return dsl.Waiting("a terminal state: it is in "+x.State, 0)
+	case x.state.Failed:
+		return dsl.Permanent(fmt.Errorf("ending in state %s", x.State))
+	}
+	return nil
+}

@@ -1,0 +1,84 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package moves joins the machines of a resource with the passes over its objects: what a machine's attempt is to know, what is
+// remembered until it is written, and what is told of the transitions that were.
+package moves
+
+import (
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/events"
+	"github.com/handwerk-dev/handwerk/engine/machine"
+	"github.com/handwerk-dev/handwerk/engine/memory"
+	"github.com/handwerk-dev/handwerk/engine/ops"
+	"github.com/handwerk-dev/handwerk/engine/plan"
+)
+
+// Machines are those of one resource. Its methods may be called by any number of goroutines, for one object by one.
+type Machines struct {
+	*machine.Census
+	resource *dsl.Resource
+	// prefix is that of the operator's annotations.
+	prefix  string
+	metrics *ops.Metrics
+	events  *events.Recorder
+}
+
+// New returns the machines of a resource, outside of a term.
+func New(op *dsl.Operator, r *dsl.Resource, m *ops.Metrics, e *events.Recorder) *Machines {
+	out := &Machines{resource: r, prefix: op.Prefix(), metrics: m, events: e}
+	out.Census = machine.NewCensus(out.but(nil))
+	for _, one := range out.but(nil) {
+		m.DeclareMachine(r.Name.String(), one)
+	}
+	return out
+}
+
+// but are the machines but for that of a handler.
+func (a *Machines) but(of *dsl.Handler) (out []*dsl.Machine) {
+	for _, h := range a.resource.Machines() {
+		if h != of {
+			out = append(out, h.Machine)
+		}
+	}
+	return out
+}
+
+// Code is the handler that is run for a job: a machine's own attempt, where it is one.
+func (a *Machines) Code(j *plan.Job, m *memory.Memory) *dsl.Handler {
+	h := j.Reader.Handler
+	if h.Machine == nil {
+		return h
+	}
+	j.Machine = &machine.Run{Of: h, Others: a.but(h), Prefix: a.prefix, Early: !j.Record.Early.IsZero(), Known: m.Done[h.ID]}
+	return j.Machine.Handler()
+}
+
+// Did remembers what a machine has done, until that is written.
+func (a *Machines) Did(j *plan.Job, m *memory.Memory) {
+	if j.Machine == nil || j.Machine.Done == (machine.Done{}) {
+		return
+	}
+	if m.Done == nil {
+		m.Done = map[string]machine.Done{}
+	}
+	m.Done[j.Reader.ID] = j.Machine.Done
+}
+
+// Wrote tells of the transitions that a pass with these jobs has written to its object.
+func (a *Machines) Wrote(o *unstructured.Unstructured, jobs plan.Jobs, m *memory.Memory) {
+	a.Note(cache.MetaObjectToName(o), o)
+	for _, j := range jobs {
+		if j.Machine == nil || !j.Asks() {
+			continue
+		}
+		delete(m.Done, j.Reader.ID)
+		for _, v := range j.Machine.Taken(o) {
+			a.metrics.Moved(ops.Move{Resource: a.resource.Name.String(), Machine: j.Reader.ID, From: v.From, To: v.To, Stayed: v.Stayed})
+			a.events.Send(ops.ByHandler, o, j.Reader.ID, v.Kind(), v.To, v.String())
+		}
+	}
+}
