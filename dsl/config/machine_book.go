@@ -22,7 +22,9 @@ func (w *watched) meddles(at path, sets []dsl.Path, conditions []string) {
 	for i := range list {
 		m := &dsl.Machine{Name: list[i].Name}
 		kept := func(field dsl.Path) bool {
-			return slices.ContainsFunc(sets, func(set dsl.Path) bool { return field.Covers(set) && !slices.Equal(set, dsl.Path{"status", "conditions"}) })
+			return slices.ContainsFunc(sets, func(set dsl.Path) bool {
+				return field.Covers(set) && !slices.Equal(set, dsl.Path{"status", "conditions"})
+			})
 		}
 		if fields := m.BookFields(); slices.ContainsFunc(fields, kept) {
 			w.Fault(at, "it sets %s, which the machine keeps (a person asks for a state with an annotation)", fields[slices.IndexFunc(fields, kept)])
@@ -80,7 +82,7 @@ func lacksBook(s *spec.Schema, machine string) string {
 		book = append(book, machine)
 	}
 	for n := 1; n <= len(book); n++ {
-		if check.Path(s, book[:n]...) == nil {
+		if check.Keeps(s, book[:n]...) {
 			continue
 		}
 		stanza := "properties: {" + strings.Join(listed(crd.Book()), ", ") + "}"
@@ -95,7 +97,7 @@ func lacksBook(s *spec.Schema, machine string) string {
 	var missing []string
 	var lacks []crd.BookField
 	for _, field := range crd.Book() {
-		if check.Path(s, append(book, field.Name)...) != nil {
+		if !check.Keeps(s, append(book, field.Name)...) {
 			missing, lacks = append(missing, strings.Join(append(book, field.Name), ".")), append(lacks, field)
 		}
 	}

@@ -44,6 +44,32 @@ func Path(s *spec.Schema, path ...string) error {
 	return nil
 }
 
+// Keeps reports whether the API server keeps what stands at a path of field names in a whole object of a schema, which may be
+// nil: then nothing is known. Of a map without fields it keeps nothing, where [Path] takes anything for one of them.
+func Keeps(s *spec.Schema, path ...string) bool {
+	for _, name := range path {
+		switch {
+		case s == nil:
+			return true
+		case empty(s):
+			return false
+		case isOpen(s):
+			return true
+		}
+		if s = (&schemaFields{schema: s}).find(name); s == nil {
+			return false
+		}
+	}
+	return true
+}
+
+// empty reports whether a schema is of a map, and says nothing of what there is in it.
+func empty(s *spec.Schema) bool {
+	within := len(s.Properties) + len(s.PatternProperties) + len(s.AllOf) + len(s.AnyOf) + len(s.OneOf)
+	return slices.Equal(s.Type, spec.StringOrArray{"object"}) && within == 0 && s.AdditionalProperties == nil &&
+		s.Ref.GetURL() == nil && !extension(s, "x-kubernetes-preserve-unknown-fields")
+}
+
 // typeOf returns what a schema says of a value as it is in JSON: times and bytes are text there.
 // Root is for whole objects, which have apiVersion, kind and metadata even if the schema is silent.
 func typeOf(s *spec.Schema, root bool) valueType {
