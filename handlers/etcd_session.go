@@ -21,7 +21,7 @@ import (
 )
 
 // etcdParams are the parameters of the functions of samples/etcd. In all texts, also those of the Pod, {member} stands for the
-// name of the member that it is about, {cluster} for that of the object, {namespace} for its namespace.
+// name of the member that it is about, {number} for its number, {cluster} for the name of the object, {namespace} for its namespace.
 type etcdParams struct {
 	// ClientURL and PeerURL are where a member is reached by clients, and by the other members. By default that is a Pod with
 	// a hostname of its own, in a headless Service of the cluster's name.
@@ -285,17 +285,17 @@ func (s *etcdSession) peerURL(member string) string { return s.words(member).Rep
 
 // words puts in what is known of a member.
 func (s *etcdSession) words(member string) *strings.Replacer {
-	return strings.NewReplacer("{member}", member, "{cluster}", s.Name, "{namespace}", s.Namespace)
+	return strings.NewReplacer("{member}", member, "{number}", strconv.Itoa(s.number(member)), "{cluster}", s.Name, "{namespace}", s.Namespace)
 }
 
 // nameOf returns the name of a member, which has none in etcd until it was started, by its peer URL. One that somebody else
 // has added is an error.
 func (s *etcdSession) nameOf(m etcd.Member) (string, error) {
-	before, after, _ := strings.Cut(s.peerURL("{member}"), "{member}")
+	template := strings.NewReplacer("{member}", s.Name+"-{number}", "{cluster}", s.Name, "{namespace}", s.Namespace).Replace(s.params.PeerURL)
+	before, after, _ := strings.Cut(template, "{number}")
 	for _, url := range m.PeerURLs {
-		name, begins := strings.CutPrefix(url, before)
-		name, ends := strings.CutSuffix(name, after)
-		if begins && ends && s.peerURL(name) == url && s.number(name) >= 0 {
+		number := strings.TrimSuffix(strings.TrimPrefix(url, before), after)
+		if name := s.Name + "-" + number; s.number(name) >= 0 && s.peerURL(name) == url {
 			return name, nil
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/handlers/etcd"
 )
 
 func TestEtcdMembership(t *testing.T) {
@@ -215,6 +216,25 @@ func TestEtcdMembership(t *testing.T) {
 				t.Errorf("error is %v, want %q", err, wants)
 			}
 		})
+	}
+}
+
+// TestEtcdMembersAreKnownByTheirURLs holds that each form of a peer URL leads back to the member.
+func TestEtcdMembersAreKnownByTheirURLs(t *testing.T) {
+	for _, form := range []string{etcdPeerURL, "https://{member}.example.com:2380", "http://192.0.2.{number}:2380", "http://{cluster}-{number}.{namespace}:1"} {
+		s := &etcdSession{params: etcdParams{PeerURL: form}}
+		s.Name, s.Namespace = "c", "ns"
+		for _, name := range []string{"c-0", "c-17"} {
+			got, err := s.nameOf(etcd.Member{PeerURLs: []string{s.peerURL(name)}})
+			if err != nil || got != name {
+				t.Errorf("%s is of %q, %v", s.peerURL(name), got, err)
+			}
+		}
+		for _, url := range []string{"", s.peerURL("c-x"), s.peerURL("c-1") + "0", "http://foreign:2380"} {
+			if got, err := s.nameOf(etcd.Member{PeerURLs: []string{url}, Name: "stranger"}); err == nil || !strings.Contains(err.Error(), "stranger") {
+				t.Errorf("%s is of %q, %v", url, got, err)
+			}
+		}
 	}
 }
 

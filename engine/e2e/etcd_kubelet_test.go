@@ -41,7 +41,7 @@ type etcdKubelet struct {
 // etcdPod is a Pod that the kubelet runs.
 type etcdPod struct {
 	*corev1.Pod
-	dir, host string
+	dir string
 	// stop ends its process; ended is closed when it has.
 	stop  context.CancelFunc
 	ended chan struct{}
@@ -97,7 +97,7 @@ func (k *etcdKubelet) of(uid types.UID) *etcdPod {
 func (k *etcdKubelet) begin(ctx context.Context, pod *corev1.Pod) {
 	ctx, stop := context.WithCancel(ctx)
 	p := &etcdPod{
-		Pod: pod, dir: filepath.Join(k.dir, string(pod.UID)), host: fmt.Sprintf("%s.%s.%s.svc", pod.Spec.Hostname, pod.Spec.Subdomain, pod.Namespace),
+		Pod: pod, dir: filepath.Join(k.dir, string(pod.UID)),
 		stop: stop, ended: make(chan struct{}),
 	}
 	k.mu.Lock()
@@ -131,9 +131,14 @@ func (k *etcdKubelet) run(ctx context.Context, p *etcdPod) error {
 	}
 	defer out.Close()
 	cmd := cluster.Command(ctx, k.program, "etcd")
+	hosts := map[string]string{}
 	for _, arg := range p.Spec.Containers[0].Args {
-		name, _, _ := strings.Cut(arg, "=")
+		name, value, _ := strings.Cut(arg, "=")
 		switch name {
+		case "--advertise-client-urls":
+			hosts[strings.TrimPrefix(value, "http://")] = client
+		case "--initial-advertise-peer-urls":
+			hosts[strings.TrimPrefix(value, "http://")] = peer
 		case "--listen-client-urls":
 			arg = name + "=http://" + client
 		case "--listen-peer-urls":
@@ -150,8 +155,8 @@ func (k *etcdKubelet) run(ctx context.Context, p *etcdPod) error {
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	k.network.attach(p.Name, p.host, client, peer)
-	defer k.network.detach(p.Name, p.host)
+	k.network.attach(p.Name, "http://"+client, hosts)
+	defer k.network.detach(p.Name, hosts)
 	running, ended := context.WithCancel(ctx)
 	var probing sync.WaitGroup
 	probing.Go(func() { k.probe(running, p, "http://"+client) })

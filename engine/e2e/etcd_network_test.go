@@ -11,19 +11,18 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
-	"net/url"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 )
 
-// etcdNetwork is the names and the network of the Pods of a namespace: a proxy by which processes reach others under the names
-// that their Pods have in a cluster. It knows each change of membership.
+// etcdNetwork is the network of the Pods of a namespace: a proxy by which processes reach others at the addresses that their Pods
+// would have. It knows each change of membership.
 type etcdNetwork struct {
 	*httptest.Server
 	mu sync.Mutex
-	// hosts are the addresses behind names with ports, clients those of the members for clients, by Pod.
+	// hosts are the addresses of processes behind those of Pods, clients those of the members for clients, by Pod.
 	hosts, clients map[string]string
 	// changes are those that etcd has made, in order; open are those under way, overlaps those that began while another one was.
 	changes        []string
@@ -66,30 +65,27 @@ func (n *etcdNetwork) environment() []string {
 	return []string{"HTTP_PROXY=" + n.URL, "http_proxy=" + n.URL, "NO_PROXY=", "no_proxy="}
 }
 
-// client returns a client that uses it.
-func (n *etcdNetwork) client() *http.Client {
-	return &http.Client{Transport: &http.Transport{Proxy: func(*http.Request) (*url.URL, error) { return url.Parse(n.URL) }}}
-}
-
 func (n *etcdNetwork) address(host string) string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.hosts[host]
 }
 
-// attach gives a Pod its names, detach takes them away.
-func (n *etcdNetwork) attach(pod, name, client, peer string) {
+// attach gives the addresses of a Pod's process the names that it is known by, detach takes them away.
+func (n *etcdNetwork) attach(pod, client string, hosts map[string]string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.hosts[name+":2379"], n.hosts[name+":2380"], n.clients[pod] = client, peer, "http://"+client
+	n.clients[pod] = client
+	maps.Copy(n.hosts, hosts)
 }
 
-func (n *etcdNetwork) detach(pod, name string) {
+func (n *etcdNetwork) detach(pod string, hosts map[string]string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	delete(n.hosts, name+":2379")
-	delete(n.hosts, name+":2380")
 	delete(n.clients, pod)
+	for host := range hosts {
+		delete(n.hosts, host)
+	}
 }
 
 // members returns the addresses for clients by Pod.
