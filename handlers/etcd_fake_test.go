@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -120,6 +121,10 @@ func (f *fakeEtcd) member(w http.ResponseWriter, r *http.Request) {
 		if fmt.Sprint(m.id) != asked.ID {
 			continue
 		}
+		if m == by && change == "remove" { // which may end before it has answered
+			w.WriteHeader(http.StatusBadGateway)
+			return
+		}
 		f.changes = append(f.changes, change+" "+name)
 		if m.learner = false; change == "remove" {
 			delete(f.members, name)
@@ -162,6 +167,8 @@ type etcdRun struct {
 	// size is how many members there should be, next the number of the next one, known those in the status.
 	size, next int64
 	known      []any
+	// again is when the last run is to be followed by another one.
+	again *time.Duration
 }
 
 // run runs a function, and returns what it says of members in the status, each as in c-1 learner alive healthy.
@@ -185,6 +192,7 @@ func (e *etcdRun) run(t *testing.T, function string) (members []string, status m
 	}}
 	request := &dsl.Request{Subject: dsl.Subject{Object: object, Log: logr.Discard()}, Patch: dsl.NewPatch(), Children: e.pods}
 	err = fn(t.Context(), request)
+	e.again = request.Again
 	list, _ := request.Patch.Status["members"].([]any)
 	for _, one := range list {
 		m := one.(map[string]any)

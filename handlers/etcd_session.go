@@ -119,7 +119,7 @@ func (s *etcdSession) look(ctx context.Context) error {
 	s.again()
 	var why error
 	for _, name := range slices.Sorted(maps.Keys(s.answers)) {
-		if a := s.answers[name]; !a.healthy() || a.Learner || s.members != nil {
+		if a := s.answers[name]; !a.healthy() || s.members != nil {
 			continue
 		}
 		s.members, why = etcd.Members(ctx, s.clientURL(name))

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -57,6 +58,14 @@ func TestEtcdMembership(t *testing.T) {
 				return up(t, 0, 1, 2).with(func(e *etcdRun) { e.pod("c-1", "Failed"); e.etcd.members["c-1"].down = true })
 			},
 			members: []string{"c-0 alive healthy", "c-1", "c-2 alive healthy"},
+		},
+		"nor is one whose Pod is being deleted": {
+			function: "etcd.Look", run: func(t *testing.T) *etcdRun {
+				return up(t, 0, 1, 2).with(func(e *etcdRun) {
+					e.pods.pods["c-2"]["metadata"].(map[string]any)["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+				})
+			},
+			members: []string{"c-0 alive healthy", "c-1 alive healthy", "c-2"},
 		},
 		"without a quorum those count that were known": {
 			function: "etcd.Look", run: func(t *testing.T) *etcdRun {
@@ -214,6 +223,29 @@ func TestEtcdMembership(t *testing.T) {
 			_, waits := dsl.IsWaiting(err)
 			if wants := test.waits + test.fails; (err != nil) != (wants != "") || waits != (test.waits != "") || err != nil && !strings.Contains(err.Error(), wants) {
 				t.Errorf("error is %v, want %q", err, wants)
+			}
+		})
+	}
+}
+
+// TestEtcdIsLookedAtAgain holds that it is soon while something is on its way.
+func TestEtcdIsLookedAtAgain(t *testing.T) {
+	tests := map[string]struct {
+		run  *etcdRun
+		want time.Duration
+	}{
+		"all is well":             {up(t, 0, 1, 2), etcdLater},
+		"there is a learner":      {up(t, 0).with(func(e *etcdRun) { e.joins("c-1", false); e.pod("c-1", "Running") }), etcdSoon},
+		"one does not answer":     {up(t, 0, 1, 2).with(func(e *etcdRun) { e.etcd.members["c-1"].down = true }), etcdSoon},
+		"one does not answer yet": {up(t, 0).with(func(e *etcdRun) { e.pod("c-1", "Pending") }), etcdSoon},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if _, _, err := test.run.run(t, "etcd.Look"); err != nil {
+				t.Fatal(err)
+			}
+			if again := test.run.again; again == nil || *again != test.want {
+				t.Errorf("it is looked at again after %v, want %s", again, test.want)
 			}
 		})
 	}

@@ -168,9 +168,6 @@ func post(ctx context.Context, url, path string, most time.Duration, question, a
 		if wrapped, ok := errors.AsType[*neturl.Error](err); ok {
 			err = wrapped.Err // what it adds is said here
 		}
-		if cause := context.Cause(ctx); cause != nil {
-			err = cause
-		}
 		return fmt.Errorf("asking %s: %w", url+path, err)
 	}
 	defer response.Body.Close()
