@@ -50,7 +50,7 @@ func (p *pass) attempt(ctx context.Context, j *plan.Job) error {
 	j.Record = j.Record.Start(j.Reader.Handler, start)
 	leave := p.r.busy.Enter(p.key, j.Reader.ID)
 	parts := j.Record.Parts
-	err := attempt.Run(ctx, part.Of(p.r.machines.Code(j, p.memory), &parts), request, j.Record.Ends(j.Reader.Handler), s)
+	err := attempt.Run(ctx, part.Of(p.r.machines.Code(j, p.memory, p.gone), &parts), request, j.Record.Ends(j.Reader.Handler), s)
 	leave()
 	if ctx.Err() != nil {
 		return ctx.Err()

@@ -62,9 +62,7 @@ func (p *pass) remember(a account) {
 	})
 	m.Ticks = a.clock.Ticks
 	p.wind()
-	if p.left != nil && !p.gone {
-		p.r.machines.Wrote(p.left, p.jobs, m)
-	}
+	p.r.machines.Finished(p.left, p.jobs, m)
 	if !m.Resync.IsZero() {
 		p.next = p.next.Sooner(time.Until(m.Resync), queue.Resync)
 	}

@@ -56,7 +56,14 @@ func (x *bustle) start(count int) {
 			return nil
 		})
 	})
-	e, err := engine.New(op, engine.Settings{Config: x.cluster.Config()})
+	x.launch(op, engine.Settings{Config: x.cluster.Config()})
+	x.await(int64(count))
+}
+
+// launch runs an operator.
+func (x *bustle) launch(op *dsl.Operator, s engine.Settings) {
+	x.b.Helper()
+	e, err := engine.New(op, s)
 	if err != nil {
 		x.b.Fatal(err)
 	}
@@ -64,7 +71,6 @@ func (x *bustle) start(count int) {
 	running, stop := context.WithCancel(context.Background())
 	x.stop, x.done = stop, make(chan error, 1)
 	go func() { x.done <- e.Run(running) }()
-	x.await(int64(count))
 }
 
 // await waits until the handler has run so often, and the engine is at rest.

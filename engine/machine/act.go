@@ -32,7 +32,7 @@ func (x *Run) enter(ctx context.Context) bool {
 		x.fail(err, "enter", EnterFailed)
 		return false
 	}
-	x.Entered, x.request.Step = now(), 0
+	x.Entered, x.enters, x.request.Step = now(), x.outside, 0
 	if !wanted {
 		x.Done = Done{State: x.State, Since: x.Since, At: x.Entered}
 	}
@@ -68,24 +68,29 @@ func (x *Run) do(ctx context.Context, action dsl.Func) (wanted bool, err error) 
 	if r.Again != nil {
 		x.request.RunAgain(*r.Again)
 	}
+	outside, wrong := x.show(r.Patch)
+	if wrong != nil { // what transforms the object
+		r.Patch.Transforms, err = nil, wrong
+	}
+	x.outside = x.outside || outside && err == nil
 	x.request.Patch.Join(r.Patch)
-	x.show(r.Patch)
 	return !r.Patch.Empty(), err
 }
 
-// show makes what is wanted of the object a part of what is seen of it from here on.
-func (x *Run) show(p *dsl.Patch) {
-	if p.Empty() {
-		return
-	}
+// show makes what is wanted of the object a part of what is seen of it from here on. It reports whether that changes anything
+// beside its status.
+func (x *Run) show(p *dsl.Patch) (outside bool, wrong error) {
 	shown := *p
 	shown.Conditions = slices.Concat(p.Conditions, p.Offered)
 	at, generation := time.Now(), x.request.Object.GetGeneration()
 	wants, err := patch.Resolve(x.object, &shown, generation, at)
 	if err != nil {
-		return // which is told when the patch is
+		return false, err
 	}
-	x.object = &unstructured.Unstructured{Object: plain.Patched(x.object.Object, patch.Change(x.object, wants, generation, at))}
+	change := patch.Change(x.object, wants, generation, at)
+	x.object = &unstructured.Unstructured{Object: plain.Patched(x.object.Object, change)}
+	delete(change, "status")
+	return len(change) > 0, nil
 }
 
 // fail notes that an action has failed, or waits. An attempt too many takes the object to where the state's budget says.

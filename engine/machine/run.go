@@ -22,13 +22,15 @@ type Run struct {
 	Prefix string
 	// Early: the attempt is made before it is due, so that a failure does not count.
 	Early bool
-	// Known is what was done in an attempt before this one, of which nothing could be written.
+	// Gone: the object is gone from sight, and where it is cannot be written any more. What is known of that is in Known and Sent.
+	Gone bool
+	// Known is what was done in an attempt before this one, and is not written down.
 	Known Done
 
 	// Moves are the transitions that the patch tells of. They were taken when it is written.
 	Moves []Move
-	// Done is what was done, should the patch not be written.
-	Done Done
+	// Done is what was done whatever becomes of the patch, and Sent what was when it is written; the next attempt is to know it.
+	Done, Sent Done
 
 	machine *dsl.Machine
 	request *dsl.Request
@@ -38,16 +40,21 @@ type Run struct {
 	state   *dsl.State // nil for one that is not declared
 	history []any
 	told    bool // the history is to be written
+	// outside: an action that has succeeded wants something of the object beside its status; enters: so does Enter.
+	outside, enters bool
 	// err is why an action, or a condition, failed, with the reason to say; waits is what one waits for.
 	err, waits error
 	reason     string
 }
 
-// Done says that the Enter of a state has succeeded, and wanted nothing of the object. Since tells one time in the state from
-// others.
+// Done says that the Enter of a state has succeeded, at a time that is zero where it has not, or that there is none. Since tells
+// one time in the state from others. Put: what actions want of the object beside its status was sent. Book is where the object
+// is, of one that is gone.
 type Done struct {
 	State     string
 	Since, At time.Time
+	Put       bool
+	Book      *Book
 }
 
 // Handler returns a handler whose function is the attempt.
@@ -71,6 +78,10 @@ func (x *Run) run(ctx context.Context, r *dsl.Request) error {
 	default:
 		again = x.work(ctx)
 	}
+	if x.Gone {
+		b := x.Book
+		x.Sent.Book = &b
+	}
 	x.write()
 	x.say()
 	return x.outcome(again)
@@ -82,9 +93,16 @@ func (x *Run) deleting() bool { return x.request.Cause == dsl.Delete }
 // now is the time, in whole seconds.
 func now() time.Time { return time.Now().UTC().Truncate(time.Second) }
 
+// of reports whether it is about the time in a state that a book tells of.
+func (d Done) of(b Book) bool { return d.State == b.State && d.Since.Equal(b.Since) }
+
 // open reads the book, or begins one.
 func (x *Run) open() {
 	var found bool
+	if x.Known.Book != nil && x.Gone {
+		x.Book = *x.Known.Book
+		return
+	}
 	if x.Book, found = Read(x.machine, x.object); found {
 		x.history = historyOf(x.machine, x.object)
 		return
@@ -114,7 +132,7 @@ func (x *Run) arrive() {
 		x.move(x.machine.First(true).Name, "the object is being deleted")
 	case deletion && !x.deleting():
 		x.state = nil
-	case x.state != nil && x.state.Enter != nil && x.Entered.IsZero() && x.Known.State == x.State && x.Known.Since.Equal(x.Since):
+	case x.state != nil && x.state.Enter != nil && x.Entered.IsZero() && x.Known.of(x.Book):
 		x.Entered = x.Known.At
 	}
 }
@@ -149,7 +167,7 @@ func (x *Run) move(to, why string) {
 	x.Moves, x.history, x.told = append(x.Moves, v), kept(x.machine, x.history, v), true
 	x.Book, x.state = Book{State: to, Since: v.At}, next
 	x.err, x.waits, x.request.Step = nil, nil, 0
-	x.show(&dsl.Patch{Status: x.status()})
+	_, _ = x.show(&dsl.Patch{Status: x.status()}) // which transforms nothing
 }
 
 // work does what is to be done in the state, and in those that it leads to, as far as nothing is to be done on entering
@@ -160,7 +178,11 @@ func (x *Run) work(ctx context.Context) (again bool) {
 		if moves > 0 && (x.state.Enter != nil || x.state.During != nil) {
 			return true // the transition is written down first
 		}
-		if x.enter(ctx) && x.during(ctx) {
+		entered := x.enter(ctx) && x.during(ctx)
+		if len(x.Moves) == moves && x.puts() {
+			return true
+		}
+		if entered {
 			x.choose()
 		}
 		if len(x.Moves) == moves {
@@ -173,6 +195,20 @@ func (x *Run) work(ctx context.Context) (again bool) {
 	x.reason = Looping
 	x.err = fmt.Errorf("the states go round in a circle: after %d transitions in one go it is in %s again", len(x.Moves), x.State)
 	return false
+}
+
+// puts reports whether what actions want of the object beside its status is to be written before anything else: the status is
+// written first, and after a crash between the two it would say that what is not there was done. What the server does not
+// keep is put once.
+func (x *Run) puts() bool {
+	if !x.outside || x.Known.Put && x.Known.of(x.Book) {
+		return false
+	}
+	x.Sent = Done{State: x.State, Since: x.Since, At: x.Entered, Put: true}
+	if x.enters {
+		x.Entered = time.Time{}
+	}
+	return true
 }
 
 // outcome is what the attempt comes to.

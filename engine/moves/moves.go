@@ -47,38 +47,50 @@ func (a *Machines) but(of *dsl.Handler) (out []*dsl.Machine) {
 	return out
 }
 
-// Code is the handler that is run for a job: a machine's own attempt, where it is one.
-func (a *Machines) Code(j *plan.Job, m *memory.Memory) *dsl.Handler {
+// Code is the handler that is run for a job: a machine's own attempt, where it is one. Gone: the object is gone from sight.
+func (a *Machines) Code(j *plan.Job, m *memory.Memory, gone bool) *dsl.Handler {
 	h := j.Reader.Handler
 	if h.Machine == nil {
 		return h
 	}
-	j.Machine = &machine.Run{Of: h, Others: a.but(h), Prefix: a.prefix, Early: !j.Record.Early.IsZero(), Known: m.Done[h.ID]}
+	j.Machine = &machine.Run{Of: h, Others: a.but(h), Prefix: a.prefix, Early: !j.Record.Early.IsZero(), Known: m.Done[h.ID], Gone: gone}
 	return j.Machine.Handler()
 }
 
 // Did remembers what a machine has done, until that is written.
 func (a *Machines) Did(j *plan.Job, m *memory.Memory) {
-	if j.Machine == nil || j.Machine.Done == (machine.Done{}) {
+	if j.Machine != nil {
+		a.remember(j.Reader.ID, j.Machine.Done, m)
+	}
+}
+
+func (a *Machines) remember(id string, done machine.Done, m *memory.Memory) {
+	if done == (machine.Done{}) {
 		return
 	}
 	if m.Done == nil {
 		m.Done = map[string]machine.Done{}
 	}
-	m.Done[j.Reader.ID] = j.Machine.Done
+	m.Done[id] = done
 }
 
-// Wrote tells of the transitions that a pass with these jobs has written to its object.
-func (a *Machines) Wrote(o *unstructured.Unstructured, jobs plan.Jobs, m *memory.Memory) {
-	a.Note(cache.MetaObjectToName(o), o)
+// Finished tells of the transitions that a pass with these jobs has written to its object, nil when it has written nothing.
+func (a *Machines) Finished(written *unstructured.Unstructured, jobs plan.Jobs, m *memory.Memory) {
 	for _, j := range jobs {
-		if j.Machine == nil || !j.Asks() {
+		if j.Machine == nil || !j.Ran {
 			continue
 		}
 		delete(m.Done, j.Reader.ID)
-		for _, v := range j.Machine.Taken(o) {
-			a.metrics.Moved(ops.Move{Resource: a.resource.Name.String(), Machine: j.Reader.ID, From: v.From, To: v.To, Stayed: v.Stayed})
-			a.events.Send(ops.ByHandler, o, j.Reader.ID, v.Kind(), v.To, v.String())
+		a.remember(j.Reader.ID, j.Machine.Sent, m)
+		if written == nil {
+			continue
 		}
+		for _, v := range j.Machine.Taken(written) {
+			a.metrics.Moved(ops.Move{Resource: a.resource.Name.String(), Machine: j.Reader.ID, From: v.From, To: v.To, Stayed: v.Stayed})
+			a.events.Send(ops.ByHandler, written, j.Reader.ID, v.Kind(), v.To, v.String())
+		}
+	}
+	if written != nil {
+		a.Note(cache.MetaObjectToName(written), written)
 	}
 }
