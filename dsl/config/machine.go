@@ -14,6 +14,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/actions"
 	"github.com/handwerk-dev/handwerk/dsl/expr"
 	"github.com/handwerk-dev/handwerk/dsl/form"
+	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
 
 // assembly is a machine on its way from a document to the operator.
@@ -122,7 +123,6 @@ func (m *assembly) doing(at path, h *handler, d *doings, word string, seen map[s
 		return nil
 	}
 	together, each := m.sequence(sequence{of: h, list: d.list, at: d.at(at), named: d.named(word), seen: seen})
-	m.only = nil // what is made stays, whatever becomes of what it was made for
 	m.handler.untold = m.handler.untold || h.untold
 	if together == nil {
 		m.loader.refused[m.out] = true
@@ -192,11 +192,19 @@ func (m *assembly) transition(at path, h *handler, t *transition) dsl.Transition
 		return out
 	}
 	m.all.Reads = m.all.Reads.And(program.Reads())
+	if program.Uses(expr.Now) && m.watched.form.Resync == 0 {
+		m.check(at.Key("when"), at.Key("when"), untimely)
+	}
 	out.When = holdsOf(program)
 	if out.Why == "" {
 		out.Why = shortened(program.Text())
 	}
 	return out
+}
+
+// untimely warns of a transition that looks at the clock.
+func untimely(shape.Schemas) []error {
+	return []error{&shape.Misfit{Warning: true, Message: "nothing has the machine run when the time comes (the stay of a state does, and a resync of the resource looks now and then)"}}
 }
 
 // holdsOf makes the filter of a transition: what comes upon something that is not there, does not hold yet.
