@@ -242,7 +242,7 @@ func (s *etcdStage) perishes(t *testing.T, names []string) {
 	}
 	awaitEvent(t, s.ns, "db", "Lost", 1)
 	s.objects.Patch(t, "db", `{"spec":{"size":1},"metadata":{"annotations":{"etcd.handwerk.dev/goto":"Creating"}}}`)
-	o = s.objects.Await(t, "db", "a new cluster", func(o *unstructured.Unstructured) bool {
+	s.objects.Await(t, "db", "a new cluster", func(o *unstructured.Unstructured) bool {
 		names = etcdNames(membersOf(t, o))
 		return field(o, "status", "state") == "Steady" && len(names) == 1
 	})
