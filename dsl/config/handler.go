@@ -4,6 +4,7 @@
 package config
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -118,7 +119,7 @@ func (w *watched) handler(at path, h *handler) {
 	out.NoOld = built.NoOld && !back || h.Old != nil && !*h.Old
 	out.Makers, out.Withdraws, out.MakesOnly = built.Makers, withdraws && len(built.Makers) > 0, w.only
 	out.Brings, out.Sets, out.Conditions, out.Reads = built.Brings, built.Sets, built.Conditions, built.Reads.And(asks)
-	w.meddles(at.Key(h.action), built.Sets, built.Conditions)
+	w.meddles(at.Key(cmp.Or(h.action, steps)), built.Sets, built.Conditions)
 	added := w.add(at, out)
 	added.Steady = steady(added, built)
 }

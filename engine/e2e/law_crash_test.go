@@ -55,14 +55,14 @@ func mortal(ns string) *dsl.Operator {
 }
 
 // runMortal is the main function of the process that tests kill.
-func runMortal(ns string) (code int) {
+func runMortal(op *dsl.Operator) (code int) {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	config, err := clientcmd.BuildConfigFromFlags("", os.Getenv("KUBECONFIG"))
 	if err == nil {
 		log := funcr.New(func(_, line string) { fmt.Println(line) }, funcr.Options{Verbosity: 1})
 		var e *engine.Engine
-		if e, err = engine.New(mortal(ns), engine.Settings{Config: config, Log: log}); err == nil {
+		if e, err = engine.New(op, engine.Settings{Config: config, Log: log}); err == nil {
 			err = e.Run(ctx)
 		}
 	}

@@ -18,7 +18,10 @@ var plane = &cluster.Cluster{}
 // kills.
 func TestMain(m *testing.M) {
 	if ns := os.Getenv(mortalVariable); ns != "" {
-		os.Exit(runMortal(ns))
+		os.Exit(runMortal(mortal(ns)))
+	}
+	if ns := os.Getenv(statesVariable); ns != "" {
+		os.Exit(runMortal(mortalInStates(ns)))
 	}
 	os.Exit(cluster.Main(m, plane, "samples/*/crd.yaml", "engine/e2e/testdata/*.yaml"))
 }

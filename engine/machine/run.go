@@ -112,7 +112,7 @@ func (x *Run) open() {
 	if x.Known.State == x.State {
 		x.Since = x.Known.Since
 	}
-	x.show(&dsl.Patch{Status: x.status()}) // so that actions see it in the first state as in all others
+	_, _ = x.show(&dsl.Patch{Status: x.status()}) // so that actions see it in the first state as in all others
 }
 
 // arrive finds the state that the book names, or where an object goes that is there no more.
