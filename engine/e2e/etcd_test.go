@@ -116,18 +116,15 @@ func (s *etcdStage) settles(t *testing.T, names ...string) {
 		t.Errorf("condition Available is %q", got)
 	}
 	for name, address := range s.network.members() {
-		members, err := etcd.Members(t.Context(), address)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var known []string
-		for _, m := range members {
-			known = append(known, m.Name)
-		}
-		slices.Sort(known)
-		if diff := cmp.Diff(names, known); diff != "" {
-			t.Errorf("members that %s knows (-want +got):\n%s", name, diff)
-		}
+		eventually(t, fmt.Sprintf("%s to know members %v", name, names), func() (bool, string) {
+			members, err := etcd.Members(t.Context(), address) // on a busy machine it may not answer at once
+			var known []string
+			for _, m := range members {
+				known = append(known, m.Name)
+			}
+			slices.Sort(known)
+			return err == nil && cmp.Equal(names, known), fmt.Sprintf("%v, %v", known, err)
+		})
 	}
 	eventually(t, fmt.Sprintf("Pods %v", names), func() (bool, string) {
 		var pods []string
