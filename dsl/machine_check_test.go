@@ -78,7 +78,7 @@ func TestFaultsOfMachines(t *testing.T) {
 		}, options: []dsl.Option{dsl.Timeout(time.Minute), dsl.WithBackoff(time.Second, time.Minute), dsl.Release(), dsl.Label("a", "b")}},
 		"one without states": {machine: dsl.Machine{}, want: []string{"machine.states: want at least one state"}},
 		"states that are not there, with the near name": {
-			machine: dsl.Machine{Initial: "Runing", States: []dsl.State{
+			machine: dsl.Machine{Initial: "Running1", States: []dsl.State{
 				{Name: "Running", Transitions: []dsl.Transition{to("Done"), to("")}, Stay: &dsl.Stay{AtMost: time.Hour, Then: "Faild"}, Enter: nothing, Retries: &dsl.Budget{Then: "Nowhere"}},
 				end("Failed"),
 			}},
@@ -87,7 +87,7 @@ func TestFaultsOfMachines(t *testing.T) {
 				"machine.states[0].transitions[1].to: want the state to go to",
 				`machine.states[0].stay.then: unknown state "Faild" (did you mean "Failed"?)`,
 				`machine.states[0].retries.then: unknown state "Nowhere" (want one of Running, Failed)`,
-				`machine.initial: unknown state "Runing" (did you mean "Running"?)`,
+				`machine.initial: unknown state "Running1" (did you mean "Running"?)`,
 			},
 		},
 		"states that no way leads to, and one that no way leads out of": {

@@ -177,7 +177,7 @@ func TestRunAgain(t *testing.T) {
 			s.Launch()
 			s.Create(web)
 			s.Advance(time.Second)
-			if n := s.Journal.Len(); n < 100 || n > 400 {
+			if n := s.Len(); n < 100 || n > 400 {
 				s.t.Errorf("%d runs in a second", n)
 			}
 			if events := s.Events(); len(events) != 1 || events[0].Reason != "Looping" {
@@ -196,7 +196,7 @@ func TestRunAgain(t *testing.T) {
 			s.Launch()
 			s.Create(web)
 			s.Advance(time.Hour)
-			if n := s.Journal.Len(); n < 3500 || n > 3601 {
+			if n := s.Len(); n < 3500 || n > 3601 {
 				s.t.Errorf("%d runs in an hour", n)
 			}
 		}},

@@ -101,7 +101,9 @@ func TestMachineGauges(t *testing.T) {
 		at(m, map[string]float64{"Pending": 2, "Running": 1})
 		c.Delete(foos, "default", "c")
 		at(m, map[string]float64{"Pending": 1, "Running": 1})
-		c.Update(foos, "default", "d", func(o *unstructured.Unstructured) { _ = unstructured.SetNestedField(o.Object, "Flying", "status", "state") })
+		c.Update(foos, "default", "d", func(o *unstructured.Unstructured) {
+			_ = unstructured.SetNestedField(o.Object, "Flying", "status", "state")
+		})
 		at(m, map[string]float64{"StateUnknown": 1, "Running": 1})
 		if v := series(t, m, "handwerk_machine_transitions_total")["Pending Running"]; v.GetCounter().GetValue() != 2 {
 			t.Errorf("transitions %v", v)

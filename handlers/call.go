@@ -102,9 +102,7 @@ func computedParams(cel compilerOf, b actions.Build, function dsl.Function) (act
 		if err := checkParams(function, tree); err != nil {
 			return dsl.Permanent(fmt.Errorf("calling %s: %w", function.Name, err))
 		}
-		own := *r
-		own.Params = tree
-		return function.Func(ctx, &own)
+		return runWith(ctx, function.Func, r, tree)
 	}}, nil
 }
 
@@ -124,10 +122,16 @@ func hasExpression(value any) bool {
 // withParams gives each call its own copy of the parameters: calls run side by side.
 func withParams(fn dsl.Func, params dsl.Params) dsl.Func {
 	return func(ctx context.Context, r *dsl.Request) error {
-		own := *r
-		own.Params = runtime.DeepCopyJSON(params)
-		return fn(ctx, &own)
+		return runWith(ctx, fn, r, runtime.DeepCopyJSON(params))
 	}
+}
+
+// runWith runs a function with parameters. What it says in its request, besides what the two share, is handed on.
+func runWith(ctx context.Context, fn dsl.Func, r *dsl.Request, params dsl.Params) error {
+	own := *r
+	own.Params = params
+	defer func() { r.Step, r.Again = own.Step, own.Again }()
+	return fn(ctx, &own)
 }
 
 func unknownFunction(name string, known []string) error {

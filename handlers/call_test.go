@@ -8,9 +8,11 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/actions"
@@ -271,5 +273,31 @@ func TestCallOfADaemon(t *testing.T) {
 		if !request.Patch.Empty() || request.Params != nil {
 			t.Errorf("it leaves %v, %v", request.Patch, request.Params)
 		}
+	}
+}
+
+// TestWhatAFunctionSaysOfItsNextRunIsHandedOn holds that a function with parameters of its own can say when it is run again, and
+// how far its steps have come.
+func TestWhatAFunctionSaysOfItsNextRunIsHandedOn(t *testing.T) {
+	for name, size := range map[string]any{"parameters": int64(1), "computed parameters": "${self.size}"} {
+		t.Run(name, func(t *testing.T) {
+			r := registered(t, dsl.Function{Name: "shop.Work", Params: params{}, Needs: []dsl.Need{}, Func: func(_ context.Context, r *dsl.Request) error {
+				r.RunAgain(time.Minute)
+				r.Step += 2
+				return errors.New("not yet")
+			}})
+			fn, err := build(t, r, "shop.Work", dsl.Params{"size": size})
+			if err != nil {
+				t.Fatal(err)
+			}
+			object := &unstructured.Unstructured{Object: map[string]any{"size": int64(1)}}
+			request := &dsl.Request{Subject: dsl.Subject{Object: object}, Step: 1}
+			if err := fn(t.Context(), request); err == nil || err.Error() != "not yet" {
+				t.Fatalf("error is %v", err)
+			}
+			if request.Step != 3 || request.Again == nil || *request.Again != time.Minute {
+				t.Errorf("step is %d, to be run again after %v", request.Step, request.Again)
+			}
+		})
 	}
 }

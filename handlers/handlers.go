@@ -33,6 +33,7 @@ func Standard() *actions.Registry {
 	// The functions that call finds by name, a line for each file that has some.
 	Foo(r)
 	FooBar(r)
+	Etcd(r)
 	PodWatch(r)
 	Probes(r)
 	VolumeClaims(r)

@@ -78,12 +78,17 @@ func (e Entry) Due(h *dsl.Handler, f Facts) dsl.Cause {
 		}
 	}
 	switch c := e.pending(); {
-	case c != "" && !c.Lasting() && (h.On(c) || c == dsl.Again):
+	case goesOn(h, c):
 		return c
 	case f.First && !f.New && f.Present && h.On(dsl.Resume) && !h.Level():
 		return dsl.Resume
 	}
 	return ""
+}
+
+// goesOn reports whether a try that is begun for a cause is to be gone on with, though nothing that is stored tells of it.
+func goesOn(h *dsl.Handler, c dsl.Cause) bool {
+	return c != "" && !c.Lasting() && (h.On(c) || c == dsl.Again)
 }
 
 // dueInDeletion: a success counts for the deletion that it was in, and a failure for good as long as
@@ -130,10 +135,8 @@ func (e Entry) dueByEdge(h *dsl.Handler, f Facts) dsl.Cause {
 
 func (e Entry) dueByLevel(f Facts) dsl.Cause {
 	switch {
-	case e.Seen != "" && e.Seen != f.Now && e.open() && e.Try.View == f.Now:
-		return e.Try.Cause // it differs by what the last attempt did itself
 	case e.Seen != "" && (e.Seen != f.Now || e.halfway(f.Now)):
-		return dsl.Update
+		return e.update(f.Now)
 	case e.Seen != "":
 		return ""
 	case e.handling():
@@ -148,6 +151,15 @@ func (e Entry) dueByLevel(f Facts) dsl.Cause {
 		return dsl.Create
 	}
 	return dsl.Update // there was nothing of its view so far
+}
+
+// update is what a level-triggered handler runs for whose view has changed: what it is about already, where the view differs by
+// what the last attempt has done itself.
+func (e Entry) update(now string) dsl.Cause {
+	if e.Seen != now && e.open() && e.Try.View == now {
+		return e.Try.Cause
+	}
+	return dsl.Update
 }
 
 // undoes reports whether the handler has begun with another view than it has handled: should the object be again

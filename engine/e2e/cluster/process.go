@@ -4,6 +4,7 @@
 package cluster
 
 import (
+	"context"
 	"os/exec"
 	"runtime"
 	"syscall"
@@ -15,6 +16,14 @@ type process struct {
 	cmd   *exec.Cmd
 	lines *Lines
 	done  chan struct{} // closed when it has ended and its output is read
+}
+
+// Command is [exec.CommandContext] for a program that is killed, too, when the thread ends that has started it, as with this
+// process: so the goroutine that starts it stays on its thread until the program has ended.
+func Command(ctx context.Context, program string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.SysProcAttr = attributes(syscall.SIGKILL)
+	return cmd
 }
 
 // startProcess starts cmd in a process group of its own. Should this process end first, however it

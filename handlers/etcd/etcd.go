@@ -1,0 +1,200 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package etcd asks the members of an etcd cluster about their membership, and changes it, by etcd's JSON gateway: it needs
+// no client of etcd's. Facts about the API are those of etcd 3.4 to 3.7.
+package etcd
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	neturl "net/url"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// The time that one request may take. A change waits for a quorum: etcd itself gives it up after seven seconds.
+const (
+	askTime    = 3 * time.Second
+	changeTime = 10 * time.Second
+)
+
+// longestAnswer is how many bytes of an answer are read: a member list is some kilobytes.
+const longestAnswer = 1 << 20
+
+// ID is the number by which a cluster knows a member. JSON has it as text, as the gateway does.
+type ID uint64
+
+// String returns it as etcdctl shows it.
+func (id ID) String() string { return strconv.FormatUint(uint64(id), 16) }
+
+// MarshalText returns the digits.
+func (id ID) MarshalText() ([]byte, error) { return strconv.AppendUint(nil, uint64(id), 10), nil }
+
+// UnmarshalText reads the digits.
+func (id *ID) UnmarshalText(text []byte) error {
+	n, err := strconv.ParseUint(string(text), 10, 64)
+	*id = ID(n)
+	return err
+}
+
+// Member is one of a cluster.
+type Member struct {
+	ID ID `json:"ID"`
+	// Name is empty until the member was started.
+	Name     string   `json:"name"`
+	PeerURLs []string `json:"peerURLs"`
+	// ClientURLs is empty until the member was started.
+	ClientURLs []string `json:"clientURLs"`
+	// Learner: it gets all that is written, and has no vote.
+	Learner bool `json:"isLearner"`
+}
+
+// Status is what a member says of itself.
+type Status struct {
+	// ID is its own, Leader that of the leader that it knows, zero for none.
+	ID, Leader ID
+	// Learner: it has no vote.
+	Learner bool
+	// Errors are alarms, as of a full disk or of corrupt data.
+	Errors []string
+}
+
+// The codes of gRPC that matter here.
+const (
+	codeNotFound           = 5
+	codeFailedPrecondition = 9
+	codeUnavailable        = 14
+)
+
+// Refusal is what a member answered in place of a result.
+type Refusal struct {
+	// Code is that of gRPC.
+	Code    int    `json:"code"`
+	Message string `json:"message"`
+}
+
+// Error returns the message, which begins with the name of the server.
+func (r *Refusal) Error() string { return r.Message }
+
+// ErrNotYet is what a refusal wraps that will not be one any more when the cluster has been whole for some seconds, or when
+// a learner has caught up.
+var ErrNotYet = errors.New("the cluster is not ready for the change")
+
+// Is reports whether the refusal is of that kind.
+func (r *Refusal) Is(target error) bool {
+	if target != ErrNotYet {
+		return false
+	}
+	switch r.Code {
+	case codeUnavailable: // "unhealthy cluster": not all are connected, or not for five seconds; and while there is no leader
+		return true
+	case codeFailedPrecondition:
+		return strings.Contains(r.Message, "in sync with leader") || strings.Contains(r.Message, "not enough started members")
+	}
+	return strings.Contains(r.Message, "not enough started members") // which has no code of its own where a member is removed
+}
+
+// Members returns those of the cluster that the member at the client URL belongs to, as a quorum has them: one that was
+// left behind cannot answer.
+func Members(ctx context.Context, url string) ([]Member, error) {
+	var out struct{ Members []Member }
+	err := post(ctx, url, "/v3/cluster/member/list", askTime, map[string]any{"linearizable": true}, &out)
+	return out.Members, err
+}
+
+// StatusOf returns what the member at the client URL says of itself. It asks no other member.
+func StatusOf(ctx context.Context, url string) (Status, error) {
+	var out struct {
+		Header struct {
+			ID ID `json:"member_id"`
+		}
+		Leader  ID
+		Learner bool `json:"isLearner"`
+		Errors  []string
+	}
+	err := post(ctx, url, "/v3/maintenance/status", askTime, map[string]any{}, &out)
+	return Status{ID: out.Header.ID, Leader: out.Leader, Learner: out.Learner, Errors: out.Errors}, err
+}
+
+// AddLearner adds a member that is to be reached at the peer URL, and has no vote until it is promoted. Where there is
+// one with that URL already, etcd refuses it.
+func AddLearner(ctx context.Context, url, peerURL string) (Member, error) {
+	var out struct{ Member Member }
+	err := post(ctx, url, "/v3/cluster/member/add", changeTime, map[string]any{"peerURLs": []string{peerURL}, "isLearner": true}, &out)
+	return out.Member, err
+}
+
+// Promote gives a learner its vote. The error is [ErrNotYet] while it has not caught up with the leader. One that has its vote
+// already is no error.
+func Promote(ctx context.Context, url string, id ID) error {
+	err := post(ctx, url, "/v3/cluster/member/promote", changeTime, map[string]any{"ID": id}, nil)
+	if refusal, ok := errors.AsType[*Refusal](err); ok && strings.Contains(refusal.Message, "can only promote a learner member") &&
+		!errors.Is(err, ErrNotYet) {
+		return nil
+	}
+	return err
+}
+
+// Remove takes a member out of the cluster. One that is not there is no error.
+func Remove(ctx context.Context, url string, id ID) error {
+	err := post(ctx, url, "/v3/cluster/member/remove", changeTime, map[string]any{"ID": id}, nil)
+	if refusal, ok := errors.AsType[*Refusal](err); ok && refusal.Code == codeNotFound {
+		return nil
+	}
+	return err
+}
+
+// post sends one request. Errors name the URL.
+func post(ctx context.Context, url, path string, most time.Duration, question, answer any) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, most, fmt.Errorf("no answer within %s", most))
+	defer cancel()
+	body, err := json.Marshal(question)
+	if err != nil {
+		return err
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, strings.TrimSuffix(url, "/")+path, bytes.NewReader(body))
+	if err != nil {
+		return fmt.Errorf("asking %s: %w", url, err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		if wrapped, ok := errors.AsType[*neturl.Error](err); ok {
+			err = wrapped.Err // what it adds is said here
+		}
+		return fmt.Errorf("asking %s: %w", url+path, err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(io.LimitReader(response.Body, longestAnswer))
+	if err == nil {
+		err = read(response, text, answer)
+	}
+	if err != nil {
+		return fmt.Errorf("asking %s: %w", url+path, err)
+	}
+	return nil
+}
+
+// read decodes an answer, or the refusal that it is.
+func read(response *http.Response, text []byte, answer any) error {
+	if response.StatusCode != http.StatusOK {
+		refusal := &Refusal{}
+		if json.Unmarshal(text, refusal) != nil || refusal.Message == "" {
+			return fmt.Errorf("the answer is %s", response.Status)
+		}
+		return refusal
+	}
+	if answer == nil {
+		return nil
+	}
+	if err := json.Unmarshal(text, answer); err != nil {
+		return fmt.Errorf("decoding the answer: %w", err)
+	}
+	return nil
+}

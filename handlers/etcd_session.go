@@ -1,0 +1,326 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package handlers
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/handlers/etcd"
+)
+
+// etcdParams are the parameters of the functions of samples/etcd. In all texts, also those of the Pod, {member} stands for the
+// name of the member that it is about, {number} for its number, {cluster} for the name of the object, {namespace} for its namespace.
+type etcdParams struct {
+	// ClientURL and PeerURL are where a member is reached by clients, and by the other members. By default that is a Pod with
+	// a hostname of its own, in a headless Service of the cluster's name.
+	ClientURL string `json:"clientURL"`
+	PeerURL   string `json:"peerURL"`
+	// Pod is the Pod of a member. In it {clientURL} and {peerURL} are the member's, {initialCluster} are all members with their peer
+	// URLs, and {initialClusterState} is new or existing, as etcd's flags of these names want them.
+	Pod map[string]any `json:"pod"`
+}
+
+// The URLs by default.
+const (
+	etcdClientURL = "http://{member}.{cluster}.{namespace}.svc:2379"
+	etcdPeerURL   = "http://{member}.{cluster}.{namespace}.svc:2380"
+)
+
+const etcdPods = "pods.v1"
+
+// etcdCluster is what the functions need to know of an EtcdCluster.
+type etcdCluster struct {
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              struct {
+		Size int `json:"size"`
+	} `json:"spec"`
+	Status struct {
+		Members []etcdMember `json:"members"`
+		// Next is the number of the next member. None is used twice: nobody takes a new member for an old one.
+		Next int `json:"next"`
+	} `json:"status"`
+}
+
+// etcdMember is a member in the status.
+type etcdMember struct {
+	Name string `json:"name"`
+	// ID is what etcdctl shows; empty until it is known.
+	ID string `json:"id,omitempty"`
+	// Learner: it has no vote yet. Alive: its Pod is there, and its data with it. Healthy: it answers, and knows a leader.
+	Learner bool `json:"learner"`
+	Alive   bool `json:"alive"`
+	Healthy bool `json:"healthy"`
+}
+
+// etcdSession is one run of one of the functions.
+type etcdSession struct {
+	*dsl.Request
+	etcdCluster
+	params etcdParams
+	// pods are the cluster's, by name.
+	pods map[string]*corev1.Pod
+	// members are those that a quorum knows, in the order of their numbers; nil while there is none. Answers are what each says.
+	members []etcd.Member
+	answers map[string]etcdAnswer
+	leader  etcd.ID
+}
+
+// etcdAnswer is what a member says of itself, or why it does not.
+type etcdAnswer struct {
+	etcd.Status
+	err error
+}
+
+// healthy reports whether a member works: it answers, knows a leader, and has no alarm.
+func (a etcdAnswer) healthy() bool { return a.err == nil && a.Leader != 0 && len(a.Errors) == 0 }
+
+// etcdFunc makes a handler's code of a function.
+func etcdFunc(step func(context.Context, *etcdSession) error) dsl.Func {
+	return func(ctx context.Context, r *dsl.Request) error {
+		s := &etcdSession{Request: r, params: etcdParams{ClientURL: etcdClientURL, PeerURL: etcdPeerURL}, pods: map[string]*corev1.Pod{}}
+		if err := r.Params.Into(&s.params); err != nil {
+			return dsl.Permanent(err)
+		}
+		object, err := dsl.As[etcdCluster](r.Object)
+		if err != nil {
+			return err
+		}
+		s.etcdCluster = *object
+		pods, err := dsl.AsList[corev1.Pod](r.Children.List(etcdPods))
+		if err != nil {
+			return err
+		}
+		for _, pod := range pods {
+			s.pods[pod.Name] = pod
+		}
+		return step(ctx, s)
+	}
+}
+
+// look asks all members how they are, and one of them which there are, and notes it in the status.
+func (s *etcdSession) look(ctx context.Context) error {
+	s.members, s.leader, s.answers = nil, 0, map[string]etcdAnswer{}
+	s.ask(ctx)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	s.again()
+	var why error
+	for _, name := range slices.Sorted(maps.Keys(s.answers)) {
+		if a := s.answers[name]; !a.healthy() || s.members != nil {
+			continue
+		}
+		s.members, why = etcd.Members(ctx, s.clientURL(name))
+	}
+	if s.members == nil {
+		if why != nil {
+			s.Log.V(1).Info("no quorum of etcd answers", "error", why.Error())
+		}
+		s.note(s.Status.Members)
+		return nil
+	}
+	return s.tell()
+}
+
+// again has the machine look again: soon while not all is well, for what a member says of itself tells nobody else.
+func (s *etcdSession) again() {
+	for _, name := range slices.Sorted(maps.Keys(s.pods)) {
+		if a := s.answers[name]; !a.healthy() || a.Learner {
+			s.RunAgain(etcdSoon)
+		}
+	}
+	s.RunAgain(etcdLater)
+}
+
+// ask asks the members whose data is there how they are, all at once.
+func (s *etcdSession) ask(ctx context.Context) {
+	var asking sync.WaitGroup
+	names := slices.DeleteFunc(slices.Sorted(maps.Keys(s.pods)), func(name string) bool { return !s.alive(name) })
+	answers := make([]etcdAnswer, len(names))
+	for i, name := range names {
+		asking.Go(func() { answers[i].Status, answers[i].err = etcd.StatusOf(ctx, s.clientURL(name)) })
+	}
+	asking.Wait()
+	for i, name := range names {
+		s.answers[name] = answers[i]
+	}
+}
+
+// tell notes the members that a quorum knows.
+func (s *etcdSession) tell() error {
+	numbers, found := map[etcd.ID]int{}, []etcdMember{}
+	for _, m := range s.members {
+		name, err := s.nameOf(m)
+		if err != nil {
+			return err
+		}
+		numbers[m.ID] = s.number(name)
+		found = append(found, etcdMember{Name: name, ID: m.ID.String(), Learner: m.Learner})
+	}
+	slices.SortFunc(s.members, func(a, b etcd.Member) int { return cmp.Compare(numbers[a.ID], numbers[b.ID]) })
+	slices.SortFunc(found, func(a, b etcdMember) int { return cmp.Compare(s.number(a.Name), s.number(b.Name)) })
+	for _, m := range found {
+		if a := s.answers[m.Name]; a.healthy() && !m.Learner {
+			s.leader = a.Leader
+		}
+	}
+	s.note(found)
+	return nil
+}
+
+// note puts members into the status, as they are now.
+func (s *etcdSession) note(members []etcdMember) {
+	members = slices.Clone(members)
+	for i := range members {
+		m := &members[i]
+		m.Alive, m.Healthy = s.alive(m.Name), s.answers[m.Name].healthy()
+	}
+	s.Status.Members = members
+	s.Patch.SetStatus("members", members)
+}
+
+// alive reports whether the Pod of a member is there, and its data with it.
+func (s *etcdSession) alive(name string) bool {
+	pod := s.pods[name]
+	return pod != nil && !dead(pod)
+}
+
+// voter returns a member other than the given one that can be asked for a change; empty where there is none. The one that
+// leads comes last: it is asked by the others.
+func (s *etcdSession) voter(but string) (found string) {
+	for _, name := range slices.Sorted(maps.Keys(s.answers)) {
+		a := s.answers[name]
+		if name == but || !a.healthy() || a.Learner {
+			continue
+		}
+		if found = name; a.ID != s.leader {
+			return name
+		}
+	}
+	return found
+}
+
+// next returns the number of the member that is to be added, and the learner that it is already, where a run before this one
+// has come as far as that.
+func (s *etcdSession) next(members []etcd.Member) (number int, learner *etcd.Member) {
+	for number = s.Status.Next; ; number++ {
+		name := s.numbered(number)
+		i := slices.IndexFunc(members, func(m etcd.Member) bool { return slices.Contains(m.PeerURLs, s.peerURL(name)) })
+		switch {
+		case i >= 0 && members[i].Learner:
+			return number, &members[i]
+		case i < 0 && s.pods[name] == nil:
+			return number, nil
+		}
+	}
+}
+
+// start makes the Pod of a member that joins others, or that is the first one where there are none.
+func (s *etcdSession) start(ctx context.Context, name string, members []etcd.Member) error {
+	if s.pods[name] != nil {
+		return nil // a run before this one has made it
+	}
+	if s.params.Pod == nil {
+		return dsl.Permanent(fmt.Errorf("starting member %s: the parameter pod must say what its Pod is", name))
+	}
+	state, all := "new", []string{name + "=" + s.peerURL(name)}
+	if members != nil {
+		state, all = "existing", nil
+	}
+	for _, m := range members {
+		of, err := s.nameOf(m)
+		if err != nil {
+			return err
+		}
+		all = append(all, of+"="+s.peerURL(of))
+	}
+	words := strings.NewReplacer("{initialCluster}", strings.Join(all, ","), "{initialClusterState}", state,
+		"{clientURL}", s.clientURL(name), "{peerURL}", s.peerURL(name))
+	pod := fillIn(s.params.Pod, func(text string) string { return s.words(name).Replace(words.Replace(text)) })
+	applied, err := dsl.As[corev1.Pod](s.Children.Apply(ctx, pod))
+	if err != nil {
+		return fmt.Errorf("starting member %s: %w", name, err)
+	}
+	s.pods[name] = applied
+	return nil
+}
+
+// stop deletes the Pod of what is no member any more.
+func (s *etcdSession) stop(ctx context.Context, name string) error {
+	if err := s.Children.Delete(ctx, etcdPods, name); err != nil {
+		return fmt.Errorf("stopping %s, which is no member any more: %w", name, err)
+	}
+	delete(s.pods, name)
+	return nil
+}
+
+// numbered returns the name of the member with a number, number that of a name; -1 for one that is none of ours.
+func (s *etcdSession) numbered(number int) string { return s.Name + "-" + strconv.Itoa(number) }
+
+func (s *etcdSession) number(name string) int {
+	digits, ours := strings.CutPrefix(name, s.Name+"-")
+	n, err := strconv.Atoi(digits)
+	if !ours || err != nil {
+		return -1
+	}
+	return n
+}
+
+func (s *etcdSession) clientURL(member string) string {
+	return s.words(member).Replace(s.params.ClientURL)
+}
+func (s *etcdSession) peerURL(member string) string { return s.words(member).Replace(s.params.PeerURL) }
+
+// words puts in what is known of a member.
+func (s *etcdSession) words(member string) *strings.Replacer {
+	return strings.NewReplacer("{member}", member, "{number}", strconv.Itoa(s.number(member)), "{cluster}", s.Name, "{namespace}", s.Namespace)
+}
+
+// nameOf returns the name of a member, which has none in etcd until it was started, by its peer URL. One that somebody else
+// has added is an error.
+func (s *etcdSession) nameOf(m etcd.Member) (string, error) {
+	template := strings.NewReplacer("{member}", s.Name+"-{number}", "{cluster}", s.Name, "{namespace}", s.Namespace).Replace(s.params.PeerURL)
+	before, after, _ := strings.Cut(template, "{number}")
+	for _, url := range m.PeerURLs {
+		number := strings.TrimSuffix(strings.TrimPrefix(url, before), after)
+		if name := s.Name + "-" + number; s.number(name) >= 0 && s.peerURL(name) == url {
+			return name, nil
+		}
+	}
+	return "", fmt.Errorf("reading members of %s: %s (peer URLs %s) is none that this operator has added: remove it by hand",
+		s.Name, cmp.Or(m.Name, m.ID.String()), strings.Join(m.PeerURLs, ", "))
+}
+
+// fillIn returns a copy of a plain value with all texts in it replaced.
+func fillIn[T any](value T, replaced func(string) string) T {
+	var out any = value
+	switch v := out.(type) {
+	case string:
+		out = replaced(v)
+	case map[string]any:
+		filled := make(map[string]any, len(v))
+		for key, inner := range v {
+			filled[key] = fillIn(inner, replaced)
+		}
+		out = filled
+	case []any:
+		filled := make([]any, len(v))
+		for i, inner := range v {
+			filled[i] = fillIn(inner, replaced)
+		}
+		out = filled
+	}
+	return out.(T)
+}
