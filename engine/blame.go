@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/draft"
 	"github.com/handwerk-dev/handwerk/engine/patch"
 	"github.com/handwerk-dev/handwerk/engine/plan"
 )
@@ -29,7 +30,7 @@ func (p *pass) probe(ctx context.Context, j *plan.Job) error {
 	}
 	result, err := p.send(ctx, base, p.alone(j, seen))
 	if apierrors.IsInvalid(err) {
-		without := draftOf(p.object)
+		without := draft.Of(p.object)
 		for _, other := range p.jobs {
 			if other != j && other.Wants != nil {
 				without = p.also(without, other)
@@ -49,7 +50,7 @@ func (p *pass) probe(ctx context.Context, j *plan.Job) error {
 // what the handler looks at, it is none: what becomes of it then is for the pass's own write to see.
 func (p *pass) alone(j *plan.Job, seen *unstructured.Unstructured) patch.Wish {
 	return func(live *unstructured.Unstructured) (*dsl.Patch, patch.Marks) {
-		if live != seen && !holds(j, p.looking(live).look) {
+		if live != seen && !j.Holds(p.looking(live).Look) {
 			return dsl.NewPatch(), patch.Marks{}
 		}
 		wants, err := patch.Resolve(live, j.Wants, p.object.GetGeneration(), p.now)
@@ -61,8 +62,8 @@ func (p *pass) alone(j *plan.Job, seen *unstructured.Unstructured) patch.Wish {
 }
 
 // also returns the draft with what another handler wants. Where that cannot be worked out any more, the handler runs again.
-func (p *pass) also(at draft, j *plan.Job) draft {
-	next, err := at.with(j.Wants, p.facts)
+func (p *pass) also(at draft.Draft, j *plan.Job) draft.Draft {
+	next, err := at.With(j.Wants, p.object.GetGeneration(), p.now)
 	if err != nil {
 		p.void(j)
 		p.next = p.next.AtOnce()
@@ -78,7 +79,7 @@ func (p *pass) blame(ctx context.Context, said error) (verdict, error) {
 	if err != nil {
 		return verdict{}, err
 	}
-	p.show(draftOf(p.object))
+	p.show(draft.Of(p.object))
 	for _, j := range wanting {
 		err := said
 		if len(wanting) > 1 {
@@ -89,7 +90,7 @@ func (p *pass) blame(ctx context.Context, said error) (verdict, error) {
 		}
 		switch {
 		case err == nil:
-			p.show(p.also(p.draft, j))
+			p.show(p.also(p.Draft, j))
 		case apierrors.IsInvalid(err):
 			p.fault(j, err)
 		default:
@@ -117,5 +118,5 @@ func (p *pass) fault(j *plan.Job, err error) {
 	p.note(p.logOfJob(j), j, fmt.Errorf("changing the object: %w", err), 0)
 	e := j.Entry
 	e.Try = j.Record
-	p.ledger.Put(j.Reader, e.End(j.Reader.View, j.Saw, p.look.Kept(j.Reader.View)))
+	p.ledger.Put(j.Reader, e.End(j.Reader.View, j.Saw, p.Look.Kept(j.Reader.View)))
 }

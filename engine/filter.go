@@ -63,7 +63,7 @@ func (p *pass) answer(r book.Reader, c dsl.Cause, try progress.Record) filter.An
 	if asked {
 		return a
 	}
-	a.Holds = filter.Chooses(r.Handler, p.current)
+	a.Holds = filter.Chooses(r.Handler, p.Current)
 	if r.When == nil {
 		return a // to ask again costs no more than to keep it
 	}

@@ -42,7 +42,7 @@ func (p *pass) attempt(ctx context.Context, j *plan.Job) error {
 		return err
 	}
 	p.family.Claims.Run(j.Reader.ID, j.Record.Past())
-	j.Saw = p.look.Digest(j.Reader.View)
+	j.Saw = p.Look.Digest(j.Reader.View)
 	s := fence.NewSpan(p.r.engine.held)
 	request := p.request(j, s)
 	log := request.Log
@@ -101,7 +101,7 @@ func (p *pass) ensureFinalizer(ctx context.Context) error {
 // of a pass that must end.
 func (p *pass) lay(ctx context.Context, j *plan.Job, wants *dsl.Patch) (wrong, ends error) {
 	j.Offers = len(wants.Offered) > 0
-	wants, err := p.r.conditions.Offered(ctx, wants, p.patch.Conditions)
+	wants, err := p.r.conditions.Offered(ctx, wants, p.Patch.Conditions)
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +113,7 @@ func (p *pass) lay(ctx context.Context, j *plan.Job, wants *dsl.Patch) (wrong, e
 	if j.Wants = wants; wrong != nil || made.Empty() {
 		j.Wants = made // transformations that fail, or have nothing to do, do not run again
 	}
-	at, _ := p.with(made, p.facts)
+	at, _ := p.With(made, p.object.GetGeneration(), p.now)
 	p.show(at)
 	return wrong, nil
 }
@@ -123,7 +123,7 @@ func (p *pass) lay(ctx context.Context, j *plan.Job, wants *dsl.Patch) (wrong, e
 func (p *pass) transformed(wants *dsl.Patch) (made *dsl.Patch, wrong error) {
 	if p.r.rules.Ledger.Partial {
 		wrong = dsl.Permanent(errPartial)
-	} else if made, wrong = patch.Resolve(p.current, wants, p.object.GetGeneration(), p.now); wrong == nil {
+	} else if made, wrong = patch.Resolve(p.Current, wants, p.object.GetGeneration(), p.now); wrong == nil {
 		return made, nil
 	}
 	bare := *wants
@@ -171,10 +171,10 @@ func (p *pass) note(log logr.Logger, j *plan.Job, err error, took time.Duration)
 // finish enters the outcome of a job into the book. Its handler has seen the object as it was before it
 // ran, and what it changes itself is no news for it; for others that look there it is.
 func (p *pass) finish(j *plan.Job) {
-	j.Left = p.look.Digest(j.Reader.View)
+	j.Left = p.Look.Digest(j.Reader.View)
 	var kept map[string]any
 	if j.Reader.Old {
-		kept = p.look.Kept(j.Reader.View)
+		kept = p.Look.Kept(j.Reader.View)
 	}
 	e := j.Entry
 	e.Try = j.Record

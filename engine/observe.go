@@ -35,7 +35,7 @@ func (p *pass) observe(news inbox.Changes) changes {
 	n := changes{Changes: news}
 	if timers := p.r.rules.Timers; len(timers) > 0 && p.deletion == "" {
 		n.clock = clock.Start(timers, clock.Pass{
-			Now: p.now, Before: p.memory.Ticks, Fresh: news.Fresh, Look: p.look, Ledger: p.ledger,
+			Now: p.now, Before: p.memory.Ticks, Fresh: news.Fresh, Look: p.Look, Ledger: p.ledger,
 			About: func(r book.Reader) *dsl.Subject {
 				return p.subject(r, dsl.Timer, progress.Record{}, p.family.Reader(), p.indexes.For(r.ID, dsl.Timer))
 			},

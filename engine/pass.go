@@ -16,6 +16,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/logmark"
 	"github.com/handwerk-dev/handwerk/engine/daemon"
 	"github.com/handwerk-dev/handwerk/engine/departed"
+	"github.com/handwerk-dev/handwerk/engine/draft"
 	"github.com/handwerk-dev/handwerk/engine/family"
 	"github.com/handwerk-dev/handwerk/engine/filter"
 	"github.com/handwerk-dev/handwerk/engine/inbox"
@@ -50,7 +51,7 @@ func (f facts) resourceWide() bool { return f.object.GetName() == "" }
 // pass begins from the same book.
 type pass struct {
 	facts
-	draft
+	draft.Draft
 	r      *resource
 	memory *memory.Memory
 	ledger *ledger.Ledger
@@ -140,14 +141,14 @@ func (r *resource) passGone(ctx context.Context, one departed.Object, news inbox
 
 // newPass begins a pass: it opens the object's book, and what is known of its children and related objects.
 func (r *resource) newPass(f facts, m *memory.Memory, fresh bool) *pass {
-	p := &pass{facts: f, draft: draftOf(f.object), r: r, memory: m}
+	p := &pass{facts: f, Draft: draft.Of(f.object), r: r, memory: m}
 	rules := &r.rules.Ledger
 	if f.resourceWide() {
 		rules = &r.rules.Schedules
 	}
 	p.ledger = ledger.Open(rules, &m.Ledger, ledger.Subject{
 		Object: f.object, Deletion: f.deletion, First: !m.Seen, Fresh: fresh, Generation: r.own.KeepsGeneration() && !f.resourceWide(), Now: f.now,
-	}, p.look, p.log)
+	}, p.Look, p.log)
 	p.related = r.related.View(related.Owner{Key: f.key, Object: f.object, Gone: f.gone, Now: f.now})
 	p.indexes = r.indexes.View(f.key, !m.Seen, !f.gone && !f.resourceWide())
 	p.family = r.family.Begin(family.Pass{
@@ -174,7 +175,7 @@ func (p *pass) run(ctx context.Context, news inbox.Changes) error {
 		return err
 	}
 	if p.deletion == "" && p.r.own.Resource().Status { // without a subresource, each write would be another generation
-		p.saying().Restate(p.patch)
+		p.saying().Restate(p.Patch)
 	}
 	s, err := p.write(ctx, p.settle())
 	if err != nil && !errors.Is(err, patch.ErrGone) {
@@ -190,7 +191,7 @@ func (p *pass) run(ctx context.Context, news inbox.Changes) error {
 // saying is what the pass knows of what is to be said in conditions.
 func (p *pass) saying() saying.Pass {
 	return saying.Pass{
-		Object: p.object, Look: p.look, Readers: p.r.rules.Readers, Jobs: p.jobs, Ledger: p.ledger, Memory: p.memory, Sees: p.sees,
+		Object: p.object, Look: p.Look, Readers: p.r.rules.Readers, Jobs: p.jobs, Ledger: p.ledger, Memory: p.memory, Sees: p.sees,
 	}
 }
 

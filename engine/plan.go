@@ -60,7 +60,7 @@ func (p *pass) handle(ctx context.Context, n changes) error {
 func (p *pass) plan(r book.Reader, n changes) *plan.Job {
 	e := p.ledger.Entry(r)
 	if p.deletion == "" && e.Begins && p.sees(r, dsl.Update).Holds {
-		e = e.Meet(r, p.look, p.ledger.Known(), p.making(r))
+		e = e.Meet(r, p.Look, p.ledger.Known(), p.making(r))
 	}
 	s := p.situation(r, n)
 	e, c := plan.Decide(r.Handler, e, s)
@@ -83,12 +83,12 @@ func (p *pass) plan(r book.Reader, n changes) *plan.Job {
 // situation finds out what has come up for a handler.
 func (p *pass) situation(r book.Reader, n changes) plan.Situation {
 	return plan.Situation{
-		Facts: p.ledger.Facts(r, p.look), Pass: p.now,
+		Facts: p.ledger.Facts(r, p.Look), Pass: p.now,
 		Child: n.Child, Related: p.related.Changed(), Index: p.indexes.Changed(r.ID), Unseen: !p.memory.Seen,
 		Named: slices.Contains(n.of, r.ID), Resync: n.resync,
 		Fires: n.clock.Fires(r), Granted: slices.Contains(n.Granted, r.ID),
 		Again:    p.memory.Again.Of(r.ID).Passed(p.now),
-		Chosen:   !r.Level() || filter.Chooses(r.Handler, p.current), // nobody else asks
+		Chosen:   !r.Level() || filter.Chooses(r.Handler, p.Current), // nobody else asks
 		Gone:     p.gone,
 		Released: p.deletion != "" && !p.gone && !p.finalizer(),
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl/logmark"
 	"github.com/handwerk-dev/handwerk/engine/clock"
+	"github.com/handwerk-dev/handwerk/engine/draft"
 	"github.com/handwerk-dev/handwerk/engine/family"
 	"github.com/handwerk-dev/handwerk/engine/loop"
 	"github.com/handwerk-dev/handwerk/engine/memory"
@@ -49,13 +50,13 @@ func (p *pass) remember(a account) {
 	// What the only handler that runs for related objects has changed is no news to it; what others have is.
 	if a.jobs.AskedBy(p.r.rules.Relates) {
 		p.related.Foresee(func() *unstructured.Unstructured {
-			at, _ := draftOf(p.object).with(p.patch, p.facts) // which has no transformations any more
-			return at.current
+			at, _ := draft.Of(p.object).With(p.Patch, p.object.GetGeneration(), p.now) // which has no transformations any more
+			return at.Current
 		})
 	}
 	m.Related = p.related.State()
 	p.indexes.Keep(true)
-	a.clock.Wind(p.jobs, p.look, time.Now(), func(due time.Time) {
+	a.clock.Wind(p.jobs, p.Look, time.Now(), func(due time.Time) {
 		// Due, and not Resync, which would come after all of a first listing: a timer has its time. What is fresh goes
 		// before both.
 		p.next = p.next.Sooner(time.Until(due), queue.Due)

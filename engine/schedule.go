@@ -101,7 +101,7 @@ func (p *pass) scheduled(r book.Reader, granted bool) *plan.Job {
 	case granted:
 		e.Try.Due = time.Time{}
 	}
-	j := plan.Begin(r, e.Try.Cause, e, p.ledger.Facts(r, p.look))
+	j := plan.Begin(r, e.Try.Cause, e, p.ledger.Facts(r, p.Look))
 	p.ledger.Put(r, j.Entry)
 	return j
 }

@@ -49,8 +49,8 @@ func (p *pass) settle() verdict {
 	out.marks = patch.Marks{Finalizer: p.r.engine.op.Finalizer(), Add: out.Add, Remove: out.Remove}
 	if living || !p.gone && !out.Remove {
 		retries, again := p.jobs.Retries()
-		draft := ledger.Draft{Look: p.look, Wanted: p.patch, Finalizer: out.Add, Retries: retries, Again: again}
-		if wait := p.ledger.Save(draft, &out.marks); wait > 0 {
+		stored := ledger.Draft{Look: p.Look, Wanted: p.Patch, Finalizer: out.Add, Retries: retries, Again: again}
+		if wait := p.ledger.Save(stored, &out.marks); wait > 0 {
 			p.next = p.next.Sooner(wait, queue.Due)
 		}
 	}
@@ -83,7 +83,7 @@ func (p *pass) holdsUp(r book.Reader) bool {
 // behind reports whether a handler has not seen what those after it have done to the object.
 func (p *pass) behind() bool {
 	return len(p.jobs.Asking()) > 0 && slices.ContainsFunc(p.jobs, func(j *plan.Job) bool {
-		return j.Ran && j.Left != p.look.Digest(j.Reader.View) &&
-			p.ledger.Entry(j.Reader).Due(j.Reader.Handler, p.ledger.Facts(j.Reader, p.look)) != ""
+		return j.Ran && j.Left != p.Look.Digest(j.Reader.View) &&
+			p.ledger.Entry(j.Reader).Due(j.Reader.Handler, p.ledger.Facts(j.Reader, p.Look)) != ""
 	})
 }

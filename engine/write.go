@@ -16,9 +16,9 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/logmark"
 	"github.com/handwerk-dev/handwerk/engine/book"
+	"github.com/handwerk-dev/handwerk/engine/draft"
 	"github.com/handwerk-dev/handwerk/engine/ledger"
 	"github.com/handwerk-dev/handwerk/engine/patch"
-	"github.com/handwerk-dev/handwerk/engine/plan"
 )
 
 // write sends what the pass has come to, and returns what it has come to then.
@@ -29,7 +29,7 @@ func (p *pass) write(ctx context.Context, s verdict) (verdict, error) {
 		return s, p.releaseObject(ctx, s.marks)
 	}
 	s, err := p.writeFrom(ctx, base, s)
-	if apierrors.IsInvalid(err) && !p.patch.Empty() {
+	if apierrors.IsInvalid(err) && !p.Patch.Empty() {
 		return p.blame(ctx, err)
 	}
 	return s, err
@@ -37,7 +37,7 @@ func (p *pass) write(ctx context.Context, s verdict) (verdict, error) {
 
 // complete returns the object that a write is worked out from: read, where the cache lacks a part of it, or who set a condition.
 func (p *pass) complete(ctx context.Context, base *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	if !p.r.rules.Ledger.Partial && len(p.patch.Retired) == 0 || base != p.object {
+	if !p.r.rules.Ledger.Partial && len(p.Patch.Retired) == 0 || base != p.object {
 		return base, nil
 	}
 	live, err := p.r.engine.reader(ctx, p.r.own.Resource().GVR, p.key)
@@ -52,7 +52,7 @@ func (p *pass) complete(ctx context.Context, base *unstructured.Unstructured) (*
 
 // writeFrom is write for an object as it is known.
 func (p *pass) writeFrom(ctx context.Context, base *unstructured.Unstructured, s verdict) (_ verdict, err error) {
-	if !p.patch.Empty() {
+	if !p.Patch.Empty() {
 		if base, err = p.complete(ctx, base); err != nil {
 			return s, err
 		}
@@ -64,14 +64,14 @@ func (p *pass) writeFrom(ctx context.Context, base *unstructured.Unstructured, s
 			seen, s = live, p.replay(live, s)
 		}
 		// What handlers foresaw is held against the answer, which is to have nobody else's changes in it.
-		s.marks.Locked = s.marks.Locked || !p.patch.Empty()
-		return p.patch, s.marks
+		s.marks.Locked = s.marks.Locked || !p.Patch.Empty()
+		return p.Patch, s.marks
 	})
 	if err == nil && result != base {
 		s.marks = p.correct(ctx, result, s.marks)
 	}
 	if err == nil {
-		p.memory.Settled = append(p.memory.Settled, p.patch.Retired...)
+		p.memory.Settled = append(p.memory.Settled, p.Patch.Retired...)
 	}
 	return s, err
 }
@@ -79,11 +79,11 @@ func (p *pass) writeFrom(ctx context.Context, base *unstructured.Unstructured, s
 // replay looks at what handlers want once more, from the object as it is meanwhile. What one wants holds
 // only where its view is as it was when it ran; otherwise it runs again.
 func (p *pass) replay(live *unstructured.Unstructured, s verdict) verdict {
-	at := draftOf(p.looking(live).current)
+	at := draft.Of(p.looking(live).Current)
 	void := false
 	for _, j := range p.jobs.Asking() {
-		if holds(j, at.look) {
-			if next, err := at.with(j.Wants, p.facts); err == nil {
+		if j.Holds(at.Look) {
+			if next, err := at.With(j.Wants, p.object.GetGeneration(), p.now); err == nil {
 				at = next
 				continue
 			}
@@ -101,12 +101,6 @@ func (p *pass) replay(live *unstructured.Unstructured, s verdict) verdict {
 	s = p.settle()
 	s.marks.Along = along
 	return s
-}
-
-// holds reports whether an object is, in what a handler looks at, as it was when it ran, or as it left it.
-func holds(j *plan.Job, at *book.Look) bool {
-	digest := at.Digest(j.Reader.View)
-	return digest == j.Saw || digest == j.Left
 }
 
 // releaseObject takes the marks of the operator from an object that is gone only from sight, because a selector
@@ -151,7 +145,7 @@ func (p *pass) send(ctx context.Context, base *unstructured.Unstructured, wish p
 	if result.Status || result.Whole {
 		p.left = result.Object
 	}
-	if err == nil && !p.patch.Empty() {
+	if err == nil && !p.Patch.Empty() {
 		p.memory.Ignored, p.memory.Schemas = result.Ignored, schemas
 	}
 	if errors.Is(err, patch.ErrGone) {
@@ -182,7 +176,7 @@ func (r *resource) dropped(log func() logr.Logger, result patch.Result) {
 // rewrote is no news for the handler that wrote it. Where the text says otherwise it is sent again, once.
 func (p *pass) correct(ctx context.Context, written *unstructured.Unstructured, marks patch.Marks) patch.Marks {
 	before := p.ledger.Outcomes()
-	if p.patch.Empty() {
+	if p.Patch.Empty() {
 		p.rewritten(written, marks.Locked)
 	} else {
 		p.corrected(written)
@@ -195,7 +189,7 @@ func (p *pass) correct(ctx context.Context, written *unstructured.Unstructured, 
 		return marks // it would be rewritten at the next write, too
 	}
 	var again patch.Marks
-	if !p.ledger.Store(ledger.Draft{Look: p.look, Wanted: p.patch}, &again) {
+	if !p.ledger.Store(ledger.Draft{Look: p.Look, Wanted: p.Patch}, &again) {
 		return marks
 	}
 	again.Locked = true
@@ -215,20 +209,20 @@ func (p *pass) correct(ctx context.Context, written *unstructured.Unstructured, 
 }
 
 // looking is the pass's draft at another state of its object, as the cache shows it.
-func (p *pass) looking(at *unstructured.Unstructured) draft {
+func (p *pass) looking(at *unstructured.Unstructured) draft.Draft {
 	shown := p.r.form.Shown(at)
-	return draft{patch: p.patch, current: shown, look: book.NewLook(shown.Object)}
+	return draft.Draft{Patch: p.Patch, Current: shown, Look: book.NewLook(shown.Object)}
 }
 
 // corrected enters what the server made of the changes of this pass's handlers.
 func (p *pass) corrected(written *unstructured.Unstructured) {
 	found := p.looking(written)
 	for _, j := range p.jobs {
-		if wanted := p.look.Digest(j.Reader.View); j.Asks() && wanted != found.look.Digest(j.Reader.View) {
-			p.ledger.Put(j.Reader, p.ledger.Entry(j.Reader).Corrected(wanted, found.look, j.Reader))
+		if wanted := p.Look.Digest(j.Reader.View); j.Asks() && wanted != found.Look.Digest(j.Reader.View) {
+			p.ledger.Put(j.Reader, p.ledger.Entry(j.Reader).Corrected(wanted, found.Look, j.Reader))
 		}
 	}
-	p.draft = found
+	p.Draft = found
 }
 
 // rewritten looks whether a write of nothing but the book has changed what handlers look at. Where nobody else
@@ -237,15 +231,15 @@ func (p *pass) corrected(written *unstructured.Unstructured) {
 func (p *pass) rewritten(written *unstructured.Unstructured, locked bool) {
 	found := p.looking(written)
 	for _, r := range p.r.rules.Readers {
-		was := p.look.Digest(r.View)
-		if was == found.look.Digest(r.View) {
+		was := p.Look.Digest(r.View)
+		if was == found.Look.Digest(r.View) {
 			continue
 		}
 		if !locked {
 			p.ledger.Stamps()
 			return
 		}
-		p.ledger.Put(r, p.ledger.Entry(r).Corrected(was, found.look, r))
+		p.ledger.Put(r, p.ledger.Entry(r).Corrected(was, found.Look, r))
 	}
-	p.draft = found
+	p.Draft = found
 }

@@ -48,6 +48,12 @@ func Begin(r book.Reader, c dsl.Cause, e book.Entry, f book.Facts) *Job {
 	return j
 }
 
+// Holds reports whether an object is, in what the handler looks at, as it was when it ran, or as it left it.
+func (j *Job) Holds(at *book.Look) bool {
+	digest := at.Digest(j.Reader.View)
+	return digest == j.Saw || digest == j.Left
+}
+
 // Asks reports whether the handler wants anything of the object.
 func (j *Job) Asks() bool { return j.Wants != nil && !j.Wants.Empty() }
 

@@ -1,0 +1,49 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package draft knows what an object looks like to handlers: as it is, with what those before them want of it. It talks to
+// nobody.
+package draft
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/plain"
+	"github.com/handwerk-dev/handwerk/engine/book"
+	"github.com/handwerk-dev/handwerk/engine/patch"
+)
+
+// Draft is an object as handlers see it: with what those before them in the pass want of it.
+type Draft struct {
+	// Patch is what they want, with what transformations make of the object in their place.
+	Patch   *dsl.Patch
+	Current *unstructured.Unstructured
+	// Look is a look at the current object.
+	Look *book.Look
+}
+
+// Of returns the draft of which nobody wants anything yet.
+func Of(o *unstructured.Unstructured) Draft {
+	return Draft{Patch: dsl.NewPatch(), Current: o, Look: book.NewLook(o.Object)}
+}
+
+// With returns the draft with what one more handler wants, in a pass at a time over an object of a generation. The patch is
+// joined in place. The error is that of a transformation: then the draft is as it was.
+func (d Draft) With(wants *dsl.Patch, generation int64, at time.Time) (Draft, error) {
+	wants, err := patch.Resolve(d.Current, wants, generation, at)
+	if err != nil {
+		return d, err
+	}
+	d.Patch.Join(wants)
+	if wants.Empty() {
+		return d, nil
+	}
+	if change := patch.Change(d.Current, wants, generation, at); len(change) > 0 {
+		d.Current = &unstructured.Unstructured{Object: plain.Patched(d.Current.Object, change)}
+		d.Look = book.NewLook(d.Current.Object)
+	}
+	return d, nil
+}
