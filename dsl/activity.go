@@ -115,7 +115,7 @@ func (h *Handler) checkActivity(c check) {
 	}{
 		{"field", len(h.Fields) > 0}, {"labels", len(h.Labels) > 0}, {"annotations", len(h.Annotations) > 0}, {"when", h.When != nil},
 		{"every", h.Timing != nil}, {"after", len(h.After) > 0}, {"was", len(h.Was) > 0}, {"finalizer", h.NoFinalizer},
-		{"onFailure", h.Release}, {"old", h.NoOld}, {"deleted", h.Deleted},
+		{"onFailure", h.Release}, {"old", h.NoOld}, {"deleted", h.Deleted}, {"initialDelay", h.Delay != nil},
 	} {
 		if has.any {
 			c.unwanted(has.field, "is for handlers of objects, which %s has not", h.Causes[0])
