@@ -15,7 +15,7 @@ import (
 func (l *loader) activities(op *dsl.Operator, p *part, c dsl.Cause, all []handler) {
 	for i := range all {
 		h, at := &all[i], path(c).Index(i)
-		h.whole, h.active = true, true
+		h.whole, h.active, h.starts = true, true, c == dsl.Startup
 		w := &watched{part: p, loader: l, form: &resource{}, out: &dsl.Resource{}, made: map[string]path{}, kept: map[string]keeper{}}
 		out, _ := w.built(at, h)
 		out.NoOld = false // it says nothing here

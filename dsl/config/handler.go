@@ -43,6 +43,7 @@ type handler struct {
 	doing
 	whole  bool     // it stands under schedule, startup or cleanup
 	active bool     // it stands under startup or cleanup
+	starts bool     // it stands under startup
 	daemon bool     // it stands under daemons
 	level  bool     // it is level-triggered
 	untold bool     // what one of its steps needs is not known
