@@ -38,8 +38,9 @@ func (op *Operator) OnStartup(id string, fn Func, options ...Option) {
 
 // OnCleanup adds code that runs when the process ends and all startups have succeeded, as for [Operator.OnStartup], but that it can read indexes: after
 // handlers have ended, or their grace period has passed, in what is left of that, or in a tenth of it where that is more. A
-// process that leads gives its lock back after that, so it may write. What has failed for good, or has not ended in time, the log
-// tells; it keeps nothing else from ending. It does not run when the process is killed.
+// process that leads gives its lock back after that, so it may write. One that does not succeed takes the time of those after it,
+// unless [Retries] or [Deadline] bounds it. What has failed for good, or has not ended in time, the log tells. It does not run when
+// the process is killed.
 func (op *Operator) OnCleanup(id string, fn Func, options ...Option) {
 	op.activity(Cleanup, id, fn, options)
 }
@@ -115,7 +116,7 @@ func (h *Handler) checkActivity(c check) {
 	}{
 		{"field", len(h.Fields) > 0}, {"labels", len(h.Labels) > 0}, {"annotations", len(h.Annotations) > 0}, {"when", h.When != nil},
 		{"every", h.Timing != nil}, {"after", len(h.After) > 0}, {"was", len(h.Was) > 0}, {"finalizer", h.NoFinalizer},
-		{"onFailure", h.Release}, {"old", h.NoOld}, {"deleted", h.Deleted},
+		{"onFailure", h.Release}, {"old", h.NoOld}, {"deleted", h.Deleted}, {"initialDelay", h.Delay != nil},
 	} {
 		if has.any {
 			c.unwanted(has.field, "is for handlers of objects, which %s has not", h.Causes[0])

@@ -24,7 +24,8 @@ import (
 //   - nil: it is done, and not run again for the object in this process, whatever becomes of the object or its filters.
 //   - [Permanent]: it has failed, and is not run again either; the log and an Event say so.
 //   - another error, or a panic: it is run again after the handler's back-off, or the time that [Temporary] or [Waiting]
-//     gives, [Retries] times. A run that lasted longer than the longest back-off begins the count anew.
+//     gives, [Retries] times; a change of the object does not cut that short. A run that lasted longer than the longest
+//     back-off begins the count anew.
 type DaemonFunc func(ctx context.Context, r *DaemonRequest) error
 
 // Daemon makes a handler one that runs all the time. See [Resource.Daemon].

@@ -81,6 +81,13 @@ func TestWhatYAMLRefusesIsRefusedInGo(t *testing.T) {
 			},
 			"operator: startup s: field: is for handlers of objects, which startup has not",
 		},
+		"nor does it run by time": {
+			func(op *Operator) {
+				handler()(op)
+				op.OnStartup("s", nothing, InitialDelay(time.Minute))
+			},
+			"operator: startup s: initialDelay: is for handlers of objects, which startup has not",
+		},
 		"an id is there once for each cause": {
 			func(op *Operator) {
 				handler()(op)

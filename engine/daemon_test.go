@@ -52,6 +52,23 @@ func (v *vigil) enter(r *dsl.DaemonRequest) (leave func()) {
 	}
 }
 
+// clear forgets what was noted.
+func (v *vigil) clear() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.lines = nil
+}
+
+// runs is how many daemons run.
+func (v *vigil) runs() (n int) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, one := range v.running {
+		n += one
+	}
+	return n
+}
+
 // watches is a daemon that notes each change that it sees, and why it stops. Last is what it does then.
 func (v *vigil) watches(last ...func(ctx context.Context, r *dsl.DaemonRequest)) dsl.DaemonFunc {
 	return func(ctx context.Context, r *dsl.DaemonRequest) error {
@@ -230,19 +247,35 @@ func TestALifeOfADaemon(t *testing.T) {
 				s.t.Errorf("it keeps %v", got)
 			}
 		}},
+		"it sees what a backup brings back, and what comes then": {func(foo *dsl.Resource, v *vigil) {
+			foo.Daemon("watch", v.answers(v.reportsSize))
+		}, func(s *stage, v *vigil) {
+			s.begin()
+			restore := s.Snapshot()
+			s.size(7)
+			s.size(8)
+			s.size(9)
+			s.Settle()
+			v.clear()
+			restore()
+			s.Advance(time.Minute)
+			v.want("sees: 1")
+			s.size(3)
+			v.want("sees: 3")
+		}},
 		"where caches hold keys alone, it has the object as a pass has read it": {func(foo *dsl.Resource, v *vigil) {
 			foo.Cache = dsl.CacheLive
 			watching()(foo, v)
 		}, func(s *stage, v *vigil) {
 			s.begin()
+			v.want("begins: 1")
 			s.size(2)
+			v.want("sees: 2")
+			s.set("theirs", "status", "note")
+			v.want("sees: 2")
 			s.size(3)
-			s.Settle()
-			v.mu.Lock()
-			defer v.mu.Unlock()
-			if v.lines[0] != "begins: 1" {
-				s.t.Errorf("it sees %v", v.lines)
-			}
+			v.want("sees: 3")
+			s.Wrote()
 		}},
 	}
 	for name, tt := range tests {

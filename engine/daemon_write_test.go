@@ -88,6 +88,19 @@ func TestWhatADaemonWrites(t *testing.T) {
 			s.Advance(time.Minute)
 			v.want()
 		}},
+		"nor where caches hold keys alone": {func(foo *dsl.Resource, v *vigil) {
+			foo.Cache = dsl.CacheLive
+			foo.Daemon("watch", v.answers(v.reportsSize), dsl.NoFinalizer())
+		}, func(s *stage, v *vigil) {
+			s.begin()
+			v.want("sees: 1")
+			s.size(2)
+			v.want("sees: 2")
+			s.Wrote("patch foos/status default/web")
+			s.Advance(time.Hour)
+			v.want()
+			s.Wrote()
+		}},
 		"what is so already is not sent": {func(foo *dsl.Resource, v *vigil) {
 			foo.Daemon("watch", v.answers(v.reportsSize), dsl.NoFinalizer())
 		}, func(s *stage, v *vigil) {

@@ -166,6 +166,9 @@ func without(h *handler) map[string]string {
 			}
 		}
 	}
+	if h.starts {
+		out[expr.Indexes] = "are not there in a startup, which runs before anything is watched"
+	}
 	return out
 }
 

@@ -14,6 +14,7 @@ import (
 // activities adds what the operator does as a whole for a cause, which is their key in the document.
 func (l *loader) activities(op *dsl.Operator, p *part, c dsl.Cause, all []handler) {
 	for i := range all {
+		all[i].starts = c == dsl.Startup
 		h, at := &all[i], path(c).Index(i)
 		h.whole, h.active = true, true
 		w := &watched{part: p, loader: l, form: &resource{}, out: &dsl.Resource{}, made: map[string]maker{}, kept: map[string]keeper{}}

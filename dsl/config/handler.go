@@ -44,6 +44,7 @@ type handler struct {
 	doing
 	whole  bool     // it stands under schedule, startup or cleanup
 	active bool     // it stands under startup or cleanup
+	starts bool     // it stands under startup
 	daemon bool     // it stands under daemons
 	state  string   // the state of a machine that it stands in, as machine.Running
 	unset  bool     // where an expression comes upon nothing is dealt with

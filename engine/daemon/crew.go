@@ -191,7 +191,9 @@ func (c *Crew) Seen(ev watch.Event) {
 			if ev.Object.GetDeletionTimestamp() != nil {
 				l.stopLocked(dsl.StopDeleted)
 			}
-			l.changedLocked(ev.Object.GetResourceVersion())
+			if !c.settings.Keys { // or the pass that reads it tells
+				l.changedLocked(ev.Object.GetResourceVersion())
+			}
 		}
 	}
 }
@@ -242,6 +244,7 @@ func (c *Crew) tend(s Sight, h *dsl.Handler, wanted, known bool) (start bool) {
 	}
 	if c.settings.Keys && l.uid == s.UID {
 		l.tree = s.Object
+		l.changedLocked(s.Object.GetResourceVersion())
 	}
 	return false
 }

@@ -33,6 +33,9 @@ type desk struct {
 	// sends is what a write does.
 	sends  func() Sent
 	looked int
+	memo   dsl.Memo
+	// request is that of the run.
+	request *dsl.DaemonRequest
 }
 
 func newDesk(t *testing.T, run dsl.DaemonFunc) *desk {
@@ -83,7 +86,10 @@ func object(version string) *unstructured.Unstructured {
 // pass is a pass over the object that the cache has.
 func (d *desk) pass(matches bool) {
 	o := d.shown.Load().Tree()
-	d.Tend(Sight{Key: web, UID: o.GetUID(), Object: o, Starts: true, Sees: func(*dsl.Handler) (bool, bool) { return matches, true }})
+	d.Tend(Sight{
+		Key: web, UID: o.GetUID(), Object: o, Starts: true, Memo: func() *dsl.Memo { return &d.memo },
+		Sees: func(*dsl.Handler) (bool, bool) { return matches, true },
+	})
 }
 
 // event tells of the object that the cache has.
@@ -101,9 +107,20 @@ func TestWhichVersionsAreNews(t *testing.T) {
 		play func(d *desk, send func())
 		want bool
 	}{
-		"another's version":              {func(d *desk, _ func()) { d.show("4"); d.event() }, true},
-		"a version once more":            {func(d *desk, _ func()) { d.event() }, false},
-		"its own, told after the answer": {func(d *desk, send func()) { send(); d.show("5"); d.event() }, false},
+		"another's version":                        {func(d *desk, _ func()) { d.show("4"); d.event() }, true},
+		"a version once more":                      {func(d *desk, _ func()) { d.event() }, false},
+		"an older one, as after a restored backup": {func(d *desk, _ func()) { d.show("2"); d.event() }, true},
+		"one that comes after such a one": {func(d *desk, send func()) {
+			send()
+			d.show("5")
+			d.event()
+			d.show("2")
+			_ = d.request.Current() // which is what it sees of the older one
+			d.show("3")
+			d.event()
+		}, true},
+		"an older one that was under way, when it has written": {func(d *desk, send func()) { send(); d.event() }, false},
+		"its own, told after the answer":                       {func(d *desk, send func()) { send(); d.show("5"); d.event() }, false},
 		"its own, told before the answer": {func(d *desk, send func()) {
 			d.sends = func() Sent { d.show("5"); d.event(); return wrote("5") }
 			send()
@@ -125,9 +142,9 @@ func TestWhichVersionsAreNews(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				var request *dsl.DaemonRequest
-				d := newDesk(t, func(ctx context.Context, r *dsl.DaemonRequest) error {
-					request = r
+				var d *desk
+				d = newDesk(t, func(ctx context.Context, r *dsl.DaemonRequest) error {
+					d.request = r
 					<-ctx.Done()
 					return nil
 				})
@@ -137,13 +154,13 @@ func TestWhichVersionsAreNews(t *testing.T) {
 				d.pass(true)
 				synctest.Wait()
 				tt.play(d, func() {
-					request.Patch.SetStatus("a", 1)
-					if err := request.Flush(t.Context()); err != nil {
+					d.request.Patch.SetStatus("a", 1)
+					if err := d.request.Flush(t.Context()); err != nil {
 						t.Error(err)
 					}
 				})
 				select {
-				case <-request.Changes():
+				case <-d.request.Changes():
 					if !tt.want {
 						t.Error("it is told of a change")
 					}

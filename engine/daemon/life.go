@@ -253,9 +253,10 @@ func (l *life) end() {
 	c.settings.Look(l.key)
 }
 
-// changedLocked takes a version of the object of which an event tells.
+// changedLocked takes a version of the object that it is known to have now.
 func (l *life) changedLocked(version string) {
-	if l.written != nil && !l.crew.settings.Keys && atMost(l.written.GetResourceVersion(), version) {
+	l.lookLocked()
+	if l.written != nil && atMost(l.written.GetResourceVersion(), version) {
 		l.written = nil // caught up
 	}
 	if l.sending {
@@ -263,6 +264,19 @@ func (l *life) changedLocked(version string) {
 		return
 	}
 	l.newsLocked(version)
+}
+
+// lookLocked looks at what the cache has. Where its versions have gone back, as after a restored backup, nothing counts
+// that was known of later ones.
+func (l *life) lookLocked() {
+	o, found := l.crew.settings.Find(l.key)
+	if !found || o.GetUID() != l.uid {
+		return
+	}
+	if older(o.GetResourceVersion(), l.last.GetResourceVersion()) {
+		l.written, l.knows = nil, ""
+	}
+	l.last = o
 }
 
 // newsLocked tells the daemon of a version that it does not know.
@@ -285,6 +299,12 @@ func (l *life) signal() {
 func atMost(version, than string) bool {
 	order, err := resourceversion.CompareResourceVersion(version, than)
 	return err == nil && order <= 0
+}
+
+// older reports whether a version is known to be older than another one.
+func older(version, than string) bool {
+	order, err := resourceversion.CompareResourceVersion(version, than)
+	return err == nil && order < 0
 }
 
 func (l *life) log() logr.Logger {

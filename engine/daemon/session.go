@@ -98,9 +98,7 @@ func (l *life) newest() *unstructured.Unstructured {
 func (l *life) known() (*unstructured.Unstructured, *cached.Object) {
 	l.crew.mu.Lock()
 	defer l.crew.mu.Unlock()
-	if o, found := l.crew.settings.Find(l.key); found && o.GetUID() == l.uid {
-		l.last = o
-	}
+	l.lookLocked()
 	shown := l.last.GetResourceVersion()
 	if l.tree != nil {
 		shown = l.tree.GetResourceVersion()
