@@ -46,7 +46,7 @@ func Resync(e *Engine, namespace, name string) {
 	for r := range e.resources.All {
 		key := cache.ObjectName{Namespace: namespace, Name: name}
 		t := r.box.Take(key)
-		t.Memory.Resync = time.Unix(1, 0)
+		t.Memory.Resync = new(time.Unix(1, 0))
 		t.Close()
 		if _, err := r.pass(context.Background(), key); err != nil {
 			panic(err)

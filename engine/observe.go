@@ -49,7 +49,7 @@ func (p *pass) observe(news inbox.Changes) changes {
 	}
 	p.family.Claims.Blind(func(at int) bool { keeps, _ := p.wants(at, ""); return keeps }) // asks those that do not see it, too
 	n.of = slices.Concat(p.memory.Rerun, p.family.Claims.Asked())
-	n.resync = !p.memory.Resync.IsZero() && !p.now.Before(p.memory.Resync)
+	n.resync = p.memory.Resync != nil && !p.now.Before(*p.memory.Resync)
 	return n
 }
 

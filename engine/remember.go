@@ -64,8 +64,8 @@ func (p *pass) remember(a account) {
 	m.Ticks = a.clock.Ticks
 	p.wind()
 	p.r.machines.Finished(p.left, p.jobs, m)
-	if !m.Resync.IsZero() {
-		p.next = p.next.Sooner(time.Until(m.Resync), queue.Resync)
+	if m.Resync != nil {
+		p.next = p.next.Sooner(time.Until(*m.Resync), queue.Resync)
 	}
 	p.brake(a)
 }

@@ -39,8 +39,8 @@ type Memory struct {
 	Owes bool
 	// Ledger is what the object's handlers have handled.
 	Ledger ledger.Memory
-	// Resync is when the object's resync period ends; zero before the first pass, and where there is none.
-	Resync time.Time
+	// Resync is when the object's resync period ends; nil before the first pass, and where there is none.
+	Resync *time.Time
 	// Again are the handlers that asked to be run again; nil for none.
 	Again *timer.Alarm
 	// Sweep is about children that no handler has any more.

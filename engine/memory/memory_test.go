@@ -25,7 +25,7 @@ func TestSleep(t *testing.T) {
 	}{
 		"nothing": {func(*Memory) {}, false},
 		"what all objects have": {func(m *Memory) {
-			m.Seen, m.Finalized, m.Owes, m.Resync, m.Breaker = true, true, true, time.Now(), &loop.Breaker{}
+			m.Seen, m.Finalized, m.Owes, m.Resync, m.Breaker = true, true, true, new(time.Now()), &loop.Breaker{}
 		}, false},
 		"how often the CRD has changed":        {func(m *Memory) { m.Schemas = 3 }, false},
 		"changes that the server drops":        {func(m *Memory) { m.Schemas, m.Ignored = 3, []uint64{7} }, true},

@@ -196,14 +196,15 @@ func randUpTo(most time.Duration) time.Duration {
 	return rand.N(most + 1)
 }
 
-// Resync returns when an object is due for its next resync, zero where there is no period. The first period is drawn at
+// Resync returns when an object is due for its next resync, nil where there is no period. The first period is drawn at
 // random, so that objects listed together do not come back together.
-func Resync(period time.Duration, now time.Time, first bool) time.Time {
+func Resync(period time.Duration, now time.Time, first bool) *time.Time {
 	if period <= 0 {
-		return time.Time{}
+		return nil
 	}
+	due := now.Add(period - rand.N(period/10+1))
 	if first {
-		return now.Add(period/10 + rand.N(period-period/10))
+		due = now.Add(period/10 + rand.N(period-period/10))
 	}
-	return now.Add(period - rand.N(period/10+1))
+	return &due
 }
