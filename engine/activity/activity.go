@@ -120,7 +120,7 @@ func (o *Office) Clean(ctx context.Context) {
 	})
 }
 
-// run runs an activity until it has succeeded, or failed for good.
+// once runs an activity until it has succeeded, or failed for good.
 func (o *Office) run(ctx context.Context, h *dsl.Handler) error {
 	r := progress.Record{Cause: h.Causes[0]}
 	for ctx.Err() == nil {
@@ -174,7 +174,7 @@ func (o *Office) attempt(ctx context.Context, h *dsl.Handler, n int, end time.Ti
 	span := fence.NewSpan(o.set.Held)
 	request := o.request(h, n, span)
 	done := make(chan error, 1)
-	go func() { done <- attempt.Run(ctx, h, request, end, span) }()
+	go func() { done <- once(ctx, h, request, end, span) }()
 	select {
 	case err := <-done:
 		return err
@@ -188,6 +188,15 @@ func (o *Office) attempt(ctx context.Context, h *dsl.Handler, n int, end time.Ti
 	case <-timer.C:
 		return errStuck
 	}
+}
+
+// once runs an activity, which has no sub-handlers: nothing would keep how far they have come.
+func once(ctx context.Context, h *dsl.Handler, request *dsl.Request, end time.Time, span *fence.Span) error {
+	err := attempt.Run(ctx, h, request, end, span)
+	if err == nil && request.Parts.Any() {
+		return dsl.Permanent(fmt.Errorf("it declares sub-handlers, which %s has not", h.Causes[0]))
+	}
+	return err
 }
 
 func (o *Office) log(h *dsl.Handler) logr.Logger {
