@@ -234,6 +234,19 @@ func TestChildrenOfEntries(t *testing.T) {
 			}
 		})
 	})
+	t.Run("retries and errors are those of entries: a child that cannot be taken away at once is later", func(t *testing.T) {
+		for _, option := range []string{"retries: 0", "errors: fail", "errors: ignore"} {
+			forEach(t, strings.Replace(keepingHosts, "key: ${item.name}", "key: ${item.name}\n        "+option, 1), nil, func(s *stage) {
+				s.Launch()
+				s.Create(hosted)
+				s.Settle()
+				s.FailNext("delete", configMaps, apierrors.NewInternalError(errAgain))
+				s.hosts("b")
+				s.Advance(time.Minute)
+				check(s, "b")
+			})
+		}
+	})
 	t.Run("where two make the same one, the later fails, and the child is the first one's", func(t *testing.T) {
 		same := strings.Replace(keepingHosts, `metadata: {name: "${item.name}"}`, `metadata: {name: "${item.?child.orValue(item.name)}"}`, 1)
 		forEach(t, same, nil, func(s *stage) {
