@@ -29,14 +29,21 @@ type Function struct {
 // Steps makes one handler of several that run in order. A step that fails ends the attempt; the
 // next attempt goes on with it and does not repeat those before it, also after a restart where the
 // handler's progress is stored on the object. When the handler has something new to see, it begins
-// anew.
+// anew. Sub-handlers are for the last step, which is through when they are; one before that fails for good by declaring some.
 func Steps(steps ...Func) Func {
 	return func(ctx context.Context, r *Request) error {
 		for r.Step < len(steps) {
 			if err := steps[r.Step](ctx, r); err != nil {
 				return fmt.Errorf("step %d of %d: %w", r.Step+1, len(steps), err)
 			}
-			r.Step++
+			switch last := r.Step+1 == len(steps); {
+			case !r.Parts.Any():
+				r.Step++
+			case last:
+				return nil // it declares them until they are through
+			default:
+				return Permanent(fmt.Errorf("step %d of %d: it declares sub-handlers, which only the last step can", r.Step+1, len(steps)))
+			}
 		}
 		return nil
 	}

@@ -17,6 +17,8 @@ type Parts struct {
 	list []*Handler
 	then Func
 	err  error
+	// closed: the handler has returned, and they run.
+	closed bool
 }
 
 // Handle declares a sub-handler: a part of the work, as one of the entries of a list, with progress of its own. It is for the
@@ -27,11 +29,14 @@ type Parts struct {
 // and its own, a patch and attempts of its own, and may declare more.
 //
 // Until all of them have finished, the handler is not through. It runs again when the next of them is due, so it should do no
-// more than to declare them; those that have succeeded do not run again, also after a restart. When all have finished and one has
+// more than to declare them; those that have succeeded do not run again, also after a restart
+// where progress is kept on the object: where the handler is not level-triggered, and does not run for children, related objects or
+// indexes either, of which nobody knows then what has changed. When all have finished and one has
 // failed for good, the handler has failed for good, and says which. When what the handler looks at changes, all begin anew. What
 // they make are children of the handler, and its timeout is that of all that run in one go. Logs, Events and conditions tell of
 // their failures as of the handler's; metrics count them as <handler>/*, since their ids may be as many as objects. A wrong id, one that is used
-// twice, another option, or more than MostSubHandlers fail the handler for good.
+// twice, another option, or more than MostSubHandlers fail the handler for good, and so does one that is declared when the handler
+// has returned: by a sub-handler that uses its parent's request, say.
 func (r *Request) Handle(id string, fn Func, options ...Option) {
 	h := &Handler{ID: id, Func: fn, Retries: Unlimited}
 	for _, set := range options {
@@ -44,7 +49,7 @@ func (r *Request) Handle(id string, fn Func, options ...Option) {
 }
 
 // Then declares what the handler does when all of its sub-handlers have succeeded, those that were declared later among them:
-// its error is the handler's. The last one that is declared counts.
+// its error is the handler's, and has it run again, but not them. The last one that is declared counts.
 func (r *Request) Then(fn Func) {
 	if r.Parts == nil {
 		r.Parts = &Parts{} // in a test that has no engine
@@ -57,6 +62,8 @@ func (p *Parts) add(parent string, h *Handler) {
 		p.err = errors.Join(p.err, fmt.Errorf("declaring sub-handler %s/%s: %w", parent, h.ID, fmt.Errorf(format, args...)))
 	}
 	switch {
+	case p.closed:
+		wrong("the handler has returned: sub-handlers are declared before that, and by a sub-handler with the request that it gets itself")
 	case h.Func == nil:
 		wrong("it has a nil function")
 	case h.WrongID() != "":
@@ -80,6 +87,9 @@ func (p *Parts) add(parent string, h *Handler) {
 	p.list = append(p.list, h)
 }
 
+// Any reports whether sub-handlers are declared, or what is to be done then.
+func (p *Parts) Any() bool { return p != nil && (len(p.list) > 0 || p.then != nil) }
+
 // Finally returns what is to be done when all have succeeded, nil for nothing.
 func (p *Parts) Finally() Func {
 	if p == nil {
@@ -88,10 +98,12 @@ func (p *Parts) Finally() Func {
 	return p.then
 }
 
-// Declared returns the sub-handlers in the order in which they were declared, and what is wrong with them.
+// Declared returns the sub-handlers in the order in which they were declared, and what is wrong with them. None can be declared
+// any more then.
 func (p *Parts) Declared() ([]*Handler, error) {
 	if p == nil {
 		return nil, nil
 	}
-	return p.list, p.err
+	p.closed = true
+	return slices.Clone(p.list), p.err
 }

@@ -111,6 +111,18 @@ func TestAStartupThatFailsForGood(t *testing.T) {
 	}})
 }
 
+// TestAnActivityHasNoSubHandlers holds that one that declares some fails for good, for nobody would run them.
+func TestAnActivityHasNoSubHandlers(t *testing.T) {
+	perform(t, scenario{level, func(s *stage) {
+		s.Operator.OnStartup("parts", inParts(&s.Journal, nil, nil, "a"))
+		err := s.Start(s.Operator).Stop()
+		if want := "running startup parts: it declares sub-handlers, which startup has not"; err == nil || err.Error() != want {
+			s.t.Errorf("it ends with %v, want %s", err, want)
+		}
+		s.Called()
+	}})
+}
+
 // TestActivitiesOfReplicas holds that each process has its startup and its cleanup, and that the one which leads may write in
 // its cleanup while the other one may not.
 func TestActivitiesOfReplicas(t *testing.T) {

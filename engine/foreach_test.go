@@ -234,6 +234,40 @@ func TestChildrenOfEntries(t *testing.T) {
 			}
 		})
 	})
+	t.Run("retries and errors are those of entries: a child that cannot be taken away at once is later", func(t *testing.T) {
+		for _, option := range []string{"retries: 0", "errors: fail", "errors: ignore"} {
+			forEach(t, strings.Replace(keepingHosts, "key: ${item.name}", "key: ${item.name}\n        "+option, 1), nil, func(s *stage) {
+				s.Launch()
+				s.Create(hosted)
+				s.Settle()
+				s.FailNext("delete", configMaps, apierrors.NewInternalError(errAgain))
+				s.hosts("b")
+				s.Advance(time.Minute)
+				check(s, "b")
+			})
+		}
+	})
+	t.Run("where two make the same one, the later fails, and the child is the first one's", func(t *testing.T) {
+		same := strings.Replace(keepingHosts, `metadata: {name: "${item.name}"}`, `metadata: {name: "${item.?child.orValue(item.name)}"}`, 1)
+		forEach(t, same, nil, func(s *stage) {
+			s.Launch()
+			s.Create(`{apiVersion: example.com/v1, kind: Foo, metadata: {name: web}, spec: {hosts: [{name: a, lit: true}, {name: b, lit: true, child: a}]}}`)
+			s.Advance(time.Hour)
+			s.Process.Restart()
+			s.Advance(time.Hour)
+			if diff := cmp.Diff(all("a"), s.made()); diff != "" {
+				s.t.Errorf("children (-want +got):\n%s", diff)
+			}
+			if events := s.Events(); len(events) == 0 || !strings.Contains(fmt.Sprint(events), "ConfigMap default/a: handler each/a keeps it, too, and otherwise: give each a child of its own") {
+				s.t.Errorf("events %+v", events)
+			}
+			s.set([]any{map[string]any{"name": "a", "lit": true, "child": "b"}, map[string]any{"name": "b", "lit": true, "child": "a"}}, "spec", "hosts")
+			s.Advance(time.Hour)
+			if diff := cmp.Diff(map[string]string{"a": "each.make/host/b", "b": "each.make/host/a"}, s.made()); diff != "" {
+				s.t.Errorf("children that have changed places (-want +got):\n%s", diff)
+			}
+		})
+	})
 	t.Run("while one entry fails, none of the others goes", func(t *testing.T) {
 		forEach(t, keepingHosts, nil, func(s *stage) {
 			s.Launch()

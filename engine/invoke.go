@@ -60,15 +60,15 @@ func (p *pass) attempt(ctx context.Context, j *plan.Job) error {
 	if reporter, is := request.Events.(*events.Reporter); is {
 		j.Warned = reporter.Warned()
 	}
-	if !attempt.Void(err) {
-		j.Record.Step, j.Record.Parts, j.Failed, j.Again = request.Step, parts.Known, parts.Failed, request.Again
+	if !attempt.Void(err) || parts.Sound {
+		j.Failed, j.Again = parts.Failed, request.Again
 		wrong, ends := p.lay(ctx, j, request.Patch)
 		if ends != nil {
 			p.void(j)
 			return ends
 		}
-		if err == nil {
-			err = wrong
+		if err = attempt.Laid(err, wrong); wrong == nil {
+			j.Record.Step, j.Record.Parts = request.Step, parts.Known
 		}
 		if said := p.probe(ctx, j); said != nil {
 			p.fault(j, said)

@@ -182,8 +182,9 @@ func (e *entries) run(r *dsl.Request, fn dsl.Func) error {
 	if err != nil {
 		return fmt.Errorf("working out forEach: %w", err)
 	}
+	made := &taken{namespace: r.Object.GetNamespace()}
 	for _, one := range list {
-		r.Handle(entryID(one.Key), e.one(one, fn), e.options...)
+		r.Handle(entryID(one.Key), e.one(one, fn, made), e.options...)
 	}
 	if e.leaves(r) {
 		return nil // each entry has taken its own
@@ -227,11 +228,11 @@ func (e *entries) list(r *dsl.Request) ([]expr.Element, error) {
 func (e *entries) makes(maker string) bool { return slices.Contains(e.makers, maker) }
 
 // one is the code of an entry.
-func (e *entries) one(of expr.Element, fn dsl.Func) dsl.Func {
+func (e *entries) one(of expr.Element, fn dsl.Func, made *taken) dsl.Func {
 	return func(ctx context.Context, r *dsl.Request) error {
 		own := *r
 		own.Vars = of.Vars
-		own.Children = ofEntry{r.Children, e, of.Key}
+		own.Children = ofEntry{r.Children, e, of.Key, made}
 		own.Subject.Children = own.Children
 		own.Made = slices.Clone(r.Made)
 		for i := range own.Made {

@@ -4,12 +4,16 @@
 package config
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"fmt"
 	"hash/fnv"
 	"slices"
 	"strings"
+	"sync"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
@@ -21,6 +25,36 @@ type ofEntry struct {
 	dsl.Children
 	entries *entries
 	key     string
+	taken   *taken
+}
+
+// taken says which of the entries that run one after the other has made which object. Two that make the same one would undo
+// each other's work for ever.
+type taken struct {
+	namespace string // of the owner
+	mu        sync.Mutex
+	by        map[[3]string]string
+}
+
+// take enters that an entry makes an object; the error says which other one has made it.
+func (t *taken) take(desired any, key, handler string) error {
+	object, known := whose(desired)
+	if !known {
+		return nil // it is refused for that
+	}
+	one := dsl.CollisionError{Kind: object.Kind, Namespace: cmp.Or(object.Namespace, t.namespace), Name: object.Name}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	id := [3]string{object.APIVersion + " " + one.Kind, one.Namespace, one.Name}
+	if other, is := t.by[id]; is && other != key {
+		one.Handler = handler + "/" + entryID(other)
+		return dsl.Permanent(&one) // the other one is through when this one is tried again
+	}
+	if t.by == nil {
+		t.by = map[[3]string]string{}
+	}
+	t.by[id] = key
+	return nil
 }
 
 // All returns the children of other handlers, and of this one those of the entry.
@@ -39,6 +73,25 @@ func (c ofEntry) All() ([]dsl.ChildObject, error) {
 	return out, err
 }
 
+// whose returns what a child says of itself, which may be a map or anything that is an object in JSON.
+func whose(desired any) (out metav1.PartialObjectMetadata, known bool) {
+	if tree, isMap := desired.(map[string]any); isMap {
+		u := unstructured.Unstructured{Object: tree}
+		out.APIVersion, out.Kind, out.Namespace, out.Name = u.GetAPIVersion(), u.GetKind(), u.GetNamespace(), u.GetName()
+		return out, true
+	}
+	text, err := json.Marshal(desired)
+	return out, err == nil && json.Unmarshal(text, &out) == nil
+}
+
+// take enters that the entry makes a child, where it is one of the handler.
+func (c ofEntry) take(desired any, specs ...dsl.ChildSpec) error {
+	if len(specs) == 0 || !c.entries.makes(specs[0].Handler) || specs[0].Name == "" {
+		return nil
+	}
+	return c.taken.take(desired, c.key, c.entries.id)
+}
+
 // keyed gives a child of the handler the key of the entry.
 func (c ofEntry) keyed(s dsl.ChildSpec) dsl.ChildSpec {
 	if c.entries.makes(s.Handler) && s.Name != "" {
@@ -49,11 +102,17 @@ func (c ofEntry) keyed(s dsl.ChildSpec) dsl.ChildSpec {
 
 // Stale is that of all children, with the entry's key.
 func (c ofEntry) Stale(ctx context.Context, desired any, s dsl.ChildSpec) (bool, *unstructured.Unstructured, error) {
+	if err := c.take(desired, s); err != nil {
+		return false, nil, err
+	}
 	return c.Children.Stale(ctx, desired, c.keyed(s))
 }
 
 // Apply is that of all children, with the entry's key.
 func (c ofEntry) Apply(ctx context.Context, desired any, specs ...dsl.ChildSpec) (*unstructured.Unstructured, error) {
+	if err := c.take(desired, specs...); err != nil {
+		return nil, err
+	}
 	specs = slices.Clone(specs)
 	for i := range specs {
 		specs[i] = c.keyed(specs[i])

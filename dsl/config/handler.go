@@ -185,7 +185,7 @@ func (w *watched) built(at path, h *handler) (dsl.Handler, actions.Built) {
 		out.Backoff = dsl.Backoff(*h.Backoff)
 	}
 	if h.entries != nil {
-		out.Timeout, out.Deadline = 0, 0 // each entry has them
+		out.Timeout, out.Deadline, out.Retries, out.Errors = 0, 0, dsl.Unlimited, "" // each entry has them
 	}
 	out.Delay = delay(h.InitialDelay)
 	if t := h.timing; t != (timing{InitialDelay: t.InitialDelay}) {

@@ -96,8 +96,8 @@ func (o *Office) Start(ctx context.Context) error {
 	return nil
 }
 
-// Clean runs the cleanups, in order and once, in what is left of the grace period or a tenth of it. Where the startups are
-// not through, there is nothing to clean up.
+// Clean runs the cleanups, in order and once, in what is left of the grace period or a tenth of it: each in its part of what
+// those before it have left. Where the startups are not through, there is nothing to clean up.
 func (o *Office) Clean(ctx context.Context) {
 	o.cleans.Do(func() {
 		o.mu.Lock()
@@ -110,19 +110,22 @@ func (o *Office) Clean(ctx context.Context) {
 		if !begun || len(all) == 0 {
 			return
 		}
-		ctx, cancel := context.WithTimeout(ctx, left)
-		defer cancel()
-		for _, h := range all {
-			if err := o.run(ctx, h); err != nil {
+		end := time.Now().Add(left)
+		for i, h := range all {
+			// Its part of what is left, so that one which is tried again and again leaves time to those after it.
+			one, cancel := context.WithTimeout(ctx, time.Until(end)/time.Duration(len(all)-i))
+			if err := o.run(one, h); err != nil {
 				o.log(h).Error(err, "cleanup could not be finished")
 			}
+			cancel()
 		}
 	})
 }
 
-// run runs an activity until it has succeeded, or failed for good.
+// once runs an activity until it has succeeded, or failed for good.
 func (o *Office) run(ctx context.Context, h *dsl.Handler) error {
 	r := progress.Record{Cause: h.Causes[0]}
+	var last error
 	for ctx.Err() == nil {
 		r = r.Start(h, time.Now())
 		err := r.Overdue(h, time.Now())
@@ -130,8 +133,9 @@ func (o *Office) run(ctx context.Context, h *dsl.Handler) error {
 			err = o.attempt(ctx, h, r.Attempts+1, r.Ends(h))
 		}
 		if err != nil && ctx.Err() != nil {
-			return cause(ctx, err)
+			return cause(ctx, err, last)
 		}
+		last = err
 		_, waits := attempt.Waits(err)
 		if r = attempt.Note(h, r, err, time.Now()); err == nil {
 			o.log(h).V(1).Info("activity succeeded")
@@ -149,13 +153,17 @@ func (o *Office) run(ctx context.Context, h *dsl.Handler) error {
 		o.log(h).Info("activity will be tried again", logmark.Warning, !waits, "error", err.Error(), "retryAfter", wait.Round(time.Millisecond).String())
 		pause(ctx, wait)
 	}
-	return ctx.Err()
+	return cause(ctx, nil, last)
 }
 
-// cause is the error of what ended with its context: that of the context, unless it did not heed that.
-func cause(ctx context.Context, err error) error {
-	if errors.Is(err, errStuck) {
+// cause is the error of what ended with its context: that of the context, unless it did not heed that, with that of the
+// attempt before.
+func cause(ctx context.Context, err, last error) error {
+	switch {
+	case errors.Is(err, errStuck):
 		return err
+	case last != nil:
+		return fmt.Errorf("%w, when it had failed: %w", ctx.Err(), last)
 	}
 	return ctx.Err()
 }
@@ -174,7 +182,7 @@ func (o *Office) attempt(ctx context.Context, h *dsl.Handler, n int, end time.Ti
 	span := fence.NewSpan(o.set.Held)
 	request := o.request(h, n, span)
 	done := make(chan error, 1)
-	go func() { done <- attempt.Run(ctx, h, request, end, span) }()
+	go func() { done <- once(ctx, h, request, end, span) }()
 	select {
 	case err := <-done:
 		return err
@@ -188,6 +196,15 @@ func (o *Office) attempt(ctx context.Context, h *dsl.Handler, n int, end time.Ti
 	case <-timer.C:
 		return errStuck
 	}
+}
+
+// once runs an activity, which has no sub-handlers: nothing would keep how far they have come.
+func once(ctx context.Context, h *dsl.Handler, request *dsl.Request, end time.Time, span *fence.Span) error {
+	err := attempt.Run(ctx, h, request, end, span)
+	if err == nil && request.Parts.Any() {
+		return dsl.Permanent(fmt.Errorf("it declares sub-handlers, which %s has not", h.Causes[0]))
+	}
+	return err
 }
 
 func (o *Office) log(h *dsl.Handler) logr.Logger {

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/attempt"
 	"github.com/handwerk-dev/handwerk/engine/fence"
 	"github.com/handwerk-dev/handwerk/engine/ops"
 )
@@ -68,7 +67,7 @@ func (p *probe) join() *inquiry {
 
 func (p *probe) ask(run *inquiry) {
 	span := fence.NewSpan(p.office.set.Held)
-	run.err = attempt.Run(p.office.ctx, p.h, p.office.request(p.h, 1, span), time.Time{}, span)
+	run.err = once(p.office.ctx, p.h, p.office.request(p.h, 1, span), time.Time{}, span)
 	p.mu.Lock()
 	p.run = nil
 	p.mu.Unlock()

@@ -158,6 +158,15 @@ func Void(err error) bool {
 	return !within && (errors.Is(err, ErrTimeout) || errors.Is(err, ErrPanic))
 }
 
+// Laid returns the error of an attempt, given what is wrong with what it wants. Who waits, or came to an end without an error, has
+// failed then.
+func Laid(err, wrong error) error {
+	if _, waits := Waits(err); wrong != nil && (err == nil || waits) {
+		return wrong
+	}
+	return err
+}
+
 // Note returns the record of a handler after an attempt that came to an error, nil for none.
 func Note(h *dsl.Handler, r progress.Record, err error, now time.Time) progress.Record {
 	most, waits := Waits(err)

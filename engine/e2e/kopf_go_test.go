@@ -42,7 +42,7 @@ func TestKopfsExceptions(t *testing.T) {
 
 func TestKopfsSubHandlers(t *testing.T) {
 	t.Parallel()
-	s := playKopf(t, kopfInGo(kopf.SubHandlers))
+	s := playKopf(t, kopfInYAML(t, "07-subhandlers"))
 	s.example(t)
 	for _, item := range []string{"item1", "item2"} {
 		if line := s.Await(t, "Handling creation for "+item); !strings.Contains(line, "create_fn/"+item) {

@@ -36,6 +36,9 @@ type Run struct {
 	Troubles *attempt.Troubles
 	// Known is how far the sub-handlers had come; after the handler has run, how far they have.
 	Known *progress.Parts
+	// Sound: the handler's code has returned in time, so what its request wants counts, whatever becomes of the attempt. What
+	// broke off after that is not in it.
+	Sound bool
 	// Failed is the error of one that failed in this attempt, or was refused for lack of a right, nil for none.
 	Failed error
 }
@@ -45,10 +48,15 @@ func (a *Run) Of(h *dsl.Handler) *dsl.Handler {
 	out := *h
 	out.Func = func(ctx context.Context, r *dsl.Request) error {
 		r.Parts = &dsl.Parts{}
-		if err := h.Func(ctx, r); err != nil {
+		if err := h.Func(ctx, r); err != nil || ctx.Err() != nil {
 			return err
 		}
-		return a.all(ctx, r)
+		a.Sound = true
+		err := a.all(ctx, r)
+		if _, late := r.Parts.Declared(); late != nil {
+			return dsl.Permanent(late)
+		}
+		return err
 	}
 	return &out
 }
@@ -63,13 +71,13 @@ func (a *Run) all(ctx context.Context, r *dsl.Request) error {
 	var ids, open, failed []string
 	wait := time.Duration(-1)
 	for _, h := range all {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
 		ids = append(ids, h.ID)
 		record := a.one(ctx, h, r, a.Known.Get(h.ID))
 		if record != (progress.Record{}) {
 			a.Known = a.Known.With(h.ID, record)
+		}
+		if ctx.Err() != nil {
+			return fmt.Errorf("running sub-handler %s: %w", h.ID, ctx.Err())
 		}
 		said := h.ID
 		if record.Message != "" {
@@ -92,9 +100,21 @@ func (a *Run) all(ctx context.Context, r *dsl.Request) error {
 	case len(failed) > 0:
 		return dsl.Permanent(fmt.Errorf("sub-handlers failed for good: %s", strings.Join(failed, "; ")))
 	case then != nil:
-		return then(ctx, r)
+		return finally(ctx, then, r)
 	}
 	return nil
+}
+
+// finally runs what a handler does in the end. What that wants counts when it has come to its end in time; what sub-handlers
+// wanted, and that they are through, does whatever becomes of it.
+func finally(ctx context.Context, then dsl.Func, r *dsl.Request) error {
+	own := *r
+	own.Patch = dsl.NewPatch()
+	err := attempt.Part(ctx, &dsl.Handler{Func: then}, &own, time.Time{})
+	if !attempt.Void(err) {
+		r.Patch.Join(own.Patch)
+	}
+	return err
 }
 
 // one runs a sub-handler when it is due, and returns its record; an empty one where it does not see the object.
@@ -115,7 +135,7 @@ func (a *Run) one(ctx context.Context, h *dsl.Handler, parent *dsl.Request, reco
 	record = record.Start(h, start)
 	inner := &Run{Settings: a.Settings, Troubles: a.Troubles, Known: record.Parts}
 	err := attempt.Part(ctx, inner.Of(h), r, record.Ends(h))
-	if !attempt.Void(err) {
+	if !attempt.Void(err) || inner.Sound {
 		parent.Patch.Join(r.Patch)
 		record.Step, record.Parts = r.Step, inner.Known
 	}
@@ -124,6 +144,9 @@ func (a *Run) one(ctx context.Context, h *dsl.Handler, parent *dsl.Request, reco
 	}
 	if inner.Failed != nil {
 		a.Failed = inner.Failed
+	}
+	if ctx.Err() != nil && err != nil {
+		return record // its parent's time is over, or that of the process, and not its own
 	}
 	return a.note(h, r, record, err, time.Since(start))
 }
