@@ -38,8 +38,8 @@ func (op *Operator) OnStartup(id string, fn Func, options ...Option) {
 
 // OnCleanup adds code that runs when the process ends and all startups have succeeded, as for [Operator.OnStartup], but that it can read indexes: after
 // handlers have ended, or their grace period has passed, in what is left of that, or in a tenth of it where that is more. A
-// process that leads gives its lock back after that, so it may write. One that does not succeed takes the time of those after it,
-// unless [Retries] or [Deadline] bounds it. What has failed for good, or has not ended in time, the log tells. It does not run when
+// process that leads gives its lock back after that, so it may write. Cleanups share the time evenly: one that does not succeed
+// ends with its part, and leaves the rest to those after it. What has failed for good, or has not ended in time, the log tells. It does not run when
 // the process is killed.
 func (op *Operator) OnCleanup(id string, fn Func, options ...Option) {
 	op.activity(Cleanup, id, fn, options)
@@ -109,7 +109,6 @@ func (op *Operator) checkActivities(found *[]error) {
 
 // checkActivity reports options that mean nothing without an object.
 func (h *Handler) checkActivity(c check) {
-	probe := h.Causes[0] == HealthProbe || h.Causes[0] == ReadyProbe
 	for _, has := range []struct {
 		field string
 		any   bool
@@ -122,7 +121,17 @@ func (h *Handler) checkActivity(c check) {
 			c.unwanted(has.field, "is for handlers of objects, which %s has not", h.Causes[0])
 		}
 	}
-	if probe && (h.Retries != Unlimited || h.Deadline > 0 || h.Errors != "" || h.Backoff != Backoff{}) {
-		c.fault("", "a probe is asked once each time: retries, back-off, deadline and errors say nothing")
+	if h.Causes[0] != HealthProbe && h.Causes[0] != ReadyProbe {
+		return
+	}
+	for _, has := range []struct {
+		field string
+		any   bool
+	}{
+		{"retries", h.Retries != Unlimited}, {"backoff", h.Backoff != Backoff{}}, {"deadline", h.Deadline > 0}, {"errors", h.Errors != ""},
+	} {
+		if has.any {
+			c.unwanted(has.field, "is not for probes, which are asked once each time")
+		}
 	}
 }

@@ -102,7 +102,7 @@ func TestWhatYAMLRefusesIsRefusedInGo(t *testing.T) {
 				handler()(op)
 				op.OnReady("p", nothing, Retries(3))
 			},
-			"operator: ready p: a probe is asked once each time",
+			"operator: ready p: retries: is not for probes, which are asked once each time",
 		},
 		"needs are about something": {
 			func(op *Operator) {

@@ -125,7 +125,6 @@ func TestImportsPointDown(t *testing.T) {
 		"engine/e2e/cluster":                   nil,
 		"cmd":                                  {"dsl", "dsl/actions", "dsl/config", "dsl/crd", "dsl/draw", "dsl/draw/svg", "dsl/logmark", "dsl/source", "dsl/words", "engine", "engine/access", "engine/crd", "engine/ops", "engine/preflight", "engine/rights"},
 		"cmd/operator":                         {"cmd", "handlers"},
-		"samples/activities":                   {"cmd", "dsl", "handlers"},
 		"samples/kopf":                         {"cmd", "dsl", "engine", "handlers"},
 		"hack/demo":                            {},
 		"hack/kinds":                           {"dsl/builtin", "dsl/kinds", "dsl/openapi"},

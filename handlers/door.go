@@ -48,6 +48,7 @@ func Doors(r *actions.Registry) {
 	for _, f := range []dsl.Function{
 		{Name: "door.Open", Func: DoorOpen, Doc: "opens the door of the process"},
 		{Name: "door.Close", Func: DoorClose, Doc: "closes it"},
+		{Name: "door.Ready", Func: DoorReady, Doc: "fails while it is closed: a probe"},
 		{Name: "door.Follow", Func: DoorFollow, Doc: "does with it what a ConfigMap says"},
 	} {
 		f.Needs = []dsl.Need{}

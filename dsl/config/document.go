@@ -29,6 +29,8 @@ type document struct {
 	Indexes    []index    `yaml:"indexes" doc:"Values by keys, worked out from the objects of a resource, which expressions read: indexes.<name>[key]. A change under a key runs the handlers that have read it."`
 	Startup    activities `yaml:"startup" doc:"What each process does when it begins, before it watches anything: one after the other, each until it succeeds. One that failed for good ends the process."`
 	Cleanup    activities `yaml:"cleanup" doc:"What each process does when it ends, after its handlers have ended."`
+	Health     probes     `yaml:"health" doc:"Checks in /healthz beside the operator's own: while one fails, the process is to be restarted."`
+	Ready      probes     `yaml:"ready" doc:"Checks in /readyz beside the operator's own: while one fails, the process is not ready, and works on."`
 	Resources  []resource `yaml:"resources" doc:"The resources to watch, each in one document only."`
 }
 
@@ -161,6 +163,8 @@ func (l *loader) compile() *dsl.Operator {
 		}
 		l.activities(op, p, dsl.Startup, p.form.Startup)
 		l.activities(op, p, dsl.Cleanup, p.form.Cleanup)
+		l.activities(op, p, dsl.HealthProbe, p.form.Health)
+		l.activities(op, p, dsl.ReadyProbe, p.form.Ready)
 		for i := range p.form.Resources {
 			l.resource(op, p, i)
 		}

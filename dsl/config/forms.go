@@ -106,7 +106,7 @@ func (s *schedule) DescribeForm(d *form.Describer) *form.Schema {
 // activities are a list of what runs for the operator as a whole.
 type activities []handler
 
-const notForActivity = "is not for startup and cleanup, which have no object"
+const notForActivity = "is not for startup, cleanup and probes, which have no object"
 
 // notActive are the fields that mean nothing for them.
 var notActive = append(slices.Clone(notScheduled), "every", "pause", "cron", "timeZone", "jitter", "initialDelay", steps)
@@ -118,8 +118,29 @@ func (a *activities) ReadForm(d *form.Decoder, p path, n *yaml.Node) bool {
 
 // DescribeForm describes what one of them may have.
 func (a *activities) DescribeForm(d *form.Describer) *form.Schema {
+	return listOf(d, notActive)
+}
+
+// probes are a list of checks of the process.
+type probes []handler
+
+const notForProbe = "is not for probes, which are asked once each time, and have no object"
+
+// notProbing are the fields that mean nothing for them.
+var notProbing = append(slices.Clone(notActive), "retries", "errors", "backoff", "deadline")
+
+// ReadForm reads them as any handlers, but for the fields that are not for them.
+func (a *probes) ReadForm(d *form.Decoder, p path, n *yaml.Node) bool {
+	return barring(d, p, n, (*[]handler)(a), notProbing, notForProbe)
+}
+
+// DescribeForm describes what one of them may have.
+func (a *probes) DescribeForm(d *form.Describer) *form.Schema { return listOf(d, notProbing) }
+
+// listOf describes a list of what runs without an object, and does not have some of the fields of handlers.
+func listOf(d *form.Describer, without []string) *form.Schema {
 	out := withAction(d, reflect.TypeFor[handler](), func(a actions.Action) bool { return !a.OneObject && !a.Objects })
-	for _, name := range notActive {
+	for _, name := range without {
 		delete(out.Properties, name)
 	}
 	out.OneOf = slices.DeleteFunc(out.OneOf, func(s *form.Schema) bool { return slices.Equal(s.Required, []string{steps}) })

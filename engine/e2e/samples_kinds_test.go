@@ -6,8 +6,6 @@ package e2e
 import (
 	"fmt"
 	"net/http"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -216,13 +214,9 @@ func TestMemoSample(t *testing.T) {
 // and a cleanup.
 func TestActivitiesSample(t *testing.T) {
 	t.Parallel()
-	program := filepath.Join(t.TempDir(), "activities")
-	if out, err := exec.Command("go", "build", "-o", program, "../../samples/activities").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
 	ns, user := plane.Namespace(t), plane.User("activities")
 	user.AllowIn(t, ns, eventRule(), cluster.Rule("", "configmaps", "get", "list", "watch"))
-	p := plane.Operator(t, cluster.Launch{Program: program, Config: user.Config(), Args: []string{"run", "--config", "samples/activities/operator.yaml", "-n", ns}})
+	p := plane.Operator(t, cluster.Launch{Config: user.Config(), Args: []string{"run", "--config", "samples/activities/operator.yaml", "-n", ns}})
 	awaitReadyz(t, p, "[+]probe/door ok")
 	for _, line := range []string{"this process begins", "the door is open"} {
 		p.Await(t, line)
