@@ -156,6 +156,8 @@ func without(h *handler) map[string]string {
 			out[name] = "is not known to a level-triggered handler, of which nothing is kept (want causes: [create, update], or one of them)"
 		case h.Old != nil && !*h.Old:
 			out[name] = "is not known to a handler with old: false"
+		case !slices.Contains(h.Causes, dsl.Update) && !slices.Contains(h.Causes, dsl.Reconcile):
+			out[name] = "is never known to a handler without the cause update"
 		}
 	}
 	if h.whole {
