@@ -214,6 +214,8 @@ func (g *machineCheck) transitions(s *State, field string) {
 		switch {
 		case t.Manual && t.When != nil:
 			g.unwanted(place+".when", "is not for a manual transition, which a person takes")
+		case t.Manual && t.To == s.Name:
+			g.fault(place+".to", "a person cannot have an object go where it is (want another state, with a way back)")
 		case t.Manual || s.Terminal:
 		case always >= 0:
 			first := &Place{Resource: g.Resource, Handler: g.Handler, Field: at(field+".transitions", always)}

@@ -114,6 +114,7 @@ func TestFaultsOfMachines(t *testing.T) {
 		"a way back": {
 			machine: states(state("A", to("B")), state("B", to("C"), to("A")), dsl.State{Name: "C", Terminal: true, Transitions: []dsl.Transition{manual("B"), manual("C")}}),
 			want: []string{
+				"machine.states[2].transitions[1].to: a person cannot have an object go where it is (want another state, with a way back)",
 				"machine.states[2].transitions[0].to: a way leads back: B → C → B (if that is meant, set allowCycles)",
 				"machine.states[2].transitions[1].to: a way leads back: C → C (if that is meant, set allowCycles)",
 				"machine.states[1].transitions[1].to: a way leads back: A → B → A (if that is meant, set allowCycles)",

@@ -65,6 +65,9 @@ func (c *Census) Note(key cache.ObjectName, o *unstructured.Unstructured) {
 		}
 		var b Book
 		if b, has[i] = Read(m, o); has[i] {
+			if b.Since.IsZero() { // which is put right when the machine runs
+				b.Since = now()
+			}
 			at[i] = post{numberOf(m, b.State), b.Since.Unix()}
 		}
 	}

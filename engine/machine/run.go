@@ -5,6 +5,7 @@ package machine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -143,7 +144,7 @@ func (x *Run) arrive() {
 func (x *Run) hand() bool {
 	key := x.machine.GotoKey(x.Prefix)
 	to, asked := x.request.Object.GetAnnotations()[key]
-	if !asked {
+	if !asked || x.Gone { // from an object that is gone from sight it could not be taken off
 		return false
 	}
 	x.request.Patch.Remove(dsl.Path{"metadata", "annotations", key}.String())
@@ -163,7 +164,7 @@ func (x *Run) hand() bool {
 // move takes the object to a state.
 func (x *Run) move(to, why string) {
 	next, _ := x.machine.State(to)
-	v := Move{From: x.State, To: to, At: now(), Why: why, Failed: next.Failed}
+	v := Move{From: x.State, To: to, At: now(), Why: cut(why, whyMost), Failed: next.Failed}
 	v.Stayed = max(0, v.At.Sub(x.Since))
 	x.Moves, x.history, x.told = append(x.Moves, v), kept(x.machine, x.history, v), true
 	x.Book, x.state = Book{State: to, Since: v.At}, next
@@ -224,6 +225,8 @@ func (x *Run) outcome(again bool) error {
 	}
 	entered := x.state.Enter == nil || !x.Entered.IsZero()
 	switch {
+	case x.err != nil && x.deleting() && !x.state.Terminal && dsl.IsPermanent(x.err):
+		return errors.New(x.err.Error()) // else the deletion would be over, and its states are not
 	case x.err != nil:
 		return x.err
 	case x.waits != nil:

@@ -32,6 +32,20 @@ const (
 	AllReady = "AllReady"
 )
 
+// How long texts may be on an object, in bytes: an error may be of any length, and each object is kept in memory.
+const (
+	messageMost = 1024
+	whyMost     = 256
+)
+
+// cut shortens a text to so many bytes.
+func cut(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most-len("…")], "") + "…"
+}
+
 // refusal says why a person's wish is not done, and what can be.
 func refusal(from *dsl.State, key, to string) string {
 	var ways []string
@@ -80,7 +94,9 @@ func (x *Run) write() {
 // say tells how the object stands in conditions.
 func (x *Run) say() {
 	ready := x.ready()
-	set := func(c metav1.Condition) { x.request.Patch.OfferCondition(c.Type, c.Status, c.Reason, c.Message) }
+	set := func(c metav1.Condition) {
+		x.request.Patch.OfferCondition(c.Type, c.Status, c.Reason, cut(c.Message, messageMost))
+	}
 	for _, kind := range x.machine.Conditions() {
 		holds := x.state != nil && x.state.Condition == kind
 		set(metav1.Condition{Type: kind, Status: truth(holds), Reason: cmp.Or(x.unknown(), x.State), Message: x.doc()})
