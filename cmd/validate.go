@@ -146,14 +146,14 @@ func views(f *validateFlags, op *dsl.Operator, err error) (out []view) {
 		return nil
 	}
 	for r, h := range op.Handlers() {
-		out = append(out, view{r.Name.String(), h.ID, looksAt(r, h)})
+		out = append(out, view{r.Name.String(), h.ID, looksAt(op, r, h)})
 	}
 	return out
 }
 
 // looksAt tells people what runs a handler.
-func looksAt(r *dsl.Resource, h *dsl.Handler) string {
-	what := h.View().String()
+func looksAt(op *dsl.Operator, r *dsl.Resource, h *dsl.Handler) string {
+	what := op.View(h).String()
 	switch {
 	case h.ResourceWide:
 		return "the clock alone, for it is a schedule"

@@ -187,6 +187,10 @@ func TestFaultsOfMachines(t *testing.T) {
 			machine: dsl.Machine{Name: "Roll-out", States: []dsl.State{end("A")}},
 			want:    []string{`machine.name: want a field of the status, such as rollout, found "Roll-out"`},
 		},
+		"a name that an annotation of children has": {
+			machine: dsl.Machine{Name: "child", States: []dsl.State{end("A")}},
+			want:    []string{"machine.name: child is taken: the status, or an annotation of the operator, has it for something else"},
+		},
 		"options that are not for machines": {
 			machine: states(end("A")),
 			options: []dsl.Option{dsl.Retries(3), dsl.Errors(dsl.ErrorsFail), dsl.Deadline(time.Hour), dsl.Field("spec"), dsl.NoOld(), dsl.Release()},

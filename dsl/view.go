@@ -56,6 +56,16 @@ func (h *Handler) asked() []Path {
 	return out
 }
 
+// View returns what one of the operator's handlers looks at, with the annotation by which a person has its machine go to a
+// state: its key is the operator's.
+func (op *Operator) View(h *Handler) View {
+	v := h.View()
+	if h.Machine != nil {
+		v.Beside = append(v.Beside, Path{"metadata", "annotations", h.Machine.GotoKey(op.Prefix())})
+	}
+	return v
+}
+
 // Essence reports whether all of the essence is part of the view.
 func (v View) Essence() bool { return len(v.Fields) == 0 && !v.Only }
 
@@ -75,6 +85,9 @@ func (v View) Paths() []Path { return slices.Concat(v.Fields, v.Beside) }
 
 // String tells people what is looked at.
 func (v View) String() string {
+	if v.Holds([]Path{{}}) {
+		return "all of the object"
+	}
 	var out []string
 	if v.Essence() {
 		out = []string{"all but the status"}

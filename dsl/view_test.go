@@ -53,7 +53,7 @@ func TestWhatAHandlerLooksAt(t *testing.T) {
 		"what a level reads beside":           {[]dsl.Cause{dsl.Reconcile}, []dsl.Option{reading(false, "spec.size", "status.a", "metadata.finalizers", "metadata.labels.x")}, "all but the status, metadata.finalizers, status.a"},
 		"what a level reads alone":            {[]dsl.Cause{dsl.Reconcile}, []dsl.Option{reading(true, "status.a", "spec.size")}, "spec.size, status.a"},
 		"a level that reads nothing":          {[]dsl.Cause{dsl.Reconcile}, []dsl.Option{reading(true)}, "nothing of the object itself"},
-		"a level that reads all":              {[]dsl.Cause{dsl.Reconcile}, []dsl.Option{reading(true, "", "spec.size")}, "all but the status, metadata, status"},
+		"a level that reads all":              {[]dsl.Cause{dsl.Reconcile}, []dsl.Option{reading(true, "", "spec.size")}, "all of the object"},
 		"a level that names a field":          {[]dsl.Cause{dsl.Reconcile}, []dsl.Option{dsl.Field("spec.size"), reading(true, "spec.color", "status.a")}, "spec.size, status.a"},
 		"one of which nothing is known reads": {[]dsl.Cause{dsl.Reconcile}, nil, "all but the status"},
 	}

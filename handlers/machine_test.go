@@ -219,6 +219,44 @@ func TestApprovalExpiresAfterADay(t *testing.T) {
 	})
 }
 
+// TestAnApprovalIsForWhatWasProposed edits a change after it was approved, and before it is made.
+func TestAnApprovalIsForWhatWasProposed(t *testing.T) {
+	const changes, settings, goTo = "changes.v1alpha1.samples.handwerk.dev", "configmaps.v1", "approval.handwerk.dev/goto"
+	edit := func(o *unstructured.Unstructured) {
+		o.Object["spec"] = map[string]any{"risk": "high", "settings": map[string]any{"colour": "red"}}
+	}
+	for name, between := range map[string]func(c *enginetest.Cluster){
+		"at the same time": func(c *enginetest.Cluster) {
+			c.Update(changes, "default", "me", func(o *unstructured.Unstructured) {
+				edit(o)
+				o.SetAnnotations(map[string]string{goTo: "Approved"})
+			})
+		},
+		"while it cannot be made": func(c *enginetest.Cluster) {
+			c.Create("{apiVersion: v1, kind: ConfigMap, metadata: {name: me, namespace: default}}")
+			wish(c, changes, "me", goTo, "Approved")
+			c.Update(changes, "default", "me", edit)
+			c.Settle()
+			c.Delete(settings, "default", "me")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
+				sampleOf(t, c, "approval", changes, "Change", "{risk: high, settings: {colour: green}}")
+				between(c)
+				c.Advance(time.Minute)
+				if me := c.Get(changes, "default", "me"); text(me, "status.state") != "Proposed" || c.Get(settings, "default", "me") != nil {
+					t.Errorf("it is %s, and made: %v", text(me, "status.state"), c.Get(settings, "default", "me"))
+				}
+				wish(c, changes, "me", goTo, "Approved")
+				if got := text(c.Get(settings, "default", "me"), "data.colour"); got != "red" {
+					t.Errorf("approved once more, the colour is %q", got)
+				}
+			})
+		})
+	}
+}
+
 func TestRolloutGoesOnAfterItsPauseAndBackWhenPodsAreNotReadyInTime(t *testing.T) {
 	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
 		const releases = "releases.v1alpha1.samples.handwerk.dev"

@@ -41,12 +41,8 @@ func NewRules(op *dsl.Operator, r *dsl.Resource) Rules {
 	out.All = book.NewView(dsl.View{Beside: []dsl.Path{{"metadata"}, {"status"}}}, own)
 	secret := r.Name.Resource == "secrets" && r.Name.Group == ""
 	for _, h := range r.Handlers() {
-		view := h.View()
-		if m := h.Machine; m != nil { // where its book lies, it knows; where a person's hand does, the operator
-			view.Beside = append(view.Beside, dsl.Path{"metadata", "annotations", m.GotoKey(op.Prefix())})
-		}
 		reader := book.Reader{
-			Handler: h, View: book.NewView(view, own),
+			Handler: h, View: book.NewView(op.View(h), own),
 			Old: book.WantsOld(h) && !secret, // values of a Secret are never copied into annotations
 		}
 		switch {
