@@ -146,7 +146,7 @@ func TestSubHandlersSample(t *testing.T) {
 // TestStepsSample holds that steps go on where they stopped, and begin anew for a change.
 func TestStepsSample(t *testing.T) {
 	t.Parallel()
-	s := runKind(t, "steps", "releases", []rbacv1.PolicyRule{made("", "configmaps")})
+	s := runKind(t, "steps", "editions", []rbacv1.PolicyRule{made("", "configmaps")})
 	s.status(t, "shop", map[string]any{"released": "2.0"})
 	s.event(t, "shop", "Celebrated", "Normal version 2.0 is a large one")
 	notes := plane.Objects(configMaps, s.ns)
@@ -161,7 +161,7 @@ func TestStepsSample(t *testing.T) {
 	if got := field(notes.Get(t, "shop-notes"), "data", "version"); got != "2.1" {
 		t.Errorf("the notes are for %v then", got)
 	}
-	if events := eventsIn(t, s.ns, "Release"); events["Normal Celebrated version 2.1 is a large one"] {
+	if events := eventsIn(t, s.ns, "Edition"); events["Normal Celebrated version 2.1 is a large one"] {
 		t.Errorf("Events: %v", events)
 	}
 	s.end(t)

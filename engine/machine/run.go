@@ -223,16 +223,30 @@ func (x *Run) outcome(again bool) error {
 	case x.state.Stay != nil:
 		x.request.RunAgain(time.Until(x.ends()))
 	}
-	entered := x.state.Enter == nil || !x.Entered.IsZero()
 	switch {
-	case x.err != nil && x.deleting() && !x.state.Terminal && dsl.IsPermanent(x.err):
-		return errors.New(x.err.Error()) // else the deletion would be over, and its states are not
 	case x.err != nil:
-		return x.err
+		return x.failure()
 	case x.waits != nil:
 		return x.waits
 	case !x.deleting():
 		return nil
+	}
+	return x.ending(again)
+}
+
+// failure is the error of an action. In a deletion it is final in a terminal state alone: else the deletion would be over, and
+// its states are not.
+func (x *Run) failure() error {
+	if x.deleting() && !x.state.Terminal && dsl.IsPermanent(x.err) {
+		return errors.New(x.err.Error())
+	}
+	return x.err
+}
+
+// ending is what a deletion comes to in which nothing has failed.
+func (x *Run) ending(again bool) error {
+	entered := x.state.Enter == nil || !x.Entered.IsZero()
+	switch {
 	case again || !x.state.Terminal || !entered:
 		return dsl.Waiting("a terminal state: it is in "+x.State, 0)
 	case x.state.Failed:
