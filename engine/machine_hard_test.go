@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -109,11 +110,20 @@ func TestMachineAside(t *testing.T) {
 			if n := len(s.condition("Ready")); n > 1100 || n < 1000 {
 				s.t.Errorf("the condition has %d bytes", n)
 			}
-			s.goes("Failed")
-			for _, why := range s.history() {
-				if len(why) > 300 {
-					s.t.Errorf("the history has %d bytes", len(why))
-				}
+		}},
+		"and so is why it went on": {func(foo *dsl.Resource, j *journal) {
+			m := job(j)
+			m.States[1].Enter, m.States[1].Retries = fails(errors.New(strings.Repeat("é", 100_000))), &dsl.Budget{Then: "Failed"}
+			foo.Machine(m)
+		}, func(s *stage) {
+			s.open()
+			s.Create(web)
+			s.size(2)
+			s.Settle()
+			s.is("Failed")
+			all := s.history()
+			if last := all[len(all)-1]; len(last) > 300 || len(last) < 200 || !utf8.ValidString(last) {
+				s.t.Errorf("the history has %d bytes: %q", len(last), last)
 			}
 		}},
 		"during asks to be run again before the time in the state is over": {func(foo *dsl.Resource, j *journal) {
