@@ -175,9 +175,14 @@ func (m *Machine) Book() Path {
 // Field leads to a field of the book.
 func (m *Machine) Field(name string) Path { return append(m.Book(), name) }
 
+// bookNames are the names of the book's fields.
+func bookNames() []string {
+	return []string{BookState, BookSince, BookEntered, BookFailures, BookUID, BookHistory}
+}
+
 // BookFields lead to all fields of the book.
 func (m *Machine) BookFields() (out []Path) {
-	for _, name := range []string{BookState, BookSince, BookEntered, BookFailures, BookUID, BookHistory} {
+	for _, name := range bookNames() {
 		out = append(out, m.Field(name))
 	}
 	return out

@@ -75,10 +75,10 @@ func (h *Handler) checkMachineOptions(c check) {
 
 // checkName reports a name that no field of a status has, and a book that is another machine's.
 func (m *Machine) checkName(c check, earlier []*Handler) {
-	reserved := []string{
-		BookState, BookSince, BookEntered, BookFailures, BookUID, BookHistory, "conditions", "observedGeneration", // of the status
+	reserved := append(bookNames(),
+		"conditions", "observedGeneration", // of the status
 		"goto", "state", "children", "applied", "child", "owner", // annotations; the last three are on children, which may have machines, too
-	}
+	)
 	switch {
 	case m.Name == "":
 	case !machineName.MatchString(m.Name):

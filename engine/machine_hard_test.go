@@ -126,33 +126,30 @@ func TestMachineAside(t *testing.T) {
 				s.t.Errorf("the history has %d bytes: %q", len(last), last)
 			}
 		}},
-		"during asks to be run again before the time in the state is over": {func(foo *dsl.Resource, j *journal) {
-			m := job(j)
-			m.States[1].During = j.Note("watch", func(_ ctx, r *dsl.Request) error { r.RunAgain(10 * time.Minute); return nil }, func(_ ctx, r *dsl.Request) error { r.RunAgain(10 * time.Minute); return nil })
-			foo.Machine(m)
-		}, func(s *stage) {
-			s.open()
-			s.Create(web)
-			s.size(2)
-			s.is("Running")
-			s.Forget()
-			s.Advance(11 * time.Minute)
-			s.Called("watch again")
-		}},
-		"enter asks to be run again": {func(foo *dsl.Resource, j *journal) {
-			m := job(j)
-			m.States[1].Enter = j.Note("start", func(_ ctx, r *dsl.Request) error { r.RunAgain(10 * time.Minute); return nil })
-			foo.Machine(m)
-		}, func(s *stage) {
-			s.open()
-			s.Create(web)
-			s.size(2)
-			s.is("Running")
-			s.Forget()
-			s.Advance(11 * time.Minute)
-			s.Called("watch again")
-		}},
+		"during asks to be run again before the time in the state is over": {asks("watch", func(s *dsl.State, asks dsl.Func) { s.During = asks }), askedAgain},
+		"enter asks to be run again":                                       {asks("start", func(s *dsl.State, asks dsl.Func) { s.Enter = asks }), askedAgain},
 	})
+}
+
+// asks is the machine of job with an action of Running that asks to be run again, which the journal has under a name.
+func asks(name string, put func(s *dsl.State, asks dsl.Func)) func(foo *dsl.Resource, j *journal) {
+	return func(foo *dsl.Resource, j *journal) {
+		m := job(j)
+		again := func(_ ctx, r *dsl.Request) error { r.RunAgain(10 * time.Minute); return nil }
+		put(&m.States[1], j.Note(name, again))
+		foo.Machine(m)
+	}
+}
+
+// askedAgain holds that what Running asks for is done before its time is over.
+func askedAgain(s *stage) {
+	s.open()
+	s.Create(web)
+	s.size(2)
+	s.is("Running")
+	s.Forget()
+	s.Advance(11 * time.Minute)
+	s.Called("watch again")
 }
 
 // TestMachinesShare holds that machines of one object do not stand in each other's way.

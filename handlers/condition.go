@@ -13,6 +13,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/expr"
+	"github.com/handwerk-dev/handwerk/dsl/plain"
 )
 
 var (
@@ -58,7 +59,7 @@ func (c condition) set(p *dsl.Patch, scope expr.Scope) error {
 		status = metav1.ConditionUnknown
 	}
 	if status == "" {
-		return dsl.Permanent(fmt.Errorf("setting condition %s: its status is %s, want true, false, True, False or Unknown", c.kind, cut(fmt.Sprint(value), 100)))
+		return dsl.Permanent(fmt.Errorf("setting condition %s: its status is %s, want true, false, True, False or Unknown", c.kind, plain.Short(fmt.Sprint(value), 100)))
 	}
 	reason, message := c.kind, ""
 	if status != metav1.ConditionTrue {
@@ -70,14 +71,14 @@ func (c condition) set(p *dsl.Patch, scope expr.Scope) error {
 		}
 	}
 	if !conditionReason.MatchString(reason) || len(reason) > mostReason {
-		return dsl.Permanent(fmt.Errorf("setting condition %s: its reason is %q, want one CamelCase word", c.kind, cut(reason, 100)))
+		return dsl.Permanent(fmt.Errorf("setting condition %s: its reason is %q, want one CamelCase word", c.kind, plain.Short(reason, 100)))
 	}
 	if c.message != nil {
 		if message, err = text(c.message, scope); err != nil && !errors.Is(err, expr.ErrMissing) {
 			return fmt.Errorf("setting condition %s: %w", c.kind, err)
 		}
 	}
-	p.SetCondition(c.kind, status, reason, cut(message, mostMessage))
+	p.SetCondition(c.kind, status, reason, plain.Short(message, mostMessage))
 	return nil
 }
 

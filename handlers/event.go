@@ -11,6 +11,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/actions"
+	"github.com/handwerk-dev/handwerk/dsl/plain"
 )
 
 // eventConfig is what stands under event.
@@ -69,7 +70,7 @@ func buildEvent(cel compilerOf, b actions.Build, config *eventConfig) (actions.B
 		if err != nil {
 			return fmt.Errorf("reporting event: %w", err)
 		}
-		r.Events.Event(kind, cut(why, mostEventReason), "%s", note)
+		r.Events.Event(kind, plain.Short(why, mostEventReason), "%s", note)
 		return nil
 	}), nil
 }

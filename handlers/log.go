@@ -14,6 +14,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/actions"
 	"github.com/handwerk-dev/handwerk/dsl/expr"
 	"github.com/handwerk-dev/handwerk/dsl/logmark"
+	"github.com/handwerk-dev/handwerk/dsl/plain"
 )
 
 // logConfig is what stands under log.
@@ -68,7 +69,7 @@ func buildLog(cel compilerOf, b actions.Build, config *logConfig) (actions.Built
 		if err != nil {
 			return fmt.Errorf("writing log line: %w", err)
 		}
-		r.Log.V(level).Info(cut(line, mostLogged), append(pairs, logmark.Quoted, true)...)
+		r.Log.V(level).Info(plain.Short(line, mostLogged), append(pairs, logmark.Quoted, true)...)
 		return nil
 	}), nil
 }

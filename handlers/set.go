@@ -20,6 +20,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/actions"
 	"github.com/handwerk-dev/handwerk/dsl/expr"
 	"github.com/handwerk-dev/handwerk/dsl/form"
+	"github.com/handwerk-dev/handwerk/dsl/plain"
 	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
 
@@ -371,7 +372,7 @@ func setText(p *dsl.Patch, what, key string, value any) error {
 		return dsl.Permanent(fmt.Errorf("setting %s.%s: want at most %d KiB, found %d", what, key, mostAnnotations>>10, len(text)>>10))
 	}
 	if wrong := validation.IsValidLabelValue(text); what == "labels" && len(wrong) > 0 {
-		return dsl.Permanent(fmt.Errorf("setting labels.%s: %q is no value of a label: %s", key, cut(text, 100), wrong[0]))
+		return dsl.Permanent(fmt.Errorf("setting labels.%s: %q is no value of a label: %s", key, plain.Short(text, 100), wrong[0]))
 	}
 	p.Set(path, text)
 	return nil

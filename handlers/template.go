@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"unicode/utf8"
 
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
@@ -134,18 +133,6 @@ func text(t *expr.Template, s expr.Scope) (string, error) {
 		err = fmt.Errorf("want text, found %v", value)
 	}
 	return "", err
-}
-
-// cut shortens a text for people to so many bytes.
-func cut(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	most -= len("…")
-	for !utf8.RuneStart(text[most]) {
-		most--
-	}
-	return text[:most] + "…"
 }
 
 // property returns the schema of a field, nil when it is not known.

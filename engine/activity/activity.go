@@ -122,7 +122,7 @@ func (o *Office) Clean(ctx context.Context) {
 	})
 }
 
-// once runs an activity until it has succeeded, or failed for good.
+// run runs an activity until it has succeeded, or failed for good.
 func (o *Office) run(ctx context.Context, h *dsl.Handler) error {
 	r := progress.Record{Cause: h.Causes[0]}
 	var last error

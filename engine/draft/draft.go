@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/dsl/plain"
 	"github.com/handwerk-dev/handwerk/engine/book"
 	"github.com/handwerk-dev/handwerk/engine/patch"
 )
@@ -33,17 +32,13 @@ func Of(o *unstructured.Unstructured) Draft {
 // With returns the draft with what one more handler wants, in a pass at a time over an object of a generation. The patch is
 // joined in place. The error is that of a transformation: then the draft is as it was.
 func (d Draft) With(wants *dsl.Patch, generation int64, at time.Time) (Draft, error) {
-	wants, err := patch.Resolve(d.Current, wants, generation, at)
+	laid, _, made, err := patch.Lay(d.Current, wants, generation, at)
 	if err != nil {
 		return d, err
 	}
-	d.Patch.Join(wants)
-	if wants.Empty() {
-		return d, nil
-	}
-	if change := patch.Change(d.Current, wants, generation, at); len(change) > 0 {
-		d.Current = &unstructured.Unstructured{Object: plain.Patched(d.Current.Object, change)}
-		d.Look = book.NewLook(d.Current.Object)
+	d.Patch.Join(made)
+	if laid != d.Current {
+		d.Current, d.Look = laid, book.NewLook(laid.Object)
 	}
 	return d, nil
 }

@@ -17,24 +17,40 @@ func (s *Set) Live() dsl.Indexes { return live{s} }
 
 type live struct{ set *Set }
 
-// Names are those of the indexes.
-func (l live) Names() (out []string) {
-	for _, x := range l.set.all {
+// names are those of the indexes, in order.
+func (s *Set) names() (out []string) {
+	for _, x := range s.all {
 		out = append(out, x.Name)
 	}
 	return out
 }
 
+// named returns the index of a name.
+func (s *Set) named(name string) (*one, error) {
+	for _, x := range s.all {
+		if x.Name == name {
+			return x, nil
+		}
+	}
+	return nil, errNoIndex(name)
+}
+
+// errNoIndex is the error of an index that there is not.
+func errNoIndex(name string) error { return dsl.Permanent(fmt.Errorf("there is no index %q", name)) }
+
+// Names are those of the indexes.
+func (l live) Names() []string { return l.set.names() }
+
 // Open returns an index. See [dsl.Indexes].
 func (l live) Open(name string) (dsl.IndexReader, error) {
-	i := slices.IndexFunc(l.set.all, func(x *one) bool { return x.Name == name })
-	if i < 0 {
-		return nil, dsl.Permanent(fmt.Errorf("there is no index %q", name))
+	x, err := l.set.named(name)
+	if err == nil {
+		err = x.unread()
 	}
-	if err := l.set.all[i].unread(); err != nil {
+	if err != nil {
 		return nil, err
 	}
-	return current{l.set.all[i]}, nil
+	return current{x}, nil
 }
 
 // current is dsl.IndexReader for what is there now.

@@ -4,7 +4,6 @@
 package indexes
 
 import (
-	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -270,29 +269,23 @@ var (
 )
 
 // Names are those of the indexes.
-func (r *reading) Names() (out []string) {
-	for _, x := range r.view.readers.set.all {
-		out = append(out, x.Name)
-	}
-	return out
-}
+func (r *reading) Names() []string { return r.view.readers.set.names() }
 
 // Open returns an index. See [dsl.Indexes].
 func (r *reading) Open(name string) (dsl.IndexReader, error) {
-	indexes := r.view.readers.set.all
-	i := slices.IndexFunc(indexes, func(x *one) bool { return x.Name == name })
-	if i < 0 {
-		return nil, dsl.Permanent(fmt.Errorf("there is no index %q", name))
+	x, err := r.view.readers.set.named(name)
+	if err != nil {
+		return nil, err
 	}
 	v := r.view
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	s := v.openLocked(indexes[i])
+	s := v.openLocked(x)
 	if s.err != nil {
-		v.recordLocked(r.who, sight{read{indexes[i], set}, 0})
+		v.recordLocked(r.who, sight{read{x, set}, 0})
 		return nil, s.err
 	}
-	return &opened{r, indexes[i], s}, nil
+	return &opened{r, x, s}, nil
 }
 
 // opened is dsl.IndexReader for somebody.
@@ -351,6 +344,4 @@ type none struct{}
 func (none) Names() []string { return nil }
 
 // Open returns an error.
-func (none) Open(name string) (dsl.IndexReader, error) {
-	return nil, dsl.Permanent(fmt.Errorf("there is no index %q", name))
-}
+func (none) Open(name string) (dsl.IndexReader, error) { return nil, errNoIndex(name) }

@@ -10,11 +10,8 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/logmark"
-	"github.com/handwerk-dev/handwerk/dsl/plain"
 	"github.com/handwerk-dev/handwerk/engine/attempt"
 	"github.com/handwerk-dev/handwerk/engine/patch"
 )
@@ -82,13 +79,11 @@ func (x *Run) do(ctx context.Context, action dsl.Func) (wanted bool, err error) 
 func (x *Run) show(p *dsl.Patch) (outside bool, wrong error) {
 	shown := *p
 	shown.Conditions = slices.Concat(p.Conditions, p.Offered)
-	at, generation := time.Now(), x.request.Object.GetGeneration()
-	wants, err := patch.Resolve(x.object, &shown, generation, at)
+	laid, change, _, err := patch.Lay(x.object, &shown, x.request.Object.GetGeneration(), time.Now())
 	if err != nil {
 		return false, err
 	}
-	change := patch.Change(x.object, wants, generation, at)
-	x.object = &unstructured.Unstructured{Object: plain.Patched(x.object.Object, change)}
+	x.object = laid
 	delete(change, "status")
 	return len(change) > 0, nil
 }

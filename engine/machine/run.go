@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/plain"
 )
 
 // Run is one attempt of a handler that is a machine. What comes of it is there when the attempt has ended.
@@ -164,7 +165,7 @@ func (x *Run) hand() bool {
 // move takes the object to a state.
 func (x *Run) move(to, why string) {
 	next, _ := x.machine.State(to)
-	v := Move{From: x.State, To: to, At: now(), Why: cut(why, whyMost), Failed: next.Failed}
+	v := Move{From: x.State, To: to, At: now(), Why: plain.Short(why, whyMost), Failed: next.Failed}
 	v.Stayed = max(0, v.At.Sub(x.Since))
 	x.Moves, x.history, x.told = append(x.Moves, v), kept(x.machine, x.history, v), true
 	x.Book, x.state = Book{State: to, Since: v.At}, next

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/plain"
 )
 
 // The reasons of conditions and Events that are no states.
@@ -37,14 +38,6 @@ const (
 	messageMost = 1024
 	whyMost     = 256
 )
-
-// cut shortens a text to so many bytes.
-func cut(text string, most int) string {
-	if len(text) <= most {
-		return text
-	}
-	return strings.ToValidUTF8(text[:most-len("…")], "") + "…"
-}
 
 // refusal says why a person's wish is not done, and what can be.
 func refusal(from *dsl.State, key, to string) string {
@@ -95,7 +88,7 @@ func (x *Run) write() {
 func (x *Run) say() {
 	ready := x.ready()
 	set := func(c metav1.Condition) {
-		x.request.Patch.OfferCondition(c.Type, c.Status, c.Reason, cut(c.Message, messageMost))
+		x.request.Patch.OfferCondition(c.Type, c.Status, c.Reason, plain.Short(c.Message, messageMost))
 	}
 	for _, kind := range x.machine.Conditions() {
 		holds := x.state != nil && x.state.Condition == kind

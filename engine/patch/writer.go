@@ -134,6 +134,18 @@ func Change(o *unstructured.Unstructured, p *dsl.Patch, generation int64, now ti
 	return t.objectChange(o, p, Marks{}).join(t.statusChange(o, p, Marks{})).tree
 }
 
+// Lay returns an object with what p asks for, the change that leads there, and what is asked for as Resolve has it. The object
+// is o itself where nothing changes. Generation and now are as in Target.
+func Lay(o *unstructured.Unstructured, p *dsl.Patch, generation int64, now time.Time) (laid *unstructured.Unstructured, change map[string]any, wants *dsl.Patch, err error) {
+	if wants, err = Resolve(o, p, generation, now); err != nil || wants.Empty() {
+		return o, nil, wants, err
+	}
+	if change = Change(o, wants, generation, now); len(change) == 0 {
+		return o, change, wants, nil
+	}
+	return &unstructured.Unstructured{Object: plain.Patched(o.Object, change)}, change, wants, nil
+}
+
 // Resolve returns what is wanted of an object with what transformations make of it in their place; p itself where there
 // are none. The error is that of a transformation. Generation and now are as in Target.
 func Resolve(o *unstructured.Unstructured, p *dsl.Patch, generation int64, now time.Time) (*dsl.Patch, error) {
