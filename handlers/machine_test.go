@@ -4,6 +4,7 @@
 package handlers_test
 
 import (
+	"context"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -20,10 +21,8 @@ import (
 
 const machineFoos = "foos.v1.example.com"
 
-// machineIn is an operator whose Foos have a machine with these states, and perhaps more.
-func machineIn(t *testing.T, states string) *dsl.Operator {
-	t.Helper()
-	op, err := config.Parse("operator.yaml", []byte(`
+// machineHead is what comes before the states of a machine.
+const machineHead = `
 apiVersion: handwerk.dev/v1alpha1
 kind: Operator
 metadata: {name: demo}
@@ -32,7 +31,12 @@ resources:
     owns: [configmaps.v1]
     machine:
       allowCycles: true
-`+states), handlers.Standard())
+`
+
+// machineIn is an operator whose Foos have a machine with these states, and perhaps more.
+func machineIn(t *testing.T, states string) *dsl.Operator {
+	t.Helper()
+	op, err := config.Parse("operator.yaml", []byte(machineHead+states), handlers.Standard())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -333,6 +337,64 @@ func TestJobMachineRunsOnceMore(t *testing.T) {
 		want := []string{"Pending", "Running", "Failed", "Pending", "TimedOut", "Pending", "Running", "Finished"}
 		if !slices.Equal(way, want) {
 			t.Errorf("it went %v, want %v", way, want)
+		}
+	})
+}
+
+// TestActionsOfAStateAreForWhatTheyRead holds that a machine is not woken by what its expressions do not read, whatever its actions
+// are: they would be done again for anybody's change. A function may read anything.
+func TestActionsOfAStateAreForWhatTheyRead(t *testing.T) {
+	const looks = "\n      states: [{name: Here, terminal: true, during: "
+	for name, one := range map[string]struct {
+		during      string
+		read, other bool
+	}{
+		"event":                {"{event: {reason: Painted, message: 'It is ${self.spec.colour}.'}}", true, false},
+		"log":                  {"{log: {message: 'It is ${self.spec.colour}.'}}", true, false},
+		"delete":               {"[{apply: {config: {apiVersion: v1, kind: ConfigMap, metadata: {name: config}}}}, {name: off, when: self.spec.colour == 'red', delete: '${children.config}'}]", true, false},
+		"an event of nothing":  {"{event: {reason: Painted, message: It is painted.}}", false, false},
+		"steps":                {"[{set: {status: {colour: '${self.spec.colour}'}}}, {event: {reason: Painted, message: It is painted.}}]", true, false},
+		"a call of a function": {"{call: counted}", true, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			registry := handlers.Standard()
+			registry.Func("counted", func(context.Context, *dsl.Request) error { return nil })
+			op, err := config.Parse("operator.yaml", []byte(machineHead+looks+one.during+"}]"), registry)
+			if err != nil {
+				t.Fatal(err)
+			}
+			view := op.View(op.Resources()[0].Machines()[0])
+			if got := view.Holds([]dsl.Path{{"spec", "colour"}}); got != one.read {
+				t.Errorf("the machine looks at spec.colour: %v (it looks at %s)", got, view)
+			}
+			if got := view.Holds([]dsl.Path{{"spec", "size"}}); got != one.other {
+				t.Errorf("the machine looks at spec.size: %v (it looks at %s)", got, view)
+			}
+		})
+	}
+}
+
+// TestAnEventOfAStateIsNotRepeatedForWhatItDoesNotSay is the same for somebody who reads Events.
+func TestAnEventOfAStateIsNotRepeatedForWhatItDoesNotSay(t *testing.T) {
+	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
+		startMachine(c, machineIn(t, `
+      states: [{name: Here, terminal: true, during: {event: {reason: Painted, message: "It is ${self.spec.colour}."}}}]`))
+		told := func() (n int64) {
+			for _, e := range c.Events() {
+				n += e.Count
+			}
+			return n
+		}
+		spec(c, machineFoos, "me", int64(3), "spec", "size")
+		spec(c, machineFoos, "me", "yes", "metadata", "labels", "paused")
+		c.Advance(time.Minute)
+		if n := told(); n != 1 {
+			t.Errorf("it was told %d times", n)
+		}
+		spec(c, machineFoos, "me", "red", "spec", "colour")
+		c.Advance(time.Minute)
+		if n := told(); n != 2 {
+			t.Errorf("it was told %d times after its colour has changed", n)
 		}
 	})
 }

@@ -30,6 +30,8 @@ type writer struct {
 	unset bool
 	// reads is what its expressions read.
 	reads dsl.Reads
+	// told: it belongs to a machine, see [actions.Build].
+	told bool
 }
 
 // newWriter returns a writer for a handler; one that runs for a whole resource knows objects.
@@ -46,7 +48,7 @@ func newWriter(cel compilerOf, b actions.Build) (*writer, error) {
 	if compiler, err = compiler.With(b.Vars...); err != nil {
 		return nil, err
 	}
-	return &writer{compiler: compiler, params: b.Params, needs: []dsl.Need{}, reads: dsl.Reads{Only: true}}, nil
+	return &writer{compiler: compiler, params: b.Params, needs: []dsl.Need{}, reads: dsl.Reads{Only: true}, told: b.Told}, nil
 }
 
 // objectsVariable is what expressions of a schedule call the resource's objects.
@@ -79,11 +81,11 @@ func (w *writer) fault(at []string, format string, args ...any) {
 }
 
 // built is what an action returns whose effect is not all that follows from what it reads: it happened at
-// a certain time.
+// a certain time. In a machine it is its state that says when, so there nothing else is to be looked at.
 func (w *writer) built(fn dsl.Func) actions.Built {
 	// Only: none looks back.
 	out := actions.Built{Func: fn, Checks: w.checks, Needs: w.needs, Reads: w.reads, NoOld: w.reads.Only, Makers: []string{}}
-	out.Reads.Only = false
+	out.Reads.Only = w.told
 	return out
 }
 
