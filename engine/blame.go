@@ -8,7 +8,6 @@ import (
 	"fmt"
 
 	"github.com/go-logr/logr"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
@@ -28,8 +27,8 @@ func (p *pass) probe(ctx context.Context, j *plan.Job) error {
 	if err != nil {
 		return nil // the pass's own write comes upon it, too
 	}
-	result, err := p.send(ctx, base, p.alone(j, seen))
-	if apierrors.IsInvalid(err) {
+	err = p.alone(ctx, j, base, seen)
+	if patch.Refused(err) {
 		without := draft.Of(p.object)
 		for _, other := range p.jobs {
 			if other != j && other.Wants != nil {
@@ -41,24 +40,29 @@ func (p *pass) probe(ctx context.Context, j *plan.Job) error {
 	}
 	if err == nil {
 		delete(p.memory.Refused, j.Reader.ID)
-		p.family.Rebase(result)
 	}
 	return nil
 }
 
-// alone is the wish for what one handler wants of an object. When somebody has written to that since it was seen, in
-// what the handler looks at, it is none: what becomes of it then is for the pass's own write to see.
-func (p *pass) alone(j *plan.Job, seen *unstructured.Unstructured) patch.Wish {
-	return func(live *unstructured.Unstructured) (*dsl.Patch, patch.Marks) {
-		if live != seen && !j.Holds(p.looking(live).Look) {
-			return dsl.NewPatch(), patch.Marks{}
-		}
-		wants, err := patch.Resolve(live, j.Wants, p.object.GetGeneration(), p.now)
-		if err != nil {
+// alone sends what one handler wants of an object, as it was seen. When somebody has written to that since, in what the handler
+// looks at, it sends nothing: what becomes of it then is for the pass's own write to see.
+func (p *pass) alone(ctx context.Context, j *plan.Job, base, seen *unstructured.Unstructured) error {
+	sent := false
+	result, err := p.send(ctx, base, func(live *unstructured.Unstructured) (*dsl.Patch, patch.Marks) {
+		sent = live == seen || j.Holds(p.looking(live).Look)
+		wants, err := patch.Resolve(live, j.Machine.Wishes(j.Wants), p.object.GetGeneration(), p.now)
+		if sent = sent && err == nil; !sent {
 			return dsl.NewPatch(), patch.Marks{}
 		}
 		return wants, patch.Marks{Finalizer: p.r.engine.op.Finalizer()}
+	})
+	if err == nil {
+		p.family.Rebase(result)
 	}
+	if err == nil && sent {
+		j.Saw = p.looking(result).Look.Digest(j.Reader.View) // what it has changed itself is no news
+	}
+	return err
 }
 
 // also returns the draft with what another handler wants. Where that cannot be worked out any more, the handler runs again.
@@ -74,7 +78,7 @@ func (p *pass) also(at draft.Draft, j *plan.Job) draft.Draft {
 // blame finds the handlers whose changes the server does not take, by sending those of each by themselves.
 // They have failed; what others want, and that they have handled the object, is written.
 func (p *pass) blame(ctx context.Context, said error) (verdict, error) {
-	wanting, seen := p.jobs.Asking(), p.object
+	wanting, seen := p.jobs.Asking(), p.family.Base()
 	live, err := p.complete(ctx, seen)
 	if err != nil {
 		return verdict{}, err
@@ -83,18 +87,20 @@ func (p *pass) blame(ctx context.Context, said error) (verdict, error) {
 	for _, j := range wanting {
 		err := said
 		if len(wanting) > 1 {
-			var result *unstructured.Unstructured
-			if result, err = p.send(ctx, live, p.alone(j, seen)); err == nil {
-				live, seen = result, result
-			}
+			err = p.alone(ctx, j, live, seen)
 		}
 		switch {
 		case err == nil:
 			p.show(p.also(p.Draft, j))
-		case apierrors.IsInvalid(err):
-			p.fault(j, err)
+		case patch.Refused(err):
+			if err = p.fault(ctx, j, err); err != nil {
+				return verdict{}, err
+			}
 		default:
 			return verdict{}, err
+		}
+		if at := p.family.Base(); at != seen {
+			live, seen = at, at
 		}
 	}
 	s := p.settle()
@@ -108,15 +114,18 @@ func (p *pass) logOfJob(j *plan.Job) logr.Logger {
 	return p.r.logOf(p.facts, "handler", j.Reader.ID, "cause", string(j.Cause), "attempt", j.Record.Attempts+1)
 }
 
-// fault makes an attempt one that has failed: the server does not take what the handler wants.
-func (p *pass) fault(j *plan.Job, err error) {
-	if p.memory.Refused == nil {
-		p.memory.Refused = map[string]bool{}
+// fault makes an attempt one that has failed: the server does not take what the handler wants. Of a machine, one of its actions
+// has: what it does then, another attempt says. The error is that of a pass that must end.
+func (p *pass) fault(ctx context.Context, j *plan.Job, err error) error {
+	defer p.memory.Refuse(j.Reader.ID)
+	p.memory.Refuse(j.Reader.ID) // so that what the other attempt wants is sent by itself
+	j.Wants, j.Record, j.Refused = nil, j.Entry.Try, !j.Machine.Blame(err)
+	if !j.Refused {
+		return p.attempt(ctx, j)
 	}
-	p.memory.Refused[j.Reader.ID] = true
-	j.Wants, j.Record = nil, j.Entry.Try
 	p.note(p.logOfJob(j), j, fmt.Errorf("changing the object: %w", err), 0)
 	e := j.Entry
 	e.Try = j.Record
 	p.ledger.Put(j.Reader, e.End(j.Reader.View, j.Saw, p.Look.Kept(j.Reader.View)))
+	return nil
 }

@@ -71,8 +71,7 @@ func (p *pass) attempt(ctx context.Context, j *plan.Job) error {
 			j.Record.Step, j.Record.Parts = request.Step, parts.Known
 		}
 		if said := p.probe(ctx, j); said != nil {
-			p.fault(j, said)
-			return nil
+			return p.fault(ctx, j, said)
 		}
 	}
 	p.family.Claims.Ran(j.Reader.ID, err == nil)

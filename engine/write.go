@@ -29,7 +29,7 @@ func (p *pass) write(ctx context.Context, s verdict) (verdict, error) {
 		return s, p.releaseObject(ctx, s.marks)
 	}
 	s, err := p.writeFrom(ctx, base, s)
-	if apierrors.IsInvalid(err) && !p.Patch.Empty() {
+	if patch.Refused(err) && !p.Patch.Empty() {
 		return p.blame(ctx, err)
 	}
 	return s, err

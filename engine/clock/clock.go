@@ -133,7 +133,7 @@ func Again(before *timer.Alarm, jobs plan.Jobs, at Times, unkept bool) *timer.Al
 			continue
 		}
 		after := *j.Again
-		if unkept && j.Asks() {
+		if j.Refused || unkept && j.Asks() {
 			after = max(after, unkeptLook)
 		}
 		out = out.With(j.Reader.ID, after, at.Ended)

@@ -24,7 +24,7 @@ func (x *Run) enter(ctx context.Context) bool {
 	if x.state.Enter == nil || !x.Entered.IsZero() {
 		return true
 	}
-	wanted, err := x.do(ctx, x.state.Enter)
+	wanted, err := x.do(ctx, "enter", x.state.Enter)
 	if err != nil {
 		x.fail(err, "enter", EnterFailed)
 		return false
@@ -42,7 +42,7 @@ func (x *Run) during(ctx context.Context) bool {
 		return true
 	}
 	moves := len(x.Moves)
-	if _, err := x.do(ctx, x.state.During); err != nil {
+	if _, err := x.do(ctx, "during", x.state.During); err != nil {
 		x.fail(err, "during", DuringFailed)
 		return len(x.Moves) == moves
 	}
@@ -50,28 +50,98 @@ func (x *Run) during(ctx context.Context) bool {
 	return true
 }
 
-// do runs an action, and takes over what it wants of the object. It reports whether that is anything.
-func (x *Run) do(ctx context.Context, action dsl.Func) (wanted bool, err error) {
-	r := *x.request
-	r.Patch, r.Object, r.Parts, r.Again = dsl.NewPatch(), x.object.DeepCopy(), &dsl.Parts{}, nil
-	err = attempt.Part(ctx, &dsl.Handler{ID: x.Of.ID, Func: action, Timeout: x.Of.Timeout}, &r, time.Time{})
-	if attempt.Void(err) {
-		return false, attempt.Contained(err)
+// act is what came of an action.
+type act struct {
+	name  string // enter or during
+	wants *dsl.Patch
+	err   error
+	step  int
+	again *time.Duration
+	// refused is what the server said of what the action wants; nil while nobody knows that it is to blame.
+	refused error
+}
+
+// do runs an action, unless the attempt before this one in the pass has, and takes over what it wants of the object. It reports
+// whether that is anything.
+func (x *Run) do(ctx context.Context, name string, action dsl.Func) (wanted bool, err error) {
+	a := x.Before.did(name)
+	if a == nil {
+		a = x.call(ctx, name, action)
 	}
-	if parts, _ := r.Parts.Declared(); len(parts) > 0 {
-		err = dsl.Permanent(errParts)
+	x.acts = append(x.acts, a)
+	switch {
+	case a.refused != nil:
+		return false, fmt.Errorf("changing the object: %w", a.refused)
+	case attempt.Void(a.err):
+		return false, attempt.Contained(a.err)
 	}
-	x.request.Step = r.Step
-	if r.Again != nil {
-		x.request.RunAgain(*r.Again)
+	if x.request.Step = a.step; a.again != nil {
+		x.request.RunAgain(*a.again)
 	}
-	outside, wrong := x.show(r.Patch)
-	if wrong != nil { // what transforms the object
-		r.Patch.Transforms, err = nil, wrong
+	outside, wrong := x.show(a.wants)
+	if err = a.err; wrong != nil { // what transforms the object
+		a.wants.Transforms, err = nil, wrong
 	}
 	x.outside = x.outside || outside && err == nil
-	x.request.Patch.Join(r.Patch)
-	return !r.Patch.Empty(), err
+	x.request.Patch.Join(a.wants)
+	return !a.wants.Empty(), err
+}
+
+// call calls an action.
+func (x *Run) call(ctx context.Context, name string, action dsl.Func) *act {
+	r := *x.request
+	r.Patch, r.Object, r.Parts, r.Again = dsl.NewPatch(), x.object.DeepCopy(), &dsl.Parts{}, nil
+	err := attempt.Part(ctx, &dsl.Handler{ID: x.Of.ID, Func: action, Timeout: x.Of.Timeout}, &r, time.Time{})
+	if parts, _ := r.Parts.Declared(); len(parts) > 0 && !attempt.Void(err) {
+		err = dsl.Permanent(errParts)
+	}
+	return &act{name: name, wants: r.Patch, err: err, step: r.Step, again: r.Again}
+}
+
+// did is what came of an action in the attempt; nil where it was not run, or there was no attempt.
+func (x *Run) did(name string) *act {
+	if x == nil {
+		return nil
+	}
+	i := slices.IndexFunc(x.acts, func(a *act) bool { return a.name == name })
+	if i < 0 {
+		return nil
+	}
+	return x.acts[i]
+}
+
+// Wishes are what the attempt wants of the object beside what it says of the machine; all of it where that is nothing. For these
+// it may be refused, and what it says then is not to be written with them.
+func (x *Run) Wishes(all *dsl.Patch) *dsl.Patch {
+	if x == nil {
+		return all
+	}
+	out := dsl.NewPatch()
+	for _, a := range x.acts {
+		if a.refused == nil && !attempt.Void(a.err) {
+			out.Join(a.wants)
+		}
+	}
+	if out.Empty() {
+		return all
+	}
+	return out
+}
+
+// Blame notes that the server does not take what the attempt came to. The last of its actions that wants something of the
+// object, and was not blamed before, has failed then: another attempt, with this one before it, says what comes of that, and
+// the pass has it written. It reports whether there is such an action.
+func (x *Run) Blame(said error) bool {
+	if x == nil {
+		return false
+	}
+	for _, a := range slices.Backward(x.acts) {
+		if a.refused == nil && !attempt.Void(a.err) && !a.wants.Empty() {
+			a.refused = said
+			return true
+		}
+	}
+	return false
 }
 
 // show makes what is wanted of the object a part of what is seen of it from here on. It reports whether that changes anything
@@ -91,7 +161,7 @@ func (x *Run) show(p *dsl.Patch) (outside bool, wrong error) {
 // fail notes that an action has failed, or waits. An attempt too many takes the object to where the state's budget says.
 func (x *Run) fail(err error, action, reason string) {
 	if _, waits := attempt.Waits(err); waits {
-		x.waits = err
+		x.waits, x.idle = err, true
 		return
 	}
 	x.err, x.reason = fmt.Errorf("%s of state %s: %w", action, x.State, err), reason
@@ -103,7 +173,12 @@ func (x *Run) fail(err error, action, reason string) {
 		return
 	}
 	x.request.Log.Info("action failed once too often", logmark.Warning, true, "state", x.State, "action", action, "failed", x.Failures, "error", err.Error())
-	x.move(b.Then, fmt.Sprintf("%s failed %s: %v", action, times(x.Failures), err))
+	why := fmt.Sprintf("%s failed %s: %v", action, times(x.Failures), err)
+	if x.outside { // by Enter, which has succeeded; see puts
+		x.then, x.why = b.Then, why
+		return
+	}
+	x.move(b.Then, why)
 }
 
 func times(n int64) string {

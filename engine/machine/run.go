@@ -28,6 +28,8 @@ type Run struct {
 	Gone bool
 	// Known is what was done in an attempt before this one, and is not written down.
 	Known Done
+	// Before is the attempt before this one in the same pass, whose patch the server has refused, see [Run.Blame]; nil for none.
+	Before *Run
 
 	// Moves are the transitions that the patch tells of. They were taken when it is written.
 	Moves []Move
@@ -42,20 +44,28 @@ type Run struct {
 	state   *dsl.State // nil for one that is not declared
 	history []any
 	told    bool // the history is to be written
+	acts    []*act
 	// outside: an action that has succeeded wants something of the object beside its status; enters: so does Enter.
 	outside, enters bool
-	// err is why an action, or a condition, failed, with the reason to say; waits is what one waits for.
+	// err is why an action, or a condition, failed, with the reason to say; waits is what one waits for. Idle: an action waits.
 	err, waits error
 	reason     string
+	idle       bool
+	// then is where the object goes when what is outside is written, and why; empty for where its transitions say.
+	then, why string
 }
 
 // Done says that the Enter of a state has succeeded, at a time that is zero where it has not, or that there is none. Since tells
-// one time in the state from others. Put: what actions want of the object beside its status was sent. Book is where the object
-// is, of one that is gone.
+// one time in the state from others. Put: what actions want of the object beside its status was sent; looked: none of them has
+// failed, or waits, and During asks to be run again at a time, zero for none; then: the object goes there next, for a reason. Book
+// is where the object is, of one that is gone.
 type Done struct {
 	State     string
 	Since, At time.Time
 	Put       bool
+	looked    bool
+	again     time.Time
+	then, why string
 	Book      *Book
 }
 
@@ -169,13 +179,16 @@ func (x *Run) move(to, why string) {
 	v.Stayed = max(0, v.At.Sub(x.Since))
 	x.Moves, x.history, x.told = append(x.Moves, v), kept(x.machine, x.history, v), true
 	x.Book, x.state = Book{State: to, Since: v.At}, next
-	x.err, x.waits, x.request.Step = nil, nil, 0
+	x.err, x.waits, x.idle, x.request.Step = nil, nil, false, 0
 	_, _ = x.show(&dsl.Patch{Status: x.status()}) // which transforms nothing
 }
 
 // work does what is to be done in the state, and in those that it leads to, as far as nothing is to be done on entering
 // them. It reports whether there is more to do at once.
 func (x *Run) work(ctx context.Context) (again bool) {
+	if x.Known.Put && x.Known.of(x.Book) && x.resume() {
+		return false
+	}
 	for range len(x.machine.States) + len(x.machine.Deletion) {
 		moves := len(x.Moves)
 		if moves > 0 && (x.state.Enter != nil || x.state.During != nil) {
@@ -201,17 +214,42 @@ func (x *Run) work(ctx context.Context) (again bool) {
 }
 
 // puts reports whether what actions want of the object beside its status is to be written before anything else: the status is
-// written first, and after a crash between the two it would say that what is not there was done. What the server does not
-// keep is put once.
+// written first, and after a crash between the two it would say that what is not there was done. So no transition goes with it;
+// the next attempt begins with that, see resume.
 func (x *Run) puts() bool {
-	if !x.outside || x.Known.Put && x.Known.of(x.Book) {
+	if !x.outside {
 		return false
 	}
-	x.Sent = Done{State: x.State, Since: x.Since, At: x.Entered, Put: true}
+	x.Sent = Done{State: x.State, Since: x.Since, At: x.Entered, Put: true, looked: x.err == nil && x.waits == nil, then: x.then, why: x.why}
+	if after := x.request.Again; after != nil {
+		x.Sent.again = time.Now().Add(*after)
+	}
 	if x.enters {
 		x.Entered = time.Time{}
 	}
 	return true
+}
+
+// resume goes on after an attempt that has put what its actions want on the object, and nothing else: the transition that it left
+// is taken now, before actions run once more. So an action that wants something else each time keeps no object where it is, and
+// what the server does not keep is put once. It reports whether that is all, because nothing has happened since.
+func (x *Run) resume() (all bool) {
+	x.Done = x.Known
+	x.Done.Put = false // and the next attempt runs them
+	switch {
+	case x.Known.then != "":
+		x.move(x.Known.then, x.Known.why)
+	case x.state.Enter == nil || !x.Entered.IsZero():
+		x.choose()
+	}
+	if len(x.Moves) == 0 {
+		x.expire()
+	}
+	all = len(x.Moves) == 0 && x.Known.looked && (x.request.Cause == dsl.Again || x.deleting()) // which is tried again anyhow
+	if all && !x.Known.again.IsZero() {
+		x.request.RunAgain(time.Until(x.Known.again))
+	}
+	return all
 }
 
 // outcome is what the attempt comes to.

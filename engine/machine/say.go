@@ -130,7 +130,7 @@ func (x *Run) ready() metav1.Condition {
 	case x.waits != nil:
 		out.Message = x.waits.Error()
 	}
-	out.Status = truth(entered && x.state.IsReady())
+	out.Status = truth(entered && !x.idle && x.state.IsReady())
 	return out
 }
 

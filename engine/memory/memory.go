@@ -105,6 +105,14 @@ func (m *Memory) Wake() *Memory {
 	return m
 }
 
+// Refuse notes that the server did not take what a handler wants.
+func (m *Memory) Refuse(id string) {
+	if m.Refused == nil {
+		m.Refused = map[string]bool{}
+	}
+	m.Refused[id] = true
+}
+
 // Kept is what handlers keep of the object. It is made when it is asked for, and dropped with what says nothing when it
 // is empty still.
 func (m *Memory) Kept() *dsl.Memo {

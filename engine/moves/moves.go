@@ -47,13 +47,16 @@ func (a *Machines) but(of *dsl.Handler) (out []*dsl.Machine) {
 	return out
 }
 
-// Code is the handler that is run for a job: a machine's own attempt, where it is one. Gone: the object is gone from sight.
+// Code is the handler that is run for a job: a machine's own attempt, where it is one. An attempt that the job has had in the pass
+// was refused. Gone: the object is gone from sight.
 func (a *Machines) Code(j *plan.Job, m *memory.Memory, gone bool) *dsl.Handler {
 	h := j.Reader.Handler
 	if h.Machine == nil {
 		return h
 	}
-	j.Machine = &machine.Run{Of: h, Others: a.but(h), Prefix: a.prefix, Early: !j.Record.Early.IsZero(), Known: m.Done[h.ID], Gone: gone}
+	j.Machine = &machine.Run{
+		Of: h, Others: a.but(h), Prefix: a.prefix, Early: !j.Record.Early.IsZero(), Known: m.Done[h.ID], Before: j.Machine, Gone: gone,
+	}
 	return j.Machine.Handler()
 }
 
@@ -74,6 +77,15 @@ func (a *Machines) remember(id string, done machine.Done, m *memory.Memory) {
 	m.Done[id] = done
 }
 
+// label is a state as metrics have it: a name that anybody may have written to a status is no label.
+func label(j *plan.Job, state string) string {
+	declared, _ := j.Reader.Machine.State(state)
+	if _, was := j.Reader.Machine.Migrate[state]; declared == nil && !was {
+		return machine.StateUnknown
+	}
+	return state
+}
+
 // Finished tells of the transitions that a pass with these jobs has written to its object, nil when it has written nothing.
 func (a *Machines) Finished(written *unstructured.Unstructured, jobs plan.Jobs, m *memory.Memory) {
 	for _, j := range jobs {
@@ -86,7 +98,7 @@ func (a *Machines) Finished(written *unstructured.Unstructured, jobs plan.Jobs, 
 			continue
 		}
 		for _, v := range j.Machine.Taken(written) {
-			a.metrics.Moved(ops.Move{Resource: a.resource.Name.String(), Machine: j.Reader.ID, From: v.From, To: v.To, Stayed: v.Stayed})
+			a.metrics.Moved(ops.Move{Resource: a.resource.Name.String(), Machine: j.Reader.ID, From: label(j, v.From), To: v.To, Stayed: v.Stayed})
 			a.events.Send(ops.ByHandler, written, j.Reader.ID, v.Kind(), v.To, v.String())
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -233,6 +234,15 @@ func (t Target) reread(ctx context.Context) (*unstructured.Unstructured, error) 
 		return nil, ErrGone
 	}
 	return live, nil
+}
+
+// Refused reports whether an error is the server's refusal of what a write says, by a schema or by those who admit requests: the
+// same write would be refused again, and another one may not be. That of a request which nobody may make is none.
+func Refused(err error) bool {
+	if apierrors.IsForbidden(err) { // the authorizer's words begin with who cannot do what
+		return !strings.Contains(err.Error(), "cannot patch resource")
+	}
+	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsRequestEntityTooLargeError(err)
 }
 
 // isForeignUID reports whether the server refused because another object has the name now: a

@@ -27,6 +27,8 @@ type Job struct {
 	Ran    bool
 	// Failed is the error of a sub-handler that failed in its attempt, nil for none.
 	Failed error
+	// Refused: the server did not take what it wants.
+	Refused bool
 	// Soon: it is run again because it asked for that at once. Again is what it asks for now, nil for nothing.
 	Soon  bool
 	Again *time.Duration
