@@ -67,11 +67,13 @@ type State struct {
 	// Stay, when set, is how long an object may be in the state. It counts from the transition to it, also while Enter
 	// fails, and through restarts.
 	Stay *Stay
-	// Retries, when set, is how often Enter and During may fail in the state, together. Absent: until they succeed.
+	// Retries, when set, is how often Enter and During may fail in the state, together. Absent: until they succeed. One that
+	// wants of the object what the server does not take has failed.
 	Retries *Budget
 	// Terminal: nothing more happens, but for During and for what a person asks for. A terminal state that is Failed is a bad end.
 	Terminal, Failed bool
-	// Ready says whether an object in the state is. Nil means: where the state is terminal and not Failed.
+	// Ready says whether an object in the state is. Nil means: where the state is terminal and not Failed. It never is while
+	// Enter or During fails or waits.
 	Ready *bool
 	// Condition is the type of a condition that is True while an object is in the state, or in another one that
 	// declares it; in all others it is False, and its reason is the state. Empty for none.

@@ -90,7 +90,7 @@ func TestMachineLeadersFallAsleep(t *testing.T) {
 			s.Advance(30 * time.Second)
 			leads.Restore()
 			leads, other = other, leads
-			s.Advance(20*time.Second)
+			s.Advance(20 * time.Second)
 			s.is("Running")
 			s.Advance(12 * time.Second)
 			s.is("Failed")
