@@ -314,7 +314,7 @@ func (s *State) Ways() (out []Way) {
 
 // settle gives the handler of a machine what follows from that.
 func (m *Machine) settle(h *Handler) {
-	h.Conditions = slices.Concat(h.Conditions, m.Conditions(), []string{m.ReadyCondition(true), m.ReadyCondition(false)})
+	h.Conditions = slices.Concat(h.Conditions, m.Conditions(), []string{Ready})
 	h.Steady = true
 	h.Sets = append(h.Sets, m.BookFields()...)
 	if !h.Reads.Only {
