@@ -6,6 +6,7 @@ package machine
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -36,27 +37,35 @@ func Leave(m *dsl.Machine, o *unstructured.Unstructured) *dsl.Patch {
 	return out
 }
 
-// retire takes away conditions that an earlier version of the machine has left behind, or a machine that there is no more: the
-// reason is the state that its book names, or what has failed. Nobody declares them, and the API server tells that this operator has set them: both
-// is seen to where patches are written. Where code may set conditions that nobody knows of, all stay.
+// retire takes away conditions that an earlier version of the machine has left behind, or a machine that there is no more: such a
+// one has for a reason the state in which its machine says that the object is, or what has failed. That nobody declares it, and
+// that the API server knows it for one of this operator's, is seen to where patches are written. Where code may set conditions
+// that nobody knows of, all stay.
 func (x *Run) retire() {
 	if !x.Told || x.Gone {
 		return
 	}
-	reasons := append(statesOf(x.object), EnterFailed, DuringFailed, WhenFailed, Looping, StateUnknown)
-	for kind, c := range conditionsOf(x.object) {
-		if kind != "" && slices.Contains(reasons, c.Reason) {
+	all := conditionsOf(x.object)
+	reasons := x.reasons(all)
+	for _, kind := range slices.Sorted(maps.Keys(all)) {
+		if kind != "" && slices.Contains(reasons, all[kind].Reason) {
 			x.request.Patch.RetireCondition(kind)
 		}
 	}
 }
 
-// statesOf are the states that an object is in by the books of its own that it has, whoever has which.
-func statesOf(o *unstructured.Unstructured) (out []string) {
-	status, _ := o.Object["status"].(map[string]any)
-	for _, name := range append(slices.Sorted(maps.Keys(status)), "") {
-		if b, found := Read(&dsl.Machine{Name: name}, o); found {
+// reasons are those that machines' conditions have on the object: of one that there is no more the cache may not have the book, and
+// its own condition tells the state.
+func (x *Run) reasons(all map[string]metav1.Condition) []string {
+	out := []string{EnterFailed, DuringFailed, WhenFailed, Looping, StateUnknown}
+	for _, m := range append(slices.Clip(x.Others), x.machine) {
+		if b, found := Read(m, x.object); found {
 			out = append(out, b.State)
+		}
+	}
+	for kind, c := range all {
+		if of, is := strings.CutSuffix(kind, dsl.Ready); is && of != "" {
+			out = append(out, c.Reason)
 		}
 	}
 	return out
