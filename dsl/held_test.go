@@ -50,7 +50,7 @@ func TestHeld(t *testing.T) {
 		"what is declared, and conditions, where there is a machine that tells them": {func(_ *Operator, foo *Resource) {
 			foo.Keep = []Path{path("spec.x"), path("status.state")}
 			foo.Machine(Machine{})
-		}, []string{"spec.x", "status.conditions", "status.state"}},
+		}, []string{"spec.x", "status.state", "status.conditions"}},
 		"all, where a handler looks at all of the object": {func(_ *Operator, foo *Resource) { foo.OnReconcile("a", nothing, known("", "")) }, nil},
 		"all, where one handler's code is not known": {func(_ *Operator, foo *Resource) {
 			foo.OnReconcile("a", nothing, known("", "spec.x"))
