@@ -177,7 +177,7 @@ func TestDrawingsOfSamplesOpen(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatalf("samples: %v, %v", files, err)
 	}
-	for _, file := range files {
+	for _, file := range append(files, writeFile(t, "operator.yaml", oddTexts)) {
 		t.Run(filepath.Base(filepath.Dir(file)), func(t *testing.T) {
 			drawn := func(name string) string {
 				t.Helper()
@@ -202,6 +202,19 @@ func TestDrawingsOfSamplesOpen(t *testing.T) {
 		})
 	}
 }
+
+// oddTexts has texts with what means something to the formats of drawings.
+const oddTexts = `apiVersion: handwerk.dev/v1alpha1
+kind: Operator
+metadata: {name: odd}
+resources:
+  - resource: foos.v1.example.com
+    schema: {kind: Foo}
+    machine:
+      states:
+        - {name: One, doc: 'He said "go" & <b>left</b> } \\', transitions: [{to: Two, when: self.metadata.name == "a", why: 'a "quote', manual: false}]}
+        - {name: Two, terminal: true}
+`
 
 // wrongXML says why a text is no picture in XML, empty where it is one.
 func wrongXML(text string) string {
