@@ -187,6 +187,26 @@ func TestMachineOfWhatLeaves(t *testing.T) {
 			s.Advance(5 * time.Minute)
 			s.statusHas()
 		}},
+		"one whose schema requires the book keeps it, and is not held": {chosen(leaving(succeeds)), func(s *stage) {
+			s.open()
+			s.Create(web)
+			s.set("yes", "metadata", "labels", "drained")
+			s.Settle()
+			s.Refuse(foos, func(o *unstructured.Unstructured) error {
+				if _, has, _ := unstructured.NestedString(o.Object, "status", "state"); !has {
+					return apierrors.NewInvalid(o.GroupVersionKind().GroupKind(), o.GetName(), nil)
+				}
+				return nil
+			})
+			s.leaves()
+			s.Advance(10 * time.Second)
+			if f := s.web().GetFinalizers(); len(f) > 0 {
+				s.t.Errorf("finalizers %v", f)
+			}
+			if got := s.told(); !slices.ContainsFunc(got, func(e string) bool { return strings.HasPrefix(e, "Warning WriteRefused") }) {
+				s.t.Errorf("Events %q", got)
+			}
+		}},
 		"of one that is deleted nothing is written": {chosen(oneMachine), func(s *stage) {
 			runs(s)
 			s.remove()

@@ -119,6 +119,10 @@ func (p *pass) releaseObject(ctx context.Context, marks patch.Marks) error {
 		}
 		marks.Along = p.family.LeftBehind(live)
 		_, err = p.send(ctx, live, func(live *unstructured.Unstructured) (*dsl.Patch, patch.Marks) { return p.r.machines.Left(live), marks })
+		if apierrors.IsInvalid(err) { // a schema may require the book: nothing is held for that
+			p.refused(err)
+			_, err = p.send(ctx, live, func(*unstructured.Unstructured) (*dsl.Patch, patch.Marks) { return dsl.NewPatch(), marks })
+		}
 	}
 	if err != nil && !errors.Is(err, patch.ErrGone) {
 		p.memory.Finalized = false

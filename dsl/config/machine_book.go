@@ -83,7 +83,7 @@ func lacksBook(s *spec.Schema, machine string) string {
 		book = append(book, machine)
 	}
 	for n := 1; n <= len(book); n++ {
-		if at := check.At(s, book[:n]...); at != nil && len(at.Type) > 0 && !at.Type.Contains("object") {
+		if at := check.At(s, book[:n]...); at != nil && !mayBe(at, "object") {
 			return fmt.Sprintf("the resource's schema has something else at %s, where the machine keeps its state (want a map)", strings.Join(book[:n], "."))
 		}
 		if check.Keeps(s, book[:n]...) {
@@ -121,22 +121,22 @@ func lacksBook(s *spec.Schema, machine string) string {
 // fits reports whether a schema takes what a machine keeps in a field, as far as types, formats and the fields of elements go. Of
 // nil nothing is known.
 func fits(f crd.BookField, s *spec.Schema) bool {
-	is := func(s *spec.Schema, kind string) bool { return len(s.Type) == 0 || s.Type.Contains(kind) }
-	switch {
-	case s == nil:
-		return true
-	case !is(s, f.Type) && (f.Type != "integer" || !is(s, "number")):
-		return false
-	case f.Type == "string" && s.Format != "" && s.Format != f.Format && (f.Name != dsl.BookUID || s.Format != "uuid"):
-		return false
-	case len(f.Elements()) == 0 || s.Items == nil || s.Items.Schema == nil:
+	if s == nil {
 		return true
 	}
+	kind := mayBe(s, f.Type) || f.Type == "integer" && mayBe(s, "number")
+	format := f.Type != "string" || s.Format == "" || s.Format == f.Format || f.Name == dsl.BookUID && s.Format == "uuid"
+	if !kind || !format || len(f.Elements()) == 0 || s.Items == nil || s.Items.Schema == nil {
+		return kind && format
+	}
 	element := s.Items.Schema
-	return is(element, "object") && !slices.ContainsFunc(f.Elements(), func(field crd.BookField) bool {
+	return mayBe(element, "object") && !slices.ContainsFunc(f.Elements(), func(field crd.BookField) bool {
 		return !check.Keeps(element, field.Name) || !fits(field, check.At(element, field.Name))
 	})
 }
+
+// mayBe reports whether a schema takes values of a kind.
+func mayBe(s *spec.Schema, kind string) bool { return len(s.Type) == 0 || s.Type.Contains(kind) }
 
 func lacking(missing []string, where, stanza string) string {
 	return fmt.Sprintf("the resource's schema has no %s, where the machine keeps its state (add to the properties of %s: {%s})",
