@@ -37,7 +37,7 @@ func (p *pass) write(ctx context.Context, s verdict) (verdict, error) {
 
 // complete returns the object that a write is worked out from: read, where the cache lacks a part of it, or who set a condition.
 func (p *pass) complete(ctx context.Context, base *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	if !p.r.rules.Ledger.Partial && len(p.Patch.Retired) == 0 || base != p.object {
+	if len(p.Patch.Retired) == 0 && (!p.r.rules.Ledger.Partial || base != p.object) {
 		return base, nil
 	}
 	live, err := p.r.engine.reader(ctx, p.r.own.Resource().GVR, p.key)

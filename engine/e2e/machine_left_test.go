@@ -98,9 +98,9 @@ func TestConditionsOfAnEarlierMachineGo(t *testing.T) {
 	s.theirCondition(t, "w", "Up")
 	s.quiesceYAML(t, running, "w")
 	running.Stop(t)
-	for life, want := range [][]string{{"patch works/status w 200"}, nil} {
+	for life, want := range [][]string{{"patch works w 200", "patch works/status w 200"}, nil} { // the finalizer, and once the conditions
 		mark := plane.Mark(t)
-		running = s.begin(t, parsed(t, machineOf("", ` {name: one, states: [{name: Up, transitions: [{to: Down, when: self.spec.value == 'b'}]}, {name: Down, terminal: true}]}`), s.ns))
+		running = s.begin(t, parsed(t, machineOf("", ` {name: one, states: [{name: Up, transitions: [{to: Down, when: self.spec.value == 'b'}]}, {name: Down, terminal: true}], deletion: [{name: Gone, terminal: true}]}`), s.ns))
 		o := s.works.Await(t, "w", "what is left", stated("Ready False Up", "Theirs True Up"))
 		if state, _, _ := unstructured.NestedString(o.Object, "status", "two", "state"); state != "Open" {
 			t.Errorf("the book of the machine that is gone says %q", state)
