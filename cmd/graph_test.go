@@ -4,8 +4,13 @@
 package cmd
 
 import (
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -162,5 +167,136 @@ func redrawn(t *testing.T, file, text string) (out string, drawings int) {
 		out += before + drawingBegins + args + " -->\n" + b.out.String() + drawingEnds
 		text = after
 		drawings++
+	}
+}
+
+// TestDrawingsOfSamplesOpen holds that what is written to files is what other programs read: XML of one picture, and graphs of
+// Graphviz in which each edge is between nodes that there are.
+func TestDrawingsOfSamplesOpen(t *testing.T) {
+	files, err := filepath.Glob("../samples/*/operator.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("samples: %v, %v", files, err)
+	}
+	for _, file := range append(files, writeFile(t, "operator.yaml", oddTexts)) {
+		t.Run(filepath.Base(filepath.Dir(file)), func(t *testing.T) {
+			drawn := func(name string) string {
+				t.Helper()
+				path := filepath.Join(t.TempDir(), name)
+				b := newBench(t)
+				b.load, b.registry = config.Load, handlers.Standard()
+				if code := b.execute(t.Context(), []string{"graph", "--config", file, "--out", path}); code != exitOK {
+					t.Fatalf("exit code %d: %s", code, b.err.String())
+				}
+				text, err := os.ReadFile(path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return string(text)
+			}
+			if wrong := wrongXML(drawn("x.svg")); wrong != "" {
+				t.Error(wrong)
+			}
+			if wrong := wrongGraphs(drawn("x.dot")); wrong != "" {
+				t.Error(wrong)
+			}
+		})
+	}
+}
+
+// oddTexts has texts with what means something to the formats of drawings.
+const oddTexts = `apiVersion: handwerk.dev/v1alpha1
+kind: Operator
+metadata: {name: odd}
+resources:
+  - resource: foos.v1.example.com
+    schema: {kind: Foo}
+    machine:
+      states:
+        - {name: One, doc: 'He said "go" & <b>left</b> } \\', transitions: [{to: Two, when: self.metadata.name == "a", why: 'a "quote', manual: false}]}
+        - {name: Two, terminal: true}
+`
+
+// wrongXML says why a text is no picture in XML, empty where it is one.
+func wrongXML(text string) string {
+	texts := 0
+	for decoder, depth := xml.NewDecoder(strings.NewReader(text)), 0; ; {
+		token, err := decoder.Token()
+		if errors.Is(err, io.EOF) {
+			if texts == 0 {
+				return "the picture has no text"
+			}
+			return ""
+		}
+		if err != nil {
+			return "reading the picture: " + err.Error()
+		}
+		switch at := token.(type) {
+		case xml.StartElement:
+			if depth == 0 && (at.Name.Local != "svg" || at.Name.Space != "http://www.w3.org/2000/svg") {
+				return fmt.Sprintf("the picture is a %v", at.Name)
+			}
+			if depth++; at.Name.Local == "text" {
+				texts++
+			}
+		case xml.EndElement:
+			depth--
+		}
+	}
+}
+
+var (
+	quotes = regexp.MustCompile(`"(\\.|[^"\\])*"`)
+	node   = regexp.MustCompile(`^\s*(\w+) \[`)
+	edge   = regexp.MustCompile(`^\s*(\w+) -> (\w+)( \[.*)?$`)
+)
+
+// wrongGraphs says why a text has no graphs as Graphviz reads them, empty where it has.
+func wrongGraphs(text string) string {
+	open, edges, nodes := 0, 0, map[string]bool{}
+	for line := range strings.Lines(quotes.ReplaceAllString(text, "q")) {
+		line = strings.TrimRight(line, ";\n")
+		if strings.HasPrefix(line, "digraph ") {
+			clear(nodes)
+		}
+		open += strings.Count(line, "{") - strings.Count(line, "}")
+		if strings.Contains(line, `"`) {
+			return "a text does not end: " + line
+		}
+		if is := edge.FindStringSubmatch(line); is != nil {
+			if edges++; !nodes[is[1]] || !nodes[is[2]] {
+				return "an edge without nodes: " + line
+			}
+		} else if is := node.FindStringSubmatch(line); is != nil {
+			nodes[is[1]] = true
+		}
+	}
+	if open != 0 || edges == 0 {
+		return fmt.Sprintf("%d braces are not closed, and there are %d edges", open, edges)
+	}
+	return ""
+}
+
+// TestValidateTellsWhereAWishIsLookedFor holds that what runs a machine is told with the annotation in which a person says where an
+// object is to go.
+func TestValidateTellsWhereAWishIsLookedFor(t *testing.T) {
+	const text = "apiVersion: handwerk.dev/v1alpha1\nkind: Operator\nmetadata: {name: sites}\nresources:\n  - resource: sites.v1.example.com\n    schema: {kind: Site}\n    machine:\n" +
+		"      - {states: [{name: One, terminal: true}]}\n      - {name: traffic, states: [{name: Open, terminal: true}]}\n"
+	file := filepath.Join(t.TempDir(), "sites.yaml")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b := newBench(t)
+	b.load, b.registry = config.Load, handlers.Standard()
+	if code := b.execute(t.Context(), []string{"validate", "--verbose", "--config", file}); code != exitOK {
+		t.Fatalf("exit code %d: %s", code, b.err.String())
+	}
+	for line, want := range map[string]string{
+		"handler machine looks at status.state, ":         `, metadata.annotations["sites.handwerk.dev/goto"]`,
+		"handler traffic looks at status.traffic.state, ": `, metadata.annotations["sites.handwerk.dev/traffic"]`,
+	} {
+		_, rest, _ := strings.Cut(b.out.String(), line)
+		if first, _, _ := strings.Cut(rest, "\n"); !strings.HasSuffix(first, want) {
+			t.Errorf("%q goes on with %q, want %q at its end:\n%s", line, first, want, b.out.String())
+		}
 	}
 }

@@ -23,7 +23,7 @@ import (
 type initFlags struct {
 	name, resource, kind, dir string
 	children                  []string
-	force                     bool
+	machine, force            bool
 }
 
 func (p *program) initCommand() *cobra.Command {
@@ -35,7 +35,8 @@ func (p *program) initCommand() *cobra.Command {
 children of an object and its status, crd.yaml with its CRD, and example.yaml with
 an object. What the flags leave open is asked for when a person is there.`,
 		Example: `  operator init
-  operator init webapp --resource webapps.v1alpha1.example.com --kind WebApp --child Deployment,Service`,
+  operator init webapp --resource webapps.v1alpha1.example.com --kind WebApp --child Deployment,Service
+  operator init webapp --resource webapps.v1alpha1.example.com --machine`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return fmt.Errorf("unknown argument %q", args[1])
@@ -63,6 +64,7 @@ func (f *initFlags) add(set *pflag.FlagSet) {
 	set.StringVar(&f.kind, "kind", "", "what an object is, in `CamelCase`, as in WebApp\n(default the resource in the singular)")
 	set.StringSliceVar(&f.children, "child", nil,
 		"make these `kinds` of children: "+strings.Join(childKinds(), ", ")+"\n(default Deployment)")
+	set.BoolVar(&f.machine, "machine", false, "begin with a state machine: objects start, run, or do not get there in time")
 	set.StringVar(&f.dir, "dir", "", "write into this `folder` (default the operator's name)")
 	set.BoolVar(&f.force, "force", false, "overwrite files that are there")
 }

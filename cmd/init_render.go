@@ -72,6 +72,30 @@ const applyHead = `    handlers:
         apply:
 `
 
+// machineText is a machine, for a condition that says whether all children are ready.
+const machineText = `    # Where an object is: its state is kept in its status, with the time and the last transitions.
+    # "operator graph" draws it; docs/machines.md has what else there is. It tells the condition Ready.
+    machine:
+      allowCycles: true
+      states:
+        - name: Starting
+          doc: Its children come up.
+          condition: Progressing
+          transitions:
+            - {to: Running, when: "%[1]s", why: Its children are ready.}
+          stay: {atMost: 10m, then: Stalled}
+        - name: Running
+          doc: Its children are ready.
+          ready: true
+          transitions:
+            - {to: Starting, when: "!(%[1]s)", why: A child is not ready any more.}
+        - name: Stalled
+          doc: Its children did not come up in time.
+          condition: Degraded
+          transitions:
+            - {to: Running, when: "%[1]s", why: Its children are ready.}
+`
+
 // render writes the configuration.
 func render(f *initFlags) string {
 	var out strings.Builder
@@ -86,19 +110,33 @@ func render(f *initFlags) string {
 	if len(status) > 0 {
 		fmt.Fprintf(&out, "      # Conditions are part of every status.\n      status:\n%s", strings.Join(status, ""))
 	}
-	fmt.Fprintf(&out, "      # What kubectl get shows, beside the name and the age.\n      columns:\n%s%s",
-		"        - {name: Ready, path: '.status.conditions[?(@.type==\"Ready\")].status'}\n", strings.Join(columns, ""))
-	out.WriteString(applyHead)
+	shows := "        - {name: Ready, path: '.status.conditions[?(@.type==\"Ready\")].status'}\n"
+	if f.machine {
+		shows = "        - {name: State, path: .status.state}\n"
+	}
+	fmt.Fprintf(&out, "      # What kubectl get shows, beside the name and the age.\n      columns:\n%s%s", shows, strings.Join(columns, ""))
 	var ready []string
 	for _, b := range chosen {
-		fmt.Fprintf(&out, "          %s:\n%s", b.name, indent(b.template, "            "))
 		ready = append(ready, "ready(children."+b.name+")")
+	}
+	all := strings.Join(ready, " && ")
+	if f.machine {
+		fmt.Fprintf(&out, machineText, all)
+	}
+	out.WriteString(applyHead)
+	for _, b := range chosen {
+		fmt.Fprintf(&out, "          %s:\n%s", b.name, indent(b.template, "            "))
+	}
+	if f.machine && len(values) == 0 {
+		return out.String()
 	}
 	out.WriteString("      # What people see. It is worked out anew whenever a child changes.\n      - id: status\n        set:\n")
 	if len(values) > 0 {
 		fmt.Fprintf(&out, "          status:\n%s", strings.Join(values, ""))
 	}
-	fmt.Fprintf(&out, "          conditions:\n            - type: Ready\n              status: ${%s}\n", strings.Join(ready, " && "))
+	if !f.machine {
+		fmt.Fprintf(&out, "          conditions:\n            - type: Ready\n              status: ${%s}\n", all)
+	}
 	return out.String()
 }
 

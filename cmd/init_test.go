@@ -44,7 +44,9 @@ func TestInitWritesAnOperator(t *testing.T) {
 			args:   "init all --resource policies.v1.apps.example.k8s.io --kind Policy --child " + strings.Join(childKinds(), " --child "),
 			folder: "all",
 		},
-		"without-a-kind": {args: "init --resource policies.v1.example.com --child ConfigMap", folder: "policy"},
+		"machine":          {args: "init --resource webapps.v1.example.com --child Deployment,Ingress --machine", folder: "webapp"},
+		"machine-smallest": {args: "init --resource webapps.v1.example.com --child ConfigMap --machine", folder: "webapp"},
+		"without-a-kind":   {args: "init --resource policies.v1.example.com --child ConfigMap", folder: "policy"},
 		"asked": {
 			args:    "init",
 			answers: []string{"webapps", "webapps.v1.example.com", "webApp", "", "Deploymnt", "Deployment, Ingress", "Web App", ""},

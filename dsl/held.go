@@ -17,13 +17,16 @@ type Held struct {
 	Annotations []string
 }
 
-// Held returns what caches need to hold of a resource's objects: the fields of Keep; without it, where all that looks at
+// Held returns what caches need to hold of a resource's objects: the fields of Keep, with machines status.conditions, too; without it, where all that looks at
 // the objects is known to look at nothing else, what handlers read and set, status.conditions, and of the annotations
 // the operator's and those that handlers name. What else is in metadata is always held.
 func (op *Operator) Held(r *Resource) Held {
 	out := Held{Fields: slices.Clone(r.Keep)}
 	if len(out.Fields) == 0 {
 		out = op.needed(r)
+	}
+	if len(r.Keep) > 0 && len(r.Machines()) > 0 {
+		out.Fields = append(out.Fields, Path{"status", "conditions"})
 	}
 	if len(out.Fields) > 0 && r.ObservedGeneration {
 		out.Fields = append(out.Fields, Path{"status", "observedGeneration"})

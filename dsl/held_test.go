@@ -47,6 +47,10 @@ func TestHeld(t *testing.T) {
 			foo.Keep = []Path{path("spec.x")}
 			foo.OnReconcile("a", nothing, known("", "spec.replicas"))
 		}, []string{"spec.x"}},
+		"what is declared, and conditions, where there is a machine that tells them": {func(_ *Operator, foo *Resource) {
+			foo.Keep = []Path{path("spec.x"), path("status.state")}
+			foo.Machine(Machine{})
+		}, []string{"spec.x", "status.state", "status.conditions"}},
 		"all, where a handler looks at all of the object": {func(_ *Operator, foo *Resource) { foo.OnReconcile("a", nothing, known("", "")) }, nil},
 		"all, where one handler's code is not known": {func(_ *Operator, foo *Resource) {
 			foo.OnReconcile("a", nothing, known("", "spec.x"))

@@ -58,7 +58,8 @@ type State struct {
 	Name string
 	// Enter is what is done once after the state was entered, in one attempt or in several; During each time that the
 	// machine runs while an object is in the state, so that what somebody else changes is put right. Either may be nil. What
-	// they make are children that stay when the state is left.
+	// they make are children that stay when the state is left. During sees what Enter wants of the object, and transitions see
+	// what both want; steps of one of them do not see what those before them want.
 	Enter, During Func
 	// Action says for people what both are, as in "enter: apply". Empty for Go code.
 	Action string
@@ -316,7 +317,7 @@ func (s *State) Ways() (out []Way) {
 
 // settle gives the handler of a machine what follows from that.
 func (m *Machine) settle(h *Handler) {
-	h.Conditions = slices.Concat(h.Conditions, m.Conditions(), []string{m.ReadyCondition(true), m.ReadyCondition(false)})
+	h.Conditions = slices.Concat(h.Conditions, m.Conditions(), []string{Ready})
 	h.Steady = true
 	h.Sets = append(h.Sets, m.BookFields()...)
 	if !h.Reads.Only {

@@ -248,3 +248,33 @@ func TestWaysOfAState(t *testing.T) {
 		t.Errorf("ways (-want +got):\n%s", diff)
 	}
 }
+
+// TestConditionsOfMachines holds which conditions the handlers of machines are known to set: one of its own each where there are
+// several, and for all of them Ready.
+func TestConditionsOfMachines(t *testing.T) {
+	named := func(name string) dsl.Machine {
+		return dsl.Machine{Name: name, States: []dsl.State{{Name: "Up", Condition: "Of" + name, Terminal: true}}}
+	}
+	for name, test := range map[string]struct {
+		machines []string
+		want     [][]string
+	}{
+		"one":   {[]string{"a"}, [][]string{{"Ofa", "Ready"}}},
+		"two":   {[]string{"a", "b"}, [][]string{{"Ofa", "Ready", "AReady"}, {"Ofb", "Ready", "BReady"}}},
+		"three": {[]string{"a", "b", ""}, [][]string{{"Ofa", "Ready", "AReady"}, {"Ofb", "Ready", "BReady"}, {"Of", "Ready", "MachineReady"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := dsl.New("op").Resource("foos.v1.example.com", nil)
+			for _, machine := range test.machines {
+				r.Machine(named(machine))
+			}
+			var got [][]string
+			for _, h := range r.Machines() {
+				got = append(got, h.Conditions)
+			}
+			if diff := cmp.Diff(test.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}

@@ -245,6 +245,13 @@ func (r *Resource) Add(h Handler) *Handler {
 	}
 	h.settle()
 	r.handlers = append(r.handlers, &h)
+	if all := r.Machines(); h.Machine != nil && len(all) > 1 {
+		for i, m := range all {
+			if i == len(all)-1 || len(all) == 2 { // the first one was alone until now
+				m.Conditions = append(m.Conditions, m.Machine.ReadyCondition(false))
+			}
+		}
+	}
 	return &h
 }
 

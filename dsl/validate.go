@@ -149,6 +149,7 @@ func (h *Handler) check(c check, earlier []*Handler) {
 	if i := slices.IndexFunc(earlier, func(other *Handler) bool { return other.ID == h.ID }); i >= 0 && (h.Machine == nil || earlier[i].Machine == nil) {
 		c.note(Fault{First: &Place{Resource: c.Resource, Handler: earlier[i], Field: "id"}}, "id", "the id is used twice")
 	}
+	h.checkMakers(c, earlier)
 	for _, w := range h.invalid {
 		c.fault(w.Field, "%w", w.Err)
 	}
@@ -168,6 +169,19 @@ func (h *Handler) check(c check, earlier []*Handler) {
 	h.checkWas(c)
 	for i, id := range h.After {
 		h.checkAfter(c, fmt.Sprintf("after[%d]", i), id, earlier)
+	}
+}
+
+// checkMakers reports an id under which steps of another handler make children: nobody could say whose a child is.
+func (h *Handler) checkMakers(c check, earlier []*Handler) {
+	for _, other := range earlier {
+		switch {
+		case other.ID == h.ID:
+		case slices.Contains(other.Makers, h.ID):
+			c.note(Fault{First: &Place{Resource: c.Resource, Handler: other, Field: "id"}}, "id", "a step of handler %s has this id", other.ID)
+		case slices.Contains(h.Makers, other.ID):
+			c.note(Fault{First: &Place{Resource: c.Resource, Handler: other, Field: "id"}}, "id", "handler %s has the id of one of its steps", other.ID)
+		}
 	}
 }
 

@@ -37,7 +37,7 @@ func (p *pass) write(ctx context.Context, s verdict) (verdict, error) {
 
 // complete returns the object that a write is worked out from: read, where the cache lacks a part of it, or who set a condition.
 func (p *pass) complete(ctx context.Context, base *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-	if !p.r.rules.Ledger.Partial && len(p.Patch.Retired) == 0 || base != p.object {
+	if len(p.Patch.Retired) == 0 && (!p.r.rules.Ledger.Partial || base != p.object) {
 		return base, nil
 	}
 	live, err := p.r.engine.reader(ctx, p.r.own.Resource().GVR, p.key)
@@ -107,7 +107,7 @@ func (p *pass) replay(live *unstructured.Unstructured, s verdict) verdict {
 // does not select it any more: nobody would do it later, it could never be deleted, and when it comes
 // back it is new.
 func (p *pass) releaseObject(ctx context.Context, marks patch.Marks) error {
-	seen := p.finalizer() || p.ledger.HasText() && p.r.own.Chooses() ||
+	seen := p.finalizer() || (p.ledger.HasText() || p.r.machines.Any()) && p.r.own.Chooses() ||
 		p.r.rules.Finalizes && p.r.spec.Cache == dsl.CacheLive // which does not show it
 	if !marks.Remove || !seen {
 		return nil
@@ -118,7 +118,11 @@ func (p *pass) releaseObject(ctx context.Context, marks patch.Marks) error {
 			marks.Annotation, marks.State = p.r.engine.op.StateAnnotation(), ""
 		}
 		marks.Along = p.family.LeftBehind(live)
-		_, err = p.send(ctx, live, func(*unstructured.Unstructured) (*dsl.Patch, patch.Marks) { return dsl.NewPatch(), marks })
+		_, err = p.send(ctx, live, func(live *unstructured.Unstructured) (*dsl.Patch, patch.Marks) { return p.r.machines.Left(live), marks })
+		if apierrors.IsInvalid(err) { // a schema may require the book: nothing is held for that
+			p.refused(err)
+			_, err = p.send(ctx, live, func(*unstructured.Unstructured) (*dsl.Patch, patch.Marks) { return dsl.NewPatch(), marks })
+		}
 	}
 	if err != nil && !errors.Is(err, patch.ErrGone) {
 		p.memory.Finalized = false

@@ -61,8 +61,9 @@ func (w *watched) sharedConditions(at path, i int) {
 	}
 }
 
-// holdsBook has it checked, once the resource's schema is known, that it has the fields that a machine keeps in the status:
-// the API server drops others, so the object would begin anew in each pass.
+// holdsBook has it checked, once the resource's schema is known, that it has the fields that a machine keeps in the status,
+// and as the machine keeps them: the API server drops what the schema does not have, so the object would begin anew in each pass,
+// and refuses what is of another type.
 func (w *watched) holdsBook(at path, machine string) {
 	w.check(at, at, func(s shape.Schemas) []error {
 		if misfit := lacksBook(s.Self.Schema, machine); misfit != "" {
@@ -82,6 +83,9 @@ func lacksBook(s *spec.Schema, machine string) string {
 		book = append(book, machine)
 	}
 	for n := 1; n <= len(book); n++ {
+		if at := check.At(s, book[:n]...); at != nil && !mayBe(at, "object") {
+			return fmt.Sprintf("the resource's schema has something else at %s, where the machine keeps its state (want a map)", strings.Join(book[:n], "."))
+		}
 		if check.Keeps(s, book[:n]...) {
 			continue
 		}
@@ -94,18 +98,45 @@ func lacksBook(s *spec.Schema, machine string) string {
 		}
 		return lacking([]string{strings.Join(book[:n], ".")}, around(book[:n-1]), stanza)
 	}
-	var missing []string
-	var lacks []crd.BookField
+	var missing, wrong []string
+	var lacks, other []crd.BookField
 	for _, field := range crd.Book() {
-		if !check.Keeps(s, append(book, field.Name)...) {
-			missing, lacks = append(missing, strings.Join(append(book, field.Name), ".")), append(lacks, field)
+		switch at := append(slices.Clip(book), field.Name); {
+		case !check.Keeps(s, at...):
+			missing, lacks = append(missing, strings.Join(at, ".")), append(lacks, field)
+		case !fits(field, check.At(s, at...)):
+			wrong, other = append(wrong, strings.Join(at, ".")), append(other, field)
 		}
 	}
-	if len(lacks) == 0 {
-		return ""
+	switch {
+	case len(lacks) > 0:
+		return lacking(missing, around(book), strings.Join(listed(lacks), ", "))
+	case len(other) > 0:
+		return fmt.Sprintf("the resource's schema has something else at %s, where the machine keeps its state (want in the properties of %s: {%s})",
+			strings.Join(wrong, ", "), around(book), strings.Join(listed(other), ", "))
 	}
-	return lacking(missing, around(book), strings.Join(listed(lacks), ", "))
+	return ""
 }
+
+// fits reports whether a schema takes what a machine keeps in a field, as far as types, formats and the fields of elements go. Of
+// nil nothing is known.
+func fits(f crd.BookField, s *spec.Schema) bool {
+	if s == nil {
+		return true
+	}
+	kind := mayBe(s, f.Type) || f.Type == "integer" && mayBe(s, "number")
+	format := f.Type != "string" || s.Format == "" || s.Format == f.Format || f.Name == dsl.BookUID && s.Format == "uuid"
+	if !kind || !format || len(f.Elements()) == 0 || s.Items == nil || s.Items.Schema == nil {
+		return kind && format
+	}
+	element := s.Items.Schema
+	return mayBe(element, "object") && !slices.ContainsFunc(f.Elements(), func(field crd.BookField) bool {
+		return !check.Keeps(element, field.Name) || !fits(field, check.At(element, field.Name))
+	})
+}
+
+// mayBe reports whether a schema takes values of a kind.
+func mayBe(s *spec.Schema, kind string) bool { return len(s.Type) == 0 || s.Type.Contains(kind) }
 
 func lacking(missing []string, where, stanza string) string {
 	return fmt.Sprintf("the resource's schema has no %s, where the machine keeps its state (add to the properties of %s: {%s})",

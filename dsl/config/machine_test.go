@@ -162,7 +162,7 @@ func TestWhatIsKnownOfTheStatesGoesToTheHandler(t *testing.T) {
 			t.Errorf("nobody knows that it sets %s", path)
 		}
 	}
-	if want := []string{"Going", "Ready", "MachineReady"}; !slices.Equal(h.Conditions, want) {
+	if want := []string{"Going", "Ready"}; !slices.Equal(h.Conditions, want) {
 		t.Errorf("conditions %v, want %v and none of apply", h.Conditions, want)
 	}
 	var needs []string

@@ -49,6 +49,9 @@ func (f BookField) YAML() string {
 	return "{" + out + "}"
 }
 
+// Elements are the fields of the elements, of a field that is a list.
+func (f BookField) Elements() []BookField { return f.fields }
+
 // schema is the field's schema.
 func (f BookField) schema() apiextensions.JSONSchemaProps {
 	out := apiextensions.JSONSchemaProps{Type: f.Type, Format: f.Format, Description: f.Description}

@@ -120,18 +120,20 @@ func TestWhichMachineIsMeant(t *testing.T) {
 		of         *dsl.Operator
 		text, want string
 	}{
-		"one without a name":             {everything(), "machine", "machine of apps.v1.example.com"},
-		"one with a name":                {everything(), "review", "machine review of teams.example.com"},
-		"with its resource":              {everything(), "apps/machine", "machine of apps.v1.example.com"},
-		"with group and version":         {everything(), "apps.v1.example.com/machine", "machine of apps.v1.example.com"},
-		"with the group":                 {everything(), "apps.example.com/machine", "machine of apps.v1.example.com"},
-		"there are several":              {two, "review", "drawing machine review: there are several of that name (want teams.example.com/review or papers.v1.example.com/review or papers.v1.other.org/review)"},
-		"one of several":                 {two, "papers.other.org/review", "machine review of papers.v1.other.org"},
-		"it is misspelt":                 {everything(), "reviews", `drawing machine reviews: there is none of that name (did you mean "review"?)`},
-		"its resource is misspelt":       {everything(), "teems.example.com/review", `drawing machine teems.example.com/review: there is none of that name (did you mean "teams.example.com/review"?)`},
-		"it is of another resource":      {everything(), "pods/review", "drawing machine pods/review: there is none of that name (want one of apps.v1.example.com/machine, machine, review, teams.example.com/review)"},
-		"it is of another version":       {everything(), "apps.v2.example.com/machine", `drawing machine apps.v2.example.com/machine: there is none of that name (did you mean "apps.v1.example.com/machine"?)`},
-		"there are no machines anywhere": {dsl.New("none"), "machine", "drawing machine machine: the operator has no machines"},
+		"one without a name":                         {everything(), "machine", "machine of apps.v1.example.com"},
+		"one with a name":                            {everything(), "review", "machine review of teams.example.com"},
+		"with its resource":                          {everything(), "apps/machine", "machine of apps.v1.example.com"},
+		"with group and version":                     {everything(), "apps.v1.example.com/machine", "machine of apps.v1.example.com"},
+		"with the group":                             {everything(), "apps.example.com/machine", "machine of apps.v1.example.com"},
+		"there are several":                          {two, "review", "drawing machine review: there are several of that name (want teams.example.com/review or papers.v1.example.com/review or papers.v1.other.org/review)"},
+		"one of several":                             {two, "papers.other.org/review", "machine review of papers.v1.other.org"},
+		"it is misspelt":                             {everything(), "reviews", `drawing machine reviews: there is none of that name (did you mean "review"?)`},
+		"its resource is misspelt":                   {everything(), "teems.example.com/review", `drawing machine teems.example.com/review: there is none of that name (did you mean "teams.example.com/review"?)`},
+		"it is misspelt, with its resource in short": {everything(), "teams/revew", `drawing machine teams/revew: there is none of that name (did you mean "teams/review"?)`},
+		"it is misspelt, with its group":             {everything(), "teams.example.com/revew", `drawing machine teams.example.com/revew: there is none of that name (did you mean "teams.example.com/review"?)`},
+		"it is of another resource":                  {everything(), "pods/review", "drawing machine pods/review: there is none of that name (want one of apps.v1.example.com/machine, machine, review, teams.example.com/review)"},
+		"it is of another version":                   {everything(), "apps.v2.example.com/machine", `drawing machine apps.v2.example.com/machine: there is none of that name (did you mean "apps.v1.example.com/machine"?)`},
+		"there are no machines anywhere":             {dsl.New("none"), "machine", "drawing machine machine: the operator has no machines"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

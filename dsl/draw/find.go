@@ -26,10 +26,11 @@ func Named(op *dsl.Operator, text string) (Drawing, error) {
 		handler *dsl.Handler
 	}
 	var meant []one
-	var all []string
+	var all, near []string
 	for _, r := range op.Resources() {
 		for _, h := range r.Machines() {
 			all = append(all, h.ID, r.Name.String()+"/"+h.ID)
+			near = append(near, r.Name.String()+"/"+h.ID, r.Name.Resource+"/"+h.ID, strings.TrimSuffix(r.Name.Resource+"."+r.Name.Group, ".")+"/"+h.ID)
 			if h.ID == name && (resource == "" || spells(resource, r.Name)) {
 				meant = append(meant, one{r, h})
 			}
@@ -40,6 +41,9 @@ func Named(op *dsl.Operator, text string) (Drawing, error) {
 		return Drawing{}, fmt.Errorf("drawing machine %s: %w", text, errNone)
 	case len(meant) == 0:
 		slices.Sort(all)
+		if _, is := words.Nearest(text, near); is && found {
+			all = near
+		}
 		return Drawing{}, fmt.Errorf("drawing machine %s: there is none of that name (%s)", text, words.Hint(text, slices.Compact(all)))
 	case len(meant) > 1:
 		var several []string

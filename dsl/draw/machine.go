@@ -88,8 +88,11 @@ func tells(s *dsl.State, made []string) []string {
 		ready = "Ready"
 	}
 	marks := strings.Join(slices.DeleteFunc([]string{ready, s.Condition}, func(mark string) bool { return mark == "" }), ", ")
-	if marks != "" {
-		marks = "true: " + marks
+	switch {
+	case ready != "" && s.Condition != "":
+		marks = "conditions " + marks
+	case marks != "":
+		marks = "condition " + marks
 	}
 	makes := ""
 	if len(made) > 0 {

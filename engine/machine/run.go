@@ -26,6 +26,8 @@ type Run struct {
 	Early bool
 	// Gone: the object is gone from sight, and where it is cannot be written any more. What is known of that is in Known and Sent.
 	Gone bool
+	// Told: which conditions handlers of the resource set is known of all of them.
+	Told bool
 	// Known is what was done in an attempt before this one, and is not written down.
 	Known Done
 	// Before is the attempt before this one in the same pass, whose patch the server has refused, see [Run.Blame]; nil for none.
@@ -79,6 +81,7 @@ func (x *Run) Handler() *dsl.Handler {
 // run is the attempt.
 func (x *Run) run(ctx context.Context, r *dsl.Request) error {
 	x.machine, x.request, x.object = x.Of.Machine, r, r.Object
+	x.retire()
 	x.open()
 	x.arrive()
 	again := false

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/plain"
@@ -139,8 +138,9 @@ func (x *Run) ready() metav1.Condition {
 func (x *Run) together(own metav1.Condition) metav1.Condition {
 	out := metav1.Condition{Type: dsl.Ready, Status: metav1.ConditionTrue, Reason: AllReady}
 	said := []metav1.Condition{own}
+	told := conditionsOf(x.request.Object)
 	for _, m := range x.Others {
-		if c, found := conditionOf(x.request.Object, m.ReadyCondition(false)); found {
+		if c, found := told[m.ReadyCondition(false)]; found {
 			said = append(said, c)
 		}
 	}
@@ -153,23 +153,6 @@ func (x *Run) together(own metav1.Condition) metav1.Condition {
 		}
 	}
 	return out
-}
-
-// conditionOf returns a condition that an object has.
-func conditionOf(o *unstructured.Unstructured, kind string) (out metav1.Condition, found bool) {
-	list, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
-	for _, item := range list {
-		c, _ := item.(map[string]any)
-		if c["type"] != kind {
-			continue
-		}
-		text := func(key string) string {
-			s, _ := c[key].(string)
-			return s
-		}
-		return metav1.Condition{Type: kind, Status: metav1.ConditionStatus(text("status")), Reason: text("reason"), Message: text("message")}, true
-	}
-	return out, false
 }
 
 func truth(holds bool) metav1.ConditionStatus {

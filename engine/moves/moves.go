@@ -6,6 +6,8 @@
 package moves
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
 
@@ -25,11 +27,14 @@ type Machines struct {
 	prefix  string
 	metrics *ops.Metrics
 	events  *events.Recorder
+	// told: which conditions handlers set is known of all of them.
+	told bool
 }
 
 // New returns the machines of a resource, outside of a term.
 func New(op *dsl.Operator, r *dsl.Resource, m *ops.Metrics, e *events.Recorder) *Machines {
 	out := &Machines{resource: r, prefix: op.Prefix(), metrics: m, events: e}
+	out.told = !slices.ContainsFunc(r.Handlers(), func(h *dsl.Handler) bool { return !h.ResourceWide && !h.Reads.Only })
 	out.Census = machine.NewCensus(out.but(nil))
 	for _, one := range out.but(nil) {
 		m.DeclareMachine(r.Name.String(), one)
@@ -47,6 +52,19 @@ func (a *Machines) but(of *dsl.Handler) (out []*dsl.Machine) {
 	return out
 }
 
+// Any reports whether there is one.
+func (a *Machines) Any() bool { return len(a.resource.Machines()) > 0 }
+
+// Left is what takes the books of machines off an object that the operator selects no more, with what they tell in conditions:
+// when it comes back it is new.
+func (a *Machines) Left(o *unstructured.Unstructured) *dsl.Patch {
+	out := dsl.NewPatch()
+	for _, m := range a.but(nil) {
+		out.Join(machine.Leave(m, o))
+	}
+	return out
+}
+
 // Code is the handler that is run for a job: a machine's own attempt, where it is one. An attempt that the job has had in the pass
 // was refused. Gone: the object is gone from sight.
 func (a *Machines) Code(j *plan.Job, m *memory.Memory, gone bool) *dsl.Handler {
@@ -55,7 +73,7 @@ func (a *Machines) Code(j *plan.Job, m *memory.Memory, gone bool) *dsl.Handler {
 		return h
 	}
 	j.Machine = &machine.Run{
-		Of: h, Others: a.but(h), Prefix: a.prefix, Early: !j.Record.Early.IsZero(), Known: m.Done[h.ID], Before: j.Machine, Gone: gone,
+		Of: h, Others: a.but(h), Prefix: a.prefix, Early: !j.Record.Early.IsZero(), Known: m.Done[h.ID], Before: j.Machine, Gone: gone, Told: a.told,
 	}
 	return j.Machine.Handler()
 }

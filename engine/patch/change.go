@@ -150,7 +150,11 @@ func (t Target) statusChange(o *unstructured.Unstructured, p *dsl.Patch, m Marks
 		wanted = append(slices.Clip(wanted), *m.Condition)
 	}
 	list, changed := conditions(remaining(status, p, wanted), wanted, t.Generation, t.Now)
-	gone := append(slices.DeleteFunc(slices.Clone(p.Retired), func(kind string) bool { return !hasSet(o, t.Manager, kind) }), m.Mended)
+	stays := func(kind string) bool {
+		wants := func(c metav1.Condition) bool { return c.Type == kind }
+		return slices.ContainsFunc(wanted, wants) || !hasSet(o, t.Manager, kind)
+	}
+	gone := append(slices.DeleteFunc(slices.Clone(p.Retired), stays), m.Mended)
 	if kept := without(list, gone); len(kept) < len(list) {
 		list, changed = kept, true
 	}

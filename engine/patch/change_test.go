@@ -119,3 +119,29 @@ func TestDropped(t *testing.T) {
 		t.Errorf("dropped (-want +got):\n%s", diff)
 	}
 }
+
+// TestRetiredConditions holds which conditions are taken away: those of the types named that this operator has set, and nobody sets
+// with the same write.
+func TestRetiredConditions(t *testing.T) {
+	o := &unstructured.Unstructured{Object: tree{"status": tree{"conditions": []any{
+		tree{"type": "Ours", "status": "True"}, tree{"type": "Theirs", "status": "True"}, tree{"type": "Again", "status": "True"},
+	}}}}
+	o.SetManagedFields([]metav1.ManagedFieldsEntry{
+		{Manager: "op", FieldsV1: metav1.NewFieldsV1(`{"f:status":{"f:conditions":{"k:{\"type\":\"Ours\"}":{},"k:{\"type\":\"Again\"}":{}}}}`)},
+		{Manager: "other", FieldsV1: metav1.NewFieldsV1(`{"f:status":{"f:conditions":{"k:{\"type\":\"Theirs\"}":{}}}}`)},
+	})
+	p := dsl.NewPatch()
+	for _, kind := range []string{"Ours", "Theirs", "Again", "None"} {
+		p.RetireCondition(kind)
+	}
+	p.SetCondition("Again", metav1.ConditionFalse, "Down", "")
+	changed := Target{Manager: "op", Now: time.Now()}.statusChange(o, p, Marks{})
+	var left []any
+	list, _, _ := unstructured.NestedSlice(changed.tree, "status", "conditions")
+	for _, c := range list {
+		left = append(left, c.(tree)["type"])
+	}
+	if diff := cmp.Diff([]any{"Theirs", "Again"}, left); diff != "" {
+		t.Errorf("conditions that are left (-want +got):\n%s", diff)
+	}
+}

@@ -113,8 +113,8 @@ func (p Pass) holdsOn(kind string) bool {
 	return holds
 }
 
-// Keeps reports whether a condition is not to be retired: a handler is known to set it, or it was looked at before.
+// Keeps reports whether a condition is not to be retired: a handler is known to set it, or the engine does, or it was looked at before.
 func (p Pass) Keeps(kind string) bool {
 	sets := func(r book.Reader) bool { return slices.Contains(r.Conditions, kind) }
-	return slices.Contains(p.Memory.Settled, kind) || slices.ContainsFunc(p.Readers, sets)
+	return kind == conditions.Failing || slices.Contains(p.Memory.Settled, kind) || slices.ContainsFunc(p.Readers, sets)
 }

@@ -63,6 +63,17 @@ func Keeps(s *spec.Schema, path ...string) bool {
 	return true
 }
 
+// At returns the schema of what stands at a path of field names in a whole object of a schema, nil where nothing is known of it.
+func At(s *spec.Schema, path ...string) *spec.Schema {
+	for _, name := range path {
+		if s == nil {
+			return nil
+		}
+		s = (&schemaFields{schema: s}).find(name)
+	}
+	return s
+}
+
 // empty reports whether a schema is of a map, and says nothing of what there is in it.
 func empty(s *spec.Schema) bool {
 	within := len(s.Properties) + len(s.PatternProperties) + len(s.AllOf) + len(s.AnyOf) + len(s.OneOf)

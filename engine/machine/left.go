@@ -1,0 +1,90 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package machine
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+)
+
+// Leave is what takes a machine's book off an object, and the conditions that the machine tells: where the object was is of no
+// account when the operator sees it again. It is empty for an object that has no book of its own.
+func Leave(m *dsl.Machine, o *unstructured.Unstructured) *dsl.Patch {
+	out := dsl.NewPatch()
+	if _, found := Read(m, o); !found {
+		return out
+	}
+	found, _ := m.Book().In(o.Object)
+	book, _ := found.(map[string]any)
+	others := maps.Clone(book)
+	for _, field := range m.BookFields() {
+		out.RemoveStatus(field[1:].String())
+		delete(others, field[len(field)-1])
+	}
+	if m.Name != "" && len(others) == 0 {
+		out.RemoveStatus(m.Name)
+	}
+	for _, kind := range append(m.Conditions(), m.ReadyCondition(true), m.ReadyCondition(false)) {
+		out.RetireCondition(kind)
+	}
+	return out
+}
+
+// retire takes away conditions that an earlier version of the machine has left behind, or a machine that there is no more: such a
+// one has for a reason the state in which its machine says that the object is, or what has failed. That nobody declares it, and
+// that the API server knows it for one of this operator's, is seen to where patches are written. Where code may set conditions
+// that nobody knows of, all stay.
+func (x *Run) retire() {
+	if !x.Told || x.Gone {
+		return
+	}
+	all := conditionsOf(x.object)
+	reasons := x.reasons(all)
+	for _, kind := range slices.Sorted(maps.Keys(all)) {
+		if kind != "" && slices.Contains(reasons, all[kind].Reason) {
+			x.request.Patch.RetireCondition(kind)
+		}
+	}
+}
+
+// reasons are those that machines' conditions have on the object: of one that there is no more the cache may not have the book, and
+// its own condition tells the state.
+func (x *Run) reasons(all map[string]metav1.Condition) []string {
+	out := []string{EnterFailed, DuringFailed, WhenFailed, Looping, StateUnknown}
+	for _, m := range append(slices.Clip(x.Others), x.machine) {
+		if b, found := Read(m, x.object); found {
+			out = append(out, b.State)
+		}
+	}
+	for kind, c := range all {
+		if of, is := strings.CutSuffix(kind, dsl.Ready); is && of != "" {
+			out = append(out, c.Reason)
+		}
+	}
+	return out
+}
+
+// conditionsOf are the conditions of an object by their types.
+func conditionsOf(o *unstructured.Unstructured) map[string]metav1.Condition {
+	out := map[string]metav1.Condition{}
+	list, _, _ := unstructured.NestedFieldNoCopy(o.Object, "status", "conditions")
+	items, _ := list.([]any)
+	for _, item := range items {
+		c, _ := item.(map[string]any)
+		text := func(key string) string {
+			s, _ := c[key].(string)
+			return s
+		}
+		out[text("type")] = metav1.Condition{
+			Type: text("type"), Status: metav1.ConditionStatus(text("status")), Reason: text("reason"), Message: text("message"),
+		}
+	}
+	return out
+}
