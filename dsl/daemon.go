@@ -111,7 +111,8 @@ type DaemonRequest struct {
 func (r *DaemonRequest) indexed() Indexes { return r.Indexes }
 
 // Flush sends what Patch asks for; it is empty then. A wrong path or value is an error that is [Permanent], and what
-// the server refuses as invalid is dropped; after any other error Patch is as it was, for the next time.
+// the server refuses as invalid is dropped; after any other error Patch is as it was, for the next time. Where one of
+// [Patch.Transform] fails, all else is sent.
 func (r *DaemonRequest) Flush(ctx context.Context) error {
 	p := r.Patch
 	if err := p.Err(); err != nil {
@@ -122,7 +123,7 @@ func (r *DaemonRequest) Flush(ctx context.Context) error {
 		return nil
 	}
 	err := r.Send(ctx, p)
-	if err == nil || apierrors.IsInvalid(err) {
+	if err == nil || apierrors.IsInvalid(err) || IsPermanent(err) {
 		r.Patch = NewPatch()
 	}
 	return err

@@ -31,6 +31,7 @@ func (p *pass) probe(ctx context.Context, j *plan.Job) error {
 	result, err := p.send(ctx, base, p.alone(j, seen))
 	if apierrors.IsInvalid(err) {
 		without := draft.Of(p.object)
+		without.Whole = p.Whole
 		for _, other := range p.jobs {
 			if other != j && other.Wants != nil {
 				without = p.also(without, other)
@@ -79,7 +80,9 @@ func (p *pass) blame(ctx context.Context, said error) (verdict, error) {
 	if err != nil {
 		return verdict{}, err
 	}
-	p.show(draft.Of(p.object))
+	at := draft.Of(p.object)
+	at.Whole = live
+	p.show(at)
 	for _, j := range wanting {
 		err := said
 		if len(wanting) > 1 {
@@ -97,6 +100,7 @@ func (p *pass) blame(ctx context.Context, said error) (verdict, error) {
 			return verdict{}, err
 		}
 	}
+	p.family.Rebase(live)
 	s := p.settle()
 	base, along := p.family.Trim()
 	s.marks.Along = along

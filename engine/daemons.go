@@ -5,7 +5,6 @@ package engine
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -115,10 +114,9 @@ func (r *resource) equip(run daemon.Run, to *dsl.DaemonRequest) {
 		e.metrics.Written(r.name, ops.Other)
 		run.Log.Info(string(deed) + " " + what)
 	}
-	common := client.Settings{Manager: e.op.Name, Catalog: e.catalog, Resource: e.writer, Watched: e.feeds.Whole}
 	to.Children = beside.Children{Family: r.family, Key: run.Key, Owner: run.Newest, Log: run.Log}
 	to.Indexes, to.OperatorMemo, to.Events = e.indexes.Live(), &e.memo, e.events.Reporter(run.Object, run.Handler.ID, run.Span.Over)
-	to.Client = common.For(client.Attempt{
+	to.Client = e.others().For(client.Attempt{
 		Span: run.Span,
 		Wrote: func(deed child.Deed, gvr schema.GroupVersionResource, o *unstructured.Unstructured) {
 			r.announce(inbox.Key{}, gvr, o)
@@ -137,21 +135,22 @@ func (r *resource) sendFor(ctx context.Context, w daemon.Write) (sent daemon.Sen
 		return sent, err
 	}
 	base := w.Object
-	if r.rules.Ledger.Partial || len(wants.Retired) > 0 {
-		base, err = r.engine.reader(ctx, r.own.Resource().GVR, w.Key)
-		if err != nil {
-			return sent, fmt.Errorf("reading object before it is written: %w", err)
-		}
-		if base == nil || base.GetUID() != w.Object.GetUID() {
-			return sent, patch.ErrGone
+	if r.rules.Ledger.Partial || len(wants.Retired) > 0 || len(wants.Transforms) > 0 && !r.form.Whole() {
+		if base, err = r.live(ctx, w.Key, w.Object.GetUID()); err != nil {
+			return sent, err
 		}
 	}
 	target := r.target(base, w.Object.GetGeneration(), time.Now())
 	target.Ignored = w.Ignored
-	sent.Result, err = patch.Write(ctx, target, func(live *unstructured.Unstructured) (*dsl.Patch, patch.Marks) {
+	var wrong error
+	sent.Result, err = patch.Write(ctx, target, func(live *unstructured.Unstructured) (made *dsl.Patch, _ patch.Marks) {
 		sent.Contended = sent.Contended || live != base
-		return wants, patch.Marks{Locked: true}
+		made, wrong = patch.ResolveMost(live, wants, target.Generation, target.Now)
+		return made, patch.Marks{Locked: true}
 	})
+	if err == nil {
+		err = wrong
+	}
 	r.wrote(sent.Result)
 	r.dropped(func() logr.Logger { return w.Log }, sent.Result)
 	return sent, err

@@ -77,8 +77,12 @@ func (x *Run) do(ctx context.Context, action dsl.Func) (wanted bool, err error) 
 // show makes what is wanted of the object a part of what is seen of it from here on. It reports whether that changes anything
 // beside its status.
 func (x *Run) show(p *dsl.Patch) (outside bool, wrong error) {
-	shown := *p
-	shown.Conditions = slices.Concat(p.Conditions, p.Offered)
+	made, err := x.made(p)
+	if err != nil {
+		return false, err
+	}
+	shown := *made
+	shown.Conditions = slices.Concat(made.Conditions, made.Offered)
 	laid, change, _, err := patch.Lay(x.object, &shown, x.request.Object.GetGeneration(), time.Now())
 	if err != nil {
 		return false, err
@@ -86,6 +90,25 @@ func (x *Run) show(p *dsl.Patch) (outside bool, wrong error) {
 	x.object = laid
 	delete(change, "status")
 	return len(change) > 0, nil
+}
+
+// made is what is wanted of the object with what transformations make of it in their place: of all of the object, with what
+// is wanted of it so far.
+func (x *Run) made(p *dsl.Patch) (*dsl.Patch, error) {
+	if len(p.Transforms) == 0 || x.Full == nil {
+		return p, nil // which Lay makes of what is seen
+	}
+	full, err := x.Full()
+	if err == nil && full != nil {
+		so := dsl.NewPatch()
+		so.Join(x.request.Patch)
+		so.Join(&dsl.Patch{Status: x.status()})
+		full, _, _, err = patch.Lay(full, so, x.request.Object.GetGeneration(), time.Now())
+	}
+	if err != nil {
+		return nil, err
+	}
+	return patch.ResolveMost(full, p, x.request.Object.GetGeneration(), time.Now())
 }
 
 // fail notes that an action has failed, or waits. An attempt too many takes the object to where the state's budget says.

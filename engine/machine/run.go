@@ -26,6 +26,9 @@ type Run struct {
 	Early bool
 	// Gone: the object is gone from sight, and where it is cannot be written any more. What is known of that is in Known and Sent.
 	Gone bool
+	// Full returns the object as it is when the attempt begins with all that its cache does not hold, for actions that transform
+	// it; nil where nobody knows that. It may ask the API server. Full itself is nil where the cache holds all.
+	Full func() (*unstructured.Unstructured, error)
 	// Known is what was done in an attempt before this one, and is not written down.
 	Known Done
 

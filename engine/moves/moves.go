@@ -48,12 +48,15 @@ func (a *Machines) but(of *dsl.Handler) (out []*dsl.Machine) {
 }
 
 // Code is the handler that is run for a job: a machine's own attempt, where it is one. Gone: the object is gone from sight.
-func (a *Machines) Code(j *plan.Job, m *memory.Memory, gone bool) *dsl.Handler {
+// Full is that of [machine.Run].
+func (a *Machines) Code(j *plan.Job, m *memory.Memory, gone bool, full func() (*unstructured.Unstructured, error)) *dsl.Handler {
 	h := j.Reader.Handler
 	if h.Machine == nil {
 		return h
 	}
-	j.Machine = &machine.Run{Of: h, Others: a.but(h), Prefix: a.prefix, Early: !j.Record.Early.IsZero(), Known: m.Done[h.ID], Gone: gone}
+	j.Machine = &machine.Run{
+		Of: h, Others: a.but(h), Prefix: a.prefix, Early: !j.Record.Early.IsZero(), Known: m.Done[h.ID], Gone: gone, Full: full,
+	}
 	return j.Machine.Handler()
 }
 
