@@ -24,8 +24,9 @@ import (
 //   - nil: it is done, and not run again for the object in this process, whatever becomes of the object or its filters.
 //   - [Permanent]: it has failed, and is not run again either; the log and an Event say so.
 //   - another error, or a panic: it is run again after the handler's back-off, or the time that [Temporary] or [Waiting]
-//     gives, [Retries] times; a change of the object does not cut that short. A run that lasted longer than the longest
-//     back-off begins the count anew.
+//     gives, [Retries] times. A change of the object, of all but its status, cuts that short, once a second at most, and
+//     begins the count anew; what the daemon has seen, or sent, is none. So does a run that lasted longer than the longest
+//     back-off.
 type DaemonFunc func(ctx context.Context, r *DaemonRequest) error
 
 // Daemon makes a handler one that runs all the time. See [Resource.Daemon].

@@ -34,6 +34,9 @@ func (r *resource) newCrew() *daemon.Crew {
 	}
 	return daemon.New(daemon.Settings{
 		Resource: r.name, Handlers: handlers, Grace: e.grace(), Find: r.own.Get, Tree: r.own.Tree, Keys: r.spec.Cache == dsl.CacheLive,
+		View: func(h *dsl.Handler, o *unstructured.Unstructured) string {
+			return book.NewLook(o.Object).Digest(r.daemon(h).View)
+		},
 		Shown: r.form.Shown, Look: r.box.Look, Equip: r.equip, Send: r.sendFor, Held: e.held, Said: e.said, Handled: e.metrics.Handled,
 		Warn: func(o *unstructured.Unstructured, handler, reason, note string) {
 			e.events.Warn(o, handler, reason, note)
@@ -73,19 +76,19 @@ func (p *pass) tend(starts bool) {
 	p.r.crew.Tend(daemon.Sight{
 		Key: p.key, UID: p.object.GetUID(), Object: object, Deleting: p.deletion != "", Starts: starts,
 		Sees: func(h *dsl.Handler) (holds, known bool) {
-			a := p.sees(p.daemon(h), dsl.Running)
+			a := p.sees(p.r.daemon(h), dsl.Running)
 			return a.Holds, a.Err == nil
 		},
 		About: func(h *dsl.Handler) *dsl.Subject {
-			return p.subject(p.daemon(h), dsl.Running, progress.Record{}, p.family.Reader(), p.indexes.For(h.ID, dsl.Running))
+			return p.subject(p.r.daemon(h), dsl.Running, progress.Record{}, p.family.Reader(), p.indexes.For(h.ID, dsl.Running))
 		},
 		Memo: p.memory.Share,
 	})
 }
 
 // daemon is a daemon's reader.
-func (p *pass) daemon(h *dsl.Handler) book.Reader {
-	for _, d := range p.r.rules.Daemons {
+func (r *resource) daemon(h *dsl.Handler) book.Reader {
+	for _, d := range r.rules.Daemons {
 		if d.Handler == h {
 			return d
 		}
