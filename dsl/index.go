@@ -130,13 +130,14 @@ func (x *IndexSpec) CheckSchemas(k Knowledge) (faults, warnings []error) {
 	return held(checks, s)
 }
 
-// CheckSchemas holds the operator's indexes and some of its resources against what is known. It returns what does not
-// fit, and what may be right all the same.
+// CheckSchemas holds the operator's indexes, what runs for it as a whole, and some of its resources against what is known. It
+// returns what does not fit, and what may be right all the same.
 func (op *Operator) CheckSchemas(resources []*Resource, k Knowledge) (faults, warnings []error) {
 	note := func(wrong, odd []error) { faults, warnings = append(faults, wrong...), append(warnings, odd...) }
 	for _, x := range op.indexes {
 		note(x.CheckSchemas(k))
 	}
+	note(held(op.Checks, shape.Schemas{Indexes: op.indexShapes(k), Kinds: k.Kinds}))
 	for _, r := range resources {
 		note(r.CheckSchemas(k))
 	}
