@@ -60,7 +60,7 @@ func (p *pass) attempt(ctx context.Context, j *plan.Job) error {
 	if reporter, is := request.Events.(*events.Reporter); is {
 		j.Warned = reporter.Warned()
 	}
-	if !attempt.Void(err) || parts.Sound {
+	if !attempt.Void(err) || parts.Sound || request.Patch.Finished {
 		j.Failed, j.Again = parts.Failed, request.Again
 		wrong, ends := p.lay(ctx, j, request.Patch)
 		if ends != nil {

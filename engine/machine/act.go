@@ -56,7 +56,9 @@ func (x *Run) do(ctx context.Context, action dsl.Func) (wanted bool, err error) 
 	r.Patch, r.Object, r.Parts, r.Again = dsl.NewPatch(), x.object.DeepCopy(), &dsl.Parts{}, nil
 	err = attempt.Part(ctx, &dsl.Handler{ID: x.Of.ID, Func: action, Timeout: x.Of.Timeout}, &r, time.Time{})
 	if attempt.Void(err) {
-		return false, attempt.Contained(err)
+		if err = attempt.Contained(err); !r.Patch.Finished {
+			return false, err
+		}
 	}
 	if parts, _ := r.Parts.Declared(); len(parts) > 0 {
 		err = dsl.Permanent(errParts)
