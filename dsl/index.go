@@ -48,7 +48,7 @@ type IndexSpec struct {
 
 // Entry is a value that an index has under a key.
 type Entry struct {
-	// Key is text, a number or true or false. Numbers that are equal are one key.
+	// Key is text in UTF-8, a number or true or false. Numbers that are equal are one key.
 	Key any
 	// Value is whatever JSON can hold. Small values are to be preferred: they are in memory once more.
 	Value any
