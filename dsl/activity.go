@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/handwerk-dev/handwerk/dsl/words"
 )
 
 // The causes of activities, which are code that runs for the operator as a whole. No handler of a resource has them.
@@ -97,12 +99,30 @@ func (op *Operator) checkActivities(found *[]error) {
 		}
 		h.checkAttempts(c)
 		h.checkActivity(c)
+		op.checkReads(c, h)
 		for i, need := range h.Needs {
 			if need.Resource == (ResourceName{}) && need.Kind.Empty() {
 				c.fault("needs", "the need of %s is about an object, and there is none", need.Text())
 				continue
 			}
 			need.check(c, fmt.Sprintf("needs[%d]", i))
+		}
+	}
+}
+
+// checkReads reports indexes that code for the operator as a whole is declared to read, and that there are not.
+func (op *Operator) checkReads(c check, h *Handler) {
+	var names []string
+	for _, x := range op.indexes {
+		names = append(names, x.Name)
+	}
+	for _, name := range h.Reads.Indexes {
+		switch {
+		case h.Causes[0] == Startup:
+			c.fault("", "it reads index %q: a startup runs before anything is watched", name)
+			return
+		case name != "*" && !slices.Contains(names, name):
+			c.fault("", "it reads an unknown index %q (%s)", name, words.Hint(name, names))
 		}
 	}
 }

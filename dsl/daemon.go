@@ -24,8 +24,9 @@ import (
 //   - nil: it is done, and not run again for the object in this process, whatever becomes of the object or its filters.
 //   - [Permanent]: it has failed, and is not run again either; the log and an Event say so.
 //   - another error, or a panic: it is run again after the handler's back-off, or the time that [Temporary] or [Waiting]
-//     gives, [Retries] times; a change of the object does not cut that short. A run that lasted longer than the longest
-//     back-off begins the count anew.
+//     gives, [Retries] times. A change of the object, of all but its status, cuts that short, once a second at most, and
+//     begins the count anew; what the daemon has seen, or sent, is none. So does a run that lasted longer than the longest
+//     back-off.
 type DaemonFunc func(ctx context.Context, r *DaemonRequest) error
 
 // Daemon makes a handler one that runs all the time. See [Resource.Daemon].
@@ -111,7 +112,8 @@ type DaemonRequest struct {
 func (r *DaemonRequest) indexed() Indexes { return r.Indexes }
 
 // Flush sends what Patch asks for; it is empty then. A wrong path or value is an error that is [Permanent], and what
-// the server refuses as invalid is dropped; after any other error Patch is as it was, for the next time.
+// the server refuses as invalid is dropped; after any other error Patch is as it was, for the next time. Where one of
+// [Patch.Transform] fails, all else is sent.
 func (r *DaemonRequest) Flush(ctx context.Context) error {
 	p := r.Patch
 	if err := p.Err(); err != nil {
@@ -122,7 +124,7 @@ func (r *DaemonRequest) Flush(ctx context.Context) error {
 		return nil
 	}
 	err := r.Send(ctx, p)
-	if err == nil || apierrors.IsInvalid(err) {
+	if err == nil || apierrors.IsInvalid(err) || IsPermanent(err) {
 		r.Patch = NewPatch()
 	}
 	return err

@@ -26,14 +26,14 @@ type Function struct {
 	Needs []Need
 }
 
-// Steps makes one handler of several that run in order. A step that fails ends the attempt; the
-// next attempt goes on with it and does not repeat those before it, also after a restart where the
-// handler's progress is stored on the object. When the handler has something new to see, it begins
-// anew. Sub-handlers are for the last step, which is through when they are; one before that fails for good by declaring some.
+// Steps makes one handler of several that run in order. A step that fails ends the attempt, and so does one that overruns the
+// handler's timeout or panics, of which nothing counts; the next attempt goes on with it and does not repeat those before it,
+// also after a restart where the handler's progress is stored on the object. What those before it want of the object is sent.
+// When the handler has something new to see, it begins anew. Sub-handlers are for the last step, which is through when they are; one before that fails for good by declaring some.
 func Steps(steps ...Func) Func {
 	return func(ctx context.Context, r *Request) error {
 		for r.Step < len(steps) {
-			if err := steps[r.Step](ctx, r); err != nil {
+			if err := step(ctx, steps[r.Step], r); err != nil {
 				return fmt.Errorf("step %d of %d: %w", r.Step+1, len(steps), err)
 			}
 			switch last := r.Step+1 == len(steps); {
@@ -47,4 +47,26 @@ func Steps(steps ...Func) Func {
 		}
 		return nil
 	}
+}
+
+// step runs one step. What it wants of the object is with what those before it want once it has come to its end in time.
+func step(ctx context.Context, fn Func, r *Request) error {
+	all := r.Patch
+	if all == nil {
+		return fn(ctx, r) // in a test that has no engine
+	}
+	r.Patch, all.Finished = NewPatch(), true
+	defer func() { r.Patch = all }()
+	err := fn(ctx, r)
+	switch wrong := r.Patch.Err(); {
+	case ctx.Err() != nil && err == nil:
+		return ctx.Err()
+	case ctx.Err() != nil:
+		return err
+	case err == nil && wrong != nil:
+		err = Permanent(wrong)
+	}
+	all.Finished = false // what comes after the steps may be broken off, too
+	all.Join(r.Patch)
+	return err
 }

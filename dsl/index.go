@@ -48,7 +48,7 @@ type IndexSpec struct {
 
 // Entry is a value that an index has under a key.
 type Entry struct {
-	// Key is text, a number or true or false. Numbers that are equal are one key.
+	// Key is text in UTF-8, a number or true or false. Numbers that are equal are one key.
 	Key any
 	// Value is whatever JSON can hold. Small values are to be preferred: they are in memory once more.
 	Value any
@@ -130,13 +130,14 @@ func (x *IndexSpec) CheckSchemas(k Knowledge) (faults, warnings []error) {
 	return held(checks, s)
 }
 
-// CheckSchemas holds the operator's indexes and some of its resources against what is known. It returns what does not
-// fit, and what may be right all the same.
+// CheckSchemas holds the operator's indexes, what runs for it as a whole, and some of its resources against what is known. It
+// returns what does not fit, and what may be right all the same.
 func (op *Operator) CheckSchemas(resources []*Resource, k Knowledge) (faults, warnings []error) {
 	note := func(wrong, odd []error) { faults, warnings = append(faults, wrong...), append(warnings, odd...) }
 	for _, x := range op.indexes {
 		note(x.CheckSchemas(k))
 	}
+	note(held(op.Checks, shape.Schemas{Indexes: op.indexShapes(k), Kinds: k.Kinds}))
 	for _, r := range resources {
 		note(r.CheckSchemas(k))
 	}

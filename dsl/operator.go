@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/handwerk-dev/handwerk/dsl/bookkeeping"
+	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
 
 // Operator is one loaded configuration: its name, its resources, its handlers.
@@ -32,6 +33,8 @@ type Operator struct {
 	// Skipped are the documents that were read with the configuration and are no part of an operator, each with its
 	// place. The engine says them once when it starts.
 	Skipped []string
+	// Checks hold the configuration of what runs for the operator as a whole against schemas; see [Operator.CheckSchemas].
+	Checks []shape.Check
 
 	resources  []*Resource
 	indexes    []*IndexSpec

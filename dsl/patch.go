@@ -16,7 +16,7 @@ import (
 // Patch is what a handler wants changed in its object. The engine joins those of the handlers of a
 // pass, in their order, and sends them once, at the end, and nothing of it when the object is so
 // already. What a handler wanted before it failed is sent too, so that it can report why; but not
-// when it overran its timeout or panicked.
+// when it overran its timeout or panicked, unless it is of [Steps].
 //
 // Values may be anything that JSON can hold, structs included. A wrong path or value is
 // remembered, and fails the handler for good when it returns.
@@ -37,6 +37,9 @@ type Patch struct {
 
 	// Transforms change the object once all else is laid on it, in this order; see [Patch.Transform].
 	Transforms []Transformation `json:"-"`
+	// Finished: all that it asks for is of steps that are finished, so it counts also where what came after them overran its
+	// time or panicked. [Steps] sets it.
+	Finished bool `json:"-"`
 
 	faults []error
 }

@@ -30,7 +30,7 @@ type Transformation func(o *unstructured.Unstructured) error
 //
 // It may change spec and all else that is the user's, status, and labels, annotations, owner references and finalizers;
 // bookkeeping stays. An error of it is one of the handler: what the functions were to change is not sent, the rest of the
-// patch is. It cannot be had where the cache does not hold the whole object.
+// patch is. Where the cache does not hold the whole object, it is read from the API server for them, once in a pass.
 func (p *Patch) Transform(fn Transformation) { p.Transforms = append(p.Transforms, fn) }
 
 // JSONOp is an operation of a JSON patch (RFC 6902).

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 func TestWhatYAMLRefusesIsRefusedInGo(t *testing.T) {
@@ -103,6 +105,30 @@ func TestWhatYAMLRefusesIsRefusedInGo(t *testing.T) {
 				op.OnReady("p", nothing, Retries(3))
 			},
 			"operator: ready p: retries: is not for probes, which are asked once each time",
+		},
+		"indexes that a cleanup says it reads are there": {
+			func(op *Operator) {
+				handler()(op)
+				op.Index("peers", "foos.v1.example.com", func(*unstructured.Unstructured) ([]Entry, error) { return nil, nil })
+				op.AddActivity(Cleanup, Handler{ID: "good", Func: nothing, Retries: Unlimited, Reads: Reads{Indexes: []string{"*", "peers"}}})
+				op.AddActivity(Cleanup, Handler{ID: "c", Func: nothing, Retries: Unlimited, Reads: Reads{Indexes: []string{"peer"}}})
+			},
+			`operator: cleanup c: it reads an unknown index "peer" (did you mean "peers"?)`,
+		},
+		"so it is for a probe": {
+			func(op *Operator) {
+				handler()(op)
+				op.AddActivity(ReadyProbe, Handler{ID: "p", Func: nothing, Retries: Unlimited, Reads: Reads{Indexes: []string{"peer"}}})
+			},
+			`operator: ready p: it reads an unknown index "peer" (there are none)`,
+		},
+		"a startup reads none": {
+			func(op *Operator) {
+				handler()(op)
+				op.Index("peers", "foos.v1.example.com", func(*unstructured.Unstructured) ([]Entry, error) { return nil, nil })
+				op.AddActivity(Startup, Handler{ID: "s", Func: nothing, Retries: Unlimited, Reads: Reads{Indexes: []string{"peers"}}})
+			},
+			`operator: startup s: it reads index "peers": a startup runs before anything is watched`,
 		},
 		"needs are about something": {
 			func(op *Operator) {

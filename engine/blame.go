@@ -30,6 +30,7 @@ func (p *pass) probe(ctx context.Context, j *plan.Job) error {
 	err = p.alone(ctx, j, base, seen)
 	if patch.Refused(err) {
 		without := draft.Of(p.object)
+		without.Whole = p.Whole
 		for _, other := range p.jobs {
 			if other != j && other.Wants != nil {
 				without = p.also(without, other)
@@ -83,7 +84,9 @@ func (p *pass) blame(ctx context.Context, said error) (verdict, error) {
 	if err != nil {
 		return verdict{}, err
 	}
-	p.show(draft.Of(p.object))
+	at := draft.Of(p.object)
+	at.Whole = live
+	p.show(at)
 	for _, j := range wanting {
 		err := said
 		if len(wanting) > 1 {
@@ -103,6 +106,7 @@ func (p *pass) blame(ctx context.Context, said error) (verdict, error) {
 			live, seen = at, at
 		}
 	}
+	p.family.Rebase(live)
 	s := p.settle()
 	base, along := p.family.Trim()
 	s.marks.Along = along

@@ -5,7 +5,6 @@ package engine
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -35,6 +34,9 @@ func (r *resource) newCrew() *daemon.Crew {
 	}
 	return daemon.New(daemon.Settings{
 		Resource: r.name, Handlers: handlers, Grace: e.grace(), Find: r.own.Get, Tree: r.own.Tree, Keys: r.spec.Cache == dsl.CacheLive,
+		View: func(h *dsl.Handler, o *unstructured.Unstructured) string {
+			return book.NewLook(o.Object).Digest(r.daemon(h).View)
+		},
 		Shown: r.form.Shown, Look: r.box.Look, Equip: r.equip, Send: r.sendFor, Held: e.held, Said: e.said, Handled: e.metrics.Handled,
 		Warn: func(o *unstructured.Unstructured, handler, reason, note string) {
 			e.events.Warn(o, handler, reason, note)
@@ -74,19 +76,19 @@ func (p *pass) tend(starts bool) {
 	p.r.crew.Tend(daemon.Sight{
 		Key: p.key, UID: p.object.GetUID(), Object: object, Deleting: p.deletion != "", Starts: starts,
 		Sees: func(h *dsl.Handler) (holds, known bool) {
-			a := p.sees(p.daemon(h), dsl.Running)
+			a := p.sees(p.r.daemon(h), dsl.Running)
 			return a.Holds, a.Err == nil
 		},
 		About: func(h *dsl.Handler) *dsl.Subject {
-			return p.subject(p.daemon(h), dsl.Running, progress.Record{}, p.family.Reader(), p.indexes.For(h.ID, dsl.Running))
+			return p.subject(p.r.daemon(h), dsl.Running, progress.Record{}, p.family.Reader(), p.indexes.For(h.ID, dsl.Running))
 		},
 		Memo: p.memory.Share,
 	})
 }
 
 // daemon is a daemon's reader.
-func (p *pass) daemon(h *dsl.Handler) book.Reader {
-	for _, d := range p.r.rules.Daemons {
+func (r *resource) daemon(h *dsl.Handler) book.Reader {
+	for _, d := range r.rules.Daemons {
 		if d.Handler == h {
 			return d
 		}
@@ -115,10 +117,9 @@ func (r *resource) equip(run daemon.Run, to *dsl.DaemonRequest) {
 		e.metrics.Written(r.name, ops.Other)
 		run.Log.Info(string(deed) + " " + what)
 	}
-	common := client.Settings{Manager: e.op.Name, Catalog: e.catalog, Resource: e.writer, Watched: e.feeds.Whole}
 	to.Children = beside.Children{Family: r.family, Key: run.Key, Owner: run.Newest, Log: run.Log}
 	to.Indexes, to.OperatorMemo, to.Events = e.indexes.Live(), &e.memo, e.events.Reporter(run.Object, run.Handler.ID, run.Span.Over)
-	to.Client = common.For(client.Attempt{
+	to.Client = e.others().For(client.Attempt{
 		Span: run.Span,
 		Wrote: func(deed child.Deed, gvr schema.GroupVersionResource, o *unstructured.Unstructured) {
 			r.announce(inbox.Key{}, gvr, o)
@@ -137,21 +138,22 @@ func (r *resource) sendFor(ctx context.Context, w daemon.Write) (sent daemon.Sen
 		return sent, err
 	}
 	base := w.Object
-	if r.rules.Ledger.Partial || len(wants.Retired) > 0 {
-		base, err = r.engine.reader(ctx, r.own.Resource().GVR, w.Key)
-		if err != nil {
-			return sent, fmt.Errorf("reading object before it is written: %w", err)
-		}
-		if base == nil || base.GetUID() != w.Object.GetUID() {
-			return sent, patch.ErrGone
+	if r.rules.Ledger.Partial || len(wants.Retired) > 0 || len(wants.Transforms) > 0 && !r.form.Whole() {
+		if base, err = r.live(ctx, w.Key, w.Object.GetUID()); err != nil {
+			return sent, err
 		}
 	}
 	target := r.target(base, w.Object.GetGeneration(), time.Now())
 	target.Ignored = w.Ignored
-	sent.Result, err = patch.Write(ctx, target, func(live *unstructured.Unstructured) (*dsl.Patch, patch.Marks) {
+	var wrong error
+	sent.Result, err = patch.Write(ctx, target, func(live *unstructured.Unstructured) (made *dsl.Patch, _ patch.Marks) {
 		sent.Contended = sent.Contended || live != base
-		return wants, patch.Marks{Locked: true}
+		made, wrong = patch.ResolveMost(live, wants, target.Generation, target.Now)
+		return made, patch.Marks{Locked: true}
 	})
+	if err == nil {
+		err = wrong
+	}
 	r.wrote(sent.Result)
 	r.dropped(func() logr.Logger { return w.Log }, sent.Result)
 	return sent, err

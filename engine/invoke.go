@@ -5,7 +5,6 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"time"
 
@@ -51,7 +50,8 @@ func (p *pass) attempt(ctx context.Context, j *plan.Job) error {
 	leave := p.r.busy.Enter(p.key, j.Reader.ID)
 	with := part.Settings{Resource: p.r.name, Handled: p.r.engine.metrics.Handled, Said: p.r.engine.said}
 	parts := part.Run{Settings: with, Troubles: &p.memory.Troubles, Known: j.Record.Parts}
-	err := attempt.Run(ctx, parts.Of(p.r.machines.Code(j, p.memory, p.gone)), request, j.Record.Ends(j.Reader.Handler), s)
+	code := p.r.machines.Code(j, p.memory, p.gone, p.fuller(ctx))
+	err := attempt.Run(ctx, parts.Of(code), request, j.Record.Ends(j.Reader.Handler), s)
 	leave()
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -60,7 +60,7 @@ func (p *pass) attempt(ctx context.Context, j *plan.Job) error {
 	if reporter, is := request.Events.(*events.Reporter); is {
 		j.Warned = reporter.Warned()
 	}
-	if !attempt.Void(err) || parts.Sound {
+	if !attempt.Void(err) || parts.Sound || request.Patch.Finished {
 		j.Failed, j.Again = parts.Failed, request.Again
 		wrong, ends := p.lay(ctx, j, request.Patch)
 		if ends != nil {
@@ -107,7 +107,11 @@ func (p *pass) lay(ctx context.Context, j *plan.Job, wants *dsl.Patch) (wrong, e
 	wants.Retired = slices.DeleteFunc(wants.Retired, p.saying().Keeps)
 	made := wants
 	if len(wants.Transforms) > 0 {
-		made, wrong = p.transformed(wants)
+		full, err := p.full(ctx)
+		if err != nil {
+			return nil, err
+		}
+		made, wrong = patch.ResolveMost(full, wants, p.object.GetGeneration(), p.now)
 	}
 	if j.Wants = wants; wrong != nil || made.Empty() {
 		j.Wants = made // transformations that fail, or have nothing to do, do not run again
@@ -116,22 +120,6 @@ func (p *pass) lay(ctx context.Context, j *plan.Job, wants *dsl.Patch) (wrong, e
 	p.show(at)
 	return wrong, nil
 }
-
-// transformed returns what a handler wants with what its transformations make of the object, and without them where they
-// fail.
-func (p *pass) transformed(wants *dsl.Patch) (made *dsl.Patch, wrong error) {
-	if p.r.rules.Ledger.Partial {
-		wrong = dsl.Permanent(errPartial)
-	} else if made, wrong = patch.Resolve(p.Current, wants, p.object.GetGeneration(), p.now); wrong == nil {
-		return made, nil
-	}
-	bare := *wants
-	bare.Transforms = nil
-	return &bare, wrong
-}
-
-// errPartial is the error of handlers that transform an object of which the cache holds a part.
-var errPartial = errors.New("transforming the object: the cache does not hold all of it (want cache compact without keep, or live)")
 
 // note records the outcome of an attempt, and says it where people look.
 func (p *pass) note(log logr.Logger, j *plan.Job, err error, took time.Duration) {

@@ -60,7 +60,7 @@ func (p *pass) handle(ctx context.Context, n changes) error {
 func (p *pass) plan(r book.Reader, n changes) *plan.Job {
 	e := p.ledger.Entry(r)
 	if p.deletion == "" && e.Begins && p.sees(r, dsl.Update).Holds {
-		e = e.Meet(r, p.Look, p.ledger.Known(), p.making(r))
+		e = e.Meet(r, p.Look, p.ledger.Known(), p.others().Make(r))
 	}
 	s := p.situation(r, n)
 	e, c := plan.Decide(r.Handler, e, s)
@@ -94,30 +94,14 @@ func (p *pass) situation(r book.Reader, n changes) plan.Situation {
 	}
 }
 
-// making reports whether other handlers are still to be tried again for the object's creation, or wait for such a
-// one: they may write what this one looks at.
-func (p *pass) making(r book.Reader) bool {
-	return slices.ContainsFunc(p.r.rules.Readers, func(other book.Reader) bool {
-		e := p.ledger.Entry(other)
-		if other.ID == r.ID || e.Seen != "" || e.Begins || !other.On(dsl.Create) {
-			return false
-		}
-		return e.Try.Begun() || p.blocked(other.Handler)
-	})
+// others is what is known of handlers that another one has to do with.
+func (p *pass) others() plan.Others {
+	return plan.Others{
+		Readers: p.r.rules.Readers, Entry: p.ledger.Entry, Jobs: p.jobs, Deletion: p.deletion,
+		Sees: func(r book.Reader) bool { return p.sees(r, plan.AskFor(r.Handler)).Holds },
+	}
 }
 
 // blocked reports whether a handler that this one comes after is not through yet, or failed for good.
 // Either way this one has no outcome.
-func (p *pass) blocked(h *dsl.Handler) bool {
-	return slices.ContainsFunc(p.r.rules.Readers, func(r book.Reader) bool {
-		if !slices.Contains(h.After, r.ID) {
-			return false
-		}
-		if j := p.jobs.Of(r); j != nil {
-			return !j.Through()
-		}
-		e := p.ledger.Entry(r)
-		failed := e.Lost != "" && p.deletion == "" || p.deletion != "" && e.DeleteDone(p.deletion) && e.Try.Failed
-		return failed && p.sees(r, plan.AskFor(r.Handler)).Holds
-	})
-}
+func (p *pass) blocked(h *dsl.Handler) bool { return len(h.After) > 0 && p.others().Block(h) }

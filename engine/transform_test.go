@@ -177,20 +177,6 @@ func TestTransformations(t *testing.T) {
 				}
 			},
 		},
-		"where the cache holds a part of the object, there are none": {
-			func(foo *dsl.Resource, j *journal) {
-				foo.Keep = []dsl.Path{{"spec", "size"}}
-				foo.OnReconcile("one", j.Note("one", adds("one")))
-			},
-			func(s *stage) {
-				s.Launch()
-				s.Create(web)
-				s.Called("one create")
-				if events := s.Events(); len(events) != 1 || !strings.Contains(events[0].Note, "the cache does not hold all of it") {
-					s.t.Errorf("events %+v", events)
-				}
-			},
-		},
 	}
 	for name, test := range tests {
 		play := test.play

@@ -12,6 +12,8 @@ import (
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/logmark"
@@ -40,11 +42,43 @@ func (p *pass) complete(ctx context.Context, base *unstructured.Unstructured) (*
 	if len(p.Patch.Retired) == 0 && (!p.r.rules.Ledger.Partial || base != p.object) {
 		return base, nil
 	}
-	live, err := p.r.engine.reader(ctx, p.r.own.Resource().GVR, p.key)
+	return p.r.live(ctx, p.key, p.object.GetUID())
+}
+
+// full returns the object with what those before in the pass want of it, and with what its cache does not hold: that is read
+// once, and what the pass writes is worked out from it then. It returns nil where only a part is known, and nobody writes.
+func (p *pass) full(ctx context.Context) (_ *unstructured.Unstructured, err error) {
+	if p.Whole == nil && !p.r.form.Whole() {
+		if p.gone || p.resourceWide() {
+			return nil, nil
+		}
+		base := p.family.Base()
+		if base == p.object && p.r.spec.Cache != dsl.CacheLive {
+			if base, err = p.r.live(ctx, p.key, p.object.GetUID()); err != nil {
+				return nil, err
+			}
+			p.family.Rebase(base)
+		}
+		p.Whole = base
+	}
+	return p.Full(p.object.GetGeneration(), p.now)
+}
+
+// fuller is full, nil where the cache holds all of the object.
+func (p *pass) fuller(ctx context.Context) func() (*unstructured.Unstructured, error) {
+	if p.r.form.Whole() {
+		return nil
+	}
+	return func() (*unstructured.Unstructured, error) { return p.full(ctx) }
+}
+
+// live reads an object of which something is wanted. The error is patch.ErrGone where it is there no more.
+func (r *resource) live(ctx context.Context, key cache.ObjectName, uid types.UID) (*unstructured.Unstructured, error) {
+	live, err := r.engine.reader(ctx, r.own.Resource().GVR, key)
 	if err != nil {
 		return nil, fmt.Errorf("reading object before it is written: %w", err)
 	}
-	if live == nil || live.GetUID() != p.object.GetUID() {
+	if live == nil || live.GetUID() != uid {
 		return nil, patch.ErrGone
 	}
 	return live, nil
@@ -79,7 +113,8 @@ func (p *pass) writeFrom(ctx context.Context, base *unstructured.Unstructured, s
 // replay looks at what handlers want once more, from the object as it is meanwhile. What one wants holds
 // only where its view is as it was when it ran; otherwise it runs again.
 func (p *pass) replay(live *unstructured.Unstructured, s verdict) verdict {
-	at := draft.Of(p.looking(live).Current)
+	at := p.looking(live)
+	at.Patch = dsl.NewPatch()
 	void := false
 	for _, j := range p.jobs.Asking() {
 		if j.Holds(at.Look) {
@@ -215,7 +250,7 @@ func (p *pass) correct(ctx context.Context, written *unstructured.Unstructured, 
 // looking is the pass's draft at another state of its object, as the cache shows it.
 func (p *pass) looking(at *unstructured.Unstructured) draft.Draft {
 	shown := p.r.form.Shown(at)
-	return draft.Draft{Patch: p.Patch, Current: shown, Look: book.NewLook(shown.Object)}
+	return draft.Draft{Patch: p.Patch, Current: shown, Look: book.NewLook(shown.Object), Whole: at}
 }
 
 // corrected enters what the server made of the changes of this pass's handlers.

@@ -19,10 +19,11 @@ func (l *loader) activities(op *dsl.Operator, p *part, c dsl.Cause, all []handle
 		h.whole, h.active = true, true
 		w := &watched{part: p, loader: l, form: &resource{}, out: &dsl.Resource{}, made: map[string]maker{}, kept: map[string]keeper{}}
 		out, _ := w.built(at, h)
-		out.NoOld = false // it says nothing here
+		out.NoOld, out.Reads = false, dsl.Reads{} // they say nothing here: which indexes there are not, the checks tell with the place
 		l.places[op.AddActivity(c, out)] = place{p, at}
+		op.Checks = append(op.Checks, w.out.Checks...)
 		for _, check := range w.out.Checks {
-			for _, err := range check(shape.Schemas{}) { // there are none that could come to be known
+			for _, err := range check(shape.Schemas{}) { // the operator's own hold it against the indexes
 				if fault, is := errors.AsType[source.Fault](err); is && !fault.Warning {
 					p.found = append(p.found, fault)
 				}

@@ -240,9 +240,8 @@ func (e *entries) one(of expr.Element, fn dsl.Func, made *taken) dsl.Func {
 				own.Made[i].List = false
 			}
 		}
-		err := fn(ctx, &own)
-		r.Step = own.Step
-		return err
+		defer func() { r.Step = own.Step }() // also after a panic
+		return fn(ctx, &own)
 	}
 }
 

@@ -6,6 +6,7 @@ package activity
 import (
 	"context"
 	"errors"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -211,6 +212,35 @@ func TestCodeThatDoesNotHeedItsContext(t *testing.T) {
 			t.Errorf("it took %v, want the grace period and 5 s", took)
 		}
 		time.Sleep(time.Hour) // for nothing may be left behind in a test
+	})
+}
+
+// TestCodeThatEndsItsGoroutine holds that who waits for it is told, and that it is asked again.
+func TestCodeThatEndsItsGoroutine(t *testing.T) {
+	var probed, begun int
+	exits := func(n *int) dsl.Func {
+		return func(context.Context, *dsl.Request) error {
+			if *n++; *n == 1 {
+				runtime.Goexit()
+			}
+			return nil
+		}
+	}
+	play(t, func(op *dsl.Operator) {
+		op.OnStartup("first", exits(&begun), dsl.WithBackoff(time.Minute, time.Minute))
+		op.OnReady("ready", exits(&probed))
+	}, func(t *testing.T, o *Office) {
+		if err := o.Start(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		before := time.Now()
+		want := []ops.Check{{Name: "probe/ready", State: ops.Fail, Message: errExit.Error()}}
+		if diff := cmp.Diff(want, o.Checks(dsl.ReadyProbe)); diff != "" || time.Since(before) > 0 {
+			t.Errorf("after %v (-want +got):\n%s", time.Since(before), diff)
+		}
+		if got := o.Checks(dsl.ReadyProbe); got[0].State == ops.Fail || probed != 2 || begun != 2 {
+			t.Errorf("asked again it says %v; it was called %d times, the startup %d times", got, probed, begun)
+		}
 	})
 }
 

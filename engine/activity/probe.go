@@ -66,10 +66,13 @@ func (p *probe) join() *inquiry {
 }
 
 func (p *probe) ask(run *inquiry) {
+	defer func() {
+		p.mu.Lock()
+		p.run = nil
+		p.mu.Unlock()
+		close(run.done)
+	}()
+	run.err = errExit // unless there is an answer
 	span := fence.NewSpan(p.office.set.Held)
 	run.err = once(p.office.ctx, p.h, p.office.request(p.h, 1, span), time.Time{}, span)
-	p.mu.Lock()
-	p.run = nil
-	p.mu.Unlock()
-	close(run.done)
 }

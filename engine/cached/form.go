@@ -76,6 +76,9 @@ func (f Form) Shown(o *unstructured.Unstructured) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: shown}
 }
 
+// Whole reports whether a cache of this form has all of an object that handlers may change.
+func (f Form) Whole() bool { return f.WithDefaults().Profile == dsl.CacheCompact && f.Keep == "" }
+
 // Keep writes paths as Form.Keep wants them: sorted, so that the order in which they were
 // declared makes no difference.
 func Keep(paths []dsl.Path) string {

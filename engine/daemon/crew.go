@@ -37,6 +37,8 @@ type Settings struct {
 	Keys bool
 	// Shown is what caches would show of an object that was written.
 	Shown func(*unstructured.Unstructured) *unstructured.Unstructured
+	// View digests what a daemon looks at of an object.
+	View func(*dsl.Handler, *unstructured.Unstructured) string
 	// Look has a pass look at a key.
 	Look func(cache.ObjectName)
 	// Equip gives a run what it reads and acts with, until its span is over.

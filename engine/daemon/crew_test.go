@@ -44,8 +44,12 @@ func newDesk(t *testing.T, run dsl.DaemonFunc) *desk {
 	h := &dsl.Handler{ID: "watch", Causes: []dsl.Cause{dsl.Running}, Retries: dsl.Unlimited, Daemon: &dsl.Daemon{Func: run}}
 	d.Crew = New(Settings{
 		Resource: "foos", Handlers: []*dsl.Handler{h}, Grace: time.Minute, Log: logr.Discard(),
-		Find:    func(cache.ObjectName) (*cached.Object, bool) { o := d.shown.Load(); return o, o != nil },
-		Tree:    func(o *cached.Object) *unstructured.Unstructured { return o.Tree() },
+		Find: func(cache.ObjectName) (*cached.Object, bool) { o := d.shown.Load(); return o, o != nil },
+		Tree: func(o *cached.Object) *unstructured.Unstructured { return o.Tree() },
+		View: func(_ *dsl.Handler, o *unstructured.Unstructured) string {
+			spec, _, _ := unstructured.NestedString(o.Object, "spec")
+			return spec
+		},
 		Shown:   func(o *unstructured.Unstructured) *unstructured.Unstructured { return o },
 		Look:    func(cache.ObjectName) { d.looked++ },
 		Equip:   func(Run, *dsl.DaemonRequest) {},

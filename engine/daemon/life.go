@@ -44,9 +44,10 @@ type life struct {
 	ctx  context.Context
 	tell context.CancelCauseFunc
 	// limit is what its writes are made in, until cut ends them.
-	limit   context.Context
-	cut     context.CancelFunc
-	changes chan struct{}
+	limit context.Context
+	cut   context.CancelFunc
+	// changes are the daemon's, and news those of its engine: both get a value with a version that is news.
+	changes, news chan struct{}
 	// writing is held by a write, of which there is one at a time.
 	writing sync.Mutex
 
@@ -63,7 +64,9 @@ type life struct {
 	// written is the object as the daemon has written it last, or the pass that started it, until the cache shows it.
 	written *unstructured.Unstructured
 	// knows is the version up to which changes are no news to the daemon.
-	knows   string
+	knows string
+	// seen is a digest of what the daemon looks at, as it has seen it last, or left it.
+	seen    string
 	ignored []uint64
 	// sending: a write is under way. Came is the newest version of which an event has told since it is.
 	sending bool
@@ -71,7 +74,7 @@ type life struct {
 }
 
 func newLife(c *Crew, key cache.ObjectName, uid types.UID, h *dsl.Handler) *life {
-	l := &life{crew: c, handler: h, key: key, uid: uid, changes: make(chan struct{}, 1)}
+	l := &life{crew: c, handler: h, key: key, uid: uid, changes: make(chan struct{}, 1), news: make(chan struct{}, 1)}
 	l.ctx, l.tell = context.WithCancelCause(context.WithoutCancel(c.term))
 	l.limit, l.cut = context.WithCancel(context.WithoutCancel(c.term))
 	return l
@@ -110,17 +113,21 @@ func (l *life) overstay(within time.Duration) {
 func (l *life) live(delay time.Duration) {
 	defer l.end()
 	l.log().V(1).Info("daemon begins", "initialDelay", delay.String())
-	for record := (progress.Record{Cause: dsl.Running}); l.sleep(delay); {
+	anew := progress.Record{Cause: dsl.Running}
+	for record, goesOn := anew, l.sleep(delay); goesOn; {
 		began := time.Now()
 		log := l.log().WithValues("attempt", record.Attempts+1)
 		err := l.run(record.Attempts+1, log)
 		if time.Since(began) > max(cmp.Or(l.handler.Backoff.Max, dsl.DefaultBackoffMax), l.handler.Backoff.Initial) {
-			record = progress.Record{Cause: dsl.Running}
+			record = anew
 		}
 		if record = l.judge(log, record, err, time.Since(began)); record.Done {
 			return
 		}
-		delay = record.Waits(time.Now())
+		var changed bool
+		if changed, goesOn = l.rest(record.Due, began.Add(betweenChanges)); changed {
+			record = anew
+		}
 	}
 }
 
@@ -289,9 +296,11 @@ func (l *life) newsLocked(version string) {
 }
 
 func (l *life) signal() {
-	select {
-	case l.changes <- struct{}{}:
-	default:
+	for _, to := range []chan struct{}{l.changes, l.news} {
+		select {
+		case to <- struct{}{}:
+		default:
+		}
 	}
 }
 

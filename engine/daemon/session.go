@@ -26,9 +26,14 @@ var _ dsl.Live = (*session)(nil)
 // Current returns the object as it is known now.
 func (s *session) Current() *unstructured.Unstructured {
 	o := s.newest()
+	view := s.crew.settings.View(s.handler, o)
 	s.crew.mu.Lock()
 	defer s.crew.mu.Unlock()
-	if version := o.GetResourceVersion(); !atMost(version, s.knows) {
+	version := o.GetResourceVersion()
+	if !older(version, s.knows) { // of two that ask at once, the other one may have come first
+		s.seen = view
+	}
+	if !atMost(version, s.knows) {
 		s.knows = version
 	}
 	return o
@@ -61,6 +66,9 @@ func (s *session) Send(ctx context.Context, p *dsl.Patch) error {
 	s.crew.mu.Unlock()
 	sent, err := s.crew.settings.Send(ctx, Write{Key: s.key, Object: base, Patch: p, Ignored: ignored, Log: s.log})
 	s.sent(sent, err)
+	if sent.Whole && !sent.Contended {
+		s.left(base, s.crew.settings.Shown(sent.Object))
+	}
 	return err
 }
 

@@ -22,6 +22,9 @@ type Draft struct {
 	Current *unstructured.Unstructured
 	// Look is a look at the current object.
 	Look *book.Look
+	// Whole is the object with what its cache does not hold, and without what handlers want; nil where Current is all that is
+	// known.
+	Whole *unstructured.Unstructured
 }
 
 // Of returns the draft of which nobody wants anything yet.
@@ -29,10 +32,30 @@ func Of(o *unstructured.Unstructured) Draft {
 	return Draft{Patch: dsl.NewPatch(), Current: o, Look: book.NewLook(o.Object)}
 }
 
-// With returns the draft with what one more handler wants, in a pass at a time over an object of a generation. The patch is
-// joined in place. The error is that of a transformation: then the draft is as it was.
+// Full returns the object with all that is known of it and what handlers want, in a pass at a time over an object of a
+// generation. Transformations are made of that.
+func (d Draft) Full(generation int64, at time.Time) (*unstructured.Unstructured, error) {
+	if d.Whole == nil {
+		return d.Current, nil
+	}
+	full, _, _, err := patch.Lay(d.Whole, d.Patch, generation, at)
+	return full, err
+}
+
+// With returns the draft with what one more handler wants; generation and at are as for Full. The patch is joined in place.
+// The error is that of a transformation: then the draft is as it was.
 func (d Draft) With(wants *dsl.Patch, generation int64, at time.Time) (Draft, error) {
-	laid, _, made, err := patch.Lay(d.Current, wants, generation, at)
+	made := wants
+	if len(wants.Transforms) > 0 {
+		full, err := d.Full(generation, at)
+		if err == nil {
+			made, err = patch.Resolve(full, wants, generation, at)
+		}
+		if err != nil {
+			return d, err
+		}
+	}
+	laid, _, made, err := patch.Lay(d.Current, made, generation, at)
 	if err != nil {
 		return d, err
 	}

@@ -168,7 +168,7 @@ func TestKeys(t *testing.T) {
 	if !slices.IsSortedFunc(all, compare) || len(slices.Compact(slices.Clone(all))) != len(all) {
 		t.Errorf("keys in another order than %v", all)
 	}
-	for value, want := range map[any]string{math.NaN(): "NaN", math.Inf(1): "+Inf", nil: "null", struct{}{}: "struct"} {
+	for value, want := range map[any]string{math.NaN(): "NaN", math.Inf(1): "+Inf", nil: "null", struct{}{}: "struct", "caf\xe9": `UTF-8, found "caf\xe9"`} {
 		if _, err := KeyOf(value); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: error %v, want one with %q", value, err, want)
 		}

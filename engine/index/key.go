@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"unicode/utf8"
 )
 
 // Key is a key of an index: text, a number or true or false. Its first byte says which, and the rest is its text; two
@@ -25,6 +26,9 @@ const (
 func KeyOf(value any) (Key, error) {
 	switch v := value.(type) {
 	case string:
+		if !utf8.ValidString(v) {
+			return "", fmt.Errorf("a key is text in UTF-8, found %q", v) // JSON, by which others are, could not hold it
+		}
 		return Key(string(rune(text)) + v), nil
 	case bool:
 		return Key(string(rune(truth)) + strconv.FormatBool(v)), nil

@@ -7,10 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -67,6 +69,10 @@ func (x *one) entries(o *cached.Object) (out []index.Entry, err error) {
 		return nil, err
 	}
 	for _, entry := range given {
+		if text := reflect.ValueOf(entry.Key); text.Kind() == reflect.String && !utf8.ValidString(text.String()) {
+			_, err := index.KeyOf(text.String()) // says so; as JSON, a type of the author's would be another text
+			return nil, err
+		}
 		key, err := plain.Value(entry.Key)
 		if err != nil {
 			return nil, fmt.Errorf("reading key: %w", err)

@@ -57,6 +57,8 @@ type act struct {
 	err   error
 	step  int
 	again *time.Duration
+	// void: nothing of it counts.
+	void bool
 	// refused is what the server said of what the action wants; nil while nobody knows that it is to blame.
 	refused error
 }
@@ -72,8 +74,8 @@ func (x *Run) do(ctx context.Context, name string, action dsl.Func) (wanted bool
 	switch {
 	case a.refused != nil:
 		return false, fmt.Errorf("changing the object: %w", a.refused)
-	case attempt.Void(a.err):
-		return false, attempt.Contained(a.err)
+	case a.void:
+		return false, a.err
 	}
 	if x.request.Step = a.step; a.again != nil {
 		x.request.RunAgain(*a.again)
@@ -92,10 +94,14 @@ func (x *Run) call(ctx context.Context, name string, action dsl.Func) *act {
 	r := *x.request
 	r.Patch, r.Object, r.Parts, r.Again = dsl.NewPatch(), x.object.DeepCopy(), &dsl.Parts{}, nil
 	err := attempt.Part(ctx, &dsl.Handler{ID: x.Of.ID, Func: action, Timeout: x.Of.Timeout}, &r, time.Time{})
-	if parts, _ := r.Parts.Declared(); len(parts) > 0 && !attempt.Void(err) {
+	void := attempt.Void(err)
+	if void {
+		err, void = attempt.Contained(err), !r.Patch.Finished
+	}
+	if parts, _ := r.Parts.Declared(); len(parts) > 0 && !void {
 		err = dsl.Permanent(errParts)
 	}
-	return &act{name: name, wants: r.Patch, err: err, step: r.Step, again: r.Again}
+	return &act{name: name, wants: r.Patch, err: err, step: r.Step, again: r.Again, void: void}
 }
 
 // did is what came of an action in the attempt; nil where it was not run, or there was no attempt.
@@ -118,7 +124,7 @@ func (x *Run) Wishes(all *dsl.Patch) *dsl.Patch {
 	}
 	out := dsl.NewPatch()
 	for _, a := range x.acts {
-		if a.refused == nil && !attempt.Void(a.err) {
+		if a.refused == nil && !a.void {
 			out.Join(a.wants)
 		}
 	}
@@ -136,7 +142,7 @@ func (x *Run) Blame(said error) bool {
 		return false
 	}
 	for _, a := range slices.Backward(x.acts) {
-		if a.refused == nil && !attempt.Void(a.err) && !a.wants.Empty() {
+		if a.refused == nil && !a.void && !a.wants.Empty() {
 			a.refused = said
 			return true
 		}
@@ -147,8 +153,12 @@ func (x *Run) Blame(said error) bool {
 // show makes what is wanted of the object a part of what is seen of it from here on. It reports whether that changes anything
 // beside its status.
 func (x *Run) show(p *dsl.Patch) (outside bool, wrong error) {
-	shown := *p
-	shown.Conditions = slices.Concat(p.Conditions, p.Offered)
+	made, err := x.made(p)
+	if err != nil {
+		return false, err
+	}
+	shown := *made
+	shown.Conditions = slices.Concat(made.Conditions, made.Offered)
 	laid, change, _, err := patch.Lay(x.object, &shown, x.request.Object.GetGeneration(), time.Now())
 	if err != nil {
 		return false, err
@@ -156,6 +166,25 @@ func (x *Run) show(p *dsl.Patch) (outside bool, wrong error) {
 	x.object = laid
 	delete(change, "status")
 	return len(change) > 0, nil
+}
+
+// made is what is wanted of the object with what transformations make of it in their place: of all of the object, with what
+// is wanted of it so far.
+func (x *Run) made(p *dsl.Patch) (*dsl.Patch, error) {
+	if len(p.Transforms) == 0 || x.Full == nil {
+		return p, nil // which Lay makes of what is seen
+	}
+	full, err := x.Full()
+	if err == nil && full != nil {
+		so := dsl.NewPatch()
+		so.Join(x.request.Patch)
+		so.Join(&dsl.Patch{Status: x.status()})
+		full, _, _, err = patch.Lay(full, so, x.request.Object.GetGeneration(), time.Now())
+	}
+	if err != nil {
+		return nil, err
+	}
+	return patch.ResolveMost(full, p, x.request.Object.GetGeneration(), time.Now())
 }
 
 // fail notes that an action has failed, or waits. An attempt too many takes the object to where the state's budget says.

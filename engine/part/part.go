@@ -135,7 +135,7 @@ func (a *Run) one(ctx context.Context, h *dsl.Handler, parent *dsl.Request, reco
 	record = record.Start(h, start)
 	inner := &Run{Settings: a.Settings, Troubles: a.Troubles, Known: record.Parts}
 	err := attempt.Part(ctx, inner.Of(h), r, record.Ends(h))
-	if !attempt.Void(err) || inner.Sound {
+	if !attempt.Void(err) || inner.Sound || r.Patch.Finished {
 		parent.Patch.Join(r.Patch)
 		record.Step, record.Parts = r.Step, inner.Known
 	}

@@ -157,6 +157,19 @@ func Resolve(o *unstructured.Unstructured, p *dsl.Patch, generation int64, now t
 	return p.Transformed(laid)
 }
 
+// ResolveMost is Resolve, but that a patch whose transformations fail is returned without them; so is one of an object that
+// is nil, of which nobody knows what they could be made of.
+func ResolveMost(o *unstructured.Unstructured, p *dsl.Patch, generation int64, now time.Time) (made *dsl.Patch, err error) {
+	if o != nil {
+		if made, err = Resolve(o, p, generation, now); err == nil {
+			return made, nil
+		}
+	}
+	bare := *p
+	bare.Transforms = nil
+	return &bare, err
+}
+
 // send works out a change and sends it, again from a fresh read after a conflict.
 func (t Target) send(ctx context.Context, r *Result, subresource string, work func(*unstructured.Unstructured) change, again func(*unstructured.Unstructured)) error {
 	for attempt := 0; ; attempt++ {

@@ -1,0 +1,307 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+)
+
+// shared is web with an entry of somebody else in a list.
+const shared = `{apiVersion: example.com/v1, kind: Foo, metadata: {name: web}, spec: {size: 1, color: red, hosts: [theirs]}}`
+
+// labelled is the same with a label.
+var labelled = strings.Replace(shared, "name: web", "name: web, labels: {tier: gold}", 1)
+
+// wantsHost is a handler that adds a host.
+func wantsHost(host string) dsl.Func {
+	return func(_ ctx, r *dsl.Request) error {
+		r.Patch.Transform(withHost(host))
+		return nil
+	}
+}
+
+// lists compares the list that others add to, too.
+func (s *stage) lists(want ...any) {
+	s.t.Helper()
+	s.Settle()
+	got, _, _ := unstructured.NestedSlice(s.web().Object, "spec", "hosts")
+	if diff := cmp.Diff(want, got); diff != "" {
+		s.t.Errorf("hosts (-want +got):\n%s", diff)
+	}
+}
+
+// readsWeb counts requests that read web. The function that it returns checks how many there were, unless want is less than
+// zero.
+func (s *stage) readsWeb() (read func(want int)) {
+	s.t.Helper()
+	counted := s.FailWhile("get", foos, nil)
+	return func(want int) {
+		s.t.Helper()
+		s.Settle()
+		if got := counted(); got != want && want >= 0 {
+			s.t.Errorf("it was read %d times, want %d", got, want)
+		}
+	}
+}
+
+// TestTransformationsOfWhatIsCachedInPart holds that they are made of all of the object, whatever the cache has of it, and
+// that it is read once for them.
+func TestTransformationsOfWhatIsCachedInPart(t *testing.T) {
+	var s *stage
+	tests := map[string]struct {
+		operator func(foo *dsl.Resource, j *journal)
+		// play is told how often the object has to be read for transformations, less than zero where each pass reads it.
+		play func(reads int)
+	}{
+		"two handlers transform it: each sees what others have added, with one request to read it and one to write": {
+			func(foo *dsl.Resource, j *journal) {
+				foo.OnReconcile("one", j.Note("one", wantsHost("one")), dsl.Field("metadata.labels"))
+				foo.OnReconcile("two", j.Note("two", wantsHost("two")), dsl.Field("metadata.labels"))
+			}, func(reads int) {
+				s.Launch()
+				read := s.readsWeb()
+				s.Create(labelled)
+				s.Called("one create", "two create")
+				s.lists("theirs", "one", "two")
+				s.Wrote("patch foos default/web")
+				read(reads)
+			},
+		},
+		"one that has nothing to do writes nothing": {
+			func(foo *dsl.Resource, j *journal) { foo.OnReconcile("one", j.Note("one", wantsHost("theirs"))) },
+			func(reads int) {
+				s.Launch()
+				read := s.readsWeb()
+				s.Create(shared)
+				s.Called("one create")
+				s.Wrote()
+				read(reads)
+			},
+		},
+		"where none transforms, nothing is read": {
+			func(foo *dsl.Resource, j *journal) { foo.OnReconcile("one", j.Note("one")) },
+			func(reads int) {
+				s.Launch()
+				read := s.readsWeb()
+				s.Create(shared)
+				s.Called("one create")
+				read(min(reads, 0))
+			},
+		},
+		"somebody adds an entry while the handler runs": {
+			func(foo *dsl.Resource, j *journal) {
+				foo.OnCreate("one", j.Note("one", func(ctx context.Context, r *dsl.Request) error {
+					if list, _, _ := unstructured.NestedSlice(s.web().Object, "spec", "hosts"); len(list) == 1 {
+						s.set([]any{"theirs", "late"}, "spec", "hosts")
+					}
+					return wantsHost("one")(ctx, r)
+				}))
+			}, func(int) {
+				s.Launch()
+				s.Create(shared)
+				s.lists("theirs", "late", "one")
+			},
+		},
+		"an error of one is the handler's, and the rest of what that wanted is sent": {
+			func(foo *dsl.Resource, j *journal) {
+				foo.OnReconcile("one", j.Note("one", func(_ ctx, r *dsl.Request) error {
+					r.Patch.SetStatus("tried", r.Attempt)
+					r.Patch.JSON(dsl.JSONOp{Op: "test", Path: "/spec/color", Value: "blue"}, dsl.JSONOp{Op: "add", Path: "/spec/hosts/-", Value: "one"})
+					return nil
+				}), dsl.Retries(1))
+			}, func(int) {
+				s.Launch()
+				s.Create(shared)
+				s.Advance(time.Minute)
+				s.Called("one create", "one create 2")
+				if tried, _, _ := unstructured.NestedInt64(s.web().Object, "status", "tried"); tried != 2 {
+					s.t.Errorf("the object is %v", s.web().Object)
+				}
+				s.lists("theirs")
+			},
+		},
+		"the server refuses what another handler wants": {
+			func(foo *dsl.Resource, j *journal) {
+				foo.OnCreate("one", j.Note("one", wantsHost("one")))
+				foo.OnCreate("bad", func(_ ctx, r *dsl.Request) error { r.Patch.Set("spec.bad", "yes"); return nil }, dsl.Retries(1))
+				foo.OnCreate("two", j.Note("two", wantsHost("two")))
+			}, func(int) {
+				s.Refuse(foos, func(o *unstructured.Unstructured) error {
+					if _, bad, _ := unstructured.NestedString(o.Object, "spec", "bad"); bad {
+						return apierrors.NewInvalid(schema.GroupKind{Group: "example.com", Kind: "Foo"}, o.GetName(), nil)
+					}
+					return nil
+				})
+				s.Launch()
+				s.Create(shared)
+				s.Advance(10 * time.Minute)
+				s.lists("theirs", "one", "two")
+			},
+		},
+		"a sub-handler and a step transform it": {
+			func(foo *dsl.Resource, j *journal) {
+				foo.OnCreate("parts", func(_ ctx, r *dsl.Request) error {
+					r.Handle("one", wantsHost("one"))
+					return nil
+				})
+				foo.OnCreate("steps", dsl.Steps(wantsHost("two"), wantsHost("three")))
+			}, func(reads int) {
+				s.Launch()
+				read := s.readsWeb()
+				s.Create(shared)
+				s.lists("theirs", "one", "two", "three")
+				read(reads)
+			},
+		},
+		"it is gone from sight": {
+			func(foo *dsl.Resource, j *journal) {
+				foo.LabelSelector = "tier=gold"
+				foo.OnDelete("leave", j.Note("leave", func(_ ctx, r *dsl.Request) error {
+					r.Patch.JSON(dsl.JSONOp{Op: "test", Path: "/spec/color", Value: "red"}, dsl.JSONOp{Op: "add", Path: "/spec/hosts/-", Value: "one"})
+					return nil
+				}), dsl.Retries(0))
+			}, func(int) {
+				s.Launch()
+				s.Create(labelled)
+				s.Settle()
+				s.label("")
+				s.Advance(time.Minute)
+				s.Called("leave delete")
+				s.finalizers()
+				s.lists("theirs")
+			},
+		},
+		"an action of a machine transforms it": {
+			func(foo *dsl.Resource, j *journal) {
+				if foo.Cache == dsl.CacheMetadata { // which no machine can have
+					foo.Cache, foo.Keep = "", []dsl.Path{{"spec", "size"}}
+				}
+				if len(foo.Keep) > 0 {
+					foo.Keep = append(foo.Keep, dsl.Path{"status"})
+				}
+				foo.Machine(dsl.Machine{States: []dsl.State{
+					{Name: "New", Enter: func(_ ctx, r *dsl.Request) error {
+						j.Add("enters")
+						r.Patch.JSON(dsl.JSONOp{Op: "test", Path: "/status/state", Value: "New"}, dsl.JSONOp{Op: "test", Path: "/spec/color", Value: "red"})
+						r.Patch.Transform(withHost("one"))
+						return nil
+					}, Transitions: []dsl.Transition{{To: "Old"}}},
+					{Name: "Old", Terminal: true},
+				}})
+			}, func(int) {
+				s.Launch()
+				s.Create(shared)
+				s.Called("enters")
+				s.lists("theirs", "one")
+				s.is("Old")
+			},
+		},
+		"a transformation of a daemon fails, and the rest of what that wants is sent": {
+			func(foo *dsl.Resource, j *journal) {
+				foo.Daemon("watch", func(ctx context.Context, r *dsl.DaemonRequest) error {
+					r.Patch.SetStatus("seen", true)
+					r.Patch.JSON(dsl.JSONOp{Op: "test", Path: "/spec/color", Value: "blue"}, dsl.JSONOp{Op: "add", Path: "/spec/hosts/-", Value: "one"})
+					if err := r.Flush(ctx); err != nil && strings.Contains(err.Error(), "testing value /spec/color failed") {
+						j.Add("it fails")
+					}
+					<-ctx.Done()
+					return nil
+				})
+			}, func(int) {
+				s.Launch()
+				s.Create(shared)
+				s.Called("it fails")
+				s.lists("theirs")
+				if seen := value(s.web(), "status.seen"); seen != true {
+					s.t.Errorf("its status is %v", s.web().Object["status"])
+				}
+			},
+		},
+		"somebody writes while a daemon does": {
+			func(foo *dsl.Resource, j *journal) {
+				foo.Daemon("watch", func(ctx context.Context, r *dsl.DaemonRequest) error {
+					late := false
+					r.Patch.Transform(func(o *unstructured.Unstructured) error {
+						if !late {
+							late = true
+							s.set([]any{"theirs", "late"}, "spec", "hosts")
+						}
+						return withHost("one")(o)
+					})
+					if err := r.Flush(ctx); err != nil {
+						j.Add(err.Error())
+					}
+					<-ctx.Done()
+					return nil
+				})
+			}, func(int) {
+				s.Launch()
+				s.Create(shared)
+				s.Called()
+				s.lists("theirs", "late", "one")
+			},
+		},
+		"a daemon transforms it": {
+			func(foo *dsl.Resource, j *journal) {
+				foo.Daemon("watch", func(ctx context.Context, r *dsl.DaemonRequest) error {
+					r.Patch.Transform(withHost("one"))
+					r.Patch.SetStatus("seen", true)
+					if err := r.Flush(ctx); err != nil {
+						j.Add(err.Error())
+					}
+					<-ctx.Done()
+					return nil
+				})
+			}, func(int) {
+				s.Launch()
+				s.Create(shared)
+				s.Called()
+				s.lists("theirs", "one")
+			},
+		},
+	}
+	for name, test := range tests {
+		for profile, set := range profiles() {
+			t.Run(name+", "+profile, func(t *testing.T) {
+				operator := func(foo *dsl.Resource, j *journal) {
+					set(foo)
+					test.operator(foo, j)
+				}
+				perform(t, scenario{operator, func(of *stage) {
+					s = of
+					test.play(map[string]int{"keep": 1, "cache: metadata": 1, "cache: live": -1}[profile])
+				}})
+			})
+		}
+	}
+}
+
+// TestTransformationsOfWhatHandlersSayTheyRead holds that an operator whose handlers tell all that they read of the object,
+// and that caches no more than that, transforms all of it.
+func TestTransformationsOfWhatHandlersSayTheyRead(t *testing.T) {
+	perform(t, scenario{
+		func(foo *dsl.Resource, j *journal) {
+			foo.Add(dsl.Handler{ID: "one", Causes: []dsl.Cause{dsl.Reconcile}, Func: j.Note("one", wantsHost("one")), Retries: dsl.Unlimited,
+				Reads: dsl.Reads{Only: true, Paths: []dsl.Path{{"spec", "size"}}}})
+		},
+		func(s *stage) {
+			s.Launch()
+			read := s.readsWeb()
+			s.Create(shared)
+			s.Called("one create")
+			s.lists("theirs", "one")
+			read(1)
+		},
+	})
+}
