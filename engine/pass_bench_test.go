@@ -18,21 +18,22 @@ import (
 func BenchmarkPass(b *testing.B) {
 	b.Run("a change that is answered with a status", benchChange)
 	passes := map[string]struct {
-		pass   func(e *engine.Engine, namespace, name string)
-		runs   int // of the handler, in each pass
-		define func(x *bustle, foo *dsl.Resource)
+		pass     func(e *engine.Engine, namespace, name string)
+		runs     int // of the handler, in each pass
+		operator func(x *bustle) *dsl.Operator
 	}{
-		"a resync that changes nothing":                {engine.Resync, 1, sizeInStatus},
-		"nothing is due":                               {engine.Look, 0, sizeInStatus},
-		"nothing is due of ten handlers":               {engine.Look, 0, manyHandlers},
-		"a resync in which a child stays as it is":     {engine.Resync, 1, barAndSize},
-		"nothing is due of an object that has a child": {engine.Look, 0, barAndSize},
+		"a resync that changes nothing":                    {engine.Resync, 1, inGo(sizeInStatus)},
+		"nothing is due":                                   {engine.Look, 0, inGo(sizeInStatus)},
+		"nothing is due of ten handlers":                   {engine.Look, 0, inGo(manyHandlers)},
+		"a resync in which a child stays as it is":         {engine.Resync, 1, inGo(barAndSize)},
+		"a resync in which a child stays as it is in YAML": {engine.Resync, 1, barAndSizeInYAML},
+		"nothing is due of an object that has a child":     {engine.Look, 0, inGo(barAndSize)},
 	}
 	for name, one := range passes {
 		b.Run(name, func(b *testing.B) {
 			const count = 100
 			x := newBustle(b, count)
-			x.begin(one.define)
+			x.launch(one.operator(x), engine.Settings{Config: x.cluster.Config()})
 			x.await(count)
 			<-time.After(time.Second) // the echoes of its writes
 			before := x.runs.Load()
@@ -87,4 +88,24 @@ func barAndSize(x *bustle, foo *dsl.Resource) {
 	foo.Owns("bars.v1.example.org")
 	foo.OnReconcile("bar", keepsBar)
 	sizeInStatus(x, foo)
+}
+
+// barAndSizeInYAML is barAndSize for authors of YAML.
+func barAndSizeInYAML(x *bustle) *dsl.Operator {
+	op, err := parse(`{resource: foos.v1.example.com, resync: 1h, owns: [bars.v1.example.org], handlers: [
+		{id: bar, apply: {bar: {apiVersion: example.org/v1, kind: Bar, metadata: {name: "${self.metadata.name}"}}}},
+		{id: status, set: {status: {size: "${self.spec.size}"}}}]}`)
+	if err != nil {
+		x.b.Fatal(err)
+	}
+	for _, h := range op.Handlers() {
+		if of := h.Func; h.ID == "status" {
+			h.Func = func(ctx ctx, r *dsl.Request) error {
+				x.runs.Add(1)
+				return of(ctx, r)
+			}
+		}
+	}
+	op.Settings.LeaderElection.Mode = dsl.LeaderNone
+	return op
 }

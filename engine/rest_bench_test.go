@@ -44,17 +44,18 @@ func newBustle(b *testing.B, count int) *bustle {
 // start has an operator whose handler sets a status, and returns when it has done so for every object and is at rest.
 func (x *bustle) start(count int) {
 	x.b.Helper()
-	x.begin(sizeInStatus)
+	x.launch(inGo(sizeInStatus)(x), engine.Settings{Config: x.cluster.Config()})
 	x.await(int64(count))
 }
 
-// begin runs an operator for Foos.
-func (x *bustle) begin(define func(*bustle, *dsl.Resource)) {
-	x.b.Helper()
-	op := dsl.New("op")
-	op.Settings.LeaderElection.Mode = dsl.LeaderNone
-	op.Resource(foos, func(foo *dsl.Resource) { define(x, foo) })
-	x.launch(op, engine.Settings{Config: x.cluster.Config()})
+// inGo is an operator for Foos.
+func inGo(define func(*bustle, *dsl.Resource)) func(*bustle) *dsl.Operator {
+	return func(x *bustle) *dsl.Operator {
+		op := dsl.New("op")
+		op.Settings.LeaderElection.Mode = dsl.LeaderNone
+		op.Resource(foos, func(foo *dsl.Resource) { define(x, foo) })
+		return op
+	}
 }
 
 // launch runs an operator.
