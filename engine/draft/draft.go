@@ -32,13 +32,13 @@ func Of(o *unstructured.Unstructured) Draft {
 // With returns the draft with what one more handler wants, in a pass at a time over an object of a generation. The patch is
 // joined in place. The error is that of a transformation: then the draft is as it was.
 func (d Draft) With(wants *dsl.Patch, generation int64, at time.Time) (Draft, error) {
-	laid, _, made, err := patch.Lay(d.Current, wants, generation, at)
+	laid, change, made, err := patch.Lay(d.Current, wants, generation, at)
 	if err != nil {
 		return d, err
 	}
 	d.Patch.Join(made)
 	if laid != d.Current {
-		d.Current, d.Look = laid, book.NewLook(laid.Object)
+		d.Current, d.Look = laid, d.Look.With(laid.Object, change)
 	}
 	return d, nil
 }
