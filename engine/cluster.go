@@ -60,19 +60,22 @@ func (e *Engine) writer(gvr schema.GroupVersionResource, namespace string) dynam
 }
 
 // marker is writer for the objects that are handled: what is written to one is known, so the answer comes without
-// managedFields. What is read has them.
-func (e *Engine) marker(gvr schema.GroupVersionResource, namespace string) dynamic.ResourceInterface {
-	return marking{e.writer(gvr, namespace), e.access.Client(e.clients.Slim.Resource(gvr).Namespace(namespace))}
+// managedFields. What is read has them. Most passes write nothing, so clients are made when something is written.
+type marker struct {
+	engine    *Engine
+	gvr       schema.GroupVersionResource
+	namespace string
 }
 
-type marking struct {
-	dynamic.ResourceInterface
-	slim dynamic.ResourceInterface
+// Get reads an object.
+func (m marker) Get(ctx context.Context, name string, options metav1.GetOptions, sub ...string) (*unstructured.Unstructured, error) {
+	return m.engine.writer(m.gvr, m.namespace).Get(ctx, name, options, sub...)
 }
 
 // Patch sends a patch.
-func (m marking) Patch(ctx context.Context, name string, kind types.PatchType, data []byte, options metav1.PatchOptions, sub ...string) (*unstructured.Unstructured, error) {
-	return m.slim.Patch(ctx, name, kind, data, options, sub...)
+func (m marker) Patch(ctx context.Context, name string, kind types.PatchType, data []byte, options metav1.PatchOptions, sub ...string) (*unstructured.Unstructured, error) {
+	slim := m.engine.clients.Slim.Resource(m.gvr).Namespace(m.namespace)
+	return m.engine.access.Client(slim).Patch(ctx, name, kind, data, options, sub...)
 }
 
 // reader reads one object from the server, nil when the answer says that it is gone: a 404 that does
@@ -87,9 +90,7 @@ func (e *Engine) reader(ctx context.Context, gvr schema.GroupVersionResource, ke
 
 // client is what a handler reads and writes other objects with.
 func (p *pass) client(h *dsl.Handler, s *fence.Span) dsl.Client {
-	e := p.r.engine
-	common := client.Settings{Manager: e.op.Name, Catalog: e.catalog, Resource: e.writer, Watched: e.feeds.Whole}
-	return common.For(client.Attempt{
+	return p.r.engine.others.For(client.Attempt{
 		Span: s,
 		Wrote: func(deed child.Deed, gvr schema.GroupVersionResource, o *unstructured.Unstructured) {
 			p.family.WroteOther(h.ID, deed, gvr, o)
@@ -102,8 +103,7 @@ func (p *pass) client(h *dsl.Handler, s *fence.Span) dsl.Client {
 
 // plainClient is what activities read and write other objects with. No cache is to follow what they write.
 func (e *Engine) plainClient(s *fence.Span) dsl.Client {
-	common := client.Settings{Manager: e.op.Name, Catalog: e.catalog, Resource: e.writer, Watched: e.feeds.Whole}
-	return common.For(client.Attempt{
+	return e.others.For(client.Attempt{
 		Span: s, Wrote: func(child.Deed, schema.GroupVersionResource, *unstructured.Unstructured) {},
 		Deleted: func(string, schema.GroupVersionResource, cache.ObjectName) {},
 	})

@@ -115,10 +115,9 @@ func (r *resource) equip(run daemon.Run, to *dsl.DaemonRequest) {
 		e.metrics.Written(r.name, ops.Other)
 		run.Log.Info(string(deed) + " " + what)
 	}
-	common := client.Settings{Manager: e.op.Name, Catalog: e.catalog, Resource: e.writer, Watched: e.feeds.Whole}
 	to.Children = beside.Children{Family: r.family, Key: run.Key, Owner: run.Newest, Log: run.Log}
 	to.Indexes, to.OperatorMemo, to.Events = e.indexes.Live(), &e.memo, e.events.Reporter(run.Object, run.Handler.ID, run.Span.Over)
-	to.Client = common.For(client.Attempt{
+	to.Client = e.others.For(client.Attempt{
 		Span: run.Span,
 		Wrote: func(deed child.Deed, gvr schema.GroupVersionResource, o *unstructured.Unstructured) {
 			r.announce(inbox.Key{}, gvr, o)

@@ -49,9 +49,9 @@ func (p *pass) attempt(ctx context.Context, j *plan.Job) error {
 	start := time.Now()
 	j.Record = j.Record.Start(j.Reader.Handler, start)
 	leave := p.r.busy.Enter(p.key, j.Reader.ID)
-	with := part.Settings{Resource: p.r.name, Handled: p.r.engine.metrics.Handled, Said: p.r.engine.said}
-	parts := part.Run{Settings: with, Troubles: &p.memory.Troubles, Known: j.Record.Parts}
-	err := attempt.Run(ctx, parts.Of(p.r.machines.Code(j, p.memory, p.gone)), request, j.Record.Ends(j.Reader.Handler), s)
+	parts := part.Run{Settings: &p.r.parts, Troubles: &p.memory.Troubles, Known: j.Record.Parts}
+	code := p.r.machines.Code(j, p.memory, p.gone)
+	err := attempt.Run(ctx, code, parts.Around(code.Func), request, j.Record.Ends(j.Reader.Handler), s)
 	leave()
 	if ctx.Err() != nil {
 		return ctx.Err()

@@ -29,7 +29,7 @@ func (p *pass) write(ctx context.Context, s verdict) (verdict, error) {
 		return s, p.releaseObject(ctx, s.marks)
 	}
 	s, err := p.writeFrom(ctx, base, s)
-	if apierrors.IsInvalid(err) && !p.Patch.Empty() {
+	if err != nil && apierrors.IsInvalid(err) && !p.Patch.Empty() {
 		return p.blame(ctx, err)
 	}
 	return s, err
@@ -159,7 +159,7 @@ func (p *pass) send(ctx context.Context, base *unstructured.Unstructured, wish p
 func (r *resource) target(base *unstructured.Unstructured, generation int64, now time.Time) patch.Target {
 	served, op := r.own.Resource(), r.engine.op
 	return patch.Target{
-		Client: r.engine.marker(served.GVR, base.GetNamespace()), Object: base, Resource: served.GVR.GroupResource(),
+		Client: marker{r.engine, served.GVR, base.GetNamespace()}, Object: base, Resource: served.GVR.GroupResource(),
 		Subresource: served.Status, Manager: op.Name, Prefix: op.Prefix(), Generation: generation, Now: now,
 	}
 }

@@ -48,12 +48,12 @@ type Attempt struct {
 }
 
 type client struct {
-	Settings
+	*Settings
 	Attempt
 }
 
 // For returns the client of an attempt.
-func (s Settings) For(a Attempt) dsl.Client { return &client{s, a} }
+func (s *Settings) For(a Attempt) dsl.Client { return &client{s, a} }
 
 // Get returns one object, from the cache where the operator watches it.
 func (c *client) Get(ctx context.Context, resource, namespace, name string) (*unstructured.Unstructured, error) {

@@ -54,7 +54,7 @@ func (x *Run) during(ctx context.Context) bool {
 func (x *Run) do(ctx context.Context, action dsl.Func) (wanted bool, err error) {
 	r := *x.request
 	r.Patch, r.Object, r.Parts, r.Again = dsl.NewPatch(), x.object.DeepCopy(), &dsl.Parts{}, nil
-	err = attempt.Part(ctx, &dsl.Handler{ID: x.Of.ID, Func: action, Timeout: x.Of.Timeout}, &r, time.Time{})
+	err = attempt.Part(ctx, &dsl.Handler{ID: x.Of.ID, Timeout: x.Of.Timeout}, action, &r, time.Time{})
 	if attempt.Void(err) {
 		return false, attempt.Contained(err)
 	}
