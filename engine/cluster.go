@@ -101,14 +101,6 @@ func (p *pass) client(h *dsl.Handler, s *fence.Span) dsl.Client {
 	})
 }
 
-// plainClient is what activities read and write other objects with. No cache is to follow what they write.
-func (e *Engine) plainClient(s *fence.Span) dsl.Client {
-	return e.others.For(client.Attempt{
-		Span: s, Wrote: func(child.Deed, schema.GroupVersionResource, *unstructured.Unstructured) {},
-		Deleted: func(string, schema.GroupVersionResource, cache.ObjectName) {},
-	})
-}
-
 // newFeeds prepares what makes the feeds.
 func (e *Engine) newFeeds() *feeds.Factory {
 	common := feed.Settings{Catalog: e.catalog, Watches: e.watches, Metadata: e.clients.Metadata, Outages: e.outages, Log: e.log}
