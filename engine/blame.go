@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/attempt"
 	"github.com/handwerk-dev/handwerk/engine/draft"
 	"github.com/handwerk-dev/handwerk/engine/patch"
 	"github.com/handwerk-dev/handwerk/engine/plan"
@@ -115,7 +116,7 @@ func (p *pass) blame(ctx context.Context, said error) (verdict, error) {
 
 // logOfJob returns the log for what comes of a job.
 func (p *pass) logOfJob(j *plan.Job) logr.Logger {
-	return p.r.logOf(p.facts, "handler", j.Reader.ID, "cause", string(j.Cause), "attempt", j.Record.Attempts+1)
+	return p.r.logOf(p.facts, attempt.About{Handler: j.Reader.ID, Cause: j.Cause, Attempt: j.Record.Attempts + 1})
 }
 
 // fault makes an attempt one that has failed: the server does not take what the handler wants. Of a machine, one of its actions

@@ -58,12 +58,6 @@ func (e *Engine) writer(gvr schema.GroupVersionResource, namespace string) dynam
 	return e.access.Client(e.clients.Dynamic.Resource(gvr).Namespace(namespace))
 }
 
-// marker is writer for the objects that are handled: what is written to one is known, so the answer comes without
-// managedFields. What is read has them.
-func (e *Engine) marker(gvr schema.GroupVersionResource, namespace string) dynamic.ResourceInterface {
-	return dial.Slim(e.writer(gvr, namespace), e.access.Client(e.clients.Slim.Resource(gvr).Namespace(namespace)))
-}
-
 // reader reads one object from the server, nil when the answer says that it is gone: a 404 that does
 // not name the object is an error like any other.
 func (e *Engine) reader(ctx context.Context, gvr schema.GroupVersionResource, key cache.ObjectName) (*unstructured.Unstructured, error) {
@@ -74,14 +68,9 @@ func (e *Engine) reader(ctx context.Context, gvr schema.GroupVersionResource, ke
 	return o, err
 }
 
-// others are what clients for other objects than the handled one have in common.
-func (e *Engine) others() client.Settings {
-	return client.Settings{Manager: e.op.Name, Catalog: e.catalog, Resource: e.writer, Watched: e.feeds.Whole}
-}
-
 // client is what a handler reads and writes other objects with.
 func (p *pass) client(h *dsl.Handler, s *fence.Span) dsl.Client {
-	return p.r.engine.others().For(client.Attempt{
+	return p.r.engine.others.For(client.Attempt{
 		Span: s,
 		Wrote: func(deed child.Deed, gvr schema.GroupVersionResource, o *unstructured.Unstructured) {
 			p.family.WroteOther(h.ID, deed, gvr, o)
@@ -89,14 +78,6 @@ func (p *pass) client(h *dsl.Handler, s *fence.Span) dsl.Client {
 		Deleted: func(kind string, gvr schema.GroupVersionResource, key cache.ObjectName) {
 			p.family.DeletedOther(h.ID, kind, gvr, key)
 		},
-	})
-}
-
-// plainClient is what activities read and write other objects with. No cache is to follow what they write.
-func (e *Engine) plainClient(s *fence.Span) dsl.Client {
-	return e.others().For(client.Attempt{
-		Span: s, Wrote: func(child.Deed, schema.GroupVersionResource, *unstructured.Unstructured) {},
-		Deleted: func(string, schema.GroupVersionResource, cache.ObjectName) {},
 	})
 }
 

@@ -119,7 +119,7 @@ func (r *resource) equip(run daemon.Run, to *dsl.DaemonRequest) {
 	}
 	to.Children = beside.Children{Family: r.family, Key: run.Key, Owner: run.Newest, Log: run.Log}
 	to.Indexes, to.OperatorMemo, to.Events = e.indexes.Live(), &e.memo, e.events.Reporter(run.Object, run.Handler.ID, run.Span.Over)
-	to.Client = e.others().For(client.Attempt{
+	to.Client = e.others.For(client.Attempt{
 		Span: run.Span,
 		Wrote: func(deed child.Deed, gvr schema.GroupVersionResource, o *unstructured.Unstructured) {
 			r.announce(inbox.Key{}, gvr, o)

@@ -20,6 +20,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/activity"
 	"github.com/handwerk-dev/handwerk/engine/attempt"
 	"github.com/handwerk-dev/handwerk/engine/catalog"
+	"github.com/handwerk-dev/handwerk/engine/client"
 	"github.com/handwerk-dev/handwerk/engine/dial"
 	"github.com/handwerk-dev/handwerk/engine/events"
 	"github.com/handwerk-dev/handwerk/engine/feeds"
@@ -74,6 +75,7 @@ type Engine struct {
 	register  *register.Register
 	trim      *trim.Trimmer
 	memo      dsl.Memo
+	others    client.Settings
 	office    *activity.Office
 
 	started atomic.Bool
@@ -98,6 +100,7 @@ func New(op *dsl.Operator, s Settings) (*Engine, error) {
 	e.watches = watch.New(watch.Settings{Dynamic: e.clients.Cached, Metadata: e.clients.Metadata, OwnerLabel: op.OwnerLabel(), Log: e.log, Changed: e.watchChanged})
 	e.feeds = e.newFeeds()
 	e.indexes = indexes.New(indexes.Settings{Indexes: op.Indexes(), NewFeed: e.feeds.New, Panicked: attempt.ErrPanic, Log: e.log})
+	e.others = client.Settings{Manager: op.Name, Catalog: e.catalog, Resource: e.writer, Watched: e.feeds.Whole}
 	e.access = e.newAccess()
 	e.register = register.New(register.Settings{
 		Name: op.Register(), Namespace: s.Namespace, Client: e.writer(register.Resource, s.Namespace), Manager: op.Name, Said: e.said, Log: e.log,
@@ -105,7 +108,7 @@ func New(op *dsl.Operator, s Settings) (*Engine, error) {
 	e.events = events.New(events.Settings{
 		Client: e.clients.Kubernetes, Operator: op.Name, Log: e.log, Dropped: e.metrics.EventDropped, Failed: e.access.Refused,
 	})
-	e.office = activity.New(activity.Settings{Operator: op, Log: e.log, Memo: &e.memo, Held: e.held, Client: e.plainClient, Indexes: e.indexes.Live(), Unwatched: indexes.Unwatched{}, Grace: e.grace()})
+	e.office = activity.New(activity.Settings{Operator: op, Log: e.log, Memo: &e.memo, Held: e.held, Client: e.others.Untold, Indexes: e.indexes.Live(), Unwatched: indexes.Unwatched{}, Grace: e.grace()})
 	e.recheck = preflight.NewRecheck(e.specs, e.op.Indexes(), e.catalog, e.checked, e.log)
 	for _, spec := range op.Resources() {
 		if err := e.start(spec); err != nil {

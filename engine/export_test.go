@@ -44,11 +44,17 @@ func IndexesRead(e *Engine) (n int) {
 // Resync runs one pass over an object whose resync period has passed. Nothing else of it may be under way.
 func Resync(e *Engine, namespace, name string) {
 	for r := range e.resources.All {
-		key := cache.ObjectName{Namespace: namespace, Name: name}
-		t := r.box.Take(key)
+		t := r.box.Take(cache.ObjectName{Namespace: namespace, Name: name})
 		t.Memory.Resync = new(time.Unix(1, 0))
 		t.Close()
-		if _, err := r.pass(context.Background(), key); err != nil {
+	}
+	Look(e, namespace, name)
+}
+
+// Look runs one pass over an object for which nothing has come up. Nothing else of it may be under way.
+func Look(e *Engine, namespace, name string) {
+	for r := range e.resources.All {
+		if _, err := r.pass(context.Background(), cache.ObjectName{Namespace: namespace, Name: name}); err != nil {
 			panic(err)
 		}
 	}

@@ -44,7 +44,7 @@ func (e *Engine) said(err error) bool {
 
 // refused notes how a handler, or one of the pass's own requests, ended: whether a right was missing.
 func (r *resource) refused(key cache.ObjectName, handler string, err error) {
-	missing := apierrors.IsForbidden(err)
+	missing := err != nil && apierrors.IsForbidden(err)
 	if r.box.Refused(key, handler, missing) && !missing {
 		r.engine.access.Retry()
 	}

@@ -48,10 +48,9 @@ func (p *pass) attempt(ctx context.Context, j *plan.Job) error {
 	start := time.Now()
 	j.Record = j.Record.Start(j.Reader.Handler, start)
 	leave := p.r.busy.Enter(p.key, j.Reader.ID)
-	with := part.Settings{Resource: p.r.name, Handled: p.r.engine.metrics.Handled, Said: p.r.engine.said}
-	parts := part.Run{Settings: with, Troubles: &p.memory.Troubles, Known: j.Record.Parts}
+	parts := part.Run{Settings: &p.r.parts, Troubles: &p.memory.Troubles, Known: j.Record.Parts}
 	code := p.r.machines.Code(j, p.memory, p.gone, p.fuller(ctx))
-	err := attempt.Run(ctx, parts.Of(code), request, j.Record.Ends(j.Reader.Handler), s)
+	err := attempt.Run(ctx, code, parts.Around(code.Func), request, j.Record.Ends(j.Reader.Handler), s)
 	leave()
 	if ctx.Err() != nil {
 		return ctx.Err()

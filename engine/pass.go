@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/handwerk-dev/handwerk/dsl/logmark"
+	"github.com/handwerk-dev/handwerk/engine/attempt"
 	"github.com/handwerk-dev/handwerk/engine/daemon"
 	"github.com/handwerk-dev/handwerk/engine/departed"
 	"github.com/handwerk-dev/handwerk/engine/draft"
@@ -200,12 +200,12 @@ func (p *pass) finalizer() bool {
 	return slices.Contains(p.object.GetFinalizers(), p.r.engine.op.Finalizer())
 }
 
-func (p *pass) log() logr.Logger { return p.r.logOf(p.facts) }
+func (p *pass) log() logr.Logger { return p.r.logOf(p.facts, attempt.About{}) }
 
-// logOf returns the log for what happens to an object, with more values.
-func (r *resource) logOf(f facts, more ...any) logr.Logger {
-	if f.resourceWide() {
-		return logmark.Later(r.log, more...)
+// logOf returns the log for what happens to an object.
+func (r *resource) logOf(f facts, about attempt.About) logr.Logger {
+	if !f.resourceWide() {
+		about.Key = f.key
 	}
-	return logmark.Later(r.log, append([]any{"namespace", f.key.Namespace, "name", f.key.Name}, more...)...)
+	return about.Log(r.log)
 }

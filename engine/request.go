@@ -20,7 +20,7 @@ import (
 func (r *resource) subject(f facts, d draft.Draft, h *dsl.Handler, c dsl.Cause, try progress.Record) *dsl.Subject {
 	return &dsl.Subject{
 		Object: d.Current.DeepCopy(), Handler: h.ID, Cause: c, Attempt: try.Attempts + 1, Made: r.spec.Makes, Now: f.now,
-		Log: r.logOf(f, "handler", h.ID, "cause", string(c), "attempt", try.Attempts+1),
+		Log: r.logOf(f, attempt.About{Handler: h.ID, Cause: c, Attempt: try.Attempts + 1}),
 	}
 }
 

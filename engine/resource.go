@@ -29,6 +29,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/indexes"
 	"github.com/handwerk-dev/handwerk/engine/memory"
 	"github.com/handwerk-dev/handwerk/engine/moves"
+	"github.com/handwerk-dev/handwerk/engine/part"
 	"github.com/handwerk-dev/handwerk/engine/plan"
 	"github.com/handwerk-dev/handwerk/engine/queue"
 	"github.com/handwerk-dev/handwerk/engine/related"
@@ -64,6 +65,7 @@ type resource struct {
 	crew *daemon.Crew
 	// machines are those that the resource has.
 	machines *moves.Machines
+	parts    part.Settings
 }
 
 // newResource prepares a resource; nothing runs yet.
@@ -107,6 +109,7 @@ func newResource(e *Engine, spec *dsl.Resource) *resource {
 	}}
 	r.crew = r.newCrew()
 	r.machines = moves.New(e.op, spec, e.metrics, e.events)
+	r.parts = part.Settings{Resource: r.name, Handled: e.metrics.Handled, Said: e.said}
 	r.busy = busy.New(r.log)
 	r.conditions = conditions.NewSchema(r.log, func(ctx context.Context) (bool, error) {
 		return e.catalog.Conditions(ctx, r.own.Resource())

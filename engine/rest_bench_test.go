@@ -12,8 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine"
 	"github.com/handwerk-dev/handwerk/engine/enginetest"
@@ -32,7 +30,7 @@ type bustle struct {
 func newBustle(b *testing.B, count int) *bustle {
 	b.Helper()
 	x := &bustle{b: b, cluster: enginetest.New(b)}
-	x.cluster.Serve(enginetest.Resource{Name: foos, Kind: "Foo"})
+	x.cluster.Serve(enginetest.Resource{Name: foos, Kind: "Foo"}, enginetest.Resource{Name: "bars.v1.example.org", Kind: "Bar"})
 	note := strings.Repeat("x", 300)
 	for n := range count {
 		x.cluster.Create(map[string]any{
@@ -46,18 +44,18 @@ func newBustle(b *testing.B, count int) *bustle {
 // start has an operator whose handler sets a status, and returns when it has done so for every object and is at rest.
 func (x *bustle) start(count int) {
 	x.b.Helper()
-	op := dsl.New("op")
-	op.Settings.LeaderElection.Mode = dsl.LeaderNone
-	op.Resource(foos, func(foo *dsl.Resource) {
-		foo.OnReconcile("status", func(_ ctx, r *dsl.Request) error {
-			size, _, _ := unstructured.NestedInt64(r.Object.Object, "spec", "size")
-			r.Patch.SetStatus("size", size)
-			x.runs.Add(1)
-			return nil
-		})
-	})
-	x.launch(op, engine.Settings{Config: x.cluster.Config()})
+	x.launch(inGo(sizeInStatus)(x), engine.Settings{Config: x.cluster.Config()})
 	x.await(int64(count))
+}
+
+// inGo is an operator for Foos.
+func inGo(define func(*bustle, *dsl.Resource)) func(*bustle) *dsl.Operator {
+	return func(x *bustle) *dsl.Operator {
+		op := dsl.New("op")
+		op.Settings.LeaderElection.Mode = dsl.LeaderNone
+		op.Resource(foos, func(foo *dsl.Resource) { define(x, foo) })
+		return op
+	}
 }
 
 // launch runs an operator.
@@ -110,35 +108,4 @@ func BenchmarkRest(b *testing.B) {
 		x.end()
 		b.ReportMetric(float64(with-liveHeap())/count, "B/object")
 	}
-}
-
-// BenchmarkPass measures what is done for one object, in time and allocations.
-func BenchmarkPass(b *testing.B) {
-	const count = 100
-	b.Run("a change that is answered with a status", func(b *testing.B) {
-		// with the update, what the cluster in memory does for that and the status, and the pass for the echo
-		x := newBustle(b, count)
-		x.start(count)
-		b.ReportAllocs()
-		for n := 0; b.Loop(); n++ {
-			x.cluster.Update(foos, "default", fmt.Sprintf("foo-%d", n%count), func(foo *unstructured.Unstructured) {
-				_ = unstructured.SetNestedField(foo.Object, int64(count+n), "spec", "size")
-			})
-			x.await(int64(count + n + 1))
-		}
-		x.end()
-	})
-	b.Run("a resync that changes nothing", func(b *testing.B) {
-		x := newBustle(b, count)
-		x.start(count)
-		<-time.After(time.Second) // the echoes of its writes
-		b.ReportAllocs()
-		for n := 0; b.Loop(); n++ {
-			engine.Resync(x.engine, "default", fmt.Sprintf("foo-%d", n%count))
-		}
-		if got, want := x.runs.Load(), int64(count+b.N); got != want {
-			b.Errorf("the handler ran %d times, want %d", got, want)
-		}
-		x.end()
-	})
 }

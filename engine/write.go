@@ -18,6 +18,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/logmark"
 	"github.com/handwerk-dev/handwerk/engine/book"
+	"github.com/handwerk-dev/handwerk/engine/dial"
 	"github.com/handwerk-dev/handwerk/engine/draft"
 	"github.com/handwerk-dev/handwerk/engine/ledger"
 	"github.com/handwerk-dev/handwerk/engine/patch"
@@ -31,7 +32,7 @@ func (p *pass) write(ctx context.Context, s verdict) (verdict, error) {
 		return s, p.releaseObject(ctx, s.marks)
 	}
 	s, err := p.writeFrom(ctx, base, s)
-	if patch.Refused(err) && !p.Patch.Empty() {
+	if err != nil && patch.Refused(err) && !p.Patch.Empty() {
 		return p.blame(ctx, err)
 	}
 	return s, err
@@ -198,7 +199,7 @@ func (p *pass) send(ctx context.Context, base *unstructured.Unstructured, wish p
 func (r *resource) target(base *unstructured.Unstructured, generation int64, now time.Time) patch.Target {
 	served, op := r.own.Resource(), r.engine.op
 	return patch.Target{
-		Client: r.engine.marker(served.GVR, base.GetNamespace()), Object: base, Resource: served.GVR.GroupResource(),
+		Client: dial.Handled{Clients: r.engine.clients, Access: r.engine.access, GVR: served.GVR, Namespace: base.GetNamespace()}, Object: base, Resource: served.GVR.GroupResource(),
 		Subresource: served.Status, Manager: op.Name, Prefix: op.Prefix(), Generation: generation, Now: now,
 	}
 }

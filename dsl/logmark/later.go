@@ -5,8 +5,9 @@ package logmark
 
 import "github.com/go-logr/logr"
 
-// Later is log.WithValues, worked out for each line that is written: most loggers that are handed out write none.
-func Later(log logr.Logger, values ...any) logr.Logger {
+// Later is log.WithValues with what values returns, worked out for each line that is written: most loggers that are handed out
+// write none.
+func Later(log logr.Logger, values func() []any) logr.Logger {
 	if log.GetSink() == nil {
 		return log
 	}
@@ -15,7 +16,7 @@ func Later(log logr.Logger, values ...any) logr.Logger {
 
 type later struct {
 	of     logr.LogSink
-	values []any
+	values func() []any
 	// depth is how many frames of helpers stand between who logs and the sink.
 	depth int
 }
@@ -50,7 +51,7 @@ func (l later) WithCallDepth(depth int) logr.LogSink {
 
 // sink has the values; more is how many frames of this file come on top.
 func (l later) sink(more int) logr.LogSink {
-	out := l.of.WithValues(l.values...)
+	out := l.of.WithValues(l.values()...)
 	if deep, can := out.(logr.CallDepthLogSink); can && l.depth+more > 0 {
 		out = deep.WithCallDepth(l.depth + more)
 	}

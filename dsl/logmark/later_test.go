@@ -38,7 +38,7 @@ func TestLater(t *testing.T) {
 				if i == 0 {
 					log = log.WithValues("name", "a")
 				} else {
-					log = logmark.Later(log, "name", "a")
+					log = logmark.Later(log, func() []any { return []any{"name", "a"} })
 				}
 				write(log)
 				lines[i] = seen.AllUntimed()
@@ -49,5 +49,5 @@ func TestLater(t *testing.T) {
 			}
 		})
 	}
-	logmark.Later(logr.Logger{}, "a", 1).Info("to nobody")
+	logmark.Later(logr.Logger{}, func() []any { return []any{"a", 1} }).Info("to nobody")
 }

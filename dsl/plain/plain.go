@@ -7,6 +7,7 @@ package plain
 
 import (
 	"encoding/json"
+	"unicode/utf8"
 
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
@@ -18,6 +19,9 @@ func Value(value any) (any, error) {
 	case nil, string, bool, int64, float64:
 		return v, nil
 	}
+	if out, plain := copied(value, 0); plain {
+		return out, nil
+	}
 	data, err := json.Marshal(value)
 	if err != nil {
 		return nil, err
@@ -25,6 +29,43 @@ func Value(value any) (any, error) {
 	var out any
 	err = utiljson.Unmarshal(data, &out)
 	return out, err
+}
+
+// deepest is how deep a value is copied: one that contains itself is left to encoding/json, which says so.
+const deepest = 100
+
+// copied returns a copy of a value that is plain already, as it would be by way of JSON. Whatever is not as simple as that is
+// none: a float, which may be a whole number to JSON, a text that is not UTF-8, null with a type.
+func copied(value any, depth int) (out any, plain bool) {
+	switch v := value.(type) {
+	case nil, bool, int64:
+		return v, true
+	case string:
+		return v, utf8.ValidString(v)
+	case []any:
+		if v == nil || depth == deepest {
+			return nil, false
+		}
+		list := make([]any, len(v))
+		for i, entry := range v {
+			if list[i], plain = copied(entry, depth+1); !plain {
+				return nil, false
+			}
+		}
+		return list, true
+	case map[string]any:
+		if v == nil || depth == deepest {
+			return nil, false
+		}
+		tree := make(map[string]any, len(v))
+		for key, below := range v {
+			if tree[key], plain = copied(below, depth+1); !plain || !utf8.ValidString(key) {
+				return nil, false
+			}
+		}
+		return tree, true
+	}
+	return nil, false
 }
 
 // Removes reports whether all that a merge patch asks for is that fields be removed. Where there is no map, it asks

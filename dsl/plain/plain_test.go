@@ -4,10 +4,13 @@
 package plain
 
 import (
+	"encoding/json"
 	"net/netip"
+	"reflect"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 )
 
 func TestValue(t *testing.T) {
@@ -40,6 +43,44 @@ func TestValue(t *testing.T) {
 	got.(map[string]any)["a"].(map[string]any)["b"] = "changed"
 	if diff := cmp.Diff(map[string]any{"a": map[string]any{"b": "c"}}, given); diff != "" {
 		t.Errorf("what was given has changed with its copy (-want +got):\n%s", diff)
+	}
+}
+
+// TestWhatIsPlainIsCopiedAsByJSON holds that the short way to a copy ends where the long one does.
+func TestWhatIsPlainIsCopiedAsByJSON(t *testing.T) {
+	deep := any("x")
+	for range 2 * deepest {
+		deep = []any{deep}
+	}
+	for name, given := range map[string]any{
+		"plain values":                   map[string]any{"a": []any{int64(1), "x", true, nil, map[string]any{}, []any{}}},
+		"a float that is a whole number": map[string]any{"a": []any{float64(3), 1.5, 1e30}},
+		"numbers of other types":         map[string]any{"a": 3, "b": uint8(4)},
+		"a map that is nil":              map[string]any{"a": map[string]any(nil)},
+		"a list that is nil":             []any{[]any(nil)},
+		"a text that is not UTF-8":       map[string]any{"a": "\xff"},
+		"a key that is not UTF-8":        map[string]any{"\xff": "a"},
+		"what HTML takes for its own":    map[string]any{"<a>": "&\u2028"},
+		"a list that is deep":            deep,
+	} {
+		t.Run(name, func(t *testing.T) {
+			data, err := json.Marshal(given)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var want any
+			if err := utiljson.Unmarshal(data, &want); err != nil {
+				t.Fatal(err)
+			}
+			if got, err := Value(given); !reflect.DeepEqual(want, got) || err != nil { // cmp takes for ever for what is deep
+				t.Errorf("copied: %v, %v; want %v", got, err, want)
+			}
+		})
+	}
+	endless := map[string]any{}
+	endless["self"], endless["again"] = endless, endless
+	if got, err := Value(endless); err == nil {
+		t.Errorf("of what contains itself: %v; want an error", got)
 	}
 }
 

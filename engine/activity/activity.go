@@ -205,7 +205,7 @@ func (o *Office) attempt(ctx context.Context, h *dsl.Handler, n int, end time.Ti
 
 // once runs an activity, which has no sub-handlers: nothing would keep how far they have come.
 func once(ctx context.Context, h *dsl.Handler, request *dsl.Request, end time.Time, span *fence.Span) error {
-	err := attempt.Run(ctx, h, request, end, span)
+	err := attempt.Run(ctx, h, h.Func, request, end, span)
 	if err == nil && request.Parts.Any() {
 		return dsl.Permanent(fmt.Errorf("it declares sub-handlers, which %s has not", h.Causes[0]))
 	}

@@ -29,35 +29,33 @@ var (
 	ErrTimeout = errors.New("the timeout passed")
 )
 
-// Run runs a handler's function, at most as long as its timeout and until the end of its time (zero for none), in a span:
-// that begins with the function's context, which is ended when the function returns, and ends before Run returns, so
-// nothing that was left behind does anything later. The error is permanent where what the handler wants is wrong.
-func Run(ctx context.Context, h *dsl.Handler, request *dsl.Request, end time.Time, span *fence.Span) error {
-	defer span.End()
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
+// Run runs code of a handler, its function or what goes around that, at most as long as its timeout and until the end of its time
+// (zero for none), in a span: that begins with the code's context, and ends before Run returns, so nothing that was left behind does
+// anything later. The error is permanent where what the handler wants is wrong.
+func Run(ctx context.Context, h *dsl.Handler, code dsl.Func, request *dsl.Request, end time.Time, span *fence.Span) error {
 	ctx, expire := limited(ctx, h, end)
 	defer expire()
-	span.Begin(ctx)
-	return call(ctx, h, request)
+	ctx = span.Begin(ctx)
+	defer span.End()
+	return call(ctx, h, code, request)
 }
 
-// Part runs a sub-handler's function within an attempt of its handler, as Run does.
-func Part(ctx context.Context, h *dsl.Handler, request *dsl.Request, end time.Time) error {
+// Part runs code of a sub-handler within an attempt of its handler, as Run does.
+func Part(ctx context.Context, h *dsl.Handler, code dsl.Func, request *dsl.Request, end time.Time) error {
 	ctx, cancel := limited(ctx, h, end)
 	defer cancel()
-	return call(ctx, h, request)
+	return call(ctx, h, code, request)
 }
 
-// call calls a handler's function in its time.
-func call(ctx context.Context, h *dsl.Handler, request *dsl.Request) (err error) {
+// call calls code of a handler in its time.
+func call(ctx context.Context, h *dsl.Handler, code dsl.Func, request *dsl.Request) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("%w: %v", ErrPanic, p)
 			request.Log.Error(err, "handler panicked", "stack", string(debug.Stack()))
 		}
 	}()
-	err = h.Func(ctx, request)
+	err = code(ctx, request)
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded) && err != nil:
 		return fmt.Errorf("%w: %w", context.Cause(ctx), err)
@@ -78,19 +76,27 @@ func limited(ctx context.Context, h *dsl.Handler, end time.Time) (context.Contex
 	late := time.Now().Add(h.Timeout)
 	switch {
 	case !end.IsZero() && (h.Timeout == 0 || end.Before(late)):
-		return context.WithDeadlineCause(ctx, end, timeout(fmt.Sprintf("%s for all attempts", h.Deadline)))
+		return context.WithDeadlineCause(ctx, end, timeout{h.Deadline, true})
 	case h.Timeout > 0:
-		return context.WithDeadlineCause(ctx, late, timeout(h.Timeout.String()))
+		return context.WithDeadlineCause(ctx, late, timeout{h.Timeout, false})
 	}
 	return ctx, func() {}
 }
 
-// timeout is why the context of an attempt has ended, with the time that it had. Requests that are made with the context
-// fail with it, and who asks their errors asks for those of contexts.
-type timeout string
+// timeout is why the context of an attempt has ended, with the time that it had, or all attempts. Requests that are made with the
+// context fail with it, and who asks their errors asks for those of contexts.
+type timeout struct {
+	time time.Duration
+	all  bool
+}
 
 // Error says how long the time was.
-func (t timeout) Error() string { return fmt.Sprintf("%v (%s)", ErrTimeout, string(t)) }
+func (t timeout) Error() string {
+	if t.all {
+		return fmt.Sprintf("%v (%v for all attempts)", ErrTimeout, t.time)
+	}
+	return fmt.Sprintf("%v (%v)", ErrTimeout, t.time)
+}
 
 // Is says what it is to those who know contexts, and to us.
 func (t timeout) Is(target error) bool {

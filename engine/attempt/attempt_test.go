@@ -59,9 +59,8 @@ func TestHowAnAttemptComesOut(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				tt.h.Func = tt.f
 				span := fence.NewSpan(func(context.Context) bool { return true })
-				err := Run(t.Context(), &tt.h, &dsl.Request{Subject: dsl.Subject{Log: logr.Discard()}, Patch: dsl.NewPatch()}, time.Now().Add(time.Hour), span)
+				err := Run(t.Context(), &tt.h, tt.f, &dsl.Request{Subject: dsl.Subject{Log: logr.Discard()}, Patch: dsl.NewPatch()}, time.Now().Add(time.Hour), span)
 				if (err == nil) != (tt.says == "") || err != nil && !strings.Contains(err.Error(), tt.says) {
 					t.Errorf("it says %v, want %q", err, tt.says)
 				}

@@ -68,7 +68,13 @@ func entryOf(id string, e Entry) named {
 	if e.rests() {
 		return named{id: id, of: e.Of, seen: e.Seen, met: e.Met}
 	}
-	return named{id: id, whole: &e}
+	whole := e // copied here, and not where it rests
+	return named{id: id, whole: &whole}
+}
+
+// rests reports whether the entry is this one, and says nothing else.
+func (n named) rests(e Entry) bool {
+	return n.whole == nil && n.of == e.Of && n.seen == e.Seen && n.met == e.Met && e.rests()
 }
 
 func (n named) entry() Entry {
@@ -91,6 +97,9 @@ func (b Book) Entry(id string) (e Entry, found bool) {
 // With returns the book with a handler's entry in it.
 func (b Book) With(id string, e Entry) Book {
 	at := slices.IndexFunc(b.entries, func(n named) bool { return n.id == id })
+	if at >= 0 && b.entries[at].rests(e) {
+		return b
+	}
 	b.entries = slices.Clone(b.entries)
 	if at < 0 {
 		b.entries = append(b.entries, entryOf(id, e))
@@ -215,7 +224,7 @@ func (b Book) moved(e Entry, r Reader, m Moment) Entry {
 
 // lookBack is NewLook for what is kept of an object.
 func lookBack(kept map[string]any) *Look {
-	return &Look{object: kept, essence: kept, digests: map[string]string{}}
+	return &Look{object: kept, essence: kept}
 }
 
 // Old returns what a handler handled last, nil where it is not kept.

@@ -18,6 +18,8 @@ type View struct {
 	dsl.View
 	name string
 	own  Own
+	// status: it reaches into the status.
+	status bool
 }
 
 // Own is what an operator itself puts on objects: that is in no view of its handlers.
@@ -39,7 +41,8 @@ func NewView(v dsl.View, own Own) View {
 	if len(v.Parents) > 0 {
 		name += "?" + joined(v.Parents)
 	}
-	return View{v, name, own}
+	inStatus := func(p dsl.Path) bool { return p[0] == "status" }
+	return View{v, name, own, slices.ContainsFunc(slices.Concat(v.Fields, v.Beside, v.Parents), inStatus)}
 }
 
 func joined(paths []dsl.Path) string {
@@ -79,22 +82,39 @@ func (v View) within(whole bool, fields []dsl.Path) bool {
 // change.
 type Look struct {
 	object, essence map[string]any
-	digests         map[string]string
+	digests         []digest // few: most handlers look at the same
+}
+
+// digest is that of a view. Status: the view reaches into the status.
+type digest struct {
+	view, text string
+	status     bool
 }
 
 // NewLook returns a look at an object.
 func NewLook(object map[string]any) *Look {
-	return &Look{object: object, essence: cause.Essence(object), digests: map[string]string{}}
+	return &Look{object: object, essence: cause.Essence(object)}
+}
+
+// With returns a look at the object as a merge patch leaves it. What the patch does not reach is not worked out again.
+func (l *Look) With(object, patch map[string]any) *Look {
+	if _, status := patch["status"]; !status || len(patch) > 1 {
+		return NewLook(object)
+	}
+	below := func(d digest) bool { return d.status }
+	return &Look{object: object, essence: l.essence, digests: slices.DeleteFunc(slices.Clone(l.digests), below)}
 }
 
 // Digest returns the digest of a view. That of fields of which none is there is that of nil.
 func (l *Look) Digest(v View) string {
-	digest, known := l.digests[v.name]
-	if !known {
-		digest = cause.Digest(l.value(v))
-		l.digests[v.name] = digest
+	for _, d := range l.digests {
+		if d.view == v.name {
+			return d.text
+		}
 	}
-	return digest
+	text := cause.Digest(l.value(v))
+	l.digests = append(l.digests, digest{v.name, text, v.status})
+	return text
 }
 
 // former is the digest of a view for releases to which the operator's own finalizer was a part of it.

@@ -5,12 +5,9 @@
 package cause
 
 import (
-	"crypto/sha256"
-	"encoding/base64"
 	"maps"
 	"reflect"
 	"slices"
-	"sync"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/bookkeeping"
@@ -72,24 +69,16 @@ func Project(essence map[string]any, fields []dsl.Path) map[string]any {
 	return out
 }
 
-// buffers are where JSON is written that is digested and thrown away.
-var buffers = sync.Pool{New: func() any { return new([]byte) }}
-
-// Digest returns a short text that differs when the value differs: 72 bits of the SHA-256 of its
-// JSON with sorted keys. The digest of nil is "-".
+// Digest returns a short text that differs when the value differs, as [plain.Digest] does. The digest of nil is "-".
 func Digest(value any) string {
 	if value == nil {
 		return "-"
 	}
-	buffer := buffers.Get().(*[]byte)
-	defer buffers.Put(buffer)
-	data, err := plain.AppendJSON((*buffer)[:0], value)
+	text, err := plain.Digest(value)
 	if err != nil {
 		return "!" // not JSON, so it cannot come from an API object; never equal to a digest
 	}
-	*buffer = data
-	sum := sha256.Sum256(data)
-	return base64.RawURLEncoding.EncodeToString(sum[:9])
+	return text
 }
 
 // Diff returns how the new essence differs from the old, sorted by path. Maps are entered, lists

@@ -6,15 +6,14 @@
 package child
 
 import (
-	"crypto/sha256"
 	"encoding/base64"
-	"encoding/json"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/bookkeeping"
+	"github.com/handwerk-dev/handwerk/dsl/plain"
 )
 
 // Complete completes what [dsl.Object] has read, in place: the namespace, what ties it to its owner, which child it
@@ -151,10 +150,9 @@ func withoutValues(u *unstructured.Unstructured) any {
 }
 
 func digest(value any) string {
-	data, err := json.Marshal(value)
+	text, err := plain.Digest(value)
 	if err != nil {
 		return "!" // not JSON: cannot come out of dsl.Object
 	}
-	sum := sha256.Sum256(data)
-	return base64.RawURLEncoding.EncodeToString(sum[:9])
+	return text
 }

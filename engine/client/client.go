@@ -48,12 +48,20 @@ type Attempt struct {
 }
 
 type client struct {
-	Settings
+	*Settings
 	Attempt
 }
 
 // For returns the client of an attempt.
-func (s Settings) For(a Attempt) dsl.Client { return &client{s, a} }
+func (s *Settings) For(a Attempt) dsl.Client { return &client{s, a} }
+
+// Untold returns a client that writes in a span, and of whose writes nobody is told: no cache is to follow them.
+func (s *Settings) Untold(span *fence.Span) dsl.Client {
+	return s.For(Attempt{
+		Span: span, Wrote: func(child.Deed, schema.GroupVersionResource, *unstructured.Unstructured) {},
+		Deleted: func(string, schema.GroupVersionResource, cache.ObjectName) {},
+	})
+}
 
 // Get returns one object, from the cache where the operator watches it.
 func (c *client) Get(ctx context.Context, resource, namespace, name string) (*unstructured.Unstructured, error) {

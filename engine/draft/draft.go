@@ -55,13 +55,13 @@ func (d Draft) With(wants *dsl.Patch, generation int64, at time.Time) (Draft, er
 			return d, err
 		}
 	}
-	laid, _, made, err := patch.Lay(d.Current, made, generation, at)
+	laid, change, made, err := patch.Lay(d.Current, made, generation, at)
 	if err != nil {
 		return d, err
 	}
 	d.Patch.Join(made)
 	if laid != d.Current {
-		d.Current, d.Look = laid, book.NewLook(laid.Object)
+		d.Current, d.Look = laid, d.Look.With(laid.Object, change)
 	}
 	return d, nil
 }

@@ -24,8 +24,12 @@ type Span struct {
 // NewSpan returns a span whose attempt has not begun.
 func NewSpan(held Held) *Span { return &Span{held: held} }
 
-// Begin begins the attempt, which ends with ctx at the latest. It must be called once, before the span is used.
-func (s *Span) Begin(ctx context.Context) { s.ctx, s.over = context.WithCancel(ctx) }
+// Begin begins the attempt, which ends with ctx at the latest, and returns its context: it ends with the span. It must be called
+// once, before the span is used.
+func (s *Span) Begin(ctx context.Context) context.Context {
+	s.ctx, s.over = context.WithCancel(ctx)
+	return s.ctx
+}
 
 // End ends the attempt, and returns when nothing that was entered is under way any more.
 func (s *Span) End() {

@@ -93,7 +93,7 @@ func (x *Run) do(ctx context.Context, name string, action dsl.Func) (wanted bool
 func (x *Run) call(ctx context.Context, name string, action dsl.Func) *act {
 	r := *x.request
 	r.Patch, r.Object, r.Parts, r.Again = dsl.NewPatch(), x.object.DeepCopy(), &dsl.Parts{}, nil
-	err := attempt.Part(ctx, &dsl.Handler{ID: x.Of.ID, Func: action, Timeout: x.Of.Timeout}, &r, time.Time{})
+	err := attempt.Part(ctx, &dsl.Handler{ID: x.Of.ID, Timeout: x.Of.Timeout}, action, &r, time.Time{})
 	void := attempt.Void(err)
 	if void {
 		err, void = attempt.Contained(err), !r.Patch.Finished

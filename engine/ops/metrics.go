@@ -12,8 +12,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
-
-	"github.com/handwerk-dev/handwerk/dsl"
 )
 
 // Outcome is how one run of a handler ended.
@@ -71,18 +69,6 @@ const (
 	ByChange Reporter = "change"
 )
 
-// HandlerRun is one run of a handler, for [Metrics.Handled].
-type HandlerRun struct {
-	// Resource and Handler say which handler ran.
-	Resource, Handler string
-	// Cause says why.
-	Cause dsl.Cause
-	// Outcome says how it ended.
-	Outcome Outcome
-	// Duration is how long it took.
-	Duration time.Duration
-}
-
 // Metrics are an operator's metrics in a registry of their own. All methods may be called at the
 // same time.
 type Metrics struct {
@@ -91,8 +77,7 @@ type Metrics struct {
 	requests  *prometheus.CounterVec
 	latency   *prometheus.HistogramVec
 	leader    *prometheus.GaugeVec
-	runs      *prometheus.CounterVec
-	durations *prometheus.HistogramVec
+	runs      *runs
 	writes    *prometheus.CounterVec
 	dropped   *prometheus.CounterVec
 	machines  machines
@@ -112,15 +97,7 @@ func NewMetrics() *Metrics {
 			Name: "leader_election_master_status",
 			Help: "Whether this process holds the lock of that name: 1 while it leads, 0 while it stands by.",
 		}, []string{"name"}),
-		runs: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "handwerk_handler_runs_total",
-			Help: "Runs of a handler, by cause and outcome (success, retry, failed, timeout, panic, waiting).",
-		}, []string{"resource", "handler", "cause", "outcome"}),
-		durations: prometheus.NewHistogramVec(histogram(
-			"handwerk_handler_duration_seconds",
-			"How long one run of a handler took, whatever its outcome.",
-			handlerBuckets(),
-		), []string{"resource", "handler"}),
+		runs: newRuns(),
 		writes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "handwerk_writes_total",
 			Help: "Write requests sent for a resource's objects, by target: the object, its status, a child of it, or another object.",
@@ -137,7 +114,7 @@ func NewMetrics() *Metrics {
 	m.registry.MustRegister(
 		collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
-		m.requests, m.latency, m.leader, m.runs, m.durations, m.writes, m.dropped, m.machines.moves, m.machines.times, m.resources, m.indexes, m.rights,
+		m.requests, m.latency, m.leader, m.runs.counts, m.runs.durations, m.writes, m.dropped, m.machines.moves, m.machines.times, m.resources, m.indexes, m.rights,
 	)
 	for _, c := range m.queues.collectors() {
 		m.registry.MustRegister(c)
@@ -170,8 +147,7 @@ func (m *Metrics) Declare(resource string) {
 // Forget takes away the series of a resource that nobody works on any more.
 func (m *Metrics) Forget(resource string) {
 	of := prometheus.Labels{"resource": resource}
-	m.runs.DeletePartialMatch(of)
-	m.durations.DeletePartialMatch(of)
+	m.runs.forget(resource)
 	m.writes.DeletePartialMatch(of)
 	m.machines.forget(of)
 	m.queues.forget(resource)
@@ -180,16 +156,6 @@ func (m *Metrics) Forget(resource string) {
 // Leader notes whether this process holds the lock of that name.
 func (m *Metrics) Leader(name string, leading bool) {
 	m.leader.WithLabelValues(name).Set(number(leading))
-}
-
-// Handled counts one run of a handler. With the first run for a cause the series of all its outcomes
-// appear, so that a first failure after it is an increase and not a new series, which rate() does not see.
-func (m *Metrics) Handled(run HandlerRun) {
-	for _, outcome := range Outcomes() {
-		m.runs.WithLabelValues(run.Resource, run.Handler, string(run.Cause), string(outcome)) // appear with 0
-	}
-	m.runs.WithLabelValues(run.Resource, run.Handler, string(run.Cause), string(run.Outcome)).Inc()
-	m.durations.WithLabelValues(run.Resource, run.Handler).Observe(run.Duration.Seconds())
 }
 
 // Written counts one write request that was sent for an object of the resource.

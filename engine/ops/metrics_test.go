@@ -188,6 +188,10 @@ func TestForget(t *testing.T) {
 	if n := len(slices.DeleteFunc(left, func(line string) bool { return !of(line) })); n == 0 || all <= n {
 		t.Errorf("%d series of the other resource are left", n)
 	}
+	m.Handled(ops.HandlerRun{Resource: foos, Handler: "farewell", Cause: dsl.Delete, Outcome: ops.Success})
+	if line := `handwerk_handler_runs_total{cause="delete",handler="farewell",outcome="success",resource="foos.v1.example.com"} 1`; !slices.Contains(lines(scrape(t, m)), line) {
+		t.Errorf("when it is worked on again there is no line %s", line)
+	}
 }
 
 // TestSeriesOfAHandlerAppearWhenItHasRun holds that a page of metrics does not list what never happened:

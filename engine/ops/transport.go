@@ -69,6 +69,9 @@ func code(resp *http.Response, err error) string {
 
 // watching reports whether the answer is a stream without end: a watch or a followed log.
 func watching(req *http.Request) bool {
+	if req.Method != http.MethodGet {
+		return false
+	}
 	query := req.URL.Query()
 	for _, key := range []string{"watch", "follow"} {
 		if yes, err := strconv.ParseBool(query.Get(key)); err == nil && yes {

@@ -87,6 +87,13 @@ func (w *Watch) Covers(err error) bool {
 	return (apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err)) && w.Away()
 }
 
+// lacks reports whether some part of the API does not answer.
+func (w *Watch) lacks() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.lost) > 0
+}
+
 // answered notes a request that was answered.
 func (w *Watch) answered(part string) {
 	w.mu.Lock()
@@ -136,7 +143,7 @@ func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
 		t.watch.failed(groupOf(request.URL.Path), errors.New(response.Status))
 	case response.StatusCode == http.StatusUnauthorized:
 		t.watch.failed(everything, errUnknown)
-	default:
+	case t.watch.lacks():
 		t.watch.answered(everything)
 		t.watch.answered(groupOf(request.URL.Path))
 	}

@@ -31,7 +31,7 @@ type Settings struct {
 
 // Run is one attempt of a handler with its sub-handlers.
 type Run struct {
-	Settings
+	*Settings
 	// Troubles are what the log tells of failures of the object's handlers.
 	Troubles *attempt.Troubles
 	// Known is how far the sub-handlers had come; after the handler has run, how far they have.
@@ -43,12 +43,11 @@ type Run struct {
 	Failed error
 }
 
-// Of returns a handler that runs its sub-handlers, too, when its function has returned without an error.
-func (a *Run) Of(h *dsl.Handler) *dsl.Handler {
-	out := *h
-	out.Func = func(ctx context.Context, r *dsl.Request) error {
+// Around returns code that runs the sub-handlers of a handler, too, when the handler's own has returned without an error.
+func (a *Run) Around(code dsl.Func) dsl.Func {
+	return func(ctx context.Context, r *dsl.Request) error {
 		r.Parts = &dsl.Parts{}
-		if err := h.Func(ctx, r); err != nil || ctx.Err() != nil {
+		if err := code(ctx, r); err != nil || ctx.Err() != nil {
 			return err
 		}
 		a.Sound = true
@@ -58,7 +57,6 @@ func (a *Run) Of(h *dsl.Handler) *dsl.Handler {
 		}
 		return err
 	}
-	return &out
 }
 
 // all runs those that are due of the sub-handlers that a request has declared. The error says for which of them the handler
@@ -110,7 +108,7 @@ func (a *Run) all(ctx context.Context, r *dsl.Request) error {
 func finally(ctx context.Context, then dsl.Func, r *dsl.Request) error {
 	own := *r
 	own.Patch = dsl.NewPatch()
-	err := attempt.Part(ctx, &dsl.Handler{Func: then}, &own, time.Time{})
+	err := attempt.Part(ctx, &dsl.Handler{}, then, &own, time.Time{})
 	if !attempt.Void(err) {
 		r.Patch.Join(own.Patch)
 	}
@@ -134,7 +132,7 @@ func (a *Run) one(ctx context.Context, h *dsl.Handler, parent *dsl.Request, reco
 	start := time.Now()
 	record = record.Start(h, start)
 	inner := &Run{Settings: a.Settings, Troubles: a.Troubles, Known: record.Parts}
-	err := attempt.Part(ctx, inner.Of(h), r, record.Ends(h))
+	err := attempt.Part(ctx, h, inner.Around(h.Func), r, record.Ends(h))
 	if !attempt.Void(err) || inner.Sound || r.Patch.Finished {
 		parent.Patch.Join(r.Patch)
 		record.Step, record.Parts = r.Step, inner.Known

@@ -85,6 +85,9 @@ func (t Target) objectChange(o *unstructured.Unstructured, p *dsl.Patch, m Marks
 	if len(c.tree) == 0 || len(m.Along) == 0 {
 		return c
 	}
+	if notes == nil {
+		notes = map[string]any{}
+	}
 	for key, value := range m.Along {
 		notes[key] = value
 	}
@@ -92,8 +95,11 @@ func (t Target) objectChange(o *unstructured.Unstructured, p *dsl.Patch, m Marks
 }
 
 // notes are the engine's own annotations as they are to be. A handler that removes all annotations means those of
-// others: what the engine knows of the object would be lost with its own.
+// others: what the engine knows of the object would be lost with its own. Nil is for none.
 func (t Target) notes(o *unstructured.Unstructured, p *dsl.Patch, m Marks) map[string]any {
+	if m.Annotation == "" && !sweeps(p) {
+		return nil
+	}
 	out := map[string]any{}
 	if t.Prefix != "" && sweeps(p) {
 		for key, value := range o.GetAnnotations() {
@@ -123,14 +129,14 @@ func sweeps(p *dsl.Patch) bool {
 
 // wantedChange is what p and m ask for outside status and o does not have, with annotations of the engine's own.
 func wantedChange(o *unstructured.Unstructured, p *dsl.Patch, m Marks, notes map[string]any) change {
-	wanted := p
+	c := change{tree: lacking(o.Object, p.Object, p.Replaced)}
+	c.locked = m.Locked || len(c.tree) > 0 // nobody's change is overwritten unseen
 	if len(notes) > 0 {
-		wanted = dsl.NewPatch()
+		wanted := dsl.NewPatch()
 		wanted.Join(p)
 		wanted.Join(&dsl.Patch{Object: map[string]any{"metadata": map[string]any{"annotations": notes}}})
+		c.tree = lacking(o.Object, wanted.Object, wanted.Replaced)
 	}
-	c := change{tree: lacking(o.Object, wanted.Object, wanted.Replaced)}
-	c.locked = m.Locked || len(lacking(o.Object, p.Object, p.Replaced)) > 0 // nobody's change is overwritten unseen
 	list, changed := m.finalizers(o, c)
 	if !changed {
 		return c
@@ -149,17 +155,8 @@ func (t Target) statusChange(o *unstructured.Unstructured, p *dsl.Patch, m Marks
 	if m.Condition != nil {
 		wanted = append(slices.Clip(wanted), *m.Condition)
 	}
-	list, changed := conditions(remaining(status, p, wanted), wanted, t.Generation, t.Now)
-	stays := func(kind string) bool {
-		wants := func(c metav1.Condition) bool { return c.Type == kind }
-		return slices.ContainsFunc(wanted, wants) || !hasSet(o, t.Manager, kind)
-	}
-	gone := append(slices.DeleteFunc(slices.Clone(p.Retired), stays), m.Mended)
-	if kept := without(list, gone); len(kept) < len(list) {
-		list, changed = kept, true
-	}
-	if _, anew := fields["conditions"]; changed || anew && len(wanted) > 0 {
-		fields = overlay(fields, map[string]any{"conditions": list})
+	if len(wanted)+len(p.Retired) > 0 || m.Mended != "" {
+		fields = t.conditioned(o, fields, wanted, p, m.Mended)
 	}
 	c := change{tree: lacking(status, fields, p.ReplacedStatus)}
 	c.locked = len(c.tree) > 0
@@ -167,6 +164,24 @@ func (t Target) statusChange(o *unstructured.Unstructured, p *dsl.Patch, m Marks
 		c.tree = map[string]any{"status": c.tree}
 	}
 	return c
+}
+
+// conditioned returns fields of the status with the conditions that are wanted, and without those that are to go.
+func (t Target) conditioned(o *unstructured.Unstructured, fields map[string]any, wanted []metav1.Condition, p *dsl.Patch, mended string) map[string]any {
+	status, _ := o.Object["status"].(map[string]any)
+	list, changed := conditions(remaining(status, p, wanted), wanted, t.Generation, t.Now)
+	stays := func(kind string) bool {
+		wants := func(c metav1.Condition) bool { return c.Type == kind }
+		return slices.ContainsFunc(wanted, wants) || !hasSet(o, t.Manager, kind)
+	}
+	gone := append(slices.DeleteFunc(slices.Clone(p.Retired), stays), mended)
+	if kept := without(list, gone); len(kept) < len(list) {
+		list, changed = kept, true
+	}
+	if _, anew := fields["conditions"]; changed || anew && len(wanted) > 0 {
+		return overlay(fields, map[string]any{"conditions": list})
+	}
+	return fields
 }
 
 // remaining is the status in which conditions are set: of one that handlers set or remove the conditions of as a whole,
@@ -259,6 +274,10 @@ func same(a, b any) bool {
 		return whole(b, x)
 	case bFloat && !aFloat:
 		return whole(a, y)
+	}
+	switch a.(type) {
+	case nil, bool, int64, string:
+		return a == b
 	}
 	return reflect.DeepEqual(a, b)
 }

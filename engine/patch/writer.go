@@ -18,7 +18,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/client-go/dynamic"
 
 	"github.com/handwerk-dev/handwerk/dsl"
@@ -59,10 +58,18 @@ type Marks struct {
 // somebody else has written to it.
 type Wish func(live *unstructured.Unstructured) (*dsl.Patch, Marks)
 
+// Client is a [dynamic.ResourceInterface], as far as it is needed here.
+type Client interface {
+	Get(ctx context.Context, name string, options metav1.GetOptions, sub ...string) (*unstructured.Unstructured, error)
+	Patch(ctx context.Context, name string, kind types.PatchType, data []byte, options metav1.PatchOptions, sub ...string) (*unstructured.Unstructured, error)
+}
+
+var _ Client = dynamic.ResourceInterface(nil)
+
 // Target is an object to write to.
 type Target struct {
 	// Client reaches the object's resource, in its namespace.
-	Client dynamic.ResourceInterface
+	Client Client
 	// Object is the object as it was read. It is not changed.
 	Object *unstructured.Unstructured
 	// Resource is the object's resource. A 404 that does not name it says nothing of the object.
@@ -212,7 +219,7 @@ func (t Target) patch(ctx context.Context, base *unstructured.Unstructured, c ch
 	if c.locked {
 		guard["resourceVersion"] = base.GetResourceVersion()
 	}
-	data, err := json.Marshal(overlay(c.tree, map[string]any{"metadata": guard}))
+	data, err := plain.AppendJSON(nil, overlay(c.tree, map[string]any{"metadata": guard}))
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,27 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package plain
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"sync"
+)
+
+// buffers are where JSON is written that is digested and thrown away.
+var buffers = sync.Pool{New: func() any { return new([]byte) }}
+
+// Digest returns a short text that differs when the value differs: 72 bits of the SHA-256 of its JSON with sorted keys. Such
+// texts are stored on objects. The error is that of encoding/json, of what cannot be JSON.
+func Digest(value any) (string, error) {
+	buffer := buffers.Get().(*[]byte)
+	defer buffers.Put(buffer)
+	data, err := AppendJSON((*buffer)[:0], value)
+	if err != nil {
+		return "", err
+	}
+	*buffer = data
+	sum := sha256.Sum256(data)
+	return base64.RawURLEncoding.EncodeToString(sum[:9]), nil
+}

@@ -1,0 +1,35 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package book
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/progress"
+)
+
+// TestAnEntryTakesThePlaceOfAnother holds that a book has the entry that was put into it last, and that other books keep theirs.
+func TestAnEntryTakesThePlaceOfAnother(t *testing.T) {
+	entries := []Entry{
+		{}, {Seen: "a"}, {Seen: "b"}, {Of: "spec", Seen: "a"}, {Seen: "a", Met: true}, {Seen: "a", Lost: dsl.Update},
+		{Try: progress.Record{Cause: dsl.Update}}, {Seen: "a", Old: map[string]any{}}, {Begins: true},
+	}
+	for _, before := range entries {
+		for _, after := range entries {
+			first := Book{}.With("other", Entry{Seen: "x"}).With("h", before)
+			second := first.With("h", after)
+			for of, held := range map[string]struct {
+				book Book
+				want Entry
+			}{"the book": {second, after}, "the one before": {first, before}} {
+				if got, _ := held.book.Entry("h"); !cmp.Equal(held.want, got) {
+					t.Errorf("%+v in the place of %+v: %s has %+v", after, before, of, got)
+				}
+			}
+		}
+	}
+}

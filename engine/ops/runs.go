@@ -1,0 +1,102 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package ops
+
+import (
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+)
+
+// HandlerRun is one run of a handler, for [Metrics.Handled].
+type HandlerRun struct {
+	// Resource and Handler say which handler ran.
+	Resource, Handler string
+	// Cause says why.
+	Cause dsl.Cause
+	// Outcome says how it ended.
+	Outcome Outcome
+	// Duration is how long it took.
+	Duration time.Duration
+}
+
+// runs are the metrics of runs of handlers.
+type runs struct {
+	counts    *prometheus.CounterVec
+	durations *prometheus.HistogramVec
+
+	mu sync.RWMutex
+	// known are the series that there are: to find them by their labels costs more than to count.
+	known map[runsOf]*runSeries
+}
+
+// runsOf are the runs of one handler for one cause.
+type runsOf struct {
+	resource, handler string
+	cause             dsl.Cause
+}
+
+// runSeries are the series of such runs.
+type runSeries struct {
+	counts   map[Outcome]prometheus.Counter
+	duration prometheus.Observer
+}
+
+func newRuns() *runs {
+	return &runs{
+		counts: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "handwerk_handler_runs_total",
+			Help: "Runs of a handler, by cause and outcome (success, retry, failed, timeout, panic, waiting).",
+		}, []string{"resource", "handler", "cause", "outcome"}),
+		durations: prometheus.NewHistogramVec(histogram(
+			"handwerk_handler_duration_seconds",
+			"How long one run of a handler took, whatever its outcome.",
+			handlerBuckets(),
+		), []string{"resource", "handler"}),
+		known: map[runsOf]*runSeries{},
+	}
+}
+
+// Handled counts one run of a handler. With the first run for a cause the series of all its outcomes
+// appear, so that a first failure after it is an increase and not a new series, which rate() does not see.
+func (m *Metrics) Handled(run HandlerRun) {
+	series := m.runs.of(runsOf{run.Resource, run.Handler, run.Cause})
+	series.counts[run.Outcome].Inc()
+	series.duration.Observe(run.Duration.Seconds())
+}
+
+// of returns the series of runs, making them appear.
+func (r *runs) of(which runsOf) *runSeries {
+	r.mu.RLock()
+	known := r.known[which]
+	r.mu.RUnlock()
+	if known != nil {
+		return known
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	series := &runSeries{counts: map[Outcome]prometheus.Counter{}, duration: r.durations.WithLabelValues(which.resource, which.handler)}
+	for _, outcome := range Outcomes() {
+		series.counts[outcome] = r.counts.WithLabelValues(which.resource, which.handler, string(which.cause), string(outcome))
+	}
+	r.known[which] = series
+	return series
+}
+
+// forget takes away the series of a resource.
+func (r *runs) forget(resource string) {
+	of := prometheus.Labels{"resource": resource}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.counts.DeletePartialMatch(of)
+	r.durations.DeletePartialMatch(of)
+	for which := range r.known {
+		if which.resource == resource {
+			delete(r.known, which)
+		}
+	}
+}

@@ -1,0 +1,111 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine"
+)
+
+// BenchmarkPass measures what is done for one object, in time and allocations.
+func BenchmarkPass(b *testing.B) {
+	b.Run("a change that is answered with a status", benchChange)
+	passes := map[string]struct {
+		pass     func(e *engine.Engine, namespace, name string)
+		runs     int // of the handler, in each pass
+		operator func(x *bustle) *dsl.Operator
+	}{
+		"a resync that changes nothing":                    {engine.Resync, 1, inGo(sizeInStatus)},
+		"nothing is due":                                   {engine.Look, 0, inGo(sizeInStatus)},
+		"nothing is due of ten handlers":                   {engine.Look, 0, inGo(manyHandlers)},
+		"a resync in which a child stays as it is":         {engine.Resync, 1, inGo(barAndSize)},
+		"a resync in which a child stays as it is in YAML": {engine.Resync, 1, barAndSizeInYAML},
+		"nothing is due of an object that has a child":     {engine.Look, 0, inGo(barAndSize)},
+	}
+	for name, one := range passes {
+		b.Run(name, func(b *testing.B) {
+			const count = 100
+			x := newBustle(b, count)
+			x.launch(one.operator(x), engine.Settings{Config: x.cluster.Config()})
+			x.await(count)
+			<-time.After(time.Second) // the echoes of its writes
+			before := x.runs.Load()
+			b.ReportAllocs()
+			for n := 0; b.Loop(); n++ {
+				one.pass(x.engine, "default", fmt.Sprintf("foo-%d", n%count))
+			}
+			if got, want := x.runs.Load()-before, int64(b.N*one.runs); got != want {
+				b.Errorf("the handler ran %d times, want %d", got, want)
+			}
+			x.end()
+		})
+	}
+}
+
+// benchChange measures an update, what the cluster in memory does for that and for the status that answers it, and the pass for the
+// echo.
+func benchChange(b *testing.B) {
+	const count = 100
+	x := newBustle(b, count)
+	x.start(count)
+	b.ReportAllocs()
+	for n := 0; b.Loop(); n++ {
+		x.cluster.Update(foos, "default", fmt.Sprintf("foo-%d", n%count), func(foo *unstructured.Unstructured) {
+			_ = unstructured.SetNestedField(foo.Object, int64(count+n), "spec", "size")
+		})
+		x.await(int64(count + n + 1))
+	}
+	x.end()
+}
+
+// sizeInStatus sets a status.
+func sizeInStatus(x *bustle, foo *dsl.Resource) {
+	foo.OnReconcile("status", func(_ ctx, r *dsl.Request) error {
+		size, _, _ := unstructured.NestedInt64(r.Object.Object, "spec", "size")
+		r.Patch.SetStatus("size", size)
+		x.runs.Add(1)
+		return nil
+	})
+}
+
+// manyHandlers has nine handlers beside, that look at fields.
+func manyHandlers(x *bustle, foo *dsl.Resource) {
+	sizeInStatus(x, foo)
+	for n := range 9 {
+		foo.OnReconcile(fmt.Sprintf("other-%d", n), succeeds, dsl.Field("spec.color"))
+	}
+}
+
+// barAndSize keeps a child, and sets a status.
+func barAndSize(x *bustle, foo *dsl.Resource) {
+	foo.Owns("bars.v1.example.org")
+	foo.OnReconcile("bar", keepsBar)
+	sizeInStatus(x, foo)
+}
+
+// barAndSizeInYAML is barAndSize for authors of YAML.
+func barAndSizeInYAML(x *bustle) *dsl.Operator {
+	op, err := parse(`{resource: foos.v1.example.com, resync: 1h, owns: [bars.v1.example.org], handlers: [
+		{id: bar, apply: {bar: {apiVersion: example.org/v1, kind: Bar, metadata: {name: "${self.metadata.name}"}}}},
+		{id: status, set: {status: {size: "${self.spec.size}"}}}]}`)
+	if err != nil {
+		x.b.Fatal(err)
+	}
+	for _, h := range op.Handlers() {
+		if of := h.Func; h.ID == "status" {
+			h.Func = func(ctx ctx, r *dsl.Request) error {
+				x.runs.Add(1)
+				return of(ctx, r)
+			}
+		}
+	}
+	op.Settings.LeaderElection.Mode = dsl.LeaderNone
+	return op
+}
