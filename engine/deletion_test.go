@@ -5,9 +5,11 @@ package engine_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -279,5 +281,38 @@ func TestAChildHurriesADeletion(t *testing.T) {
 		if s.web() != nil {
 			s.t.Error("the Job is ready, and nobody looks")
 		}
+	})
+}
+
+// TestWhatWentWithAWriteIsNotWrittenAgain is law 6 for the end of an object: what the cache shows of it between the write of its
+// status and its deletion starts no pass.
+func TestWhatWentWithAWriteIsNotWrittenAgain(t *testing.T) {
+	scenarios(t, map[string]scenario{
+		"of many objects": {
+			func(foo *dsl.Resource, _ *journal) {
+				foo.OnDelete("left", func(_ context.Context, r *dsl.Request) error {
+					r.Patch.SetStatus("left", true)
+					return nil
+				})
+			},
+			func(s *stage) {
+				s.Launch()
+				for i := range 40 {
+					s.Create(fmt.Sprintf("{apiVersion: example.com/v1, kind: Foo, metadata: {name: web-%d}}", i))
+				}
+				s.Settle()
+				for i := range 40 {
+					s.Delete(foos, "default", fmt.Sprint("web-", i))
+				}
+				s.Settle()
+				writes := map[int]int{}
+				for _, w := range s.Writes() {
+					writes[w.Code]++
+				}
+				if diff := cmp.Diff(map[int]int{200: 120}, writes); diff != "" {
+					s.t.Errorf("writes by code (-want +got):\n%s", diff)
+				}
+			},
+		},
 	})
 }

@@ -22,23 +22,36 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/enginetest"
 )
 
-// world is where a random machine acts, and what it has done. It outlasts processes.
+// world is where random machines act on one object, and what they have done. It outlasts processes.
 type world struct {
 	*enginetest.Cluster
-	t       *testing.T
-	r       *rand.Rand
-	machine dsl.Machine
-	p       []*enginetest.Process
+	t     *testing.T
+	r     *rand.Rand
+	lines []*line
+	p     []*enginetest.Process
 	// asks: some action wants something of its object.
 	asks bool
 	// crashes counts those that may have come between an action and its being written down.
 	crashes int
+}
+
+// line is one of its machines: states in a line with ways forward, and ways back that people take.
+type line struct {
+	*world
+	machine dsl.Machine
 
 	mu sync.Mutex
 	// entered counts how often each Enter has succeeded, by state and the time in it.
 	entered map[string]int
 	// fails are how often an action fails yet.
 	fails map[string]int
+}
+
+// fortune is what a world is to have: how many machines, with times and budgets where it is bounded, and processes that follow one
+// another.
+type fortune struct {
+	bounded             bool
+	machines, processes int
 }
 
 // threshold is a condition on one of web's numbers.
@@ -50,7 +63,7 @@ func threshold(field string, least int64) dsl.Predicate {
 }
 
 // enter is an Enter that takes its time, fails now and then, and is counted when it succeeds.
-func (w *world) enter(state string, asks bool, fails int) dsl.Func {
+func (w *line) enter(state string, asks bool, fails int) dsl.Func {
 	w.fails[state], w.asks = fails, w.asks || asks
 	return func(_ context.Context, r *dsl.Request) error {
 		w.mu.Lock()
@@ -59,18 +72,24 @@ func (w *world) enter(state string, asks bool, fails int) dsl.Func {
 			w.fails[state]--
 			return errAgain
 		}
-		since, _, _ := unstructured.NestedString(r.Object.Object, "status", "stateSince")
-		history, _, _ := unstructured.NestedSlice(r.Object.Object, "status", "history")
+		since, _ := w.field(r.Object, dsl.BookSince).(string)
+		history, _ := w.field(r.Object, dsl.BookHistory).([]any)
 		w.entered[fmt.Sprint(state, " ", since, " after ", len(history))]++
 		if asks {
-			r.Patch.SetStatus("entered"+state, since)
+			r.Patch.SetStatus("entered"+w.machine.Name+state, since)
 		}
 		return nil
 	}
 }
 
-// random makes a machine: states in a line with ways forward, and ways back that people take. Bounded: with times and budgets.
-func (w *world) random(bounded bool) {
+// field is one of the book.
+func (w *line) field(o *unstructured.Unstructured, name string) any {
+	out, _ := w.machine.Field(name).In(o.Object)
+	return out
+}
+
+// random makes the machine.
+func (w *line) random(bounded bool) {
 	n := 3 + w.r.IntN(5)
 	name := func(i int) string { return fmt.Sprintf("S%d", i) }
 	for i := range n {
@@ -109,22 +128,30 @@ func (w *world) random(bounded bool) {
 	w.machine.States[0].Transitions = slices.DeleteFunc(w.machine.States[0].Transitions, func(t dsl.Transition) bool { return t.To == "S0" })
 }
 
-// inWorld plays a life of one object in a random machine, with processes that follow one another.
-func inWorld(t *testing.T, seed uint64, bounded bool, processes int, play func(w *world)) {
+// inWorld plays a life of one object.
+func inWorld(t *testing.T, seed uint64, l fortune, play func(w *world)) {
 	t.Helper()
 	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
 		c.Serve(enginetest.Resource{Name: foos, Kind: "Foo"})
 		c.Update("customresourcedefinitions.v1.apiextensions.k8s.io", "", "foos.example.com", addConditions)
-		w := &world{Cluster: c, t: t, r: rand.New(rand.NewPCG(seed, 1)), entered: map[string]int{}, fails: map[string]int{}}
-		w.random(bounded)
+		w := &world{Cluster: c, t: t, r: rand.New(rand.NewPCG(seed, 1))}
+		for i := range l.machines {
+			one := &line{world: w, machine: dsl.Machine{Name: []string{"", "beside"}[i]}, entered: map[string]int{}, fails: map[string]int{}}
+			one.random(l.bounded)
+			w.lines = append(w.lines, one)
+		}
 		op := dsl.New("op")
-		if processes > 1 {
+		if l.processes > 1 {
 			op.Settings.LeaderElection = dsl.LeaderElection{ // with renewals that are few enough for days
 				Mode: dsl.LeaderLease, Namespace: "default", LeaseDuration: 10 * time.Minute, RenewDeadline: 8 * time.Minute, RetryPeriod: 2 * time.Minute,
 			}
 		}
-		op.Resource(foos, func(foo *dsl.Resource) { foo.Machine(w.machine) })
-		for range processes {
+		op.Resource(foos, func(foo *dsl.Resource) {
+			for _, one := range w.lines {
+				foo.Machine(one.machine)
+			}
+		})
+		for range l.processes {
 			w.p = append(w.p, c.Start(op))
 		}
 		play(w)
@@ -179,13 +206,13 @@ func (w *world) fault() {
 }
 
 // book is what web's status says of where it is, and of how it came there.
-func (w *world) book() (state string, since time.Time, moves []map[string]any) {
+func (w *line) book() (state string, since time.Time, moves []map[string]any) {
 	w.t.Helper()
 	o := w.Get(foos, "default", "web")
-	state, _, _ = unstructured.NestedString(o.Object, "status", "state")
-	text, _, _ := unstructured.NestedString(o.Object, "status", "stateSince")
+	state, _ = w.field(o, dsl.BookState).(string)
+	text, _ := w.field(o, dsl.BookSince).(string)
 	since, _ = time.Parse(time.RFC3339, text)
-	list, _, _ := unstructured.NestedSlice(o.Object, "status", "history")
+	list, _ := w.field(o, dsl.BookHistory).([]any)
 	for _, item := range list {
 		moves = append(moves, item.(map[string]any))
 	}
@@ -194,7 +221,7 @@ func (w *world) book() (state string, since time.Time, moves []map[string]any) {
 
 // judge holds the book against the machine: each transition is one that is declared, from where the one before led to, none
 // by time comes too early, and no state was entered twice without a reason.
-func (w *world) judge() {
+func (w *line) judge() {
 	w.t.Helper()
 	state, since, moves := w.book()
 	at, entered := "S0", time.Time{}
@@ -221,7 +248,15 @@ func (w *world) judge() {
 	}
 }
 
-// rest lets everything come to an end, and holds that nothing is written from then on. It returns the way that web went.
+// judge holds each machine's book against it.
+func (w *world) judge() {
+	w.t.Helper()
+	for _, one := range w.lines {
+		one.judge()
+	}
+}
+
+// rest lets everything come to an end, and holds that nothing is written from then on. It returns the ways that web went.
 func (w *world) rest() (way []string) {
 	w.t.Helper()
 	w.Advance(5 * time.Hour)
@@ -239,6 +274,15 @@ func (w *world) rest() (way []string) {
 			}
 		}
 	}
+	for _, one := range w.lines {
+		way = append(way, one.way()...)
+	}
+	return way
+}
+
+// way is the way that web went in the machine.
+func (w *line) way() (way []string) {
+	w.t.Helper()
 	state, since, moves := w.book()
 	if s, _ := w.machine.State(state); s.Stay != nil && time.Since(since) > s.Stay.AtMost+2*time.Second {
 		w.t.Errorf("at rest it is in state %s since %v, for at most %v", state, since, s.Stay.AtMost)
@@ -255,15 +299,18 @@ func TestMachinesInAnyLife(t *testing.T) {
 	for seed := range uint64(lives) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			t.Parallel()
-			inWorld(t, seed, true, 1+int(seed%2), func(w *world) {
+			inWorld(t, seed, fortune{bounded: true, machines: 1 + int(seed/2%2), processes: 1 + int(seed%2)}, func(w *world) {
 				w.numbers(w.r)
 				for range 5 + w.r.IntN(25) {
 					switch w.r.IntN(6) {
 					case 0:
 						w.numbers(w.r)
 					case 1:
-						to := w.machine.States[w.r.IntN(len(w.machine.States))].Name
-						w.Update(foos, "default", "web", func(o *unstructured.Unstructured) { o.SetAnnotations(map[string]string{gotoKey: to}) })
+						one := w.lines[w.r.IntN(len(w.lines))].machine
+						to := one.States[w.r.IntN(len(one.States))].Name
+						w.Update(foos, "default", "web", func(o *unstructured.Unstructured) {
+							o.SetAnnotations(map[string]string{one.GotoKey("op.handwerk.dev"): to})
+						})
 					case 2:
 						w.Advance(time.Duration(w.r.IntN(60)) * time.Minute)
 					default:
@@ -275,8 +322,10 @@ func TestMachinesInAnyLife(t *testing.T) {
 				}
 				w.rest()
 				w.judge()
-				if w.Get(foos, "default", "web").GetAnnotations()[gotoKey] != "" {
-					w.t.Error("a wish is still there")
+				for _, one := range w.lines {
+					if w.Get(foos, "default", "web").GetAnnotations()[one.machine.GotoKey("op.handwerk.dev")] != "" {
+						w.t.Error("a wish is still there")
+					}
 				}
 			})
 		})
@@ -291,7 +340,7 @@ func TestMachinesComeToTheSameEnd(t *testing.T) {
 			t.Parallel()
 			var without, with []string
 			live := func(faults bool) (way []string) {
-				inWorld(t, seed, false, 1, func(w *world) {
+				inWorld(t, seed, fortune{machines: 1 + int(seed%2), processes: 1}, func(w *world) {
 					numbers := rand.New(rand.NewPCG(seed, 2))
 					for range 3 {
 						w.numbers(numbers)

@@ -80,7 +80,7 @@ func beyond() []beyondSchema {
 			`unknown state "`, `there are two states `, `no way (leads|out)`, `a way leads back: `, `is never taken: `, `can never be taken`,
 			` is (not )?one of deletion`, `is terminal, so only a person leaves it`, `is not for a (terminal state|manual transition)`,
 			`has neither enter nor during`, ` is only for (terminal states|machines)`, `there are no states of deletion`, `from which objects go by its transitions`,
-			`want a word such as Pending`, `want the state to go to`, `want a field of the status, such as rollout`, ` is taken: `, `another machine has its book in `, `a person cannot have an object go where it is`,
+			`want a word such as Pending`, `want the state to go to`, `want a field of the status, such as rollout`, ` is taken: `, `another machine has its book in `,
 		}},
 		{"what a machine keeps and tells, others must leave to it", []string{
 			`, which the machine (keeps|does)`, ` has the condition Going, too`, `says whether the state is ready`, `want the type of a condition, such as `,

@@ -16,6 +16,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/child"
 	"github.com/handwerk-dev/handwerk/engine/feed"
+	"github.com/handwerk-dev/handwerk/engine/gone"
 	"github.com/handwerk-dev/handwerk/engine/inbox"
 	"github.com/handwerk-dev/handwerk/engine/loop"
 	"github.com/handwerk-dev/handwerk/engine/ops"
@@ -61,7 +62,7 @@ func (s *Session) note(w Write) {
 func (s *Session) noteAll(w Write, caches []*feed.Feed, o *unstructured.Unstructured) {
 	for _, f := range caches {
 		own := f == s.family.settings.Own
-		w.Write = inbox.Write{Cache: f, Key: cache.MetaObjectToName(o), UID: o.GetUID(), Version: o.GetResourceVersion(), Own: own}
+		w.Write = inbox.Write{Cache: f, Key: cache.MetaObjectToName(o), UID: o.GetUID(), Version: o.GetResourceVersion(), Gone: gone.With(o), Own: own}
 		w.Content = loop.Content(o, s.family.settings.Operator.StateAnnotation(), own && w.Key == s.pass.Key)
 		s.note(w)
 	}

@@ -1,8 +1,8 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package gone reads what a 404 says. The code alone says little: a server that is behind, an API
-// that is registered anew and a version that is served no more answer it for objects that live.
+// Package gone reads from the answers of the API server whether an object is gone. That is a 404 only where it says so: a
+// server that is behind, an API that is registered anew and a version that is served no more answer it for objects that live.
 package gone
 
 import (
@@ -11,6 +11,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
@@ -40,6 +41,14 @@ func Unserved(err error) bool {
 	}
 	details := known.Status().Details
 	return details != nil && slices.ContainsFunc(details.Causes, byClient)
+}
+
+// With reports whether an object is gone with the write that was answered with it: the API server deletes one that is being
+// deleted in the write that takes off the last finalizer, if its grace period is over, and answers with the version before
+// (deleteWithoutFinalizers in k8s.io/apiserver/pkg/registry/generic/registry/store.go).
+func With(o *unstructured.Unstructured) bool {
+	grace := o.GetDeletionGracePeriodSeconds()
+	return o.GetDeletionTimestamp() != nil && len(o.GetFinalizers()) == 0 && (grace == nil || *grace == 0)
 }
 
 // byClient reports whether the cause says that the details were filled in by the client.

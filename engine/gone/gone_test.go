@@ -11,6 +11,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/handwerk-dev/handwerk/engine/gone"
@@ -67,6 +68,32 @@ func TestUnserved(t *testing.T) {
 	} {
 		if got := gone.Unserved(tt.err); got != tt.want {
 			t.Errorf("%s: Unserved is %t, want %t", name, got, tt.want)
+		}
+	}
+}
+
+// TestWith holds which answers to writes are of objects that went with them.
+func TestWith(t *testing.T) {
+	object := func(metadata string) *unstructured.Unstructured {
+		out := &unstructured.Unstructured{}
+		if err := out.UnmarshalJSON([]byte(`{"kind":"Foo","apiVersion":"example.com/v1","metadata":{` + metadata + `}}`)); err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	const deleted = `"deletionTimestamp":"2000-01-01T00:00:00Z"`
+	for name, tt := range map[string]struct {
+		metadata string
+		want     bool
+	}{
+		"one that lives": {`"name":"web"`, false},
+		"one that is being deleted, and nobody holds": {deleted, true},
+		"one that another finalizer holds":            {deleted + `,"finalizers":["a/b"]`, false},
+		"one whose grace period runs":                 {deleted + `,"deletionGracePeriodSeconds":30`, false},
+		"one whose grace period is over":              {deleted + `,"deletionGracePeriodSeconds":0`, true},
+	} {
+		if got := gone.With(object(tt.metadata)); got != tt.want {
+			t.Errorf("%s: With is %t, want %t", name, got, tt.want)
 		}
 	}
 }

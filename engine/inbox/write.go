@@ -37,6 +37,8 @@ type Write struct {
 	UID types.UID
 	// Version is what it was written as; empty when it was deleted.
 	Version string
+	// Gone: the object went with the write.
+	Gone bool
 	// Own: the object is of the resource whose pass wrote it.
 	Own bool
 }
@@ -51,11 +53,11 @@ func (w Write) Shown() bool {
 	if h == nil || !w.Own && h.State().Blind {
 		return true
 	}
-	if w.Version != "" {
+	if w.Version != "" && !w.Gone {
 		return h.CaughtUp(w.Version)
 	}
 	o, found := h.Object(w.Key)
-	return !found || o.GetUID() != w.UID || o.GetDeletionTimestamp() != nil
+	return !found || o.GetUID() != w.UID || !w.Gone && o.GetDeletionTimestamp() != nil
 }
 
 // Read reads one object from the server, nil when it is gone.
@@ -70,8 +72,8 @@ func (w Write) lost(ctx context.Context, read Read) bool {
 	if err != nil {
 		return false // the next look tells
 	}
-	if w.Version == "" {
-		return live != nil && live.GetUID() == w.UID && live.GetDeletionTimestamp() == nil
+	if w.Version == "" || w.Gone {
+		return live != nil && live.GetUID() == w.UID && (w.Gone || live.GetDeletionTimestamp() == nil)
 	}
 	if live == nil || live.GetUID() != w.UID {
 		return true
