@@ -125,14 +125,18 @@ func fits(f crd.BookField, s *spec.Schema) bool {
 		return true
 	}
 	kind := mayBe(s, f.Type) || f.Type == "integer" && mayBe(s, "number")
-	format := f.Type != "string" || s.Format == "" || s.Format == f.Format || f.Name == dsl.BookUID && s.Format == "uuid"
-	if !kind || !format || len(f.Elements()) == 0 || s.Items == nil || s.Items.Schema == nil {
-		return kind && format
+	if !kind || !sameFormat(f, s) || len(f.Elements()) == 0 || s.Items == nil || s.Items.Schema == nil {
+		return kind && sameFormat(f, s)
 	}
 	element := s.Items.Schema
 	return mayBe(element, "object") && !slices.ContainsFunc(f.Elements(), func(field crd.BookField) bool {
 		return !check.Keeps(element, field.Name) || !fits(field, check.At(element, field.Name))
 	})
+}
+
+// sameFormat reports whether a schema takes texts of the field's format.
+func sameFormat(f crd.BookField, s *spec.Schema) bool {
+	return f.Type != "string" || s.Format == "" || s.Format == f.Format || f.Name == dsl.BookUID && s.Format == "uuid"
 }
 
 // mayBe reports whether a schema takes values of a kind.
