@@ -58,7 +58,7 @@ func (p *pass) alone(j *plan.Job, seen *unstructured.Unstructured) patch.Wish {
 		if err != nil {
 			return dsl.NewPatch(), patch.Marks{}
 		}
-		return wants, patch.Marks{Finalizer: p.r.engine.op.Finalizer()}
+		return wants, patch.Marks{Finalizer: p.r.rules.Finalizer}
 	}
 }
 

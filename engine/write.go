@@ -157,10 +157,10 @@ func (p *pass) send(ctx context.Context, base *unstructured.Unstructured, wish p
 
 // target is an object of the resource to write to, for handlers that saw it in a generation.
 func (r *resource) target(base *unstructured.Unstructured, generation int64, now time.Time) patch.Target {
-	served, op := r.own.Resource(), r.engine.op
+	served := r.own.Resource()
 	return patch.Target{
 		Client: marker{r.engine, served.GVR, base.GetNamespace()}, Object: base, Resource: served.GVR.GroupResource(),
-		Subresource: served.Status, Manager: op.Name, Prefix: op.Prefix(), Generation: generation, Now: now,
+		Subresource: served.Status, Manager: r.engine.op.Name, Prefix: r.rules.Prefix, Generation: generation, Now: now,
 	}
 }
 
