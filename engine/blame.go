@@ -56,7 +56,7 @@ func (p *pass) alone(ctx context.Context, j *plan.Job, base, seen *unstructured.
 		if sent = sent && err == nil; !sent {
 			return dsl.NewPatch(), patch.Marks{}
 		}
-		return wants, patch.Marks{Finalizer: p.r.engine.op.Finalizer()}
+		return wants, patch.Marks{Finalizer: p.r.rules.Finalizer}
 	})
 	if err == nil {
 		p.family.Rebase(result)

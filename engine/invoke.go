@@ -82,11 +82,11 @@ func (p *pass) attempt(ctx context.Context, j *plan.Job) error {
 // ensureFinalizer adds the finalizer before the first handler of an object runs. When no handler is due, the
 // finalizer goes along with the pass's write.
 func (p *pass) ensureFinalizer(ctx context.Context) error {
-	there := slices.Contains(p.family.Base().GetFinalizers(), p.r.engine.op.Finalizer())
+	there := slices.Contains(p.family.Base().GetFinalizers(), p.r.rules.Finalizer)
 	if there || p.resourceWide() || p.gone || p.deletion != "" || !p.wantsFinalizer() {
 		return nil
 	}
-	marks := patch.Marks{Finalizer: p.r.engine.op.Finalizer(), Add: true}
+	marks := patch.Marks{Finalizer: p.r.rules.Finalizer, Add: true}
 	base, err := p.send(ctx, p.object, func(*unstructured.Unstructured) (*dsl.Patch, patch.Marks) { return dsl.NewPatch(), marks })
 	if err != nil {
 		return err

@@ -197,7 +197,7 @@ func (p *pass) saying() saying.Pass {
 
 // finalizer reports whether the object has the operator's finalizer.
 func (p *pass) finalizer() bool {
-	return slices.Contains(p.object.GetFinalizers(), p.r.engine.op.Finalizer())
+	return slices.Contains(p.object.GetFinalizers(), p.r.rules.Finalizer)
 }
 
 func (p *pass) log() logr.Logger { return p.r.logOf(p.facts, attempt.About{}) }

@@ -197,10 +197,10 @@ func (p *pass) send(ctx context.Context, base *unstructured.Unstructured, wish p
 
 // target is an object of the resource to write to, for handlers that saw it in a generation.
 func (r *resource) target(base *unstructured.Unstructured, generation int64, now time.Time) patch.Target {
-	served, op := r.own.Resource(), r.engine.op
+	served := r.own.Resource()
 	return patch.Target{
 		Client: dial.Handled{Clients: r.engine.clients, Access: r.engine.access, GVR: served.GVR, Namespace: base.GetNamespace()}, Object: base, Resource: served.GVR.GroupResource(),
-		Subresource: served.Status, Manager: op.Name, Prefix: op.Prefix(), Generation: generation, Now: now,
+		Subresource: served.Status, Manager: r.engine.op.Name, Prefix: r.rules.Prefix, Generation: generation, Now: now,
 	}
 }
 

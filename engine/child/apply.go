@@ -147,12 +147,12 @@ func (a Applier) judge(desired, live *unstructured.Unstructured) (stale, adopts 
 // made reports whether an object that is tied to nobody was made from what is desired now, in which its owner is named: then
 // somebody has cut the tie by hand, which is put back like any other change.
 func (a Applier) made(desired, live *unstructured.Unstructured) bool {
-	return applied(live.GetAnnotations(), a.Owner.Keys.Applied) && a.sameMark(desired, live)
+	return applied(live, a.Owner.Keys.Applied) && a.sameMark(desired, live)
 }
 
 // mark is what an object says that it was applied from.
 func (a Applier) mark(o *unstructured.Unstructured) string {
-	return o.GetAnnotations()[a.Owner.Keys.Applied]
+	return note(o, a.Owner.Keys.Applied)
 }
 
 func (a Applier) sameMark(desired, live *unstructured.Unstructured) bool {
@@ -190,7 +190,7 @@ func (a Applier) asWanted(desired, live *unstructured.Unstructured) bool {
 func (a Applier) tied(desired, live *unstructured.Unstructured) bool {
 	keys := a.Owner.Keys
 	for _, key := range []string{keys.Child, keys.Owner} {
-		if desired.GetAnnotations()[key] != "" && live.GetAnnotations()[key] != desired.GetAnnotations()[key] {
+		if wanted := note(desired, key); wanted != "" && note(live, key) != wanted {
 			return false
 		}
 	}

@@ -66,12 +66,12 @@ func Note(s dsl.ChildSpec, handler string) string {
 
 // Maker returns which handler, or step of one, an object says it was made by; empty when it does not say.
 func (k Keys) Maker(live metav1.Object) string {
-	s, _ := ParseTitle(live.GetAnnotations()[k.Child])
+	s, _ := ParseTitle(note(live, k.Child))
 	return s.Handler
 }
 
 // Made reports whether an object says that the operator has applied it.
-func (k Keys) Made(live metav1.Object) bool { return applied(live.GetAnnotations(), k.Applied) }
+func (k Keys) Made(live metav1.Object) bool { return applied(live, k.Applied) }
 
 // Which is the title without the policy: which child it is, as the owner's record has it.
 func Which(s dsl.ChildSpec) string {
@@ -185,7 +185,7 @@ func (o Owner) Has(live *unstructured.Unstructured) bool {
 	if ref := metav1.GetControllerOfNoCopy(live); ref != nil && o.Name().Near(live.GetNamespace()) {
 		return ref.UID == o.Object.GetUID()
 	}
-	return o.Says(live) && applied(live.GetAnnotations(), o.Keys.Applied) && o.Record.Lists(PlaceOf(live))
+	return o.Says(live) && applied(live, o.Keys.Applied) && o.Record.Lists(PlaceOf(live))
 }
 
 // Says reports whether an object says that it is this owner's in a way that counts only with the record: by the label, or by a
@@ -205,15 +205,14 @@ func (o Owner) reaches(live metav1.Object) bool {
 
 // Forgets reports whether an object was applied for this owner without being tied to it.
 func (o Owner) Forgets(live metav1.Object) bool {
-	notes := live.GetAnnotations()
 	return metav1.GetControllerOfNoCopy(live) == nil && live.GetLabels()[o.Keys.Label] == "" &&
-		notes[o.Keys.Owner] == o.Name().String() && applied(notes, o.Keys.Applied)
+		note(live, o.Keys.Owner) == o.Name().String() && applied(live, o.Keys.Applied)
 }
 
 // Spec tells how a child is kept, as far as it can be read from it; false when it has no name. Which
 // child it is, the record says where it lists it: the child may be in the hands of others.
 func (o Owner) Spec(live *unstructured.Unstructured) (s dsl.ChildSpec, named bool) {
-	s, named = ParseTitle(live.GetAnnotations()[o.Keys.Child])
+	s, named = ParseTitle(note(live, o.Keys.Child))
 	if entered, told := o.Record.Title(PlaceOf(live)); told && o.Says(live) {
 		policy := s.OnDelete
 		if s, named = ParseTitle(entered); policy != "" {
@@ -243,7 +242,7 @@ func (o Owner) Marks() []string { return []string{string(o.Object.GetUID()), o.N
 
 // Unlisted reports whether an object passes for a child of this owner and is not in its record.
 func (o Owner) Unlisted(live *unstructured.Unstructured) bool {
-	return o.Says(live) && applied(live.GetAnnotations(), o.Keys.Applied) && !o.Record.Lists(PlaceOf(live))
+	return o.Says(live) && applied(live, o.Keys.Applied) && !o.Record.Lists(PlaceOf(live))
 }
 
 // owned reports whether live, which is where a child is wanted now, may be applied to as it is
@@ -256,8 +255,7 @@ func (o Owner) owned(live *unstructured.Unstructured) (ours bool, by string) {
 	if listed || o.Forgets(live) {
 		return true, ""
 	}
-	notes := live.GetAnnotations()
-	name, known := ParseOwnerName(notes[o.Keys.Owner])
+	name, known := ParseOwnerName(note(live, o.Keys.Owner))
 	switch label := live.GetLabels()[o.Keys.Label]; {
 	case o.Labels(live):
 		return false, "whoever put this object's label on it"
@@ -268,7 +266,7 @@ func (o Owner) owned(live *unstructured.Unstructured) (ours bool, by string) {
 	case label != "":
 		return false, "the object with uid " + label
 	}
-	return false, stranger(notes, o.Keys)
+	return false, stranger(live, o.Keys)
 }
 
 // collected reports whether the garbage collector will take an object: its controller was the
@@ -283,16 +281,26 @@ func (o Owner) collected(live metav1.Object) bool {
 }
 
 // stranger names the owner by whom another operator of this kind holds an object, empty when none does.
-func stranger(notes map[string]string, own Keys) string {
+func stranger(live *unstructured.Unstructured, own Keys) string {
+	notes := live.GetAnnotations()
 	for _, key := range slices.Sorted(maps.Keys(notes)) {
 		prefix, ends := strings.CutSuffix(key, "/owner")
-		if name, known := ParseOwnerName(notes[key]); ends && known && key != own.Owner && applied(notes, prefix+"/applied") {
+		if name, known := ParseOwnerName(notes[key]); ends && known && key != own.Owner && applied(live, prefix+"/applied") {
 			return fmt.Sprintf("%s, for %s", name.People(), prefix)
 		}
 	}
 	return ""
 }
 
-func applied(notes map[string]string, key string) bool {
-	return strings.HasPrefix(notes[key], bookkeeping.AppliedMark)
+func applied(live metav1.Object, key string) bool {
+	return strings.HasPrefix(note(live, key), bookkeeping.AppliedMark)
+}
+
+// note is one annotation. Whoever asks an unstructured object for all of them gets a copy.
+func note(o metav1.Object, key string) string {
+	if u, is := o.(*unstructured.Unstructured); is {
+		text, _, _ := unstructured.NestedString(u.Object, "metadata", "annotations", key)
+		return text
+	}
+	return o.GetAnnotations()[key]
 }

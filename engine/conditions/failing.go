@@ -41,15 +41,15 @@ type Said struct {
 	// Named are the handlers that it names.
 	Named []string
 
-	there          map[string]any
-	prefix, reason string
-	message        string
-	foreign        bool
+	there            map[string]any
+	operator, reason string
+	message          string
+	foreign          bool
 }
 
 // SaidOf reads the condition that an operator has left on an object.
 func SaidOf(o *unstructured.Unstructured, operator string) Said {
-	s := Said{prefix: "Operator " + operator + ": "}
+	s := Said{operator: operator}
 	for _, c := range Of(o) {
 		if c["type"] == Failing {
 			s.there = c
@@ -59,7 +59,7 @@ func SaidOf(o *unstructured.Unstructured, operator string) Said {
 		return s
 	}
 	var ours bool
-	s.message, ours = strings.CutPrefix(Text(s.there, "message"), s.prefix)
+	s.message, ours = strings.CutPrefix(Text(s.there, "message"), s.prefix())
 	s.foreign = s.there["status"] != string(metav1.ConditionTrue) || !ours
 	s.reason = Text(s.there, "reason")
 	if names, _, found := strings.Cut(s.message, ": "); found {
@@ -67,6 +67,9 @@ func SaidOf(o *unstructured.Unstructured, operator string) Said {
 	}
 	return s
 }
+
+// prefix is how the operator begins what it says.
+func (s Said) prefix() string { return "Operator " + s.operator + ": " }
 
 // Foreign reports whether the condition is somebody else's, and so nobody's to change.
 func (s Said) Foreign() bool { return s.foreign }
@@ -83,7 +86,7 @@ func (s Said) Next(handlers []Handler, owed bool) (set *metav1.Condition, mended
 	case t.open && !t.news:
 		// What is said holds until it is known better.
 	case failing && (s.reason != t.reason || !strings.HasPrefix(s.message, who)):
-		set = &metav1.Condition{Type: Failing, Status: metav1.ConditionTrue, Reason: t.reason, Message: s.prefix + who + t.message}
+		set = &metav1.Condition{Type: Failing, Status: metav1.ConditionTrue, Reason: t.reason, Message: s.prefix() + who + t.message}
 	case !failing && s.there != nil:
 		mended = true
 	}

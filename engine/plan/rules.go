@@ -32,12 +32,14 @@ type Rules struct {
 	Events bool
 	// Finalizes: some delete handler, or some daemon, holds its object.
 	Finalizes bool
+	// Finalizer is the operator's, Prefix that of its annotations.
+	Finalizer, Prefix string
 }
 
 // NewRules works them out.
 func NewRules(op *dsl.Operator, r *dsl.Resource) Rules {
-	var out Rules
-	own := book.Own{Annotations: []string{op.StateAnnotation(), op.ChildrenAnnotation()}, Finalizer: op.Finalizer()}
+	out := Rules{Finalizer: op.Finalizer(), Prefix: op.Prefix()}
+	own := book.Own{Annotations: []string{op.StateAnnotation(), op.ChildrenAnnotation()}, Finalizer: out.Finalizer}
 	out.All = book.NewView(dsl.View{Beside: []dsl.Path{{"metadata"}, {"status"}}}, own)
 	secret := r.Name.Resource == "secrets" && r.Name.Group == ""
 	for _, h := range r.Handlers() {

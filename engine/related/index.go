@@ -52,6 +52,8 @@ type Settings struct {
 type Index struct {
 	settings  Settings
 	relations []*relation
+	// nothing is what passes see where there are no relations.
+	nothing *View
 }
 
 // relation is one of them at work, with what owners ask for.
@@ -65,6 +67,7 @@ type relation struct {
 // New returns the index of a resource, for which nobody has asked for anything yet.
 func New(s Settings) *Index {
 	x := &Index{settings: s}
+	x.nothing = &View{index: x}
 	for i, spec := range s.Resource.Relations() {
 		one := &relation{Relation: spec, number: i, asked: newSubscriptions()}
 		one.feed = s.NewFeed(feed.Settings{

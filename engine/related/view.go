@@ -71,6 +71,9 @@ var _ dsl.Related = (*View)(nil)
 
 // View returns what a pass over an object sees.
 func (x *Index) View(o Owner) *View {
+	if len(x.relations) == 0 {
+		return x.nothing
+	}
 	return &View{index: x, owner: o, selections: make([]*selection, len(x.relations))}
 }
 

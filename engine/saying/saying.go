@@ -41,7 +41,7 @@ func (p Pass) Failing(operator string, marks *patch.Marks) {
 	if said.Foreign() {
 		return
 	}
-	var handlers []conditions.Handler
+	handlers := make([]conditions.Handler, 0, len(p.Readers))
 	for _, r := range p.Readers {
 		if !p.tellsItself(r) {
 			handlers = append(handlers, p.standingOf(r, slices.Contains(said.Named, r.ID)))
