@@ -75,7 +75,7 @@ func TestMachineWithoutStatusSubresource(t *testing.T) {
 		s := newStage(t, c)
 		s.Operator.Resource(foos, func(foo *dsl.Resource) {
 			m := job(&s.Journal)
-			m.States[1].During = s.Journal.Note("watch", func(_ ctx, r *dsl.Request) error { r.RunAgain(10 * time.Minute); return nil })
+			m.States[1].During = s.Note("watch", func(_ ctx, r *dsl.Request) error { r.RunAgain(10 * time.Minute); return nil })
 			m.States[1].Stay.AtMost = 24 * time.Hour
 			foo.Machine(m)
 		})
