@@ -52,7 +52,7 @@ func (p *pass) alone(ctx context.Context, j *plan.Job, base, seen *unstructured.
 	sent := false
 	result, err := p.send(ctx, base, func(live *unstructured.Unstructured) (*dsl.Patch, patch.Marks) {
 		sent = live == seen || j.Holds(p.looking(live).Look)
-		wants, err := patch.Resolve(live, j.Machine.Wishes(j.Wants), p.object.GetGeneration(), p.now)
+		wants, err := patch.Resolve(live, j.Machine.Wishes(j.Wants), p.r.own.Resource().Generation(p.object), p.now)
 		if sent = sent && err == nil; !sent {
 			return dsl.NewPatch(), patch.Marks{}
 		}
@@ -69,7 +69,7 @@ func (p *pass) alone(ctx context.Context, j *plan.Job, base, seen *unstructured.
 
 // also returns the draft with what another handler wants. Where that cannot be worked out any more, the handler runs again.
 func (p *pass) also(at draft.Draft, j *plan.Job) draft.Draft {
-	next, err := at.With(j.Wants, p.object.GetGeneration(), p.now)
+	next, err := at.With(j.Wants, p.r.own.Resource().Generation(p.object), p.now)
 	if err != nil {
 		p.void(j)
 		p.next = p.next.AtOnce()

@@ -143,7 +143,7 @@ func (r *resource) sendFor(ctx context.Context, w daemon.Write) (sent daemon.Sen
 			return sent, err
 		}
 	}
-	target := r.target(base, w.Object.GetGeneration(), time.Now())
+	target := r.target(base, r.own.Resource().Generation(w.Object), time.Now())
 	target.Ignored = w.Ignored
 	var wrong error
 	sent.Result, err = patch.Write(ctx, target, func(live *unstructured.Unstructured) (made *dsl.Patch, _ patch.Marks) {

@@ -110,12 +110,12 @@ func (p *pass) lay(ctx context.Context, j *plan.Job, wants *dsl.Patch) (wrong, e
 		if err != nil {
 			return nil, err
 		}
-		made, wrong = patch.ResolveMost(full, wants, p.object.GetGeneration(), p.now)
+		made, wrong = patch.ResolveMost(full, wants, p.r.own.Resource().Generation(p.object), p.now)
 	}
 	if j.Wants = wants; wrong != nil || made.Empty() {
 		j.Wants = made // transformations that fail, or have nothing to do, do not run again
 	}
-	at, _ := p.With(made, p.object.GetGeneration(), p.now)
+	at, _ := p.With(made, p.r.own.Resource().Generation(p.object), p.now)
 	p.show(at)
 	return wrong, nil
 }

@@ -50,8 +50,10 @@ type line struct {
 // fortune is what a world is to have: how many machines, with times and budgets where it is bounded, and processes that follow one
 // another.
 type fortune struct {
-	bounded             bool
-	machines, processes int
+	bounded bool
+	// noStatus: status is no subresource. live, keeps: the cache has less than all of the object.
+	noStatus, live, keeps bool
+	machines, processes   int
 }
 
 // threshold is a condition on one of web's numbers.
@@ -132,7 +134,7 @@ func (w *line) random(bounded bool) {
 func inWorld(t *testing.T, seed uint64, l fortune, play func(w *world)) {
 	t.Helper()
 	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
-		c.Serve(enginetest.Resource{Name: foos, Kind: "Foo"})
+		c.Serve(enginetest.Resource{Name: foos, Kind: "Foo", NoStatus: l.noStatus})
 		c.Update("customresourcedefinitions.v1.apiextensions.k8s.io", "", "foos.example.com", addConditions)
 		w := &world{Cluster: c, t: t, r: rand.New(rand.NewPCG(seed, 1))}
 		for i := range l.machines {
@@ -147,6 +149,12 @@ func inWorld(t *testing.T, seed uint64, l fortune, play func(w *world)) {
 			}
 		}
 		op.Resource(foos, func(foo *dsl.Resource) {
+			if l.live {
+				foo.Cache = dsl.CacheLive
+			}
+			if l.keeps {
+				foo.Keep = []dsl.Path{{"spec"}, {"status"}}
+			}
 			for _, one := range w.lines {
 				foo.Machine(one.machine)
 			}
@@ -299,7 +307,7 @@ func TestMachinesInAnyLife(t *testing.T) {
 	for seed := range uint64(lives) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			t.Parallel()
-			inWorld(t, seed, fortune{bounded: true, machines: 1 + int(seed/2%2), processes: 1 + int(seed%2)}, func(w *world) {
+			inWorld(t, seed, fortune{bounded: true, machines: 1 + int(seed/2%2), processes: 1 + int(seed%2), noStatus: seed%5 == 1, live: seed%5 == 2, keeps: seed%5 == 3}, func(w *world) {
 				w.numbers(w.r)
 				for range 5 + w.r.IntN(25) {
 					switch w.r.IntN(6) {
@@ -340,7 +348,7 @@ func TestMachinesComeToTheSameEnd(t *testing.T) {
 			t.Parallel()
 			var without, with []string
 			live := func(faults bool) (way []string) {
-				inWorld(t, seed, fortune{machines: 1 + int(seed%2), processes: 1}, func(w *world) {
+				inWorld(t, seed, fortune{machines: 1 + int(seed%2), processes: 1, noStatus: seed%5 == 1, live: seed%5 == 2, keeps: seed%5 == 3}, func(w *world) {
 					numbers := rand.New(rand.NewPCG(seed, 2))
 					for range 3 {
 						w.numbers(numbers)

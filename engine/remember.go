@@ -50,7 +50,7 @@ func (p *pass) remember(a account) {
 	// What the only handler that runs for related objects has changed is no news to it; what others have is.
 	if a.jobs.AskedBy(p.r.rules.Relates) {
 		p.related.Foresee(func() *unstructured.Unstructured {
-			at, _ := draft.Of(p.object).With(p.Patch, p.object.GetGeneration(), p.now) // which has no transformations any more
+			at, _ := draft.Of(p.object).With(p.Patch, p.r.own.Resource().Generation(p.object), p.now) // which has no transformations any more
 			return at.Current
 		})
 	}

@@ -62,7 +62,7 @@ func (p *pass) full(ctx context.Context) (_ *unstructured.Unstructured, err erro
 		}
 		p.Whole = base
 	}
-	return p.Full(p.object.GetGeneration(), p.now)
+	return p.Full(p.r.own.Resource().Generation(p.object), p.now)
 }
 
 // fuller is full, nil where the cache holds all of the object.
@@ -119,7 +119,7 @@ func (p *pass) replay(live *unstructured.Unstructured, s verdict) verdict {
 	void := false
 	for _, j := range p.jobs.Asking() {
 		if j.Holds(at.Look) {
-			if next, err := at.With(j.Wants, p.object.GetGeneration(), p.now); err == nil {
+			if next, err := at.With(j.Wants, p.r.own.Resource().Generation(p.object), p.now); err == nil {
 				at = next
 				continue
 			}
@@ -175,7 +175,7 @@ func (p *pass) refused(err error) {
 }
 
 func (p *pass) send(ctx context.Context, base *unstructured.Unstructured, wish patch.Wish) (*unstructured.Unstructured, error) {
-	target := p.r.target(base, p.object.GetGeneration(), p.now)
+	target := p.r.target(base, p.r.own.Resource().Generation(p.object), p.now)
 	schemas := p.r.schemas.Load()
 	if p.memory.Schemas == schemas {
 		target.Ignored = p.memory.Ignored

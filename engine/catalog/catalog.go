@@ -56,6 +56,15 @@ func (r Resource) GroupKind() schema.GroupKind {
 	return schema.GroupKind{Group: r.GVR.Group, Kind: r.Kind}
 }
 
+// Generation is the one of an object of the resource that conditions tell of; zero where the status is no resource of its own: each
+// write makes another generation there, so what it tells is never of the newest.
+func (r Resource) Generation(o metav1.Object) int64 {
+	if !r.Status {
+		return 0
+	}
+	return o.GetGeneration()
+}
+
 // Catalog answers from one snapshot of what the server serves. It asks the server again when
 // something is not in the snapshot, at most once a second, and after [Catalog.Invalidate]. All
 // methods may be called at any time from any goroutine.

@@ -145,6 +145,9 @@ func (o Office) back(key cache.ObjectName, d *memory.Tombstone, t *memory.Turn) 
 	if d.Unseen && d.Memory != nil && (t.Memory == nil || t.Memory.UID != d.Memory.UID) {
 		t.Memory = d.Memory.Wake()
 	}
+	if d.Memory != nil {
+		t.Memory = d.Memory.Back(t.Memory)
+	}
 	o.Fates.Known(d.Object.GetUID())
 	return true
 }

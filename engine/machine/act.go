@@ -31,13 +31,17 @@ func (x *Run) enter(ctx context.Context) bool {
 	}
 	x.Entered, x.enters, x.request.Step = now(), x.outside, 0
 	if !wanted {
-		x.Done = Done{State: x.State, Since: x.Since, At: x.Entered}
+		x.Done = Done{State: x.State, Since: x.Since, At: x.Entered, Book: x.Known.Book}
 	}
 	return true
 }
 
 // during runs the state's During, and reports whether the object is in that state still.
 func (x *Run) during(ctx context.Context) bool {
+	if b := x.state.Retries; b != nil && x.Failures > int64(b.AtMost) { // and the transition was not written
+		x.spend(fmt.Sprintf("during failed %s", times(x.Failures)))
+		return false
+	}
 	if x.state.During == nil {
 		return true
 	}
@@ -203,7 +207,14 @@ func (x *Run) fail(err error, action, reason string) {
 	}
 	x.request.Log.Info("action failed once too often", logmark.Warning, true, "state", x.State, "action", action, "failed", x.Failures, "error", err.Error())
 	why := fmt.Sprintf("%s failed %s: %v", action, times(x.Failures), err)
+	x.spend(why)
+}
+
+// spend takes an object away whose state's budget is used up.
+func (x *Run) spend(why string) {
+	b := x.state.Retries
 	if x.outside { // by Enter, which has succeeded; see puts
+		x.Failures = max(x.Failures, int64(b.AtMost)+1) // should the process end before the transition is written
 		x.then, x.why = b.Then, why
 		return
 	}

@@ -63,7 +63,7 @@ type Run struct {
 // Done says that the Enter of a state has succeeded, at a time that is zero where it has not, or that there is none. Since tells
 // one time in the state from others. Put: what actions want of the object beside its status was sent; looked: none of them has
 // failed, or waits, and During asks to be run again at a time, zero for none; then: the object goes there next, for a reason. Book
-// is where the object is, of one that is gone.
+// is where the object is, of one that is gone, or was when it came back.
 type Done struct {
 	State     string
 	Since, At time.Time
@@ -121,7 +121,8 @@ func (x *Run) open() {
 		x.Book = *x.Known.Book
 		return
 	}
-	if x.Book, found = Read(x.machine, x.object); found {
+	back := x.Known.Book != nil && !x.deleting() // which went through states of deletion, and begins anew
+	if x.Book, found = Read(x.machine, x.object); found && !back {
 		x.history = historyOf(x.machine, x.object)
 		return
 	}
@@ -241,7 +242,7 @@ func (x *Run) puts() bool {
 // what the server does not keep is put once. It reports whether that is all, because nothing has happened since.
 func (x *Run) resume() (all bool) {
 	x.Done = x.Known
-	x.Done.Put = false // and the next attempt runs them
+	x.Done.Put = x.Known.then != "" // else the next attempt runs them
 	switch {
 	case x.Known.then != "":
 		x.move(x.Known.then, x.Known.why)

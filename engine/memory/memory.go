@@ -8,7 +8,9 @@ package memory
 
 import (
 	"context"
+	"maps"
 	"reflect"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -126,6 +128,25 @@ func (m *Memory) Kept() *dsl.Memo {
 func (m *Memory) Share() *dsl.Memo {
 	m.Shared = true
 	return m.Kept()
+}
+
+// Back is what is remembered of an object that is back in sight, now being what else is, nil for nothing: machines that have gone
+// through states of deletion meanwhile run, and begin anew.
+func (m *Memory) Back(now *Memory) *Memory {
+	if m.Rest == nil {
+		return now
+	}
+	for _, id := range slices.Sorted(maps.Keys(m.Done)) {
+		if m.Done[id].Book == nil {
+			continue
+		}
+		if now == nil || now.UID != m.UID {
+			now = New(m.UID)
+			now.Writes = m.Writes
+		}
+		now.Wake().Done, now.Rerun = m.Done, append(now.Rerun, id)
+	}
+	return now
 }
 
 // Sleep ends its use: what says nothing is dropped. It may end more than once.
