@@ -68,5 +68,6 @@ func step(ctx context.Context, fn Func, r *Request) error {
 	}
 	all.Finished = false // what comes after the steps may be broken off, too
 	all.Join(r.Patch)
+	all.faults = append(all.faults, r.Patch.faults...) // which count, too, where the step waits
 	return err
 }

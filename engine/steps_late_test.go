@@ -189,3 +189,29 @@ func TestStepsOfConfigurationsThatWereFinishedInTime(t *testing.T) {
 		s.Called("h/x a create 1", "h/x b create 1", "h/x b create 2", "h/x c create 2")
 	})
 }
+
+// TestAWrongPathInAStep holds that it fails the handler for good, as elsewhere, where the step waits for others, too.
+func TestAWrongPathInAStep(t *testing.T) {
+	wrong := func(then error) dsl.Func {
+		return func(_ context.Context, r *dsl.Request) error {
+			r.Patch.SetStatus("a..b", true)
+			return then
+		}
+	}
+	for name, fn := range map[string]dsl.Func{
+		"the step is done": dsl.Steps(wrong(nil)), "the step waits": dsl.Steps(wrong(dsl.Waiting("rain", time.Minute))),
+		"the handler waits": wrong(dsl.Waiting("rain", time.Minute)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			perform(t, scenario{
+				func(foo *dsl.Resource, j *journal) { foo.OnCreate("h", j.Note("h", fn)) },
+				func(s *stage) {
+					s.Launch()
+					s.Create(web)
+					s.Advance(time.Hour)
+					s.Called("h create")
+				},
+			})
+		})
+	}
+}
