@@ -99,7 +99,11 @@ func (p *pass) ensureFinalizer(ctx context.Context) error {
 // of a pass that must end.
 func (p *pass) lay(ctx context.Context, j *plan.Job, wants *dsl.Patch) (wrong, ends error) {
 	j.Offers = len(wants.Offered) > 0
-	wants, err := p.r.conditions.Offered(ctx, wants, p.Patch.Conditions)
+	set := p.Patch.Conditions
+	if j.Machine != nil {
+		set = nil // of Ready, the last of several machines knows what all before it have come to
+	}
+	wants, err := p.r.conditions.Offered(ctx, wants, set)
 	if err != nil {
 		return nil, err
 	}

@@ -263,6 +263,26 @@ func TestMachine(t *testing.T) {
 				s.t.Errorf("Events %q", got)
 			}
 		}},
+		"an object is ready when all of its machines have come to that in the same pass": {func(foo *dsl.Resource, j *journal) {
+			foo.Machine(dsl.Machine{Name: "build", States: []dsl.State{{Name: "A", Ready: new(true), Transitions: []dsl.Transition{{To: "B", When: sizeOver(2)}}}, {Name: "B", Terminal: true}}})
+			foo.Machine(dsl.Machine{States: []dsl.State{
+				{Name: "X", Transitions: []dsl.Transition{{To: "Y", When: sizeOver(1)}}},
+				{Name: "Y", Ready: new(true), Transitions: []dsl.Transition{{To: "Z", When: sizeOver(2)}}}, {Name: "Z", Terminal: true, Failed: true},
+			}})
+		}, func(s *stage) {
+			s.open()
+			s.Create(web)
+			s.said("BuildReady", "True A")
+			s.said("Ready", "False X MachineReady is not")
+			s.Wrote("patch foos/status default/web")
+			s.size(2)
+			s.said("Ready", "True AllReady")
+			s.Wrote("patch foos/status default/web")
+			s.size(3)
+			s.said("BuildReady", "True B")
+			s.said("Ready", "False Z MachineReady is not")
+			s.Wrote("patch foos/status default/web")
+		}},
 		"a state that a new version of the machine does not have any more leads to another one": {func(foo *dsl.Resource, j *journal) {
 			m := job(j)
 			m.Migrate = map[string]string{"Starting": "Running"}

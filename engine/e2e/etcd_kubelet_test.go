@@ -45,6 +45,9 @@ type etcdPod struct {
 	// stop ends its process; ended is closed when it has.
 	stop  context.CancelFunc
 	ended chan struct{}
+	// crash ends the process that runs now; floor is held while one does.
+	crash context.CancelFunc
+	floor sync.Mutex
 }
 
 // newEtcdKubelet runs a kubelet until the test's end.
@@ -108,7 +111,10 @@ func (k *etcdKubelet) begin(ctx context.Context, pod *corev1.Pod) {
 		runtime.LockOSThread() // the process is killed when the thread ends that has begun it
 		defer runtime.UnlockOSThread()
 		for ctx.Err() == nil {
-			if err := k.run(ctx, p); err != nil && ctx.Err() == nil {
+			p.floor.Lock()
+			err := k.run(ctx, p)
+			p.floor.Unlock()
+			if err != nil && ctx.Err() == nil {
 				k.t.Errorf("running Pod %s: %v", p.Name, err)
 			}
 			select {
@@ -125,6 +131,11 @@ func (k *etcdKubelet) run(ctx context.Context, p *etcdPod) error {
 	if err != nil {
 		return err
 	}
+	ctx, crash := context.WithCancel(ctx)
+	defer crash()
+	k.mu.Lock()
+	p.crash = crash
+	k.mu.Unlock()
 	out, err := os.OpenFile(p.dir+".log", os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
@@ -191,6 +202,22 @@ func (k *etcdKubelet) report(ctx context.Context, p *etcdPod, status string) {
 	if err != nil && ctx.Err() == nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 		k.t.Errorf("reporting on Pod %s: %v", p.Name, err)
 	}
+}
+
+// hold kills the process of a Pod, whose data stays, and keeps it from being run again until release is called.
+func (k *etcdKubelet) hold(t *testing.T, name string) (release func()) {
+	t.Helper()
+	pod, err := plane.Kubernetes().CoreV1().Pods(k.ns).Get(t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := k.of(pod.UID)
+	k.mu.Lock()
+	crash := p.crash
+	k.mu.Unlock()
+	crash() // with SIGKILL
+	p.floor.Lock()
+	return p.floor.Unlock
 }
 
 // evict kills the processes of Pods, and their data is gone: as when their nodes have no room any more.

@@ -157,8 +157,9 @@ func etcdCluster(size int64) *unstructured.Unstructured {
 	}}
 }
 
-// TestEtcdSample leads a cluster of real etcd processes through sizes, the loss of its leader's data and a crash of the operator,
-// while somebody writes to it all the time: no write that was acknowledged is lost, and there is never more than one change.
+// TestEtcdSample leads a cluster of real etcd processes through sizes, the loss of its leader's data, a member that does not answer
+// for a while and a crash of the operator, while somebody writes to it all the time: no write that was acknowledged is lost, and
+// there is never more than one change.
 func TestEtcdSample(t *testing.T) {
 	t.Parallel()
 	s := newEtcdStage(t)
@@ -166,29 +167,37 @@ func TestEtcdSample(t *testing.T) {
 	s.settles(t, "db-0")
 	s.writer.start(t.Context())
 
-	s.resize(t, 3)
-	s.settles(t, "db-0", "db-1", "db-2")
-	crashed := s.network.crashAtAdd(s.program.Kill) // etcd has added db-3, and nobody has written that down
-	s.resize(t, 5)
-	<-crashed
-	s.program = plane.Operator(t, s.launch)
-	s.settles(t, "db-0", "db-1", "db-2", "db-3", "db-4")
-	names := []string{"db-0", "db-1", "db-2", "db-3", "db-4"}
-
-	lost := s.leader(t)
-	s.kubelet.evict(t, lost)
-	names = append(slices.DeleteFunc(names, func(name string) bool { return name == lost }), "db-5")
-	s.settles(t, names...)
-
-	s.resize(t, 3)
-	s.objects.Await(t, "db", "three members", func(o *unstructured.Unstructured) bool {
-		names = etcdNames(membersOf(t, o)) // the leader is not removed, whichever that is
-		return field(o, "status", "state") == "Steady" && len(names) == 3
+	s.writing(t, "it grew from one member to three", func() {
+		s.resize(t, 3)
+		s.settles(t, "db-0", "db-1", "db-2")
 	})
-	s.settles(t, names...)
-	s.resize(t, 5)
-	names = append(names, "db-6", "db-7")
-	s.settles(t, names...)
+	names := []string{"db-0", "db-1", "db-2", "db-3", "db-4"}
+	s.writing(t, "it grew from three members to five, with a crash in between", func() {
+		crashed := s.network.crashAtAdd(s.program.Kill) // etcd has added db-3, and nobody has written that down
+		s.resize(t, 5)
+		<-crashed
+		s.program = plane.Operator(t, s.launch)
+		s.settles(t, names...)
+	})
+	s.writing(t, "its leader was replaced", func() {
+		lost := s.leader(t)
+		s.kubelet.evict(t, lost)
+		names = append(slices.DeleteFunc(names, func(name string) bool { return name == lost }), "db-5")
+		s.settles(t, names...)
+	})
+	s.writing(t, "it waited for a member, and shrank from five members to three then", func() {
+		s.waits(t, names[0], 3)
+		s.objects.Await(t, "db", "three members", func(o *unstructured.Unstructured) bool {
+			names = etcdNames(membersOf(t, o)) // the leader is not removed, whichever that is
+			return field(o, "status", "state") == "Steady" && len(names) == 3
+		})
+		s.settles(t, names...)
+	})
+	s.writing(t, "it grew once more", func() {
+		s.resize(t, 5)
+		names = append(names, "db-6", "db-7")
+		s.settles(t, names...)
+	})
 
 	acknowledged := s.writer.stop()
 	t.Logf("%d writes were acknowledged", len(acknowledged))
@@ -204,6 +213,32 @@ func TestEtcdSample(t *testing.T) {
 		t.Errorf("exit code is %d", exit.Code)
 	}
 	mustLogNoError(t, s.program.Lines)
+}
+
+// writing holds that writes are acknowledged while something is done.
+func (s *etcdStage) writing(t *testing.T, what string, do func()) {
+	t.Helper()
+	before := s.writer.count()
+	do()
+	if n := s.writer.count() - before; n < 10 {
+		t.Errorf("%d writes were acknowledged while %s", n, what)
+	}
+}
+
+// waits kills the process of a member, which has its data when it comes back, and asks for fewer members before that. Etcd would
+// let one of the others go, and then the cluster could lose none any more: nothing is changed until the member is back.
+func (s *etcdStage) waits(t *testing.T, name string, size int) {
+	t.Helper()
+	before, _ := s.network.made()
+	defer s.kubelet.hold(t, name)()
+	s.resize(t, size)
+	s.objects.Await(t, "db", "state Degraded with another size", func(o *unstructured.Unstructured) bool {
+		seen := strings.Contains(asJSON(t, field(o, "status", "conditions")), fmt.Sprintf(`"observedGeneration":%d`, o.GetGeneration()))
+		return field(o, "status", "state") == "Degraded" && field(o, "spec", "size") == int64(size) && seen
+	})
+	if after, _ := s.network.made(); !cmp.Equal(before, after) {
+		t.Errorf("while %s did not answer, members were changed: %v", name, after[len(before):])
+	}
 }
 
 // holds reads all writes that were acknowledged from each member, as a quorum has them.

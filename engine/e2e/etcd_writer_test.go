@@ -22,9 +22,11 @@ var etcdGVR = schema.GroupVersionResource{Group: "samples.handwerk.dev", Version
 // etcdWriter writes key after key, each with itself as its value, to whichever member takes it, and keeps in mind what was
 // acknowledged.
 type etcdWriter struct {
-	network      *etcdNetwork
-	end          context.CancelFunc
-	writing      sync.WaitGroup
+	network *etcdNetwork
+	end     context.CancelFunc
+	writing sync.WaitGroup
+
+	mu           sync.Mutex
 	acknowledged []string
 }
 
@@ -44,7 +46,9 @@ func (w *etcdWriter) start(ctx context.Context) {
 			if members := w.network.members(); len(members) > 0 {
 				name := slices.Sorted(maps.Keys(members))[at%len(members)]
 				if put(ctx, members[name], key) == nil {
+					w.mu.Lock()
 					w.acknowledged = append(w.acknowledged, key)
+					w.mu.Unlock()
 				} else {
 					at++ // one without a vote, or that is gone
 				}
@@ -57,6 +61,13 @@ func (w *etcdWriter) start(ctx context.Context) {
 	})
 }
 
+// count returns how many writes were acknowledged so far.
+func (w *etcdWriter) count() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return len(w.acknowledged)
+}
+
 // stop ends it, and returns the keys that were acknowledged. It may be called more than once.
 func (w *etcdWriter) stop() []string {
 	w.end()
@@ -64,8 +75,10 @@ func (w *etcdWriter) stop() []string {
 	return w.acknowledged
 }
 
-// put writes a key.
+// put writes a key, or gives up soon: a member that knows of no leader keeps a write for seconds, and another one may take it.
 func put(ctx context.Context, address, key string) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
 	return askEtcd(ctx, address+"/v3/kv/put", map[string]any{"key": []byte(key), "value": []byte(key)}, nil)
 }
 

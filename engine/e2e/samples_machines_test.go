@@ -156,7 +156,9 @@ func TestApproval(t *testing.T) {
 		settings.Await(t, "good", "what was approved", colour("green"))
 
 		changes.Patch(t, "good", `{"spec":{"settings":{"colour":"blue"}}}`)
-		changes.Await(t, "good", "another question", inState("Proposed"))
+		changes.Await(t, "good", "another question", func(o *unstructured.Unstructured) bool {
+			return inState("Proposed")(o) && field(o, "status", "proposed") == o.GetGeneration() // approved before, it is asked again
+		})
 		if got := settings.Get(t, "good"); !colour("green")(got) {
 			t.Errorf("settings are %v, want those that were approved", field(got, "data"))
 		}
@@ -239,4 +241,47 @@ func TestRollout(t *testing.T) {
 	}
 	workloads.AwaitGone(t, "shop-canary")
 	workloads.Await(t, "shop", "all Pods of the image before", func(o *unstructured.Unstructured) bool { return image("nginx:2")(o) && available(o) == 4 })
+}
+
+// TestRolloutGoesByItself holds what the sample rollout does where no person does anything.
+func TestRolloutGoesByItself(t *testing.T) {
+	t.Parallel()
+	rolling := func(t *testing.T, replacements ...string) (ns string, releases *cluster.Objects) {
+		t.Helper()
+		ns = plane.Namespace(t)
+		runSample(t, "rollout", []string{ns}, append(machineRules("releases"), made("apps", "deployments")), replacements...)
+		releases = plane.Objects("releases.v1alpha1.samples.handwerk.dev", ns)
+		releases.Create(t, sample("Release", "shop", map[string]any{"image": "nginx:1", "replicas": int64(4)}))
+		releases.Await(t, "shop", "the first image", inState("Stable"))
+		plane.Objects(deployments, ns).Await(t, "shop", "all Pods", func(o *unstructured.Unstructured) bool { return available(o) == 4 })
+		return ns, releases
+	}
+	t.Run("an image that holds in the pause comes out to all", func(t *testing.T) {
+		t.Parallel()
+		_, releases := rolling(t, "atMost: 10m", "atMost: 2s")
+		releases.Patch(t, "shop", `{"spec":{"image":"nginx:2"}}`)
+		release := releases.Await(t, "shop", "the new image", func(o *unstructured.Unstructured) bool {
+			return inState("Stable")(o) && field(o, "status", "stable") == "nginx:2"
+		})
+		mustHaveGone(t, release, "Stable", "Canary", "Paused", "Half", "Promoting", "Stable")
+	})
+	t.Run("an image whose first Pod is not ready in time is taken back", func(t *testing.T) {
+		t.Parallel()
+		ns, releases := rolling(t, "atMost: 5m", "atMost: 2s")
+		quotas := plane.Objects("resourcequotas.v1", ns)
+		quotas.Create(t, &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "v1", "kind": "ResourceQuota", "metadata": map[string]any{"name": "full"},
+			"spec": map[string]any{"hard": map[string]any{"pods": "1"}},
+		}})
+		quotas.Await(t, "full", "that it counts", func(o *unstructured.Unstructured) bool { return field(o, "status", "hard", "pods") == "1" })
+		releases.Patch(t, "shop", `{"spec":{"image":"nginx:2"}}`)
+		release := releases.Await(t, "shop", "the way back", func(o *unstructured.Unstructured) bool {
+			return inState("RolledBack")(o) && field(o, "status", "canary") == int64(0) && cluster.Condition(o, "Degraded") == "True"
+		})
+		mustHaveGone(t, release, "Stable", "Canary", "RolledBack")
+		if field(release, "status", "stable") != "nginx:1" || cluster.Condition(release, "Ready") != "False" {
+			t.Errorf("status is %s", asJSON(t, field(release, "status")))
+		}
+		plane.Objects(deployments, ns).AwaitGone(t, "shop-canary")
+	})
 }
