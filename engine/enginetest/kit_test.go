@@ -19,7 +19,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 
@@ -96,13 +95,12 @@ func TestFaults(t *testing.T) {
 		},
 		"a request fails as often as it is told to": {
 			play: func(c *enginetest.Cluster, _ *enginetest.Process) {
-				refused := apierrors.NewForbidden(schema.GroupResource{Resource: "foos"}, "web", errors.New("no"))
-				c.FailNext("patch", foos+"/status", refused, errors.New("no route to host"))
+				c.FailNext("patch", foos+"/status", apierrors.NewInternalError(errors.New("no")), errors.New("no route to host"))
 				size(c, 2)
 				c.Advance(time.Minute)
 			},
 			want:   []string{"2", "2", "2"},
-			writes: []string{"patch foos/status default/web: 403", "patch foos/status default/web"},
+			writes: []string{"patch foos/status default/web: 500", "patch foos/status default/web"},
 		},
 		"what is written is changed on its way, on each endpoint what belongs to it, until that ends": {
 			play: func(c *enginetest.Cluster, _ *enginetest.Process) {
