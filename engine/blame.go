@@ -23,13 +23,12 @@ func (p *pass) probe(ctx context.Context, j *plan.Job) error {
 	if !p.memory.Refused[j.Reader.ID] || p.gone {
 		return nil
 	}
-	seen := p.family.Base()
-	base, err := p.complete(ctx, seen)
+	base, err := p.complete(ctx, p.family.Base())
 	if err != nil {
 		return nil // the pass's own write comes upon it, too
 	}
-	err = p.alone(ctx, j, base, seen)
-	if patch.Refused(err) {
+	p.family.Rebase(base)
+	if err = p.alone(ctx, j); patch.Refused(err) {
 		without := draft.Of(p.object)
 		without.Whole = p.Whole
 		for _, other := range p.jobs {
@@ -46,12 +45,12 @@ func (p *pass) probe(ctx context.Context, j *plan.Job) error {
 	return nil
 }
 
-// alone sends what one handler wants of an object, as it was seen. When somebody has written to that since, in what the handler
-// looks at, it sends nothing: what becomes of it then is for the pass's own write to see.
-func (p *pass) alone(ctx context.Context, j *plan.Job, base, seen *unstructured.Unstructured) error {
+// alone sends what one handler wants of the object. When somebody else has written to that since the pass has read it, in what the
+// handler looks at, it sends nothing: what becomes of it then is for the pass's own write to see.
+func (p *pass) alone(ctx context.Context, j *plan.Job) error {
 	sent := false
-	result, err := p.send(ctx, base, func(live *unstructured.Unstructured) (*dsl.Patch, patch.Marks) {
-		sent = live == seen || j.Holds(p.looking(live).Look)
+	result, err := p.send(ctx, p.family.Base(), func(live *unstructured.Unstructured) (*dsl.Patch, patch.Marks) {
+		sent = live.GetResourceVersion() == p.version || j.Holds(p.looking(live).Look)
 		wants, err := patch.Resolve(live, j.Machine.Wishes(j.Wants), p.r.own.Resource().Generation(p.object), p.now)
 		if sent = sent && err == nil; !sent {
 			return dsl.NewPatch(), patch.Marks{}
@@ -80,18 +79,19 @@ func (p *pass) also(at draft.Draft, j *plan.Job) draft.Draft {
 // blame finds the handlers whose changes the server does not take, by sending those of each by themselves.
 // They have failed; what others want, and that they have handled the object, is written.
 func (p *pass) blame(ctx context.Context, said error) (verdict, error) {
-	wanting, seen := p.jobs.Asking(), p.family.Base()
-	live, err := p.complete(ctx, seen)
+	wanting := p.jobs.Asking()
+	live, err := p.complete(ctx, p.family.Base())
 	if err != nil {
 		return verdict{}, err
 	}
+	p.family.Rebase(live)
 	at := draft.Of(p.object)
 	at.Whole = live
 	p.show(at)
 	for _, j := range wanting {
 		err := said
 		if len(wanting) > 1 {
-			err = p.alone(ctx, j, live, seen)
+			err = p.alone(ctx, j)
 		}
 		switch {
 		case err == nil:
@@ -103,11 +103,7 @@ func (p *pass) blame(ctx context.Context, said error) (verdict, error) {
 		default:
 			return verdict{}, err
 		}
-		if at := p.family.Base(); at != seen {
-			live, seen = at, at
-		}
 	}
-	p.family.Rebase(live)
 	s := p.settle()
 	base, along := p.family.Trim()
 	s.marks.Along = along

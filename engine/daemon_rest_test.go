@@ -96,6 +96,15 @@ func TestAChangeCutsTheBackOffOfADaemonShort(t *testing.T) {
 			s.size(2)
 			v.want("runs: 2, attempt 1")
 		}},
+		"nor does what it has changed while somebody writes the status": {vain(func(ctx context.Context, r *dsl.DaemonRequest) error {
+			s.set(sizeOf(s.web())+int64(r.Attempt), "status", "theirs")
+			r.Patch.Set("spec.tried", r.Attempt)
+			return r.Flush(ctx)
+		}), func(v *vigil) {
+			v.want("runs: 1, attempt 1")
+			s.Advance(50 * time.Minute)
+			v.want()
+		}},
 		"what others have changed since it looked does": {vain(func(context.Context, *dsl.DaemonRequest) error {
 			if size := sizeOf(s.web()); size == 1 {
 				s.size(2)

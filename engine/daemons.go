@@ -147,7 +147,7 @@ func (r *resource) sendFor(ctx context.Context, w daemon.Write) (sent daemon.Sen
 	target.Ignored = w.Ignored
 	var wrong error
 	sent.Result, err = patch.Write(ctx, target, func(live *unstructured.Unstructured) (made *dsl.Patch, _ patch.Marks) {
-		sent.Contended = sent.Contended || live != base
+		sent.On, sent.Contended = live, sent.Contended || live != base
 		made, wrong = patch.ResolveMost(live, wants, target.Generation, target.Now)
 		return made, patch.Marks{Locked: true}
 	})
@@ -161,14 +161,7 @@ func (r *resource) sendFor(ctx context.Context, w daemon.Write) (sent daemon.Sen
 
 // wrote counts a write to an object of the resource that no pass has made, and has the next pass over it wait for it.
 func (r *resource) wrote(result patch.Result) {
-	for _, one := range []struct {
-		sent   bool
-		target ops.Target
-	}{{result.Status, ops.Status}, {result.Whole, ops.Object}} {
-		if one.sent {
-			r.engine.metrics.Written(r.name, one.target)
-		}
-	}
+	r.engine.metrics.Wrote(r.name, result.Status, result.Whole)
 	if o := result.Object; result.Status || result.Whole {
 		r.box.Expect(inbox.Write{Cache: r.own, Key: cache.MetaObjectToName(o), UID: o.GetUID(), Version: o.GetResourceVersion(), Own: true})
 		r.announce(cache.MetaObjectToName(o), r.own.Resource().GVR, o)

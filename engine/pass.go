@@ -65,7 +65,9 @@ type pass struct {
 	// jobs are the handlers that have something to do, as far as the pass has come.
 	jobs plan.Jobs
 	// left is the object as the pass has written it, nil before it does.
-	left     *unstructured.Unstructured
+	left *unstructured.Unstructured
+	// version is that of the object without anybody's changes since the pass has read it but its own.
+	version  string
 	searched bool // what is to be known for a deletion of children that no handler has any more is known
 	// next is when the next pass is due.
 	next queue.Next
@@ -141,7 +143,7 @@ func (r *resource) passGone(ctx context.Context, one departed.Object, news inbox
 
 // newPass begins a pass: it opens the object's book, and what is known of its children and related objects.
 func (r *resource) newPass(f facts, m *memory.Memory, fresh bool) *pass {
-	p := &pass{facts: f, Draft: draft.Of(f.object), r: r, memory: m}
+	p := &pass{facts: f, version: f.object.GetResourceVersion(), Draft: draft.Of(f.object), r: r, memory: m}
 	rules := &r.rules.Ledger
 	if f.resourceWide() {
 		rules = &r.rules.Schedules

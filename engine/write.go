@@ -180,7 +180,14 @@ func (p *pass) send(ctx context.Context, base *unstructured.Unstructured, wish p
 	if p.memory.Schemas == schemas {
 		target.Ignored = p.memory.Ignored
 	}
-	result, err := p.r.conditions.Write(ctx, target, wish, &p.memory.Owes)
+	alone := base.GetResourceVersion() == p.version
+	result, err := p.r.conditions.Write(ctx, target, func(live *unstructured.Unstructured) (*dsl.Patch, patch.Marks) {
+		alone = alone && live.GetResourceVersion() == base.GetResourceVersion()
+		return wish(live)
+	}, &p.memory.Owes)
+	if alone && (result.Status || result.Whole) {
+		p.version = result.Object.GetResourceVersion()
+	}
 	p.family.Wrote(result)
 	if result.Status || result.Whole {
 		p.left = result.Object

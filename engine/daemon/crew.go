@@ -80,6 +80,8 @@ type Write struct {
 type Sent struct {
 	patch.Result
 	Contended bool
+	// On is the object that it was laid on, nil where nothing was sent.
+	On *unstructured.Unstructured
 }
 
 // Sight is what a pass sees of a key.

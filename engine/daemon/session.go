@@ -66,8 +66,8 @@ func (s *session) Send(ctx context.Context, p *dsl.Patch) error {
 	s.crew.mu.Unlock()
 	sent, err := s.crew.settings.Send(ctx, Write{Key: s.key, Object: base, Patch: p, Ignored: ignored, Log: s.log})
 	s.sent(sent, err)
-	if sent.Whole && !sent.Contended {
-		s.left(base, s.crew.settings.Shown(sent.Object))
+	if sent.Whole && sent.On != nil {
+		s.left(s.crew.settings.Shown(sent.On), s.crew.settings.Shown(sent.Object))
 	}
 	return err
 }

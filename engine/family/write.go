@@ -85,12 +85,7 @@ func (s *Session) count(target ops.Target) {
 
 // Wrote notes a write of the pass to its own object.
 func (s *Session) Wrote(result patch.Result) {
-	if result.Status {
-		s.count(ops.Status)
-	}
-	if result.Whole {
-		s.count(ops.Object)
-	}
+	s.family.settings.Metrics.Wrote(s.family.settings.Resource.Name.String(), result.Status, result.Whole)
 	if result.Status || result.Whole {
 		s.noteAll(Write{}, []*feed.Feed{s.family.settings.Own}, result.Object)
 	}

@@ -158,6 +158,16 @@ func (m *Metrics) Leader(name string, leading bool) {
 	m.leader.WithLabelValues(name).Set(number(leading))
 }
 
+// Wrote counts what was written of an object that handlers look at: its status, the rest of it, or both.
+func (m *Metrics) Wrote(resource string, status, whole bool) {
+	if status {
+		m.Written(resource, Status)
+	}
+	if whole {
+		m.Written(resource, Object)
+	}
+}
+
 // Written counts one write request that was sent for an object of the resource.
 func (m *Metrics) Written(resource string, target Target) {
 	m.writes.WithLabelValues(resource, string(target)).Inc()
