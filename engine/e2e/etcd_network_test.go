@@ -4,7 +4,10 @@
 package e2e
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
+	"fmt"
 	"io"
 	"log"
 	"maps"
@@ -15,6 +18,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/handwerk-dev/handwerk/handlers/etcd"
 )
 
 // etcdNetwork is the network of the Pods of a namespace: a proxy by which processes reach others at the addresses that their Pods
@@ -27,13 +32,15 @@ type etcdNetwork struct {
 	// changes are those that etcd has made, in order; open are those under way, overlaps those that began while another one was.
 	changes        []string
 	open, overlaps int
+	// promoted are the members whose promotion is among the changes.
+	promoted map[etcd.ID]bool
 	// crash is called once, before the next answer to an added member is given; that answer is lost then.
 	crash func()
 }
 
 func newEtcdNetwork(t *testing.T) *etcdNetwork {
 	t.Helper()
-	n := &etcdNetwork{hosts: map[string]string{}, clients: map[string]string{}}
+	n := &etcdNetwork{hosts: map[string]string{}, clients: map[string]string{}, promoted: map[etcd.ID]bool{}}
 	ways := &http.Transport{MaxIdleConnsPerHost: 8} // and no proxy
 	forward := &httputil.ReverseProxy{
 		Rewrite:       func(r *httputil.ProxyRequest) { r.Out.URL.Host = n.address(r.In.URL.Host) },
@@ -122,13 +129,29 @@ func (n *etcdNetwork) change(w http.ResponseWriter, r *http.Request, kind string
 		n.overlaps++
 	}
 	n.mu.Unlock()
+	var about struct {
+		ID etcd.ID `json:"ID"`
+	}
+	body, err := io.ReadAll(r.Body)
+	if err == nil && kind != "add" {
+		err = json.Unmarshal(body, &about)
+	}
+	if err != nil {
+		panic(fmt.Errorf("reading a change of membership: %w", err))
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
 	answer := httptest.NewRecorder()
 	// Etcd ends a change itself; one whose client has gone must not be lost to this book.
 	by.ServeHTTP(answer, r.WithContext(context.WithoutCancel(r.Context())))
+	made := answer.Code == http.StatusOK
+	if kind == "promote" && !made {
+		made = n.votes(r.Context(), r.URL.Host, about.ID)
+	}
 	n.mu.Lock()
 	n.open--
 	var crash func()
-	if answer.Code == http.StatusOK {
+	if made && !(kind == "promote" && n.promoted[about.ID]) {
+		n.promoted[about.ID] = n.promoted[about.ID] || kind == "promote"
 		n.changes = append(n.changes, kind)
 		if kind == "add" {
 			crash, n.crash = n.crash, nil
@@ -142,4 +165,11 @@ func (n *etcdNetwork) change(w http.ResponseWriter, r *http.Request, kind string
 	maps.Copy(w.Header(), answer.Header())
 	w.WriteHeader(answer.Code)
 	_, _ = w.Write(answer.Body.Bytes()) // or the client has gone
+}
+
+// votes reports whether a member has a vote: one that passes a promotion on to the leader tries again when the leader does not answer
+// in time, and says then that the member is no learner any more.
+func (n *etcdNetwork) votes(ctx context.Context, host string, id etcd.ID) bool {
+	members, err := etcd.Members(context.WithoutCancel(ctx), "http://"+n.address(host))
+	return err == nil && slices.ContainsFunc(members, func(m etcd.Member) bool { return m.ID == id && !m.Learner })
 }

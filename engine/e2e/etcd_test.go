@@ -183,7 +183,13 @@ func TestEtcdSample(t *testing.T) {
 		lost := s.leader(t)
 		s.kubelet.evict(t, lost)
 		names = append(slices.DeleteFunc(names, func(name string) bool { return name == lost }), "db-5")
+		before := s.writer.count()
 		s.settles(t, names...)
+		// A replacement may be done in less than the time that a writer and an election need.
+		eventually(t, "writes with another leader", func() (bool, string) {
+			n := s.writer.count() - before
+			return n >= 10, fmt.Sprint(n)
+		})
 	})
 	s.writing(t, "it waited for a member, and shrank from five members to three then", func() {
 		s.waits(t, names[0], 3)
@@ -202,11 +208,9 @@ func TestEtcdSample(t *testing.T) {
 	acknowledged := s.writer.stop()
 	t.Logf("%d writes were acknowledged", len(acknowledged))
 	s.holds(t, acknowledged)
-	added, removed := []string{"add"}, []string{"remove"}
+	added, removed := []string{"add", "promote"}, []string{"remove"}
 	want := slices.Concat(added, added, added, added, removed, added, removed, removed, added, added)
 	changes, overlaps := s.network.made()
-	// A promotion whose answer came too late is not among them; that all members have a vote was seen above.
-	changes = slices.DeleteFunc(changes, func(change string) bool { return change == "promote" })
 	if diff := cmp.Diff(want, changes); diff != "" || overlaps != 0 {
 		t.Errorf("%d changes began while another one was made; all of them (-want +got):\n%s", overlaps, diff)
 	}
@@ -222,7 +226,7 @@ func (s *etcdStage) writing(t *testing.T, what string, do func()) {
 	t.Helper()
 	before := s.writer.count()
 	do()
-	if n := s.writer.count() - before; n == 0 {
+	if n := s.writer.count() - before; n < 10 {
 		t.Errorf("%d writes were acknowledged while %s", n, what)
 	}
 }
