@@ -7,10 +7,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"reflect"
-	"unicode/utf8"
 
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+
+	"github.com/handwerk-dev/handwerk/dsl/plain"
 )
 
 // Indexes gives handlers, filters and expressions what the operator's indexes have. Whatever they ask for in one pass,
@@ -74,8 +74,8 @@ func (s *Subject) indexed() Indexes { return s.Indexes }
 // Get returns the values under a key, ordered by the namespaces and names of the objects that they are from. There may
 // be none. They are the caller's. The error says which value is none of V.
 func (l *Lookup[K, V]) Get(key K) ([]V, error) {
-	if v := reflect.ValueOf(key); v.Kind() == reflect.String && !utf8.ValidString(v.String()) {
-		return nil, fmt.Errorf("reading index %s: a key is text in UTF-8, found %q", l.name, v.String())
+	if text, garbled := plain.Garbled(key); garbled {
+		return nil, fmt.Errorf("reading index %s: a key is text in UTF-8, found %q", l.name, text)
 	}
 	plainKey, err := decoded[any](key)
 	if err != nil {

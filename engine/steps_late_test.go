@@ -60,20 +60,21 @@ func TestStepsThatWereFinishedInTime(t *testing.T) {
 				s.t.Errorf("status in the end (-want +got):\n%s", diff)
 			}
 		}
+		goesOn := func(s *stage) {
+			s.Launch()
+			s.Create(web)
+			s.Advance(11 * time.Second)
+			s.Called("one create", "two create")
+			half(s)
+			s.Advance(2 * time.Minute)
+			s.Called("two create 2", "three create 2")
+			whole(s)
+		}
 		limits := []dsl.Option{dsl.Timeout(10 * time.Second), dsl.WithBackoff(time.Minute, time.Minute)}
 		for name, test := range map[string]scenario{
 			"in a handler": {
 				func(foo *dsl.Resource, j *journal) { foo.OnReconcile("h", steps(j), limits...) },
-				func(s *stage) {
-					s.Launch()
-					s.Create(web)
-					s.Advance(11 * time.Second)
-					s.Called("one create", "two create")
-					half(s)
-					s.Advance(2 * time.Minute)
-					s.Called("two create 2", "three create 2")
-					whole(s)
-				},
+				goesOn,
 			},
 			"in one whose progress is stored, and the process ends": {
 				func(foo *dsl.Resource, j *journal) { foo.OnCreate("h", steps(j), limits...) },
@@ -97,16 +98,7 @@ func TestStepsThatWereFinishedInTime(t *testing.T) {
 						return nil
 					})
 				},
-				func(s *stage) {
-					s.Launch()
-					s.Create(web)
-					s.Advance(11 * time.Second)
-					s.Called("one create", "two create")
-					half(s)
-					s.Advance(2 * time.Minute)
-					s.Called("two create 2", "three create 2")
-					whole(s)
-				},
+				goesOn,
 			},
 			"in a state of a machine": {
 				func(foo *dsl.Resource, j *journal) {

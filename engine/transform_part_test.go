@@ -31,6 +31,18 @@ func wantsHost(host string) dsl.Func {
 	}
 }
 
+// flushes is a daemon that wants something once.
+func flushes(j *journal, want func(*dsl.Patch)) dsl.DaemonFunc {
+	return func(ctx context.Context, r *dsl.DaemonRequest) error {
+		want(r.Patch)
+		if err := r.Flush(ctx); err != nil {
+			j.Add(err.Error())
+		}
+		<-ctx.Done()
+		return nil
+	}
+}
+
 // lists compares the list that others add to, too.
 func (s *stage) lists(want ...any) {
 	s.t.Helper()
@@ -230,21 +242,16 @@ func TestTransformationsOfWhatIsCachedInPart(t *testing.T) {
 		},
 		"somebody writes while a daemon does": {
 			func(foo *dsl.Resource, j *journal) {
-				foo.Daemon("watch", func(ctx context.Context, r *dsl.DaemonRequest) error {
+				foo.Daemon("watch", flushes(j, func(p *dsl.Patch) {
 					late := false
-					r.Patch.Transform(func(o *unstructured.Unstructured) error {
+					p.Transform(func(o *unstructured.Unstructured) error {
 						if !late {
 							late = true
 							s.set([]any{"theirs", "late"}, "spec", "hosts")
 						}
 						return withHost("one")(o)
 					})
-					if err := r.Flush(ctx); err != nil {
-						j.Add(err.Error())
-					}
-					<-ctx.Done()
-					return nil
-				})
+				}))
 			}, func(int) {
 				s.Launch()
 				s.Create(shared)
@@ -254,15 +261,10 @@ func TestTransformationsOfWhatIsCachedInPart(t *testing.T) {
 		},
 		"a daemon transforms it": {
 			func(foo *dsl.Resource, j *journal) {
-				foo.Daemon("watch", func(ctx context.Context, r *dsl.DaemonRequest) error {
-					r.Patch.Transform(withHost("one"))
-					r.Patch.SetStatus("seen", true)
-					if err := r.Flush(ctx); err != nil {
-						j.Add(err.Error())
-					}
-					<-ctx.Done()
-					return nil
-				})
+				foo.Daemon("watch", flushes(j, func(p *dsl.Patch) {
+					p.Transform(withHost("one"))
+					p.SetStatus("seen", true)
+				}))
 			}, func(int) {
 				s.Launch()
 				s.Create(shared)

@@ -44,7 +44,10 @@ spec:
     resourceRules: [{apiGroups: [""], apiVersions: [v1], operations: [CREATE, UPDATE], resources: [configmaps]}]
   matchConditions: [{name: of-the-test, expression: "object.metadata.name.endsWith('-another')"}]
   validations: [{expression: "false", message: ask the platform team for a permit}]
----
+`
+
+// bindingOfNamespace binds a policy to the namespace whose name it has.
+const bindingOfNamespace = `---
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicyBinding
 metadata: {name: NS}
@@ -54,29 +57,32 @@ spec:
   matchResources: {namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: NS}}}
 `
 
-// deny puts the policy in force in a namespace, and returns what ends it.
-func deny(t *testing.T, ns string) func(*testing.T) {
+// inForce puts a policy of the name NS in force in a namespace until the test has ended; denies reports whether
+// they are.
+func inForce(t *testing.T, ns, policy string, denies func() bool) {
 	t.Helper()
-	plane.Apply(t, "", strings.ReplaceAll(policyOfNamespace, "NS", ns))
-	admission := plane.Kubernetes().AdmissionregistrationV1()
-	clear := func() error {
-		ctx := context.WithoutCancel(t.Context())
-		_ = admission.ValidatingAdmissionPolicyBindings().Delete(ctx, ns, metav1.DeleteOptions{}) // it may have gone before
-		return admission.ValidatingAdmissionPolicies().Delete(ctx, ns, metav1.DeleteOptions{})
-	}
+	plane.Apply(t, "", strings.ReplaceAll(policy+bindingOfNamespace, "NS", ns))
 	t.Cleanup(func() {
-		if err := clear(); err != nil {
+		ctx, admission := context.WithoutCancel(t.Context()), plane.Kubernetes().AdmissionregistrationV1()
+		_ = admission.ValidatingAdmissionPolicyBindings().Delete(ctx, ns, metav1.DeleteOptions{}) // it may have gone before
+		if err := admission.ValidatingAdmissionPolicies().Delete(ctx, ns, metav1.DeleteOptions{}); err != nil {
 			t.Errorf("deleting the policy: %v", err)
 		}
 	})
-	waitFor(t, "the policy to be in force", func() bool {
+	waitFor(t, "the policy to be in force", denies)
+}
+
+// deny puts the policy in force in a namespace, and returns what ends it.
+func deny(t *testing.T, ns string) func(*testing.T) {
+	t.Helper()
+	inForce(t, ns, policyOfNamespace, func() bool {
 		_, err := plane.Kubernetes().CoreV1().ConfigMaps(ns).Create(t.Context(),
 			&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "probe-another"}}, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
 		return err != nil
 	})
 	return func(t *testing.T) {
 		t.Helper()
-		if err := admission.ValidatingAdmissionPolicyBindings().Delete(t.Context(), ns, metav1.DeleteOptions{}); err != nil {
+		if err := plane.Kubernetes().AdmissionregistrationV1().ValidatingAdmissionPolicyBindings().Delete(t.Context(), ns, metav1.DeleteOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}

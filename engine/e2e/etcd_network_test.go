@@ -143,15 +143,14 @@ func (n *etcdNetwork) change(w http.ResponseWriter, r *http.Request, kind string
 	answer := httptest.NewRecorder()
 	// Etcd ends a change itself; one whose client has gone must not be lost to this book.
 	by.ServeHTTP(answer, r.WithContext(context.WithoutCancel(r.Context())))
-	made := answer.Code == http.StatusOK
-	if kind == "promote" && !made {
-		made = n.votes(r.Context(), r.URL.Host, about.ID)
-	}
+	made := answer.Code == http.StatusOK || kind == "promote" && n.votes(r.Context(), r.URL.Host, about.ID)
 	n.mu.Lock()
 	n.open--
 	var crash func()
-	if made && !(kind == "promote" && n.promoted[about.ID]) {
-		n.promoted[about.ID] = n.promoted[about.ID] || kind == "promote"
+	if kind == "promote" && made {
+		made, n.promoted[about.ID] = !n.promoted[about.ID], true
+	}
+	if made {
 		n.changes = append(n.changes, kind)
 		if kind == "add" {
 			crash, n.crash = n.crash, nil

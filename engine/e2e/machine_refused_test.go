@@ -29,29 +29,13 @@ spec:
   matchConstraints:
     resourceRules: [{apiGroups: [e2e.example.com], apiVersions: [v1], operations: [UPDATE], resources: [works, works/status]}]
   validations: [{expression: "!has(object.status) || !('forecast' in object.status) || object.status.forecast != 'storm'", message: no storms here, reason: Forbidden}]
----
-apiVersion: admissionregistration.k8s.io/v1
-kind: ValidatingAdmissionPolicyBinding
-metadata: {name: NS}
-spec:
-  policyName: NS
-  validationActions: [Deny]
-  matchResources: {namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: NS}}}
 `
 
 // calm puts the policy in force in the stage's namespace.
 func (s *stage) calm(t *testing.T) {
 	t.Helper()
-	plane.Apply(t, "", strings.ReplaceAll(noStorms, "NS", s.ns))
-	t.Cleanup(func() {
-		ctx, admission := context.WithoutCancel(t.Context()), plane.Kubernetes().AdmissionregistrationV1()
-		_ = admission.ValidatingAdmissionPolicyBindings().Delete(ctx, s.ns, metav1.DeleteOptions{})
-		if err := admission.ValidatingAdmissionPolicies().Delete(ctx, s.ns, metav1.DeleteOptions{}); err != nil {
-			t.Errorf("deleting the policy: %v", err)
-		}
-	})
 	s.works.Create(t, work("probe", "a"))
-	waitFor(t, "the policy to be in force", func() bool {
+	inForce(t, s.ns, noStorms, func() bool {
 		_, err := plane.Dynamic().Resource(schema.GroupVersionResource{Group: "e2e.example.com", Version: "v1", Resource: "works"}).Namespace(s.ns).
 			Patch(t.Context(), "probe", types.MergePatchType, []byte(`{"status":{"forecast":"storm"}}`), metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}}, "status")
 		return apierrors.IsForbidden(err)

@@ -7,12 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
 	"sync"
 	"time"
-	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -69,8 +67,8 @@ func (x *one) entries(o *cached.Object) (out []index.Entry, err error) {
 		return nil, err
 	}
 	for _, entry := range given {
-		if text := reflect.ValueOf(entry.Key); text.Kind() == reflect.String && !utf8.ValidString(text.String()) {
-			_, err := index.KeyOf(text.String()) // says so; as JSON, a type of the author's would be another text
+		if text, garbled := plain.Garbled(entry.Key); garbled {
+			_, err := index.KeyOf(text) // says so
 			return nil, err
 		}
 		key, err := plain.Value(entry.Key)

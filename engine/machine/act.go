@@ -206,8 +206,7 @@ func (x *Run) fail(err error, action, reason string) {
 		return
 	}
 	x.request.Log.Info("action failed once too often", logmark.Warning, true, "state", x.State, "action", action, "failed", x.Failures, "error", err.Error())
-	why := fmt.Sprintf("%s failed %s: %v", action, times(x.Failures), err)
-	x.spend(why)
+	x.spend(fmt.Sprintf("%s failed %s: %v", action, times(x.Failures), err))
 }
 
 // spend takes an object away whose state's budget is used up.

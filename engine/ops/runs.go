@@ -50,7 +50,7 @@ func newRuns() *runs {
 	return &runs{
 		counts: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "handwerk_handler_runs_total",
-			Help: "Runs of a handler, by cause and outcome (success, retry, failed, timeout, panic, waiting).",
+			Help: "Runs of a handler, by cause and outcome (success, retry, failed, timeout, panic, waiting, ignored).",
 		}, []string{"resource", "handler", "cause", "outcome"}),
 		durations: prometheus.NewHistogramVec(histogram(
 			"handwerk_handler_duration_seconds",
