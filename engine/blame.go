@@ -57,13 +57,13 @@ func (p *pass) alone(ctx context.Context, j *plan.Job) error {
 		}
 		return wants, patch.Marks{Finalizer: p.r.rules.Finalizer}
 	})
-	if err == nil {
-		p.family.Rebase(result)
+	if err != nil {
+		return err
 	}
-	if err == nil && sent {
+	if p.family.Rebase(result); sent {
 		j.Saw = p.looking(result).Look.Digest(j.Reader.View) // what it has changed itself is no news
 	}
-	return err
+	return nil
 }
 
 // also returns the draft with what another handler wants. Where that cannot be worked out any more, the handler runs again.
