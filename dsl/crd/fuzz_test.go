@@ -23,7 +23,7 @@ func FuzzField(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		if !utf8.ValidString(text) {
-			t.Skip()
+			t.Skip("texts of configurations are UTF-8")
 		}
 		types := map[string]any{"T": map[string]any{"a": "string | required=true"}, "Tree": map[string]any{"t": "[]Tree"}, "U": "unknwn"}
 		if !strings.Contains(text, "Tree") {
