@@ -30,8 +30,8 @@ type Entry struct {
 	// Met: it has begun with the object, and has not run for it since.
 	Met bool `json:"met,omitempty"`
 	// Begins: the handler is new to the object, and begins with it as it is when it sees it first: its
-	// filters may not hold yet. Fresh: and so was the object then, which it is to create. Quiet: it has
-	// begun, and that need not be stored before something else is.
+	// filters may not hold yet. Fresh: and so was the object then, which it is to create. Quiet: the next
+	// process finds out the same by itself, so nothing is stored for this alone.
 	Begins, Fresh, Quiet bool `json:"-"`
 	// Bare: nothing is kept of what the handler handled last, whatever the text has.
 	Bare bool `json:"-"`
@@ -284,7 +284,9 @@ func (e Entry) Meet(r Reader, look *Look, known, making bool) Entry {
 		return e
 	}
 	e.Met = true
-	return e.Start(r, look, known && !e.Fresh) // the text may have it as one that is to create
+	// A handler of updates must know in the next process where it began. A handler of creations begins again there, with the
+	// same outcome, unless the text has it as one that is to create.
+	return e.Start(r, look, known && !e.Fresh && !r.On(dsl.Update))
 }
 
 // Start returns the entry of a handler that begins with the object as it is.
