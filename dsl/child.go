@@ -187,14 +187,16 @@ type Children interface {
 	// most one is given. A child whose tie is to be another one than before is tied anew, and
 	// not made again. Only an unowned child may be of a kind that is not declared.
 	//
-	// Nothing is sent when the child is so already. An object of that name that this object does
-	// not own is left alone, and the error is a [NotOwnedError]; one that another handler of this object
-	// keeps otherwise stays as that one wants it, and the error is a [CollisionError], or one of [Waiting]
-	// until that one has said whether it still does; one that the garbage
-	// collector has yet to take from an earlier owner of the same name is waited for, with an error of
-	// [Waiting]; so is one that is made anew because a field cannot be changed, where the spec says so.
-	// Other errors wrap that of the API machinery, as when a field cannot be changed. Result is the
-	// child as the server returned it, or as the cache has it.
+	// Nothing is sent when the child is so already. Result is the child as the server returned it, or as the
+	// cache has it.
+	//
+	// The error is one of [Waiting] where the child cannot be as desired yet; the handler returns it, and runs again.
+	// Such a child is being deleted, and is made again when it is gone; that is so, too, where Apply deletes it because a
+	// field cannot be changed, and the spec says so. Or the garbage collector has yet to take it from an earlier owner of
+	// the same name. Or another handler of this object has made it otherwise, and is asked whether it keeps it. Where that
+	// handler does, the error is a [CollisionError], and the child stays. An object of that name that this object does not
+	// own is left alone, and the error is a [NotOwnedError]. Other errors wrap that of the API machinery, as when a field
+	// cannot be changed.
 	//
 	// A child with a label instead of an owner reference is entered into its owner's record before
 	// it is made, which costs a write to the owner, once.

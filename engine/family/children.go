@@ -93,7 +93,15 @@ func (c *children) Apply(ctx context.Context, desired any, specs ...dsl.ChildSpe
 		return nil, s.unapplied(ctx, w, err)
 	}
 	s.hold(w.id, result)
+	if result.GetDeletionTimestamp() != nil {
+		return result, awaitsEnd(w.place())
+	}
 	return result, nil
+}
+
+// awaitsEnd is the error about a child that can be made again when it is gone.
+func awaitsEnd(place child.Place) error {
+	return dsl.Waiting(place.People()+" to be gone, so that it can be made again", 0)
 }
 
 // unapplied sees to the record after a child could not be applied.
@@ -199,7 +207,7 @@ func (c *children) recreate(ctx context.Context, f *feed.Feed, fixed *child.Fixe
 	if err := c.deleteChild(ctx, f, fixed.Live, strings.Join(fields, ", ")); err != nil {
 		return err
 	}
-	return dsl.Waiting(child.PlaceOf(fixed.Live).People()+" to be gone, so that it can be made anew", 0)
+	return awaitsEnd(child.PlaceOf(fixed.Live))
 }
 
 // Delete deletes a child.

@@ -165,11 +165,9 @@ func (p *pass) send(ctx context.Context, objects []*object) {
 			return
 		}
 		result, err := p.r.Children.Apply(ctx, o.desired, o.spec())
-		if err != nil {
-			o.err = err
-			return
+		if o.err = err; result != nil {
+			o.live = result // also one that is being deleted
 		}
-		o.live = result
 	})
 }
 
@@ -207,7 +205,7 @@ func (p *pass) note(st *state) {
 		case o.err != nil:
 			p.fail(o.label(), o.err)
 		case o.ending():
-			p.wait(0, "%s to be gone, so that it can be made anew", o.label())
+			p.wait(0, "%s to be gone, so that it can be made again", o.label())
 		default:
 			continue
 		}

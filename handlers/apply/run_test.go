@@ -171,7 +171,7 @@ func TestAnObjectThatIsBeingDeletedIsWaitedFor(t *testing.T) {
 	}
 	delete(w.objects, "Thing db-web")
 	w.told()
-	waits(t, w.run(dsl.Child), "Thing db to be gone, so that it can be made anew")
+	waits(t, w.run(dsl.Child), "Thing db to be gone, so that it can be made again")
 	calls(t, w)
 	w.collect()
 	if err := w.run(dsl.Child); err != nil {
