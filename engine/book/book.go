@@ -243,6 +243,7 @@ func (b Book) Old(r Reader) map[string]any {
 	if err != nil {
 		return nil // it was read before
 	}
+	stored = stored.renamed([]Reader{r}) // the text may be of a version in which it had another id
 	was, _ := stored.Entry(r.ID)
 	tree, whole, fields := stored.kept.of(r.ID)
 	if tree == nil || !r.View.within(whole, fields) && was.Of != r.View.Name() {

@@ -67,8 +67,7 @@ func (x *essences) renamed(was, id string) *essences {
 }
 
 // gather collects what is kept for handlers.
-func (b Book) gather(readers []Reader, look *Look) (essences, error) {
-	var x essences
+func (b Book) gather(readers []Reader, look *Look) (x essences) {
 	trees := make([]map[string]any, len(readers))
 	for i, r := range readers {
 		if !r.Old {
@@ -93,7 +92,7 @@ func (b Book) gather(readers []Reader, look *Look) (essences, error) {
 			x.Olds[r.ID] = trees[i]
 		}
 	}
-	return x, x.pack()
+	return x
 }
 
 // lay adds what a handler has handled to what is kept for most.

@@ -49,9 +49,9 @@ func (e Entry) lastingTry(r Reader) progress.Record {
 	return e.Try.Lasting()
 }
 
-// Encode returns the text of the book for an object whose annotations leave so much room, in bytes. When
-// what handlers want to see of what was does not fit, it is left out, and degraded is true: the object
-// is handled all the same. The error is ErrRoom when nothing fits. A book with nothing worth storing in
+// Encode returns the text of the book for an object whose annotations leave so much room, in bytes. Where not all fits,
+// former ids of handlers are left out first. Then so is what handlers want to see of what was, and degraded is true: the
+// object is handled all the same. The error is ErrRoom when nothing fits. A book with nothing worth storing in
 // it has no text. The look is at the object as it is now: handlers that have seen it so are kept that.
 func (b Book) Encode(readers []Reader, look *Look, room int) (text string, degraded bool, err error) {
 	out := stored{Version: version, UID: b.UID, Generation: b.Generation, Handlers: map[string]Entry{}}
@@ -69,22 +69,47 @@ func (b Book) Encode(readers []Reader, look *Look, room int) (text string, degra
 	if !some {
 		return "", false, nil
 	}
-	if out.essences, err = b.gather(readers, look); err != nil {
-		return "", false, fmt.Errorf("encoding state: %w", err)
-	}
-	room = min(room, MaxSize)
-	data, err := json.Marshal(out)
-	if err == nil && len(data) > room {
-		degraded, out.essences = true, essences{}
-		data, err = json.Marshal(out)
-	}
-	if err == nil && len(data) > room {
-		err = ErrRoom
+	out.essences = b.gather(readers, look)
+	bare := out
+	bare.essences = essences{}
+	for i, form := range []stored{out.former(readers), out, bare.former(readers), bare} {
+		text, err = form.encode()
+		if degraded = i > 1; err != nil || len(text) <= min(room, MaxSize) {
+			break
+		}
+		text, err = "", ErrRoom
 	}
 	if err != nil {
 		return "", false, fmt.Errorf("encoding state: %w", err)
 	}
-	return string(data), degraded, nil
+	return text, degraded, nil
+}
+
+// former returns the form in which entries are found under former ids, too, so that an earlier version of the operator finds
+// them after a roll-back.
+func (s stored) former(readers []Reader) stored {
+	if !slices.ContainsFunc(readers, func(r Reader) bool { return len(r.Was) > 0 }) {
+		return s
+	}
+	s.Handlers = maps.Clone(s.Handlers)
+	for _, r := range readers {
+		e, found := s.Handlers[r.ID]
+		for _, was := range r.Was {
+			if found {
+				s.Handlers[was], s.essences = e, *s.essences.renamed(r.ID, was)
+			}
+		}
+	}
+	return s
+}
+
+// encode returns the text of the form, with what is large in it packed.
+func (s stored) encode() (string, error) {
+	if err := s.pack(); err != nil {
+		return "", err
+	}
+	data, err := json.Marshal(s)
+	return string(data), err
 }
 
 // Load reads the text on an object. What is another object's is void. A text of version 1 does not say

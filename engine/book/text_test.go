@@ -301,3 +301,39 @@ func fields(paths ...string) dsl.View {
 	dsl.Field(paths...)(h)
 	return h.View()
 }
+
+// TestFormerIds holds that an entry is found under an id that its handler had before, as long as there is room for both.
+func TestFormerIds(t *testing.T) {
+	now, was := reading(updates).named("b"), reading(updates).named("a")
+	now.Was = []string{"a"}
+	red, blue := object(1, strings.Repeat("red", 60)), object(1, strings.Repeat("blue", 60))
+	other := reading(updates).named("other")
+	b := Book{UID: uid}.handled(other, blue).handled(now, red)
+	readers := []Reader{other, now}
+	text, _, err := b.Encode(readers, NewLook(blue), MaxSize)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		room     int
+		former   bool
+		degraded bool
+	}{{len(text), true, false}, {len(text) - 1, false, false}, {160, true, true}, {120, false, true}} {
+		got, degraded, err := b.Encode(readers, NewLook(blue), tt.room)
+		if err != nil || degraded != tt.degraded || len(got) > tt.room {
+			t.Fatalf("room for %d: %d bytes, degraded %v, %v", tt.room, len(got), degraded, err)
+		}
+		read, err := Load(got, uid, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		read = read.Meet([]Reader{other, was}, Moment{Look: NewLook(blue)})
+		e, _ := read.Entry("a")
+		if former := e.Seen == NewLook(red).Digest(was.View); former != tt.former {
+			t.Errorf("room for %d: the entry under the former id is %+v", tt.room, e)
+		}
+		if old := read.Old(was); tt.former && !tt.degraded && !cmp.Equal(old, red) {
+			t.Errorf("room for %d: under the former id old is %v", tt.room, old)
+		}
+	}
+}
