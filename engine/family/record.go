@@ -23,8 +23,8 @@ type ties struct {
 	// more is taken out of the record at once, and written when there is something to write.
 	record *child.Record
 	text   string
-	// ahead: the record is ahead of the text.
-	ahead bool
+	// next is the text of the record where that differs from the stored one, empty where it does not.
+	next string
 	// closed: a pass was finished since there is a record, so what was there before is in it.
 	closed bool
 }
@@ -34,8 +34,20 @@ func (s *Session) readRecord() {
 	if known := s.pass.Memory.ties; known != nil {
 		s.ties = *known
 	}
-	text, _, _ := unstructured.NestedString(s.pass.Object.Object, "metadata", "annotations", s.family.keys.Record)
-	if text == s.text || s.pass.Gone && s.record != nil { // of what is gone the cache does not have what was written since
+	if s.pass.Gone && s.record != nil { // of what is gone the cache does not have what was written since
+		return
+	}
+	s.takeLocked(s.pass.Object)
+}
+
+// takeLocked makes the record that an owner has the session's. The lock is held, or nobody else has the session yet.
+func (s *Session) takeLocked(owner *unstructured.Unstructured) {
+	text, _, _ := unstructured.NestedString(owner.Object, "metadata", "annotations", s.family.keys.Record)
+	switch {
+	case text == s.text:
+		return
+	case s.next != "" && text == s.next:
+		s.text, s.next = text, ""
 		return
 	}
 	record, err := child.ParseRecord(text, s.pass.Object.GetUID())
@@ -43,6 +55,27 @@ func (s *Session) readRecord() {
 		s.pass.Log().Error(err, "record of children is not readable; it is begun anew")
 	}
 	s.ties = ties{record: record, text: text, closed: s.closed && record != nil}
+}
+
+// keepLocked makes later passes know the record, also where this one fails. The lock is held.
+func (s *Session) keepLocked() {
+	s.pass.Memory.ties = nil
+	if s.record != nil {
+		known := s.ties
+		s.pass.Memory.ties = &known
+	}
+}
+
+// answered takes the record from the owner as the server returned it after a write of the pass.
+func (s *Session) answered(owner *unstructured.Unstructured) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pass.Memory.unsure = false
+	s.takeLocked(owner)
+	s.keepLocked()
+	if !s.pass.Gone {
+		s.family.know(s.pass.Key, s.record)
+	}
 }
 
 // admits says why a child cannot be entered, if so: something that this owner may not have is there.
@@ -76,6 +109,9 @@ func (s *Session) enrol(ctx context.Context, w *wanted, live *unstructured.Unstr
 func (s *Session) enter(ctx context.Context, titles map[child.Place]string) error {
 	s.turn.Lock()
 	defer s.turn.Unlock()
+	if err := s.ensure(ctx); err != nil {
+		return s.unentered(err)
+	}
 	s.mu.Lock()
 	if s.wanted == nil {
 		s.wanted = map[child.Place]bool{}
@@ -96,9 +132,29 @@ func (s *Session) enter(ctx context.Context, titles map[child.Place]string) erro
 	if fault == nil {
 		fault = s.writeRecord(ctx, before.With(time.Now(), titles).Without(s.outdated(before)...))
 	}
-	if fault != nil {
-		return fmt.Errorf("entering children of %s %s into its record: %w", s.pass.Object.GetKind(), s.pass.Key, fault)
+	return s.unentered(fault)
+}
+
+// unentered is the error of children that could not be entered for a reason, nil where there is none.
+func (s *Session) unentered(err error) error {
+	if err == nil {
+		return nil
 	}
+	return fmt.Errorf("entering children of %s %s into its record: %w", s.pass.Object.GetKind(), s.pass.Key, err)
+}
+
+// ensure reads the owner when an earlier pass got no answer to a write of the record: the cache may show the record before it.
+func (s *Session) ensure(ctx context.Context) error {
+	s.mu.Lock()
+	unsure := s.pass.Memory.unsure && !s.pass.Gone
+	s.mu.Unlock()
+	if !unsure {
+		return nil
+	}
+	if err := s.outOfSight(ctx); err != nil {
+		return err
+	}
+	s.answered(s.Base())
 	return nil
 }
 
@@ -147,6 +203,7 @@ func (s *Session) writeRecord(ctx context.Context, record *child.Record) error {
 		Resource: served.GVR.GroupResource(), Manager: s.family.settings.Operator.Name,
 	}
 	marks := patch.Marks{Annotation: key, State: text}
+	s.sending()
 	result, err := patch.Write(ctx, target, func(*unstructured.Unstructured) (*dsl.Patch, patch.Marks) { return dsl.NewPatch(), marks })
 	s.Wrote(result)
 	s.mu.Lock()
@@ -155,9 +212,18 @@ func (s *Session) writeRecord(ctx context.Context, record *child.Record) error {
 		s.fault = err
 		return err
 	}
-	s.base, s.record, s.text, s.ahead = result.Object, record, text, false
+	s.pass.Memory.unsure = false
+	s.base, s.record, s.text, s.next = result.Object, record, text, ""
+	s.keepLocked()
 	s.family.know(s.pass.Key, record)
 	return nil
+}
+
+// sending notes that a write of the record is about to be sent: until it is answered it is not known which record the owner has.
+func (s *Session) sending() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pass.Memory.unsure = true
 }
 
 // doubt notes that a labelled child may have been made, or not.

@@ -32,6 +32,8 @@ type Memory struct {
 	claims claim.Memory[id]
 	// ties is about the owner's record, nil where there is none.
 	ties *ties
+	// unsure: a write of the record got no answer, so the owner may have another one than ties has.
+	unsure bool
 	// doubts are places where a labelled child may have been made although the request failed. They stay in
 	// the record until the child is seen, or the process ends.
 	doubts map[child.Place]bool

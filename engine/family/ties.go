@@ -14,6 +14,8 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/logmark"
 	"github.com/handwerk-dev/handwerk/engine/child"
 	"github.com/handwerk-dev/handwerk/engine/claim"
+	"github.com/handwerk-dev/handwerk/engine/feed"
+	"github.com/handwerk-dev/handwerk/engine/watch"
 )
 
 // outdated returns the places of a record at which there is no child any more.
@@ -28,7 +30,7 @@ func (s *Session) outdated(record *child.Record) (out []child.Place) {
 			delete(doubts, place)
 		}
 		_, wanted := s.wanted[place]
-		if known && !there && !wanted && !doubts[place] || parted && s.family.farewell(record, place) {
+		if known && !there && !wanted && !doubts[place] && !s.cutLocked(owner, place) || parted && s.family.farewell(record, place) {
 			out = append(out, place)
 		}
 	}
@@ -37,20 +39,39 @@ func (s *Session) outdated(record *child.Record) (out []child.Place) {
 
 // claimed reports whether an object that says it is the owner's is at a place, as far as it is known.
 func (f *Family) claimed(owner child.Owner, place child.Place) (there, known bool) {
+	kind, h := f.shows(place)
+	if h == nil || !h.Synced() {
+		return false, false
+	}
 	key := cache.ObjectName{Namespace: place.Namespace, Name: place.Name}
+	o, found := h.Object(key)
+	if !found && kind.Telling(key) {
+		return false, false // who is told of the deletion finds the owner by its record
+	}
+	there = found && (owner.Labels(o) || owner.Says(o))
+	return there, true
+}
+
+// cutLocked reports whether the object at a place was applied for the owner, and somebody has cut the tie since: the label may be
+// put on again. One that this pass has applied without a tie is let go. The lock is held.
+func (s *Session) cutLocked(owner child.Owner, place child.Place) bool {
+	kind, h := s.family.shows(place)
+	if h == nil {
+		return false
+	}
+	key := cache.ObjectName{Namespace: place.Namespace, Name: place.Name}
+	o, found := h.Object(key)
+	return found && owner.Forgets(o) && s.applied[id{kind.Resource().GVR, key}] == nil
+}
+
+// shows returns the feed that has the objects of a place's kind, and the informer that has the place; nil where there is none.
+func (f *Family) shows(place child.Place) (*feed.Feed, *watch.Handle) {
 	for kind := range f.kinds {
-		if kind.Resource().GroupKind() != place.Kind {
-			continue
-		}
-		if h := kind.Informer(key.Namespace); h != nil && h.Synced() {
-			o, found := h.Object(key)
-			if !found && kind.Telling(key) {
-				return false, false // who is told of the deletion finds the owner by its record
-			}
-			return found && (owner.Labels(o) || owner.Says(o)), true
+		if kind.Resource().GroupKind() == place.Kind {
+			return kind, kind.Informer(place.Namespace)
 		}
 	}
-	return false, false
+	return nil, nil
 }
 
 // farewell reports whether a handler that runs for deletions alone has made what is at a place. Of an object that
@@ -75,17 +96,19 @@ func (s *Session) Trim() (base *unstructured.Unstructured, along map[string]stri
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(left) > 0 {
-		s.record, s.ahead = before.Without(left...), true
-		s.family.know(s.pass.Key, s.record)
+		record := before.Without(left...)
+		text, err := record.Encode(s.pass.Object.GetUID())
+		if err != nil {
+			return base, nil // it was encoded before, and was longer
+		}
+		s.record, s.next = record, text
+		s.family.know(s.pass.Key, record)
 	}
-	if !s.ahead {
+	if s.next == "" {
 		return base, nil
 	}
-	text, err := s.record.Encode(s.pass.Object.GetUID())
-	if err != nil {
-		return base, nil
-	}
-	return base, map[string]string{s.family.keys.Record: text}
+	s.pass.Memory.unsure = true
+	return base, map[string]string{s.family.keys.Record: s.next}
 }
 
 // LeftBehind takes what was made to see the owner off out of its record, and returns the annotation, nil where nothing
@@ -110,14 +133,10 @@ func (s *Session) LeftBehind(live *unstructured.Unstructured) map[string]string 
 // Close remembers the record when the pass has written. When every handler is done, what was there before the record
 // is in it, and what passes for a child all the same is told, once in the life of a process.
 func (s *Session) Close(done bool) {
-	m := s.pass.Memory
 	s.mu.Lock()
-	m.ties = nil
-	if s.record != nil {
-		s.closed = s.closed || done
-		known := s.ties
-		m.ties = &known
-	}
+	s.pass.Memory.unsure = false // what was sent was answered
+	s.closed = s.record != nil && (s.closed || done)
+	s.keepLocked()
 	s.mu.Unlock()
 	if done && !s.pass.Gone && (!s.pass.Sweep.Told || s.pass.Deleting) {
 		s.pass.Sweep.Told = true

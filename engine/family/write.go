@@ -88,6 +88,7 @@ func (s *Session) Wrote(result patch.Result) {
 	s.family.settings.Metrics.Wrote(s.family.settings.Resource.Name.String(), result.Status, result.Whole)
 	if result.Status || result.Whole {
 		s.noteAll(Write{}, []*feed.Feed{s.family.settings.Own}, result.Object)
+		s.answered(result.Object)
 	}
 }
 

@@ -1,0 +1,134 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine_test
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+)
+
+// unlabel takes the owner's label off a child, and leaves the rest.
+func unlabel(o *unstructured.Unstructured) {
+	labels := o.GetLabels()
+	delete(labels, ownerLabel)
+	o.SetLabels(labels)
+}
+
+// removesAll is a delete handler that removes the owner's children and waits until they are gone.
+func removesAll(ctx ctx, r *dsl.Request) error {
+	all, err := r.Children.All()
+	if err != nil {
+		return err
+	}
+	for _, c := range all {
+		if err := r.Children.Remove(ctx, c); err != nil {
+			return err
+		}
+	}
+	if len(all) > 0 {
+		return dsl.Waiting("children to be gone", 0)
+	}
+	return nil
+}
+
+// keepsOnChange returns an operator that applies a labelled ConfigMap when the object is new or changes, not when the child does,
+// and sets the status. Its journal has why the child could not be applied.
+func keepsOnChange(foo *dsl.Resource, j *journal) {
+	spec := dsl.ChildSpec{Handler: "keep", Name: "settings", Ownership: dsl.Labelled}
+	foo.Owns(configMaps)
+	foo.On([]dsl.Cause{dsl.Create, dsl.Update}, "keep", func(ctx ctx, r *dsl.Request) error {
+		if _, err := r.Children.Apply(ctx, settings("elsewhere", "x"), spec); err != nil {
+			j.Add(err.Error())
+			return err
+		}
+		size, _ := dsl.MustParsePath("spec.size").In(r.Object.Object)
+		r.Patch.SetStatus("size", size)
+		return nil
+	}, dsl.Field("spec.size"))
+	foo.OnDelete("leave", removesAll)
+}
+
+// leavesNothing deletes web, and checks that its child in namespace elsewhere goes with it.
+func (s *stage) leavesNothing() {
+	s.t.Helper()
+	s.remove()
+	s.Advance(3 * time.Minute)
+	s.gone()
+	if o := s.Get(configMaps, "elsewhere", "web"); o != nil {
+		s.t.Errorf("the child is left behind: %v", o.Object["metadata"])
+	}
+}
+
+// TestARecordOutlivesAFailedPass holds that a labelled child stays its owner's while the owner's annotation lists it, whatever
+// happened to the label and to later requests of a pass.
+func TestARecordOutlivesAFailedPass(t *testing.T) {
+	fault := apierrors.NewInternalError(errors.New("etcdserver: request timed out"))
+	begin := func(s *stage) {
+		s.elsewhere()
+		s.begin()
+	}
+	relabel := func(s *stage) {
+		uid := string(s.web().GetUID())
+		s.drift("elsewhere", func(o *unstructured.Unstructured) { o.SetLabels(map[string]string{ownerLabel: uid}) })
+		s.Settle()
+	}
+	scenarios(t, map[string]scenario{
+		"a label that is put back in a pass whose status is not written": {keepsOnChange, func(s *stage) {
+			begin(s)
+			s.drift("elsewhere", unlabel)
+			s.Settle() // a pass that does not apply the child
+			s.FailNext("patch", foos+"/status", fault)
+			s.size(2)
+			s.Advance(time.Minute)
+			s.Called()
+			s.leavesNothing()
+		}},
+		"a child that is made again in a pass whose status is not written": {keepsOnChange, func(s *stage) {
+			begin(s)
+			s.Delete(configMaps, "elsewhere", "web")
+			s.Settle()
+			s.FailNext("patch", foos+"/status", fault)
+			s.size(2)
+			s.Advance(time.Minute)
+			s.Called()
+			s.leavesNothing()
+		}},
+		"a label that somebody takes off and puts on": {keepsOnChange, func(s *stage) {
+			begin(s)
+			s.drift("elsewhere", unlabel)
+			s.Settle()
+			relabel(s)
+			s.size(2)
+			s.Advance(time.Minute)
+			s.Called()
+			s.leavesNothing()
+		}},
+		"a label that somebody takes off, and puts on after the owner was written": {
+			func(foo *dsl.Resource, j *journal) {
+				keepsOnChange(foo, j)
+				foo.OnField("spec.color", "note", func(_ ctx, r *dsl.Request) error {
+					color, _ := dsl.MustParsePath("spec.color").In(r.Object.Object)
+					r.Patch.Annotate("example.com/color", color.(string))
+					return nil
+				})
+			}, func(s *stage) {
+				begin(s)
+				s.drift("elsewhere", unlabel)
+				s.set("blue", "spec", "color")
+				s.Settle()
+				relabel(s)
+				s.size(2)
+				s.Advance(time.Minute)
+				s.Called()
+				s.leavesNothing()
+			},
+		},
+	})
+}
