@@ -41,6 +41,8 @@ type Book struct {
 	UID types.UID
 	// Generation is that of the object when the book was written, zero where it has none.
 	Generation int64
+	// Counted: it was written beside status.observedGeneration, and is void once that is past its generation.
+	Counted bool
 	// Known: the object was handled before.
 	Known bool
 
@@ -255,6 +257,9 @@ func (b Book) Old(r Reader) map[string]any {
 	}
 	return then.Kept(r.View)
 }
+
+// Passed reports whether status.observedGeneration tells more than the book, which is void then.
+func (b Book) Passed(observed int64) bool { return b.Counted && b.Generation < observed }
 
 // Stored returns the book as memory holds it, once it is stored: its essences are in the text.
 func (b Book) Stored(text string) Book {

@@ -308,18 +308,20 @@ func (e Entry) renewed(r Reader, look *Look) Entry {
 	return e
 }
 
-// Observed returns the entry where status.observedGeneration tells what was handled.
-func (e Entry) Observed(r Reader, look *Look, observed, now int64) Entry {
-	e.Of, e.Begins, e.Quiet = r.View.Name(), false, false
-	switch {
-	case observed > 0 && observed == now:
-		e.Seen = look.Digest(r.View)
-	case observed > 0:
+// Observed returns the entry of a handler that has handled an object at the generation that status.observedGeneration tells; now
+// is the object's.
+func Observed(r Reader, look *Look, observed, now int64) Entry {
+	e := Entry{Of: r.View.Name(), Seen: look.Digest(r.View)}
+	if observed != now {
 		e.Seen = anew
-	default:
-		e.Seen, e.Begins = "", !r.On(dsl.Create)
 	}
 	return e
+}
+
+// Counts reports whether a generation tells all that there is to the entry of a handler: it has handled what it looks at now.
+func (e Entry) Counts(r Reader, look *Look) bool {
+	made := e.Seen != "" && e.Lost == "" && !r.On(dsl.Update) // what changes later is nothing to one that creates
+	return made || e.Seen == look.Digest(r.View)
 }
 
 // Corrected returns the entry of a handler whose changes the server dropped or rewrote: wanted is the digest

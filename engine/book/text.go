@@ -33,6 +33,7 @@ type stored struct {
 	Version    int              `json:"handwerk"`
 	UID        types.UID        `json:"uid,omitempty"`
 	Generation int64            `json:"generation,omitempty"`
+	Counted    bool             `json:"counted,omitempty"`
 	Handlers   map[string]Entry `json:"handlers,omitempty"`
 	essences
 }
@@ -54,7 +55,7 @@ func (e Entry) lastingTry(r Reader) progress.Record {
 // object is handled all the same. The error is ErrRoom when nothing fits. A book with nothing worth storing in
 // it has no text. The look is at the object as it is now: handlers that have seen it so are kept that.
 func (b Book) Encode(readers []Reader, look *Look, room int) (text string, degraded bool, err error) {
-	out := stored{Version: version, UID: b.UID, Generation: b.Generation, Handlers: map[string]Entry{}}
+	out := stored{Version: version, UID: b.UID, Generation: b.Generation, Counted: b.Counted, Handlers: map[string]Entry{}}
 	some := false
 	for _, r := range readers {
 		e, _ := b.Entry(r.ID)
@@ -165,7 +166,7 @@ func parse(text string) (Book, error) {
 	if err := in.unpack(); err != nil {
 		return Book{}, fmt.Errorf("decoding state: %w", err)
 	}
-	b := Book{UID: in.UID, Generation: in.Generation, Known: true, text: text, kept: &in.essences}
+	b := Book{UID: in.UID, Generation: in.Generation, Counted: in.Counted, Known: true, text: text, kept: &in.essences}
 	for _, id := range slices.Sorted(maps.Keys(in.Handlers)) {
 		b.entries = append(b.entries, entryOf(id, in.Handlers[id]))
 	}

@@ -203,6 +203,13 @@ func TestWriteBudgets(t *testing.T) {
 			r.ObservedGeneration = true
 			r.On(changes, "h", s.Note("h", tell), generation...)
 		}, observed, []string{ofStatus}, []string{ofStatus}, nil, 1},
+		"one that sets status and a label, with observedGeneration": {func(s *stage, r *dsl.Resource) {
+			r.ObservedGeneration = true
+			r.On(changes, "h", s.Note("h", func(ctx context.Context, r *dsl.Request) error {
+				r.Patch.Label("value", spec(r.Object, "value"))
+				return tell(ctx, r)
+			}), generation...)
+		}, observed, []string{whole, ofStatus}, []string{whole, ofStatus}, nil, 1},
 		"five that set status": {func(s *stage, r *dsl.Resource) {
 			for i := range 5 {
 				r.On(changes, fmt.Sprint("h", i), s.Note("h", func(_ context.Context, r *dsl.Request) error {

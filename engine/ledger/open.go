@@ -78,35 +78,39 @@ func Open(rules *Rules, m *Memory, s Subject, look *book.Look, log func() logr.L
 	return l
 }
 
-// load reads the book from the object.
+// load reads the book from the object: its text, or status.observedGeneration where that tells more.
 func (l *Ledger) load(look *book.Look) book.Book {
 	b, err := book.Load(l.text, l.subject.Object.GetUID(), l.vouched)
 	if err != nil {
 		l.log().Error(err, "state annotation is not readable; the object is handled as a new one")
 	}
-	b = b.Meet(l.rules.Readers, book.Moment{
+	if observed := l.observed(); observed > 0 && (b.Text() == "" || b.Passed(observed)) {
+		return l.byGeneration(look, observed)
+	}
+	return b.Meet(l.rules.Readers, book.Moment{
 		Look: look, Generation: l.subject.Object.GetGeneration(), Partial: l.rules.Partial, Deletion: l.subject.Deletion,
 	})
-	if l.subject.Generation {
-		b = l.byGeneration(b, look)
-	}
-	return b
 }
 
-// byGeneration takes from status.observedGeneration what was handled, unless the text knows more: it is there when
-// not all have handled what there is.
-func (l *Ledger) byGeneration(b book.Book, look *book.Look) book.Book {
-	o := l.subject.Object
-	observed, _, _ := unstructured.NestedInt64(o.Object, "status", "observedGeneration")
-	if b.Known && b.Text() != "" && observed != o.GetGeneration() {
-		return b
+// observed is the generation that status.observedGeneration tells to be handled, zero where it tells nothing.
+func (l *Ledger) observed() int64 {
+	if !l.subject.Generation {
+		return 0
 	}
-	b.Known = observed > 0
+	n, _, _ := unstructured.NestedInt64(l.subject.Object.Object, "status", "observedGeneration")
+	return n
+}
+
+// byGeneration is the book of an object of which a generation was handled.
+func (l *Ledger) byGeneration(look *book.Look, observed int64) book.Book {
+	o := l.subject.Object
+	b := book.Book{UID: o.GetUID(), Known: true}
 	for _, r := range l.rules.Readers {
+		e := book.Entry{}
 		if r.Stores() {
-			e, _ := b.Entry(r.ID)
-			b = b.With(r.ID, e.Observed(r, look, observed, o.GetGeneration()))
+			e = book.Observed(r, look, observed, o.GetGeneration())
 		}
+		b = b.With(r.ID, e)
 	}
 	return b
 }

@@ -36,10 +36,8 @@ func (l *Ledger) Save(d Draft, marks *patch.Marks) (wait time.Duration) {
 	l.marked = l.stored
 	mark := l.book.Mark(l.rules.Readers)
 	if l.subject.Generation && l.subject.Deletion == "" && l.allSeen(d.Look) {
-		l.marked, marks.Observed = mark, l.subject.Object.GetGeneration()
-		if l.text != "" {
-			marks.Annotation, marks.State = l.rules.Annotation, ""
-		}
+		l.marked = mark
+		l.observe(d, marks)
 		return 0
 	}
 	if mark == l.stored && l.intact() {
@@ -55,19 +53,32 @@ func (l *Ledger) Save(d Draft, marks *patch.Marks) (wait time.Duration) {
 	return 0
 }
 
-// allSeen reports whether every handler of which that is kept has handled the object as it is.
+// allSeen reports whether a generation tells all that there is to keep of the handlers.
 func (l *Ledger) allSeen(look *book.Look) (all bool) {
 	for _, r := range l.rules.Readers {
 		if !r.Stores() {
 			continue
 		}
-		e := l.Entry(r)
-		made := e.Seen != "" && e.Lost == "" && !r.On(dsl.Update) // what changes later is nothing to one that creates
-		if all = made || e.Seen == look.Digest(r.View); !all {
+		if all = l.Entry(r).Counts(r, look); !all {
 			return false
 		}
 	}
 	return all
+}
+
+// observe has status.observedGeneration say that all is handled, and takes off the text, which is for what a generation does not
+// tell. Of the two it is the text whose end marks the object as handled, as long as it counts: the text goes with the object, and
+// so last. Where there is none, or it is void when the generation is written, that goes last.
+func (l *Ledger) observe(d Draft, marks *patch.Marks) {
+	before, next := l.observed(), l.foreseen(d.Wanted)
+	marks.Observed = l.subject.Object.GetGeneration()
+	void := before < next && l.text == l.book.Text() && l.book.Passed(next)
+	switch {
+	case l.text == "", void && len(d.Wanted.Object) > 0: // a text that is void then is taken off in the next pass
+		marks.Late = true
+	default:
+		marks.Annotation, marks.State = l.rules.Annotation, ""
+	}
 }
 
 // intact reports whether the object has the text that this process knows of. One that is none of this
@@ -105,7 +116,7 @@ func (l *Ledger) updated(r book.Reader) bool {
 
 // Store enters the book into the marks, and reports whether it could.
 func (l *Ledger) Store(d Draft, marks *patch.Marks) bool {
-	l.book.Generation = l.foreseen(d.Wanted)
+	l.book.Generation, l.book.Counted = l.foreseen(d.Wanted), l.subject.Generation
 	text, degraded, err := l.book.Encode(l.rules.Readers, d.Look, pack.Room(l.subject.Object.GetAnnotations(), l.rules.Annotation))
 	switch {
 	case errors.Is(err, book.ErrRoom):

@@ -6,6 +6,7 @@
 package patch
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,8 +51,11 @@ type Marks struct {
 	Mended    string
 	// Locked: what is asked for holds only for the version that it was worked out from.
 	Locked bool
-	// Observed is what status.observedGeneration is to be; zero leaves it alone.
+	// Observed is what status.observedGeneration is to be: the generation that was handled; zero leaves it alone. Where Write
+	// itself makes another generation of that one, it is the new one.
 	Observed int64
+	// Late: Observed is what marks the object as handled, so the status is written after the object.
+	Late bool
 }
 
 // Wish tells what is wanted of an object. It is asked with the object as it was read, and again after
@@ -102,37 +106,79 @@ type Result struct {
 	Ignored []uint64
 }
 
-// Write sends what is wanted and the target does not have. Status goes first: a crash between the two
-// requests must not leave the object marked as handled with its status missing.
+// Write sends what is wanted and the target does not have. The request that marks the object as handled goes last: a crash
+// between the two must not leave it marked with something missing. That is the one to the object, or the one to its status
+// where the marks are late.
 //
 // What handlers want, and lists that others write too (finalizers, conditions), is sent with the version
 // that it was worked out from; after a conflict the wish is asked again. The error wraps ErrGone when the
 // object is gone, which a read has confirmed; other errors are the server's.
 func Write(ctx context.Context, t Target, wish Wish) (Result, error) {
-	r := Result{Object: t.Object}
-	p, m := wish(t.Object)
-	again := func(o *unstructured.Unstructured) { p, m = wish(o) }
-	if t.Subresource {
-		status := func(o *unstructured.Unstructured) change {
-			c := t.statusChange(o, p, m)
-			c.locked = true // the status endpoint of a custom resource does not look at the uid
-			return c
-		}
-		if err := t.send(ctx, &r, "status", status, again); err != nil {
-			return r, fmt.Errorf("writing status: %w", err)
+	w := writing{to: t, out: Result{Object: t.Object}, wish: wish}
+	w.ask()
+	for {
+		if done, err := w.both(ctx, t.Subresource && w.marks.Late); done || err != nil {
+			return w.out, err
 		}
 	}
-	whole := func(o *unstructured.Unstructured) change {
-		c := t.objectChange(o, p, m)
-		if !t.Subresource {
-			c = c.join(t.statusChange(o, p, m))
+}
+
+// writing is a write under way.
+type writing struct {
+	to   Target
+	out  Result
+	wish Wish
+	// wanted and marks are what the wish said last.
+	wanted *dsl.Patch
+	marks  Marks
+	// conflicts counts those since the last answer.
+	conflicts int
+	// made is the generation that the write made of another one, from.
+	from, made int64
+}
+
+// ask asks what is wanted of the object as it is known now.
+func (w *writing) ask() { w.wanted, w.marks = w.wish(w.out.Object) }
+
+// both sends the two requests, as far as there is something to send: that to the status first, unless it is late. It is not done
+// where another order is wanted in the end.
+func (w *writing) both(ctx context.Context, late bool) (done bool, err error) {
+	order := []string{"status", ""}
+	if late {
+		slices.Reverse(order)
+	}
+	for _, subresource := range order {
+		if subresource != "" && !w.to.Subresource {
+			continue
 		}
+		if done, err = w.send(ctx, subresource, late); !done || err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// change is what one of the requests is to change of an object.
+func (w *writing) change(o *unstructured.Unstructured, subresource string) change {
+	if subresource != "" {
+		c := w.to.statusChange(o, w.wanted, w.handled())
+		c.locked = true // the status endpoint of a custom resource does not look at the uid
 		return c
 	}
-	if err := t.send(ctx, &r, "", whole, again); err != nil {
-		return r, fmt.Errorf("writing object: %w", err)
+	c := w.to.objectChange(o, w.wanted, w.marks)
+	if !w.to.Subresource {
+		c = c.join(w.to.statusChange(o, w.wanted, w.marks))
 	}
-	return r, nil
+	return c
+}
+
+// handled are the marks, with the generation that the write has made of the one that was handled.
+func (w *writing) handled() Marks {
+	m := w.marks
+	if m.Observed > 0 && m.Observed == w.from {
+		m.Observed = w.made
+	}
+	return m
 }
 
 // Change returns the merge patch that makes an object what p asks for, status included; empty when it is
@@ -177,41 +223,71 @@ func ResolveMost(o *unstructured.Unstructured, p *dsl.Patch, generation int64, n
 	return &bare, err
 }
 
-// send works out a change and sends it, again from a fresh read after a conflict.
-func (t Target) send(ctx context.Context, r *Result, subresource string, work func(*unstructured.Unstructured) change, again func(*unstructured.Unstructured)) error {
-	for attempt := 0; ; attempt++ {
-		c := work(r.Object)
+// send works out a change and sends it, again from a fresh read after a conflict. It is not done where the status is to be late
+// then and was not, or the other way round.
+func (w *writing) send(ctx context.Context, subresource string, late bool) (done bool, err error) {
+	for {
+		c := w.change(w.out.Object, subresource)
 		if len(c.tree) == 0 {
-			return nil
+			return true, nil
 		}
-		if len(t.Ignored) > 0 {
-			if ignored := c.digest(r.Object.Object); slices.Contains(t.Ignored, ignored) {
-				r.Ignored = append(r.Ignored, ignored)
-				return nil
+		if len(w.to.Ignored) > 0 {
+			if ignored := c.digest(w.out.Object.Object); slices.Contains(w.to.Ignored, ignored) {
+				w.out.Ignored = append(w.out.Ignored, ignored)
+				return true, nil
 			}
 		}
-		written, err := t.patch(ctx, r.Object, c, subresource)
+		written, err := w.to.patch(ctx, w.out.Object, c, subresource)
 		if err == nil {
-			r.Dropped = append(r.Dropped, dropped(nil, c.tree, written.Object)...)
-			r.Object = written
-			if left := work(written); len(left.tree) > 0 {
-				r.Ignored = append(r.Ignored, left.digest(written.Object))
-			}
-			r.Status = r.Status || subresource != ""
-			r.Whole = r.Whole || subresource == ""
-			return nil
+			w.answered(written, c, subresource)
+			return true, nil
 		}
-		if gone.Says(err, t.Resource, r.Object.GetName()) {
-			return t.confirm(ctx, err)
+		if err = w.refused(ctx, err); err != nil {
+			return false, fmt.Errorf("writing %s: %w", cmp.Or(subresource, "object"), err)
 		}
-		if !apierrors.IsConflict(err) && !isForeignUID(err) || attempt == conflictRetries {
-			return err
+		if w.to.Subresource && w.marks.Late != late {
+			return false, nil
 		}
-		if r.Object, err = t.reread(ctx); err != nil {
-			return err
-		}
-		again(r.Object)
 	}
+}
+
+// answered takes in what the server made of a change.
+func (w *writing) answered(written *unstructured.Unstructured, c change, subresource string) {
+	before := w.out.Object
+	// A change that is held to no version may have met somebody else's, whose generation nobody has handled.
+	if m := w.handled(); c.locked && m.Observed > 0 && m.Observed == before.GetGeneration() {
+		w.from, w.made = w.marks.Observed, written.GetGeneration()
+	}
+	if len(w.wanted.Retired) > 0 && written.GetManagedFields() == nil {
+		written.SetManagedFields(before.GetManagedFields()) // which tell whose conditions they are
+	}
+	w.conflicts = 0
+	w.out.Dropped = append(w.out.Dropped, dropped(nil, c.tree, written.Object)...)
+	w.out.Object = written
+	if left := w.change(written, subresource); len(left.tree) > 0 {
+		w.out.Ignored = append(w.out.Ignored, left.digest(written.Object))
+	}
+	w.out.Status = w.out.Status || subresource != ""
+	w.out.Whole = w.out.Whole || subresource == ""
+}
+
+// refused reads the object again, and asks what is wanted of it, where a request has failed because somebody else wrote. The
+// error says why there is no more to do.
+func (w *writing) refused(ctx context.Context, said error) error {
+	if gone.Says(said, w.to.Resource, w.out.Object.GetName()) {
+		return w.to.confirm(ctx, said)
+	}
+	if !apierrors.IsConflict(said) && !isForeignUID(said) || w.conflicts == conflictRetries {
+		return said
+	}
+	w.conflicts++
+	live, err := w.to.reread(ctx)
+	if err != nil {
+		return err
+	}
+	w.out.Object = live
+	w.ask()
+	return nil
 }
 
 func (t Target) patch(ctx context.Context, base *unstructured.Unstructured, c change, subresource string) (*unstructured.Unstructured, error) {
