@@ -123,3 +123,67 @@ func TestFiltersThatDoNotHoldYet(t *testing.T) {
 	t.Run("a create of which the filter could not be asked comes when it can", asked(nil, "made create"))
 	t.Run("an update of which the filter could not be asked comes when it can", asked(func(s *stage) { s.size(2) }, "sized update"))
 }
+
+// TestAnObjectThatIsFoundAgainIsNotNew holds that handlers of which nothing is stored run for create once, and for resume in a
+// later process, also where handlers beside them do not see the object, so that it has no book.
+func TestAnObjectThatIsFoundAgainIsNotNew(t *testing.T) {
+	beside := func(unseen func(foo *dsl.Resource, j *journal)) func(foo *dsl.Resource, j *journal) {
+		return func(foo *dsl.Resource, j *journal) {
+			unseen(foo, j)
+			foo.OnReconcile("sync", j.Note("sync"))
+			foo.OnResume("back", j.Note("back"))
+		}
+	}
+	edge := func(causes []dsl.Cause, filter dsl.Option) func(foo *dsl.Resource, j *journal) {
+		return beside(func(foo *dsl.Resource, j *journal) { foo.On(causes, "edge", j.Note("edge"), filter) })
+	}
+	again := func(s *stage) {
+		s.Launch()
+		s.Create(web)
+		s.Called("sync create")
+		for range 2 {
+			s.Forget()
+			s.Process.Restart()
+			s.Called("sync resume", "back resume")
+			s.Wrote()
+		}
+	}
+	never := func(*dsl.Subject) (bool, error) { return false, nil }
+	gold := dsl.Label("tier", "gold")
+	create, update := []dsl.Cause{dsl.Create}, []dsl.Cause{dsl.Update}
+	all := map[string]scenario{
+		"one of creations, by a label":        {edge(create, gold), again},
+		"one of creations, by a condition":    {edge(create, dsl.When(never)), again},
+		"one of creations that cannot answer": {edge(create, dsl.When(func(*dsl.Subject) (bool, error) { return false, errAgain })), again},
+		"one of changes":                      {edge(update, gold), again},
+		"one of both":                         {edge(both(), gold), again},
+		"the other one creates the object when it sees it": {edge(create, gold), func(s *stage) {
+			again(s)
+			s.label("gold")
+			s.Called("edge create", "sync update")
+			s.Process.Restart()
+			s.Called("sync resume", "back resume")
+		}},
+		"an object that came while no process ran is new where one sees it that would have kept that": {edge(create, gold), func(s *stage) {
+			s.Launch()
+			s.Process.Kill()
+			s.Create(`{apiVersion: example.com/v1, kind: Foo, metadata: {name: web, labels: {tier: gold}}, spec: {size: 1}}`)
+			s.Process.Restart()
+			s.Called("edge create", "sync create")
+		}},
+		"one whose filter holds for what an earlier handler makes creates the object in the same pass": {func(foo *dsl.Resource, j *journal) {
+			foo.Owns(deployments)
+			foo.OnReconcile("child", keepsChild)
+			foo.OnCreate("edge", j.Note("edge"), dsl.When(func(r *dsl.Subject) (bool, error) {
+				found, err := r.Children.Get(deployments, "web")
+				return found != nil, err
+			}))
+			foo.OnReconcile("sync", j.Note("sync"))
+		}, func(s *stage) {
+			s.Create(web)
+			s.Launch()
+			s.Called("edge create", "sync resume")
+		}},
+	}
+	scenarios(t, all)
+}

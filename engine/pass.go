@@ -67,7 +67,9 @@ type pass struct {
 	// left is the object as the pass has written it, nil before it does.
 	left *unstructured.Unstructured
 	// version is that of the object without anybody's changes since the pass has read it but its own.
-	version  string
+	version string
+	// marks: a handler sees the object that leaves a book on it; nil before that is asked.
+	marks    *bool
 	searched bool // what is to be known for a deletion of children that no handler has any more is known
 	// next is when the next pass is due.
 	next queue.Next

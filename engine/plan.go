@@ -83,7 +83,7 @@ func (p *pass) plan(r book.Reader, n changes) *plan.Job {
 // situation finds out what has come up for a handler.
 func (p *pass) situation(r book.Reader, n changes) plan.Situation {
 	return plan.Situation{
-		Facts: p.ledger.Facts(r, p.Look), Pass: p.now,
+		Facts: p.factsFor(r, n.Fresh), Pass: p.now,
 		Child: n.Child, Related: p.related.Changed(), Index: p.indexes.Changed(r.ID), Unseen: !p.memory.Seen,
 		Named: slices.Contains(n.of, r.ID), Resync: n.resync,
 		Fires: n.clock.Fires(r), Granted: slices.Contains(n.Granted, r.ID),
@@ -92,6 +92,24 @@ func (p *pass) situation(r book.Reader, n changes) plan.Situation {
 		Gone:     p.gone,
 		Released: p.deletion != "" && !p.gone && !p.finalizer(),
 	}
+}
+
+// factsFor are what a handler's entry is held against. The book says what is new; without one, an object is new to a handler of
+// which nothing is stored if it is fresh, or if some handler sees it that would have left a book.
+func (p *pass) factsFor(r book.Reader, fresh bool) book.Facts {
+	f := p.ledger.Facts(r, p.Look)
+	if !f.New || !f.First || fresh || !r.On(dsl.Resume) {
+		return f
+	}
+	if p.marks == nil {
+		marks := slices.ContainsFunc(p.r.rules.Readers, func(other book.Reader) bool {
+			return other.Stores() && p.sees(other, plan.AskFor(other.Handler)).Holds
+		})
+		p.marks = &marks
+		p.filters.Reset() // filters may depend on what handlers of this pass do
+	}
+	f.New = *p.marks
+	return f
 }
 
 // others is what is known of handlers that another one has to do with.
