@@ -14,6 +14,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/fence"
 	"github.com/handwerk-dev/handwerk/engine/memory"
+	"github.com/handwerk-dev/handwerk/engine/outage"
 	"github.com/handwerk-dev/handwerk/engine/plan"
 	"github.com/handwerk-dev/handwerk/engine/progress"
 )
@@ -36,10 +37,11 @@ func (p *pass) warn(j *plan.Job, err error) {
 	p.r.engine.events.Warn(p.object, j.Reader.ID, reason, note)
 }
 
-// said reports whether an error is one of which the log tells once for all: nobody answers, this process
-// does not lead, or a right is missing, to a feed or to others.
+// said reports whether the log has one line for all errors of this kind: no server answers, this process does not
+// lead, or a right is missing, to a feed or to others.
 func (e *Engine) said(err error) bool {
-	return feed.Refused(err) || feed.Unanswered(err) || errors.Is(err, fence.ErrNotLeading) || e.access.Told(err) || e.outages.Covers(err)
+	silent := outage.Unanswered(err) && e.outages.Logged()
+	return silent || feed.Unread(err) || errors.Is(err, fence.ErrNotLeading) || e.access.Told(err) || e.outages.Covers(err)
 }
 
 // refused notes how a handler, or one of the pass's own requests, ended: whether a right was missing.

@@ -21,6 +21,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/dial"
 	"github.com/handwerk-dev/handwerk/engine/draft"
 	"github.com/handwerk-dev/handwerk/engine/ledger"
+	"github.com/handwerk-dev/handwerk/engine/memory"
 	"github.com/handwerk-dev/handwerk/engine/patch"
 )
 
@@ -167,8 +168,12 @@ func (p *pass) releaseObject(ctx context.Context, marks patch.Marks) error {
 	return nil
 }
 
-// refused says on the object that the server does not take what handlers want: waiting alone will not mend that.
+// refused says on the object that the server does not take what handlers want: waiting alone will not mend that. A server
+// that has just started refuses for a moment what it will allow.
 func (p *pass) refused(err error) {
+	if p.r.engine.outages.Covers(err) || apierrors.IsForbidden(err) && !p.memory.Troubles.Has(memory.Itself) {
+		return
+	}
 	if apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err) {
 		p.r.engine.events.Warn(p.object, "write", "WriteRefused", err.Error())
 	}

@@ -6,8 +6,21 @@ package backoff
 
 import (
 	"math/rand/v2"
+	"strings"
 	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
+
+// Refused reports whether the API server refused a request for a reason that lies with people, who may take it away at any
+// time: a right that is missing, or the word of a webhook or a policy. A policy may answer with another code than 403, so
+// its words tell (k8s.io/apiserver/pkg/admission/plugin/policy/validating).
+func Refused(err error) bool {
+	if err == nil || apierrors.IsForbidden(err) {
+		return err != nil
+	}
+	return apierrors.ReasonForError(err) != "" && (strings.Contains(err.Error(), " denied request") || strings.Contains(err.Error(), " denied the request"))
+}
 
 // Next returns the wait after one of last, which is zero for none: twice that, from first up to most. In is how long
 // that is in fact: up to a fifth less, so that those who failed together do not come back together.

@@ -42,10 +42,10 @@ func (e *UnreadError) Error() string {
 // Unwrap returns the answer of the API server.
 func (e *UnreadError) Unwrap() error { return e.answer }
 
-// Refused reports whether an error is that of a feed which may not read, and tells so itself.
-func Refused(err error) bool {
+// Unread reports whether an error is that of a feed which may not read, or cannot, and logs so itself.
+func Unread(err error) bool {
 	unread, is := errors.AsType[*UnreadError](err)
-	return is && unread.Phase == health.Forbidden
+	return is && (unread.Phase == health.Forbidden || unread.Phase == health.Faulty)
 }
 
 // Unanswered reports whether an error says that the API server did not answer, also to a feed.

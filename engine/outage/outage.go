@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -25,14 +26,30 @@ import (
 // a server that comes and goes is one fault, not many.
 const calmAgain = 15 * time.Second
 
+// doubt is how long requests must have failed, with no answer between them, before the server counts as away. One
+// request of many that comes to nothing, or all that were on a connection which broke, are no outage.
+const doubt = 250 * time.Millisecond
+
+// early is how long after the first failure it is too early to log what failed by itself.
+const early = time.Second
+
+// mostFailed is how many requests may fail in an absence before the log speaks of it though others are answered, where
+// they are more than one in answeredShare.
+const (
+	mostFailed    = 5
+	answeredShare = 4
+)
+
 // reopening is how long after that watches may still be closed: client-go waits for 30 s at most.
 const reopening = 35 * time.Second
 
-// Watch says in the log when requests begin to fail because nobody answers, and when they get through again:
-// once each, however many requests, objects and informers that is about. What fails for it says so itself
-// only to who looks closely.
+// Watch says in the log when requests begin to fail because no server answers, and when they get through again: once
+// each, however many requests, objects and informers that is about. One request that comes to nothing among others
+// that are answered is no outage. What fails in an outage is logged by itself at level 1 alone.
 type Watch struct {
 	log logr.Logger
+	// heard is when the last request was answered, in nanoseconds since 1970.
+	heard atomic.Int64
 
 	mu sync.Mutex
 	// lost are the parts of the API that do not answer: all of it, or groups.
@@ -41,44 +58,84 @@ type Watch struct {
 	returned time.Time
 }
 
-// absence is a time in which a part of the API does not answer.
+// absence is a time in which requests to a part of the API fail.
 type absence struct {
 	begun, over time.Time
-	failed      int
-	end         *time.Timer // runs once something was answered
+	// alone is since when requests wait for an answer and none has come; zero since an answer.
+	alone time.Time
+	// failed and answered count requests since it began.
+	failed, answered int
+	// logged: the log says that requests fail.
+	logged bool
+	end    *time.Timer // runs once something was answered
+}
+
+// fail counts a request that was sent at begun and came to nothing, and reports whether the log is to speak of the absence
+// now. Certain: one such answer says how it is with all requests.
+func (s *absence) fail(begun time.Time, certain bool) bool {
+	s.failed++
+	if s.alone.IsZero() {
+		s.alone = begun
+	}
+	if s.end != nil {
+		s.end.Stop()
+		s.end = nil
+	}
+	many := s.answered > 0 && s.failed >= mostFailed && s.failed*answeredShare >= s.answered
+	if s.logged || !certain && !many && time.Since(s.alone) < doubt {
+		return false
+	}
+	s.logged = true
+	return true
 }
 
 // everything is the part of the API that is all of it.
 const everything = "the API server"
 
+// storage is the part of the API that writes need: etcd, whose disk or quota may be full while reads are answered.
+const storage = "the storage of the API server"
+
 // New returns a watch that has seen no request yet.
 func New(log logr.Logger) *Watch { return &Watch{log: log, lost: map[string]*absence{}} }
 
-// failed notes a request that nobody answered.
-func (w *Watch) failed(part string, err error) {
+// failed notes a request that was sent at begun and came to nothing; see [absence.fail].
+func (w *Watch) failed(part string, err error, begun time.Time, certain bool) {
+	if heard := time.Unix(0, w.heard.Load()); part == everything && heard.After(begun) {
+		begun = heard
+	}
 	w.mu.Lock()
 	s, known := w.lost[part]
 	if !known {
 		s = &absence{begun: time.Now()}
 		w.lost[part] = s
 	}
-	s.failed++
-	if s.end != nil {
-		s.end.Stop()
-		s.end = nil
-	}
+	logs := s.fail(begun, certain)
 	w.mu.Unlock()
-	if !known {
+	if logs {
 		w.log.Info("requests fail; what needs them waits", logmark.Warning, true, "to", part, "error", err.Error())
 	}
 }
 
-// Away reports whether it is said that nobody answers, or was until a moment ago: watches are opened again
-// after a wait that has grown by then.
+// Away reports whether the log says that the API server does not answer, or said so until a moment ago: watches are
+// opened again after a wait that has grown by then.
 func (w *Watch) Away() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.lost[everything] != nil || time.Since(w.returned) < reopening
+	s := w.lost[everything]
+	return s != nil && s.logged || time.Since(w.returned) < reopening
+}
+
+// Logged reports whether the log says that requests to some part of the API fail, or said so until a moment ago. Of the
+// first moment of an absence it cannot say yet whether it is one, and what fails then is tried again at once.
+func (w *Watch) Logged() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, s := range w.lost {
+		if s.logged || time.Since(s.begun) < early {
+			return true
+		}
+	}
+	return time.Since(w.returned) < reopening
 }
 
 // Covers reports whether a refusal is due to what is said already: who is not known may do nothing, and a server
@@ -98,19 +155,26 @@ func (w *Watch) lacks() bool {
 func (w *Watch) answered(part string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if s := w.lost[part]; s != nil && s.end == nil {
+	s := w.lost[part]
+	if s == nil {
+		return
+	}
+	s.answered++
+	s.alone = time.Time{}
+	if s.end == nil {
 		s.over = time.Now()
 		s.end = time.AfterFunc(calmAgain, func() { w.back(part, s) })
 	}
 }
 
-// back says that a part of the API answers again.
+// back says that a part of the API answers again, where the log says that it does not.
 func (w *Watch) back(part string, s *absence) {
 	w.mu.Lock()
 	over := w.lost[part] == s && s.end != nil
 	if over {
 		delete(w.lost, part)
 	}
+	over = over && s.logged
 	if over && part == everything {
 		w.returned = time.Now()
 	}
@@ -130,22 +194,32 @@ type transport struct {
 }
 
 func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
+	begun := time.Now()
 	response, err := t.next.RoundTrip(request)
+	if err == nil {
+		t.watch.heard.Store(time.Now().UnixNano())
+	}
 	switch {
 	case err != nil && !errors.Is(request.Context().Err(), context.Canceled):
-		t.watch.failed(everything, plain(request, err))
+		t.watch.failed(everything, plain(request, err), begun, false)
 		if err != io.EOF { //nolint:errorlint // client-go compares, too
 			err = &noReplyError{err}
 		}
 	case err != nil:
+	case response.StatusCode == http.StatusInternalServerError && unstored(response):
+		t.watch.answered(everything)
+		t.watch.failed(storage, errors.New("the storage refuses; its disk or its quota may be full"), begun, false)
 	case unavailable(response.StatusCode):
 		t.watch.answered(everything)
-		t.watch.failed(groupOf(request.URL.Path), errors.New(response.Status))
+		t.watch.failed(groupOf(request.URL.Path), errors.New(response.Status), begun, false)
 	case response.StatusCode == http.StatusUnauthorized:
-		t.watch.failed(everything, errUnknown)
+		t.watch.failed(everything, errUnknown, begun, true)
 	case t.watch.lacks():
 		t.watch.answered(everything)
 		t.watch.answered(groupOf(request.URL.Path))
+		if request.Method != http.MethodGet && response.StatusCode < http.StatusBadRequest {
+			t.watch.answered(storage)
+		}
 	}
 	return response, err
 }
@@ -196,10 +270,10 @@ func (e *noReplyError) Timeout() bool {
 	return is && inner.Timeout()
 }
 
-// Unanswered reports whether an error says that the API server did not answer. That somebody else did not,
-// whom a handler asked, is no such error.
+// Unanswered reports whether an error says that the API server did not answer, or that its storage did not. The error of
+// another server, which a handler asked, says neither.
 func Unanswered(err error) bool {
 	_, silent := errors.AsType[*noReplyError](err)
 	_, late := errors.AsType[*noAnswerError](err)
-	return silent || late || apierrors.IsServiceUnavailable(err) || apierrors.IsTimeout(err)
+	return silent || late || apierrors.IsServiceUnavailable(err) || apierrors.IsTimeout(err) || apierrors.IsInternalError(err) && ofStorage(err.Error())
 }

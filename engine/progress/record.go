@@ -12,9 +12,8 @@ import (
 	"strings"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-
 	"github.com/handwerk-dev/handwerk/dsl"
+	retry "github.com/handwerk-dev/handwerk/engine/backoff"
 )
 
 // maxMessage bounds the error text kept in a record, in bytes: it lies on the object.
@@ -166,20 +165,20 @@ func (r Record) Succeed() Record {
 	return Record{Cause: r.Cause, View: r.View, Attempts: r.Attempts + 1, Done: true}
 }
 
-// refusedMost bounds the wait after a handler was refused for lack of a right. It is for rights that only handlers know
-// of, as that to create a child; who waits for others is woken when they are given.
+// refusedMost bounds the wait after a handler was refused for lack of a right, or by a policy. It is for rights that only
+// handlers know of, as that to create a child; a handler that waits for others is woken when they are given.
 const refusedMost = 30 * time.Second
 
 // Fail notes a failed attempt and decides what follows: another attempt at Due, or none when the
-// error is permanent, the handler's retries are used up, or its deadline would pass before. One who was refused for lack of a right waits 30 seconds at
-// most, or the handler's first back-off, unless it asked for longer. An error that the handler ignores is a success.
+// error is permanent, the handler's retries are used up, or its deadline would pass before. One that was refused for lack of a right, or by a policy, waits
+// 30 seconds at most, or the handler's first back-off, unless it asked for longer. An error that the handler ignores is a success.
 func (r Record) Fail(h *dsl.Handler, err error, now time.Time) Record {
 	wait, asked := dsl.IsTemporary(err)
 	if h.Errors == dsl.ErrorsIgnore && !asked && !dsl.IsPermanent(err) {
 		return r.Succeed()
 	}
 	r = r.Start(h, now).fail(h, err, now, wait, asked)
-	if most := now.Add(max(refusedMost, h.Backoff.Initial)); !asked && apierrors.IsForbidden(err) && r.Due.After(most) {
+	if most := now.Add(max(refusedMost, h.Backoff.Initial)); !asked && retry.Refused(err) && r.Due.After(most) {
 		r.Due = most
 	}
 	if end := r.Ends(h); !r.Done && !end.IsZero() && !r.Due.Before(end) {

@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl/logmark"
+	"github.com/handwerk-dev/handwerk/engine/backoff"
 	"github.com/handwerk-dev/handwerk/engine/busy"
 	"github.com/handwerk-dev/handwerk/engine/inbox"
 	"github.com/handwerk-dev/handwerk/engine/memory"
@@ -26,7 +27,8 @@ const (
 	// passBackoff and passBackoffMost bound the wait after a pass that could not be finished.
 	passBackoff     = 500 * time.Millisecond
 	passBackoffMost = 5 * time.Minute
-	// passRefusedMost bounds it where a right was missing of which passes alone know, so that nobody wakes them.
+	// passRefusedMost bounds it where a right was missing that passes alone know of, or a policy refused: no event wakes
+	// them when that is over.
 	passRefusedMost = time.Minute
 )
 
@@ -97,7 +99,7 @@ func (w Worker) unfinished(key cache.ObjectName, err error) (wait time.Duration)
 	before, m := w.Box.Failed(key, memory.New)
 	defer m.Wake().Sleep()
 	wait = min(passBackoff<<min(before, 12), passBackoffMost)
-	if apierrors.IsForbidden(err) {
+	if backoff.Refused(err) {
 		wait = min(wait, passRefusedMost)
 	}
 	wait += rand.N(wait / 5)
@@ -109,7 +111,7 @@ func (w Worker) unfinished(key cache.ObjectName, err error) (wait time.Duration)
 	switch {
 	case !told:
 		log.V(1).Info(line, "error", err.Error())
-	case conflict:
+	case conflict || before == 0: // a first failure is tried again in half a second
 		log.Info(line, logmark.Warning, true, "error", err.Error())
 	default:
 		log.Error(err, line)
