@@ -33,8 +33,11 @@ type observer struct {
 	mu sync.Mutex
 	// broken is what the last stream ended with, for the next request to return.
 	broken error
-	// beat is the longest time between two bookmarks so far, zero before the first one.
+	// beat is the longest time between two bookmarks so far, zero before there were two.
 	beat time.Duration
+	// expected: the server has ended a streamed list with a bookmark, so others are to come. Distrusted: none came, on two
+	// watches in a row.
+	expected, distrusted bool
 }
 
 // listed is what a list request returns.
@@ -163,12 +166,39 @@ func (o *observer) release() error {
 	return err
 }
 
-// beats notes the time between two bookmarks, and returns the longest one so far.
+// beats notes the time between two bookmarks, and returns the longest one so far, or the usual one where bookmarks are
+// expected. It is zero where none are.
 func (o *observer) beats(last time.Duration) time.Duration {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.beat = max(o.beat, last)
+	if o.beat == 0 && o.expected && !o.distrusted {
+		return usualBeat
+	}
 	return o.beat
+}
+
+// marks reports whether the server has sent bookmarks beside those that end lists.
+func (o *observer) marks() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.beat > 0
+}
+
+// expect notes that the server sends bookmarks: it has ended a streamed list with one.
+func (o *observer) expect() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.expected = true
+}
+
+// distrust notes that two watches in a row brought nothing. It reports whether that is no fault, because the server has
+// never sent the bookmarks that were expected of it: they are not expected any more.
+func (o *observer) distrust() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.distrusted = true
+	return o.beat == 0
 }
 
 // arrived says so when a complete listing is older than what the cache had.

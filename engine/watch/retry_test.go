@@ -203,6 +203,35 @@ func TestAWatchThatFallsSilentIsOpenedAnew(t *testing.T) {
 	}
 }
 
+// TestAWatchThatNeverSaysAnythingIsOpenedAgain holds that a server which has streamed a list, and so sends bookmarks, is
+// not waited for until its time is over when none comes, and that one without bookmarks is let be after two tries.
+func TestAWatchThatNeverSaysAnythingIsOpenedAgain(t *testing.T) {
+	tests := map[string]struct {
+		after time.Duration
+		want  int // watches in all, that of the list among them
+	}{
+		"not before its time":                        {silentAfter - time.Second, 1},
+		"when three bookmarks are missing":           {silentAfter, 2},
+		"once more when the next one is silent, too": {2 * silentAfter, 3},
+		"no more after that":                         {3 * silentAfter, 3},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newServer()
+				s.put("a", "1")
+				settings := s.settings()
+				settings.Dynamic = streaming{s.dynamic}
+				set := New(settings)
+				defer set.Close()
+				mustOpen(t, set, Source{GVR: foos}, ignore)
+				advance(tt.after)
+				wantCounts(t, s, 0, tt.want, 1)
+			})
+		})
+	}
+}
+
 func TestVersionsThatGoBackAreNoticed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newServer()

@@ -29,6 +29,9 @@ const (
 	// times the longest time between bookmarks it takes. API servers send one a minute.
 	silentAfter = 3 * time.Minute
 	silentBeats = 3
+	// usualBeat is the time between two bookmarks of an API server that has sent only one, the end of a streamed list: its
+	// watch cache sends both (bookmarkFrequency in k8s.io/apiserver/pkg/storage/cacher).
+	usualBeat = time.Minute
 	// stalledAfter is how long a streamed list may say nothing: its server has all of it at hand.
 	stalledAfter = time.Minute
 	// overdueAfter is how much longer a stream may be open than the server was asked to keep it.
@@ -60,6 +63,8 @@ type stream struct {
 	// the first these are when the stream began, or when a streamed list was complete.
 	any           bool
 	heard, marked time.Time
+	// filled: the stream began with a list, and all of it came.
+	filled bool
 
 	once    sync.Once
 	stopped chan struct{}
@@ -168,15 +173,18 @@ func (s *stream) silent() (over bool, err error) {
 		s.seen.health.listed(errStalled)
 		return true, errStalled
 	}
-	s.seen.health.log.Info("watch is silent though bookmarks were to come; another one is opened", logmark.Warning, true, "since", s.heard.Format(time.RFC3339))
-	if !s.any {
+	log := s.seen.health.log
+	if !s.seen.marks() {
+		log = log.V(1) // there may be nothing wrong
+	}
+	log.Info("watch is silent though bookmarks were to come; another one is opened", logmark.Warning, true, "since", s.heard.Format(time.RFC3339))
+	if !s.any && !s.filled && !s.seen.distrust() {
 		err = errSilent
 	}
 	return true, err
 }
 
-// patience is how long the stream may be silent; zero when that cannot be told, because its server
-// has sent no bookmarks.
+// patience is how long the stream may be silent; zero while it cannot be known whether its server sends bookmarks.
 func (s *stream) patience() time.Duration {
 	if s.listing {
 		return stalledAfter
@@ -207,7 +215,8 @@ func (s *stream) note(event watch.Event) error {
 	}
 	if m.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true" {
 		s.seen.arrived(m.GetResourceVersion())
-		s.listing, s.any = false, false
+		s.listing, s.any, s.filled = false, false, true
+		s.seen.expect()
 		s.begun, s.marked = s.heard, s.heard
 		h.listed(nil)
 		h.followed()
