@@ -24,6 +24,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/dial"
 	"github.com/handwerk-dev/handwerk/engine/events"
 	"github.com/handwerk-dev/handwerk/engine/feeds"
+	"github.com/handwerk-dev/handwerk/engine/gone"
 	"github.com/handwerk-dev/handwerk/engine/indexes"
 	"github.com/handwerk-dev/handwerk/engine/lease"
 	"github.com/handwerk-dev/handwerk/engine/ops"
@@ -77,6 +78,8 @@ type Engine struct {
 	memo      dsl.Memo
 	others    client.Settings
 	office    *activity.Office
+	// ending are the namespaces that refuse requests because they are being deleted.
+	ending gone.Namespaces
 
 	started atomic.Bool
 	leaving atomic.Bool
@@ -106,7 +109,7 @@ func New(op *dsl.Operator, s Settings) (*Engine, error) {
 		Name: op.Register(), Namespace: s.Namespace, Client: e.writer(register.Resource, s.Namespace), Manager: op.Name, Said: e.said, Log: e.log,
 	})
 	e.events = events.New(events.Settings{
-		Client: e.clients.Kubernetes, Operator: op.Name, Log: e.log, Dropped: e.metrics.EventDropped, Failed: e.access.Refused,
+		Client: e.clients.Kubernetes, Operator: op.Name, Log: e.log, Dropped: e.metrics.EventDropped, Failed: e.access.Refused, Ending: &e.ending,
 	})
 	e.office = activity.New(activity.Settings{Operator: op, Log: e.log, Memo: &e.memo, Held: e.held, Client: e.others.Untold, Indexes: e.indexes.Live(), Unwatched: indexes.Unwatched{}, Grace: e.grace()})
 	e.recheck = preflight.NewRecheck(e.specs, e.op.Indexes(), e.catalog, e.checked, e.log)

@@ -5,6 +5,7 @@ package engine
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"time"
 
@@ -54,6 +55,9 @@ func (p *pass) attempt(ctx context.Context, j *plan.Job) error {
 	leave()
 	if ctx.Err() != nil {
 		return ctx.Err()
+	}
+	if s.Lost() || !p.r.engine.held(ctx) { // the handler may have failed for that alone
+		return fmt.Errorf("running handler %s: %w", j.Reader.ID, fence.ErrNotLeading)
 	}
 	p.r.machines.Did(j, p.memory)
 	if reporter, is := request.Events.(*events.Reporter); is {

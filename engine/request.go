@@ -53,7 +53,7 @@ func (p *pass) request(j *plan.Job, s *fence.Span) *dsl.Request {
 	if p.resourceWide() {
 		p.r.withoutObject(request, s)
 	} else {
-		request.Events = p.r.engine.events.Reporter(p.object, j.Reader.ID, s.Over)
+		request.Events = p.r.engine.events.Reporter(p.object, j.Reader.ID, func() bool { return s.Over() || s.Lost() })
 	}
 	return request
 }

@@ -7,6 +7,7 @@ package events
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -16,7 +17,6 @@ import (
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
@@ -24,6 +24,8 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/logmark"
+	"github.com/handwerk-dev/handwerk/engine/fence"
+	"github.com/handwerk-dev/handwerk/engine/gone"
 	"github.com/handwerk-dev/handwerk/engine/ops"
 )
 
@@ -58,11 +60,13 @@ type Settings struct {
 	// sending one.
 	Dropped func(ops.Reporter)
 	Failed  func(error)
+	// Ending knows the namespaces that are being deleted.
+	Ending *gone.Namespaces
 }
 
 // New returns a recorder that does not send yet.
 func New(s Settings) *Recorder {
-	to := &sink{EventSinkImpl: broadcast.EventSinkImpl{Interface: s.Client.EventsV1()}, failed: s.Failed}
+	to := &sink{EventSinkImpl: broadcast.EventSinkImpl{Interface: s.Client.EventsV1()}, failed: s.Failed, ending: s.Ending}
 	b := broadcast.NewBroadcaster(to)
 	return &Recorder{broadcaster: b, sink: to, events: b.NewRecorder(runtime.NewScheme(), s.Operator), log: s.Log, dropped: s.Dropped}
 }
@@ -95,16 +99,20 @@ func (r *Recorder) Stop() {
 type sink struct {
 	broadcast.EventSinkImpl
 	active atomic.Int64
+	ending *gone.Namespaces
 	failed func(error)
 }
 
-// Create sends a new Event. That a namespace which is going takes none any more is no fault, and
-// client-go would log it as one.
+// Create sends a new Event. A namespace that is being deleted takes none, and a process that does not lead has nothing
+// to report: client-go would try again and send the Event of one term in a later one. Such an Event is dropped.
 func (s *sink) Create(ctx context.Context, event *eventsv1.Event) (*eventsv1.Event, error) {
 	s.active.Add(1)
 	defer s.active.Add(-1)
+	if s.ending.Refusal(event.Namespace) != nil {
+		return event, nil
+	}
 	created, err := s.EventSinkImpl.Create(ctx, event)
-	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+	if s.ending.Learn(event.Namespace, err) || errors.Is(err, fence.ErrNotLeading) {
 		return event, nil
 	}
 	s.tell(err)
@@ -116,6 +124,9 @@ func (s *sink) Patch(ctx context.Context, event *eventsv1.Event, data []byte) (*
 	s.active.Add(1)
 	defer s.active.Add(-1)
 	patched, err := s.EventSinkImpl.Patch(ctx, event, data)
+	if errors.Is(err, fence.ErrNotLeading) {
+		return event, nil
+	}
 	s.tell(err)
 	return patched, err
 }

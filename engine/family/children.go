@@ -76,6 +76,9 @@ func (c *children) Apply(ctx context.Context, desired any, specs ...dsl.ChildSpe
 	}
 	s.Claims.Reach(w.id, w.maker)
 	live := s.known(w.feed, w.id)
+	if late := s.family.settings.Ending.Refusal(w.key.Namespace); live == nil && late != nil {
+		return nil, fmt.Errorf("applying %s: %w", w.place().People(), late)
+	}
 	if w.enters {
 		if err := s.enrol(ctx, w, live); err != nil {
 			return nil, err
@@ -83,6 +86,9 @@ func (c *children) Apply(ctx context.Context, desired any, specs ...dsl.ChildSpe
 	}
 	w.applier.Between = func(o *unstructured.Unstructured) { c.wroteBetween(w.feed, w.gvr, o) }
 	result, deed, err := w.applier.Apply(ctx, s.family.settings.Client(w.gvr, w.key.Namespace), w.object, live)
+	if live == nil {
+		s.family.settings.Ending.Learn(w.key.Namespace, err)
+	}
 	if deed != "" {
 		c.wrote(w.feed, deed, w.applier.Found.String(), w.gvr, result)
 	}

@@ -25,6 +25,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/child"
 	"github.com/handwerk-dev/handwerk/engine/events"
 	"github.com/handwerk-dev/handwerk/engine/feed"
+	"github.com/handwerk-dev/handwerk/engine/gone"
 	"github.com/handwerk-dev/handwerk/engine/inbox"
 	"github.com/handwerk-dev/handwerk/engine/ops"
 	"github.com/handwerk-dev/handwerk/engine/register"
@@ -54,6 +55,8 @@ type Settings struct {
 	Catalog  *catalog.Catalog
 	Box      Box
 	Register *register.Register
+	// Ending knows the namespaces that are being deleted.
+	Ending *gone.Namespaces
 
 	// Own is the feed of the owners. NewFeed makes one of a kind of children, and Feeds are all of the resource's,
 	// those of children among them.

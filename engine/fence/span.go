@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 )
 
 // Span is the time in which one attempt of a handler may act: until its timeout, its return, the end of the
@@ -16,6 +17,7 @@ type Span struct {
 	held Held
 	ctx  context.Context
 	over context.CancelFunc
+	lost atomic.Bool
 
 	mu     sync.Mutex // nobody enters while the span ends
 	inside sync.WaitGroup
@@ -41,6 +43,10 @@ func (s *Span) End() {
 
 // Over reports whether the attempt has ended.
 func (s *Span) Over() bool { return s.ctx.Err() != nil }
+
+// Lost reports whether a write of the attempt was refused because the process did not lead. What the attempt came to says
+// nothing about its object then.
+func (s *Span) Lost() bool { return s.lost.Load() }
 
 // Read returns a context for requests that read: it ends with ctx and with the span. The function gives
 // back what it holds, and must be called.
@@ -72,6 +78,7 @@ func (s *Span) Write(ctx context.Context) (context.Context, context.CancelFunc, 
 		return nil, nil, fmt.Errorf("writing: %w", err)
 	}
 	if !s.held(joined) {
+		s.lost.CompareAndSwap(false, joined.Err() == nil) // the end of the attempt is no loss
 		done()
 		return nil, nil, fmt.Errorf("writing: %w", ErrNotLeading)
 	}

@@ -69,5 +69,33 @@ func TestAWriteThatWaitsForTheLeaderEndsWithItsSpan(t *testing.T) {
 		if err := <-said; !errors.Is(err, ErrNotLeading) || time.Since(begun) > 0 {
 			t.Errorf("it is told %v after %v", err, time.Since(begun))
 		}
+		if s.Lost() {
+			t.Error("the end of the attempt counts as a loss of leadership")
+		}
 	})
+}
+
+// TestAnAttemptThatLostItsLeadershipSaysSo holds that an attempt which was refused a write, because the process did not lead,
+// can be told from one that failed for a reason of its own.
+func TestAnAttemptThatLostItsLeadershipSaysSo(t *testing.T) {
+	leads := true
+	s := NewSpan(func(context.Context) bool { return leads })
+	s.Begin(t.Context())
+	defer s.End()
+	if _, done, err := s.Write(t.Context()); err != nil {
+		t.Errorf("a leader's write fails: %v", err)
+	} else {
+		done()
+	}
+	if s.Lost() {
+		t.Error("a leader's attempt counts as lost")
+	}
+	leads = false
+	if _, _, err := s.Write(t.Context()); !errors.Is(err, ErrNotLeading) {
+		t.Errorf("a write of a process that does not lead: %v", err)
+	}
+	leads = true
+	if !s.Lost() {
+		t.Error("the attempt does not count as lost when the process leads again")
+	}
 }
