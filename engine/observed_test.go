@@ -225,3 +225,78 @@ func TestTheGenerationThatAHandlerMakesIsHandled(t *testing.T) {
 		})
 	}
 }
+
+// TestWhatANumberCannotSayStaysInABook holds what a process knows of an object besides the generation that was handled.
+func TestWhatANumberCannotSayStaysInABook(t *testing.T) {
+	forGood := fails(dsl.Permanent(errAgain))
+	mended := func(s *stage) {
+		s.begin()
+		s.Process.Kill()
+		s.size(2)
+		s.Process.Restart()
+	}
+	tests := map[string]scenario{
+		"a creation that failed for good is made up for when the spec is mended while no process runs": {func(foo *dsl.Resource, j *journal) {
+			foo.OnCreate("made", j.Note("made", forGood, succeeds), dsl.Field("spec"))
+			foo.On(both(), "h", j.Note("h"), bySpec()...)
+		}, func(s *stage) {
+			mended(s)
+			s.Called("made create", "h update")
+			s.allObserved()
+			s.Process.Restart()
+			s.Called()
+		}},
+		"one that fails again does so once for each change": {func(foo *dsl.Resource, j *journal) {
+			foo.OnCreate("made", j.Note("made", forGood), dsl.Field("spec"))
+			foo.On(both(), "h", j.Note("h"), bySpec()...)
+		}, func(s *stage) {
+			mended(s)
+			s.Called("made create", "h update")
+			s.Process.Restart()
+			s.Called()
+			s.Wrote("patch foos default/web")
+		}},
+		"a change that failed for good is not tried again, nor what succeeded beside it": {func(foo *dsl.Resource, j *journal) {
+			foo.OnCreate("made", j.Note("made"), dsl.Field("spec.size"))
+			foo.On(both(), "h", j.Note("h", succeeds, forGood, succeeds), bySpec()...)
+			foo.On(both(), "other", j.Note("other"), bySpec()...)
+		}, func(s *stage) {
+			s.begin()
+			s.size(2)
+			s.Called("h update", "other update")
+			s.Wrote("patch foos default/web")
+			s.Process.Restart()
+			s.Called()
+			s.Wrote()
+			s.size(3)
+			s.Called("h update", "other update")
+			s.allObserved()
+		}},
+		"what comes after one that failed for good runs when that succeeds": {func(foo *dsl.Resource, j *journal) {
+			foo.OnCreate("first", j.Note("first", forGood, succeeds), dsl.Field("spec"))
+			foo.OnCreate("then", j.Note("then"), dsl.Field("spec.color"), dsl.After("first"))
+		}, func(s *stage) {
+			mended(s)
+			s.Called("first create", "then create")
+			s.allObserved()
+		}},
+		"an attempt at a change that is taken back while no process runs is undone": {func(foo *dsl.Resource, j *journal) {
+			foo.On(both(), "h", j.Note("h", succeeds, temporary(time.Hour), succeeds), bySpec()...)
+		}, func(s *stage) {
+			s.begin()
+			s.size(2)
+			s.Called("h update")
+			s.Process.Kill()
+			s.size(1)
+			s.Process.Restart()
+			s.Called("h update")
+			s.allObserved()
+			if book := s.web().GetAnnotations()[state]; book != "" {
+				s.t.Errorf("the generation tells all, and there is a book: %s", book)
+			}
+		}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) { counted(t, test) })
+	}
+}

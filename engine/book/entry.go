@@ -318,10 +318,11 @@ func Observed(r Reader, look *Look, observed, now int64) Entry {
 	return e
 }
 
-// Counts reports whether a generation tells all that there is to the entry of a handler: it has handled what it looks at now.
+// Counts reports whether a generation tells all that there is to the entry of a handler: it has succeeded with what it looks at
+// now, and has begun with nothing else.
 func (e Entry) Counts(r Reader, look *Look) bool {
-	made := e.Seen != "" && e.Lost == "" && !r.On(dsl.Update) // what changes later is nothing to one that creates
-	return made || e.Seen == look.Digest(r.View)
+	made := e.Seen != "" && !r.On(dsl.Update) // what changes later is nothing to one that creates
+	return (made || e.Seen == look.Digest(r.View)) && e.Lost == "" && e.lastingTry(r).Cause == ""
 }
 
 // Corrected returns the entry of a handler whose changes the server dropped or rewrote: wanted is the digest

@@ -54,7 +54,7 @@ func (c *collector) marks(r *dsl.Resource, own about) {
 		if h.Finalizes() {
 			c.add(own, because("keeps its finalizer"), "patch")
 		}
-		if h.Stores() && !r.ObservedGeneration {
+		if h.Stores() {
 			c.add(own, because("remembers what was handled"), "patch")
 		}
 		reads = reads || h.On(dsl.Delete) || h.Daemon != nil || h.Stores() || slices.ContainsFunc(needsOf(r, h), writesSelf)
