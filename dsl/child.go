@@ -207,7 +207,8 @@ type Children interface {
 	Enter(ctx context.Context, children ...DesiredChild) error
 	// Remove takes a child of All away as its OnDelete says: it is deleted, and only if it still
 	// is the same object, or its tie to the owner is cut; nothing happens to one that is retained or
-	// unowned. A child that is gone, or not this owner's any more, is no error.
+	// unowned. While the owner lives, a child stays for now that another handler may want which has not succeeded yet with
+	// the object as it is; the handler runs again then. A child that is gone, or not this owner's any more, is no error.
 	Remove(ctx context.Context, child ChildObject) error
 	// Delete deletes the child of that name when this object owns it. One that is not there is
 	// no error.

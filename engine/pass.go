@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -62,8 +63,12 @@ type pass struct {
 	family  *family.Session
 	related *related.View
 	indexes *indexes.View
+	// asking is held while handlers are asked whether they want a child.
+	asking sync.Mutex
 	// jobs are the handlers that have something to do, as far as the pass has come.
 	jobs plan.Jobs
+	// come is what has come up.
+	come changes
 	// left is the object as the pass has written it, nil before it does.
 	left *unstructured.Unstructured
 	// version is that of the object without anybody's changes since the pass has read it but its own.
@@ -157,7 +162,7 @@ func (r *resource) newPass(f facts, m *memory.Memory, fresh bool) *pass {
 	p.indexes = r.indexes.View(f.key, !m.Seen, !f.gone && !f.resourceWide())
 	p.family = r.family.Begin(family.Pass{
 		Key: f.key, Object: f.object, Gone: f.gone, Deleting: f.deletion != "", Now: f.now, Log: p.log,
-		Memory: &m.Children, Sweep: &m.Sweep, Awaits: &m.Writes, Done: p.ledger.DeleteDone(),
+		Memory: &m.Children, Sweep: &m.Sweep, Awaits: &m.Writes, Done: p.ledger.DeleteDone(), Undecided: p.undecided,
 	})
 	return p
 }
@@ -167,6 +172,7 @@ func (r *resource) newPass(f facts, m *memory.Memory, fresh bool) *pass {
 func (p *pass) run(ctx context.Context, news inbox.Changes) error {
 	defer p.indexes.Keep(false)
 	n := p.observe(news)
+	p.come = n
 	p.family.Sight(ctx)
 	if err := p.handle(ctx, n); errors.Is(err, patch.ErrGone) {
 		return nil

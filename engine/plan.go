@@ -58,10 +58,7 @@ func (p *pass) handle(ctx context.Context, n changes) error {
 
 // plan returns what a handler has to do, nil when nothing.
 func (p *pass) plan(r book.Reader, n changes) *plan.Job {
-	e := p.ledger.Entry(r)
-	if p.deletion == "" && e.Begins && p.sees(r, dsl.Update).Holds {
-		e = e.Meet(r, p.Look, p.ledger.Known(), p.others().Make(r))
-	}
+	e := p.entry(r)
 	s := p.situation(r, n)
 	e, c := plan.Decide(r.Handler, e, s)
 	if c == "" || c == dsl.Delete && p.daemonsEnd() {
@@ -78,6 +75,15 @@ func (p *pass) plan(r book.Reader, n changes) *plan.Job {
 		return nil
 	}
 	return j
+}
+
+// entry is a handler's in the book, with the object as it is where the handler begins with it.
+func (p *pass) entry(r book.Reader) book.Entry {
+	e := p.ledger.Entry(r)
+	if p.deletion == "" && e.Begins && p.sees(r, dsl.Update).Holds {
+		e = e.Meet(r, p.Look, p.ledger.Known(), p.others().Make(r))
+	}
+	return e
 }
 
 // situation finds out what has come up for a handler.

@@ -79,6 +79,7 @@ func (p *pass) abandon() {
 	p.ledger.Abandon()
 	if m := p.memory; p.deletion == "" {
 		late := p.jobs.Rerun(p.r.rules.Readers, p.family.Writes())
+		late = append(late, p.family.Leaving()...)
 		m.Rerun = slices.Compact(slices.Sorted(slices.Values(append(m.Rerun, late...))))
 	}
 }

@@ -43,6 +43,7 @@ func (p *pass) settle() verdict {
 		if out.behind = p.behind(); out.behind || len(out.rerun) > 0 {
 			p.next = p.next.AtOnce()
 		}
+		out.rerun = append(out.rerun, p.askAgain()...)
 	} else {
 		p.memory.Finalized = out.Finalized
 	}

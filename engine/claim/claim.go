@@ -16,6 +16,8 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
@@ -106,6 +108,29 @@ func Renamed(handlers []*dsl.Handler, maker string) string {
 
 // Lasts reports whether a handler runs for deletions alone.
 func Lasts(h *dsl.Handler) bool { return slices.Equal(h.Causes, []dsl.Cause{dsl.Delete}) }
+
+// Free reports whether a handler may make children under any name.
+func Free(h *dsl.Handler) bool {
+	creates := func(n dsl.Need) bool { return slices.Contains(n.Verbs, "create") || slices.Contains(n.Verbs, "*") }
+	return h.Makers == nil && (!h.Declared || slices.ContainsFunc(h.Needs, creates))
+}
+
+// MayMake reports whether a handler of a resource may make a child of a kind.
+func MayMake(r *dsl.Resource, h *dsl.Handler, kind schema.GroupKind) bool {
+	if h.Makers == nil {
+		return Free(h)
+	}
+	known := false
+	for _, c := range r.Makes {
+		if !slices.Contains(h.Makers, c.Maker) {
+			continue
+		}
+		if known = true; c.Kind.Empty() || c.Kind.GroupKind() == kind {
+			return true
+		}
+	}
+	return len(h.Makers) > 0 && !known
+}
 
 // Maker names who applies a child in an attempt of a handler: the handler, or that step of it which the child
 // names.

@@ -79,6 +79,12 @@ func (c Clock) Fires(h book.Reader) bool {
 	return i >= 0 && c.Ticks != nil && c.Ticks[i].Fires(h.Timing, c.Now)
 }
 
+// Ran reports whether a timer handler has run for the object in this process.
+func (c Clock) Ran(h book.Reader) bool {
+	i := slices.IndexFunc(c.Handlers, func(t book.Reader) bool { return t.Handler == h.Handler })
+	return i >= 0 && c.Ticks != nil && c.Ticks[i].Ran
+}
+
 // Wind sets the timers for the next pass, when the handlers with something to do have run and left the object as look
 // shows it. Due is called with the time of each that has one.
 func (c Clock) Wind(jobs plan.Jobs, look *book.Look, now time.Time, due func(time.Time)) {
@@ -86,10 +92,11 @@ func (c Clock) Wind(jobs plan.Jobs, look *book.Look, now time.Time, due func(tim
 		return
 	}
 	for i, h := range c.Handlers {
-		k := c.Ticks[i]
+		k, ran := c.Ticks[i], c.Ticks[i].Ran
 		switch j := jobs.Of(h); {
 		case j != nil && j.Ran && j.Cause == dsl.Timer && j.Record.Done:
 			k = After(k, h.Timing, c.Now, now)
+			ran = true
 		case k.Fires(h.Timing, c.Now):
 			k = k.Next(h.Timing, now)
 		case k.Passed(c.Now):
@@ -101,6 +108,7 @@ func (c Clock) Wind(jobs plan.Jobs, look *book.Look, now time.Time, due func(tim
 		if at := k.Due(); !at.IsZero() {
 			due(at)
 		}
+		k.Ran = ran
 		c.Ticks[i] = k
 	}
 }

@@ -252,6 +252,9 @@ func (c *children) Remove(ctx context.Context, gone dsl.ChildObject) error {
 	if found == nil || found.GetUID() != gone.Object.GetUID() || !c.session.owner().Has(found) {
 		return nil
 	}
+	if c.asks(found) {
+		return nil
+	}
 	if gone.OnDelete != dsl.OrphanChild {
 		return c.deleteChild(ctx, f, found, "")
 	}

@@ -37,6 +37,8 @@ type Memory struct {
 	// doubts are places where a labelled child may have been made although the request failed. They stay in
 	// the record until the child is seen, or the process ends.
 	doubts map[child.Place]bool
+	// asked are the children that stay for now, with the handler that may want each, as the log says.
+	asked map[child.Place]string
 }
 
 // Pass is what a session has to know of the pass that it is for.
@@ -55,6 +57,9 @@ type Pass struct {
 	Awaits *inbox.Writes
 	// Done names the handlers that are through with the owner's deletion; nil while it lives.
 	Done map[string]bool
+	// Undecided names a handler that may want a child of a kind and has yet to say so, another one than the one given, which
+	// is empty for none; empty when all have said. It may be called by several goroutines.
+	Undecided func(but string, kind schema.GroupKind) (handler string)
 }
 
 // Session is one pass over one owner, as far as it is about children. Handlers may use goroutines, so its methods may
@@ -83,6 +88,8 @@ type Session struct {
 	wanted map[child.Place]bool
 	// fault is why the server did not take the record.
 	fault error
+	// stays are children that were to be taken away in this pass and stay, as somebody may want them.
+	stays []stay
 }
 
 // Begin begins the session of a pass, from which on events of children find the owner.

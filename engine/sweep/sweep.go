@@ -42,13 +42,7 @@ type Sweeper struct {
 
 // New returns the sweeper of a resource with these handlers.
 func New(handlers []*dsl.Handler) *Sweeper {
-	return &Sweeper{handlers: handlers, free: slices.ContainsFunc(handlers, free), said: map[string]bool{}, told: map[string]bool{}}
-}
-
-// free reports whether a handler may make children under any name.
-func free(h *dsl.Handler) bool {
-	creates := func(n dsl.Need) bool { return slices.Contains(n.Verbs, "create") || slices.Contains(n.Verbs, "*") }
-	return h.Makers == nil && (!h.Declared || slices.ContainsFunc(h.Needs, creates))
+	return &Sweeper{handlers: handlers, free: slices.ContainsFunc(handlers, claim.Free), said: map[string]bool{}, told: map[string]bool{}}
 }
 
 // Memory is what is known of an owner from one pass to the next. Its zero value knows nothing.

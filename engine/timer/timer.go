@@ -25,6 +25,8 @@ type Tick struct {
 	grid time.Time
 	// still is for timers with idle, since their object was first seen; nil for others.
 	still *stillness
+	// Ran: the handler has run for the object in this process.
+	Ran bool
 }
 
 // stillness tells since when nothing has changed.

@@ -98,7 +98,9 @@ func (p *pass) clear(ctx context.Context, unwanted func(dsl.ChildObject) bool) {
 	})
 	for len(left) > 0 && p.quiet() && ctx.Err() == nil {
 		wave, rest := p.wave(left)
-		p.remove(ctx, wave)
+		if stays := p.remove(ctx, wave); stays {
+			return
+		}
 		left = rest
 	}
 }
@@ -107,8 +109,8 @@ func (p *pass) clear(ctx context.Context, unwanted func(dsl.ChildObject) bool) {
 func (p *pass) quiet() bool { return len(p.failures) == 0 && len(p.waits) == 0 }
 
 // remove takes the children of a wave away, several at a time. Those that are being deleted already
-// are only waited for.
-func (p *pass) remove(ctx context.Context, wave []dsl.ChildObject) {
+// are only waited for. It reports whether some stay, because another handler may want them: the engine runs this one again.
+func (p *pass) remove(ctx context.Context, wave []dsl.ChildObject) (stays bool) {
 	errs := make([]error, len(wave))
 	indexes := make([]int, len(wave))
 	for i := range indexes {
@@ -119,14 +121,38 @@ func (p *pass) remove(ctx context.Context, wave []dsl.ChildObject) {
 			errs[i] = p.r.Children.Remove(ctx, wave[i])
 		}
 	})
+	living := p.living()
 	for i, found := range wave {
 		switch {
 		case errs[i] != nil:
 			p.fail(labelOf(found.Object), errs[i])
+		case living[objectOf(found)]:
+			stays = true
 		case found.OnDelete != dsl.OrphanChild:
 			p.wait(0, "%s to be gone", labelOf(found.Object))
 		}
 	}
+	return stays
+}
+
+// objectOf tells an object from all others.
+func objectOf(found dsl.ChildObject) string {
+	return string(found.Object.GetUID()) + " " + labelOf(found.Object)
+}
+
+// living returns the children that are not being deleted. At a deletion all go.
+func (p *pass) living() map[string]bool {
+	out := map[string]bool{}
+	all, err := p.r.Children.All()
+	if err != nil || p.r.Cause == dsl.Delete {
+		return out
+	}
+	for _, found := range all {
+		if found.Object.GetDeletionTimestamp() == nil {
+			out[objectOf(found)] = true
+		}
+	}
+	return out
 }
 
 // wave parts children into those that go next and the rest. Children whose names the configuration
