@@ -113,11 +113,7 @@ func TestARecordOutlivesAFailedPass(t *testing.T) {
 		"a label that somebody takes off, and puts on after the owner was written": {
 			func(foo *dsl.Resource, j *journal) {
 				keepsOnChange(foo, j)
-				foo.OnField("spec.color", "note", func(_ ctx, r *dsl.Request) error {
-					color, _ := dsl.MustParsePath("spec.color").In(r.Object.Object)
-					r.Patch.Annotate("example.com/color", color.(string))
-					return nil
-				})
+				notesColor(foo)
 			}, func(s *stage) {
 				begin(s)
 				s.drift("elsewhere", unlabel)
@@ -130,5 +126,96 @@ func TestARecordOutlivesAFailedPass(t *testing.T) {
 				s.leavesNothing()
 			},
 		},
+	})
+}
+
+// notesColor adds a handler that writes to the object when its color changes.
+func notesColor(foo *dsl.Resource) {
+	foo.OnField("spec.color", "note", func(_ ctx, r *dsl.Request) error {
+		color, _ := dsl.MustParsePath("spec.color").In(r.Object.Object)
+		r.Patch.Annotate("example.com/color", color.(string))
+		return nil
+	})
+}
+
+// TestAnOldCacheSaysNothingOfWhatIsAbsent holds that a child which its cache does not show yet stays in its owner's record, however
+// long nothing tells of it.
+func TestAnOldCacheSaysNothingOfWhatIsAbsent(t *testing.T) {
+	operator := func(foo *dsl.Resource, j *journal) {
+		keepsOnChange(foo, j)
+		notesColor(foo)
+	}
+	// made makes the child while its watch brings nothing.
+	made := func(s *stage) {
+		s.elsewhere()
+		s.Launch()
+		s.HoldWatches(configMaps)
+		s.Create(web)
+		s.value("elsewhere", "x")
+		s.Advance(10 * time.Second) // a watch that ends sooner is begun with a list
+	}
+	noted := func(s *stage, color string) {
+		s.t.Helper()
+		if got := s.web().GetAnnotations()["example.com/color"]; got != color {
+			s.t.Errorf("the object was last written for color %q, want %q", got, color)
+		}
+	}
+	scenarios(t, map[string]scenario{
+		"the watch is away for long, and the owner is written": {operator, func(s *stage) {
+			made(s)
+			s.unseen(configMaps)
+			s.Advance(time.Minute)
+			s.set("blue", "spec", "color")
+			s.Advance(time.Minute)
+			noted(s, "blue")
+			s.seen(configMaps)
+			s.ReleaseWatches(configMaps)
+			s.Advance(time.Minute)
+			s.leavesNothing()
+		}},
+		"the owner is deleted while the watch is away": {operator, func(s *stage) {
+			made(s)
+			s.unseen(configMaps)
+			s.Advance(time.Minute)
+			s.set("blue", "spec", "color")
+			s.Advance(time.Minute)
+			s.remove()
+			s.Advance(5 * time.Minute)
+			s.seen(configMaps)
+			s.ReleaseWatches(configMaps)
+			s.leavesNothing()
+		}},
+		"the watch is back, and has not told yet what it missed": {operator, func(s *stage) {
+			made(s)
+			end := s.FailWhile("watch", configMaps, apierrors.NewTooManyRequests("later", 1))
+			s.CutWatches(configMaps)
+			s.Advance(time.Minute)
+			s.set("blue", "spec", "color")
+			s.Advance(time.Minute)
+			noted(s, "blue")
+			end()
+			s.Advance(time.Minute)
+			s.set("green", "spec", "color")
+			s.Advance(10 * time.Second)
+			noted(s, "blue")
+			s.ReleaseWatches(configMaps)
+			s.Advance(time.Second)
+			noted(s, "green")
+			s.leavesNothing()
+		}},
+		"the owner is deleted when the watch is back, and has not told yet what it missed": {operator, func(s *stage) {
+			made(s)
+			end := s.FailWhile("watch", configMaps, apierrors.NewTooManyRequests("later", 1))
+			s.CutWatches(configMaps)
+			s.Advance(time.Minute)
+			s.set("blue", "spec", "color")
+			s.Advance(time.Minute)
+			end()
+			s.Advance(time.Minute)
+			s.remove()
+			s.Advance(10 * time.Second)
+			s.ReleaseWatches(configMaps)
+			s.leavesNothing()
+		}},
 	})
 }

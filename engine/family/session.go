@@ -53,7 +53,7 @@ type Pass struct {
 	Memory         *Memory
 	// Sweep is what is known of children that no handler has any more.
 	Sweep *sweep.Memory
-	// Awaits are the writes that the next pass waits for. The session's first one takes the place of what is there.
+	// Awaits are the writes that the next pass waits for, those of earlier ones among them that no cache shows yet.
 	Awaits *inbox.Writes
 	// Done names the handlers that are through with the owner's deletion; nil while it lives.
 	Done map[string]bool

@@ -37,7 +37,8 @@ func (s *Session) outdated(record *child.Record) (out []child.Place) {
 	return out
 }
 
-// claimed reports whether an object that says it is the owner's is at a place, as far as it is known.
+// claimed reports whether an object that says it is the owner's is at a place, as far as it is known. A cache that is not told of
+// changes at the moment says what is there, and not what is absent.
 func (f *Family) claimed(owner child.Owner, place child.Place) (there, known bool) {
 	kind, h := f.shows(place)
 	if h == nil || !h.Synced() {
@@ -49,7 +50,7 @@ func (f *Family) claimed(owner child.Owner, place child.Place) (there, known boo
 		return false, false // who is told of the deletion finds the owner by its record
 	}
 	there = found && (owner.Labels(o) || owner.Says(o))
-	return there, true
+	return there, there || h.State().Stale.IsZero()
 }
 
 // cutLocked reports whether the object at a place was applied for the owner, and somebody has cut the tie since: the label may be

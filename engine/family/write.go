@@ -48,14 +48,14 @@ func (s *Session) note(w Write) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.writes = append(s.writes, w)
-	switch {
-	case w.Cache == nil:
-	case s.awaited:
-		s.pass.Awaits.Add(w.Write)
-	default:
-		s.awaited = true
-		s.pass.Awaits.Set([]inbox.Write{w.Write})
+	if w.Cache == nil {
+		return
 	}
+	if !s.awaited {
+		s.awaited = true
+		s.pass.Awaits.Tidy()
+	}
+	s.pass.Awaits.Add(w.Write)
 }
 
 // noteAll notes a write for each cache that has to show it.

@@ -43,14 +43,10 @@ type Write struct {
 	Own bool
 }
 
-// Shown reports whether the cache shows the write. What is not watched any more is not waited for.
-//
-// A cache that has not been told of changes for long holds nobody up either, not for deletion above all: until it
-// is told again, handlers that read it get an error. But the object itself is read from its own cache, so no pass
-// begins before that one has caught up.
+// Shown reports whether the cache shows the write. A write to what is not watched any more counts as shown.
 func (w Write) Shown() bool {
 	h := w.Cache.Informer(w.Key.Namespace)
-	if h == nil || !w.Own && h.State().Blind {
+	if h == nil {
 		return true
 	}
 	if w.Version != "" && !w.Gone {
@@ -58,6 +54,19 @@ func (w Write) Shown() bool {
 	}
 	o, found := h.Object(w.Key)
 	return !found || o.GetUID() != w.UID || !w.Gone && o.GetDeletionTimestamp() != nil
+}
+
+// awaited reports whether passes wait for the write.
+//
+// A cache that has not been told of changes for long holds nobody up, not for deletion above all: until it
+// is told again, handlers that read it get an error. But the object itself is read from its own cache, so no pass
+// begins before that one has caught up.
+func (w Write) awaited() bool {
+	if w.Shown() {
+		return false
+	}
+	h := w.Cache.Informer(w.Key.Namespace)
+	return w.Own || h != nil && !h.State().Blind
 }
 
 // Read reads one object from the server, nil when it is gone.
@@ -90,9 +99,6 @@ type Writes struct {
 	parked time.Time
 }
 
-// Set has all of these waited for.
-func (w *Writes) Set(all []Write) { w.all = all }
-
 // Expect adds those of writes by passes over other objects that are of the object with this UID, and not shown yet.
 func (w *Writes) Expect(uid types.UID, writes []Write) {
 	for _, one := range writes {
@@ -105,28 +111,49 @@ func (w *Writes) Expect(uid types.UID, writes []Write) {
 // Add has one more waited for.
 func (w *Writes) Add(one Write) { w.all = append(w.all, one) }
 
-// Shown reports whether the caches show all of them.
+// Shown reports whether the caches show all of them, but for those that a cache cannot show at the moment. Of these the last
+// one to each object is kept: passes wait for it once the cache is told of changes again.
 func (w *Writes) Shown() bool {
-	if slices.ContainsFunc(w.all, func(one Write) bool { return !one.Shown() }) {
+	if slices.ContainsFunc(w.all, Write.awaited) {
 		return false
 	}
-	w.all, w.parked = nil, time.Time{}
+	w.parked = time.Time{}
+	w.Tidy()
 	return true
+}
+
+// Tidy forgets those that the caches show, and those to an object that was written once more.
+func (w *Writes) Tidy() {
+	type object struct {
+		in  Cache
+		key Key
+	}
+	var later map[object]bool
+	var left []Write
+	for _, one := range slices.Backward(w.all) {
+		if of := (object{one.Cache, one.Key}); !later[of] && !one.Shown() {
+			if later == nil {
+				later = map[object]bool{}
+			}
+			later[of], left = true, append(left, one)
+		}
+	}
+	slices.Reverse(left)
+	w.all = left
 }
 
 // Recall asks the server about writes that a key has been parked for so long that they may never be shown, and gives
 // up those that the server does not know any more: it was restored from a backup, and its versions have gone
-// back. It reports whether none is left.
+// back. It reports whether none is left to wait for.
 func (w *Writes) Recall(ctx context.Context, read Read) bool {
 	if w.parked.IsZero() || time.Since(w.parked) < Patience {
 		return false
 	}
 	w.all = slices.DeleteFunc(w.all, func(one Write) bool { return one.Shown() || one.lost(ctx, read) })
-	if len(w.all) > 0 {
+	if !w.Shown() {
 		w.parked = time.Now()
 		return false
 	}
-	w.parked = time.Time{}
 	return true
 }
 
