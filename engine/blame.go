@@ -45,13 +45,15 @@ func (p *pass) probe(ctx context.Context, j *plan.Job) error {
 	return nil
 }
 
-// alone sends what one handler wants of the object. When somebody else has written to that since the pass has read it, in what the
-// handler looks at, it sends nothing: what becomes of it then is for the pass's own write to see.
+// alone sends what one handler wants of the object. When somebody else has changed what the handler looks at or writes, it
+// sends nothing: the pass's own write sees what becomes of it then.
 func (p *pass) alone(ctx context.Context, j *plan.Job) error {
 	sent := false
 	result, err := p.send(ctx, p.family.Base(), func(live *unstructured.Unstructured) (*dsl.Patch, patch.Marks) {
-		sent = live.GetResourceVersion() == p.version || j.Holds(p.looking(live).Look)
-		wants, err := patch.Resolve(live, j.Machine.Wishes(j.Wants), p.r.own.Resource().Generation(p.object), p.now)
+		wishes, generation := j.Machine.Wishes(j.Wants), p.r.own.Resource().Generation(p.object)
+		at := p.bare(live)
+		sent = !p.moved(live) || j.Holds(at.Look) && p.repeats(j, wishes, at, p.seen())
+		wants, err := patch.Resolve(live, wishes, generation, p.now)
 		if sent = sent && err == nil; !sent {
 			return dsl.NewPatch(), patch.Marks{}
 		}
@@ -85,7 +87,7 @@ func (p *pass) blame(ctx context.Context, said error) (verdict, error) {
 		return verdict{}, err
 	}
 	p.family.Rebase(live)
-	at := draft.Of(p.object)
+	at := draft.Of(p.known)
 	at.Whole = live
 	p.show(at)
 	for _, j := range wanting {

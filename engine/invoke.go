@@ -41,6 +41,9 @@ func (p *pass) attempt(ctx context.Context, j *plan.Job) error {
 	if err := p.ensureFinalizer(ctx); err != nil {
 		return err
 	}
+	if err := p.readWhole(ctx); err != nil {
+		return err
+	}
 	p.family.Claims.Run(j.Reader.ID, j.Record.Past())
 	j.Saw = p.Look.Digest(j.Reader.View)
 	s := fence.NewSpan(p.r.engine.held)

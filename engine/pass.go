@@ -71,8 +71,9 @@ type pass struct {
 	come changes
 	// left is the object as the pass has written it, nil before it does.
 	left *unstructured.Unstructured
-	// version is that of the object without anybody's changes since the pass has read it but its own.
-	version string
+	// known is the object without anybody's changes since its handlers saw it but the pass's own, as the cache shows it.
+	// Entire is all of it where the cache shows a part, nil until that is read.
+	known, entire *unstructured.Unstructured
 	// marks: a handler sees the object that leaves a book on it; nil before that is asked.
 	marks    *bool
 	searched bool // what is to be known for a deletion of children that no handler has any more is known
@@ -150,7 +151,7 @@ func (r *resource) passGone(ctx context.Context, one departed.Object, news inbox
 
 // newPass begins a pass: it opens the object's book, and what is known of its children and related objects.
 func (r *resource) newPass(f facts, m *memory.Memory, fresh bool) *pass {
-	p := &pass{facts: f, version: f.object.GetResourceVersion(), Draft: draft.Of(f.object), r: r, memory: m}
+	p := &pass{facts: f, known: f.object, Draft: draft.Of(f.object), r: r, memory: m}
 	rules := &r.rules.Ledger
 	if f.resourceWide() {
 		rules = &r.rules.Schedules

@@ -23,6 +23,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/ledger"
 	"github.com/handwerk-dev/handwerk/engine/memory"
 	"github.com/handwerk-dev/handwerk/engine/patch"
+	"github.com/handwerk-dev/handwerk/engine/plan"
 )
 
 // write sends what the pass has come to, and returns what it has come to then.
@@ -44,7 +45,36 @@ func (p *pass) complete(ctx context.Context, base *unstructured.Unstructured) (*
 	if len(p.Patch.Retired) == 0 && (!p.r.rules.Ledger.Partial || base != p.object) {
 		return base, nil
 	}
-	return p.r.live(ctx, p.key, p.object.GetUID())
+	return p.liveWhole(ctx)
+}
+
+// liveWhole reads all of the object.
+func (p *pass) liveWhole(ctx context.Context) (*unstructured.Unstructured, error) {
+	live, err := p.r.live(ctx, p.key, p.object.GetUID())
+	if err != nil || p.entire != nil || p.r.form.Whole() {
+		return live, err
+	}
+	p.entire = live
+	for _, j := range p.jobs {
+		j.Blind = j.Saw != "" && p.moved(live)
+	}
+	return live, nil
+}
+
+// readWhole reads all of the object before a handler runs, where the last pass found that the cache shows too little.
+func (p *pass) readWhole(ctx context.Context) error {
+	if !p.memory.Reads || p.gone || p.resourceWide() {
+		return nil
+	}
+	p.memory.Reads = false
+	if p.entire != nil {
+		return nil
+	}
+	live, err := p.liveWhole(ctx)
+	if err == nil {
+		p.family.Rebase(live)
+	}
+	return err
 }
 
 // full returns the object with what those before in the pass want of it, and with what its cache does not hold: that is read
@@ -56,12 +86,14 @@ func (p *pass) full(ctx context.Context) (_ *unstructured.Unstructured, err erro
 		}
 		base := p.family.Base()
 		if base == p.object && p.r.spec.Cache != dsl.CacheLive {
-			if base, err = p.r.live(ctx, p.key, p.object.GetUID()); err != nil {
+			if base, err = p.liveWhole(ctx); err != nil {
 				return nil, err
 			}
 			p.family.Rebase(base)
 		}
-		p.Whole = base
+		if p.Whole = base; p.entire == nil {
+			p.entire = base
+		}
 	}
 	return p.Full(p.r.own.Resource().Generation(p.object), p.now)
 }
@@ -112,15 +144,21 @@ func (p *pass) writeFrom(ctx context.Context, base *unstructured.Unstructured, s
 	return s, err
 }
 
-// replay looks at what handlers want once more, from the object as it is meanwhile. What one wants holds
-// only where its view is as it was when it ran; otherwise it runs again.
+// replay looks at what handlers want once more, from the object as it is meanwhile. What a handler wants is sent only
+// where nobody has changed what the handler looks at, or a field that it writes. Otherwise the handler runs again.
 func (p *pass) replay(live *unstructured.Unstructured, s verdict) verdict {
-	at := p.looking(live)
-	at.Patch = dsl.NewPatch()
-	void := false
+	was, at, generation := p.seen(), p.bare(live), p.r.own.Resource().Generation(p.object)
+	void, moved := false, p.moved(live)
 	for _, j := range p.jobs.Asking() {
-		if j.Holds(at.Look) {
-			if next, err := at.With(j.Wants, p.r.own.Resource().Generation(p.object), p.now); err == nil {
+		holds := j.Holds(at.Look)
+		if moved {
+			repeats := p.repeats(j, j.Wants, at, was)
+			p.memory.Reads = p.memory.Reads || j.Blind && !repeats
+			holds = holds && repeats
+			was, _ = was.With(j.Wants, generation, p.now) // one that fails changes nothing
+		}
+		if holds {
+			if next, err := at.With(j.Wants, generation, p.now); err == nil {
 				at = next
 				continue
 			}
@@ -129,6 +167,7 @@ func (p *pass) replay(live *unstructured.Unstructured, s verdict) verdict {
 		p.void(j)
 	}
 	p.show(at)
+	p.adopt(live)
 	if !void {
 		return s
 	}
@@ -138,6 +177,49 @@ func (p *pass) replay(live *unstructured.Unstructured, s verdict) verdict {
 	s = p.settle()
 	s.marks.Along = along
 	return s
+}
+
+// repeats reports whether what a handler wants changes in one draft only what it changed in an earlier one.
+func (p *pass) repeats(j *plan.Job, wants *dsl.Patch, at, was draft.Draft) bool {
+	generation := p.r.own.Resource().Generation(p.object)
+	if !at.Repeats(was, wants, generation, p.now) {
+		return false
+	}
+	if !j.Blind {
+		return true
+	}
+	was.Whole = nil
+	return at.Repeats(was, wants, generation, p.now)
+}
+
+// seen is the draft that the pass's first handler saw, with what the pass itself has written since.
+func (p *pass) seen() draft.Draft {
+	out := draft.Of(p.known)
+	if out.Whole = p.entire; p.r.spec.Cache == dsl.CacheLive && p.entire == nil {
+		out.Whole = p.known
+	}
+	return out
+}
+
+// bare is a draft of the object at another state, of which handlers want nothing yet.
+func (p *pass) bare(at *unstructured.Unstructured) draft.Draft {
+	out := p.looking(at)
+	if out.Patch = dsl.NewPatch(); p.r.form.Whole() {
+		out.Whole = nil
+	}
+	return out
+}
+
+// moved reports whether somebody else may have changed the object since its handlers saw it.
+func (p *pass) moved(live *unstructured.Unstructured) bool {
+	return live.GetResourceVersion() != p.known.GetResourceVersion()
+}
+
+// adopt makes a state of the object the one that what handlers want is held against from here on.
+func (p *pass) adopt(live *unstructured.Unstructured) {
+	if p.known = p.r.form.Shown(live); !p.r.form.Whole() {
+		p.entire = live
+	}
 }
 
 // releaseObject takes the marks of the operator from an object that is gone only from sight, because a selector
@@ -185,14 +267,12 @@ func (p *pass) send(ctx context.Context, base *unstructured.Unstructured, wish p
 	if p.memory.Schemas == schemas {
 		target.Ignored = p.memory.Ignored
 	}
-	alone := base.GetResourceVersion() == p.version
-	result, err := p.r.conditions.Write(ctx, target, func(live *unstructured.Unstructured) (*dsl.Patch, patch.Marks) {
-		alone = alone && live.GetResourceVersion() == base.GetResourceVersion()
-		return wish(live)
-	}, &p.memory.Owes)
-	if alone && (result.Status || result.Whole) {
-		p.version = result.Object.GetResourceVersion()
+	target.Wrote = func(from, to *unstructured.Unstructured) {
+		if !p.moved(from) {
+			p.adopt(to)
+		}
 	}
+	result, err := p.r.conditions.Write(ctx, target, wish, &p.memory.Owes)
 	p.family.Wrote(result)
 	if result.Status || result.Whole {
 		p.left = result.Object

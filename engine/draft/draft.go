@@ -65,3 +65,39 @@ func (d Draft) With(wants *dsl.Patch, generation int64, at time.Time) (Draft, er
 	}
 	return d, nil
 }
+
+// Repeats reports whether what a handler wants changes in this draft only what it changed in an earlier one too, from the
+// same values to the same values; see [patch.Edit]. Where the earlier draft is not known whole, what it does not show is
+// taken to have been empty. Generation and at are as for Full.
+//
+// Conditions to take away do not count: who set those is looked up in the object that they are taken from.
+func (d Draft) Repeats(first Draft, wants *dsl.Patch, generation int64, at time.Time) bool {
+	bare := *wants
+	bare.Retired = nil
+	if first.Whole == nil && d.Whole != nil {
+		bare.Transforms = nil // which are made of all of the object
+	}
+	shown, full, err := d.edits(&bare, generation, at)
+	if err != nil {
+		return false
+	}
+	firstShown, firstFull, err := first.edits(&bare, generation, at)
+	return err == nil && shown.Repeats(firstShown) && full.Repeats(firstFull)
+}
+
+// edits returns what a handler's wants change in the object as handlers see it, and in all of it.
+func (d Draft) edits(wants *dsl.Patch, generation int64, at time.Time) (shown, full patch.Edit, err error) {
+	whole, err := d.Full(generation, at)
+	if err != nil {
+		return shown, full, err
+	}
+	laid, _, made, err := patch.Lay(whole, wants, generation, at)
+	if err != nil {
+		return shown, full, err
+	}
+	full = patch.Edit{Before: whole.Object, After: laid.Object}
+	if laid, _, _, err = patch.Lay(d.Current, made, generation, at); err != nil {
+		return shown, full, err
+	}
+	return patch.Edit{Before: d.Current.Object, After: laid.Object}, full, nil
+}

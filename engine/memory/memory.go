@@ -82,6 +82,9 @@ type Rest struct {
 	Shared bool
 	// Done is what machines have done and could not write, by handler; nil where there is nothing.
 	Done map[string]machine.Done
+	// Reads: the next pass reads all of the object before a handler runs, for the cache shows a part, and the last pass
+	// could not know whether somebody had changed what a handler wrote to the rest.
+	Reads bool
 	// Settled are types of conditions that were to be retired: they are gone, or somebody else's.
 	Settled []string
 }

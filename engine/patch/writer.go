@@ -87,6 +87,9 @@ type Target struct {
 	// Ignored are changes that the server did not make when they were sent, from Result.Ignored. They
 	// are not sent again while the object is as it was then.
 	Ignored []uint64
+	// Wrote is called after each request that only the version it was worked out from could take: to is from with
+	// nothing but that write. Optional.
+	Wrote func(from, to *unstructured.Unstructured)
 	// Generation is that of the object as handlers saw it, for the conditions that they set. Now is the
 	// time of their transitions.
 	Generation int64
@@ -260,6 +263,9 @@ func (w *writing) answered(written *unstructured.Unstructured, c change, subreso
 	}
 	if len(w.wanted.Retired) > 0 && written.GetManagedFields() == nil {
 		written.SetManagedFields(before.GetManagedFields()) // which tell whose conditions they are
+	}
+	if c.locked && w.to.Wrote != nil {
+		w.to.Wrote(before, written)
 	}
 	w.conflicts = 0
 	w.out.Dropped = append(w.out.Dropped, dropped(nil, c.tree, written.Object)...)
