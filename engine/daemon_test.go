@@ -354,16 +354,29 @@ func TestADaemonIsNeverTwice(t *testing.T) {
 			s.Advance(time.Minute)
 			v.want("begins: 1", "stops: the object is gone", "ends")
 		},
-		"one that is missing in the listing of a server that is behind": func(s *stage, v *vigil) {
+		"one that is missing in the listing of a server that is behind runs on": func(s *stage, v *vigil) {
 			s.begin()
 			s.Omit(foos, "default", "web")
 			s.ExpireWatches(foos)
-			s.Advance(5 * time.Second)
-			v.want("begins: 1", "stops: the object is gone")
+			s.Advance(10 * time.Minute)
+			v.want("begins: 1")
 			s.Reveal(foos, "default", "web")
 			s.ExpireWatches(foos)
 			s.Advance(time.Minute)
-			v.want("ends", "begins: 1")
+			v.want()
+			s.remove()
+			s.Advance(time.Minute)
+			v.want("stops: the object is gone", "ends")
+		},
+		"one that is missing in a listing, and then goes": func(s *stage, v *vigil) {
+			s.begin()
+			s.Omit(foos, "default", "web")
+			s.ExpireWatches(foos)
+			s.Advance(time.Minute)
+			v.want("begins: 1")
+			s.remove()
+			s.Advance(10 * time.Minute)
+			v.want("stops: the object is gone", "ends")
 		},
 	}
 	for name, play := range tests {

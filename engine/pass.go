@@ -109,9 +109,10 @@ func (r *resource) passLiving(ctx context.Context, key cache.ObjectName, t *memo
 		return queue.Next{}, err
 	}
 	if object == nil {
-		r.departed.Forget(key, t)
-		r.machines.Note(key, nil)
-		r.crew.Tend(daemon.Sight{Key: key})
+		gone := r.departed.Forget(key, t)
+		if r.machines.Note(key, nil); gone {
+			r.crew.Tend(daemon.Sight{Key: key})
+		}
 		return next, nil
 	}
 	if current {

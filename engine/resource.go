@@ -103,11 +103,11 @@ func newResource(e *Engine, spec *dsl.Resource) *resource {
 		},
 		Absent: r.own.Absent, Lacks: e.feeds.Scope().Lacks, NamespaceGone: e.feeds.NamespaceGone,
 	})
+	r.crew = r.newCrew()
 	r.departed = departed.Office{Settings: departed.Settings{
 		Deletes: r.rules.Deletes, Events: r.rules.Events, Own: r.own, Fates: r.fates, Family: r.family, Related: r.related, Indexes: r.indexes,
-		Refused: r.passRefused, Pass: r.passGone,
+		Gone: r.crew.Gone, Refused: r.passRefused, Pass: r.passGone,
 	}}
-	r.crew = r.newCrew()
 	r.machines = moves.New(e.op, spec, e.metrics, e.events)
 	r.parts = part.Settings{Resource: r.name, Handled: e.metrics.Handled, Said: e.said}
 	r.busy = busy.New(r.log)

@@ -188,15 +188,28 @@ func (c *Crew) Seen(ev watch.Event) {
 	}
 	for _, l := range p.lives {
 		switch {
-		case ev.Kind == watch.Deleted && (ev.UID == l.uid || ev.UID == ""), ev.Kind != watch.Deleted && ev.UID != l.uid:
+		case ev.Kind == watch.Deleted && !ev.Unseen && ev.UID == l.uid, ev.Kind != watch.Deleted && ev.UID != l.uid:
 			l.stopLocked(dsl.StopGone)
-		case ev.Kind == watch.Deleted:
+		case ev.Kind == watch.Deleted: // of another object, or of one that only a listing lacks: Gone tells then
 		default:
 			if ev.Object.GetDeletionTimestamp() != nil {
 				l.stopLocked(dsl.StopDeleted)
 			}
 			if !c.settings.Keys { // or the pass that reads it tells
 				l.changedLocked(ev.Object.GetResourceVersion())
+			}
+		}
+	}
+}
+
+// Gone has the daemons of an object stop that is known to be gone. An empty uid stands for any.
+func (c *Crew) Gone(key cache.ObjectName, uid types.UID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if p := c.posts[key]; p != nil {
+		for _, l := range p.lives {
+			if uid == "" || l.uid == uid {
+				l.stopLocked(dsl.StopGone)
 			}
 		}
 	}

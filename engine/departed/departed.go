@@ -12,6 +12,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 
@@ -36,6 +37,8 @@ type Settings struct {
 	Family  *family.Family
 	Related *related.Index
 	Indexes *indexes.Readers
+	// Gone is called with an object that is known to be gone, before a pass over it.
+	Gone func(key cache.ObjectName, uid types.UID)
 	// Refused is told of a look for an object that a missing right did not let through.
 	Refused func(key cache.ObjectName, err error)
 	// Pass runs one over an object that is gone. It returns when the next one is due.
@@ -80,6 +83,7 @@ func (o Office) Finalize(ctx context.Context, key cache.ObjectName, t *memory.Tu
 			next = next.Sooner(wait, queue.Due)
 			continue
 		}
+		o.Gone(key, d.Object.GetUID())
 		due, err := o.Pass(ctx, Object{Key: key, Last: o.Own.Tree(d.Object), Memory: d.Memory}, changesOf(d, t.Child))
 		if err != nil {
 			t.Left = append(t.Left, t.Gone[i:]...)
@@ -97,12 +101,12 @@ func (o Office) Finalize(ctx context.Context, key cache.ObjectName, t *memory.Tu
 	return next, nil
 }
 
-// Forget ends what is known of a key that has no object.
-func (o Office) Forget(key cache.ObjectName, t *memory.Turn) {
+// Forget ends what is known of a key that has no object. It reports whether the object is known to be gone.
+func (o Office) Forget(key cache.ObjectName, t *memory.Turn) (gone bool) {
 	if o.Deletes && t.Memory != nil && !told(t) {
 		t.Keep(t.Memory) // the cache is ahead of what is told: the deletion is on its way
 		t.Handled()
-		return
+		return false
 	}
 	if t.Forget() {
 		o.Family.Forget(key)
@@ -111,6 +115,7 @@ func (o Office) Forget(key cache.ObjectName, t *memory.Turn) {
 		o.Related.Forget(key)
 		o.Indexes.Forget(key)
 	}
+	return !slices.ContainsFunc(t.Left, func(d *memory.Tombstone) bool { return d.Unseen })
 }
 
 // told reports whether the deletion of the object that is remembered was told.

@@ -26,7 +26,7 @@ type Rules struct {
 	Relates []*dsl.Handler
 	// All is the view of all of an object.
 	All book.View
-	// Deletes: there are handlers that want to hear of deletions.
+	// Deletes: there are handlers, or daemons, that want to hear of deletions.
 	Deletes bool
 	// Events: there are handlers that hear of every event.
 	Events bool
@@ -50,7 +50,7 @@ func NewRules(op *dsl.Operator, r *dsl.Resource) Rules {
 		switch {
 		case h.Daemon != nil:
 			out.Daemons = append(out.Daemons, reader)
-			out.Deletes = out.Deletes || h.Finalizes() // of an object that leaves the selector the finalizer is taken off
+			out.Deletes = true // a daemon goes on until it is known that its object is gone
 			out.Finalizes = out.Finalizes || h.Finalizes()
 		case h.ResourceWide:
 			out.Schedules.Readers = append(out.Schedules.Readers, reader)
