@@ -71,9 +71,9 @@ func NewServer(s Settings) *Server {
 		numbers.Handle("GET /metrics", s.Metrics.Handler(s.Log))
 	}
 	return &Server{
-		health:  newEndpoint(HealthFlag, s.HealthAddress, probes, s.Log),
-		metrics: newEndpoint(MetricsFlag, s.MetricsAddress, numbers, s.Log),
-		pprof:   newEndpoint(PprofFlag, s.PprofAddress, profiles(), s.Log),
+		health:  newEndpoint(HealthFlag, s.HealthAddress, probes, writeTime, s.Log),
+		metrics: newEndpoint(MetricsFlag, s.MetricsAddress, numbers, writeTime, s.Log),
+		pprof:   newEndpoint(PprofFlag, s.PprofAddress, profiles(), 0, s.Log), // a profile takes as long as was asked for,
 	}
 }
 
@@ -154,13 +154,26 @@ type endpoint struct {
 	listener      net.Listener
 }
 
-func newEndpoint(flag, address string, handler http.Handler, log logr.Logger) *endpoint {
+// What one client may hold of an endpoint. A request has no body, so all of it comes within readTime; writeTime is for the
+// metrics of many resources over a slow connection. With mostHeader bytes of headers, all connections together hold less
+// than 10 MB.
+const (
+	readTime   = 10 * time.Second
+	writeTime  = time.Minute
+	idleTime   = 2 * time.Minute
+	mostHeader = 8 << 10
+)
+
+// newEndpoint returns an endpoint that does not listen yet. Write is how long an answer may take, zero for any time.
+func newEndpoint(flag, address string, handler http.Handler, write time.Duration, log logr.Logger) *endpoint {
 	return &endpoint{flag: flag, address: address, server: &http.Server{
-		Handler:           handler,
-		ReadHeaderTimeout: 10 * time.Second,
-		IdleTimeout:       2 * time.Minute,
-		MaxHeaderBytes:    1 << 16,
-		ErrorLog:          slog.NewLogLogger(logr.ToSlogHandler(log), slog.LevelInfo),
+		Handler:        handler,
+		ReadTimeout:    readTime,
+		WriteTimeout:   write,
+		IdleTimeout:    idleTime,
+		MaxHeaderBytes: mostHeader,
+		ConnState:      (&clients{}).connState,
+		ErrorLog:       slog.NewLogLogger(logr.ToSlogHandler(log), slog.LevelInfo),
 	}}
 }
 

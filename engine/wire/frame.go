@@ -25,7 +25,13 @@ const (
 	chunk = 8 << 10
 	// spare is how large a buffer may be that is kept for the next frames.
 	spare = 64 << 10
+	// mostFrame bounds one event, in bytes: twice what the API server takes of an object (MaxRequestBodyBytes in
+	// k8s.io/apiserver/pkg/server/config.go). A larger one is a server's mistake or lie, and would fill the memory.
+	mostFrame = 2 * 3 << 20
 )
+
+// errLarge is what is wrong with an event that is too large.
+var errLarge = fmt.Errorf("reading event: it is larger than %d MiB", mostFrame>>20)
 
 // frames cuts a stream of JSON objects into these. An object ends with the bracket that closes it: no server need send
 // anything behind it until there is a next one.
@@ -86,6 +92,9 @@ func (f *frames) more() (moved int, err error) {
 			return 0, io.ErrUnexpectedEOF
 		}
 		return 0, f.err
+	}
+	if f.to-f.from > mostFrame {
+		return 0, errLarge
 	}
 	if f.to+chunk > len(f.buf) {
 		moved = f.from

@@ -1,0 +1,56 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package ops
+
+import (
+	"net"
+	"net/http"
+	"sync"
+)
+
+// mostConnections is how many connections an endpoint keeps, and mostOfClient how many of these from one address: a client
+// that opens all it can keeps neither the kubelet nor Prometheus out.
+const (
+	mostConnections = 512
+	mostOfClient    = 64
+)
+
+// clients counts the connections of an endpoint by the address that they come from.
+type clients struct {
+	mu  sync.Mutex
+	all int
+	of  map[string]int
+}
+
+// connState is the server's hook: it closes a new connection that is one too many.
+func (c *clients) connState(conn net.Conn, state http.ConnState) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	from := host(conn)
+	switch state {
+	case http.StateNew:
+		if c.of == nil {
+			c.of = map[string]int{}
+		}
+		c.all++
+		c.of[from]++
+		if c.all > mostConnections || c.of[from] > mostOfClient {
+			_ = conn.Close() // the server notices when it reads, and takes it off the count
+		}
+	case http.StateClosed, http.StateHijacked:
+		c.all--
+		if c.of[from]--; c.of[from] == 0 {
+			delete(c.of, from)
+		}
+	}
+}
+
+// host is the address that a connection comes from, without the port.
+func host(conn net.Conn) string {
+	name, _, err := net.SplitHostPort(conn.RemoteAddr().String())
+	if err != nil {
+		return conn.RemoteAddr().String()
+	}
+	return name
+}
