@@ -16,7 +16,6 @@ package config
 import (
 	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 
@@ -40,8 +39,9 @@ func Load(paths []string, registry *actions.Registry) (*dsl.Operator, error) {
 	if len(paths) == 0 {
 		l.fault(source.Fault{File: "configuration", Message: "no file was given"})
 	}
+	var reader source.Reader
 	for _, name := range names {
-		if data, err := os.ReadFile(name); err != nil {
+		if data, err := reader.ReadFile(name); err != nil {
 			l.fault(source.Unread(name, err))
 		} else {
 			l.add(name, data)

@@ -5,10 +5,12 @@ package config_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -235,6 +237,43 @@ func TestTextThatIsNotReadable(t *testing.T) {
 			_, err := config.Parse("x.yaml", []byte(test.text), registry(t))
 			if got := message(err); !strings.HasPrefix(got, test.want) || test.want == "" {
 				t.Errorf("error:\n%s\nwant:\n%s", got, test.want)
+			}
+		})
+	}
+}
+
+// TestFilesThatAreNotRead holds that neither a pipe nor a device is opened, and that files without end, or too many large
+// ones, do not fill the memory.
+func TestFilesThatAreNotRead(t *testing.T) {
+	dir := t.TempDir()
+	pipe := filepath.Join(dir, "pipe.yaml")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	large := filepath.Join(dir, "large.yaml")
+	if err := os.WriteFile(large, []byte(strings.Repeat("# comment\n", 1<<18)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	many := filepath.Join(dir, "many")
+	if err := os.Mkdir(many, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 20 {
+		if err := os.WriteFile(filepath.Join(many, fmt.Sprintf("%02d.yaml", i)), []byte(strings.Repeat("# comment\n", 100_000)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tests := map[string]struct{ path, want string }{
+		"a pipe":           {pipe, pipe + ": reading configuration: it is not a regular file"},
+		"a device":         {"/dev/zero", "/dev/zero: reading configuration: it is not a regular file"},
+		"a large file":     {large, large + ": the file is larger than 1 MiB"},
+		"many large files": {many, many + "/16.yaml: reading configuration: the files of the configuration are larger than 16 MiB together"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			_, err := config.Load([]string{tt.path}, registry(t))
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("the error is %v, want %q in it", err, tt.want)
 			}
 		})
 	}

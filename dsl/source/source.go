@@ -9,6 +9,7 @@ package source
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -20,6 +21,9 @@ import (
 // maxSize limits a file. A ConfigMap holds no more, and what the YAML parser makes of a text may be
 // three hundred times as large.
 const maxSize = 1 << 20
+
+// maxTotal limits all files of a configuration together, for the same reason.
+const maxTotal = 16 << 20
 
 // Files replaces directories by the YAML files in them, sorted by name. Files whose names begin
 // with a dot are left out: a mounted ConfigMap keeps its versions there.
@@ -69,6 +73,34 @@ func filesOf(given string) ([]string, error) {
 		return nil, errors.New("the directory holds no *.yaml and no *.yml file")
 	}
 	return names, nil
+}
+
+// Reader reads the files of one configuration. Its zero value is ready for use.
+type Reader struct{ total int64 }
+
+// ReadFile returns what is in a file. The error says why it is not read: it is no regular file, as a pipe or a device, it is
+// too large, or all files together are.
+func (r *Reader) ReadFile(name string) ([]byte, error) {
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() { // opening a pipe waits for whoever writes to it, and a device may have no end
+		return nil, errors.New("it is not a regular file")
+	}
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	data, err := io.ReadAll(io.LimitReader(file, maxSize+1))
+	if err != nil {
+		return nil, err
+	}
+	if r.total += int64(len(data)); r.total > maxTotal {
+		return nil, fmt.Errorf("the files of the configuration are larger than %d MiB together", maxTotal>>20)
+	}
+	return data, nil
 }
 
 // Unread is the fault of a file or directory that could not be read.
