@@ -130,6 +130,7 @@ func (s *Server) watch(ctx context.Context, t *table, r Request) (any, error) {
 	}
 	st.hold(t.held)
 	if !streamed && from > 0 {
+		st.after = from
 		for _, c := range t.history {
 			if c.version > from {
 				st.tell(c)

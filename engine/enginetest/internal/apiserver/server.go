@@ -85,6 +85,30 @@ func (s *Server) Expire(resources ...schema.GroupResource) {
 // Snapshot remembers all objects and the version, as a backup of etcd does. What it returns puts them
 // back: versions begin anew from there, and watches end as expired.
 func (s *Server) Snapshot() (restore func()) {
+	back := s.backup()
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		back()
+		for _, t := range s.tables {
+			t.expire(s.version)
+		}
+	}
+}
+
+// Backup is Snapshot whose restoring nobody is told of: watches stay open. One that is resumed from a version which the
+// server has yet to reach is silent until then.
+func (s *Server) Backup() (restore func()) {
+	back := s.backup()
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		back()
+	}
+}
+
+// backup is Backup; what it returns is for who holds the lock.
+func (s *Server) backup() (restoreLocked func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	version, rows := s.version, map[*table]map[types.NamespacedName]*unstructured.Unstructured{}
@@ -92,15 +116,13 @@ func (s *Server) Snapshot() (restore func()) {
 		rows[t] = maps.Clone(t.rows)
 	}
 	return func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
 		s.version = version
 		for _, t := range s.tables {
 			t.rows = maps.Clone(rows[t])
 			if t.rows == nil {
 				t.rows = map[types.NamespacedName]*unstructured.Unstructured{}
 			}
-			t.expire(version)
+			t.history = slices.DeleteFunc(slices.Clone(t.history), func(c change) bool { return c.version > version })
 		}
 	}
 }

@@ -25,6 +25,8 @@ type stream struct {
 	selector selector
 	ctx      context.Context
 	timeout  <-chan time.Time
+	// after is the version from which on it tells.
+	after int64
 
 	mu      sync.Mutex
 	ready   bytes.Buffer // what can be read
@@ -79,7 +81,7 @@ func (s *stream) Close() error {
 // tell sends what a change means to those who selected objects.
 func (s *stream) tell(c change) {
 	key := keyOf(c.object)
-	if s.request.Namespace != "" && s.request.Namespace != key.Namespace {
+	if s.request.Namespace != "" && s.request.Namespace != key.Namespace || c.version <= s.after {
 		return
 	}
 	was, is := s.selector.matches(c.before), s.selector.matches(c.object) && c.what != deleted
