@@ -55,7 +55,33 @@ func (e *Engine) connect() error {
 
 // writer reaches a resource, in a namespace unless that is empty.
 func (e *Engine) writer(gvr schema.GroupVersionResource, namespace string) dynamic.ResourceInterface {
-	return e.access.Client(e.clients.Dynamic.Resource(gvr).Namespace(namespace))
+	return e.reach(gvr, namespace).Client(e.clients.Dynamic.Resource(gvr).Namespace(namespace))
+}
+
+// reach is what stands between the engine and a client of a resource: who says what to do about missing rights, and who
+// compares answers with the caches.
+func (e *Engine) reach(gvr schema.GroupVersionResource, namespace string) reach {
+	return reach{e, gvr, namespace}
+}
+
+type reach struct {
+	engine    *Engine
+	gvr       schema.GroupVersionResource
+	namespace string
+}
+
+// Client returns the client with both around it.
+func (r reach) Client(c dynamic.ResourceInterface) dynamic.ResourceInterface {
+	return r.engine.watches.Compare(r.gvr, r.namespace, r.engine.access.Client(c))
+}
+
+// wentBack is called when the API server's versions have gone back: what was known of versions, and of what is stored
+// elsewhere than on the objects, is void.
+func (e *Engine) wentBack() {
+	e.register.Doubt()
+	for r := range e.resources.All {
+		r.box.ForgetEchoes()
+	}
 }
 
 // reader reads one object from the server, nil when the answer says that it is gone: a 404 that does

@@ -100,7 +100,7 @@ func New(op *dsl.Operator, s Settings) (*Engine, error) {
 		return nil, err
 	}
 	e.catalog = catalog.New(e.clients.Discovery, e.clients.Dynamic, e.clients.Kubernetes.AuthorizationV1())
-	e.watches = watch.New(watch.Settings{Dynamic: e.clients.Cached, Metadata: e.clients.Metadata, OwnerLabel: op.OwnerLabel(), Log: e.log, Changed: e.watchChanged})
+	e.watches = watch.New(watch.Settings{Dynamic: e.clients.Cached, Metadata: e.clients.Metadata, OwnerLabel: op.OwnerLabel(), Log: e.log, Changed: e.watchChanged, Back: e.wentBack})
 	e.feeds = e.newFeeds()
 	e.indexes = indexes.New(indexes.Settings{Indexes: op.Indexes(), NewFeed: e.feeds.New, Panicked: attempt.ErrPanic, Log: e.log})
 	e.others = client.Settings{Manager: op.Name, Catalog: e.catalog, Resource: e.writer, Watched: e.feeds.Whole}

@@ -17,6 +17,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/outage"
 	"github.com/handwerk-dev/handwerk/engine/plan"
 	"github.com/handwerk-dev/handwerk/engine/progress"
+	"github.com/handwerk-dev/handwerk/engine/watch"
 )
 
 // complain says in the log and on the object that an attempt failed.
@@ -38,10 +39,10 @@ func (p *pass) warn(j *plan.Job, err error) {
 }
 
 // said reports whether the log has one line for all errors of this kind: no server answers, this process does not
-// lead, or a right is missing, to a feed or to others.
+// lead, a right is missing, to a feed or to others, or versions have gone back.
 func (e *Engine) said(err error) bool {
 	silent := outage.Unanswered(err) && e.outages.Logged()
-	return silent || feed.Unread(err) || errors.Is(err, fence.ErrNotLeading) || e.access.Told(err) || e.outages.Covers(err)
+	return silent || feed.Unread(err) || errors.Is(err, fence.ErrNotLeading) || e.access.Told(err) || e.outages.Covers(err) || watch.IsBack(err)
 }
 
 // refused notes how a handler, or one of the pass's own requests, ended: whether a right was missing.

@@ -291,7 +291,7 @@ func (p *pass) send(ctx context.Context, base *unstructured.Unstructured, wish p
 func (r *resource) target(base *unstructured.Unstructured, generation int64, now time.Time) patch.Target {
 	served := r.own.Resource()
 	return patch.Target{
-		Client: dial.Handled{Clients: r.engine.clients, Access: r.engine.access, GVR: served.GVR, Namespace: base.GetNamespace()}, Object: base, Resource: served.GVR.GroupResource(),
+		Client: dial.Handled{Clients: r.engine.clients, Access: r.engine.reach(served.GVR, base.GetNamespace()), GVR: served.GVR, Namespace: base.GetNamespace()}, Object: base, Resource: served.GVR.GroupResource(),
 		Subresource: served.Status, Manager: r.engine.op.Name, Prefix: r.rules.Prefix, Generation: generation, Now: now,
 	}
 }

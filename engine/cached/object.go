@@ -9,6 +9,7 @@
 package cached
 
 import (
+	"bytes"
 	"encoding/json"
 	"strconv"
 	"time"
@@ -79,6 +80,17 @@ func (o *Object) Tree() *unstructured.Unstructured {
 
 // Size is how many bytes are held of the object's JSON, compressed; zero when the profile is live.
 func (o *Object) Size() int { return len(o.body.data) }
+
+// Same reports whether another object has the same content, as far as it is held.
+func (o *Object) Same(other *Object) (same bool) {
+	if o.uid != other.uid || o.GetResourceVersion() != other.GetResourceVersion() || o.generation != other.generation {
+		return false
+	}
+	o.body.read(func(is []byte) {
+		other.body.read(func(was []byte) { same = bytes.Equal(is, was) })
+	})
+	return same
+}
 
 // GetNamespace returns the namespace, empty for objects without one.
 func (o *Object) GetNamespace() string { return o.namespace.Value() }

@@ -255,6 +255,9 @@ func (c *children) Remove(ctx context.Context, gone dsl.ChildObject) error {
 	if c.asks(found) {
 		return nil
 	}
+	if err := c.session.family.settled("removing " + child.PlaceOf(found).People()); err != nil {
+		return err
+	}
 	if gone.OnDelete != dsl.OrphanChild {
 		return c.deleteChild(ctx, f, found, "")
 	}
@@ -273,6 +276,9 @@ func (c *children) deleteChild(ctx context.Context, f *feed.Feed, o *unstructure
 		return nil
 	}
 	s, key, gvr := c.session, cache.MetaObjectToName(o), f.Resource().GVR
+	if err := s.family.settled("deleting " + child.PlaceOf(o).People()); err != nil {
+		return err
+	}
 	uid, background := o.GetUID(), metav1.DeletePropagationBackground
 	err := s.family.settings.Client(gvr, key.Namespace).Delete(ctx, key.Name, metav1.DeleteOptions{
 		Preconditions: &metav1.Preconditions{UID: &uid}, PropagationPolicy: &background,

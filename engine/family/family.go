@@ -171,6 +171,20 @@ func (f *Family) complete() error {
 	return nil
 }
 
+// settled returns an error while what is cached of owners and of their children may be from two states of the API server,
+// because its versions have gone back: until all have listed again, nobody knows which children are not wanted.
+func (f *Family) settled(what string) error {
+	if f.settings.Own.Behind() {
+		return watch.Behind(what, f.settings.Own.Name().String())
+	}
+	for kind := range f.kinds {
+		if kind.Behind() {
+			return watch.Behind(what, kind.Name().String())
+		}
+	}
+	return nil
+}
+
 // kind returns the feed of the owned resource that serves this kind, once its objects in the
 // namespace can be read.
 func (f *Family) kind(kind schema.GroupVersionKind, namespace string) (*feed.Feed, error) {

@@ -20,6 +20,9 @@ import (
 
 // outdated returns the places of a record at which there is no child any more.
 func (s *Session) outdated(record *child.Record) (out []child.Place) {
+	if s.family.settled("") != nil {
+		return nil
+	}
 	owner, parted := s.owner(), !s.pass.Deleting && slices.ContainsFunc(s.family.settings.Handlers, claim.Lasts)
 	s.mu.Lock()
 	defer s.mu.Unlock()

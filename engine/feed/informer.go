@@ -99,6 +99,11 @@ func (f *Feed) Informers(namespace string) []*watch.Handle {
 	return out
 }
 
+// Behind reports whether the API server's versions have gone back, and some of the feed's caches may be those of before.
+func (f *Feed) Behind() bool {
+	return slices.ContainsFunc(f.Informers(""), (*watch.Handle).Behind)
+}
+
 // Get returns what the cache has under the key.
 func (f *Feed) Get(key cache.ObjectName) (*cached.Object, bool) {
 	h := f.Informer(key.Namespace)

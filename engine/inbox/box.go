@@ -209,13 +209,25 @@ func (b *Box[M]) Echo(owner Key, child types.UID, version string) {
 	s.echoes[child] = version
 }
 
+// ForgetEchoes forgets of which own writes to children the events are yet to come: the API server's versions have gone
+// back, and it may give theirs to the writes of others.
+func (b *Box[M]) ForgetEchoes() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, s := range b.keys {
+		if s.pending != nil {
+			s.echoes = nil
+		}
+	}
+}
+
 // Expect notes a write to an object that a pass over another one has made. One that no pass has seen yet comes
 // with it.
 func (b *Box[M]) Expect(w Write) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if s, known := b.knownLocked(w.Key); known {
-		s.expected = append(s.expected, w)
+		s.expected = append(s.expected, w.noted())
 	}
 }
 

@@ -41,12 +41,32 @@ type Write struct {
 	Gone bool
 	// Own: the object is of the resource whose pass wrote it.
 	Own bool
+	// since is what the cache was from when the write was noted: its epoch and one.
+	since uint64
+}
+
+// noted returns the write with what the cache was from when it was noted.
+func (w Write) noted() Write {
+	if w.since == 0 && w.Cache != nil {
+		if h := w.Cache.Informer(w.Key.Namespace); h != nil {
+			w.since = h.Epoch() + 1
+		}
+	}
+	return w
 }
 
 // Shown reports whether the cache shows the write. A write to what is not watched any more counts as shown.
+//
+// When the API server's versions have gone back, nothing can be told from that of the write any more: it may be
+// forgotten, and its version given to another one. Then a listing that began later shows what has become of it.
 func (w Write) Shown() bool {
 	h := w.Cache.Informer(w.Key.Namespace)
-	if h == nil {
+	switch {
+	case h == nil:
+		return true
+	case h.Behind():
+		return false
+	case w.since > 0 && h.Epoch()+1 > w.since:
 		return true
 	}
 	if w.Version != "" && !w.Gone {
@@ -109,7 +129,7 @@ func (w *Writes) Expect(uid types.UID, writes []Write) {
 }
 
 // Add has one more waited for.
-func (w *Writes) Add(one Write) { w.all = append(w.all, one) }
+func (w *Writes) Add(one Write) { w.all = append(w.all, one.noted()) }
 
 // Shown reports whether the caches show all of them, but for those that a cache cannot show at the moment. Of these the last
 // one to each object is kept: passes wait for it once the cache is told of changes again.

@@ -62,6 +62,8 @@ type Register struct {
 	object *unstructured.Unstructured
 	kinds  map[string][]schema.GroupKind
 	read   bool
+	// doubt: it may be another one since.
+	doubt bool
 	// refused: a right is missing. Granted is closed when it may have been given.
 	refused bool
 	granted chan struct{}
@@ -80,6 +82,14 @@ func (r *Register) Begin() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.object, r.kinds, r.read, r.refused = nil, nil, false, false
+}
+
+// Doubt has the register read again before a kind counts as entered: the cluster may have been restored from a backup.
+// Until then what is known holds.
+func (r *Register) Doubt() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.doubt = true
 }
 
 // Granted says that a right was given that was missing, perhaps one of the register's.
@@ -206,7 +216,7 @@ type edit func([]schema.GroupKind) []schema.GroupKind
 func (r *Register) rests(resource string, to edit) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.refused || r.read && len(to(r.kinds[resource])) == len(r.kinds[resource])
+	return r.refused || r.read && !r.doubt && len(to(r.kinds[resource])) == len(r.kinds[resource])
 }
 
 // change makes the kinds of a resource what they are to be.
@@ -297,9 +307,10 @@ func (r *Register) load(ctx context.Context) error {
 // fetch is load for who has the turn.
 func (r *Register) fetch(ctx context.Context) error {
 	r.mu.Lock()
-	read := r.read
+	read, doubt := r.read, r.doubt
+	r.doubt = false // one that comes meanwhile counts
 	r.mu.Unlock()
-	if read {
+	if read && !doubt {
 		return nil
 	}
 	o, err := r.settings.Client.Get(ctx, r.settings.Name, metav1.GetOptions{})
@@ -307,6 +318,9 @@ func (r *Register) fetch(ctx context.Context) error {
 	case apierrors.IsNotFound(err):
 		o = nil
 	case err != nil:
+		if doubt {
+			r.Doubt()
+		}
 		return fmt.Errorf("reading ConfigMap %s: %w", r.name(), err)
 	}
 	r.know(o)

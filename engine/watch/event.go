@@ -57,7 +57,10 @@ type Event struct {
 }
 
 // sink turns an informer's notifications into events for one owner.
-type sink struct{ on func(Event) }
+type sink struct {
+	on   func(Event)
+	seen *observer
+}
 
 var _ cache.ResourceEventHandler = sink{}
 
@@ -77,7 +80,8 @@ func (s sink) OnUpdate(before, after any) {
 	case old.GetUID() != o.GetUID():
 		s.on(Event{Kind: Deleted, Key: cache.MetaObjectToName(old), UID: old.GetUID(), Unseen: true, Object: old})
 		s.OnAdd(o, false)
-	case old.GetResourceVersion() != o.GetResourceVersion() || o.GetResourceVersion() == "": // fakes have no versions
+	case old.GetResourceVersion() != o.GetResourceVersion() || o.GetResourceVersion() == "", // fakes have no versions
+		s.seen.epoch() > 0 && !old.Same(o): // a version that has gone back is given to another change
 		s.on(Event{Kind: Updated, Key: cache.MetaObjectToName(o), UID: o.GetUID(), Object: o, Old: old})
 	}
 }

@@ -130,7 +130,7 @@ func TestAPoliteEndOfTheStreamIsFollowedByAWatchAlone(t *testing.T) {
 
 func TestATombstoneWithoutAnObjectTellsTheKey(t *testing.T) {
 	var j journal
-	drain := sink{j.on}
+	drain := sink{j.on, &observer{}}
 	drain.OnDelete(cache.DeletedFinalStateUnknown{Key: "default/a"})
 	drain.OnDelete(nil)
 	drain.OnAdd(nil, false)

@@ -42,9 +42,7 @@ func (h *Handle) Source() Source { return h.informer.src }
 
 // Object returns the object of that name.
 func (h *Handle) Object(key cache.ObjectName) (*cached.Object, bool) {
-	item, _, _ := h.informer.shared.GetIndexer().GetByKey(key.String()) // it has no errors to return
-	o, found := item.(*cached.Object)
-	return o, found
+	return h.informer.object(key)
 }
 
 // Objects returns all objects, in no order.
@@ -102,6 +100,13 @@ func (h *Handle) CaughtUp(version string) bool {
 	}
 	return order >= 0
 }
+
+// Behind reports whether the API server's versions have gone back, and the cache may be that of before: it has not
+// listed again yet.
+func (h *Handle) Behind() bool { return h.informer.seen.behind() }
+
+// Epoch counts how often the API server's versions had gone back when the listing began that the cache is from.
+func (h *Handle) Epoch() uint64 { return h.informer.seen.epoch() }
 
 // Retry makes the source try at once what it would try again later, because the reason for its fault
 // may be gone. It does no harm where there is none.

@@ -54,7 +54,7 @@ func newInformer(s Settings, src Source) (*informer, error) {
 	if i.shared, err = i.build(s); err != nil {
 		return nil, err
 	}
-	i.seen.version = i.shared.GetIndexer().LastStoreSyncResourceVersion
+	i.seen.version, i.seen.find = i.shared.GetIndexer().LastStoreSyncResourceVersion, i.object
 	if err := i.shared.SetTransform(transform); err != nil {
 		return nil, err
 	}
@@ -94,10 +94,17 @@ func (i *informer) run(ctx context.Context) {
 	i.seen.health.end()
 }
 
+// object returns what the cache has under a key.
+func (i *informer) object(key cache.ObjectName) (*cached.Object, bool) {
+	item, _, _ := i.shared.GetIndexer().GetByKey(key.String()) // it has no errors to return
+	o, found := item.(*cached.Object)
+	return o, found
+}
+
 // join adds an owner's callback. It gets the objects that are there as initial.
 func (i *informer) join(on func(Event)) (cache.ResourceEventHandlerRegistration, error) {
 	log, never := i.log.V(1), noResync
-	return i.shared.AddEventHandlerWithOptions(sink{on}, cache.HandlerOptions{Logger: &log, ResyncPeriod: &never})
+	return i.shared.AddEventHandlerWithOptions(sink{on, i.seen}, cache.HandlerOptions{Logger: &log, ResyncPeriod: &never})
 }
 
 // leave takes a callback away while other owners stay, and waits until it does not run.

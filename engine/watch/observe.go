@@ -6,27 +6,31 @@ package watch
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/handwerk-dev/handwerk/dsl/logmark"
+	"github.com/handwerk-dev/handwerk/engine/cached"
 )
 
 // observer stands between a reflector and its client and notes what becomes of the requests.
 type observer struct {
 	health *health
 	pace   pace
-	// version returns the version that the cache has caught up to; nil where nobody asks.
+	// version returns the version that the cache has caught up to, and find what it has under a key; nil where nobody asks.
 	version func() string
+	find    func(cache.ObjectName) (*cached.Object, bool)
+	// back has every source list again, and reports whether they do; see [Set.wentBack].
+	back func(listed bool, what fmt.Stringer, from, to string) (now bool)
 	// streams counts the forwarding goroutines.
 	streams sync.WaitGroup
 
@@ -38,6 +42,7 @@ type observer struct {
 	// expected: the server has ended a streamed list with a bookmark, so others are to come. Distrusted: none came, on two
 	// watches in a row.
 	expected, distrusted bool
+	era
 }
 
 // listed is what a list request returns.
@@ -65,12 +70,13 @@ func observed(o *observer, src Source, whole metadata.Interface, objects metadat
 func list[L listed](ctx context.Context, o *observer, opts metav1.ListOptions, call func(context.Context, metav1.ListOptions) (L, error)) (L, error) {
 	// The reflector begins with version 0: whatever the server has at hand. A server that lags
 	// behind would show this process an older state than the one before it saw.
-	if opts.ResourceVersion == "0" {
+	first := opts.Continue == ""
+	if anew := first && o.begin(); anew || opts.ResourceVersion == "0" {
 		opts.ResourceVersion = ""
 	}
 	out, err := call(ctx, opts)
 	if err == nil {
-		o.arrived(out.GetResourceVersion())
+		o.arrived(out, first, out.GetContinue() == "")
 	}
 	if ctx.Err() == nil {
 		o.health.listed(err)
@@ -83,6 +89,12 @@ func (o *observer) watch(ctx context.Context, opts metav1.ListOptions, call func
 	streamed := opts.SendInitialEvents != nil && *opts.SendInitialEvents
 	if err := o.release(); err != nil && !streamed {
 		return nil, err // the stream before this one told it
+	}
+	if streamed && o.begin() {
+		opts.ResourceVersion = ""
+	}
+	if !streamed && o.due() {
+		return nil, errBack
 	}
 	for {
 		inner, err := call(ctx, opts)
@@ -201,19 +213,28 @@ func (o *observer) distrust() bool {
 	return o.beat == 0
 }
 
-// arrived says so when a complete listing is older than what the cache had.
-func (o *observer) arrived(version string) {
-	if !o.back(version) {
-		return
+// arrived takes a listing, or a page of it.
+func (o *observer) arrived(list listed, first, last bool) {
+	version, had := list.GetResourceVersion(), o.had()
+	if first && older(version, had) {
+		o.back(true, o.health.src, had, version)
+	} else if had != "" {
+		_ = meta.EachListItem(list, func(item runtime.Object) error {
+			if shown, is := item.(metav1.Object); is {
+				o.compare(shown)
+			}
+			return nil
+		})
 	}
-	o.health.log.Info("the server's versions have gone back, as after a restored backup", logmark.Warning, true, "from", o.version(), "to", version)
+	if last {
+		o.complete(version)
+	}
 }
 
-// back reports whether the server is at an older version than the cache.
-func (o *observer) back(version string) bool {
+// had is the version that the cache has caught up to; empty before the first listing, and where nobody asks.
+func (o *observer) had() string {
 	if o.version == nil {
-		return false
+		return ""
 	}
-	order, err := resourceversion.CompareResourceVersion(version, o.version())
-	return err == nil && order < 0
+	return o.version()
 }

@@ -203,6 +203,11 @@ func (s *server) gap(unseen func()) {
 	advance(time.Minute)
 }
 
+// answer is what reads of one object are answered with from here on.
+func (s *server) answer(o *unstructured.Unstructured) {
+	s.dynamic.PrependReactor("get", "foos", func(clienttesting.Action) (bool, runtime.Object, error) { return true, o, nil })
+}
+
 // set changes what requests fail with.
 func (s *server) set(listing, watching error) {
 	s.mu.Lock()

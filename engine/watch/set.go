@@ -44,6 +44,9 @@ type Settings struct {
 	// last state, and none after its last handle was closed. The source has its defaults filled
 	// in, as [Handle.Source] has. It must be quick and must not call Close. Optional.
 	Changed func(Source, State)
+	// Back is called when the API server's versions have gone back, as after a restored backup: what was known of versions
+	// is void, and all sources list again. It must be quick. Optional.
+	Back func()
 }
 
 // Set holds the informers of a process.
@@ -54,6 +57,7 @@ type Set struct {
 	mu        sync.Mutex
 	closed    bool
 	informers map[Source]*informer
+	alarms
 }
 
 // New returns an empty set.
@@ -90,6 +94,9 @@ func (s *Set) Open(ctx context.Context, src Source, on func(Event)) (*Handle, er
 func (s *Set) Close() {
 	s.mu.Lock()
 	s.closed = true
+	if s.next != nil {
+		s.next.Stop()
+	}
 	stopping := slices.Collect(maps.Values(s.informers))
 	s.mu.Unlock()
 	for _, i := range stopping {
@@ -113,6 +120,10 @@ func (s *Set) acquire(ctx context.Context, src Source) (*informer, error) {
 		}
 		run, stop := context.WithCancel(context.WithoutCancel(ctx))
 		i.stop = stop
+		i.seen.wanted = s.epoch
+		i.seen.back = func(listed bool, what fmt.Stringer, from, to string) bool {
+			return s.wentBack(i.seen, listed, what, from, to)
+		}
 		s.informers[src] = i
 		s.running.Go(func() { i.run(run) })
 	}

@@ -45,6 +45,9 @@ var errStalled = fmt.Errorf("the listing did not go on for %s", stalledAfter)
 // A watch is, that begins at a version which its server has yet to come to: a listing shows it.
 var errSilent = errors.New("two watches in a row were silent")
 
+// errBack is what is wrong with a stream of before an alarm, or one that shows older versions than were there.
+var errBack = apierrors.NewResourceExpired("the server's versions have gone back")
+
 // errBrief is what is wrong with a stream that ends as soon as it begins.
 var errBrief = errors.New("the server ended the watch at once")
 
@@ -102,6 +105,7 @@ func (s *stream) run(ctx context.Context) {
 func (s *stream) pass(ctx context.Context) error {
 	h := s.seen.health
 	steady, silent := time.NewTimer(steadyAfter), time.NewTimer(s.patience())
+	turned := s.turned()
 	defer steady.Stop()
 	defer silent.Stop()
 	var overdue <-chan time.Time
@@ -112,6 +116,8 @@ func (s *stream) pass(ctx context.Context) error {
 		select {
 		case <-s.stopped:
 			return nil
+		case <-turned:
+			return errBack
 		case <-steady.C:
 			h.flowed(false)
 		case <-silent.C:
@@ -126,8 +132,12 @@ func (s *stream) pass(ctx context.Context) error {
 			if !open {
 				return nil
 			}
+			listing := s.listing
 			if over, err := s.forward(ctx, event); over {
 				return err
+			}
+			if listing && !s.listing {
+				turned = s.turned()
 			}
 			if wait := s.patience(); wait > 0 {
 				silent.Reset(wait)
@@ -136,17 +146,29 @@ func (s *stream) pass(ctx context.Context) error {
 	}
 }
 
+// turned is closed when the source has to list again. One that lists goes on.
+func (s *stream) turned() <-chan struct{} {
+	if s.listing {
+		return nil
+	}
+	return s.seen.turned()
+}
+
 // forward notes an event and passes it on. It reports whether the stream is over, and the error that
 // ended it.
 func (s *stream) forward(ctx context.Context, event watch.Event) (over bool, err error) {
 	if event.Type == watch.Error && ctx.Err() != nil {
 		return false, nil // the request was ended by us, which is no error
 	}
-	if err := s.note(event); err != nil && !s.listing {
+	version, err := s.note(event)
+	if err != nil && !s.listing {
 		return true, err
 	}
 	select {
 	case s.out <- event:
+		if !s.listing {
+			s.seen.hand(version)
+		}
 		return false, nil
 	case <-s.stopped:
 		return true, nil
@@ -196,38 +218,50 @@ func (s *stream) patience() time.Duration {
 	return max(silentBeats*beat, silentAfter)
 }
 
-// note notes an event. The error is the one that it tells of, or that it shows.
-func (s *stream) note(event watch.Event) error {
+// note notes an event, and returns its version. The error is the one that it tells of, or that it shows.
+func (s *stream) note(event watch.Event) (version string, err error) {
 	h := s.seen.health
 	if event.Type == watch.Error {
 		err := apierrors.FromObject(event.Object)
 		h.broke(err)
-		return err
+		return "", err
 	}
 	s.heard, s.any = time.Now(), true
 	h.flowed(true)
-	if event.Type != watch.Bookmark {
-		return nil
-	}
 	m, err := meta.Accessor(event.Object)
 	if err != nil {
-		return nil // the reflector says so
+		return "", nil // the reflector says so
 	}
-	if m.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true" {
-		s.seen.arrived(m.GetResourceVersion())
-		s.listing, s.any, s.filled = false, false, true
-		s.seen.expect()
-		s.begun, s.marked = s.heard, s.heard
-		h.listed(nil)
-		h.followed()
-		return nil
+	version = m.GetResourceVersion()
+	switch {
+	case event.Type != watch.Bookmark && s.listing:
+		s.seen.compare(m)
+		return version, nil
+	case event.Type != watch.Bookmark:
+	case m.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true":
+		s.listed(version)
+		return version, nil
+	default:
+		s.seen.beats(s.heard.Sub(s.marked))
+		s.marked = s.heard
 	}
-	s.seen.beats(s.heard.Sub(s.marked))
-	s.marked = s.heard
-	if s.seen.back(m.GetResourceVersion()) {
-		return apierrors.NewResourceExpired("the server's versions have gone back")
+	if had, is := s.seen.before(version); is && (s.seen.back(false, s.seen.health.src, had, version) || event.Type == watch.Bookmark) {
+		return version, errBack
 	}
-	return nil
+	return version, nil
+}
+
+// listed notes the end of a streamed list, which is at this version.
+func (s *stream) listed(version string) {
+	if had := s.seen.had(); older(version, had) {
+		s.seen.back(true, s.seen.health.src, had, version)
+	}
+	s.seen.complete(version)
+	s.listing, s.any, s.filled = false, false, true
+	s.seen.expect()
+	s.begun, s.marked = s.heard, s.heard
+	s.seen.health.listed(nil)
+	s.seen.health.followed()
 }
 
 // linger waits until the reflector takes the stream for one that has worked.

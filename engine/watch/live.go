@@ -1,0 +1,152 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package watch
+
+import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/cache"
+)
+
+// Compare returns a client like the given one of a resource, in a namespace unless that is empty. What the server
+// answers is compared with what the caches had before the request: an older version means that the API server's
+// versions have gone back. Then all sources list again, and a read fails with a [BackError]: what is worked out from two
+// states of the server fits neither. A write was done, so its answer is given as it is.
+func (s *Set) Compare(gvr schema.GroupVersionResource, namespace string, c dynamic.ResourceInterface) dynamic.ResourceInterface {
+	return comparing{c, s, gvr, namespace}
+}
+
+// comparing is what Compare returns.
+type comparing struct {
+	dynamic.ResourceInterface
+	set       *Set
+	gvr       schema.GroupVersionResource
+	namespace string
+}
+
+// Get implements [dynamic.ResourceInterface], as the others.
+func (c comparing) Get(ctx context.Context, name string, options metav1.GetOptions, sub ...string) (*unstructured.Unstructured, error) {
+	before := c.known(name, sub)
+	o, err := c.ResourceInterface.Get(ctx, name, options, sub...)
+	if err != nil {
+		return o, err
+	}
+	if err := before.compare(o, false); err != nil {
+		return nil, err
+	}
+	return o, nil
+}
+
+func (c comparing) Create(ctx context.Context, object *unstructured.Unstructured, options metav1.CreateOptions, sub ...string) (*unstructured.Unstructured, error) {
+	before := c.known(object.GetName(), sub)
+	o, err := c.ResourceInterface.Create(ctx, object, options, sub...)
+	return o, before.wrote(o, err)
+}
+
+func (c comparing) Update(ctx context.Context, object *unstructured.Unstructured, options metav1.UpdateOptions, sub ...string) (*unstructured.Unstructured, error) {
+	before := c.known(object.GetName(), sub)
+	o, err := c.ResourceInterface.Update(ctx, object, options, sub...)
+	return o, before.wrote(o, err)
+}
+
+func (c comparing) Patch(ctx context.Context, name string, kind types.PatchType, data []byte, options metav1.PatchOptions, sub ...string) (*unstructured.Unstructured, error) {
+	before := c.known(name, sub)
+	o, err := c.ResourceInterface.Patch(ctx, name, kind, data, options, sub...)
+	return o, before.wrote(o, err)
+}
+
+func (c comparing) Apply(ctx context.Context, name string, object *unstructured.Unstructured, options metav1.ApplyOptions, sub ...string) (*unstructured.Unstructured, error) {
+	before := c.known(name, sub)
+	o, err := c.ResourceInterface.Apply(ctx, name, object, options, sub...)
+	return o, before.wrote(o, err)
+}
+
+// known returns what the caches have of an object.
+func (c comparing) known(name string, sub []string) known {
+	if len(sub) > 0 && sub[0] != "status" || name == "" {
+		return nil // the answer may be of another kind
+	}
+	key := cache.ObjectName{Namespace: c.namespace, Name: name}
+	var out known
+	for _, i := range c.set.showing(c.gvr, c.namespace) {
+		// The order counts: the cache has the object as it is at this version, or later.
+		at := i.seen.version()
+		had, _ := i.object(key)
+		sight := sight{set: c.set, informer: i, key: key, at: at}
+		if had != nil {
+			sight.uid, sight.version = had.GetUID(), had.GetResourceVersion()
+		}
+		out = append(out, sight)
+	}
+	return out
+}
+
+// showing returns the informers of a resource that may show objects of a namespace.
+func (s *Set) showing(gvr schema.GroupVersionResource, namespace string) (out []*informer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for src, i := range s.informers {
+		if src.GVR == gvr && (src.Namespace == "" || src.Namespace == namespace) {
+			out = append(out, i)
+		}
+	}
+	return out
+}
+
+// known is what caches had of an object before a request.
+type known []sight
+
+// sight is what one cache had of an object.
+type sight struct {
+	set      *Set
+	informer *informer
+	key      cache.ObjectName
+	// at is the version that the cache had caught up to, uid and version are those of the object, empty where there was none.
+	at      string
+	uid     types.UID
+	version string
+}
+
+// compare returns an error when an answer shows that versions have gone back. Written: it is the answer to a write.
+func (k known) compare(live *unstructured.Unstructured, written bool) (err error) {
+	for _, s := range k {
+		had, is := s.newer(live, written)
+		if !is {
+			continue
+		}
+		what := named{s.informer.src, s.key}
+		s.set.wentBack(s.informer.seen, false, what, had, live.GetResourceVersion())
+		err = &BackError{what: what.String(), cached: had, live: live.GetResourceVersion()}
+	}
+	return err
+}
+
+// wrote is compare for the answer to a write, of which it returns the error.
+func (k known) wrote(o *unstructured.Unstructured, err error) error {
+	if err == nil {
+		_ = k.compare(o, true) // what was written was written
+	}
+	return err
+}
+
+// newer reports whether the cache had a newer state than the one that the server has, and returns its version. An object
+// that has not changed since the version that the cache had caught up to has to be in it just so. But one that the cache
+// does not have may be missing in a listing for another reason; only one that was just made tells.
+func (s sight) newer(live *unstructured.Unstructured, written bool) (had string, is bool) {
+	version, same := live.GetResourceVersion(), s.uid == live.GetUID()
+	if same && older(version, s.version) {
+		return s.version, true
+	}
+	order, err := resourceversion.CompareResourceVersion(version, s.at)
+	if err != nil || order > 0 || !s.informer.scope.selects(s.key, live.GetLabels()) {
+		return "", false
+	}
+	return s.at, same && s.version != version || !same && written
+}
