@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/enginetest"
 )
 
 // unlabel takes the owner's label off a child, and leaves the rest.
@@ -60,6 +61,12 @@ func (s *stage) leavesNothing() {
 	s.t.Helper()
 	s.remove()
 	s.Advance(3 * time.Minute)
+	s.leftNothing()
+}
+
+// leftNothing checks that web and its child in namespace elsewhere are gone.
+func (s *stage) leftNothing() {
+	s.t.Helper()
 	s.gone()
 	if o := s.Get(configMaps, "elsewhere", "web"); o != nil {
 		s.t.Errorf("the child is left behind: %v", o.Object["metadata"])
@@ -216,6 +223,96 @@ func TestAnOldCacheSaysNothingOfWhatIsAbsent(t *testing.T) {
 			s.Advance(10 * time.Second)
 			s.ReleaseWatches(configMaps)
 			s.leavesNothing()
+		}},
+	})
+}
+
+// TestADeletionLooksForChildrenWhoseCreationGotNoAnswer holds that an owner goes when each such child was found, or is known to
+// be absent.
+func TestADeletionLooksForChildrenWhoseCreationGotNoAnswer(t *testing.T) {
+	// lost makes the child with a request whose answer is lost, while the watch of its kind brings nothing.
+	lost := func(s *stage) {
+		s.elsewhere()
+		s.Launch()
+		s.LoseNext("patch", configMaps)
+		s.HoldWatches(configMaps)
+		s.Create(web)
+		s.Settle()
+		s.value("elsewhere", "x")
+		s.Forget()
+	}
+	there := func(s *stage) {
+		s.t.Helper()
+		if s.Settle(); s.web() == nil {
+			s.t.Error("the owner is gone, and its child is not")
+		}
+	}
+	scenarios(t, map[string]scenario{
+		"it was made": {keepsOnChange, func(s *stage) {
+			lost(s)
+			s.remove()
+			there(s)
+			s.Advance(20 * time.Second)
+			there(s)
+			s.ReleaseWatches(configMaps)
+			s.Advance(time.Minute)
+			s.leftNothing()
+		}},
+		"it was made, and found by the next attempt": {keepsOnChange, func(s *stage) {
+			lost(s)
+			s.Advance(time.Minute)
+			s.Called()
+			s.remove()
+			there(s)
+			s.ReleaseWatches(configMaps)
+			s.Advance(time.Minute)
+			s.leftNothing()
+		}},
+		"it was made, and cannot be looked for at first": {keepsOnChange, func(s *stage) {
+			lost(s)
+			end := s.FailWhile("get", configMaps, apierrors.NewInternalError(errors.New("etcdserver: request timed out")))
+			s.remove()
+			s.Advance(time.Minute)
+			there(s)
+			end()
+			s.Advance(2 * time.Minute)
+			there(s)
+			s.ReleaseWatches(configMaps)
+			s.Advance(time.Minute)
+			s.leftNothing()
+		}},
+		"it was made, and may not be looked for": {keepsOnChange, func(s *stage) {
+			lost(s)
+			s.Forbid("get", configMaps)
+			s.CutWatches(configMaps)
+			s.remove()
+			there(s)
+			s.Advance(time.Minute)
+			s.ReleaseWatches(configMaps)
+			s.Advance(time.Minute)
+			s.leftNothing()
+		}},
+		"it was not made": {keepsOnChange, func(s *stage) {
+			s.elsewhere()
+			s.Launch()
+			s.FailNext("patch", configMaps, enginetest.ErrRefused)
+			s.HoldWatches(configMaps)
+			s.Create(web)
+			s.remove()
+			s.Advance(time.Second)
+			s.leftNothing()
+		}},
+		"the server refused it, and it may not be looked for": {keepsOnChange, func(s *stage) {
+			s.elsewhere()
+			s.Launch()
+			s.Forbid("patch", configMaps)
+			s.Forbid("get", configMaps)
+			s.Create(web)
+			s.Settle()
+			s.unseen(configMaps)
+			s.remove()
+			s.Advance(time.Second)
+			s.leftNothing()
 		}},
 	})
 }

@@ -134,6 +134,11 @@ func (r *resource) passLiving(ctx context.Context, key cache.ObjectName, t *memo
 	p := r.newPass(facts{key: key, object: object, deletion: ledger.Deletion(object, false), now: now}, m, t.Fresh)
 	p.next = next
 	r.machines.Note(key, object)
+	if found, err := p.family.Find(ctx); err != nil {
+		return queue.Next{}, err
+	} else if found && !m.Writes.Shown() {
+		return next, worker.Park(t, m)
+	}
 	if err := p.run(ctx, t.Changes); err != nil {
 		t.Event = ""                          // handlers that are not through with it have it in mind
 		t.Related = &inbox.Related{All: true} // what the object asks for now may be noted, and not handled

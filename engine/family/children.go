@@ -96,7 +96,10 @@ func (c *children) Apply(ctx context.Context, desired any, specs ...dsl.ChildSpe
 		err = c.recreate(ctx, w.feed, fixed)
 	}
 	if err != nil {
-		return nil, s.unapplied(ctx, w, err)
+		return nil, s.unapplied(ctx, w, deed, err)
+	}
+	if w.enters && live == nil && deed == "" {
+		s.doubt(w.place()) // it was there, and the cache does not show it yet
 	}
 	s.hold(w.id, result)
 	if result.GetDeletionTimestamp() != nil {
@@ -111,11 +114,13 @@ func awaitsEnd(place child.Place) error {
 }
 
 // unapplied sees to the record after a child could not be applied.
-func (s *Session) unapplied(ctx context.Context, w *wanted, err error) error {
+func (s *Session) unapplied(ctx context.Context, w *wanted, deed child.Deed, err error) error {
 	switch {
 	case !w.enters:
 	case !errors.Is(err, dsl.ErrNotOwned):
-		s.doubt(w.place()) // the answer may be all that was lost
+		if deed != "" || !denied(err) {
+			s.doubt(w.place()) // the answer may be all that was lost
+		}
 	case w.applier.Vacant:
 		if struck := s.strike(ctx, w.place()); struck != nil {
 			return errors.Join(err, struck)

@@ -34,10 +34,18 @@ func (s *Session) readRecord() {
 	if known := s.pass.Memory.ties; known != nil {
 		s.ties = *known
 	}
+	first := s.pass.Memory.ties == nil && !s.pass.Gone
 	if s.pass.Gone && s.record != nil { // of what is gone the cache does not have what was written since
 		return
 	}
-	s.takeLocked(s.pass.Object)
+	if s.takeLocked(s.pass.Object); !first {
+		return
+	}
+	for _, place := range s.record.Places() { // the process that worked before may have made children of which the caches do not know yet
+		if there, _ := s.family.claimed(s.owner(), place); !there {
+			s.doubt(place)
+		}
+	}
 }
 
 // takeLocked makes the record that an owner has the session's. The lock is held, or nobody else has the session yet.
@@ -130,6 +138,9 @@ func (s *Session) enter(ctx context.Context, titles map[child.Place]string) erro
 		fault = s.outOfSight(ctx)
 	}
 	if fault == nil {
+		if _, err := s.findMost(ctx, mostLooks); err != nil {
+			s.pass.Log().V(1).Info("child stays in the record", "reason", err.Error())
+		}
 		fault = s.writeRecord(ctx, before.With(time.Now(), titles).Without(s.outdated(before)...))
 	}
 	return s.unentered(fault)
@@ -224,14 +235,4 @@ func (s *Session) sending() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.pass.Memory.unsure = true
-}
-
-// doubt notes that a labelled child may have been made, or not.
-func (s *Session) doubt(place child.Place) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.pass.Memory.doubts == nil {
-		s.pass.Memory.doubts = map[child.Place]bool{}
-	}
-	s.pass.Memory.doubts[place] = true
 }

@@ -34,8 +34,8 @@ type Memory struct {
 	ties *ties
 	// unsure: a write of the record got no answer, so the owner may have another one than ties has.
 	unsure bool
-	// doubts are places where a labelled child may have been made although the request failed. They stay in
-	// the record until the child is seen, or the process ends.
+	// doubts are places of the record of which it is not known whether a child is there: its creation got no answer, or an earlier
+	// process made it, and no cache shows it. They stay in the record until the child is seen, or looked for.
 	doubts map[child.Place]bool
 	// asked are the children that stay for now, with the handler that may want each, as the log says.
 	asked map[child.Place]string
