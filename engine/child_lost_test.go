@@ -316,3 +316,49 @@ func TestADeletionLooksForChildrenWhoseCreationGotNoAnswer(t *testing.T) {
 		}},
 	})
 }
+
+// TestANextLeaderKnowsOfChildrenThatItsCacheLacks holds that a process which takes over with a cache that lags behind loses no
+// child of the leader before it.
+func TestANextLeaderKnowsOfChildrenThatItsCacheLacks(t *testing.T) {
+	// taken makes the child in a first process, and has a second one take over whose cache does not show it.
+	taken := func(s *stage) {
+		s.elsewhere()
+		s.Operator.Settings.LeaderElection = dsl.LeaderElection{Mode: dsl.LeaderLease, Namespace: "default"}
+		first := s.Start(s.Operator)
+		s.Advance(time.Second)
+		s.Process = s.Start(s.Operator)
+		s.Advance(time.Second)
+		s.HoldWatches(configMaps)
+		s.Create(web)
+		s.value("elsewhere", "x")
+		first.Kill()
+		s.Advance(time.Minute)
+	}
+	operator := func(foo *dsl.Resource, j *journal) {
+		keepsOnChange(foo, j)
+		notesColor(foo)
+	}
+	scenarios(t, map[string]scenario{
+		"the owner is deleted": {operator, func(s *stage) {
+			taken(s)
+			s.remove()
+			if s.Advance(20 * time.Second); s.web() == nil {
+				s.t.Error("the owner is gone, and its child is not")
+			}
+			s.ReleaseWatches(configMaps)
+			s.Advance(time.Minute)
+			s.leftNothing()
+		}},
+		"the owner is written first": {operator, func(s *stage) {
+			taken(s)
+			s.set("blue", "spec", "color")
+			s.Settle()
+			if got := s.web().GetAnnotations()["example.com/color"]; got != "blue" {
+				s.t.Errorf("the object was last written for color %q", got)
+			}
+			s.ReleaseWatches(configMaps)
+			s.Advance(time.Minute)
+			s.leavesNothing()
+		}},
+	})
+}
