@@ -48,6 +48,9 @@ func (op *Operator) needed(r *Resource) Held {
 		paths = append(append(paths, view.Beside...), h.Sets...)
 	}
 	out := Held{Annotations: []string{op.Prefix() + "/"}}
+	for _, earlier := range op.Earlier() {
+		out.Annotations = append(out.Annotations, earlier.Prefix()+"/")
+	}
 	for _, p := range distinct(paths) {
 		switch {
 		case p[0] != "metadata":

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -56,6 +57,44 @@ func TestValidate(t *testing.T) {
 			err := op.Validate()
 			if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
 				t.Errorf("Validate() = %v, want %q", err, tt.want)
+			}
+		})
+	}
+}
+
+func TestAnOperatorHadNames(t *testing.T) {
+	tests := map[string]struct {
+		domain string
+		was    []string
+		want   string
+		// prefixes are those of the earlier names.
+		prefixes []string
+	}{
+		"a name has the domain that the operator has": {"example.com", []string{"old"}, "", []string{"old.example.com"}},
+		"a whole prefix has its own domain":           {"example.com", []string{"op.handwerk.dev", "old.shop.org"}, "", []string{"op.handwerk.dev", "old.shop.org"}},
+		"a name that cannot be":                       {"", []string{"Old"}, `metadata.was[0]: want a name that the operator had, as in old-name, or a prefix, as in old-name.example.com, found "Old": a lowercase`, nil},
+		"an empty one":                                {"", []string{""}, `metadata.was[0]: want a name that the operator had`, nil},
+		"a prefix with a faulty domain":               {"", []string{"old.-"}, `metadata.was[0]: want a prefix that the operator had, as in old-name.example.com, found "old.-": a lowercase`, nil},
+		"a whole key":                                 {"", []string{"old.handwerk.dev/finalizer"}, `metadata.was[0]: want a name or a prefix without a slash, found "old.handwerk.dev/finalizer" (did you mean "old.handwerk.dev", without "/finalizer"?)`, nil},
+		"the name of now":                             {"", []string{"op"}, `metadata.was[0]: "op" is what the operator is called now (prefix op.handwerk.dev)`, nil},
+		"the prefix of now":                           {"example.com", []string{"old", "op.example.com"}, `metadata.was[1]: "op.example.com" is what the operator is called now`, nil},
+		"one twice":                                   {"", []string{"old", "old.handwerk.dev"}, `metadata.was[1]: the name is given twice`, nil},
+	}
+	for title, test := range tests {
+		t.Run(title, func(t *testing.T) {
+			op := New("op")
+			op.Domain, op.Was = test.domain, test.was
+			op.Resource("pods", func(r *Resource) { r.OnCreate("h", nothing) })
+			err := op.Validate()
+			if test.want == "" != (err == nil) || err != nil && (!strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "\n")) {
+				t.Errorf("Validate() = %v, want %q", err, test.want)
+			}
+			var prefixes []string
+			for _, earlier := range op.Earlier() {
+				prefixes = append(prefixes, earlier.Prefix())
+			}
+			if err == nil && !slices.Equal(prefixes, test.prefixes) {
+				t.Errorf("its earlier prefixes are %v, want %v", prefixes, test.prefixes)
 			}
 		})
 	}

@@ -28,6 +28,7 @@ func (op *Operator) Validate() error {
 	var found []error
 	c := check{found: &found}
 	op.checkName(c)
+	op.checkWas(c)
 	for i, pattern := range op.Scope.Namespaces {
 		if err := CheckNamespace(pattern); err != nil {
 			c.fault(fmt.Sprintf("scope.namespaces[%d]", i), "%w", err)

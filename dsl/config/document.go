@@ -35,8 +35,9 @@ type document struct {
 }
 
 type metadata struct {
-	Name   string `yaml:"name" required:"true" doc:"The operator's name, a DNS label. The field manager, finalizer, annotation prefix and Event source derive from it."`
-	Domain string `yaml:"domain" default:"handwerk.dev" doc:"What ends the prefix of the operator's annotations and of its finalizer, as in example.com. Only in one of its documents."`
+	Name   string     `yaml:"name" required:"true" doc:"The operator's name, a DNS label. The field manager, finalizer, annotation prefix and Event source derive from it. With another name every object is new, unless it says was."`
+	Domain string     `yaml:"domain" default:"handwerk.dev" doc:"What ends the prefix of the operator's annotations and of its finalizer, as in example.com. Only in one of its documents."`
+	Was    form.Texts `yaml:"was" doc:"A name that the operator had in an earlier version, or several. Where its domain was another one: the prefix that its finalizer and annotations have before the slash, as in foo.example.com. What it finds on objects under that name becomes its own. Only in one of its documents."`
 }
 
 type scope struct {
@@ -204,5 +205,8 @@ func (l *loader) metadata(op *dsl.Operator) {
 	}
 	if p := l.only("metadata.domain"); p != nil {
 		op.Domain = p.form.Metadata.Domain
+	}
+	if p := l.only("metadata.was"); p != nil {
+		op.Was = p.form.Metadata.Was
 	}
 }

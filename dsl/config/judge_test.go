@@ -58,14 +58,14 @@ func beyond() []beyondSchema {
 			`want a (DNS name|DNS label|namespace|kind in CamelCase)`, `want the name of an object: `, `a DNS-1035 label must `,
 			`is no key: `, `the key is not one that objects may have: `, ` is no name for a child`, `want letters, digits, '-', '_' and '.'`, `want letters, digits and '_', `,
 			`kind and listKind may not be the same`, `a resource with a schema (needs|is in) `, `of a resource with a schema needs a dot`,
-			`reading (resource|field path) `,
+			`reading (resource|field path) `, `want a (name or a prefix|prefix that the operator had)`, `want a name that the operator had`,
 		}},
 		{"selectors, schedules and times have a grammar of their own", []string{
 			`want a field selector such as `, `reading schedule `, `the time zone "\S+" is not known`, `note.at: want a time such as `,
 		}},
 		{"one value stands for another that must be there, somewhere else", []string{
 			`unknown handler `, `is declared later; handlers run in declared order`, `a handler cannot come after itself`,
-			`the (id|name) is (used|named) twice|a (handler|step of handler \S+) has this id|handler \S+ has the id of one of its steps|another handler had this id`, ` is declared twice `, `there is a child of this name already`, `is the same object as `,
+			`the (id|name) is (used|named|given) twice|is what the operator is called now|a (handler|step of handler \S+) has this id|handler \S+ has the id of one of its steps|another handler had this id`, ` is declared twice `, `there is a child of this name already`, `is the same object as `,
 			`the condition Ready is set twice`, ` children of one kind are watched in one version`, `the children need each other in a circle`,
 			`the resource (owns nothing|has no related objects|has no resync period)`, `the operator has no indexes`, `the handler has no timer`, `its kind is worked out`,
 			`it would be deleted as soon as it is made`, `cannot tell what handler \w+ has seen`, `cache metadata does not hold it`,
