@@ -57,7 +57,7 @@ func (p *pass) alone(ctx context.Context, j *plan.Job) error {
 		if sent = sent && err == nil; !sent {
 			return dsl.NewPatch(), patch.Marks{}
 		}
-		return wants, patch.Marks{Finalizer: p.r.rules.Finalizer}
+		return wants, patch.Marks{Finalizer: p.r.rules.Finalizer, Earlier: p.r.rules.Earlier}
 	})
 	if err != nil {
 		return err

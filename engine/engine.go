@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -29,6 +30,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/lease"
 	"github.com/handwerk-dev/handwerk/engine/ops"
 	"github.com/handwerk-dev/handwerk/engine/outage"
+	"github.com/handwerk-dev/handwerk/engine/patch"
 	"github.com/handwerk-dev/handwerk/engine/preflight"
 	"github.com/handwerk-dev/handwerk/engine/register"
 	"github.com/handwerk-dev/handwerk/engine/roster"
@@ -74,6 +76,7 @@ type Engine struct {
 	outages   *outage.Watch
 	access    *access.Monitor
 	register  *register.Register
+	renamer   *patch.Renamer
 	trim      *trim.Trimmer
 	memo      dsl.Memo
 	others    client.Settings
@@ -92,7 +95,7 @@ func New(op *dsl.Operator, s Settings) (*Engine, error) {
 	if err := op.Validate(); err != nil {
 		return nil, fmt.Errorf("checking operator: %w", err)
 	}
-	e := &Engine{op: op, settings: s, log: s.Log, metrics: s.Metrics, outages: outage.New(s.Log), trim: trim.New(s.Rested)}
+	e := &Engine{op: op, settings: s, log: s.Log, metrics: s.Metrics, outages: outage.New(s.Log), renamer: patch.NewRenamer(op), trim: trim.New(s.Rested)}
 	if e.metrics == nil {
 		e.metrics = ops.NewMetrics()
 	}
@@ -103,10 +106,10 @@ func New(op *dsl.Operator, s Settings) (*Engine, error) {
 	e.watches = watch.New(watch.Settings{Dynamic: e.clients.Cached, Metadata: e.clients.Metadata, OwnerLabel: op.OwnerLabel(), Log: e.log, Changed: e.watchChanged, Back: e.wentBack})
 	e.feeds = e.newFeeds()
 	e.indexes = indexes.New(indexes.Settings{Indexes: op.Indexes(), NewFeed: e.feeds.New, Panicked: attempt.ErrPanic, Log: e.log})
-	e.others = client.Settings{Manager: op.Name, Catalog: e.catalog, Resource: e.writer, Watched: e.feeds.Whole}
+	e.others = client.Settings{Manager: op.Name, Renamer: e.renamer, Catalog: e.catalog, Resource: e.writer, Watched: e.feeds.Whole}
 	e.access = e.newAccess()
 	e.register = register.New(register.Settings{
-		Name: op.Register(), Namespace: s.Namespace, Client: e.writer(register.Resource, s.Namespace), Manager: op.Name, Said: e.said, Log: e.log,
+		Name: op.Register(), Earlier: earlierRegisters(op), Namespace: s.Namespace, Client: e.writer(register.Resource, s.Namespace), Manager: op.Name, Said: e.said, Log: e.log,
 	})
 	e.events = events.New(events.Settings{
 		Client: e.clients.Kubernetes, Operator: op.Name, Log: e.log, Dropped: e.metrics.EventDropped, Failed: e.access.Refused, Ending: &e.ending,
@@ -122,6 +125,16 @@ func New(op *dsl.Operator, s Settings) (*Engine, error) {
 	e.metrics.Indexes(e.indexes.Stats)
 	e.metrics.MissingRights(e.access.Missing)
 	return e, nil
+}
+
+// earlierRegisters are the names of the operator's register under its earlier names. One with another domain has the same.
+func earlierRegisters(op *dsl.Operator) (out []string) {
+	for _, earlier := range op.Earlier() {
+		if name := earlier.Register(); name != op.Register() && !slices.Contains(out, name) {
+			out = append(out, name)
+		}
+	}
+	return out
 }
 
 // Run runs the operator until ctx ends. It starts from the outside in: startups, Events, informers,

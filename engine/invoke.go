@@ -93,7 +93,7 @@ func (p *pass) ensureFinalizer(ctx context.Context) error {
 	if there || p.resourceWide() || p.gone || p.deletion != "" || !p.wantsFinalizer() {
 		return nil
 	}
-	marks := patch.Marks{Finalizer: p.r.rules.Finalizer, Add: true}
+	marks := patch.Marks{Finalizer: p.r.rules.Finalizer, Earlier: p.r.rules.Earlier, Add: true}
 	base, err := p.send(ctx, p.object, func(*unstructured.Unstructured) (*dsl.Patch, patch.Marks) { return dsl.NewPatch(), marks })
 	if err != nil {
 		return err

@@ -31,6 +31,8 @@ const (
 type versions struct {
 	*stage
 	log *lines
+	// metadata is the operator's, that of op where it is empty.
+	metadata string
 }
 
 // follow plays on a stage with the Foo web, whose operator has its register in a namespace.
@@ -69,7 +71,11 @@ func (v *versions) start(namespace, resources string) {
 			v.t.Error(err)
 		}
 	}
-	op, err := config.Parse("operator.yaml", []byte(`{apiVersion: handwerk.dev/v1alpha1, kind: Operator, metadata: {name: op}, resources: [`+resources+`]}`),
+	metadata := v.metadata
+	if metadata == "" {
+		metadata = "{name: op}"
+	}
+	op, err := config.Parse("operator.yaml", []byte(`{apiVersion: handwerk.dev/v1alpha1, kind: Operator, metadata: `+metadata+`, resources: [`+resources+`]}`),
 		handlers.Standard())
 	if err != nil {
 		v.t.Fatal(err)

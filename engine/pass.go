@@ -131,6 +131,9 @@ func (r *resource) passLiving(ctx context.Context, key cache.ObjectName, t *memo
 	if wait := m.Breaker.Wait(now); wait > 0 && object.GetDeletionTimestamp() == nil {
 		return next.Sooner(wait, queue.Due), nil
 	}
+	if object, err = r.renamed(ctx, key, object, m); err != nil || object == nil {
+		return next, err
+	}
 	p := r.newPass(facts{key: key, object: object, deletion: ledger.Deletion(object, false), now: now}, m, t.Fresh)
 	p.next = next
 	r.machines.Note(key, object)
@@ -180,6 +183,10 @@ func (p *pass) run(ctx context.Context, news inbox.Changes) error {
 	defer p.indexes.Keep(false)
 	n := p.observe(news)
 	p.come = n
+	if err := p.family.Rename(ctx); err != nil {
+		p.abandon()
+		return err
+	}
 	p.family.Sight(ctx)
 	if err := p.handle(ctx, n); errors.Is(err, patch.ErrGone) {
 		return nil
@@ -214,7 +221,9 @@ func (p *pass) saying() saying.Pass {
 
 // finalizer reports whether the object has the operator's finalizer.
 func (p *pass) finalizer() bool {
-	return slices.Contains(p.object.GetFinalizers(), p.r.rules.Finalizer)
+	return slices.ContainsFunc(p.object.GetFinalizers(), func(f string) bool {
+		return f == p.r.rules.Finalizer || slices.Contains(p.r.rules.Earlier, f)
+	})
 }
 
 func (p *pass) log() logr.Logger { return p.r.logOf(p.facts, attempt.About{}) }

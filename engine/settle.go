@@ -47,7 +47,7 @@ func (p *pass) settle() verdict {
 	} else {
 		p.memory.Finalized = out.Finalized
 	}
-	out.marks = patch.Marks{Finalizer: p.r.rules.Finalizer, Add: out.Add, Remove: out.Remove}
+	out.marks = patch.Marks{Finalizer: p.r.rules.Finalizer, Earlier: p.r.rules.Earlier, Add: out.Add, Remove: out.Remove}
 	if living || !p.gone && !out.Remove {
 		retries, again := p.jobs.Retries()
 		stored := ledger.Draft{Look: p.Look, Wanted: p.Patch, Finalizer: out.Add, Retries: retries, Again: again}

@@ -292,7 +292,7 @@ func (r *resource) target(base *unstructured.Unstructured, generation int64, now
 	served := r.own.Resource()
 	return patch.Target{
 		Client: dial.Handled{Clients: r.engine.clients, Access: r.engine.reach(served.GVR, base.GetNamespace()), GVR: served.GVR, Namespace: base.GetNamespace()}, Object: base, Resource: served.GVR.GroupResource(),
-		Subresource: served.Status, Manager: r.engine.op.Name, Prefix: r.rules.Prefix, Generation: generation, Now: now,
+		Subresource: served.Status, Manager: r.engine.op.Name, Earlier: r.rules.Managers, Prefix: r.rules.Prefix, Generation: generation, Now: now,
 	}
 }
 

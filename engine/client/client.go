@@ -25,12 +25,15 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/child"
 	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/fence"
+	"github.com/handwerk-dev/handwerk/engine/patch"
 )
 
 // Settings are what the clients of one operator have in common.
 type Settings struct {
 	// Manager is the field manager of what is written.
 	Manager string
+	// Renamer moves what earlier names of the operator have applied.
+	Renamer *patch.Renamer
 	Catalog *catalog.Catalog
 	// Resource reaches a resource on the server, in a namespace unless that is empty.
 	Resource func(gvr schema.GroupVersionResource, namespace string) dynamic.ResourceInterface
@@ -118,7 +121,19 @@ func (c *client) List(ctx context.Context, resource, namespace, selector string)
 // Apply makes an object as desired says.
 func (c *client) Apply(ctx context.Context, desired any) (*unstructured.Unstructured, error) {
 	return c.send(ctx, child.Applied, desired, func(ctx context.Context, to dynamic.ResourceInterface, u *unstructured.Unstructured) (*unstructured.Unstructured, error) {
-		return to.Apply(ctx, u.GetName(), u, metav1.ApplyOptions{FieldManager: c.Manager, Force: true})
+		apply := func() (*unstructured.Unstructured, error) {
+			return to.Apply(ctx, u.GetName(), u, metav1.ApplyOptions{FieldManager: c.Manager, Force: true})
+		}
+		result, err := apply()
+		if err != nil || !c.Renamer.Joins(result) {
+			return result, err
+		}
+		// What only an earlier name of the operator has applied is taken over, and goes with the next apply.
+		moved, err := c.Renamer.Move(ctx, patch.Target{Client: to, Object: result}, func(*unstructured.Unstructured) {})
+		if err != nil || moved == nil {
+			return result, err
+		}
+		return apply()
 	})
 }
 

@@ -31,6 +31,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/bookkeeping"
 	"github.com/handwerk-dev/handwerk/engine/outage"
+	"github.com/handwerk-dev/handwerk/engine/patch"
 )
 
 const (
@@ -163,6 +164,9 @@ func (i *installer) install(ctx context.Context, desired *unstructured.Unstructu
 	if err := compatible(live, desired); err != nil {
 		return err
 	}
+	if live, err = i.renamed(ctx, live); err != nil {
+		return err
+	}
 	if within(desired.Object, live.Object) {
 		return nil // with the annotation, so that nothing is there which has gone from the configuration
 	}
@@ -170,10 +174,26 @@ func (i *installer) install(ctx context.Context, desired *unstructured.Unstructu
 	return i.apply(ctx, desired, "patch")
 }
 
+// renamed takes over what earlier names of the operator have applied of a CRD: it would conflict, and stay.
+func (i *installer) renamed(ctx context.Context, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	renamer := patch.NewRenamer(i.op)
+	if !renamer.Finds(live) && !renamer.Joins(live) {
+		return live, nil
+	}
+	moved, err := renamer.Move(ctx, patch.Target{Client: i.client, Object: live}, func(*unstructured.Unstructured) {})
+	switch {
+	case err != nil:
+		return nil, refusal(err, "patch")
+	case moved == nil:
+		return nil, errors.New("it was deleted meanwhile")
+	}
+	return moved, nil
+}
+
 func (i *installer) apply(ctx context.Context, desired *unstructured.Unstructured, verb string) error {
 	_, err := i.client.Apply(ctx, desired.GetName(), desired, metav1.ApplyOptions{FieldManager: i.op.Name, Force: i.TakeOver})
 	if apierrors.HasStatusCause(err, metav1.CauseTypeFieldManagerConflict) {
-		return fmt.Errorf("%w: where that was this operator under an earlier name, or should not be, take the CRD over with --install-crds=takeover", err)
+		return fmt.Errorf("%w: where that was this operator under an earlier name, say so with metadata.was; where it should not be, take the CRD over with --install-crds=takeover", err)
 	}
 	return refusal(err, verb)
 }

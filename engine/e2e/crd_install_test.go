@@ -143,6 +143,27 @@ func TestACRDOfOthersIsNotTakenOver(t *testing.T) {
 	}
 }
 
+// TestARenamedOperatorWithItsEarlierNameHasItsCRD: what it applied under the earlier name is its own, and goes when the
+// configuration has it no more.
+func TestARenamedOperatorWithItsEarlierNameHasItsCRD(t *testing.T) {
+	t.Parallel()
+	group := ownGroup("was")
+	user := plane.User("installer")
+	user.Allow(t, crdRules("get", "create", "patch"))
+	install(t, user, described(t, group, "v1alpha1", `image: string, dropped: string`))
+	renamed := described(t, group, "v1alpha1", `image: string, replicas: integer`)
+	renamed.Name, renamed.Was = "webapp2", []string{"webapp"}
+	mustWrite(t, "the marks move in two writes, and the schema changes in one", install(t, user, renamed), 3)
+	live := plane.Objects(crds, "").Get(t, "webapps."+group)
+	text := asJSON(t, live.Object)
+	for part, wanted := range map[string]bool{`"replicas"`: true, `"dropped"`: false, `webapp.handwerk.dev`: false, `"manager":"webapp"`: false} {
+		if strings.Contains(text, part) != wanted {
+			t.Errorf("the CRD has %s: %t, want %t: %s", part, !wanted, wanted, text)
+		}
+	}
+	mustWrite(t, "installing again", install(t, user, renamed), 0)
+}
+
 // TestARenamedOperatorTakesOverItsCRD: under its new name it may not change the CRD, until it is told to take it
 // over; from then on the CRD is its own.
 func TestARenamedOperatorTakesOverItsCRD(t *testing.T) {

@@ -75,7 +75,10 @@ func (c *children) Apply(ctx context.Context, desired any, specs ...dsl.ChildSpe
 		s.family.sweeper.Note(spec.Handler)
 	}
 	s.Claims.Reach(w.id, w.maker)
-	live := s.known(w.feed, w.id)
+	live, err := s.present(ctx, w)
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", w.place().People(), err)
+	}
 	if late := s.family.settings.Ending.Refusal(w.key.Namespace); live == nil && late != nil {
 		return nil, fmt.Errorf("applying %s: %w", w.place().People(), late)
 	}

@@ -28,6 +28,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/gone"
 	"github.com/handwerk-dev/handwerk/engine/inbox"
 	"github.com/handwerk-dev/handwerk/engine/ops"
+	"github.com/handwerk-dev/handwerk/engine/patch"
 	"github.com/handwerk-dev/handwerk/engine/register"
 	"github.com/handwerk-dev/handwerk/engine/retired"
 	"github.com/handwerk-dev/handwerk/engine/sweep"
@@ -76,8 +77,11 @@ type Settings struct {
 type Family struct {
 	settings Settings
 	keys     child.Keys
-	feeds    []*feed.Feed
-	sweeper  *sweep.Sweeper
+	// earlier are the keys under the operator's earlier names, of which the renamer moves what it finds.
+	earlier []child.Keys
+	renamer *patch.Renamer
+	feeds   []*feed.Feed
+	sweeper *sweep.Sweeper
 	// Retired are kinds that the resource does not own any more.
 	Retired *retired.Kinds
 
@@ -87,7 +91,7 @@ type Family struct {
 
 // New prepares the feeds of the kinds that the resource owns. They are not running yet.
 func New(s Settings) *Family {
-	f := &Family{settings: s, keys: child.KeysOf(s.Operator), records: map[inbox.Key]*child.Record{}}
+	f := &Family{settings: s, keys: child.KeysOf(s.Operator), earlier: earlierKeys(s.Operator), renamer: patch.NewRenamer(s.Operator), records: map[inbox.Key]*child.Record{}}
 	for name, of := range s.Resource.Owned() {
 		var kind *feed.Feed
 		kind = s.NewFeed(feed.Settings{
@@ -236,7 +240,7 @@ func (f *Family) ownerKey(kind *feed.Feed, o *cached.Object) *inbox.Key {
 	if o == nil {
 		return nil
 	}
-	name, referred, label := f.keys.OwnerOf(o, f.settings.Own.Resource().Namespaced)
+	name, referred, label := f.keysOf(o).OwnerOf(o, f.settings.Own.Resource().Namespaced)
 	if name.Name == "" || name.Kind != f.settings.Own.Resource().GroupKind() {
 		return nil
 	}

@@ -81,6 +81,7 @@ func (f *Family) owns(kind schema.GroupKind) bool {
 
 // claims reports whether an object says that it is a child of an object of the resource.
 func (f *Family) claims(o *cached.Object) bool {
-	name, _, _ := f.keys.OwnerOf(o, true)
-	return f.keys.Made(o) && name.Name != "" && name.Kind == f.settings.Own.Resource().GroupKind()
+	keys := f.keysOf(o)
+	name, _, _ := keys.OwnerOf(o, true)
+	return keys.Made(o) && name.Name != "" && name.Kind == f.settings.Own.Resource().GroupKind()
 }

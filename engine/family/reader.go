@@ -161,6 +161,9 @@ func (c *Reader) Stale(ctx context.Context, desired any, spec dsl.ChildSpec) (bo
 	if live == nil {
 		return false, nil, nil
 	}
+	if c.session.family.renamer.Finds(live) {
+		live = c.session.family.renamer.Renamed(live)
+	}
 	stale, err := w.applier.Stale(w.object, live)
 	if err != nil {
 		return false, nil, err

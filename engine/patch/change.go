@@ -172,7 +172,7 @@ func (t Target) conditioned(o *unstructured.Unstructured, fields map[string]any,
 	list, changed := conditions(remaining(status, p, wanted), wanted, t.Generation, t.Now)
 	stays := func(kind string) bool {
 		wants := func(c metav1.Condition) bool { return c.Type == kind }
-		return slices.ContainsFunc(wanted, wants) || !hasSet(o, t.Manager, kind)
+		return slices.ContainsFunc(wanted, wants) || !hasSet(o, append([]string{t.Manager}, t.Earlier...), kind)
 	}
 	gone := append(slices.DeleteFunc(slices.Clone(p.Retired), stays), mended)
 	if kept := without(list, gone); len(kept) < len(list) {
@@ -359,16 +359,16 @@ func without(list []any, kinds []string) []any {
 	})
 }
 
-// hasSet reports whether the API server tells of a condition that this field manager has set it. Where conditions are
+// hasSet reports whether the API server tells of a condition that one of these field managers has set it. Where conditions are
 // no list of entries with keys, it cannot tell.
-func hasSet(o *unstructured.Unstructured, manager, kind string) bool {
+func hasSet(o *unstructured.Unstructured, managers []string, kind string) bool {
 	for _, entry := range o.GetManagedFields() {
 		var fields struct {
 			Status struct {
 				Conditions map[string]any `json:"f:conditions"`
 			} `json:"f:status"`
 		}
-		if manager == "" || entry.Manager != manager || entry.FieldsV1 == nil || json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields) != nil {
+		if entry.Manager == "" || !slices.Contains(managers, entry.Manager) || entry.FieldsV1 == nil || json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields) != nil {
 			continue
 		}
 		if _, has := fields.Status.Conditions[fmt.Sprintf(`k:{"type":%q}`, kind)]; has {

@@ -120,22 +120,23 @@ func TestDropped(t *testing.T) {
 	}
 }
 
-// TestRetiredConditions holds which conditions are taken away: those of the types named that this operator has set, and nobody sets
+// TestRetiredConditions holds which conditions are taken away: those of the types named that this operator has set, under any of its names, and nobody sets
 // with the same write.
 func TestRetiredConditions(t *testing.T) {
 	o := &unstructured.Unstructured{Object: tree{"status": tree{"conditions": []any{
-		tree{"type": "Ours", "status": "True"}, tree{"type": "Theirs", "status": "True"}, tree{"type": "Again", "status": "True"},
+		tree{"type": "Ours", "status": "True"}, tree{"type": "Former", "status": "True"}, tree{"type": "Theirs", "status": "True"}, tree{"type": "Again", "status": "True"},
 	}}}}
 	o.SetManagedFields([]metav1.ManagedFieldsEntry{
 		{Manager: "op", FieldsV1: metav1.NewFieldsV1(`{"f:status":{"f:conditions":{"k:{\"type\":\"Ours\"}":{},"k:{\"type\":\"Again\"}":{}}}}`)},
+		{Manager: "earlier", FieldsV1: metav1.NewFieldsV1(`{"f:status":{"f:conditions":{"k:{\"type\":\"Former\"}":{}}}}`)},
 		{Manager: "other", FieldsV1: metav1.NewFieldsV1(`{"f:status":{"f:conditions":{"k:{\"type\":\"Theirs\"}":{}}}}`)},
 	})
 	p := dsl.NewPatch()
-	for _, kind := range []string{"Ours", "Theirs", "Again", "None"} {
+	for _, kind := range []string{"Ours", "Former", "Theirs", "Again", "None"} {
 		p.RetireCondition(kind)
 	}
 	p.SetCondition("Again", metav1.ConditionFalse, "Down", "")
-	changed := Target{Manager: "op", Now: time.Now()}.statusChange(o, p, Marks{})
+	changed := Target{Manager: "op", Earlier: []string{"earlier"}, Now: time.Now()}.statusChange(o, p, Marks{})
 	var left []any
 	list, _, _ := unstructured.NestedSlice(changed.tree, "status", "conditions")
 	for _, c := range list {

@@ -19,12 +19,20 @@ func (m Marks) finalizers(o *unstructured.Unstructured, c change) (list []any, c
 		found = wanted
 	}
 	before, _ := found.([]any)
-	has, there := slices.Contains(before, any(m.Finalizer)), slices.Contains(o.GetFinalizers(), m.Finalizer)
-	switch {
-	case !has && (m.Add || there && !m.Remove):
-		return append(slices.Clone(before), m.Finalizer), true
-	case has && m.Remove:
-		return slices.DeleteFunc(slices.Clone(before), func(f any) bool { return f == m.Finalizer }), true
+	own := func(f any) bool {
+		return f == m.Finalizer || slices.ContainsFunc(m.Earlier, func(e string) bool { return f == e })
 	}
-	return nil, false
+	if m.Remove {
+		return slices.DeleteFunc(slices.Clone(before), own), slices.ContainsFunc(before, own)
+	}
+	after := slices.Clone(before)
+	for _, f := range o.GetFinalizers() {
+		if own(f) && !slices.Contains(after, any(f)) {
+			after = append(after, f)
+		}
+	}
+	if m.Add && !slices.Contains(after, any(m.Finalizer)) {
+		after = append(after, m.Finalizer)
+	}
+	return after, len(after) > len(before)
 }

@@ -41,8 +41,9 @@ type Marks struct {
 	State string
 	// Along are annotations that are written when the object is written to anyhow.
 	Along map[string]string
-	// Finalizer is the operator's finalizer.
+	// Finalizer is the operator's finalizer, Earlier are those of its earlier names.
 	Finalizer string
+	Earlier   []string
 	// Add and Remove say what to do with the finalizer; at most one is set.
 	Add, Remove bool
 	// Condition is a condition of the engine's own to be set, nil when there is none; Mended is the
@@ -82,6 +83,8 @@ type Target struct {
 	Subresource bool
 	// Manager is the field manager.
 	Manager string
+	// Earlier are field managers that the operator had under other names: what they have set is its own.
+	Earlier []string
 	// Prefix is that of the annotations of the engine's own; empty where none is known.
 	Prefix string
 	// Ignored are changes that the server did not make when they were sent, from Result.Ignored. They

@@ -34,11 +34,16 @@ type Rules struct {
 	Finalizes bool
 	// Finalizer is the operator's, Prefix that of its annotations.
 	Finalizer, Prefix string
+	// Earlier are the operator's finalizers under its earlier names, Managers its field managers.
+	Earlier, Managers []string
 }
 
 // NewRules works them out.
 func NewRules(op *dsl.Operator, r *dsl.Resource) Rules {
 	out := Rules{Finalizer: op.Finalizer(), Prefix: op.Prefix()}
+	for _, earlier := range op.Earlier() {
+		out.Earlier, out.Managers = append(out.Earlier, earlier.Finalizer()), append(out.Managers, earlier.Name)
+	}
 	own := book.Own{Annotations: []string{op.StateAnnotation(), op.ChildrenAnnotation()}, Finalizer: out.Finalizer}
 	out.All = book.NewView(dsl.View{Beside: []dsl.Path{{"metadata"}, {"status"}}}, own)
 	secret := r.Name.Resource == "secrets" && r.Name.Group == ""

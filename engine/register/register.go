@@ -43,6 +43,9 @@ type Settings struct {
 	// Name and Namespace are the ConfigMap's. Without a namespace no register is kept: all that is entered is
 	// forgotten, and there is never anything in it.
 	Name, Namespace string
+	// Earlier are the names that the ConfigMap had in earlier versions of the operator. What they have is taken over, and
+	// they are deleted.
+	Earlier []string
 	// Client reaches the ConfigMaps of the namespace, Manager is the field manager.
 	Client  dynamic.ResourceInterface
 	Manager string
@@ -256,27 +259,33 @@ func (r *Register) write(ctx context.Context, resource string, to edit) error {
 		return nil
 	}
 	r.mu.Lock()
-	next, kinds := r.object.DeepCopy(), to(r.kinds[resource])
+	next, there, kinds := r.blankOr(r.object), r.object != nil, to(r.kinds[resource])
 	r.mu.Unlock()
-	there := next != nil
-	if !there {
-		next = &unstructured.Unstructured{Object: map[string]any{
-			"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": r.settings.Name, "namespace": r.settings.Namespace},
-		}}
-	}
 	if err := set(next, resource, kinds); err != nil {
 		return err
 	}
-	var err error
-	if there {
-		next, err = r.settings.Client.Update(ctx, next, metav1.UpdateOptions{FieldManager: r.settings.Manager})
-	} else {
-		next, err = r.settings.Client.Create(ctx, next, metav1.CreateOptions{FieldManager: r.settings.Manager})
-	}
+	next, err := r.store(ctx, next, there)
 	if err == nil {
 		r.know(next)
 	}
 	return err
+}
+
+// blankOr returns a copy of the ConfigMap, or one that has nothing where there is none.
+func (r *Register) blankOr(o *unstructured.Unstructured) *unstructured.Unstructured {
+	if o != nil {
+		return o.DeepCopy()
+	}
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": r.settings.Name, "namespace": r.settings.Namespace},
+	}}
+}
+
+func (r *Register) store(ctx context.Context, o *unstructured.Unstructured, there bool) (*unstructured.Unstructured, error) {
+	if there {
+		return r.settings.Client.Update(ctx, o, metav1.UpdateOptions{FieldManager: r.settings.Manager})
+	}
+	return r.settings.Client.Create(ctx, o, metav1.CreateOptions{FieldManager: r.settings.Manager})
 }
 
 // set writes the kinds of a resource into the ConfigMap.
@@ -313,22 +322,41 @@ func (r *Register) fetch(ctx context.Context) error {
 	if read && !doubt {
 		return nil
 	}
-	o, err := r.settings.Client.Get(ctx, r.settings.Name, metav1.GetOptions{})
-	switch {
-	case apierrors.IsNotFound(err):
-		o = nil
-	case err != nil:
+	o, err := r.get(ctx, r.settings.Name)
+	if err == nil {
+		o, err = r.takeOver(ctx, o)
+	}
+	if err != nil {
 		if doubt {
 			r.Doubt()
 		}
-		return fmt.Errorf("reading ConfigMap %s: %w", r.name(), err)
+		return err
 	}
 	r.know(o)
 	return nil
 }
 
+func (r *Register) get(ctx context.Context, name string) (*unstructured.Unstructured, error) {
+	o, err := r.settings.Client.Get(ctx, name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("reading ConfigMap %s/%s: %w", r.settings.Namespace, name, err)
+	}
+	return o, nil
+}
+
 // know notes the ConfigMap as it is.
 func (r *Register) know(o *unstructured.Unstructured) {
+	kinds := kindsIn(o)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.object, r.kinds, r.read = o, kinds, true
+}
+
+// kindsIn are the kinds that a register has, by resource. Nil has none.
+func kindsIn(o *unstructured.Unstructured) map[string][]schema.GroupKind {
 	kinds := map[string][]schema.GroupKind{}
 	if o != nil {
 		data, _, _ := unstructured.NestedMap(o.Object, "data")
@@ -339,9 +367,7 @@ func (r *Register) know(o *unstructured.Unstructured) {
 			}
 		}
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.object, r.kinds, r.read = o, kinds, true
+	return kinds
 }
 
 // fault takes an error of the server. Where it is that a right is missing, nobody asks again before one is given, which

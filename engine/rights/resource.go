@@ -26,6 +26,9 @@ func (c *collector) resource(r *dsl.Resource) {
 			child.Name = dsl.ResourceName{}
 		}
 		c.add(child, because("watches children of "+r.Name.Resource), "list", "watch")
+		if len(c.op.Was) > 0 {
+			c.add(child, because(renames), "get", "patch")
+		}
 		if len(r.Makes) > 0 && kind.Empty() {
 			c.add(child, because("takes away children that the configuration has no more"), "delete")
 		}
@@ -62,6 +65,9 @@ func (c *collector) marks(r *dsl.Resource, own about) {
 	if r.ObservedGeneration {
 		c.add(about{Name: r.Name, subresource: "status"}, because("keeps observedGeneration"), "patch")
 		reads = true
+	}
+	if len(c.op.Was) > 0 {
+		c.add(own, because(renames), "get", "patch")
 	}
 	if reads {
 		c.add(own, because("reads one anew where the cache is not enough, as after a conflict"), "get")
@@ -153,6 +159,9 @@ func (c *collector) need(r *dsl.Resource, who string, h *dsl.Handler, n dsl.Need
 	}
 }
 
+// renames is why an operator that had other names needs rights.
+const renames = "moves what it has left under its earlier names (metadata.was)"
+
 const hears = "notices at once when somebody takes or deletes the leader's lock"
 
 // events adds the right to send Events: they are in the namespace of the object that they are about,
@@ -174,6 +183,9 @@ func (c *collector) leader(namespace string) {
 	lock := about{Name: dsl.ResourceName{Resource: "leases", Group: "coordination.k8s.io"}, namespace: namespace}
 	named := lock
 	named.names = []string{c.op.LeaderLock()}
+	if set.Mode == dsl.LeaderLease || set.Mode == dsl.LeaderLife {
+		c.earlierLocks(lock)
+	}
 	switch set.Mode {
 	case dsl.LeaderLease:
 		c.add(named, because("holds the leader's lock"), "get", "update")
@@ -187,6 +199,15 @@ func (c *collector) leader(namespace string) {
 	}
 }
 
+// earlierLocks adds what it takes to see whether a process leads under an earlier name.
+func (c *collector) earlierLocks(lock about) {
+	for _, earlier := range c.op.Earlier() {
+		if lock.names = []string{earlier.LeaderLock()}; lock.names[0] != c.op.LeaderLock() {
+			c.add(lock, because("does not lead while a process of an earlier name does (metadata.was)"), "get")
+		}
+	}
+}
+
 // register adds what it takes to remember of which kinds there may be children. An operator that makes none may still have
 // to look for those of its earlier versions.
 func (c *collector) register(namespace string) {
@@ -197,7 +218,14 @@ func (c *collector) register(namespace string) {
 	all := about{Name: dsl.ResourceName{Resource: "configmaps"}, namespace: namespace}
 	own := all
 	own.names = []string{c.op.Register()}
-	if !slices.ContainsFunc(c.op.Resources(), (*dsl.Resource).Owner) {
+	owns := slices.ContainsFunc(c.op.Resources(), (*dsl.Resource).Owner)
+	for _, earlier := range c.op.Earlier() {
+		if before := all; earlier.Register() != c.op.Register() {
+			before.names = []string{earlier.Register()}
+			c.put(before, because(renames), !owns, "get", "delete")
+		}
+	}
+	if !owns {
 		c.offer(own, because(why), "get", "update")
 		return
 	}

@@ -212,6 +212,20 @@ func TestAnOperatorNeedsWhatItAndItsHandlersDo(t *testing.T) {
 				"create leases of coordination.k8s.io in here", "get,watch,delete leases of coordination.k8s.io named lock in here",
 			},
 		},
+		"an operator that had other names reads and moves what is under them": {
+			op: func() *dsl.Operator {
+				op := foos(func(r *dsl.Resource) { r.Owns("secrets.v1"); r.OnReconcile("one", nothing) })
+				op.Settings.LeaderElection.Mode, op.Was = dsl.LeaderLease, []string{"old", "foo.example.com"}
+				return op
+			}(),
+			set: rights.Settings{Namespace: "system"},
+			want: []string{
+				"get,list,watch,patch secrets", "get,list,watch,patch foos of example.com",
+				"create configmaps in system", "get,update configmaps named foo-children in system", "get,delete configmaps named old-children in system",
+				"create leases of coordination.k8s.io in system", "get,watch,update leases of coordination.k8s.io named foo-leader in system",
+				"get leases of coordination.k8s.io named old-leader in system",
+			},
+		},
 		"kinds of children are registered in one ConfigMap": {
 			op:  foos(func(r *dsl.Resource) { r.Owns("secrets.v1"); r.OnReconcile("one", nothing) }),
 			set: rights.Settings{Namespace: "system"},
