@@ -45,8 +45,14 @@ func (e *Engine) connect() error {
 	}
 	election := e.op.Settings.LeaderElection
 	election.Name = e.op.LeaderLock()
+	var earlier []string
+	for _, op := range e.op.Earlier() {
+		if lock := op.LeaderLock(); lock != election.Name {
+			earlier = append(earlier, lock)
+		}
+	}
 	e.elector, err = lease.New(lease.Settings{
-		LeaderElection: election, Identity: e.settings.Identity, PodName: e.settings.PodName,
+		LeaderElection: election, Earlier: earlier, Identity: e.settings.Identity, PodName: e.settings.PodName,
 		Client: e.clients.Lock, Watcher: e.clients.Kubernetes, Log: outage.Quiet(e.log, e.said),
 		Changed: func(leading bool) { e.metrics.Leader(election.Name, leading) },
 	})

@@ -32,7 +32,7 @@ func (e *Elector) lifeTerm(ctx context.Context, lead func(context.Context) error
 	if err := l.identify(ctx); err != nil {
 		return false, err
 	}
-	if !l.win(ctx) {
+	if !e.awaitEarlier(ctx, l.uid) || !l.win(ctx) {
 		return false, nil
 	}
 	e.set.Log.Info("Became the leader.", "lock", e.lockName())

@@ -24,6 +24,9 @@ import (
 // the end. So it does not release at all, has a context of its own that outlives lead, and the
 // release is done here.
 func (e *Elector) leaseTerm(ctx context.Context, lead func(context.Context) error) (lost bool, err error) {
+	if !e.awaitEarlier(ctx, "") {
+		return false, nil
+	}
 	l, err := e.newLock()
 	if err != nil {
 		return false, err
