@@ -22,7 +22,8 @@ import (
 const unsureLook = 10 * time.Second
 
 // matches applies the handler's filters. An object that does not match any more has nothing to do
-// with what happened beside it; new and changed ones are kept in mind, should it match later.
+// with what happened beside it; new and changed ones are kept in mind, should it match later. So is everything while a filter
+// cannot be asked.
 func (p *pass) matches(j *plan.Job) bool {
 	a := p.answer(j.Reader, j.Cause, j.Record)
 	if a.Holds {
@@ -30,7 +31,7 @@ func (p *pass) matches(j *plan.Job) bool {
 	}
 	e := p.ledger.Entry(j.Reader)
 	begins := j.Reader.Level() && e.Seen == "" // of such a one no view tells later that it was to run
-	if j.Cause.Transient() && !a.Unread && !begins {
+	if j.Cause.Transient() && a.Err == nil && !begins {
 		e.Try = progress.Record{}
 	}
 	if j.Reader.Level() && (!j.Cause.FromClock() || j.Cause == dsl.Again) {
@@ -52,6 +53,12 @@ func (p *pass) wants(handler int, maker string) (bool, error) {
 	a := p.sees(r, c)
 	if only != nil && a.Holds {
 		a.Holds, a.Err = attempt.Ask(only, p.subject(r, c, progress.Record{}, p.family.Reader(), p.indexes.For(r.ID, c)))
+		q := filter.Question{Handler: r.Handler, Cause: c, Maker: maker}
+		if a.Err != nil {
+			p.retryFilter(q, r, a)
+		} else {
+			p.memory.Filters.Answered(q)
+		}
 	}
 	return a.Keeps(), a.Err
 }
@@ -72,37 +79,49 @@ func (p *pass) answer(r book.Reader, c dsl.Cause, try progress.Record) filter.An
 		a.Holds, a.Err = attempt.Ask(r.When, p.subject(r, c, try, children, p.indexes.For(r.ID, c)))
 		if a.Err != nil {
 			a.Holds, a.Unread = false, children.Failed() || p.indexes.Failed()
-			p.filterFailed(q, r.ID, a)
-		} else if p.memory.Filters.Answered(q) {
-			p.log().Info("filter can be asked again", "handler", r.ID)
+			p.filterFailed(q, r, a)
+		} else {
+			p.memory.Filters.Answered(q)
 		}
 	}
 	p.filters.Note(q, a)
 	return a
 }
 
-// filterFailed deals with a filter that failed. The handler does not see the object, but a deletion waits
-// for the answer.
-func (p *pass) filterFailed(q filter.Question, handler string, a filter.Answer) {
-	p.sayFilterFailed(q, handler, a)
-	if a.Unread {
-		p.next = p.next.Sooner(p.r.family.Look(), queue.Resync) // nobody is woken when children can be read
-	}
-	if q.Cause != dsl.Delete || p.deletion == "" || q.Handler.NoFinalizer && !p.gone {
+// filterFailed deals with a filter that failed. The handler does not see the object until there is an answer, and a deletion
+// waits for it.
+func (p *pass) filterFailed(q filter.Question, r book.Reader, a filter.Answer) {
+	before := p.retryFilter(q, r, a)
+	p.sayFilterFailed(r.ID, a, before)
+	last := p.gone && q.Cause == dsl.Event // nothing comes after that for it
+	if !last && (q.Cause != dsl.Delete || p.deletion == "" || r.NoFinalizer && !p.gone) {
 		return
 	}
 	p.filters.Doubt()
-	p.next = p.next.Sooner(unsureLook, queue.Due)
-	p.r.engine.events.Warn(p.object, handler, conditions.FilterFailed,
-		fmt.Sprintf("Deletion is held: whether handler %s sees the object cannot be told: %v", handler, a.Err))
+	p.r.engine.events.Warn(p.object, r.ID, conditions.FilterFailed,
+		fmt.Sprintf("Deletion is held: whether handler %s sees the object cannot be told: %v", r.ID, a.Err))
+}
+
+// retryFilter has a filter that failed asked again after its handler's back-off, or sooner where children could not be read, and
+// reports whether it has failed with the same words before. That is no attempt of the handler.
+func (p *pass) retryFilter(q filter.Question, r book.Reader, a filter.Answer) (before bool) {
+	before, again := p.memory.Filters.Failed(q, a, filter.Moment{
+		Now: p.now, View: p.Look.Digest(r.View) + p.deletion,
+		Backoff: func(failures int) time.Duration { return progress.Backoff(r.Backoff, failures) },
+	})
+	p.next = p.next.Sooner(time.Until(again), queue.Due)
+	if a.Unread {
+		p.next = p.next.Sooner(p.r.family.Look(), queue.Resync) // no event tells that children can be read
+	}
+	return before
 }
 
 // sayFilterFailed says that a filter failed: in the log once, and on the object unless children alone could not be
 // read, which passes.
-func (p *pass) sayFilterFailed(q filter.Question, handler string, a filter.Answer) {
+func (p *pass) sayFilterFailed(handler string, a filter.Answer, before bool) {
 	const line = "filter failed; the handler does not see the object"
 	log := p.log().WithValues("handler", handler)
-	if p.memory.Filters.Failed(q, a) {
+	if before {
 		log.V(1).Info(line, "error", a.Err.Error())
 		return
 	}

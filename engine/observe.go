@@ -30,6 +30,7 @@ type changes struct {
 
 // observe finds out what has come up for the object's handlers.
 func (p *pass) observe(news inbox.Changes) changes {
+	p.memory.Filters.Begin()
 	p.hear(news.Event)
 	p.tend(false)
 	n := changes{Changes: news}

@@ -55,6 +55,9 @@ func (p *pass) settle() verdict {
 			p.next = p.next.Sooner(wait, queue.Due)
 		}
 	}
+	for _, handler := range p.memory.Filters.Mended() {
+		p.log().Info("filter can be asked again", "handler", handler)
+	}
 	if !p.gone && !p.r.rules.Ledger.Partial { // else it is not known what other conditions there are
 		p.saying().Failing(p.r.engine.op.Name, &out.marks)
 	}

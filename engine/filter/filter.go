@@ -7,6 +7,7 @@ package filter
 
 import (
 	"slices"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -32,6 +33,8 @@ func fulfils(get func() map[string]string, conditions []dsl.Match) bool {
 type Question struct {
 	Handler *dsl.Handler
 	Cause   dsl.Cause
+	// Maker is a name under which the handler makes children, where it is asked whether these are wanted; empty otherwise.
+	Maker string
 }
 
 // Answer is what they say.
@@ -82,45 +85,100 @@ type Faults struct{ known map[kind]fault }
 // kind is a question as far as its failing is told apart: whether it is asked for a deletion, before which it is
 // asked of every object that lives.
 type kind struct {
-	handler  string
-	deletion bool
+	handler, maker string
+	deletion       bool
 }
 
-func kindOf(q Question) kind { return kind{q.Handler.ID, q.Cause == dsl.Delete} }
+func kindOf(q Question) kind { return kind{q.Handler.ID, q.Maker, q.Cause == dsl.Delete} }
 
-// fault is why a filter failed.
+// fault is why a filter failed, and when it is asked again.
 type fault struct {
 	text   string
 	unread bool // see Answer
+	// view is what it was asked about, failures how often it has failed with that in a row.
+	view     string
+	failures int
+	// again is when it is to be asked again.
+	again time.Time
+	// failed: it has failed in this pass. mended: it has not, and has had an answer.
+	failed, mended bool
 }
 
-// Failed notes that a filter failed, and reports whether it has failed with the same words before.
-func (f *Faults) Failed(q Question, a Answer) (before bool) {
+// Moment is when a filter is asked, and about what.
+type Moment struct {
+	Now time.Time
+	// View tells what it is asked about. With another view the back-off begins again.
+	View string
+	// Backoff returns how long to wait after so many failures in a row.
+	Backoff func(failures int) time.Duration
+}
+
+// Failed notes that a filter failed. It reports whether it has failed with the same words before, and returns when it is to be
+// asked again. A failure before that time changes nothing of it.
+func (f *Faults) Failed(q Question, a Answer, m Moment) (before bool, again time.Time) {
 	text := a.Err.Error()
-	before = f.with(q.Handler, text)
+	before = f.with(q.Handler.ID, text)
+	now := f.known[kindOf(q)]
+	if now.view != m.View {
+		now.failures, now.again = 0, time.Time{}
+	}
+	if !m.Now.Before(now.again) {
+		now.failures++
+		now.again = m.Now.Add(m.Backoff(now.failures))
+	}
+	now.text, now.unread, now.view, now.failed, now.mended = text, a.Unread, m.View, true, false
 	if f.known == nil {
 		f.known = map[kind]fault{}
 	}
-	f.known[kindOf(q)] = fault{text, a.Unread}
-	return before
+	f.known[kindOf(q)] = now
+	return before, now.again
 }
 
-// Answered notes that a filter has an answer, and reports whether it had none before.
-func (f *Faults) Answered(q Question) (mended bool) {
-	was, failed := f.known[kindOf(q)]
-	delete(f.known, kindOf(q))
-	return failed && !f.with(q.Handler, was.text)
+// Begin begins a pass.
+func (f *Faults) Begin() {
+	for k, one := range f.known {
+		one.failed, one.mended = false, false
+		f.known[k] = one
+	}
+}
+
+// Answered notes that a filter has an answer. In the same pass it may fail for another cause.
+func (f *Faults) Answered(q Question) {
+	if known, found := f.known[kindOf(q)]; found && !known.failed {
+		known.mended = true
+		f.known[kindOf(q)] = known
+	}
+}
+
+// Mended forgets the filters that have not failed in a pass and had an answer. It names their handlers, but for those of which
+// another filter fails with the same words.
+func (f *Faults) Mended() (handlers []string) {
+	for k, one := range f.known {
+		if !one.mended {
+			continue
+		}
+		delete(f.known, k)
+		if k.maker == "" && !f.with(k.handler, one.text) {
+			handlers = append(handlers, k.handler)
+		}
+	}
+	if len(f.known) == 0 {
+		f.known = nil
+	}
+	slices.Sort(handlers)
+	return handlers
 }
 
 // with reports whether a filter of the handler has failed with these words.
-func (f *Faults) with(h *dsl.Handler, text string) bool {
-	return f.known[kind{h.ID, false}].text == text || f.known[kind{h.ID, true}].text == text
+func (f *Faults) with(handler, text string) bool {
+	living, deletion := f.known[kind{handler: handler}], f.known[kind{handler: handler, deletion: true}]
+	return living.text == text || deletion.text == text
 }
 
 // Of says why it cannot be told whether the handler sees the object, empty when it can, or may be in a moment.
 func (f *Faults) Of(h *dsl.Handler) string {
 	for _, deletion := range []bool{false, true} {
-		if found := f.known[kind{h.ID, deletion}]; !found.unread && found.text != "" {
+		if found := f.known[kind{handler: h.ID, deletion: deletion}]; !found.unread && !found.mended && found.text != "" {
 			return found.text
 		}
 	}

@@ -6,6 +6,7 @@ package filter
 import (
 	"errors"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -40,27 +41,77 @@ func TestChooses(t *testing.T) {
 // it can be asked again is news when all of them are over.
 func TestWhatIsToldOnce(t *testing.T) {
 	h := &dsl.Handler{ID: "h"}
-	update, deletion := Question{h, dsl.Update}, Question{h, dsl.Delete}
+	update, deletion := Question{Handler: h, Cause: dsl.Update}, Question{Handler: h, Cause: dsl.Delete}
 	said := func(text string) Answer { return Answer{Err: errors.New(text)} }
 	var f Faults
-	if f.Failed(update, said("no such key")) {
+	failed := func(q Question, a Answer) bool {
+		before, _ := f.Failed(q, a, at(1))
+		return before
+	}
+	mended := func(q Question) bool {
+		f.Answered(q)
+		return len(f.Mended()) > 0
+	}
+	if failed(update, said("no such key")) {
 		t.Error("a first failure was known")
 	}
-	if !f.Failed(deletion, said("no such key")) {
+	if !failed(deletion, said("no such key")) {
 		t.Error("the same words are news when the filter is asked for a deletion")
 	}
-	if f.Failed(update, said("other")) {
+	if failed(update, said("other")) {
 		t.Error("other words were known")
 	}
-	f.Failed(update, said("no such key"))
-	if f.Answered(update) {
+	failed(update, said("no such key"))
+	f.Begin()
+	if mended(update) {
 		t.Error("it is mended, and cannot be asked for a deletion")
 	}
-	if !f.Answered(deletion) {
+	failed(deletion, said("no such key"))
+	if mended(deletion) {
+		t.Error("it is mended by an answer for another cause in the pass in which it failed")
+	}
+	f.Begin()
+	f.Answered(deletion)
+	if !failed(deletion, said("no such key")) || len(f.Mended()) > 0 {
+		t.Error("a failure after an answer in the same pass is news, or the filter is mended")
+	}
+	f.Begin()
+	if !mended(deletion) {
 		t.Error("it is not mended when it can be asked for all")
 	}
-	if f.Answered(deletion) {
+	if mended(deletion) {
 		t.Error("it is mended twice")
+	}
+}
+
+// at is a moment so many seconds after the first, with a back-off of that many seconds as there were failures.
+func at(second int) Moment {
+	begun := time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
+	return Moment{Now: begun.Add(time.Duration(second) * time.Second), Backoff: func(n int) time.Duration { return time.Duration(n) * time.Second }}
+}
+
+// TestWhenAFilterIsAskedAgain holds how the back-off of a filter grows, and when it begins again.
+func TestWhenAFilterIsAskedAgain(t *testing.T) {
+	q := Question{Handler: &dsl.Handler{ID: "h"}, Cause: dsl.Update}
+	var f Faults
+	for _, step := range []struct {
+		second int
+		view   string
+		want   int
+		why    string
+	}{
+		{0, "a", 1, "the first failure"},
+		{0, "a", 1, "another failure in the same pass changes nothing"},
+		{1, "a", 3, "the next failure has a longer one"},
+		{2, "a", 3, "a failure before its time changes nothing"},
+		{3, "a", 6, "nor does it count for the next one"},
+		{4, "b", 5, "with another view it begins again"},
+	} {
+		m := at(step.second)
+		m.View = step.view
+		if _, again := f.Failed(q, Answer{Err: errors.New("no")}, m); !again.Equal(at(step.want).Now) {
+			t.Errorf("%s: it is asked again at %v, want second %d", step.why, again, step.want)
+		}
 	}
 }
 
@@ -81,7 +132,7 @@ func TestWhyAHandlerIsBlind(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			var f Faults
-			f.Failed(Question{tt.of, tt.c}, tt.a)
+			f.Failed(Question{Handler: tt.of, Cause: tt.c}, tt.a, at(1))
 			if got := f.Of(h); got != tt.want {
 				t.Errorf("it says %q, want %q", got, tt.want)
 			}
@@ -91,7 +142,7 @@ func TestWhyAHandlerIsBlind(t *testing.T) {
 
 // TestAnswersAreKept holds that an answer is there until the filters are to be asked once more, and that a doubt stays.
 func TestAnswersAreKept(t *testing.T) {
-	q := Question{&dsl.Handler{ID: "h"}, dsl.Delete}
+	q := Question{Handler: &dsl.Handler{ID: "h"}, Cause: dsl.Delete}
 	var a Answers
 	if _, asked := a.Known(q); asked || a.Unsure() {
 		t.Error("an answer is known before anybody was asked")
@@ -101,7 +152,7 @@ func TestAnswersAreKept(t *testing.T) {
 	if got, asked := a.Known(q); !asked || got.Holds || !got.Keeps() {
 		t.Errorf("the answer is %+v, known: %v", got, asked)
 	}
-	if _, asked := a.Known(Question{q.Handler, dsl.Update}); asked {
+	if _, asked := a.Known(Question{Handler: q.Handler, Cause: dsl.Update}); asked {
 		t.Error("the answer is also that for another cause")
 	}
 	a.Reset()

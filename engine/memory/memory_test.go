@@ -35,7 +35,7 @@ func TestSleep(t *testing.T) {
 		"timers":                               {func(m *Memory) { m.Ticks = []timer.Tick{{}} }, true},
 		"a write that the cache does not show": {func(m *Memory) { m.Writes.Add(inbox.Write{UID: "u"}) }, true},
 		"a filter that failed": {func(m *Memory) {
-			m.Filters.Failed(filter.Question{Handler: &dsl.Handler{ID: "h"}}, filter.Answer{Err: errors.New("broken")})
+			m.Filters.Failed(filter.Question{Handler: &dsl.Handler{ID: "h"}}, filter.Answer{Err: errors.New("broken")}, filter.Moment{Backoff: func(int) time.Duration { return time.Second }})
 		}, true},
 		"a failure of which the log told":       {func(m *Memory) { m.Troubles.Failed("h", true) }, true},
 		"conditions that are not to be retired": {func(m *Memory) { m.Settled = []string{"Ready"} }, true},

@@ -121,9 +121,15 @@ func (a *Run) one(ctx context.Context, h *dsl.Handler, parent *dsl.Request, reco
 		return record
 	}
 	r := request(h, parent, record)
-	if sees, err := asked(h, r); err != nil {
-		return a.note(h, r, record, err, 0)
-	} else if !sees {
+	sees, err := asked(h, r)
+	switch {
+	case err != nil:
+		return a.unanswered(h, r, record, err)
+	case record.Unasked > 0:
+		a.Troubles.Mended(r.Log, r.Handler, "filter can be asked again")
+		record.Unasked = 0
+	}
+	if !sees {
 		return progress.Record{}
 	}
 	if late := record.Overdue(h, time.Now()); late != nil {
@@ -132,7 +138,7 @@ func (a *Run) one(ctx context.Context, h *dsl.Handler, parent *dsl.Request, reco
 	start := time.Now()
 	record = record.Start(h, start)
 	inner := &Run{Settings: a.Settings, Troubles: a.Troubles, Known: record.Parts}
-	err := attempt.Part(ctx, h, inner.Around(h.Func), r, record.Ends(h))
+	err = attempt.Part(ctx, h, inner.Around(h.Func), r, record.Ends(h))
 	if !attempt.Void(err) || inner.Sound || r.Patch.Finished {
 		parent.Patch.Join(r.Patch)
 		record.Step, record.Parts = r.Step, inner.Known
@@ -165,6 +171,17 @@ func (a *Run) note(h *dsl.Handler, r *dsl.Request, before progress.Record, err e
 		if a.Failed == nil || apierrors.IsForbidden(err) {
 			a.Failed = err
 		}
+	}
+	return after
+}
+
+// unanswered returns the record of a sub-handler whose filter could not be asked, and says so once for each text.
+func (a *Run) unanswered(h *dsl.Handler, r *dsl.Request, before progress.Record, err error) progress.Record {
+	after := before.Unanswered(h, err, time.Now())
+	said := before.Unasked > 0 && before.Message == after.Message
+	a.Troubles.Complain(r.Log, r.Handler, before, after, err, said || a.Said(err))
+	if a.Failed == nil || apierrors.IsForbidden(err) {
+		a.Failed = err
 	}
 	return after
 }

@@ -42,6 +42,8 @@ type Record struct {
 	// Waiting: the last attempt found that something is to come first. A process that begins anew looks
 	// again at once.
 	Waiting bool `json:"waiting,omitempty"`
+	// Unasked is how often in a row the filter of a sub-handler could not be asked.
+	Unasked int `json:"-"`
 	// Parts is how far its sub-handlers have come, nil where none has begun.
 	Parts *Parts `json:"parts,omitempty"`
 	// Early is when the next attempt is due of a handler that has a look before that; see Peek. It is
@@ -56,6 +58,18 @@ func (r Record) For(c dsl.Cause, view string) Record {
 		return r
 	}
 	return Record{Cause: c, View: view}
+}
+
+// Unanswered notes that the filter of a sub-handler could not be asked. It is asked again after its back-off, and that is no attempt.
+func (r Record) Unanswered(h *dsl.Handler, err error, now time.Time) Record {
+	r.Message = shorten(err.Error())
+	if !r.Early.IsZero() {
+		r.Due, r.Early = r.Early, time.Time{}
+		return r
+	}
+	r.Unasked++
+	r.Waiting, r.Due = true, now.Add(Backoff(h.Backoff, r.Unasked))
+	return r
 }
 
 // Waits returns how long the next attempt must still wait; zero or less means that it is due.
@@ -200,15 +214,15 @@ func (r Record) fail(h *dsl.Handler, err error, now time.Time, wait time.Duratio
 		return r
 	}
 	if !asked {
-		wait = backoff(h.Backoff, r.Attempts)
+		wait = Backoff(h.Backoff, r.Attempts)
 	}
 	r.Due = now.Add(wait)
 	return r
 }
 
-// backoff doubles from Initial to Max and adds up to a fifth, so that objects that failed
-// together do not come back together.
-func backoff(b dsl.Backoff, attempts int) time.Duration {
+// Backoff returns how long to wait after so many failures: it doubles from Initial to Max and adds up to a fifth, so that objects
+// that failed together do not come back together.
+func Backoff(b dsl.Backoff, attempts int) time.Duration {
 	initial, most := b.Initial, b.Max
 	if initial == 0 {
 		initial = dsl.DefaultBackoffInitial
@@ -243,7 +257,7 @@ func (r Record) Lasting() Record {
 		r.Due, r.Early = r.Early, time.Time{}
 	}
 	if r.Waiting {
-		r.Due = time.Time{}
+		r.Due, r.Unasked = time.Time{}, 0
 	}
 	return r
 }
