@@ -5,6 +5,7 @@ package engine_test
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -361,4 +362,45 @@ func TestANextLeaderKnowsOfChildrenThatItsCacheLacks(t *testing.T) {
 			s.leavesNothing()
 		}},
 	})
+}
+
+// TestARecordWhoseWriteGotNoAnswerIsRead holds that a child is listed which is made after its place left the record by a write whose
+// answer was lost.
+func TestARecordWhoseWriteGotNoAnswerIsRead(t *testing.T) {
+	wanted, lose := true, func() {}
+	spec := dsl.ChildSpec{Handler: "keep", Name: "settings", Ownership: dsl.Labelled}
+	operator := func(foo *dsl.Resource, _ *journal) {
+		foo.Owns(configMaps)
+		foo.On([]dsl.Cause{dsl.Create, dsl.Update}, "keep", func(ctx ctx, r *dsl.Request) error {
+			size, _ := dsl.MustParsePath("spec.size").In(r.Object.Object)
+			r.Patch.Annotate("example.com/size", fmt.Sprint(size))
+			if !wanted {
+				lose()
+				wanted = true
+				return nil
+			}
+			_, err := r.Children.Apply(ctx, settings("elsewhere", "x"), spec)
+			return err
+		}, dsl.Field("spec.size"))
+		foo.OnDelete("leave", removesAll)
+	}
+	scenarios(t, map[string]scenario{"while the cache shows the record of before": {operator, func(s *stage) {
+		s.elsewhere()
+		s.begin()
+		s.Delete(configMaps, "elsewhere", "web")
+		s.Settle()
+		wanted, lose = false, func() {
+			s.HoldWatches(foos)
+			s.LoseNext("patch", foos)
+		}
+		s.size(2)
+		s.Advance(10 * time.Second)
+		s.value("elsewhere", "x")
+		s.ReleaseWatches(foos)
+		s.Advance(time.Minute)
+		if listed := s.listed(); listed != `["/ConfigMap/elsewhere/web"]` {
+			s.t.Errorf("the record is %s", listed)
+		}
+		s.leavesNothing()
+	}}})
 }
