@@ -78,7 +78,7 @@ func (s *Session) keepLocked() {
 func (s *Session) answered(owner *unstructured.Unstructured) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.pass.Memory.unsure = false
+	s.pass.Memory.unsure, s.lost = false, false
 	s.takeLocked(owner)
 	s.keepLocked()
 	if !s.pass.Gone {
@@ -166,6 +166,7 @@ func (s *Session) ensure(ctx context.Context) error {
 		return err
 	}
 	s.answered(s.Base())
+	s.Await(s.Base())
 	return nil
 }
 

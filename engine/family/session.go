@@ -86,6 +86,8 @@ type Session struct {
 	ties
 	// wanted are the places of labelled children in this pass; true while nothing was known to be there when it was entered.
 	wanted map[child.Place]bool
+	// lost: a write of the record by an earlier pass got no answer, and the owner has not been read since.
+	lost bool
 	// fault is why the server did not take the record.
 	fault error
 	// stays are children that were to be taken away in this pass and stay, as somebody may want them.
@@ -94,7 +96,7 @@ type Session struct {
 
 // Begin begins the session of a pass, from which on events of children find the owner.
 func (f *Family) Begin(p Pass) *Session {
-	s := &Session{family: f, pass: p, base: p.Object}
+	s := &Session{family: f, pass: p, base: p.Object, lost: p.Memory.unsure}
 	s.Claims = claim.Begin(&p.Memory.claims, f.settings.Handlers, p.Now, p.Done)
 	s.readRecord()
 	if !p.Gone {

@@ -138,7 +138,7 @@ func (s *Session) LeftBehind(live *unstructured.Unstructured) map[string]string 
 // is in it, and what passes for a child all the same is told, once in the life of a process.
 func (s *Session) Close(done bool) {
 	s.mu.Lock()
-	s.pass.Memory.unsure = false // what was sent was answered
+	s.pass.Memory.unsure = s.lost // what this pass has sent was answered
 	s.closed = s.record != nil && (s.closed || done)
 	s.keepLocked()
 	s.mu.Unlock()
