@@ -109,10 +109,13 @@ func (p *pass) factsFor(r book.Reader, fresh bool) book.Facts {
 	}
 	if p.marks == nil {
 		marks := slices.ContainsFunc(p.r.rules.Readers, func(other book.Reader) bool {
-			return other.Stores() && p.sees(other, plan.AskFor(other.Handler)).Holds
+			if !other.Stores() {
+				return false
+			}
+			holds, err := p.asks(other, plan.AskFor(other.Handler)) // the answer is not kept: what handlers do may change it
+			return holds && err == nil
 		})
 		p.marks = &marks
-		p.filters.Reset() // filters may depend on what handlers of this pass do
 	}
 	f.New = *p.marks
 	return f
