@@ -59,7 +59,8 @@ type DeletePolicy string
 const (
 	// DeleteChild deletes it. The default.
 	DeleteChild DeletePolicy = "delete"
-	// OrphanChild leaves it behind without a tie to its owner, free for others.
+	// OrphanChild leaves it behind without a tie to its owner, free for others. The operator's finalizer holds the owner for
+	// that.
 	OrphanChild DeletePolicy = "orphan"
 	// RetainChild leaves it behind with a tie to its owner's name: another owner of this kind,
 	// namespace and name takes it up again. Such a child has a label and no owner reference.

@@ -132,12 +132,15 @@ func (p *pass) sayFilterFailed(handler string, a filter.Answer, before bool) {
 	}
 }
 
-// wantsFinalizer reports whether some delete handler wants to see the object off, or a daemon is to end before. Where
-// that cannot be told, it stays as it is.
+// wantsFinalizer reports whether some delete handler wants to see the object off, or a daemon is to end before, or the engine has
+// to see to children. Where that cannot be told, it stays as it is.
 func (p *pass) wantsFinalizer() bool {
-	if !p.r.rules.Finalizes {
-		return false
-	}
+	held := slices.Contains(p.family.Base().GetFinalizers(), p.r.rules.Finalizer)
+	return p.r.rules.Finalizes && p.handlersHold() || p.family.Holds(held)
+}
+
+// handlersHold is wantsFinalizer for the handlers alone.
+func (p *pass) handlersHold() bool {
 	for _, r := range p.r.rules.Readers {
 		if !r.On(dsl.Delete) || r.NoFinalizer {
 			continue

@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"sync/atomic"
 
 	"github.com/go-logr/logr"
@@ -75,7 +76,7 @@ func newResource(e *Engine, spec *dsl.Resource) *resource {
 		log: e.log.WithValues("resource", spec.Name.String()),
 	}
 	r.form = cached.FormOf(spec.Cache, e.op.Held(spec))
-	r.box = inbox.New[memory.Memory](r.rules.Deletes)
+	r.box = inbox.New[memory.Memory](r.tombstone)
 	r.own = e.feeds.New(feed.Settings{
 		Name: spec.Name, Log: r.log, On: r.seen, Granted: r.box.Grant,
 		Source: watch.Source{
@@ -115,6 +116,12 @@ func newResource(e *Engine, spec *dsl.Resource) *resource {
 		return e.catalog.Conditions(ctx, r.own.Resource())
 	}, e.outages.Away)
 	return r
+}
+
+// tombstone reports whether a pass is to be over an object that is gone: handlers want to hear of it, or it had the finalizer, with
+// which the engine holds objects until their children are seen to. It is not shown where there are only keys.
+func (r *resource) tombstone(o *cached.Object) bool {
+	return r.rules.Deletes || r.spec.Owner() && (r.spec.Cache == dsl.CacheLive || slices.Contains(o.GetFinalizers(), r.rules.Finalizer))
 }
 
 // Name is the resource as its operator declares it. With the methods that follow, it takes part in the roster; see

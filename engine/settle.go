@@ -5,6 +5,7 @@ package engine
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/handwerk-dev/handwerk/dsl"
@@ -67,15 +68,36 @@ func (p *pass) settle() verdict {
 // sweep takes away children that no handler has any more, once all handlers are through.
 func (p *pass) sweep(ctx context.Context, news bool) error {
 	failed := func(r book.Reader) bool { return p.jobs.Record(r, p.ledger.Entry(r)).Failed }
-	if p.searched = true; p.gone || !p.jobs.Through() || slices.ContainsFunc(p.r.rules.Readers, failed) {
+	if p.searched = true; p.deletion != "" {
+		return p.seeOff(ctx)
+	}
+	if !p.jobs.Through() || slices.ContainsFunc(p.r.rules.Readers, failed) {
 		p.memory.Sweep.Missed(news)
 		return nil
 	}
-	again, holds, err := p.family.Sweep(ctx, fence.NewSpan(p.r.engine.held), news, p.wants)
-	if p.searched = !holds; again > 0 {
+	again, err := p.family.Sweep(ctx, fence.NewSpan(p.r.engine.held), news, p.wants)
+	if again > 0 {
 		p.next = p.next.Sooner(again, queue.Due)
 	}
 	return err
+}
+
+// seeOff does what has to be done about children before the object goes, once all delete handlers are through. What the
+// finalizer does not hold any more was let go.
+func (p *pass) seeOff(ctx context.Context) error {
+	over := p.gone && p.memory.Finalized || !p.gone && !p.finalizer()
+	if over || p.jobs.Open(p.gone) || p.daemonsEnd() || p.filters.Unsure() || slices.ContainsFunc(p.r.rules.Readers, p.holdsUp) {
+		return nil
+	}
+	alone := p.finalizer() && !(p.r.rules.Finalizes && p.handlersHold())
+	again, open, err := p.family.SeeOff(ctx, fence.NewSpan(p.r.engine.held), alone)
+	if p.searched = !open; again > 0 {
+		p.next = p.next.Sooner(again, queue.Due)
+	}
+	if err != nil {
+		return fmt.Errorf("taking away children of an object that is being deleted: %w", err)
+	}
+	return nil
 }
 
 // holdsUp reports whether a handler that has failed for good keeps a deletion from going on.

@@ -40,11 +40,11 @@ func KeysOf(op *dsl.Operator) Keys {
 	}
 }
 
-// Title is the value of the child annotation, empty for a child without a name. Its parts may be
+// Title is the value of the child annotation, empty for a child without a name that is to be deleted. Its parts may be
 // any text; what would not parse back is escaped.
 func Title(s dsl.ChildSpec) string {
-	if s.Name == "" {
-		return ""
+	if s.Name == "" && s.OnDelete != dsl.OrphanChild {
+		return "" // of one that is retained the label says so
 	}
 	text := url.PathEscape(s.Handler) + "/" + url.PathEscape(s.Name)
 	if s.Key != "" {
@@ -56,10 +56,10 @@ func Title(s dsl.ChildSpec) string {
 	return text
 }
 
-// Note is the value of the child annotation for a child without a name: it says no more than which handler has made it.
+// Note is the value of the child annotation for a child without a title: it says no more than which handler has made it.
 func Note(s dsl.ChildSpec, handler string) string {
-	if s.Name != "" {
-		return ""
+	if Title(s) != "" {
+		return "" // it is in what is desired
 	}
 	return url.PathEscape(handler) + "/"
 }
@@ -222,12 +222,26 @@ func (o Owner) Spec(live *unstructured.Unstructured) (s dsl.ChildSpec, named boo
 	switch {
 	case metav1.GetControllerOfNoCopy(live) != nil:
 		s.Ownership = dsl.Owned
+	case live.GetLabels()[o.Keys.Label] == o.Name().Retained():
+		s.Ownership, s.OnDelete = dsl.Labelled, dsl.RetainChild
 	case live.GetLabels()[o.Keys.Label] != "":
 		s.Ownership = dsl.Labelled
 	default:
 		s.Ownership, s.OnDelete = dsl.Unowned, ""
 	}
 	return s, named
+}
+
+// Needs reports whether something has to be done about a child that is kept so before its owner goes: nobody else deletes it,
+// or Kubernetes would delete it although it is to stay. Namespace is that of the child.
+func (o Owner) Needs(spec dsl.ChildSpec, namespace string) bool {
+	return !(spec.Ownership == dsl.Unowned || spec.OnDelete == dsl.RetainChild) && (spec.OnDelete == dsl.OrphanChild || o.Enters(spec, namespace) && !spec.ByReference())
+}
+
+// Orphans reports whether an object says that it is to be left behind when its owner goes.
+func (k Keys) Orphans(live metav1.Object) bool {
+	s, _ := ParseTitle(note(live, k.Child))
+	return s.OnDelete == dsl.OrphanChild
 }
 
 // Labels reports whether an object has the owner's label, whoever put it there.

@@ -58,3 +58,30 @@ func TestAChildThatMovesToAnotherHandler(t *testing.T) {
 		})
 	}
 }
+
+// TestALabelledChildThatTheNextVersionDropsGoesWithItsOwner: an owner that is deleted between two versions takes along the
+// labelled children that the second one does not know.
+func TestALabelledChildThatTheNextVersionDropsGoesWithItsOwner(t *testing.T) {
+	t.Parallel()
+	tests := map[string][]string{
+		"its handler has other templates": {keepsSecrets("one", "", []string{"c"})}, "its handler is there no more": {marks},
+	}
+	for name, next := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newVersionStage(t)
+			s.works.Create(t, work("w", "a"))
+			s.version(t, s.ns, keepsSecrets("one", "ownership: labelled, ", []string{"a", "b"}))
+			is(t, s.secrets, "a", "one/a")
+			is(t, s.secrets, "b", "one/b")
+			s.running.Stop(t)
+			s.running = nil
+			s.works.Delete(t, "w")
+			s.version(t, s.ns, next...)
+			s.works.AwaitGone(t, "w")
+			for _, name := range []string{"a", "b"} {
+				s.secrets.AwaitGone(t, name)
+			}
+		})
+	}
+}

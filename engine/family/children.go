@@ -39,6 +39,8 @@ type wanted struct {
 	// enters: it has to be in the owner's record, as title.
 	enters bool
 	title  string
+	// holds: something has to be done about it before the owner goes.
+	holds bool
 	// maker applies it: the handler, or that step of it which the child names.
 	maker string
 	// feed has the children of this kind; nil for an unowned one of another kind.
@@ -82,10 +84,8 @@ func (c *children) Apply(ctx context.Context, desired any, specs ...dsl.ChildSpe
 	if late := s.family.settings.Ending.Refusal(w.key.Namespace); live == nil && late != nil {
 		return nil, fmt.Errorf("applying %s: %w", w.place().People(), late)
 	}
-	if w.enters {
-		if err := s.enrol(ctx, w, live); err != nil {
-			return nil, err
-		}
+	if err := s.prepare(ctx, w, live); err != nil {
+		return nil, err
 	}
 	w.applier.Between = func(o *unstructured.Unstructured) { c.wroteBetween(w.feed, w.gvr, o) }
 	result, deed, err := w.applier.Apply(ctx, s.family.settings.Client(w.gvr, w.key.Namespace), w.object, live)
@@ -104,7 +104,7 @@ func (c *children) Apply(ctx context.Context, desired any, specs ...dsl.ChildSpe
 	if w.enters && live == nil && deed == "" {
 		s.doubt(w.place()) // it was there, and the cache does not show it yet
 	}
-	s.hold(w.id, result)
+	s.keep(w.id, result)
 	if result.GetDeletionTimestamp() != nil {
 		return result, awaitsEnd(w.place())
 	}
@@ -114,6 +114,29 @@ func (c *children) Apply(ctx context.Context, desired any, specs ...dsl.ChildSpe
 // awaitsEnd is the error about a child that can be made again when it is gone.
 func awaitsEnd(place child.Place) error {
 	return dsl.Waiting(place.People()+" to be gone, so that it can be made again", 0)
+}
+
+// prepare makes the owner ready for a child that is about to be applied: the record lists it, and the finalizer holds the owner
+// where something has to be done about the child before the owner goes.
+func (s *Session) prepare(ctx context.Context, w *wanted, live *unstructured.Unstructured) error {
+	if !w.enters && !w.holds {
+		return nil
+	}
+	if err := w.admits(live); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	s.holds = s.holds || w.holds
+	s.mu.Unlock()
+	if w.enters {
+		if err := s.enrol(ctx, w, live); err != nil {
+			return err
+		}
+	}
+	if w.holds {
+		return s.holdOwner(ctx)
+	}
+	return nil
 }
 
 // unapplied sees to the record after a child could not be applied.
@@ -153,12 +176,15 @@ func (c *Reader) want(ctx context.Context, desired any, spec dsl.ChildSpec) (*wa
 	if err != nil {
 		return nil, err
 	}
+	if spec.Name == "" {
+		spec.Handler = handler
+	}
 	owner := s.owner()
 	if err := owner.Complete(object, served.Namespaced, spec); err != nil {
 		return nil, err
 	}
 	w := &wanted{
-		id: id{served.GVR, cache.MetaObjectToName(object)}, object: object, enters: owner.Enters(spec, object.GetNamespace()), title: child.Which(spec),
+		id: id{served.GVR, cache.MetaObjectToName(object)}, object: object, holds: owner.Needs(spec, object.GetNamespace()), enters: owner.Enters(spec, object.GetNamespace()), title: child.Which(spec),
 		maker: s.Claims.Maker(handler, spec.Handler), feed: kind,
 	}
 	if w.enters && kind.Informer(w.key.Namespace) == nil {
@@ -210,6 +236,9 @@ func (c *children) Enter(ctx context.Context, all ...dsl.DesiredChild) error {
 		w, err := c.want(ctx, each.Object, each.ChildSpec)
 		if err == nil && w.enters && w.admits(s.known(w.feed, w.id)) == nil {
 			titles[w.place()] = w.title
+			s.mu.Lock()
+			s.holds = s.holds || w.holds
+			s.mu.Unlock()
 		}
 	}
 	return s.enter(ctx, titles)
@@ -269,8 +298,13 @@ func (c *children) Remove(ctx context.Context, gone dsl.ChildObject) error {
 	if gone.OnDelete != dsl.OrphanChild {
 		return c.deleteChild(ctx, f, found, "")
 	}
+	return c.release(ctx, f, found)
+}
+
+// release cuts a child loose from its owner.
+func (c *children) release(ctx context.Context, f *feed.Feed, found *unstructured.Unstructured) error {
 	with, gvr := c.session.family.settings, f.Resource().GVR
-	result, err := c.session.owner().Release(ctx, with.Client(gvr, key.Namespace), with.Operator.Name, found)
+	result, err := c.session.owner().Release(ctx, with.Client(gvr, found.GetNamespace()), with.Operator.Name, found)
 	if result != nil {
 		c.wrote(f, child.Released, "", gvr, result)
 	}
@@ -299,7 +333,7 @@ func (c *children) deleteChild(ctx context.Context, f *feed.Feed, o *unstructure
 	}
 	now := metav1.NewTime(time.Now())
 	o.SetDeletionTimestamp(&now)
-	s.hold(id{gvr, key}, o)
+	s.keep(id{gvr, key}, o)
 	s.noteGone(c.write(), f, key, uid)
 	s.count(ops.Child)
 	c.say(child.Deleted, o, why)

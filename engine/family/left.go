@@ -14,7 +14,6 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/cached"
-	"github.com/handwerk-dev/handwerk/engine/child"
 	"github.com/handwerk-dev/handwerk/engine/claim"
 	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/fence"
@@ -38,29 +37,23 @@ func (s *Session) Sight(ctx context.Context) {
 	}
 }
 
-// Sweep takes away the owner's children that no handler has any more. News says that children have changed. Again is when
-// to look again, zero for not by itself. Holds: a deletion has to wait, for it is not known yet what of them there is. The
-// span is not begun yet.
-func (s *Session) Sweep(ctx context.Context, span *fence.Span, news bool, wants sweep.Wants) (again time.Duration, holds bool, err error) {
-	if s.pass.Deleting && slices.ContainsFunc(s.owner().Record.Places(), func(p child.Place) bool { return s.family.Retired.Searches(p.Kind) }) {
-		again, holds = searchLook, true
-	}
-	withdraws := !s.pass.Deleting && s.family.sweeper.Withdrawing(wants)
-	if s.pass.Sweep.Done(withdraws || news && len(s.family.Retired.Feeds()) > 0) {
-		return again, holds, nil
+// Sweep takes away children of an owner that lives and that no handler has any more. News says that children have changed.
+// Again is when to look again, zero for not by itself. The span is not begun yet.
+func (s *Session) Sweep(ctx context.Context, span *fence.Span, news bool, wants sweep.Wants) (again time.Duration, err error) {
+	if s.pass.Sweep.Done(s.family.sweeper.Withdrawing(wants) || news && len(s.family.Retired.Feeds()) > 0) {
+		return 0, nil
 	}
 	all, err := s.Reader().All()
 	if err != nil {
 		s.pass.Sweep.Missed(news)
-		return again, holds, nil // what is there is not known; who reads it is told
+		return 0, nil // what is there is not known; who reads it is told
 	}
 	span.Begin(ctx)
 	defer span.End()
-	later, err := s.family.sweeper.Sweep(ctx, s.pass.Sweep, sweep.Pass{
-		All: all, Owns: s.family.owns, Wants: wants, Deleting: s.pass.Deleting, Log: s.pass.Log, Read: s.live, Manager: s.family.settings.Operator.Name,
+	return s.family.sweeper.Sweep(ctx, s.pass.Sweep, sweep.Pass{
+		All: all, Owns: s.family.owns, Wants: wants, Log: s.pass.Log, Read: s.live, Manager: s.family.settings.Operator.Name,
 		Taker: func(why string) dsl.Children { return s.For(span, claim.Attempt{Why: why}) },
 	})
-	return max(again, later), holds, err
 }
 
 // live reads a child from the server.

@@ -97,9 +97,6 @@ func (w *wanted) admits(live *unstructured.Unstructured) error {
 
 // enrol enters a labelled child before it is applied.
 func (s *Session) enrol(ctx context.Context, w *wanted, live *unstructured.Unstructured) error {
-	if err := w.admits(live); err != nil {
-		return err
-	}
 	place := w.place()
 	if err := s.enter(ctx, map[child.Place]string{place: w.title}); err != nil {
 		return err
@@ -209,14 +206,10 @@ func (s *Session) writeRecord(ctx context.Context, record *child.Record) error {
 		return dsl.Permanent(fmt.Errorf("its annotations would have %d bytes, and the API server takes %d: give one object fewer labelled children",
 			pack.MostOfAll+over, pack.MostOfAll))
 	}
-	served := s.family.settings.Own.Resource()
-	target := patch.Target{
-		Client: s.family.settings.Client(served.GVR, s.pass.Key.Namespace), Object: base,
-		Resource: served.GVR.GroupResource(), Manager: s.family.settings.Operator.Name,
-	}
-	marks := patch.Marks{Annotation: key, State: text}
+	marks := s.holding()
+	marks.Annotation, marks.State = key, text
 	s.sending()
-	result, err := patch.Write(ctx, target, func(*unstructured.Unstructured) (*dsl.Patch, patch.Marks) { return dsl.NewPatch(), marks })
+	result, err := patch.Write(ctx, s.target(base), func(*unstructured.Unstructured) (*dsl.Patch, patch.Marks) { return dsl.NewPatch(), marks })
 	s.Wrote(result)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -229,6 +222,15 @@ func (s *Session) writeRecord(ctx context.Context, record *child.Record) error {
 	s.keepLocked()
 	s.family.know(s.pass.Key, record)
 	return nil
+}
+
+// target is the owner to be written to, as it is known.
+func (s *Session) target(base *unstructured.Unstructured) patch.Target {
+	served := s.family.settings.Own.Resource()
+	return patch.Target{
+		Client: s.family.settings.Client(served.GVR, s.pass.Key.Namespace), Object: base,
+		Resource: served.GVR.GroupResource(), Manager: s.family.settings.Operator.Name,
+	}
 }
 
 // sending notes that a write of the record is about to be sent: until it is answered it is not known which record the owner has.

@@ -90,7 +90,7 @@ func (s *Session) move(ctx context.Context, kind *feed.Feed, which id, o *unstru
 	if err != nil || moved == nil {
 		return nil, err
 	}
-	s.hold(which, moved)
+	s.keep(which, moved)
 	s.pass.Log().Info("moved what the operator had left on a child under an earlier name", "child", which.key.String(), "was", s.family.settings.Operator.Was)
 	return moved, nil
 }

@@ -90,6 +90,8 @@ type Session struct {
 	lost bool
 	// fault is why the server did not take the record.
 	fault error
+	// holds: something has to be done about children of this pass before the owner goes.
+	holds bool
 	// stays are children that were to be taken away in this pass and stay, as somebody may want them.
 	stays []stay
 }
@@ -186,8 +188,8 @@ func (s *Session) known(f *feed.Feed, which id) *unstructured.Unstructured {
 	return nil
 }
 
-// hold keeps a child as this pass leaves it.
-func (s *Session) hold(which id, o *unstructured.Unstructured) {
+// keep keeps a child as this pass leaves it.
+func (s *Session) keep(which id, o *unstructured.Unstructured) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.applied == nil {

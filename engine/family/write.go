@@ -147,7 +147,7 @@ func (c *children) write() Write {
 // an unowned one never is. There is no feed for a child of a kind that is not declared.
 func (c *children) wrote(f *feed.Feed, deed child.Deed, detail string, gvr schema.GroupVersionResource, o *unstructured.Unstructured) {
 	s := c.session
-	s.hold(id{gvr, cache.MetaObjectToName(o)}, o)
+	s.keep(id{gvr, cache.MetaObjectToName(o)}, o)
 	c.wroteBetween(f, gvr, o)
 	if f != nil && !s.owner().Forgets(o) {
 		s.family.settings.Box.Echo(s.pass.Key, o.GetUID(), o.GetResourceVersion())

@@ -27,8 +27,8 @@ type Key = cache.ObjectName
 // Box is the inbox of one resource. M is what passes remember of an object. It works within a term of
 // leadership; outside of one, nothing is kept. Its methods may be called at any time by anybody.
 type Box[M any] struct {
-	// tombstones: objects that are gone are kept for a pass.
-	tombstones bool
+	// keeps reports whether an object that is gone is kept for a pass.
+	keeps func(*cached.Object) bool
 
 	mu sync.Mutex
 	// queue is nil while this process does not lead.
@@ -65,9 +65,9 @@ type Tombstone[M any] struct {
 	Told bool
 }
 
-// New returns an inbox outside of a term. Tombstones: passes want to hear of objects that are gone.
-func New[M any](tombstones bool) *Box[M] {
-	b := &Box[M]{tombstones: tombstones}
+// New returns an inbox outside of a term. Keeps reports whether a pass wants to hear of an object that is gone.
+func New[M any](keeps func(*cached.Object) bool) *Box[M] {
+	b := &Box[M]{keeps: keeps}
 	b.clear()
 	return b
 }
@@ -134,7 +134,7 @@ func (b *Box[M]) Seen(ev watch.Event) {
 	case watch.Updated:
 		s.uid, s.came, s.Event = ev.UID, true, cmp.Or(s.Event, apiwatch.Modified)
 	case watch.Deleted:
-		if b.tombstones {
+		if b.keeps(ev.Object) {
 			s.gone = append(s.gone, &Tombstone[M]{Object: ev.Object, Doubt: fate.Doubt{Unseen: ev.Unseen}})
 		}
 	}

@@ -34,7 +34,7 @@ type post struct {
 
 func newPost(t *testing.T) *post {
 	t.Helper()
-	p := &post{Box: New[remembered](true), t: t, key: Key{Namespace: "default", Name: "web"}, in: queue.New[Key]("", nil)}
+	p := &post{Box: New[remembered](func(*cached.Object) bool { return true }), t: t, key: Key{Namespace: "default", Name: "web"}, in: queue.New[Key]("", nil)}
 	p.Begin(p.in)
 	t.Cleanup(p.End)
 	return p
@@ -240,7 +240,7 @@ func TestHowKeysStand(t *testing.T) {
 
 // TestATermBeginsAnew holds that nothing of an earlier term is left, and that nothing is kept outside of one.
 func TestATermBeginsAnew(t *testing.T) {
-	b := New[remembered](true)
+	b := New[remembered](func(*cached.Object) bool { return true })
 	p := &post{Box: b, t: t, key: Key{Name: "web"}, in: queue.New[Key]("", nil)}
 	p.Seen(p.event(watch.Added, "u", "1"))
 	p.Begin(p.in)

@@ -122,6 +122,11 @@ func (k *Kinds) Searches(of schema.GroupKind) bool {
 	return with.Register.Has(with.Resource, of) // its feed is about to begin
 }
 
+// Searching is Searches for all kinds that the resource does not own.
+func (k *Kinds) Searching() bool {
+	return !k.settings.Register.Known() || slices.ContainsFunc(k.settings.Register.Of(k.settings.Resource), k.Searches)
+}
+
 // open brings kinds in until ctx ends.
 func (k *Kinds) open(ctx context.Context) {
 	var running sync.WaitGroup

@@ -82,7 +82,7 @@ func (s *Sweeper) Withdrawing(wants Wants) bool {
 // unsure reports whether it cannot be told if some handler sees the owner, which may take over what no handler has any more.
 func (s *Sweeper) unsure(p Pass) bool {
 	for at, h := range s.handlers {
-		if p.Deleting || len(h.Makers) == 0 || claim.Lasts(h) {
+		if len(h.Makers) == 0 || claim.Lasts(h) {
 			continue
 		}
 		if _, err := p.Wants(at, ""); err != nil {
@@ -99,8 +99,6 @@ type Pass struct {
 	// Owns reports whether a kind is declared.
 	Owns  func(schema.GroupKind) bool
 	Wants Wants
-	// Deleting: the owner is being deleted.
-	Deleting bool
 	// Read reads a child from the server, nil where it is gone, and Manager is the operator's field manager. Controllers
 	// copy annotations onto what they make of an object, so it is asked who set them; the cache does not have it.
 	Read    func(context.Context, dsl.ChildObject) (*unstructured.Unstructured, error)
@@ -177,7 +175,7 @@ func (s *Sweeper) left(p Pass, found dsl.ChildObject) (why string) {
 	case maker == "", !there && s.named(maker):
 		return "" // Go code need not say who it is
 	case there:
-		if h := s.handlers[at]; h.Withdraws && !p.Deleting && p.Wants.not(at, maker) {
+		if h := s.handlers[at]; h.Withdraws && p.Wants.not(at, maker) {
 			return fmt.Sprintf("handler %s does not see the object any more", maker)
 		} else if h.Makers != nil && !h.On(dsl.Child) && !claim.Lasts(h) && !p.Owns(found.Object.GroupVersionKind().GroupKind()) {
 			return "children of its kind are not declared any more"

@@ -1,0 +1,220 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package family
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/catalog"
+	"github.com/handwerk-dev/handwerk/engine/child"
+	"github.com/handwerk-dev/handwerk/engine/claim"
+	"github.com/handwerk-dev/handwerk/engine/feed"
+	"github.com/handwerk-dev/handwerk/engine/fence"
+	"github.com/handwerk-dev/handwerk/engine/gone"
+	"github.com/handwerk-dev/handwerk/engine/ops"
+	"github.com/handwerk-dev/handwerk/engine/patch"
+)
+
+// endLook is how long it is until a deletion is looked at again that waits for children to be gone, should no event come.
+const endLook = time.Minute
+
+// holding are marks that put the finalizer on the owner, where children of this pass need it and it is not there.
+func (s *Session) holding() patch.Marks {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	finalizer := s.family.settings.Operator.Finalizer()
+	if !s.holds || s.pass.Deleting || slices.Contains(s.base.GetFinalizers(), finalizer) {
+		return patch.Marks{}
+	}
+	return patch.Marks{Finalizer: finalizer, Add: true}
+}
+
+// holdOwner puts the finalizer on the owner, unless it is there.
+func (s *Session) holdOwner(ctx context.Context) error {
+	s.turn.Lock()
+	defer s.turn.Unlock()
+	marks := s.holding()
+	if !marks.Add {
+		return nil
+	}
+	result, err := patch.Write(ctx, s.target(s.Base()), func(*unstructured.Unstructured) (*dsl.Patch, patch.Marks) { return dsl.NewPatch(), marks })
+	s.Wrote(result)
+	if err != nil {
+		return fmt.Errorf("holding %s %s until its children are seen to: %w", s.pass.Object.GetKind(), s.pass.Key, err)
+	}
+	s.Rebase(result.Object)
+	return nil
+}
+
+// Holds reports whether there are children about which something has to be done before the owner goes. Where that is not known,
+// the owner is held if it is so far, as held says.
+func (s *Session) Holds(held bool) bool {
+	owner := s.owner()
+	gone := s.outdated(owner.Record)
+	for _, place := range owner.Record.Places() {
+		if slices.Contains(gone, place) {
+			continue
+		}
+		kind, _ := s.family.shows(place)
+		var o *unstructured.Unstructured
+		if kind != nil {
+			o = s.known(kind, id{kind.Resource().GVR, cache.ObjectName{Namespace: place.Namespace, Name: place.Name}})
+		}
+		switch {
+		case o == nil && held, o != nil && s.needs(owner, o):
+			return true
+		}
+	}
+	return held && s.orphans()
+}
+
+// orphans reports whether there may be children with an owner reference that are to be left behind.
+func (s *Session) orphans() bool {
+	if s.family.complete() != nil {
+		return true
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, o := range s.applied {
+		if ref := metav1.GetControllerOfNoCopy(o); ref != nil && ref.UID == s.pass.Object.GetUID() && s.family.keys.Orphans(o) {
+			return true
+		}
+	}
+	for kind := range s.family.kinds {
+		for _, o := range kind.OwnedBy(string(s.pass.Object.GetUID())) {
+			newer := s.applied[id{kind.Resource().GVR, cache.MetaObjectToName(o)}] != nil
+			if !newer && s.family.keys.Orphans(o) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// needs reports whether something has to be done about a child before its owner goes. What a handler has made that runs for
+// deletions alone is that handler's.
+func (s *Session) needs(owner child.Owner, o *unstructured.Unstructured) bool {
+	spec, _ := owner.Spec(o)
+	record := owner.Record
+	all := s.family.settings.Handlers
+	at := claim.HandlerOf(all, claim.Renamed(all, s.family.keys.Maker(o)))
+	if s.pass.Deleting && (at >= 0 && claim.Lasts(all[at]) || s.family.farewell(record, child.PlaceOf(o))) {
+		return false
+	}
+	return owner.Needs(spec, o.GetNamespace())
+}
+
+// SeeOff does what has to be done about children before their owner goes, whichever handlers this version has: the record says
+// which are labelled, and each child how it is kept. Open: some are there still, or it is not known which there are; the
+// deletion has to wait, and again is when to look. Alone: no handler wants the finalizer that is there, so it is there for children.
+// The span is not begun yet.
+func (s *Session) SeeOff(ctx context.Context, span *fence.Span, alone bool) (again time.Duration, open bool, err error) {
+	span.Begin(ctx)
+	defer span.End()
+	owner, seen := s.owner(), map[child.Place]bool{}
+	c := &children{Reader{session: s, span: span, attempt: claim.Attempt{Why: "its owner is being deleted"}}}
+	var faults []error
+	for kind := range s.family.kinds {
+		for _, o := range s.endsWith(kind, owner) {
+			seen[child.PlaceOf(o)] = true
+			if s.needs(owner, o) {
+				stays, err := c.end(ctx, kind, o)
+				open, faults = open || stays, append(faults, err)
+			}
+		}
+	}
+	for _, place := range owner.Record.Places() {
+		if seen[place] {
+			continue
+		}
+		switch kind, h := s.family.shows(place); {
+		case kind == nil && s.family.Retired.Searches(place.Kind): // which is waited for
+		case kind == nil && s.family.complete() != nil:
+			again, open = searchLook, true
+		case h != nil:
+			if _, known := s.family.claimed(owner, place); !known {
+				again, open = searchLook, true
+			}
+		default:
+			stays, err := c.endUnseen(ctx, owner, place)
+			open, faults = open || stays, append(faults, err)
+		}
+	}
+	switch {
+	case s.family.Retired.Searching(), alone && s.family.complete() != nil:
+		again, open = searchLook, true
+	case open && again == 0:
+		again = endLook
+	}
+	return again, open, errors.Join(faults...)
+}
+
+// endsWith returns the owner's children among the objects of a feed that are not left to the garbage collector.
+func (s *Session) endsWith(kind *feed.Feed, owner child.Owner) (out []*unstructured.Unstructured) {
+	some := false
+	for _, mark := range owner.Marks() {
+		for _, o := range kind.OwnedBy(mark) {
+			left := metav1.GetControllerOfNoCopy(o) != nil && !s.family.keys.Orphans(o)
+			some = some || !left
+		}
+	}
+	if !some {
+		return nil // no tree is built of any
+	}
+	return s.childrenIn(kind, owner)
+}
+
+// end does with a child what its policy says, and reports whether the owner has to wait for it.
+func (c *children) end(ctx context.Context, kind *feed.Feed, o *unstructured.Unstructured) (open bool, err error) {
+	spec, _ := c.session.owner().Spec(o)
+	if spec.OnDelete == dsl.OrphanChild {
+		return false, c.release(ctx, kind, o)
+	}
+	return true, c.deleteChild(ctx, kind, o, "")
+}
+
+// endUnseen is end for a place that the record lists and no cache shows: this version declares no children of the kind there.
+func (c *children) endUnseen(ctx context.Context, owner child.Owner, place child.Place) (open bool, err error) {
+	with := c.session.family.settings
+	served, err := with.Catalog.KindOf(ctx, place.Kind.WithVersion(""))
+	if errors.Is(err, catalog.ErrMissing) {
+		return false, nil // with its kind, the child is gone
+	}
+	key := cache.ObjectName{Namespace: place.Namespace, Name: place.Name}
+	var live *unstructured.Unstructured
+	if err == nil {
+		live, err = with.Read(ctx, served.GVR, key)
+	}
+	if err != nil {
+		return true, fmt.Errorf("looking for %s: %w", place.People(), err)
+	}
+	if live == nil || !owner.Has(live) || !c.session.needs(owner, live) {
+		return false, nil
+	}
+	client := with.Client(served.GVR, key.Namespace)
+	if spec, _ := owner.Spec(live); spec.OnDelete == dsl.OrphanChild {
+		_, err = owner.Release(ctx, client, with.Operator.Name, live)
+		return false, err
+	}
+	if live.GetDeletionTimestamp() != nil {
+		return true, nil
+	}
+	uid := live.GetUID()
+	if err = client.Delete(ctx, key.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}}); err != nil && !gone.Says(err, served.GVR.GroupResource(), key.Name) {
+		return true, fmt.Errorf("deleting %s: %w", place.People(), err)
+	}
+	c.session.count(ops.Child)
+	c.say(child.Deleted, live, "")
+	live, err = with.Read(ctx, served.GVR, key)
+	return err != nil || live != nil && live.GetUID() == uid, err
+}
