@@ -47,6 +47,7 @@ type Cluster struct {
 	root       string // of the module
 	dir        string // temporary
 	plane      *process
+	bare       bool // without controllers
 	config     *rest.Config
 	dynamic    dynamic.Interface
 	kubernetes kubernetes.Interface

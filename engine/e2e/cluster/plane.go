@@ -51,6 +51,9 @@ func (c *Cluster) startPlane(crds []string) (kubeconfig string, err error) {
 	for _, arg := range []string{"--kube-api-qps=500", "--kube-api-burst=1000"} {
 		args = append(args, "--arg", "kube-controller-manager="+arg)
 	}
+	if c.bare {
+		args = append(args, "--without", "kcm,scheduler,kwok")
+	}
 	for _, path := range crds {
 		args = append(args, "--crds", path)
 	}
