@@ -17,21 +17,16 @@ type Held struct {
 	Annotations []string
 }
 
-// Held returns what caches need to hold of a resource's objects: the fields of Keep, with machines status.conditions, too; without it, where all that looks at
-// the objects is known to look at nothing else, what handlers read and set, status.conditions, and of the annotations
-// the operator's and those that handlers name. What else is in metadata is always held.
+// Held returns what caches need to hold of a resource's objects: the fields of Keep, and those that the engine itself reads,
+// status.conditions and status.observedGeneration. Without Keep, where all that looks at the objects is known to look at nothing
+// else, it is what handlers read and set, status.conditions, and of the annotations the operator's and those that handlers name.
+// What else is in metadata is always held.
 func (op *Operator) Held(r *Resource) Held {
-	out := Held{Fields: slices.Clone(r.Keep)}
-	if len(out.Fields) == 0 {
-		out = op.needed(r)
+	if len(r.Keep) == 0 {
+		return op.needed(r)
 	}
-	if len(r.Keep) > 0 && len(r.Machines()) > 0 {
-		out.Fields = append(out.Fields, Path{"status", "conditions"})
-	}
-	if len(out.Fields) > 0 && r.ObservedGeneration {
-		out.Fields = append(out.Fields, Path{"status", "observedGeneration"})
-	}
-	return out
+	engines := []Path{{"status", "conditions"}, {"status", "observedGeneration"}}
+	return Held{Fields: append(slices.Clone(r.Keep), engines...)}
 }
 
 // needed is what a resource's handlers look at and set; all, where they may look at any of it, or somebody else may.

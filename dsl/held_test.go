@@ -32,10 +32,6 @@ func TestHeld(t *testing.T) {
 			foo.OnReconcile("a", nothing, known("status.replicas", "spec.replicas", "spec.image"))
 			foo.OnReconcile("b", nothing, known("spec.size", "spec.replicas"), Annotation("a", "b"))
 		}, []string{"spec.image", "spec.replicas", "spec.size", "status.conditions", "status.replicas", "annotation test.handwerk.dev/", "annotation a"}},
-		"the generation that was observed, where it is the operator's": {func(_ *Operator, foo *Resource) {
-			foo.ObservedGeneration = true
-			foo.OnReconcile("a", nothing, known("", "spec.replicas"))
-		}, []string{"spec.replicas", "status.conditions", "status.observedGeneration", "annotation test.handwerk.dev/"}},
 		"all annotations, where one handler reads all": {func(_ *Operator, foo *Resource) {
 			foo.OnReconcile("a", nothing, known("", "metadata.annotations"))
 			foo.OnReconcile("b", nothing, known("", `metadata.annotations["x/y"]`, "metadata.labels.a"))
@@ -43,14 +39,10 @@ func TestHeld(t *testing.T) {
 		"an annotation that a handler sets": {func(_ *Operator, foo *Resource) {
 			foo.OnReconcile("a", nothing, known(`metadata.annotations["x/y"]`, "metadata.labels.a"))
 		}, []string{"status.conditions", "annotation test.handwerk.dev/", "annotation x/y"}},
-		"what is declared": {func(_ *Operator, foo *Resource) {
+		"what is declared, and what the engine reads": {func(_ *Operator, foo *Resource) {
 			foo.Keep = []Path{path("spec.x")}
 			foo.OnReconcile("a", nothing, known("", "spec.replicas"))
-		}, []string{"spec.x"}},
-		"what is declared, and conditions, where there is a machine that tells them": {func(_ *Operator, foo *Resource) {
-			foo.Keep = []Path{path("spec.x"), path("status.state")}
-			foo.Machine(Machine{})
-		}, []string{"spec.x", "status.state", "status.conditions"}},
+		}, []string{"spec.x", "status.conditions", "status.observedGeneration"}},
 		"all, where a handler looks at all of the object": {func(_ *Operator, foo *Resource) { foo.OnReconcile("a", nothing, known("", "")) }, nil},
 		"all, where one handler's code is not known": {func(_ *Operator, foo *Resource) {
 			foo.OnReconcile("a", nothing, known("", "spec.x"))

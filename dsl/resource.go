@@ -83,6 +83,16 @@ type Resource struct {
 	wrongOwns []error
 }
 
+// KeepsGeneration reports whether status.observedGeneration is to say what was handled. A cache of metadata alone does not show
+// it, so there the annotation says that.
+func (r *Resource) KeepsGeneration() bool { return r.ObservedGeneration && r.Cache != CacheMetadata }
+
+// Recalls reports whether an earlier version of the operator may have kept in status.observedGeneration what this one keeps in
+// the annotation.
+func (r *Resource) Recalls() bool {
+	return !r.KeepsGeneration() && slices.ContainsFunc(r.handlers, (*Handler).Stores)
+}
+
 // Owns declares resources whose objects are children: objects with a controller owner reference
 // to one of this resource. They are watched, a change of one runs handlers with cause [Child],
 // and Request.Children reads them from the cache.

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/attempt"
 	"github.com/handwerk-dev/handwerk/engine/daemon"
 	"github.com/handwerk-dev/handwerk/engine/departed"
@@ -42,6 +43,8 @@ type facts struct {
 	gone bool
 	// deletion is the moment at which it was deleted, empty while it lives.
 	deletion string
+	// observed is the generation that status.observedGeneration tells to be handled; see [ledger.Subject].
+	observed int64
 	now      time.Time
 }
 
@@ -134,7 +137,11 @@ func (r *resource) passLiving(ctx context.Context, key cache.ObjectName, t *memo
 	if object, err = r.renamed(ctx, key, object, m); err != nil || object == nil {
 		return next, err
 	}
-	p := r.newPass(facts{key: key, object: object, deletion: ledger.Deletion(object, false), now: now}, m, t.Fresh)
+	observed, err := r.observed(ctx, key, object, m)
+	if err != nil {
+		return queue.Next{}, err
+	}
+	p := r.newPass(facts{key: key, object: object, deletion: ledger.Deletion(object, false), observed: observed, now: now}, m, t.Fresh)
 	p.next = next
 	r.machines.Note(key, object)
 	if found, err := p.family.Find(ctx); err != nil {
@@ -149,6 +156,22 @@ func (r *resource) passLiving(ctx context.Context, key cache.ObjectName, t *memo
 	}
 	t.Handled()
 	return p.next, nil
+}
+
+// observed is the generation of an object that status.observedGeneration tells to be handled, zero where that is not the operator's.
+// Where what was handled is kept elsewhere now, it is asked once, and read where the cache does not show it.
+func (r *resource) observed(ctx context.Context, key cache.ObjectName, object *unstructured.Unstructured, m *memory.Memory) (n int64, err error) {
+	keeps := r.own.KeepsGeneration()
+	if !keeps && (m.Ledger.Known() || !r.rules.Ledger.Stores || !ledger.Marked(object, r.engine.op.Name)) {
+		return 0, nil
+	}
+	if r.spec.Cache == dsl.CacheMetadata {
+		if object, err = r.live(ctx, key, object.GetUID()); err != nil {
+			return 0, err
+		}
+	}
+	n, _, _ = unstructured.NestedInt64(object.Object, "status", "observedGeneration")
+	return n, nil
 }
 
 // passGone is the pass over an object that is gone already.
@@ -166,7 +189,7 @@ func (r *resource) newPass(f facts, m *memory.Memory, fresh bool) *pass {
 		rules = &r.rules.Schedules
 	}
 	p.ledger = ledger.Open(rules, &m.Ledger, ledger.Subject{
-		Object: f.object, Deletion: f.deletion, First: !m.Seen, Fresh: fresh, Generation: r.own.KeepsGeneration() && !f.resourceWide(), Now: f.now,
+		Object: f.object, Deletion: f.deletion, First: !m.Seen, Fresh: fresh, Generation: r.own.KeepsGeneration() && !f.resourceWide(), Observed: f.observed, Now: f.now,
 	}, p.Look, p.log)
 	p.related = r.related.View(related.Owner{Key: f.key, Object: f.object, Gone: f.gone, Now: f.now})
 	p.indexes = r.indexes.View(f.key, !m.Seen, !f.gone && !f.resourceWide())
@@ -198,9 +221,7 @@ func (p *pass) run(ctx context.Context, news inbox.Changes) error {
 		p.abandon()
 		return err
 	}
-	if p.deletion == "" && p.r.own.Resource().Status { // without a subresource, each write would be another generation
-		p.saying().Restate(p.Patch)
-	}
+	p.restate()
 	s, err := p.write(ctx, p.settle())
 	if err != nil && !errors.Is(err, patch.ErrGone) {
 		p.abandon()
@@ -210,6 +231,13 @@ func (p *pass) run(ctx context.Context, news inbox.Changes) error {
 	p.remember(account{n, p.jobs, p.family.Writes(), s})
 	p.tend(err == nil)
 	return nil
+}
+
+// restate asks for conditions that are true of a new generation still.
+func (p *pass) restate() {
+	if p.deletion == "" && p.r.own.Resource().Status { // without a subresource, each write would be another generation
+		p.saying().Restate(p.Patch)
+	}
 }
 
 // saying is what the pass knows of what is to be said in conditions.

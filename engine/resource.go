@@ -83,7 +83,7 @@ func newResource(e *Engine, spec *dsl.Resource) *resource {
 			LabelSelector: spec.LabelSelector, FieldSelector: spec.FieldSelector,
 			Form: r.form,
 		},
-		Patches: r.rules.Finalizes || r.rules.Ledger.Stores, ObservedGeneration: spec.ObservedGeneration,
+		Patches: r.rules.Finalizes || r.rules.Ledger.Stores, ObservedGeneration: spec.KeepsGeneration(),
 		Gets: r.rules.Deletes,
 	})
 	r.family = family.New(family.Settings{

@@ -168,6 +168,7 @@ func (p *pass) replay(live *unstructured.Unstructured, s verdict) verdict {
 	}
 	p.show(at)
 	p.adopt(live)
+	p.restate()
 	if !void {
 		return s
 	}
@@ -293,6 +294,7 @@ func (r *resource) target(base *unstructured.Unstructured, generation int64, now
 	return patch.Target{
 		Client: dial.Handled{Clients: r.engine.clients, Access: r.engine.reach(served.GVR, base.GetNamespace()), GVR: served.GVR, Namespace: base.GetNamespace()}, Object: base, Resource: served.GVR.GroupResource(),
 		Subresource: served.Status, Manager: r.engine.op.Name, Earlier: r.rules.Managers, Prefix: r.rules.Prefix, Generation: generation, Now: now,
+		Counts: r.own.KeepsGeneration() && r.rules.Ledger.Stores,
 	}
 }
 

@@ -24,9 +24,9 @@ type resource struct {
 	Workers            int                `yaml:"workers" min:"1" default:"4" doc:"How many objects are handled at once."`
 	Lifecycle          lifecycle          `yaml:"lifecycle" default:"all" doc:"Which handlers of an object run in one pass. all: all that are due, in order, with one write for all of them. oneByOne: the first one that is due; the next one runs when what it has changed is written and seen."`
 	Cache              dsl.CacheProfile   `yaml:"cache" default:"compact" doc:"How objects are held. compact: their JSON, compressed. metadata: metadata alone, handlers see no spec and no status. live: keys alone, each pass reads from the server."`
-	Keep               []dsl.Path         `yaml:"keep" unique:"true" doc:"For cache compact: hold only these fields (paths such as spec.replicas), metadata, and, with a machine, status.conditions. Default: where all handlers are apply and set, what they read and set; else all fields."`
+	Keep               []dsl.Path         `yaml:"keep" unique:"true" doc:"For cache compact: hold only these fields (paths such as spec.replicas), metadata, status.conditions and status.observedGeneration. Default: where all handlers are apply and set, what they read and set; else all fields."`
 	Selector           *selector          `yaml:"selector" min:"1" doc:"Which objects exist for this operator; the server selects. Absent: all."`
-	ObservedGeneration bool               `yaml:"observedGeneration" doc:"Whether status.observedGeneration belongs to this operator, and may tell that an object was handled."`
+	ObservedGeneration bool               `yaml:"observedGeneration" doc:"Whether status.observedGeneration belongs to this operator, and may tell that an object was handled. Cache metadata does not show it; there an annotation tells that."`
 	Owns               []dsl.ResourceName `yaml:"owns" unique:"true" doc:"Resources whose objects are children: a change of one runs handlers with cause child for its owner."`
 	Related            []relation         `yaml:"related" doc:"Objects that handlers look at without owning them; a change of one runs handlers with cause related."`
 	Machine            machines           `yaml:"machine" doc:"A finite state machine over each object, or a list of them. Its state lies in the object's status. It runs before the handlers."`

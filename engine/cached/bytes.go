@@ -125,9 +125,9 @@ func (r *rare) pick(key, value []byte, owner string) {
 // managers are the field managers whose entries of an object are held.
 func (c *cutter) managers(metadata []byte) managers {
 	if c.form.Vouches == "" && c.form.Made == "" {
-		return managers{own: c.form.Manager}
+		return managers{own: c.form.Manager, marker: c.form.Marker}
 	}
-	notes, out := scan.Member(metadata, "annotations"), managers{}
+	notes, out := scan.Member(metadata, "annotations"), managers{marker: c.form.Marker}
 	if c.form.Vouches == "" || strings.HasPrefix(scan.Text(scan.Member(notes, c.form.Vouches)), c.form.Vouched) {
 		out.own = c.form.Manager
 	}
@@ -136,12 +136,12 @@ func (c *cutter) managers(metadata []byte) managers {
 }
 
 type managers struct {
-	own   string // empty when it is none
-	hands bool
+	own, marker string // empty when it is none
+	hands       bool
 }
 
 func (m managers) hold(manager string) bool {
-	return m.own != "" && manager == m.own || m.hands && bookkeeping.HandOf(manager) != bookkeeping.NoHand
+	return manager != "" && (manager == m.own || manager == m.marker) || m.hands && bookkeeping.HandOf(manager) != bookkeeping.NoHand
 }
 
 // appendEntries appends those of the managedFields that are held, if there are any.

@@ -13,7 +13,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/book"
+	"github.com/handwerk-dev/handwerk/engine/patch"
 )
 
 // vanished is the moment of a deletion of an object that nobody has seen being deleted.
@@ -84,21 +86,12 @@ func (l *Ledger) load(look *book.Look) book.Book {
 	if err != nil {
 		l.log().Error(err, "state annotation is not readable; the object is handled as a new one")
 	}
-	if observed := l.observed(); observed > 0 && (b.Text() == "" || b.Passed(observed)) {
+	if observed := l.subject.Observed; observed > 0 && (b.Text() == "" || b.Passed(observed)) {
 		return l.byGeneration(look, observed)
 	}
 	return b.Meet(l.rules.Readers, book.Moment{
 		Look: look, Generation: l.subject.Object.GetGeneration(), Partial: l.rules.Partial, Deletion: l.subject.Deletion,
 	})
-}
-
-// observed is the generation that status.observedGeneration tells to be handled, zero where it tells nothing.
-func (l *Ledger) observed() int64 {
-	if !l.subject.Generation {
-		return 0
-	}
-	n, _, _ := unstructured.NestedInt64(l.subject.Object.Object, "status", "observedGeneration")
-	return n
 }
 
 // byGeneration is the book of an object of which a generation was handled.
@@ -117,18 +110,26 @@ func (l *Ledger) byGeneration(look *book.Look, observed int64) book.Book {
 
 // vouched reports whether this operator wrote the state annotation, by managedFields.
 func (l *Ledger) vouched() bool {
-	key := "f:" + l.rules.Annotation
-	return slices.ContainsFunc(l.subject.Object.GetManagedFields(), func(m metav1.ManagedFieldsEntry) bool {
-		if m.Manager != l.rules.Manager || m.Subresource != "" || m.FieldsV1 == nil || !strings.Contains(m.FieldsV1.GetRawString(), key) {
+	return wrote(l.subject.Object, l.rules.Manager, "", "f:metadata", "f:annotations", "f:"+l.rules.Annotation)
+}
+
+// Marked reports whether status.observedGeneration is the mark of an operator, by managedFields: also of one that keeps what was
+// handled elsewhere by now.
+func Marked(o *unstructured.Unstructured, manager string) bool {
+	return wrote(o, patch.Marker(manager), "status", "f:status", "f:observedGeneration")
+}
+
+// wrote reports whether a manager wrote a field last, by managedFields.
+func wrote(o *unstructured.Unstructured, manager, subresource string, path ...string) bool {
+	return slices.ContainsFunc(o.GetManagedFields(), func(m metav1.ManagedFieldsEntry) bool {
+		if m.Manager != manager || m.Subresource != subresource || m.FieldsV1 == nil || !strings.Contains(m.FieldsV1.GetRawString(), path[len(path)-1]) {
 			return false
 		}
-		var fields struct {
-			Metadata struct {
-				Annotations map[string]json.RawMessage `json:"f:annotations"`
-			} `json:"f:metadata"`
+		var fields map[string]any
+		if json.Unmarshal(m.FieldsV1.GetRawBytes(), &fields) != nil {
+			return false
 		}
-		err := json.Unmarshal(m.FieldsV1.GetRawBytes(), &fields)
-		_, owned := fields.Metadata.Annotations[key]
-		return err == nil && owned
+		_, found := dsl.Path(path).In(fields)
+		return found
 	})
 }

@@ -70,7 +70,7 @@ func (l *Ledger) allSeen(look *book.Look) (all bool) {
 // tell. Of the two it is the text whose end marks the object as handled, as long as it counts: the text goes with the object, and
 // so last. Where there is none, or it is void when the generation is written, that goes last.
 func (l *Ledger) observe(d Draft, marks *patch.Marks) {
-	before, next := l.observed(), l.foreseen(d.Wanted)
+	before, next := l.subject.Observed, l.foreseen(d.Wanted)
 	marks.Observed = l.subject.Object.GetGeneration()
 	void := before < next && l.text == l.book.Text() && l.book.Passed(next)
 	switch {

@@ -21,10 +21,11 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/plain"
 )
 
-// change is a merge patch; locked ones hold only for the version that they were made from.
+// change is a merge patch; locked ones hold only for the version that they were made from. Marks: status.observedGeneration in it
+// is the engine's mark.
 type change struct {
-	tree   map[string]any
-	locked bool
+	tree          map[string]any
+	locked, marks bool
 }
 
 func (c change) join(other change) change {
@@ -148,8 +149,8 @@ func wantedChange(o *unstructured.Unstructured, p *dsl.Patch, m Marks, notes map
 func (t Target) statusChange(o *unstructured.Unstructured, p *dsl.Patch, m Marks) change {
 	status, _ := o.Object["status"].(map[string]any)
 	fields := p.Status
-	if m.Observed > 0 {
-		fields = overlay(fields, map[string]any{"observedGeneration": m.Observed})
+	if t.Counts {
+		fields = counted(status, fields, m.Observed)
 	}
 	wanted := p.Conditions
 	if m.Condition != nil {
@@ -159,11 +160,27 @@ func (t Target) statusChange(o *unstructured.Unstructured, p *dsl.Patch, m Marks
 		fields = t.conditioned(o, fields, wanted, p, m.Mended)
 	}
 	c := change{tree: lacking(status, fields, p.ReplacedStatus)}
-	c.locked = len(c.tree) > 0
+	c.locked, c.marks = len(c.tree) > 0, c.tree["observedGeneration"] != nil && m.Observed > 0
 	if c.locked {
 		c.tree = map[string]any{"status": c.tree}
 	}
 	return c
+}
+
+// counted returns fields of the status with observedGeneration as the engine has it: what it is to be, or what it is.
+func counted(status, fields map[string]any, observed int64) map[string]any {
+	has, found := status["observedGeneration"]
+	_, wanted := fields["observedGeneration"]
+	switch {
+	case observed > 0:
+		return overlay(fields, map[string]any{"observedGeneration": observed})
+	case found:
+		return overlay(fields, map[string]any{"observedGeneration": has})
+	case wanted:
+		fields = maps.Clone(fields)
+		delete(fields, "observedGeneration")
+	}
+	return fields
 }
 
 // conditioned returns fields of the status with the conditions that are wanted, and without those that are to go.
@@ -368,7 +385,8 @@ func hasSet(o *unstructured.Unstructured, managers []string, kind string) bool {
 				Conditions map[string]any `json:"f:conditions"`
 			} `json:"f:status"`
 		}
-		if entry.Manager == "" || !slices.Contains(managers, entry.Manager) || entry.FieldsV1 == nil || json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields) != nil {
+		ours := func(m string) bool { return m != "" && (entry.Manager == m || entry.Manager == Marker(m)) }
+		if !slices.ContainsFunc(managers, ours) || entry.FieldsV1 == nil || json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields) != nil {
 			continue
 		}
 		if _, has := fields.Status.Conditions[fmt.Sprintf(`k:{"type":%q}`, kind)]; has {

@@ -81,10 +81,12 @@ type Target struct {
 	Resource schema.GroupResource
 	// Subresource: status is a subresource of its own.
 	Subresource bool
-	// Manager is the field manager.
+	// Manager is the field manager; see [Marker].
 	Manager string
 	// Earlier are field managers that the operator had under other names: what they have set is its own.
 	Earlier []string
+	// Counts: status.observedGeneration is the engine's own, whatever handlers want of it.
+	Counts bool
 	// Prefix is that of the annotations of the engine's own; empty where none is known.
 	Prefix string
 	// Ignored are changes that the server did not make when they were sent, from Result.Ignored. They
@@ -111,6 +113,10 @@ type Result struct {
 	// Ignored are digests of what is different still: what the server dropped, or rewrote.
 	Ignored []uint64
 }
+
+// Marker is the field manager with which a status is written where status.observedGeneration is the engine's mark, and so tells it
+// from what anybody else has written there, handlers included.
+func Marker(manager string) string { return manager + "/observed" }
 
 // Write sends what is wanted and the target does not have. The request that marks the object as handled goes last: a crash
 // between the two must not leave it marked with something missing. That is the one to the object, or the one to its status
@@ -312,7 +318,11 @@ func (t Target) patch(ctx context.Context, base *unstructured.Unstructured, c ch
 	if subresource != "" {
 		sub = append(sub, subresource)
 	}
-	return t.Client.Patch(ctx, base.GetName(), types.MergePatchType, data, metav1.PatchOptions{FieldManager: t.Manager}, sub...)
+	manager := t.Manager
+	if c.marks {
+		manager = Marker(manager)
+	}
+	return t.Client.Patch(ctx, base.GetName(), types.MergePatchType, data, metav1.PatchOptions{FieldManager: manager}, sub...)
 }
 
 // confirm looks whether an object is gone of which a write was told so. A server that is behind the

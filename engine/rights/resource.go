@@ -62,7 +62,7 @@ func (c *collector) marks(r *dsl.Resource, own about) {
 		}
 		reads = reads || h.On(dsl.Delete) || h.Daemon != nil || h.Stores() || slices.ContainsFunc(needsOf(r, h), writesSelf)
 	}
-	if r.ObservedGeneration {
+	if r.KeepsGeneration() {
 		c.add(about{Name: r.Name, subresource: "status"}, because("keeps observedGeneration"), "patch")
 		reads = true
 	}
