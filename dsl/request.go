@@ -87,7 +87,8 @@ type Request struct {
 }
 
 // RunAgain has the handler run again after a time, at once when that is zero or less, unless it runs before for another
-// reason: with cause [Again], its filters holding then. It is neither an attempt nor a failure, and costs no request. Each run
+// reason: with cause [Again], its filters holding then. A handler that asks to run at once more than ten times in a row, while
+// nobody else has changed anything, waits a second each time. It is neither an attempt nor a failure, and costs no request. Each run
 // says it anew: what an earlier one asked for counts no more. Of several calls the one with the least time counts. It holds
 // also when the run fails or waits: then the handler runs again at this time at the latest.
 //

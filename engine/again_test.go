@@ -5,6 +5,8 @@ package engine_test
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -165,25 +167,6 @@ func TestRunAgain(t *testing.T) {
 			s.Advance(time.Hour)
 			s.Called()
 		}},
-		"who asks for it at once and writes each time is stopped as one that loops": {func(foo *dsl.Resource, j *journal) {
-			n := int64(0)
-			foo.OnReconcile("turns", j.Note("turns", func(_ ctx, r *dsl.Request) error {
-				n++
-				r.Patch.SetStatus("n", n)
-				r.RunAgain(0)
-				return nil
-			}))
-		}, func(s *stage) {
-			s.Launch()
-			s.Create(web)
-			s.Advance(time.Second)
-			if n := s.Len(); n < 100 || n > 400 {
-				s.t.Errorf("%d runs in a second", n)
-			}
-			if events := s.Events(); len(events) != 1 || events[0].Reason != "Looping" {
-				s.t.Errorf("events %+v", events)
-			}
-		}},
 		"one that writes now and then goes on": {func(foo *dsl.Resource, j *journal) {
 			n := int64(0)
 			foo.OnReconcile("beats", j.Note("beats", func(_ ctx, r *dsl.Request) error {
@@ -200,5 +183,140 @@ func TestRunAgain(t *testing.T) {
 				s.t.Errorf("%d runs in an hour", n)
 			}
 		}},
+	})
+}
+
+// TestWhoAsksToRunAtOnce holds that a handler which asks to run at once more than ten times in a row waits a second each time,
+// and that one which gets on does not.
+func TestWhoAsksToRunAtOnce(t *testing.T) {
+	// atMost ends what somebody does who is not slowed: time stands still in a test while handlers run.
+	atMost := func(then dsl.Func) dsl.Func {
+		n := 0
+		return func(ctx ctx, r *dsl.Request) error {
+			if n++; n > 1000 {
+				return nil
+			}
+			return then(ctx, r)
+		}
+	}
+	// slowed looks at a minute and a half, of which somebody else changes something in the middle.
+	slowed := func(s *stage) {
+		s.Launch()
+		s.Create(web)
+		for range 2 {
+			s.Settle()
+			s.Advance(500 * time.Millisecond)
+			if n := len(s.Take()); n != 11 {
+				s.t.Errorf("%d runs at first, want 11", n)
+			}
+			s.Advance(40 * time.Second)
+			if n := len(s.Take()); n < 38 || n > 41 {
+				s.t.Errorf("%d runs in 40 seconds", n)
+			}
+			s.set("yes", "metadata", "labels", "changed")
+		}
+		s.Settle()
+		if got := s.loops(); len(got) != 1 || !strings.Contains(got[0].Note, "Handler asks ") {
+			s.t.Errorf("Events %+v", got)
+		}
+	}
+	always := func(then dsl.Func) func(*dsl.Resource, *journal) {
+		return func(foo *dsl.Resource, j *journal) { foo.OnReconcile("asks", j.Note("asks", atMost(then))) }
+	}
+	writes := func(ask dsl.Func) dsl.Func {
+		n := int64(0)
+		return func(ctx ctx, r *dsl.Request) error {
+			n++
+			r.Patch.SetStatus("n", n)
+			<-time.After(time.Millisecond) // two Events of an object at the same time have the same name
+			return ask(ctx, r)
+		}
+	}
+	// through holds that a handler is through without a wait, and that nothing is said of it.
+	through := func(line string) func(*stage) {
+		return func(s *stage) {
+			s.Launch()
+			s.Create(web)
+			s.Advance(time.Millisecond)
+			if calls := s.Take(); len(calls) < 30 || calls[len(calls)-1] != line {
+				s.t.Errorf("it was called %d times: %v", len(calls), calls)
+			}
+			if got := s.loops(); len(got) > 0 {
+				s.t.Errorf("Events %+v", got)
+			}
+		}
+	}
+	scenarios(t, map[string]scenario{
+		"one that succeeds":                   {always(again(0, nil)), slowed},
+		"one that asks for a moment later":    {always(again(time.Millisecond, nil)), slowed},
+		"one that fails and asks for it":      {always(fails(dsl.Temporary(errAgain, 0))), slowed},
+		"one that does both":                  {always(again(0, dsl.Temporary(errAgain, time.Hour))), slowed},
+		"one that writes each time":           {always(writes(again(time.Millisecond, nil))), slowed},
+		"one that writes each time and fails": {always(writes(fails(dsl.Temporary(errAgain, 0)))), slowed},
+		"one that has a back-off of almost none": {func(foo *dsl.Resource, j *journal) {
+			foo.OnReconcile("asks", j.Note("asks", atMost(fails(errAgain))), dsl.WithBackoff(time.Millisecond, time.Millisecond))
+		}, slowed},
+		"one of which a sub-handler asks": {func(foo *dsl.Resource, j *journal) {
+			part := atMost(fails(dsl.Temporary(errAgain, 0)))
+			foo.OnReconcile("asks", func(_ ctx, r *dsl.Request) error {
+				r.Handle("part", j.Note("part", part))
+				return nil
+			})
+		}, slowed},
+		"one that asks for half a second goes on so": {always(again(500*time.Millisecond, nil)), func(s *stage) {
+			s.Launch()
+			s.Create(web)
+			s.Advance(time.Minute)
+			if n := s.Len(); n < 118 || n > 121 || len(s.loops()) > 0 {
+				s.t.Errorf("%d runs in a minute; Events %+v", n, s.loops())
+			}
+		}},
+		"one whose row has an end begins anew": {func(foo *dsl.Resource, j *journal) {
+			n := 0
+			foo.OnReconcile("asks", j.Note("asks", func(_ ctx, r *dsl.Request) error {
+				if n++; n%10 == 0 {
+					r.RunAgain(time.Minute)
+				} else {
+					r.RunAgain(0)
+				}
+				return nil
+			}))
+		}, func(s *stage) {
+			s.Launch()
+			s.Create(web)
+			s.Advance(10*time.Minute + time.Second)
+			if n := s.Len(); n != 110 || len(s.loops()) > 0 {
+				s.t.Errorf("%d runs in ten minutes; Events %+v", n, s.loops())
+			}
+		}},
+		"one with thirty sub-handlers, of which each run finishes one": {func(foo *dsl.Resource, j *journal) {
+			foo.OnReconcile("asks", func(_ ctx, r *dsl.Request) error {
+				done := false
+				for i := range 30 {
+					r.Handle(fmt.Sprintf("part-%02d", i), func(_ ctx, r *dsl.Request) error {
+						if done {
+							return dsl.Temporary(errAgain, 0)
+						}
+						done = true
+						j.Add(r.Handler)
+						return nil
+					})
+				}
+				return nil
+			})
+		}, through("asks/part-29")},
+		"a machine with thirty states, in each of which something is put on the object": {func(foo *dsl.Resource, j *journal) {
+			m := dsl.Machine{}
+			for i := range 31 {
+				name := fmt.Sprintf("S%02d", i)
+				m.States = append(m.States, dsl.State{Name: name, Enter: func(_ ctx, r *dsl.Request) error {
+					j.Add(name)
+					r.Patch.Label("state", name)
+					return nil
+				}, Transitions: []dsl.Transition{{To: fmt.Sprintf("S%02d", i+1)}}})
+			}
+			m.States[30].Transitions, m.States[30].Terminal = nil, true
+			foo.Machine(m)
+		}, through("S30")},
 	})
 }

@@ -28,6 +28,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/gone"
 	"github.com/handwerk-dev/handwerk/engine/indexes"
 	"github.com/handwerk-dev/handwerk/engine/lease"
+	"github.com/handwerk-dev/handwerk/engine/loop"
 	"github.com/handwerk-dev/handwerk/engine/ops"
 	"github.com/handwerk-dev/handwerk/engine/outage"
 	"github.com/handwerk-dev/handwerk/engine/patch"
@@ -78,6 +79,7 @@ type Engine struct {
 	register  *register.Register
 	renamer   *patch.Renamer
 	trim      *trim.Trimmer
+	trail     *loop.Trail
 	memo      dsl.Memo
 	others    client.Settings
 	office    *activity.Office
@@ -95,7 +97,7 @@ func New(op *dsl.Operator, s Settings) (*Engine, error) {
 	if err := op.Validate(); err != nil {
 		return nil, fmt.Errorf("checking operator: %w", err)
 	}
-	e := &Engine{op: op, settings: s, log: s.Log, metrics: s.Metrics, outages: outage.New(s.Log), renamer: patch.NewRenamer(op), trim: trim.New(s.Rested)}
+	e := &Engine{op: op, settings: s, log: s.Log, metrics: s.Metrics, outages: outage.New(s.Log), renamer: patch.NewRenamer(op), trim: trim.New(s.Rested), trail: loop.NewTrail()}
 	if e.metrics == nil {
 		e.metrics = ops.NewMetrics()
 	}

@@ -86,7 +86,7 @@ func TestImportsPointDown(t *testing.T) {
 		"engine/plan":      {"dsl", "engine/book", "engine/claim", "engine/conditions", "engine/family", "engine/ledger", "engine/machine", "engine/ops", "engine/progress"},
 		"engine/ledger":    {"dsl", "dsl/logmark", "engine/book", "engine/pack", "engine/patch"},
 		"engine/dial":      {"dsl", "engine/lease", "engine/ops", "engine/outage", "engine/wire"},
-		"engine/inbox":     {"dsl", "engine/cached", "engine/catalog", "engine/fate", "engine/ops", "engine/queue", "engine/watch"},
+		"engine/inbox":     {"dsl", "engine/cached", "engine/catalog", "engine/fate", "engine/loop", "engine/ops", "engine/queue", "engine/watch"},
 		"engine/feed": {
 			"dsl", "engine/backoff", "engine/cached", "engine/catalog", "engine/gone", "engine/health", "engine/ops", "engine/outage", "engine/rights", "engine/scope", "engine/watch",
 		},
@@ -110,7 +110,7 @@ func TestImportsPointDown(t *testing.T) {
 		"engine/part":     {"dsl", "engine/attempt", "engine/cause", "engine/filter", "engine/ops", "engine/progress"},
 		"engine/client":   {"dsl", "engine/catalog", "engine/child", "engine/feed", "engine/fence", "engine/patch"},
 		"engine/index":    {},
-		"engine/indexes":  {"dsl", "dsl/plain", "engine/cached", "engine/feed", "engine/filter", "engine/health", "engine/inbox", "engine/index", "engine/ops", "engine/watch"},
+		"engine/indexes":  {"dsl", "dsl/plain", "engine/cached", "engine/feed", "engine/filter", "engine/health", "engine/inbox", "engine/index", "engine/loop", "engine/ops", "engine/watch"},
 		"engine/related":  {"dsl", "engine/book", "engine/cached", "engine/feed", "engine/inbox", "engine/watch"},
 		"engine": {
 			"engine/activity", "engine/beside", "engine/draft", "engine/moves", "engine/part", "engine/clock", "engine/daemon", "engine/departed", "engine/saying", "engine/worker",

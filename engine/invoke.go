@@ -134,9 +134,10 @@ func (p *pass) lay(ctx context.Context, j *plan.Job, wants *dsl.Patch) (wrong, e
 // note records the outcome of an attempt, and says it where people look.
 func (p *pass) note(log logr.Logger, j *plan.Job, err error, took time.Duration) {
 	j.Ran = true
-	before := j.Record
+	before, now := j.Record, time.Now()
 	most, waiting := attempt.Waits(err)
-	j.Record = attempt.Note(j.Reader.Handler, before, err, time.Now())
+	j.Record = attempt.Note(j.Reader.Handler, before, err, now)
+	p.slow(log, j, now)
 	switch {
 	case err == nil:
 		if log.V(1).Enabled() {

@@ -24,6 +24,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/inbox"
 	"github.com/handwerk-dev/handwerk/engine/indexes"
 	"github.com/handwerk-dev/handwerk/engine/ledger"
+	"github.com/handwerk-dev/handwerk/engine/loop"
 	"github.com/handwerk-dev/handwerk/engine/memory"
 	"github.com/handwerk-dev/handwerk/engine/patch"
 	"github.com/handwerk-dev/handwerk/engine/plan"
@@ -68,6 +69,8 @@ type pass struct {
 	indexes *indexes.View
 	// asking is held while handlers are asked whether they want a child.
 	asking sync.Mutex
+	// walk knows what woke the pass, and is told of what it writes.
+	walk *loop.Walk
 	// jobs are the handlers that have something to do, as far as the pass has come.
 	jobs plan.Jobs
 	// come is what has come up.
@@ -141,7 +144,7 @@ func (r *resource) passLiving(ctx context.Context, key cache.ObjectName, t *memo
 	if err != nil {
 		return queue.Next{}, err
 	}
-	p := r.newPass(facts{key: key, object: object, deletion: ledger.Deletion(object, false), observed: observed, now: now}, m, t.Fresh)
+	p := r.newPass(facts{key: key, object: object, deletion: ledger.Deletion(object, false), observed: observed, now: now}, m, t.Changes)
 	p.next = next
 	r.machines.Note(key, object)
 	if found, err := p.family.Find(ctx); err != nil {
@@ -176,26 +179,27 @@ func (r *resource) observed(ctx context.Context, key cache.ObjectName, object *u
 
 // passGone is the pass over an object that is gone already.
 func (r *resource) passGone(ctx context.Context, one departed.Object, news inbox.Changes) (queue.Next, error) {
-	p := r.newPass(facts{key: one.Key, object: one.Last, gone: true, deletion: ledger.Deletion(one.Last, true), now: time.Now()}, one.Memory, false)
+	p := r.newPass(facts{key: one.Key, object: one.Last, gone: true, deletion: ledger.Deletion(one.Last, true), now: time.Now()}, one.Memory, inbox.Changes{})
 	err := p.run(ctx, news)
 	return p.next, err
 }
 
 // newPass begins a pass: it opens the object's book, and what is known of its children and related objects.
-func (r *resource) newPass(f facts, m *memory.Memory, fresh bool) *pass {
+func (r *resource) newPass(f facts, m *memory.Memory, news inbox.Changes) *pass {
 	p := &pass{facts: f, known: f.object, Draft: draft.Of(f.object), r: r, memory: m}
 	rules := &r.rules.Ledger
 	if f.resourceWide() {
 		rules = &r.rules.Schedules
 	}
 	p.ledger = ledger.Open(rules, &m.Ledger, ledger.Subject{
-		Object: f.object, Deletion: f.deletion, First: !m.Seen, Fresh: fresh, Generation: r.own.KeepsGeneration() && !f.resourceWide(), Observed: f.observed, Now: f.now,
+		Object: f.object, Deletion: f.deletion, First: !m.Seen, Fresh: news.Fresh, Generation: r.own.KeepsGeneration() && !f.resourceWide(), Observed: f.observed, Now: f.now,
 	}, p.Look, p.log)
 	p.related = r.related.View(related.Owner{Key: f.key, Object: f.object, Gone: f.gone, Now: f.now})
 	p.indexes = r.indexes.View(f.key, !m.Seen, !f.gone && !f.resourceWide())
+	p.walk = p.begin(news)
 	p.family = r.family.Begin(family.Pass{
 		Key: f.key, Object: f.object, Gone: f.gone, Deleting: f.deletion != "", Now: f.now, Log: p.log,
-		Memory: &m.Children, Sweep: &m.Sweep, Awaits: &m.Writes, Done: p.ledger.DeleteDone(), Undecided: p.undecided,
+		Memory: &m.Children, Sweep: &m.Sweep, Awaits: &m.Writes, Walk: p.walk, Done: p.ledger.DeleteDone(), Undecided: p.undecided,
 	})
 	return p
 }

@@ -4,15 +4,11 @@
 package engine
 
 import (
-	"cmp"
-	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
-	"github.com/handwerk-dev/handwerk/dsl/logmark"
 	"github.com/handwerk-dev/handwerk/engine/clock"
 	"github.com/handwerk-dev/handwerk/engine/draft"
 	"github.com/handwerk-dev/handwerk/engine/family"
@@ -67,6 +63,9 @@ func (p *pass) remember(a account) {
 	if m.Resync != nil {
 		p.next = p.next.Sooner(time.Until(*m.Resync), queue.Resync)
 	}
+	if !p.next.Now && (p.next.After <= 0 || p.next.After > loop.Slow) {
+		m.Woken = loop.Woken{} // the next pass has another reason
+	}
 	p.brake(a)
 }
 
@@ -82,35 +81,6 @@ func (p *pass) abandon() {
 		late = append(late, p.family.Leaving()...)
 		m.Rerun = slices.Compact(slices.Sorted(slices.Values(append(m.Rerun, late...))))
 	}
-}
-
-// brake lets an object rest whose passes write again and again, or whose handlers undo each other without
-// a write.
-func (p *pass) brake(a account) {
-	m, content, last := p.memory, uint32(0), ""
-	for _, w := range a.writes {
-		if w.Cache != nil {
-			content += w.Content // in any order
-			last = w.Cache.Name().String() + " " + w.Key.String()
-		}
-	}
-	if last == "" && !a.behind {
-		return
-	}
-	if m.Breaker == nil {
-		m.Breaker = &loop.Breaker{}
-	}
-	if !a.behind && a.jobs.Driven(a.writes) || !m.Breaker.Wrote(p.now, content) {
-		p.r.box.Suspend(p.key, time.Time{})
-		return
-	}
-	until := p.now.Add(m.Breaker.Wait(p.now))
-	p.r.box.Suspend(p.key, until)
-	who, last := strings.Join(a.jobs.Changers(a.writes), ", "), cmp.Or(last, p.r.name+" "+p.key.String())
-	p.log().Info("object loops: its passes write again and again; it rests", logmark.Warning, true,
-		"until", until.Format(time.RFC3339), "handlers", who, "written", last)
-	p.r.engine.events.Warn(p.object, "breaker", "Looping", fmt.Sprintf(
-		"Handlers (%s) change this object or its children again and again without coming to rest, last %s; it is looked at again in a minute", who, last))
 }
 
 // wind sets when handlers run again that asked for it.

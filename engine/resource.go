@@ -90,7 +90,7 @@ func newResource(e *Engine, spec *dsl.Resource) *resource {
 		Operator: e.op, Resource: spec, Handlers: r.rules.Handlers, Log: r.log, Metrics: e.metrics, Events: e.events, Catalog: e.catalog,
 		Box: r.box, Own: r.own, NewFeed: e.feeds.New, Feeds: r.Feeds, Client: e.writer, Read: e.reader, Announce: r.announce, Register: e.register, Ending: &e.ending,
 	})
-	r.indexes = e.indexes.Readers(r.box.Look)
+	r.indexes = e.indexes.Readers(r.box.IndexSeen)
 	r.related = related.New(related.Settings{
 		Resource: spec, Own: r.own, NewFeed: e.feeds.New, Inbox: r.box, All: r.rules.All, Panicked: attempt.ErrPanic, Log: r.log,
 	})

@@ -19,6 +19,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/clock"
 	"github.com/handwerk-dev/handwerk/engine/events"
 	"github.com/handwerk-dev/handwerk/engine/fence"
+	"github.com/handwerk-dev/handwerk/engine/inbox"
 	"github.com/handwerk-dev/handwerk/engine/memory"
 	"github.com/handwerk-dev/handwerk/engine/plan"
 	"github.com/handwerk-dev/handwerk/engine/queue"
@@ -58,7 +59,7 @@ func (r *resource) resourcePass(ctx context.Context, key cache.ObjectName, h boo
 	if !m.CaughtUp(ctx, r.engine.reader) {
 		return queue.Next{}, worker.Park(t, m)
 	}
-	p := r.newPass(facts{key: key, object: r.own.Blank(), now: time.Now()}, m, false)
+	p := r.newPass(facts{key: key, object: r.own.Blank(), now: time.Now()}, m, inbox.Changes{})
 	j := p.scheduled(h, len(t.Granted) > 0)
 	if j != nil {
 		if r.own.Listed("") != nil {

@@ -268,6 +268,7 @@ func (p *pass) send(ctx context.Context, base *unstructured.Unstructured, wish p
 	if p.memory.Schemas == schemas {
 		target.Ignored = p.memory.Ignored
 	}
+	target.Client = walked{target.Client, p.walk, base.GetUID(), p.jobs.Changers(p.family.Writes())}
 	target.Wrote = func(from, to *unstructured.Unstructured) {
 		if !p.moved(from) {
 			p.adopt(to)

@@ -87,6 +87,9 @@ func (c *children) Apply(ctx context.Context, desired any, specs ...dsl.ChildSpe
 	if err := s.prepare(ctx, w, live); err != nil {
 		return nil, err
 	}
+	if live != nil {
+		defer s.pass.Walk.Writing(live.GetUID(), c.attempt.Handler)()
+	}
 	w.applier.Between = func(o *unstructured.Unstructured) { c.wroteBetween(w.feed, w.gvr, o) }
 	result, deed, err := w.applier.Apply(ctx, s.family.settings.Client(w.gvr, w.key.Namespace), w.object, live)
 	if live == nil {

@@ -21,6 +21,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/fence"
 	"github.com/handwerk-dev/handwerk/engine/inbox"
+	"github.com/handwerk-dev/handwerk/engine/loop"
 	"github.com/handwerk-dev/handwerk/engine/sweep"
 )
 
@@ -55,6 +56,8 @@ type Pass struct {
 	Sweep *sweep.Memory
 	// Awaits are the writes that the next pass waits for, those of earlier ones among them that no cache shows yet.
 	Awaits *inbox.Writes
+	// Walk is told of the versions that the pass writes; nil where nothing is written.
+	Walk *loop.Walk
 	// Done names the handlers that are through with the owner's deletion; nil while it lives.
 	Done map[string]bool
 	// Undecided names a handler that may want a child of a kind and has yet to say so, another one than the one given, which

@@ -60,6 +60,7 @@ func (s *Session) note(w Write) {
 
 // noteAll notes a write for each cache that has to show it.
 func (s *Session) noteAll(w Write, caches []*feed.Feed, o *unstructured.Unstructured) {
+	s.pass.Walk.Wrote(loop.Version{UID: o.GetUID(), Text: o.GetResourceVersion()})
 	for _, f := range caches {
 		own := f == s.family.settings.Own
 		w.Write = inbox.Write{Cache: f, Key: cache.MetaObjectToName(o), UID: o.GetUID(), Version: o.GetResourceVersion(), Gone: gone.With(o), Own: own}
@@ -75,6 +76,7 @@ func (s *Session) noteAll(w Write, caches []*feed.Feed, o *unstructured.Unstruct
 func (s *Session) noteGone(w Write, f *feed.Feed, key cache.ObjectName, uid types.UID) {
 	w.Write = inbox.Write{Cache: f, Key: key, UID: uid, Own: f == s.family.settings.Own}
 	w.Content = crc32.ChecksumIEEE([]byte(uid))
+	s.pass.Walk.Wrote(loop.Version{UID: uid})
 	s.note(w)
 }
 

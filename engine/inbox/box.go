@@ -17,6 +17,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/engine/cached"
 	"github.com/handwerk-dev/handwerk/engine/fate"
+	"github.com/handwerk-dev/handwerk/engine/loop"
 	"github.com/handwerk-dev/handwerk/engine/queue"
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
@@ -52,6 +53,8 @@ type Changes struct {
 	Related *Related
 	// Granted are those who lacked a right which has been given.
 	Granted []string
+	// Woken are the versions of children, related objects and objects of indexes that came, as far as they are known.
+	Woken []loop.Version
 }
 
 // Tombstone is an object that is gone, with what is remembered of it. Only its key's pass uses it.
@@ -182,6 +185,18 @@ func (b *Box[M]) RelatedSeen(owner Key, relation int, ev watch.Event) {
 	}
 	s.Related.note(relation, ev)
 	b.queue.Add(owner, queue.Fresh)
+}
+
+// IndexSeen takes an event of an object that changes what an index has under a key that the owner has read.
+func (b *Box[M]) IndexSeen(owner Key, v loop.Version) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if s, known := b.knownLocked(owner); known {
+		s.woken(v)
+	}
+	if b.queue != nil {
+		b.queue.Add(owner, queue.Fresh)
+	}
 }
 
 // Look has a key looked at.

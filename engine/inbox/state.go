@@ -5,10 +5,12 @@ package inbox
 
 import (
 	"reflect"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/handwerk-dev/handwerk/engine/loop"
 	"github.com/handwerk-dev/handwerk/engine/ops"
 )
 
@@ -45,6 +47,40 @@ type pending[M any] struct {
 	failures int
 	// suspended is until when the object is held back because it loops, zero when it is not.
 	suspended time.Time
+}
+
+// wokenMost bounds the versions that are noted of what woke a key. Many more come where others write, and few do.
+const wokenMost = 32
+
+// woken notes versions of other objects that wake the key, the last one of each object.
+func (s *state[M]) woken(all ...loop.Version) {
+	for _, v := range all {
+		i := slices.IndexFunc(s.Woken, func(known loop.Version) bool { return known.UID == v.UID })
+		switch {
+		case v.UID == "" || v.UID == s.uid:
+		case i >= 0:
+			s.Woken[i] = v
+		case len(s.Woken) < wokenMost:
+			s.Woken = append(s.Woken, v)
+		}
+	}
+}
+
+// gather notes the children and related objects among what wakes the key.
+func (s *state[M]) gather() {
+	for uid, version := range s.changed {
+		s.woken(loop.Version{UID: uid, Text: version})
+	}
+	if s.Related == nil {
+		return
+	}
+	for _, c := range s.Related.Changes {
+		v := loop.Version{UID: c.uid}
+		if c.After != nil {
+			v.Text = c.After.GetResourceVersion()
+		}
+		s.woken(v)
+	}
 }
 
 // wake makes room for what is pending.

@@ -37,6 +37,7 @@ func (b *Box[M]) Take(key Key) *Turn[M] {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	s := b.stateLocked(key)
+	s.gather()
 	t := &Turn[M]{Changes: s.Changes, Memory: s.memory, Expected: s.expected, Gone: together(s.gone), box: b, key: key, waits: len(s.waits) > 0}
 	t.Fresh, t.Child = s.fresh, s.Child || len(s.changed) > 0
 	s.Changes = Changes{}
@@ -120,6 +121,9 @@ func (t *Turn[M]) Close() {
 		s.Event = cmp.Or(t.Event, s.Event)
 	}
 	s.Granted = append(s.Granted, t.Granted...)
+	newer := s.Woken
+	s.Woken = t.Woken
+	s.woken(newer...)
 	if t.Related != nil {
 		s.Related = &Related{All: true}
 	}

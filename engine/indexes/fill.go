@@ -21,6 +21,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/filter"
 	"github.com/handwerk-dev/handwerk/engine/index"
+	"github.com/handwerk-dev/handwerk/engine/loop"
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
 
@@ -32,12 +33,12 @@ func (x *one) seen(ev watch.Event) {
 	of := types.NamespacedName{Namespace: ev.Key.Namespace, Name: ev.Key.Name}
 	o, found := x.feed.Get(ev.Key)
 	if !found {
-		x.readers.look(x.values.Put(of, nil))
+		x.readers.look(x.values.Put(of, nil), loop.Version{UID: ev.UID})
 		x.left.mended(x, of)
 		return
 	}
 	entries, err := x.entries(o)
-	x.readers.look(x.values.Put(of, entries)) // nothing after an error
+	x.readers.look(x.values.Put(of, entries), loop.Version{UID: o.GetUID(), Text: o.GetResourceVersion()}) // nothing after an error
 	if err != nil {
 		x.left.failed(x, of, err)
 	} else {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/index"
+	"github.com/handwerk-dev/handwerk/engine/loop"
 )
 
 // read is something of an index that a handler, or its filter, has read.
@@ -62,7 +63,7 @@ type slot struct {
 type Readers struct {
 	set   *Set
 	order int
-	look  func(owner cache.ObjectName)
+	look  func(owner cache.ObjectName, woken loop.Version)
 	// nothing is what passes see where there are no indexes.
 	nothing *View
 
@@ -70,8 +71,9 @@ type Readers struct {
 	of map[cache.ObjectName][]slot
 }
 
-// Readers returns new ones. Look has an owner looked at; it must be quick and must not call the set.
-func (s *Set) Readers(look func(owner cache.ObjectName)) *Readers {
+// Readers returns new ones. Look has an owner looked at, for the version of an object where that is known; it must be quick and
+// must not call the set.
+func (s *Set) Readers(look func(owner cache.ObjectName, woken loop.Version)) *Readers {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.readers++
@@ -144,7 +146,7 @@ type reader struct {
 	owner cache.ObjectName
 }
 
-func (r reader) look() { r.of.look(r.owner) }
+func (r reader) look(woken loop.Version) { r.of.look(r.owner, woken) }
 
 func compareReaders(a, b reader) int {
 	return cmp.Or(cmp.Compare(a.of.order, b.of.order), cmp.Compare(a.owner.Namespace, b.owner.Namespace), cmp.Compare(a.owner.Name, b.owner.Name))
@@ -194,8 +196,8 @@ func (s *subscriptions) size() int {
 	return s.count
 }
 
-// look has those looked at whom a change concerns, each once.
-func (s *subscriptions) look(c index.Change) {
+// look has those looked at whom a change concerns, which a version of an object has made, each once.
+func (s *subscriptions) look(c index.Change, woken loop.Version) {
 	if len(c.Keys) == 0 {
 		return
 	}
@@ -207,7 +209,7 @@ func (s *subscriptions) look(c index.Change) {
 	}
 	for _, key := range keys {
 		for _, who := range s.by[key] {
-			who.look() // who is looked at twice is queued once
+			who.look(woken) // who is looked at twice is queued once
 		}
 	}
 }
@@ -233,6 +235,6 @@ func (s *subscriptions) lookMissed() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for who := range s.missed {
-		who.look()
+		who.look(loop.Version{})
 	}
 }

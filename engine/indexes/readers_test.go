@@ -19,6 +19,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/index"
+	"github.com/handwerk-dev/handwerk/engine/loop"
 )
 
 // bench is a set with two indexes that tests fill, and one resource's readers.
@@ -36,7 +37,7 @@ func newBench() *bench {
 			IndexSpec: &dsl.IndexSpec{Name: name}, values: index.New(), feed: feed.New(feed.Settings{}), unread: func() error { return b.unread },
 		})
 	}
-	b.readers = b.Readers(func(owner cache.ObjectName) { b.looked[owner] = true })
+	b.readers = b.Readers(func(owner cache.ObjectName, _ loop.Version) { b.looked[owner] = true })
 	return b
 }
 
@@ -51,7 +52,7 @@ func (b *bench) put(at int, object, key, value string) {
 		k, _ := index.KeyOf(key)
 		entries = []index.Entry{{Key: k, Value: value}}
 	}
-	b.all[at].readers.look(b.all[at].values.Put(types.NamespacedName{Name: object}, entries))
+	b.all[at].readers.look(b.all[at].values.Put(types.NamespacedName{Name: object}, entries), loop.Version{})
 }
 
 // pass is one over an owner, whose handler h reads; it returns whether what h read before has changed.

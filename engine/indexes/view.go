@@ -14,6 +14,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/inbox"
 	"github.com/handwerk-dev/handwerk/engine/index"
+	"github.com/handwerk-dev/handwerk/engine/loop"
 )
 
 // mostKeys is how many keys of one index are remembered singly for a reader. Past it, any change of the index counts.
@@ -165,7 +166,7 @@ func (v *View) Keep(done bool) {
 	for _, s := range after {
 		for _, at := range s.sights {
 			if at.key == all && at.digest != at.read.digest() {
-				v.readers.look(v.owner) // it changed before anybody was to be woken for all of it
+				v.readers.look(v.owner, loop.Version{}) // it changed before anybody was to be woken for all of it
 			}
 		}
 	}

@@ -1,8 +1,9 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Package loop stops objects that loop: whose passes write again and again without coming to rest, because
-// handlers undo each other, or somebody else's controller and this operator do. It is pure.
+// Package loop stops objects that loop: whose passes write again and again without coming to rest. Handlers undo each other,
+// somebody else's controller and this operator do, or objects follow each other. A [Breaker] counts the passes of one object,
+// and a [Trail] knows which pass woke which. A [Row] holds back a handler that asks to run at once again and again. It is pure.
 package loop
 
 import (
@@ -39,13 +40,17 @@ type Breaker struct {
 }
 
 // Wrote counts a pass that wrote something, which content (see [Content]) tells from other things, and
-// reports whether it was one too many: the object is held back for a minute from then on.
-func (b *Breaker) Wrote(now time.Time, content uint32) (opened bool) {
+// reports whether it was one too many: the object is held back for a minute from then on. A pass that is paced (see [Wake])
+// counts only where it writes what one before it wrote.
+func (b *Breaker) Wrote(now time.Time, content uint32, paced bool) (opened bool) {
 	b.refill(now)
 	spent, burst := &b.same, uint16(sameBurst)
 	if !slices.Contains(b.recent[:], content) {
 		copy(b.recent[:], b.recent[1:])
 		b.recent[len(b.recent)-1] = content
+		if paced {
+			return false
+		}
 		spent, burst = &b.other, newBurst
 	}
 	if *spent++; *spent <= burst {

@@ -17,19 +17,22 @@ func TestBreakerTellsLoopsFromProgress(t *testing.T) {
 		passes  int
 		// opens is the pass that is one too many, 0 when there is none.
 		opens int
+		paced bool
 	}{
-		"the same again and again":              {func(int) uint32 { return 7 }, 10 * time.Millisecond, 100, sameBurst + 2},
-		"four things in turn":                   {func(i int) uint32 { return uint32(i%4 + 1) }, 10 * time.Millisecond, 100, sameBurst + 5},
-		"the same, slowly":                      {func(int) uint32 { return 7 }, refill, 1000, 0},
-		"a roll-out of many children":           {func(i int) uint32 { return uint32(i + 1) }, 50 * time.Millisecond, 300, 0},
-		"something else each time, without end": {func(i int) uint32 { return uint32(i + 1) }, 10 * time.Millisecond, 1000, newBurst + 2},
-		"something else each time, in no hurry": {func(i int) uint32 { return uint32(i + 1) }, refill, 5000, 0},
+		"the same again and again":               {func(int) uint32 { return 7 }, 10 * time.Millisecond, 100, sameBurst + 2, false},
+		"four things in turn":                    {func(i int) uint32 { return uint32(i%4 + 1) }, 10 * time.Millisecond, 100, sameBurst + 5, false},
+		"the same, slowly":                       {func(int) uint32 { return 7 }, refill, 1000, 0, false},
+		"a roll-out of many children":            {func(i int) uint32 { return uint32(i + 1) }, 50 * time.Millisecond, 300, 0, false},
+		"something else each time, without end":  {func(i int) uint32 { return uint32(i + 1) }, 10 * time.Millisecond, 1000, newBurst + 2, false},
+		"something else each time, as others do": {func(i int) uint32 { return uint32(i + 1) }, 10 * time.Millisecond, 1000, 0, true},
+		"the same again and again, as others do": {func(int) uint32 { return 7 }, 10 * time.Millisecond, 100, sameBurst + 2, true},
+		"something else each time, in no hurry":  {func(i int) uint32 { return uint32(i + 1) }, refill, 5000, 0, false},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			b, now, opened := Breaker{}, time.Unix(1000, 0), 0
 			for i := range test.passes {
-				if b.Wrote(now, test.content(i)) {
+				if b.Wrote(now, test.content(i), test.paced) {
 					opened = i + 1
 					break
 				}

@@ -85,6 +85,10 @@ type Rest struct {
 	// Reads: the next pass reads all of the object before a handler runs, for the cache shows a part, and the last pass
 	// could not know whether somebody had changed what a handler wrote to the rest.
 	Reads bool
+	// Rows are how often in a row handlers have asked to run at once; nil where none has.
+	Rows map[string]loop.Row
+	// Woken is what woke the object last, as long as something of that is left to do.
+	Woken loop.Woken
 	// Settled are types of conditions that were to be retired: they are gone, or somebody else's.
 	Settled []string
 }
@@ -116,6 +120,18 @@ func (m *Memory) Refuse(id string) {
 		m.Refused = map[string]bool{}
 	}
 	m.Refused[id] = true
+}
+
+// Row notes how often in a row a handler has asked to run at once.
+func (m *Memory) Row(id string, row loop.Row) {
+	switch {
+	case row == 0:
+		delete(m.Rows, id)
+	case m.Rows == nil:
+		m.Rows = map[string]loop.Row{id: row}
+	default:
+		m.Rows[id] = row
+	}
 }
 
 // Kept is what handlers keep of the object. It is made when it is asked for, and dropped with what says nothing when it
@@ -162,6 +178,9 @@ func (m *Memory) Sleep() {
 	}
 	if len(m.Done) == 0 {
 		m.Done = nil
+	}
+	if len(m.Rows) == 0 {
+		m.Rows = nil
 	}
 	if m.Memo != nil && !m.Shared && m.Memo.Empty() {
 		m.Memo = nil

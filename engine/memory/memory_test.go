@@ -37,6 +37,9 @@ func TestSleep(t *testing.T) {
 		"a filter that failed": {func(m *Memory) {
 			m.Filters.Failed(filter.Question{Handler: &dsl.Handler{ID: "h"}}, filter.Answer{Err: errors.New("broken")}, filter.Moment{Backoff: func(int) time.Duration { return time.Second }})
 		}, true},
+		"a handler that asked to run at once":   {func(m *Memory) { m.Row("h", 1) }, true},
+		"one that does so no more":              {func(m *Memory) { m.Row("h", 1); m.Row("h", 0) }, false},
+		"what woke it":                          {func(m *Memory) { m.Woken = m.Woken.Next([]loop.Version{{UID: "v", Text: "1"}}) }, true},
 		"a failure of which the log told":       {func(m *Memory) { m.Troubles.Failed("h", true) }, true},
 		"conditions that are not to be retired": {func(m *Memory) { m.Settled = []string{"Ready"} }, true},
 	}

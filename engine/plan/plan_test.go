@@ -247,7 +247,7 @@ func TestWhatIsNoLoop(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			j := jobOf("h", tt.cause, tt.cause)
 			j.Ran, j.Wants = true, tt.wants
-			if got := (Jobs{j}).Driven(tt.writes); got != tt.driven {
+			if got := (Jobs{j}).Driven(tt.writes, true); got != tt.driven {
 				t.Errorf("it goes its own way: %v, want %v", got, tt.driven)
 			}
 		})

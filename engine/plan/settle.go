@@ -57,20 +57,29 @@ func (js Jobs) Rerun(readers []book.Reader, writes []family.Write) (out []string
 	return out
 }
 
-// Driven reports whether the pass wrote for nothing but what goes its own way: the time, or children and
-// related objects, after which it changed no more than the object's status. That is no loop: a heartbeat
-// follows the clock, and a status the Pods of a roll-out, as long as they come.
-func (js Jobs) Driven(writes []family.Write) bool {
+// Driven reports whether the pass wrote for nothing but what goes its own way: the time, or children and related objects that
+// pace it (see [loop.Wake]), after which it changed no more than the object's status. That is no loop: a heartbeat follows the
+// clock, and a status the Pods of a roll-out, as long as they come.
+func (js Jobs) Driven(writes []family.Write, paced bool) bool {
 	return !slices.ContainsFunc(js, func(j *Job) bool {
-		wrote := slices.ContainsFunc(writes, func(w family.Write) bool { return w.Handler == j.Reader.ID })
-		switch {
-		case j.Cause.FromClock() && !j.Soon:
-			return false
-		case j.Cause.FromOthers():
-			return wrote || j.Wants != nil && len(j.Wants.Object)+len(j.Wants.Transforms) > 0
+		if paced && j.Cause.FromOthers() {
+			return j.writes(writes) || j.Wants != nil && len(j.Wants.Object)+len(j.Wants.Transforms) > 0
 		}
-		return j.Ran && (wrote || j.Asks())
+		return !j.timed() && j.Ran && (j.writes(writes) || j.Asks())
 	})
+}
+
+// Timed reports whether the pass wrote for nothing but the time.
+func (js Jobs) Timed(writes []family.Write) bool {
+	return !slices.ContainsFunc(js, func(j *Job) bool { return !j.timed() && j.Ran && (j.writes(writes) || j.Asks()) })
+}
+
+// timed reports whether the handler runs because a time has come, and not because it asked to run at once.
+func (j *Job) timed() bool { return j.Cause.FromClock() && !j.Soon }
+
+// writes reports whether some of these writes are the handler's.
+func (j *Job) writes(all []family.Write) bool {
+	return slices.ContainsFunc(all, func(w family.Write) bool { return w.Handler == j.Reader.ID })
 }
 
 // Changers names the handlers that have changed the object or its children.

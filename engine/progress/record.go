@@ -129,6 +129,14 @@ func (r Record) RetryNow() Record {
 	return r
 }
 
+// Later returns the record of a handler whose next attempt does not begin before a time; as it is, where there is none.
+func (r Record) Later(at time.Time) Record {
+	if !r.Done && r.Due.Before(at) {
+		r.Due = at
+	}
+	return r
+}
+
 // Begun reports whether the handler has begun, and is not finished.
 func (r Record) Begun() bool { return !r.Done && (r.Waiting || r.Attempts > 0 || r.Step > 0) }
 

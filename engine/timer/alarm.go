@@ -14,10 +14,13 @@ type Alarm struct {
 	next    *Alarm
 }
 
+// atOnce is the time before which an alarm is at once.
+const atOnce = 500 * time.Millisecond
+
 // With returns the alarms with that of a handler after a time, in the place of the one that it had. One that is at once is
 // soon.
 func (a *Alarm) With(handler string, after time.Duration, now time.Time) *Alarm {
-	return &Alarm{handler: handler, at: now.Add(max(after, 0)), soon: after <= 0, next: a.Without(handler)}
+	return &Alarm{handler: handler, at: now.Add(max(after, 0)), soon: after < atOnce, next: a.Without(handler)}
 }
 
 // Without returns the alarms but for that of a handler.

@@ -1,0 +1,132 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/handwerk-dev/handwerk/dsl/logmark"
+	"github.com/handwerk-dev/handwerk/engine/inbox"
+	"github.com/handwerk-dev/handwerk/engine/loop"
+	"github.com/handwerk-dev/handwerk/engine/patch"
+	"github.com/handwerk-dev/handwerk/engine/plan"
+)
+
+// begin begins the pass on the engine's trail, woken by what has come up.
+func (p *pass) begin(news inbox.Changes) *loop.Walk {
+	m, uid := p.memory, p.object.GetUID()
+	m.Woken = m.Woken.Next(news.Woken)
+	about := loop.Subject{
+		UID: uid, Resource: p.r.name, Key: types.NamespacedName{Namespace: p.key.Namespace, Name: p.key.Name}, Woken: m.Woken.Versions,
+	}
+	if news.Event != "" {
+		about.Own = loop.Version{UID: uid, Text: p.object.GetResourceVersion()}
+	}
+	return p.r.engine.trail.Begin(about)
+}
+
+// walked tells a walk of each version that is written, of which there may be two in one write of the pass.
+type walked struct {
+	patch.Client
+	walk *loop.Walk
+	// uid is the object's, and handlers are those whose changes are written.
+	uid      types.UID
+	handlers []string
+}
+
+// Patch sends a patch.
+func (w walked) Patch(ctx context.Context, name string, kind types.PatchType, data []byte, options metav1.PatchOptions, sub ...string) (*unstructured.Unstructured, error) {
+	defer w.walk.Writing(w.uid, w.handlers...)()
+	o, err := w.Client.Patch(ctx, name, kind, data, options, sub...)
+	if err == nil {
+		w.walk.Wrote(loop.Version{UID: o.GetUID(), Text: o.GetResourceVersion()})
+	}
+	return o, err
+}
+
+// brake lets an object rest whose passes write again and again, or whose handlers undo each other without
+// a write.
+func (p *pass) brake(a account) {
+	m, content, last := p.memory, uint32(0), ""
+	for _, w := range a.writes {
+		if w.Cache != nil {
+			content += w.Content // in any order
+			last = w.Cache.Name().String() + " " + w.Key.String()
+		}
+	}
+	if last == "" && !a.behind {
+		return
+	}
+	if m.Breaker == nil {
+		m.Breaker = &loop.Breaker{}
+	}
+	if a.jobs.Timed(a.writes) {
+		p.walk.Alone()
+	}
+	changers := a.jobs.Changers(a.writes)
+	wake := p.walk.Wake(changers)
+	if !a.behind && a.jobs.Driven(a.writes, wake.Paced) || !m.Breaker.Wrote(p.now, content, wake.Paced && !a.behind) {
+		p.r.box.Suspend(p.key, time.Time{})
+		return
+	}
+	until := p.now.Add(m.Breaker.Wait(p.now))
+	p.r.box.Suspend(p.key, until)
+	who, last, ring := strings.Join(changers, ", "), cmp.Or(last, p.r.name+" "+p.key.String()), ""
+	note := fmt.Sprintf("Handlers (%s) change this object or its children again and again without coming to rest, last %s; it is looked at again in a minute", who, last)
+	if wake.Ring != nil && !a.behind {
+		ring = strings.Join(wake.Ring, ", ")
+		note = fmt.Sprintf("Objects follow each other again and again without coming to rest: %s; this one is looked at again in a minute", ring)
+	}
+	p.log().Info("object loops: its passes write again and again; it rests", logmark.Warning, true,
+		"until", until.Format(time.RFC3339), "handlers", who, "written", last, "ring", ring)
+	p.r.engine.events.Warn(p.object, "breaker", "Looping", note)
+}
+
+// slow has a handler wait for a second that asks to run at once, time and again, while nobody else has changed anything. A
+// run that got on does not count: a machine has moved, or put something on its object, or more of its steps and sub-handlers are done than before.
+func (p *pass) slow(log logr.Logger, j *plan.Job, now time.Time) {
+	if j.Machine != nil && (len(j.Machine.Moves) > 0 || j.Machine.Sent.Put) || j.Record.Past() > j.Entry.Try.Past() {
+		return
+	}
+	id, after, asks := j.Reader.ID, time.Duration(0), !j.Record.Done
+	if asks {
+		after = j.Record.Waits(now)
+	}
+	if j.Again != nil && (!asks || *j.Again < after) {
+		asks, after = true, *j.Again
+	}
+	row := p.memory.Rows[id]
+	if !asks || row > 0 && p.walk.Outside() {
+		row = 0
+		delete(p.memory.Rows, id)
+	}
+	if !asks {
+		return
+	}
+	row, wait, slowed := row.Ask(after)
+	p.memory.Row(id, row)
+	if wait == after {
+		return
+	}
+	if j.Again != nil {
+		j.Again = new(max(*j.Again, wait))
+	}
+	j.Record = j.Record.Later(now.Add(wait))
+	if slowed {
+		log.Info("handler asks to run at once again and again; it waits a second each time", logmark.Warning, true)
+		if !p.resourceWide() {
+			p.r.engine.events.Warn(p.object, id, "Looping", fmt.Sprintf(
+				"Handler %s asks to run at once again and again; it waits a second each time, until somebody else changes something", id))
+		}
+	}
+}

@@ -1,0 +1,378 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine_test
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/enginetest"
+)
+
+// ringMost ends a ring that the breaker does not stop: time stands still in a test while handlers run.
+const ringMost = 8_000
+
+// rings is how handlers of a ring go on, and for how long.
+type rings struct {
+	calls, most int
+}
+
+// over returns a handler that sets status.n one above the number that it reads.
+func (x *rings) over(read func(r *dsl.Request) (int64, error)) dsl.Func {
+	return func(_ ctx, r *dsl.Request) error {
+		n, err := read(r)
+		if x.calls++; err != nil || x.calls > x.most {
+			return err
+		}
+		r.Patch.SetStatus("n", n+1)
+		return nil
+	}
+}
+
+// number is status.n of an object, zero where there is none.
+func number(o *unstructured.Unstructured) int64 {
+	n, _ := value(o, "status.n").(int64)
+	return n
+}
+
+// ofPeer reads the number of the object that a relation selects.
+func ofPeer(name string) func(*dsl.Request) (int64, error) {
+	return func(r *dsl.Request) (int64, error) {
+		found, err := r.Related.Get(name)
+		if err != nil || len(found) == 0 {
+			return 0, err
+		}
+		return number(found[0]), nil
+	}
+}
+
+// ofChild reads the number of the only child.
+func ofChild(r *dsl.Request) (int64, error) {
+	all, err := r.Children.List(bars)
+	if err != nil || len(all) == 0 {
+		return 0, err
+	}
+	return number(all[0]), nil
+}
+
+// peer is a relation to the object of a resource that spec.ref names.
+func peer(resource string) dsl.Relation {
+	name, err := dsl.ParseResourceName(resource)
+	if err != nil {
+		panic(err)
+	}
+	return dsl.Relation{Name: "peer", Resource: name, One: true, Select: byName}
+}
+
+// bar declares the resource bars beside foos, which must be declared first.
+func (s *stage) bar(declare func(bar *dsl.Resource)) {
+	s.t.Helper()
+	s.Serve(enginetest.Resource{Name: bars, Kind: "Bar"})
+	s.Operator.Resource(bars, declare)
+}
+
+// childOf creates a Bar that web controls, with a spec.ref that names web.
+func (s *stage) childOf(owner *unstructured.Unstructured, name string) {
+	s.t.Helper()
+	o := owned(owner, "example.org/v1", "Bar", name)
+	o["spec"] = map[string]any{"ref": owner.GetName()}
+	s.Create(o)
+}
+
+// TestABreakerSeesARing holds that objects which follow each other come to rest, and that the Event names all of them with
+// their handlers.
+func TestABreakerSeesARing(t *testing.T) {
+	x := &rings{}
+	pair := func(s *stage) { s.Create(foo("a", "b") + "\n---\n" + foo("b", "a")) }
+	tests := map[string]struct {
+		operator func(s *stage, foo *dsl.Resource)
+		play     func(s *stage)
+		// named must be in the Event of one of the objects.
+		named []string
+	}{
+		"two objects of a resource that are related": {func(_ *stage, foo *dsl.Resource) {
+			foo.Relates(peer(foos))
+			foo.OnReconcile("follow", x.over(ofPeer("peer")))
+		}, pair, []string{foos + " default/a (follow)", foos + " default/b (follow)"}},
+		"two objects whose handlers fail at first": {func(_ *stage, foo *dsl.Resource) {
+			foo.Relates(peer(foos))
+			follow := x.over(ofPeer("peer"))
+			foo.OnReconcile("follow", func(ctx ctx, r *dsl.Request) error {
+				if r.Attempt == 1 {
+					return dsl.Temporary(errAgain, 0)
+				}
+				return follow(ctx, r)
+			})
+		}, pair, []string{foos + " default/a (follow)", foos + " default/b (follow)"}},
+		"two objects whose handlers ask to run at once, and write then": {func(_ *stage, foo *dsl.Resource) {
+			foo.Relates(peer(foos))
+			follow := x.over(ofPeer("peer"))
+			foo.OnReconcile("follow", func(ctx ctx, r *dsl.Request) error {
+				if r.Cause != dsl.Again {
+					r.RunAgain(time.Millisecond)
+					return nil
+				}
+				return follow(ctx, r)
+			})
+		}, pair, []string{foos + " default/a (follow)"}},
+		"two objects, of which each is written by two requests": {func(_ *stage, foo *dsl.Resource) {
+			foo.Relates(peer(foos))
+			foo.OnReconcile("follow", func(_ ctx, r *dsl.Request) error {
+				n, err := ofPeer("peer")(r)
+				if x.calls++; err == nil && x.calls < x.most {
+					r.Patch.SetStatus("n", n+1)
+					r.Patch.Annotate("n", strconv.FormatInt(n, 10))
+				}
+				return err
+			})
+		}, pair, []string{foos + " default/a (follow)", foos + " default/b (follow)"}},
+		"ten objects, each of which is related to the next": {func(_ *stage, foo *dsl.Resource) {
+			foo.Relates(peer(foos))
+			foo.OnReconcile("follow", x.over(ofPeer("peer")))
+		}, func(s *stage) {
+			for i := range 10 {
+				s.Create(foo(fmt.Sprint("o", i), fmt.Sprint("o", (i+1)%10)))
+			}
+		}, []string{" (follow), 2 more; "}},
+		"two objects of an index": {func(s *stage, foo *dsl.Resource) {
+			s.Operator.Index("numbers", foos, func(o *unstructured.Unstructured) ([]dsl.Entry, error) {
+				return []dsl.Entry{{Key: o.GetName(), Value: number(o)}}, nil
+			})
+			foo.OnReconcile("follow", x.over(func(r *dsl.Request) (int64, error) {
+				numbers, err := dsl.Index[string, int64](r, "numbers")
+				if err != nil {
+					return 0, err
+				}
+				ref, _ := value(r.Object, "spec.ref").(string)
+				found, err := numbers.Get(ref)
+				return slices.Max(append(found, 0)), err
+			}))
+		}, pair, []string{foos + " default/a (follow)", foos + " default/b (follow)"}},
+		"a parent and its child, of which the operator handles both": {func(s *stage, foo *dsl.Resource) {
+			foo.Owns(bars)
+			foo.OnReconcile("count", x.over(ofChild))
+			s.bar(func(bar *dsl.Resource) {
+				bar.Relates(peer(foos))
+				bar.OnReconcile("follow", x.over(ofPeer("peer")))
+			})
+		}, func(s *stage) { s.childOf(s.Create(web), "one") }, []string{foos + " default/web (count)", bars + " default/one (follow)"}},
+		"a parent that writes what its child's handler looks at": {func(s *stage, foo *dsl.Resource) {
+			foo.Owns(bars)
+			foo.OnReconcile("tell", func(ctx ctx, r *dsl.Request) error {
+				n, err := ofChild(r)
+				if x.calls++; err != nil || x.calls > x.most {
+					return err
+				}
+				_, err = r.Children.Apply(ctx, map[string]any{
+					"apiVersion": "example.org/v1", "kind": "Bar", "metadata": map[string]any{"name": "one"}, "spec": map[string]any{"n": n},
+				})
+				return err
+			})
+			s.bar(func(bar *dsl.Resource) {
+				bar.OnReconcile("answer", x.over(func(r *dsl.Request) (int64, error) {
+					n, _ := value(r.Object, "spec.n").(int64)
+					return n, nil
+				}))
+			})
+		}, func(s *stage) { s.Create(web) }, []string{foos + " default/web (tell)", bars + " default/one (answer)"}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			*x = rings{most: ringMost}
+			enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
+				c.Serve(enginetest.Resource{Name: foos, Kind: "Foo"})
+				s := newStage(t, c)
+				s.Operator.Resource(foos, func(foo *dsl.Resource) { tt.operator(s, foo) })
+				s.Launch()
+				tt.play(s)
+				s.Advance(time.Minute)
+				if x.calls > ringMost/2 {
+					t.Errorf("%d calls in a minute", x.calls)
+				}
+				for _, want := range tt.named {
+					if !slices.ContainsFunc(s.loops(), func(e enginetest.Event) bool { return strings.Contains(e.Note, want) }) {
+						t.Errorf("no Event names %s: %+v", want, s.loops())
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestAnObjectOfARingCanBeDeleted holds that the breaker does not keep an object from its deletion.
+func TestAnObjectOfARingCanBeDeleted(t *testing.T) {
+	x := &rings{most: ringMost}
+	perform(t, scenario{func(foo *dsl.Resource, j *journal) {
+		foo.Relates(peer(foos))
+		foo.OnReconcile("follow", x.over(ofPeer("peer")))
+		foo.OnDelete("farewell", j.Note("farewell"))
+	}, func(s *stage) {
+		s.Launch()
+		s.Create(foo("web", "b") + "\n---\n" + foo("b", "web"))
+		s.Advance(time.Second)
+		if len(s.loops()) == 0 {
+			s.t.Error("it does not rest")
+		}
+		s.remove()
+		s.Called("farewell delete")
+		s.gone()
+	}})
+}
+
+// TestARollOutIsNoRing holds that an object may follow many others as fast as these come: what somebody else writes has a pace
+// of its own, and so have children whose own handlers do not follow the object.
+func TestARollOutIsNoRing(t *testing.T) {
+	const n = 350 // more than the breaker takes for progress
+	count := func(r *dsl.Request) (ready int64, err error) {
+		all, err := r.Children.List(bars)
+		for _, o := range all {
+			if value(o, "status.ready") == true {
+				ready++
+			}
+		}
+		return ready, err
+	}
+	waits := func(_ ctx, r *dsl.Request) error {
+		ready, err := count(r)
+		r.Patch.SetStatus("n", ready)
+		if err == nil && ready < n {
+			return dsl.Waiting("children", time.Hour)
+		}
+		return err
+	}
+	name := func(i int) string { return fmt.Sprintf("b-%03d", i) }
+	makes := func(s *stage) {
+		owner := s.Create(web)
+		for i := range n {
+			s.childOf(owner, name(i))
+		}
+	}
+	ready := func(s *stage, i int) {
+		s.Update(bars, "default", name(i), func(o *unstructured.Unstructured) { o.Object["status"] = map[string]any{"ready": true} })
+	}
+	tests := map[string]struct {
+		operator func(s *stage, foo *dsl.Resource)
+		play     func(s *stage)
+	}{
+		"a handler waits for children that somebody else makes ready": {func(_ *stage, foo *dsl.Resource) {
+			foo.Owns(bars)
+			foo.OnReconcile("wait", waits)
+		}, func(s *stage) {
+			s.Serve(enginetest.Resource{Name: bars, Kind: "Bar"})
+			makes(s)
+			s.Launch()
+			for i := range n {
+				ready(s, i)
+				s.Advance(10 * time.Millisecond)
+			}
+		}},
+		"a handler makes one child after another, which somebody else makes ready": {func(_ *stage, foo *dsl.Resource) {
+			foo.Owns(bars)
+			foo.OnReconcile("look", func(_ ctx, r *dsl.Request) error {
+				ready, err := count(r)
+				r.Patch.SetStatus("n", ready)
+				return err
+			})
+			foo.OnReconcile("roll", func(ctx ctx, r *dsl.Request) error {
+				ready, err := count(r)
+				if err != nil || ready == n {
+					return err
+				}
+				if _, err := r.Children.Apply(ctx, map[string]any{"apiVersion": "example.org/v1", "kind": "Bar", "metadata": map[string]any{"name": name(int(ready))}}); err != nil {
+					return err
+				}
+				return dsl.Waiting("children", time.Hour)
+			})
+		}, func(s *stage) {
+			s.Serve(enginetest.Resource{Name: bars, Kind: "Bar"})
+			s.Launch()
+			s.Create(web)
+			for i := range n {
+				s.Settle()
+				ready(s, i)
+				s.Advance(10 * time.Millisecond)
+			}
+		}},
+		"children of the operator's own become ready one after another": {func(s *stage, foo *dsl.Resource) {
+			foo.Owns(bars)
+			foo.OnReconcile("wait", waits)
+			s.bar(func(bar *dsl.Resource) {
+				bar.Workers = 1
+				bar.OnCreate("work", func(_ ctx, r *dsl.Request) error {
+					<-time.After(10 * time.Millisecond)
+					r.Patch.SetStatus("ready", true)
+					return nil
+				})
+			})
+		}, func(s *stage) {
+			s.Launch()
+			makes(s)
+		}},
+		"children that the object has made, which are the operator's own": {func(s *stage, foo *dsl.Resource) {
+			foo.Owns(bars)
+			foo.OnCreate("make", func(ctx ctx, r *dsl.Request) error {
+				for i := range n {
+					if _, err := r.Children.Apply(ctx, map[string]any{"apiVersion": "example.org/v1", "kind": "Bar", "metadata": map[string]any{"name": name(i)}}); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+			foo.OnReconcile("wait", waits)
+			s.bar(func(bar *dsl.Resource) {
+				bar.Workers = 1
+				bar.OnCreate("work", func(_ ctx, r *dsl.Request) error {
+					<-time.After(10 * time.Millisecond)
+					r.Patch.SetStatus("ready", true)
+					return nil
+				})
+			})
+		}, func(s *stage) {
+			s.Launch()
+			s.Create(web)
+		}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
+				c.Serve(enginetest.Resource{Name: foos, Kind: "Foo"})
+				s := newStage(t, c)
+				s.Operator.Resource(foos, func(foo *dsl.Resource) { tt.operator(s, foo) })
+				tt.play(s)
+				s.Advance(10 * time.Second)
+				s.at("status.n", int64(n))
+				if got := s.loops(); len(got) > 0 {
+					t.Errorf("it counts as a loop: %+v", got)
+				}
+			})
+		})
+	}
+}
+
+// TestTwoOperatorsThatUndoEachOtherAreALoop holds that what repeats itself counts, whoever writes the other half of it.
+func TestTwoOperatorsThatUndoEachOtherAreALoop(t *testing.T) {
+	perform(t, scenario{func(foo *dsl.Resource, j *journal) {
+		foo.Owns(configMaps)
+		foo.OnReconcile("keep", j.Note("keep", func(ctx ctx, r *dsl.Request) error {
+			_, err := r.Children.Apply(ctx, map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "c"}, "data": map[string]any{"v": "ours"}})
+			return err
+		}))
+	}, func(s *stage) {
+		s.begin()
+		for range 100 {
+			s.Update(configMaps, "default", "c", func(o *unstructured.Unstructured) { o.Object["data"] = map[string]any{"v": "theirs"} })
+			s.Advance(10 * time.Millisecond)
+		}
+		if n := len(s.Take()); n < 30 || n > 45 || len(s.loops()) != 1 {
+			s.t.Errorf("%d calls, Events %+v", n, s.loops())
+		}
+	}})
+}

@@ -1,0 +1,51 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package loop
+
+import "time"
+
+const (
+	// rowMost is how often in a row a handler may ask to run at once.
+	rowMost = 10
+	// Slow is how long it waits from then on, each time.
+	Slow = time.Second
+	// atOnce is the time before which a run is at once.
+	atOnce = Slow / 2
+)
+
+// Row is how often in a row a handler has asked to run at once.
+type Row uint8
+
+// Ask counts that the handler asks to run after a time, and returns the time after which it runs. Slowed: it is the first time
+// in the row that this is another one.
+func (r Row) Ask(after time.Duration) (next Row, wait time.Duration, slowed bool) {
+	switch {
+	case after >= atOnce:
+		return 0, after, false
+	case r < rowMost:
+		return r + 1, after, false
+	}
+	return rowMost + 1, Slow, r == rowMost
+}
+
+// carried is how many passes go on with what woke one before them.
+const carried = 10
+
+// Woken is what woke an object last, for passes that go on with it: they run what the pass that was woken has left.
+type Woken struct {
+	Versions []Version
+	passes   uint8
+}
+
+// Next returns what woke a pass for which versions have come, none where only a time has.
+func (w Woken) Next(come []Version) Woken {
+	switch {
+	case len(come) > 0:
+		return Woken{Versions: come}
+	case w.passes == carried:
+		return Woken{}
+	}
+	w.passes++
+	return w
+}

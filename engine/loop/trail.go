@@ -1,0 +1,284 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package loop
+
+import (
+	"fmt"
+	"hash/maphash"
+	"iter"
+	"slices"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+const (
+	// kept is how many versions a trail knows. A pass asks for versions that are milliseconds old.
+	kept = 4096
+	// longest is how many passes back a chain is known.
+	longest = 32
+	// named is how many objects of a ring are named.
+	named = 8
+)
+
+// Version is a state of an object. Its text is empty for the end of the object.
+type Version struct {
+	UID  types.UID
+	Text string
+}
+
+// Trail knows which versions of objects this process wrote lately, in which passes, and which pass woke which. So a pass can
+// find out whether it follows from what its own object did. Its size is fixed: a version takes the place of an older one.
+type Trail struct {
+	seed maphash.Seed
+	mu   sync.Mutex
+	// written has each version at a place that its hash gives.
+	written [kept]struct {
+		hash uint64
+		by   *step
+	}
+	// writing are requests that are under way, in the order of their beginnings: an event may come before the answer.
+	writing []request
+}
+
+// request is a write to an object by a pass.
+type request struct {
+	to types.UID
+	by *step
+}
+
+// NewTrail returns a trail without versions.
+func NewTrail() *Trail { return &Trail{seed: maphash.MakeSeed()} }
+
+// step is a pass that has written something.
+type step struct {
+	uid types.UID
+	// object and handlers name for people what the pass was over, and who wrote.
+	object   string
+	handlers []string
+	// before is the pass that woke this one, nil where the process does not know of one. It wrote one of the versions in
+	// woken. These are looked up once more when somebody asks for the chain, and are nil from then on.
+	before *step
+	woken  []Version
+}
+
+// String names the pass for people.
+func (s *step) String() string {
+	if len(s.handlers) == 0 {
+		return s.object
+	}
+	return s.object + " (" + strings.Join(s.handlers, ", ") + ")"
+}
+
+// hash tells a version from others.
+func (t *Trail) hash(v Version) uint64 {
+	var h maphash.Hash
+	h.SetSeed(t.seed)
+	_, _ = h.WriteString(string(v.UID)) // hashes return no errors
+	_ = h.WriteByte('/')
+	_, _ = h.WriteString(v.Text)
+	return h.Sum64()
+}
+
+// byLocked returns the pass that wrote a version, nil where this process did not. The lock is held.
+func (t *Trail) byLocked(v Version) *step {
+	hash := t.hash(v)
+	if one := t.written[hash%kept]; one.hash == hash {
+		return one.by
+	}
+	if i := slices.IndexFunc(t.writing, func(r request) bool { return r.to == v.UID }); i >= 0 {
+		return t.writing[i].by
+	}
+	return nil
+}
+
+// followLocked finds the pass that woke s among those that wrote these versions: the one that has most to do with the object
+// of s. A pass over that object itself comes last: a cache may show what another one wrote before its event comes. The lock is held.
+func (t *Trail) followLocked(s *step, woken []Version) {
+	closest := -1
+	for _, v := range woken {
+		by := t.byLocked(v)
+		if by == nil || by == s {
+			continue
+		}
+		n := 0
+		if by.uid != s.uid {
+			n = t.returnsLocked(by, s.uid)
+		}
+		if n > closest {
+			closest, s.before = n, by
+		}
+	}
+}
+
+// chainLocked yields a pass, and those that led to it, the last one first, as far as they are known. The lock is held.
+func (t *Trail) chainLocked(s *step) iter.Seq[*step] {
+	return func(yield func(*step) bool) {
+		for n := 1; s != nil && yield(s); n++ {
+			woken := s.woken
+			if s.woken = nil; n == longest {
+				s.before = nil
+			} else if len(woken) > 0 {
+				t.followLocked(s, woken)
+			}
+			s = s.before
+		}
+	}
+}
+
+// again is that a chain has come back to an object: what passes over it write makes them run.
+const again = 3
+
+// returnsLocked tells how a chain that ends with s has to do with an object: 1 for not at all, 2 where there is a pass over it,
+// again where there are several. Each long chain counts so, for it may be a ring that does not show as a whole. The lock is held.
+func (t *Trail) returnsLocked(s *step, to types.UID) int {
+	n, out, over := 0, 1, types.UID("")
+	for at := range t.chainLocked(s) {
+		if at.uid == over {
+			continue
+		}
+		if over = at.uid; over == to {
+			out++
+		}
+		if n++; out == again || n == longest {
+			return again
+		}
+	}
+	return out
+}
+
+// Walk is one pass on a trail. The nil Walk is on none. Its methods may be called by any number of goroutines.
+type Walk struct {
+	trail *Trail
+	about Subject
+	// step is there once the pass writes something.
+	step *step
+}
+
+// Subject is what a pass is over, and what woke it.
+type Subject struct {
+	UID types.UID
+	// Resource and Key name the object for people.
+	Resource string
+	Key      types.NamespacedName
+	// Own is the object's version where an event of the object woke the pass; it is empty otherwise.
+	Own Version
+	// Woken are versions of other objects whose events woke the pass.
+	Woken []Version
+}
+
+// Begin begins a pass.
+func (t *Trail) Begin(about Subject) *Walk { return &Walk{trail: t, about: about} }
+
+// Writing notes that these handlers write to an object in the pass, from now on until the function that it returns is called.
+func (w *Walk) Writing(to types.UID, handlers ...string) (written func()) {
+	if w == nil {
+		return func() {}
+	}
+	t := w.trail
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	w.stepLocked()
+	for _, id := range handlers {
+		if !slices.Contains(w.step.handlers, id) {
+			w.step.handlers = append(w.step.handlers, id)
+		}
+	}
+	one := request{to, w.step}
+	t.writing = append(t.writing, one)
+	return func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		at := slices.Index(t.writing, one)
+		t.writing = slices.Delete(t.writing, at, at+1)
+	}
+}
+
+// Wrote notes a version that the pass has written.
+func (w *Walk) Wrote(v Version) {
+	if w == nil {
+		return
+	}
+	w.trail.mu.Lock()
+	defer w.trail.mu.Unlock()
+	w.stepLocked()
+	hash := w.trail.hash(v)
+	w.trail.written[hash%kept].hash, w.trail.written[hash%kept].by = hash, w.step
+}
+
+// stepLocked makes the pass one that writes. The lock is held.
+func (w *Walk) stepLocked() {
+	if w.step == nil {
+		name := w.about.Resource + " " + strings.TrimPrefix(w.about.Key.String(), "/")
+		w.step = &step{uid: w.about.UID, object: name, woken: append(slices.Clip(w.about.Woken), w.about.Own)}
+	}
+}
+
+// Wake is what woke a pass.
+type Wake struct {
+	// Paced: the pass goes no faster than others make it. It was woken by a version of another object that somebody else
+	// wrote, or that does not follow from what passes over this object wrote again and again. The end of an object is no
+	// pace: who makes again what somebody takes away goes as fast as that one.
+	Paced bool
+	// Ring names the objects, with their handlers, that follow this one and that this one follows, itself first; it is nil
+	// where there is no ring, or one of very many objects.
+	Ring []string
+}
+
+// Wake finds out what woke the pass, in which these handlers wrote. It is asked at the end, when answers to requests have come
+// whose events came earlier.
+func (w *Walk) Wake(handlers []string) (out Wake) {
+	t := w.trail
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	w.stepLocked()
+	w.step.handlers = handlers
+	woken := w.step.woken // which others look up once more
+	defer func() { w.step.woken = woken }()
+	for _, v := range w.about.Woken {
+		if by := t.byLocked(v); by == nil {
+			out.Paced = out.Paced || v.Text != ""
+		} else if by.uid != w.about.UID {
+			out.Paced = out.Paced || t.returnsLocked(by, w.about.UID) < again
+		}
+	}
+	over := types.UID("")
+	for at := range t.chainLocked(w.step) {
+		switch {
+		case at.uid == over:
+			continue
+		case at.uid == w.about.UID && out.Ring != nil:
+			slices.Reverse(out.Ring[1:])
+			return out.few()
+		}
+		over, out.Ring = at.uid, append(out.Ring, at.String())
+	}
+	out.Ring = nil
+	return out
+}
+
+// few returns the same with a ring of which not too many are named.
+func (k Wake) few() Wake {
+	if more := len(k.Ring) - named; more > 0 {
+		k.Ring = append(k.Ring[:named], fmt.Sprintf("%d more", more))
+	}
+	return k
+}
+
+// Outside reports whether somebody else has written what woke the pass.
+func (w *Walk) Outside() bool {
+	w.trail.mu.Lock()
+	defer w.trail.mu.Unlock()
+	strange := func(v Version) bool { return w.trail.byLocked(v) == nil }
+	return w.about.Own.UID != "" && strange(w.about.Own) || slices.ContainsFunc(w.about.Woken, strange)
+}
+
+// Alone notes that the pass wrote because a time had come, and not for what woke it.
+func (w *Walk) Alone() {
+	w.trail.mu.Lock()
+	defer w.trail.mu.Unlock()
+	w.stepLocked()
+	w.step.before, w.step.woken = nil, nil
+}
