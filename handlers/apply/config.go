@@ -46,7 +46,7 @@ type options struct {
 // rolloutConfig is what stands under rollout.
 type rolloutConfig struct {
 	MaxUnavailable share          `yaml:"maxUnavailable" required:"maxUnavailable is required: a whole number of at least 1, or a percentage as in 25%" doc:"How many may be unready at a time: a number, or a percentage as in 25%, rounded up and at least 1."`
-	ReadyWhen      form.Predicate `yaml:"readyWhen" default:"ready(child)" doc:"When one that was updated is ready; the variable child is the live object."`
+	ReadyWhen      form.Predicate `yaml:"readyWhen" doc:"When one that was updated is ready; the variable child is the live object. Absent: the child's own readyWhen, else ready(child)."`
 }
 
 const bothForms = "the child itself (apiVersion, kind, metadata, …), or options with the child under template"

@@ -43,7 +43,7 @@ func (p *parser) several(c *child, at []string, config *childConfig) {
 		c.limit = config.Limit
 	}
 	if config.Rollout != nil {
-		c.rollout = p.rollout(below(at, "rollout"), config.Rollout)
+		c.rollout = p.rollout(at, config)
 	}
 }
 
@@ -82,9 +82,13 @@ func (r *rollout) allowed(of int) int {
 	return max((of*r.most+99)/100, 1)
 }
 
-func (p *parser) rollout(at []string, config *rolloutConfig) *rollout {
-	ready := cmp.Or(string(config.ReadyWhen), "ready(child)")
-	return &rollout{share: config.MaxUnavailable, ready: p.predicate(p.eachLive, below(at, "readyWhen"), ready)}
+// rollout reads the rollout of a child. One that does not say when an updated object is ready asks what the child asks.
+func (p *parser) rollout(at []string, config *childConfig) *rollout {
+	ready, from := config.Rollout.ReadyWhen, below(at, "rollout", "readyWhen")
+	if ready == "" && config.ReadyWhen != "" {
+		ready, from = config.ReadyWhen, below(at, "readyWhen")
+	}
+	return &rollout{share: config.Rollout.MaxUnavailable, ready: p.predicate(p.eachLive, from, cmp.Or(string(ready), "ready(child)"))}
 }
 
 // predicates compiles includeWhen and readyWhen.

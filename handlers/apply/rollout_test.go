@@ -199,3 +199,12 @@ func TestARolloutWaitsForControllersThatLag(t *testing.T) {
 	_ = w.run(dsl.Child)
 	calls(t, w, "update Thing a")
 }
+
+// TestARolloutAsksWhatItsChildAsks holds that a rollout that does not say when an object is ready goes by the child's own
+// readyWhen.
+func TestARolloutAsksWhatItsChildAsks(t *testing.T) {
+	w := rolling(t, "{maxUnavailable: 1}, readyWhen: child.status.ready")
+	w.spec("{v: '2', l: [a, b, c, d, e]}")
+	waits(t, w.run(dsl.Update), "Thing a to be ready, the rollout of pods (4 of 5 are still to be updated; not ready: Thing a)")
+	calls(t, w, "update Thing a")
+}
