@@ -58,6 +58,9 @@ func (o objects) Decode(data []byte, defaults *schema.GroupVersionKind, into run
 			if u, kind := carrier(data, metav1.TypeMeta{}); u != nil {
 				return u, kind, nil
 			}
+			if u, kind := o.namesake(data); u != nil {
+				return u, kind, nil
+			}
 		}
 	case *unstructured.UnstructuredList:
 		if kind := o.fill(of, data); kind != nil {
@@ -69,6 +72,17 @@ func (o objects) Decode(data []byte, defaults *schema.GroupVersionKind, into run
 		}
 	}
 	return o.Serializer.Decode(data, defaults, into)
+}
+
+// namesake makes a tree of an object whose kind is called Status and is not the API machinery's, as in a bookmark, nil of
+// all else. The decoder of the dynamic client takes it for an error.
+func (o objects) namesake(data []byte) (*unstructured.Unstructured, *schema.GroupVersionKind) {
+	u := &unstructured.Unstructured{}
+	kind := o.decode(u, data)
+	if kind == nil || kind.Kind != "Status" || kind.Group == "" {
+		return nil, nil
+	}
+	return u, kind
 }
 
 // decode makes a tree of an object. It returns nil where client-go's decoder must say what is wrong, and leaves the
