@@ -38,7 +38,7 @@ type cutter struct {
 	form  Form
 	keep  projection
 	notes notes
-	press press
+	press *Press
 }
 
 // object makes the Object of an object's JSON, with a copy of what is held of it. The JSON is walked once.

@@ -24,11 +24,16 @@ import (
 // The group and version are those that the objects are watched at. NewTransform fails when Form.Keep
 // is faulty.
 func NewTransform(form Form, gv schema.GroupVersion, log logr.Logger) (func(any) (any, error), error) {
+	return new(Press).NewTransform(form, gv, log)
+}
+
+// NewTransform is the function of this name for sources that share a press.
+func (p *Press) NewTransform(form Form, gv schema.GroupVersion, log logr.Logger) (func(any) (any, error), error) {
 	keep, err := parseKeep(form.Keep)
 	if err != nil {
 		return nil, err
 	}
-	t := &transformer{cutter: cutter{form: form, keep: keep, notes: parseNotes(form.Notes)}, apiVersion: gv.String(), log: log}
+	t := &transformer{cutter: cutter{form: form, keep: keep, notes: parseNotes(form.Notes), press: p}, apiVersion: gv.String(), log: log}
 	t.buffers.New = func() any { return new(buffer) }
 	return t.transform, nil
 }

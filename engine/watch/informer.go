@@ -31,13 +31,15 @@ type informer struct {
 	log    logr.Logger
 	seen   *observer
 	shared cache.SharedIndexInformer
+	// press compresses the objects. Informers of one resource have the same.
+	press *cached.Press
 	// owners is guarded by Set.mu.
 	owners int
 	stop   context.CancelFunc
 	done   chan struct{}
 }
 
-func newInformer(s Settings, src Source) (*informer, error) {
+func newInformer(s Settings, src Source, press *cached.Press) (*informer, error) {
 	log := s.Log.WithValues("resource", src.GVR.GroupResource().String(), "namespace", src.Namespace)
 	in, err := newScope(src)
 	if err != nil {
@@ -45,11 +47,11 @@ func newInformer(s Settings, src Source) (*informer, error) {
 	}
 	form := src.Form
 	form.Owner = s.OwnerLabel
-	transform, err := cached.NewTransform(form, src.GVR.GroupVersion(), log)
+	transform, err := press.NewTransform(form, src.GVR.GroupVersion(), log)
 	if err != nil {
 		return nil, err
 	}
-	i := &informer{src: src, scope: in, log: log, done: make(chan struct{})}
+	i := &informer{src: src, press: press, scope: in, log: log, done: make(chan struct{})}
 	i.seen = &observer{health: newHealth(src, log, s.Changed), pace: pace{hurry: make(chan struct{}, 1)}}
 	if i.shared, err = i.build(s); err != nil {
 		return nil, err

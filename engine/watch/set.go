@@ -26,6 +26,8 @@ import (
 	"github.com/go-logr/logr"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/metadata"
+
+	"github.com/handwerk-dev/handwerk/engine/cached"
 )
 
 // Settings are what a set needs.
@@ -115,7 +117,7 @@ func (s *Set) acquire(ctx context.Context, src Source) (*informer, error) {
 	i, found := s.informers[src]
 	if !found {
 		var err error
-		if i, err = newInformer(s.settings, src); err != nil {
+		if i, err = newInformer(s.settings, src, s.pressLocked(src)); err != nil {
 			return nil, err
 		}
 		run, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -129,6 +131,17 @@ func (s *Set) acquire(ctx context.Context, src Source) (*informer, error) {
 	}
 	i.owners++
 	return i, nil
+}
+
+// pressLocked returns what compresses the objects of a source: that of another source of the resource in the same form, as
+// of another namespace, or a new one.
+func (s *Set) pressLocked(src Source) *cached.Press {
+	for other, i := range s.informers {
+		if other.GVR == src.GVR && other.Form == src.Form {
+			return i.press
+		}
+	}
+	return &cached.Press{}
 }
 
 // release takes an owner away and reports whether it was the last one; then the informer is no
