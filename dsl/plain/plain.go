@@ -16,8 +16,10 @@ import (
 // and what encoding/json does with them is what they expect. What is plain already is copied.
 func Value(value any) (any, error) {
 	switch v := value.(type) {
-	case nil, string, bool, int64, float64:
+	case nil, bool, int64, float64:
 		return v, nil
+	case string:
+		return ValidText(v), nil
 	}
 	if out, plain := copied(value, 0); plain {
 		return out, nil

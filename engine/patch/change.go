@@ -130,11 +130,12 @@ func sweeps(p *dsl.Patch) bool {
 
 // wantedChange is what p and m ask for outside status and o does not have, with annotations of the engine's own.
 func wantedChange(o *unstructured.Unstructured, p *dsl.Patch, m Marks, notes map[string]any) change {
-	c := change{tree: lacking(o.Object, p.Object, p.Replaced)}
+	c := change{tree: lacking(o.Object, plain.ValidMap(p.Object), p.Replaced)}
 	c.locked = m.Locked || len(c.tree) > 0 // nobody's change is overwritten unseen
 	if len(notes) > 0 {
 		wanted := dsl.NewPatch()
 		wanted.Join(p)
+		wanted.Object = plain.ValidMap(wanted.Object)
 		wanted.Join(&dsl.Patch{Object: map[string]any{"metadata": map[string]any{"annotations": notes}}})
 		c.tree = lacking(o.Object, wanted.Object, wanted.Replaced)
 	}
@@ -159,7 +160,7 @@ func (t Target) statusChange(o *unstructured.Unstructured, p *dsl.Patch, m Marks
 	if len(wanted)+len(p.Retired) > 0 || m.Mended != "" {
 		fields = t.conditioned(o, fields, wanted, p, m.Mended)
 	}
-	c := change{tree: lacking(status, fields, p.ReplacedStatus)}
+	c := change{tree: lacking(status, plain.ValidMap(fields), p.ReplacedStatus)}
 	c.locked, c.marks = len(c.tree) > 0, c.tree["observedGeneration"] != nil && m.Observed > 0
 	if c.locked {
 		c.tree = map[string]any{"status": c.tree}
@@ -401,6 +402,7 @@ func condition(before map[string]any, w metav1.Condition, generation int64, now 
 	if after == nil {
 		after = map[string]any{"type": w.Type}
 	}
+	w.Reason, w.Message = plain.ValidText(w.Reason), plain.ValidText(w.Message)
 	if before["status"] != string(w.Status) || before["lastTransitionTime"] == nil {
 		after["lastTransitionTime"] = now.UTC().Format(time.RFC3339)
 	}
