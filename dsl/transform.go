@@ -4,6 +4,7 @@
 package dsl
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
+	"github.com/handwerk-dev/handwerk/dsl/guard"
 	"github.com/handwerk-dev/handwerk/dsl/plain"
 )
 
@@ -103,7 +105,9 @@ func (p *Patch) Transformed(laid *unstructured.Unstructured) (*Patch, error) {
 	out.Join(&bare)
 	at := laid.DeepCopy()
 	for _, fn := range p.Transforms {
-		if err := transform(fn, at); err != nil {
+		var err error
+		broke := guard.Call("function", func() { err = transform(fn, at) })
+		if err = cmp.Or(broke, err); err != nil {
 			return nil, fmt.Errorf("transforming the object: %w", err)
 		}
 	}

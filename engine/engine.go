@@ -19,7 +19,6 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/access"
 	"github.com/handwerk-dev/handwerk/engine/activity"
-	"github.com/handwerk-dev/handwerk/engine/attempt"
 	"github.com/handwerk-dev/handwerk/engine/catalog"
 	"github.com/handwerk-dev/handwerk/engine/client"
 	"github.com/handwerk-dev/handwerk/engine/dial"
@@ -107,7 +106,7 @@ func New(op *dsl.Operator, s Settings) (*Engine, error) {
 	e.catalog = catalog.New(e.clients.Discovery, e.clients.Dynamic, e.clients.Kubernetes.AuthorizationV1())
 	e.watches = watch.New(watch.Settings{Dynamic: e.clients.Cached, Metadata: e.clients.Metadata, OwnerLabel: op.OwnerLabel(), Log: e.log, Changed: e.watchChanged, Back: e.wentBack})
 	e.feeds = e.newFeeds()
-	e.indexes = indexes.New(indexes.Settings{Indexes: op.Indexes(), NewFeed: e.feeds.New, Panicked: attempt.ErrPanic, Log: e.log})
+	e.indexes = indexes.New(indexes.Settings{Indexes: op.Indexes(), NewFeed: e.feeds.New, Log: e.log})
 	e.others = client.Settings{Manager: op.Name, Renamer: e.renamer, Catalog: e.catalog, Resource: e.writer, Watched: e.feeds.Whole}
 	e.access = e.newAccess()
 	e.register = register.New(register.Settings{

@@ -17,7 +17,6 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
-	"github.com/handwerk-dev/handwerk/engine/attempt"
 	"github.com/handwerk-dev/handwerk/engine/busy"
 	"github.com/handwerk-dev/handwerk/engine/cached"
 	"github.com/handwerk-dev/handwerk/engine/conditions"
@@ -92,7 +91,7 @@ func newResource(e *Engine, spec *dsl.Resource) *resource {
 	})
 	r.indexes = e.indexes.Readers(r.box.IndexSeen)
 	r.related = related.New(related.Settings{
-		Resource: spec, Own: r.own, NewFeed: e.feeds.New, Inbox: r.box, All: r.rules.All, Panicked: attempt.ErrPanic, Log: r.log,
+		Resource: spec, Own: r.own, NewFeed: e.feeds.New, Inbox: r.box, All: r.rules.All, Log: r.log,
 	})
 	r.fates = fate.New(fate.Settings{
 		LabelSelector: spec.LabelSelector, FieldSelector: spec.FieldSelector, Log: r.log,

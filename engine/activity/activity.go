@@ -31,7 +31,6 @@ const stuck = 5 * time.Second
 
 var (
 	errNoObject = errors.New("it runs for the operator as a whole, and not for one object")
-	errExit     = errors.New("its code has ended its goroutine, as runtime.Goexit and t.FailNow do")
 	errStuck    = errors.New("it does not heed the end of its context")
 )
 
@@ -183,11 +182,7 @@ func (o *Office) attempt(ctx context.Context, h *dsl.Handler, n int, end time.Ti
 	span := fence.NewSpan(o.set.Held)
 	request := o.request(h, n, span)
 	done := make(chan error, 1)
-	go func() {
-		err := errExit // unless it returns
-		defer func() { done <- err }()
-		err = once(ctx, h, request, end, span)
-	}()
+	go func() { done <- once(ctx, h, request, end, span) }()
 	select {
 	case err := <-done:
 		return err

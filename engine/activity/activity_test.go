@@ -234,7 +234,7 @@ func TestCodeThatEndsItsGoroutine(t *testing.T) {
 			t.Fatal(err)
 		}
 		before := time.Now()
-		want := []ops.Check{{Name: "probe/ready", State: ops.Fail, Message: errExit.Error()}}
+		want := []ops.Check{{Name: "probe/ready", State: ops.Fail, Message: "handler called runtime.Goexit"}}
 		if diff := cmp.Diff(want, o.Checks(dsl.ReadyProbe)); diff != "" || time.Since(before) > 0 {
 			t.Errorf("after %v (-want +got):\n%s", time.Since(before), diff)
 		}

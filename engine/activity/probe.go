@@ -72,7 +72,6 @@ func (p *probe) ask(run *inquiry) {
 		p.mu.Unlock()
 		close(run.done)
 	}()
-	run.err = errExit // unless there is an answer
 	span := fence.NewSpan(p.office.set.Held)
 	run.err = once(p.office.ctx, p.h, p.office.request(p.h, 1, span), time.Time{}, span)
 }

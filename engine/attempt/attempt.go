@@ -9,12 +9,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/guard"
 	"github.com/handwerk-dev/handwerk/engine/book"
 	"github.com/handwerk-dev/handwerk/engine/cause"
 	"github.com/handwerk-dev/handwerk/engine/fence"
@@ -22,12 +22,9 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/progress"
 )
 
-// ErrPanic and ErrTimeout are wrapped by the errors of handlers and filters that panicked, and of handlers that did
-// not return in time, be it that of the attempt or that of all attempts.
-var (
-	ErrPanic   = errors.New("panic")
-	ErrTimeout = errors.New("the timeout passed")
-)
+// ErrTimeout is wrapped by the errors of handlers that did not return in time, be it that of the attempt or that of all
+// attempts.
+var ErrTimeout = errors.New("the timeout passed")
 
 // Run runs code of a handler, its function or what goes around that, at most as long as its timeout and until the end of its time
 // (zero for none), in a span: that begins with the code's context, and ends before Run returns, so nothing that was left behind does
@@ -49,13 +46,12 @@ func Part(ctx context.Context, h *dsl.Handler, code dsl.Func, request *dsl.Reque
 
 // call calls code of a handler in its time.
 func call(ctx context.Context, h *dsl.Handler, code dsl.Func, request *dsl.Request) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("%w: %v", ErrPanic, p)
-			request.Log.Error(err, "handler panicked", "stack", string(debug.Stack()))
+	if broke := guard.Call("handler", func() { err = code(ctx, request) }); broke != nil {
+		if stack := guard.Stack(broke); stack != nil {
+			request.Log.Error(broke, "handler panicked", "stack", string(stack))
 		}
-	}()
-	err = code(ctx, request)
+		return broke
+	}
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded) && err != nil:
 		return fmt.Errorf("%w: %w", context.Cause(ctx), err)
@@ -116,12 +112,10 @@ func wrongPatch(h *dsl.Handler, p *dsl.Patch) error {
 
 // Ask asks a handler's filter.
 func Ask(when dsl.Predicate, about *dsl.Subject) (holds bool, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			holds, err = false, fmt.Errorf("%w: %v", ErrPanic, p)
-		}
-	}()
-	return when(about)
+	if broke := guard.Call("filter", func() { holds, err = when(about) }); broke != nil {
+		return false, broke
+	}
+	return holds, err
 }
 
 // Delay works out how long the first run of a handler waits, never less than zero. About is what it is asked about, if it
@@ -131,13 +125,11 @@ func Delay(d *dsl.Delay, about func() *dsl.Subject) (out time.Duration) {
 		return d.Fixed
 	}
 	s := about()
-	defer func() {
-		if p := recover(); p != nil {
-			out = 0
-			s.Log.Error(fmt.Errorf("%w: %v", ErrPanic, p), "initial delay cannot be worked out; there is none")
-		}
-	}()
-	return max(d.From(s), 0)
+	if broke := guard.Call("function", func() { out = d.From(s) }); broke != nil {
+		s.Log.Error(broke, "initial delay cannot be worked out; there is none")
+		return 0
+	}
+	return max(out, 0)
 }
 
 // Waits reports whether an attempt came to its end with the handler waiting for what others do, and for how long at
@@ -161,7 +153,7 @@ func (c contained) Unwrap() error { return c.error }
 // Void reports whether what the handler wanted does not count: its time was over, or it broke off.
 func Void(err error) bool {
 	_, within := errors.AsType[contained](err)
-	return !within && (errors.Is(err, ErrTimeout) || errors.Is(err, ErrPanic))
+	return !within && (errors.Is(err, ErrTimeout) || errors.Is(err, guard.ErrBroke))
 }
 
 // Laid returns the error of an attempt, given what is wrong with what it wants. Who waits, or came to an end without an error, has
@@ -192,7 +184,7 @@ func Outcome(err error, done, failed bool) ops.Outcome {
 		return ops.Success
 	case done && !failed:
 		return ops.Ignored
-	case errors.Is(err, ErrPanic):
+	case errors.Is(err, guard.ErrBroke):
 		return ops.Panic
 	case failed:
 		return ops.Failed

@@ -15,6 +15,7 @@ import (
 	"github.com/go-logr/logr/funcr"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/guard"
 	"github.com/handwerk-dev/handwerk/engine/fence"
 	"github.com/handwerk-dev/handwerk/engine/ops"
 )
@@ -81,7 +82,7 @@ func TestHowAnAttemptComesOut(t *testing.T) {
 // TestAFilterThatPanics holds that it is one that cannot be asked.
 func TestAFilterThatPanics(t *testing.T) {
 	holds, err := Ask(func(*dsl.Subject) (bool, error) { panic("nil map") }, &dsl.Subject{})
-	if holds || !errors.Is(err, ErrPanic) {
+	if holds || !errors.Is(err, guard.ErrBroke) {
 		t.Errorf("it holds: %v, with %v", holds, err)
 	}
 }

@@ -214,25 +214,27 @@ func TestNothingIsKeptOfAnObjectThatIsGone(t *testing.T) {
 	})
 }
 
-// TestADaemonThatEndsItsGoroutine holds that it is over, and not begun by each pass.
+// TestADaemonThatEndsItsGoroutine holds that the run has failed, and that the daemon runs again after its back-off.
 func TestADaemonThatEndsItsGoroutine(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		runs := 0
-		d := newDesk(t, func(context.Context, *dsl.DaemonRequest) error {
-			runs++
-			runtime.Goexit()
+		d := newDesk(t, func(ctx context.Context, _ *dsl.DaemonRequest) error {
+			if runs++; runs == 1 {
+				runtime.Goexit()
+			}
+			<-ctx.Done()
 			return nil
 		})
 		d.Begin(t.Context())
 		d.show("3")
 		for range 3 {
 			d.pass(true)
-			synctest.Wait()
+			time.Sleep(time.Minute)
 		}
 		d.End(dsl.StopShutdown)
 		d.Wait()
-		if runs != 1 {
-			t.Errorf("it ran %d times", runs)
+		if runs != 2 {
+			t.Errorf("it ran %d times, want 2", runs)
 		}
 	})
 }

@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
@@ -20,6 +19,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/guard"
 	"github.com/handwerk-dev/handwerk/dsl/logmark"
 	"github.com/handwerk-dev/handwerk/engine/attempt"
 	"github.com/handwerk-dev/handwerk/engine/cached"
@@ -109,26 +109,48 @@ func (l *life) overstay(within time.Duration) {
 	l.crew.settings.Look(l.key)
 }
 
+// first is the record of a daemon that has not failed.
+func first() progress.Record { return progress.Record{Cause: dsl.Running} }
+
 // live runs the daemon until it is to stop, or is done.
 func (l *life) live(delay time.Duration) {
-	defer l.end()
 	l.log().V(1).Info("daemon begins", "initialDelay", delay.String())
-	anew := progress.Record{Cause: dsl.Running}
-	for record, goesOn := anew, l.sleep(delay); goesOn; {
-		began := time.Now()
-		log := l.log().WithValues("attempt", record.Attempts+1)
-		err := l.run(record.Attempts+1, log)
-		if time.Since(began) > max(cmp.Or(l.handler.Backoff.Max, dsl.DefaultBackoffMax), l.handler.Backoff.Initial) {
-			record = anew
-		}
-		if record = l.judge(log, record, err, time.Since(began)); record.Done {
+	l.goOn(first(), l.sleep(delay))
+}
+
+// goOn runs the daemon again and again. Where its code calls runtime.Goexit, another goroutine goes on: a daemon has one at
+// any time.
+func (l *life) goOn(record progress.Record, goesOn bool) {
+	began, returned := time.Now(), false
+	defer func() {
+		if returned {
+			l.end()
 			return
 		}
-		var changed bool
-		if changed, goesOn = l.rest(record.Due, began.Add(betweenChanges)); changed {
-			record = anew
-		}
+		l.crew.running.Go(func() { l.goOn(l.ran(record, guard.Exited("daemon"), began)) })
+	}()
+	for goesOn {
+		began = time.Now()
+		err := l.run(record.Attempts+1, l.log().WithValues("attempt", record.Attempts+1))
+		record, goesOn = l.ran(record, err, began)
 	}
+	returned = true
+}
+
+// ran judges a run that has ended, and waits until the next one is due. It reports whether there is to be one.
+func (l *life) ran(record progress.Record, err error, began time.Time) (_ progress.Record, goesOn bool) {
+	log := l.log().WithValues("attempt", record.Attempts+1)
+	if time.Since(began) > max(cmp.Or(l.handler.Backoff.Max, dsl.DefaultBackoffMax), l.handler.Backoff.Initial) {
+		record = first()
+	}
+	if record = l.judge(log, record, err, time.Since(began)); record.Done {
+		return record, false
+	}
+	changed, goesOn := l.rest(record.Due, began.Add(betweenChanges))
+	if changed {
+		record = first()
+	}
+	return record, goesOn
 }
 
 // sleep waits, and reports whether the daemon is to run then.
@@ -170,13 +192,11 @@ func (l *life) run(count int, log logr.Logger) error {
 
 // call calls the code. A panic is an error.
 func (l *life) call(r *dsl.DaemonRequest) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("%w: %v", attempt.ErrPanic, p)
-			r.Log.Error(err, "daemon panicked", "stack", string(debug.Stack()))
-		}
-	}()
-	return l.handler.Daemon.Func(l.ctx, r)
+	if broke := guard.Here(func() { err = l.handler.Daemon.Func(l.ctx, r) }); broke != nil {
+		r.Log.Error(broke, "daemon panicked", "stack", string(guard.Stack(broke)))
+		return broke
+	}
+	return err
 }
 
 // judge says what has come of a run, and when the next one is. The record is done when there is none.
@@ -240,7 +260,7 @@ func (l *life) end() {
 	}
 	if p := c.posts[l.key]; p != nil {
 		p.lives = slices.DeleteFunc(p.lives, func(other *life) bool { return other == l })
-		if (l.done || l.why == "") && p.uid == l.uid { // or its code has ended its goroutine
+		if l.done && p.uid == l.uid {
 			if p.over == nil {
 				p.over = map[*dsl.Handler]bool{}
 			}

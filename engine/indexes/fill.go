@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/guard"
 	"github.com/handwerk-dev/handwerk/dsl/plain"
 	"github.com/handwerk-dev/handwerk/engine/cached"
 	"github.com/handwerk-dev/handwerk/engine/feed"
@@ -95,11 +96,14 @@ func (x *one) entries(o *cached.Object) (out []index.Entry, err error) {
 
 // ask asks the index's filters and its function, and turns a panic into an error.
 func (x *one) ask(o *unstructured.Unstructured) (out []dsl.Entry, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			out, err = nil, fmt.Errorf("%w: %v", x.panicked, p)
-		}
-	}()
+	if broke := guard.Call("index function", func() { out, err = x.unguarded(o) }); broke != nil {
+		return nil, broke
+	}
+	return out, err
+}
+
+// unguarded is ask for code that returns.
+func (x *one) unguarded(o *unstructured.Unstructured) ([]dsl.Entry, error) {
 	if !filter.Chooses(&dsl.Handler{Labels: x.Labels, Annotations: x.Annotations}, o) {
 		return nil, nil
 	}

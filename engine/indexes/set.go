@@ -27,9 +27,7 @@ type Settings struct {
 	Indexes []*dsl.IndexSpec
 	// NewFeed returns a feed that is not running.
 	NewFeed func(feed.Settings) *feed.Feed
-	// Panicked is wrapped by the error of a function that panics.
-	Panicked error
-	Log      logr.Logger
+	Log     logr.Logger
 }
 
 // Set has the indexes of an operator. Its methods may be called at any time by any number of goroutines.
@@ -44,13 +42,12 @@ type Set struct {
 // one is an index at work.
 type one struct {
 	*dsl.IndexSpec
-	values   *index.Index
-	feed     *feed.Feed
-	filling  sync.Mutex
-	readers  subscriptions
-	left     leftOut
-	log      logr.Logger
-	panicked error
+	values  *index.Index
+	feed    *feed.Feed
+	filling sync.Mutex
+	readers subscriptions
+	left    leftOut
+	log     logr.Logger
 	// unread returns why what the index has may not be all that there is, nil when it is. A resource that is not there has
 	// no objects, which can be told.
 	unread func() error
@@ -60,7 +57,7 @@ type one struct {
 func New(s Settings) *Set {
 	out := &Set{settings: s}
 	for _, spec := range s.Indexes {
-		x := &one{IndexSpec: spec, values: index.New(), log: s.Log.WithValues("index", spec.Name, "resource", spec.Resource.String()), panicked: s.Panicked}
+		x := &one{IndexSpec: spec, values: index.New(), log: s.Log.WithValues("index", spec.Name, "resource", spec.Resource.String())}
 		x.feed = s.NewFeed(feed.Settings{
 			Name: spec.Resource, Log: x.log, On: x.seen, Granted: x.listed,
 			Source: watch.Source{LabelSelector: spec.LabelSelector, FieldSelector: spec.FieldSelector},

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/guard"
 	"github.com/handwerk-dev/handwerk/engine/book"
 )
 
@@ -38,12 +39,10 @@ func (js Jobs) Chosen(lifecycle dsl.Lifecycle, blocked func(*dsl.Handler) bool, 
 
 // choose asks a lifecycle, which is others' code.
 func choose(lifecycle dsl.Lifecycle, due []dsl.Due) (out []dsl.Due, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			out, err = nil, fmt.Errorf("choosing handlers: panic: %v", p)
-		}
-	}()
-	return lifecycle(slices.Clone(due)), nil
+	if broke := guard.Call("lifecycle", func() { out = lifecycle(slices.Clone(due)) }); broke != nil {
+		return nil, fmt.Errorf("choosing handlers: %w", broke)
+	}
+	return out, nil
 }
 
 // waiting are the jobs that could run at a time and have not.

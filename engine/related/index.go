@@ -42,8 +42,6 @@ type Settings struct {
 	Inbox Inbox
 	// All is the view of all that counts of an object of the resource itself.
 	All book.View
-	// Panicked is wrapped by the error of a relation whose selection panics.
-	Panicked error
 	// Log gets what the feeds have to say, and is handed to selections.
 	Log logr.Logger
 }

@@ -5,7 +5,6 @@ package related
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -13,6 +12,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/guard"
 	"github.com/handwerk-dev/handwerk/engine/cached"
 	"github.com/handwerk-dev/handwerk/engine/feed"
 )
@@ -29,13 +29,10 @@ type selection struct {
 }
 
 // choose asks a relation, and turns a panic into an error.
-func (s *selection) choose(what func(*dsl.Subject) (dsl.Selection, error), panicked error, about *dsl.Subject) {
-	defer func() {
-		if p := recover(); p != nil {
-			s.err = fmt.Errorf("%w: %v", panicked, p)
-		}
-	}()
-	s.Selection, s.err = what(about)
+func (s *selection) choose(what func(*dsl.Subject) (dsl.Selection, error), about *dsl.Subject) {
+	if broke := guard.Call("relation", func() { s.Selection, s.err = what(about) }); broke != nil {
+		s.err = broke
+	}
 }
 
 // selects reports whether the object is one of those selected.
@@ -53,15 +50,11 @@ func (s *selection) selects(o *cached.Object) bool {
 	return tree != nil && holds(s.Match, tree)
 }
 
-// holds asks a selection's condition; an error and a panic mean no.
+// holds asks a selection's condition; an error, a panic and runtime.Goexit mean no.
 func holds(match func(*unstructured.Unstructured) (bool, error), o *unstructured.Unstructured) (ok bool) {
-	defer func() {
-		if recover() != nil {
-			ok = false
-		}
-	}()
-	ok, err := match(o)
-	return ok && err == nil
+	var err error
+	broke := guard.Call("condition", func() { ok, err = match(o) })
+	return ok && err == nil && broke == nil
 }
 
 // find looks for the selected objects in the cache: by their names where a lookup finds them. They are sorted.

@@ -232,7 +232,7 @@ func (v *View) chooseLocked(one *relation) *selection {
 	v.selections[one.number] = s
 	if one.Select != nil {
 		o, with := v.owner, v.index.settings
-		s.choose(one.Select, with.Panicked, &dsl.Subject{
+		s.choose(one.Select, &dsl.Subject{
 			Object: o.Object.DeepCopy(), Now: o.Now, Made: with.Resource.Makes,
 			Log: with.Log.WithValues("namespace", o.Key.Namespace, "name", o.Key.Name),
 		})

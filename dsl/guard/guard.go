@@ -1,0 +1,66 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package guard calls code of operator authors, so that a panic or runtime.Goexit in it ends that call alone.
+package guard
+
+import (
+	"errors"
+	"fmt"
+	"runtime/debug"
+)
+
+// ErrBroke is wrapped by the errors of calls that did not return.
+var ErrBroke = errors.New("the code did not return")
+
+// broke says how a call ended that did not return. The stack is that of a panic, nil for runtime.Goexit.
+type broke struct {
+	text  string
+	stack []byte
+}
+
+// Error says how it ended.
+func (b *broke) Error() string { return b.text }
+
+// Is reports whether the target is ErrBroke.
+func (b *broke) Is(target error) bool { return target == ErrBroke }
+
+// Call calls code in a goroutine of its own and waits for it: runtime.Goexit, as in t.FailNow, ends that goroutine and not
+// the caller's. The error says that the code panicked or called runtime.Goexit, and is nil when it returned. Who names the
+// code, as in "handler".
+func Call(who string, code func()) (err error) {
+	err = Exited(who)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		err = Here(code)
+	}()
+	<-done
+	return err
+}
+
+// Here calls code in the caller's goroutine. A panic is an error; runtime.Goexit ends the goroutine.
+func Here(code func()) (err error) {
+	defer func() {
+		if value := recover(); value != nil {
+			err = panicked(value)
+		}
+	}()
+	code()
+	return nil
+}
+
+// Exited is the error of code that called runtime.Goexit.
+func Exited(who string) error { return &broke{text: who + " called runtime.Goexit"} }
+
+func panicked(value any) error {
+	return &broke{text: fmt.Sprintf("panic: %v", value), stack: debug.Stack()}
+}
+
+// Stack returns the stack of the panic that an error is about, nil where it is about none.
+func Stack(err error) []byte {
+	if b, is := errors.AsType[*broke](err); is {
+		return b.stack
+	}
+	return nil
+}

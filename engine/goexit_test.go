@@ -1,0 +1,147 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine_test
+
+import (
+	"context"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+)
+
+// exits returns code that ends its goroutine for as long as it is to, as t.FailNow does, and counts how often.
+func exits(while *bool, times *int) func() {
+	return func() {
+		if *while {
+			*times++
+			runtime.Goexit()
+		}
+	}
+}
+
+// TestCodeThatEndsItsGoroutine is law 9 for runtime.Goexit, wherever an operator's code calls it: the resource's only worker
+// goes on with other objects, and with this one as soon as the code returns.
+func TestCodeThatEndsItsGoroutine(t *testing.T) {
+	done := func(j *journal, do func()) dsl.Func {
+		return func(context.Context, *dsl.Request) error {
+			do()
+			j.Add("done")
+			return nil
+		}
+	}
+	places := map[string]func(op *dsl.Operator, foo *dsl.Resource, j *journal, exit func()){
+		"a handler": func(_ *dsl.Operator, foo *dsl.Resource, j *journal, exit func()) {
+			foo.OnReconcile("one", done(j, exit))
+		},
+		"a sub-handler": func(_ *dsl.Operator, foo *dsl.Resource, j *journal, exit func()) {
+			foo.OnReconcile("one", func(_ context.Context, r *dsl.Request) error {
+				r.Handle("part", done(j, exit))
+				return nil
+			})
+		},
+		"a filter": func(_ *dsl.Operator, foo *dsl.Resource, j *journal, exit func()) {
+			foo.OnReconcile("one", done(j, func() {}), dsl.When(func(*dsl.Subject) (bool, error) { exit(); return true, nil }))
+		},
+		"a transformation": func(_ *dsl.Operator, foo *dsl.Resource, j *journal, exit func()) {
+			foo.OnReconcile("one", func(_ context.Context, r *dsl.Request) error {
+				r.Patch.Transform(func(o *unstructured.Unstructured) error {
+					exit()
+					j.Add("done")
+					return nil
+				})
+				return nil
+			})
+		},
+		"a lifecycle": func(_ *dsl.Operator, foo *dsl.Resource, j *journal, exit func()) {
+			foo.Lifecycle = func(due []dsl.Due) []dsl.Due { exit(); return due }
+			foo.OnReconcile("one", done(j, func() {}))
+		},
+		"an index": func(op *dsl.Operator, foo *dsl.Resource, j *journal, exit func()) {
+			op.Index("sizes", foos, func(*unstructured.Unstructured) ([]dsl.Entry, error) {
+				exit()
+				return []dsl.Entry{{Key: "all", Value: 1}}, nil
+			})
+			foo.OnReconcile("one", func(_ context.Context, r *dsl.Request) error {
+				sizes, err := dsl.Index[string, int](r, "sizes")
+				if err != nil {
+					return err
+				}
+				if found, err := sizes.Get("all"); err != nil || len(found) == 0 {
+					return dsl.Temporary(errAgain, time.Second)
+				}
+				j.Add("done")
+				return nil
+			})
+		},
+		"a daemon": func(_ *dsl.Operator, foo *dsl.Resource, j *journal, exit func()) {
+			foo.Daemon("one", func(context.Context, *dsl.DaemonRequest) error {
+				exit()
+				j.Add("done")
+				return nil
+			})
+		},
+		"a delay": func(_ *dsl.Operator, foo *dsl.Resource, j *journal, exit func()) {
+			foo.Every(time.Minute, "one", done(j, func() {}), dsl.InitialDelayFrom(func(*dsl.Subject) time.Duration { exit(); return 0 }))
+		},
+	}
+	for name, place := range places {
+		t.Run(name, func(t *testing.T) {
+			exiting, times := true, 0
+			perform(t, scenario{
+				func(*dsl.Resource, *journal) {},
+				func(s *stage) {
+					s.Operator = dsl.New("op")
+					s.Operator.Resource(foos, func(foo *dsl.Resource) {
+						foo.Workers = 1
+						place(s.Operator, foo, &s.Journal, exits(&exiting, &times))
+					})
+					s.Launch()
+					s.Create(web)
+					s.Create(strings.Replace(web, "name: web", "name: other", 1))
+					s.Settle()
+					if times < 2 {
+						t.Errorf("the code was called for %d objects, want 2", times)
+					}
+					s.Journal.Take()
+					exiting = false
+					s.Update(foos, "default", "web", puts("gold", "metadata", "labels", "tier"))
+					s.Advance(5 * time.Minute)
+					if s.Len() == 0 {
+						t.Error("nothing runs any more")
+					}
+				},
+			})
+		})
+	}
+}
+
+// TestAHandlerThatEndsItsGoroutineHasFailed holds that an attempt which calls runtime.Goexit is one that has failed.
+func TestAHandlerThatEndsItsGoroutineHasFailed(t *testing.T) {
+	scenarios(t, map[string]scenario{
+		"the Event says so, and what it wanted is not sent": {
+			func(foo *dsl.Resource, j *journal) {
+				foo.OnCreate("one", j.Note("one", func(_ context.Context, r *dsl.Request) error {
+					r.Patch.SetStatus("phase", "Half")
+					runtime.Goexit()
+					return nil
+				}, succeeds), dsl.Retries(0))
+			},
+			func(s *stage) {
+				s.Launch()
+				s.Create(web)
+				s.Called("one create")
+				s.at("status.phase", nil)
+				events := s.Events()
+				if len(events) == 0 || !strings.Contains(events[0].Note, "handler called runtime.Goexit") {
+					s.t.Errorf("events %+v", events)
+				}
+			},
+		},
+	})
+}
