@@ -113,14 +113,20 @@ func (t *Trail) followLocked(s *step, woken []Version) {
 	}
 }
 
-// chainLocked yields a pass, and those that led to it, the last one first, as far as they are known. The lock is held.
+// chainLocked yields a pass, and those that led to it, the last one first, as far as they are known. It forgets the passes at
+// twice that distance, also when the caller stops earlier: a ring that goes on slowly would keep all its passes in memory.
+// The lock is held.
 func (t *Trail) chainLocked(s *step) iter.Seq[*step] {
 	return func(yield func(*step) bool) {
-		for n := 1; s != nil && yield(s); n++ {
+		asked := true
+		for n := 1; s != nil; n++ {
+			asked = asked && n <= longest && yield(s)
 			woken := s.woken
-			if s.woken = nil; n == longest {
-				s.before = nil
-			} else if len(woken) > 0 {
+			switch {
+			case n == 2*longest:
+				s.before, s.woken = nil, nil
+			case asked && len(woken) > 0:
+				s.woken = nil
 				t.followLocked(s, woken)
 			}
 			s = s.before

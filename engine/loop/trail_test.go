@@ -5,6 +5,7 @@ package loop
 
 import (
 	"fmt"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -130,6 +131,55 @@ func TestWhatPacesAPass(t *testing.T) {
 				t.Errorf("paced: %v, want %v; ring %s, want %s", got.Paced, tt.paced, ring, tt.ring)
 			}
 		})
+	}
+}
+
+// TestATrailDoesNotGrow holds that a ring which the breaker leaves alone, because it goes on slowly, needs no more memory with
+// each round.
+func TestATrailDoesNotGrow(t *testing.T) {
+	for _, objects := range []int{1, 2, 3, longest - 1, longest + 1, 3 * longest} {
+		x := &trail{Trail: NewTrail()}
+		v := x.next("o0")
+		for i := range 10_000 {
+			v, _ = x.write(types.UID(fmt.Sprint("o", i%objects)), v)
+		}
+		known := map[*step]bool{}
+		for _, one := range x.written {
+			for s := one.by; s != nil && !known[s]; s = s.before {
+				known[s] = true
+			}
+		}
+		if most := kept + 2*longest; len(known) > most {
+			t.Errorf("%d objects: it knows %d passes, want %d at most", objects, len(known), most)
+		}
+	}
+}
+
+// TestManyPassesUseATrailAtOnce is for the race detector: workers write, and find out what woke them, at the same time.
+func TestManyPassesUseATrailAtOnce(t *testing.T) {
+	x := NewTrail()
+	var running sync.WaitGroup
+	for worker := range 8 {
+		running.Go(func() {
+			for i := range 300 {
+				uid, other := types.UID(fmt.Sprint(worker)), types.UID(fmt.Sprint((worker+i)%8))
+				w := x.Begin(Subject{UID: uid, Woken: []Version{{other, fmt.Sprint(i - 1)}}})
+				var writes sync.WaitGroup
+				for _, handler := range []string{"g", "h"} {
+					writes.Go(func() {
+						defer w.Writing(uid, handler)()
+						w.Wrote(Version{uid, fmt.Sprint(i)})
+					})
+				}
+				_ = w.Outside()
+				writes.Wait()
+				_ = w.Wake([]string{"g", "h"}).Ring
+			}
+		})
+	}
+	running.Wait()
+	if len(x.writing) > 0 {
+		t.Errorf("%d requests are under way still", len(x.writing))
 	}
 }
 
