@@ -10,8 +10,7 @@
 // An informer callback reduces the event to a key and a hint (package watch), which the inbox keeps for the next pass;
 // the queue keeps keys apart and in order. A worker takes the key and decides when it is due next (package worker). The
 // pass (pass.go) reads the object from the cache once, moves what the operator has left there under an earlier name
-// (rename.go), and opens its book (package ledger). It finds out what has come
-// up (observe.go); each handler in its order is planned (plan.go) and, when it is due, run (invoke.go); outcomes become
+// (rename.go), and opens its book (package ledger). It finds out what has come up (observe.go); each handler in its order is planned (plan.go) and, when it is due, run (invoke.go); outcomes become
 // what is to be stored (settle.go), which is written once (write.go), and remembered (remember.go).
 //
 // # The laws
@@ -33,8 +32,8 @@
 //  6. Own writes first. No pass starts from a cache that is older than this operator's last write
 //     to that object or its children. The key is parked and woken when the cache caught up; no
 //     worker waits, and an object outside the informer's scope is never waited for.
-//  7. Deletion is safe. A finalizer is there before the first side effect, only where a handler
-//     needs it, and never when the handler opted out. No delete handler runs for an object that
+//  7. Deletion is safe. A finalizer is there before the first side effect, only where a handler, a
+//     daemon or a child needs it, and never for a handler that opted out. No delete handler runs for an object that
 //     lives; the one exception is an object that leaves the operator's own selector or scope: for
 //     this operator it is gone, its finalizer is taken off, and when it comes back it is new. Deletes
 //     in a watch gap are delivered, once a read has confirmed them; a changed UID is a delete and a
