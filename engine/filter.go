@@ -29,6 +29,9 @@ func (p *pass) matches(j *plan.Job) bool {
 	if a.Holds {
 		return true
 	}
+	if a.Err != nil {
+		p.filters.Due(j.Reader.ID)
+	}
 	e := p.ledger.Entry(j.Reader)
 	begins := j.Reader.Level() && e.Seen == "" // of such a one no view tells later that it was to run
 	if j.Cause.Transient() && a.Err == nil && !begins {

@@ -282,3 +282,34 @@ func TestFiltersOfSubHandlersThatFail(t *testing.T) {
 		s.Called("sub create")
 	}})
 }
+
+// TestWhatComesAfterAFilterThatFails holds that a handler which comes after another one waits while it cannot be known whether
+// that one has something to do.
+func TestWhatComesAfterAFilterThatFails(t *testing.T) {
+	tests := map[string]struct {
+		happen func(s *stage)
+		want   []string
+	}{
+		"a new object": {func(s *stage) { s.Create(strings.ReplaceAll(web, "web", "other")) }, []string{"first create", "second create"}},
+		"a change":     {func(s *stage) { s.size(5) }, []string{"first update", "second update"}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			d := &doubt{}
+			perform(t, scenario{func(foo *dsl.Resource, j *journal) {
+				foo.On(both(), "first", j.Note("first"), dsl.When(d.ask))
+				foo.On(both(), "second", j.Note("second"), dsl.After("first"))
+			}, func(s *stage) {
+				s.Launch()
+				s.Create(web)
+				s.Settle()
+				s.Take()
+				d.fail(2)
+				tt.happen(s)
+				s.Called()
+				s.Advance(time.Minute)
+				s.Called(tt.want...)
+			}})
+		})
+	}
+}

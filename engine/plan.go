@@ -125,7 +125,8 @@ func (p *pass) factsFor(r book.Reader, fresh bool) book.Facts {
 func (p *pass) others() plan.Others {
 	return plan.Others{
 		Readers: p.r.rules.Readers, Entry: p.ledger.Entry, Jobs: p.jobs, Deletion: p.deletion,
-		Sees: func(r book.Reader) bool { return p.sees(r, plan.AskFor(r.Handler)).Holds },
+		Sees:   func(r book.Reader) bool { return p.sees(r, plan.AskFor(r.Handler)).Keeps() },
+		Unsure: p.filters.WasDue,
 	}
 }
 

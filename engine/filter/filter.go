@@ -53,6 +53,8 @@ type Answers struct {
 	known map[Question]Answer
 	// unsure: whether a handler that holds the object sees it could not be told.
 	unsure bool
+	// due are handlers that have something to do, if their filters hold, and these failed.
+	due []string
 }
 
 // Known returns the answer to a question, if it was asked.
@@ -71,6 +73,13 @@ func (a *Answers) Note(q Question, answer Answer) {
 
 // Reset has all filters asked once more: handlers have changed what they look at.
 func (a *Answers) Reset() { a.known = nil }
+
+// Due notes that a handler has something to do if its filter holds, which failed. WasDue reports whether that was so of a
+// handler in the pass: what comes after it waits, as for one that failed.
+func (a *Answers) Due(handler string) { a.due = append(a.due, handler) }
+
+// WasDue is described at [Answers.Due].
+func (a *Answers) WasDue(handler string) bool { return slices.Contains(a.due, handler) }
 
 // Doubt notes that it cannot be told whether a handler sees an object that it holds. Unsure reports whether that was
 // so of any in the pass.

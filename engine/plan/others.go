@@ -18,12 +18,14 @@ type Others struct {
 	Jobs  Jobs
 	// Deletion is the moment at which the object was deleted, empty while it lives.
 	Deletion string
-	// Sees asks a handler's filters.
-	Sees func(book.Reader) bool
+	// Sees asks a handler's filters, and reports whether it sees the object, or may. Unsure reports whether it has something
+	// to do if its filters hold, and these could not be asked.
+	Sees   func(book.Reader) bool
+	Unsure func(handler string) bool
 }
 
-// Block reports whether a handler that this one comes after is not through yet, or failed for good. Either way this one has
-// no outcome.
+// Block reports whether a handler that this one comes after is not through yet, may have something to do, or failed for good.
+// Either way this one has no outcome.
 func (o Others) Block(h *dsl.Handler) bool {
 	return slices.ContainsFunc(o.Readers, func(r book.Reader) bool {
 		if !slices.Contains(h.After, r.ID) {
@@ -31,6 +33,9 @@ func (o Others) Block(h *dsl.Handler) bool {
 		}
 		if j := o.Jobs.Of(r); j != nil {
 			return !j.Through()
+		}
+		if o.Unsure(r.ID) {
+			return true
 		}
 		e := o.Entry(r)
 		failed := e.Lost != "" && o.Deletion == "" || o.Deletion != "" && e.DeleteDone(o.Deletion) && e.Try.Failed
