@@ -4,9 +4,11 @@
 package engine_test
 
 import (
+	"context"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -32,10 +34,21 @@ func (m *model) call(c craft, r *dsl.Request) error {
 	m.judge(c, r, l, was, saw)
 	now := &called{at: m.calls, process: m.process, version: m.version, cause: r.Cause, final: final, failed: final && err != nil, left: saw, doubted: m.forgetful}
 	left := r.Object.Object
+	if err == nil && c.wants == "note" {
+		if err = m.note(c, r, saw); err != nil {
+			final, now.final = false, false // it is a failure that no program knows of
+		}
+	}
 	if err == nil {
 		left = c.leaves(left)
 		now.left = c.look(left)
 		c.patch(r)
+		if now.polled = c.polls > 0 && r.Cause != dsl.Again; now.polled {
+			r.RunAgain(c.polls)
+		}
+	}
+	if !final && r.Cause == dsl.Again {
+		now.polled = true // it goes on with what was asked for
 	}
 	if final {
 		was.again = false
@@ -52,6 +65,28 @@ func (m *model) call(c craft, r *dsl.Request) error {
 		m.meanwhile(r.Object.GetName())
 	}
 	return err
+}
+
+// note writes what a handler sees with the client.
+func (m *model) note(c craft, r *dsl.Request, saw string) error {
+	_, err := r.Client.Apply(context.Background(), map[string]any{
+		"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"namespace": "default", "name": c.note(r.Object.GetName())},
+		"data": map[string]any{"saw": saw},
+	})
+	return err
+}
+
+// ask answers for a handler's filter, which may fail.
+func (m *model) ask(c craft, o *unstructured.Unstructured) (bool, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if c.filter == "shaky" {
+		if m.asked++; m.asked%3 == 0 {
+			m.say("\t\t\t%s cannot say whether it sees %s", c.id, o.GetName())
+			return false, errAgain
+		}
+	}
+	return c.sees(o.Object), nil
 }
 
 func (m *model) oldOf(c craft, r *dsl.Request) string {
@@ -74,10 +109,16 @@ func (m *model) judge(c craft, r *dsl.Request, l *lifetime, was *conduct, saw st
 	case !deleted && m.unsecured(r):
 		m.fault("%s is called, and the finalizer is not there", c.id)
 	}
+	if r.Cause == dsl.Again {
+		if last := was.last; !m.excused && (last == nil || !last.polled || last.process != m.process) {
+			m.fault("%s is called again, and has not asked for it", c.id)
+		}
+		return
+	}
 	if m.excused || was.unknown {
 		return
 	}
-	again := !was.again && was.handled[saw] && len(was.handled) == 1 && (was.last == nil || was.last.final)
+	again := !was.again && c.filter != "shaky" && was.handled[saw] && len(was.handled) == 1 && (was.last == nil || was.last.final)
 	if again && was.last != nil && was.last.failed {
 		again = !slices.ContainsFunc(c.after, func(id string) bool {
 			a := l.records[id]
@@ -97,13 +138,13 @@ func (m *model) judgeCause(c craft, r *dsl.Request, was *conduct) {
 	if !c.edge() {
 		return
 	}
-	if r.Cause == dsl.Create && was.good() && (!m.soft || c.wants == "") { // as above
+	if r.Cause == dsl.Create && was.good() && !was.last.doubted && (!m.soft || c.wants == "") { // as above
 		m.fault("%s is called for create, and has succeeded in this life", c.id)
 	}
 	if r.Cause != dsl.Create && len(was.handled) == 0 && c.creates() {
 		m.fault("%s is called for %s, and nothing has created", c.id, r.Cause)
 	}
-	if r.Cause != dsl.Update || m.soft || was.bare {
+	if r.Cause != dsl.Update || m.soft || was.bare || m.mode.observed {
 		return
 	}
 	if r.Old == nil || !was.handled[c.look(r.Old)] {
@@ -129,13 +170,14 @@ func (m *model) premature(c craft, r *dsl.Request, l *lifetime) bool {
 	})
 }
 
-// unsecured reports whether the finalizer is missing that a delete handler wants.
+// unsecured reports whether the finalizer is missing that a delete handler wants. Where its filter cannot be asked, the
+// object is as it was.
 func (m *model) unsecured(r *dsl.Request) bool {
-	if !m.program.holds(r.Object.Object) {
+	if !m.program.secures(r.Object.Object) {
 		return false
 	}
 	live := m.Get(foos, "default", r.Object.GetName())
-	return live != nil && live.GetUID() == r.Object.GetUID() && m.program.holds(live.Object) && !slices.Contains(live.GetFinalizers(), finalizer)
+	return live != nil && live.GetUID() == r.Object.GetUID() && m.program.secures(live.Object) && !slices.Contains(live.GetFinalizers(), finalizer)
 }
 
 // rest lets everything come to its end, and holds what there is then against the reference.
@@ -156,7 +198,7 @@ func (m *model) rest() {
 		m.restsLife(uid, l)
 	}
 	m.rested = m.calls
-	m.resting, m.soft, m.forgetful, m.excused = true, false, false, m.lost
+	m.resting, m.soft, m.forgetful, m.excused = true, false, false, m.lost > 0
 }
 
 func (m *model) restsLife(uid types.UID, l *lifetime) {
@@ -212,6 +254,14 @@ func (m *model) restsHandler(c craft, l *lifetime, o *unstructured.Unstructured)
 	if r.last != nil && !r.last.final && !r.last.doubted && !m.excused && !r.unknown && !absent {
 		m.fault("%s of %s has given up", c.id, l.name)
 	}
+	if last := r.last; last != nil && last.polled && last.final && last.process == m.process && !last.doubted && !m.excused && c.filter == "" && !absent {
+		m.fault("%s of %s asked to be run again, and was not", c.id, l.name)
+	}
+	if r.good() && !r.last.doubted && r.last.left == view && c.wants == "note" && r.last.version == m.version {
+		if note := m.Get(configMaps, "default", c.note(l.name)); note == nil || at(note.Object, "data.saw") != view {
+			m.fault("%s of %s has written %v, want %s", c.id, l.name, note, view)
+		}
+	}
 	if r.good() && !r.last.doubted && r.last.left == view && c.wants == "status" && view != "null" && r.last.version == m.version {
 		if got := at(o.Object, "status."+c.id); got != view {
 			m.fault("%s of %s has written %v, want %s", c.id, l.name, got, view)
@@ -229,9 +279,12 @@ func (m *model) wrote() []string {
 	var out []string
 	for _, w := range m.Writes() {
 		m.say("\t\t\t\t%s", w)
+		if strings.HasPrefix(w.Name, "note-") {
+			continue // the handler's own, at each of its calls
+		}
 		out = append(out, w.String())
 		if w.Verb == "patch" && w.Resource == "foos" {
-			m.locked(func() { m.lost = false })
+			m.locked(func() { m.lost = max(0, m.lost-1) })
 		}
 	}
 	return out

@@ -22,16 +22,23 @@ type craft struct {
 	id, kind string // create, update, both, level, delete
 	// view is the field that it looks at, empty for the essence.
 	view string
-	// filter is which objects it sees: gold by label, red by color, empty for all.
+	// filter is which objects it sees: gold by label, red by color, empty for all; shaky is red, and fails at each third
+	// question.
 	filter string
-	after  []string
+	// was are ids that it had in earlier versions.
+	was []string
+	// polls is after what time it asks to run again when it has succeeded, zero for never. A run that was asked for does not
+	// ask.
+	polls time.Duration
+	after []string
 	// fails is how many attempts fail before one succeeds, wait what lies between them, and retries how
 	// many there are, or dsl.Unlimited.
 	fails, retries int
 	wait           time.Duration
 	// picky: it fails for good while the size is 2.
 	picky bool
-	// wants is what it writes: "status", its view under its id where there is any, or "copy", the color in spec.copy.
+	// wants is what it writes: "status", its view under its id where there is any, "copy", the color in spec.copy, or
+	// "note", its view in a ConfigMap, with the client.
 	wants string
 }
 
@@ -45,6 +52,8 @@ func (c craft) String() string {
 	}
 	add(c.view != "", "field %s", c.view)
 	add(c.filter != "", "if %s", c.filter)
+	add(len(c.was) > 0, "was %s", strings.Join(c.was, ","))
+	add(c.polls > 0, "runs again after %s", c.polls)
 	add(len(c.after) > 0, "after %s", strings.Join(c.after, ","))
 	add(c.fails > 0, "fails %d times, each %s", c.fails, c.wait)
 	add(c.retries != dsl.Unlimited, "has %d retries", c.retries)
@@ -69,11 +78,14 @@ func (c craft) sees(o map[string]any) bool {
 	switch c.filter {
 	case "gold":
 		return at(o, "metadata.labels.tier") == "gold"
-	case "red":
+	case "red", "shaky":
 		return at(o, "spec.color") == "red"
 	}
 	return true
 }
+
+// note is the name of the ConfigMap that it writes for an object.
+func (c craft) note(object string) string { return "note-" + object + "-" + c.id }
 
 // look is its view of an object, "null" where there is nothing of it.
 func (c craft) look(o map[string]any) string {
@@ -142,12 +154,36 @@ func (p program) String() string {
 	return strings.Join(lines, "\n")
 }
 
+// before returns the handler of an earlier or later version that this one is: it has its id, or one of them was renamed.
+func (p program) before(c craft) (out craft, found bool) {
+	if out, found = p.find(c.id); found {
+		return out, true
+	}
+	i := slices.IndexFunc(p, func(o craft) bool { return slices.Contains(c.was, o.id) || slices.Contains(o.was, c.id) })
+	if i < 0 {
+		return craft{}, false
+	}
+	return p[i], true
+}
+
 func (p program) find(id string) (c craft, found bool) {
 	i := slices.IndexFunc(p, func(c craft) bool { return c.id == id })
 	if i < 0 {
 		return craft{}, false
 	}
 	return p[i], true
+}
+
+// observed is the program for a resource whose handled-ness is kept in status.observedGeneration: a number can say it of
+// handlers that look at the spec.
+func (p program) observed() program {
+	out := slices.Clone(p)
+	for i := range out {
+		if out[i].edge() {
+			out[i].view = "spec"
+		}
+	}
+	return out
 }
 
 // stores: what handlers have handled is kept on objects.
@@ -158,12 +194,20 @@ func (p program) holds(o map[string]any) bool {
 	return slices.ContainsFunc(p, func(c craft) bool { return c.kind == "delete" && c.sees(o) })
 }
 
+// secures: some handler that can always say so wants to see the object off.
+func (p program) secures(o map[string]any) bool {
+	return slices.ContainsFunc(p, func(c craft) bool { return c.kind == "delete" && c.filter != "shaky" && c.sees(o) })
+}
+
 func pick[T any](r *rand.Rand, of ...T) T { return of[r.IntN(len(of))] }
 
-func newProgram(r *rand.Rand) program {
+func newProgram(r *rand.Rand, d mode) program {
 	var p program
 	for range 2 + r.IntN(4) {
 		p = append(p, p.newCraft(r, fmt.Sprint("h", len(p))))
+	}
+	if d.observed {
+		return p.observed()
 	}
 	return p
 }
@@ -172,7 +216,7 @@ func newProgram(r *rand.Rand) program {
 func (p program) newCraft(r *rand.Rand, id string) craft {
 	c := craft{id: id, retries: dsl.Unlimited}
 	c.kind = pick(r, "create", "update", "update", "both", "both", "level", "level", "delete")
-	c.filter = pick(r, "", "", "", "gold", "red")
+	c.filter = pick(r, "", "", "", "gold", "red", "shaky")
 	if r.IntN(3) == 0 {
 		c.fails, c.wait, c.retries = 1+r.IntN(2), pick(r, time.Second, 30*time.Second), pick(r, dsl.Unlimited, dsl.Unlimited, 0, 1)
 	}
@@ -182,6 +226,9 @@ func (p program) newCraft(r *rand.Rand, id string) craft {
 		c.view = p.newView(r)
 		c.picky = r.IntN(5) == 0
 		c.wants = p.newWish(r, c)
+		if r.IntN(5) == 0 {
+			c.polls = pick(r, time.Second, 2*time.Minute)
+		}
 	}
 	for _, other := range p {
 		if (other.kind == "delete") == (c.kind == "delete") && r.IntN(4) == 0 {
@@ -204,7 +251,7 @@ func (p program) newView(r *rand.Rand) string {
 
 func (p program) newWish(r *rand.Rand, c craft) string {
 	copies := slices.ContainsFunc(p, func(c craft) bool { return c.wants == "copy" })
-	switch wish := pick(r, "", "status", "copy"); {
+	switch wish := pick(r, "", "status", "status", "copy", "note"); {
 	case wish != "copy", !copies && (c.view == "" || c.view == "spec" || c.view == "spec.color"):
 		return wish
 	}
@@ -213,10 +260,10 @@ func (p program) newWish(r *rand.Rand, c craft) string {
 
 // next is another version of the program: a handler looks elsewhere, is new, is renamed, or comes at another
 // place.
-func (p program) next(r *rand.Rand, version int) program {
+func (p program) next(r *rand.Rand, d mode, version int) program {
 	out := slices.Clone(p)
 	i := r.IntN(len(out))
-	switch r.IntN(4) {
+	switch r.IntN(5) {
 	case 0:
 		if out[i].kind != "delete" && out[i].wants != "copy" {
 			out[i].view = pick(r, "", "spec", "spec.size", "spec.color", "metadata.labels")
@@ -228,29 +275,54 @@ func (p program) next(r *rand.Rand, version int) program {
 		for j := range out {
 			out[j].after = slices.DeleteFunc(slices.Clone(out[j].after), func(id string) bool { return id == p[i].id })
 		}
-	case 3:
+	case 3: // with a word about it
+		was, now := out[i].id, fmt.Sprint("w", version)
+		out[i].was, out[i].id = append(slices.Clone(out[i].was), was), now
+		for j := range out {
+			out[j].after = slices.Clone(out[j].after)
+			if k := slices.Index(out[j].after, was); k >= 0 {
+				out[j].after[k] = now
+			}
+		}
+	case 4:
 		if i > 0 && !slices.Contains(out[i].after, out[i-1].id) {
 			out[i], out[i-1] = out[i-1], out[i]
 		}
 	}
+	if d.observed {
+		return out.observed()
+	}
 	return out
 }
 
-// operator is the program as the engine runs it.
-func (p program) operator(do func(c craft, r *dsl.Request) error) *dsl.Operator {
+// operator is the program as the engine runs it. Ask answers for filters that may fail.
+func (p program) operator(d mode, do func(c craft, r *dsl.Request) error, ask func(c craft, o *unstructured.Unstructured) (bool, error)) *dsl.Operator {
 	op := dsl.New("op")
+	if d.scoped {
+		op.Scope.Namespaces = []string{"default"}
+	}
 	op.Resource(foos, func(foo *dsl.Resource) {
 		foo.Workers = 1
+		foo.ObservedGeneration = d.observed
+		if d.live {
+			foo.Cache = dsl.CacheLive
+		}
 		for _, c := range p {
 			options := []dsl.Option{dsl.After(c.after...), dsl.Retries(c.retries)}
+			if len(c.was) > 0 {
+				options = append(options, dsl.Was(c.was...))
+			}
 			if c.view != "" {
 				options = append(options, dsl.Field(c.view))
 			}
 			switch c.filter {
 			case "gold":
 				options = append(options, dsl.Label("tier", "gold"))
-			case "red":
-				options = append(options, dsl.When(func(r *dsl.Subject) (bool, error) { return c.sees(r.Object.Object), nil }))
+			case "red", "shaky":
+				options = append(options, dsl.When(func(r *dsl.Subject) (bool, error) { return ask(c, r.Object) }))
+			}
+			if foo.ObservedGeneration && c.edge() {
+				options = append(options, dsl.NoOld())
 			}
 			foo.On(c.causes(), c.id, func(_ ctx, r *dsl.Request) error { return do(c, r) }, options...)
 		}

@@ -50,6 +50,8 @@ type called struct {
 	final, failed bool
 	// doubted: a process may not know of it.
 	doubted bool
+	// polled: it asked to be run again.
+	polled bool
 }
 
 func (r *conduct) good() bool { return r.last != nil && r.last.final && !r.last.failed }
@@ -224,8 +226,8 @@ func (m *model) begin(p program) {
 // meet is what a new process knows of a life.
 func (l *lifetime) meet(was, is program) {
 	for _, c := range is {
-		before, known := was.find(c.id)
-		r := l.records[c.id]
+		before, known := was.before(c)
+		r := l.records[before.id]
 		switch {
 		case r == nil || !known || before.view != c.view:
 			if r == nil || !known {

@@ -73,13 +73,14 @@ func newEdit(r *rand.Rand) edit {
 var objects = []string{"one", "two"}
 
 // newScript is what happens to the program's objects. It ends at rest.
-func newScript(r *rand.Rand, p program) []step {
+func newScript(r *rand.Rand, d mode, p program) []step {
 	script := []step{{what: "create", name: "one", edit: newEdit(r)}}
+	versions := []program{p}
 	for i := range 6 + r.IntN(12) {
 		s := step{
 			what: pick(r, "edit", "edit", "edit", "edit", "there and back", "there and back unseen", "edits unseen", "edit and crash", "edit, and the answer is lost",
 				"edit, and writes fail", "edit while a handler runs", "edit, and replace by what was", "export", "replace", "replace", "copy", "delete", "restore", "create",
-				"rest", "rest", "rest", "restart", "kill", "stop", "start", "start", "wait", "wait", "upgrade"),
+				"rest", "rest", "rest", "restart", "kill", "stop", "start", "start", "wait", "wait", "upgrade", "upgrade", "roll back"),
 			name: pick(r, "one", "one", "two"), edit: newEdit(r),
 		}
 		switch s.what {
@@ -88,12 +89,19 @@ func newScript(r *rand.Rand, p program) []step {
 		case "wait":
 			s.wait = pick(r, time.Second, 5*time.Second, 20*time.Second)
 		case "upgrade":
-			p = p.next(r, i)
+			p = p.next(r, d, i)
+			versions = append(versions, p)
+			s.program = p
+		case "roll back":
+			if len(versions) > 1 {
+				versions = versions[:len(versions)-1]
+			}
+			p = versions[len(versions)-1]
 			s.program = p
 		case "export", "replace", "copy", "delete", "restore":
 			s.edit = edit{}
 		}
-		if slices.Contains([]string{"rest", "restart", "kill", "stop", "start", "wait", "upgrade"}, s.what) {
+		if slices.Contains([]string{"rest", "restart", "kill", "stop", "start", "wait", "upgrade", "roll back"}, s.what) {
 			s.name, s.edit = "", edit{}
 		}
 		script = append(script, s)
@@ -105,7 +113,7 @@ func newScript(r *rand.Rand, p program) []step {
 func (m *model) play(s step) {
 	m.say("%s", s)
 	switch s.what {
-	case "rest", "start", "restart", "upgrade", "stop", "kill", "export":
+	case "rest", "start", "restart", "upgrade", "roll back", "stop", "kill", "export":
 	default:
 		defer m.locked(func() { m.resting = false })
 	}
@@ -127,7 +135,7 @@ func (m *model) playProcess(s step) {
 	case "restart":
 		m.leave()
 		m.begin(m.program)
-	case "upgrade":
+	case "upgrade", "roll back":
 		m.leave()
 		m.begin(s.program)
 	case "stop":
@@ -229,7 +237,7 @@ func (m *model) troubled(err error, s step) {
 	if s.what == "edit, and the answer is lost" {
 		m.LoseNext("patch", foos)
 		m.edit(s.name, s.edit)
-		m.locked(func() { m.lost = true })
+		m.locked(func() { m.lost++ })
 		return
 	}
 	end := []func() int{m.FailWhile("patch", foos, err), m.FailWhile("patch", foos+"/status", err)}

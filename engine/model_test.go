@@ -29,8 +29,10 @@ type model struct {
 	// meanwhile, when it is set, happens while a handler runs for an object.
 	meanwhile func(name string)
 
+	mode    mode
 	mu      sync.Mutex // guards the rest: handlers run when they will
 	program program
+	asked   int // questions to filters that may fail
 	lives   map[types.UID]*lifetime
 	// runs: there is a process. Process counts them, version counts programs, calls counts calls.
 	runs                    bool
@@ -41,23 +43,35 @@ type model struct {
 	// excused: until the next rest calls may be in vain, and come again. Forgetful: a process may not know of them,
 	// for it crashed. Soft: changes in the middle of a pass make it hard to tell what a handler gets as old.
 	excused, forgetful, soft bool
-	// lost: the answer to the next write will get lost.
-	lost bool
+	// lost is how many answers to writes are yet to get lost.
+	lost int
 
 	ink           sync.Mutex // guards story and faults
 	story, faults []string
 }
 
 func (m *model) launch() {
-	m.Process = m.Start(m.program.operator(m.call), func(s *engine.Settings) { s.Log = logr.Discard() })
+	m.Process = m.Start(m.program.operator(m.mode, m.call, m.ask), func(s *engine.Settings) { s.Log = logr.Discard() })
+}
+
+// mode is how an operator is run, whatever its program. It stays as it is in a script.
+type mode struct {
+	// scoped: it works in one namespace, with a cache of its own. Live: its cache has nothing but keys.
+	scoped, live bool
+	// observed: what was handled is kept in status.observedGeneration where a number can say it.
+	observed bool
+}
+
+func newMode(r *rand.Rand) mode {
+	return mode{scoped: r.IntN(3) == 0, live: r.IntN(6) == 0, observed: r.IntN(4) == 0}
 }
 
 // live plays a script with a program, and returns what was wrong, and all that happened.
-func live(t *testing.T, p program, script []step) (faults, story []string) {
+func live(t *testing.T, d mode, p program, script []step) (faults, story []string) {
 	t.Helper()
 	enginetest.Run(t, func(_ *testing.T, c *enginetest.Cluster) {
-		c.Serve(enginetest.Resource{Name: foos, Kind: "Foo"})
-		m := &model{Cluster: c, program: p, lives: map[types.UID]*lifetime{}, exports: map[string]*unstructured.Unstructured{}}
+		c.Serve(enginetest.Resource{Name: foos, Kind: "Foo", ObservedGeneration: true})
+		m := &model{Cluster: c, mode: d, program: p, lives: map[types.UID]*lifetime{}, exports: map[string]*unstructured.Unstructured{}}
 		m.begin(p)
 		for _, s := range script {
 			m.play(s)
@@ -71,10 +85,10 @@ func live(t *testing.T, p program, script []step) (faults, story []string) {
 }
 
 // shrink leaves out of a script, and of the program, what is not needed for it to go wrong.
-func shrink(t *testing.T, p program, script []step) (program, []step) {
+func shrink(t *testing.T, d mode, p program, script []step) (program, []step) {
 	t.Helper()
 	wrong := func(p program, script []step) bool {
-		faults, _ := live(t, p, script)
+		faults, _ := live(t, d, p, script)
 		return len(faults) > 0
 	}
 	for i := range slices.Backward(script) {
@@ -122,15 +136,16 @@ func TestModel(t *testing.T) {
 	for seed := first; seed < last; seed++ {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 7))
-			p := newProgram(r)
-			script := newScript(r, p)
-			faults, _ := live(t, p, script)
+			d := newMode(r)
+			p := newProgram(r, d)
+			script := newScript(r, d, p)
+			faults, _ := live(t, d, p, script)
 			if len(faults) == 0 {
 				return
 			}
-			p, script = shrink(t, p, script)
-			_, story := live(t, p, script)
-			t.Errorf("MODEL_SEED=%d MODEL_SEEDS=1: %s\nprogram:\n%s\nstory:\n%s", seed, faults[0], p, strings.Join(story, "\n"))
+			p, script = shrink(t, d, p, script)
+			_, story := live(t, d, p, script)
+			t.Errorf("MODEL_SEED=%d MODEL_SEEDS=1: %s\nmode: %+v\nprogram:\n%s\nstory:\n%s", seed, faults[0], d, p, strings.Join(story, "\n"))
 		})
 	}
 }
