@@ -1,0 +1,544 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine"
+	"github.com/handwerk-dev/handwerk/engine/enginetest"
+)
+
+// toy is a kind of child, with how it is kept. That stays as it is, whichever handler makes it.
+type toy struct {
+	name      string
+	ownership dsl.Ownership
+	onDelete  dsl.DeletePolicy
+	// always: it is wanted also while the size is zero.
+	always bool
+}
+
+// String writes it on a line.
+func (y toy) String() string {
+	return fmt.Sprintf("%s (%s, %s, always %v)", y.name, y.ownership, y.onDelete, y.always)
+}
+
+// far: it lies in another namespace than its owner.
+func (y toy) namespace() string {
+	if y.ownership == dsl.Labelled {
+		return "far"
+	}
+	return "default"
+}
+
+func (y toy) wanted(size int64) bool { return y.always || size > 0 }
+
+// maker is a handler that keeps toys.
+type maker struct {
+	id   string
+	was  []string
+	toys []toy
+}
+
+// workshop is a version of an operator.
+type workshop []maker
+
+// String writes it with a handler on each line.
+func (w workshop) String() string {
+	var lines []string
+	for _, m := range w {
+		lines = append(lines, fmt.Sprintf("\t%s was %v makes %v", m.id, m.was, m.toys))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// makes returns the toys of all handlers.
+func (w workshop) makes() (out []toy) {
+	for _, m := range w {
+		out = append(out, m.toys...)
+	}
+	return out
+}
+
+func newWorkshop(r *rand.Rand) (out workshop) {
+	for i := range 1 + r.IntN(3) {
+		m := maker{id: fmt.Sprint("m", i)}
+		for j := range 1 + r.IntN(2) {
+			m.toys = append(m.toys, newToy(r, fmt.Sprintf("t%d%d", i, j)))
+		}
+		out = append(out, m)
+	}
+	return out
+}
+
+func newToy(r *rand.Rand, name string) toy {
+	return toy{
+		name: name, ownership: pick(r, dsl.Owned, dsl.Labelled, dsl.Labelled),
+		onDelete: pick(r, dsl.DeleteChild, dsl.DeleteChild, dsl.OrphanChild, dsl.RetainChild), always: r.IntN(2) == 0,
+	}
+}
+
+// next is another version: a toy moves to another handler, is dropped, or is new, or a handler is renamed or goes.
+func (w workshop) next(r *rand.Rand, version int) workshop {
+	out := slices.Clone(w)
+	for i := range out {
+		out[i].toys = slices.Clone(out[i].toys)
+	}
+	i := r.IntN(len(out))
+	switch r.IntN(5) {
+	case 0:
+		j := r.IntN(len(out))
+		if len(out[i].toys) > 0 && i != j {
+			out[j].toys = append(out[j].toys, out[i].toys[0])
+			out[i].toys = out[i].toys[1:]
+		}
+	case 1:
+		if len(out[i].toys) > 0 {
+			out[i].toys = out[i].toys[1:]
+		}
+	case 2:
+		out[i].toys = append(out[i].toys, newToy(r, fmt.Sprint("n", version)))
+	case 3:
+		out[i].was, out[i].id = append(slices.Clone(out[i].was), out[i].id), fmt.Sprint("w", version)
+	case 4:
+		if len(out) > 1 {
+			out = slices.Delete(out, i, i+1)
+		}
+	}
+	return out
+}
+
+// operator is the workshop as the engine runs it.
+func (w workshop) operator() *dsl.Operator {
+	op := dsl.New("op")
+	op.Resource(foos, func(foo *dsl.Resource) {
+		foo.Owns(configMaps)
+		for _, m := range w {
+			foo.OnReconcile(m.id, m.make, dsl.Was(m.was...), dsl.WithBackoff(time.Second, 10*time.Second))
+		}
+	})
+	return op
+}
+
+// make keeps the toys as the object wants them.
+func (m maker) make(ctx ctx, r *dsl.Request) error {
+	size, _ := at(r.Object.Object, "spec.size").(int64)
+	kept := map[string]bool{}
+	var failed error // one that was let go is somebody else's, which keeps the others from nothing
+	for _, y := range m.toys {
+		if !y.wanted(size) {
+			continue
+		}
+		kept[y.name] = true
+		_, err := r.Children.Apply(ctx, map[string]any{
+			"apiVersion": "v1", "kind": "ConfigMap", "data": map[string]any{"size": fmt.Sprint(size)},
+			"metadata": map[string]any{"namespace": y.namespace(), "name": r.Object.GetName() + "-" + y.name},
+		}, dsl.ChildSpec{Handler: m.id, Name: y.name, Ownership: y.ownership, OnDelete: y.onDelete})
+		failed = errors.Join(failed, err)
+	}
+	all, err := r.Children.All()
+	failed = errors.Join(failed, err)
+	for _, c := range all {
+		if c.Handler == m.id && !kept[c.Name] {
+			failed = errors.Join(failed, r.Children.Remove(ctx, c))
+		}
+	}
+	r.Patch.SetStatus(m.id, size)
+	return failed
+}
+
+// deed is one thing that happens in a nursery, as data.
+type deed struct {
+	what     string
+	object   int
+	toy      string
+	size     int64
+	workshop workshop
+}
+
+// String writes it on a line.
+func (d deed) String() string {
+	out := fmt.Sprintf("\t%s object %d toy %s size %d", d.what, d.object, d.toy, d.size)
+	if d.workshop != nil {
+		out += "\n" + d.workshop.String()
+	}
+	return out
+}
+
+func newDeeds(r *rand.Rand, w workshop) []deed {
+	out, version := []deed{{what: "create", size: 1}}, w
+	for i := range 6 + r.IntN(10) {
+		d := deed{
+			what: pick(r, "create", "edit", "edit", "edit", "delete", "delete", "flip", "flip and fail", "remove", "change", "lose", "lose and delete", "fail", "blind", "blind and delete",
+				"restart", "kill", "upgrade", "upgrade", "upgrade and delete", "roll back", "wait", "rest", "rest"),
+			object: r.IntN(3), size: int64(r.IntN(3)),
+		}
+		if toys := version.makes(); len(toys) > 0 {
+			d.toy = toys[r.IntN(len(toys))].name
+		}
+		switch d.what {
+		case "upgrade", "upgrade and delete":
+			version = version.next(r, i)
+			d.workshop = version
+		case "roll back":
+			version = w
+			d.workshop = version
+		}
+		out = append(out, d)
+	}
+	return append(out, deed{what: "rest"}, deed{what: "restart"}, deed{what: "rest"})
+}
+
+// keepsake is what is known of one toy of one object.
+type keepsake struct {
+	toy   toy
+	owner types.UID
+	// uid is that of the last rest, empty where there was none. Touched: a person has deleted it since. Unwanted: it was not
+	// wanted for a while.
+	uid               types.UID
+	touched, unwanted bool
+}
+
+// nursery is one run of deeds, and what the reference knows of it.
+type nursery struct {
+	*enginetest.Cluster
+	process  *enginetest.Process
+	workshop workshop
+	// names are those of the objects, of which the last of each number may be there.
+	names  [3]string
+	made   int
+	toys   map[string]*keepsake // by the name of the ConfigMap
+	faults []string
+}
+
+// raise plays deeds, and returns what was wrong.
+func raise(t *testing.T, w workshop, deeds []deed) (faults []string) {
+	t.Helper()
+	enginetest.Run(t, func(_ *testing.T, c *enginetest.Cluster) {
+		c.Serve(enginetest.Resource{Name: foos, Kind: "Foo"})
+		c.Create(`{apiVersion: v1, kind: Namespace, metadata: {name: far}}`)
+		n := &nursery{Cluster: c, workshop: w, toys: map[string]*keepsake{}}
+		n.launch()
+		for _, d := range deeds {
+			n.play(d)
+			n.Settle()
+			n.look()
+			if len(n.faults) > 0 {
+				break
+			}
+		}
+		faults = n.faults
+	})
+	return faults
+}
+
+func (n *nursery) launch() {
+	n.process = n.Start(n.workshop.operator(), func(s *engine.Settings) { s.Log = logr.Discard() })
+}
+
+// play lets one deed happen.
+func (n *nursery) play(d deed) {
+	switch d.what {
+	case "create":
+		if n.object(d) == nil {
+			n.made++
+			n.names[d.object] = fmt.Sprintf("o%d", n.made)
+			n.Create(fmt.Sprintf(`{apiVersion: example.com/v1, kind: Foo, metadata: {name: %s}, spec: {size: %d}}`, n.names[d.object], d.size))
+		}
+	case "edit", "delete":
+		n.do(d)
+	case "wait":
+		n.Advance(5 * time.Second)
+	case "rest":
+		n.rest()
+	case "restart", "upgrade", "roll back", "upgrade and delete", "kill":
+		n.replace(d)
+	case "lose", "lose and delete", "fail", "blind", "blind and delete":
+		n.suffer(d)
+	default:
+		n.touch(d)
+	}
+}
+
+// wants reports whether a toy of an object is wanted.
+func (n *nursery) wants(o *unstructured.Unstructured, name string) bool {
+	size, _ := at(o.Object, "spec.size").(int64)
+	return slices.ContainsFunc(n.workshop.makes(), func(y toy) bool { return y.name == name && y.wanted(size) })
+}
+
+// look notes which toys are not wanted now.
+func (n *nursery) look() {
+	for name, k := range n.toys {
+		owner, _, _ := strings.Cut(name, "-")
+		o := n.Get(foos, "default", owner)
+		k.unwanted = k.unwanted || o == nil || !n.wants(o, k.toy.name)
+	}
+}
+
+// object is what a deed is about, nil where it is not there, or is on its way out.
+func (n *nursery) object(d deed) *unstructured.Unstructured {
+	if n.names[d.object] == "" {
+		return nil
+	}
+	o := n.Get(foos, "default", n.names[d.object])
+	if o == nil || o.GetDeletionTimestamp() != nil {
+		return nil
+	}
+	return o
+}
+
+// do changes an object, or deletes it.
+func (n *nursery) do(d deed) {
+	switch o := n.object(d); {
+	case o == nil:
+	case d.what == "delete":
+		n.Delete(foos, "default", o.GetName())
+	default:
+		n.Update(foos, "default", o.GetName(), edit{"spec.size", d.size}.make)
+	}
+}
+
+// replace ends the process and begins another one, of another version perhaps.
+func (n *nursery) replace(d deed) {
+	if d.what == "upgrade and delete" {
+		if o := n.object(d); o != nil {
+			n.Update(foos, "default", o.GetName(), func(o *unstructured.Unstructured) { o.SetFinalizers(append(o.GetFinalizers(), "example.com/hold")) })
+			n.Settle()
+			n.Delete(foos, "default", o.GetName())
+			defer func() {
+				n.Advance(time.Minute)
+				if n.Get(foos, "default", o.GetName()) != nil {
+					n.Update(foos, "default", o.GetName(), func(o *unstructured.Unstructured) {
+						o.SetFinalizers(slices.DeleteFunc(o.GetFinalizers(), func(f string) bool { return f == "example.com/hold" }))
+					})
+				}
+			}()
+		}
+	}
+	if d.what == "kill" {
+		n.process.Kill()
+	} else if err := n.process.Stop(); err != nil {
+		n.fault("stopping: %v", err)
+	}
+	if d.workshop != nil {
+		n.workshop = d.workshop
+	}
+	n.launch()
+}
+
+// suffer makes a change while something is wrong with the server.
+func (n *nursery) suffer(d deed) {
+	switch d.what {
+	case "lose", "lose and delete":
+		n.HoldWatches(configMaps)
+		n.LoseNext("patch", configMaps)
+		n.do(deed{what: "edit", object: d.object, size: d.size})
+		n.Settle()
+		if d.what == "lose and delete" {
+			n.do(deed{what: "delete", object: d.object})
+		}
+		n.Advance(5 * time.Second)
+		n.ReleaseWatches(configMaps)
+	case "fail":
+		end := []func() int{n.FailWhile("patch", foos, internal), n.FailWhile("patch", foos+"/status", internal)}
+		n.do(deed{what: "edit", object: d.object, size: d.size})
+		n.Advance(time.Second)
+		for _, each := range end {
+			each()
+		}
+	case "blind", "blind and delete":
+		end := n.FailWhile("watch", configMaps, enginetest.ErrRefused)
+		n.CutWatches(configMaps)
+		n.do(deed{what: "edit", object: d.object, size: d.size})
+		n.Advance(40 * time.Second)
+		if d.what == "blind and delete" {
+			n.do(deed{what: "delete", object: d.object})
+			n.Advance(40 * time.Second)
+		}
+		end()
+	}
+}
+
+var internal = apierrors.NewInternalError(errAgain)
+
+// touch is what a person does to a child.
+func (n *nursery) touch(d deed) {
+	o := n.object(d)
+	if o == nil {
+		return
+	}
+	for _, namespace := range []string{"default", "far"} {
+		name := o.GetName() + "-" + d.toy
+		child := n.Get(configMaps, namespace, name)
+		if child == nil || child.GetDeletionTimestamp() != nil {
+			continue
+		}
+		switch d.what {
+		case "remove":
+			if k := n.toys[name]; k != nil {
+				k.touched = true
+			}
+			n.Delete(configMaps, namespace, name)
+		case "change":
+			n.Update(configMaps, namespace, name, edit{"data.size", "many"}.make)
+		case "flip", "flip and fail":
+			labels := child.GetLabels()
+			n.Update(configMaps, namespace, name, func(o *unstructured.Unstructured) { o.SetLabels(nil) })
+			if d.what == "flip and fail" {
+				n.FailNext("patch", foos+"/status", internal)
+				n.FailNext("patch", foos, internal)
+			}
+			n.Advance(time.Second)
+			if n.Get(configMaps, namespace, name) != nil {
+				n.Update(configMaps, namespace, name, func(o *unstructured.Unstructured) { o.SetLabels(labels) })
+			}
+		}
+	}
+}
+
+// rest lets everything come to its end, and holds what there is then against the reference.
+func (n *nursery) rest() {
+	n.Advance(20 * time.Minute)
+	n.process.Writes()
+	n.Advance(time.Hour)
+	if writes := n.process.Writes(); len(writes) > 0 {
+		n.fault("at rest there were writes %v", writes)
+	}
+	for i := range n.names {
+		o := n.object(deed{object: i})
+		if o == nil && n.names[i] != "" && n.Get(foos, "default", n.names[i]) != nil {
+			n.fault("%s is deleted, and still there", n.names[i])
+		}
+		if o == nil {
+			continue
+		}
+		size, _ := at(o.Object, "spec.size").(int64)
+		for _, y := range n.workshop.makes() {
+			if y.wanted(size) {
+				n.has(o, y, size)
+			}
+		}
+	}
+	for name, k := range n.toys {
+		n.left(name, k)
+	}
+}
+
+// has holds that a wanted child is there, tied to its owner, and that it is the one of the last rest.
+func (n *nursery) has(o *unstructured.Unstructured, y toy, size int64) {
+	name := o.GetName() + "-" + y.name
+	child := n.Get(configMaps, y.namespace(), name)
+	if child == nil {
+		n.fault("%s is wanted, and is not there", name)
+		return
+	}
+	if y.onDelete == dsl.OrphanChild && len(child.GetOwnerReferences()) == 0 && child.GetLabels()["op.handwerk.dev/owner"] == "" {
+		return // it was let go before, and is free
+	}
+	if got := at(child.Object, "data.size"); got != fmt.Sprint(size) {
+		n.fault("%s has size %v, want %d", name, got, size)
+	}
+	byReference := y.ownership == dsl.Owned && y.onDelete != dsl.RetainChild
+	if refs := child.GetOwnerReferences(); byReference != (len(refs) == 1 && refs[0].UID == o.GetUID()) {
+		n.fault("%s has owner references %v", name, refs)
+	}
+	if record := o.GetAnnotations()["op.handwerk.dev/children"]; !byReference && !strings.Contains(record, name) {
+		n.fault("%s is not in the record %s", name, record)
+	}
+	k := n.toys[name]
+	if k == nil {
+		k = &keepsake{toy: y, owner: o.GetUID()}
+		n.toys[name] = k
+	}
+	if k.uid != "" && k.uid != child.GetUID() && !k.touched && !k.unwanted {
+		n.fault("%s was deleted and made again", name)
+	}
+	k.uid, k.touched, k.unwanted = child.GetUID(), false, false
+}
+
+// dropped reports whether the handler that made a child is there no more: code may make children under any name, so the
+// engine leaves it to the deletion of its owner.
+func (n *nursery) dropped(child *unstructured.Unstructured) bool {
+	by, _, _ := strings.Cut(child.GetAnnotations()["op.handwerk.dev/child"], "/")
+	return !slices.ContainsFunc(n.workshop, func(m maker) bool { return m.id == by || slices.Contains(m.was, by) })
+}
+
+// collected is the garbage collector, which the cluster lacks: it returns what it leaves of a child whose owner is gone.
+func (n *nursery) collected(child *unstructured.Unstructured, k *keepsake) *unstructured.Unstructured {
+	if child == nil || !slices.ContainsFunc(child.GetOwnerReferences(), func(r metav1.OwnerReference) bool { return r.UID == k.owner }) {
+		return child
+	}
+	n.Delete(configMaps, child.GetNamespace(), child.GetName())
+	return nil
+}
+
+// left holds what became of a child that is not wanted any more.
+func (n *nursery) left(name string, k *keepsake) {
+	owner, _, _ := strings.Cut(name, "-")
+	o := n.Get(foos, "default", owner)
+	child := n.Get(configMaps, k.toy.namespace(), name)
+	if o != nil {
+		if n.wants(o, k.toy.name) || child != nil && n.dropped(child) {
+			return
+		}
+	} else if child = n.collected(child, k); child == nil && k.toy.ownership == dsl.Owned && k.toy.onDelete == dsl.DeleteChild {
+		delete(n.toys, name)
+		return
+	}
+	switch {
+	case k.toy.onDelete == dsl.DeleteChild && child != nil:
+		n.fault("%s is wanted no more, and is there", name)
+	case k.toy.onDelete != dsl.DeleteChild && child == nil && !k.touched:
+		n.fault("%s is to stay, and is gone", name)
+	case k.toy.onDelete == dsl.OrphanChild && child != nil && (len(child.GetOwnerReferences()) > 0 || child.GetLabels()["op.handwerk.dev/owner"] != ""):
+		n.fault("%s is to be free, and is tied: %v", name, child.Object["metadata"])
+	}
+	delete(n.toys, name)
+}
+
+func (n *nursery) fault(format string, args ...any) {
+	n.faults = append(n.faults, fmt.Sprintf(format, args...))
+}
+
+// TestModelOfChildren holds the engine against a small reference of what becomes of children: random versions of an operator,
+// random lives of owners, faults of the server and hands of people.
+// MODEL_SEED=7 MODEL_SEEDS=1 go test ./engine -run TestModelOfChildren does one of them again.
+func TestModelOfChildren(t *testing.T) {
+	first, last := seeds(t)
+	for seed := first; seed < last; seed++ {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			r := rand.New(rand.NewPCG(seed, 11))
+			w := newWorkshop(r)
+			deeds := newDeeds(r, w)
+			faults := raise(t, w, deeds)
+			if len(faults) == 0 {
+				return
+			}
+			for i := range slices.Backward(deeds) {
+				if less := slices.Delete(slices.Clone(deeds), i, i+1); len(raise(t, w, less)) > 0 {
+					deeds = less
+				}
+			}
+			faults = raise(t, w, deeds)
+			var story []string
+			for _, d := range deeds {
+				story = append(story, d.String())
+			}
+			t.Errorf("MODEL_SEED=%d MODEL_SEEDS=1: %s\noperator:\n%s\nstory:\n%s", seed, faults[0], w, strings.Join(story, "\n"))
+		})
+	}
+}
