@@ -59,8 +59,8 @@ type DeletePolicy string
 const (
 	// DeleteChild deletes it. The default.
 	DeleteChild DeletePolicy = "delete"
-	// OrphanChild leaves it behind without a tie to its owner, free for others. The operator's finalizer holds the owner for
-	// that.
+	// OrphanChild leaves it behind without a tie to its owner, free for others. The operator's finalizer holds the owner until
+	// that is done.
 	OrphanChild DeletePolicy = "orphan"
 	// RetainChild leaves it behind with a tie to its owner's name: another owner of this kind,
 	// namespace and name takes it up again. Such a child has a label and no owner reference.
@@ -192,10 +192,10 @@ type Children interface {
 	// cache has it.
 	//
 	// The error is one of [Waiting] where the child cannot be as desired yet; the handler returns it, and runs again.
-	// Such a child is being deleted, and is made again when it is gone; that is so, too, where Apply deletes it because a
-	// field cannot be changed, and the spec says so. Or the garbage collector has yet to take it from an earlier owner of
-	// the same name. Or another handler of this object has made it otherwise, and is asked whether it keeps it. Where that
-	// handler does, the error is a [CollisionError], and the child stays. An object of that name that this object does not
+	// There are three reasons. The child is being deleted, and is made again when it is gone: Apply itself may have deleted
+	// it, because a field cannot be changed and the spec says [RecreateChild]. The garbage collector has yet to delete it with an
+	// earlier owner of the same name. Another handler of this object keeps it otherwise, and is asked whether it still does;
+	// if so, the error is a [CollisionError], and the child stays. An object of that name that this object does not
 	// own is left alone, and the error is a [NotOwnedError]. Other errors wrap that of the API machinery, as when a field
 	// cannot be changed.
 	//
@@ -208,8 +208,8 @@ type Children interface {
 	Enter(ctx context.Context, children ...DesiredChild) error
 	// Remove takes a child of All away as its OnDelete says: it is deleted, and only if it still
 	// is the same object, or its tie to the owner is cut; nothing happens to one that is retained or
-	// unowned. While the owner lives, a child stays for now that another handler may want which has not succeeded yet with
-	// the object as it is; the handler runs again then. A child that is gone, or not this owner's any more, is no error.
+	// unowned. While the owner lives, the child stays for now where another handler may want it and has not succeeded yet with
+	// the object as it is; this handler runs again then. A child that is gone, or not this owner's any more, is no error.
 	Remove(ctx context.Context, child ChildObject) error
 	// Delete deletes the child of that name when this object owns it. One that is not there is
 	// no error.

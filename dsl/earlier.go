@@ -25,7 +25,7 @@ func (op *Operator) Earlier() (out []*Operator) {
 	return out
 }
 
-// checkWas reports names of before that cannot have been the operator's, or that it has now.
+// checkWas reports earlier names that the operator cannot have had, or that it still has.
 func (op *Operator) checkWas(c check) {
 	seen := []string{op.Prefix()}
 	for i, earlier := range op.Earlier() {

@@ -11,7 +11,7 @@ import (
 )
 
 // Temporary marks err as passing: the handler runs again after the given time instead of its own
-// back-off. The attempt counts. A time of zero or less means at once; more than ten times in a
+// back-off. The attempt counts. A time of zero or less means at once; after ten times in a
 // row, it means a second. Temporary(nil, …) is nil.
 func Temporary(err error, after time.Duration) error {
 	if err == nil {

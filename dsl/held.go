@@ -18,9 +18,9 @@ type Held struct {
 }
 
 // Held returns what caches need to hold of a resource's objects: the fields of Keep, and those that the engine itself reads,
-// status.conditions and status.observedGeneration. Without Keep, where all that looks at the objects is known to look at nothing
-// else, it is what handlers read and set, status.conditions, and of the annotations the operator's and those that handlers name.
-// What else is in metadata is always held.
+// status.conditions and status.observedGeneration. Without Keep it is the whole object; where it is known which fields handlers
+// read and set, it is these fields, status.conditions, the operator's annotations and those that handlers name. The rest of
+// metadata is always held.
 func (op *Operator) Held(r *Resource) Held {
 	if len(r.Keep) == 0 {
 		return op.needed(r)

@@ -28,7 +28,7 @@ type Operator struct {
 	Domain string
 	// Was are the names that the operator had in earlier versions, each alone or, where its domain was another one, as
 	// the whole prefix of its marks: old-name or old-name.example.com. The engine moves what it finds under them on
-	// objects to the operator's name, and does not lead while a process of such a name does.
+	// objects to the operator's name, and does not lead while another process leads under one of them.
 	Was []string
 	// Scope says where the operator works. Defaults to the whole cluster.
 	Scope Scope

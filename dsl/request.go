@@ -87,9 +87,9 @@ type Request struct {
 }
 
 // RunAgain has the handler run again after a time, at once when that is zero or less, unless it runs before for another
-// reason: with cause [Again], its filters holding then. A handler that asks to run at once more than ten times in a row, while
-// nobody else has changed anything, waits a second each time. It is neither an attempt nor a failure, and costs no request. Each run
-// says it anew: what an earlier one asked for counts no more. Of several calls the one with the least time counts. It holds
+// reason: with cause [Again], if its filters hold then. A handler that asks to run at once more than ten times in a row waits a second
+// each time, until somebody else changes something. It is neither an attempt nor a failure, and costs no request. Each run
+// has to ask again: what an earlier one asked for does not count. Of several calls the one with the least time counts. It holds
 // also when the run fails or waits: then the handler runs again at this time at the latest.
 //
 // It is kept in memory: a new process runs level-triggered handlers for each object anyhow, and knows nothing of what others have

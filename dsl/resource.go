@@ -83,7 +83,7 @@ type Resource struct {
 	wrongOwns []error
 }
 
-// KeepsGeneration reports whether status.observedGeneration is to say what was handled. A cache of metadata alone does not show
+// KeepsGeneration reports whether status.observedGeneration says what was handled. A cache of metadata alone does not show
 // it, so there the annotation says that.
 func (r *Resource) KeepsGeneration() bool { return r.ObservedGeneration && r.Cache != CacheMetadata }
 

@@ -28,7 +28,7 @@ type Transformation func(o *unstructured.Unstructured) error
 // entries, too. It gets a copy of the object as it is, with all else that this handler and those before it want. What it
 // changes is sent with everything else, to the very version of the object that it was worked out from. When somebody has
 // written meanwhile, the function runs again, on what is there then; so it must do no more than change its argument, and
-// the same when that is done already. Where what the handler looks at has changed, or an entry or field that the function
+// the same when that is done already. Where the handler's view has changed, or an entry or field that the function
 // changes, the handler runs again instead.
 //
 // It may change spec and all else that is the user's, status, and labels, annotations, owner references and finalizers;

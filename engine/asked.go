@@ -14,8 +14,8 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/plan"
 )
 
-// undecided names a handler that may want a child of a kind and has yet to say so, another one than the one given; empty
-// when all have said: who has run and succeeded since the object and what is beside it changed has applied what it wants.
+// undecided names a handler, other than but, that may want a child of a kind and has not said so yet. It is empty when all
+// have: a handler that has succeeded since the last change has applied the children that it wants.
 func (p *pass) undecided(but string, kind schema.GroupKind) (handler string) {
 	p.asking.Lock()
 	defer p.asking.Unlock()
@@ -27,7 +27,7 @@ func (p *pass) undecided(but string, kind schema.GroupKind) (handler string) {
 	return ""
 }
 
-// unsaid reports whether a handler has something to do in this pass that it is not through with, or cannot be asked.
+// unsaid reports whether a handler is due in this pass and not through, has failed, or has a filter that cannot be asked.
 func (p *pass) unsaid(r book.Reader) bool {
 	if j := p.jobs.Of(r); j != nil {
 		return !j.Through()
@@ -45,7 +45,7 @@ func (p *pass) unsaid(r book.Reader) bool {
 	return sees || err != nil
 }
 
-// asks asks a handler's filters without keeping the answer: others may change what they look at before its turn.
+// asks evaluates a handler's filters without keeping the answer: others may change what they look at before its turn.
 func (p *pass) asks(r book.Reader, c dsl.Cause) (bool, error) {
 	if !filter.Chooses(r.Handler, p.Current) || r.When == nil {
 		return filter.Chooses(r.Handler, p.Current), nil
@@ -53,8 +53,8 @@ func (p *pass) asks(r book.Reader, c dsl.Cause) (bool, error) {
 	return attempt.Ask(r.When, p.subject(r, c, p.ledger.Entry(r).Try, p.family.Reader(), p.indexes.For(r.ID, c)))
 }
 
-// askAgain names the handlers that are to run again because a child stays which they have given up. The next pass comes at
-// once when all others have said meanwhile that they do not want it.
+// askAgain names the handlers that gave up a child which stays for now: they run again. The next pass comes at once when no
+// other handler may want such a child any more.
 func (p *pass) askAgain() []string {
 	leaving := p.family.Leaving()
 	if undecided := p.family.Undecided(); len(leaving) > 0 && !undecided {

@@ -46,7 +46,7 @@ func (p *pass) probe(ctx context.Context, j *plan.Job) error {
 }
 
 // alone sends what one handler wants of the object. When somebody else has changed what the handler looks at or writes, it
-// sends nothing: the pass's own write sees what becomes of it then.
+// sends nothing: the pass's own write deals with that.
 func (p *pass) alone(ctx context.Context, j *plan.Job) error {
 	sent := false
 	result, err := p.send(ctx, p.family.Base(), func(live *unstructured.Unstructured) (*dsl.Patch, patch.Marks) {

@@ -35,7 +35,7 @@ func (p *pass) begin(news inbox.Changes) *loop.Walk {
 	return p.r.engine.trail.Begin(about)
 }
 
-// walked tells a walk of each version that is written, of which there may be two in one write of the pass.
+// walked is a client that notes each version which it writes on a walk; one write of the pass may make two versions.
 type walked struct {
 	patch.Client
 	walk *loop.Walk
@@ -54,7 +54,7 @@ func (w walked) Patch(ctx context.Context, name string, kind types.PatchType, da
 	return o, err
 }
 
-// brake lets an object rest whose passes write again and again, or whose handlers undo each other without
+// brake holds an object back when its passes write again and again, or its handlers undo each other without
 // a write.
 func (p *pass) brake(a account) {
 	m, content, last := p.memory, uint32(0), ""
@@ -92,26 +92,37 @@ func (p *pass) brake(a account) {
 	p.r.engine.events.Warn(p.object, "breaker", "Looping", note)
 }
 
-// slow has a handler wait for a second that asks to run at once, time and again, while nobody else has changed anything. A
-// run that got on does not count: a machine has moved, or put something on its object, or more of its steps and sub-handlers are done than before.
-func (p *pass) slow(log logr.Logger, j *plan.Job, now time.Time) {
-	if j.Machine != nil && (len(j.Machine.Moves) > 0 || j.Machine.Sent.Put) || j.Record.Past() > j.Entry.Try.Past() {
-		return
-	}
-	id, after, asks := j.Reader.ID, time.Duration(0), !j.Record.Done
-	if asks {
+// progressed reports whether a run got on: its machine has moved or put something on its object, or more of its steps and
+// sub-handlers are done than before. Such a run does not count as one of a row.
+func progressed(j *plan.Job) bool {
+	return j.Machine != nil && (len(j.Machine.Moves) > 0 || j.Machine.Sent.Put) || j.Record.Past() > j.Entry.Try.Past()
+}
+
+// asked returns the time after which a handler asks to run again; asks is false where it does not.
+func asked(j *plan.Job, now time.Time) (after time.Duration, asks bool) {
+	if asks = !j.Record.Done; asks {
 		after = j.Record.Waits(now)
 	}
 	if j.Again != nil && (!asks || *j.Again < after) {
-		asks, after = true, *j.Again
+		return *j.Again, true
+	}
+	return after, asks
+}
+
+// slow makes a handler wait for a second that asks to run at once again and again while nobody else changes anything.
+func (p *pass) slow(log logr.Logger, j *plan.Job, now time.Time) {
+	if progressed(j) {
+		return
+	}
+	id := j.Reader.ID
+	after, asks := asked(j, now)
+	if !asks {
+		p.memory.Row(id, 0)
+		return
 	}
 	row := p.memory.Rows[id]
-	if !asks || row > 0 && p.walk.Outside() {
+	if row > 0 && p.walk.Outside() {
 		row = 0
-		delete(p.memory.Rows, id)
-	}
-	if !asks {
-		return
 	}
 	row, wait, slowed := row.Ask(after)
 	p.memory.Row(id, row)

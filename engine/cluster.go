@@ -66,25 +66,25 @@ func (e *Engine) writer(gvr schema.GroupVersionResource, namespace string) dynam
 	return e.reach(gvr, namespace).Client(e.clients.Dynamic.Resource(gvr).Namespace(namespace))
 }
 
-// reach is what stands between the engine and a client of a resource: who says what to do about missing rights, and who
-// compares answers with the caches.
+// reach returns what wraps the engine's clients of a resource.
 func (e *Engine) reach(gvr schema.GroupVersionResource, namespace string) reach {
 	return reach{e, gvr, namespace}
 }
 
+// reach wraps clients of a resource in a namespace: it reports missing rights, and compares answers with the caches.
 type reach struct {
 	engine    *Engine
 	gvr       schema.GroupVersionResource
 	namespace string
 }
 
-// Client returns the client with both around it.
+// Client wraps a client.
 func (r reach) Client(c dynamic.ResourceInterface) dynamic.ResourceInterface {
 	return r.engine.watches.Compare(r.gvr, r.namespace, r.engine.access.Client(c))
 }
 
-// wentBack is called when the API server's versions have gone back: what was known of versions, and of what is stored
-// elsewhere than on the objects, is void.
+// wentBack is called when the API server's versions have gone back: the register may have changed, and the versions of own
+// writes may belong to writes of others.
 func (e *Engine) wentBack() {
 	e.register.Doubt()
 	for r := range e.resources.All {

@@ -114,7 +114,7 @@ func (p *pass) retryFilter(q filter.Question, r book.Reader, a filter.Answer) (b
 	})
 	p.next = p.next.Sooner(time.Until(again), queue.Due)
 	if a.Unread {
-		p.next = p.next.Sooner(p.r.family.Look(), queue.Resync) // no event tells that children can be read
+		p.next = p.next.Sooner(p.r.family.Look(), queue.Resync) // no event says that children can be read
 	}
 	return before
 }
@@ -135,8 +135,8 @@ func (p *pass) sayFilterFailed(handler string, a filter.Answer, before bool) {
 	}
 }
 
-// wantsFinalizer reports whether some delete handler wants to see the object off, or a daemon is to end before, or the engine has
-// to see to children. Where that cannot be told, it stays as it is.
+// wantsFinalizer reports whether a delete handler runs before the object goes, a daemon ends before, or the engine deletes or
+// releases children. Where that is not known, the finalizer stays as it is.
 func (p *pass) wantsFinalizer() bool {
 	held := slices.Contains(p.family.Base().GetFinalizers(), p.r.rules.Finalizer)
 	return p.r.rules.Finalizes && p.handlersHold() || p.family.Holds(held)

@@ -44,7 +44,7 @@ type facts struct {
 	gone bool
 	// deletion is the moment at which it was deleted, empty while it lives.
 	deletion string
-	// observed is the generation that status.observedGeneration tells to be handled; see [ledger.Subject].
+	// observed is the generation that status.observedGeneration says was handled; see [ledger.Subject].
 	observed int64
 	now      time.Time
 }
@@ -69,7 +69,7 @@ type pass struct {
 	indexes *indexes.View
 	// asking is held while handlers are asked whether they want a child.
 	asking sync.Mutex
-	// walk knows what woke the pass, and is told of what it writes.
+	// walk knows what woke the pass, and notes its writes.
 	walk *loop.Walk
 	// jobs are the handlers that have something to do, as far as the pass has come.
 	jobs plan.Jobs
@@ -77,10 +77,10 @@ type pass struct {
 	come changes
 	// left is the object as the pass has written it, nil before it does.
 	left *unstructured.Unstructured
-	// known is the object without anybody's changes since its handlers saw it but the pass's own, as the cache shows it.
-	// Entire is all of it where the cache shows a part, nil until that is read.
+	// known is the object as its handlers saw it, with the pass's own writes since then and no others, as the cache shows it.
+	// Entire is the whole object where the cache shows a part; nil until it is read.
 	known, entire *unstructured.Unstructured
-	// marks: a handler sees the object that leaves a book on it; nil before that is asked.
+	// marks: some handler that leaves a book on objects sees this one; nil before that is asked.
 	marks    *bool
 	searched bool // what is to be known for a deletion of children that no handler has any more is known
 	// next is when the next pass is due.
@@ -161,8 +161,8 @@ func (r *resource) passLiving(ctx context.Context, key cache.ObjectName, t *memo
 	return p.next, nil
 }
 
-// observed is the generation of an object that status.observedGeneration tells to be handled, zero where that is not the operator's.
-// Where what was handled is kept elsewhere now, it is asked once, and read where the cache does not show it.
+// observed returns the generation that status.observedGeneration says was handled, zero where the field is not the operator's mark.
+// Where this version keeps the mark elsewhere, the field is asked once, and read from the server where the cache lacks it.
 func (r *resource) observed(ctx context.Context, key cache.ObjectName, object *unstructured.Unstructured, m *memory.Memory) (n int64, err error) {
 	keeps := r.own.KeepsGeneration()
 	if !keeps && (m.Ledger.Known() || !r.rules.Ledger.Stores || !ledger.Marked(object, r.engine.op.Name)) {
@@ -237,7 +237,7 @@ func (p *pass) run(ctx context.Context, news inbox.Changes) error {
 	return nil
 }
 
-// restate asks for conditions that are true of a new generation still.
+// restate asks for conditions that are still true of a new generation.
 func (p *pass) restate() {
 	if p.deletion == "" && p.r.own.Resource().Status { // without a subresource, each write would be another generation
 		p.saying().Restate(p.Patch)

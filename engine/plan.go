@@ -77,7 +77,7 @@ func (p *pass) plan(r book.Reader, n changes) *plan.Job {
 	return j
 }
 
-// entry is a handler's in the book, with the object as it is where the handler begins with it.
+// entry returns a handler's entry in the book. Where the handler begins with the object, the entry has the object as it is.
 func (p *pass) entry(r book.Reader) book.Entry {
 	e := p.ledger.Entry(r)
 	if p.deletion == "" && e.Begins && p.sees(r, dsl.Update).Holds {
@@ -100,8 +100,8 @@ func (p *pass) situation(r book.Reader, n changes) plan.Situation {
 	}
 }
 
-// factsFor are what a handler's entry is held against. The book says what is new; without one, an object is new to a handler of
-// which nothing is stored if it is fresh, or if some handler sees it that would have left a book.
+// factsFor returns the facts that a handler's entry is compared with. The book says whether an object is new. Without a book, it
+// is new to a handler that stores nothing if it is fresh, or if some handler sees it that would have left a book.
 func (p *pass) factsFor(r book.Reader, fresh bool) book.Facts {
 	f := p.ledger.Facts(r, p.Look)
 	if !f.New || !f.First || fresh || !r.On(dsl.Resume) {

@@ -16,7 +16,7 @@ import (
 )
 
 // renamed moves what the operator has left on an object under its earlier names, before the pass opens the book. So the rest
-// of the pass knows one name, but for the finalizer of an object that is being deleted, which the server does not let change.
+// of the pass knows one name. Only an object that is being deleted keeps the earlier finalizer, for the server takes no new one.
 // It returns the object as it is then, nil when it is gone.
 func (r *resource) renamed(ctx context.Context, key cache.ObjectName, o *unstructured.Unstructured, m *memory.Memory) (*unstructured.Unstructured, error) {
 	if !r.engine.renamer.Finds(o) {

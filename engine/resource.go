@@ -117,8 +117,9 @@ func newResource(e *Engine, spec *dsl.Resource) *resource {
 	return r
 }
 
-// tombstone reports whether a pass is to be over an object that is gone: handlers want to hear of it, or it had the finalizer, with
-// which the engine holds objects until their children are seen to. It is not shown where there are only keys.
+// tombstone reports whether an object that is gone gets a pass: handlers or daemons need it, or the object had the finalizer, by
+// which the engine holds owners until their children are deleted or released. A live cache does not show finalizers, so there
+// each owner gets the pass.
 func (r *resource) tombstone(o *cached.Object) bool {
 	return r.rules.Deletes || r.spec.Owner() && (r.spec.Cache == dsl.CacheLive || slices.Contains(o.GetFinalizers(), r.rules.Finalizer))
 }

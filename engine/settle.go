@@ -69,7 +69,7 @@ func (p *pass) settle() verdict {
 func (p *pass) sweep(ctx context.Context, news bool) error {
 	failed := func(r book.Reader) bool { return p.jobs.Record(r, p.ledger.Entry(r)).Failed }
 	if p.searched = true; p.deletion != "" {
-		return p.seeOff(ctx)
+		return p.endChildren(ctx)
 	}
 	if !p.jobs.Through() || slices.ContainsFunc(p.r.rules.Readers, failed) {
 		p.memory.Sweep.Missed(news)
@@ -82,15 +82,15 @@ func (p *pass) sweep(ctx context.Context, news bool) error {
 	return err
 }
 
-// seeOff does what has to be done about children before the object goes, once all delete handlers are through. What the
-// finalizer does not hold any more was let go.
-func (p *pass) seeOff(ctx context.Context) error {
+// endChildren deletes or releases children before the object goes, once all delete handlers are through. It does nothing for an
+// object without the finalizer: its children were let go.
+func (p *pass) endChildren(ctx context.Context) error {
 	over := p.gone && p.memory.Finalized || !p.gone && !p.finalizer()
 	if over || p.jobs.Open(p.gone) || p.daemonsEnd() || p.filters.Unsure() || slices.ContainsFunc(p.r.rules.Readers, p.holdsUp) {
 		return nil
 	}
-	alone := p.finalizer() && !(p.r.rules.Finalizes && p.handlersHold())
-	again, open, err := p.family.SeeOff(ctx, fence.NewSpan(p.r.engine.held), alone)
+	alone := p.finalizer() && (!p.r.rules.Finalizes || !p.handlersHold())
+	again, open, err := p.family.EndChildren(ctx, fence.NewSpan(p.r.engine.held), alone)
 	if p.searched = !open; again > 0 {
 		p.next = p.next.Sooner(again, queue.Due)
 	}

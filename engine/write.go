@@ -144,8 +144,8 @@ func (p *pass) writeFrom(ctx context.Context, base *unstructured.Unstructured, s
 	return s, err
 }
 
-// replay looks at what handlers want once more, from the object as it is meanwhile. What a handler wants is sent only
-// where nobody has changed what the handler looks at, or a field that it writes. Otherwise the handler runs again.
+// replay lays what handlers want on the object as it is meanwhile. A handler's changes are sent only where its view and the
+// fields that it writes are unchanged. Otherwise the handler runs again.
 func (p *pass) replay(live *unstructured.Unstructured, s verdict) verdict {
 	was, at, generation := p.seen(), p.bare(live), p.r.own.Resource().Generation(p.object)
 	void, moved := false, p.moved(live)
@@ -180,7 +180,7 @@ func (p *pass) replay(live *unstructured.Unstructured, s verdict) verdict {
 	return s
 }
 
-// repeats reports whether what a handler wants changes in one draft only what it changed in an earlier one.
+// repeats reports whether a handler's patch changes in one draft only the fields that it changed in an earlier one.
 func (p *pass) repeats(j *plan.Job, wants *dsl.Patch, at, was draft.Draft) bool {
 	generation := p.r.own.Resource().Generation(p.object)
 	if !at.Repeats(was, wants, generation, p.now) {
@@ -193,7 +193,7 @@ func (p *pass) repeats(j *plan.Job, wants *dsl.Patch, at, was draft.Draft) bool 
 	return at.Repeats(was, wants, generation, p.now)
 }
 
-// seen is the draft that the pass's first handler saw, with what the pass itself has written since.
+// seen returns the draft that the pass's first handler saw, with what the pass itself has written since.
 func (p *pass) seen() draft.Draft {
 	out := draft.Of(p.known)
 	if out.Whole = p.entire; p.r.spec.Cache == dsl.CacheLive && p.entire == nil {
@@ -202,7 +202,7 @@ func (p *pass) seen() draft.Draft {
 	return out
 }
 
-// bare is a draft of the object at another state, of which handlers want nothing yet.
+// bare returns a draft of the object in another state, without changes of handlers.
 func (p *pass) bare(at *unstructured.Unstructured) draft.Draft {
 	out := p.looking(at)
 	if out.Patch = dsl.NewPatch(); p.r.form.Whole() {
@@ -216,7 +216,7 @@ func (p *pass) moved(live *unstructured.Unstructured) bool {
 	return live.GetResourceVersion() != p.known.GetResourceVersion()
 }
 
-// adopt makes a state of the object the one that what handlers want is held against from here on.
+// adopt makes a state of the object the one that later versions are compared with.
 func (p *pass) adopt(live *unstructured.Unstructured) {
 	if p.known = p.r.form.Shown(live); !p.r.form.Whole() {
 		p.entire = live

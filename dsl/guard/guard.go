@@ -13,13 +13,13 @@ import (
 // ErrBroke is wrapped by the errors of calls that did not return.
 var ErrBroke = errors.New("the code did not return")
 
-// broke says how a call ended that did not return. The stack is that of a panic, nil for runtime.Goexit.
+// broke is the error of a call that did not return. The stack is that of a panic, nil for runtime.Goexit.
 type broke struct {
 	text  string
 	stack []byte
 }
 
-// Error says how it ended.
+// Error says how the call ended.
 func (b *broke) Error() string { return b.text }
 
 // Is reports whether the target is ErrBroke.
@@ -57,7 +57,7 @@ func panicked(value any) error {
 	return &broke{text: fmt.Sprintf("panic: %v", value), stack: debug.Stack()}
 }
 
-// Stack returns the stack of the panic that an error is about, nil where it is about none.
+// Stack returns the stack of the panic that an error is about, nil for all other errors.
 func Stack(err error) []byte {
 	if b, is := errors.AsType[*broke](err); is {
 		return b.stack

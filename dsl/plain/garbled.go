@@ -20,8 +20,8 @@ func Garbled(value any) (text string, garbled bool) {
 	return v.String(), true
 }
 
-// Valid returns a plain value with the texts that the API server makes of those that are not UTF-8, as JSON has them. The value
-// itself is not changed; it is returned where all texts are UTF-8.
+// Valid returns a plain value in which all texts are UTF-8, as the API server makes them. The value itself is not changed; it is
+// returned as it is where all its texts are UTF-8 already.
 func Valid(value any) any {
 	switch v := value.(type) {
 	case string:

@@ -78,8 +78,8 @@ func filesOf(given string) ([]string, error) {
 // Reader reads the files of one configuration. Its zero value is ready for use.
 type Reader struct{ total int64 }
 
-// ReadFile returns what is in a file. The error says why it is not read: it is no regular file, as a pipe or a device, it is
-// too large, or all files together are.
+// ReadFile returns the text of a file. The error says why it is not read: it is not a regular file but a pipe or a device, or
+// all files together are too large. Of a file that is too large by itself it returns enough to show that.
 func (r *Reader) ReadFile(name string) ([]byte, error) {
 	info, err := os.Stat(name)
 	if err != nil {

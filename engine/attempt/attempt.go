@@ -22,7 +22,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/progress"
 )
 
-// ErrTimeout is wrapped by the errors of handlers that did not return in time, be it that of the attempt or that of all
+// ErrTimeout is wrapped by the errors of handlers that did not return in time: the timeout of the attempt, or that of all
 // attempts.
 var ErrTimeout = errors.New("the timeout passed")
 

@@ -32,7 +32,7 @@ func (t *Troubles) Failed(who string, told bool) {
 	}
 }
 
-// Has reports whether the log tells of failures of somebody that are not over.
+// Has reports whether the log has a failure of who that is not over.
 func (t *Troubles) Has(who string) bool { return t.by[who] != nil }
 
 // Any reports whether the log told of something that is not over.

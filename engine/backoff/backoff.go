@@ -12,12 +12,12 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// Refused reports whether the API server refused a request for a reason that lies with people, who may take it away at any
-// time: a right that is missing, or the word of a webhook or a policy. A policy may answer with another code than 403, so
-// its words tell (k8s.io/apiserver/pkg/admission/plugin/policy/validating).
+// Refused reports whether the API server refused a request because a right is missing, or because a webhook or a policy
+// denied it: people may change that at any time. A policy may answer with another code than 403, so the text of the error
+// is compared (k8s.io/apiserver/pkg/admission/plugin/policy/validating).
 func Refused(err error) bool {
-	if err == nil || apierrors.IsForbidden(err) {
-		return err != nil
+	if apierrors.IsForbidden(err) {
+		return true
 	}
 	return apierrors.ReasonForError(err) != "" && (strings.Contains(err.Error(), " denied request") || strings.Contains(err.Error(), " denied the request"))
 }

@@ -258,7 +258,7 @@ func (b Book) Old(r Reader) map[string]any {
 	return then.Kept(r.View)
 }
 
-// Passed reports whether status.observedGeneration tells more than the book, which is void then.
+// Passed reports whether status.observedGeneration is newer than the book: the book is void then.
 func (b Book) Passed(observed int64) bool { return b.Counted && b.Generation < observed }
 
 // Stored returns the book as memory holds it, once it is stored: its essences are in the text.

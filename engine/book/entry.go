@@ -308,8 +308,8 @@ func (e Entry) renewed(r Reader, look *Look) Entry {
 	return e
 }
 
-// Observed returns the entry of a handler that has handled an object at the generation that status.observedGeneration tells; now
-// is the object's.
+// Observed returns the entry of a handler that has handled an object at the generation observed, which
+// status.observedGeneration says; now is the object's generation.
 func Observed(r Reader, look *Look, observed, now int64) Entry {
 	e := Entry{Of: r.View.Name(), Seen: look.Digest(r.View)}
 	if observed != now {
@@ -318,10 +318,10 @@ func Observed(r Reader, look *Look, observed, now int64) Entry {
 	return e
 }
 
-// Counts reports whether a generation tells all that there is to the entry of a handler: it has succeeded with what it looks at
-// now, and has begun with nothing else.
+// Counts reports whether a generation says the same as the entry of a handler: the handler has succeeded with its view as it
+// is, and has begun with nothing else.
 func (e Entry) Counts(r Reader, look *Look) bool {
-	made := e.Seen != "" && !r.On(dsl.Update) // what changes later is nothing to one that creates
+	made := e.Seen != "" && !r.On(dsl.Update) // a handler that only creates ignores later changes
 	return (made || e.Seen == look.Digest(r.View)) && e.Lost == "" && e.lastingTry(r).Cause == ""
 }
 

@@ -136,7 +136,7 @@ func (c *cutter) managers(metadata []byte) managers {
 }
 
 type managers struct {
-	own, marker string // empty when it is none
+	own, marker string // empty where there is no such manager
 	hands       bool
 }
 

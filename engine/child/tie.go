@@ -44,7 +44,7 @@ func KeysOf(op *dsl.Operator) Keys {
 // any text; what would not parse back is escaped.
 func Title(s dsl.ChildSpec) string {
 	if s.Name == "" && s.OnDelete != dsl.OrphanChild {
-		return "" // of one that is retained the label says so
+		return "" // the label says that it is retained
 	}
 	text := url.PathEscape(s.Handler) + "/" + url.PathEscape(s.Name)
 	if s.Key != "" {
@@ -56,10 +56,10 @@ func Title(s dsl.ChildSpec) string {
 	return text
 }
 
-// Note is the value of the child annotation for a child without a title: it says no more than which handler has made it.
+// Note is the value of the child annotation for a child without a title: it names the handler that made it.
 func Note(s dsl.ChildSpec, handler string) string {
 	if Title(s) != "" {
-		return "" // it is in what is desired
+		return "" // the desired object has the title
 	}
 	return url.PathEscape(handler) + "/"
 }
@@ -232,10 +232,10 @@ func (o Owner) Spec(live *unstructured.Unstructured) (s dsl.ChildSpec, named boo
 	return s, named
 }
 
-// Needs reports whether something has to be done about a child that is kept so before its owner goes: nobody else deletes it,
-// or Kubernetes would delete it although it is to stay. Namespace is that of the child.
+// Needs reports whether the engine has to act on a child with this spec before its owner goes: Kubernetes would not delete it,
+// or would delete it although it is to stay. Namespace is the child's.
 func (o Owner) Needs(spec dsl.ChildSpec, namespace string) bool {
-	return !(spec.Ownership == dsl.Unowned || spec.OnDelete == dsl.RetainChild) && (spec.OnDelete == dsl.OrphanChild || o.Enters(spec, namespace) && !spec.ByReference())
+	return spec.Ownership != dsl.Unowned && spec.OnDelete != dsl.RetainChild && (spec.OnDelete == dsl.OrphanChild || o.Enters(spec, namespace) && !spec.ByReference())
 }
 
 // Orphans reports whether an object says that it is to be left behind when its owner goes.

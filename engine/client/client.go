@@ -128,7 +128,7 @@ func (c *client) Apply(ctx context.Context, desired any) (*unstructured.Unstruct
 		if err != nil || !c.Renamer.Joins(result) {
 			return result, err
 		}
-		// What only an earlier name of the operator has applied is taken over, and goes with the next apply.
+		// Fields that only an earlier name of the operator has applied become this name's, so the next apply drops them.
 		moved, err := c.Renamer.Move(ctx, patch.Target{Client: to, Object: result}, func(*unstructured.Unstructured) {})
 		if err != nil || moved == nil {
 			return result, err

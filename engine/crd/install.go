@@ -174,7 +174,7 @@ func (i *installer) install(ctx context.Context, desired *unstructured.Unstructu
 	return i.apply(ctx, desired, "patch")
 }
 
-// renamed takes over what earlier names of the operator have applied of a CRD: it would conflict, and stay.
+// renamed takes over the fields of a CRD that earlier names of the operator have applied: they would conflict, and stay.
 func (i *installer) renamed(ctx context.Context, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	renamer := patch.NewRenamer(i.op)
 	if !renamer.Finds(live) && !renamer.Joins(live) {

@@ -190,7 +190,7 @@ func (c *Crew) Seen(ev watch.Event) {
 		switch {
 		case ev.Kind == watch.Deleted && !ev.Unseen && ev.UID == l.uid, ev.Kind != watch.Deleted && ev.UID != l.uid:
 			l.stopLocked(dsl.StopGone)
-		case ev.Kind == watch.Deleted: // of another object, or of one that only a listing lacks: Gone tells then
+		case ev.Kind == watch.Deleted: // of another object, or of one that only a listing lacks: Gone follows when it is known to be gone
 		default:
 			if ev.Object.GetDeletionTimestamp() != nil {
 				l.stopLocked(dsl.StopDeleted)
@@ -202,7 +202,7 @@ func (c *Crew) Seen(ev watch.Event) {
 	}
 }
 
-// Gone has the daemons of an object stop that is known to be gone. An empty uid stands for any.
+// Gone stops the daemons of an object that is known to be gone. An empty uid stands for any.
 func (c *Crew) Gone(key cache.ObjectName, uid types.UID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

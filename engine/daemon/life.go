@@ -118,8 +118,8 @@ func (l *life) live(delay time.Duration) {
 	l.goOn(first(), l.sleep(delay))
 }
 
-// goOn runs the daemon again and again. Where its code calls runtime.Goexit, another goroutine goes on: a daemon has one at
-// any time.
+// goOn runs the daemon again and again. Where its code calls runtime.Goexit, another goroutine goes on: a daemon has one
+// goroutine at any time.
 func (l *life) goOn(record progress.Record, goesOn bool) {
 	began, returned := time.Now(), false
 	defer func() {

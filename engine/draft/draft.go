@@ -70,12 +70,12 @@ func (d Draft) With(wants *dsl.Patch, generation int64, at time.Time) (Draft, er
 // same values to the same values; see [patch.Edit]. Where the earlier draft is not known whole, what it does not show is
 // taken to have been empty. Generation and at are as for Full.
 //
-// Conditions to take away do not count: who set those is looked up in the object that they are taken from.
+// Conditions to take away do not count: the managedFields of the object that has them say who set them.
 func (d Draft) Repeats(first Draft, wants *dsl.Patch, generation int64, at time.Time) bool {
 	bare := *wants
 	bare.Retired = nil
 	if first.Whole == nil && d.Whole != nil {
-		bare.Transforms = nil // which are made of all of the object
+		bare.Transforms = nil // they are worked out from the whole object
 	}
 	shown, full, err := d.edits(&bare, generation, at)
 	if err != nil {

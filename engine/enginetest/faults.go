@@ -191,8 +191,8 @@ func (c *Cluster) Refuse(resource string, review func(*unstructured.Unstructured
 // a backup: versions begin anew from there, and operators list anew, after a moment.
 func (c *Cluster) Snapshot() (restore func()) { return c.server.Snapshot() }
 
-// Backup is [Cluster.Snapshot] whose restoring no operator is told of: its watches stay open, and so caches are ahead of
-// the cluster. After CutWatches they are resumed at versions that the cluster has yet to reach, and are silent until then.
+// Backup is [Cluster.Snapshot] with a restore that leaves all watches open, so the caches of operators are ahead of the
+// cluster. After CutWatches they are resumed at versions that the cluster has yet to reach, and are silent until then.
 func (c *Cluster) Backup() (restore func()) { return c.server.Backup() }
 
 func (c *Cluster) addFault(verb, resource string, f *fault) {

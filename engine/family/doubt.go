@@ -30,7 +30,7 @@ func (s *Session) doubt(place child.Place) {
 	s.doubtLocked(place)
 }
 
-// doubtLocked is doubt for those who hold the lock.
+// doubtLocked is doubt for callers that hold the lock.
 func (s *Session) doubtLocked(place child.Place) {
 	if s.pass.Memory.doubts == nil {
 		s.pass.Memory.doubts = map[child.Place]bool{}
@@ -48,9 +48,9 @@ func denied(err error) bool {
 	return code >= http.StatusBadRequest && code < http.StatusInternalServerError && code != http.StatusRequestTimeout
 }
 
-// Find looks on the server for children of an owner that is being deleted of which it is not known whether they are there: a
-// request that should have made one got no answer, and no cache shows it. It reports whether there is one: the owner's next pass
-// waits for it. An error says that it is still not known.
+// Find looks on the server for children that an owner which is being deleted may have: a request that should have made one got
+// no answer, and no cache shows the child. It reports whether it found one: the owner's next pass waits for it. An error
+// says that it is still not known.
 func (s *Session) Find(ctx context.Context) (found bool, err error) {
 	if !s.pass.Deleting || s.pass.Gone {
 		return false, nil
@@ -58,7 +58,7 @@ func (s *Session) Find(ctx context.Context) (found bool, err error) {
 	return s.findMost(ctx, len(s.owner().Record.Places()))
 }
 
-// findMost is Find for so many children at most.
+// findMost is Find for any owner, and for so many children at most.
 func (s *Session) findMost(ctx context.Context, most int) (found bool, err error) {
 	owner := s.owner()
 	for _, place := range owner.Record.Places() {
@@ -94,7 +94,7 @@ func (s *Session) look(ctx context.Context, owner child.Owner, place child.Place
 	key := cache.ObjectName{Namespace: place.Namespace, Name: place.Name}
 	live, err := s.family.settings.Read(ctx, kind.Resource().GVR, key)
 	if apierrors.IsForbidden(err) {
-		live, err = s.family.listOne(ctx, kind, key) // which takes no right that the cache does not need
+		live, err = s.family.listOne(ctx, kind, key) // a list takes no right that the cache does not need
 	}
 	if err != nil || live == nil || !owner.Says(live) && !owner.Labels(live) {
 		return false, err
@@ -103,7 +103,7 @@ func (s *Session) look(ctx context.Context, owner child.Owner, place child.Place
 	return true, nil
 }
 
-// listOne reads an object by a list, nil where there is none.
+// listOne reads an object by a list. It returns nil where the list is empty.
 func (f *Family) listOne(ctx context.Context, kind *feed.Feed, key cache.ObjectName) (*unstructured.Unstructured, error) {
 	list, err := f.settings.Client(kind.Resource().GVR, key.Namespace).List(ctx, metav1.ListOptions{
 		FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, key.Name).String(),

@@ -77,7 +77,7 @@ type Settings struct {
 type Family struct {
 	settings Settings
 	keys     child.Keys
-	// earlier are the keys under the operator's earlier names, of which the renamer moves what it finds.
+	// earlier are the keys under the operator's earlier names. The renamer moves the marks that have them.
 	earlier []child.Keys
 	renamer *patch.Renamer
 	feeds   []*feed.Feed
@@ -176,7 +176,7 @@ func (f *Family) complete() error {
 }
 
 // settled returns an error while what is cached of owners and of their children may be from two states of the API server,
-// because its versions have gone back: until all have listed again, nobody knows which children are not wanted.
+// because its versions have gone back: until all have listed again, it is not known which children are wanted.
 func (f *Family) settled(what string) error {
 	if f.settings.Own.Behind() {
 		return watch.Behind(what, f.settings.Own.Name().String())

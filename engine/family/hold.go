@@ -28,7 +28,7 @@ import (
 // endLook is how long it is until a deletion is looked at again that waits for children to be gone, should no event come.
 const endLook = time.Minute
 
-// holding are marks that put the finalizer on the owner, where children of this pass need it and it is not there.
+// holding returns the marks that put the finalizer on the owner, where children of this pass need it and it is not there.
 func (s *Session) holding() patch.Marks {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -57,7 +57,7 @@ func (s *Session) holdOwner(ctx context.Context) error {
 }
 
 // Holds reports whether there are children about which something has to be done before the owner goes. Where that is not known,
-// the owner is held if it is so far, as held says.
+// the answer is held: whether the owner has the finalizer so far.
 func (s *Session) Holds(held bool) bool {
 	owner := s.owner()
 	gone := s.outdated(owner.Record)
@@ -101,8 +101,8 @@ func (s *Session) orphans() bool {
 	return false
 }
 
-// needs reports whether something has to be done about a child before its owner goes. What a handler has made that runs for
-// deletions alone is that handler's.
+// needs reports whether something has to be done about a child before its owner goes. A child of a handler that
+// runs for deletions alone is left to that handler.
 func (s *Session) needs(owner child.Owner, o *unstructured.Unstructured) bool {
 	spec, _ := owner.Spec(o)
 	record := owner.Record
@@ -114,18 +114,18 @@ func (s *Session) needs(owner child.Owner, o *unstructured.Unstructured) bool {
 	return owner.Needs(spec, o.GetNamespace())
 }
 
-// SeeOff does what has to be done about children before their owner goes, whichever handlers this version has: the record says
-// which are labelled, and each child how it is kept. Open: some are there still, or it is not known which there are; the
+// EndChildren deletes or releases children before their owner goes, whichever handlers this version has: the record lists the
+// labelled ones, and each child says how it is kept. Open: some are left, or it is not known which there are; the
 // deletion has to wait, and again is when to look. Alone: no handler wants the finalizer that is there, so it is there for children.
 // The span is not begun yet.
-func (s *Session) SeeOff(ctx context.Context, span *fence.Span, alone bool) (again time.Duration, open bool, err error) {
+func (s *Session) EndChildren(ctx context.Context, span *fence.Span, alone bool) (again time.Duration, open bool, err error) {
 	span.Begin(ctx)
 	defer span.End()
 	owner, seen := s.owner(), map[child.Place]bool{}
 	c := &children{Reader{session: s, span: span, attempt: claim.Attempt{Why: "its owner is being deleted"}}}
 	var faults []error
 	for kind := range s.family.kinds {
-		for _, o := range s.endsWith(kind, owner) {
+		for _, o := range s.toEnd(kind, owner) {
 			seen[child.PlaceOf(o)] = true
 			if s.needs(owner, o) {
 				stays, err := c.end(ctx, kind, o)
@@ -138,7 +138,7 @@ func (s *Session) SeeOff(ctx context.Context, span *fence.Span, alone bool) (aga
 			continue
 		}
 		switch kind, h := s.family.shows(place); {
-		case kind == nil && s.family.Retired.Searches(place.Kind): // which is waited for
+		case kind == nil && s.family.Retired.Searches(place.Kind): // the search goes on; see below
 		case kind == nil && s.family.complete() != nil:
 			again, open = searchLook, true
 		case h != nil:
@@ -159,8 +159,8 @@ func (s *Session) SeeOff(ctx context.Context, span *fence.Span, alone bool) (aga
 	return again, open, errors.Join(faults...)
 }
 
-// endsWith returns the owner's children among the objects of a feed that are not left to the garbage collector.
-func (s *Session) endsWith(kind *feed.Feed, owner child.Owner) (out []*unstructured.Unstructured) {
+// toEnd returns the owner's children among the objects of a feed that are not left to the garbage collector.
+func (s *Session) toEnd(kind *feed.Feed, owner child.Owner) (out []*unstructured.Unstructured) {
 	some := false
 	for _, mark := range owner.Marks() {
 		for _, o := range kind.OwnedBy(mark) {
@@ -169,7 +169,7 @@ func (s *Session) endsWith(kind *feed.Feed, owner child.Owner) (out []*unstructu
 		}
 	}
 	if !some {
-		return nil // no tree is built of any
+		return nil // so no trees are built
 	}
 	return s.childrenIn(kind, owner)
 }

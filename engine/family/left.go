@@ -37,8 +37,8 @@ func (s *Session) Sight(ctx context.Context) {
 	}
 }
 
-// Sweep takes away children of an owner that lives and that no handler has any more. News says that children have changed.
-// Again is when to look again, zero for not by itself. The span is not begun yet.
+// Sweep takes away children that no handler has any more, of an owner that lives. News says that children have changed.
+// Again is when to look again, zero where only an event makes that necessary. The span is not begun yet.
 func (s *Session) Sweep(ctx context.Context, span *fence.Span, news bool, wants sweep.Wants) (again time.Duration, err error) {
 	if s.pass.Sweep.Done(s.family.sweeper.Withdrawing(wants) || news && len(s.family.Retired.Feeds()) > 0) {
 		return 0, nil
@@ -46,7 +46,7 @@ func (s *Session) Sweep(ctx context.Context, span *fence.Span, news bool, wants 
 	all, err := s.Reader().All()
 	if err != nil {
 		s.pass.Sweep.Missed(news)
-		return 0, nil // what is there is not known; who reads it is told
+		return 0, nil // it is not known which children there are, and reading them is an error
 	}
 	span.Begin(ctx)
 	defer span.End()

@@ -35,20 +35,20 @@ func (s *Session) readRecord() {
 		s.ties = *known
 	}
 	first := s.pass.Memory.ties == nil && !s.pass.Gone
-	if s.pass.Gone && s.record != nil { // of what is gone the cache does not have what was written since
+	if s.pass.Gone && s.record != nil { // the cache lacks later writes to an object that is gone
 		return
 	}
 	if s.takeLocked(s.pass.Object); !first {
 		return
 	}
-	for _, place := range s.record.Places() { // the process that worked before may have made children of which the caches do not know yet
+	for _, place := range s.record.Places() { // an earlier process may have made children that no cache shows yet
 		if there, _ := s.family.claimed(s.owner(), place); !there {
 			s.doubt(place)
 		}
 	}
 }
 
-// takeLocked makes the record that an owner has the session's. The lock is held, or nobody else has the session yet.
+// takeLocked takes over the record that an owner has. The lock is held, or no other goroutine has the session yet.
 func (s *Session) takeLocked(owner *unstructured.Unstructured) {
 	text, _, _ := unstructured.NestedString(owner.Object, "metadata", "annotations", s.family.keys.Record)
 	switch {
@@ -143,7 +143,7 @@ func (s *Session) enter(ctx context.Context, titles map[child.Place]string) erro
 	return s.unentered(fault)
 }
 
-// unentered is the error of children that could not be entered for a reason, nil where there is none.
+// unentered wraps the reason why children could not be entered into the record; nil stays nil.
 func (s *Session) unentered(err error) error {
 	if err == nil {
 		return nil
@@ -224,7 +224,7 @@ func (s *Session) writeRecord(ctx context.Context, record *child.Record) error {
 	return nil
 }
 
-// target is the owner to be written to, as it is known.
+// target returns the owner as a target of writes.
 func (s *Session) target(base *unstructured.Unstructured) patch.Target {
 	served := s.family.settings.Own.Resource()
 	return patch.Target{

@@ -18,7 +18,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/patch"
 )
 
-// keysOf are the keys by which an object is marked: those of an earlier name of the operator until its marks are moved.
+// keysOf returns the keys of an object's marks: those of an earlier name of the operator until the marks are moved.
 func (f *Family) keysOf(o metav1.Object) child.Keys {
 	if len(f.earlier) > 0 && !f.keys.Made(o) {
 		for _, keys := range f.earlier {
@@ -75,8 +75,8 @@ func (s *Session) rename(ctx context.Context, kind *feed.Feed, o *cached.Object)
 	return err
 }
 
-// move moves the marks of one child, and holds it as it is then. It returns nil where it is gone. There is no feed for a child
-// of a kind that is not declared.
+// move moves the marks of one child, and keeps the child as it is then. It returns nil when the child is gone. Kind is nil for a
+// child of a kind that is not declared.
 func (s *Session) move(ctx context.Context, kind *feed.Feed, which id, o *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	target := patch.Target{Client: s.family.settings.Client(which.gvr, which.key.Namespace), Object: o, Resource: which.gvr.GroupResource()}
 	moved, err := s.family.renamer.Move(ctx, target, func(now *unstructured.Unstructured) {
@@ -95,8 +95,9 @@ func (s *Session) move(ctx context.Context, kind *feed.Feed, which id, o *unstru
 	return moved, nil
 }
 
-// present returns what is there of a child that is about to be applied, as the pass knows it. What carries an earlier name of
-// the operator is found by its own name alone where it is unowned, or retained; of a kind that no cache has it is read.
+// present returns a child that is about to be applied as the pass knows it, nil where it is not there. An unowned or retained
+// child with marks of an earlier name is found by its own name alone, so its marks are moved here. Where no cache has its kind,
+// it is read.
 func (s *Session) present(ctx context.Context, w *wanted) (*unstructured.Unstructured, error) {
 	live := s.known(w.feed, w.id)
 	if s.family.renamer == nil {

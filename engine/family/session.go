@@ -35,8 +35,8 @@ type Memory struct {
 	ties *ties
 	// unsure: a write of the record got no answer, so the owner may have another one than ties has.
 	unsure bool
-	// doubts are places of the record of which it is not known whether a child is there: its creation got no answer, or an earlier
-	// process made it, and no cache shows it. They stay in the record until the child is seen, or looked for.
+	// doubts are places of the record where a child may be that no cache shows: its creation got no answer, or an earlier
+	// process made it. They stay in the record until the child is seen, or looked for.
 	doubts map[child.Place]bool
 	// asked are the children that stay for now, with the handler that may want each, as the log says.
 	asked map[child.Place]string
@@ -56,12 +56,12 @@ type Pass struct {
 	Sweep *sweep.Memory
 	// Awaits are the writes that the next pass waits for, those of earlier ones among them that no cache shows yet.
 	Awaits *inbox.Writes
-	// Walk is told of the versions that the pass writes; nil where nothing is written.
+	// Walk notes the versions that the pass writes; nil where nothing is written.
 	Walk *loop.Walk
 	// Done names the handlers that are through with the owner's deletion; nil while it lives.
 	Done map[string]bool
-	// Undecided names a handler that may want a child of a kind and has yet to say so, another one than the one given, which
-	// is empty for none; empty when all have said. It may be called by several goroutines.
+	// Undecided names a handler, other than but, that may want a child of a kind and has not said so yet; it is empty when
+	// all have. But may be empty. It may be called by several goroutines.
 	Undecided func(but string, kind schema.GroupKind) (handler string)
 }
 

@@ -14,7 +14,7 @@ import (
 // stay is a child that a handler does not want any more, and that stays until another one has said whether it wants the child.
 type stay struct {
 	place child.Place
-	// by is the handler that does not want it, empty for nobody's. Wanted is the one that may.
+	// by is the handler that does not want it, empty where no handler made it. Wanted is the one that may want it.
 	by, wanted string
 }
 
@@ -22,7 +22,7 @@ type stay struct {
 func (c *children) asks(found *unstructured.Unstructured) bool {
 	s := c.session
 	if s.pass.Deleting {
-		return false // what the deletion is to leave behind, the record says
+		return false // the record says which children a deletion leaves behind
 	}
 	wanted := s.pass.Undecided(c.attempt.Handler, found.GroupVersionKind().GroupKind())
 	if wanted == "" {
@@ -34,7 +34,7 @@ func (c *children) asks(found *unstructured.Unstructured) bool {
 	return true
 }
 
-// Leaving names the handlers that have given up a child which stays for now. They are to run again, for nobody else takes
+// Leaving names the handlers that have given up a child which stays for now. They are to run again, for only they take
 // the child away.
 func (s *Session) Leaving() (handlers []string) {
 	s.mu.Lock()

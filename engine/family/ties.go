@@ -40,8 +40,8 @@ func (s *Session) outdated(record *child.Record) (out []child.Place) {
 	return out
 }
 
-// claimed reports whether an object that says it is the owner's is at a place, as far as it is known. A cache that is not told of
-// changes at the moment says what is there, and not what is absent.
+// claimed reports whether the object at a place says that it is the owner's, and whether that is known. A cache without an open
+// watch shows which objects are there, and does not prove that one is absent.
 func (f *Family) claimed(owner child.Owner, place child.Place) (there, known bool) {
 	kind, h := f.shows(place)
 	if h == nil || !h.Synced() {
@@ -50,14 +50,14 @@ func (f *Family) claimed(owner child.Owner, place child.Place) (there, known boo
 	key := cache.ObjectName{Namespace: place.Namespace, Name: place.Name}
 	o, found := h.Object(key)
 	if !found && kind.Telling(key) {
-		return false, false // who is told of the deletion finds the owner by its record
+		return false, false // the listeners find the owner by its record when the deletion reaches them
 	}
 	there = found && (owner.Labels(o) || owner.Says(o))
 	return there, there || h.State().Stale.IsZero()
 }
 
 // cutLocked reports whether the object at a place was applied for the owner, and somebody has cut the tie since: the label may be
-// put on again. One that this pass has applied without a tie is let go. The lock is held.
+// put on again. An object that this pass has applied without a tie does not count. The lock is held.
 func (s *Session) cutLocked(owner child.Owner, place child.Place) bool {
 	kind, h := s.family.shows(place)
 	if h == nil {

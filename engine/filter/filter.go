@@ -116,14 +116,14 @@ type fault struct {
 // Moment is when a filter is asked, and about what.
 type Moment struct {
 	Now time.Time
-	// View tells what it is asked about. With another view the back-off begins again.
+	// View is a digest of what it is asked about. With another one the back-off begins again.
 	View string
 	// Backoff returns how long to wait after so many failures in a row.
 	Backoff func(failures int) time.Duration
 }
 
 // Failed notes that a filter failed. It reports whether it has failed with the same words before, and returns when it is to be
-// asked again. A failure before that time changes nothing of it.
+// asked again. A failure before that time does not move it.
 func (f *Faults) Failed(q Question, a Answer, m Moment) (before bool, again time.Time) {
 	text := a.Err.Error()
 	before = f.with(q.Handler.ID, text)
@@ -159,8 +159,8 @@ func (f *Faults) Answered(q Question) {
 	}
 }
 
-// Mended forgets the filters that have not failed in a pass and had an answer. It names their handlers, but for those of which
-// another filter fails with the same words.
+// Mended forgets the filters that have not failed in a pass and had an answer. It names their handlers, except those with
+// another filter that fails with the same words.
 func (f *Faults) Mended() (handlers []string) {
 	for k, one := range f.known {
 		if !one.mended {

@@ -224,8 +224,8 @@ func (b *Box[M]) Echo(owner Key, child types.UID, version string) {
 	s.echoes[child] = version
 }
 
-// ForgetEchoes forgets of which own writes to children the events are yet to come: the API server's versions have gone
-// back, and it may give theirs to the writes of others.
+// ForgetEchoes forgets the own writes to children whose events are yet to come: the API server's versions have gone back,
+// so the writes of others may get the same versions.
 func (b *Box[M]) ForgetEchoes() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

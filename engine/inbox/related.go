@@ -42,7 +42,7 @@ func (r *Related) note(relation int, ev watch.Event) {
 		}
 	}
 	if r.All || len(r.Changes) == relatedMost || ev.UID == "" {
-		r.All = true // what is noted says still what woke the owner
+		r.All = true // the noted versions still say what woke the owner
 		return
 	}
 	r.Changes = append(r.Changes, change)

@@ -49,7 +49,7 @@ type pending[M any] struct {
 	suspended time.Time
 }
 
-// wokenMost bounds the versions that are noted of what woke a key. Many more come where others write, and few do.
+// wokenMost bounds the noted versions of the objects that woke a key. All further ones are left out.
 const wokenMost = 32
 
 // woken notes versions of other objects that wake the key, the last one of each object.

@@ -41,11 +41,11 @@ type Write struct {
 	Gone bool
 	// Own: the object is of the resource whose pass wrote it.
 	Own bool
-	// since is what the cache was from when the write was noted: its epoch and one.
+	// since is the cache's epoch when the write was noted, plus one; zero where that is not known.
 	since uint64
 }
 
-// noted returns the write with what the cache was from when it was noted.
+// noted returns the write with the cache's epoch at this time.
 func (w Write) noted() Write {
 	if w.since == 0 && w.Cache != nil {
 		if h := w.Cache.Informer(w.Key.Namespace); h != nil {
@@ -57,8 +57,8 @@ func (w Write) noted() Write {
 
 // Shown reports whether the cache shows the write. A write to what is not watched any more counts as shown.
 //
-// When the API server's versions have gone back, nothing can be told from that of the write any more: it may be
-// forgotten, and its version given to another one. Then a listing that began later shows what has become of it.
+// When the API server's versions have gone back, the version of the write proves nothing any more: the write may be undone,
+// and its version given to another one. Then a listing that began later shows the outcome.
 func (w Write) Shown() bool {
 	h := w.Cache.Informer(w.Key.Namespace)
 	switch {
@@ -78,9 +78,8 @@ func (w Write) Shown() bool {
 
 // awaited reports whether passes wait for the write.
 //
-// A cache that has not been told of changes for long holds nobody up, not for deletion above all: until it
-// is told again, handlers that read it get an error. But the object itself is read from its own cache, so no pass
-// begins before that one has caught up.
+// No pass waits for a cache of children that is blind, above all no deletion: until a watch is open again, handlers that
+// read it get an error. But the object itself is read from its own cache, so no pass begins before that one has caught up.
 func (w Write) awaited() bool {
 	if w.Shown() {
 		return false
@@ -132,7 +131,7 @@ func (w *Writes) Expect(uid types.UID, writes []Write) {
 func (w *Writes) Add(one Write) { w.all = append(w.all, one.noted()) }
 
 // Shown reports whether the caches show all of them, but for those that a cache cannot show at the moment. Of these the last
-// one to each object is kept: passes wait for it once the cache is told of changes again.
+// one to each object is kept: passes wait for it once a watch is open again.
 func (w *Writes) Shown() bool {
 	if slices.ContainsFunc(w.all, Write.awaited) {
 		return false

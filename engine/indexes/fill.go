@@ -102,7 +102,7 @@ func (x *one) ask(o *unstructured.Unstructured) (out []dsl.Entry, err error) {
 	return out, err
 }
 
-// unguarded is ask for code that returns.
+// unguarded is ask without the guard.
 func (x *one) unguarded(o *unstructured.Unstructured) ([]dsl.Entry, error) {
 	if !filter.Chooses(&dsl.Handler{Labels: x.Labels, Annotations: x.Annotations}, o) {
 		return nil, nil

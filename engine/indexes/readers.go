@@ -71,7 +71,7 @@ type Readers struct {
 	of map[cache.ObjectName][]slot
 }
 
-// Readers returns new ones. Look has an owner looked at, for the version of an object where that is known; it must be quick and
+// Readers returns new ones. Look wakes an owner because of this version of an object, where it is known; it must be quick and
 // must not call the set.
 func (s *Set) Readers(look func(owner cache.ObjectName, woken loop.Version)) *Readers {
 	s.mu.Lock()
@@ -196,7 +196,7 @@ func (s *subscriptions) size() int {
 	return s.count
 }
 
-// look has those looked at whom a change concerns, which a version of an object has made, each once.
+// look wakes each owner that a change concerns. This version of an object made the change.
 func (s *subscriptions) look(c index.Change, woken loop.Version) {
 	if len(c.Keys) == 0 {
 		return
@@ -209,7 +209,7 @@ func (s *subscriptions) look(c index.Change, woken loop.Version) {
 	}
 	for _, key := range keys {
 		for _, who := range s.by[key] {
-			who.look(woken) // who is looked at twice is queued once
+			who.look(woken) // an owner that is woken twice is queued once
 		}
 	}
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/logmark"
 )
 
-// settling is how many retry periods a lock of an earlier name must rest after it was released: a standby of that name looks
-// for it within a retry period and its jitter.
+// settling is how many retry periods a lock of an earlier name must rest after it was released: a standby of that name may
+// take it within a retry period and its jitter.
 const settling = 2.2
 
 // awaitEarlier waits until no process leads by a lock that the operator had under an earlier name. It returns false when ctx
@@ -31,6 +31,7 @@ func (e *Elector) awaitEarlier(ctx context.Context, pod types.UID) bool {
 	return ctx.Err() == nil
 }
 
+// awaitLock is awaitEarlier for one lock.
 func (e *Elector) awaitLock(ctx context.Context, name string, pod types.UID) bool {
 	looks, said := &life{Elector: e, uid: pod}, ""
 	shown := e.set.Namespace + "/" + name
@@ -60,7 +61,7 @@ func (e *Elector) awaitLock(ctx context.Context, name string, pod types.UID) boo
 	return false
 }
 
-// left reports whether a lock of an earlier name is nobody's.
+// left reports whether no process holds a lock of an earlier name.
 func (l *life) left(ctx context.Context, lock *coordinationv1.Lease) (bool, error) {
 	switch renewed := lock.Spec.RenewTime; {
 	case len(lock.OwnerReferences) > 0:

@@ -46,8 +46,8 @@ type Settings struct {
 	// The renew deadline is how long the leader may write after it last renewed the lease or, in mode life, last saw
 	// that the lock is its own. The lease duration counts in whole seconds.
 	dsl.LeaderElection
-	// Earlier are the names that the lock had under earlier names of the operator. Nobody leads while somebody does by one of
-	// these, which are not written.
+	// Earlier are the names that the lock had under earlier names of the operator. This process does not lead while another
+	// one leads by one of these locks. They are not written.
 	Earlier []string
 	// Identity tells processes apart in mode lease. Defaults to the host's name and a random
 	// UUID. Two processes must not share one.

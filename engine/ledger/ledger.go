@@ -67,8 +67,8 @@ type Subject struct {
 	Deletion string
 	// First: no pass of this process over the object was finished. Fresh: it appeared after the first listing.
 	First, Fresh bool
-	// Generation: what was handled is kept in status.observedGeneration. Observed is what that tells, zero where it is not the
-	// operator's own, or says nothing.
+	// Generation: what was handled is kept in status.observedGeneration. Observed is its value, zero where it is not the
+	// operator's own, or not there.
 	Generation bool
 	Observed   int64
 	// Now is the time of the pass.

@@ -80,7 +80,7 @@ func Open(rules *Rules, m *Memory, s Subject, look *book.Look, log func() logr.L
 	return l
 }
 
-// load reads the book from the object: its text, or status.observedGeneration where that tells more.
+// load reads the book from the object: its text, or status.observedGeneration where that is newer.
 func (l *Ledger) load(look *book.Look) book.Book {
 	b, err := book.Load(l.text, l.subject.Object.GetUID(), l.vouched)
 	if err != nil {
@@ -94,7 +94,7 @@ func (l *Ledger) load(look *book.Look) book.Book {
 	})
 }
 
-// byGeneration is the book of an object of which a generation was handled.
+// byGeneration returns the book of an object whose status.observedGeneration says which generation was handled.
 func (l *Ledger) byGeneration(look *book.Look, observed int64) book.Book {
 	o := l.subject.Object
 	b := book.Book{UID: o.GetUID(), Known: true}
@@ -113,8 +113,8 @@ func (l *Ledger) vouched() bool {
 	return wrote(l.subject.Object, l.rules.Manager, "", "f:metadata", "f:annotations", "f:"+l.rules.Annotation)
 }
 
-// Marked reports whether status.observedGeneration is the mark of an operator, by managedFields: also of one that keeps what was
-// handled elsewhere by now.
+// Marked reports whether status.observedGeneration is the mark of an operator, by managedFields. By now the operator may keep the
+// mark elsewhere.
 func Marked(o *unstructured.Unstructured, manager string) bool {
 	return wrote(o, patch.Marker(manager), "status", "f:status", "f:observedGeneration")
 }

@@ -53,7 +53,7 @@ func (l *Ledger) Save(d Draft, marks *patch.Marks) (wait time.Duration) {
 	return 0
 }
 
-// allSeen reports whether a generation tells all that there is to keep of the handlers.
+// allSeen reports whether a generation says all that has to be kept of the handlers.
 func (l *Ledger) allSeen(look *book.Look) (all bool) {
 	for _, r := range l.rules.Readers {
 		if !r.Stores() {
@@ -66,9 +66,9 @@ func (l *Ledger) allSeen(look *book.Look) (all bool) {
 	return all
 }
 
-// observe has status.observedGeneration say that all is handled, and takes off the text, which is for what a generation does not
-// tell. Of the two it is the text whose end marks the object as handled, as long as it counts: the text goes with the object, and
-// so last. Where there is none, or it is void when the generation is written, that goes last.
+// observe makes status.observedGeneration say that all is handled, and takes off the text, which is for all that a generation
+// cannot say. While the text counts, its removal marks the object as handled, so the request to the object goes last. Where
+// there is no text, or the generation makes it void, the generation is the mark, and the request to the status goes last.
 func (l *Ledger) observe(d Draft, marks *patch.Marks) {
 	before, next := l.subject.Observed, l.foreseen(d.Wanted)
 	marks.Observed = l.subject.Object.GetGeneration()

@@ -10,15 +10,15 @@ const (
 	rowMost = 10
 	// Slow is how long it waits from then on, each time.
 	Slow = time.Second
-	// atOnce is the time before which a run is at once.
+	// atOnce is the wait below which a run counts as at once.
 	atOnce = Slow / 2
 )
 
 // Row is how often in a row a handler has asked to run at once.
 type Row uint8
 
-// Ask counts that the handler asks to run after a time, and returns the time after which it runs. Slowed: it is the first time
-// in the row that this is another one.
+// Ask counts that the handler asks to run after a time, and returns the time after which it runs. Slowed: for the first
+// time in the row this is a longer time.
 func (r Row) Ask(after time.Duration) (next Row, wait time.Duration, slowed bool) {
 	switch {
 	case after >= atOnce:
@@ -29,16 +29,16 @@ func (r Row) Ask(after time.Duration) (next Row, wait time.Duration, slowed bool
 	return rowMost + 1, Slow, r == rowMost
 }
 
-// carried is how many passes go on with what woke one before them.
+// carried is how many passes inherit what woke an earlier one.
 const carried = 10
 
-// Woken is what woke an object last, for passes that go on with it: they run what the pass that was woken has left.
+// Woken has the versions that woke an object last. Later passes inherit them while they finish the work of the woken pass.
 type Woken struct {
 	Versions []Version
 	passes   uint8
 }
 
-// Next returns what woke a pass for which versions have come, none where only a time has.
+// Next returns what woke the next pass: the versions that have come, or the inherited ones where none have.
 func (w Woken) Next(come []Version) Woken {
 	switch {
 	case len(come) > 0:

@@ -59,7 +59,7 @@ type step struct {
 	object   string
 	handlers []string
 	// before is the pass that woke this one, nil where the process does not know of one. It wrote one of the versions in
-	// woken. These are looked up once more when somebody asks for the chain, and are nil from then on.
+	// woken. These are looked up once more when the chain is asked for, and are nil from then on.
 	before *step
 	woken  []Version
 }
@@ -72,7 +72,7 @@ func (s *step) String() string {
 	return s.object + " (" + strings.Join(s.handlers, ", ") + ")"
 }
 
-// hash tells a version from others.
+// hash returns the hash of a version.
 func (t *Trail) hash(v Version) uint64 {
 	var h maphash.Hash
 	h.SetSeed(t.seed)
@@ -134,11 +134,11 @@ func (t *Trail) chainLocked(s *step) iter.Seq[*step] {
 	}
 }
 
-// again is that a chain has come back to an object: what passes over it write makes them run.
+// again says that a chain has come back to an object: passes over it run because of their own writes.
 const again = 3
 
-// returnsLocked tells how a chain that ends with s has to do with an object: 1 for not at all, 2 where there is a pass over it,
-// again where there are several. Each long chain counts so, for it may be a ring that does not show as a whole. The lock is held.
+// returnsLocked returns how a chain that ends with s meets an object: 1 without a pass over it, 2 with one, again with several.
+// A long chain counts as again, for it may be a ring that is not known as a whole. The lock is held.
 func (t *Trail) returnsLocked(s *step, to types.UID) int {
 	n, out, over := 0, 1, types.UID("")
 	for at := range t.chainLocked(s) {
@@ -155,7 +155,7 @@ func (t *Trail) returnsLocked(s *step, to types.UID) int {
 	return out
 }
 
-// Walk is one pass on a trail. The nil Walk is on none. Its methods may be called by any number of goroutines.
+// Walk is one pass on a trail. Writing and Wrote of a nil Walk do nothing. Its methods may be called by any number of goroutines.
 type Walk struct {
 	trail *Trail
 	about Subject
@@ -225,8 +225,8 @@ func (w *Walk) stepLocked() {
 // Wake is what woke a pass.
 type Wake struct {
 	// Paced: the pass goes no faster than others make it. It was woken by a version of another object that somebody else
-	// wrote, or that does not follow from what passes over this object wrote again and again. The end of an object is no
-	// pace: who makes again what somebody takes away goes as fast as that one.
+	// wrote, or that does not follow from what passes over this object wrote again and again. The end of an object sets no
+	// pace: a pass that makes a deleted object again would be as fast as the one who deletes it.
 	Paced bool
 	// Ring names the objects, with their handlers, that follow this one and that this one follows, itself first; it is nil
 	// where there is no ring, or one of very many objects.
@@ -241,7 +241,7 @@ func (w *Walk) Wake(handlers []string) (out Wake) {
 	defer t.mu.Unlock()
 	w.stepLocked()
 	w.step.handlers = handlers
-	woken := w.step.woken // which others look up once more
+	woken := w.step.woken // other passes look them up once more
 	defer func() { w.step.woken = woken }()
 	for _, v := range w.about.Woken {
 		if by := t.byLocked(v); by == nil {
@@ -265,7 +265,7 @@ func (w *Walk) Wake(handlers []string) (out Wake) {
 	return out
 }
 
-// few returns the same with a ring of which not too many are named.
+// few returns the wake with a ring that names a few objects and the number of the others.
 func (k Wake) few() Wake {
 	if more := len(k.Ring) - named; more > 0 {
 		k.Ring = append(k.Ring[:named], fmt.Sprintf("%d more", more))

@@ -9,8 +9,8 @@ import (
 	"sync"
 )
 
-// mostConnections is how many connections an endpoint keeps, and mostOfClient how many of these from one address: a client
-// that opens all it can keeps neither the kubelet nor Prometheus out.
+// mostConnections is how many connections an endpoint keeps, and mostOfClient how many of these from one address: so no
+// client can keep the kubelet or Prometheus out.
 const (
 	mostConnections = 512
 	mostOfClient    = 64

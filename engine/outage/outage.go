@@ -30,7 +30,7 @@ const calmAgain = 15 * time.Second
 // request of many that comes to nothing, or all that were on a connection which broke, are no outage.
 const doubt = 250 * time.Millisecond
 
-// early is how long after the first failure it is too early to log what failed by itself.
+// early is how long after the first failure an error is not logged by itself: it may belong to an outage.
 const early = time.Second
 
 // mostFailed is how many requests may fail in an absence before the log speaks of it though others are answered, where
@@ -61,7 +61,7 @@ type Watch struct {
 // absence is a time in which requests to a part of the API fail.
 type absence struct {
 	begun, over time.Time
-	// alone is since when requests wait for an answer and none has come; zero since an answer.
+	// alone is when the first request was sent of those that failed since the last answer; zero after an answer.
 	alone time.Time
 	// failed and answered count requests since it began.
 	failed, answered int
@@ -70,8 +70,8 @@ type absence struct {
 	end    *time.Timer // runs once something was answered
 }
 
-// fail counts a request that was sent at begun and came to nothing, and reports whether the log is to speak of the absence
-// now. Certain: one such answer says how it is with all requests.
+// fail counts a request that was sent at begun and came to nothing, and reports whether the absence is to be logged now.
+// Certain: this failure alone proves it.
 func (s *absence) fail(begun time.Time, certain bool) bool {
 	s.failed++
 	if s.alone.IsZero() {
@@ -125,8 +125,8 @@ func (w *Watch) Away() bool {
 	return s != nil && s.logged || time.Since(w.returned) < reopening
 }
 
-// Logged reports whether the log says that requests to some part of the API fail, or said so until a moment ago. Of the
-// first moment of an absence it cannot say yet whether it is one, and what fails then is tried again at once.
+// Logged reports whether the log says that requests to some part of the API fail, or said so until a moment ago. The
+// first second of an absence counts, too: it may become an outage, and failed requests are tried again at once.
 func (w *Watch) Logged() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -168,7 +168,7 @@ func (t Target) statusChange(o *unstructured.Unstructured, p *dsl.Patch, m Marks
 	return c
 }
 
-// counted returns fields of the status with observedGeneration as the engine has it: what it is to be, or what it is.
+// counted returns fields of the status with the engine's observedGeneration: the new one, or the present one.
 func counted(status, fields map[string]any, observed int64) map[string]any {
 	has, found := status["observedGeneration"]
 	_, wanted := fields["observedGeneration"]
@@ -377,8 +377,8 @@ func without(list []any, kinds []string) []any {
 	})
 }
 
-// hasSet reports whether the API server tells of a condition that one of these field managers has set it. Where conditions are
-// no list of entries with keys, it cannot tell.
+// hasSet reports whether one of these field managers has set a condition, by managedFields. These do not say it where conditions
+// are not a list of entries with keys.
 func hasSet(o *unstructured.Unstructured, managers []string, kind string) bool {
 	for _, entry := range o.GetManagedFields() {
 		var fields struct {

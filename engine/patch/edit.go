@@ -7,12 +7,12 @@ import (
 	"slices"
 )
 
-// Edit is what a patch makes of one object: the object without the patch, and with it.
+// Edit is one object without a patch, and with it.
 type Edit struct{ Before, After map[string]any }
 
 // Repeats reports whether an edit changes only what an earlier one changed too, from the same values to the same values.
-// The same patch made both, of the same object at two times: when it repeats the earlier edit, nobody has changed in
-// between what it overwrites.
+// The same patch made both, of the same object at two times: when it repeats the earlier edit, no value that it overwrites
+// has changed in between.
 //
 // A list whose entries have names, or are texts, is compared entry by entry. So conditions of other types may change.
 func (e Edit) Repeats(first Edit) bool { return repeats(first.Before, first.After, e.Before, e.After) }
@@ -66,7 +66,7 @@ func repeatsInLists(lists [4][]any) bool {
 	return repeatsIn(maps) && slices.Equal(stays(maps[3], order[2]), stays(maps[2], order[3]))
 }
 
-// entryName tells an entry of a list from the others: a text by itself, a map by the field that names entries in the
+// entryName identifies an entry of a list: a text by itself, a map by the field that names entries in the
 // lists of Kubernetes. It is empty where there is no such field.
 func entryName(entry any) string {
 	if text, is := entry.(string); is {
@@ -81,7 +81,7 @@ func entryName(entry any) string {
 	return ""
 }
 
-// all returns values as what they are where those that are there are of one type.
+// all returns values with their type, where all of them that are not nil have it.
 func all[T any](values [4]any) (out [4]T, ok bool) {
 	for i, value := range values {
 		if value == nil {

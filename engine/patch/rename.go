@@ -66,7 +66,7 @@ func (r *Renamer) applied(e metav1.ManagedFieldsEntry) bool {
 	return e.Operation == metav1.ManagedFieldsOperationApply && e.Subresource == "" && r.manager(e.Manager) != e.Manager
 }
 
-// Renamed returns a copy of an object as it is when its marks were moved, but for managedFields.
+// Renamed returns a copy of an object with its labels and annotations moved.
 func (r *Renamer) Renamed(o *unstructured.Unstructured) *unstructured.Unstructured {
 	out := o.DeepCopy()
 	if labels := out.GetLabels(); labels != nil {
@@ -152,8 +152,8 @@ func (r *Renamer) send(ctx context.Context, c Client, live *unstructured.Unstruc
 	return c.Patch(ctx, live.GetName(), types.MergePatchType, data, metav1.PatchOptions{FieldManager: r.now.Name})
 }
 
-// markedAs returns the labels and annotations as they are to be called which were applied under an earlier name, and the
-// set of their fields.
+// markedAs returns, under their new keys, the labels and annotations that were applied under an earlier name, and the set of
+// their fields.
 func (r *Renamer) markedAs(live *unstructured.Unstructured) (labels, notes map[string]any, marks *fieldpath.Set) {
 	own := fieldpath.NewSet()
 	for _, e := range live.GetManagedFields() {
@@ -175,7 +175,7 @@ func (r *Renamer) markedAs(live *unstructured.Unstructured) (labels, notes map[s
 	return pick("labels", live.GetLabels()), pick("annotations", live.GetAnnotations()), marks
 }
 
-// additions are the labels and annotations of these that an object does not have yet.
+// additions returns those of these labels and annotations that an object does not have yet.
 func additions(live *unstructured.Unstructured, labels, notes map[string]any) map[string]any {
 	out := map[string]any{}
 	for field, add := range map[string]struct {
@@ -190,7 +190,7 @@ func additions(live *unstructured.Unstructured, labels, notes map[string]any) ma
 	return out
 }
 
-// moved is the change of labels, or of annotations, that moves those of earlier names. Where there are both, the new one stays.
+// moved returns the patch of labels, or of annotations, that moves those of earlier names. Where both are there, the new one stays.
 func (r *Renamer) moved(values map[string]string) map[string]any {
 	out := map[string]any{}
 	for key, value := range values {
@@ -215,8 +215,8 @@ func (r *Renamer) finalizers(before []string) (out []string) {
 	return out
 }
 
-// entries are the managedFields with what earlier names manage in the entries of the new one. Marks are what it is to manage
-// as an applier.
+// entries returns the managedFields with the entries of earlier names merged into those of the new one. Marks are the fields that
+// it is to manage as an applier.
 func (r *Renamer) entries(live *unstructured.Unstructured, marks *fieldpath.Set) (out []metav1.ManagedFieldsEntry) {
 	for _, e := range live.GetManagedFields() {
 		e.Manager = r.manager(e.Manager)
@@ -254,7 +254,7 @@ func encoded(fields *fieldpath.Set) *metav1.FieldsV1 {
 	return metav1.NewFieldsV1(string(data))
 }
 
-// key is what a label, an annotation or a finalizer is called now.
+// key returns the present key of a label, an annotation or a finalizer.
 func (r *Renamer) key(key string) string {
 	prefix, rest, _ := strings.Cut(key, "/")
 	for _, was := range r.was {
@@ -265,7 +265,7 @@ func (r *Renamer) key(key string) string {
 	return key
 }
 
-// manager is what a field manager is called now.
+// manager returns the present name of a field manager.
 func (r *Renamer) manager(name string) string {
 	if slices.ContainsFunc(r.was, func(was *dsl.Operator) bool { return was.Name == name }) {
 		return r.now.Name
@@ -273,7 +273,7 @@ func (r *Renamer) manager(name string) string {
 	return name
 }
 
-// fieldsOf are the fields of an entry. One that cannot be read has none.
+// fieldsOf returns the fields of an entry; none where it cannot be read.
 func fieldsOf(e metav1.ManagedFieldsEntry) *fieldpath.Set {
 	out := fieldpath.NewSet()
 	if e.FieldsV1 == nil || out.FromJSON(bytes.NewReader(e.FieldsV1.GetRawBytes())) != nil {

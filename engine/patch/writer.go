@@ -52,10 +52,10 @@ type Marks struct {
 	Mended    string
 	// Locked: what is asked for holds only for the version that it was worked out from.
 	Locked bool
-	// Observed is what status.observedGeneration is to be: the generation that was handled; zero leaves it alone. Where Write
-	// itself makes another generation of that one, it is the new one.
+	// Observed is the value for status.observedGeneration: the generation that was handled; zero leaves the field alone. Where
+	// Write itself makes a new generation of that one, it sends the new one.
 	Observed int64
-	// Late: Observed is what marks the object as handled, so the status is written after the object.
+	// Late: Observed marks the object as handled, so the status is written after the object.
 	Late bool
 }
 
@@ -92,8 +92,8 @@ type Target struct {
 	// Ignored are changes that the server did not make when they were sent, from Result.Ignored. They
 	// are not sent again while the object is as it was then.
 	Ignored []uint64
-	// Wrote is called after each request that only the version it was worked out from could take: to is from with
-	// nothing but that write. Optional.
+	// Wrote is called after each request that was bound to a resourceVersion: to is from with that write and no other
+	// change. Optional.
 	Wrote func(from, to *unstructured.Unstructured)
 	// Generation is that of the object as handlers saw it, for the conditions that they set. Now is the
 	// time of their transitions.
@@ -114,8 +114,8 @@ type Result struct {
 	Ignored []uint64
 }
 
-// Marker is the field manager with which a status is written where status.observedGeneration is the engine's mark, and so tells it
-// from what anybody else has written there, handlers included.
+// Marker is the field manager of writes to a status with the engine's mark in observedGeneration. It sets the mark apart from
+// the numbers that others write there, handlers included.
 func Marker(manager string) string { return manager + "/observed" }
 
 // Write sends what is wanted and the target does not have. The request that marks the object as handled goes last: a crash
@@ -145,7 +145,7 @@ type writing struct {
 	marks  Marks
 	// conflicts counts those since the last answer.
 	conflicts int
-	// made is the generation that the write made of another one, from.
+	// made is the generation that the write itself made of another one, from.
 	from, made int64
 }
 
@@ -153,7 +153,7 @@ type writing struct {
 func (w *writing) ask() { w.wanted, w.marks = w.wish(w.out.Object) }
 
 // both sends the two requests, as far as there is something to send: that to the status first, unless it is late. It is not done
-// where another order is wanted in the end.
+// when the marks want the other order after a conflict.
 func (w *writing) both(ctx context.Context, late bool) (done bool, err error) {
 	order := []string{"status", ""}
 	if late {
@@ -235,8 +235,8 @@ func ResolveMost(o *unstructured.Unstructured, p *dsl.Patch, generation int64, n
 	return &bare, err
 }
 
-// send works out a change and sends it, again from a fresh read after a conflict. It is not done where the status is to be late
-// then and was not, or the other way round.
+// send works out a change and sends it, again from a fresh read after a conflict. It is not done
+// when the marks want the other order then.
 func (w *writing) send(ctx context.Context, subresource string, late bool) (done bool, err error) {
 	for {
 		c := w.change(w.out.Object, subresource)
@@ -266,12 +266,12 @@ func (w *writing) send(ctx context.Context, subresource string, late bool) (done
 // answered takes in what the server made of a change.
 func (w *writing) answered(written *unstructured.Unstructured, c change, subresource string) {
 	before := w.out.Object
-	// A change that is held to no version may have met somebody else's, whose generation nobody has handled.
+	// A change that is bound to no version may follow somebody else's, and that generation was not handled.
 	if m := w.handled(); c.locked && m.Observed > 0 && m.Observed == before.GetGeneration() {
 		w.from, w.made = w.marks.Observed, written.GetGeneration()
 	}
 	if len(w.wanted.Retired) > 0 && written.GetManagedFields() == nil {
-		written.SetManagedFields(before.GetManagedFields()) // which tell whose conditions they are
+		written.SetManagedFields(before.GetManagedFields()) // they say who set the conditions
 	}
 	if c.locked && w.to.Wrote != nil {
 		w.to.Wrote(before, written)

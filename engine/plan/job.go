@@ -39,7 +39,7 @@ type Job struct {
 	// Wants is what the handler asked for in this pass; Offers: conditions of its own are among it.
 	Wants  *dsl.Patch
 	Offers bool
-	// Blind: it ran before all of the object was read, and somebody may have changed in between what the cache does not show.
+	// Blind: it ran before the whole object was read, and fields that the cache does not show may have changed in between.
 	Blind bool
 	// Saw and Left are digests of the handler's view, before it ran and with its own changes.
 	Saw, Left string

@@ -57,9 +57,9 @@ func (js Jobs) Rerun(readers []book.Reader, writes []family.Write) (out []string
 	return out
 }
 
-// Driven reports whether the pass wrote for nothing but what goes its own way: the time, or children and related objects that
-// pace it (see [loop.Wake]), after which it changed no more than the object's status. That is no loop: a heartbeat follows the
-// clock, and a status the Pods of a roll-out, as long as they come.
+// Driven reports whether others set the pace of all that the pass wrote: the time, or children and related objects (see
+// [loop.Wake]), after which it changed only the object's status. That is no loop: a heartbeat follows the clock, and a status
+// follows the Pods of a roll-out.
 func (js Jobs) Driven(writes []family.Write, paced bool) bool {
 	return !slices.ContainsFunc(js, func(j *Job) bool {
 		if paced && j.Cause.FromOthers() {
@@ -69,7 +69,7 @@ func (js Jobs) Driven(writes []family.Write, paced bool) bool {
 	})
 }
 
-// Timed reports whether the pass wrote for nothing but the time.
+// Timed reports whether the pass wrote only because a time had come.
 func (js Jobs) Timed(writes []family.Write) bool {
 	return !slices.ContainsFunc(js, func(j *Job) bool { return !j.timed() && j.Ran && (j.writes(writes) || j.Asks()) })
 }

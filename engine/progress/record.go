@@ -129,7 +129,7 @@ func (r Record) RetryNow() Record {
 	return r
 }
 
-// Later returns the record of a handler whose next attempt does not begin before a time; as it is, where there is none.
+// Later returns the record with a next attempt that does not begin before a time. A record without one stays as it is.
 func (r Record) Later(at time.Time) Record {
 	if !r.Done && r.Due.Before(at) {
 		r.Due = at
@@ -192,8 +192,8 @@ func (r Record) Succeed() Record {
 const refusedMost = 30 * time.Second
 
 // Fail notes a failed attempt and decides what follows: another attempt at Due, or none when the
-// error is permanent, the handler's retries are used up, or its deadline would pass before. One that was refused for lack of a right, or by a policy, waits
-// 30 seconds at most, or the handler's first back-off, unless it asked for longer. An error that the handler ignores is a success.
+// error is permanent, the handler's retries are used up, or its deadline would pass before. One that was refused for lack
+// of a right, or by a policy, waits 30 seconds at most, or the handler's first back-off, unless it asked for longer. An error that the handler ignores is a success.
 func (r Record) Fail(h *dsl.Handler, err error, now time.Time) Record {
 	wait, asked := dsl.IsTemporary(err)
 	if h.Errors == dsl.ErrorsIgnore && !asked && !dsl.IsPermanent(err) {

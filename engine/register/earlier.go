@@ -15,8 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// takeOver enters what registers of earlier names have into the ConfigMap, and deletes them then. It returns the ConfigMap as
-// it is, nil where there is none.
+// takeOver enters the kinds in registers of earlier names into the ConfigMap, and then deletes those registers. It returns the
+// ConfigMap, nil where there is none.
 func (r *Register) takeOver(ctx context.Context, o *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	for _, name := range r.settings.Earlier {
 		earlier, err := r.get(ctx, name)

@@ -65,7 +65,7 @@ type Register struct {
 	object *unstructured.Unstructured
 	kinds  map[string][]schema.GroupKind
 	read   bool
-	// doubt: it may be another one since.
+	// doubt: the ConfigMap may have changed since it was read.
 	doubt bool
 	// refused: a right is missing. Granted is closed when it may have been given.
 	refused bool
@@ -271,7 +271,7 @@ func (r *Register) write(ctx context.Context, resource string, to edit) error {
 	return err
 }
 
-// blankOr returns a copy of the ConfigMap, or one that has nothing where there is none.
+// blankOr returns a copy of the ConfigMap, an empty one for nil.
 func (r *Register) blankOr(o *unstructured.Unstructured) *unstructured.Unstructured {
 	if o != nil {
 		return o.DeepCopy()
@@ -355,7 +355,7 @@ func (r *Register) know(o *unstructured.Unstructured) {
 	r.object, r.kinds, r.read = o, kinds, true
 }
 
-// kindsIn are the kinds that a register has, by resource. Nil has none.
+// kindsIn returns the kinds in a register, by resource; none for nil.
 func kindsIn(o *unstructured.Unstructured) map[string][]schema.GroupKind {
 	kinds := map[string][]schema.GroupKind{}
 	if o != nil {

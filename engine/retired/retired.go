@@ -122,7 +122,7 @@ func (k *Kinds) Searches(of schema.GroupKind) bool {
 	return with.Register.Has(with.Resource, of) // its feed is about to begin
 }
 
-// Searching is Searches for all kinds that the resource does not own.
+// Searching reports whether Searches holds for some kind of the register, or the register is not known yet.
 func (k *Kinds) Searching() bool {
 	return !k.settings.Register.Known() || slices.ContainsFunc(k.settings.Register.Of(k.settings.Resource), k.Searches)
 }

@@ -14,7 +14,7 @@ type Alarm struct {
 	next    *Alarm
 }
 
-// atOnce is the time before which an alarm is at once.
+// atOnce is the wait below which an alarm counts as at once.
 const atOnce = 500 * time.Millisecond
 
 // With returns the alarms with that of a handler after a time, in the place of the one that it had. One that is at once is

@@ -31,11 +31,11 @@ const (
 // as no attempt of a handler.
 type BackError struct {
 	what, cached, live string
-	// source is what has to list again first, empty where versions say it.
+	// source has to list again first; empty where versions were compared.
 	source string
 }
 
-// Behind returns the error of what has to wait until a source has listed again.
+// Behind returns the error of an action, as in "deleting Pod a/b", that waits until a source has listed again.
 func Behind(what, source string) error { return &BackError{what: what, source: source} }
 
 // Error names the versions, or what is waited for.
@@ -67,9 +67,9 @@ type alarms struct {
 	next *time.Timer
 }
 
-// wentBack has every source list again, since versions have gone back: those of what, as this source has seen. Listed:
-// it has seen that in a listing of its own, so it has listed again already. It reports whether the sources list now, or
-// are about to: an alarm that comes soon after another one waits.
+// wentBack makes every source list again, because the source by has seen that the versions of what have gone back. Listed:
+// it has seen that in a listing, so it has listed again already. Now is false when the alarm waits, because it comes soon
+// after another one.
 func (s *Set) wentBack(by *observer, listed bool, what fmt.Stringer, from, to string) (now bool) {
 	s.mu.Lock()
 	known, wait := s.closed || by.behind(), time.Until(s.last.Add(s.quiet))
@@ -96,14 +96,14 @@ func (s *Set) wentBack(by *observer, listed bool, what fmt.Stringer, from, to st
 	return now
 }
 
-// tell tells of an alarm.
+// tell calls Back after an alarm.
 func (s *Set) tell() {
 	if s.settings.Back != nil {
 		s.settings.Back()
 	}
 }
 
-// alarmLocked has every source list again.
+// alarmLocked makes every source list again. The lock is held.
 func (s *Set) alarmLocked(what fmt.Stringer, from, to string) {
 	if s.next != nil {
 		s.next.Stop()
@@ -127,7 +127,7 @@ type era struct {
 	// wanted is the alarm after which the source has to list, and got the one after which it has listed. Begun is the
 	// one after which the listing that is under way was begun.
 	wanted, got, begun uint64
-	// again is closed when wanted changes; nil while nobody waits for that.
+	// again is closed when wanted changes; nil while no stream waits for that.
 	again chan struct{}
 	// handed is the version that was handed to the reflector last. Pending: the cache may not show the last listing yet.
 	handed  string
@@ -146,7 +146,7 @@ func (o *observer) relist(epoch uint64) {
 	o.pace.calm()
 }
 
-// turned returns what is closed when the source has to list again; it is so already when the last listing is too old.
+// turned returns a channel that is closed when the source has to list again, or has to already.
 func (o *observer) turned() <-chan struct{} {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -161,9 +161,9 @@ func (o *observer) turned() <-chan struct{} {
 	return out
 }
 
-// begin notes that a listing begins. It reports whether that has to be one of what the server has now, whatever versions
+// begin notes that a listing begins. It reports whether the listing has to show the newest state, whatever versions
 // are known.
-func (o *observer) begin() (anew bool) {
+func (o *observer) begin() (newest bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.begun = o.wanted
@@ -244,7 +244,7 @@ type named struct {
 func (n named) String() string { return n.src.String() + " " + n.key.String() }
 
 // compare looks whether a listing shows an older version of an object than the cache has. Etcd may be set back with a
-// higher revision, as its tool offers: then the listing's own version does not tell.
+// higher revision, as its tool offers: then the listing's own version does not show it.
 func (o *observer) compare(shown metav1.Object) {
 	if o.find == nil {
 		return

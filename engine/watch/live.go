@@ -128,7 +128,7 @@ func (k known) compare(live *unstructured.Unstructured, written bool) (err error
 	return err
 }
 
-// wrote is compare for the answer to a write, of which it returns the error.
+// wrote is compare for the answer to a write. It returns the error of the write.
 func (k known) wrote(o *unstructured.Unstructured, err error) error {
 	if err == nil {
 		_ = k.compare(o, true) // what was written was written
@@ -137,8 +137,8 @@ func (k known) wrote(o *unstructured.Unstructured, err error) error {
 }
 
 // newer reports whether the cache had a newer state than the one that the server has, and returns its version. An object
-// that has not changed since the version that the cache had caught up to has to be in it just so. But one that the cache
-// does not have may be missing in a listing for another reason; only one that was just made tells.
+// whose version is not past the one that the cache had caught up to must be in the cache with that version. An object that
+// the cache lacks may be missing from a listing for another reason, so it counts only when it was just written.
 func (s sight) newer(live *unstructured.Unstructured, written bool) (had string, is bool) {
 	version, same := live.GetResourceVersion(), s.uid == live.GetUID()
 	if same && older(version, s.version) {

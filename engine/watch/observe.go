@@ -26,7 +26,7 @@ import (
 type observer struct {
 	health *health
 	pace   pace
-	// version returns the version that the cache has caught up to, and find what it has under a key; nil where nobody asks.
+	// version returns the version that the cache has caught up to, and find the object under a key. Both may be nil.
 	version func() string
 	find    func(cache.ObjectName) (*cached.Object, bool)
 	// back has every source list again, and reports whether they do; see [Set.wentBack].
@@ -71,7 +71,7 @@ func list[L listed](ctx context.Context, o *observer, opts metav1.ListOptions, c
 	// The reflector begins with version 0: whatever the server has at hand. A server that lags
 	// behind would show this process an older state than the one before it saw.
 	first := opts.Continue == ""
-	if anew := first && o.begin(); anew || opts.ResourceVersion == "0" {
+	if newest := first && o.begin(); newest || opts.ResourceVersion == "0" {
 		opts.ResourceVersion = ""
 	}
 	out, err := call(ctx, opts)
@@ -231,7 +231,7 @@ func (o *observer) arrived(list listed, first, last bool) {
 	}
 }
 
-// had is the version that the cache has caught up to; empty before the first listing, and where nobody asks.
+// had returns the version that the cache has caught up to; empty before the first listing.
 func (o *observer) had() string {
 	if o.version == nil {
 		return ""

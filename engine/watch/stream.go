@@ -45,7 +45,7 @@ var errStalled = fmt.Errorf("the listing did not go on for %s", stalledAfter)
 // A watch is, that begins at a version which its server has yet to come to: a listing shows it.
 var errSilent = errors.New("two watches in a row were silent")
 
-// errBack is what is wrong with a stream of before an alarm, or one that shows older versions than were there.
+// errBack ends a stream that was opened before an alarm, or that shows older versions than it did before.
 var errBack = apierrors.NewResourceExpired("the server's versions have gone back")
 
 // errBrief is what is wrong with a stream that ends as soon as it begins.
@@ -146,7 +146,7 @@ func (s *stream) pass(ctx context.Context) error {
 	}
 }
 
-// turned is closed when the source has to list again. One that lists goes on.
+// turned returns a channel that is closed when the source has to list again; nil for a stream that lists.
 func (s *stream) turned() <-chan struct{} {
 	if s.listing {
 		return nil
@@ -218,7 +218,7 @@ func (s *stream) patience() time.Duration {
 	return max(silentBeats*beat, silentAfter)
 }
 
-// note notes an event, and returns its version. The error is the one that it tells of, or that it shows.
+// note notes an event, and returns its version. The error is the one that the event carries, or errBack.
 func (s *stream) note(event watch.Event) (version string, err error) {
 	h := s.seen.health
 	if event.Type == watch.Error {

@@ -74,8 +74,8 @@ func (o objects) Decode(data []byte, defaults *schema.GroupVersionKind, into run
 	return o.Serializer.Decode(data, defaults, into)
 }
 
-// namesake makes a tree of an object whose kind is called Status and is not the API machinery's, as in a bookmark, nil of
-// all else. The decoder of the dynamic client takes it for an error.
+// namesake returns the tree of an object whose kind is called Status and is not the API machinery's, as in a bookmark; nil for
+// all other objects. The decoder of the dynamic client takes such an object for an error.
 func (o objects) namesake(data []byte) (*unstructured.Unstructured, *schema.GroupVersionKind) {
 	u := &unstructured.Unstructured{}
 	kind := o.decode(u, data)

@@ -30,7 +30,7 @@ const (
 	mostFrame = 2 * 3 << 20
 )
 
-// errLarge is what is wrong with an event that is too large.
+// errLarge is the error of an event that is too large.
 var errLarge = fmt.Errorf("reading event: it is larger than %d MiB", mostFrame>>20)
 
 // frames cuts a stream of JSON objects into these. An object ends with the bracket that closes it: no server need send

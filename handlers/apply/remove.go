@@ -135,7 +135,7 @@ func (p *pass) remove(ctx context.Context, wave []dsl.ChildObject) (stays bool) 
 	return stays
 }
 
-// objectOf tells an object from all others.
+// objectOf returns a key that identifies an object.
 func objectOf(found dsl.ChildObject) string {
 	return string(found.Object.GetUID()) + " " + labelOf(found.Object)
 }

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// Own is a control plane of one test, for what no other test would outlive: an API server and its etcd, and nothing else.
+// Own is a control plane of one test, for faults that other tests would not survive: an API server and its etcd, and nothing else.
 type Own struct {
 	Cluster
 
@@ -42,7 +42,7 @@ func (o *Own) Halt() {
 	o.plane = nil
 }
 
-// Resume starts the control plane, with what etcd has stored.
+// Resume starts the control plane with etcd's data.
 func (o *Own) Resume() {
 	o.t.Helper()
 	kubeconfig, err := o.startPlane(o.crds)
@@ -54,7 +54,7 @@ func (o *Own) Resume() {
 	}
 }
 
-// Backup copies what etcd has stored. What it returns sets etcd back to it. Both stop the control plane, and start it again.
+// Backup copies etcd's data. The function that it returns puts the copy back. Both stop the control plane, and start it again.
 func (o *Own) Backup() (restore func()) {
 	o.t.Helper()
 	data, copied := filepath.Join(o.dir, "plane", "etcd"), filepath.Join(o.dir, "backup")

@@ -96,8 +96,8 @@ func (s *Server) Snapshot() (restore func()) {
 	}
 }
 
-// Backup is Snapshot whose restoring nobody is told of: watches stay open. One that is resumed from a version which the
-// server has yet to reach is silent until then.
+// Backup is Snapshot with a restore that leaves watches open. A watch that is resumed from a version which the server has
+// yet to reach is silent until then.
 func (s *Server) Backup() (restore func()) {
 	back := s.backup()
 	return func() {
@@ -107,7 +107,7 @@ func (s *Server) Backup() (restore func()) {
 	}
 }
 
-// backup is Backup; what it returns is for who holds the lock.
+// backup is Backup for callers that hold the lock when they restore.
 func (s *Server) backup() (restoreLocked func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -25,7 +25,7 @@ type stream struct {
 	selector selector
 	ctx      context.Context
 	timeout  <-chan time.Time
-	// after is the version from which on it tells.
+	// after is the version after which changes are sent.
 	after int64
 
 	mu      sync.Mutex
