@@ -4,8 +4,12 @@
 package cluster
 
 import (
+	"context"
+	"net"
+	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 )
 
@@ -81,5 +85,37 @@ func (o *Own) replace(folder, by string) {
 	}
 	if err != nil {
 		o.t.Fatalf("copying etcd's data: %v", err)
+	}
+}
+
+// FillDisk has etcd refuse all writes, as it does when its quota is spent, until the function that it returns is called.
+func (o *Own) FillDisk() (free func()) {
+	o.t.Helper()
+	o.alarm("ACTIVATE")
+	return func() {
+		o.t.Helper()
+		o.alarm("DEACTIVATE")
+	}
+}
+
+// alarm raises or ends etcd's alarm for a lack of space, by etcd's JSON gateway.
+func (o *Own) alarm(action string) {
+	o.t.Helper()
+	socket := filepath.Join(o.dir, "plane", "etcd.sock")
+	client := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "unix", socket)
+	}}}
+	defer client.CloseIdleConnections()
+	request, err := http.NewRequestWithContext(o.t.Context(), http.MethodPost, "http://etcd/v3/maintenance/alarm", strings.NewReader(`{"action":"`+action+`","alarm":"NOSPACE"}`))
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		o.t.Fatalf("setting etcd's alarm: %v", err)
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		o.t.Fatalf("setting etcd's alarm: %s", response.Status)
 	}
 }
