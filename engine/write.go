@@ -227,8 +227,8 @@ func (p *pass) adopt(live *unstructured.Unstructured) {
 // does not select it any more: nobody would do it later, it could never be deleted, and when it comes
 // back it is new.
 func (p *pass) releaseObject(ctx context.Context, marks patch.Marks) error {
-	seen := p.finalizer() || (p.ledger.HasText() || p.r.machines.Any()) && p.r.own.Chooses() ||
-		(p.r.rules.Finalizes || p.r.spec.Owner()) && p.r.spec.Cache == dsl.CacheLive // which does not show it
+	seen := p.finalizer() || (p.ledger.HasText() || p.r.machines.Any() || p.r.numbered(p.object)) && p.r.own.Chooses() ||
+		(p.r.rules.Finalizes || p.r.spec.Owner() || p.r.own.KeepsGeneration()) && p.r.spec.Cache == dsl.CacheLive // which does not show it
 	if !marks.Remove || !seen {
 		return nil
 	}
@@ -237,10 +237,13 @@ func (p *pass) releaseObject(ctx context.Context, marks patch.Marks) error {
 		if live.GetAnnotations()[p.r.engine.op.StateAnnotation()] != "" {
 			marks.Annotation, marks.State = p.r.engine.op.StateAnnotation(), ""
 		}
-		marks.Along = p.family.LeftBehind(live)
+		marks.Along, marks.Unobserved = p.family.LeftBehind(live), p.r.numbered(live)
 		_, err = p.send(ctx, live, func(live *unstructured.Unstructured) (*dsl.Patch, patch.Marks) { return p.r.machines.Left(live), marks })
-		if apierrors.IsInvalid(err) { // a schema may require the book: nothing is held for that
+		// A schema may require the book, and a number of an earlier version may take a right that is not there any more:
+		// nothing is held for that.
+		if apierrors.IsInvalid(err) || apierrors.IsForbidden(err) && marks.Unobserved && !p.r.own.KeepsGeneration() {
 			p.refused(err)
+			marks.Unobserved = false
 			_, err = p.send(ctx, live, func(*unstructured.Unstructured) (*dsl.Patch, patch.Marks) { return dsl.NewPatch(), marks })
 		}
 	}
@@ -249,6 +252,18 @@ func (p *pass) releaseObject(ctx context.Context, marks patch.Marks) error {
 		return fmt.Errorf("letting object go: %w", err)
 	}
 	return nil
+}
+
+// numbered reports whether an object has a status.observedGeneration that counts as a mark of the operator.
+func (r *resource) numbered(o *unstructured.Unstructured) bool {
+	if !r.rules.Ledger.Stores {
+		return false
+	}
+	if !r.own.KeepsGeneration() {
+		return ledger.Marked(o, r.engine.op.Name)
+	}
+	_, found, _ := unstructured.NestedInt64(o.Object, "status", "observedGeneration")
+	return found
 }
 
 // refused says on the object that the server does not take what handlers want: waiting alone will not mend that. A server

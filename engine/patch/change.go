@@ -150,7 +150,10 @@ func wantedChange(o *unstructured.Unstructured, p *dsl.Patch, m Marks, notes map
 func (t Target) statusChange(o *unstructured.Unstructured, p *dsl.Patch, m Marks) change {
 	status, _ := o.Object["status"].(map[string]any)
 	fields := p.Status
-	if t.Counts {
+	switch {
+	case m.Unobserved:
+		fields = overlay(fields, map[string]any{"observedGeneration": nil})
+	case t.Counts:
 		fields = counted(status, fields, m.Observed)
 	}
 	wanted := p.Conditions

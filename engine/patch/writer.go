@@ -55,6 +55,8 @@ type Marks struct {
 	// Observed is the value for status.observedGeneration: the generation that was handled; zero leaves the field alone. Where
 	// Write itself makes a new generation of that one, it sends the new one.
 	Observed int64
+	// Unobserved: status.observedGeneration is taken away.
+	Unobserved bool
 	// Late: Observed marks the object as handled, so the status is written after the object.
 	Late bool
 }
