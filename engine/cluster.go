@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -115,13 +116,24 @@ func (p *pass) client(h *dsl.Handler, s *fence.Span) dsl.Client {
 	})
 }
 
+// markers are the field managers with which the operator has written status.observedGeneration, under all its names.
+func (e *Engine) markers() []string {
+	out := []string{patch.Marker(e.op.Name)}
+	for _, earlier := range e.op.Earlier() {
+		if marker := patch.Marker(earlier.Name); !slices.Contains(out, marker) {
+			out = append(out, marker)
+		}
+	}
+	return out
+}
+
 // newFeeds prepares what makes the feeds.
 func (e *Engine) newFeeds() *feeds.Factory {
 	common := feed.Settings{Catalog: e.catalog, Watches: e.watches, Metadata: e.clients.Metadata, Outages: e.outages, Log: e.log}
 	common.Source.Manager, common.Source.Vouches, common.Source.Vouched = e.op.Name, e.op.StateAnnotation(), book.UnsignedMark
 	common.Source.Made = e.op.AppliedAnnotation()
 	if slices.ContainsFunc(e.op.Resources(), (*dsl.Resource).Recalls) {
-		common.Source.Marker = patch.Marker(e.op.Name)
+		common.Source.Markers = strings.Join(e.markers(), ",")
 	}
 	return feeds.New(feeds.Settings{
 		Common: common, Namespaces: e.op.Scope.Namespaces, CRDSeen: e.crdSeen, ScopeChanged: func() { e.access.Wake() },

@@ -165,7 +165,7 @@ func (r *resource) passLiving(ctx context.Context, key cache.ObjectName, t *memo
 // Where this version keeps the mark elsewhere, the field is asked once, and read from the server where the cache lacks it.
 func (r *resource) observed(ctx context.Context, key cache.ObjectName, object *unstructured.Unstructured, m *memory.Memory) (n int64, err error) {
 	keeps := r.own.KeepsGeneration()
-	if !keeps && (m.Ledger.Known() || !r.rules.Ledger.Stores || !ledger.Marked(object, r.engine.op.Name)) {
+	if !keeps && (m.Ledger.Known() || !r.rules.Ledger.Stores || !ledger.Marked(object, r.engine.markers())) {
 		return 0, nil
 	}
 	if r.spec.Cache == dsl.CacheMetadata {

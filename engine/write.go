@@ -260,7 +260,7 @@ func (r *resource) numbered(o *unstructured.Unstructured) bool {
 		return false
 	}
 	if !r.own.KeepsGeneration() {
-		return ledger.Marked(o, r.engine.op.Name)
+		return ledger.Marked(o, r.engine.markers())
 	}
 	_, found, _ := unstructured.NestedInt64(o.Object, "status", "observedGeneration")
 	return found

@@ -125,9 +125,9 @@ func (r *rare) pick(key, value []byte, owner string) {
 // managers are the field managers whose entries of an object are held.
 func (c *cutter) managers(metadata []byte) managers {
 	if c.form.Vouches == "" && c.form.Made == "" {
-		return managers{own: c.form.Manager, marker: c.form.Marker}
+		return managers{own: c.form.Manager, markers: c.form.Markers}
 	}
-	notes, out := scan.Member(metadata, "annotations"), managers{marker: c.form.Marker}
+	notes, out := scan.Member(metadata, "annotations"), managers{markers: c.form.Markers}
 	if c.form.Vouches == "" || strings.HasPrefix(scan.Text(scan.Member(notes, c.form.Vouches)), c.form.Vouched) {
 		out.own = c.form.Manager
 	}
@@ -136,12 +136,21 @@ func (c *cutter) managers(metadata []byte) managers {
 }
 
 type managers struct {
-	own, marker string // empty where there is no such manager
-	hands       bool
+	own, markers string // empty where there is no such manager
+	hands        bool
 }
 
 func (m managers) hold(manager string) bool {
-	return manager != "" && (manager == m.own || manager == m.marker) || m.hands && bookkeeping.HandOf(manager) != bookkeeping.NoHand
+	return manager != "" && (manager == m.own || m.marks(manager)) || m.hands && bookkeeping.HandOf(manager) != bookkeeping.NoHand
+}
+
+func (m managers) marks(manager string) bool {
+	for one := range strings.SplitSeq(m.markers, ",") {
+		if one == manager {
+			return true
+		}
+	}
+	return false
 }
 
 // appendEntries appends those of the managedFields that are held, if there are any.

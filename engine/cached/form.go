@@ -27,10 +27,10 @@ type Form struct {
 	// Notes limits the annotations that the compact profile holds of objects that have few; see [FormOf]. Empty means all.
 	Notes string
 	// Manager is the field manager whose entries in managedFields are held; all others are
-	// dropped, but for those that Marker and Made speak of. Empty drops all.
+	// dropped, but for those that Markers and Made speak of. Empty drops all.
 	Manager string
-	// Marker is another field manager whose entries are held, of every object. Optional.
-	Marker string
+	// Markers are other field managers whose entries are held, of every object, separated by commas. Optional.
+	Markers string
 	// Vouches, where it is set, limits that to objects with an annotation of this key whose value begins
 	// with Vouched: only there does anybody ask whether the manager wrote it.
 	Vouches, Vouched string
@@ -56,7 +56,7 @@ func (f Form) WithDefaults() Form {
 		f.Keep, f.Notes = "", ""
 	}
 	if f.Profile == dsl.CacheLive {
-		f.Manager, f.Marker, f.Vouches, f.Vouched, f.Made = "", "", "", "", ""
+		f.Manager, f.Markers, f.Vouches, f.Vouched, f.Made = "", "", "", "", ""
 	}
 	return f
 }

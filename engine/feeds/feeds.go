@@ -75,7 +75,7 @@ func (y *Factory) New(s feed.Settings) *feed.Feed {
 	common := y.settings.Common
 	s.Catalog, s.Watches, s.Metadata, s.Outages, s.Unserved = common.Catalog, common.Watches, common.Metadata, common.Outages, y.WantCRDs
 	s.Source.Manager, s.Source.Vouches, s.Source.Vouched, s.Source.Made = common.Source.Manager, common.Source.Vouches, common.Source.Vouched, common.Source.Made
-	s.Source.Marker = common.Source.Marker
+	s.Source.Markers = common.Source.Markers
 	if s.Scope == nil {
 		s.Scope = y.scope
 	}

@@ -15,7 +15,6 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/book"
-	"github.com/handwerk-dev/handwerk/engine/patch"
 )
 
 // vanished is the moment of a deletion of an object that nobody has seen being deleted.
@@ -114,9 +113,9 @@ func (l *Ledger) vouched() bool {
 }
 
 // Marked reports whether status.observedGeneration is the mark of an operator, by managedFields. By now the operator may keep the
-// mark elsewhere.
-func Marked(o *unstructured.Unstructured, manager string) bool {
-	return wrote(o, patch.Marker(manager), "status", "f:status", "f:observedGeneration")
+// mark elsewhere. Markers are its field managers for that; see [patch.Marker].
+func Marked(o *unstructured.Unstructured, markers []string) bool {
+	return slices.ContainsFunc(markers, func(m string) bool { return wrote(o, m, "status", "f:status", "f:observedGeneration") })
 }
 
 // wrote reports whether a manager wrote a field last, by managedFields.

@@ -220,7 +220,7 @@ func (r *Renamer) finalizers(before []string) (out []string) {
 func (r *Renamer) entries(live *unstructured.Unstructured, marks *fieldpath.Set) (out []metav1.ManagedFieldsEntry) {
 	for _, e := range live.GetManagedFields() {
 		e.Manager = r.manager(e.Manager)
-		fields := fieldsOf(e)
+		own, fields := e.Manager == r.now.Name || e.Manager == Marker(r.now.Name), fieldsOf(e)
 		switch {
 		case e.Manager != r.now.Name || e.Subresource != "":
 		case e.Operation == metav1.ManagedFieldsOperationApply:
@@ -229,11 +229,11 @@ func (r *Renamer) entries(live *unstructured.Unstructured, marks *fieldpath.Set)
 			fields = fields.Difference(marks)
 		}
 		at := slices.IndexFunc(out, func(o metav1.ManagedFieldsEntry) bool {
-			return e.Manager == r.now.Name && o.Manager == e.Manager && o.Operation == e.Operation && o.Subresource == e.Subresource &&
+			return own && o.Manager == e.Manager && o.Operation == e.Operation && o.Subresource == e.Subresource &&
 				(o.APIVersion == e.APIVersion || e.Operation == metav1.ManagedFieldsOperationApply)
 		})
 		switch {
-		case e.Manager != r.now.Name:
+		case !own:
 			out = append(out, e)
 		case fields.Empty():
 		case at < 0:
@@ -267,8 +267,13 @@ func (r *Renamer) key(key string) string {
 
 // manager returns the present name of a field manager.
 func (r *Renamer) manager(name string) string {
-	if slices.ContainsFunc(r.was, func(was *dsl.Operator) bool { return was.Name == name }) {
-		return r.now.Name
+	for _, was := range r.was {
+		switch name {
+		case was.Name:
+			return r.now.Name
+		case Marker(was.Name):
+			return Marker(r.now.Name)
+		}
 	}
 	return name
 }
