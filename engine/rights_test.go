@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
@@ -279,6 +281,23 @@ func TestRightsGivenBack(t *testing.T) {
 				s.Create(web)
 				s.Advance(15 * time.Minute)
 				s.Allow("patch", configMaps)
+				s.Advance(30 * time.Second)
+				if s.Get(configMaps, "default", "other") == nil {
+					s.t.Error("the handler's object is not there")
+				}
+			},
+		},
+		"what a policy denies is tried every half minute at least": {
+			func(foo *dsl.Resource, j *journal) { foo.OnCreate("other", j.Note("other", writesElsewhere)) },
+			func(s *stage) {
+				allow := s.Refuse(configMaps, func(*unstructured.Unstructured) error {
+					return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: http.StatusUnprocessableEntity, Reason: metav1.StatusReasonInvalid,
+						Message: "configmaps \"other\" is forbidden: ValidatingAdmissionPolicy 'closed' with binding 'all' denied request: not now"}}
+				})
+				s.Launch()
+				s.Create(web)
+				s.Advance(15 * time.Minute)
+				allow()
 				s.Advance(30 * time.Second)
 				if s.Get(configMaps, "default", "other") == nil {
 					s.t.Error("the handler's object is not there")
