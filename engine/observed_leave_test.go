@@ -107,6 +107,18 @@ func TestWhatComesBackIsNewForObservedGeneration(t *testing.T) {
 			s.Advance(time.Minute)
 			s.finalizers()
 		}},
+		"keys alone are held, and no handler holds it": {[]dsl.Option{dsl.NoFinalizer()}, func(s *stage, foo *dsl.Resource) {
+			foo.Cache = dsl.CacheLive
+			begins(s)
+			leaves(s)
+			returns(s)
+			foo.ObservedGeneration = false
+			s.Process.Restart()
+			s.size(2)
+			s.Called("h update")
+			leaves(s)
+			returns(s)
+		}},
 		"a server that takes no status for a while": {nil, func(s *stage, _ *dsl.Resource) {
 			begins(s)
 			end := s.FailWhile("patch", foos+"/status", errAgain)

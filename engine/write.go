@@ -228,7 +228,7 @@ func (p *pass) adopt(live *unstructured.Unstructured) {
 // back it is new.
 func (p *pass) releaseObject(ctx context.Context, marks patch.Marks) error {
 	seen := p.finalizer() || (p.ledger.HasText() || p.r.machines.Any() || p.r.numbered(p.object)) && p.r.own.Chooses() ||
-		(p.r.rules.Finalizes || p.r.spec.Owner() || p.r.own.KeepsGeneration()) && p.r.spec.Cache == dsl.CacheLive // which does not show it
+		(p.r.rules.Finalizes || p.r.spec.Owner() || p.r.rules.Ledger.Stores && p.r.own.Chooses()) && p.r.spec.Cache == dsl.CacheLive // which does not show it
 	if !marks.Remove || !seen {
 		return nil
 	}
