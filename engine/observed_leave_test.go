@@ -135,3 +135,17 @@ func TestWhatComesBackIsNewForObservedGeneration(t *testing.T) {
 		t.Run(name, func(t *testing.T) { switched(t, true, selects(test.options...), test.play) })
 	}
 }
+
+// TestANumberPastTheGenerationTellsNothing holds that an object is new that was restored with the status of an earlier one.
+func TestANumberPastTheGenerationTellsNothing(t *testing.T) {
+	switched(t, true, madeAndChanged, func(s *stage, _ *dsl.Resource) {
+		s.Create(web)
+		s.set(int64(5), "status", "observedGeneration")
+		s.Launch()
+		s.Called("made create", "h create")
+		s.allObserved()
+		s.Process.Restart()
+		s.Called()
+		s.Wrote("patch foos/status default/web")
+	})
+}

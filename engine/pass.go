@@ -174,6 +174,9 @@ func (r *resource) observed(ctx context.Context, key cache.ObjectName, object *u
 		}
 	}
 	n, _, _ = unstructured.NestedInt64(object.Object, "status", "observedGeneration")
+	if n > object.GetGeneration() {
+		return 0, nil // it came with a status that was restored from another object
+	}
 	return n, nil
 }
 
