@@ -100,6 +100,13 @@ func meetings() map[string]meeting {
 				}
 			}, puts(int64(2), "spec", "mix", "blue"), 2, "spec.mix.blue", int64(2),
 		},
+		"the removal of an empty map sees an empty field that somebody added to it": {
+			`{apiVersion: example.com/v1, kind: Foo, metadata: {name: web}, spec: {size: 1, mix: {}}}`, func(r *dsl.Request) {
+				if mix, is := value(r.Object, "spec.mix").(map[string]any); is && len(mix) == 0 {
+					r.Patch.Remove("spec.mix")
+				}
+			}, puts(map[string]any{}, "spec", "mix", "all"), 2, "spec.mix.all", map[string]any{},
+		},
 		"a label":       {"", wantsNote("labels"), puts("theirs", "metadata", "labels", "team"), 2, "metadata.labels.team", "theirs"},
 		"an annotation": {"", wantsNote("annotations"), puts("theirs", "metadata", "annotations", "team"), 2, "metadata.annotations.team", "theirs"},
 		"another label": {"", wantsNote("labels"), puts("x", "metadata", "labels", "other"), 1, "metadata.labels.team", "ours"},

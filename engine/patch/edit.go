@@ -22,12 +22,26 @@ func repeats(was, made, is, makes any) bool {
 	if same(is, makes) || same(was, is) && same(made, makes) {
 		return true
 	}
+	if empty(is) && makes == nil || is == nil && empty(makes) {
+		return false // there is nothing below to compare
+	}
 	four := [...]any{was, made, is, makes}
 	if maps, ok := all[map[string]any](four); ok {
 		return repeatsIn(maps)
 	}
 	if lists, ok := all[[]any](four); ok {
 		return repeatsInLists(lists)
+	}
+	return false
+}
+
+// empty reports whether a value is a map or a list without entries.
+func empty(value any) bool {
+	switch value := value.(type) {
+	case map[string]any:
+		return len(value) == 0
+	case []any:
+		return len(value) == 0
 	}
 	return false
 }

@@ -25,6 +25,10 @@ func TestEditRepeats(t *testing.T) {
 		"what is to go has another value":              {`{"a":1}`, `{}`, `{"a":2}`, `{}`, false},
 		"a map came where there was none":              {`{}`, `{"m":{"a":1}}`, `{"m":{"b":1}}`, `{"m":{"a":1,"b":1}}`, true},
 		"a map that is to go has one more field":       {`{"m":{"a":1}}`, `{}`, `{"m":{"a":1,"b":1}}`, `{}`, false},
+		"a map that is to go has an empty field":       {`{"m":{}}`, `{}`, `{"m":{"a":{}}}`, `{}`, false},
+		"a list that is to go has got empty":           {`{"m":{"l":[1]}}`, `{"m":{}}`, `{"m":{"l":[]}}`, `{"m":{}}`, false},
+		"an empty map that is to go":                   {`{"m":{}}`, `{}`, `{"m":{},"b":1}`, `{"b":1}`, true},
+		"an empty map was there already, and is not":   {`{"m":{}}`, `{"m":{}}`, `{}`, `{"m":{}}`, false},
 		"a text came where a map was":                  {`{"m":{"a":1}}`, `{"m":{"a":2}}`, `{"m":"x"}`, `{"m":{"a":2}}`, false},
 		"another entry was added by name":              {`{"l":[]}`, `{"l":[{"type":"A"}]}`, `{"l":[{"type":"B"}]}`, `{"l":[{"type":"B"},{"type":"A"}]}`, true},
 		"the entry has changed": {
