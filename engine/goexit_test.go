@@ -108,7 +108,7 @@ func TestCodeThatEndsItsGoroutine(t *testing.T) {
 					if times < 2 {
 						t.Errorf("the code was called for %d objects, want 2", times)
 					}
-					s.Journal.Take()
+					s.Take()
 					exiting = false
 					s.Update(foos, "default", "web", puts("gold", "metadata", "labels", "tier"))
 					s.Advance(5 * time.Minute)

@@ -26,16 +26,7 @@ import (
 // attempt runs a job when it is due and notes its outcome. The error is that of a pass that must
 // end, because the process or its leadership does.
 func (p *pass) attempt(ctx context.Context, j *plan.Job) error {
-	if wait := j.Record.Waits(p.now); wait > 0 {
-		p.next = p.next.Sooner(wait, queue.Due)
-		return nil
-	}
-	if p.blocked(j.Reader.Handler) {
-		return nil
-	}
-	if late := j.Record.Overdue(j.Reader.Handler, time.Now()); late != nil {
-		p.note(p.logOfJob(j), j, late, 0)
-		p.finish(j)
+	if p.postponed(j) {
 		return nil
 	}
 	if err := p.ensureFinalizer(ctx); err != nil {
@@ -84,6 +75,23 @@ func (p *pass) attempt(ctx context.Context, j *plan.Job) error {
 	p.note(log, j, err, time.Since(start))
 	p.finish(j)
 	return nil
+}
+
+// postponed reports whether a job does not run in this pass: it is not due yet, or blocked, or its deadline has passed.
+func (p *pass) postponed(j *plan.Job) bool {
+	if wait := j.Record.Waits(p.now); wait > 0 {
+		p.next = p.next.Sooner(wait, queue.Due)
+		return true
+	}
+	if p.blocked(j.Reader.Handler) {
+		return true
+	}
+	late := j.Record.Overdue(j.Reader.Handler, time.Now())
+	if late != nil {
+		p.note(p.logOfJob(j), j, late, 0)
+		p.finish(j)
+	}
+	return late != nil
 }
 
 // ensureFinalizer adds the finalizer before the first handler of an object runs. When no handler is due, the

@@ -115,10 +115,7 @@ func (r *resource) passLiving(ctx context.Context, key cache.ObjectName, t *memo
 		return queue.Next{}, err
 	}
 	if object == nil {
-		gone := r.departed.Forget(key, t)
-		if r.machines.Note(key, nil); gone {
-			r.crew.Tend(daemon.Sight{Key: key})
-		}
+		r.forget(key, t)
 		return next, nil
 	}
 	if current {
@@ -147,9 +144,9 @@ func (r *resource) passLiving(ctx context.Context, key cache.ObjectName, t *memo
 	p := r.newPass(facts{key: key, object: object, deletion: ledger.Deletion(object, false), observed: observed, now: now}, m, t.Changes)
 	p.next = next
 	r.machines.Note(key, object)
-	if found, err := p.family.Find(ctx); err != nil {
+	if awaits, err := p.awaitsChild(ctx); err != nil {
 		return queue.Next{}, err
-	} else if found && !m.Writes.Shown() {
+	} else if awaits {
 		return next, worker.Park(t, m)
 	}
 	if err := p.run(ctx, t.Changes); err != nil {
@@ -159,6 +156,20 @@ func (r *resource) passLiving(ctx context.Context, key cache.ObjectName, t *memo
 	}
 	t.Handled()
 	return p.next, nil
+}
+
+// forget drops what is remembered of a key that has no object, and ends the daemons of an object that is known to be gone.
+func (r *resource) forget(key cache.ObjectName, t *memory.Turn) {
+	gone := r.departed.Forget(key, t)
+	if r.machines.Note(key, nil); gone {
+		r.crew.Tend(daemon.Sight{Key: key})
+	}
+}
+
+// awaitsChild reports whether the pass has to wait for a child that is on the server, and that no cache shows.
+func (p *pass) awaitsChild(ctx context.Context) (bool, error) {
+	found, err := p.family.Find(ctx)
+	return err == nil && found && !p.memory.Writes.Shown(), err
 }
 
 // observed returns the generation that status.observedGeneration says was handled, zero where the field is not the operator's mark.

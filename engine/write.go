@@ -84,18 +84,25 @@ func (p *pass) full(ctx context.Context) (_ *unstructured.Unstructured, err erro
 		if p.gone || p.resourceWide() {
 			return nil, nil
 		}
-		base := p.family.Base()
-		if base == p.object && p.r.spec.Cache != dsl.CacheLive {
-			if base, err = p.liveWhole(ctx); err != nil {
-				return nil, err
-			}
-			p.family.Rebase(base)
-		}
-		if p.Whole = base; p.entire == nil {
-			p.entire = base
+		if p.Whole, err = p.wholeBase(ctx); err != nil {
+			return nil, err
 		}
 	}
 	return p.Full(p.r.own.Resource().Generation(p.object), p.now)
+}
+
+// wholeBase returns the whole object that the pass's write is worked out from.
+func (p *pass) wholeBase(ctx context.Context) (base *unstructured.Unstructured, err error) {
+	if base = p.family.Base(); base == p.object && p.r.spec.Cache != dsl.CacheLive {
+		if base, err = p.liveWhole(ctx); err != nil {
+			return nil, err
+		}
+		p.family.Rebase(base)
+	}
+	if p.entire == nil {
+		p.entire = base
+	}
+	return base, nil
 }
 
 // fuller is full, nil where the cache holds all of the object.
@@ -227,9 +234,7 @@ func (p *pass) adopt(live *unstructured.Unstructured) {
 // does not select it any more: nobody would do it later, it could never be deleted, and when it comes
 // back it is new.
 func (p *pass) releaseObject(ctx context.Context, marks patch.Marks) error {
-	seen := p.finalizer() || (p.ledger.HasText() || p.r.machines.Any() || p.r.numbered(p.object)) && p.r.own.Chooses() ||
-		(p.r.rules.Finalizes || p.r.spec.Owner() || p.r.rules.Ledger.Stores && p.r.own.Chooses()) && p.r.spec.Cache == dsl.CacheLive // which does not show it
-	if !marks.Remove || !seen {
+	if !marks.Remove || !p.mayHaveMarks() {
 		return nil
 	}
 	live, err := p.r.engine.reader(ctx, p.r.own.Resource().GVR, p.key)
@@ -252,6 +257,12 @@ func (p *pass) releaseObject(ctx context.Context, marks patch.Marks) error {
 		return fmt.Errorf("letting object go: %w", err)
 	}
 	return nil
+}
+
+// mayHaveMarks reports whether marks of the operator may be left on an object that is gone from sight.
+func (p *pass) mayHaveMarks() bool {
+	return p.finalizer() || (p.ledger.HasText() || p.r.machines.Any() || p.r.numbered(p.object)) && p.r.own.Chooses() ||
+		(p.r.rules.Finalizes || p.r.spec.Owner() || p.r.rules.Ledger.Stores && p.r.own.Chooses()) && p.r.spec.Cache == dsl.CacheLive // which does not show it
 }
 
 // numbered reports whether an object has a status.observedGeneration that counts as a mark of the operator.

@@ -97,7 +97,7 @@ func (s stored) former(readers []Reader) stored {
 		e, found := s.Handlers[r.ID]
 		for _, was := range r.Was {
 			if found {
-				s.Handlers[was], s.essences = e, *s.essences.renamed(r.ID, was)
+				s.Handlers[was], s.essences = e, *s.renamed(r.ID, was)
 			}
 		}
 	}

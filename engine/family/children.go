@@ -70,37 +70,11 @@ func (c *children) Apply(ctx context.Context, desired any, specs ...dsl.ChildSpe
 		return nil, err
 	}
 	s := c.session
-	if w.feed != nil && spec.Ownership != dsl.Unowned {
-		if err := s.family.settings.Register.Enter(ctx, s.family.settings.Resource.Name, w.feed.Resource().GroupKind()); err != nil {
-			return nil, fmt.Errorf("applying %s: %w", w.place().People(), err)
-		}
-		s.family.sweeper.Note(spec.Handler)
-	}
-	s.Claims.Reach(w.id, w.maker)
-	live, err := s.present(ctx, w)
+	live, err := s.ready(ctx, w, spec)
 	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", w.place().People(), err)
-	}
-	if late := s.family.settings.Ending.Refusal(w.key.Namespace); live == nil && late != nil {
-		return nil, fmt.Errorf("applying %s: %w", w.place().People(), late)
-	}
-	if err := s.prepare(ctx, w, live); err != nil {
 		return nil, err
 	}
-	if live != nil {
-		defer s.pass.Walk.Writing(live.GetUID(), c.attempt.Handler)()
-	}
-	w.applier.Between = func(o *unstructured.Unstructured) { c.wroteBetween(w.feed, w.gvr, o) }
-	result, deed, err := w.applier.Apply(ctx, s.family.settings.Client(w.gvr, w.key.Namespace), w.object, live)
-	if live == nil {
-		s.family.settings.Ending.Learn(w.key.Namespace, err)
-	}
-	if deed != "" {
-		c.wrote(w.feed, deed, w.applier.Found.String(), w.gvr, result)
-	}
-	if fixed, found := errors.AsType[*child.FixedError](err); found && spec.OnImmutable == dsl.RecreateChild {
-		err = c.recreate(ctx, w.feed, fixed)
-	}
+	result, deed, err := c.send(ctx, w, spec, live)
 	if err != nil {
 		return nil, s.unapplied(ctx, w, deed, err)
 	}
@@ -112,6 +86,46 @@ func (c *children) Apply(ctx context.Context, desired any, specs ...dsl.ChildSpe
 		return result, awaitsEnd(w.place())
 	}
 	return result, nil
+}
+
+// ready makes all ready for applying a child, and returns the child as it is, nil where it is not there.
+func (s *Session) ready(ctx context.Context, w *wanted, spec dsl.ChildSpec) (*unstructured.Unstructured, error) {
+	with := s.family.settings
+	if w.feed != nil && spec.Ownership != dsl.Unowned {
+		if err := with.Register.Enter(ctx, with.Resource.Name, w.feed.Resource().GroupKind()); err != nil {
+			return nil, fmt.Errorf("applying %s: %w", w.place().People(), err)
+		}
+		s.family.sweeper.Note(spec.Handler)
+	}
+	s.Claims.Reach(w.id, w.maker)
+	live, err := s.present(ctx, w)
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", w.place().People(), err)
+	}
+	if late := with.Ending.Refusal(w.key.Namespace); live == nil && late != nil {
+		return nil, fmt.Errorf("applying %s: %w", w.place().People(), late)
+	}
+	return live, s.prepare(ctx, w, live)
+}
+
+// send applies a child that is live so far, and notes what was done. Deed is empty where nothing was.
+func (c *children) send(ctx context.Context, w *wanted, spec dsl.ChildSpec, live *unstructured.Unstructured) (result *unstructured.Unstructured, deed child.Deed, err error) {
+	s := c.session
+	if live != nil {
+		defer s.pass.Walk.Writing(live.GetUID(), c.attempt.Handler)()
+	}
+	w.applier.Between = func(o *unstructured.Unstructured) { c.wroteBetween(w.feed, w.gvr, o) }
+	result, deed, err = w.applier.Apply(ctx, s.family.settings.Client(w.gvr, w.key.Namespace), w.object, live)
+	if live == nil {
+		s.family.settings.Ending.Learn(w.key.Namespace, err)
+	}
+	if deed != "" {
+		c.wrote(w.feed, deed, w.applier.Found.String(), w.gvr, result)
+	}
+	if fixed, found := errors.AsType[*child.FixedError](err); found && spec.OnImmutable == dsl.RecreateChild {
+		err = c.recreate(ctx, w.feed, fixed)
+	}
+	return result, deed, err
 }
 
 // awaitsEnd is the error about a child that can be made again when it is gone.

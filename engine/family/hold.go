@@ -137,18 +137,8 @@ func (s *Session) EndChildren(ctx context.Context, span *fence.Span, alone bool)
 		if seen[place] {
 			continue
 		}
-		switch kind, h := s.family.shows(place); {
-		case kind == nil && s.family.Retired.Searches(place.Kind): // the search goes on; see below
-		case kind == nil && s.family.complete() != nil:
-			again, open = searchLook, true
-		case h != nil:
-			if _, known := s.family.claimed(owner, place); !known {
-				again, open = searchLook, true
-			}
-		default:
-			stays, err := c.endUnseen(ctx, owner, place)
-			open, faults = open || stays, append(faults, err)
-		}
+		look, stays, err := c.endListed(ctx, owner, place)
+		again, open, faults = max(again, look), open || stays, append(faults, err)
 	}
 	switch {
 	case s.family.Retired.Searching(), alone && s.family.complete() != nil:
@@ -181,6 +171,24 @@ func (c *children) end(ctx context.Context, kind *feed.Feed, o *unstructured.Uns
 		return false, c.release(ctx, kind, o)
 	}
 	return true, c.deleteChild(ctx, kind, o, "")
+}
+
+// endListed is end for a place that the record lists, and where no child was seen. Again is as for EndChildren.
+func (c *children) endListed(ctx context.Context, owner child.Owner, place child.Place) (again time.Duration, open bool, err error) {
+	f := c.session.family
+	switch kind, h := f.shows(place); {
+	case kind == nil && f.Retired.Searches(place.Kind): // EndChildren waits for the search
+		return 0, false, nil
+	case kind == nil && f.complete() != nil:
+		return searchLook, true, nil
+	case h != nil:
+		if _, known := f.claimed(owner, place); !known {
+			return searchLook, true, nil
+		}
+		return 0, false, nil
+	}
+	open, err = c.endUnseen(ctx, owner, place)
+	return 0, open, err
 }
 
 // endUnseen is end for a place that the record lists and no cache shows: this version declares no children of the kind there.

@@ -88,7 +88,7 @@ func TestWhatPacesAPass(t *testing.T) {
 		}, false, ab},
 		"one that another one writes to meanwhile": {func(t *trail) []Version {
 			a, _ := t.write("a", ring(t, 2))
-			defer t.walk("b", a).Writing("b", "h")
+			t.walk("b", a).Writing("b", "h")
 			t.walk("c").Writing("b", "h")()
 			return []Version{t.next("b")}
 		}, false, ab},

@@ -61,7 +61,7 @@ func scene(t *testing.T, play func(t *testing.T, p *pipes)) {
 		if err := e.server.Close(); err != nil {
 			t.Error(err)
 		}
-		<-done
+		_ = <-done // the server was closed
 	})
 }
 
@@ -99,7 +99,7 @@ func TestRequestsThatNeverEndAreClosed(t *testing.T) {
 				if after := <-ended; after > tt.after+time.Second {
 					t.Errorf("the connection was closed after %v, want %v", after, tt.after)
 				}
-				conn.Close()
+				_ = conn.Close()
 			})
 		})
 	}
@@ -110,7 +110,7 @@ func TestAClientCannotKeepOthersOut(t *testing.T) {
 	scene(t, func(t *testing.T, p *pipes) {
 		asks := func(address byte) bool {
 			conn := p.dial(address)
-			defer conn.Close()
+			defer func() { _ = conn.Close() }()
 			go func() { _, _ = io.WriteString(conn, "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n") }()
 			response, err := http.ReadResponse(bufio.NewReader(conn), nil)
 			if err != nil {
@@ -137,7 +137,7 @@ func TestAClientCannotKeepOthersOut(t *testing.T) {
 			t.Error("want another address to be answered, and this one not")
 		}
 		for _, conn := range held {
-			conn.Close()
+			_ = conn.Close()
 		}
 		synctest.Wait()
 		if !asks(1) {

@@ -4,15 +4,12 @@
 package patch
 
 import (
-	"encoding/json"
-	"fmt"
 	"maps"
 	"math"
 	"math/rand/v2"
 	"reflect"
 	"slices"
 	"strings"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -349,74 +346,4 @@ func dropped(path dsl.Path, patch, object map[string]any) []dsl.Path {
 		}
 	}
 	return out
-}
-
-// conditions returns status.conditions with the wanted ones set, and whether that changes them.
-// The list keeps its order and what others wrote; a transition time moves when the condition's
-// status changes and only then.
-func conditions(status map[string]any, wanted []metav1.Condition, generation int64, now time.Time) ([]any, bool) {
-	before, _ := status["conditions"].([]any)
-	list := slices.Clone(before)
-	for _, w := range wanted {
-		at := slices.IndexFunc(list, func(item any) bool {
-			c, ok := item.(map[string]any)
-			return ok && c["type"] == w.Type
-		})
-		if at < 0 {
-			list = append(list, condition(nil, w, generation, now))
-			continue
-		}
-		list[at] = condition(list[at].(map[string]any), w, generation, now)
-	}
-	return list, len(wanted) > 0 && !reflect.DeepEqual(before, list)
-}
-
-// without returns the conditions but for those of some types.
-func without(list []any, kinds []string) []any {
-	return slices.DeleteFunc(slices.Clone(list), func(item any) bool {
-		c, ok := item.(map[string]any)
-		kind, is := c["type"].(string)
-		return ok && is && kind != "" && slices.Contains(kinds, kind)
-	})
-}
-
-// hasSet reports whether one of these field managers has set a condition, by managedFields. These do not say it where conditions
-// are not a list of entries with keys.
-func hasSet(o *unstructured.Unstructured, managers []string, kind string) bool {
-	for _, entry := range o.GetManagedFields() {
-		var fields struct {
-			Status struct {
-				Conditions map[string]any `json:"f:conditions"`
-			} `json:"f:status"`
-		}
-		ours := func(m string) bool { return m != "" && (entry.Manager == m || entry.Manager == Marker(m)) }
-		if !slices.ContainsFunc(managers, ours) || entry.FieldsV1 == nil || json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields) != nil {
-			continue
-		}
-		if _, has := fields.Status.Conditions[fmt.Sprintf(`k:{"type":%q}`, kind)]; has {
-			return true
-		}
-	}
-	return false
-}
-
-func condition(before map[string]any, w metav1.Condition, generation int64, now time.Time) map[string]any {
-	after := maps.Clone(before)
-	if after == nil {
-		after = map[string]any{"type": w.Type}
-	}
-	w.Reason, w.Message = plain.ValidText(w.Reason), plain.ValidText(w.Message)
-	if before["status"] != string(w.Status) || before["lastTransitionTime"] == nil {
-		after["lastTransitionTime"] = now.UTC().Format(time.RFC3339)
-	}
-	unchanged := before["status"] == string(w.Status) && before["reason"] == w.Reason && before["message"] == w.Message
-	after["status"] = string(w.Status)
-	after["reason"] = w.Reason
-	after["message"] = w.Message
-	_, keeps := before["observedGeneration"]
-	if generation > 0 && (keeps || !unchanged) {
-		// A schema without this field drops it; asking for it again each time would never end.
-		after["observedGeneration"] = generation
-	}
-	return after
 }

@@ -108,10 +108,7 @@ func (s *stream) pass(ctx context.Context) error {
 	turned := s.turned()
 	defer steady.Stop()
 	defer silent.Stop()
-	var overdue <-chan time.Time
-	if s.limit > 0 {
-		overdue = time.After(s.limit)
-	}
+	overdue := s.overdue()
 	for {
 		select {
 		case <-s.stopped:
@@ -173,6 +170,14 @@ func (s *stream) forward(ctx context.Context, event watch.Event) (over bool, err
 	case <-s.stopped:
 		return true, nil
 	}
+}
+
+// overdue returns a channel that says when the server should have ended the stream; nil where there is no such time.
+func (s *stream) overdue() <-chan time.Time {
+	if s.limit <= 0 {
+		return nil
+	}
+	return time.After(s.limit)
 }
 
 // overstayed is called when the server should have ended the stream, and reports whether it is ended
