@@ -218,7 +218,9 @@ func (c *children) endUnseen(ctx context.Context, owner child.Owner, place child
 		return true, nil
 	}
 	uid := live.GetUID()
-	if err = client.Delete(ctx, key.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}}); err != nil && !gone.Says(err, served.GVR.GroupResource(), key.Name) {
+	background := metav1.DeletePropagationBackground // a Job would leave its Pods otherwise
+	options := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}, PropagationPolicy: &background}
+	if err = client.Delete(ctx, key.Name, options); err != nil && !gone.Says(err, served.GVR.GroupResource(), key.Name) {
 		return true, fmt.Errorf("deleting %s: %w", place.People(), err)
 	}
 	c.session.count(ops.Child)

@@ -5,6 +5,7 @@ package ops
 
 import (
 	"bufio"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -61,7 +62,9 @@ func scene(t *testing.T, play func(t *testing.T, p *pipes)) {
 		if err := e.server.Close(); err != nil {
 			t.Error(err)
 		}
-		_ = <-done // the server was closed
+		if err := <-done; !errors.Is(err, http.ErrServerClosed) {
+			t.Error(err)
+		}
 	})
 }
 
