@@ -5,6 +5,7 @@ package engine_test
 
 import (
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -143,16 +144,16 @@ func TestAChildThatMovesToAnotherHandler(t *testing.T) {
 			v.calls(map[string]dsl.Func{"makes": makesB}, applies("one", template("a")), `{id: two, call: makes}`)
 		}, "ConfigMap b of two/"},
 		"the handler that gets it is in Go, and fails before": {nil, func(v *versions, between func(), _ ...string) {
-			fails := true
+			var mended atomic.Bool
 			v.calls(map[string]dsl.Func{"makes": func(ctx ctx, r *dsl.Request) error {
-				if fails {
+				if !mended.Load() {
 					return errAgain
 				}
 				return makesB(ctx, r)
 			}}, applies("one", template("a")), `{id: two, call: makes}`)
 			v.Advance(time.Hour)
 			between()
-			fails = false
+			mended.Store(true)
 			v.Advance(time.Hour)
 		}, "ConfigMap b of two/"},
 		"each handler says by itself what is wanted": {nil, func(v *versions, between func(), _ ...string) {

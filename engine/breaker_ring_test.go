@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -22,14 +23,17 @@ const ringMost = 8_000
 
 // rings is how handlers of a ring go on, and for how long.
 type rings struct {
-	calls, most int
+	calls, most int64
 }
+
+// call counts a call, and returns how many there were.
+func (x *rings) call() int64 { return atomic.AddInt64(&x.calls, 1) }
 
 // over returns a handler that sets status.n one above the number that it reads.
 func (x *rings) over(read func(r *dsl.Request) (int64, error)) dsl.Func {
 	return func(_ ctx, r *dsl.Request) error {
 		n, err := read(r)
-		if x.calls++; err != nil || x.calls > x.most {
+		if calls := x.call(); err != nil || calls > x.most {
 			return err
 		}
 		r.Patch.SetStatus("n", n+1)
@@ -127,7 +131,7 @@ func TestABreakerSeesARing(t *testing.T) {
 			foo.Relates(peer(foos))
 			foo.OnReconcile("follow", func(_ ctx, r *dsl.Request) error {
 				n, err := ofPeer("peer")(r)
-				if x.calls++; err == nil && x.calls < x.most {
+				if calls := x.call(); err == nil && calls < x.most {
 					r.Patch.SetStatus("n", n+1)
 					r.Patch.Annotate("n", strconv.FormatInt(n, 10))
 				}
@@ -168,7 +172,7 @@ func TestABreakerSeesARing(t *testing.T) {
 			foo.Owns(bars)
 			foo.OnReconcile("tell", func(ctx ctx, r *dsl.Request) error {
 				n, err := ofChild(r)
-				if x.calls++; err != nil || x.calls > x.most {
+				if calls := x.call(); err != nil || calls > x.most {
 					return err
 				}
 				_, err = r.Children.Apply(ctx, map[string]any{

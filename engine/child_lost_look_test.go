@@ -6,6 +6,7 @@ package engine_test
 import (
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -154,7 +155,8 @@ func TestANextLeaderKnowsOfChildrenThatItsCacheLacks(t *testing.T) {
 // TestARecordWhoseWriteGotNoAnswerIsRead holds that a child is listed which is made after its place left the record by a write whose
 // answer was lost.
 func TestARecordWhoseWriteGotNoAnswerIsRead(t *testing.T) {
-	wanted, tick, lose := true, false, func() {}
+	var tick atomic.Bool // a timer reads it at any time
+	wanted, lose := true, func() {}
 	spec := dsl.ChildSpec{Handler: "keep", Name: "settings", Ownership: dsl.Labelled}
 	operator := func(foo *dsl.Resource, _ *journal) {
 		foo.Owns(configMaps)
@@ -169,7 +171,7 @@ func TestARecordWhoseWriteGotNoAnswerIsRead(t *testing.T) {
 			return err
 		}, dsl.Field("spec.size"))
 		foo.Every(time.Minute, "tick", func(ctx ctx, r *dsl.Request) error {
-			if !tick {
+			if !tick.Load() {
 				return nil
 			}
 			_, err := r.Children.Apply(ctx, settings("elsewhere", "x"), spec)
@@ -180,7 +182,8 @@ func TestARecordWhoseWriteGotNoAnswerIsRead(t *testing.T) {
 	// lost has a write without the child's place done whose answer is lost, and of which the cache shows nothing.
 	lost := func(s *stage, again bool) {
 		s.elsewhere()
-		wanted, tick, lose = true, false, func() {}
+		wanted, lose = true, func() {}
+		tick.Store(false)
 		s.begin()
 		s.Delete(configMaps, "elsewhere", "web")
 		s.Settle()
@@ -209,7 +212,7 @@ func TestARecordWhoseWriteGotNoAnswerIsRead(t *testing.T) {
 		}},
 		"by a later pass, when the next one had nothing to write": {operator, func(s *stage) {
 			lost(s, false)
-			tick = true
+			tick.Store(true)
 			s.Advance(2 * time.Minute)
 			if s.Get(configMaps, "elsewhere", "web") == nil {
 				s.ReleaseWatches(foos)

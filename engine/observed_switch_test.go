@@ -6,6 +6,8 @@ package engine_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -162,17 +164,24 @@ func TestObservedGenerationAtRandom(t *testing.T) {
 	for seed := range uint64(20) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			dice := rand.New(rand.NewPCG(seed, 7))
+			var mu sync.Mutex // handlers of a killed process may be at work yet
 			var size int64
-			switched(t, dice.IntN(2) == 0, func(foo *dsl.Resource, j *journal) {
+			roll := func(n int) int {
+				mu.Lock()
+				defer mu.Unlock()
+				return dice.IntN(n)
+			}
+			switched(t, roll(2) == 0, func(foo *dsl.Resource, j *journal) {
 				foo.OnCreate("made", j.Note("made"))
 				foo.On(both(), "h", j.Note("h", func(_ ctx, r *dsl.Request) error {
-					size = sizeOf(r.Object)
-					r.Patch.Label("size", fmt.Sprint(size))
-					if dice.IntN(3) == 0 {
-						r.Patch.SetStatus("size", size)
+					seen := sizeOf(r.Object)
+					atomic.StoreInt64(&size, seen)
+					r.Patch.Label("size", fmt.Sprint(seen))
+					if roll(3) == 0 {
+						r.Patch.SetStatus("size", seen)
 					}
-					if dice.IntN(3) == 0 {
-						return dsl.Temporary(errAgain, time.Duration(1+dice.IntN(60))*time.Second)
+					if roll(3) == 0 {
+						return dsl.Temporary(errAgain, time.Duration(1+roll(60))*time.Second)
 					}
 					return nil
 				}), bySpec()...)
@@ -181,16 +190,16 @@ func TestObservedGenerationAtRandom(t *testing.T) {
 				s.Advance(time.Hour)
 				s.Forget()
 				for n := range int64(12) {
-					switch dice.IntN(4) {
+					switch roll(4) {
 					case 0:
 						s.Process.Kill()
 						foo.ObservedGeneration = !foo.ObservedGeneration
 					case 1:
-						s.Process.CrashAfter(1 + dice.IntN(2))
+						s.Process.CrashAfter(1 + roll(2))
 					}
 					s.size(10 + n)
-					s.Advance(time.Duration(dice.IntN(100)) * time.Second)
-					if dice.IntN(2) == 0 {
+					s.Advance(time.Duration(roll(100)) * time.Second)
+					if roll(2) == 0 {
 						s.Process.Kill()
 					}
 					s.Process.Restart()

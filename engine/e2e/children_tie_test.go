@@ -6,6 +6,7 @@ package e2e
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -203,7 +204,12 @@ func TestTiesChange(t *testing.T) {
 		if now.GetUID() != made.GetUID() || metav1.IsControlledBy(now, owner) != next.owned || (now.GetLabels()[ownerLabel] != "") != next.labelled {
 			t.Errorf("with %+v the child is %v", next, now.Object["metadata"])
 		}
-		if diff := cmp.Diff(want, s.writes(t, mark, "w")); diff != "" {
+		got := s.writes(t, mark, "w")
+		if next.policy == dsl.RetainChild { // what the record lists may be gone when the child enters it, or not yet
+			owners := func(w string) bool { return w == "patch works w 200" }
+			want, got = slices.DeleteFunc(want, owners), slices.DeleteFunc(got, owners)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("writes with %+v (-want +got):\n%s", next, diff)
 		}
 	}

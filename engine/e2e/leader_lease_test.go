@@ -4,6 +4,7 @@
 package e2e
 
 import (
+	"net/http"
 	"slices"
 	"syscall"
 	"testing"
@@ -137,7 +138,7 @@ func mustNotInterleave(t *testing.T, writes cluster.Writes, old, next *contender
 		case old.user.Name:
 			before[object] = true
 			known := slices.ContainsFunc(but, func(r cluster.Request) bool { return r.URI == w.URI })
-			if first, is := taken[object]; is && !known {
+			if first, is := taken[object]; is && !known && w.Code < http.StatusInternalServerError { // which is what half a request comes to
 				t.Errorf("%v of %s at %s comes after %v of %s at %s", w, old.pod, w.At, first, next.pod, first.At)
 			}
 		case next.user.Name:

@@ -77,6 +77,7 @@ func TestWhatIsAnOutage(t *testing.T) {
 				}
 				send(request{works, time.Second})
 				time.Sleep(time.Hour)
+				synctest.Wait()
 				if got := len(lines); tt.outage && got != 2 || !tt.outage && got != 0 {
 					t.Errorf("in the end the log says %q", lines)
 				}
@@ -143,6 +144,7 @@ func TestAStorageThatIsFullIsAnOutageOfWrites(t *testing.T) {
 				}
 				send(serving{}, http.MethodPatch)
 				time.Sleep(time.Hour)
+				synctest.Wait()
 				if got := len(lines); tt.outage && got != 2 || !tt.outage && got != 0 {
 					t.Errorf("in the end the log says %q", lines)
 				}
