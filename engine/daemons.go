@@ -37,7 +37,7 @@ func (r *resource) newCrew() *daemon.Crew {
 		View: func(h *dsl.Handler, o *unstructured.Unstructured) string {
 			return book.NewLook(o.Object).Digest(r.daemon(h).View)
 		},
-		Shown: r.form.Shown, Look: r.box.Look, Equip: r.equip, Send: r.sendFor, Held: e.held, Said: e.said, Handled: e.metrics.Handled,
+		Shown: r.shown, Look: r.box.Look, Equip: r.equip, Send: r.sendFor, Held: e.held, Said: e.said, Handled: e.metrics.Handled,
 		Warn: func(o *unstructured.Unstructured, handler, reason, note string) {
 			e.events.Warn(o, handler, reason, note)
 		},
@@ -71,7 +71,7 @@ func (p *pass) tend(starts bool) {
 	}
 	object := p.object
 	if p.left != nil {
-		object = p.r.form.Shown(p.left)
+		object = p.r.shown(p.left)
 	}
 	p.r.crew.Tend(daemon.Sight{
 		Key: p.key, UID: p.object.GetUID(), Object: object, Deleting: p.deletion != "", Starts: starts,

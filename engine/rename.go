@@ -33,5 +33,5 @@ func (r *resource) renamed(ctx context.Context, key cache.ObjectName, o *unstruc
 		return nil, err
 	}
 	r.logOf(facts{key: key, object: o}, attempt.About{}).Info("moved what the operator had left on the object under an earlier name", "was", r.engine.op.Was)
-	return r.form.Shown(moved), nil
+	return r.shown(moved), nil
 }

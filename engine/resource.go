@@ -40,13 +40,15 @@ import (
 // resource is one watched resource at work: its feeds, its queue and what it remembers of its
 // objects. Resources share nothing but informers, so a slow one starves nobody.
 type resource struct {
-	engine  *Engine
-	spec    *dsl.Resource
-	name    string
-	rules   plan.Rules
-	log     logr.Logger
-	own     *feed.Feed
-	form    cached.Form
+	engine *Engine
+	spec   *dsl.Resource
+	name   string
+	rules  plan.Rules
+	log    logr.Logger
+	own    *feed.Feed
+	form   cached.Form
+	// shown returns an object of the server as the form shows it.
+	shown   func(*unstructured.Unstructured) *unstructured.Unstructured
 	family  *family.Family
 	related *related.Index
 	indexes *indexes.Readers
@@ -75,6 +77,7 @@ func newResource(e *Engine, spec *dsl.Resource) *resource {
 		log: e.log.WithValues("resource", spec.Name.String()),
 	}
 	r.form = cached.FormOf(spec.Cache, e.op.Held(spec))
+	r.shown = r.form.Shows()
 	r.box = inbox.New[memory.Memory](r.tombstone)
 	r.own = e.feeds.New(feed.Settings{
 		Name: spec.Name, Log: r.log, On: r.seen, Granted: r.box.Grant,

@@ -225,7 +225,7 @@ func (p *pass) moved(live *unstructured.Unstructured) bool {
 
 // adopt makes a state of the object the one that later versions are compared with.
 func (p *pass) adopt(live *unstructured.Unstructured) {
-	if p.known = p.r.form.Shown(live); !p.r.form.Whole() {
+	if p.known = p.r.shown(live); !p.r.form.Whole() {
 		p.entire = live
 	}
 }
@@ -324,7 +324,7 @@ func (p *pass) correct(ctx context.Context, written *unstructured.Unstructured, 
 
 // looking is the pass's draft at another state of its object, as the cache shows it.
 func (p *pass) looking(at *unstructured.Unstructured) draft.Draft {
-	shown := p.r.form.Shown(at)
+	shown := p.r.shown(at)
 	return draft.Draft{Patch: p.Patch, Current: shown, Look: book.NewLook(shown.Object), Whole: at}
 }
 

@@ -61,21 +61,24 @@ func (f Form) WithDefaults() Form {
 	return f
 }
 
-// Shown returns an object that came from the server as a cache of this form shows it. Values are
-// shared with it.
-func (f Form) Shown(o *unstructured.Unstructured) *unstructured.Unstructured {
+// Shows returns a function that returns an object from the server as a cache of this form shows it. Values are shared
+// with it. The form is read once, not for each object.
+func (f Form) Shows() func(*unstructured.Unstructured) *unstructured.Unstructured {
 	keep, err := parseKeep(f.Keep)
 	if f.Profile == dsl.CacheMetadata {
 		keep = always()
 	}
 	if err != nil || len(keep) == 0 {
-		return o
+		return func(o *unstructured.Unstructured) *unstructured.Unstructured { return o }
 	}
-	shown := keep.of(o.Object)
-	if metadata, is := shown["metadata"].(map[string]any); is && f.Notes != "" {
-		shown["metadata"] = parseNotes(f.Notes).of(metadata)
+	held := parseNotes(f.Notes)
+	return func(o *unstructured.Unstructured) *unstructured.Unstructured {
+		shown := keep.of(o.Object)
+		if metadata, is := shown["metadata"].(map[string]any); is && held != nil {
+			shown["metadata"] = held.of(metadata)
+		}
+		return &unstructured.Unstructured{Object: shown}
 	}
-	return &unstructured.Unstructured{Object: shown}
 }
 
 // Whole reports whether a cache of this form has all of an object that handlers may change.

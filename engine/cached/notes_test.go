@@ -38,7 +38,7 @@ func TestAnnotationsThatNobodyReadsAreNotHeld(t *testing.T) {
 				t.Errorf("held (-want +got):\n%s", diff)
 			}
 			if len(test.annotations) < fewNotes { // of many it shows less than a cache: nobody reads the others
-				if diff := cmp.Diff(want.Object, form.Shown(live).Object); diff != "" {
+				if diff := cmp.Diff(want.Object, form.Shows()(live).Object); diff != "" {
 					t.Errorf("shown (-want +got):\n%s", diff)
 				}
 			}

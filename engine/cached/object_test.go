@@ -331,7 +331,7 @@ func TestShownIsWhatTheCacheShows(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			u := sample(t)
 			unstructured.RemoveNestedField(u.Object, "metadata", "managedFields")
-			wantSame(t, hold(t, form, as(u, form.Profile == dsl.CacheMetadata)).Tree(), form.Shown(u))
+			wantSame(t, hold(t, form, as(u, form.Profile == dsl.CacheMetadata)).Tree(), form.Shows()(u))
 		})
 	}
 }
