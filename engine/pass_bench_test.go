@@ -29,12 +29,19 @@ func BenchmarkPass(b *testing.B) {
 		"a resync in which a child stays as it is in YAML": {engine.Resync, 1, barAndSizeInYAML},
 		"nothing is due of an object that has a child":     {engine.Look, 0, inGo(barAndSize)},
 	}
+	for _, n := range []int{1, 10, 50, 100, 200} {
+		passes[fmt.Sprintf("a resync of %d handlers", n)] = struct {
+			pass     func(e *engine.Engine, namespace, name string)
+			runs     int
+			operator func(x *bustle) *dsl.Operator
+		}{engine.Resync, n, inGo(handlersThatRun(n))}
+	}
 	for name, one := range passes {
 		b.Run(name, func(b *testing.B) {
 			const count = 100
 			x := newBustle(b, count)
 			x.launch(one.operator(x), engine.Settings{Config: x.cluster.Config()})
-			x.await(count)
+			x.await(int64(count * max(one.runs, 1)))
 			<-time.After(time.Second) // the echoes of its writes
 			before := x.runs.Load()
 			b.ReportAllocs()
@@ -73,6 +80,18 @@ func sizeInStatus(x *bustle, foo *dsl.Resource) {
 		x.runs.Add(1)
 		return nil
 	})
+}
+
+// handlersThatRun has n handlers that run at each resync and change nothing.
+func handlersThatRun(n int) func(*bustle, *dsl.Resource) {
+	return func(x *bustle, foo *dsl.Resource) {
+		for i := range n {
+			foo.OnReconcile(fmt.Sprintf("handler-%d", i), func(ctx, *dsl.Request) error {
+				x.runs.Add(1)
+				return nil
+			})
+		}
+	}
 }
 
 // manyHandlers has nine handlers beside, that look at fields.

@@ -98,17 +98,38 @@ func (b Book) Entry(id string) (e Entry, found bool) {
 
 // With returns the book with a handler's entry in it.
 func (b Book) With(id string, e Entry) Book {
-	at := slices.IndexFunc(b.entries, func(n named) bool { return n.id == id })
-	if at >= 0 && b.entries[at].rests(e) {
+	if b.Rests(id, e) {
 		return b
 	}
-	b.entries = slices.Clone(b.entries)
-	if at < 0 {
-		b.entries = append(b.entries, entryOf(id, e))
-	} else {
-		b.entries[at] = entryOf(id, e)
-	}
+	b = b.Clone()
+	b.Put(id, e)
 	return b
+}
+
+// Rests reports whether a handler's entry says nothing but that the handler is at rest, and is this one.
+func (b Book) Rests(id string, e Entry) bool {
+	at := b.at(id)
+	return at >= 0 && b.entries[at].rests(e)
+}
+
+// Clone returns a book that shares no entry with b, for [Book.Put].
+func (b Book) Clone() Book {
+	b.entries = slices.Clone(b.entries)
+	return b
+}
+
+// Put is [Book.With] in place: it copies no other entry, so that a pass of many handlers costs in proportion to their
+// number. No other Book may share the entries of b.
+func (b *Book) Put(id string, e Entry) {
+	if at := b.at(id); at >= 0 {
+		b.entries[at] = entryOf(id, e)
+	} else {
+		b.entries = append(b.entries, entryOf(id, e))
+	}
+}
+
+func (b Book) at(id string) int {
+	return slices.IndexFunc(b.entries, func(n named) bool { return n.id == id })
 }
 
 // Moved returns the book where a deletion that was known by one moment is at another one now.

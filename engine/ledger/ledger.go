@@ -83,6 +83,8 @@ type Ledger struct {
 	log     func() logr.Logger
 
 	book book.Book
+	// cloned: no memory shares the book's entries.
+	cloned bool
 	// isNew: the object is new, and not found again by a new process.
 	isNew bool
 	// text is the state annotation as the object has it.
@@ -99,7 +101,15 @@ func (l *Ledger) Entry(r book.Reader) book.Entry {
 }
 
 // Put puts a handler's entry into the book.
-func (l *Ledger) Put(r book.Reader, e book.Entry) { l.book = l.book.With(r.ID, e) }
+func (l *Ledger) Put(r book.Reader, e book.Entry) {
+	if l.book.Rests(r.ID, e) {
+		return
+	}
+	if !l.cloned {
+		l.book, l.cloned = l.book.Clone(), true
+	}
+	l.book.Put(r.ID, e)
+}
 
 // Old returns what a handler handled last, nil where it is not kept.
 func (l *Ledger) Old(r book.Reader) map[string]any { return l.book.Old(r) }
@@ -118,7 +128,10 @@ func (l *Ledger) Facts(r book.Reader, look *book.Look) book.Facts {
 // Again lets handlers that come after one and failed for good try once more.
 func (l *Ledger) Again(after book.Reader) {
 	for _, r := range l.rules.Readers {
-		if e := l.Entry(r); e.Lost != "" && slices.Contains(r.After, after.ID) {
+		if !slices.Contains(r.After, after.ID) {
+			continue // few come after another one, and to look for an entry costs more
+		}
+		if e := l.Entry(r); e.Lost != "" {
 			l.Put(r, e.Again())
 		}
 	}
@@ -166,6 +179,7 @@ func (l *Ledger) Keep(marks patch.Marks) {
 		l.outcomes, m.unsaved = l.Outcomes(), time.Time{}
 	}
 	m.book, m.known, m.mark, m.outcomes, m.generation, m.sent = l.book, true, l.marked, l.outcomes, l.subject.Generation, nil
+	l.cloned = false
 	m.close()
 }
 
@@ -174,6 +188,7 @@ func (l *Ledger) Keep(marks patch.Marks) {
 func (l *Ledger) Abandon() {
 	m := l.memory
 	m.book, m.known, m.mark, m.outcomes, m.generation = l.book, true, l.stored, l.outcomes, l.subject.Generation
+	l.cloned = false
 	m.close()
 }
 

@@ -5,6 +5,7 @@ package ledger
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -245,5 +246,36 @@ func TestAMomentOfDeletion(t *testing.T) {
 	s.object.SetDeletionGracePeriodSeconds(moved.GetDeletionGracePeriodSeconds())
 	if got := s.due(s.open()); got != "" {
 		t.Errorf("a process that saw the deletion begin runs for %q when its moment moves", got)
+	}
+}
+
+func TestAPassOfManyHandlersCopiesTheBookOnce(t *testing.T) {
+	s := newShelf(t)
+	one := s.reader()
+	for n := range 199 {
+		h := *one.Handler
+		h.ID = fmt.Sprintf("other-%d", n)
+		s.rules.Readers = append(s.rules.Readers, book.Reader{Handler: &h, View: one.View})
+	}
+	handle := func(l *Ledger, digest string) {
+		for _, r := range s.rules.Readers {
+			e := l.Entry(r)
+			e.Seen = digest
+			l.Put(r, e)
+			l.Again(r)
+		}
+	}
+	l := s.open()
+	handle(l, "a")
+	l.Keep(patch.Marks{})
+	kept := s.memory.book
+	runs := 0
+	if got := testing.AllocsPerRun(1, func() { runs++; handle(l, fmt.Sprint("b", runs)) }); got > 10 {
+		t.Errorf("%v allocations for the entries of 200 handlers, want few more than one copy needs", got)
+	}
+	for _, r := range s.rules.Readers {
+		if e, _ := kept.Entry(r.ID); e.Seen != "a" {
+			t.Fatalf("what is remembered of %s changed to %q before the pass ended", r.ID, e.Seen)
+		}
 	}
 }

@@ -136,7 +136,8 @@ func (js Jobs) AskedBy(handlers []*dsl.Handler) bool {
 }
 
 // Turns says how the handlers fare that have something to do in a pass before a job.
-func (js Jobs) Turns(before *Job) (out []claim.Turn) {
+func (js Jobs) Turns(before *Job) []claim.Turn {
+	out := make([]claim.Turn, 0, len(js))
 	for _, j := range js {
 		if j != before {
 			out = append(out, claim.Turn{
