@@ -162,6 +162,10 @@ func (op *Operator) LeaderLock() string {
 // Register is the name of the ConfigMap that has the kinds of which there may be children of the operator.
 func (op *Operator) Register() string { return op.Name + "-children" }
 
+// DigestKey is the name of the Secret that has the key with which digests of the operator's Secrets are made. It lies in the
+// operator's namespace.
+func (op *Operator) DigestKey() string { return op.Name + "-key" }
+
 // New returns an operator without resources.
 func New(name string) *Operator { return &Operator{Name: name} }
 
