@@ -205,7 +205,7 @@ func sampleOf(t *testing.T, c *enginetest.Cluster, name, resource, kind, spec st
 func TestApprovalExpiresAfterADay(t *testing.T) {
 	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
 		const changes = "changes.v1alpha1.samples.handwerk.dev"
-		sampleOf(t, c, "approval", changes, "Change", "{risk: high, settings: {a: b}}")
+		sampleOf(t, c, "approval", changes, "Change", "{settings: {a: b}}")
 		c.Advance(24*time.Hour - time.Minute)
 		if got := text(c.Get(changes, "default", "me"), "status.state"); got != "Proposed" {
 			t.Errorf("a minute before its time it is %s", got)
@@ -227,7 +227,7 @@ func TestApprovalExpiresAfterADay(t *testing.T) {
 func TestAnApprovalIsForWhatWasProposed(t *testing.T) {
 	const changes, settings, goTo = "changes.v1alpha1.samples.handwerk.dev", "configmaps.v1", "approval.handwerk.dev/goto"
 	edit := func(o *unstructured.Unstructured) {
-		o.Object["spec"] = map[string]any{"risk": "high", "settings": map[string]any{"colour": "red"}}
+		o.Object["spec"] = map[string]any{"settings": map[string]any{"colour": "red"}}
 	}
 	for name, between := range map[string]func(c *enginetest.Cluster){
 		"at the same time": func(c *enginetest.Cluster) {
@@ -246,7 +246,7 @@ func TestAnApprovalIsForWhatWasProposed(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
-				sampleOf(t, c, "approval", changes, "Change", "{risk: high, settings: {colour: green}}")
+				sampleOf(t, c, "approval", changes, "Change", "{settings: {colour: green}}")
 				between(c)
 				c.Advance(time.Minute)
 				if me := c.Get(changes, "default", "me"); text(me, "status.state") != "Proposed" || c.Get(settings, "default", "me") != nil {

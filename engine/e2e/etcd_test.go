@@ -57,7 +57,7 @@ func newEtcdStage(t *testing.T) *etcdStage {
 		cluster.Rule("samples.handwerk.dev", "etcdclusters", "get", "list", "watch", "patch"),
 		cluster.Rule("samples.handwerk.dev", "etcdclusters/status", "patch"),
 		cluster.Rule("", "configmaps", "get", "create", "update"), // the register
-		made("", "pods"), made("", "services"), made("policy", "poddisruptionbudgets"), eventRule())
+		made("", "pods"), made("", "services"), made("policy", "poddisruptionbudgets"), made("networking.k8s.io", "networkpolicies"), eventRule())
 	s.launch = cluster.Launch{
 		Config: user.Config(), Args: []string{"run", "--config", write(t, sample), "-n", s.ns}, Env: s.network.environment(),
 	}

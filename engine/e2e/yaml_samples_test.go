@@ -198,12 +198,12 @@ func TestSecretCopier(t *testing.T) {
 	s := runSample(t, "secret-copier", nil, []rbacv1.PolicyRule{
 		cluster.Rule("", "namespaces", "get", "list", "watch"), made("", "secrets"),
 	})
-	source, here, there := plane.Namespace(t), plane.Namespace(t), plane.Namespace(t)
+	source, elsewhere, here, there := plane.Namespace(t), plane.Namespace(t), plane.Namespace(t), plane.Namespace(t)
 	namespaces := plane.Objects("namespaces.v1", "")
 	receive := func(ns, value string) {
-		namespaces.Patch(t, ns, `{"metadata":{"labels":{"secrets.example.com/receive":`+value+`}}}`)
+		namespaces.Patch(t, ns, `{"metadata":{"labels":{"secrets.example.com/receive-from":`+value+`}}}`)
 	}
-	receive(here, `"true"`)
+	receive(here, `"`+source+`"`)
 	secrets, copies, more := plane.Objects("secrets.v1", source), plane.Objects("secrets.v1", here), plane.Objects("secrets.v1", there)
 	plane.Apply(t, source, "apiVersion: v1\nkind: Secret\nmetadata: {name: registry, labels: {secrets.example.com/copy: \"true\"}}\ndata: {password: b25l}")
 	says := func(want string) func(*unstructured.Unstructured) bool {
@@ -211,7 +211,14 @@ func TestSecretCopier(t *testing.T) {
 	}
 	copies.Await(t, "registry", "the password", says("b25l"))
 
-	receive(there, `"true"`)
+	receive(there, `"`+elsewhere+`"`)
+	plane.Apply(t, elsewhere, "apiVersion: v1\nkind: Secret\nmetadata: {name: other, labels: {secrets.example.com/copy: \"true\"}}")
+	more.Await(t, "other", "the copy", func(*unstructured.Unstructured) bool { return true })
+	if copies.Get(t, "other") != nil {
+		t.Error("a namespace has received from one that its label does not name")
+	}
+	receive(there, `"`+source+`"`)
+	more.AwaitGone(t, "other")
 	more.Await(t, "registry", "the password", says("b25l"))
 	secrets.Patch(t, "registry", `{"data":{"password":"dHdv"}}`)
 	copies.Await(t, "registry", "the new password", says("dHdv"))

@@ -151,6 +151,9 @@ func Remove(ctx context.Context, url string, id ID) error {
 	return err
 }
 
+// client follows no redirect: etcd sends none, and who answers in a member's place must not choose where a request goes.
+var client = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+
 // post sends one request. Errors name the URL.
 func post(ctx context.Context, url, path string, most time.Duration, question, answer any) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, most, fmt.Errorf("no answer within %s", most))
@@ -163,7 +166,7 @@ func post(ctx context.Context, url, path string, most time.Duration, question, a
 	if err != nil {
 		return fmt.Errorf("asking %s: %w", url, err)
 	}
-	response, err := http.DefaultClient.Do(request)
+	response, err := client.Do(request)
 	if err != nil {
 		if wrapped, ok := errors.AsType[*neturl.Error](err); ok {
 			err = wrapped.Err // what it adds is said here

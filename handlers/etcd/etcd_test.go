@@ -183,3 +183,15 @@ func TestNoAnswerIsAnError(t *testing.T) {
 		t.Errorf("error is %v", err)
 	}
 }
+
+func TestARedirectIsNotFollowed(t *testing.T) {
+	other := says(t, http.StatusOK, well)
+	member := httptest.NewServer(http.RedirectHandler(other.URL, http.StatusTemporaryRedirect))
+	t.Cleanup(member.Close)
+	if _, err := etcd.StatusOf(t.Context(), member.URL); err == nil || !strings.Contains(err.Error(), "307") {
+		t.Errorf("error is %v, want the redirect", err)
+	}
+	if other.asked != "" {
+		t.Errorf("the redirect led to another server, which was asked %s", other.asked)
+	}
+}
