@@ -95,7 +95,7 @@ func TestImportsPointDown(t *testing.T) {
 		"engine/roster": {"engine/feed"},
 		"engine/family": {
 			"dsl", "dsl/logmark", "engine/cached", "engine/catalog", "engine/child", "engine/claim", "engine/drift", "engine/events", "engine/feed",
-			"engine/fence", "engine/gone", "engine/inbox", "engine/loop", "engine/ops", "engine/pack", "engine/patch", "engine/register", "engine/retired",
+			"engine/fence", "engine/gone", "engine/health", "engine/inbox", "engine/loop", "engine/ops", "engine/pack", "engine/patch", "engine/register", "engine/retired",
 			"engine/sweep", "engine/watch",
 		},
 		"engine/memory":   {"dsl", "engine/attempt", "engine/family", "engine/filter", "engine/inbox", "engine/ledger", "engine/loop", "engine/machine", "engine/related", "engine/sweep", "engine/timer"},

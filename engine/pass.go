@@ -169,6 +169,9 @@ func (r *resource) forget(key cache.ObjectName, t *memory.Turn) {
 // awaitsChild reports whether the pass has to wait for a child that is on the server, and that no cache shows.
 func (p *pass) awaitsChild(ctx context.Context) (bool, error) {
 	found, err := p.family.Find(ctx)
+	if err != nil {
+		p.held(err)
+	}
 	return err == nil && found && !p.memory.Writes.Shown(), err
 }
 

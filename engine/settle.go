@@ -8,10 +8,14 @@ import (
 	"fmt"
 	"slices"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/book"
+	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/fence"
 	"github.com/handwerk-dev/handwerk/engine/ledger"
+	"github.com/handwerk-dev/handwerk/engine/memory"
 	"github.com/handwerk-dev/handwerk/engine/patch"
 	"github.com/handwerk-dev/handwerk/engine/plan"
 	"github.com/handwerk-dev/handwerk/engine/queue"
@@ -95,9 +99,17 @@ func (p *pass) endChildren(ctx context.Context) error {
 		p.next = p.next.Sooner(again, queue.Due)
 	}
 	if err != nil {
+		p.held(err)
 		return fmt.Errorf("taking away children of an object that is being deleted: %w", err)
 	}
 	return nil
+}
+
+// held says on the object that its deletion waits, because children could not be seen or taken away for the second time.
+func (p *pass) held(err error) {
+	if !p.gone && p.memory.Troubles.Has(memory.Itself) && !p.r.engine.outages.Covers(err) && !feed.Unanswered(err) && !apierrors.IsConflict(err) {
+		p.r.engine.events.Warn(p.object, "children", "DeletionHeld", "Deletion is held: "+err.Error())
+	}
 }
 
 // holdsUp reports whether a handler that has failed for good keeps a deletion from going on.

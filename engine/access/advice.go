@@ -74,9 +74,11 @@ func (e *unservedError) Error() string {
 }
 
 // advise adds to an answer of the API server that a right is missing what can be done about it, and
-// tells a 404 of the path from one of an object. Other errors are left as they are.
+// tells a 404 of the path from one of an object: then the catalog, which named the path, asks again what is served. Other errors
+// are left as they are.
 func (m *Monitor) advise(ctx context.Context, err error) error {
 	if gone.Unserved(err) {
+		m.settings.Catalog.Doubt()
 		return &unservedError{err.Error()}
 	}
 	right, status := refusedIn(err)

@@ -168,6 +168,14 @@ func (c *Catalog) Invalidate() {
 	c.snapshot, c.status = nil, nil
 }
 
+// Doubt is Invalidate after an answer that does not fit the snapshot, as a 404 of a path. A snapshot of the last second stays, so
+// that many such answers cost one question.
+func (c *Catalog) Doubt() {
+	if known, _, _ := c.state(); known != nil && !known.fresh() {
+		c.Invalidate()
+	}
+}
+
 func (c *Catalog) find(
 	ctx context.Context, gv schema.GroupVersion, what string, wanted func(Resource) bool,
 ) (Resource, error) {

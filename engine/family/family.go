@@ -7,6 +7,7 @@
 package family
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -58,6 +59,8 @@ type Settings struct {
 	Register *register.Register
 	// Ending knows the namespaces that are being deleted.
 	Ending *gone.Namespaces
+	// Extinct reports whether a kind that is not served is gone for good, with its objects; see [feeds.Factory.Extinct].
+	Extinct func(context.Context, schema.GroupKind) (extinct bool, doubt error)
 
 	// Own is the feed of the owners. NewFeed makes one of a kind of children, and Feeds are all of the resource's,
 	// those of children among them.

@@ -141,7 +141,7 @@ func (s *Session) EndChildren(ctx context.Context, span *fence.Span, alone bool)
 		again, open, faults = max(again, look), open || stays, append(faults, err)
 	}
 	switch {
-	case s.family.Retired.Searching(), alone && s.family.complete() != nil:
+	case s.family.Retired.Searching(), alone && s.blind():
 		again, open = searchLook, true
 	case open && again == 0:
 		again = endLook
@@ -179,7 +179,7 @@ func (c *children) endListed(ctx context.Context, owner child.Owner, place child
 	switch kind, h := f.shows(place); {
 	case kind == nil && f.Retired.Searches(place.Kind): // EndChildren waits for the search
 		return 0, false, nil
-	case kind == nil && f.complete() != nil:
+	case kind == nil && c.session.blind():
 		return searchLook, true, nil
 	case h != nil:
 		if _, known := f.claimed(owner, place); !known {
@@ -187,16 +187,15 @@ func (c *children) endListed(ctx context.Context, owner child.Owner, place child
 		}
 		return 0, false, nil
 	}
-	open, err = c.endUnseen(ctx, owner, place)
-	return 0, open, err
+	return c.endUnseen(ctx, owner, place)
 }
 
 // endUnseen is end for a place that the record lists and no cache shows: this version declares no children of the kind there.
-func (c *children) endUnseen(ctx context.Context, owner child.Owner, place child.Place) (open bool, err error) {
+func (c *children) endUnseen(ctx context.Context, owner child.Owner, place child.Place) (again time.Duration, open bool, err error) {
 	with := c.session.family.settings
 	served, err := with.Catalog.KindOf(ctx, place.Kind.WithVersion(""))
 	if errors.Is(err, catalog.ErrMissing) {
-		return false, nil // with its kind, the child is gone
+		return c.session.unserved(ctx, place)
 	}
 	key := cache.ObjectName{Namespace: place.Namespace, Name: place.Name}
 	var live *unstructured.Unstructured
@@ -204,27 +203,27 @@ func (c *children) endUnseen(ctx context.Context, owner child.Owner, place child
 		live, err = with.Read(ctx, served.GVR, key)
 	}
 	if err != nil {
-		return true, fmt.Errorf("looking for %s: %w", place.People(), err)
+		return 0, true, fmt.Errorf("looking for %s: %w", place.People(), err)
 	}
 	if live == nil || !owner.Has(live) || !c.session.needs(owner, live) {
-		return false, nil
+		return 0, false, nil
 	}
 	client := with.Client(served.GVR, key.Namespace)
 	if spec, _ := owner.Spec(live); spec.OnDelete == dsl.OrphanChild {
 		_, err = owner.Release(ctx, client, with.Operator.Name, live)
-		return false, err
+		return 0, false, err
 	}
 	if live.GetDeletionTimestamp() != nil {
-		return true, nil
+		return 0, true, nil
 	}
 	uid := live.GetUID()
 	background := metav1.DeletePropagationBackground // a Job would leave its Pods otherwise
 	options := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}, PropagationPolicy: &background}
 	if err = client.Delete(ctx, key.Name, options); err != nil && !gone.Says(err, served.GVR.GroupResource(), key.Name) {
-		return true, fmt.Errorf("deleting %s: %w", place.People(), err)
+		return 0, true, fmt.Errorf("deleting %s: %w", place.People(), err)
 	}
 	c.session.count(ops.Child)
 	c.say(child.Deleted, live, "")
 	live, err = with.Read(ctx, served.GVR, key)
-	return err != nil || live != nil && live.GetUID() == uid, err
+	return 0, err != nil || live != nil && live.GetUID() == uid, err
 }

@@ -8,6 +8,7 @@ package feeds
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -181,6 +182,29 @@ func (y *Factory) NamespaceGone(ctx context.Context, name string) (bool, error) 
 		return false, fmt.Errorf("reading namespace %s: %w", name, err)
 	}
 	return false, nil
+}
+
+// Extinct reports whether a kind that the API server serves in no version is gone for good, with its objects: no CRD may be
+// its. Doubt says why that cannot be told; it is nil while the CRDs are being listed.
+func (y *Factory) Extinct(ctx context.Context, kind schema.GroupKind) (extinct bool, doubt error) {
+	y.WantCRDs()
+	if err := y.crds.Complete(); err != nil || y.crds.Behind() {
+		if y.crds.Status().Phase == health.Starting {
+			err = nil
+		}
+		return false, err
+	}
+	for _, crd := range y.crds.Objects("") {
+		plural, group, _ := strings.Cut(crd.GetName(), ".")
+		if group != kind.Group {
+			continue
+		}
+		// Its name does not say of which kind it is. A CRD whose resource is served is another one's.
+		if _, err := y.settings.Common.Catalog.Resolve(ctx, dsl.ResourceName{Resource: plural, Group: group}); err != nil {
+			return false, fmt.Errorf("its CRD %s is there", crd.GetName())
+		}
+	}
+	return true, nil
 }
 
 // Whole returns a feed whose cache has every object of the resource in the namespace, whole; nil when there is none.
