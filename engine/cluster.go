@@ -38,7 +38,7 @@ func (e *Engine) connect() error {
 	if e.settings.Config == nil {
 		return errors.New("connecting: no config is given")
 	}
-	fenced, err := fence.New(e.settings.Config, e.held, func() { e.elector.Doubt() })
+	fenced, err := fence.New(e.settings.Config, e.held, func(ctx context.Context) { e.elector.Conflict(ctx) })
 	if err != nil {
 		return fmt.Errorf("connecting: %w", err)
 	}

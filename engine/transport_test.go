@@ -23,7 +23,7 @@ func TestTransportIsClientGos(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	fenced, err := fence.New(config, func(context.Context) bool { return true }, func() {})
+	fenced, err := fence.New(config, func(context.Context) bool { return true }, func(context.Context) {})
 	if err != nil {
 		t.Fatal(err)
 	}

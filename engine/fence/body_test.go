@@ -32,7 +32,7 @@ func TestFenceIsAskedWhenTheConnectionIsThere(t *testing.T) {
 				return (&net.Dialer{}).DialContext(ctx, network, address)
 			}}
 			defer wire.CloseIdleConnections()
-			f := &transport{next: wire, held: func(context.Context) bool { return !shut.Load() }, reviews: []string{"/reviews"}, conflict: func() {}}
+			f := &transport{next: wire, held: func(context.Context) bool { return !shut.Load() }, reviews: []string{"/reviews"}, conflict: func(context.Context) {}}
 			request, err := http.NewRequestWithContext(t.Context(), http.MethodPatch, server.URL, strings.NewReader("{}"))
 			if err != nil {
 				t.Fatal(err)

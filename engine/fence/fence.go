@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"path"
 	"slices"
+	"strings"
 
 	"k8s.io/client-go/rest"
 )
@@ -29,13 +30,13 @@ type transport struct {
 	next     http.RoundTripper
 	held     Held
 	reviews  []string
-	conflict func()
+	conflict func(context.Context)
 }
 
 // New returns what puts a fence before the transport of requests that are made with this config: writes pass
-// while held says so, and fail with [ErrNotLeading] otherwise. Conflict is told of each write that the server refused
-// because somebody else wrote: that may have been another leader, of which this process does not know yet.
-func New(config *rest.Config, held Held, conflict func()) (func(http.RoundTripper) http.RoundTripper, error) {
+// while held says so, and fail with [ErrNotLeading] otherwise. Conflict is called before the writer gets the answer that
+// somebody else has written the object: that may have been another leader, of which this process does not know yet.
+func New(config *rest.Config, held Held, conflict func(context.Context)) (func(http.RoundTripper) http.RoundTripper, error) {
 	reviews, err := reviewPaths(config)
 	if err != nil {
 		return nil, err
@@ -54,10 +55,23 @@ func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
 		return nil, fmt.Errorf("sending %s %s: %w", request.Method, request.URL.Path, ErrNotLeading)
 	}
 	response, err := t.next.RoundTrip(guarded(request, t.held))
-	if err == nil && response.StatusCode == http.StatusConflict {
-		t.conflict()
+	if err == nil && response.StatusCode == http.StatusConflict && overtaken(request) {
+		t.conflict(request.Context())
 	}
 	return response, err
+}
+
+// overtaken reports whether a conflict says that somebody has written the object since the writer read it. That to a POST
+// says that the name is taken, that to an apply that there is an object, or that fields are another manager's, and that to a deletion that another object
+// has the name: none of them is about who leads.
+func overtaken(request *http.Request) bool {
+	switch request.Method {
+	case http.MethodPut:
+		return true
+	case http.MethodPatch:
+		return !strings.HasPrefix(request.Header.Get("Content-Type"), "application/apply-patch")
+	}
+	return false
 }
 
 // WrappedRoundTripper lets client-go find the connections underneath.

@@ -34,7 +34,7 @@ func TestFence(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			fenced, err := New(&rest.Config{Host: test.host}, func(context.Context) bool { return false }, func() {})
+			fenced, err := New(&rest.Config{Host: test.host}, func(context.Context) bool { return false }, func(context.Context) {})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -61,3 +61,45 @@ func TestFence(t *testing.T) {
 type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(request *http.Request) (*http.Response, error) { return f(request) }
+
+// TestWhichConflictsAreReported holds which 409 may be another leader's doing: one to a write that was worked out from an
+// older version of its object.
+func TestWhichConflictsAreReported(t *testing.T) {
+	tests := map[string]struct {
+		method, content string
+		code            int
+		reported        bool
+	}{
+		"a merge patch that came too late":    {"PATCH", "application/merge-patch+json", http.StatusConflict, true},
+		"an update that came too late":        {"PUT", "application/json", http.StatusConflict, true},
+		"a name that is taken":                {"POST", "application/json", http.StatusConflict, false},
+		"an apply where an object is":         {"PATCH", "application/apply-patch+yaml", http.StatusConflict, false},
+		"a deletion of what is there no more": {"DELETE", "application/json", http.StatusConflict, false},
+		"a patch that is taken":               {"PATCH", "application/merge-patch+json", http.StatusOK, false},
+		"a patch that is not valid":           {"PATCH", "application/merge-patch+json", http.StatusUnprocessableEntity, false},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			reported := false
+			fenced, err := New(&rest.Config{Host: "https://cluster"}, func(context.Context) bool { return true }, func(context.Context) { reported = true })
+			if err != nil {
+				t.Fatal(err)
+			}
+			request, err := http.NewRequestWithContext(t.Context(), test.method, "https://cluster/api/v1/namespaces/default/pods/web", strings.NewReader("{}"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			request.Header.Set("Content-Type", test.content)
+			response, err := fenced(roundTrip(func(*http.Request) (*http.Response, error) {
+				return &http.Response{StatusCode: test.code, Body: http.NoBody}, nil
+			})).RoundTrip(request)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = response.Body.Close()
+			if reported != test.reported {
+				t.Errorf("reported: %v", reported)
+			}
+		})
+	}
+}

@@ -28,6 +28,8 @@ type fence struct {
 	renewed time.Time     // when the last renewal was begun
 	signs   int           // that somebody else has the lock, in this term
 	certain chan struct{} // nil, or in doubt: closed when the doubt is over
+	looked  time.Time     // when the lock was last to be read for a conflict
+	looking chan struct{} // nil, or the lock is being read for a conflict: closed when that was done
 }
 
 // start opens the fence for a term. The channel is closed when the term is over.
@@ -48,7 +50,8 @@ func (f *fence) stop() bool {
 	}
 	f.open = false
 	close(f.shut)
-	f.calmLocked()
+	free(&f.certain)
+	free(&f.looking)
 	return true
 }
 
@@ -70,33 +73,63 @@ func (f *fence) doubt() {
 	if f.certain == nil {
 		f.certain = make(chan struct{})
 	}
+	f.askLocked()
+}
+
+// askLocked has the lock read.
+func (f *fence) askLocked() {
 	select {
 	case f.asked <- struct{}{}:
 	default: // it is to be read already
 	}
 }
 
-// doubts tells how many signs there were, and whether they are in doubt.
-func (f *fence) doubts() (signs int, in bool) {
+// look has the lock read for a conflict, unless that was done a moment ago. The channel is closed when it was read; it is nil
+// where there is nothing to wait for.
+func (f *fence) look(moment time.Duration) <-chan struct{} {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.signs, f.certain != nil
+	if !f.open || f.looking == nil && time.Since(f.looked) < moment {
+		return nil
+	}
+	if f.looking == nil {
+		f.looking, f.looked = make(chan struct{}), time.Now()
+		f.askLocked()
+	}
+	return f.looking
 }
 
-// trust ends the doubt, unless there were more signs than those that were known when the lock was
-// read: what came later may be about what came later.
-func (f *fence) trust(signs int) {
+// question is what a read of the lock answers: the signs so far, and a conflict.
+type question struct {
+	signs   int
+	looking chan struct{}
+}
+
+// question returns what is to be answered, and whether there is anything.
+func (f *fence) question() (q question, open bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.signs == signs {
-		f.calmLocked()
+	return question{f.signs, f.looking}, f.certain != nil || f.looking != nil
+}
+
+// trust takes the answer that the lock is this process's. It ends the doubt, unless there were more signs than
+// those that were known when the lock was read: what came later may be about what came later.
+func (f *fence) trust(q question) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.signs == q.signs {
+		free(&f.certain)
+	}
+	if f.looking == q.looking {
+		free(&f.looking)
 	}
 }
 
-func (f *fence) calmLocked() {
-	if f.certain != nil {
-		close(f.certain)
-		f.certain = nil
+// free lets those go on that wait.
+func free(waiting *chan struct{}) {
+	if *waiting != nil {
+		close(*waiting)
+		*waiting = nil
 	}
 }
 
@@ -168,16 +201,16 @@ func (e *Elector) examine(ctx context.Context, ours holds) {
 	}
 }
 
-// clear reads the lock until there is no doubt any more.
+// clear reads the lock until there is no question any more.
 func (e *Elector) clear(ctx context.Context, ours holds) {
 	told := false
-	for signs, in := e.fence.doubts(); in && ctx.Err() == nil; signs, in = e.fence.doubts() {
+	for q, open := e.fence.question(); open && ctx.Err() == nil; q, open = e.fence.question() {
 		lock, err := e.read(ctx)
 		switch {
 		case apierrors.IsNotFound(err), err == nil && !ours(lock):
 			e.leave()
 		case err == nil:
-			e.fence.trust(signs)
+			e.fence.trust(q)
 		default:
 			if !told && ctx.Err() == nil {
 				e.set.Log.Error(err, "cannot tell who is the leader, writes wait", "lock", e.lockName())

@@ -131,10 +131,30 @@ func (e *Elector) Sure(ctx context.Context) bool {
 	return e.set.Mode == dsl.LeaderNone || e.fence.sure(ctx)
 }
 
-// Doubt says that there is a sign of another leader, as is a conflict with another's write. Held is
-// false until the lock was read, which is done at once; when it is not this process's any more,
-// leadership is lost. It does nothing while this process does not lead.
+// Doubt says that there is a sign of another leader. Held is false until the lock was read, which is
+// done at once; when it is not this process's any more, leadership is lost. It does nothing while this
+// process does not lead.
 func (e *Elector) Doubt() { e.fence.doubt() }
+
+// Conflict says that a write was refused because somebody else had written the object. That may have been another
+// leader, but mostly it was a person or a controller. So the lock is read for it once in a retry period at most, and
+// only the write that met the conflict waits for that; others go on. Conflict returns when the lock was read, when ctx
+// ends, or when the last renewal is too old. When the lock is not this process's any more, Held is false by then.
+func (e *Elector) Conflict(ctx context.Context) {
+	looking := e.fence.look(e.set.RetryPeriod)
+	if looking == nil {
+		return
+	}
+	for left := e.fence.left(); left > 0; left = e.fence.left() {
+		select {
+		case <-looking:
+			return
+		case <-time.After(left):
+		case <-ctx.Done():
+			return
+		}
+	}
+}
 
 // Leading reports whether this process is the leader as far as it knows. In mode none it always
 // is.
