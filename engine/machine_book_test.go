@@ -76,6 +76,46 @@ func TestMachineNonsense(t *testing.T) {
 	})
 }
 
+// TestATimeInTheFuturePutsOffNoTimeOut holds that who may write the status cannot keep a machine in a state by its times.
+func TestATimeInTheFuturePutsOffNoTimeOut(t *testing.T) {
+	scenarios(t, map[string]scenario{
+		"one that is far ahead is replaced by when it is seen": {oneMachine, func(s *stage) {
+			s.open()
+			s.Create(web)
+			s.size(2)
+			s.is("Running")
+			s.Advance(10 * time.Minute)
+			s.set("9999-01-01T00:00:00Z", "status", "stateSince")
+			s.Settle()
+			s.at("status.stateSince", time.Now().UTC().Format(time.RFC3339))
+			s.Advance(time.Hour + 2*time.Second)
+			s.is("Failed")
+		}},
+		"one that was written while no process ran is, too": {oneMachine, func(s *stage) {
+			s.open()
+			s.Create(web)
+			s.size(2)
+			s.is("Running")
+			s.Process.Kill()
+			s.set("9999-01-01T00:00:00Z", "status", "stateSince")
+			s.Process.Restart()
+			s.Settle()
+			s.Advance(time.Hour + 2*time.Second)
+			s.is("Failed")
+		}},
+		"one of a process whose clock is a little ahead stays": {oneMachine, func(s *stage) {
+			s.open()
+			s.Create(web)
+			s.size(2)
+			s.is("Running")
+			soon := time.Now().UTC().Add(30 * time.Second).Format(time.RFC3339)
+			s.set(soon, "status", "stateSince")
+			s.Settle()
+			s.at("status.stateSince", soon)
+		}},
+	})
+}
+
 // TestMachineUnknownStatesAreOneLabel holds that names which somebody writes to a status make no series of metrics.
 func TestMachineUnknownStatesAreOneLabel(t *testing.T) {
 	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {

@@ -26,7 +26,11 @@ type Book struct {
 	Failures int64
 }
 
-// Read reads an object's book. It is not found where the object has none, or that of another object.
+// ahead is how far in the future a time of the book may lie: as far as clocks of the operator's processes may differ.
+const ahead = time.Minute
+
+// Read reads an object's book. It is not found where the object has none, or that of another object. Since is zero where it is
+// no time, or one in the future: whoever may write the status would put off time-outs by it.
 func Read(m *dsl.Machine, o *unstructured.Unstructured) (b Book, found bool) {
 	value := func(name string) any {
 		out, _ := m.Field(name).In(o.Object)
@@ -38,6 +42,9 @@ func Read(m *dsl.Machine, o *unstructured.Unstructured) (b Book, found bool) {
 		return Book{}, false
 	}
 	b.Since, b.Entered = moment(value(dsl.BookSince)), moment(value(dsl.BookEntered))
+	if time.Until(b.Since) > ahead {
+		b.Since = time.Time{}
+	}
 	b.Failures = whole(value(dsl.BookFailures))
 	return b, true
 }

@@ -136,7 +136,7 @@ func (x *Run) open() {
 
 // arrive finds the state that the book names, or where an object goes that is there no more.
 func (x *Run) arrive() {
-	if x.Since.IsZero() { // somebody has taken it away, or written nonsense
+	if x.Since.IsZero() { // somebody has taken it away, or written nonsense: the state counts from when that is seen
 		x.Since = now()
 	}
 	var deletion bool

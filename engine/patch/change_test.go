@@ -80,7 +80,7 @@ func TestConditions(t *testing.T) {
 		return c
 	}
 	want := metav1.Condition{Type: "Ready", Status: "True", Reason: "Up", Message: "m"}
-	other := tree{"type": "Other", "status": "False"}
+	good, other := has("True", "Up", "observedGeneration", int64(7)), tree{"type": "Other", "status": "False"}
 	tests := map[string]struct {
 		list    []any
 		changed bool
@@ -94,6 +94,10 @@ func TestConditions(t *testing.T) {
 		"a newer generation is noted":                               {[]any{has("True", "Up", "observedGeneration", int64(6))}, true, false, 1},
 		"a schema without observedGeneration is not asked again":    {[]any{has("True", "Up")}, false, false, 1},
 		"a condition of others is left alone, with its own content": {[]any{has("True", "Up", "observedGeneration", int64(7)), other}, false, false, 2},
+		"what is no condition goes":                                 {[]any{"garbage", tree{"status": "True"}, tree{"type": int64(1)}, nil, good}, true, false, 1},
+		"a second one of the type goes":                             {[]any{good, other, has("False", "Down")}, true, false, 2},
+		"a transition in the future is replaced":                    {[]any{has("True", "Up", "observedGeneration", int64(7), "lastTransitionTime", "9999-01-01T00:00:00Z")}, true, true, 1},
+		"a transition at no time is replaced":                       {[]any{has("True", "Up", "observedGeneration", int64(7), "lastTransitionTime", int64(4))}, true, true, 1},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -108,6 +112,16 @@ func TestConditions(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestConditionsThatAreNoListAreReplaced(t *testing.T) {
+	want := metav1.Condition{Type: "Ready", Status: "True", Reason: "Up"}
+	for _, garbage := range []any{"text", tree{"type": "Ready"}, int64(1)} {
+		list, changed := conditions(tree{"conditions": garbage}, []metav1.Condition{want}, 7, time.Now())
+		if !changed || len(list) != 1 || typeOf(list[0]) != "Ready" {
+			t.Errorf("in place of %v: changed %v, conditions %v", garbage, changed, list)
+		}
 	}
 }
 

@@ -19,30 +19,46 @@ import (
 
 // conditions returns status.conditions with the wanted ones set, and whether that changes them.
 // The list keeps its order and what others wrote; a transition time moves when the condition's
-// status changes and only then.
+// status changes and only then. Where the schema lets anybody write what is no list of conditions, that is repaired:
+// entries without a type go, and so do further ones of a wanted type, which readers would take for it.
 func conditions(status map[string]any, wanted []metav1.Condition, generation int64, now time.Time) ([]any, bool) {
-	before, _ := status["conditions"].([]any)
-	list := slices.Clone(before)
+	before, isList := status["conditions"].([]any)
+	list := slices.DeleteFunc(slices.Clone(before), func(item any) bool { return typeOf(item) == "" })
 	for _, w := range wanted {
-		at := slices.IndexFunc(list, func(item any) bool {
-			c, ok := item.(map[string]any)
-			return ok && c["type"] == w.Type
-		})
+		at := slices.IndexFunc(list, func(item any) bool { return typeOf(item) == w.Type })
 		if at < 0 {
 			list = append(list, condition(nil, w, generation, now))
 			continue
 		}
 		list[at] = condition(list[at].(map[string]any), w, generation, now)
+		rest := slices.DeleteFunc(slices.Clone(list[at+1:]), func(item any) bool { return typeOf(item) == w.Type })
+		list = append(list[:at+1], rest...)
 	}
-	return list, len(wanted) > 0 && !reflect.DeepEqual(before, list)
+	return list, len(wanted) > 0 && (!isList || !reflect.DeepEqual(before, list))
+}
+
+// typeOf returns the type of a condition, empty for what is no condition.
+func typeOf(item any) string {
+	c, _ := item.(map[string]any)
+	kind, _ := c["type"].(string)
+	return kind
+}
+
+// ahead is how far in the future a transition may lie: as far as clocks in a cluster may differ.
+const ahead = time.Minute
+
+// isPast reports whether a value is the time of a transition that was.
+func isPast(value any, now time.Time) bool {
+	text, _ := value.(string)
+	at, err := time.Parse(time.RFC3339, text)
+	return err == nil && at.Sub(now) <= ahead
 }
 
 // without returns the conditions but for those of some types.
 func without(list []any, kinds []string) []any {
 	return slices.DeleteFunc(slices.Clone(list), func(item any) bool {
-		c, ok := item.(map[string]any)
-		kind, is := c["type"].(string)
-		return ok && is && kind != "" && slices.Contains(kinds, kind)
+		kind := typeOf(item)
+		return kind != "" && slices.Contains(kinds, kind)
 	})
 }
 
@@ -72,7 +88,7 @@ func condition(before map[string]any, w metav1.Condition, generation int64, now 
 		after = map[string]any{"type": w.Type}
 	}
 	w.Reason, w.Message = plain.ValidText(w.Reason), plain.ValidText(w.Message)
-	if before["status"] != string(w.Status) || before["lastTransitionTime"] == nil {
+	if before["status"] != string(w.Status) || !isPast(before["lastTransitionTime"], now) {
 		after["lastTransitionTime"] = now.UTC().Format(time.RFC3339)
 	}
 	unchanged := before["status"] == string(w.Status) && before["reason"] == w.Reason && before["message"] == w.Message
