@@ -122,10 +122,10 @@ func newResource(e *Engine, spec *dsl.Resource) *resource {
 }
 
 // tombstone reports whether an object that is gone gets a pass: handlers or daemons need it, or the object had the finalizer, by
-// which the engine holds owners until their children are deleted or released. A live cache does not show finalizers, so there
-// each owner gets the pass.
+// which the engine holds owners until their children are deleted or released, or a record of children. A live cache shows neither,
+// so there each owner gets the pass.
 func (r *resource) tombstone(o *cached.Object) bool {
-	return r.rules.Deletes || r.spec.Owner() && (r.spec.Cache == dsl.CacheLive || slices.Contains(o.GetFinalizers(), r.rules.Finalizer))
+	return r.rules.Deletes || r.spec.Owner() && (r.spec.Cache == dsl.CacheLive || slices.Contains(o.GetFinalizers(), r.rules.Finalizer) || r.family.Recorded(o))
 }
 
 // Name is the resource as its operator declares it. With the methods that follow, it takes part in the roster; see

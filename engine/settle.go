@@ -86,11 +86,13 @@ func (p *pass) sweep(ctx context.Context, news bool) error {
 	return err
 }
 
-// endChildren deletes or releases children before the object goes, once all delete handlers are through. It does nothing for an
-// object without the finalizer: its children were let go.
+// endChildren deletes or releases children before the object goes, once all delete handlers are through. It does so also for an
+// object that another finalizer holds and that lacks the operator's: somebody has overwritten it, or taken it off. No delete
+// handler runs for such an object any more, so one that has failed for good keeps nothing.
 func (p *pass) endChildren(ctx context.Context) error {
-	over := p.gone && p.memory.Finalized || !p.gone && !p.finalizer()
-	if over || p.jobs.Open(p.gone) || p.daemonsEnd() || p.filters.Unsure() || slices.ContainsFunc(p.r.rules.Readers, p.holdsUp) {
+	lacks := !p.gone && !p.finalizer()
+	over := p.memory.Finalized && (p.gone || lacks)
+	if over || p.jobs.Open(p.gone) || p.daemonsEnd() || p.filters.Unsure() || !lacks && slices.ContainsFunc(p.r.rules.Readers, p.holdsUp) {
 		return nil
 	}
 	alone := p.finalizer() && (!p.r.rules.Finalizes || !p.handlersHold())

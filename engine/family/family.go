@@ -139,6 +139,12 @@ func (f *Family) know(owner inbox.Key, record *child.Record) {
 	}
 }
 
+// Recorded reports whether an owner has a record of children.
+func (f *Family) Recorded(owner *cached.Object) bool {
+	notes := owner.GetAnnotations()
+	return notes[f.keys.Record] != "" || slices.ContainsFunc(f.earlier, func(keys child.Keys) bool { return notes[keys.Record] != "" })
+}
+
 // lists reports whether the record of an owner lists a place.
 func (f *Family) lists(owner inbox.Key, place child.Place) bool {
 	f.mu.Lock()
