@@ -32,7 +32,7 @@ func (p *pass) subject(r book.Reader, c dsl.Cause, try progress.Record, children
 		out.Event = p.memory.Event
 	}
 	if c != dsl.Create && !p.resourceWide() {
-		attempt.Recall(out, r, p.ledger.Old(r), p.Look)
+		attempt.Recall(out, r, p.ledger.Old(r, p.Look), p.Look)
 	}
 	return out
 }

@@ -15,6 +15,7 @@
 package book
 
 import (
+	"fmt"
 	"hash/fnv"
 	"slices"
 	"strconv"
@@ -53,7 +54,7 @@ type Book struct {
 	// legacy is what a book of version 1 said, until its handlers have been met.
 	legacy *legacy
 	// kept is what the text has of essences, while the book is read; nil afterwards.
-	kept *essences
+	kept *sealed
 }
 
 // named is a handler's entry. There are few for an object, and a map of one is ten times as large; and few of them say
@@ -153,6 +154,8 @@ type Moment struct {
 	Partial bool
 	// Deletion is as in Facts.
 	Deletion string
+	// Lost is called once when what handlers handled last is needed and cannot be read. Optional.
+	Lost func(error)
 }
 
 // Meet returns a book that was read for handlers as they are now: each has an entry that is of its view.
@@ -229,7 +232,7 @@ func (b Book) meet(r Reader, m Moment, older bool) Entry {
 
 // moved returns the entry of a handler that looks at something else now than when it was written.
 func (b Book) moved(e Entry, r Reader, m Moment) Entry {
-	tree, whole, fields := b.kept.of(r.ID)
+	tree, whole, fields := b.kept.met(m).of(r.ID)
 	switch {
 	case e.Seen != anew && tree != nil && r.View.within(whole, fields):
 		then := lookBack(tree)
@@ -250,33 +253,38 @@ func lookBack(kept map[string]any) *Look {
 	return &Look{object: kept, essence: kept}
 }
 
-// Old returns what a handler handled last, nil where it is not kept.
-func (b Book) Old(r Reader) map[string]any {
+// Old returns what a handler handled last, nil where it is not kept. The error says that it is, and cannot be read, or is
+// too large for the object that the look is at.
+func (b Book) Old(r Reader, look *Look) (map[string]any, error) {
 	e, _ := b.Entry(r.ID)
 	nothing := map[string]any{}
 	switch {
 	case e.Old != nil || !r.Old || e.Bare || e.Seen == "":
-		return e.Old
+		return e.Old, nil
 	case e.Seen == lookBack(nothing).Digest(r.View):
-		return nothing // of which nothing need be kept
+		return nothing, nil // of which nothing need be kept
 	case b.text == "":
-		return nil
+		return nil, nil
 	}
 	stored, err := parse(b.text)
 	if err != nil {
-		return nil // it was read before
+		return nil, err
 	}
 	stored = stored.renamed([]Reader{r}) // the text may be of a version in which it had another id
 	was, _ := stored.Entry(r.ID)
-	tree, whole, fields := stored.kept.of(r.ID)
+	kept, err := stored.kept.open(look)
+	if err != nil {
+		return nil, fmt.Errorf("decoding what handlers have handled: %w", err)
+	}
+	tree, whole, fields := kept.of(r.ID)
 	if tree == nil || !r.View.within(whole, fields) && was.Of != r.View.Name() {
-		return nil
+		return nil, nil
 	}
 	then := lookBack(tree)
 	if e.Seen != anew && then.Digest(r.View) != e.Seen && then.former(r.View) != e.Seen {
-		return nil // that is of another time
+		return nil, nil // that is of another time
 	}
-	return then.Kept(r.View)
+	return then.Kept(r.View), nil
 }
 
 // Passed reports whether status.observedGeneration is newer than the book: the book is void then.

@@ -35,7 +35,7 @@ func TestOldOfNothing(t *testing.T) {
 				}
 				now := map[string]any{"spec": map[string]any{"note": "x", "conf": "y"}}
 				got := reload(t, b, []Reader{tt.reader}, now, []Reader{tt.reader}, Moment{Look: NewLook(now)})
-				if diff := cmp.Diff(tt.want, got.Old(tt.reader)); diff != "" {
+				if diff := cmp.Diff(tt.want, oldOf(got, tt.reader)); diff != "" {
 					t.Errorf("old (-want +got):\n%s", diff)
 				}
 			})
@@ -52,7 +52,7 @@ func TestOldOfEarlierTexts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if old := b.Meet([]Reader{h}, Moment{Look: NewLook(object(1, "red"))}).Old(h); (old != nil) != known {
+		if old := oldOf(b.Meet([]Reader{h}, Moment{Look: NewLook(object(1, "red"))}), h); (old != nil) != known {
 			t.Errorf("of what was seen as %s is known %v", seen, old)
 		}
 	}
@@ -85,7 +85,7 @@ func TestBooksWithTheOwnFinalizer(t *testing.T) {
 			if c := e.Due(is.Handler, Facts{Now: look.Digest(is.View), Present: true, First: true}); c != tt.want {
 				t.Errorf("it is due for %q, want %q", c, tt.want)
 			}
-			if old := got.Old(is); old == nil {
+			if old := oldOf(got, is); old == nil {
 				t.Error("nothing is known of what it has handled")
 			}
 		})

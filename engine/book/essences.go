@@ -5,6 +5,7 @@ package book
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"reflect"
 	"slices"
@@ -28,6 +29,110 @@ type essences struct {
 	Without []string `json:"without,omitempty"`
 	// Packed is Old and Olds, compressed.
 	Packed string `json:"packed,omitempty"`
+}
+
+// sealed are essences as a text has them. Few passes want to see them, and whoever may edit the object can have made them a
+// thousand times as large as the text, so they are decoded when they are asked for, and in proportion to the object.
+type sealed struct {
+	Old     json.RawMessage `json:"old"`
+	Olds    json.RawMessage `json:"olds"`
+	Fields  []string        `json:"fields"`
+	Without []string        `json:"without"`
+	Packed  string          `json:"packed"`
+
+	// also are ids that handlers have now, with those that they had: {was, is}.
+	also [][2]string
+	// legacy is what else a text of version 1 says, where they are of one.
+	legacy *legacy
+	// opened is what met has returned.
+	opened *essences
+	asked  bool
+}
+
+// What essences may weigh once they are decoded, as [pack.Weight] has it: leastWeight at any rate, and from there on
+// timesLive times as much as the object itself, up to mostWeight. What is stored weighs no more than that.
+const (
+	leastWeight = 4 << 20
+	timesLive   = 4
+	mostWeight  = 16 << 20
+)
+
+// open decodes essences for an object. The error says that they are not readable, or too large for the object.
+func (s *sealed) open(look *Look) (*essences, error) {
+	if s == nil {
+		return nil, nil
+	}
+	t := treesText{s.Old, s.Olds}
+	if s.Packed != "" {
+		data, err := pack.Unpack(s.Packed)
+		if err != nil {
+			return nil, err
+		}
+		if t = (treesText{Old: data}); s.legacy == nil {
+			t = treesText{}
+			err = json.Unmarshal(data, &t)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if weight := pack.Weight(t.Old) + pack.Weight(t.Olds); weight > leastWeight && weight > min(mostWeight, timesLive*look.weight()) {
+		return nil, fmt.Errorf("%w: it would take %d MiB", pack.ErrLarge, weight>>20)
+	}
+	x := &essences{Fields: s.Fields, Without: s.Without}
+	if err := t.into(x); err != nil {
+		return nil, err
+	}
+	if s.legacy != nil {
+		x = s.legacy.kept(x.Old)
+	}
+	for _, ids := range s.also {
+		x = x.renamed(ids[0], ids[1])
+	}
+	return x, nil
+}
+
+// met is open for a book that is met, which decodes them once. What cannot be read is not there.
+func (s *sealed) met(m Moment) *essences {
+	if s == nil {
+		return nil
+	}
+	if !s.asked {
+		var err error
+		if s.opened, err = s.open(m.Look); err != nil && m.Lost != nil {
+			m.Lost(fmt.Errorf("decoding what handlers have handled: %w", err))
+		}
+		s.asked = true
+	}
+	return s.opened
+}
+
+// renamed returns essences for a handler under another id, too.
+func (s *sealed) renamed(was, id string) *sealed {
+	if s == nil {
+		return nil
+	}
+	out := *s
+	out.also = append(slices.Clone(s.also), [2]string{was, id})
+	return &out
+}
+
+// treesText is trees before they are decoded.
+type treesText struct {
+	Old  json.RawMessage `json:"old"`
+	Olds json.RawMessage `json:"olds"`
+}
+
+func (t treesText) into(x *essences) error {
+	if len(t.Old) > 0 {
+		if err := utiljson.Unmarshal(t.Old, &x.Old); err != nil {
+			return err
+		}
+	}
+	if len(t.Olds) > 0 {
+		return utiljson.Unmarshal(t.Olds, &x.Olds)
+	}
+	return nil
 }
 
 // of returns what is kept for a handler, and what that is of: the whole essence, or fields. The tree is
@@ -76,7 +181,7 @@ func (b Book) gather(readers []Reader, look *Look) (x essences) {
 		if e, _ := b.Entry(r.ID); e.Seen == look.Digest(r.View) {
 			trees[i] = look.Kept(r.View)
 		} else {
-			trees[i] = b.Old(r)
+			trees[i], _ = b.Old(r, look) // what cannot be read is not kept any longer; it was said when the handler was to see it
 		}
 		x.lay(r.View, trees[i])
 	}
@@ -125,27 +230,19 @@ type trees struct {
 	Olds map[string]map[string]any `json:"olds,omitempty"`
 }
 
-// pack compresses what is kept when it is large.
+// pack compresses what is kept when it is large. The error is [pack.ErrLarge] when nobody could read it again.
 func (x *essences) pack() error {
 	data, err := json.Marshal(trees{x.Old, x.Olds})
-	if err != nil || len(data) < pack.From {
+	if err != nil {
 		return err
+	}
+	if pack.Weight(data) > mostWeight {
+		return pack.ErrLarge
+	}
+	if len(data) < pack.From {
+		return nil
 	}
 	x.Packed, err = pack.Pack(data)
 	x.Old, x.Olds = nil, nil
-	return err
-}
-
-// unpack is the reverse of pack.
-func (x *essences) unpack() error {
-	if x.Packed == "" {
-		return nil
-	}
-	var t trees
-	data, err := pack.Unpack(x.Packed)
-	if err == nil {
-		err = utiljson.Unmarshal(data, &t)
-	}
-	x.Old, x.Olds, x.Packed = t.Old, t.Olds, ""
 	return err
 }

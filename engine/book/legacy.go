@@ -4,16 +4,13 @@
 package book
 
 import (
-	"fmt"
+	"encoding/json"
 	"maps"
 	"slices"
-
-	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/bookkeeping"
 	"github.com/handwerk-dev/handwerk/engine/cause"
-	"github.com/handwerk-dev/handwerk/engine/pack"
 	"github.com/handwerk-dev/handwerk/engine/progress"
 )
 
@@ -27,37 +24,32 @@ const UnsignedMark = bookkeeping.StateMark + "1,"
 type legacy struct {
 	handled bool
 	base    map[string]string
-	old     map[string]any
+	sealed  *sealed
 	records map[string]progress.Record
 }
 
 func parseLegacy(text string) (*legacy, error) {
 	var in struct {
-		Base    map[string]string          `json:"base"`
-		Old     map[string]any             `json:"old"`
-		Packed  string                     `json:"packed"`
-		Records map[string]progress.Record `json:"handlers"`
+		Base    map[string]string `json:"base"`
+		Records json.RawMessage   `json:"handlers"`
+		sealed
 	}
-	if err := utiljson.Unmarshal([]byte(text), &in); err != nil {
-		return nil, fmt.Errorf("decoding state: %w", err)
+	if err := decode([]byte(text), &in); err != nil {
+		return nil, err
 	}
-	if in.Packed != "" {
-		data, err := pack.Unpack(in.Packed)
-		if err == nil {
-			err = utiljson.Unmarshal(data, &in.Old)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("decoding state: %w", err)
-		}
+	l := &legacy{handled: in.Base != nil, base: in.Base}
+	if err := decodeEntries(in.Records, &l.records); err != nil {
+		return nil, err
 	}
-	return &legacy{in.Base != nil, in.Base, in.Old, in.Records}, nil
+	l.sealed = &sealed{Old: in.Old, Packed: in.Packed, legacy: l}
+	return l, nil
 }
 
 // kept is the old essence and what it covers: all, when its digest is that of the whole, or else the
 // fields that have digests.
-func (l *legacy) kept() *essences {
-	x := &essences{Old: l.old}
-	if whole, has := l.base[""]; has && cause.Digest(l.old) == whole {
+func (l *legacy) kept(old map[string]any) *essences {
+	x := &essences{Old: old}
+	if whole, has := l.base[""]; has && cause.Digest(old) == whole {
 		return x
 	}
 	x.Fields = slices.DeleteFunc(slices.Sorted(maps.Keys(l.base)), func(f string) bool { return f == "" })
@@ -90,7 +82,7 @@ func (l *legacy) entry(r Reader, m Moment) Entry {
 	case !l.handled && r.On(dsl.Create):
 		e.Begins, e.Fresh = !begun, !begun
 	default:
-		return l.unknown(r)
+		return l.unknown(r, m)
 	}
 	if begun {
 		e.Try = record
@@ -112,8 +104,8 @@ func (l *legacy) entryInDeletion(r Reader, m Moment, record progress.Record) Ent
 
 // unknown is the entry of a handler that looks at something of which there is no digest: it is new to
 // the object, or looks at something else than it did.
-func (l *legacy) unknown(r Reader) Entry {
-	tree, whole, fields := l.kept().of(r.ID)
+func (l *legacy) unknown(r Reader, m Moment) Entry {
+	tree, whole, fields := l.sealed.met(m).of(r.ID)
 	if tree == nil || !r.View.within(whole, fields) {
 		return Entry{Of: r.View.Name(), Begins: true}
 	}

@@ -4,6 +4,7 @@
 package book
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/pack"
 	"github.com/handwerk-dev/handwerk/engine/progress"
 )
 
@@ -75,10 +77,11 @@ func (b Book) Encode(readers []Reader, look *Look, room int) (text string, degra
 	bare.essences = essences{}
 	for i, form := range []stored{out.former(readers), out, bare.former(readers), bare} {
 		text, err = form.encode()
-		if degraded = i > 1; err != nil || len(text) <= min(room, MaxSize) {
-			break
+		if degraded = i > 1; err == nil && (len(text) > min(room, MaxSize) || heavy([]byte(text))) || errors.Is(err, pack.ErrLarge) {
+			text, err = "", ErrRoom
+			continue
 		}
-		text, err = "", ErrRoom
+		break
 	}
 	if err != nil {
 		return "", false, fmt.Errorf("encoding state: %w", err)
@@ -120,13 +123,11 @@ func Load(text string, uid types.UID, vouched func() bool) (Book, error) {
 	if text == "" {
 		return void, nil
 	}
-	var head struct {
-		Version int `json:"handwerk"`
+	found, err := versionOf(text)
+	if err != nil {
+		return void, err
 	}
-	if err := json.Unmarshal([]byte(text), &head); err != nil {
-		return void, fmt.Errorf("decoding state: %w", err)
-	}
-	switch head.Version {
+	switch found {
 	case 1:
 		if !vouched() {
 			return void, nil
@@ -138,7 +139,7 @@ func Load(text string, uid types.UID, vouched func() bool) (Book, error) {
 		return Book{UID: uid, Known: l.handled, legacy: l, text: text}, nil
 	case version:
 	default:
-		return void, fmt.Errorf("decoding state: version %d is not known", head.Version)
+		return void, fmt.Errorf("decoding state: version %d is not known", found)
 	}
 	in, err := parse(text)
 	if err != nil {
@@ -150,25 +151,72 @@ func Load(text string, uid types.UID, vouched func() bool) (Book, error) {
 	return in, nil
 }
 
+// mostMaps bounds the entries of a text, those of sub-handlers among them: what MaxSize has room for. A short text could
+// otherwise have so many empty ones that they take fifty times as much.
+const mostMaps = MaxSize / 16
+
+// heavy reports whether a text has more entries than are read.
+func heavy(text []byte) bool { return bytes.Count(text, []byte("{")) > mostMaps }
+
+// decode reads a text, or a part of one, into a form.
+func decode(text []byte, into any) error {
+	if err := utiljson.Unmarshal(text, into); err != nil {
+		return fmt.Errorf("decoding state: %w", err)
+	}
+	return nil
+}
+
+// decodeEntries reads what a text has of handlers. It refuses what would take much more memory than the text.
+func decodeEntries(text []byte, into any) error {
+	switch {
+	case heavy(text):
+		return fmt.Errorf("decoding state: it has more than %d entries", mostMaps)
+	case len(text) == 0:
+		return nil
+	}
+	return decode(text, into)
+}
+
 // parse reads a text, whosever it is.
 func parse(text string) (Book, error) {
-	var in stored
-	if err := utiljson.Unmarshal([]byte(text), &in); err != nil {
-		return Book{}, fmt.Errorf("decoding state: %w", err)
+	var in struct {
+		Version    int             `json:"handwerk"`
+		UID        types.UID       `json:"uid"`
+		Generation int64           `json:"generation"`
+		Counted    bool            `json:"counted"`
+		Handlers   json.RawMessage `json:"handlers"`
+		sealed
 	}
-	if in.Version == 1 {
+	if version, err := versionOf(text); err != nil {
+		return Book{}, err
+	} else if version == 1 {
 		l, err := parseLegacy(text)
 		if err != nil {
 			return Book{}, err
 		}
-		return Book{kept: l.kept()}, nil
+		return Book{kept: l.sealed}, nil
 	}
-	if err := in.unpack(); err != nil {
-		return Book{}, fmt.Errorf("decoding state: %w", err)
+	var entries map[string]Entry
+	if err := decode([]byte(text), &in); err != nil {
+		return Book{}, err
 	}
-	b := Book{UID: in.UID, Generation: in.Generation, Counted: in.Counted, Known: true, text: text, kept: &in.essences}
-	for _, id := range slices.Sorted(maps.Keys(in.Handlers)) {
-		b.entries = append(b.entries, entryOf(id, in.Handlers[id]))
+	if err := decodeEntries(in.Handlers, &entries); err != nil {
+		return Book{}, err
+	}
+	b := Book{UID: in.UID, Generation: in.Generation, Counted: in.Counted, Known: true, text: text, kept: &in.sealed}
+	for _, id := range slices.Sorted(maps.Keys(entries)) {
+		b.entries = append(b.entries, entryOf(id, entries[id]))
 	}
 	return b, nil
+}
+
+// versionOf returns the version of a text.
+func versionOf(text string) (int, error) {
+	var head struct {
+		Version int `json:"handwerk"`
+	}
+	if err := json.Unmarshal([]byte(text), &head); err != nil {
+		return 0, fmt.Errorf("decoding state: %w", err)
+	}
+	return head.Version, nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/cause"
+	"github.com/handwerk-dev/handwerk/engine/pack"
 )
 
 // View is what a handler looks at, with a name. The zero View is the whole essence; see package cause. What a
@@ -104,6 +105,9 @@ func (l *Look) With(object, patch map[string]any) *Look {
 	below := func(d digest) bool { return d.status }
 	return &Look{object: object, essence: l.essence, digests: slices.DeleteFunc(slices.Clone(l.digests), below)}
 }
+
+// weight is about how many bytes of memory the object takes; see [pack.Weight].
+func (l *Look) weight() int { return pack.WeightOf(l.object) }
 
 // Digest returns the digest of a view. That of fields of which none is there is that of nil.
 func (l *Look) Digest(v View) string {

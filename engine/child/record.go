@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -15,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/pack"
 )
 
@@ -31,9 +31,18 @@ func PlaceOf(o *unstructured.Unstructured) Place {
 type Record struct {
 	// since is when the record was begun, in whole seconds: no child of before can be in it by itself.
 	since time.Time
-	// places have what is there, as Which says it.
-	places map[Place]string
+	// lines have places and what is there, as line writes them, in the order of the places. There may be thousands, and who may
+	// edit the owner writes them, so they are held as text.
+	lines []string
 }
+
+// What a record may have. The annotations of an object have room for some 20,000 children at the very most, where names are alike.
+const (
+	// MostPlaces is how many children a record lists.
+	MostPlaces = 10_000
+	// mostText is how many bytes their lines have together.
+	mostText = 1 << 20
+)
 
 // untold is the title of a place of which the record does not say which child it is.
 const untold = "?"
@@ -83,6 +92,9 @@ func ParseRecord(text string, owner types.UID) (*Record, error) {
 	}
 	if in.Packed != "" {
 		data, err := pack.Unpack(in.Packed)
+		if err == nil && len(data) > 2*mostText {
+			err = pack.ErrLarge
+		}
 		if err == nil {
 			err = json.Unmarshal(data, &in.Children)
 		}
@@ -90,24 +102,76 @@ func ParseRecord(text string, owner types.UID) (*Record, error) {
 			return nil, fmt.Errorf("decoding record of children: %w", err)
 		}
 	}
-	out := &Record{since: in.Since, places: make(map[Place]string, len(in.Children))}
-	for _, text := range in.Children {
-		place, title, ok := parseLine(text)
-		if !ok {
-			return nil, fmt.Errorf("decoding record of children: %q is no place", text)
-		}
-		out.places[place] = title
+	if err := bounded(in.Children); err != nil {
+		return nil, fmt.Errorf("decoding record of children: %w", err)
 	}
-	return out, nil
+	for _, text := range in.Children {
+		if _, _, ok := parseLine(text); !ok {
+			return nil, fmt.Errorf("decoding record of children: %.200q is no place", text)
+		}
+	}
+	return &Record{since: in.Since, lines: compacted(in.Children)}, nil
 }
 
-// Encode returns the annotation's value for the owner.
-func (r *Record) Encode(owner types.UID) (string, error) {
-	out := storedRecord{Version: 1, UID: owner, Since: r.since}
+// bounded returns an error where lines are more than a record may have.
+func bounded(lines []string) error {
 	size := 0
-	for _, place := range r.Places() {
-		text := line(place, r.places[place])
-		out.Children = append(out.Children, text)
+	for _, text := range lines {
+		size += len(text)
+	}
+	switch {
+	case len(lines) > MostPlaces:
+		return fmt.Errorf("it has %d children, and there is room for %d", len(lines), MostPlaces)
+	case size > mostText:
+		return fmt.Errorf("its children have %d bytes, and there is room for %d", size, mostText)
+	}
+	return nil
+}
+
+// compacted returns lines in order, of each place the last one, as parts of one text.
+func compacted(lines []string) []string {
+	slices.SortStableFunc(lines, func(a, b string) int { return comparePlaces(placeIn(a), placeIn(b)) })
+	text := strings.Join(lines, "")
+	out := make([]string, 0, len(lines))
+	for i, at := 0, 0; i < len(lines); i++ {
+		one := text[at : at+len(lines[i])]
+		at += len(one)
+		if last := len(out) - 1; last >= 0 && placeIn(out[last]) == placeIn(one) {
+			out[last] = one
+			continue
+		}
+		out = append(out, one)
+	}
+	return slices.Clip(out)
+}
+
+// placeIn returns the place of a line that was parsed before.
+func placeIn(text string) Place {
+	place, _, _ := parseLine(text)
+	return place
+}
+
+func comparePlaces(a, b Place) int {
+	return cmp.Or(cmp.Compare(a.Kind.Group, b.Kind.Group), cmp.Compare(a.Kind.Kind, b.Kind.Kind),
+		cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+}
+
+// find returns where the line of a place is, or belongs.
+func (r *Record) find(place Place) (at int, found bool) {
+	if r == nil {
+		return 0, false
+	}
+	return slices.BinarySearchFunc(r.lines, place, func(text string, place Place) int { return comparePlaces(placeIn(text), place) })
+}
+
+// Encode returns the annotation's value for the owner. The error is permanent where the record has more than it may.
+func (r *Record) Encode(owner types.UID) (string, error) {
+	if err := bounded(r.lines); err != nil {
+		return "", dsl.Permanent(fmt.Errorf("encoding record of children: %w: give one object fewer labelled children", err))
+	}
+	out := storedRecord{Version: 1, UID: owner, Since: r.since, Children: r.lines}
+	size := 0
+	for _, text := range r.lines {
 		size += len(text)
 	}
 	if size >= pack.From {
@@ -127,43 +191,51 @@ func (r *Record) Encode(owner types.UID) (string, error) {
 	return string(data), nil
 }
 
+// Empty reports whether the record lists nothing.
+func (r *Record) Empty() bool { return r == nil || len(r.lines) == 0 }
+
 // Lists reports whether a place is in the record.
 func (r *Record) Lists(place Place) bool {
-	if r == nil {
-		return false
-	}
-	_, found := r.places[place]
+	_, found := r.find(place)
 	return found
 }
 
 // Title returns which child is at a place that the record lists; told is false where it does not say.
 // Who may write the child can change what its annotation says, and pass it for another one.
 func (r *Record) Title(place Place) (title string, told bool) {
-	if !r.Lists(place) {
+	at, found := r.find(place)
+	if !found {
 		return "", false
 	}
-	title = r.places[place]
+	_, title, _ = parseLine(r.lines[at])
 	return title, title != untold
 }
 
 // Places returns what is in the record, sorted.
 func (r *Record) Places() []Place {
-	if r == nil {
+	if r.Empty() {
 		return nil
 	}
-	return slices.SortedFunc(maps.Keys(r.places), func(a, b Place) int {
-		return cmp.Or(cmp.Compare(a.Kind.Group, b.Kind.Group), cmp.Compare(a.Kind.Kind, b.Kind.Kind),
-			cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
-	})
+	out := make([]Place, len(r.lines))
+	for i, text := range r.lines {
+		out[i] = placeIn(text)
+	}
+	return out
 }
 
 // With returns the record with more places, and what is there. One that there was none of is begun now.
 func (r *Record) With(now time.Time, titles map[Place]string) *Record {
-	out := &Record{since: now.UTC().Truncate(time.Second), places: map[Place]string{}}
+	out := &Record{since: now.UTC().Truncate(time.Second)}
 	if r != nil {
-		out.since, out.places = r.since, maps.Clone(r.places)
+		out.since, out.lines = r.since, slices.Grow(slices.Clone(r.lines), len(titles))
 	}
-	maps.Copy(out.places, titles)
+	for place, title := range titles {
+		at, found := out.find(place)
+		if !found {
+			out.lines = slices.Insert(out.lines, at, "")
+		}
+		out.lines[at] = line(place, title)
+	}
 	return out
 }
 
@@ -172,9 +244,17 @@ func (r *Record) Without(places ...Place) *Record {
 	if r == nil {
 		return nil
 	}
-	out := &Record{since: r.since, places: maps.Clone(r.places)}
+	drop := map[int]bool{}
 	for _, place := range places {
-		delete(out.places, place)
+		if at, found := r.find(place); found {
+			drop[at] = true
+		}
+	}
+	out := &Record{since: r.since, lines: make([]string, 0, len(r.lines)-len(drop))}
+	for i, text := range r.lines {
+		if !drop[i] {
+			out.lines = append(out.lines, text)
+		}
 	}
 	return out
 }

@@ -4,17 +4,24 @@
 package child
 
 import (
+	"bytes"
+	"compress/flate"
+	"encoding/base64"
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/bookkeeping"
+	"github.com/handwerk-dev/handwerk/engine/pack"
 )
 
 // begun is when the records of these tests were begun.
@@ -84,6 +91,127 @@ func TestRecord(t *testing.T) {
 			t.Errorf("%s is read as %v", text, got)
 		}
 	}
+}
+
+// TestARecordIsBounded holds how many children an owner may have, and that a text which a user wrote takes little more memory
+// than it is long.
+func TestARecordIsBounded(t *testing.T) {
+	teams := func(n int) (text string, err error) {
+		titles := map[Place]string{}
+		for i := range n {
+			titles[configMapAt(fmt.Sprintf("team-%05d-%x", i, i*2654435761%1048576), "settings")] = fmt.Sprintf("spaces/settings/%05d", i)
+		}
+		return (*Record)(nil).With(begun(), titles).Encode("u")
+	}
+	text, err := teams(MostPlaces)
+	if err != nil || len(text) > pack.MostOfAll {
+		t.Fatalf("with all that it may have, it has %d bytes: %v", len(text), err)
+	}
+	if got, err := ParseRecord(text, "u"); err != nil || len(got.Places()) != MostPlaces {
+		t.Errorf("it is not read again: %v", err)
+	}
+	if _, err := teams(MostPlaces + 1); !dsl.IsPermanent(err) {
+		t.Errorf("one more is stored: %v", err)
+	}
+	long := map[Place]string{}
+	for i := range 20 {
+		long[configMapAt(fmt.Sprint("a", i), "c")] = "h/" + strings.Repeat("n", mostText/19)
+	}
+	if _, err := (*Record)(nil).With(begun(), long).Encode("u"); !dsl.IsPermanent(err) {
+		t.Errorf("with long names it is stored: %v", err)
+	}
+
+	for name, text := range bombs(t) {
+		t.Run(name, func(t *testing.T) {
+			var before, after runtime.MemStats
+			runtime.GC()
+			runtime.ReadMemStats(&before)
+			got, err := ParseRecord(text, "u")
+			runtime.ReadMemStats(&after)
+			if took := after.TotalAlloc - before.TotalAlloc; took > 24<<20 || err == nil {
+				t.Errorf("%d bytes of text take %d, %v", len(text), took, err)
+			}
+			runtime.KeepAlive(got)
+		})
+	}
+	t.Run("one that is read", func(t *testing.T) {
+		var before, after runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&before)
+		got, err := ParseRecord(text, "u")
+		runtime.GC()
+		runtime.ReadMemStats(&after)
+		if held := int(after.HeapAlloc) - int(before.HeapAlloc); held > 8*len(text) || err != nil {
+			t.Errorf("of %d bytes of text %d are held, %v", len(text), held, err)
+		}
+		runtime.KeepAlive(got)
+	})
+}
+
+// bombs are annotations with room on one object that list more than any owner has.
+func bombs(t testing.TB) map[string]string {
+	const head = `{"handwerk":1,"uid":"u","since":"2026-01-02T03:04:05Z",`
+	pressed := func(plain string) string {
+		var buf bytes.Buffer
+		w, err := flate.NewWriter(&buf, flate.BestCompression)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = w.Write([]byte(plain)) // a buffer takes all
+		_ = w.Close()
+		return head + `"packed":"` + base64.StdEncoding.EncodeToString(buf.Bytes()) + `"}`
+	}
+	var places, texts strings.Builder
+	for i := range 100_000 {
+		fmt.Fprintf(&places, `"/C//%x",`, i)
+		texts.WriteString(`"",`)
+	}
+	return map[string]string{
+		"short places, packed": pressed("[" + places.String() + `"/C//x"]`), "short places": head + `"children":[` + places.String()[:200_000] + `"]}`,
+		"nothing at all, packed": pressed("[" + texts.String() + `""]`), "one long place, packed": pressed(`["/C//` + strings.Repeat("x", 3<<20) + `"]`),
+	}
+}
+
+// FuzzParseRecord holds that what is read is stored and read again, and that no text lists more than a record may.
+func FuzzParseRecord(f *testing.F) {
+	for _, text := range bombs(f) {
+		f.Add(text)
+	}
+	for _, text := range []string{
+		`{"handwerk":1,"uid":"u","since":"2026-01-02T03:04:05Z","children":["/ConfigMap/a/x ","apps/Deployment/b/d h/n"]}`,
+		`{"handwerk":1,"uid":"u","since":"2026-01-02T03:04:05Z","children":["/Node//n x","/Node//n h/n/k","/Node//n"]}`,
+	} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		got, err := ParseRecord(text, "u")
+		if err != nil || got == nil {
+			return
+		}
+		places := got.Places()
+		if len(places) > MostPlaces {
+			t.Fatalf("it lists %d", len(places))
+		}
+		for _, place := range places {
+			if !got.Lists(place) || got.Without(place).Lists(place) {
+				t.Fatalf("%v is not found, or stays", place)
+			}
+		}
+		stored, err := got.Encode("u")
+		if err != nil {
+			return // JSON has no such time
+		}
+		again, err := ParseRecord(stored, "u")
+		if err != nil {
+			t.Fatalf("%s: %v", stored, err)
+		}
+		for i, place := range again.Places() {
+			title, told := got.Title(places[i])
+			if other, too := again.Title(place); place != places[i] && utf8.ValidString(text) || other != title && utf8.ValidString(text) || too != told {
+				t.Fatalf("%v %q comes back as %v %q", places[i], title, place, other)
+			}
+		}
+	})
 }
 
 // TestALabelProvesNothing holds for what a label counts, with a record and without one.

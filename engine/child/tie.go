@@ -113,11 +113,13 @@ func (n OwnerName) String() string {
 
 // ParseOwnerName reads what String wrote.
 func ParseOwnerName(text string) (n OwnerName, ok bool) {
-	parts := strings.Split(text, "/")
-	if len(parts) != 4 || parts[1] == "" || parts[3] == "" {
+	group, rest, _ := strings.Cut(text, "/")
+	kind, rest, _ := strings.Cut(rest, "/")
+	namespace, name, _ := strings.Cut(rest, "/")
+	if kind == "" || name == "" || strings.Contains(name, "/") {
 		return OwnerName{}, false
 	}
-	return OwnerName{schema.GroupKind{Group: parts[0], Kind: parts[1]}, parts[2], parts[3]}, true
+	return OwnerName{schema.GroupKind{Group: group, Kind: kind}, namespace, name}, true
 }
 
 // OwnerOf names the owner that an object says it has: by a reference to its controller, or else by the label and an

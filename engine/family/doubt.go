@@ -32,10 +32,15 @@ func (s *Session) doubt(place child.Place) {
 
 // doubtLocked is doubt for callers that hold the lock.
 func (s *Session) doubtLocked(place child.Place) {
-	if s.pass.Memory.doubts == nil {
-		s.pass.Memory.doubts = map[child.Place]bool{}
+	s.pass.Memory.doubts = s.pass.Memory.doubts.With(s.pass.Now, map[child.Place]string{place: ""})
+}
+
+// some returns doubts, nil where there are none: nothing is remembered of an object without any.
+func some(doubts *child.Record) *child.Record {
+	if doubts.Empty() {
+		return nil
 	}
-	s.pass.Memory.doubts[place] = true
+	return doubts
 }
 
 // denied reports whether an error is an answer of the server which says that it did nothing.
@@ -63,7 +68,7 @@ func (s *Session) findMost(ctx context.Context, most int) (found bool, err error
 	owner := s.owner()
 	for _, place := range owner.Record.Places() {
 		s.mu.Lock()
-		open := s.pass.Memory.doubts[place]
+		open := s.pass.Memory.doubts.Lists(place)
 		s.mu.Unlock()
 		if !open {
 			continue
@@ -79,7 +84,7 @@ func (s *Session) findMost(ctx context.Context, most int) (found bool, err error
 			found = found || there
 		}
 		s.mu.Lock()
-		delete(s.pass.Memory.doubts, place)
+		s.pass.Memory.doubts = some(s.pass.Memory.doubts.Without(place))
 		s.mu.Unlock()
 	}
 	return found, nil

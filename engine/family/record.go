@@ -41,11 +41,13 @@ func (s *Session) readRecord() {
 	if s.takeLocked(s.pass.Object); !first {
 		return
 	}
-	for _, place := range s.record.Places() { // an earlier process may have made children that no cache shows yet
-		if there, _ := s.family.claimed(s.owner(), place); !there {
-			s.doubt(place)
+	var seen []child.Place // an earlier process may have made children that no cache shows yet
+	for _, place := range s.record.Places() {
+		if there, _ := s.family.claimed(s.owner(), place); there {
+			seen = append(seen, place)
 		}
 	}
+	s.pass.Memory.doubts = some(s.record.Without(seen...))
 }
 
 // takeLocked takes over the record that an owner has. The lock is held, or no other goroutine has the session yet.
@@ -60,7 +62,7 @@ func (s *Session) takeLocked(owner *unstructured.Unstructured) {
 	}
 	record, err := child.ParseRecord(text, s.pass.Object.GetUID())
 	if err != nil {
-		s.pass.Log().Error(err, "record of children is not readable; it is begun anew")
+		s.pass.Log().Error(err, "record of children is not readable; it is begun again, and children that only the record names are left alone")
 	}
 	s.ties = ties{record: record, text: text, closed: s.closed && record != nil}
 }
@@ -68,7 +70,7 @@ func (s *Session) takeLocked(owner *unstructured.Unstructured) {
 // keepLocked makes later passes know the record, also where this one fails. The lock is held.
 func (s *Session) keepLocked() {
 	s.pass.Memory.ties = nil
-	if s.record != nil {
+	if s.record != nil || s.text != "" { // one that cannot be read is not read again in each pass
 		known := s.ties
 		s.pass.Memory.ties = &known
 	}

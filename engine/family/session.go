@@ -37,7 +37,7 @@ type Memory struct {
 	unsure bool
 	// doubts are places of the record where a child may be that no cache shows: its creation got no answer, or an earlier
 	// process made it. They stay in the record until the child is seen, or looked for.
-	doubts map[child.Place]bool
+	doubts *child.Record
 	// asked are the children that stay for now, with the handler that may want each, as the log says.
 	asked map[child.Place]string
 }

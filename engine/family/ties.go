@@ -27,15 +27,19 @@ func (s *Session) outdated(record *child.Record) (out []child.Place) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	doubts := s.pass.Memory.doubts
+	var seen []child.Place
 	for _, place := range record.Places() {
 		there, known := s.family.claimed(owner, place)
-		if there {
-			delete(doubts, place)
+		if there && doubts.Lists(place) {
+			seen = append(seen, place)
 		}
 		_, wanted := s.wanted[place]
-		if known && !there && !wanted && !doubts[place] && !s.cutLocked(owner, place) || parted && s.family.farewell(record, place) {
+		if known && !there && !wanted && !doubts.Lists(place) && !s.cutLocked(owner, place) || parted && s.family.farewell(record, place) {
 			out = append(out, place)
 		}
+	}
+	if len(seen) > 0 {
+		s.pass.Memory.doubts = some(doubts.Without(seen...))
 	}
 	return out
 }

@@ -39,6 +39,8 @@ type Memory struct {
 	generation bool
 	// stamped: something changes the object at each write, it seems.
 	stamped bool
+	// lost: the log tells that what handlers saw last could not be read.
+	lost bool
 	// rest is nil between passes where it says nothing: most objects have nothing stored on them.
 	*rest
 }
@@ -111,8 +113,14 @@ func (l *Ledger) Put(r book.Reader, e book.Entry) {
 	l.book.Put(r.ID, e)
 }
 
-// Old returns what a handler handled last, nil where it is not kept.
-func (l *Ledger) Old(r book.Reader) map[string]any { return l.book.Old(r) }
+// Old returns what a handler handled last, nil where it is not kept, or cannot be read. Look is at the object as it is.
+func (l *Ledger) Old(r book.Reader, look *book.Look) map[string]any {
+	old, err := l.book.Old(r, look)
+	if err != nil {
+		l.lost(err)
+	}
+	return old
+}
 
 // Known reports whether the object was handled before, by this process or another one.
 func (l *Ledger) Known() bool { return l.book.Known }

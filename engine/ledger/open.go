@@ -90,7 +90,17 @@ func (l *Ledger) load(look *book.Look) book.Book {
 	}
 	return b.Meet(l.rules.Readers, book.Moment{
 		Look: look, Generation: l.subject.Object.GetGeneration(), Partial: l.rules.Partial, Deletion: l.subject.Deletion,
+		Lost: l.lost,
 	})
+}
+
+// lost says once that what handlers saw last cannot be read. That they have handled it is known all the same.
+func (l *Ledger) lost(err error) {
+	if l.memory.lost {
+		return
+	}
+	l.memory.lost = true
+	l.log().Error(err, "what handlers saw last could not be read; they get no old and diff for the next change")
 }
 
 // byGeneration returns the book of an object whose status.observedGeneration says which generation was handled.
