@@ -6,7 +6,6 @@ package engine_test
 import (
 	"context"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -67,8 +66,13 @@ func TestMachineOfDeletion(t *testing.T) {
 			s.Advance(10 * time.Second)
 			s.is("Stuck")
 			s.Called("drain delete", "drain delete 2")
-			if got := s.told(); !slices.ContainsFunc(got, func(e string) bool { return strings.HasPrefix(e, "Warning DeletionHeld") }) {
-				s.t.Errorf("Events %q", got)
+			want := []string{ // the last two are of one moment
+				"Normal Draining Running → Draining: the object is being deleted",
+				"Warning DeletionHeld Deletion is held: handler machine failed for good after 2 attempts: ending in state Stuck",
+				"Warning Stuck Draining → Stuck: enter failed 2 times: not yet",
+			}
+			if diff := cmp.Diff(want, s.told()); diff != "" {
+				s.t.Errorf("Events (-want +got):\n%s", diff)
 			}
 			s.Advance(24 * time.Hour)
 			s.is("Stuck")

@@ -9,6 +9,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
+	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -111,24 +114,42 @@ func (s *sink) Create(ctx context.Context, event *eventsv1.Event) (*eventsv1.Eve
 	if s.ending.Refusal(event.Namespace) != nil {
 		return event, nil
 	}
-	created, err := s.EventSinkImpl.Create(ctx, event)
+	_, err := s.EventSinkImpl.Create(ctx, named(event))
 	if s.ending.Learn(event.Namespace, err) || errors.Is(err, fence.ErrNotLeading) {
 		return event, nil
 	}
 	s.tell(err)
-	return created, err
+	return event, err
 }
 
 // Patch counts one more of an Event.
 func (s *sink) Patch(ctx context.Context, event *eventsv1.Event, data []byte) (*eventsv1.Event, error) {
 	s.active.Add(1)
 	defer s.active.Add(-1)
-	patched, err := s.EventSinkImpl.Patch(ctx, event, data)
+	_, err := s.EventSinkImpl.Patch(ctx, named(event), data)
 	if errors.Is(err, fence.ErrNotLeading) {
 		return event, nil
 	}
 	s.tell(err)
-	return patched, err
+	return event, err
+}
+
+// named returns the Event with a name of its own. The name that client-go gives is the object's and the nanosecond. When two
+// Events of one nanosecond have the same name, the API server refuses the second one. That happens in virtual time, and where
+// the clock is coarse. client-go keeps its own name and never sees this one, so a repeated Event gets the same name again.
+func named(event *eventsv1.Event) *eventsv1.Event {
+	at := strings.LastIndexByte(event.Name, '.') + 1
+	nanoseconds, err := strconv.ParseUint(event.Name[at:], 16, 64)
+	if err != nil || at == 0 {
+		return event // its name is a UUID, because the object's is too long
+	}
+	hash := fnv.New32a()
+	for _, part := range []string{event.Type, event.Action, event.Reason, event.ReportingController, event.ReportingInstance, string(event.Regarding.UID)} {
+		_, _ = hash.Write([]byte(part + "\x00")) // it has no errors to return
+	}
+	out := *event
+	out.Name = event.Name[:at] + strconv.FormatUint(nanoseconds^uint64(hash.Sum32()), 16)
+	return &out
 }
 
 func (s *sink) tell(err error) {

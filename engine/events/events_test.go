@@ -6,20 +6,25 @@ package events
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 
+	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/fence"
 	"github.com/handwerk-dev/handwerk/engine/gone"
 	"github.com/handwerk-dev/handwerk/engine/ops"
@@ -64,6 +69,55 @@ func TestEventsThatCannotBeSent(t *testing.T) {
 					t.Errorf("%d requests were sent, want %d", sent, tt.want)
 				}
 			})
+		})
+	}
+}
+
+// TestEventsOfOneMoment holds that Events about one object get lost neither when they are reported in the same nanosecond, of
+// which client-go makes their names, nor when they are repeated.
+func TestEventsOfOneMoment(t *testing.T) {
+	longest := strings.Repeat("a", 236) // client-go adds 17 characters, and there may be 253
+	for _, name := range []string{"web", longest, longest + "a"} {
+		synctest.Test(t, func(t *testing.T) {
+			client := fake.NewClientset()
+			start := func(operator string) *Recorder {
+				r := New(Settings{
+					Client: client, Operator: operator, Log: logr.Discard(), Dropped: func(ops.Reporter) {}, Ending: &gone.Namespaces{},
+					Failed: func(err error) { t.Errorf("sending an Event: %v", err) },
+				})
+				if err := r.Start(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				return r
+			}
+			a, b := start("a"), start("b")
+			web := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "example.com/v1", "kind": "Foo", "metadata": map[string]any{"namespace": "default", "name": name}}}
+			for range 3 {
+				a.Warn(web, "sync", "Stuck", "it is stuck")
+				a.Warn(web, "sync", "DeletionHeld", "deletion is held")
+				a.Warn(web, "copy", "Stuck", "the copy is stuck")
+				a.Send(ops.ByHandler, web, "sync", dsl.Normal, "Stuck", "it may be")
+				b.Warn(web, "sync", "Stuck", "it is stuck here, too")
+				time.Sleep(time.Minute)
+			}
+			a.Stop()
+			b.Stop()
+			found, err := client.EventsV1().Events("default").List(t.Context(), metav1.ListOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, e := range found.Items {
+				if errs := validation.IsDNS1123Subdomain(e.Name); len(errs) > 0 {
+					t.Errorf("an Event is named %s: %v", e.Name, errs)
+				}
+				got = append(got, fmt.Sprintf("%s: %d times", e.Note, e.Series.Count))
+			}
+			slices.Sort(got)
+			want := []string{"deletion is held: 2 times", "it is stuck here, too: 2 times", "it is stuck: 2 times", "it may be: 2 times", "the copy is stuck: 2 times"}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("Events (-want +got):\n%s", diff)
+			}
 		})
 	}
 }
