@@ -12,10 +12,12 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/enginetest"
 )
 
 // errLooping ends a loop that would else go on without time passing.
@@ -142,6 +144,36 @@ func TestVersionsThatGoBack(t *testing.T) {
 		})
 	}
 	scenarios(t, map[string]scenario{
+		"no child is applied before its kind is listed again": {keeps, func(s *stage) {
+			s.begin()
+			s.size(9)
+			s.Settle()
+			before := s.uids()
+			s.Advance(time.Minute)
+			restore := s.Backup()
+			s.size(1)
+			s.fill("later", 100)
+			s.Settle()
+			busy := apierrors.NewServiceUnavailable("it is busy")
+			lists, watches := s.FailWhile("list", configMaps, busy), s.FailWhile("watch", configMaps, busy)
+			restore()
+			s.ExpireWatches()
+			s.Writes()
+			s.Advance(30 * time.Second)
+			if got := s.Writes(); len(got) > 0 { // the cache lacks children that are there
+				s.t.Errorf("writes %v before the children are listed", got)
+			}
+			lists()
+			watches()
+			s.Advance(time.Minute)
+			if got := s.Writes(); slices.ContainsFunc(got, func(w enginetest.Write) bool { return w.Resource == "configmaps" }) {
+				s.t.Errorf("writes %v", got)
+			}
+			if diff := cmp.Diff(before, s.uids()); diff != "" {
+				s.t.Errorf("children (-want +got):\n%s", diff)
+			}
+			well(s)
+		}},
 		"a write that was forgotten is not waited for": {keeps, func(s *stage) {
 			s.begin()
 			restore := s.Backup()

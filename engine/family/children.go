@@ -70,6 +70,9 @@ func (c *children) Apply(ctx context.Context, desired any, specs ...dsl.ChildSpe
 		return nil, err
 	}
 	s := c.session
+	if err := s.family.listed("applying "+w.place().People(), w.feed); err != nil {
+		return nil, err
+	}
 	live, err := s.ready(ctx, w, spec)
 	if err != nil {
 		return nil, err
@@ -251,7 +254,13 @@ func (c *children) Enter(ctx context.Context, all ...dsl.DesiredChild) error {
 			continue
 		}
 		w, err := c.want(ctx, each.Object, each.ChildSpec)
-		if err == nil && w.enters && w.admits(s.known(w.feed, w.id)) == nil {
+		if err != nil {
+			continue // applying it says why
+		}
+		if err := s.family.listed("applying "+w.place().People(), w.feed); err != nil {
+			return err
+		}
+		if w.enters && w.admits(s.known(w.feed, w.id)) == nil {
 			titles[w.place()] = w.title
 			s.mu.Lock()
 			s.holds = s.holds || w.holds

@@ -198,6 +198,18 @@ func (f *Family) settled(what string) error {
 	return nil
 }
 
+// listed returns an error while the caches of owners, or of children of one kind, may be those of before the API server's versions
+// went back. An owner of that time wants other children. And a child that is not in the cache may be there: each one would cost
+// a creation that meets a conflict, and a read. Kind is nil for a child that is in no cache.
+func (f *Family) listed(what string, kind *feed.Feed) error {
+	for _, source := range []*feed.Feed{f.settings.Own, kind} {
+		if source != nil && source.Behind() {
+			return watch.Behind(what, source.Name().String())
+		}
+	}
+	return nil
+}
+
 // kind returns the feed of the owned resource that serves this kind, once its objects in the
 // namespace can be read.
 func (f *Family) kind(kind schema.GroupVersionKind, namespace string) (*feed.Feed, error) {
