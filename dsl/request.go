@@ -57,6 +57,8 @@ type Subject struct {
 	// Vars are variables of expressions beside those of all, as those of the entry that a handler of the configuration runs
 	// for. Nil for most.
 	Vars map[string]any
+	// Secrets say what of all this may be values of Secrets: these are in no text for people.
+	Secrets Secrets
 	// Now is the time of the pass: the same for all of its handlers and expressions.
 	Now time.Time
 }

@@ -194,6 +194,11 @@ type Reads struct {
 	// Passing: it reads what the object itself does not say, and what nobody wakes it for: the time, what it runs
 	// for, or what was before.
 	Passing bool
+	// Values are the things whose values it reads, beyond what an object is called and what kind it is of: self, and as in
+	// children.db, related.creds and indexes.tokens, with "*" for a name where it may be any. Told: there are no others;
+	// without it, nobody knows.
+	Values []string
+	Told   bool
 	// Only: what the code does follows from what it reads, so it need not run when something else changes.
 	Only bool
 }
@@ -206,6 +211,7 @@ func (r Reads) And(other Reads) Reads {
 		Children: r.Children || other.Children, Related: r.Related || other.Related,
 		ChildNames: together(r.ChildNames, other.ChildNames), RelatedNames: together(r.RelatedNames, other.RelatedNames),
 		Indexes: together(r.Indexes, other.Indexes),
+		Values:  together(r.Values, other.Values), Told: r.Told && other.Told,
 		Passing: r.Passing || other.Passing, Only: r.Only && other.Only,
 	}
 }

@@ -81,7 +81,7 @@ type reach struct {
 
 // Client wraps a client.
 func (r reach) Client(c dynamic.ResourceInterface) dynamic.ResourceInterface {
-	return r.engine.watches.Compare(r.gvr, r.namespace, r.engine.access.Client(c))
+	return r.engine.watches.Compare(r.gvr, r.namespace, r.engine.access.Client(c, r.gvr))
 }
 
 // wentBack is called when the API server's versions have gone back: the register may have changed, and the versions of own

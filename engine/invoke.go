@@ -45,7 +45,7 @@ func (p *pass) attempt(ctx context.Context, j *plan.Job) error {
 	leave := p.r.busy.Enter(p.key, j.Reader.ID)
 	parts := part.Run{Settings: &p.r.parts, Troubles: &p.memory.Troubles, Known: j.Record.Parts}
 	code := p.r.machines.Code(j, p.memory, p.gone, p.fuller(ctx))
-	err := attempt.Run(ctx, code, parts.Around(code.Func), request, j.Record.Ends(j.Reader.Handler), s)
+	err := attempt.Run(discreet(ctx, j.Reader), code, parts.Around(code.Func), request, j.Record.Ends(j.Reader.Handler), s)
 	leave()
 	if ctx.Err() != nil {
 		return ctx.Err()

@@ -4,6 +4,9 @@
 package engine
 
 import (
+	"context"
+	"slices"
+
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/attempt"
 	"github.com/handwerk-dev/handwerk/engine/book"
@@ -27,7 +30,7 @@ func (r *resource) subject(f facts, d draft.Draft, h *dsl.Handler, c dsl.Cause, 
 // subject is what a handler and its filters are asked about in this pass.
 func (p *pass) subject(r book.Reader, c dsl.Cause, try progress.Record, children dsl.ChildReader, indexes dsl.Indexes) *dsl.Subject {
 	out := p.r.subject(p.facts, p.Draft, r.Handler, c, try)
-	out.Children, out.Related, out.Indexes = children, p.related, indexes
+	out.Children, out.Related, out.Indexes, out.Secrets = children, p.related, indexes, r.Secrets
 	if c == dsl.Event {
 		out.Event = p.memory.Event
 	}
@@ -56,6 +59,14 @@ func (p *pass) request(j *plan.Job, s *fence.Span) *dsl.Request {
 		request.Events = p.r.engine.events.Reporter(p.object, j.Reader.ID, func() bool { return s.Over() || s.Lost() })
 	}
 	return request
+}
+
+// discreet returns the context for what handlers write: answers of the API server are not quoted where one of them may read Secrets.
+func discreet(ctx context.Context, readers ...book.Reader) context.Context {
+	if slices.ContainsFunc(readers, func(r book.Reader) bool { return r.Secrets.Read }) {
+		return dsl.Discreetly(ctx)
+	}
+	return ctx
 }
 
 // show makes a draft what handlers see from here on.

@@ -79,7 +79,7 @@ func (p *pass) sweep(ctx context.Context, news bool) error {
 		p.memory.Sweep.Missed(news)
 		return nil
 	}
-	again, err := p.family.Sweep(ctx, fence.NewSpan(p.r.engine.held), news, p.wants)
+	again, err := p.family.Sweep(discreet(ctx, p.r.rules.Readers...), fence.NewSpan(p.r.engine.held), news, p.wants)
 	if again > 0 {
 		p.next = p.next.Sooner(again, queue.Due)
 	}
@@ -96,7 +96,7 @@ func (p *pass) endChildren(ctx context.Context) error {
 		return nil
 	}
 	alone := p.finalizer() && (!p.r.rules.Finalizes || !p.handlersHold())
-	again, open, err := p.family.EndChildren(ctx, fence.NewSpan(p.r.engine.held), alone)
+	again, open, err := p.family.EndChildren(discreet(ctx, p.r.rules.Readers...), fence.NewSpan(p.r.engine.held), alone)
 	if p.searched = !open; again > 0 {
 		p.next = p.next.Sooner(again, queue.Due)
 	}

@@ -242,6 +242,9 @@ func (p *pass) refused(err error) {
 }
 
 func (p *pass) send(ctx context.Context, base *unstructured.Unstructured, wish patch.Wish) (*unstructured.Unstructured, error) {
+	for _, j := range p.jobs.Asking() {
+		ctx = discreet(ctx, j.Reader)
+	}
 	target := p.r.target(base, p.r.own.Resource().Generation(p.object), p.now)
 	schemas := p.r.schemas.Load()
 	if p.memory.Schemas == schemas {

@@ -159,7 +159,7 @@ func TestSetWorksOutWhatItWrites(t *testing.T) {
 			err:  "evaluating set.status.bad",
 		},
 		"a condition's status is no text": {
-			set: `conditions: [{type: Ready, status: "${self.spec.name}"}]`, err: "its status is web",
+			set: `conditions: [{type: Ready, status: "${self.spec.name}"}]`, err: "its status is \"web\"",
 		},
 		"a condition's reason is one word": {
 			set: `conditions: [{type: Ready, status: true, reason: "${self.spec.name + ' is'}"}]`, err: `its reason is "web is"`,

@@ -92,7 +92,7 @@ func computedParams(cel compilerOf, b actions.Build, function dsl.Function) (act
 		return actions.Built{}, err
 	}
 	reads := w.reads
-	reads.Only = false // nobody knows what the function reads
+	reads.Only, reads.Told = false, false // nobody knows what the function reads
 	return actions.Built{Checks: w.checks, Needs: function.Needs, Reads: reads, Func: func(ctx context.Context, r *dsl.Request) error {
 		value, err := t.Render(w.scope(r.Subject))
 		if err != nil {
@@ -100,10 +100,32 @@ func computedParams(cel compilerOf, b actions.Build, function dsl.Function) (act
 		}
 		tree, _ := value.(map[string]any)
 		if err := checkParams(function, tree); err != nil {
+			if r.Secrets.Read {
+				err = unfit(err)
+			}
 			return dsl.Permanent(fmt.Errorf("calling %s: %w", function.Name, err))
 		}
 		return runWith(ctx, function.Func, r, tree)
 	}}, nil
+}
+
+// unfit says which parameters do not fit, without their values.
+func unfit(err error) error {
+	var at []string
+	for _, one := range errorsIn(err) {
+		if misfit, is := errors.AsType[*shape.Misfit](one); is {
+			at = append(at, strings.Join(misfit.Path, "."))
+		}
+	}
+	return fmt.Errorf("%s: %s does not fit", strings.Join(at, ", "), dsl.Unshown)
+}
+
+// errorsIn returns the errors that one joins.
+func errorsIn(err error) []error {
+	if joined, is := err.(interface{ Unwrap() []error }); is {
+		return joined.Unwrap()
+	}
+	return []error{err}
 }
 
 // hasExpression reports whether there is a ${…} in a plain value.

@@ -59,7 +59,7 @@ func (c condition) set(p *dsl.Patch, scope expr.Scope) error {
 		status = metav1.ConditionUnknown
 	}
 	if status == "" {
-		return dsl.Permanent(fmt.Errorf("setting condition %s: its status is %s, want true, false, True, False or Unknown", c.kind, plain.Short(fmt.Sprint(value), 100)))
+		return dsl.Permanent(fmt.Errorf("setting condition %s: its status is %s, want true, false, True, False or Unknown", c.kind, scope.Subject.Secrets.Shown(value)))
 	}
 	reason, message := c.kind, ""
 	if status != metav1.ConditionTrue {
@@ -71,7 +71,7 @@ func (c condition) set(p *dsl.Patch, scope expr.Scope) error {
 		}
 	}
 	if !conditionReason.MatchString(reason) || len(reason) > mostReason {
-		return dsl.Permanent(fmt.Errorf("setting condition %s: its reason is %q, want one CamelCase word", c.kind, plain.Short(reason, 100)))
+		return dsl.Permanent(fmt.Errorf("setting condition %s: its reason is %s, want one CamelCase word", c.kind, scope.Subject.Secrets.Shown(reason)))
 	}
 	if c.message != nil {
 		if message, err = text(c.message, scope); err != nil && !errors.Is(err, expr.ErrMissing) {

@@ -20,7 +20,6 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/actions"
 	"github.com/handwerk-dev/handwerk/dsl/expr"
 	"github.com/handwerk-dev/handwerk/dsl/form"
-	"github.com/handwerk-dev/handwerk/dsl/plain"
 	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
 
@@ -153,7 +152,7 @@ func buildSet(cel compilerOf, b actions.Build, config *setConfig) (actions.Built
 	}
 	built := s.built(s.run)
 	kept := s.kept()
-	built.Reads = s.reads.And(dsl.Reads{Paths: kept, Only: true})
+	built.Reads = s.reads.And(dsl.Reads{Paths: kept, Only: true, Told: true})
 	built.Sets = append(kept, s.reported()...)
 	for _, c := range s.conditions {
 		built.Conditions = append(built.Conditions, c.kind)
@@ -310,7 +309,7 @@ func (s *setter) run(_ context.Context, r *dsl.Request) error {
 	})
 	texts := func(list []field, what string) {
 		each(list, func(path dsl.Path, value any) {
-			if err := setText(r.Patch, what, path[0], value); err != nil {
+			if err := setText(r, what, path[0], value); err != nil {
 				faults = append(faults, err)
 			}
 		})
@@ -354,7 +353,8 @@ const (
 
 // setText sets a label or an annotation; nil removes it. What the API server would not take fails this
 // handler alone: sent, it would be refused with all that the other handlers of the object want.
-func setText(p *dsl.Patch, what, key string, value any) error {
+func setText(r *dsl.Request, what, key string, value any) error {
+	p := r.Patch
 	path := dsl.Path{"metadata", what, key}.String()
 	text := ""
 	switch value := value.(type) {
@@ -372,7 +372,7 @@ func setText(p *dsl.Patch, what, key string, value any) error {
 		return dsl.Permanent(fmt.Errorf("setting %s.%s: want at most %d KiB, found %d", what, key, mostAnnotations>>10, len(text)>>10))
 	}
 	if wrong := validation.IsValidLabelValue(text); what == "labels" && len(wrong) > 0 {
-		return dsl.Permanent(fmt.Errorf("setting labels.%s: %q is no value of a label: %s", key, plain.Short(text, 100), wrong[0]))
+		return dsl.Permanent(fmt.Errorf("setting labels.%s: %s is no value of a label: %s", key, r.Secrets.Shown(text), wrong[0]))
 	}
 	p.Set(path, text)
 	return nil

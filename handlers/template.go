@@ -48,7 +48,7 @@ func newWriter(cel compilerOf, b actions.Build) (*writer, error) {
 	if compiler, err = compiler.With(b.Vars...); err != nil {
 		return nil, err
 	}
-	return &writer{compiler: compiler, params: b.Params, needs: []dsl.Need{}, reads: dsl.Reads{Only: true}, told: b.Told}, nil
+	return &writer{compiler: compiler, params: b.Params, needs: []dsl.Need{}, reads: dsl.Reads{Only: true, Told: true}, told: b.Told}, nil
 }
 
 // objectsVariable is what expressions of a schedule call the resource's objects.
@@ -132,7 +132,7 @@ func text(t *expr.Template, s expr.Scope) (string, error) {
 		return fmt.Sprint(value), err
 	}
 	if err == nil && value != nil && value != expr.None {
-		err = fmt.Errorf("want text, found %v", value)
+		err = fmt.Errorf("want text, found %s", s.Subject.Secrets.Shown(value))
 	}
 	return "", err
 }

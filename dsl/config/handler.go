@@ -211,7 +211,7 @@ func (h *handler) noFinalizer() bool { return h.Finalizer != nil && !*h.Finalize
 // filters are what keeps the handler from seeing an object, what they read of it, and whether they look back.
 func (w *watched) filters(at path, h *handler) (when dsl.Predicate, reads dsl.Reads, back bool) {
 	w.known(at.Key("field"), h.Field)
-	reads.Only = true
+	reads.Only, reads.Told = true, true
 	reads.Paths = w.matchKeys(at, h)
 	program := w.when(at.Key("when"), h)
 	if program == nil {

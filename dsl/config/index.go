@@ -37,7 +37,7 @@ func (l *loader) index(op *dsl.Operator, p *part, i int) {
 	given := &p.form.Indexes[i]
 	made := &indexing{}
 	x := op.Index(given.Name, given.Resource.String(), made.entries)
-	l.places[x] = place{p, w.at}
+	l.places[x], made.secrets = place{p, w.at}, dsl.Secrets{Read: x.OfSecrets()}
 	w.exists(w.at.Key("resource"), given.Resource)
 	if given.Selector != nil {
 		w.selector(given.Selector)
@@ -119,10 +119,13 @@ func (w *watched) matchKeys(at path, h *handler) (reads []dsl.Path) {
 }
 
 // indexing works out what an index has of an object.
-type indexing struct{ key, value *expr.Program }
+type indexing struct {
+	key, value *expr.Program
+	secrets    dsl.Secrets
+}
 
 func (x *indexing) entries(o *unstructured.Unstructured) ([]dsl.Entry, error) {
-	scope := expr.Scope{Subject: &dsl.Subject{Object: o}}
+	scope := expr.Scope{Subject: &dsl.Subject{Object: o, Secrets: x.secrets}}
 	key, err := x.key.Eval(scope)
 	switch {
 	case errors.Is(err, expr.ErrMissing):

@@ -39,7 +39,7 @@ func (w *watched) machine(i int) {
 			ID: given.id(), When: given.When, Labels: given.Labels, Annotations: given.Annotations, Backoff: given.Backoff,
 			Needs: given.Needs, OnFailure: given.OnFailure, level: true, state: given.id(),
 		},
-		all: actions.Built{Needs: []dsl.Need{}, Makers: []string{}, Reads: dsl.Reads{Only: true}},
+		all: actions.Built{Needs: []dsl.Need{}, Makers: []string{}, Reads: dsl.Reads{Only: true, Told: true}},
 	}
 	if w.Has(m.at.Key("onFailure")) && len(given.Deletion) == 0 {
 		w.FaultKey(m.at.Key("onFailure"), "is only for machines with states under deletion")

@@ -156,7 +156,7 @@ func textOf(t *expr.Template, s expr.Scope, what string) (string, error) {
 	}
 	text, ok := value.(string)
 	if !ok {
-		return "", fmt.Errorf("selecting related objects: %s: want text, found %v", what, value)
+		return "", fmt.Errorf("selecting related objects: %s: want text, found %s", what, s.Subject.Secrets.Shown(value))
 	}
 	return text, nil
 }
@@ -181,5 +181,9 @@ func (s *selecting) labelsOf(scope expr.Scope) (labels.Selector, error) {
 	if len(set) < s.wanted {
 		return nil, nil
 	}
-	return labels.ValidatedSelectorFromSet(set)
+	out, err := labels.ValidatedSelectorFromSet(set)
+	if err != nil && scope.Subject.Secrets.Read {
+		err = fmt.Errorf("selecting related objects: selector: %s is no value of a label", dsl.Unshown)
+	}
+	return out, err
 }

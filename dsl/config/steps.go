@@ -84,7 +84,7 @@ type sequence struct {
 func (w *watched) sequence(q sequence) (out *actions.Built, each []*actions.Built) {
 	// Needs is not nil: of steps of which each takes nothing it is known that they take nothing.
 	looksBack, unnamed := false, false
-	out = &actions.Built{Needs: []dsl.Need{}, Makers: []string{}, Reads: dsl.Reads{Only: true}}
+	out = &actions.Built{Needs: []dsl.Need{}, Makers: []string{}, Reads: dsl.Reads{Only: true, Told: true}}
 	for i := range q.list {
 		built, asks := w.stepOf(q, i)
 		if built == nil {
@@ -152,7 +152,7 @@ func notOnDelete(fn dsl.Func) dsl.Func {
 // onlyWhen makes a step, which is a handler of its own, depend on its expression, and returns what that reads.
 func (w *watched) onlyWhen(at path, h *handler, s *step, fn dsl.Func) (only dsl.Func, reads dsl.Reads) {
 	if s.When == "" {
-		return fn, dsl.Reads{Only: true}
+		return fn, dsl.Reads{Only: true, Told: true}
 	}
 	program := w.predicateFor(h, at, string(s.When))
 	if program == nil {

@@ -6,6 +6,7 @@ package expr
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/types"
@@ -38,6 +39,14 @@ func (s Scope) room() *Room {
 	return s.Room
 }
 
+// secrets say what expressions may read of Secrets.
+func (s Scope) secrets() dsl.Secrets {
+	if s.Subject == nil {
+		return dsl.Secrets{}
+	}
+	return s.Subject.Secrets
+}
+
 // activation gives an evaluation its variables, and makes only those that it asks for. The plain
 // maps of a subject are read by CEL as they are: nothing is converted or copied.
 type activation struct {
@@ -45,6 +54,16 @@ type activation struct {
 	// known are the children, related objects and indexes once they were asked for: a macro asks for each
 	// element. CEL evaluates in one goroutine.
 	known map[string]any
+	// unread are why something could not be read.
+	unread []error
+}
+
+// secretive reports whether errors may have values of Secrets in them.
+func (a *activation) secretive() bool { return a.scope.secrets().Read }
+
+// readingFailed reports whether an evaluation failed because something could not be read: that has no values in it.
+func (a *activation) readingFailed(err error) bool {
+	return slices.ContainsFunc(a.unread, func(unread error) bool { return unread.Error() == err.Error() })
 }
 
 var _ cel.Activation = (*activation)(nil)
@@ -92,6 +111,7 @@ func (a *activation) once(name string, read func(*dsl.Subject) (any, error)) (an
 	}
 	v, err := read(a.scope.Subject)
 	if err != nil {
+		a.unread = append(a.unread, err)
 		v = types.WrapErr(err) // CEL's activations have no other way to fail
 	}
 	if a.known == nil {

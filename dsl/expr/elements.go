@@ -85,14 +85,14 @@ func (e *Each) Elements(scope func(vars map[string]any) Scope) ([]Element, error
 
 // keyed gives each element its key.
 func (e *Each) keyed(list []Element, scope func(map[string]any) Scope) ([]Element, error) {
-	seen := map[string]bool{}
+	seen, secrets := map[string]bool{}, scope(nil).secrets()
 	for i := range list {
 		one := &list[i]
 		if err := e.setKey(one, scope); err != nil {
 			return nil, fmt.Errorf("item %d of forEach: %w", i, err)
 		}
 		if seen[one.Key] {
-			return nil, fmt.Errorf("two items of forEach have the key %q", one.Key)
+			return nil, fmt.Errorf("two items of forEach have the key %s", secrets.Shown(one.Key))
 		}
 		seen[one.Key] = true
 		one.Vars[Key] = one.Key
@@ -111,6 +111,8 @@ func (e *Each) setKey(one *Element, scope func(map[string]any) Scope) error {
 		}
 	case one.Key != "":
 		return nil // that of the map
+	case scope(nil).secrets().In(e.Of.Reads().Values):
+		return errors.New("forEach reads a Secret, and a key is written where people look: say with key what names an item without being secret")
 	}
 	switch value := value.(type) {
 	case string:

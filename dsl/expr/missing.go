@@ -26,11 +26,11 @@ const noSuchKey = "no such key: "
 var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // missing says what is not there, with the whole way to it. CEL names the last step alone; the way is found by
-// going all those that are written in the expression.
-func (p *Program) missing(err error, a *activation) error {
+// going all those that are written in the expression. Found is whether it was: then what it says is written there, too.
+func (p *Program) missing(err error, a *activation) (told error, found bool) {
 	key, found := strings.CutPrefix(err.Error(), noSuchKey)
 	if !found {
-		return err
+		return err, false
 	}
 	for _, root := range slices.Sorted(maps.Keys(p.uses)) {
 		r := &reader{variable: root}
@@ -41,11 +41,11 @@ func (p *Program) missing(err error, a *activation) error {
 		}
 		for _, way := range r.ways {
 			if at := lost(value, way); at >= 0 && way[at] == key {
-				return errors.New(notSet(root, value, way[:at+1]))
+				return errors.New(notSet(root, value, way[:at+1])), true
 			}
 		}
 	}
-	return err
+	return err, false
 }
 
 // lost returns which step of a way leads to nothing, -1 when all lead to something or that cannot be told.

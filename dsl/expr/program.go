@@ -67,7 +67,11 @@ func (p *Program) Eval(s Scope) (any, error) {
 	if err != nil {
 		return nil, p.evaluation(err, a)
 	}
-	return plainValue(out, s.room())
+	value, err := plainValue(out, s.room())
+	if err != nil && a.secretive() && !errors.Is(err, ErrTooLarge) {
+		return nil, errors.New("the result cannot be written" + unshown)
+	}
+	return value, err
 }
 
 // Bool evaluates a predicate.
@@ -109,14 +113,22 @@ type causedError struct {
 
 func (e *causedError) Unwrap() []error { return []error{e.cause, e.error} }
 
-// evaluation puts those of CEL's errors that nobody understands into words.
+// unshown is why there are no more words.
+const unshown = " (no more is shown, for it may be a Secret's)"
+
+// evaluation puts those of CEL's errors that nobody understands into words. Where the expression may read a Secret, all of them
+// are words of our own: CEL quotes values.
 func (p *Program) evaluation(err error, a *activation) error {
 	if strings.Contains(err.Error(), "actual cost limit exceeded") {
 		return errCost
 	}
 	for _, missing := range []string{"no such key", "no such field", "index out of bounds", "optional.none() dereference"} {
 		if strings.Contains(err.Error(), missing) {
-			return &causedError{p.missing(err, a), ErrMissing}
+			told, found := p.missing(err, a)
+			if !found && a.secretive() {
+				told = errors.New("it looks for something that is not there" + unshown)
+			}
+			return &causedError{told, ErrMissing}
 		}
 	}
 	if strings.HasPrefix(err.Error(), "invalid qualifier type") {
@@ -125,19 +137,23 @@ func (p *Program) evaluation(err error, a *activation) error {
 	if strings.HasPrefix(err.Error(), "no such overload") {
 		return p.wrongKinds(err)
 	}
+	if a.secretive() && !a.readingFailed(err) {
+		return errors.New(p.failing(err) + " fails" + unshown)
+	}
 	return err
+}
+
+// failing says which function or operator of the expression has failed.
+func (p *Program) failing(err error) string {
+	if name := p.failed(err); name != "" {
+		return FunctionNamed(name)
+	}
+	return "it"
 }
 
 // wrongKinds says which function or operator does not take what it was given.
 func (p *Program) wrongKinds(err error) error {
-	name := ""
-	if failed, ok := errors.AsType[*types.Err](err); ok {
-		ast.PreOrderVisit(p.ast.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
-			if e.ID() == failed.NodeID() && e.Kind() == ast.CallKind {
-				name = e.AsCall().FunctionName()
-			}
-		}))
-	}
+	name := p.failed(err)
 	switch name {
 	case "":
 		return errors.New("a function or an operator does not go with the kinds of its values")
@@ -146,4 +162,16 @@ func (p *Program) wrongKinds(err error) error {
 		return fmt.Errorf("%s does not go with the kinds of its values (string(…), int(…) and double(…) convert them)", FunctionNamed(name))
 	}
 	return fmt.Errorf("%s does not go with the kinds of its values", FunctionNamed(name))
+}
+
+// failed returns the function or operator that an error of CEL is about, empty when that is not known.
+func (p *Program) failed(err error) (name string) {
+	if failed, ok := errors.AsType[*types.Err](err); ok {
+		ast.PreOrderVisit(p.ast.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
+			if e.ID() == failed.NodeID() && e.Kind() == ast.CallKind {
+				name = e.AsCall().FunctionName()
+			}
+		}))
+	}
+	return name
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/operators"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 )
@@ -18,11 +19,50 @@ import (
 func (p *Program) Reads() dsl.Reads {
 	out := dsl.Reads{Children: p.Uses(Children), Related: p.Uses(Related), Only: !p.Uses(Old) && !p.Uses(Diff)}
 	out.ChildNames, out.RelatedNames, out.Indexes = all(p.Children()), all(p.Related()), all(p.Indexes())
+	out.Values, out.Told = p.values(), true
 	out.Passing = !out.Only || p.Uses(Now) || p.Uses(Cause)
 	r := p.read(Self)
 	out.Paths = slices.DeleteFunc(r.paths, still)
 	out.Parents = slices.DeleteFunc(r.parents, func(path dsl.Path) bool { return len(path) == 0 || still(path) })
 	return out
+}
+
+// values are the things whose values the expression reads; see [dsl.Reads].
+func (p *Program) values() (out []string) {
+	for _, root := range []string{Self, Old} {
+		if slices.ContainsFunc(p.read(root).paths, hasValues) {
+			out = append(out, Self)
+		}
+	}
+	if p.Uses(Diff) {
+		out = append(out, Self)
+	}
+	for _, root := range []string{Children, Related, Indexes} {
+		for _, path := range p.read(root).paths {
+			switch {
+			case len(path) == 0:
+				out = append(out, root+".*")
+			case root == Indexes || hasValues(path[1:]):
+				out = append(out, root+"."+path[0])
+			}
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// hasValues reports whether there are values of an object at a path: all but what it is called and of which kind it is. Some tools
+// leave all of an object in annotations, so those are values, too, but for one that is named and not theirs.
+func hasValues(path dsl.Path) bool {
+	switch {
+	case len(path) == 0:
+		return true
+	case path[0] != "metadata":
+		return !slices.Contains([]string{"apiVersion", "kind", "type", "immutable"}, path[0])
+	case len(path) > 2 && path[1] == "annotations":
+		return path[2] == corev1.LastAppliedConfigAnnotation
+	}
+	return len(path) == 1 || path[1] == "annotations"
 }
 
 // all returns the names, and "*" among them where any may be meant.
@@ -72,7 +112,7 @@ func (t *Template) Reads() dsl.Reads { return ReadsOf(t.Programs()...) }
 
 // ReadsOf returns what several expressions read.
 func ReadsOf(programs ...*Program) dsl.Reads {
-	out := dsl.Reads{Only: true}
+	out := dsl.Reads{Only: true, Told: true}
 	for _, p := range programs {
 		out = out.And(p.Reads())
 	}

@@ -13,9 +13,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
+	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/gone"
 	"github.com/handwerk-dev/handwerk/engine/rights"
 )
@@ -23,45 +25,56 @@ import (
 // Client returns a client like the given one of a resource. Where a right is missing, its errors say what to
 // do: whoever reads them learns whether the roles of the operator are old, or whether nobody knew that its
 // code would ask for this; and the Monitor asks for the right. A 404 of a path that is not served is no
-// NotFound, which handlers, and package child, take for an object that is gone.
-func (m *Monitor) Client(of dynamic.ResourceInterface) dynamic.ResourceInterface {
-	return advising{of, m}
+// NotFound, which handlers, and package child, take for an object that is gone. Answers that may quote a Secret are withheld.
+func (m *Monitor) Client(of dynamic.ResourceInterface, gvr schema.GroupVersionResource) dynamic.ResourceInterface {
+	return advising{of, m, gvr.Group == "" && gvr.Resource == "secrets"}
 }
 
 // advising is what Client returns.
 type advising struct {
 	dynamic.ResourceInterface
 	monitor *Monitor
+	// secrets: the objects are Secrets.
+	secrets bool
+}
+
+// said is the error of a request as it is told: where the answer may quote a Secret, it is withheld.
+func (a advising) said(ctx context.Context, err error) error {
+	err = a.monitor.advise(ctx, err)
+	if a.secrets || dsl.Discreet(ctx) {
+		return dsl.Withhold(err)
+	}
+	return err
 }
 
 // Get implements [dynamic.ResourceInterface], as the others.
 func (a advising) Get(ctx context.Context, name string, options metav1.GetOptions, sub ...string) (*unstructured.Unstructured, error) {
 	o, err := a.ResourceInterface.Get(ctx, name, options, sub...)
-	return o, a.monitor.advise(ctx, err)
+	return o, a.said(ctx, err)
 }
 
 func (a advising) List(ctx context.Context, options metav1.ListOptions) (*unstructured.UnstructuredList, error) {
 	list, err := a.ResourceInterface.List(ctx, options)
-	return list, a.monitor.advise(ctx, err)
+	return list, a.said(ctx, err)
 }
 
 func (a advising) Create(ctx context.Context, object *unstructured.Unstructured, options metav1.CreateOptions, sub ...string) (*unstructured.Unstructured, error) {
 	o, err := a.ResourceInterface.Create(ctx, object, options, sub...)
-	return o, a.monitor.advise(ctx, err)
+	return o, a.said(ctx, err)
 }
 
 func (a advising) Patch(ctx context.Context, name string, kind types.PatchType, data []byte, options metav1.PatchOptions, sub ...string) (*unstructured.Unstructured, error) {
 	o, err := a.ResourceInterface.Patch(ctx, name, kind, data, options, sub...)
-	return o, a.monitor.advise(ctx, err)
+	return o, a.said(ctx, err)
 }
 
 func (a advising) Apply(ctx context.Context, name string, object *unstructured.Unstructured, options metav1.ApplyOptions, sub ...string) (*unstructured.Unstructured, error) {
 	o, err := a.ResourceInterface.Apply(ctx, name, object, options, sub...)
-	return o, a.monitor.advise(ctx, err)
+	return o, a.said(ctx, err)
 }
 
 func (a advising) Delete(ctx context.Context, name string, options metav1.DeleteOptions, sub ...string) error {
-	return a.monitor.advise(ctx, a.ResourceInterface.Delete(ctx, name, options, sub...))
+	return a.said(ctx, a.ResourceInterface.Delete(ctx, name, options, sub...))
 }
 
 // unservedError is the error of a request for something that the API server does not serve. It does not

@@ -216,7 +216,7 @@ func (o *Office) request(h *dsl.Handler, n int, span *fence.Span) *dsl.Request {
 	out := &dsl.Request{
 		Subject: dsl.Subject{
 			Object: &unstructured.Unstructured{Object: map[string]any{}}, Handler: h.ID, Cause: h.Causes[0], Attempt: n, Now: time.Now(),
-			Log: o.log(h).WithValues("attempt", n), Children: children, Related: nothing{},
+			Log: o.log(h).WithValues("attempt", n), Children: children, Related: nothing{}, Secrets: o.set.Operator.Secrets(),
 		},
 		Patch: dsl.NewPatch(), Children: children, Client: o.set.Client(span), Memo: o.set.Memo, OperatorMemo: o.set.Memo,
 	}

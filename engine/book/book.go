@@ -33,6 +33,8 @@ type Reader struct {
 	View View
 	// Old: what it handled last is kept for it to see.
 	Old bool
+	// Secrets say what it may read of Secrets.
+	Secrets dsl.Secrets
 }
 
 // Book is what one object's handlers have handled. The zero Book is that of an object nobody has

@@ -66,6 +66,9 @@ func dial(s Settings) (*Clients, error) {
 	if config.UserAgent == "" {
 		config.UserAgent = "handwerk/" + s.Operator.Name
 	}
+	if config.WarningHandler == nil && config.WarningHandlerWithContext == nil {
+		config.WarningHandlerWithContext = warnings{}
+	}
 	lock := rest.CopyConfig(config)
 	lock.QPS, lock.Timeout = -1, lockTimeout(s.Operator.Settings.LeaderElection.RenewDeadline)
 	lock.Wrap(s.Outages.Transport)

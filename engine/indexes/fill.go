@@ -108,7 +108,7 @@ func (x *one) unguarded(o *unstructured.Unstructured) ([]dsl.Entry, error) {
 		return nil, nil
 	}
 	if x.When != nil {
-		holds, err := x.When(&dsl.Subject{Object: o, Now: time.Now(), Log: x.log})
+		holds, err := x.When(&dsl.Subject{Object: o, Now: time.Now(), Log: x.log, Secrets: dsl.Secrets{Read: x.OfSecrets()}})
 		if err != nil || !holds {
 			return nil, err
 		}

@@ -46,11 +46,12 @@ func NewRules(op *dsl.Operator, r *dsl.Resource) Rules {
 	}
 	own := book.Own{Annotations: []string{op.StateAnnotation(), op.ChildrenAnnotation()}, Finalizer: out.Finalizer}
 	out.All = book.NewView(dsl.View{Beside: []dsl.Path{{"metadata"}, {"status"}}}, own)
-	secret := r.Name.Resource == "secrets" && r.Name.Group == ""
+	secret := r.OfSecrets()
 	for _, h := range r.Handlers() {
 		reader := book.Reader{
 			Handler: h, View: book.NewView(op.View(h), own),
-			Old: book.WantsOld(h) && !secret, // values of a Secret are never copied into annotations
+			Old:     book.WantsOld(h) && !secret, // values of a Secret are never copied into annotations
+			Secrets: r.Secrets(h),
 		}
 		switch {
 		case h.Daemon != nil:

@@ -88,7 +88,7 @@ func (p *plan) built() actions.Built {
 		reports.Offered = true
 		out.Needs = append(out.Needs, reports)
 	}
-	out.Reads.Only, out.Reads.Children = true, p.final // in a deletion there is no cause child
+	out.Reads.Only, out.Reads.Told, out.Reads.Children = true, true, p.final // in a deletion there is no cause child
 	for _, name := range p.graph.Names() {
 		c := p.children[name]
 		if c.template == nil {
@@ -105,6 +105,9 @@ func (p *plan) built() actions.Built {
 			out.Owns = append(out.Owns, c.kind)
 		}
 		out.Reads = out.Reads.And(expr.ReadsOf(slices.Concat(c.programs(), c.conditions())...))
+		if slices.ContainsFunc(c.conditions(), func(p *expr.Program) bool { return p.Uses(childVar) }) {
+			out.Reads.Values = append(out.Reads.Values, expr.Children+"."+name)
+		}
 	}
 	if slices.ContainsFunc(out.Children, func(c shape.NamedChild) bool { return c.Kind.Empty() }) {
 		out.Reads.Children = true // its owner says of which kinds they may be

@@ -72,8 +72,17 @@ func explain(err error) (reason, text string) {
 		return reasonNotOwned, short(err.Error())
 	}
 	if answer := apierrors.APIStatus(nil); errors.As(err, &answer) {
-		if fields, _ := dsl.ImmutableFields(err); len(fields) > 0 && !deniedByPolicy(answer.Status().Message) {
+		fields, _ := dsl.ImmutableFields(err)
+		withheld, quiet := errors.AsType[*dsl.WithheldError](err)
+		fixes := len(fields) > 0 && !deniedByPolicy(answer.Status().Message)
+		switch {
+		case fixes && quiet:
+			return reasonImmutable, withheld.Error()
+		case fixes:
 			return reasonImmutable, fixed(fields, answer.Status().Details)
+		case quiet:
+			reason, _ = refused(answer.Status())
+			return reason, short(withheld.Error())
 		}
 		return refused(answer.Status())
 	}

@@ -48,8 +48,11 @@ type state struct {
 
 // object is one object that is wanted.
 type object struct {
-	child   *child
-	key     string
+	child *child
+	key   string
+	// called is what people call it by the configuration; hidden: they are to call it by nothing else while it is not there.
+	called  string
+	hidden  bool
 	vars    map[string]any
 	desired map[string]any
 	place   place
@@ -203,7 +206,7 @@ func (p *pass) note(st *state) {
 	for _, o := range st.objects {
 		switch {
 		case o.err != nil:
-			p.fail(o.label(), o.err)
+			p.fail(o.label(), o.said())
 		case o.ending():
 			p.wait(0, "%s to be gone, so that it can be made again", o.label())
 		default:
@@ -211,6 +214,14 @@ func (p *pass) note(st *state) {
 		}
 		st.open = true
 	}
+}
+
+// said is the object's error as it is told.
+func (o *object) said() error {
+	if o.hidden {
+		return hidden(o.err)
+	}
+	return o.err
 }
 
 // ending reports whether the object is being deleted.

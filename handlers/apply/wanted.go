@@ -87,7 +87,7 @@ func (p *pass) included(c *child, st *state, label string, scope expr.Scope) boo
 
 // object works out one object of a child, unless it is left out.
 func (p *pass) object(c *child, st *state, e expr.Element) {
-	scope, label := p.scope(e.Vars), c.label(e.Key)
+	scope, label := p.scope(e.Vars), p.label(c, e)
 	if c.include != nil && c.includesEach() && !p.included(c, st, label, scope) {
 		return
 	}
@@ -99,7 +99,7 @@ func (p *pass) object(c *child, st *state, e expr.Element) {
 		return
 	}
 	p.rendered += own.Room.Used()
-	o := &object{child: c, key: e.Key, vars: e.Vars}
+	o := &object{child: c, key: e.Key, vars: e.Vars, called: label, hidden: p.hides(c)}
 	if err := p.fit(o, value); err != nil {
 		st.open = true
 		p.fail(label, err)
@@ -129,9 +129,17 @@ func (p *pass) fit(o *object, value any) error {
 	case o.place.namespace == "":
 		o.place.namespace = own
 	case o.child.spec.ByReference() && o.child.spec.Ownership != dsl.Unowned && own != "" && own != o.place.namespace:
-		return wrong(reasonInvalid, "an owned child is in its owner's namespace, %s, and not in %s: leave the namespace out, or give the child ownership: labelled", own, o.place.namespace)
+		return wrong(reasonInvalid, "an owned child is in its owner's namespace, %s, and not in %s: leave the namespace out, or give the child ownership: labelled", own, p.namespaceOf(o))
 	}
 	return nil
+}
+
+// namespaceOf is the namespace that the template gives, for people.
+func (p *pass) namespaceOf(o *object) string {
+	if o.hidden {
+		return dsl.Unshown
+	}
+	return o.place.namespace
 }
 
 // unresolved notes an evaluation that failed. It reports whether the child is left out for it:
@@ -225,7 +233,7 @@ func (p *pass) apart(names []string) {
 		}
 		var labels []string
 		for _, o := range rivals {
-			labels = append(labels, o.child.label(o.key))
+			labels = append(labels, o.called)
 		}
 		for _, o := range objects {
 			o.err = wrong(reasonNameCollision, "%s come out as the same object: give each a name of its own", strings.Join(labels, " and "))
@@ -245,6 +253,9 @@ func (c *child) label(key string) string {
 func (o *object) label() string {
 	if o.live != nil {
 		return labelOf(o.live)
+	}
+	if o.hidden {
+		return o.called
 	}
 	return words(o.place.kind, o.place.namespace, o.place.name)
 }

@@ -1,0 +1,115 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package dsl
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// WithheldError is an answer of the API server whose words are not shown, for they may quote a Secret. It unwraps to the answer.
+type WithheldError struct {
+	text   string
+	answer error
+}
+
+// Error says what kind of answer it is, and of which fields it speaks.
+func (e *WithheldError) Error() string { return e.text }
+
+// Unwrap returns the answer as it is.
+func (e *WithheldError) Unwrap() error { return e.answer }
+
+// Withhold returns an error with an answer of the API server in it as a [WithheldError]; any other error as it is. The API server
+// quotes values that it refuses, and policies quote what they like.
+func Withhold(err error) error {
+	answer := apierrors.APIStatus(nil)
+	if _, done := errors.AsType[*WithheldError](err); done || !errors.As(err, &answer) {
+		return err
+	}
+	return &WithheldError{withheld(answer.Status()), err}
+}
+
+// unquoted is why the words of an answer are missing.
+const unquoted = " (its words are not shown, for they may quote a Secret)"
+
+// harmless are the parts of answers that have no values of objects in them: who may not do what, and which policy refuses.
+var harmless = []*regexp.Regexp{
+	regexp.MustCompile(`User "[^"]+" cannot [a-z]+ resource "[a-z0-9./-]+" in API group "[a-z0-9.-]*"( in the namespace "[a-z0-9-]+"| at the cluster scope)?`),
+	regexp.MustCompile(`^admission webhook "[a-z0-9.-]+" denied the request`),
+	regexp.MustCompile(`ValidatingAdmissionPolicy '[a-z0-9.-]+' with binding '[a-z0-9.-]+' denied request`),
+	regexp.MustCompile(`denied the request|denied request|violates PodSecurity|exceeded quota`),
+}
+
+// withheld says what there is to say of an answer without values of objects.
+func withheld(s metav1.Status) string {
+	for _, part := range harmless {
+		if found := part.FindString(s.Message); found != "" {
+			if _, advice, has := strings.Cut(s.Message, "; allow it to the operator"); has {
+				return found + "; allow it to the operator" + advice
+			}
+			return found + unquoted
+		}
+	}
+	kind, fields := "it", []string(nil)
+	if s.Details != nil {
+		kind, fields = cmp.Or(s.Details.Kind, kind), places(s.Details)
+	}
+	if s.Reason == metav1.StatusReasonInvalid {
+		text := "the API server refuses " + kind + " as invalid"
+		if len(fields) > 0 {
+			text += ": " + strings.Join(fields, ", ")
+		}
+		return text + unquoted
+	}
+	return fmt.Sprintf("the API server answers %s (%d)%s", cmp.Or(s.Reason, "with an error"), s.Code, unquoted)
+}
+
+// mostPlaces is how many fields are named.
+const mostPlaces = 5
+
+// places are the fields that an answer speaks of.
+func places(of *metav1.StatusDetails) (out []string) {
+	for _, cause := range of.Causes {
+		if place := FieldPlace(of.Group, cause.Field); place != "" {
+			out = append(out, place)
+		}
+	}
+	slices.Sort(out)
+	out = slices.Compact(out)
+	return out[:min(len(out), mostPlaces)]
+}
+
+// FieldPlace is a field of an answer of the API server without what may be a key of a map, which may be a value of a Secret. In
+// objects of CRDs keys look like fields, so no more than the first two are kept of these.
+func FieldPlace(group, field string) string {
+	field = strings.TrimPrefix(field, ".")
+	end := 0
+	for steps := 0; end < len(field); {
+		step := fieldStep.FindString(field[end:])
+		if step == "" || steps == 2 && !builtinGroup(group) {
+			return field[:end] + "…"
+		}
+		if end += len(step); step[0] != '[' {
+			steps++
+		}
+	}
+	return field
+}
+
+// fieldStep is a name, with the dot before it, or an index of a list.
+var fieldStep = regexp.MustCompile(`^(\.?[A-Za-z_$][A-Za-z0-9_$-]*|\[[0-9]+\])`)
+
+// builtinGroup reports whether the API server itself, and no CRD, has the kinds of a group.
+func builtinGroup(group string) bool {
+	return !strings.Contains(group, ".") || slices.Contains([]string{
+		"networking.k8s.io", "rbac.authorization.k8s.io", "storage.k8s.io", "policy", "scheduling.k8s.io", "coordination.k8s.io",
+	}, group)
+}

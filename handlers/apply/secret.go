@@ -1,0 +1,71 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package apply
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/expr"
+)
+
+// naming returns the expressions that say what the child is called and of which kind it is.
+func (c *child) naming() []*expr.Program {
+	metadata := part(c.template, "metadata")
+	if metadata == nil || len(metadata.Entries) == 0 {
+		return c.programs()
+	}
+	var out []*expr.Program
+	for _, t := range []*expr.Template{
+		c.forEach, c.key, part(c.template, "apiVersion"), part(c.template, "kind"), part(metadata, "name"), part(metadata, "namespace"),
+	} {
+		if t != nil {
+			out = append(out, t.Programs()...)
+		}
+	}
+	return out
+}
+
+// hides reports whether what a child is called may have a value of a Secret in it: it is named by the configuration's words then.
+func (p *pass) hides(c *child) bool {
+	if !p.r.Secrets.Read {
+		return false
+	}
+	programs := c.naming()
+	items := c.entry && slices.ContainsFunc(programs, func(one *expr.Program) bool { return slices.ContainsFunc(expr.ItemVariables(), one.Uses) })
+	return items || p.r.Secrets.In(expr.ReadsOf(programs...).Values)
+}
+
+// label names a child of the configuration, or the one of several for an element, for people.
+func (p *pass) label(c *child, e expr.Element) string {
+	if index, several := e.Vars[expr.Index]; several && c.forEach != nil && p.hides(c) {
+		return fmt.Sprintf("child %s (item %d)", c.name, index)
+	}
+	return c.label(e.Key)
+}
+
+// hidden is the error of an object whose name is not to be told: what the API server says of it has no name in it, and what is
+// waited for neither. Of other errors nothing is said.
+func hidden(err error) error {
+	_, withheld := errors.AsType[*dsl.WithheldError](err)
+	_, judged := errors.AsType[*verdict](err)
+	_, waits := dsl.IsWaiting(err)
+	if err == nil || withheld || judged || waits {
+		return err
+	}
+	return &verdict{reasonFailed, &unsaid{err}}
+}
+
+// unsaid is an error whose words are not shown.
+type unsaid struct{ error }
+
+// Error says that it failed.
+func (e *unsaid) Error() string {
+	return "it cannot be applied (no more is shown, for its name may be a Secret's value)"
+}
+
+// Unwrap returns the error as it is.
+func (e *unsaid) Unwrap() error { return e.error }
