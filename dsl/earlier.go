@@ -43,7 +43,7 @@ func (op *Operator) checkWas(c check) {
 		case len(validation.IsDNS1123Subdomain(prefix)) > 0:
 			c.fault(field, "want a prefix that the operator had, as in old-name.example.com, found %q: %s", was, validation.IsDNS1123Subdomain(prefix)[0])
 		case at == 0:
-			c.fault(field, "%q is what the operator is called now (prefix %s)", was, prefix)
+			c.fault(field, "%q is the present name of the operator (prefix %s)", was, prefix)
 		case at > 0:
 			c.fault(field, "the name is given twice")
 		}

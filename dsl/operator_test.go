@@ -76,8 +76,8 @@ func TestAnOperatorHadNames(t *testing.T) {
 		"an empty one":                                {"", []string{""}, `metadata.was[0]: want a name that the operator had`, nil},
 		"a prefix with a faulty domain":               {"", []string{"old.-"}, `metadata.was[0]: want a prefix that the operator had, as in old-name.example.com, found "old.-": a lowercase`, nil},
 		"a whole key":                                 {"", []string{"old.handwerk.dev/finalizer"}, `metadata.was[0]: want a name or a prefix without a slash, found "old.handwerk.dev/finalizer" (did you mean "old.handwerk.dev", without "/finalizer"?)`, nil},
-		"the name of now":                             {"", []string{"op"}, `metadata.was[0]: "op" is what the operator is called now (prefix op.handwerk.dev)`, nil},
-		"the prefix of now":                           {"example.com", []string{"old", "op.example.com"}, `metadata.was[1]: "op.example.com" is what the operator is called now`, nil},
+		"the name of now":                             {"", []string{"op"}, `metadata.was[0]: "op" is the present name of the operator (prefix op.handwerk.dev)`, nil},
+		"the prefix of now":                           {"example.com", []string{"old", "op.example.com"}, `metadata.was[1]: "op.example.com" is the present name of the operator`, nil},
 		"one twice":                                   {"", []string{"old", "old.handwerk.dev"}, `metadata.was[1]: the name is given twice`, nil},
 	}
 	for title, test := range tests {

@@ -87,11 +87,9 @@ type Resource struct {
 // it, so there the annotation says that.
 func (r *Resource) KeepsGeneration() bool { return r.ObservedGeneration && r.Cache != CacheMetadata }
 
-// Recalls reports whether an earlier version of the operator may have kept in status.observedGeneration what this one keeps in
-// the annotation.
-func (r *Resource) Recalls() bool {
-	return !r.KeepsGeneration() && slices.ContainsFunc(r.handlers, (*Handler).Stores)
-}
+// Recalls reports whether status.observedGeneration may say what was handled, because this version of the operator keeps it there,
+// or because an earlier one may have done so.
+func (r *Resource) Recalls() bool { return slices.ContainsFunc(r.handlers, (*Handler).Stores) }
 
 // Owns declares resources whose objects are children: objects with a controller owner reference
 // to one of this resource. They are watched, a change of one runs handlers with cause [Child],

@@ -65,7 +65,7 @@ func beyond() []beyondSchema {
 		}},
 		{"one value stands for another that must be there, somewhere else", []string{
 			`unknown handler `, `is declared later; handlers run in declared order`, `a handler cannot come after itself`,
-			`the (id|name) is (used|named|given) twice|is what the operator is called now|a (handler|step of handler \S+) has this id|handler \S+ has the id of one of its steps|another handler had this id`, ` is declared twice `, `there is a child of this name already`, `is the same object as `,
+			`the (id|name) is (used|named|given) twice|is the present name of the operator|a (handler|step of handler \S+) has this id|handler \S+ has the id of one of its steps|another handler had this id`, ` is declared twice `, `there is a child of this name already`, `is the same object as `,
 			`the condition Ready is set twice`, ` children of one kind are watched in one version`, `the children need each other in a circle`,
 			`the resource (owns nothing|has no related objects|has no resync period)`, `the operator has no indexes`, `the handler has no timer`, `its kind is worked out`,
 			`it would be deleted as soon as it is made`, `cannot tell what handler \w+ has seen`, `cache metadata does not hold it`,
