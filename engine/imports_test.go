@@ -108,7 +108,7 @@ func TestImportsPointDown(t *testing.T) {
 		"engine/draft":    {"dsl", "engine/book", "engine/patch"},
 		"engine/machine":  {"dsl", "dsl/logmark", "dsl/plain", "engine/attempt", "engine/ops", "engine/patch"},
 		"engine/moves":    {"dsl", "engine/events", "engine/machine", "engine/memory", "engine/ops", "engine/plan"},
-		"engine/part":     {"dsl", "engine/attempt", "engine/cause", "engine/filter", "engine/ops", "engine/progress"},
+		"engine/part":     {"dsl", "engine/attempt", "engine/backoff", "engine/cause", "engine/filter", "engine/ops", "engine/progress"},
 		"engine/client":   {"dsl", "engine/catalog", "engine/child", "engine/feed", "engine/fence", "engine/patch"},
 		"engine/index":    {},
 		"engine/indexes":  {"dsl", "dsl/guard", "dsl/plain", "engine/cached", "engine/feed", "engine/filter", "engine/health", "engine/inbox", "engine/index", "engine/loop", "engine/ops", "engine/watch"},

@@ -10,10 +10,9 @@ import (
 	"strings"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/attempt"
+	"github.com/handwerk-dev/handwerk/engine/backoff"
 	"github.com/handwerk-dev/handwerk/engine/cause"
 	"github.com/handwerk-dev/handwerk/engine/filter"
 	"github.com/handwerk-dev/handwerk/engine/ops"
@@ -39,7 +38,8 @@ type Run struct {
 	// Sound: the handler's code has returned in time, so what its request wants counts, whatever becomes of the attempt. What
 	// broke off after that is not in it.
 	Sound bool
-	// Failed is the error of one that failed in this attempt, or was refused for lack of a right, nil for none.
+	// Failed is the error of one that failed in this attempt, nil for none. One that the server refused, for lack of a right or by
+	// a policy, counts more than others.
 	Failed error
 }
 
@@ -168,7 +168,7 @@ func (a *Run) note(h *dsl.Handler, r *dsl.Request, before progress.Record, err e
 		a.Troubles.Mended(r.Log, r.Handler, "handler works again")
 	case !waits:
 		a.Troubles.Complain(r.Log, r.Handler, before, after, err, a.Said(err))
-		if a.Failed == nil || apierrors.IsForbidden(err) {
+		if a.Failed == nil || backoff.Refused(err) {
 			a.Failed = err
 		}
 	}
@@ -180,7 +180,7 @@ func (a *Run) unanswered(h *dsl.Handler, r *dsl.Request, before progress.Record,
 	after := before.Unanswered(h, err, time.Now())
 	said := before.Unasked > 0 && before.Message == after.Message
 	a.Troubles.Complain(r.Log, r.Handler, before, after, err, said || a.Said(err))
-	if a.Failed == nil || apierrors.IsForbidden(err) {
+	if a.Failed == nil || backoff.Refused(err) {
 		a.Failed = err
 	}
 	return after
