@@ -196,7 +196,11 @@ func (r *resource) observed(ctx context.Context, key cache.ObjectName, object *u
 
 // passGone is the pass over an object that is gone already.
 func (r *resource) passGone(ctx context.Context, one departed.Object, news inbox.Changes) (queue.Next, error) {
-	p := r.newPass(facts{key: one.Key, object: one.Last, gone: true, deletion: ledger.Deletion(one.Last, true), now: time.Now()}, one.Memory, inbox.Changes{})
+	last := one.Last
+	if r.engine.renamer.Finds(last) {
+		last = r.engine.renamer.Renamed(last)
+	}
+	p := r.newPass(facts{key: one.Key, object: last, gone: true, deletion: ledger.Deletion(last, true), now: time.Now()}, one.Memory, inbox.Changes{})
 	err := p.run(ctx, news)
 	return p.next, err
 }

@@ -23,8 +23,11 @@ func (p *pass) releaseObject(ctx context.Context, marks patch.Marks) error {
 	if !marks.Remove || !p.mayHaveMarks() {
 		return nil
 	}
-	live, err := p.r.engine.reader(ctx, p.r.own.Resource().GVR, p.key)
-	if err == nil && live != nil && live.GetUID() == p.object.GetUID() {
+	live, err := p.r.live(ctx, p.key, p.object.GetUID())
+	if err == nil {
+		live, err = p.renamedLeaving(ctx, live)
+	}
+	if err == nil && live != nil {
 		if live.GetAnnotations()[p.r.engine.op.StateAnnotation()] != "" {
 			marks.Annotation, marks.State = p.r.engine.op.StateAnnotation(), ""
 		}

@@ -22,16 +22,34 @@ func (r *resource) renamed(ctx context.Context, key cache.ObjectName, o *unstruc
 	if !r.engine.renamer.Finds(o) {
 		return o, nil
 	}
-	gvr := r.own.Resource().GVR
-	target := patch.Target{Client: r.engine.writer(gvr, key.Namespace), Object: o, Resource: gvr.GroupResource()}
-	moved, err := r.engine.renamer.Move(ctx, target, func(now *unstructured.Unstructured) {
+	moved, err := r.move(ctx, key, o, func(now *unstructured.Unstructured) {
 		r.engine.metrics.Wrote(r.name, false, true)
 		m.Writes.Add(inbox.Write{Cache: r.own, Key: key, UID: now.GetUID(), Version: now.GetResourceVersion(), Own: true})
-		r.announce(key, gvr, now)
+		r.announce(key, r.own.Resource().GVR, now)
 	})
 	if err != nil || moved == nil {
 		return nil, err
 	}
-	r.logOf(facts{key: key, object: o}, attempt.About{}).Info("moved what the operator had left on the object under an earlier name", "was", r.engine.op.Was)
 	return r.shown(moved), nil
+}
+
+// renamedLeaving is renamed for an object that is about to be let go: marks of all names are taken off.
+func (p *pass) renamedLeaving(ctx context.Context, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
+	if !p.r.engine.renamer.Finds(live) {
+		return live, nil
+	}
+	return p.r.move(ctx, p.key, live, func(now *unstructured.Unstructured) {
+		p.family.Wrote(patch.Result{Object: now, Whole: true})
+	})
+}
+
+// move moves the marks of earlier names. Wrote gets the object after each write. It returns nil when the object is gone.
+func (r *resource) move(ctx context.Context, key cache.ObjectName, o *unstructured.Unstructured, wrote func(now *unstructured.Unstructured)) (*unstructured.Unstructured, error) {
+	gvr := r.own.Resource().GVR
+	target := patch.Target{Client: r.engine.writer(gvr, key.Namespace), Object: o, Resource: gvr.GroupResource()}
+	moved, err := r.engine.renamer.Move(ctx, target, wrote)
+	if err == nil && moved != nil {
+		r.logOf(facts{key: key, object: o}, attempt.About{}).Info("moved what the operator had left on the object under an earlier name", "was", r.engine.op.Was)
+	}
+	return moved, err
 }

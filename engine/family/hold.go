@@ -202,6 +202,9 @@ func (c *children) endUnseen(ctx context.Context, owner child.Owner, place child
 	if err == nil {
 		live, err = with.Read(ctx, served.GVR, key)
 	}
+	if err == nil && live != nil && c.session.family.renamer.Finds(live) {
+		live, err = c.session.move(ctx, nil, id{served.GVR, key}, live)
+	}
 	if err != nil {
 		return 0, true, fmt.Errorf("looking for %s: %w", place.People(), err)
 	}
