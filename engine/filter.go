@@ -106,13 +106,16 @@ func (p *pass) filterFailed(q filter.Question, r book.Reader, a filter.Answer) {
 }
 
 // retryFilter has a filter that failed asked again after its handler's back-off, or sooner where children could not be read, and
-// reports whether it has failed with the same words before. That is no attempt of the handler.
+// reports whether it has failed with the same words before. That is no attempt of the handler. A failure for good, as of an
+// expression that costs too much, waits for an event.
 func (p *pass) retryFilter(q filter.Question, r book.Reader, a filter.Answer) (before bool) {
 	before, again := p.memory.Filters.Failed(q, a, filter.Moment{
 		Now: p.now, View: p.Look.Digest(r.View) + p.deletion,
 		Backoff: func(failures int) time.Duration { return progress.Backoff(r.Backoff, failures) },
 	})
-	p.next = p.next.Sooner(time.Until(again), queue.Due)
+	if !dsl.IsPermanent(a.Err) {
+		p.next = p.next.Sooner(time.Until(again), queue.Due)
+	}
 	if a.Unread {
 		p.next = p.next.Sooner(p.r.family.Look(), queue.Resync) // no event says that children can be read
 	}

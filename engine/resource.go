@@ -149,7 +149,7 @@ func (r *resource) Begin() (workers int, work func(context.Context)) {
 	r.related.Clear()
 	r.indexes.Clear()
 	r.machines.Begin()
-	q := queue.New[cache.ObjectName](r.name, r.engine.metrics.Queues())
+	q := queue.New(r.name, r.engine.metrics.Queues(), func(key cache.ObjectName) string { return key.Namespace })
 	r.box.Begin(q)
 	for _, h := range r.rules.Schedules.Readers {
 		q.Add(scheduleKey(h.ID), queue.Due)

@@ -103,7 +103,7 @@ func (p *Program) Predicate(name string, params dsl.Params) dsl.Predicate {
 	}
 }
 
-var errCost = errors.New("it costs more than one evaluation may (is it a loop over a long list?)")
+var errCost = dsl.Permanent(errors.New("it costs more than one evaluation may (is it a loop over a long list?)"))
 
 // causedError is an error with what it is an instance of, which its text does not say.
 type causedError struct {
@@ -120,7 +120,7 @@ const unshown = " (no more is shown, for it may be a Secret's)"
 // are words of our own: CEL quotes values.
 func (p *Program) evaluation(err error, a *activation) error {
 	if strings.Contains(err.Error(), "actual cost limit exceeded") {
-		return errCost
+		return errCost // for good: it would cost as much until what it reads changes
 	}
 	for _, missing := range []string{"no such key", "no such field", "index out of bounds", "optional.none() dereference"} {
 		if strings.Contains(err.Error(), missing) {

@@ -34,7 +34,7 @@ type post struct {
 
 func newPost(t *testing.T) *post {
 	t.Helper()
-	p := &post{Box: New[remembered](func(*cached.Object) bool { return true }), t: t, key: Key{Namespace: "default", Name: "web"}, in: queue.New[Key]("", nil)}
+	p := &post{Box: New[remembered](func(*cached.Object) bool { return true }), t: t, key: Key{Namespace: "default", Name: "web"}, in: queue.New("", nil, func(k Key) string { return k.Namespace })}
 	p.Begin(p.in)
 	t.Cleanup(p.End)
 	return p
@@ -241,7 +241,7 @@ func TestHowKeysStand(t *testing.T) {
 // TestATermBeginsAnew holds that nothing of an earlier term is left, and that nothing is kept outside of one.
 func TestATermBeginsAnew(t *testing.T) {
 	b := New[remembered](func(*cached.Object) bool { return true })
-	p := &post{Box: b, t: t, key: Key{Name: "web"}, in: queue.New[Key]("", nil)}
+	p := &post{Box: b, t: t, key: Key{Name: "web"}, in: queue.New("", nil, func(k Key) string { return k.Namespace })}
 	p.Seen(p.event(watch.Added, "u", "1"))
 	p.Begin(p.in)
 	if got := taken(p.Take(p.key)); got != nil {
@@ -250,7 +250,7 @@ func TestATermBeginsAnew(t *testing.T) {
 	p.Seen(p.event(watch.Added, "u", "1"))
 	p.End()
 	p.Seen(p.event(watch.Updated, "u", "2"))
-	p.Begin(queue.New[Key]("", nil))
+	p.Begin(queue.New("", nil, func(k Key) string { return k.Namespace }))
 	t.Cleanup(p.End)
 	if got := taken(p.Take(p.key)); got != nil {
 		t.Errorf("what came in an earlier term is there: %v", got)

@@ -19,7 +19,7 @@ import (
 func TestMetrics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &meters{values: map[string]float64{}}
-		q := New[string]("foos", m)
+		q := New("foos", m, alone[string])
 		for _, key := range []string{"a", "b", "c"} {
 			q.Add(key, Fresh)
 		}
@@ -41,7 +41,7 @@ func TestMetrics(t *testing.T) {
 		if got["foos depth"] != 0 || got["foos unfinished"] != 0 || got["foos longest"] != 0 {
 			t.Errorf("after the end the gauges are not settled: %v", got)
 		}
-		next := New[string]("foos", m)
+		next := New("foos", m, alone[string])
 		next.Add("a", Fresh)
 		q.ShutDown()
 		if got := m.copy()["foos depth"]; got != 1 {
@@ -54,7 +54,7 @@ func TestMetrics(t *testing.T) {
 // TestWhatComesLateDoesNotCount holds that the depth is none after the end, though an addition that had begun before ends behind it.
 func TestWhatComesLateDoesNotCount(t *testing.T) {
 	m := &meters{values: map[string]float64{}}
-	q := New[string]("foos", m)
+	q := New("foos", m, alone[string])
 	q.Add("a", Fresh)
 	key, _ := q.Get()
 	q.inner.Add(key) // what it is wanted as was taken by another addition
@@ -70,7 +70,7 @@ func TestWhatComesLateDoesNotCount(t *testing.T) {
 func TestAKeyThatComesWhileItIsInWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &meters{values: map[string]float64{}}
-		q := New[string]("foos", m)
+		q := New("foos", m, alone[string])
 		defer q.ShutDown()
 		q.Add("a", Fresh)
 		key, _ := q.Get()
@@ -105,7 +105,7 @@ func TestAKeyThatComesWhileItIsInWork(t *testing.T) {
 func TestNobodyLooksWhileNothingIsInWork(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := &meters{values: map[string]float64{}}
-		q := New[string]("foos", m)
+		q := New("foos", m, alone[string])
 		defer q.ShutDown()
 		for range 2 {
 			before := m.copy()["foos longest sets"]

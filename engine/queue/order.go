@@ -4,7 +4,6 @@
 package queue
 
 import (
-	"container/heap"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -17,7 +16,7 @@ func penalties() [classes]time.Duration {
 
 const (
 	classes = int(Resync) + 1
-	// share: one in so many keys is the one that has waited longest, whatever its class. A key
+	// share: one in so many keys is the one of its tenant that has waited longest, whatever its class. A key
 	// of a lower class cannot starve so, and the many keys of a first listing, once they are
 	// old, do not hold up what is fresh.
 	share = 4
@@ -25,19 +24,19 @@ const (
 	aFew = 64
 )
 
-// order is the workqueue's store of the keys that are ready: a heap for each class.
+// order is the workqueue's store of the keys that are ready: for each tenant a heap for each class.
 //
-// The workqueue calls Touch, Push, Pop and Len under its own lock, which guards line, places,
-// taken and count. The wanted ranks come from outside of that lock.
+// The workqueue calls Touch, Push, Pop and Len under its own lock, which guards places, most,
+// taken and count. The wanted ranks come from outside of that lock, as does the end of a key's work.
 type order[K comparable] struct {
 	closed atomic.Bool
 
-	lines  [classes]line[K]
-	places map[K]*place[K]
-	most   int // keys that were there at once, since there were none
-	taken  uint
-	count  uint64
-	tally  *tally[K]
+	tenants *tenants[K]
+	places  map[K]*place[K]
+	most    int // keys that were there at once, since there were none
+	taken   uint
+	count   uint64
+	tally   *tally[K]
 
 	mu     sync.Mutex
 	wanted map[K]rank // of the keys that are on their way to Push or Touch
@@ -55,13 +54,14 @@ type rank struct {
 // place is a key in a line.
 type place[K comparable] struct {
 	rank
+	tenant *tenant[K]
 	key    K
 	number uint64 // of arrival, between those of one time
 	index  int
 }
 
-func newOrder[K comparable](m *tally[K]) *order[K] {
-	return &order[K]{tally: m, places: map[K]*place[K]{}, wanted: map[K]rank{}}
+func newOrder[K comparable](m *tally[K], of func(K) string) *order[K] {
+	return &order[K]{tally: m, tenants: newTenants(of), places: map[K]*place[K]{}, wanted: map[K]rank{}}
 }
 
 // want notes what the key is about to be added as.
@@ -106,7 +106,7 @@ func (o *order[K]) Push(key K) {
 	p := &place[K]{rank: r, key: key, number: o.count}
 	o.places[key] = p
 	o.most = max(o.most, len(o.places))
-	heap.Push(&o.lines[r.class], p)
+	o.tenants.push(p)
 }
 
 // Touch moves a key that is queued up when it was wanted as something better.
@@ -120,9 +120,7 @@ func (o *order[K]) Touch(key K) {
 	if better.class == p.class && better.since.Equal(p.since) {
 		return // it came before
 	}
-	heap.Remove(&o.lines[p.class], p.index)
-	p.rank = better
-	heap.Push(&o.lines[p.class], p)
+	o.tenants.lift(p, better)
 }
 
 // Len is the number of keys, none when the queue was shut down: that makes the workqueue hand out
@@ -137,38 +135,13 @@ func (o *order[K]) Len() int {
 // Pop takes out the key whose turn it is.
 func (o *order[K]) Pop() K {
 	o.taken++
-	next := o.urgent()
-	if o.taken%share == 0 {
-		next = o.oldest()
-	}
-	p := heap.Pop(next).(*place[K])
+	p := o.tenants.pop(o.taken%share == 0)
 	delete(o.places, p.key)
 	o.tally.taken(p.key, p.came)
 	if len(o.places) == 0 && o.most > aFew {
-		// Neither maps nor what lies behind slices is ever given back while they are in use.
-		o.places, o.lines, o.most = map[K]*place[K]{}, [classes]line[K]{}, 0
+		o.places, o.most = map[K]*place[K]{}, 0 // a map is not given back while it is in use
 	}
 	return p.key
-}
-
-func (o *order[K]) urgent() *line[K] {
-	for class := range o.lines {
-		if len(o.lines[class]) > 0 {
-			return &o.lines[class]
-		}
-	}
-	return nil
-}
-
-func (o *order[K]) oldest() *line[K] {
-	best := o.urgent()
-	for class := range o.lines {
-		l := &o.lines[class]
-		if len(*l) > 0 && (*l)[0].since.Before((*best)[0].since) {
-			best = l
-		}
-	}
-	return best
 }
 
 // best is the better class and the greater age of two claims to one key.
@@ -188,11 +161,14 @@ type line[K comparable] []*place[K]
 
 func (l line[K]) Len() int { return len(l) }
 
-func (l line[K]) Less(i, j int) bool {
-	if l[i].since.Equal(l[j].since) {
-		return l[i].number < l[j].number
+func (l line[K]) Less(i, j int) bool { return l[i].before(l[j]) }
+
+// before reports whether the place is that of the older key.
+func (p *place[K]) before(other *place[K]) bool {
+	if p.since.Equal(other.since) {
+		return p.number < other.number
 	}
-	return l[i].since.Before(l[j].since)
+	return p.since.Before(other.since)
 }
 
 func (l line[K]) Swap(i, j int) {

@@ -5,7 +5,8 @@
 //
 // It is client-go's workqueue with an order of its own: a key is queued at most once, a key that
 // a worker has is not given to another one, and a delayed key costs no goroutine. What was just
-// seen to change goes before what has time, and age lifts whatever waits.
+// seen to change goes before what has time, age lifts whatever waits, and of tenants, which are namespaces, none
+// takes the workers' time from the others.
 package queue
 
 import (
@@ -42,10 +43,10 @@ type Queue[K comparable] struct {
 }
 
 // New returns an empty queue. The name is the name label of its metrics; nil means that there
-// are none. [Queue.ShutDown] must be called in the end, or goroutines are left.
-func New[K comparable](name string, metrics Metrics) *Queue[K] {
+// are none. Of returns the name of a key's tenant. [Queue.ShutDown] must be called in the end, or goroutines are left.
+func New[K comparable](name string, metrics Metrics, of func(K) string) *Queue[K] {
 	m := newTally[K](name, metrics)
-	q := &Queue[K]{order: newOrder(m), tally: m, later: map[K]Class{}}
+	q := &Queue[K]{order: newOrder(m, of), tally: m, later: map[K]Class{}}
 	// Without a name, client-go counts nothing.
 	q.inner = workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[K]{Queue: q.order})
 	q.delays = workqueue.NewTypedDelayingQueueWithConfig(workqueue.TypedDelayingQueueConfig[K]{Queue: delayed[K]{q.inner, q}})
@@ -84,6 +85,7 @@ func (q *Queue[K]) Get() (key K, shutdown bool) { return q.inner.Get() }
 // Done tells that the worker is done with a key that it had from Get.
 func (q *Queue[K]) Done(key K) {
 	q.tally.done(key)
+	q.order.tenants.done(key)
 	q.inner.Done(key)
 }
 

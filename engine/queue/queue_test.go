@@ -20,11 +20,14 @@ import (
 func bubble(t *testing.T, test func(t *testing.T, q *Queue[string])) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		q := New[string]("", nil)
+		q := New("", nil, alone[string])
 		test(t, q)
 		q.ShutDown()
 	})
 }
+
+// alone says that all keys are one tenant's.
+func alone[K any](K) string { return "" }
 
 // drain takes all that is ready, in order.
 func drain(q *Queue[string]) []string {
@@ -291,7 +294,7 @@ func TestShutDown(t *testing.T) {
 // Without a bubble: real goroutines race here.
 func TestKeyIsNeverHandedToTwoWorkers(t *testing.T) {
 	const keys, workers, adds = 20, 8, 3000
-	q := New[int]("", nil)
+	q := New("", nil, alone[int])
 	var holders, handled, wanted [keys]atomic.Int64
 	var working, adding sync.WaitGroup
 	for range workers {
@@ -349,7 +352,7 @@ func TestABurstIsGivenBack(t *testing.T) {
 		runtime.ReadMemStats(&m)
 		return int64(m.HeapAlloc)
 	}
-	q := New[[4]int]("foos", &meters{values: map[string]float64{}})
+	q := New("foos", &meters{values: map[string]float64{}}, alone[[4]int])
 	defer q.ShutDown()
 	before := heap()
 	for n := range keys {
@@ -371,7 +374,7 @@ func BenchmarkAddGet(b *testing.B) {
 	const keys = 100_000
 	b.ReportAllocs()
 	for b.Loop() {
-		q := New[int]("", nil)
+		q := New("", nil, alone[int])
 		for n := range keys {
 			q.Add(n, Class(n%classes))
 		}
