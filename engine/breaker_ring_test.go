@@ -187,6 +187,27 @@ func TestABreakerSeesARing(t *testing.T) {
 				}))
 			})
 		}, func(s *stage) { s.Create(web) }, []string{foos + " default/web (tell)", bars + " default/one (answer)"}},
+		"a parent that makes another child when the last one is ready": {func(s *stage, foo *dsl.Resource) {
+			foo.Owns(bars)
+			foo.OnReconcile("make", func(ctx ctx, r *dsl.Request) error {
+				all, err := r.Children.List(bars)
+				busy := slices.ContainsFunc(all, func(o *unstructured.Unstructured) bool { return number(o) == 0 })
+				if calls := x.call(); err != nil || busy || calls > x.most/4 {
+					return err
+				}
+				_, err = r.Children.Apply(ctx, map[string]any{
+					"apiVersion": "example.org/v1", "kind": "Bar", "metadata": map[string]any{"name": fmt.Sprint("b", len(all))},
+				})
+				r.Patch.SetStatus("n", int64(len(all)))
+				return err
+			})
+			s.bar(func(bar *dsl.Resource) {
+				bar.OnCreate("work", func(_ ctx, r *dsl.Request) error {
+					r.Patch.SetStatus("n", int64(1))
+					return nil
+				})
+			})
+		}, func(s *stage) { s.Create(web) }, []string{foos + " default/web (make)"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -32,8 +32,8 @@ type Write struct {
 	// Handler wrote it; empty for the pass itself. Turn is how many handlers had had their turn in the pass with it.
 	Handler string
 	Turn    int
-	// Child: it is a child that was written.
-	Child bool
+	// Child: it is a child that was written. Made: the object was not there before.
+	Child, Made bool
 }
 
 // Writes returns what the pass has written so far, its handlers and itself.
@@ -60,7 +60,11 @@ func (s *Session) note(w Write) {
 
 // noteAll notes a write for each cache that has to show it.
 func (s *Session) noteAll(w Write, caches []*feed.Feed, o *unstructured.Unstructured) {
-	s.pass.Walk.Wrote(loop.Version{UID: o.GetUID(), Text: o.GetResourceVersion()})
+	wrote := s.pass.Walk.Wrote
+	if w.Made {
+		wrote = s.pass.Walk.Made
+	}
+	wrote(loop.Version{UID: o.GetUID(), Text: o.GetResourceVersion()})
 	for _, f := range caches {
 		own := f == s.family.settings.Own
 		w.Write = inbox.Write{Cache: f, Key: cache.MetaObjectToName(o), UID: o.GetUID(), Version: o.GetResourceVersion(), Gone: gone.With(o), Own: own}
@@ -104,7 +108,7 @@ func (s *Session) Await(live *unstructured.Unstructured) {
 // WroteOther notes a handler's write to an object that is no child, and says so in the log. The next pass waits for
 // it where the resource's own informers show it.
 func (s *Session) WroteOther(handler string, deed child.Deed, gvr schema.GroupVersionResource, o *unstructured.Unstructured) {
-	s.written(Write{Handler: handler}, ops.Other, s.showing(gvr, o), gvr, o)
+	s.written(Write{Handler: handler, Made: deed == child.Created}, ops.Other, s.showing(gvr, o), gvr, o)
 	s.pass.Log().Info(string(deed)+" "+child.PlaceOf(o).People(), "handler", handler)
 }
 
@@ -150,7 +154,7 @@ func (c *children) write() Write {
 func (c *children) wrote(f *feed.Feed, deed child.Deed, detail string, gvr schema.GroupVersionResource, o *unstructured.Unstructured) {
 	s := c.session
 	s.keep(id{gvr, cache.MetaObjectToName(o)}, o)
-	c.wroteBetween(f, gvr, o)
+	c.noted(f, gvr, o, deed == child.Created)
 	if f != nil && !s.owner().Forgets(o) {
 		s.family.settings.Box.Echo(s.pass.Key, o.GetUID(), o.GetResourceVersion())
 	}
@@ -159,11 +163,18 @@ func (c *children) wrote(f *feed.Feed, deed child.Deed, detail string, gvr schem
 
 // wroteBetween notes a write to a child that another one follows.
 func (c *children) wroteBetween(f *feed.Feed, gvr schema.GroupVersionResource, o *unstructured.Unstructured) {
+	c.noted(f, gvr, o, false)
+}
+
+// noted notes a write to a child. Made: it was not there before.
+func (c *children) noted(f *feed.Feed, gvr schema.GroupVersionResource, o *unstructured.Unstructured, made bool) {
 	caches := []*feed.Feed{f}
 	if f == nil {
 		caches = c.session.showing(gvr, o)
 	}
-	c.session.written(c.write(), ops.Child, caches, gvr, o)
+	w := c.write()
+	w.Made = made
+	c.session.written(w, ops.Child, caches, gvr, o)
 }
 
 // say says what a handler did to a child, in one line for each write. Creations and deletions are Events too, where the

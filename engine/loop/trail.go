@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// kept is how many versions a trail knows. A pass asks for versions that are milliseconds old.
+	// kept is how many versions, and how many objects, a trail knows. A pass asks for versions that are milliseconds old.
 	kept = 4096
 	// longest is how many passes back a chain is known.
 	longest = 32
@@ -34,13 +34,22 @@ type Version struct {
 type Trail struct {
 	seed maphash.Seed
 	mu   sync.Mutex
-	// written has each version at a place that its hash gives.
-	written [kept]struct {
-		hash uint64
-		by   *step
-	}
+	// written has the versions by their hashes, and order the hashes. Each new version takes the place of the oldest one.
+	written map[uint64]version
+	order   [kept]uint64
+	oldest  int
 	// writing are requests that are under way, in the order of their beginnings: an event may come before the answer.
 	writing []request
+	// places have the turns of objects, and steps is how many steps there have been.
+	places [kept]place
+	steps  uint64
+}
+
+// version is what is known of a version that this process wrote.
+type version struct {
+	by *step
+	// made: it is the first one of an object.
+	made bool
 }
 
 // request is a write to an object by a pass.
@@ -50,7 +59,9 @@ type request struct {
 }
 
 // NewTrail returns a trail without versions.
-func NewTrail() *Trail { return &Trail{seed: maphash.MakeSeed()} }
+func NewTrail() *Trail {
+	return &Trail{seed: maphash.MakeSeed(), written: map[uint64]version{}}
+}
 
 // step is a pass that has written something.
 type step struct {
@@ -62,6 +73,10 @@ type step struct {
 	// woken. These are looked up once more when the chain is asked for, and are nil from then on.
 	before *step
 	woken  []Version
+	// number counts the steps of a trail. Turn is zero until it is asked for; had is what the object's place had before it.
+	number uint64
+	turn   turn
+	had    place
 }
 
 // String names the pass for people.
@@ -84,8 +99,7 @@ func (t *Trail) hash(v Version) uint64 {
 
 // byLocked returns the pass that wrote a version, nil where this process did not. The lock is held.
 func (t *Trail) byLocked(v Version) *step {
-	hash := t.hash(v)
-	if one := t.written[hash%kept]; one.hash == hash {
+	if one, found := t.written[t.hash(v)]; found {
 		return one.by
 	}
 	if i := slices.IndexFunc(t.writing, func(r request) bool { return r.to == v.UID }); i >= 0 {
@@ -93,6 +107,9 @@ func (t *Trail) byLocked(v Version) *step {
 	}
 	return nil
 }
+
+// madeLocked reports whether a pass of this process made an object with this version. The lock is held.
+func (t *Trail) madeLocked(v Version) bool { return t.written[t.hash(v)].made }
 
 // followLocked finds the pass that woke s among those that wrote these versions: the one that has most to do with the object
 // of s. A pass over that object itself comes last: a cache may show what another one wrote before its event comes. The lock is held.
@@ -105,7 +122,7 @@ func (t *Trail) followLocked(s *step, woken []Version) {
 		}
 		n := 0
 		if by.uid != s.uid {
-			n = t.returnsLocked(by, s.uid)
+			n = 1 + t.returnsLocked(by, s.uid)
 		}
 		if n > closest {
 			closest, s.before = n, by
@@ -121,6 +138,7 @@ func (t *Trail) chainLocked(s *step) iter.Seq[*step] {
 		asked := true
 		for n := 1; s != nil; n++ {
 			asked = asked && n <= longest && yield(s)
+			t.joinLocked(s)
 			woken := s.woken
 			switch {
 			case n == 2*longest:
@@ -134,22 +152,15 @@ func (t *Trail) chainLocked(s *step) iter.Seq[*step] {
 	}
 }
 
-// again says that a chain has come back to an object: passes over it run because of their own writes.
-const again = 3
-
-// returnsLocked returns how a chain that ends with s meets an object: 1 without a pass over it, 2 with one, again with several.
-// A long chain counts as again, for it may be a ring that is not known as a whole. The lock is held.
-func (t *Trail) returnsLocked(s *step, to types.UID) int {
-	n, out, over := 0, 1, types.UID("")
+// returnsLocked returns how often a chain that ends with s meets an object: not at all, once, or twice at least. The lock is held.
+func (t *Trail) returnsLocked(s *step, to types.UID) (out int) {
+	over := types.UID("")
 	for at := range t.chainLocked(s) {
-		if at.uid == over {
-			continue
-		}
-		if over = at.uid; over == to {
+		if at.uid != over && at.uid == to {
 			out++
 		}
-		if n++; out == again || n == longest {
-			return again
+		if over = at.uid; out == 2 {
+			break
 		}
 	}
 	return out
@@ -161,6 +172,8 @@ type Walk struct {
 	about Subject
 	// step is there once the pass writes something.
 	step *step
+	// alone: the pass wrote because a time had come.
+	alone bool
 }
 
 // Subject is what a pass is over, and what woke it.
@@ -203,30 +216,52 @@ func (w *Walk) Writing(to types.UID, handlers ...string) (written func()) {
 }
 
 // Wrote notes a version that the pass has written.
-func (w *Walk) Wrote(v Version) {
+func (w *Walk) Wrote(v Version) { w.wrote(v, false) }
+
+// Made notes the first version of an object that the pass has made. The object begins with the visits of its maker, for a cascade
+// that makes objects without end is a loop, although it visits each object once.
+func (w *Walk) Made(v Version) { w.wrote(v, true) }
+
+func (w *Walk) wrote(v Version, made bool) {
 	if w == nil {
 		return
 	}
-	w.trail.mu.Lock()
-	defer w.trail.mu.Unlock()
+	t := w.trail
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	w.stepLocked()
-	hash := w.trail.hash(v)
-	w.trail.written[hash%kept].hash, w.trail.written[hash%kept].by = hash, w.step
+	hash := t.hash(v)
+	if _, known := t.written[hash]; !known {
+		delete(t.written, t.order[t.oldest])
+		t.order[t.oldest] = hash
+		t.oldest = (t.oldest + 1) % kept
+	}
+	t.written[hash] = version{w.step, made}
 }
 
 // stepLocked makes the pass one that writes. The lock is held.
 func (w *Walk) stepLocked() {
 	if w.step == nil {
 		name := w.about.Resource + " " + strings.TrimPrefix(w.about.Key.String(), "/")
-		w.step = &step{uid: w.about.UID, object: name, woken: append(slices.Clip(w.about.Woken), w.about.Own)}
+		had, _ := w.trail.placeLocked(w.about.UID)
+		w.trail.steps++
+		w.step = &step{uid: w.about.UID, object: name, woken: w.woken(), number: w.trail.steps, had: *had}
 	}
+}
+
+// woken returns the versions that woke the pass.
+func (w *Walk) woken() []Version {
+	if w.alone {
+		return nil
+	}
+	return append(slices.Clip(w.about.Woken), w.about.Own)
 }
 
 // Wake is what woke a pass.
 type Wake struct {
 	// Paced: the pass goes no faster than others make it. It was woken by a version of another object that somebody else
-	// wrote, or that does not follow from what passes over this object wrote again and again. The end of an object sets no
-	// pace: a pass that makes a deleted object again would be as fast as the one who deletes it.
+	// wrote, or by an object that forms no ring with this one. The end of an object sets no pace: a pass that makes a deleted
+	// object again would be as fast as the one who deletes it.
 	Paced bool
 	// Ring names the objects, with their handlers, that follow this one and that this one follows, itself first; it is nil
 	// where there is no ring, or one of very many objects.
@@ -241,13 +276,15 @@ func (w *Walk) Wake(handlers []string) (out Wake) {
 	defer t.mu.Unlock()
 	w.stepLocked()
 	w.step.handlers = handlers
-	woken := w.step.woken // other passes look them up once more
-	defer func() { w.step.woken = woken }()
+	woken := w.woken()
+	w.step.woken, w.step.turn = woken, turn{} // another pass may have asked too early
+	t.joinLocked(w.step)
+	defer func() { w.step.woken, w.step.turn = woken, turn{} }() // other passes look them up once more
 	for _, v := range w.about.Woken {
 		if by := t.byLocked(v); by == nil {
 			out.Paced = out.Paced || v.Text != ""
 		} else if by.uid != w.about.UID {
-			out.Paced = out.Paced || t.returnsLocked(by, w.about.UID) < again
+			out.Paced = out.Paced || !t.circlesLocked(by, w.step.had.turn)
 		}
 	}
 	over := types.UID("")
@@ -285,6 +322,7 @@ func (w *Walk) Outside() bool {
 func (w *Walk) Alone() {
 	w.trail.mu.Lock()
 	defer w.trail.mu.Unlock()
+	w.alone = true
 	w.stepLocked()
 	w.step.before, w.step.woken = nil, nil
 }

@@ -50,6 +50,20 @@ func TestWhatPacesAPass(t *testing.T) {
 		}
 		return b
 	}
+	// hub plays a, which follows many objects, and these, each of which follows a in turn, the given times.
+	hub := func(t *trail, objects, times int) (v Version) {
+		v = t.next("x")
+		for range times {
+			for i := range objects {
+				a, _ := t.write("a", v)
+				v, _ = t.write(types.UID(fmt.Sprint("o", i)), a)
+			}
+		}
+		return v
+	}
+	hubRing := func(objects int) string {
+		return fmt.Sprintf("[foos.v1 default/a (h) foos.v1 default/o%d (h)]", objects-1)
+	}
 	tests := map[string]struct {
 		woken func(t *trail) []Version
 		paced bool
@@ -97,15 +111,50 @@ func TestWhatPacesAPass(t *testing.T) {
 			w, a := t.walk("a", b), t.next("a")
 			next, _ := t.write("b", a)
 			w.Wrote(a)
+			w.Wake([]string{"h"})
 			return []Version{next}
 		}, false, ab},
 		"a ring of more objects than are known": {func(t *trail) []Version {
 			v := t.next("o")
-			for i := range 3 * longest {
-				v, _ = t.write(types.UID(fmt.Sprint("o", i%(2*longest))), v)
+			for range 2 {
+				v, _ = t.write("a", v)
+				for i := range 2 * longest {
+					v, _ = t.write(types.UID(fmt.Sprint("o", i)), v)
+				}
 			}
 			return []Version{v}
 		}, false, "[]"},
+		"the last one of many that follow each other": {func(t *trail) []Version {
+			v := t.next("o")
+			for i := range 4 * longest {
+				v, _ = t.write(types.UID(fmt.Sprint("o", i)), v)
+			}
+			return []Version{v}
+		}, true, "[]"},
+		"one of many that follow it, for the first time": {func(t *trail) []Version { return []Version{hub(t, 400, 1)} }, true, hubRing(400)},
+		"one of many that follow it and write three times until they rest": {func(t *trail) []Version {
+			return []Version{hub(t, 400, 3)}
+		}, true, hubRing(400)},
+		"one of many that follow it, and not for what its passes wrote": {func(t *trail) []Version {
+			_ = hub(t, 40, 8)
+			b, _ := t.write("b", t.next("a"))
+			return []Version{b}
+		}, true, "[]"},
+		"one of many that follow it again and again":   {func(t *trail) []Version { return []Version{hub(t, 40, 10)} }, false, hubRing(40)},
+		"one of very many that follow it all the time": {func(t *trail) []Version { return []Version{hub(t, kept+1, 18)} }, false, hubRing(kept + 1)},
+		"an object that it made after another one that it made": {func(t *trail) []Version {
+			v := t.next("b")
+			for i := range 3 {
+				w, made := t.walk("a", v), t.next(types.UID(fmt.Sprint("o", i)))
+				w.Made(made)
+				w.Wake([]string{"h"})
+				o := t.Begin(Subject{UID: made.UID, Resource: "foos.v1", Key: types.NamespacedName{Namespace: "default", Name: string(made.UID)}, Own: made})
+				v = t.next(made.UID)
+				o.Wrote(v)
+				o.Wake([]string{"h"})
+			}
+			return []Version{v}
+		}, false, "[foos.v1 default/a (h) foos.v1 default/o2 (h)]"},
 		"a ring of more objects than are named": {func(t *trail) []Version {
 			v := t.next("a")
 			for range 2 {
@@ -121,7 +170,7 @@ func TestWhatPacesAPass(t *testing.T) {
 			b.Writing("b")
 			c.Writing("c")
 			return []Version{{"b", "z"}}
-		}, false, "[]"},
+		}, true, "[]"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
