@@ -199,7 +199,7 @@ func TestWhoAsksToRunAtOnce(t *testing.T) {
 			return then(ctx, r)
 		}
 	}
-	// slowed looks at a minute and a half, of which somebody else changes something in the middle.
+	// slowed plays a minute and a half. In the middle somebody else changes something.
 	slowed := func(s *stage) {
 		s.Launch()
 		s.Create(web)
@@ -230,6 +230,21 @@ func TestWhoAsksToRunAtOnce(t *testing.T) {
 			r.Patch.SetStatus("n", n)
 			<-time.After(time.Millisecond) // two Events of an object at the same time have the same name
 			return ask(ctx, r)
+		}
+	}
+	// paced holds that a handler runs with this time between its runs, and that no Event says that it is too fast.
+	paced := func(between time.Duration) func(*stage) {
+		return func(s *stage) {
+			s.Launch()
+			s.Create(web)
+			s.Advance(time.Minute)
+			if n, most := s.Len(), int(time.Minute/between); n < most-most/50 || n > most+1 {
+				s.t.Errorf("%d runs in a minute, want %d", n, most)
+			}
+			s.Settle()
+			if got := s.loops(); len(got) > 0 {
+				s.t.Errorf("Events %+v", got)
+			}
 		}
 	}
 	// through holds that a handler is through without a wait, and that nothing is said of it.
@@ -263,15 +278,17 @@ func TestWhoAsksToRunAtOnce(t *testing.T) {
 				return nil
 			})
 		}, slowed},
-		"one that asks for half a second goes on so": {always(again(500*time.Millisecond, nil)), func(s *stage) {
+		"one that asks for a tenth of a second keeps this pace":              {always(again(100*time.Millisecond, nil)), paced(100 * time.Millisecond)},
+		"one that fails and asks for two tenths of a second keeps this pace": {always(fails(dsl.Temporary(errAgain, 200*time.Millisecond))), paced(200 * time.Millisecond)},
+		"one that asks for less than a tenth of a second":                    {always(again(99*time.Millisecond, nil)), func(s *stage) {
 			s.Launch()
 			s.Create(web)
 			s.Advance(time.Minute)
-			if n := s.Len(); n < 118 || n > 121 || len(s.loops()) > 0 {
-				s.t.Errorf("%d runs in a minute; Events %+v", n, s.loops())
+			if n := s.Len(); n < 65 || n > 71 || len(s.loops()) != 1 {
+				s.t.Errorf("%d runs in a minute, want eleven and one in each second; Events %+v", n, s.loops())
 			}
 		}},
-		"one whose row has an end begins anew": {func(foo *dsl.Resource, j *journal) {
+		"one whose row has an end begins another row": {func(foo *dsl.Resource, j *journal) {
 			n := 0
 			foo.OnReconcile("asks", j.Note("asks", func(_ ctx, r *dsl.Request) error {
 				if n++; n%10 == 0 {

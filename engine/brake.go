@@ -20,6 +20,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/loop"
 	"github.com/handwerk-dev/handwerk/engine/patch"
 	"github.com/handwerk-dev/handwerk/engine/plan"
+	"github.com/handwerk-dev/handwerk/engine/timer"
 )
 
 // begin begins the pass on the engine's trail, woken by what has come up.
@@ -124,7 +125,7 @@ func (p *pass) slow(log logr.Logger, j *plan.Job, now time.Time) {
 	if row > 0 && p.walk.Outside() {
 		row = 0
 	}
-	row, wait, slowed := row.Ask(after)
+	row, wait, slowed := row.Ask(after, timer.AtOnce(after))
 	p.memory.Row(id, row)
 	if wait == after {
 		return

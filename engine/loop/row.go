@@ -10,18 +10,16 @@ const (
 	rowMost = 10
 	// Slow is how long it waits from then on, each time.
 	Slow = time.Second
-	// atOnce is the wait below which a run counts as at once.
-	atOnce = Slow / 2
 )
 
 // Row is how often in a row a handler has asked to run at once.
 type Row uint8
 
-// Ask counts that the handler asks to run after a time, and returns the time after which it runs. Slowed: for the first
-// time in the row this is a longer time.
-func (r Row) Ask(after time.Duration) (next Row, wait time.Duration, slowed bool) {
+// Ask counts that the handler asks to run after a time, and whether that is at once. It returns the time after which the handler
+// runs. Slowed: for the first time in the row this is a longer time.
+func (r Row) Ask(after time.Duration, atOnce bool) (next Row, wait time.Duration, slowed bool) {
 	switch {
-	case after >= atOnce:
+	case !atOnce:
 		return 0, after, false
 	case r < rowMost:
 		return r + 1, after, false

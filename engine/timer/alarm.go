@@ -14,13 +14,14 @@ type Alarm struct {
 	next    *Alarm
 }
 
-// atOnce is the wait below which an alarm counts as at once.
-const atOnce = 500 * time.Millisecond
+// AtOnce reports whether a handler that asks to run after a time asks to run at once. A tenth of a second and more is a pace,
+// which somebody has chosen; less keeps a core busy.
+func AtOnce(after time.Duration) bool { return after < 100*time.Millisecond }
 
 // With returns the alarms with that of a handler after a time, in the place of the one that it had. One that is at once is
 // soon.
 func (a *Alarm) With(handler string, after time.Duration, now time.Time) *Alarm {
-	return &Alarm{handler: handler, at: now.Add(max(after, 0)), soon: after < atOnce, next: a.Without(handler)}
+	return &Alarm{handler: handler, at: now.Add(max(after, 0)), soon: AtOnce(after), next: a.Without(handler)}
 }
 
 // Without returns the alarms but for that of a handler.

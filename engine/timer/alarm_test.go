@@ -41,3 +41,14 @@ func TestAlarms(t *testing.T) {
 		t.Error("something is left")
 	}
 }
+
+// TestWhatIsAtOnce holds that a tenth of a second is a pace.
+func TestWhatIsAtOnce(t *testing.T) {
+	for after, want := range map[time.Duration]bool{
+		-time.Second: true, 0: true, time.Millisecond: true, 99 * time.Millisecond: true, 100 * time.Millisecond: false, 200 * time.Millisecond: false,
+	} {
+		if got := timer.AtOnce(after); got != want {
+			t.Errorf("%v is at once: %v, want %v", after, got, want)
+		}
+	}
+}
