@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"sync"
 )
 
 // ErrBroke is wrapped by the errors of calls that did not return.
@@ -28,15 +29,45 @@ func (b *broke) Is(target error) bool { return target == ErrBroke }
 // Call calls code in a goroutine of its own and waits for it: runtime.Goexit, as in t.FailNow, ends that goroutine and not
 // the caller's. The error says that the code panicked or called runtime.Goexit, and is nil when it returned. Who names the
 // code, as in "handler".
-func Call(who string, code func()) (err error) {
-	err = Exited(who)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		err = Here(code)
-	}()
-	<-done
-	return err
+func Call(who string, code func()) error {
+	c := call{code: code}
+	c.done.Add(1)
+	go c.run()
+	c.done.Wait()
+	if !c.ended {
+		return Exited(who)
+	}
+	return c.err
+}
+
+// call is a call of code in a goroutine. It is one piece, for each pass makes some.
+type call struct {
+	code func()
+	err  error
+	// ended: the goroutine went on after the code. It does not after runtime.Goexit.
+	ended bool
+	done  sync.WaitGroup
+}
+
+func (c *call) run() {
+	defer c.done.Done()
+	c.err = Here(c.code)
+	c.ended = true
+}
+
+// Each calls code with the numbers from zero to n-1, and ignores panics. It needs one goroutine for all of them, and another one
+// after each runtime.Goexit.
+func Each(n int, code func(i int)) {
+	next := 0
+	rest := func() {
+		for next < n {
+			next++
+			_ = Here(func() { code(next - 1) })
+		}
+	}
+	for next < n {
+		_ = Call("", rest)
+	}
 }
 
 // Here calls code in the caller's goroutine. A panic is an error; runtime.Goexit ends the goroutine.

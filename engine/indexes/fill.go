@@ -96,6 +96,9 @@ func (x *one) entries(o *cached.Object) (out []index.Entry, err error) {
 
 // ask asks the index's filters and its function, and turns a panic into an error.
 func (x *one) ask(o *unstructured.Unstructured) (out []dsl.Entry, err error) {
+	if !filter.Chooses(&dsl.Handler{Labels: x.Labels, Annotations: x.Annotations}, o) {
+		return nil, nil
+	}
 	if broke := guard.Call("index function", func() { out, err = x.unguarded(o) }); broke != nil {
 		return nil, broke
 	}
@@ -104,9 +107,6 @@ func (x *one) ask(o *unstructured.Unstructured) (out []dsl.Entry, err error) {
 
 // unguarded is ask without the guard.
 func (x *one) unguarded(o *unstructured.Unstructured) ([]dsl.Entry, error) {
-	if !filter.Chooses(&dsl.Handler{Labels: x.Labels, Annotations: x.Annotations}, o) {
-		return nil, nil
-	}
 	if x.When != nil {
 		holds, err := x.When(&dsl.Subject{Object: o, Now: time.Now(), Log: x.log, Secrets: dsl.Secrets{Read: x.OfSecrets()}})
 		if err != nil || !holds {

@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/client-go/tools/cache"
 
@@ -37,24 +36,34 @@ func (s *selection) choose(what func(*dsl.Subject) (dsl.Selection, error), about
 
 // selects reports whether the object is one of those selected.
 func (s *selection) selects(o *cached.Object) bool {
-	switch {
-	case o == nil,
-		s.Namespace != "" && s.Namespace != o.GetNamespace(),
-		s.Names != nil && !slices.Contains(s.Names, o.GetName()),
-		s.Labels != nil && !s.Labels.Matches(labels.Set(o.GetLabels())):
-		return false
-	case s.Match == nil:
-		return true
-	}
-	tree := o.Tree()
-	return tree != nil && holds(s.Match, tree)
+	return len(s.among(o)) > 0
 }
 
-// holds asks a selection's condition; an error, a panic and runtime.Goexit mean no.
-func holds(match func(*unstructured.Unstructured) (bool, error), o *unstructured.Unstructured) (ok bool) {
-	var err error
-	broke := guard.Call("condition", func() { ok, err = match(o) })
-	return ok && err == nil && broke == nil
+// among returns those of the objects that are selected. An error, a panic and runtime.Goexit of the condition mean no.
+func (s *selection) among(all ...*cached.Object) (out []*cached.Object) {
+	out = slices.DeleteFunc(all, func(o *cached.Object) bool { return !s.mayBe(o) })
+	if s.Match == nil {
+		return out
+	}
+	holds := make([]bool, len(out))
+	guard.Each(len(out), func(i int) {
+		if tree := out[i].Tree(); tree != nil {
+			ok, err := s.Match(tree)
+			holds[i] = ok && err == nil
+		}
+	})
+	i := -1
+	return slices.DeleteFunc(out, func(*cached.Object) bool {
+		i++
+		return !holds[i]
+	})
+}
+
+// mayBe reports whether the object is one of those selected, but for the condition.
+func (s *selection) mayBe(o *cached.Object) bool {
+	return o != nil && (s.Namespace == "" || s.Namespace == o.GetNamespace()) &&
+		(s.Names == nil || slices.Contains(s.Names, o.GetName())) &&
+		(s.Labels == nil || s.Labels.Matches(labels.Set(o.GetLabels())))
 }
 
 // find looks for the selected objects in the cache: by their names where a lookup finds them. They are sorted.
@@ -72,7 +81,7 @@ func (s *selection) find(f *feed.Feed) {
 			}
 		}
 	}
-	s.objects = slices.DeleteFunc(s.objects, func(o *cached.Object) bool { return !s.selects(o) })
+	s.objects = s.among(s.objects...)
 	slices.SortFunc(s.objects, func(a, b *cached.Object) int {
 		return cmp.Or(cmp.Compare(a.GetNamespace(), b.GetNamespace()), cmp.Compare(a.GetName(), b.GetName()))
 	})

@@ -5,6 +5,7 @@ package related
 
 import (
 	"errors"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -143,7 +144,7 @@ func TestUnsynced(t *testing.T) {
 	}
 }
 
-// TestConditionsOfSelections holds that a condition which fails or panics holds for nothing.
+// TestConditionsOfSelections holds that a condition which fails, panics or ends its goroutine holds for nothing.
 func TestConditionsOfSelections(t *testing.T) {
 	for name, tt := range map[string]struct {
 		match func(*unstructured.Unstructured) (bool, error)
@@ -154,6 +155,10 @@ func TestConditionsOfSelections(t *testing.T) {
 		"one that does not": {func(*unstructured.Unstructured) (bool, error) { return false, nil }, false},
 		"one with an error": {func(*unstructured.Unstructured) (bool, error) { return true, errors.New("no") }, false},
 		"one that panics":   {func(*unstructured.Unstructured) (bool, error) { panic("no") }, false},
+		"one that ends its goroutine": {func(*unstructured.Unstructured) (bool, error) {
+			runtime.Goexit()
+			return true, nil
+		}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := selection{Selection: dsl.Selection{Match: tt.match}}

@@ -1,0 +1,61 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package guard
+
+import (
+	"errors"
+	"runtime"
+	"slices"
+	"testing"
+)
+
+// TestCall holds how a call of code ends, and that it costs little: each pass makes some.
+func TestCall(t *testing.T) {
+	for name, tt := range map[string]struct {
+		code  func()
+		want  string
+		stack bool
+	}{
+		"code that returns":               {func() {}, "", false},
+		"code that panics":                {func() { panic("no") }, "panic: no", true},
+		"code that calls runtime.Goexit":  {runtime.Goexit, "handler called runtime.Goexit", false},
+		"code that panics with an error":  {func() { panic(errors.New("no")) }, "panic: no", true},
+		"code that panics on its way out": {func() { defer panic("no"); runtime.Goexit() }, "handler called runtime.Goexit", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := ""
+			err := Call("handler", tt.code)
+			if err != nil {
+				got = err.Error()
+			}
+			if got != tt.want || errors.Is(err, ErrBroke) != (tt.want != "") || (Stack(err) != nil) != tt.stack {
+				t.Errorf("it ends with %q, want %q; stack %s", got, tt.want, Stack(err))
+			}
+		})
+	}
+	if n := testing.AllocsPerRun(100, func() { _ = Call("handler", func() {}) }); n > 2 {
+		t.Errorf("a call costs %v allocations, want 2", n)
+	}
+}
+
+// TestEach holds that a call which breaks off keeps none of the others from running.
+func TestEach(t *testing.T) {
+	var done []int
+	Each(7, func(i int) {
+		switch i {
+		case 0, 4, 6:
+			runtime.Goexit()
+		case 2:
+			panic("no")
+		}
+		done = append(done, i)
+	})
+	if want := []int{1, 3, 5}; !slices.Equal(done, want) {
+		t.Errorf("done are %v, want %v", done, want)
+	}
+	Each(0, func(int) { t.Error("there is nothing to do") })
+	if n := testing.AllocsPerRun(100, func() { Each(1000, func(int) {}) }); n > 5 {
+		t.Errorf("a thousand calls cost %v allocations, want 5", n)
+	}
+}
