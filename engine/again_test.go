@@ -186,10 +186,10 @@ func TestRunAgain(t *testing.T) {
 	})
 }
 
-// TestWhoAsksToRunAtOnce holds that a handler which asks to run at once more than ten times in a row waits a second each time,
-// and that one which gets on does not.
+// TestWhoAsksToRunAtOnce holds that a handler waits a second each time after it has asked to run at once ten times in a row. A
+// handler with progress does not wait.
 func TestWhoAsksToRunAtOnce(t *testing.T) {
-	// atMost ends what somebody does who is not slowed: time stands still in a test while handlers run.
+	// atMost calls a handler a thousand times at most: virtual time stands still while handlers run.
 	atMost := func(then dsl.Func) dsl.Func {
 		n := 0
 		return func(ctx ctx, r *dsl.Request) error {
@@ -271,7 +271,7 @@ func TestWhoAsksToRunAtOnce(t *testing.T) {
 		"one that has a back-off of almost none": {func(foo *dsl.Resource, j *journal) {
 			foo.OnReconcile("asks", j.Note("asks", atMost(fails(errAgain))), dsl.WithBackoff(time.Millisecond, time.Millisecond))
 		}, slowed},
-		"one of which a sub-handler asks": {func(foo *dsl.Resource, j *journal) {
+		"one whose sub-handler asks": {func(foo *dsl.Resource, j *journal) {
 			part := atMost(fails(dsl.Temporary(errAgain, 0)))
 			foo.OnReconcile("asks", func(_ ctx, r *dsl.Request) error {
 				r.Handle("part", j.Note("part", part))
@@ -280,7 +280,7 @@ func TestWhoAsksToRunAtOnce(t *testing.T) {
 		}, slowed},
 		"one that asks for a tenth of a second keeps this pace":              {always(again(100*time.Millisecond, nil)), paced(100 * time.Millisecond)},
 		"one that fails and asks for two tenths of a second keeps this pace": {always(fails(dsl.Temporary(errAgain, 200*time.Millisecond))), paced(200 * time.Millisecond)},
-		"one that asks for less than a tenth of a second":                    {always(again(99*time.Millisecond, nil)), func(s *stage) {
+		"one that asks for less than a tenth of a second": {always(again(99*time.Millisecond, nil)), func(s *stage) {
 			s.Launch()
 			s.Create(web)
 			s.Advance(time.Minute)
@@ -306,7 +306,7 @@ func TestWhoAsksToRunAtOnce(t *testing.T) {
 				s.t.Errorf("%d runs in ten minutes; Events %+v", n, s.loops())
 			}
 		}},
-		"one with thirty sub-handlers, of which each run finishes one": {func(foo *dsl.Resource, j *journal) {
+		"one that finishes one of its thirty sub-handlers in each run": {func(foo *dsl.Resource, j *journal) {
 			foo.OnReconcile("asks", func(_ ctx, r *dsl.Request) error {
 				done := false
 				for i := range 30 {
@@ -322,7 +322,7 @@ func TestWhoAsksToRunAtOnce(t *testing.T) {
 				return nil
 			})
 		}, through("asks/part-29")},
-		"a machine with thirty states, in each of which something is put on the object": {func(foo *dsl.Resource, j *journal) {
+		"a machine that puts something on the object in each of its thirty states": {func(foo *dsl.Resource, j *journal) {
 			m := dsl.Machine{}
 			for i := range 31 {
 				name := fmt.Sprintf("S%02d", i)

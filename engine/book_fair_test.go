@@ -193,7 +193,7 @@ func TestALoopNamesItsHandlers(t *testing.T) {
 			}
 			got := s.loops()
 			if len(got) == 0 {
-				s.t.Fatalf("no Event tells of the loop after %d calls", calls)
+				s.t.Fatalf("no Event names the loop after %d calls", calls)
 			}
 			for _, id := range []string{"hammer", "anvil"} {
 				if !strings.Contains(got[0].Note, id) {

@@ -102,3 +102,23 @@ func TestAHubWhoseSpokesFollowItIsARing(t *testing.T) {
 		})
 	}
 }
+
+// TestAnObjectOfARingCanBeDeleted holds that the breaker does not keep an object from its deletion.
+func TestAnObjectOfARingCanBeDeleted(t *testing.T) {
+	x := &rings{most: ringMost}
+	perform(t, scenario{func(foo *dsl.Resource, j *journal) {
+		foo.Relates(peer(foos))
+		foo.OnReconcile("follow", x.over(ofPeer("peer")))
+		foo.OnDelete("farewell", j.Note("farewell"))
+	}, func(s *stage) {
+		s.Launch()
+		s.Create(foo("web", "b") + "\n---\n" + foo("b", "web"))
+		s.Advance(time.Second)
+		if len(s.loops()) == 0 {
+			s.t.Error("it does not rest")
+		}
+		s.remove()
+		s.Called("farewell delete")
+		s.gone()
+	}})
+}

@@ -18,15 +18,15 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/enginetest"
 )
 
-// ringMost ends a ring that the breaker does not stop: time stands still in a test while handlers run.
+// ringMost is how many calls a test makes at most in a ring that the breaker does not stop: virtual time stands still while handlers run.
 const ringMost = 8_000
 
-// rings is how handlers of a ring go on, and for how long.
+// rings counts the calls of a ring's handlers, and ends the ring after most calls.
 type rings struct {
 	calls, most int64
 }
 
-// call counts a call, and returns how many there were.
+// call counts a call, and returns the number of calls so far.
 func (x *rings) call() int64 { return atomic.AddInt64(&x.calls, 1) }
 
 // over returns a handler that sets status.n one above the number that it reads.
@@ -91,7 +91,7 @@ func (s *stage) childOf(owner *unstructured.Unstructured, name string) {
 	s.Create(o)
 }
 
-// TestABreakerSeesARing holds that objects which follow each other come to rest, and that the Event names all of them with
+// TestABreakerSeesARing holds that the breaker stops objects which follow each other, and that the Event names all of them with
 // their handlers.
 func TestABreakerSeesARing(t *testing.T) {
 	x := &rings{}
@@ -127,7 +127,7 @@ func TestABreakerSeesARing(t *testing.T) {
 				return follow(ctx, r)
 			})
 		}, pair, []string{foos + " default/a (follow)"}},
-		"two objects, of which each is written by two requests": {func(_ *stage, foo *dsl.Resource) {
+		"two objects, and each pass sends two requests": {func(_ *stage, foo *dsl.Resource) {
 			foo.Relates(peer(foos))
 			foo.OnReconcile("follow", func(_ ctx, r *dsl.Request) error {
 				n, err := ofPeer("peer")(r)
@@ -138,7 +138,7 @@ func TestABreakerSeesARing(t *testing.T) {
 				return err
 			})
 		}, pair, []string{foos + " default/a (follow)", foos + " default/b (follow)"}},
-		"ten objects, each of which is related to the next": {func(_ *stage, foo *dsl.Resource) {
+		"ten objects, each related to the next": {func(_ *stage, foo *dsl.Resource) {
 			foo.Relates(peer(foos))
 			foo.OnReconcile("follow", x.over(ofPeer("peer")))
 		}, func(s *stage) {
@@ -160,7 +160,7 @@ func TestABreakerSeesARing(t *testing.T) {
 				return slices.Max(append(found, 0)), err
 			}))
 		}, pair, []string{foos + " default/a (follow)", foos + " default/b (follow)"}},
-		"a parent and its child, of which the operator handles both": {func(s *stage, foo *dsl.Resource) {
+		"a parent and its child, both handled by the operator": {func(s *stage, foo *dsl.Resource) {
 			foo.Owns(bars)
 			foo.OnReconcile("count", x.over(ofChild))
 			s.bar(func(bar *dsl.Resource) {
@@ -168,9 +168,9 @@ func TestABreakerSeesARing(t *testing.T) {
 				bar.OnReconcile("follow", x.over(ofPeer("peer")))
 			})
 		}, func(s *stage) { s.childOf(s.Create(web), "one") }, []string{foos + " default/web (count)", bars + " default/one (follow)"}},
-		"a parent that writes what its child's handler looks at": {func(s *stage, foo *dsl.Resource) {
+		"a parent that writes the field which its child's handler reads": {func(s *stage, foo *dsl.Resource) {
 			foo.Owns(bars)
-			foo.OnReconcile("tell", func(ctx ctx, r *dsl.Request) error {
+			foo.OnReconcile("write", func(ctx ctx, r *dsl.Request) error {
 				n, err := ofChild(r)
 				if calls := x.call(); err != nil || calls > x.most {
 					return err
@@ -186,7 +186,7 @@ func TestABreakerSeesARing(t *testing.T) {
 					return n, nil
 				}))
 			})
-		}, func(s *stage) { s.Create(web) }, []string{foos + " default/web (tell)", bars + " default/one (answer)"}},
+		}, func(s *stage) { s.Create(web) }, []string{foos + " default/web (write)", bars + " default/one (answer)"}},
 		"a parent that makes another child when the last one is ready": {func(s *stage, foo *dsl.Resource) {
 			foo.Owns(bars)
 			foo.OnReconcile("make", func(ctx ctx, r *dsl.Request) error {
@@ -232,28 +232,8 @@ func TestABreakerSeesARing(t *testing.T) {
 	}
 }
 
-// TestAnObjectOfARingCanBeDeleted holds that the breaker does not keep an object from its deletion.
-func TestAnObjectOfARingCanBeDeleted(t *testing.T) {
-	x := &rings{most: ringMost}
-	perform(t, scenario{func(foo *dsl.Resource, j *journal) {
-		foo.Relates(peer(foos))
-		foo.OnReconcile("follow", x.over(ofPeer("peer")))
-		foo.OnDelete("farewell", j.Note("farewell"))
-	}, func(s *stage) {
-		s.Launch()
-		s.Create(foo("web", "b") + "\n---\n" + foo("b", "web"))
-		s.Advance(time.Second)
-		if len(s.loops()) == 0 {
-			s.t.Error("it does not rest")
-		}
-		s.remove()
-		s.Called("farewell delete")
-		s.gone()
-	}})
-}
-
-// TestARollOutIsNoRing holds that an object may follow many others as fast as these come: what somebody else writes has a pace
-// of its own, and so have children whose own handlers do not follow the object.
+// TestARollOutIsNoRing holds that an object may follow many others as fast as they change: somebody else's writes have a pace of
+// their own, and so have children whose handlers do not follow the object.
 func TestARollOutIsNoRing(t *testing.T) {
 	const n = 350 // more than the breaker takes for progress
 	count := func(r *dsl.Request) (ready int64, err error) {
@@ -382,7 +362,8 @@ func TestARollOutIsNoRing(t *testing.T) {
 	}
 }
 
-// TestTwoOperatorsThatUndoEachOtherAreALoop holds that what repeats itself counts, whoever writes the other half of it.
+// TestTwoOperatorsThatUndoEachOtherAreALoop holds that the breaker counts a pass that writes the same as one before it, also where
+// another operator undoes these writes.
 func TestTwoOperatorsThatUndoEachOtherAreALoop(t *testing.T) {
 	perform(t, scenario{func(foo *dsl.Resource, j *journal) {
 		foo.Owns(configMaps)

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-func TestBreakerTellsLoopsFromProgress(t *testing.T) {
+func TestBreakerOpensForLoopsAndNotForProgress(t *testing.T) {
 	tests := map[string]struct {
 		content func(i int) uint32
 		every   time.Duration

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// trail plays passes, each of which writes its object once, woken by versions of others.
+// trail plays passes. Versions of other objects wake a pass, and it writes its object once.
 type trail struct {
 	*Trail
 	n int
@@ -50,7 +50,7 @@ func TestWhatPacesAPass(t *testing.T) {
 		}
 		return b
 	}
-	// hub plays a, which follows many objects, and these, each of which follows a in turn, the given times.
+	// hub plays many objects that follow a in turn. After each of them a follows it. All of that is done the given times.
 	hub := func(t *trail, objects, times int) (v Version) {
 		v = t.next("x")
 		for range times {
