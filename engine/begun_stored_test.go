@@ -5,11 +5,31 @@ package engine_test
 
 import (
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 )
+
+// TestAChangeBesideACreationThatWaitsIsKnown holds that a process finds where an update handler began, although the creation of
+// the object has done nothing but wait so far.
+func TestAChangeBesideACreationThatWaitsIsKnown(t *testing.T) {
+	for _, most := range []time.Duration{time.Second, time.Hour} {
+		perform(t, scenario{func(foo *dsl.Resource, j *journal) {
+			foo.OnCreate("make", j.Note("make", fails(dsl.Waiting("rain", most))))
+			foo.OnUpdate("follow", j.Note("follow"))
+		}, func(s *stage) {
+			s.begin()
+			s.Advance(20 * time.Second)
+			s.Process.Kill()
+			s.Take()
+			s.size(2)
+			s.Process.Restart()
+			s.CalledInAnyOrder("make create", "follow update")
+		}})
+	}
+}
 
 // TestAChangeAfterAnUpdateIsKnown holds that a process finds the book of an object for which an update handler has run,
 // also where a create handler was about to be tried again when the last one ended: otherwise the object would be new to
@@ -101,6 +121,45 @@ func TestANewHandlerOfAnotherVersionRemembersWhereItBegan(t *testing.T) {
 			s.Wrote("patch foos default/web")
 			restarted(s, two(s))
 			s.Called("follow update")
+		}},
+		"one whose filter fails begins where it was first seen, and remembers that": {first, func(s *stage) {
+			var fails atomic.Bool
+			fails.Store(true)
+			s.begin()
+			s.upgrade(with(func(foo *dsl.Resource, j *journal) {
+				foo.OnUpdate("follow", olds(j), dsl.Field("spec.size"), dsl.When(func(*dsl.Subject) (bool, error) {
+					if fails.Load() {
+						return false, errAgain
+					}
+					return true, nil
+				}))
+			}), nil)
+			s.Advance(time.Minute)
+			s.Wrote("patch foos default/web")
+			restarted(s, two(s))
+			s.Advance(time.Minute)
+			s.Called()
+			fails.Store(false)
+			s.Advance(time.Hour)
+			s.Called("update map[spec:map[size:1]] [change spec.size 1 2]")
+		}},
+		"a filter that fails is asked again until it answers": {first, func(s *stage) {
+			var asked atomic.Int64
+			s.begin()
+			s.upgrade(with(func(foo *dsl.Resource, j *journal) {
+				foo.OnUpdate("follow", j.Note("follow"), dsl.When(func(*dsl.Subject) (bool, error) {
+					if asked.Add(1) < 4 {
+						return false, errAgain
+					}
+					return true, nil
+				}))
+			}), nil)
+			s.Advance(time.Hour)
+			s.Called()
+			s.Wrote("patch foos default/web")
+			if n := asked.Load(); n != 4 {
+				s.t.Errorf("it was asked %d times", n)
+			}
 		}},
 		"a handler of create alone has nothing to remember": {first, func(s *stage) {
 			s.begin()

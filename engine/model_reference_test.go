@@ -214,7 +214,8 @@ func (m *model) begin(p program) {
 	m.mu.Unlock()
 	m.launch()
 	m.Settle()
-	if writes := m.wrote(); still && len(writes) > 0 {
+	doubts := slices.ContainsFunc(p, func(c craft) bool { return c.filter == "shaky" && c.edge() && c.kind != "create" })
+	if writes := m.wrote(); still && len(writes) > 0 && !doubts { // where a handler begins because its filter fails is stored
 		m.fault("at a restart at rest it wrote %v", writes)
 	}
 	if still && m.called() > calls && !slices.ContainsFunc(p, func(c craft) bool { return c.kind == "level" }) {

@@ -77,10 +77,15 @@ func (p *pass) plan(r book.Reader, n changes) *plan.Job {
 	return j
 }
 
-// entry returns a handler's entry in the book. Where the handler begins with the object, the entry has the object as it is.
+// entry returns a handler's entry in the book. Where the handler begins with the object, the entry has the object as it is. Where
+// its filter fails, it begins, too: a change that comes before the answer may be one for it. The filter is asked until it answers.
 func (p *pass) entry(r book.Reader) book.Entry {
 	e := p.ledger.Entry(r)
-	if p.deletion == "" && e.Begins && p.sees(r, dsl.Update).Holds {
+	unanswered := e.Met && p.memory.Filters.Of(r.Handler) != ""
+	if p.deletion != "" || !e.Begins && !unanswered {
+		return e
+	}
+	if a := p.sees(r, dsl.Update); e.Begins && (a.Holds || a.Err != nil && !a.Unread && !e.Fresh) {
 		e = e.Meet(r, p.Look, p.ledger.Known(), p.others().Make(r))
 	}
 	return e
