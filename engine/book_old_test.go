@@ -305,3 +305,17 @@ func TestAFieldThatComesLateToAnObjectOfAnEarlierRelease(t *testing.T) {
 		})
 	}
 }
+
+// TestANumberOfAnEarlierReleaseIsNoCopy holds that the number which an earlier release left on an object does not count for one
+// that was made later, and restored with managedFields.
+func TestANumberOfAnEarlierReleaseIsNoCopy(t *testing.T) {
+	later := func(web *unstructured.Unstructured) {
+		web.SetCreationTimestamp(metav1.NewTime(web.GetCreationTimestamp().Add(time.Second)))
+	}
+	inherits(t, "generation", later, func(s *stage) {
+		s.Launch()
+		s.Called("made create")
+		s.Process.Restart()
+		s.Called()
+	})
+}

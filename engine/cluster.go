@@ -116,13 +116,21 @@ func (p *pass) client(h *dsl.Handler, s *fence.Span) dsl.Client {
 	})
 }
 
-// markers are the field managers with which the operator has written status.observedGeneration, under all its names.
+// markers are how the names of the field managers begin with which the operator has written status.observedGeneration, under all
+// its names.
 func (e *Engine) markers() []string {
-	out := []string{patch.Marker(e.op.Name)}
+	out := e.managers()
+	for i, name := range out {
+		out[i] = patch.Marker(name)
+	}
+	return out
+}
+
+// managers are the operator's field managers, under all its names.
+func (e *Engine) managers() []string {
+	out := []string{e.op.Name}
 	for _, earlier := range e.op.Earlier() {
-		if marker := patch.Marker(earlier.Name); !slices.Contains(out, marker) {
-			out = append(out, marker)
-		}
+		out = append(out, earlier.Name)
 	}
 	return out
 }
@@ -132,7 +140,9 @@ func (e *Engine) newFeeds() *feeds.Factory {
 	common := feed.Settings{Catalog: e.catalog, Watches: e.watches, Metadata: e.clients.Metadata, Outages: e.outages, Log: e.log}
 	common.Source.Manager, common.Source.Vouches, common.Source.Vouched = e.op.Name, e.op.StateAnnotation(), book.UnsignedMark
 	common.Source.Made = e.op.AppliedAnnotation()
-	if slices.ContainsFunc(e.op.Resources(), (*dsl.Resource).Recalls) {
+	if all := e.op.Resources(); slices.ContainsFunc(all, (*dsl.Resource).KeepsGeneration) {
+		common.Source.Markers = strings.Join(append(e.markers(), e.managers()...), ",")
+	} else if slices.ContainsFunc(all, (*dsl.Resource).Recalls) {
 		common.Source.Markers = strings.Join(e.markers(), ",")
 	}
 	return feeds.New(feeds.Settings{

@@ -146,6 +146,6 @@ func TestANumberPastTheGenerationTellsNothing(t *testing.T) {
 		s.allObserved()
 		s.Process.Restart()
 		s.Called()
-		s.Wrote("patch foos/status default/web")
+		s.Wrote("patch foos default/web", "patch foos/status default/web", "patch foos default/web")
 	})
 }

@@ -121,7 +121,7 @@ func TestObservedGenerationIsSwitched(t *testing.T) {
 			s.Called("made create", "h create")
 			s.size(2)
 			s.Called("h update")
-			s.set(int64(2), "status", "observedGeneration") // nobody has claimed it so far
+			s.set(int64(1), "status", "observedGeneration") // nobody has claimed it so far
 			foo.ObservedGeneration = true
 			s.Process.Restart()
 			s.Called()

@@ -44,9 +44,9 @@ type facts struct {
 	gone bool
 	// deletion is the moment at which it was deleted, empty while it lives.
 	deletion string
-	// observed is the generation that status.observedGeneration says was handled; see [ledger.Subject].
-	observed int64
-	now      time.Time
+	// number is status.observedGeneration.
+	number ledger.Number
+	now    time.Time
 }
 
 // resourceWide reports whether the pass is over the resource as a whole.
@@ -137,11 +137,11 @@ func (r *resource) passLiving(ctx context.Context, key cache.ObjectName, t *memo
 	if object, err = r.renamed(ctx, key, object, m); err != nil || object == nil {
 		return next, err
 	}
-	observed, err := r.observed(ctx, key, object, m)
+	number, err := r.observed(ctx, key, object, m)
 	if err != nil {
 		return queue.Next{}, err
 	}
-	p := r.newPass(facts{key: key, object: object, deletion: ledger.Deletion(object, false), observed: observed, now: now}, m, t.Changes)
+	p := r.newPass(facts{key: key, object: object, deletion: ledger.Deletion(object, false), number: number, now: now}, m, t.Changes)
 	p.next = next
 	r.machines.Note(key, object)
 	if awaits, err := p.awaitsChild(ctx); err != nil {
@@ -175,22 +175,20 @@ func (p *pass) awaitsChild(ctx context.Context) (bool, error) {
 	return err == nil && found && !p.memory.Writes.Shown(), err
 }
 
-// observed returns the generation that status.observedGeneration says was handled, zero where the field is not the operator's mark.
-// Where this version keeps the mark elsewhere, the field is asked once, and read from the server where the cache lacks it.
-func (r *resource) observed(ctx context.Context, key cache.ObjectName, object *unstructured.Unstructured, m *memory.Memory) (n int64, err error) {
+// observed returns what status.observedGeneration says. Where this version keeps elsewhere what was handled, the field is asked
+// once, and read from the server where the cache lacks it.
+func (r *resource) observed(ctx context.Context, key cache.ObjectName, object *unstructured.Unstructured, m *memory.Memory) (n ledger.Number, err error) {
 	keeps := r.own.KeepsGeneration()
-	if !keeps && (m.Ledger.Known() || !r.rules.Ledger.Stores || !ledger.Marked(object, r.engine.markers())) {
-		return 0, nil
+	if !r.rules.Ledger.Stores || !keeps && (m.Ledger.Known() || !ledger.Marked(object, r.engine.markers())) {
+		return n, nil
 	}
 	if r.spec.Cache == dsl.CacheMetadata {
 		if object, err = r.live(ctx, key, object.GetUID()); err != nil {
-			return 0, err
+			return n, err
 		}
 	}
-	n, _, _ = unstructured.NestedInt64(object.Object, "status", "observedGeneration")
-	if n > object.GetGeneration() {
-		return 0, nil // it came with a status that was restored from another object
-	}
+	n.Value, _, _ = unstructured.NestedInt64(object.Object, "status", "observedGeneration")
+	n.Own = n.Value > 0 && (ledger.Marked(object, r.engine.markers()) || keeps && ledger.Inherited(object, r.engine.managers()))
 	return n, nil
 }
 
@@ -213,7 +211,7 @@ func (r *resource) newPass(f facts, m *memory.Memory, news inbox.Changes) *pass 
 		rules = &r.rules.Schedules
 	}
 	p.ledger = ledger.Open(rules, &m.Ledger, ledger.Subject{
-		Object: f.object, Deletion: f.deletion, First: !m.Seen, Fresh: news.Fresh, Generation: r.own.KeepsGeneration() && !f.resourceWide(), Observed: f.observed, Now: f.now,
+		Object: f.object, Deletion: f.deletion, First: !m.Seen, Fresh: news.Fresh, Generation: r.own.KeepsGeneration() && !f.resourceWide(), Number: f.number, Now: f.now,
 	}, p.Look, p.log)
 	p.related = r.related.View(related.Owner{Key: f.key, Object: f.object, Gone: f.gone, Now: f.now})
 	p.indexes = r.indexes.View(f.key, !m.Seen, !f.gone && !f.resourceWide())

@@ -69,12 +69,27 @@ type Subject struct {
 	Deletion string
 	// First: no pass of this process over the object was finished. Fresh: it appeared after the first listing.
 	First, Fresh bool
-	// Generation: what was handled is kept in status.observedGeneration. Observed is its value, zero where it is not the
-	// operator's own, or not there.
+	// Generation: what was handled is kept in status.observedGeneration. Number is what that says.
 	Generation bool
-	Observed   int64
+	Number     Number
 	// Now is the time of the pass.
 	Now time.Time
+}
+
+// Number is an object's status.observedGeneration.
+type Number struct {
+	// Value is zero where there is none.
+	Value int64
+	// Own: the operator wrote it, for this object.
+	Own bool
+}
+
+// Handled is the generation that was handled, as far as the number tells.
+func (n Number) Handled() int64 {
+	if n.Own {
+		return n.Value
+	}
+	return 0
 }
 
 // Ledger is an object's book in one pass. Only that pass uses it.

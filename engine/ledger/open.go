@@ -4,17 +4,15 @@
 package ledger
 
 import (
-	"encoding/json"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/book"
+	"github.com/handwerk-dev/handwerk/engine/patch"
 )
 
 // vanished is the moment of a deletion of an object that nobody has seen being deleted.
@@ -85,7 +83,7 @@ func (l *Ledger) load(look *book.Look) book.Book {
 	if err != nil {
 		l.log().Error(err, "state annotation is not readable; the object is handled as a new one")
 	}
-	if observed := l.subject.Observed; observed > 0 && (b.Text() == "" || b.Passed(observed)) {
+	if observed := l.subject.Number.Handled(); observed > 0 && (b.Text() == "" || b.Passed(observed)) {
 		return l.byGeneration(look, observed)
 	}
 	return b.Meet(l.rules.Readers, book.Moment{
@@ -119,26 +117,36 @@ func (l *Ledger) byGeneration(look *book.Look, observed int64) book.Book {
 
 // vouched reports whether this operator wrote the state annotation, by managedFields.
 func (l *Ledger) vouched() bool {
-	return wrote(l.subject.Object, l.rules.Manager, "", "f:metadata", "f:annotations", "f:"+l.rules.Annotation)
+	return wrote(l.subject.Object, []string{l.rules.Manager}, "", "", "f:metadata", "f:annotations", "f:"+l.rules.Annotation)
 }
 
-// Marked reports whether status.observedGeneration is the mark of an operator, by managedFields. By now the operator may keep the
-// mark elsewhere. Markers are its field managers for that; see [patch.Marker].
+// Marked reports whether status.observedGeneration is an operator's mark on this object, by managedFields. By now the operator may
+// keep the mark elsewhere. Markers are how the names of its field managers for that begin; see [patch.Marker].
 func Marked(o *unstructured.Unstructured, markers []string) bool {
-	return slices.ContainsFunc(markers, func(m string) bool { return wrote(o, m, "status", "f:status", "f:observedGeneration") })
+	managers := make([]string, 0, len(markers))
+	for _, marker := range markers {
+		managers = append(managers, patch.MarkerOf(marker, o))
+	}
+	return wrote(o, managers, "", "status", "f:status", "f:observedGeneration")
 }
 
-// wrote reports whether a manager wrote a field last, by managedFields.
-func wrote(o *unstructured.Unstructured, manager, subresource string, path ...string) bool {
-	return slices.ContainsFunc(o.GetManagedFields(), func(m metav1.ManagedFieldsEntry) bool {
-		if m.Manager != manager || m.Subresource != subresource || m.FieldsV1 == nil || !strings.Contains(m.FieldsV1.GetRawString(), path[len(path)-1]) {
-			return false
-		}
-		var fields map[string]any
-		if json.Unmarshal(m.FieldsV1.GetRawBytes(), &fields) != nil {
-			return false
-		}
+// Inherited is Marked for an earlier release, whose field managers were the operator's names. An entry that is older than the
+// object is of another one.
+func Inherited(o *unstructured.Unstructured, names []string) bool {
+	return wrote(o, names, o.GetCreationTimestamp().UTC().Format(time.RFC3339), "status", "f:status", "f:observedGeneration")
+}
+
+// wrote reports whether one of these managers wrote a field last, by managedFields. Since is the earliest time of that; optional.
+func wrote(o *unstructured.Unstructured, managers []string, since, subresource string, path ...string) bool {
+	field, _, _ := unstructured.NestedFieldNoCopy(o.Object, "metadata", "managedFields")
+	entries, _ := field.([]any)
+	return slices.ContainsFunc(entries, func(item any) bool {
+		e, _ := item.(map[string]any)
+		manager, _ := e["manager"].(string)
+		at, _ := e["subresource"].(string)
+		when, _ := e["time"].(string) // which the server writes in one form, so it can be compared as text
+		fields, _ := e["fieldsV1"].(map[string]any)
 		_, found := dsl.Path(path).In(fields)
-		return found
+		return found && at == subresource && when >= since && slices.Contains(managers, manager)
 	})
 }

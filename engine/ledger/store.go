@@ -36,9 +36,12 @@ func (l *Ledger) Save(d Draft, marks *patch.Marks) (wait time.Duration) {
 	l.marked = l.stored
 	mark := l.book.Mark(l.rules.Readers)
 	if l.subject.Generation && l.subject.Deletion == "" && l.allSeen(d.Look) {
-		l.marked = mark
-		l.observe(d, marks)
-		return 0
+		if n := l.subject.Number; n.Own || n.Value == 0 {
+			l.marked = mark
+			l.observe(d, marks)
+			return 0
+		}
+		l.replace(marks)
 	}
 	if mark == l.stored && l.intact() {
 		l.memory.unsaved = time.Time{}
@@ -66,11 +69,21 @@ func (l *Ledger) allSeen(look *book.Look) (all bool) {
 	return all
 }
 
+// replace makes status.observedGeneration say that all is handled where somebody else has written it. To write the same number
+// again would not make it the operator's, and the server may not keep who writes. So the text says what was handled until the
+// number is seen as the operator's.
+func (l *Ledger) replace(marks *patch.Marks) {
+	marks.Observed, marks.Late = l.subject.Object.GetGeneration(), true
+	if l.book.Text() == "" {
+		l.stored, l.outcomes = "", "" // it was in the number
+	}
+}
+
 // observe makes status.observedGeneration say that all is handled, and takes off the text, which is for all that a generation
 // cannot say. While the text counts, its removal marks the object as handled, so the request to the object goes last. Where
 // there is no text, or the generation makes it void, the generation is the mark, and the request to the status goes last.
 func (l *Ledger) observe(d Draft, marks *patch.Marks) {
-	before, next := l.subject.Observed, l.foreseen(d.Wanted)
+	before, next := l.subject.Number.Handled(), l.foreseen(d.Wanted)
 	marks.Observed = l.subject.Object.GetGeneration()
 	void := before < next && l.text == l.book.Text() && l.book.Passed(next)
 	switch {

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -71,7 +72,9 @@ func hasSet(o *unstructured.Unstructured, managers []string, kind string) bool {
 				Conditions map[string]any `json:"f:conditions"`
 			} `json:"f:status"`
 		}
-		ours := func(m string) bool { return m != "" && (entry.Manager == m || entry.Manager == Marker(m)) }
+		ours := func(m string) bool {
+			return m != "" && (entry.Manager == m || strings.HasPrefix(entry.Manager, Marker(m)))
+		}
 		if !slices.ContainsFunc(managers, ours) || entry.FieldsV1 == nil || json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields) != nil {
 			continue
 		}

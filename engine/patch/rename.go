@@ -220,7 +220,7 @@ func (r *Renamer) finalizers(before []string) (out []string) {
 func (r *Renamer) entries(live *unstructured.Unstructured, marks *fieldpath.Set) (out []metav1.ManagedFieldsEntry) {
 	for _, e := range live.GetManagedFields() {
 		e.Manager = r.manager(e.Manager)
-		own, fields := e.Manager == r.now.Name || e.Manager == Marker(r.now.Name), fieldsOf(e)
+		own, fields := e.Manager == r.now.Name || strings.HasPrefix(e.Manager, Marker(r.now.Name)), fieldsOf(e)
 		switch {
 		case e.Manager != r.now.Name || e.Subresource != "":
 		case e.Operation == metav1.ManagedFieldsOperationApply:
@@ -268,11 +268,11 @@ func (r *Renamer) key(key string) string {
 // manager returns the present name of a field manager.
 func (r *Renamer) manager(name string) string {
 	for _, was := range r.was {
-		switch name {
-		case was.Name:
+		if name == was.Name {
 			return r.now.Name
-		case Marker(was.Name):
-			return Marker(r.now.Name)
+		}
+		if uid, is := strings.CutPrefix(name, Marker(was.Name)); is {
+			return Marker(r.now.Name) + uid
 		}
 	}
 	return name

@@ -116,9 +116,19 @@ type Result struct {
 	Ignored []uint64
 }
 
-// Marker is the field manager of writes to a status with the engine's mark in observedGeneration. It sets the mark apart from
-// the numbers that others write there, handlers included.
-func Marker(manager string) string { return manager + "/observed" }
+// longUID is how much of an object's UID is in the name of a field manager, which the server limits. UIDs of Kubernetes are shorter.
+const longUID = 40
+
+// Marker is how the names of field managers begin that write the engine's mark into status.observedGeneration. They set the mark
+// apart from the numbers that others write there, handlers included.
+func Marker(manager string) string { return manager + "/observed/" }
+
+// MarkerOf is the field manager that writes the mark of one object. Its name has the object's UID, so a copy of the object that
+// was restored with its status and its managedFields has no mark of its own.
+func MarkerOf(marker string, o *unstructured.Unstructured) string {
+	uid := string(o.GetUID())
+	return marker + uid[:min(len(uid), longUID)]
+}
 
 // Write sends what is wanted and the target does not have. The request that marks the object as handled goes last: a crash
 // between the two must not leave it marked with something missing. That is the one to the object, or the one to its status
@@ -322,7 +332,7 @@ func (t Target) patch(ctx context.Context, base *unstructured.Unstructured, c ch
 	}
 	manager := t.Manager
 	if c.marks {
-		manager = Marker(manager)
+		manager = MarkerOf(Marker(manager), base)
 	}
 	return t.Client.Patch(ctx, base.GetName(), types.MergePatchType, data, metav1.PatchOptions{FieldManager: manager}, sub...)
 }

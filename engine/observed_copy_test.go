@@ -1,0 +1,145 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine_test
+
+import (
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+)
+
+// restores are ways to make web again from what it was, with its status.
+var restores = map[string]func(s *stage, was *unstructured.Unstructured){
+	"its status": func(s *stage, was *unstructured.Unstructured) {
+		s.Create(web)
+		s.set(was.Object["status"], "status")
+	},
+	"its status and its managedFields": func(s *stage, was *unstructured.Unstructured) {
+		s.Create(web)
+		s.set(was.Object["status"], "status")
+		s.Update(foos, "default", "web", func(o *unstructured.Unstructured) { o.SetManagedFields(was.GetManagedFields()) })
+	},
+	"all but its UID": func(s *stage, was *unstructured.Unstructured) {
+		was.SetUID("another")
+		was.SetResourceVersion("")
+		s.Load(was)
+	},
+}
+
+// TestAnObjectRestoredWithItsStatusIsNew holds that the number in status.observedGeneration counts for the object alone for which
+// it was written: what was made from a backup is handled as a new object, once.
+func TestAnObjectRestoredWithItsStatusIsNew(t *testing.T) {
+	versions := map[string]func(foo *dsl.Resource){
+		"":                                  func(*dsl.Resource) {},
+		", by a version without the number": func(foo *dsl.Resource) { foo.ObservedGeneration = false },
+		", the cache holds the spec":        func(foo *dsl.Resource) { foo.Keep = []dsl.Path{{"spec"}} },
+		", the cache holds keys":            func(foo *dsl.Resource) { foo.Cache = dsl.CacheLive },
+	}
+	for what, restore := range restores {
+		for version, change := range versions {
+			t.Run(what+version, func(t *testing.T) {
+				switched(t, true, madeAndChanged, func(s *stage, foo *dsl.Resource) {
+					s.begin()
+					was := s.web()
+					s.Process.Kill()
+					s.remove()
+					restore(s, was)
+					if s.observed() != s.web().GetGeneration() {
+						t.Fatal("the number was not restored")
+					}
+					change(foo)
+					s.Process.Restart()
+					s.Called("made create", "h create")
+					s.allObserved()
+					s.Process.Restart()
+					s.Called()
+					s.size(2)
+					s.Called("h update")
+					s.Process.Writes()
+					s.Process.Restart()
+					s.Called()
+					s.Wrote()
+				})
+			})
+		}
+	}
+}
+
+// TestTheNumberOfSomebodyElseIsReplaced holds that what was handled is known although somebody has written the number that the
+// operator would have written, and that the number alone tells it again after the next change.
+func TestTheNumberOfSomebodyElseIsReplaced(t *testing.T) {
+	theirs := func(s *stage, n int64) { s.set(n, "status", "observedGeneration") }
+	const untracked = "managedFields are taken away"
+	for name, play := range map[string]func(s *stage){
+		"it is there first": func(s *stage) {
+			s.Create(web)
+			theirs(s, 1)
+			s.Launch()
+			s.Called("made create", "h create")
+		},
+		untracked: func(s *stage) {
+			s.begin()
+			s.set([]any{map[string]any{}}, "metadata", "managedFields")
+			s.Called()
+		},
+		"it is another one": func(s *stage) {
+			s.Create(web)
+			theirs(s, 5)
+			s.Launch()
+			s.Called("made create", "h create")
+			s.allObserved()
+		},
+		"it is written over the operator's": func(s *stage) {
+			s.begin()
+			end := s.FailWhile("patch", foos+"/status", errAgain)
+			theirs(s, 9)
+			s.Advance(time.Second)
+			theirs(s, 1)
+			end()
+			s.Advance(time.Hour)
+			s.Called()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			switched(t, true, madeAndChanged, func(s *stage, _ *dsl.Resource) {
+				play(s)
+				s.Process.Restart()
+				s.Called()
+				s.size(2)
+				s.Called("h update")
+				s.allObserved()
+				if notes := s.web().GetAnnotations(); len(notes) > 0 && name != untracked { // the server does not keep who writes then
+					t.Errorf("the number tells all, and there are annotations: %v", notes)
+				}
+				s.Forget()
+				s.Process.Restart()
+				s.Called()
+				s.Wrote()
+			})
+		})
+	}
+}
+
+// TestTheNumberThatAHandlerMakesTrue holds that what was handled is known where a handler's own change of the spec makes the
+// generation to which somebody has set the number before.
+func TestTheNumberThatAHandlerMakesTrue(t *testing.T) {
+	switched(t, true, func(foo *dsl.Resource, j *journal) {
+		foo.OnCreate("made", j.Note("made"))
+		foo.On(both(), "h", j.Note("h", func(_ ctx, r *dsl.Request) error {
+			r.Patch.Set("spec.double", 2*sizeOf(r.Object))
+			return nil
+		}), bySpec()...)
+	}, func(s *stage, _ *dsl.Resource) {
+		s.Create(web)
+		s.set(int64(2), "status", "observedGeneration")
+		s.Launch()
+		s.Called("made create", "h create")
+		s.allObserved()
+		s.Process.Restart()
+		s.Called()
+	})
+}
