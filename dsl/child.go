@@ -60,7 +60,7 @@ const (
 	// DeleteChild deletes it. The default.
 	DeleteChild DeletePolicy = "delete"
 	// OrphanChild leaves it behind without a tie to its owner, free for others. The operator's finalizer holds the owner until
-	// that is done.
+	// that is done, and the owner's record lists the child; see [Operator.ChildrenAnnotation].
 	OrphanChild DeletePolicy = "orphan"
 	// RetainChild leaves it behind with a tie to its owner's name: another owner of this kind,
 	// namespace and name takes it up again. Such a child has a label and no owner reference.
@@ -199,11 +199,11 @@ type Children interface {
 	// own is left alone, and the error is a [NotOwnedError]. Other errors wrap that of the API machinery, as when a field
 	// cannot be changed.
 	//
-	// A child with a label instead of an owner reference is entered into its owner's record before
-	// it is made, which costs a write to the owner, once.
+	// A child that has a label instead of an owner reference, or is to be left behind, is entered into its owner's record
+	// before it is made, which costs a write to the owner, once. The first one's puts the finalizer on, too.
 	Apply(ctx context.Context, desired any, spec ...ChildSpec) (*unstructured.Unstructured, error)
-	// Enter enters those of the children that have a label into the owner's record, all with one
-	// request, where Apply would make one for each. It is for who applies many; nothing is sent for
+	// Enter enters those of the children that have a label, or are to be left behind, into the owner's record, all with one
+	// request, where Apply would make one for each. Call it before you apply many; nothing is sent for
 	// what the record lists already. What Apply would refuse is left out, and Apply says why.
 	Enter(ctx context.Context, children ...DesiredChild) error
 	// Remove takes a child of All away as its OnDelete says: it is deleted, and only if it still
@@ -231,8 +231,8 @@ func (op *Operator) OwnerAnnotation() string { return op.Prefix() + "/owner" }
 // owner's uid, or for a child that is retained a digest of the owner's name.
 func (op *Operator) OwnerLabel() string { return op.Prefix() + "/owner" }
 
-// ChildrenAnnotation is the key of the annotation on an owner that lists its labelled children: the
-// owner's record. Labels and annotations of a child are written by whoever may write the child; the
+// ChildrenAnnotation is the key of the annotation on an owner that lists its labelled children, and those that are to be left
+// behind when it is deleted: the owner's record. A deletion looks for each of them. Labels and annotations of a child are written by whoever may write the child; the
 // record only by who may write the owner. So a label ties just what the record lists.
 func (op *Operator) ChildrenAnnotation() string { return op.Prefix() + "/children" }
 

@@ -78,7 +78,7 @@ func (n *nursery) has(o *unstructured.Unstructured, y toy, size int64) {
 	if refs := child.GetOwnerReferences(); byReference != (len(refs) == 1 && refs[0].UID == o.GetUID()) {
 		n.fault("%s has owner references %v", name, refs)
 	}
-	if record := o.GetAnnotations()["op.handwerk.dev/children"]; !byReference && !strings.Contains(record, name) {
+	if record := o.GetAnnotations()["op.handwerk.dev/children"]; (!byReference || y.onDelete == dsl.OrphanChild) && !strings.Contains(record, name) {
 		n.fault("%s is not in the record %s", name, record)
 	}
 	k := n.toys[name]

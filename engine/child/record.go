@@ -26,8 +26,9 @@ func PlaceOf(o *unstructured.Unstructured) Place {
 	return Place{o.GroupVersionKind().GroupKind(), o.GetNamespace(), o.GetName()}
 }
 
-// Record is the owner's list of its labelled children. It is kept in an annotation of the owner, which nobody can write who
-// may only write objects elsewhere, so a label counts as a tie just for what it lists. A record does not change; nil is no record.
+// Record is the owner's list of its labelled children, and of those that are to be left behind. It is kept in an annotation of the
+// owner. Only those who may write the owner can write it, so a label counts as a tie just for what it lists. A record does not
+// change; nil is no record.
 type Record struct {
 	// since is when the record was begun, in whole seconds: no child of before can be in it by itself.
 	since time.Time

@@ -240,6 +240,18 @@ func (o Owner) Needs(spec dsl.ChildSpec, namespace string) bool {
 	return spec.Ownership != dsl.Unowned && spec.OnDelete != dsl.RetainChild && (spec.OnDelete == dsl.OrphanChild || o.Enters(spec, namespace) && !spec.ByReference())
 }
 
+// Lists reports whether the owner's record has to list an object that is there: by what it says, it is the owner's and counts only
+// with the record, or is to be left behind.
+func (o Owner) Lists(live metav1.Object) bool {
+	return o.Labels(live) || o.Says(live) || o.Leaves(live)
+}
+
+// Leaves reports whether an object is controlled by this owner and near to it, and is to be left behind when the owner goes.
+func (o Owner) Leaves(live metav1.Object) bool {
+	ref := metav1.GetControllerOfNoCopy(live)
+	return ref != nil && ref.UID == o.Object.GetUID() && o.Name().Near(live.GetNamespace()) && o.Keys.Orphans(live)
+}
+
 // Orphans reports whether an object says that it is to be left behind when its owner goes.
 func (k Keys) Orphans(live metav1.Object) bool {
 	s, _ := ParseTitle(note(live, k.Child))

@@ -36,7 +36,8 @@ type wanted struct {
 	id
 	// object is what is applied, whole.
 	object *unstructured.Unstructured
-	// enters: it has to be in the owner's record, as title.
+	// enters: it has to be in the owner's record, as title: it counts only with the record, or it is to stay and the garbage
+	// collector would take it. An owner that is being deleted lists none of the latter.
 	enters bool
 	title  string
 	// holds: something has to be done about it before the owner goes.
@@ -81,7 +82,7 @@ func (c *children) Apply(ctx context.Context, desired any, specs ...dsl.ChildSpe
 	if err != nil {
 		return nil, s.unapplied(ctx, w, deed, err)
 	}
-	if w.enters && live == nil && deed == "" {
+	if (w.enters || w.holds) && live == nil && deed == "" {
 		s.doubt(w.place()) // it was there, and the cache does not show it yet
 	}
 	s.keep(w.id, result)
@@ -148,7 +149,7 @@ func (s *Session) prepare(ctx context.Context, w *wanted, live *unstructured.Uns
 	s.mu.Lock()
 	s.holds = s.holds || w.holds
 	s.mu.Unlock()
-	if w.enters {
+	if w.enters && !s.defers(w, live) {
 		if err := s.enrol(ctx, w, live); err != nil {
 			return err
 		}
@@ -162,7 +163,7 @@ func (s *Session) prepare(ctx context.Context, w *wanted, live *unstructured.Uns
 // unapplied sees to the record after a child could not be applied.
 func (s *Session) unapplied(ctx context.Context, w *wanted, deed child.Deed, err error) error {
 	switch {
-	case !w.enters:
+	case !w.enters && !w.holds:
 	case !errors.Is(err, dsl.ErrNotOwned):
 		if deed != "" || !denied(err) {
 			s.doubt(w.place()) // the answer may be all that was lost
@@ -203,8 +204,9 @@ func (c *Reader) want(ctx context.Context, desired any, spec dsl.ChildSpec) (*wa
 	if err := owner.Complete(object, served.Namespaced, spec); err != nil {
 		return nil, err
 	}
+	stays := spec.ByReference() && spec.OnDelete == dsl.OrphanChild && !s.pass.Deleting
 	w := &wanted{
-		id: id{served.GVR, cache.MetaObjectToName(object)}, object: object, holds: owner.Needs(spec, object.GetNamespace()), enters: owner.Enters(spec, object.GetNamespace()), title: child.Which(spec),
+		id: id{served.GVR, cache.MetaObjectToName(object)}, object: object, holds: owner.Needs(spec, object.GetNamespace()), enters: stays || owner.Enters(spec, object.GetNamespace()), title: child.Which(spec),
 		maker: s.Claims.Maker(handler, spec.Handler), feed: kind,
 	}
 	if w.enters && kind.Informer(w.key.Namespace) == nil {
@@ -250,7 +252,7 @@ func (c *children) Enter(ctx context.Context, all ...dsl.DesiredChild) error {
 	s := c.session
 	titles := map[child.Place]string{}
 	for _, each := range all {
-		if !each.ByLabel() && s.family.settings.Own.Resource().Namespaced {
+		if !each.ByLabel() && each.OnDelete != dsl.OrphanChild && s.family.settings.Own.Resource().Namespaced {
 			continue
 		}
 		w, err := c.want(ctx, each.Object, each.ChildSpec)
@@ -260,12 +262,17 @@ func (c *children) Enter(ctx context.Context, all ...dsl.DesiredChild) error {
 		if err := s.family.listed("applying "+w.place().People(), w.feed); err != nil {
 			return err
 		}
-		if w.enters && w.admits(s.known(w.feed, w.id)) == nil {
-			titles[w.place()] = w.title
-			s.mu.Lock()
-			s.holds = s.holds || w.holds
-			s.mu.Unlock()
+		if !w.enters {
+			continue
 		}
+		live := s.known(w.feed, w.id)
+		if w.admits(live) != nil || s.defers(w, live) {
+			continue
+		}
+		titles[w.place()] = w.title
+		s.mu.Lock()
+		s.holds = s.holds || w.holds
+		s.mu.Unlock()
 	}
 	return s.enter(ctx, titles)
 }

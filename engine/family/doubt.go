@@ -43,6 +43,13 @@ func some(doubts *child.Record) *child.Record {
 	return doubts
 }
 
+// open returns the places at which there may be a child that no cache shows, sorted.
+func (s *Session) open() []child.Place {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.pass.Memory.doubts.Places()
+}
+
 // denied reports whether an error is an answer of the server which says that it did nothing.
 func denied(err error) bool {
 	var answer apierrors.APIStatus
@@ -60,19 +67,13 @@ func (s *Session) Find(ctx context.Context) (found bool, err error) {
 	if !s.pass.Deleting || s.pass.Gone {
 		return false, nil
 	}
-	return s.findMost(ctx, len(s.owner().Record.Places()))
+	return s.findMost(ctx, len(s.open()))
 }
 
 // findMost is Find for any owner, and for so many children at most.
 func (s *Session) findMost(ctx context.Context, most int) (found bool, err error) {
 	owner := s.owner()
-	for _, place := range owner.Record.Places() {
-		s.mu.Lock()
-		open := s.pass.Memory.doubts.Lists(place)
-		s.mu.Unlock()
-		if !open {
-			continue
-		}
+	for _, place := range s.open() {
 		there, _ := s.family.claimed(owner, place)
 		if !there {
 			if most--; most < 0 {
@@ -101,7 +102,7 @@ func (s *Session) look(ctx context.Context, owner child.Owner, place child.Place
 	if apierrors.IsForbidden(err) {
 		live, err = s.family.listOne(ctx, kind, key) // a list takes no right that the cache does not need
 	}
-	if err != nil || live == nil || !owner.Says(live) && !owner.Labels(live) {
+	if err != nil || live == nil || !owner.Lists(live) {
 		return false, err
 	}
 	s.note(Write{Write: inbox.Write{Cache: kind, Key: key, UID: live.GetUID(), Version: live.GetResourceVersion()}})

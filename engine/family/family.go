@@ -184,6 +184,21 @@ func (f *Family) complete() error {
 	return nil
 }
 
+// current returns why a child may be there that the caches do not show; nil when all of them are told of changes.
+func (f *Family) current() error {
+	if err := f.complete(); err != nil {
+		return err
+	}
+	for kind := range f.kinds {
+		for _, h := range kind.Informers("") {
+			if since := h.State().Stale; !since.IsZero() {
+				return fmt.Errorf("listing children: no watch of %s is open since %s", kind.Name(), since.Format(time.RFC3339))
+			}
+		}
+	}
+	return f.settled("listing children")
+}
+
 // settled returns an error while what is cached of owners and of their children may be from two states of the API server,
 // because its versions have gone back: until all have listed again, it is not known which children are wanted.
 func (f *Family) settled(what string) error {

@@ -75,25 +75,26 @@ func (s *Session) Holds(held bool) bool {
 			return true
 		}
 	}
-	return held && s.orphans()
+	return held && s.orphans(owner)
 }
 
-// orphans reports whether there may be children with an owner reference that are to be left behind.
-func (s *Session) orphans() bool {
-	if s.family.complete() != nil {
+// orphans reports whether there may be children with an owner reference that are to be left behind. Those that an earlier version
+// made are in no record.
+func (s *Session) orphans(owner child.Owner) bool {
+	if s.family.current() != nil {
 		return true
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, o := range s.applied {
-		if ref := metav1.GetControllerOfNoCopy(o); ref != nil && ref.UID == s.pass.Object.GetUID() && s.family.keys.Orphans(o) {
+		if owner.Leaves(o) {
 			return true
 		}
 	}
 	for kind := range s.family.kinds {
 		for _, o := range kind.OwnedBy(string(s.pass.Object.GetUID())) {
 			newer := s.applied[id{kind.Resource().GVR, cache.MetaObjectToName(o)}] != nil
-			if !newer && s.family.keys.Orphans(o) {
+			if !newer && owner.Leaves(o) {
 				return true
 			}
 		}
@@ -114,8 +115,8 @@ func (s *Session) needs(owner child.Owner, o *unstructured.Unstructured) bool {
 	return owner.Needs(spec, o.GetNamespace())
 }
 
-// EndChildren deletes or releases children before their owner goes, whichever handlers this version has: the record lists the
-// labelled ones, and each child says how it is kept. Open: some are left, or it is not known which there are; the
+// EndChildren deletes or releases children before their owner goes, whichever handlers this version has: the record lists
+// them, and each child says how it is kept. Open: some are left, or it is not known which there are; the
 // deletion has to wait, and again is when to look. Alone: no handler wants the finalizer that is there, so it is there for children.
 // The span is not begun yet.
 func (s *Session) EndChildren(ctx context.Context, span *fence.Span, alone bool) (again time.Duration, open bool, err error) {
@@ -141,12 +142,20 @@ func (s *Session) EndChildren(ctx context.Context, span *fence.Span, alone bool)
 		again, open, faults = max(again, look), open || stays, append(faults, err)
 	}
 	switch {
-	case s.family.Retired.Searching(), alone && s.blind():
+	case s.doubtful(owner, alone):
 		again, open = searchLook, true
 	case open && again == 0:
 		again = endLook
 	}
 	return again, open, errors.Join(faults...)
+}
+
+// doubtful reports whether the owner may have children that EndChildren has not come to. Alone is as for EndChildren.
+func (s *Session) doubtful(owner child.Owner, alone bool) bool {
+	return s.family.Retired.Searching() ||
+		alone && (s.blind() || s.family.current() != nil) || // an earlier version did not list those that stay
+		owner.Record != nil && s.family.settled("") != nil ||
+		!s.pass.Gone && len(s.open()) > 0 // the next pass looks for them
 }
 
 // toEnd returns the owner's children among the objects of a feed that are not left to the garbage collector.

@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -29,25 +31,30 @@ type ties struct {
 	closed bool
 }
 
-// readRecord reads the owner's record. One that cannot be read is none.
+// readRecord reads the owner's record. One that cannot be read is none. There may be a child that no cache shows at a place that
+// this process did not enter: an earlier process made it, or a restored backup has brought it back.
 func (s *Session) readRecord() {
 	if known := s.pass.Memory.ties; known != nil {
 		s.ties = *known
 	}
-	first := s.pass.Memory.ties == nil && !s.pass.Gone
-	if s.pass.Gone && s.record != nil { // the cache lacks later writes to an object that is gone
+	before := s.record
+	if s.pass.Gone && before != nil { // the cache lacks later writes to an object that is gone
 		return
 	}
-	if s.takeLocked(s.pass.Object); !first {
+	if s.takeLocked(s.pass.Object); s.pass.Gone || s.record == before {
 		return
 	}
-	var seen []child.Place // an earlier process may have made children that no cache shows yet
+	var known []child.Place
 	for _, place := range s.record.Places() {
-		if there, _ := s.family.claimed(s.owner(), place); there {
-			seen = append(seen, place)
+		if there, _ := s.family.claimed(s.owner(), place); there || before.Lists(place) {
+			known = append(known, place)
 		}
 	}
-	s.pass.Memory.doubts = some(s.record.Without(seen...))
+	doubts := s.record.Without(known...)
+	for _, place := range s.pass.Memory.doubts.Places() {
+		doubts = doubts.With(s.pass.Now, map[child.Place]string{place: ""})
+	}
+	s.pass.Memory.doubts = some(doubts)
 }
 
 // takeLocked takes over the record that an owner has. The lock is held, or no other goroutine has the session yet.
@@ -97,7 +104,27 @@ func (w *wanted) admits(live *unstructured.Unstructured) error {
 	return err
 }
 
-// enrol enters a labelled child before it is applied.
+// defers reports whether a child need not be entered before it is applied, and has it entered by the owner's next write: an earlier
+// version made it, which entered no child with an owner reference, and the cache shows it.
+func (s *Session) defers(w *wanted, live *unstructured.Unstructured) bool {
+	if live == nil || !w.applier.Owner.Leaves(live) {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !slices.Contains(s.base.GetFinalizers(), s.family.settings.Operator.Finalizer()) {
+		return false // it takes a write
+	}
+	if title, told := s.record.Title(w.place()); !told || title != w.title {
+		if s.late == nil {
+			s.late = map[child.Place]string{}
+		}
+		s.late[w.place()] = w.title
+	}
+	return true
+}
+
+// enrol enters a child before it is applied.
 func (s *Session) enrol(ctx context.Context, w *wanted, live *unstructured.Unstructured) error {
 	place := w.place()
 	if err := s.enter(ctx, map[child.Place]string{place: w.title}); err != nil {
@@ -123,7 +150,7 @@ func (s *Session) enter(ctx context.Context, titles map[child.Place]string) erro
 	if s.wanted == nil {
 		s.wanted = map[child.Place]bool{}
 	}
-	before, fault, missing := s.record, s.fault, false
+	before, fault, missing, late := s.record, s.fault, false, maps.Clone(s.late)
 	for place, title := range titles {
 		s.wanted[place] = s.wanted[place] || !before.Lists(place)
 		entered, told := before.Title(place)
@@ -140,7 +167,7 @@ func (s *Session) enter(ctx context.Context, titles map[child.Place]string) erro
 		if _, err := s.findMost(ctx, mostLooks); err != nil {
 			s.pass.Log().V(1).Info("child stays in the record", "reason", err.Error())
 		}
-		fault = s.writeRecord(ctx, before.With(time.Now(), titles).Without(s.outdated(before)...))
+		fault = s.writeRecord(ctx, before.With(time.Now(), late).With(time.Now(), titles).Without(s.outdated(before)...))
 	}
 	return s.unentered(fault)
 }
@@ -205,7 +232,7 @@ func (s *Session) writeRecord(ctx context.Context, record *child.Record) error {
 	}
 	key, base := s.family.keys.Record, s.Base()
 	if over := len(text) - pack.Room(base.GetAnnotations(), key); over > 0 {
-		return dsl.Permanent(fmt.Errorf("its annotations would have %d bytes, and the API server takes %d: give one object fewer labelled children",
+		return dsl.Permanent(fmt.Errorf("its annotations would have %d bytes, and the API server takes %d: give one object fewer children that are labelled, or stay when it is deleted",
 			pack.MostOfAll+over, pack.MostOfAll))
 	}
 	marks := s.holding()

@@ -35,8 +35,8 @@ type Memory struct {
 	ties *ties
 	// unsure: a write of the record got no answer, so the owner may have another one than ties has.
 	unsure bool
-	// doubts are places of the record where a child may be that no cache shows: its creation got no answer, or an earlier
-	// process made it. They stay in the record until the child is seen, or looked for.
+	// doubts are places where a child may be that no cache shows: its creation got no answer, or an earlier process made it. Those
+	// of the record stay in it until the child is seen, or looked for.
 	doubts *child.Record
 	// asked are the children that stay for now, with the handler that may want each, as the log says.
 	asked map[child.Place]string
@@ -87,8 +87,10 @@ type Session struct {
 	// base is the owner as the pass has written it so far.
 	base *unstructured.Unstructured
 	ties
-	// wanted are the places of labelled children in this pass; true while nothing was known to be there when it was entered.
+	// wanted are the places that this pass enters into the record; true while nothing was known to be there when it was entered.
 	wanted map[child.Place]bool
+	// late are children that the owner's next write enters into the record.
+	late map[child.Place]string
 	// lost: a write of the record by an earlier pass got no answer, and the owner has not been read since.
 	lost bool
 	// fault is why the server did not take the record.

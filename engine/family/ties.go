@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
@@ -15,6 +16,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/child"
 	"github.com/handwerk-dev/handwerk/engine/claim"
 	"github.com/handwerk-dev/handwerk/engine/feed"
+	"github.com/handwerk-dev/handwerk/engine/pack"
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
 
@@ -56,7 +58,7 @@ func (f *Family) claimed(owner child.Owner, place child.Place) (there, known boo
 	if !found && kind.Telling(key) {
 		return false, false // the listeners find the owner by its record when the deletion reaches them
 	}
-	there = found && (owner.Labels(o) || owner.Says(o))
+	there = found && owner.Lists(o)
 	return there, there || h.State().Stale.IsZero()
 }
 
@@ -91,13 +93,13 @@ func (f *Family) farewell(record *child.Record, place child.Place) bool {
 	return at >= 0 && claim.Lasts(f.settings.Handlers[at])
 }
 
-// Trim takes what is no child any more out of the record. It returns the owner as it is now, and annotations that
-// are to be written when the owner is; nil for none.
+// Trim takes what is no child any more out of the record, and has it list what an earlier version did not. It returns the owner as
+// it is now, and annotations that are to be written when the owner is; nil for none.
 func (s *Session) Trim() (base *unstructured.Unstructured, along map[string]string) {
 	s.mu.Lock()
-	before, base := s.record, s.base
+	before, base, late := s.record, s.base, len(s.late) > 0
 	s.mu.Unlock()
-	if before == nil || s.pass.Deleting {
+	if before == nil && !late || s.pass.Deleting {
 		return base, nil
 	}
 	left := s.outdated(before)
@@ -112,11 +114,19 @@ func (s *Session) Trim() (base *unstructured.Unstructured, along map[string]stri
 		s.record, s.next = record, text
 		s.family.know(s.pass.Key, record)
 	}
-	if s.next == "" {
+	next := s.next
+	if late {
+		// Memory has it once the owner has: until then, what is entered is entered by a write of its own.
+		text, err := s.record.With(time.Now(), s.late).Encode(s.pass.Object.GetUID())
+		if err == nil && len(text) <= pack.Room(base.GetAnnotations(), s.family.keys.Record) {
+			next = text
+		}
+	}
+	if next == "" {
 		return base, nil
 	}
 	s.pass.Memory.unsure = true
-	return base, map[string]string{s.family.keys.Record: s.next}
+	return base, map[string]string{s.family.keys.Record: next}
 }
 
 // LeftBehind takes what was made to see the owner off out of its record, and returns the annotation, nil where nothing
