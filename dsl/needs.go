@@ -113,7 +113,8 @@ func (n Need) Text() string {
 
 // Needs declares what the handler's code does with a resource beside what the engine does, in the
 // form of [ParseNeed]: Needs("get,create,patch", "deployments.apps") for what it applies as children,
-// Needs("patch", "self/status") for what it sets in the status by Request.Patch. See [Need].
+// Needs("patch", "self/status") for what it sets in the status by Request.Patch, Needs("patch", "self") for children that are
+// [Labelled], [OrphanChild] or [RetainChild]: the engine writes their owner. See [Need].
 func Needs(verbs, resource string) Option {
 	return func(h *Handler) {
 		n, err := ParseNeed(verbs, resource)

@@ -24,8 +24,10 @@ func TestAMissingRightSaysWhatToDo(t *testing.T) {
 	tests := map[string]struct {
 		verb, resource string
 		options        []dsl.Option
-		ask            dsl.Func
-		want           string
+		// causes are create, unless it says others.
+		causes []dsl.Cause
+		ask    dsl.Func
+		want   string
 	}{
 		"that nobody declared": {
 			verb: "create", resource: configMaps,
@@ -66,6 +68,14 @@ func TestAMissingRightSaysWhatToDo(t *testing.T) {
 			},
 			want: `(dsl.Needs("patch", "deployments.apps") in Go)`,
 		},
+		"on the object itself, whose finalizer a child needs that stays": {
+			verb: "patch", resource: foos, options: []dsl.Option{dsl.Needs("get,create,patch", "configmaps")}, causes: []dsl.Cause{dsl.Reconcile},
+			ask: func(ctx ctx, r *dsl.Request) error {
+				_, err := r.Children.Apply(ctx, configMap, dsl.ChildSpec{OnDelete: dsl.OrphanChild})
+				return err
+			},
+			want: `declare it with needs: [{resource: foos.example.com, verbs: [patch]}] (dsl.Needs("patch", "foos.example.com") in Go)`,
+		},
 		"on a subresource": {
 			verb: "patch", resource: foos + "/status",
 			ask: func(ctx ctx, r *dsl.Request) error {
@@ -79,7 +89,14 @@ func TestAMissingRightSaysWhatToDo(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			perform(t, scenario{
 				func(foo *dsl.Resource, j *journal) {
-					foo.OnCreate("ask", func(ctx ctx, r *dsl.Request) error {
+					if test.causes != nil {
+						foo.Owns(configMaps)
+					}
+					causes := test.causes
+					if causes == nil {
+						causes = []dsl.Cause{dsl.Create}
+					}
+					foo.On(causes, "ask", func(ctx ctx, r *dsl.Request) error {
 						err := test.ask(ctx, r)
 						if !apierrors.IsForbidden(err) {
 							t.Errorf("the error is %v, want one that a right is missing", err)

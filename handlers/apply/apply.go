@@ -115,8 +115,8 @@ func (p *plan) built() actions.Built {
 	if p.some(dsl.ChildSpec.ByReference) {
 		out.Needs = append(out.Needs, dsl.MustParseNeed("update", "self/finalizers"))
 	}
-	if p.some(dsl.ChildSpec.ByLabel) {
-		out.Needs = append(out.Needs, dsl.MustParseNeed("patch", "self")) // the record of labelled children
+	if p.some(func(s dsl.ChildSpec) bool { return s.ByLabel() || s.OnDelete == dsl.OrphanChild }) {
+		out.Needs = append(out.Needs, dsl.MustParseNeed("patch", "self")) // the record of children
 	}
 	if len(out.Owns) > 0 && !p.final {
 		out.Brings = append(out.Brings, dsl.Child) // or drift would not be put back
