@@ -18,6 +18,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/enginetest"
+	"github.com/handwerk-dev/handwerk/engine/ops"
 )
 
 // errLooping ends a loop that would else go on without time passing.
@@ -172,6 +173,26 @@ func TestVersionsThatGoBack(t *testing.T) {
 			if diff := cmp.Diff(before, s.uids()); diff != "" {
 				s.t.Errorf("children (-want +got):\n%s", diff)
 			}
+			well(s)
+		}},
+		"a process stays ready, and says that it lists again": {keeps, func(s *stage) {
+			s.begin()
+			s.Advance(time.Minute)
+			restore := s.Backup()
+			s.size(2)
+			s.fill("later", 100)
+			s.Settle()
+			s.DelayNext("watch", configMaps, 10*time.Second)
+			restore()
+			s.ExpireWatches(foos, configMaps)
+			s.Advance(5 * time.Second)
+			const want = "[+]child/foos.v1.example.com/configmaps.v1 ok: listing again, because the API server's versions have gone back"
+			s.Settle()
+			all := s.Process.Engine().Ready()
+			if !slices.ContainsFunc(all, func(c ops.Check) bool { return c.String() == want }) || slices.ContainsFunc(all, func(c ops.Check) bool { return c.State != ops.Pass }) {
+				s.t.Errorf("it says %v, want %s", all, want)
+			}
+			s.Advance(10 * time.Second)
 			well(s)
 		}},
 		"a write that was forgotten is not waited for": {keeps, func(s *stage) {

@@ -123,10 +123,13 @@ func (f *Feed) Status() health.Status { return f.health.Status() }
 func (f *Feed) Settled() <-chan struct{} { return f.health.Settled() }
 
 // Check tells how the feed is, in a line of that name. Where a right is missing, the message ends with by, which says
-// whose.
+// whose. A listing again is no fault: one that fails or takes long is, and has another message then.
 func (f *Feed) Check(name, by string) ops.Check {
 	c, now := ops.Check{Name: name}, f.Status()
 	if now.Well() {
+		if f.Behind() {
+			c.Message = "listing again, because the API server's versions have gone back"
+		}
 		return c
 	}
 	c.State, c.Message = ops.Warn, string(now.Phase)
