@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/handwerk-dev/handwerk/dsl/bookkeeping"
@@ -165,6 +166,34 @@ func (op *Operator) Register() string { return op.Name + "-children" }
 // DigestKey is the name of the Secret that has the key with which digests of the operator's Secrets are made. It lies in the
 // operator's namespace.
 func (op *Operator) DigestKey() string { return op.Name + "-key" }
+
+// OwnPlace is where something is that the operator keeps for itself.
+type OwnPlace struct {
+	Resource        schema.GroupResource
+	Namespace, Name string
+	// What says what is there, for people.
+	What string
+}
+
+// OwnPlaces are the places of all that the operator keeps for itself in its namespace, also under its earlier names. Handlers may not
+// write there. Without a namespace there are none.
+func (op *Operator) OwnPlaces(namespace string) (out []OwnPlace) {
+	if namespace == "" {
+		return nil
+	}
+	for _, o := range append(op.Earlier(), op) {
+		for _, place := range []OwnPlace{
+			{schema.GroupResource{Resource: "configmaps"}, namespace, o.Register(), "register of kinds of children"},
+			{schema.GroupResource{Group: "coordination.k8s.io", Resource: "leases"}, namespace, o.LeaderLock(), "leader's lock"},
+			{schema.GroupResource{Resource: "secrets"}, namespace, o.DigestKey(), "key of digests"},
+		} {
+			if !slices.Contains(out, place) {
+				out = append(out, place)
+			}
+		}
+	}
+	return out
+}
 
 // New returns an operator without resources.
 func New(name string) *Operator { return &Operator{Name: name} }

@@ -67,12 +67,18 @@ func (e *Engine) writer(gvr schema.GroupVersionResource, namespace string) dynam
 	return e.reach(gvr, namespace).Client(e.clients.Dynamic.Resource(gvr).Namespace(namespace))
 }
 
+// keeper is writer for what the operator keeps for itself, which handlers cannot write.
+func (e *Engine) keeper(gvr schema.GroupVersionResource, namespace string) dynamic.ResourceInterface {
+	return e.reach(gvr, namespace).open(e.clients.Dynamic.Resource(gvr).Namespace(namespace))
+}
+
 // reach returns what wraps the engine's clients of a resource.
 func (e *Engine) reach(gvr schema.GroupVersionResource, namespace string) reach {
 	return reach{e, gvr, namespace}
 }
 
-// reach wraps clients of a resource in a namespace: it reports missing rights, and compares answers with the caches.
+// reach wraps clients of a resource in a namespace: it reports missing rights, compares answers with the caches, and keeps
+// writes from the operator's own objects.
 type reach struct {
 	engine    *Engine
 	gvr       schema.GroupVersionResource
@@ -81,6 +87,11 @@ type reach struct {
 
 // Client wraps a client.
 func (r reach) Client(c dynamic.ResourceInterface) dynamic.ResourceInterface {
+	return r.engine.own.guard(r.gvr, r.namespace, r.open(c))
+}
+
+// open is Client for the engine itself, which may write the operator's own objects.
+func (r reach) open(c dynamic.ResourceInterface) dynamic.ResourceInterface {
 	return r.engine.watches.Compare(r.gvr, r.namespace, r.engine.access.Client(c, r.gvr))
 }
 

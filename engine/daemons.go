@@ -48,6 +48,9 @@ func (r *resource) newCrew() *daemon.Crew {
 // seen takes an event of the resource's own objects.
 func (r *resource) seen(ev watch.Event) {
 	r.engine.indexes.Shown(r.own, ev)
+	if r.engine.own.has(r.own.Resource().GVR.GroupResource(), ev.Key) {
+		return // what the operator keeps for itself is handled by no handler
+	}
 	r.box.Seen(ev)
 	r.crew.Seen(ev)
 }

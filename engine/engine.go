@@ -84,6 +84,7 @@ type Engine struct {
 	office    *activity.Office
 	// ending are the namespaces that refuse requests because they are being deleted.
 	ending gone.Namespaces
+	own    ownPlaces
 
 	started atomic.Bool
 	leaving atomic.Bool
@@ -96,7 +97,7 @@ func New(op *dsl.Operator, s Settings) (*Engine, error) {
 	if err := op.Validate(); err != nil {
 		return nil, fmt.Errorf("checking operator: %w", err)
 	}
-	e := &Engine{op: op, settings: s, log: s.Log, metrics: s.Metrics, outages: outage.New(s.Log), renamer: patch.NewRenamer(op), trim: trim.New(s.Rested), trail: loop.NewTrail()}
+	e := &Engine{op: op, settings: s, log: s.Log, metrics: s.Metrics, outages: outage.New(s.Log), renamer: patch.NewRenamer(op), trim: trim.New(s.Rested), trail: loop.NewTrail(), own: ownPlacesOf(op, s.Namespace)}
 	if e.metrics == nil {
 		e.metrics = ops.NewMetrics()
 	}
@@ -110,7 +111,7 @@ func New(op *dsl.Operator, s Settings) (*Engine, error) {
 	e.others = client.Settings{Manager: op.Name, Renamer: e.renamer, Catalog: e.catalog, Resource: e.writer, Watched: e.feeds.Whole}
 	e.access = e.newAccess()
 	e.register = register.New(register.Settings{
-		Name: op.Register(), Earlier: earlierRegisters(op), Namespace: s.Namespace, Client: e.writer(register.Resource, s.Namespace), Manager: op.Name, Said: e.said, Log: e.log,
+		Name: op.Register(), Earlier: earlierRegisters(op), Namespace: s.Namespace, Client: e.keeper(register.Resource, s.Namespace), Manager: op.Name, Managers: earlierNames(op), Said: e.said, Log: e.log,
 	})
 	e.events = events.New(events.Settings{
 		Client: e.clients.Kubernetes, Operator: op.Name, Log: e.log, Dropped: e.metrics.EventDropped, Failed: e.access.Refused, Ending: &e.ending,
@@ -134,6 +135,14 @@ func earlierRegisters(op *dsl.Operator) (out []string) {
 		if name := earlier.Register(); name != op.Register() && !slices.Contains(out, name) {
 			out = append(out, name)
 		}
+	}
+	return out
+}
+
+// earlierNames are the names that the operator had.
+func earlierNames(op *dsl.Operator) (out []string) {
+	for _, earlier := range op.Earlier() {
+		out = append(out, earlier.Name)
 	}
 	return out
 }

@@ -33,7 +33,7 @@ func TestKindsAreRegistered(t *testing.T) {
 			v.Wrote()
 		},
 		"what is registered already is not written": func(v *versions) {
-			v.Create(`{apiVersion: v1, kind: ConfigMap, metadata: {name: op-children, namespace: ops}, data: {foos.example.com: "ConfigMap\n"}}`)
+			v.Apply("op", `{apiVersion: v1, kind: ConfigMap, metadata: {name: op-children, namespace: ops}, data: {foos.example.com: "ConfigMap\n"}}`)
 			v.version(childOf("app", "ConfigMap", "a"))
 			v.Wrote("patch configmaps default/a")
 		},
@@ -51,7 +51,7 @@ func TestKindsAreRegistered(t *testing.T) {
 		},
 		"a write that comes in between is kept": func(v *versions) {
 			v.version(childOf("app", "ConfigMap", "a"), `{id: more, when: self.spec.size > 1, apply: {b: {apiVersion: apps/v1, kind: Deployment, metadata: {name: b}}}}`)
-			v.Update(configMaps, inOps, "op-children", func(o *unstructured.Unstructured) { v.setField(o, "ConfigMap\nSecret\n", "data", "foos.example.com") })
+			v.Apply("op", `{apiVersion: v1, kind: ConfigMap, metadata: {name: op-children, namespace: ops}, data: {foos.example.com: "ConfigMap\nSecret\n"}}`)
 			v.size(2)
 			v.has("ConfigMap a of app/a", "Deployment b of more/b")
 			v.registered("ConfigMap", "Deployment.apps", "Secret")

@@ -90,8 +90,8 @@ func newResource(e *Engine, spec *dsl.Resource) *resource {
 	})
 	r.family = family.New(family.Settings{
 		Operator: e.op, Resource: spec, Handlers: r.rules.Handlers, Log: r.log, Metrics: e.metrics, Events: e.events, Catalog: e.catalog,
-		Box: r.box, Own: r.own, NewFeed: e.feeds.New, Feeds: r.Feeds, Client: e.writer, Read: e.reader, Announce: r.announce, Register: e.register, Ending: &e.ending,
-		Extinct: e.feeds.Extinct,
+		Box: r.box, Own: r.own, NewFeed: e.feeds.New, Borrow: e.feeds.Borrow, Feeds: r.Feeds, Client: e.writer, Read: e.reader, Announce: r.announce, Register: e.register, Ending: &e.ending,
+		Extinct: e.feeds.Extinct, Refuses: e.own.refusal,
 	})
 	r.indexes = e.indexes.Readers(r.box.IndexSeen)
 	r.related = related.New(related.Settings{

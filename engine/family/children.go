@@ -204,6 +204,9 @@ func (c *Reader) want(ctx context.Context, desired any, spec dsl.ChildSpec) (*wa
 	if err := owner.Complete(object, served.Namespaced, spec); err != nil {
 		return nil, err
 	}
+	if err := s.family.settings.Refuses(served.GVR, cache.MetaObjectToName(object)); err != nil {
+		return nil, err
+	}
 	stays := spec.ByReference() && spec.OnDelete == dsl.OrphanChild && !s.pass.Deleting
 	w := &wanted{
 		id: id{served.GVR, cache.MetaObjectToName(object)}, object: object, holds: owner.Needs(spec, object.GetNamespace()), enters: stays || owner.Enters(spec, object.GetNamespace()), title: child.Which(spec),

@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/cached"
@@ -61,11 +62,15 @@ type Settings struct {
 	Ending *gone.Namespaces
 	// Extinct reports whether a kind that is not served is gone for good, with its objects; see [feeds.Factory.Extinct].
 	Extinct func(context.Context, schema.GroupKind) (extinct bool, doubt error)
+	// Refuses says why there can be no child at a place: the operator keeps it for itself.
+	Refuses func(schema.GroupVersionResource, cache.ObjectName) error
 
 	// Own is the feed of the owners. NewFeed makes one of a kind of children, and Feeds are all of the resource's,
 	// those of children among them.
-	Own     *feed.Feed
+	Own *feed.Feed
+	// Borrow counts a feed that the register asks for; there is a bound on those.
 	NewFeed func(feed.Settings) *feed.Feed
+	Borrow  func() (back func(), ok bool)
 	Feeds   func() []*feed.Feed
 	// Client reaches a resource, in a namespace unless that is empty. Read reads one object from the server.
 	Client func(gvr schema.GroupVersionResource, namespace string) dynamic.ResourceInterface
@@ -110,7 +115,7 @@ func New(s Settings) *Family {
 	f.sweeper = sweep.New(s.Handlers)
 	f.Retired = retired.New(retired.Settings{
 		Register: s.Register, Resource: s.Resource.Name, Log: s.Log, NewFeed: s.NewFeed, Granted: s.Box.Grant,
-		Owns: f.owns, Claims: f.claims, Seen: f.seen,
+		Borrow: s.Borrow, Owns: f.owns, Claims: f.claims, Seen: f.seen,
 	})
 	return f
 }

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -44,6 +45,20 @@ type Factory struct {
 	// namespaces is nil where the scope has no globs.
 	namespaces, crds *feed.Feed
 	needCRDs         chan struct{}
+	lent             atomic.Int32
+}
+
+// Lent is how many feeds there are at once, in one process, that data ask for and no configuration.
+const Lent = 64
+
+// Borrow counts a feed that data ask for, as lines of the register do, and reports whether there may be one more. Back is to be
+// called once, when the feed has ended.
+func (y *Factory) Borrow() (back func(), ok bool) {
+	if y.lent.Add(1) > Lent {
+		y.lent.Add(-1)
+		return nil, false
+	}
+	return func() { y.lent.Add(-1) }, true
 }
 
 // New returns a factory, whose own feeds do not run yet.

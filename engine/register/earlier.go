@@ -26,9 +26,9 @@ func (r *Register) takeOver(ctx context.Context, o *unstructured.Unstructured) (
 		if earlier == nil {
 			continue
 		}
-		into := kindsIn(o)
+		into := read(o, r.managers()).kinds
 		next, more := r.blankOr(o), false
-		for resource, kinds := range kindsIn(earlier) {
+		for resource, kinds := range read(earlier, r.managers()).kinds {
 			both := append(slices.Clone(into[resource]), kinds...)
 			slices.SortFunc(both, func(a, b schema.GroupKind) int { return strings.Compare(a.String(), b.String()) })
 			if both = slices.Compact(both); len(both) == len(into[resource]) {

@@ -36,6 +36,8 @@ const (
 	// readAgain and readAgainMost bound the wait before a register that could not be read is read again.
 	readAgain     = time.Second
 	readAgainMost = time.Minute
+	// writeAgain is how long a register rests that the server did not take.
+	writeAgain = 10 * time.Minute
 )
 
 // Settings say where the register is. All are required but Namespace.
@@ -46,9 +48,11 @@ type Settings struct {
 	// Earlier are the names that the ConfigMap had in earlier versions of the operator. What they have is taken over, and
 	// they are deleted.
 	Earlier []string
-	// Client reaches the ConfigMaps of the namespace, Manager is the field manager.
-	Client  dynamic.ResourceInterface
-	Manager string
+	// Client reaches the ConfigMaps of the namespace, Manager is the field manager. Managers are those that the operator has under
+	// its earlier names: what somebody else wrote does not count.
+	Client   dynamic.ResourceInterface
+	Manager  string
+	Managers []string
 	// Said reports whether an error is one of which the log tells elsewhere.
 	Said func(error) bool
 	Log  logr.Logger
@@ -67,9 +71,13 @@ type Register struct {
 	read   bool
 	// doubt: the ConfigMap may have changed since it was read.
 	doubt bool
-	// refused: a right is missing. Granted is closed when it may have been given.
+	// refused: a right is missing, or the server does not take the register. Granted is closed when a right may have been given; it is
+	// tried again after the time again, where that is set.
 	refused bool
+	again   time.Time
 	granted chan struct{}
+	// said is what the log says of the register's faults.
+	said string
 }
 
 // New returns a register that has not been read.
@@ -84,7 +92,7 @@ func (r *Register) Kept() bool { return r.settings.Namespace != "" }
 func (r *Register) Begin() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.object, r.kinds, r.read, r.refused = nil, nil, false, false
+	r.object, r.kinds, r.read, r.refused, r.again = nil, nil, false, false, time.Time{}
 }
 
 // Doubt has the register read again before a kind counts as entered: the cluster may have been restored from a backup.
@@ -219,7 +227,8 @@ type edit func([]schema.GroupKind) []schema.GroupKind
 func (r *Register) rests(resource string, to edit) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.refused || r.read && !r.doubt && len(to(r.kinds[resource])) == len(r.kinds[resource])
+	refused := r.refused && (r.again.IsZero() || time.Now().Before(r.again))
+	return refused || r.read && !r.doubt && len(to(r.kinds[resource])) == len(r.kinds[resource])
 }
 
 // change makes the kinds of a resource what they are to be.
@@ -259,8 +268,12 @@ func (r *Register) write(ctx context.Context, resource string, to edit) error {
 		return nil
 	}
 	r.mu.Lock()
-	next, there, kinds := r.blankOr(r.object), r.object != nil, to(r.kinds[resource])
+	before := contents{kinds: r.kinds}.number()
+	next, there, kinds, more := r.blankOr(r.object), r.object != nil, to(r.kinds[resource]), len(to(r.kinds[resource])) > len(r.kinds[resource])
 	r.mu.Unlock()
+	if more && before >= Most {
+		return r.full()
+	}
 	if err := set(next, resource, kinds); err != nil {
 		return err
 	}
@@ -336,6 +349,11 @@ func (r *Register) fetch(ctx context.Context) error {
 	return nil
 }
 
+// managers are the field managers that write the register.
+func (r *Register) managers() []string {
+	return append(slices.Clone(r.settings.Managers), r.settings.Manager)
+}
+
 func (r *Register) get(ctx context.Context, name string) (*unstructured.Unstructured, error) {
 	o, err := r.settings.Client.Get(ctx, name, metav1.GetOptions{})
 	switch {
@@ -347,41 +365,21 @@ func (r *Register) get(ctx context.Context, name string) (*unstructured.Unstruct
 	return o, nil
 }
 
-// know notes the ConfigMap as it is.
+// know notes the ConfigMap as it is, and says once what of it does not count.
 func (r *Register) know(o *unstructured.Unstructured) {
-	kinds := kindsIn(o)
+	c := read(o, r.managers())
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.object, r.kinds, r.read = o, kinds, true
-}
-
-// kindsIn returns the kinds in a register, by resource; none for nil.
-func kindsIn(o *unstructured.Unstructured) map[string][]schema.GroupKind {
-	kinds := map[string][]schema.GroupKind{}
-	if o != nil {
-		data, _, _ := unstructured.NestedMap(o.Object, "data")
-		for resource, text := range data {
-			text, _ := text.(string)
-			for line := range strings.FieldsSeq(text) {
-				kinds[resource] = append(kinds[resource], schema.ParseGroupKind(line))
-			}
-		}
+	r.object, r.kinds, r.read = o, c.kinds, true
+	if c.whole() {
+		return
 	}
-	return kinds
-}
-
-// fault takes an error of the server. Where it is that a right is missing, nobody asks again before one is given, which
-// is told: once.
-func (r *Register) fault(err error) (again bool, granted <-chan struct{}) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if !apierrors.IsForbidden(err) {
-		return true, nil
+	said := fmt.Sprint(c.foreign, c.faulty, c.surplus)
+	if said == r.said {
+		return
 	}
-	if !r.refused {
-		r.refused = true
-		r.settings.Log.Info("kinds of children are not registered; children of one that a later version does not make any more are left behind",
-			logmark.Warning, true, "configMap", r.name(), "error", err.Error())
-	}
-	return false, r.granted
+	r.said = said
+	r.settings.Log.Info("the register of kinds of children has lines that do not count; children of these kinds are looked for only where the configuration makes them",
+		logmark.Warning, true, "configMap", r.name(), "othersKeys", c.foreign[:min(len(c.foreign), shown)], "writers", writers(o, r.managers()),
+		"faulty", c.faulty, "tooMany", c.surplus)
 }

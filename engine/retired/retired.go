@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/logmark"
 	"github.com/handwerk-dev/handwerk/engine/cached"
 	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/health"
@@ -33,6 +34,8 @@ type Settings struct {
 	// NewFeed makes a feed; Granted is as in its settings.
 	NewFeed func(feed.Settings) *feed.Feed
 	Granted func()
+	// Borrow counts a feed, and reports whether there may be one more; back is called when it has ended.
+	Borrow func() (back func(), ok bool)
 	// Owns reports whether the resource owns a kind, as far as it is known what is served.
 	Owns func(schema.GroupKind) bool
 	// Claims reports whether an object says that it is a child of the resource's objects. Seen gets events of such.
@@ -48,6 +51,9 @@ type Kinds struct {
 	mu  sync.Mutex
 	end context.CancelFunc
 	all []*kind
+	// over are kinds in the register that are not looked for any more in this term: no child was found, or there are too
+	// many kinds.
+	over map[schema.GroupKind]bool
 }
 
 // kind is one of them.
@@ -55,6 +61,7 @@ type kind struct {
 	schema.GroupKind
 	feed *feed.Feed
 	end  context.CancelFunc
+	back func()
 	// told are objects of which Seen was told. The feed's own goroutine uses it.
 	told map[types.UID]bool
 }
@@ -74,6 +81,7 @@ func (k *Kinds) Begin(ctx context.Context) {
 		return
 	}
 	ctx, k.end = context.WithCancel(ctx)
+	k.over = map[schema.GroupKind]bool{}
 	k.running.Go(func() {
 		if k.settings.Register.Await(ctx) {
 			k.open(ctx)
@@ -119,7 +127,9 @@ func (k *Kinds) Searches(of schema.GroupKind) bool {
 			return phase == health.Starting || phase == health.Faulty
 		}
 	}
-	return with.Register.Has(with.Resource, of) // its feed is about to begin
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return !k.over[of] && with.Register.Has(with.Resource, of) // its feed is about to begin
 }
 
 // Searching reports whether Searches holds for some kind of the register, or the register is not known yet.
@@ -131,15 +141,11 @@ func (k *Kinds) Searching() bool {
 func (k *Kinds) open(ctx context.Context) {
 	var running sync.WaitGroup
 	defer running.Wait()
-	for _, of := range k.settings.Register.Of(k.settings.Resource) {
-		if k.settings.Owns(of) {
-			continue
-		}
-		one := &kind{GroupKind: of, told: map[types.UID]bool{}}
+	for _, one := range k.choose() {
 		var ending context.Context
 		ending, one.end = context.WithCancel(ctx)
 		one.feed = k.settings.NewFeed(k.feedOf(one))
-		k.settings.Log.Info("children may be left of a kind that is not declared any more; they are looked for", "kind", of.String())
+		k.settings.Log.Info("children may be left of a kind that is not declared any more; they are looked for", "kind", one.String())
 		k.mu.Lock()
 		k.all = append(slices.Clone(k.all), one)
 		k.mu.Unlock()
@@ -148,6 +154,39 @@ func (k *Kinds) open(ctx context.Context) {
 			one.feed.Run(ending)
 		})
 	}
+}
+
+// choose returns the kinds that are brought in: those of the register that the resource does not own, as many as there may be
+// feeds.
+func (k *Kinds) choose() (all []*kind) {
+	var left []string
+	for _, of := range k.settings.Register.Of(k.settings.Resource) {
+		if k.settings.Owns(of) {
+			continue
+		}
+		back, ok := k.settings.Borrow()
+		if !ok {
+			left = append(left, of.String())
+			k.leave(of)
+			continue
+		}
+		all = append(all, &kind{GroupKind: of, back: back, told: map[types.UID]bool{}})
+	}
+	if len(left) > 0 {
+		k.settings.Log.Info("children may be left of more kinds that are not declared any more than are looked for at once; those of the rest are left alone",
+			logmark.Warning, true, "number", len(left), "kinds", left[:min(len(left), shown)])
+	}
+	return all
+}
+
+// shown is how many kinds the log shows.
+const shown = 5
+
+// leave notes that a kind is not looked for any more in this term.
+func (k *Kinds) leave(of schema.GroupKind) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.over[of] = true
 }
 
 // feedOf says what brings in a kind: of its objects the metadata tells all.
@@ -202,6 +241,7 @@ func (k *Kinds) close(ctx context.Context, one *kind) (again bool) {
 			log.V(1).Info("kind of which no child is left stays in the register for now", "error", err.Error())
 			return true
 		}
+		k.leave(one.GroupKind) // the register may not take it
 		log.Info("no child is left of a kind that is not declared any more")
 	}
 	one.end()
@@ -211,6 +251,7 @@ func (k *Kinds) close(ctx context.Context, one *kind) (again bool) {
 // dismiss forgets a kind.
 func (k *Kinds) dismiss(one *kind) {
 	one.end()
+	one.back()
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.all = slices.DeleteFunc(slices.Clone(k.all), func(other *kind) bool { return other == one })
