@@ -54,6 +54,12 @@ func (n ResourceName) isSecret() bool { return n.Group == "" && n.Resource == "s
 // OfSecrets reports whether the resource is that of Secrets.
 func (r *Resource) OfSecrets() bool { return r.Name.isSecret() }
 
+// DigestsSecrets reports whether digests of Secrets are stored for the resource: what handlers handled last, of those that are not
+// level-triggered.
+func (r *Resource) DigestsSecrets() bool {
+	return r.OfSecrets() && slices.ContainsFunc(r.handlers, func(h *Handler) bool { return !h.ResourceWide && h.Daemon == nil && h.Stores() })
+}
+
 // secretKind is the kind of Secrets.
 var secretKind = schema.GroupKind{Kind: "Secret"}
 

@@ -19,6 +19,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/access"
 	"github.com/handwerk-dev/handwerk/engine/activity"
+	"github.com/handwerk-dev/handwerk/engine/book"
 	"github.com/handwerk-dev/handwerk/engine/catalog"
 	"github.com/handwerk-dev/handwerk/engine/client"
 	"github.com/handwerk-dev/handwerk/engine/dial"
@@ -76,12 +77,15 @@ type Engine struct {
 	outages   *outage.Watch
 	access    *access.Monitor
 	register  *register.Register
-	renamer   *patch.Renamer
-	trim      *trim.Trimmer
-	trail     *loop.Trail
-	memo      dsl.Memo
-	others    client.Settings
-	office    *activity.Office
+	// digests is the key of digests of Secrets, and key the Secret that has it.
+	digests *book.Key
+	key     *register.Key
+	renamer *patch.Renamer
+	trim    *trim.Trimmer
+	trail   *loop.Trail
+	memo    dsl.Memo
+	others  client.Settings
+	office  *activity.Office
 	// ending are the namespaces that refuse requests because they are being deleted.
 	ending gone.Namespaces
 	own    ownPlaces
@@ -112,6 +116,10 @@ func New(op *dsl.Operator, s Settings) (*Engine, error) {
 	e.access = e.newAccess()
 	e.register = register.New(register.Settings{
 		Name: op.Register(), Earlier: earlierRegisters(op), Namespace: s.Namespace, Client: e.keeper(register.Resource, s.Namespace), Manager: op.Name, Managers: earlierNames(op), Said: e.said, Log: e.log,
+	})
+	e.digests = book.NewKey()
+	e.key = register.NewKey(register.KeySettings{
+		Name: op.DigestKey(), Namespace: s.Namespace, Client: e.writer(register.Secrets, s.Namespace), Manager: op.Name, Make: book.RandomKey, Set: e.digests.Set,
 	})
 	e.events = events.New(events.Settings{
 		Client: e.clients.Kubernetes, Operator: op.Name, Log: e.log, Dropped: e.metrics.EventDropped, Failed: e.access.Refused, Ending: &e.ending,
@@ -174,6 +182,7 @@ func (e *Engine) Run(ctx context.Context) error {
 
 	err := e.elector.Run(ctx, func(term context.Context) error {
 		e.register.Begin()
+		e.key.Begin()
 		feeds.Go(func() { e.register.Forsaken(feedsCtx, e.op.Resources()) })
 		leaveErr := e.resources.Work(ctx, term, roster.Term{Grace: e.grace(), Log: e.log, Await: e.indexes.Settled, Working: func(on bool) {
 			e.started.Store(on)

@@ -92,8 +92,15 @@ func (r *resource) pass(ctx context.Context, key cache.ObjectName) (queue.Next, 
 	if h := r.scheduleOf(key); h != nil {
 		return r.resourcePass(ctx, key, *h)
 	}
+	if err := r.keyed(ctx); err != nil {
+		return queue.Next{}, err
+	}
 	t := r.box.Take(key)
 	defer t.Close()
+	if r.isKey(key.Namespace, key.Name) {
+		t.Handled()
+		return queue.Next{}, nil
+	}
 	t.Memory = t.Memory.Wake().Expecting(t.Expected)
 	defer t.Memory.Sleep()
 	next, late := r.departed.Finalize(ctx, key, t)

@@ -73,7 +73,7 @@ type resource struct {
 // newResource prepares a resource; nothing runs yet.
 func newResource(e *Engine, spec *dsl.Resource) *resource {
 	r := &resource{
-		engine: e, spec: spec, name: spec.Name.String(), rules: plan.NewRules(e.op, spec),
+		engine: e, spec: spec, name: spec.Name.String(), rules: plan.NewRules(e.op, spec, e.digests),
 		log: e.log.WithValues("resource", spec.Name.String()),
 	}
 	r.form = cached.FormOf(spec.Cache, e.op.Held(spec))

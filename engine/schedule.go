@@ -117,6 +117,9 @@ func (r *resource) withoutObject(request *dsl.Request, s *fence.Span) {
 func (r *resource) objects() []*unstructured.Unstructured {
 	out := []*unstructured.Unstructured{}
 	for _, o := range r.own.Objects("") {
+		if r.isKey(o.GetNamespace(), o.GetName()) {
+			continue
+		}
 		out = append(out, r.own.Tree(o))
 	}
 	slices.SortFunc(out, func(a, b *unstructured.Unstructured) int {

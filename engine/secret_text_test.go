@@ -31,14 +31,14 @@ type texts struct {
 	lines []string
 }
 
-func (l *texts) launch(s *stage) {
+func (l *texts) launch(s *stage, adjust ...func(*engine.Settings)) {
 	s.t.Helper()
 	log := funcr.New(func(prefix, args string) {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.lines = append(l.lines, prefix+args)
 	}, funcr.Options{Verbosity: 9})
-	s.Process = s.Start(s.Operator, func(e *engine.Settings) { e.Log = log })
+	s.Process = s.Start(s.Operator, append(adjust, func(e *engine.Settings) { e.Log = log })...)
 }
 
 // all is what there is to be read.

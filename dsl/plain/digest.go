@@ -4,6 +4,7 @@
 package plain
 
 import (
+	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
 	"sync"
@@ -24,4 +25,15 @@ func Digest(value any) (string, error) {
 	*buffer = data
 	sum := sha256.Sum256(data)
 	return base64.RawURLEncoding.EncodeToString(sum[:9]), nil
+}
+
+// KeyedDigest is Digest with a key, without which nobody can try which value comes to a text.
+func KeyedDigest(key []byte, value any) (string, error) {
+	data, err := AppendJSON(nil, value)
+	if err != nil {
+		return "", err
+	}
+	mac := hmac.New(sha256.New, key)
+	_, _ = mac.Write(data) // hashes return no errors
+	return base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:9]), nil
 }

@@ -28,6 +28,8 @@ type Own struct {
 	// Annotations are keys.
 	Annotations []string
 	Finalizer   string
+	// Key is that of the digests of objects that are Secrets; nil for others.
+	Key *Key
 }
 
 // NewView returns a view by the name that tells it from others: its fields, empty for the essence.
@@ -116,13 +118,25 @@ func (l *Look) Digest(v View) string {
 			return d.text
 		}
 	}
-	text := cause.Digest(l.value(v))
+	text := v.digest(l.value(v))
 	l.digests = append(l.digests, digest{v.name, text, v.status})
 	return text
 }
 
-// former is the digest of a view for releases to which the operator's own finalizer was a part of it.
+// digest is that of what the view shows.
+func (v View) digest(value any) string {
+	if v.own.Key != nil {
+		return v.own.Key.digest(value)
+	}
+	return cause.Digest(value)
+}
+
+// former is the digest of a view for releases to which the operator's own finalizer was a part of it, and of a Secret for those that
+// had no key.
 func (l *Look) former(v View) string {
+	if v.own.Key != nil {
+		return cause.Digest(l.value(v))
+	}
 	if !slices.ContainsFunc(v.Paths(), dsl.Path{"metadata", "finalizers"}.Covers) {
 		return l.Digest(v)
 	}

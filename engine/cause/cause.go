@@ -74,7 +74,18 @@ func Digest(value any) string {
 	if value == nil {
 		return "-"
 	}
-	text, err := plain.Digest(value)
+	return digestOr(plain.Digest(value))
+}
+
+// KeyedDigest is Digest with a key, as [plain.KeyedDigest] makes it.
+func KeyedDigest(key []byte, value any) string {
+	if value == nil {
+		return "-"
+	}
+	return digestOr(plain.KeyedDigest(key, value))
+}
+
+func digestOr(text string, err error) string {
 	if err != nil {
 		return "!" // not JSON, so it cannot come from an API object; never equal to a digest
 	}

@@ -38,15 +38,18 @@ type Rules struct {
 	Earlier, Managers []string
 }
 
-// NewRules works them out.
-func NewRules(op *dsl.Operator, r *dsl.Resource) Rules {
+// NewRules works them out. Key is that of digests of Secrets.
+func NewRules(op *dsl.Operator, r *dsl.Resource, key *book.Key) Rules {
 	out := Rules{Finalizer: op.Finalizer(), Prefix: op.Prefix()}
 	for _, earlier := range op.Earlier() {
 		out.Earlier, out.Managers = append(out.Earlier, earlier.Finalizer()), append(out.Managers, earlier.Name)
 	}
 	own := book.Own{Annotations: []string{op.StateAnnotation(), op.ChildrenAnnotation()}, Finalizer: out.Finalizer}
-	out.All = book.NewView(dsl.View{Beside: []dsl.Path{{"metadata"}, {"status"}}}, own)
 	secret := r.OfSecrets()
+	if secret {
+		own.Key = key
+	}
+	out.All = book.NewView(dsl.View{Beside: []dsl.Path{{"metadata"}, {"status"}}}, own)
 	for _, h := range r.Handlers() {
 		reader := book.Reader{
 			Handler: h, View: book.NewView(op.View(h), own),

@@ -54,6 +54,7 @@ func Of(op *dsl.Operator, s Settings) []Rule {
 	namespace := cmp.Or(op.Settings.LeaderElection.Namespace, s.Namespace)
 	c.leader(namespace)
 	c.register(namespace)
+	c.key(namespace)
 	c.cluster(s.InstallCRDs)
 	return c.sorted()
 }

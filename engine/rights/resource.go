@@ -233,6 +233,19 @@ func (c *collector) register(namespace string) {
 	c.add(all, because(why), "create")
 }
 
+// key adds what it takes to have a key for digests of Secrets, where such are stored.
+func (c *collector) key(namespace string) {
+	if namespace == "" || !slices.ContainsFunc(c.op.Resources(), (*dsl.Resource).DigestsSecrets) {
+		return
+	}
+	const why = "keeps the key of digests of Secrets, by which it knows what its handlers have handled"
+	all := about{Name: dsl.ResourceName{Resource: "secrets"}, namespace: namespace}
+	own := all
+	own.names = []string{c.op.DigestKey()}
+	c.add(own, because(why), "get")
+	c.add(all, because(why), "create")
+}
+
 // cluster adds what the engine looks at beside the operator's resources.
 func (c *collector) cluster(install bool) {
 	if len(c.spaces) == 0 && len(c.op.Scope.Namespaces) > 0 {
