@@ -168,7 +168,7 @@ func (r *Record) find(place Place) (at int, found bool) {
 // Encode returns the annotation's value for the owner. The error is permanent where the record has more than it may.
 func (r *Record) Encode(owner types.UID) (string, error) {
 	if err := bounded(r.lines); err != nil {
-		return "", dsl.Permanent(fmt.Errorf("encoding record of children: %w: give one object fewer labelled children", err))
+		return "", dsl.Permanent(fmt.Errorf("encoding record of children: %w: give one object fewer children that are labelled, or stay when it goes", err))
 	}
 	out := storedRecord{Version: 1, UID: owner, Since: r.since, Children: r.lines}
 	size := 0

@@ -12,6 +12,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
@@ -220,22 +221,28 @@ func (c *children) endUnseen(ctx context.Context, owner child.Owner, place child
 	if live == nil || !owner.Has(live) || !c.session.needs(owner, live) {
 		return 0, false, nil
 	}
-	client := with.Client(served.GVR, key.Namespace)
 	if spec, _ := owner.Spec(live); spec.OnDelete == dsl.OrphanChild {
-		_, err = owner.Release(ctx, client, with.Operator.Name, live)
+		_, err = owner.Release(ctx, with.Client(served.GVR, key.Namespace), with.Operator.Name, live)
 		return 0, false, err
 	}
+	open, err = c.deleteUnseen(ctx, served.GVR, place, live)
+	return 0, open, err
+}
+
+// deleteUnseen deletes a child that no cache shows, and reports whether it is still there.
+func (c *children) deleteUnseen(ctx context.Context, at schema.GroupVersionResource, place child.Place, live *unstructured.Unstructured) (open bool, err error) {
 	if live.GetDeletionTimestamp() != nil {
-		return 0, true, nil
+		return true, nil
 	}
-	uid := live.GetUID()
+	with, uid := c.session.family.settings, live.GetUID()
 	background := metav1.DeletePropagationBackground // a Job would leave its Pods otherwise
 	options := metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}, PropagationPolicy: &background}
-	if err = client.Delete(ctx, key.Name, options); err != nil && !gone.Says(err, served.GVR.GroupResource(), key.Name) {
-		return 0, true, fmt.Errorf("deleting %s: %w", place.People(), err)
+	err = with.Client(at, place.Namespace).Delete(ctx, place.Name, options)
+	if err != nil && !gone.Says(err, at.GroupResource(), place.Name) {
+		return true, fmt.Errorf("deleting %s: %w", place.People(), err)
 	}
 	c.session.count(ops.Child)
 	c.say(child.Deleted, live, "")
-	live, err = with.Read(ctx, served.GVR, key)
-	return 0, err != nil || live != nil && live.GetUID() == uid, err
+	live, err = with.Read(ctx, at, cache.ObjectName{Namespace: place.Namespace, Name: place.Name})
+	return err != nil || live != nil && live.GetUID() == uid, err
 }
