@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -20,6 +21,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/access"
 	"github.com/handwerk-dev/handwerk/engine/activity"
 	"github.com/handwerk-dev/handwerk/engine/book"
+	"github.com/handwerk-dev/handwerk/engine/budget"
 	"github.com/handwerk-dev/handwerk/engine/catalog"
 	"github.com/handwerk-dev/handwerk/engine/client"
 	"github.com/handwerk-dev/handwerk/engine/dial"
@@ -83,9 +85,11 @@ type Engine struct {
 	renamer *patch.Renamer
 	trim    *trim.Trimmer
 	trail   *loop.Trail
-	memo    dsl.Memo
-	others  client.Settings
-	office  *activity.Office
+	// budget is the memory that passes share.
+	budget *budget.Budget
+	memo   dsl.Memo
+	others client.Settings
+	office *activity.Office
 	// ending are the namespaces that refuse requests because they are being deleted.
 	ending gone.Namespaces
 	own    ownPlaces
@@ -101,7 +105,9 @@ func New(op *dsl.Operator, s Settings) (*Engine, error) {
 	if err := op.Validate(); err != nil {
 		return nil, fmt.Errorf("checking operator: %w", err)
 	}
-	e := &Engine{op: op, settings: s, log: s.Log, metrics: s.Metrics, outages: outage.New(s.Log), renamer: patch.NewRenamer(op), trim: trim.New(s.Rested), trail: loop.NewTrail(), own: ownPlacesOf(op, s.Namespace)}
+	e := &Engine{op: op, settings: s, log: s.Log, metrics: s.Metrics, outages: outage.New(s.Log), renamer: patch.NewRenamer(op), trim: trim.New(s.Rested), trail: loop.NewTrail(),
+		own: ownPlacesOf(op, s.Namespace), budget: budget.New(debug.SetMemoryLimit(-1)),
+	}
 	if e.metrics == nil {
 		e.metrics = ops.NewMetrics()
 	}

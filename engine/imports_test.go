@@ -47,6 +47,7 @@ func TestImportsPointDown(t *testing.T) {
 		"engine/progress":   {"dsl", "engine/backoff"},
 		"engine/book":       {"dsl", "dsl/bookkeeping", "engine/cause", "engine/pack", "engine/progress"},
 		"engine/pack":       {},
+		"engine/budget":     {},
 		"engine/gone":       {},
 		"engine/patch":      {"dsl", "dsl/plain", "engine/gone"},
 		"engine/drift":      {"dsl", "dsl/bookkeeping"},
@@ -94,7 +95,7 @@ func TestImportsPointDown(t *testing.T) {
 		"engine/feeds":  {"dsl", "engine/feed", "engine/gone", "engine/health", "engine/scope", "engine/watch"},
 		"engine/roster": {"engine/feed"},
 		"engine/family": {
-			"dsl", "dsl/logmark", "engine/cached", "engine/catalog", "engine/child", "engine/claim", "engine/drift", "engine/events", "engine/feed",
+			"dsl", "dsl/logmark", "engine/budget", "engine/cached", "engine/catalog", "engine/child", "engine/claim", "engine/drift", "engine/events", "engine/feed",
 			"engine/fence", "engine/gone", "engine/health", "engine/inbox", "engine/loop", "engine/ops", "engine/pack", "engine/patch", "engine/register", "engine/retired",
 			"engine/sweep", "engine/watch",
 		},
@@ -119,7 +120,7 @@ func TestImportsPointDown(t *testing.T) {
 			"dsl", "dsl/logmark", "dsl/plain", "engine/book", "engine/cached", "engine/cause", "engine/catalog", "engine/child", "engine/gone", "engine/lease", "engine/ops",
 			"engine/patch", "engine/progress", "engine/queue", "engine/rights", "engine/watch",
 			"engine/busy", "engine/dial", "engine/events", "engine/fate", "engine/fence", "engine/claim", "engine/loop", "engine/outage", "engine/timer",
-			"engine/access", "engine/family", "engine/feed", "engine/feeds", "engine/health", "engine/inbox", "engine/indexes", "engine/memory", "engine/preflight", "engine/register", "engine/related", "engine/report", "engine/roster", "engine/trim",
+			"engine/access", "engine/budget", "engine/family", "engine/feed", "engine/feeds", "engine/health", "engine/inbox", "engine/indexes", "engine/memory", "engine/preflight", "engine/register", "engine/related", "engine/report", "engine/roster", "engine/trim",
 		},
 		"engine/enginetest":                    nil, // test kits may use everything
 		"engine/enginetest/internal/apiserver": {},

@@ -16,6 +16,7 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/attempt"
+	"github.com/handwerk-dev/handwerk/engine/budget"
 	"github.com/handwerk-dev/handwerk/engine/daemon"
 	"github.com/handwerk-dev/handwerk/engine/departed"
 	"github.com/handwerk-dev/handwerk/engine/draft"
@@ -47,6 +48,8 @@ type facts struct {
 	// number is status.observedGeneration.
 	number ledger.Number
 	now    time.Time
+	// share is the memory that the pass may take; nil for any.
+	share *budget.Share
 }
 
 // resourceWide reports whether the pass is over the resource as a whole.
@@ -107,15 +110,25 @@ func (r *resource) pass(ctx context.Context, key cache.ObjectName) (queue.Next, 
 	if ctx.Err() != nil {
 		return queue.Next{}, late
 	}
-	next, err := r.passLiving(ctx, key, t, next)
+	next, err := r.passSharing(ctx, key, t, next)
 	if err == nil {
 		err = late // what is there does not wait for what was there before it
 	}
 	return next, err
 }
 
+// passSharing is passLiving with a share of the memory, once there is one.
+func (r *resource) passSharing(ctx context.Context, key cache.ObjectName, t *memory.Turn, next queue.Next) (queue.Next, error) {
+	share := r.share(key, t.Memory)
+	if share == nil {
+		return next, worker.ErrShort
+	}
+	defer share.Return()
+	return r.passLiving(ctx, key, t, next, share)
+}
+
 // passLiving is the pass over the object that the cache has under the key. Next is when the key is due for others.
-func (r *resource) passLiving(ctx context.Context, key cache.ObjectName, t *memory.Turn, next queue.Next) (queue.Next, error) {
+func (r *resource) passLiving(ctx context.Context, key cache.ObjectName, t *memory.Turn, next queue.Next, share *budget.Share) (queue.Next, error) {
 	current := t.Memory.CaughtUp(ctx, r.engine.reader) // asked before the read, which is then no older than that
 	object, err := r.read(ctx, key)
 	if err != nil {
@@ -133,6 +146,7 @@ func (r *resource) passLiving(ctx context.Context, key cache.ObjectName, t *memo
 		m, current = memory.New(object.GetUID()), true
 	}
 	defer m.Sleep()
+	defer func() { m.Grown = share.Grown() }()
 	t.Keep(m)
 	if !current {
 		return next, worker.Park(t, m)
@@ -148,7 +162,7 @@ func (r *resource) passLiving(ctx context.Context, key cache.ObjectName, t *memo
 	if err != nil {
 		return queue.Next{}, err
 	}
-	p := r.newPass(facts{key: key, object: object, deletion: ledger.Deletion(object, false), number: number, now: now}, m, t.Changes)
+	p := r.newPass(facts{key: key, object: object, deletion: ledger.Deletion(object, false), number: number, now: now, share: share}, m, t.Changes)
 	p.next = next
 	r.machines.Note(key, object)
 	if awaits, err := p.awaitsChild(ctx); err != nil {
@@ -224,7 +238,7 @@ func (r *resource) newPass(f facts, m *memory.Memory, news inbox.Changes) *pass 
 	p.indexes = r.indexes.View(f.key, !m.Seen, !f.gone && !f.resourceWide())
 	p.walk = p.begin(news)
 	p.family = r.family.Begin(family.Pass{
-		Key: f.key, Object: f.object, Gone: f.gone, Deleting: f.deletion != "", Now: f.now, Log: p.log,
+		Key: f.key, Object: f.object, Gone: f.gone, Deleting: f.deletion != "", Now: f.now, Log: p.log, Share: f.share,
 		Memory: &m.Children, Sweep: &m.Sweep, Awaits: &m.Writes, Walk: p.walk, Done: p.ledger.DeleteDone(), Undecided: p.undecided,
 	})
 	return p

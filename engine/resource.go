@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/budget"
 	"github.com/handwerk-dev/handwerk/engine/busy"
 	"github.com/handwerk-dev/handwerk/engine/cached"
 	"github.com/handwerk-dev/handwerk/engine/conditions"
@@ -172,12 +173,33 @@ func (r *resource) Begin() (workers int, work func(context.Context)) {
 func (r *resource) End() {
 	r.crew.End(r.engine.ends())
 	r.box.End()
+	r.engine.budget.Drop(r.name)
 	r.machines.End()
 	r.family.Retired.End()
 }
 
 // Busy names the handlers that run at this moment, with their objects.
 func (r *resource) Busy() []string { return append(r.busy.List(), r.crew.Busy()...) }
+
+// How many times as much memory as its object's JSON a pass takes: as trees, and for what handlers may make of it where that is
+// not known yet.
+const (
+	asTrees   = 8
+	asUnknown = 32
+)
+
+// share takes the memory that a pass over a key's object takes, nil where others hold it: the key is queued when they have
+// returned it.
+func (r *resource) share(key cache.ObjectName, m *memory.Memory) *budget.Share {
+	bytes := 0
+	if o, found := r.own.Get(key); found {
+		if bytes = asUnknown * o.Length(); m != nil && m.Seen {
+			bytes = asTrees*o.Length() + m.Grown
+		}
+	}
+	who := budget.Who{Resource: r.name, Namespace: key.Namespace, Name: key.Name}
+	return r.engine.budget.Take(who, bytes, func() { r.box.Look(key) })
+}
 
 // read returns the object, nil when it is gone.
 func (r *resource) read(ctx context.Context, key cache.ObjectName) (*unstructured.Unstructured, error) {

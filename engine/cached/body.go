@@ -32,6 +32,18 @@ func (b body) read(use func(json []byte)) {
 	use(text)
 }
 
+// length is how many bytes of JSON there are.
+func (b body) length() int {
+	if b.dictionary == nil {
+		return len(b.data)
+	}
+	n, err := s2.DecodedLen(b.data)
+	if err != nil {
+		return 0 // not reached: it was compressed with the dictionary
+	}
+	return n
+}
+
 // texts are buffers for JSON that is looked at.
 var texts = sync.Pool{New: func() any { return new([]byte) }}
 

@@ -81,6 +81,9 @@ func (o *Object) Tree() *unstructured.Unstructured {
 // Size is how many bytes are held of the object's JSON, compressed; zero when the profile is live.
 func (o *Object) Size() int { return len(o.body.data) }
 
+// Length is how many bytes the object's JSON has, as far as it is held; zero when the profile is live.
+func (o *Object) Length() int { return o.body.length() }
+
 // Same reports whether another object has the same content, as far as it is held.
 func (o *Object) Same(other *Object) (same bool) {
 	if o.uid != other.uid || o.GetResourceVersion() != other.GetResourceVersion() || o.generation != other.generation {

@@ -24,6 +24,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/gone"
 	"github.com/handwerk-dev/handwerk/engine/ops"
+	"github.com/handwerk-dev/handwerk/engine/pack"
 )
 
 // children is dsl.Children for one attempt of a handler.
@@ -52,6 +53,13 @@ type wanted struct {
 // place is where it is.
 func (w *wanted) place() child.Place { return child.PlaceOf(w.object) }
 
+// How many times as much memory as a child's values it takes while it is applied: as the request and the answer, which are read and
+// built piece by piece; and until the pass ends: as it is wanted, and as it is.
+const (
+	inFlight = 6
+	held     = 2
+)
+
 // Apply makes a child as desired says.
 func (c *children) Apply(ctx context.Context, desired any, specs ...dsl.ChildSpec) (*unstructured.Unstructured, error) {
 	ctx, done, err := c.span.Write(ctx)
@@ -74,6 +82,11 @@ func (c *children) Apply(ctx context.Context, desired any, specs ...dsl.ChildSpe
 	if err := s.family.listed("applying "+w.place().People(), w.feed); err != nil {
 		return nil, err
 	}
+	size := pack.WeightOf(w.object.Object)
+	if err := s.pass.Share.Grow(ctx, inFlight*size); err != nil {
+		return nil, fmt.Errorf("applying %s: %w", w.place().People(), err)
+	}
+	defer s.pass.Share.Shrink((inFlight - held) * size)
 	live, err := s.ready(ctx, w, spec)
 	if err != nil {
 		return nil, err

@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/budget"
 	"github.com/handwerk-dev/handwerk/engine/child"
 	"github.com/handwerk-dev/handwerk/engine/claim"
 	"github.com/handwerk-dev/handwerk/engine/feed"
@@ -51,7 +52,9 @@ type Pass struct {
 	Gone, Deleting bool
 	Now            time.Time
 	Log            func() logr.Logger
-	Memory         *Memory
+	// Share is the memory that the pass may take; nil for any.
+	Share  *budget.Share
+	Memory *Memory
 	// Sweep is what is known of children that no handler has any more.
 	Sweep *sweep.Memory
 	// Awaits are the writes that the next pass waits for, those of earlier ones among them that no cache shows yet.

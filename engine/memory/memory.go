@@ -87,6 +87,8 @@ type Rest struct {
 	Reads bool
 	// Rows are how often in a row handlers have asked to run at once; nil where none has.
 	Rows map[string]loop.Row
+	// Grown is how much more memory the last pass took than its object is worth; zero where that was little.
+	Grown int
 	// Woken is what woke the object last, as long as something of that is left to do.
 	Woken loop.Woken
 	// Settled are types of conditions that were to be retired: they are gone, or somebody else's.

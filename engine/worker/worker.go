@@ -39,6 +39,9 @@ var (
 	errCaughtUp = errors.New("the cache was behind the operator's own writes")
 )
 
+// ErrShort ends a pass that did not begin because others hold the memory that it takes. Its key is queued when there is enough.
+var ErrShort = errors.New("other passes hold the memory that it takes")
+
 // Worker is what works on the keys of one resource. All is required.
 type Worker struct {
 	// Pass runs one over a key. It returns when the key is due next.
@@ -76,7 +79,7 @@ func (w Worker) handle(ctx context.Context, q *queue.Queue[cache.ObjectName], ke
 	switch {
 	case ctx.Err() != nil:
 		// Leadership or the process is ending: whoever works next looks at everything again.
-	case errors.Is(err, errParked):
+	case errors.Is(err, errParked), errors.Is(err, ErrShort):
 		// What was due besides, as for an object of this key that is gone, does not wait for the cache.
 		next = next.Sooner(inbox.Patience, queue.Due)
 		q.AddAfter(key, next.Class, next.After)
