@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
@@ -100,9 +101,8 @@ func serviceAccount() *rest.Config {
 	return config
 }
 
-// deployedArgs are the arguments of the Deployment's container, with the configuration from the
-// overlay instead of the mounted one.
-func deployedArgs(t *testing.T) []string {
+// deployedContainer is the container of the Deployment.
+func deployedContainer(t *testing.T) map[string]any {
 	t.Helper()
 	text, err := os.ReadFile("../../" + kustomize + "base/deployment.yaml")
 	if err != nil {
@@ -113,7 +113,31 @@ func deployedArgs(t *testing.T) []string {
 		t.Fatal(err)
 	}
 	containers, _, _ := unstructured.NestedSlice(objects[0].Object, "spec", "template", "spec", "containers")
-	args, _, err := unstructured.NestedStringSlice(containers[0].(map[string]any), "args")
+	return containers[0].(map[string]any)
+}
+
+// deployedMemory is the memory that the Deployment gives the container, in bytes, and what it sets for Go's runtime.
+func deployedMemory(t *testing.T) (limit int, runtime string) {
+	t.Helper()
+	container := deployedContainer(t)
+	text, _, _ := unstructured.NestedString(container, "resources", "limits", "memory")
+	quantity, err := resource.ParseQuantity(text)
+	if err != nil {
+		t.Fatalf("reading the limit of memory: %v", err)
+	}
+	for _, variable := range container["env"].([]any) {
+		if variable := variable.(map[string]any); variable["name"] == "GOMEMLIMIT" {
+			runtime, _ = variable["value"].(string)
+		}
+	}
+	return int(quantity.Value()), runtime
+}
+
+// deployedArgs are the arguments of the Deployment's container, with the configuration from the
+// overlay instead of the mounted one.
+func deployedArgs(t *testing.T) []string {
+	t.Helper()
+	args, _, err := unstructured.NestedStringSlice(deployedContainer(t), "args")
 	i := slices.Index(args, "/etc/handwerk")
 	if err != nil || i < 0 {
 		t.Fatalf("no configuration in arguments %q (%v)", args, err)

@@ -52,7 +52,8 @@ type Cluster struct {
 	dynamic    dynamic.Interface
 	kubernetes kubernetes.Interface
 	audit      *auditLog // nil where the audit log is out of reach
-	operator   func() (program string, err error)
+	// operator and measured build the operator's program, once.
+	operator, measured func() (program string, err error)
 }
 
 // Main is for TestMain: it makes c ready, runs the tests and returns the exit code. No process is
@@ -97,7 +98,8 @@ func (c *Cluster) start(ctx context.Context, globs []string) (err error) {
 		}
 		crds = append(crds, found...)
 	}
-	c.operator = sync.OnceValues(c.buildOperator)
+	c.operator = sync.OnceValues(func() (string, error) { return c.buildOperator("operator", raced) })
+	c.measured = sync.OnceValues(func() (string, error) { return c.buildOperator("measured", false) })
 	given := os.Getenv(KubeconfigVariable)
 	if given == "" {
 		kubeconfig, err := c.startPlane(crds)

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -19,8 +20,11 @@ import (
 
 // Launch says how to start the operator's program.
 type Launch struct {
-	// Program is the path of the program. Defaults to the operator, built as it is released.
+	// Program is the path of the program. Defaults to the operator, built as the tests are: the race detector is in it where
+	// they have it.
 	Program string
+	// Measured: the program is built without the race detector, which takes several times the memory.
+	Measured bool
 	// Config is its way to the API server. Defaults to the admin's.
 	Config *rest.Config
 	// Args are its arguments, as in "run", "--config", "x.yaml". It runs in the module's folder.
@@ -48,7 +52,11 @@ type Exit struct {
 func (c *Cluster) Operator(t testing.TB, l Launch) *Operator {
 	t.Helper()
 	if l.Program == "" {
-		program, err := c.operator()
+		build := c.operator
+		if l.Measured {
+			build = c.measured
+		}
+		program, err := build()
 		if err != nil {
 			t.Fatalf("building operator: %v", err)
 		}
@@ -101,9 +109,30 @@ func (o *Operator) Stop(t testing.TB) Exit {
 	return o.Wait(t)
 }
 
+// Peak returns how much memory the process has held at most so far, in bytes, as the kernel counts it. Zero is unknown: other
+// systems than Linux do not say.
+func (o *Operator) Peak(t testing.TB) int {
+	t.Helper()
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", o.process.cmd.Process.Pid))
+	if runtime.GOOS != "linux" {
+		return 0
+	}
+	if err != nil {
+		t.Fatalf("reading the operator's memory: %v", err)
+	}
+	for line := range strings.Lines(string(status)) {
+		var kilobytes int
+		if _, err := fmt.Sscanf(line, "VmHWM: %d kB", &kilobytes); err == nil {
+			return kilobytes << 10
+		}
+	}
+	t.Fatalf("reading the operator's memory: there is no VmHWM in\n%s", status)
+	return 0
+}
+
 // buildOperator builds cmd/operator into the temporary folder.
-func (c *Cluster) buildOperator() (string, error) {
-	program := filepath.Join(c.dir, "operator")
+func (c *Cluster) buildOperator(name string, raced bool) (string, error) {
+	program := filepath.Join(c.dir, name)
 	args := []string{"build", "-o", program}
 	if raced {
 		args = append(args, "-race")
