@@ -125,7 +125,7 @@ func New(op *dsl.Operator, s Settings) (*Engine, error) {
 	})
 	e.digests = book.NewKey()
 	e.key = register.NewKey(register.KeySettings{
-		Name: op.DigestKey(), Namespace: s.Namespace, Client: e.writer(register.Secrets, s.Namespace), Manager: op.Name, Make: book.RandomKey, Set: e.digests.Set,
+		Name: op.DigestKey(), Namespace: s.Namespace, Client: e.keeper(register.Secrets, s.Namespace), Manager: op.Name, Make: book.RandomKey, Set: e.digests.Set,
 	})
 	e.events = events.New(events.Settings{
 		Client: e.clients.Kubernetes, Operator: op.Name, Log: e.log, Dropped: e.metrics.EventDropped, Failed: e.access.Refused, Ending: &e.ending,
