@@ -132,6 +132,10 @@ type era struct {
 	// handed is the version that was handed to the reflector last. Pending: the cache may not show the last listing yet.
 	handed  string
 	pending bool
+	// cuts counts the watches that ended before their time, and proven is after which of them the server has told its newest version.
+	// Proving: it is being asked.
+	cuts, proven uint64
+	proving      bool
 }
 
 // relist makes the source list again after an alarm.
@@ -174,7 +178,7 @@ func (o *observer) begin() (newest bool) {
 func (o *observer) complete(version string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.handed = version
+	o.handed, o.proven = version, o.cuts
 	if o.got < o.begun {
 		o.got, o.pending = o.begun, true
 	}

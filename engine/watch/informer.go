@@ -57,6 +57,7 @@ func newInformer(s Settings, src Source, press *cached.Press) (*informer, error)
 		return nil, err
 	}
 	i.seen.version, i.seen.find = i.shared.GetIndexer().LastStoreSyncResourceVersion, i.object
+	i.seen.newest = newest(s.Metadata, src)
 	if err := i.shared.SetTransform(transform); err != nil {
 		return nil, err
 	}

@@ -29,6 +29,8 @@ type observer struct {
 	// version returns the version that the cache has caught up to, and find the object under a key. Both may be nil.
 	version func() string
 	find    func(cache.ObjectName) (*cached.Object, bool)
+	// newest returns the server's newest version. It may be nil.
+	newest func(context.Context) (string, error)
 	// back has every source list again, and reports whether they do; see [Set.wentBack].
 	back func(listed bool, what fmt.Stringer, from, to string) (now bool)
 	// streams counts the forwarding goroutines.
@@ -103,6 +105,7 @@ func (o *observer) watch(ctx context.Context, opts metav1.ListOptions, call func
 			o.health.opened(nil)
 			if !streamed {
 				o.health.followed()
+				o.prove(ctx)
 			}
 			return o.forward(ctx, inner, streamed, limitOf(opts)), nil
 		case streamed:
@@ -159,6 +162,7 @@ func (o *observer) ended(s *stream) {
 	}
 	if !s.listing {
 		o.health.lost()
+		o.cut(s)
 	}
 }
 

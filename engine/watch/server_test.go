@@ -4,6 +4,7 @@
 package watch
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strconv"
@@ -24,9 +25,11 @@ import (
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
+	"k8s.io/client-go/metadata"
 	metadatafake "k8s.io/client-go/metadata/fake"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/watchlist"
 )
 
 var foos = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "foos"}
@@ -46,6 +49,10 @@ type server struct {
 	streams []*served
 	// lists and watches are the requests so far.
 	lists, watches []metav1.ListOptions
+	// proofs counts the questions for the newest version.
+	proofs int
+	// slow is how long their answers take.
+	slow time.Duration
 	// listing and watching, when set, are what requests fail with.
 	listing, watching error
 	// stalled: a streamed list does not come to its end.
@@ -305,7 +312,57 @@ func (l *log) count(part string) int {
 	return n
 }
 
-func (s *server) settings() Settings { return Settings{Dynamic: s.dynamic, Metadata: s.metadata} }
+func (s *server) settings() Settings {
+	return Settings{Dynamic: s.dynamic, Metadata: proving{s.metadata, s}}
+}
+
+// proving is a client of metadata that answers questions for the newest version, which the fake cannot tell from listings.
+type proving struct {
+	metadata.Interface
+	server *server
+}
+
+func (p proving) Resource(gvr schema.GroupVersionResource) metadata.Getter {
+	return provingResource{p.Interface.Resource(gvr), p.server}
+}
+
+func (p proving) IsWatchListSemanticsUnSupported() bool {
+	return watchlist.DoesClientNotSupportWatchListSemantics(p.Interface)
+}
+
+type provingResource struct {
+	metadata.Getter
+	server *server
+}
+
+func (p provingResource) Namespace(namespace string) metadata.ResourceInterface {
+	return provingObjects{p.Getter.Namespace(namespace), p.server}
+}
+
+type provingObjects struct {
+	metadata.ResourceInterface
+	server *server
+}
+
+func (p provingObjects) List(ctx context.Context, opts metav1.ListOptions) (*metav1.PartialObjectMetadataList, error) {
+	if opts.Limit != 1 {
+		return p.ResourceInterface.List(ctx, opts)
+	}
+	p.server.mu.Lock()
+	p.server.proofs++
+	version, slow, err := strconv.Itoa(p.server.version), p.server.slow, p.server.listing
+	p.server.mu.Unlock()
+	<-time.After(slow)
+	return &metav1.PartialObjectMetadataList{ListMeta: metav1.ListMeta{ResourceVersion: version}}, err
+}
+
+// asked returns how often the server was asked for its newest version.
+func (s *server) asked() int {
+	synctest.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.proofs
+}
 
 // advance lets time pass.
 func advance(d time.Duration) {

@@ -60,8 +60,8 @@ type stream struct {
 	listing bool
 	// limit is when a stream without bookmarks must have ended; zero when it need not. A proxy that has
 	// lost its server says nothing any more, and no silence tells.
-	limit time.Duration
-	begun time.Time
+	limit         time.Duration
+	opened, begun time.Time
 	// any: an event came, the last one when heard says. Marked is when the last bookmark came. Before
 	// the first these are when the stream began, or when a streamed list was complete.
 	any           bool
@@ -84,7 +84,8 @@ func (s *stream) Stop() {
 
 func (s *stream) run(ctx context.Context) {
 	defer close(s.out)
-	s.begun = time.Now()
+	s.opened = time.Now()
+	s.begun = s.opened
 	s.heard, s.marked = s.begun, s.begun
 	err := s.pass(ctx)
 	s.inner.Stop()
