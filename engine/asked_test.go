@@ -180,7 +180,7 @@ func TestAChildThatMovesToAnotherHandler(t *testing.T) {
 	}
 }
 
-// TestAChildThatNobodyWants holds that asking others keeps no child that nobody wants, and costs no request.
+// TestAChildThatNobodyWants holds that a child goes that no handler wants, and that asking them costs no request.
 func TestAChildThatNobodyWants(t *testing.T) {
 	tests := map[string]struct {
 		next  func(v *versions)

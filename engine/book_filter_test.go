@@ -124,8 +124,8 @@ func TestFiltersThatDoNotHoldYet(t *testing.T) {
 	t.Run("an update of which the filter could not be asked comes when it can", asked(func(s *stage) { s.size(2) }, "sized update"))
 }
 
-// TestAnObjectThatIsFoundAgainIsNotNew holds that handlers of which nothing is stored run for create once, and for resume in a
-// later process, also where handlers beside them do not see the object, so that it has no book.
+// TestAnObjectThatIsFoundAgainIsNotNew holds that handlers that store nothing run for create once, and for resume in a later
+// process. That is so, too, where the handlers beside them do not see the object, and it has no book.
 func TestAnObjectThatIsFoundAgainIsNotNew(t *testing.T) {
 	beside := func(unseen func(foo *dsl.Resource, j *journal)) func(foo *dsl.Resource, j *journal) {
 		return func(foo *dsl.Resource, j *journal) {

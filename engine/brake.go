@@ -110,7 +110,7 @@ func asked(j *plan.Job, now time.Time) (after time.Duration, asks bool) {
 	return after, asks
 }
 
-// slow makes a handler wait for a second that asks to run at once again and again while nobody else changes anything.
+// slow makes a handler wait for a second that asks to run at once again and again, without an event from outside.
 func (p *pass) slow(log logr.Logger, j *plan.Job, now time.Time) {
 	if progressed(j) {
 		return

@@ -41,7 +41,7 @@ func (x *rings) over(read func(r *dsl.Request) (int64, error)) dsl.Func {
 	}
 }
 
-// number is status.n of an object, zero where there is none.
+// number returns status.n of an object, zero where it is not set.
 func number(o *unstructured.Unstructured) int64 {
 	n, _ := value(o, "status.n").(int64)
 	return n

@@ -81,7 +81,7 @@ func TestAChildThatIsBeingDeleted(t *testing.T) {
 			s.ReleaseWatches(deployments)
 			again(s, patched, progress)
 		}},
-		"one that is made anew because a field cannot be changed": {edges(dsl.ChildSpec{OnImmutable: dsl.RecreateChild}), func(s *stage) {
+		"one that is made again because a field cannot be changed": {edges(dsl.ChildSpec{OnImmutable: dsl.RecreateChild}), func(s *stage) {
 			s.begin()
 			holds(s, hold)
 			s.fixes(1)

@@ -179,7 +179,7 @@ func TestARecordWhoseWriteGotNoAnswerIsRead(t *testing.T) {
 		})
 		foo.OnDelete("leave", removesAll)
 	}
-	// lost has a write without the child's place done whose answer is lost, and of which the cache shows nothing.
+	// lost has the server do a write without the child's place, and loses the answer. The cache does not show the write.
 	lost := func(s *stage, again bool) {
 		s.elsewhere()
 		wanted, lose = true, func() {}

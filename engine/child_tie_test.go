@@ -202,7 +202,7 @@ func TestLabelledChildren(t *testing.T) {
 	})
 }
 
-// TestTiesChange holds that a child whose tie is to be another one is tied anew with one request, and never made again. One
+// TestTiesChange holds that a child whose tie is to be another one gets the other tie by one request, and is not made again. One
 // more holds the owner, or lets it go, where the engine has to see to the child at the owner's deletion, or not any more.
 func TestTiesChange(t *testing.T) {
 	spec := &dsl.ChildSpec{}

@@ -32,7 +32,7 @@ type meeting struct {
 	want any
 }
 
-// defaultColor sets a color where there is none.
+// defaultColor sets spec.color where it is not set.
 func defaultColor(r *dsl.Request) {
 	if value(r.Object, "spec.color") == nil {
 		r.Patch.Set("spec.color", "white")
@@ -48,7 +48,7 @@ func puts(value any, path ...string) func(o *unstructured.Unstructured) {
 	}
 }
 
-// colorless is a web that nobody has chosen a color for.
+// colorless is a web without spec.color.
 const colorless = `{apiVersion: example.com/v1, kind: Foo, metadata: {name: web}, spec: {size: 1}}`
 
 // unready returns a handler's wish for a condition, unless the object has it.
@@ -224,8 +224,8 @@ func TestWhatSomebodyWritesWhileAHandlerRunsStays(t *testing.T) {
 	}
 }
 
-// TestWhatTheCacheDoesNotShowStays is law 1 where a handler reads by itself what its cache does not show: a field of which
-// it is not known whether somebody has changed it is read before the handler runs once more.
+// TestWhatTheCacheDoesNotShowStays is law 1 where a handler reads by itself what its cache does not show. Such a field is read
+// live before the handler runs once more: somebody may have changed it.
 func TestWhatTheCacheDoesNotShowStays(t *testing.T) {
 	for name, hold := range profiles() {
 		for what, reads := range map[string]string{"spec": "spec.color", "status": "status.color"} {

@@ -11,7 +11,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
-// TestTextThatIsNotUTF8IsWrittenOnce is law 4 for texts of which JSON makes others, as a message that was cut in the middle of a
+// TestTextThatIsNotUTF8IsWrittenOnce is law 4 for texts that JSON changes, as a message that was cut in the middle of a
 // letter: a new process does not write them again.
 func TestTextThatIsNotUTF8IsWrittenOnce(t *testing.T) {
 	const cut = "gr\xc3"

@@ -269,7 +269,7 @@ func TestWhatTheEngineReadsIsHeld(t *testing.T) {
 	}
 }
 
-// TestConditionsAreHeld holds that the engine keeps up the conditions of objects of which the cache holds a part.
+// TestConditionsAreHeld holds that the engine keeps up conditions also where the cache holds a part of the object.
 func TestConditionsAreHeld(t *testing.T) {
 	t.Run("one of a handler that rests is restated", func(t *testing.T) {
 		written(t, `{resource: foos.v1.example.com, keep: [spec.size], handlers: [

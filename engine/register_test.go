@@ -17,7 +17,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/feeds"
 )
 
-// lots returns a register with lines that name kinds which nobody serves, as YAML.
+// lots returns a register, as YAML, with lines that name kinds that the server does not have.
 func lots(lines int) string {
 	var text strings.Builder
 	for i := range lines {

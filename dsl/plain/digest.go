@@ -27,7 +27,7 @@ func Digest(value any) (string, error) {
 	return base64.RawURLEncoding.EncodeToString(sum[:9]), nil
 }
 
-// KeyedDigest is Digest with a key, without which nobody can try which value comes to a text.
+// KeyedDigest is Digest with a key. Without the key a value cannot be found by trying.
 func KeyedDigest(key []byte, value any) (string, error) {
 	data, err := AppendJSON(nil, value)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/cause"
 )
 
-// Key is the key of digests of Secrets: without it nobody can try which value comes to a digest. Until it is set it is one of this
+// Key is the key of digests of Secrets: without it a value cannot be found by trying. Until it is set it is one of this
 // process alone.
 type Key struct{ secret atomic.Pointer[[]byte] }
 
