@@ -104,10 +104,7 @@ func (p *plan) built() actions.Built {
 		if !c.kind.Empty() && c.spec.Ownership != dsl.Unowned && !slices.Contains(out.Owns, c.kind) {
 			out.Owns = append(out.Owns, c.kind)
 		}
-		out.Reads = out.Reads.And(expr.ReadsOf(slices.Concat(c.programs(), c.conditions())...))
-		if slices.ContainsFunc(c.conditions(), func(p *expr.Program) bool { return p.Uses(childVar) }) {
-			out.Reads.Values = append(out.Reads.Values, expr.Children+"."+name)
-		}
+		out.Reads = out.Reads.And(c.reads())
 	}
 	if slices.ContainsFunc(out.Children, func(c shape.NamedChild) bool { return c.Kind.Empty() }) {
 		out.Reads.Children = true // its owner says of which kinds they may be
@@ -125,6 +122,15 @@ func (p *plan) built() actions.Built {
 		out.Brings = append(out.Brings, dsl.Delete)
 	}
 	out.NoOld = out.Reads.Only // no expression looks back
+	return out
+}
+
+// reads returns what the child's expressions read.
+func (c *child) reads() dsl.Reads {
+	out := expr.ReadsOf(slices.Concat(c.programs(), c.conditions())...)
+	if slices.ContainsFunc(c.conditions(), func(p *expr.Program) bool { return p.Uses(childVar) }) {
+		out.Values = append(out.Values, expr.Children+"."+c.name)
+	}
 	return out
 }
 
