@@ -74,10 +74,10 @@ func newHousehold(t *testing.T) *household {
 }
 
 // start starts the program.
-func (h *household) start(t *testing.T) {
+func (h *household) start(t *testing.T, more ...string) {
 	t.Helper()
 	h.program = plane.Operator(t, cluster.Launch{
-		Config: h.user.Config(), Measured: true, Args: []string{"run", "--config", h.config, "-n", h.mine, "-n", h.hers},
+		Config: h.user.Config(), Measured: true, Args: append([]string{"run", "--config", h.config, "-n", h.mine, "-n", h.hers}, more...),
 		Env: []string{"GOMEMLIMIT=" + h.runtime, "POD_NAMESPACE=" + h.mine},
 	})
 }
