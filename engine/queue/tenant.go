@@ -13,8 +13,9 @@ import (
 const leastCharge = 100 * time.Microsecond
 
 // tenants share out the time of the workers: within a class, the next key is one of the tenant that has had the least of it. A
-// tenant whose keys take long, or that has many, so holds up its own keys, and others hardly at all. Whoever has nothing queued
-// and nothing at work is forgotten, and begins where those are that are served.
+// tenant whose keys take long, or that has many, so holds up its own keys, and others hardly at all. A tenant that begins to wait
+// begins where those are that are served. It is ahead of them where it had more: while other keys wait, no tenant is forgotten
+// that has had more than was served.
 type tenants[K comparable] struct {
 	of func(K) string
 
@@ -23,19 +24,23 @@ type tenants[K comparable] struct {
 	work map[K]job[K]
 	// turns are the tenants with keys of each class, and at last those with any; who has had the least is first.
 	turns [classes + 1]turns[K]
-	// served is what the tenant had had that was served last.
+	// served is what the tenant had had that was served last, and idle is how many tenants have nothing queued and nothing at work.
 	served time.Duration
+	idle   int
+	// most is how many tenants there may be before those are forgotten that have had no more than was served.
+	most int
 }
 
 // tenant is who shares the workers with others: a namespace.
 type tenant[K comparable] struct {
 	name  string
 	lines [classes]line[K]
-	// had is the time that workers have spent on its keys, charged what a key is taken to cost: as much as the last one did.
-	had, charge time.Duration
-	queued      int
-	working     int
-	index       [classes + 1]int // in turns
+	// had is the time that workers have spent on its keys. At work is what keys are taken to cost that workers have, each the charge:
+	// as much as the last one cost.
+	had, atWork, charge time.Duration
+	queued              int
+	working             int
+	index               [classes + 1]int // in turns
 }
 
 // job is a key that a worker has.
@@ -60,13 +65,17 @@ func (t *tenants[K]) push(p *place[K]) {
 	name := t.of(p.key)
 	of, known := t.all[name]
 	if !known {
-		of = &tenant[K]{name: name, had: t.served, charge: leastCharge}
+		of = &tenant[K]{name: name, charge: leastCharge}
 		for n := range of.index {
 			of.index[n] = -1
 		}
 		t.all[name] = of
+	} else if of.rests() {
+		t.idle--
 	}
-	p.tenant = of
+	if p.tenant = of; of.queued == 0 { // it had no use for the time in which it did not wait
+		of.had = max(of.had, t.served)
+	}
 	of.queued++
 	heap.Push(&of.lines[p.class], p)
 	t.place(of)
@@ -90,10 +99,11 @@ func (t *tenants[K]) pop(longest bool) *place[K] {
 	p := heap.Pop(from).(*place[K])
 	t.served = max(t.served, of.had)
 	t.work[p.key] = job[K]{of, time.Now(), of.charge}
-	of.had += of.charge
+	of.atWork += of.charge
 	of.queued--
 	of.working++
 	t.place(of)
+	t.tidy()
 	return p
 }
 
@@ -118,10 +128,14 @@ func (t *tenants[K]) done(key K) {
 	}
 	delete(t.work, key)
 	of, took := j.tenant, time.Since(j.since)
-	of.had += took - j.charged
+	of.had += took
+	of.atWork -= j.charged
 	of.charge = max(took, leastCharge)
-	of.working--
+	if of.working--; of.rests() {
+		t.idle++
+	}
 	t.place(of)
+	t.tidy()
 }
 
 // place puts a tenant where it belongs among the others.
@@ -140,9 +154,22 @@ func (t *tenants[K]) place(of *tenant[K]) {
 			heap.Remove(l, at)
 		}
 	}
-	if of.queued+of.working == 0 {
-		delete(t.all, of.name)
+}
+
+// tidy forgets tenants at rest: all of them when no key waits, and those that would begin anywhere else where they are
+// when there are many.
+func (t *tenants[K]) tidy() {
+	waits := len(t.turns[classes].all) > 0
+	if t.idle == 0 || waits && len(t.all) < max(t.most, aFew) {
+		return
 	}
+	for name, of := range t.all {
+		if of.rests() && (!waits || of.had <= t.served) {
+			delete(t.all, name)
+			t.idle--
+		}
+	}
+	t.most = 2 * len(t.all)
 	if len(t.all) == 0 { // neither maps nor what lies behind slices is given back while they are in use
 		t.all, t.work = map[string]*tenant[K]{}, map[K]job[K]{}
 		for n := range t.turns {
@@ -150,6 +177,9 @@ func (t *tenants[K]) place(of *tenant[K]) {
 		}
 	}
 }
+
+// rests reports whether a tenant has nothing queued and nothing at work.
+func (of *tenant[K]) rests() bool { return of.queued+of.working == 0 }
 
 // oldest is the line whose first key has waited longest.
 func (of *tenant[K]) oldest() (best *line[K]) {
@@ -181,8 +211,8 @@ func (l *turns[K]) Len() int { return len(l.all) }
 
 func (l *turns[K]) Less(i, j int) bool {
 	a, b := l.all[i], l.all[j]
-	if a.had != b.had {
-		return a.had < b.had
+	if x, y := a.had+a.atWork, b.had+b.atWork; x != y {
+		return x < y
 	}
 	return a.first(l.of).before(b.first(l.of))
 }

@@ -88,6 +88,61 @@ func TestTenantsShareTheWorkersTime(t *testing.T) {
 				t.Errorf("%d seconds of 20 were for the one that was there before", n)
 			}
 		},
+		"one with many keys is not starved by many that have one key each": func(t *testing.T, q *Queue[string]) {
+			q.Add("many/0", Fresh)
+			q.Add("many/1", Fresh)
+			for n := range 3 {
+				q.Add(fmt.Sprint("single", n, "/0"), Fresh)
+			}
+			var got []string
+			for range 100 {
+				key, _ := q.Get()
+				got = append(got, key)
+				<-time.After(time.Second)
+				q.Add(key, Fresh) // it is never at rest
+				q.Done(key)
+			}
+			if n := of(got, "many"); n < 20 || n > 30 {
+				t.Errorf("%d seconds of 100 were for one of four", n)
+			}
+		},
+		"one that a worker was busy for does not make up for what it did not ask for": func(t *testing.T, q *Queue[string]) {
+			q.Add("long/0", Fresh)
+			long, _ := q.Get()
+			for n := range 1000 {
+				q.Add(fmt.Sprint("busy/", n), Fresh)
+			}
+			second := func(string) time.Duration { return time.Second }
+			shift(q, 100*time.Second, second)
+			for n := 1; n < 1000; n++ {
+				q.Add(fmt.Sprint("long/", n), Fresh)
+			}
+			got := shift(q, 20*time.Second, second)
+			if n := of(got, "busy"); n < 9 || n > 11 {
+				t.Errorf("%d seconds of 20 were for the one that was busy all the time", n)
+			}
+			q.Done(long)
+		},
+		"what keys are taken to cost does not hold up who comes later": func(t *testing.T, q *Queue[string]) {
+			for n := range 1000 {
+				q.Add(fmt.Sprint("early/", n), Fresh)
+			}
+			first, _ := q.Get()
+			<-time.After(time.Minute)
+			q.Done(first)
+			var all []string
+			for range 4 {
+				key, _ := q.Get()
+				all = append(all, key)
+			}
+			for _, key := range all {
+				q.Done(key)
+			}
+			q.Add("late/0", Fresh)
+			if got := shift(q, 2*time.Second, func(string) time.Duration { return time.Second }); !slices.Contains(got, "late/0") {
+				t.Errorf("keys %v, want that of the other tenant among them", got)
+			}
+		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -134,6 +189,28 @@ func TestATenantWithNothingToDoIsForgotten(t *testing.T) {
 	if n := len(q.order.tenants.all) + len(q.order.tenants.work); n > 0 {
 		t.Errorf("%d tenants and keys at work are remembered", n)
 	}
+}
+
+func TestTenantsThatComeAndGoAreForgottenWhileAKeyWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New("", nil, tenantOf)
+		q.Add("waits/0", Resync)
+		most := 0
+		for n := range 3000 {
+			q.Add(fmt.Sprint(n/2, "/a"), Fresh)
+			key, _ := q.Get()
+			<-time.After(time.Millisecond)
+			if tenantOf(key) == "waits" {
+				q.Add(key, Resync)
+			}
+			q.Done(key)
+			most = max(most, len(q.order.tenants.all))
+		}
+		if most > 4*aFew {
+			t.Errorf("%d tenants were remembered at once", most)
+		}
+		q.ShutDown()
+	})
 }
 
 func BenchmarkManyTenants(b *testing.B) {
