@@ -306,6 +306,47 @@ func TestAFieldThatComesLateToAnObjectOfAnEarlierRelease(t *testing.T) {
 	}
 }
 
+// TestANumberWithAMarkerWithoutAUIDIsBelieved holds that the number is the operator's that a version wrote whose field manager did
+// not name the object, unless the object was made later.
+func TestANumberWithAMarkerWithoutAUIDIsBelieved(t *testing.T) {
+	tests := map[string]struct {
+		off   bool
+		later time.Duration
+		want  []string
+	}{
+		"where the operator keeps the number":                                   {},
+		"where it keeps elsewhere what was handled":                             {off: true},
+		"and not where it keeps the number and the object is a copy":            {later: time.Second, want: []string{"made create"}},
+		"and not where it keeps it elsewhere, either, and the object is a copy": {off: true, later: time.Second, want: []string{"made create"}},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			inherits(t, "generation", func(web *unstructured.Unstructured) {
+				web.SetCreationTimestamp(metav1.NewTime(web.GetCreationTimestamp().Add(test.later)))
+				entries := web.GetManagedFields()
+				for i := range entries {
+					if entries[i].Subresource == "status" {
+						entries[i].Manager = "op/observed"
+					}
+				}
+				web.SetManagedFields(entries)
+			}, func(s *stage) {
+				if test.off {
+					s.Operator = dsl.New("op")
+					s.Operator.Resource(foos, func(foo *dsl.Resource) { foo.OnCreate("made", s.Note("made")) })
+				}
+				s.Launch()
+				s.Called(test.want...)
+				if len(test.want) == 0 {
+					s.Wrote()
+				}
+				s.Process.Restart()
+				s.Called()
+			})
+		})
+	}
+}
+
 // TestANumberOfAnEarlierReleaseIsNoCopy holds that the number which an earlier release left on an object does not count for one
 // that was made later, and restored with managedFields.
 func TestANumberOfAnEarlierReleaseIsNoCopy(t *testing.T) {

@@ -146,7 +146,7 @@ func (m managers) hold(manager string) bool {
 
 func (m managers) marks(manager string) bool {
 	for one := range strings.SplitSeq(m.markers, ",") {
-		if one == manager || strings.HasSuffix(one, "/") && strings.HasPrefix(manager, one) {
+		if one == manager || strings.HasSuffix(one, "/") && strings.HasPrefix(manager+"/", one) {
 			return true
 		}
 	}

@@ -30,7 +30,7 @@ type Form struct {
 	// dropped, but for those that Markers and Made speak of. Empty drops all.
 	Manager string
 	// Markers are other field managers whose entries are held, of every object, separated by commas. With a slash at the end
-	// one is how the names of some begin. Optional.
+	// one is how the names of some begin; what is before the slash is one, too. Optional.
 	Markers string
 	// Vouches, where it is set, limits that to objects with an annotation of this key whose value begins
 	// with Vouched: only there does anybody ask whether the manager wrote it.

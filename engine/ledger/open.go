@@ -5,6 +5,7 @@ package ledger
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -123,11 +124,11 @@ func (l *Ledger) vouched() bool {
 // Marked reports whether status.observedGeneration is an operator's mark on this object, by managedFields. By now the operator may
 // keep the mark elsewhere. Markers are how the names of its field managers for that begin; see [patch.Marker].
 func Marked(o *unstructured.Unstructured, markers []string) bool {
-	managers := make([]string, 0, len(markers))
+	managers, bare := make([]string, 0, len(markers)), make([]string, 0, len(markers))
 	for _, marker := range markers {
-		managers = append(managers, patch.MarkerOf(marker, o))
+		managers, bare = append(managers, patch.MarkerOf(marker, o)), append(bare, strings.TrimSuffix(marker, "/"))
 	}
-	return wrote(o, managers, "", "status", "f:status", "f:observedGeneration")
+	return wrote(o, managers, "", "status", "f:status", "f:observedGeneration") || Inherited(o, bare) // before markers had UIDs
 }
 
 // Inherited is Marked for an earlier release, whose field managers were the operator's names. An entry that is older than the

@@ -139,14 +139,17 @@ func TestDropped(t *testing.T) {
 func TestRetiredConditions(t *testing.T) {
 	o := &unstructured.Unstructured{Object: tree{"status": tree{"conditions": []any{
 		tree{"type": "Ours", "status": "True"}, tree{"type": "Former", "status": "True"}, tree{"type": "Theirs", "status": "True"}, tree{"type": "Again", "status": "True"},
+		tree{"type": "Marked", "status": "True"}, tree{"type": "MarkedBefore", "status": "True"},
 	}}}}
 	o.SetManagedFields([]metav1.ManagedFieldsEntry{
 		{Manager: "op", FieldsV1: metav1.NewFieldsV1(`{"f:status":{"f:conditions":{"k:{\"type\":\"Ours\"}":{},"k:{\"type\":\"Again\"}":{}}}}`)},
 		{Manager: "earlier", FieldsV1: metav1.NewFieldsV1(`{"f:status":{"f:conditions":{"k:{\"type\":\"Former\"}":{}}}}`)},
 		{Manager: "other", FieldsV1: metav1.NewFieldsV1(`{"f:status":{"f:conditions":{"k:{\"type\":\"Theirs\"}":{}}}}`)},
+		{Manager: "op/observed/1", FieldsV1: metav1.NewFieldsV1(`{"f:status":{"f:conditions":{"k:{\"type\":\"Marked\"}":{}}}}`)},
+		{Manager: "op/observed", FieldsV1: metav1.NewFieldsV1(`{"f:status":{"f:conditions":{"k:{\"type\":\"MarkedBefore\"}":{}}}}`)},
 	})
 	p := dsl.NewPatch()
-	for _, kind := range []string{"Ours", "Former", "Theirs", "Again", "None"} {
+	for _, kind := range []string{"Ours", "Former", "Theirs", "Again", "None", "Marked", "MarkedBefore"} {
 		p.RetireCondition(kind)
 	}
 	p.SetCondition("Again", metav1.ConditionFalse, "Down", "")
@@ -158,5 +161,18 @@ func TestRetiredConditions(t *testing.T) {
 	}
 	if diff := cmp.Diff([]any{"Theirs", "Again"}, left); diff != "" {
 		t.Errorf("conditions that are left (-want +got):\n%s", diff)
+	}
+}
+
+// TestManagersAreRenamed holds which field managers get the new name of an operator: its own, and those that wrote its marks.
+func TestManagersAreRenamed(t *testing.T) {
+	op := dsl.New("new")
+	op.Was = []string{"old"}
+	r := NewRenamer(op)
+	want := map[string]string{"old": "new", "old/observed": "new/observed", "old/observed/1": "new/observed/1", "new": "new", "older": "older", "old/observer": "old/observer"}
+	for name, is := range want {
+		if got := r.manager(name); got != is {
+			t.Errorf("%s is %s, want %s", name, got, is)
+		}
 	}
 }

@@ -73,7 +73,7 @@ func hasSet(o *unstructured.Unstructured, managers []string, kind string) bool {
 			} `json:"f:status"`
 		}
 		ours := func(m string) bool {
-			return m != "" && (entry.Manager == m || strings.HasPrefix(entry.Manager, Marker(m)))
+			return m != "" && (entry.Manager == m || strings.HasPrefix(entry.Manager+"/", Marker(m)))
 		}
 		if !slices.ContainsFunc(managers, ours) || entry.FieldsV1 == nil || json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields) != nil {
 			continue

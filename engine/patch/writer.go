@@ -120,7 +120,8 @@ type Result struct {
 const longUID = 40
 
 // Marker is how the names of field managers begin that write the engine's mark into status.observedGeneration. They set the mark
-// apart from the numbers that others write there, handlers included.
+// apart from the numbers that others write there, handlers included. Objects that were marked before markers had UIDs have one without
+// the last slash.
 func Marker(manager string) string { return manager + "/observed/" }
 
 // MarkerOf is the field manager that writes the mark of one object. Its name has the object's UID, so a copy of the object that
