@@ -240,5 +240,8 @@ func (op *Operator) Finalizer() string { return op.Prefix() + "/finalizer" }
 // handled, and how far they have come with the rest.
 func (op *Operator) StateAnnotation() string { return op.Prefix() + "/state" }
 
+// ScopeAnnotation is the key of the annotation by which the leader's lock tells where the operator works.
+func (op *Operator) ScopeAnnotation() string { return op.Prefix() + "/scope" }
+
 // AppliedAnnotation is the key of the annotation by which a child tells what it was applied from.
 func (op *Operator) AppliedAnnotation() string { return op.Prefix() + "/applied" }

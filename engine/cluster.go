@@ -30,6 +30,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/lease"
 	"github.com/handwerk-dev/handwerk/engine/outage"
 	"github.com/handwerk-dev/handwerk/engine/patch"
+	"github.com/handwerk-dev/handwerk/engine/scope"
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
 
@@ -55,11 +56,23 @@ func (e *Engine) connect() error {
 		}
 	}
 	e.elector, err = lease.New(lease.Settings{
-		LeaderElection: election, Earlier: earlier, Identity: e.settings.Identity, PodName: e.settings.PodName,
+		LeaderElection: election, Earlier: earlier, Scope: scopeOf(e.op), Identity: e.settings.Identity, PodName: e.settings.PodName,
 		Client: e.clients.Lock, Watcher: e.clients.Kubernetes, Log: outage.Quiet(e.log, e.said),
 		Changed: func(leading bool) { e.metrics.Leader(election.Name, leading) },
 	})
 	return err
+}
+
+// scopeOf is the operator's scope as its lock has it.
+func scopeOf(op *dsl.Operator) lease.Scope {
+	const comma = ","
+	return lease.Scope{Key: op.ScopeAnnotation(), Text: strings.Join(op.Scope.Namespaces, comma), Overlaps: func(text string) bool {
+		var other []string
+		if text != "" {
+			other = strings.Split(text, comma)
+		}
+		return scope.Overlap(op.Scope.Namespaces, other)
+	}}
 }
 
 // writer reaches a resource, in a namespace unless that is empty.

@@ -118,7 +118,7 @@ func TestImportsPointDown(t *testing.T) {
 			"engine/activity", "engine/beside", "engine/draft", "engine/moves", "engine/part", "engine/clock", "engine/daemon", "engine/departed", "engine/saying", "engine/worker",
 			"engine/attempt", "engine/client", "engine/conditions", "engine/filter", "engine/ledger", "engine/plan",
 			"dsl", "dsl/logmark", "dsl/plain", "engine/book", "engine/cached", "engine/cause", "engine/catalog", "engine/child", "engine/gone", "engine/lease", "engine/ops",
-			"engine/patch", "engine/progress", "engine/queue", "engine/rights", "engine/watch",
+			"engine/patch", "engine/progress", "engine/queue", "engine/rights", "engine/scope", "engine/watch",
 			"engine/busy", "engine/dial", "engine/events", "engine/fate", "engine/fence", "engine/claim", "engine/loop", "engine/outage", "engine/timer",
 			"engine/access", "engine/budget", "engine/family", "engine/feed", "engine/feeds", "engine/health", "engine/inbox", "engine/indexes", "engine/memory", "engine/preflight", "engine/register", "engine/related", "engine/report", "engine/roster", "engine/trim",
 		},

@@ -49,6 +49,9 @@ type Settings struct {
 	// Earlier are the names that the lock had under earlier names of the operator. This process does not lead while another
 	// one leads by one of these locks. They are not written.
 	Earlier []string
+	// Scope, when it has a key, keeps this process from leading while an operator of the same name leads by a Lease in another
+	// namespace, and their scopes overlap. It takes the right to list Leases by the lock's name in all namespaces.
+	Scope Scope
 	// Identity tells processes apart in mode lease. Defaults to the host's name and a random
 	// UUID. Two processes must not share one.
 	Identity string
@@ -72,7 +75,8 @@ type Elector struct {
 	set   Settings
 	fence fence
 	// leader is who led as far as this process has heard, nil before that.
-	leader atomic.Pointer[string]
+	leader    atomic.Pointer[string]
+	namesakes namesakes
 }
 
 // New checks the settings. It asks nobody; Run does.
@@ -107,6 +111,8 @@ func (e *Elector) Run(ctx context.Context, lead func(context.Context) error) err
 	for ctx.Err() == nil {
 		lost, err := e.term(ctx, lead)
 		switch {
+		case errors.Is(err, errNamesake):
+			e.awaitNamesake(ctx)
 		case ctx.Err() != nil && errors.Is(err, context.Canceled):
 			return nil
 		case !lost || ctx.Err() != nil:

@@ -5,6 +5,7 @@ package lease
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -36,7 +37,11 @@ func (e *Elector) lifeTerm(ctx context.Context, lead func(context.Context) error
 		return false, nil
 	}
 	e.set.Log.Info("Became the leader.", "lock", e.lockName())
-	return e.office(ctx, lead, l.keep, l.owns)
+	lost, err = e.office(ctx, e.alone(ctx, lead), l.keep, l.owns)
+	if errors.Is(err, errNamesake) {
+		l.resign(ctx)
+	}
+	return lost, err
 }
 
 // identify finds out our pod's UID. It tries again until ctx ends, unless there is no such pod.
@@ -93,6 +98,7 @@ func (l *life) try(ctx context.Context) (ours bool, err error) {
 	if left, err := l.abandoned(ctx, lock); err != nil || !left {
 		return false, err
 	}
+	l.set.Log.Info("deleting the lock of a leader that is gone", "lock", l.lockName())
 	if err := l.remove(ctx, lock); err != nil {
 		return false, err
 	}
@@ -109,7 +115,6 @@ func (l *life) create(ctx context.Context) (ours bool, err error) {
 
 // remove deletes a lock, but no other one than that which was looked at.
 func (l *life) remove(ctx context.Context, lock *coordinationv1.Lease) error {
-	l.set.Log.Info("deleting the lock of a leader that is gone", "lock", l.lockName())
 	err := l.leases().Delete(ctx, l.set.Name, metav1.DeleteOptions{
 		Preconditions: &metav1.Preconditions{UID: &lock.UID, ResourceVersion: &lock.ResourceVersion},
 	})
@@ -117,6 +122,24 @@ func (l *life) remove(ctx context.Context, lock *coordinationv1.Lease) error {
 		return nil // somebody else was faster
 	}
 	return l.failed("deleting", err)
+}
+
+// resign deletes the lock that this process has taken and does not lead by.
+func (l *life) resign(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.set.RenewDeadline)
+	defer cancel()
+	lock, err := l.leases().Get(ctx, l.set.Name, metav1.GetOptions{})
+	switch {
+	case apierrors.IsNotFound(err):
+		return
+	case err != nil:
+		err = l.failed("reading", err)
+	case l.owns(lock):
+		err = l.remove(ctx, lock)
+	}
+	if err != nil {
+		l.report(ctx, err)
+	}
 }
 
 // keep looks at the lock until it is not ours. While it cannot be read, the fence closes after the
@@ -156,7 +179,7 @@ func (l *life) failed(doing string, err error) error {
 // lease, as during a change of modes, take it for one that does not expire.
 func (l *life) ownLock() *coordinationv1.Lease {
 	forever, now := int32(math.MaxInt32), metav1.NowMicro()
-	return &coordinationv1.Lease{
+	lock := &coordinationv1.Lease{
 		ObjectMeta: metav1.ObjectMeta{
 			Name: l.set.Name, Namespace: l.set.Namespace,
 			OwnerReferences: []metav1.OwnerReference{
@@ -167,6 +190,8 @@ func (l *life) ownLock() *coordinationv1.Lease {
 			HolderIdentity: &l.set.PodName, LeaseDurationSeconds: &forever, AcquireTime: &now, RenewTime: &now,
 		},
 	}
+	l.set.Scope.mark(lock)
+	return lock
 }
 
 func (l *life) owns(lock *coordinationv1.Lease) bool {

@@ -27,10 +27,7 @@ func (e *Elector) leaseTerm(ctx context.Context, lead func(context.Context) erro
 	if !e.awaitEarlier(ctx, "") {
 		return false, nil
 	}
-	l, err := e.newLock()
-	if err != nil {
-		return false, err
-	}
+	l := e.newLock()
 	won := make(chan struct{})
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 		Lock:          l,
@@ -59,7 +56,7 @@ func (e *Elector) leaseTerm(ctx context.Context, lead func(context.Context) erro
 			e.awaitExpiry(ctx)
 			stop()
 		}
-		lost, err = e.office(ctx, lead, guard, e.holdsLease)
+		lost, err = e.office(ctx, e.alone(ctx, lead), guard, e.holdsLease)
 	case <-ctx.Done():
 	}
 	stop()
@@ -95,14 +92,13 @@ func (e *Elector) holdsLease(lock *coordinationv1.Lease) bool {
 	return lock.Spec.HolderIdentity != nil && *lock.Spec.HolderIdentity == e.set.Identity
 }
 
-func (e *Elector) newLock() (*lock, error) {
-	inner, err := resourcelock.New(resourcelock.LeasesResourceLock, e.set.Namespace, e.set.Name,
-		e.set.Client.CoreV1(), e.set.Client.CoordinationV1(),
-		resourcelock.ResourceLockConfig{Identity: e.set.Identity})
-	if err != nil {
-		return nil, fmt.Errorf("setting up the lock: %w", err)
+func (e *Elector) newLock() *lock {
+	inner := &resourcelock.LeaseLock{
+		LeaseMeta:  metav1.ObjectMeta{Namespace: e.set.Namespace, Name: e.set.Name},
+		Client:     marking{e.set.Client.CoordinationV1(), e.set.Scope},
+		LockConfig: resourcelock.ResourceLockConfig{Identity: e.set.Identity},
 	}
-	return &lock{Interface: inner, fence: &e.fence, lose: e.leave, patience: e.set.RenewDeadline}, nil
+	return &lock{Interface: inner, fence: &e.fence, lose: e.leave, patience: e.set.RenewDeadline}
 }
 
 func (e *Elector) release(ctx context.Context, l *lock) {

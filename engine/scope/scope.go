@@ -104,6 +104,16 @@ func (s *Scope) Matches(name string) bool {
 	return in || !positive
 }
 
+// Overlap reports whether two lists of patterns may take in the same namespace. Two that both have globs may.
+func Overlap(a, b []string) bool {
+	for _, lists := range [][2][]string{{a, b}, {b, a}} {
+		if one, other := New(Settings{Patterns: lists[0]}), New(Settings{Patterns: lists[1]}); len(lists[0]) > 0 && !one.Live() {
+			return slices.ContainsFunc(lists[0], other.Matches)
+		}
+	}
+	return true
+}
+
 // Lacks reports whether a namespace that would be in the scope is known not to be there.
 func (s *Scope) Lacks(name string) bool {
 	s.mu.Lock()

@@ -116,3 +116,27 @@ func TestANamespaceThatIsLost(t *testing.T) {
 		})
 	}
 }
+
+func TestOverlap(t *testing.T) {
+	tests := map[string]struct {
+		a, b []string
+		want bool
+	}{
+		"two whole clusters":                         {nil, nil, true},
+		"a whole cluster and a name":                 {nil, []string{"a"}, true},
+		"the same name":                              {[]string{"a", "b"}, []string{"b", "c"}, true},
+		"two names":                                  {[]string{"a"}, []string{"b"}, false},
+		"a name that a glob takes in":                {[]string{"team-a"}, []string{"team-*"}, true},
+		"a name that a glob does not take in":        {[]string{"a"}, []string{"team-*"}, false},
+		"a name that is taken out":                   {[]string{"team-a"}, []string{"!team-*"}, false},
+		"a whole cluster and one with names out":     {nil, []string{"!a"}, true},
+		"two globs may, also where they do not look": {[]string{"a-*"}, []string{"b-*"}, true},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got, turned := scope.Overlap(test.a, test.b), scope.Overlap(test.b, test.a); got != test.want || turned != test.want {
+				t.Errorf("it is %v, and %v the other way round", got, turned)
+			}
+		})
+	}
+}
