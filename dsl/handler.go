@@ -19,7 +19,7 @@ type Func func(ctx context.Context, r *Request) error
 
 // Predicate is a handler's own filter. It must be quick, and only reads. An error is logged, and means
 // that the handler does not see the object; the deletion of one that has the operator's finalizer is held until there is
-// an answer.
+// an answer. It is asked again after the handler's back-off, and after a [Permanent] error when something changes.
 type Predicate func(s *Subject) (bool, error)
 
 // Backoff is the wait between attempts: it doubles from Initial to Max, each with up to a fifth
