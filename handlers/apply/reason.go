@@ -77,7 +77,7 @@ func explain(err error) (reason, text string) {
 		fixes := len(fields) > 0 && !deniedByPolicy(answer.Status().Message)
 		switch {
 		case fixes && quiet:
-			return reasonImmutable, withheld.Error()
+			return reasonImmutable, fixed(unquoted(fields, answer.Status().Details), answer.Status().Details)
 		case fixes:
 			return reasonImmutable, fixed(fields, answer.Status().Details)
 		case quiet:
@@ -184,6 +184,16 @@ func quota(message string) string {
 		before += ", limited: " + limited
 	}
 	return short("exceeded quota" + before)
+}
+
+// unquoted names the fields that cannot be changed without the words of the API server, which may quote a Secret.
+func unquoted(fields []string, of *metav1.StatusDetails) (out []string) {
+	for _, field := range fields {
+		field, _, _ = strings.Cut(field, " is immutable")
+		field, _, _ = strings.Cut(field, ": ")
+		out = append(out, dsl.FieldPlace(of.Group, field)+" is immutable")
+	}
+	return out
 }
 
 // fixed says what cannot be changed, and what can be done about it. Deleting what holds data is no advice, and nobody
