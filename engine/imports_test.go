@@ -154,7 +154,7 @@ var (
 	commons = []string{"backoff", "gone", "pack", "scan"}
 	floors  = [][]string{
 		{
-			"busy", "cached", "catalog", "cause", "claim", "drift", "fate", "fence", "filter", "health", "index", "lease", "loop", "ops", "outage", "patch",
+			"budget", "busy", "cached", "catalog", "cause", "claim", "drift", "fate", "fence", "filter", "health", "index", "lease", "loop", "ops", "outage", "patch",
 			"progress", "queue", "register", "rights", "scope", "timer", "trim",
 		},
 		{"access", "book", "child", "conditions", "crd", "events", "sweep", "watch", "wire"},
