@@ -92,7 +92,7 @@ func ParseRecord(text string, owner types.UID) (*Record, error) {
 		return nil, nil
 	}
 	if in.Packed != "" {
-		data, err := pack.Unpack(in.Packed)
+		data, err := pack.UnpackDense(in.Packed)
 		if err == nil && len(data) > 2*mostText {
 			err = pack.ErrLarge
 		}

@@ -23,6 +23,8 @@ const (
 	// ratio bounds how many times as large as its text unpacked data may be. Whoever may edit an object can write its
 	// annotations: flate alone would make a gigabyte of one megabyte.
 	ratio = 32
+	// dense is that for UnpackDense: lists of long names that differ in a number come to a good third of it.
+	dense = 128
 )
 
 // ErrLarge says that data is too large to be packed, or was too large to be unpacked.
@@ -58,13 +60,18 @@ func limit(text string) int { return min(Most, From+ratio*len(text)) }
 
 // Unpack returns what was packed. The error is ErrLarge when it is too large, in all or for the size of its text, and
 // otherwise says that the text is not what Pack writes.
-func Unpack(text string) ([]byte, error) {
+func Unpack(text string) ([]byte, error) { return unpack(text, limit(text)) }
+
+// UnpackDense is Unpack for what earlier releases have packed, too, and must not be lost: they packed as densely as they could.
+func UnpackDense(text string) ([]byte, error) { return unpack(text, min(Most, From+dense*len(text))) }
+
+func unpack(text string, most int) ([]byte, error) {
 	packed := base64.NewDecoder(base64.StdEncoding, strings.NewReader(text))
-	plain, err := io.ReadAll(io.LimitReader(flate.NewReader(packed), int64(limit(text))+1))
+	plain, err := io.ReadAll(io.LimitReader(flate.NewReader(packed), int64(most)+1))
 	if err != nil {
 		return nil, err
 	}
-	if len(plain) > limit(text) {
+	if len(plain) > most {
 		return nil, ErrLarge
 	}
 	return plain, nil
