@@ -162,8 +162,6 @@ func (c *collector) need(r *dsl.Resource, who string, h *dsl.Handler, n dsl.Need
 // renames is why an operator that had other names needs rights.
 const renames = "moves what it has left under its earlier names (metadata.was)"
 
-const namesakes = "does not lead while an operator of its name does by a Lease in another namespace; who may write Leases there can hold it up"
-
 const hears = "notices at once when somebody takes or deletes the leader's lock"
 
 // events adds the right to send Events: they are in the namespace of the object that they are about,
@@ -187,10 +185,6 @@ func (c *collector) leader(namespace string) {
 	named.names = []string{c.op.LeaderLock()}
 	if set.Mode == dsl.LeaderLease || set.Mode == dsl.LeaderLife {
 		c.earlierLocks(lock)
-		if everywhere := named; len(c.spaces) == 0 { // plain namespaces take no right outside of them
-			everywhere.namespace = ""
-			c.offer(everywhere, because(namesakes), "list")
-		}
 	}
 	switch set.Mode {
 	case dsl.LeaderLease:
