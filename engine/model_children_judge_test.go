@@ -68,8 +68,8 @@ func (n *nursery) has(o *unstructured.Unstructured, y toy, size int64) {
 		n.fault("%s is wanted, and is not there", name)
 		return
 	}
-	if y.onDelete == dsl.OrphanChild && len(child.GetOwnerReferences()) == 0 && child.GetLabels()["op.handwerk.dev/owner"] == "" {
-		return // it was let go before, and is free
+	if y.free(child) {
+		return
 	}
 	if got := at(child.Object, "data.size"); got != fmt.Sprint(size) {
 		n.fault("%s has size %v, want %d", name, got, size)
@@ -90,6 +90,25 @@ func (n *nursery) has(o *unstructured.Unstructured, y toy, size int64) {
 		n.fault("%s was deleted and made again", name)
 	}
 	k.uid, k.touched, k.unwanted = child.GetUID(), false, false
+}
+
+// free reports whether a child was let go before, and belongs to no object.
+func (y toy) free(child *unstructured.Unstructured) bool {
+	return y.onDelete == dsl.OrphanChild && len(child.GetOwnerReferences()) == 0 && child.GetLabels()["op.handwerk.dev/owner"] == ""
+}
+
+// unasked reports whether a handler of an object fails because a child that was let go is in its place. Whether that handler wants
+// another child is not known, so the engine takes no child away from the object.
+func (n *nursery) unasked(o *unstructured.Unstructured) bool {
+	for _, m := range n.workshop {
+		for _, y := range m.toys {
+			child := n.Get(configMaps, y.namespace(), o.GetName()+"-"+y.name)
+			if child != nil && n.wants(o, y.name) && y.free(child) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // dropped reports whether the handler that made a child is there no more: code may make children under any name, so the
@@ -114,7 +133,7 @@ func (n *nursery) left(name string, k *keepsake) {
 	o := n.Get(foos, "default", owner)
 	child := n.Get(configMaps, k.toy.namespace(), name)
 	if o != nil {
-		if n.wants(o, k.toy.name) || child != nil && n.dropped(child) {
+		if n.wants(o, k.toy.name) || child != nil && (n.dropped(child) || n.unasked(o)) {
 			return
 		}
 	} else if child = n.collected(child, k); child == nil && k.toy.ownership == dsl.Owned && k.toy.onDelete == dsl.DeleteChild {
