@@ -112,7 +112,7 @@ type Handler struct {
 	// object and not its essence.
 	NoOld bool
 	// Needs are what its code does with other resources, and with its own object beyond what the
-	// engine does. Declared says that they are all: without it, nobody knows. See [Needs].
+	// engine does. Declared says that Needs has all of them; without it, there may be more. See [Needs].
 	Needs    []Need
 	Declared bool
 

@@ -175,8 +175,8 @@ type OwnPlace struct {
 	What string
 }
 
-// OwnPlaces are the places of all that the operator keeps for itself in its namespace, also under its earlier names. Handlers may not
-// write there. Without a namespace there are none.
+// OwnPlaces returns the places of all that the operator keeps for itself in its namespace, also under its earlier names. Handlers may
+// not write there. It returns nil for an operator without a namespace.
 func (op *Operator) OwnPlaces(namespace string) (out []OwnPlace) {
 	if namespace == "" {
 		return nil

@@ -196,7 +196,7 @@ type Reads struct {
 	Passing bool
 	// Values are the things whose values it reads, beyond what an object is called and what kind it is of: self, and as in
 	// children.db, related.creds and indexes.tokens, with "*" for a name where it may be any. Told: there are no others;
-	// without it, nobody knows.
+	// without it, there may be more.
 	Values []string
 	Told   bool
 	// Only: what the code does follows from what it reads, so it need not run when something else changes.

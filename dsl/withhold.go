@@ -21,7 +21,7 @@ type WithheldError struct {
 	answer error
 }
 
-// Error says what kind of answer it is, and of which fields it speaks.
+// Error returns the reason of the answer and the fields that it names.
 func (e *WithheldError) Error() string { return e.text }
 
 // Unwrap returns the answer as it is.

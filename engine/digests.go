@@ -5,8 +5,8 @@ package engine
 
 import "context"
 
-// keyed returns when there is a key for the digests that the resource's handlers leave on objects, where these are Secrets. The
-// error says why there is none: without a key nothing of a Secret is stored, so no pass begins.
+// keyed waits for the key of the digests that the resource's handlers leave on Secrets. The error says why the key cannot be read or
+// made; no pass begins then, for without a key nothing of a Secret is stored.
 func (r *resource) keyed(ctx context.Context) error {
 	if !r.spec.DigestsSecrets() {
 		return nil

@@ -116,8 +116,8 @@ func (e *causedError) Unwrap() []error { return []error{e.cause, e.error} }
 // unshown is why there are no more words.
 const unshown = " (no more is shown, for it may be a Secret's)"
 
-// evaluation puts those of CEL's errors that nobody understands into words. Where the expression may read a Secret, all of them
-// are words of our own: CEL quotes values.
+// evaluation puts CEL's errors into words for authors of configurations. Where the expression may read a Secret, it keeps none of
+// CEL's words, for CEL quotes values.
 func (p *Program) evaluation(err error, a *activation) error {
 	if strings.Contains(err.Error(), "actual cost limit exceeded") {
 		return errCost // for good: it would cost as much until what it reads changes

@@ -51,8 +51,8 @@ func (p *Program) values() (out []string) {
 	return slices.Compact(out)
 }
 
-// hasValues reports whether there are values of an object at a path: all but what it is called and of which kind it is. Some tools
-// leave all of an object in annotations, so those are values, too, but for one that is named and not theirs.
+// hasValues reports whether a path leads to values of an object. Its apiVersion, kind, type, immutable and
+// metadata are no values, but for the annotations taken together and kubectl's last-applied one, which repeat the object.
 func hasValues(path dsl.Path) bool {
 	switch {
 	case len(path) == 0:

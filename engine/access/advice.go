@@ -38,7 +38,7 @@ type advising struct {
 	secrets bool
 }
 
-// said is the error of a request as it is told: where the answer may quote a Secret, it is withheld.
+// said returns the error of a request for the log and for handlers: an answer that may quote a Secret is withheld.
 func (a advising) said(ctx context.Context, err error) error {
 	err = a.monitor.advise(ctx, err)
 	if a.secrets || dsl.Discreet(ctx) {

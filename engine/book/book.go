@@ -264,7 +264,7 @@ func (b Book) Old(r Reader, look *Look) (map[string]any, error) {
 	case e.Old != nil || !r.Old || e.Bare || e.Seen == "":
 		return e.Old, nil
 	case e.Seen == lookBack(nothing).Digest(r.View):
-		return nothing, nil // of which nothing need be kept
+		return nothing, nil // an empty view is not stored
 	case b.text == "":
 		return nil, nil
 	}

@@ -230,7 +230,8 @@ type trees struct {
 	Olds map[string]map[string]any `json:"olds,omitempty"`
 }
 
-// pack compresses what is kept when it is large. The error is [pack.ErrLarge] when nobody could read it again.
+// pack compresses what is kept when it is large. The error is [pack.ErrLarge] when the result is larger
+// than [pack.Unpack] takes.
 func (x *essences) pack() error {
 	data, err := json.Marshal(trees{x.Old, x.Olds})
 	if err != nil {

@@ -124,7 +124,7 @@ func (b *Budget) admitLocked(asks Who) (woken []func()) {
 	return woken
 }
 
-// Drop forgets all that wait for a resource: nobody takes its keys any more.
+// Drop forgets all that wait for a resource, at the end of a term: no worker takes its keys any more.
 func (b *Budget) Drop(resource string) {
 	b.mu.Lock()
 	b.waits = slices.DeleteFunc(b.waits, func(w waiter) bool { return w.who.Resource == resource })

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/plain"
 )
 
 // Book is where an object is in a machine.
@@ -25,9 +26,6 @@ type Book struct {
 	// Failures is how often actions have failed in the state, where it counts that.
 	Failures int64
 }
-
-// ahead is how far in the future a time of the book may lie: as far as clocks of the operator's processes may differ.
-const ahead = time.Minute
 
 // Read reads an object's book. It is not found where the object has none, or that of another object. Since is zero where it is
 // no time, or one in the future: whoever may write the status would put off time-outs by it.
@@ -42,7 +40,7 @@ func Read(m *dsl.Machine, o *unstructured.Unstructured) (b Book, found bool) {
 		return Book{}, false
 	}
 	b.Since, b.Entered = moment(value(dsl.BookSince)), moment(value(dsl.BookEntered))
-	if time.Until(b.Since) > ahead {
+	if time.Until(b.Since) > plain.ClockSkew {
 		b.Since = time.Time{}
 	}
 	b.Failures = whole(value(dsl.BookFailures))

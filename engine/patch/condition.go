@@ -45,14 +45,11 @@ func typeOf(item any) string {
 	return kind
 }
 
-// ahead is how far in the future a transition may lie: as far as clocks in a cluster may differ.
-const ahead = time.Minute
-
 // isPast reports whether a value is the time of a transition that was.
 func isPast(value any, now time.Time) bool {
 	text, _ := value.(string)
 	at, err := time.Parse(time.RFC3339, text)
-	return err == nil && at.Sub(now) <= ahead
+	return err == nil && at.Sub(now) <= plain.ClockSkew
 }
 
 // without returns the conditions but for those of some types.
