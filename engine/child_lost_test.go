@@ -219,9 +219,10 @@ func TestAnOldCacheSaysNothingOfWhatIsAbsent(t *testing.T) {
 			end()
 			s.Advance(time.Minute)
 			s.remove()
-			s.Advance(10 * time.Second)
+			s.Advance(10 * time.Second) // the owner may go now: a watch that was cut asks for the newest version, and lists
 			s.ReleaseWatches(configMaps)
-			s.leavesNothing()
+			s.Advance(3 * time.Minute)
+			s.leftNothing()
 		}},
 	})
 }
