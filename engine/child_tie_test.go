@@ -325,6 +325,19 @@ func TestAdoption(t *testing.T) {
 	scenarios(t, map[string]scenario{
 		"what nobody owns is taken":            {keeps(owned, "default"), func(s *stage) { takes(s, "patch configmaps default/web") }},
 		"what nobody owns is taken by a label": {keeps(labelled, "default"), func(s *stage) { takes(s, recorded, "patch configmaps default/web") }},
+		"what an earlier controller made for the object is its own, without a word of adoption": {keeps(&dsl.ChildSpec{}, "default"), func(s *stage) {
+			s.Create(web)
+			uid := s.web().GetUID()
+			s.Create(map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "data": map[string]any{"value": "theirs"},
+				"metadata": map[string]any{"name": "web", "ownerReferences": []any{map[string]any{
+					"apiVersion": "example.com/v1", "kind": "Foo", "name": "web", "uid": string(uid), "controller": true}}}})
+			s.Forget()
+			s.Launch()
+			s.Wrote("patch configmaps default/web")
+			if refs := s.value("default", "x").GetOwnerReferences(); len(refs) != 1 || refs[0].UID != uid {
+				s.t.Errorf("the child is owned by %v", refs)
+			}
+		}},
 		"one that changed since is looked at again": {keeps(owned, "default"), func(s *stage) {
 			s.Launch()
 			theirs(s)
