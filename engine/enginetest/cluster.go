@@ -23,6 +23,7 @@ type Cluster struct {
 	t      testing.TB
 	server *apiserver.Server
 	client dynamic.Interface
+	log    *testLog
 
 	mu        sync.Mutex
 	processes []*Process
@@ -42,7 +43,7 @@ func Run(t *testing.T, test func(t *testing.T, c *Cluster)) {
 // way. What was started is stopped when the test ends.
 func New(t testing.TB) *Cluster {
 	t.Helper()
-	c := &Cluster{t: t, server: apiserver.New()}
+	c := &Cluster{t: t, server: apiserver.New(), log: newTestLog(t)}
 	client, err := dynamic.NewForConfig(configFor(c.server.Admin(), "enginetest"))
 	if err != nil {
 		t.Fatalf("connecting: %v", err)

@@ -32,6 +32,8 @@
 // nothing is left to do now, [Cluster.Advance] lets time pass. Handlers must not do real network
 // I/O, which a bubble cannot see.
 //
+// The engine's log is printed only when the test fails.
+//
 // Faults are played as well: processes are killed ([Process.Kill], [Process.CrashAfter]), cut off
 // ([Process.Sever]) or restarted, requests fail ([Cluster.FailNext], [Cluster.LoseNext],
 // [Cluster.DelayNext]), rights are missing ([Cluster.Forbid]), API groups break ([Cluster.Break]),

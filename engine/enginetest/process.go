@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/go-logr/logr/testr"
 	"k8s.io/client-go/rest"
 
 	"github.com/handwerk-dev/handwerk/dsl"
@@ -36,8 +35,9 @@ type Process struct {
 // Start runs an operator until the test ends or the process is stopped, and waits until it has
 // nothing left to do. Several processes of one operator may run at once: in pods that are named
 // after the operator and numbered, as in foo-0, though these are no objects unless the test
-// creates them. The functions may adjust the engine's settings, which have a log that goes to the
-// test's.
+// creates them. The functions may adjust the engine's settings. Their log is shown when the test has
+// failed: its last 1,000 lines, those of handlers among them. A test that hangs shows nothing; there, set the
+// settings' Log to one that writes at once.
 func (c *Cluster) Start(op *dsl.Operator, adjust ...func(*engine.Settings)) *Process {
 	c.t.Helper()
 	c.mu.Lock()
@@ -106,7 +106,7 @@ func (p *Process) start() {
 	c.mu.Unlock()
 	p.link = c.server.Client(p.before, p.after)
 	settings := engine.Settings{
-		Config: p.Config(), Log: testr.NewWithInterface(c.t, testr.Options{Verbosity: 1}).WithName(p.name),
+		Config: p.Config(), Log: c.log.logger(p.name),
 		Identity: p.name, PodName: p.name,
 	}
 	for _, adjust := range p.adjust {
