@@ -13,7 +13,7 @@ import (
 )
 
 // held holds an operator against a cluster, or without one against Kubernetes' own kinds. Faults come as the error.
-func (p *program) held(ctx context.Context, f *validateFlags, op *dsl.Operator) (warnings []string, err error) {
+func (p *program) held(ctx context.Context, f *validateFlags, op *dsl.Operator) (warnings source.Faults, err error) {
 	if f.cluster {
 		return p.checkCluster(ctx, f, op)
 	}
@@ -21,11 +21,11 @@ func (p *program) held(ctx context.Context, f *validateFlags, op *dsl.Operator) 
 	if err != nil {
 		return nil, err
 	}
-	return told(odd), asError(faults)
+	return odd, asError(faults)
 }
 
 // checkCluster holds an operator against a cluster. Faults come as the error.
-func (p *program) checkCluster(ctx context.Context, f *validateFlags, op *dsl.Operator) (warnings []string, err error) {
+func (p *program) checkCluster(ctx context.Context, f *validateFlags, op *dsl.Operator) (warnings source.Faults, err error) {
 	rest, _, err := p.access(ctx, &f.kube)
 	if err != nil {
 		return nil, err
@@ -35,15 +35,11 @@ func (p *program) checkCluster(ctx context.Context, f *validateFlags, op *dsl.Op
 	if err != nil {
 		return nil, fmt.Errorf("checking against the cluster: %w", err)
 	}
-	return append(told(config.Placed(found.Doubts).Sorted()), found.Warnings...), asError(config.Placed(found.Faults).Sorted())
-}
-
-// told are warnings as they are told.
-func told(of source.Faults) (out []string) {
-	for _, one := range of {
-		out = append(out, one.Error())
+	warnings = config.Placed(found.Doubts)
+	for _, unseen := range found.Warnings {
+		warnings = append(warnings, source.Fault{Message: unseen})
 	}
-	return out
+	return warnings, asError(config.Placed(found.Faults).Sorted())
 }
 
 // asError returns faults as an error, nil where there are none.

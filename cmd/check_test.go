@@ -52,3 +52,45 @@ func TestKindsThatThereAreNotAreToldAndDoNotKeepAnOperatorFromRunning(t *testing
 		}
 	})
 }
+
+const doubtful = `apiVersion: handwerk.dev/v1alpha1
+kind: Operator
+metadata: {name: foo}
+resources:
+  - resource: foos.v1.example.com
+    schema:
+      kind: Foo
+      spec: {image: string | required=true, note: string}
+      status: {ping: string, pong: string}
+    handlers:
+      - {id: ping, set: {status: {ping: "${self.status.?pong.orValue('x')}"}}}
+      - {id: pong, set: {status: {pong: "${self.status.?ping.orValue('y')}"}}}
+      - id: web
+        apply:
+          web:
+            apiVersion: v1
+            kind: ConfigMap
+            metadata: {name: "${self.metadata.name}"}
+            data:
+              note: "${self.spec.note}"
+              image: self.spec.image
+    schedule:
+      - {id: census, every: 1h, log: {message: "there are ${size(objects)}"}}
+`
+
+// TestWarningsHaveTheirPlacesAndAreFaultsWhereThatIsAskedFor holds that a warning of any kind is a fault with --strict.
+func TestWarningsHaveTheirPlacesAndAreFaultsWhereThatIsAskedFor(t *testing.T) {
+	for name, args := range map[string]string{
+		"validate-warnings": "validate", "validate-warnings-strict": "validate --strict",
+		"validate-warnings-json": "validate -o json", "validate-warnings-json-strict": "validate -o json --strict",
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			b.load = func(_ []string, registry *actions.Registry) (*dsl.Operator, error) {
+				return config.Parse("foo.yaml", []byte(doubtful), registry)
+			}
+			b.registry = handlers.Standard()
+			golden(t, name+".golden", said(t, b, args+" --config foo.yaml"))
+		})
+	}
+}

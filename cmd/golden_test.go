@@ -63,6 +63,8 @@ func TestGolden(t *testing.T) {
 		"validate-json-verbose":           {args: "validate -v -o json", extra: addLoop},
 		"validate-schedule-unled":         {args: "validate", extra: addCensus(dsl.LeaderNone)},
 		"validate-json-schedule-unled":    {args: "validate -o json", extra: addCensus(dsl.LeaderNone)},
+		"validate-strict":                 {args: "validate --strict", extra: addCensus(dsl.LeaderNone)},
+		"validate-strict-all-well":        {args: "validate --strict", extra: addCensus(dsl.LeaderLease)},
 		"validate-schedule-led":           {args: "validate", extra: addCensus(dsl.LeaderLease)},
 		"validate-go-with-faults":         {args: "validate", extra: func(op *dsl.Operator) { addBars(op); addBars(op) }},
 		"validate-json-go-with-faults":    {args: "validate -o json", extra: func(op *dsl.Operator) { addBars(op); addBars(op) }},

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/source"
 )
 
 // verdict is what validate says with -o json.
@@ -29,7 +30,7 @@ type verdict struct {
 	Activities int  `json:"activities,omitempty"`
 	OK         bool `json:"ok"`
 	// Warnings name what could not be checked against the cluster, and what may surprise.
-	Warnings []string `json:"warnings,omitempty"`
+	Warnings []fault `json:"warnings,omitempty"`
 	// Skipped are documents that are no part of an operator.
 	Skipped []string `json:"skipped,omitempty"`
 	// Views say what handlers look at, where that was asked for.
@@ -44,7 +45,7 @@ type view struct {
 	LooksAt  string `json:"looksAt"`
 }
 
-// fault is one mistake in a configuration. Line and column are 0 where they are not known.
+// fault is one mistake in a configuration, or a warning. Line and column are 0 where they are not known.
 type fault struct {
 	File    string `json:"file,omitempty"`
 	Line    int    `json:"line,omitempty"`
@@ -60,6 +61,7 @@ type validateFlags struct {
 	files   []string
 	output  string
 	verbose bool
+	strict  bool
 	cluster bool
 	kube    kubeFlags
 }
@@ -77,10 +79,11 @@ be of another version. What is not on the cluster is a warning. The CRDs of the
 configuration are sent as a dry run then: the API server knows more of CRDs than
 is checked here. A schedule that would run on each of several processes, as no
 leader is elected, is a warning too, and so are handlers that feed each other: each
-sets what the next one looks at. With --verbose it is told what each handler looks
-at.`,
+sets what the next one looks at. With --strict a warning is a fault. With --verbose
+it is told what each handler looks at.`,
 		Example: `  operator validate --config operator.yaml
   operator validate --config samples/foo/operator.yaml -o json
+  operator validate --config operator.yaml --strict
   operator validate --config operator.yaml --verbose
   operator validate --config operator.yaml --cluster`,
 		Args: noArguments,
@@ -93,6 +96,7 @@ at.`,
 	}
 	addConfig(c.Flags(), &f.files)
 	c.Flags().BoolVarP(&f.verbose, "verbose", "v", false, "say what each handler looks at")
+	c.Flags().BoolVar(&f.strict, "strict", false, "take warnings for faults, as in CI")
 	c.Flags().BoolVar(&f.cluster, "cluster", false, "check against the resources and schemas of a cluster, too")
 	f.kube.add(c.Flags())
 	addOutput(c.Flags(), &f.output)
@@ -103,17 +107,21 @@ at.`,
 // validate says what is to be said of a configuration.
 func (p *program) validate(ctx context.Context, f *validateFlags, out io.Writer) error {
 	op, err := p.operator(f.files, func(*dsl.Operator) {})
-	var warnings []string
+	var warnings source.Faults
 	if err == nil {
-		var more []string
+		var more source.Faults
 		more, err = p.held(ctx, f, op)
-		warnings = slices.Concat(unled(op), loops(op), more)
+		warnings = slices.Concat(unled(op), loops(op), more).Sorted()
+	}
+	if f.strict {
+		warnings, err = strictly(warnings, err)
 	}
 	if f.output == "json" {
 		return judge(out, op, warnings, views(f, op, err), err)
 	}
 	for _, warning := range warnings {
-		fmt.Fprintf(p.Err, "warning: %s\n", warning)
+		fmt.Fprint(p.Err, "warning: ")
+		tellFault(p.Err, warning)
 	}
 	if err != nil {
 		return err
@@ -127,17 +135,6 @@ func (p *program) validate(ctx context.Context, f *validateFlags, out io.Writer)
 		fmt.Fprintf(out, "%s: handler %s looks at %s\n", one.Resource, one.Handler, one.LooksAt)
 	}
 	return nil
-}
-
-// loops returns warnings of handlers that feed each other.
-func loops(op *dsl.Operator) (warnings []string) {
-	for _, r := range op.Resources() {
-		for _, loop := range r.Loops() {
-			warnings = append(warnings, fmt.Sprintf("resource %s: handlers %s feed each other: each sets what the next one looks at, and the last one what the first one does; they run again and again unless what they set comes to rest",
-				r.Name, strings.Join(loop, ", ")))
-		}
-	}
-	return warnings
 }
 
 // views returns what handlers look at, where that is asked for.
@@ -172,20 +169,6 @@ func looksAt(op *dsl.Operator, r *dsl.Resource, h *dsl.Handler) string {
 	return cmp.Or(what, "the object once, when a process begins with it, or at each resync")
 }
 
-// unled returns warnings of schedules that nobody leads: they are meant to run once at their time,
-// and run once on each process.
-func unled(op *dsl.Operator) (warnings []string) {
-	if mode := op.Settings.LeaderElection.Mode; mode != "" && mode != dsl.LeaderNone {
-		return nil
-	}
-	for r, h := range op.Handlers() {
-		if h.ResourceWide {
-			warnings = append(warnings, fmt.Sprintf("resource %s: schedule %s: runs on each process of the operator, as no leader is elected (set settings.leaderElection, or run with --leader-elect)", r.Name, h.ID))
-		}
-	}
-	return warnings
-}
-
 // addOutput adds -o, which several commands have.
 func addOutput(set *pflag.FlagSet, output *string) {
 	*output = "text"
@@ -194,9 +177,9 @@ func addOutput(set *pflag.FlagSet, output *string) {
 }
 
 // judge writes the verdict for machines.
-func judge(w io.Writer, op *dsl.Operator, warnings []string, views []view, err error) error {
+func judge(w io.Writer, op *dsl.Operator, warnings source.Faults, views []view, err error) error {
 	v := verdictOn(op, err)
-	v.Warnings, v.Views = warnings, views
+	v.Warnings, v.Views = inJSON(warnings), views
 	if failed := writeJSON(w, v); failed != nil {
 		return failed
 	}
@@ -206,12 +189,18 @@ func judge(w io.Writer, op *dsl.Operator, warnings []string, views []view, err e
 	return nil
 }
 
+// inJSON returns faults, or warnings, as JSON has them.
+func inJSON(list source.Faults) (out []fault) {
+	for _, f := range list {
+		out = append(out, fault{File: f.File, Line: f.Line, Column: f.Column, Path: f.Path, Message: f.Message, Excerpt: f.Excerpt})
+	}
+	return out
+}
+
 func verdictOn(op *dsl.Operator, err error) verdict {
 	v := verdict{OK: err == nil, Faults: []fault{}}
 	if err != nil {
-		for _, f := range faults(err) {
-			v.Faults = append(v.Faults, fault{File: f.File, Line: f.Line, Column: f.Column, Path: f.Path, Message: f.Message, Excerpt: f.Excerpt})
-		}
+		v.Faults = inJSON(faults(err))
 		return v
 	}
 	v.Operator, v.Resources, v.Skipped = op.Name, len(op.Resources()), op.Skipped

@@ -40,6 +40,9 @@ type Operator struct {
 	Skipped []string
 	// Checks hold the configuration of what runs for the operator as a whole against schemas; see [Operator.CheckSchemas].
 	Checks []shape.Check
+	// Placed gives what is said of a part of the operator its place in the configuration that declares it. It returns
+	// other faults as they are. Nil where there is no configuration.
+	Placed func(*Fault) error
 
 	resources  []*Resource
 	indexes    []*IndexSpec

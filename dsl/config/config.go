@@ -138,7 +138,19 @@ func (l *loader) finish() (*dsl.Operator, error) {
 	if faults := l.all(); len(faults) > 0 {
 		return nil, faults
 	}
+	op.Placed = l.placed
 	return op, nil
+}
+
+// placed gives a fault of what the configuration declares its place; see [dsl.Operator].
+func (l *loader) placed(f *dsl.Fault) error {
+	for _, declared := range []any{f.Handler, f.Resource, f.Index} {
+		if _, found := l.places[declared]; found {
+			on := l.placeOf(f.Place)
+			return on.within(on.at, 0, 0, f.Err.Error())
+		}
+	}
+	return f
 }
 
 // nothing is the fault of files without an operator.

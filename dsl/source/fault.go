@@ -33,16 +33,14 @@ type Fault struct {
 // Warns reports whether what is found may be right all the same.
 func (f Fault) Warns() bool { return f.Warning }
 
-// Error returns the fault as "file:line:column: path: message".
+// Error returns the fault as "file:line:column: path: message", without what is not known of it.
 func (f Fault) Error() string {
-	out := f.File
+	at := f.File
 	if f.Line > 0 {
-		out = fmt.Sprintf("%s:%d:%d", f.File, f.Line, f.Column)
+		at = fmt.Sprintf("%s:%d:%d", f.File, f.Line, f.Column)
 	}
-	if f.Path != "" {
-		out += ": " + f.Path
-	}
-	return out + ": " + f.Message
+	parts := slices.DeleteFunc([]string{at, f.Path, f.Message}, func(part string) bool { return part == "" })
+	return strings.Join(parts, ": ")
 }
 
 // Faults are all that is wrong with a configuration, sorted by file and position. It is an error
