@@ -87,7 +87,7 @@ func TestImportsPointDown(t *testing.T) {
 		"engine/attempt":   {"dsl", "dsl/guard", "dsl/logmark", "engine/book", "engine/cause", "engine/fence", "engine/ops", "engine/progress"},
 		"engine/plan":      {"dsl", "dsl/guard", "engine/book", "engine/claim", "engine/conditions", "engine/family", "engine/ledger", "engine/machine", "engine/ops", "engine/progress"},
 		"engine/ledger":    {"dsl", "dsl/logmark", "engine/book", "engine/pack", "engine/patch"},
-		"engine/dial":      {"dsl", "engine/lease", "engine/ops", "engine/outage", "engine/wire"},
+		"engine/dial":      {"dsl", "dsl/logmark", "engine/lease", "engine/ops", "engine/outage", "engine/wire"},
 		"engine/inbox":     {"dsl", "engine/cached", "engine/catalog", "engine/fate", "engine/loop", "engine/ops", "engine/queue", "engine/watch"},
 		"engine/feed": {
 			"dsl", "engine/backoff", "engine/cached", "engine/catalog", "engine/gone", "engine/health", "engine/ops", "engine/outage", "engine/rights", "engine/scope", "engine/watch",

@@ -67,7 +67,8 @@ func dial(s Settings) (*Clients, error) {
 		config.UserAgent = "handwerk/" + s.Operator.Name
 	}
 	if config.WarningHandler == nil && config.WarningHandlerWithContext == nil {
-		config.WarningHandlerWithContext = warnings{}
+		config.WarningHandlerWithContext = rest.NoWarnings{} // the transport sees which object they are about
+		config.Wrap((&warnings{}).wrap)
 	}
 	lock := rest.CopyConfig(config)
 	lock.QPS, lock.Timeout = -1, lockTimeout(s.Operator.Settings.LeaderElection.RenewDeadline)
