@@ -24,6 +24,8 @@ type runFlags struct {
 	namespaces []string
 
 	health, metrics, pprof                  string
+	secure                                  bool
+	certFile, keyFile                       string
 	leaderMode, leaderName, leaderNamespace string
 
 	grace   time.Duration
@@ -59,8 +61,7 @@ func (f *runFlags) add(set *pflag.FlagSet) {
 	f.addNamespaces(set)
 	set.StringVar(&f.health, ops.HealthFlag, ":8081",
 		"serve /healthz and /readyz on this `address`; 0 turns them off")
-	set.StringVar(&f.metrics, ops.MetricsFlag, ":8080",
-		"serve /metrics on this `address`; 0 turns it off")
+	f.addMetrics(set)
 	set.StringVar(&f.pprof, ops.PprofFlag, "",
 		"serve /debug/pprof/ on this `address`, as in 127.0.0.1:6060; off by default")
 	f.addLeader(set)
@@ -80,6 +81,51 @@ func (f *runFlags) addInstall(set *pflag.FlagSet) {
 have changed: true, false, or takeover, which takes over what others have set in them, as
 an operator does that had another name before. Write --install-crds=takeover`)
 	set.Lookup("install-crds").NoOptDefVal = installOwn
+}
+
+// The addresses of /metrics where none is given: what is not protected is for this machine alone.
+const (
+	plainMetrics  = "127.0.0.1:8080"
+	secureMetrics = ":8443"
+)
+
+func (f *runFlags) addMetrics(set *pflag.FlagSet) {
+	set.StringVar(&f.metrics, ops.MetricsFlag, "",
+		"serve /metrics on this `address` (default "+plainMetrics+", or "+secureMetrics+" with\n--"+ops.SecureFlag+"); 0 turns it off")
+	f.addSecure(set)
+	set.StringVar(&f.certFile, ops.CertFileFlag, "",
+		"with --"+ops.SecureFlag+", take the certificate from this PEM `file`, also when it changes\n(default one that the process signs itself)")
+	set.StringVar(&f.keyFile, ops.KeyFileFlag, "", "the PEM `file` with the key of that certificate")
+}
+
+// addSecure adds --metrics-secure, on which the operator's rights depend, too.
+func (f *runFlags) addSecure(set *pflag.FlagSet) {
+	set.BoolVar(&f.secure, ops.SecureFlag, false,
+		"serve /metrics by TLS to accounts that may get the nonResourceURL /metrics; the API\nserver is asked. /readyz?verbose is there, too, and names no objects elsewhere")
+}
+
+// checkSecure reports files of a certificate that nothing would read.
+func (f *runFlags) checkSecure() error {
+	switch {
+	case (f.certFile == "") != (f.keyFile == ""):
+		return errors.New("--" + ops.CertFileFlag + " and --" + ops.KeyFileFlag + " need each other")
+	case f.certFile != "" && !f.secure:
+		return errors.New("--" + ops.CertFileFlag + " needs --" + ops.SecureFlag)
+	default:
+		return nil
+	}
+}
+
+// metricsAddress is where /metrics is served.
+func (f *runFlags) metricsAddress() string {
+	switch {
+	case f.set.Changed(ops.MetricsFlag):
+		return f.metrics
+	case f.secure:
+		return secureMetrics
+	default:
+		return plainMetrics
+	}
 }
 
 func (f *runFlags) addNamespaces(set *pflag.FlagSet) {
@@ -108,6 +154,9 @@ func (f *runFlags) check() error {
 		return errors.New("--grace-period, --qps and --burst must not be negative")
 	}
 	if err := f.checkNamespaces(); err != nil {
+		return err
+	}
+	if err := f.checkSecure(); err != nil {
 		return err
 	}
 	return f.logging.check()

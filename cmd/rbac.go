@@ -41,8 +41,8 @@ func (p *program) rbacCommand() *cobra.Command {
 		Long: `Print the Roles and ClusterRoles that an operator needs, bound to its service
 account, and who needs what of it. Rights are for single namespaces where the
 operator works in some, and for the whole cluster otherwise. Give it the flags
-that run gets: --namespace, --leader-elect, --install-crds. The namespace and the
-account itself are not printed; deploy/kustomize/base has them.
+that run gets: --namespace, --leader-elect, --install-crds, --metrics-secure. The
+namespace and the account itself are not printed; deploy/kustomize/base has them.
 
 With --check, the cluster is asked instead which of these rights are missing: for
 the account of your kubeconfig, or for the one of --service-account. The exit code
@@ -79,6 +79,7 @@ func (f *rbacFlags) add(set *pflag.FlagSet) {
 	f.run.addNamespaces(set)
 	f.run.addLeader(set)
 	f.run.addInstall(set)
+	f.run.addSecure(set)
 	set.StringVar(&f.account, "service-account", defaultAccount,
 		"the account of the operator's pod, as `NAMESPACE/NAME`")
 	set.BoolVar(&f.cluster, "cluster", false, "learn from a cluster which resources have namespaces, rather than guess")
@@ -111,7 +112,7 @@ func (p *program) rbac(ctx context.Context, f *rbacFlags, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	set := rights.Settings{Namespace: who.namespace, InstallCRDs: f.run.installs()}
+	set := rights.Settings{Namespace: who.namespace, InstallCRDs: f.run.installs(), SecureMetrics: f.run.secure}
 	var cluster *rest.Config
 	if f.cluster || f.check {
 		if cluster, _, err = p.access(ctx, &f.run.kube); err != nil {

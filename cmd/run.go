@@ -15,6 +15,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/util/uuid"
+	authentication "k8s.io/client-go/kubernetes/typed/authentication/v1"
+	authorization "k8s.io/client-go/kubernetes/typed/authorization/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 
@@ -96,8 +98,12 @@ func (p *program) run(ctx context.Context, f *runFlags) error {
 	if err != nil {
 		return fmt.Errorf("making operator %s: %w", op.Name, err)
 	}
+	secure, err := f.protection(config)
+	if err != nil {
+		return err
+	}
 	server := ops.NewServer(ops.Settings{
-		HealthAddress: f.health, MetricsAddress: f.metrics, PprofAddress: f.pprof,
+		HealthAddress: f.health, MetricsAddress: f.metricsAddress(), PprofAddress: f.pprof, Secure: secure,
 		Healthy: m.Healthy, Ready: m.Ready, Metrics: metrics, Log: log.WithName("http"),
 	})
 	if err := server.Listen(ctx); err != nil {
@@ -117,6 +123,23 @@ func (p *program) run(ctx context.Context, f *runFlags) error {
 		return fmt.Errorf("running operator %s: %w", op.Name, err)
 	}
 	return nil
+}
+
+// protection returns how /metrics is protected, nil where it is not. Its requests have connections of their own: a standby
+// serves metrics, too, and no write of handlers is to wait behind them.
+func (f *runFlags) protection(config *rest.Config) (*ops.Secure, error) {
+	if !f.secure {
+		return nil, nil
+	}
+	tokens, err := authentication.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("protecting metrics: %w", err)
+	}
+	access, err := authorization.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("protecting metrics: %w", err)
+	}
+	return &ops.Secure{Tokens: tokens.TokenReviews(), Access: access.SubjectAccessReviews(), CertFile: f.certFile, KeyFile: f.keyFile}, nil
 }
 
 // installing runs when the operator's CRDs are there. A signal while they are waited for is no fault.

@@ -22,6 +22,7 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/spf13/pflag"
 	"k8s.io/klog/v2"
 
 	"github.com/handwerk-dev/handwerk/dsl"
@@ -118,6 +119,10 @@ func TestRunFails(t *testing.T) {
 			args: quiet("--metrics-bind-address=" + inUse),
 			want: "error: listening on " + inUse + " (--metrics-bind-address): bind: address already in use\n",
 		},
+		"a certificate that is not there is named with its flag": {
+			args: quiet("--metrics-bind-address=127.0.0.1:0", "--metrics-secure", "--metrics-tls-cert-file=/nowhere/c", "--metrics-tls-private-key-file=/nowhere/k"),
+			want: "error: serving on 127.0.0.1:0 (--metrics-bind-address): reading the certificate: open /nowhere/c: no such file or directory\n",
+		},
 		"no API server": {
 			args: quiet(), env: []string{"KUBECONFIG=", "HOME=/nowhere"},
 			want: "error: finding the API server: nothing in [/nowhere/.kube/config], and not in a pod (set --kubeconfig)\n",
@@ -137,6 +142,36 @@ func TestRunFails(t *testing.T) {
 			}
 			if diff := cmp.Diff(test.want, b.err.String()); diff != "" {
 				t.Errorf("stderr (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestMetricsAreOnLoopbackUnlessTheyAreProtected holds where metrics are served without a word about it, and which flags belong
+// together.
+func TestMetricsAreOnLoopbackUnlessTheyAreProtected(t *testing.T) {
+	tests := map[string]struct{ args, want string }{
+		"without a word":              {"", "127.0.0.1:8080"},
+		"protected":                   {"--metrics-secure", ":8443"},
+		"on an address":               {"--metrics-bind-address=:9090", ":9090"},
+		"protected, on an address":    {"--metrics-bind-address=:9090 --metrics-secure", ":9090"},
+		"turned off by an empty text": {"--metrics-bind-address=", ""},
+		"a certificate for nothing":   {"--metrics-tls-cert-file=c --metrics-tls-private-key-file=k", "--metrics-tls-cert-file needs --metrics-secure"},
+		"a certificate without a key": {"--metrics-secure --metrics-tls-cert-file=c", "--metrics-tls-cert-file and --metrics-tls-private-key-file need each other"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			f, set := &runFlags{}, pflag.NewFlagSet("run", pflag.ContinueOnError)
+			f.add(set)
+			if err := set.Parse(strings.Fields(tt.args)); err != nil {
+				t.Fatal(err)
+			}
+			got := f.metricsAddress()
+			if err := f.check(); err != nil {
+				got = err.Error()
+			}
+			if got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
 			}
 		})
 	}

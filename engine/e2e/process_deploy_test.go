@@ -39,6 +39,7 @@ func TestDeployHasTheRights(t *testing.T) {
 	awaitAllowed(t, config, "samplecontroller.k8s.io", "foos", "watch", "", "")
 	awaitAllowed(t, config, "events.k8s.io", "events", "create", "", "")
 	awaitAllowed(t, config, "coordination.k8s.io", "leases", "watch", system, lock)
+	awaitAllowed(t, config, "authorization.k8s.io", "subjectaccessreviews", "create", "", "")
 	if allowed(t, config, "coordination.k8s.io", "leases", "update", system, "another") {
 		t.Error("the operator may update any Lease")
 	}
@@ -55,6 +56,7 @@ func TestDeployHasTheRights(t *testing.T) {
 	awaitEvent(t, ns, "a", "Synced", 1)
 	stage.foos.Delete(t, "a")
 	stage.foos.AwaitGone(t, "a")
+	protectsMetrics(t, program)
 	got := awaitReadyz(t, program, "[+]started ok")
 	for line := range strings.Lines(strings.TrimSuffix(got, "readyz check passed\n")) {
 		if !strings.HasPrefix(line, "[+]") {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -74,7 +75,7 @@ func (r *reader) does(t *testing.T, command string) {
 	case "operator":
 		args := words[1:]
 		for i, arg := range args {
-			if arg == "webapp" && i > 0 && args[i-1] == "--config" {
+			if i > 0 && slices.Contains([]string{"--config", "-o"}, args[i-1]) && strings.HasPrefix(arg, "webapp") {
 				args[i] = filepath.Join(r.dir, arg)
 			}
 		}

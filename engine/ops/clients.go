@@ -27,7 +27,7 @@ type clients struct {
 func (c *clients) connState(conn net.Conn, state http.ConnState) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	from := host(conn)
+	from := host(conn.RemoteAddr().String())
 	switch state {
 	case http.StateNew:
 		if c.of == nil {
@@ -46,11 +46,11 @@ func (c *clients) connState(conn net.Conn, state http.ConnState) {
 	}
 }
 
-// host is the address that a connection comes from, without the port.
-func host(conn net.Conn) string {
-	name, _, err := net.SplitHostPort(conn.RemoteAddr().String())
+// host is an address without its port.
+func host(address string) string {
+	name, _, err := net.SplitHostPort(address)
 	if err != nil {
-		return conn.RemoteAddr().String()
+		return address
 	}
 	return name
 }

@@ -15,6 +15,8 @@ import (
 type probe struct {
 	name   string
 	checks func() []Check
+	// brief: the messages of checks are for the Pod itself alone.
+	brief bool
 }
 
 // register adds the probe's paths.
@@ -30,7 +32,7 @@ func (p *probe) whole(w http.ResponseWriter, r *http.Request) {
 	text := &strings.Builder{}
 	var counted []Check
 	excluded := query["exclude"]
-	for _, c := range p.all() {
+	for _, c := range p.all(r) {
 		if i := slices.Index(excluded, c.Name); i >= 0 {
 			excluded = slices.Delete(slices.Clone(excluded), i, i+1)
 			fmt.Fprintf(text, "[+]%s excluded: ok\n", c.Name)
@@ -68,7 +70,7 @@ func (p *probe) single(w http.ResponseWriter, r *http.Request) {
 		p.whole(w, r)
 		return
 	}
-	checks := p.all()
+	checks := p.all(r)
 	i := slices.IndexFunc(checks, func(c Check) bool { return c.Name == name })
 	switch {
 	case i < 0:
@@ -82,15 +84,23 @@ func (p *probe) single(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// all returns the checks; without any of its own, the probe has one that passes whenever the
-// process answers.
-func (p *probe) all() []Check {
+// all returns the checks as the sender of a request may see them; without any of its own, the probe has one that passes
+// whenever the process answers.
+func (p *probe) all(r *http.Request) []Check {
+	var checks []Check
 	if p.checks != nil {
-		if checks := p.checks(); len(checks) > 0 {
-			return checks
+		checks = p.checks()
+	}
+	if len(checks) == 0 {
+		return []Check{{Name: "ping"}}
+	}
+	if p.brief && !local(r) {
+		checks = slices.Clone(checks)
+		for i := range checks {
+			checks[i].Message = ""
 		}
 	}
-	return []Check{{Name: "ping"}}
+	return checks
 }
 
 func answer(w http.ResponseWriter, status int, text string) {

@@ -18,6 +18,7 @@ package ops
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -51,6 +52,9 @@ type Settings struct {
 	Healthy, Ready func() []Check
 	// Metrics is what /metrics shows. Required with MetricsAddress.
 	Metrics *Metrics
+	// Secure protects MetricsAddress, which serves /healthz and /readyz then, too. HealthAddress stays open for the kubelet,
+	// and gives the messages of checks to the Pod itself alone, for they name objects. Nil serves plain HTTP.
+	Secure *Secure
 	// Log is told what goes wrong with single connections.
 	Log logr.Logger
 }
@@ -64,17 +68,29 @@ type Server struct {
 // NewServer returns a server that does not listen yet.
 func NewServer(s Settings) *Server {
 	probes := http.NewServeMux()
-	(&probe{name: "healthz", checks: s.Healthy}).register(probes)
-	(&probe{name: "readyz", checks: s.Ready}).register(probes)
+	s.probes(probes, s.Secure != nil)
+	out := &Server{
+		health: newEndpoint(HealthFlag, s.HealthAddress, probes, writeTime, s.Log),
+		pprof:  newEndpoint(PprofFlag, s.PprofAddress, profiles(), 0, s.Log), // a profile takes as long as was asked for
+	}
 	numbers := http.NewServeMux()
 	if s.Metrics != nil {
 		numbers.Handle("GET /metrics", s.Metrics.Handler(s.Log))
 	}
-	return &Server{
-		health:  newEndpoint(HealthFlag, s.HealthAddress, probes, writeTime, s.Log),
-		metrics: newEndpoint(MetricsFlag, s.MetricsAddress, numbers, writeTime, s.Log),
-		pprof:   newEndpoint(PprofFlag, s.PprofAddress, profiles(), 0, s.Log), // a profile takes as long as was asked for,
+	if s.Secure == nil {
+		out.metrics = newEndpoint(MetricsFlag, s.MetricsAddress, numbers, writeTime, s.Log)
+		return out
 	}
+	s.probes(numbers, false)
+	out.metrics = newEndpoint(MetricsFlag, s.MetricsAddress, newGate(s.Secure, s.Log).guard(numbers), writeTime, s.Log)
+	out.metrics.secure(s.Secure, s.Log)
+	return out
+}
+
+// probes adds the paths of /healthz and /readyz. Brief ones give the messages of checks to the Pod itself alone.
+func (s *Settings) probes(mux *http.ServeMux, brief bool) {
+	(&probe{name: "healthz", checks: s.Healthy, brief: brief}).register(mux)
+	(&probe{name: "readyz", checks: s.Ready, brief: brief}).register(mux)
 }
 
 // Listen takes the addresses. On an error, which names the address and its flag, none is taken.
@@ -152,6 +168,8 @@ type endpoint struct {
 	flag, address string
 	server        *http.Server
 	listener      net.Listener
+	// certs are those of an endpoint with TLS, nil for plain HTTP.
+	certs *certificates
 }
 
 // What one client may hold of an endpoint. A request has no body, so all of it comes within readTime; writeTime is for the
@@ -177,9 +195,23 @@ func newEndpoint(flag, address string, handler http.Handler, write time.Duration
 	}}
 }
 
+// secure has the endpoint speak TLS. HTTP/2 is off: metrics have no use for it, and one connection of it can carry any number
+// of requests.
+func (e *endpoint) secure(s *Secure, log logr.Logger) {
+	e.certs = &certificates{certFile: s.CertFile, keyFile: s.KeyFile, log: log}
+	e.server.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: e.certs.get}
+	e.server.Protocols = new(http.Protocols)
+	e.server.Protocols.SetHTTP1(true)
+}
+
 func (e *endpoint) listen(ctx context.Context) error {
 	if e.address == "" || e.address == "0" {
 		return nil
+	}
+	if e.certs != nil {
+		if _, err := e.certs.get(nil); err != nil {
+			return fmt.Errorf("serving on %s (--%s): %w", e.address, e.flag, err)
+		}
 	}
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", e.address)
 	if err != nil {
@@ -203,7 +235,11 @@ func (e *endpoint) serve() error {
 	if e.listener == nil {
 		return nil
 	}
-	if err := e.server.Serve(e.listener); !errors.Is(err, http.ErrServerClosed) {
+	serve := e.server.Serve
+	if e.certs != nil {
+		serve = func(l net.Listener) error { return e.server.ServeTLS(l, "", "") }
+	}
+	if err := serve(e.listener); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serving on %s (--%s): %w", e.bound(), e.flag, err)
 	}
 	return nil

@@ -19,6 +19,8 @@ type Settings struct {
 	Namespace string
 	// InstallCRDs: the operator brings its CRDs along.
 	InstallCRDs bool
+	// SecureMetrics: the operator asks the API server who may read its metrics.
+	SecureMetrics bool
 	// Lookup knows what is served. Nil means [Guess].
 	Lookup Lookup
 	// Resources are those that are worked on. Nil means all of the operator.
@@ -56,6 +58,9 @@ func Of(op *dsl.Operator, s Settings) []Rule {
 	c.register(namespace)
 	c.key(namespace)
 	c.cluster(s.InstallCRDs)
+	if s.SecureMetrics {
+		c.reviews()
+	}
 	return c.sorted()
 }
 

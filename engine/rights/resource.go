@@ -259,3 +259,10 @@ func (c *collector) cluster(install bool) {
 		c.add(crds, because("installs the CRDs of the configuration"), "get", "create", "patch")
 	}
 }
+
+// reviews adds what it takes to find out who may read the metrics.
+func (c *collector) reviews() {
+	const why = "asks who reads its metrics, and whether they may"
+	c.add(about{Name: dsl.ResourceName{Resource: "tokenreviews", Group: "authentication.k8s.io"}}, because(why), "create")
+	c.add(about{Name: dsl.ResourceName{Resource: "subjectaccessreviews", Group: "authorization.k8s.io"}}, because(why), "create")
+}

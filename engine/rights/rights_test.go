@@ -204,6 +204,18 @@ func TestAnOperatorNeedsWhatItAndItsHandlersDo(t *testing.T) {
 				"create leases of coordination.k8s.io in system", "get,watch,update leases of coordination.k8s.io named foo-leader in system",
 			},
 		},
+		"protected metrics take reviews in the whole cluster, wherever it works": {
+			op: func() *dsl.Operator {
+				op := foos(func(r *dsl.Resource) { r.OnReconcile("one", nothing) })
+				op.Scope.Namespaces = []string{"a"}
+				return op
+			}(),
+			set: rights.Settings{SecureMetrics: true},
+			want: []string{
+				"create tokenreviews of authentication.k8s.io", "create subjectaccessreviews of authorization.k8s.io",
+				"list,watch foos of example.com in a",
+			},
+		},
 		"one that leads in plain namespaces": {
 			op: func() *dsl.Operator {
 				op := leading(dsl.LeaderElection{Mode: dsl.LeaderLease})
