@@ -107,6 +107,9 @@ func Unknown(what, name, where string, known []string) string {
 // unknownName is Unknown for variables and functions, which other languages have too. Functions are too
 // many to be listed.
 func unknownName(what, name string, known []string) string {
+	if none := sendsRequests(name); none != "" {
+		return none
+	}
 	meant := cmp.Or(map[string]string{
 		"len": "size", "length": "size", "count": "size",
 		"lower": "lowerAscii", "toLower": "lowerAscii", "upper": "upperAscii", "toUpper": "upperAscii",

@@ -93,6 +93,11 @@ func New() (*Compiler, error) {
 	return c, nil
 }
 
+// libraries are the functions that are called by the name of their library, too, as math.greatest.
+func (c *Compiler) libraries() []string {
+	return slices.DeleteFunc(slices.Clone(c.callable), func(name string) bool { return !strings.Contains(name, ".") })
+}
+
 // With returns a compiler that knows more variables, whose types are known only when they are
 // evaluated. They are given in Scope.Vars.
 func (c *Compiler) With(variables ...string) (*Compiler, error) {

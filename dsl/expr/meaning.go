@@ -54,6 +54,8 @@ func (m *meaning) faults(s source, errs []*common.Error, parts map[int64]ast.Nav
 		case !found:
 			issues = append(issues, Issue{toldAt(err), oneLine(err.Message)})
 		case m.fits && element(e): // whether it is odd is said below
+		case m.named[err.ExprID] != "":
+			issues = append(issues, Issue{placeOf(s.text, m.ast.SourceInfo(), e.AsCall().Target()), m.explain(e)})
 		case !moot[err.ExprID]:
 			issues = append(issues, Issue{placeOf(s.text, m.ast.SourceInfo(), e), cmp.Or(m.explain(e), oneLine(err.Message))})
 		}
@@ -82,6 +84,8 @@ func (c *Compiler) typed(parsed *cel.Ast) *meaning {
 type meaning struct {
 	compiler *Compiler
 	ast      *ast.AST
+	// named are functions of libraries, with the library, where what stands for it is no variable.
+	named map[int64]string
 	// fits is whether all types fit, so that it makes no sense for another reason.
 	fits bool
 }
@@ -90,8 +94,10 @@ type meaning struct {
 // what should be a macro and is none leaves its variables undeclared.
 func (m *meaning) parts() (all map[int64]ast.NavigableExpr, moot map[int64]bool) {
 	all, moot = map[int64]ast.NavigableExpr{}, map[int64]bool{}
+	m.named = map[int64]string{}
 	for _, e := range ast.MatchDescendants(ast.NavigateAST(m.ast), ast.AllMatcher()) {
 		all[e.ID()] = e
+		m.library(e, moot)
 		if e.Kind() != ast.CallKind || m.compiler.functions[e.AsCall().FunctionName()] != nil {
 			continue
 		}
@@ -106,6 +112,36 @@ func (m *meaning) parts() (all map[int64]ast.NavigableExpr, moot map[int64]bool)
 	return all, moot
 }
 
+// library tells apart what is wrong with a function behind a name that is no variable, as in json.parse(x): either the
+// function of a library is mistyped, or the name is at fault and the function follows from it.
+func (m *meaning) library(e ast.NavigableExpr, moot map[int64]bool) {
+	if e.Kind() != ast.CallKind || !e.AsCall().IsMemberFunction() || m.compiler.functions[e.AsCall().FunctionName()] != nil {
+		return
+	}
+	root := e.AsCall().Target()
+	for {
+		operand, _, how := Selection(root)
+		if how != "." {
+			break
+		}
+		root = operand
+	}
+	if root.Kind() == ast.CallKind && moot[root.ID()] {
+		moot[e.ID()] = true // the one before it follows, too
+	}
+	if root.Kind() != ast.IdentKind || m.ast.GetType(root.ID()).Kind() != types.ErrorKind {
+		return
+	}
+	name := written(root.AsIdent(), nil)
+	if e.AsCall().Target().ID() == root.ID() {
+		if _, near := words.Nearest(name+"."+e.AsCall().FunctionName(), m.compiler.libraries()); near {
+			m.named[e.ID()], moot[root.ID()] = name+"."+e.AsCall().FunctionName(), true
+			return
+		}
+	}
+	moot[e.ID()] = true
+}
+
 // explain says what is wrong with a part, nothing when that is not known.
 func (m *meaning) explain(e ast.NavigableExpr) string {
 	faulty := e.Type().Kind() == types.ErrorKind
@@ -113,6 +149,9 @@ func (m *meaning) explain(e ast.NavigableExpr) string {
 	case e.Kind() == ast.IdentKind && faulty:
 		return unknownName("variable", e.AsIdent(), m.compiler.variables)
 	case e.Kind() == ast.CallKind && faulty:
+		if name := m.named[e.ID()]; name != "" {
+			return unknownName("function", name, m.compiler.libraries())
+		}
 		return m.wrongCall(e.AsCall())
 	case e.Kind() == ast.SelectKind && e.Type().Kind() == types.DynKind: // with which the checker goes on
 		return m.kind(e.AsSelect().Operand()) + " has no fields"
@@ -162,9 +201,9 @@ func (m *meaning) wrongCall(call ast.CallExpr) string {
 	}
 	switch {
 	case len(counts) == 0 && behind:
-		return fmt.Sprintf("%s() takes its value as an argument: %s(x)", name, name)
+		return fmt.Sprintf("%s() takes its value as an argument: write %s(%s)", name, name, m.text(call.Target()))
 	case len(counts) == 0:
-		return fmt.Sprintf("%s() stands behind its value: x.%s(…)", name, name)
+		return fmt.Sprintf("%s() stands behind its value: write %s", name, m.behind(name, args))
 	case !slices.Contains(counts, len(args)):
 		return wrongCount(name, counts, len(args))
 	case name == operators.Conditional:
@@ -177,6 +216,44 @@ func (m *meaning) wrongCall(call ast.CallExpr) string {
 		given = append(given, m.kind(arg))
 	}
 	return CannotUse(name, given)
+}
+
+// behind writes a call with the first argument before it, where that is a way through an object.
+func (m *meaning) behind(name string, args []ast.Expr) string {
+	if len(args) == 0 || m.text(args[0]) == "x" || args[0].Kind() == ast.LiteralKind {
+		return "x." + name + "(…)"
+	}
+	var rest []string
+	for _, arg := range args[1:] {
+		if text := m.text(arg); text != "x" {
+			rest = append(rest, text)
+		} else {
+			rest = append(rest, "…")
+		}
+	}
+	return fmt.Sprintf("%s.%s(%s)", m.text(args[0]), name, strings.Join(rest, ", "))
+}
+
+// text writes a part that is a way through an object, a short text or a number as it stands; any other one is x.
+func (m *meaning) text(e ast.Expr) string {
+	switch operand, name, how := Selection(e); {
+	case e.Kind() == ast.IdentKind:
+		return e.AsIdent()
+	case how == "." && !e.AsSelect().IsTestOnly():
+		if of := m.text(operand); of != "x" {
+			return written(of, []string{name})
+		}
+	case e.Kind() == ast.LiteralKind:
+		switch value := e.AsLiteral().Value().(type) {
+		case string:
+			if len(value) < 20 && !strings.ContainsAny(value, "'\\\n") {
+				return "'" + value + "'"
+			}
+		case int64, bool:
+			return fmt.Sprint(value)
+		}
+	}
+	return "x"
 }
 
 // unknownFunction says that there is no such function. It may be a macro, with other arguments.

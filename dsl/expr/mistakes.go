@@ -4,6 +4,7 @@
 package expr
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"slices"
@@ -72,7 +73,7 @@ func mistakes(text string) (out []Issue) {
 	}
 	around := slices.Concat([]token{{}}, all, []token{{}}) // the first and the last one have neighbours, too
 	for i, t := range all {
-		if message := wrong(around[i], t, around[i+2]); message != "" {
+		if message := cmp.Or(languages(text, all, i), wrong(around[i], t, around[i+2])); message != "" {
 			out = append(out, Issue{placeAt(text, t.at), message})
 		}
 	}

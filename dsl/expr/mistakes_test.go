@@ -82,9 +82,9 @@ func TestTheCommonestMistakesAreSaidInPlainWords(t *testing.T) {
 		"too few for any of a function's forms": {"self.a.replace('x')", "1:8: replace() wants 2 or 3 arguments, not 1"},
 		"too few arguments of a macro":          {"self.l.all(p)", "1:8: all() wants 2 or 3 arguments, not 1"},
 
-		"a function that stands behind its value": {"startsWith(self.a, 'x')", "1:1: startsWith() stands behind its value: x.startsWith(…)"},
-		"a function that does not":                {"self.ready()", "1:6: ready() takes its value as an argument: ready(x)"},
-		"one that only lists have":                {"min(1, 2)", "1:1: min() stands behind its value: x.min(…)"},
+		"a function that stands behind its value": {"startsWith(self.a, 'x')", "1:1: startsWith() stands behind its value: write self.a.startsWith('x')"},
+		"a function that does not":                {"self.ready()", "1:6: ready() takes its value as an argument: write ready(self)"},
+		"one that only lists have":                {"min(1, 2)", "1:1: min() stands behind its value: write x.min(…)"},
 
 		"kinds that do not go together": {"1 + 'a'", "1:3: cannot use + with a whole number and text"},
 		"a value of a library":          {"string(quantity('1Gi'))", "1:1: cannot use string() with a quantity"},

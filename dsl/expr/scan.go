@@ -110,6 +110,9 @@ type token struct {
 	at   int
 }
 
+// isDot reports whether a field stands behind the token.
+func (t token) isDot() bool { return t.text == "." || t.text == ".?" }
+
 func (t token) isValue() bool {
 	return t.kind == wordToken && t.text != "in" || t.kind == numberToken || t.kind == textToken
 }
@@ -154,7 +157,7 @@ func tokenAt(text string, at int) (kind tokenKind, size int) {
 			return wordToken, end + 2
 		}
 	}
-	for _, sign := range []string{"===", "!==", "==", "!=", "<=", ">=", "<>", "&&", "||", "?.", ".?"} {
+	for _, sign := range []string{"===", "!==", "==", "!=", "<=", ">=", "<>", "&&", "||", "??", "?:", "?.", ".?"} {
 		if strings.HasPrefix(rest, sign) {
 			return signToken, len(sign)
 		}
