@@ -33,7 +33,7 @@ resources:
 func TestKindsThatThereAreNotAreToldAndDoNotKeepAnOperatorFromRunning(t *testing.T) {
 	bench := func() *bench {
 		b := newBench(t)
-		b.load = func(_ []string, registry *actions.Registry) (*dsl.Operator, error) {
+		b.load = func(_ []string, registry *actions.Registry, _ ...func(*dsl.Operator)) (*dsl.Operator, error) {
 			return config.Parse("foo.yaml", []byte(unknownKinds), registry)
 		}
 		b.registry = handlers.Standard()
@@ -86,7 +86,7 @@ func TestWarningsHaveTheirPlacesAndAreFaultsWhereThatIsAskedFor(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)
-			b.load = func(_ []string, registry *actions.Registry) (*dsl.Operator, error) {
+			b.load = func(_ []string, registry *actions.Registry, _ ...func(*dsl.Operator)) (*dsl.Operator, error) {
 				return config.Parse("foo.yaml", []byte(doubtful), registry)
 			}
 			b.registry = handlers.Standard()

@@ -16,12 +16,13 @@ func (p *program) operator(paths []string, override func(*dsl.Operator)) (*dsl.O
 	op := &dsl.Operator{}
 	if len(paths) > 0 {
 		var err error
-		if op, err = p.load(paths, p.registry); err != nil {
+		if op, err = p.load(paths, p.registry, p.extra...); err != nil {
 			return nil, err
 		}
-	}
-	for _, add := range p.extra {
-		add(op)
+	} else {
+		for _, add := range p.extra {
+			add(op)
+		}
 	}
 	override(op)
 	if err := op.Validate(); err != nil {

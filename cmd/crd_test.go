@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"gopkg.in/yaml.v3"
 
+	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/actions"
 	"github.com/handwerk-dev/handwerk/dsl/config"
 	"github.com/handwerk-dev/handwerk/dsl/source"
@@ -137,5 +138,36 @@ func TestSampleCRDsAreThoseOfTheirConfigurations(t *testing.T) {
 		if diff := cmp.Diff(string(want), b.out.String()); diff != "" {
 			t.Errorf("samples/%s/crd.yaml is not current (-file +printed):\n%s", sample, diff)
 		}
+	}
+}
+
+// TestASchemaInYAMLServesHandlersInGo holds that the two are one resource, and that the schema alone is a fault with its place.
+func TestASchemaInYAMLServesHandlersInGo(t *testing.T) {
+	file := writeFile(t, "operator.yaml", `apiVersion: handwerk.dev/v1alpha1
+kind: Operator
+metadata: {name: shop}
+resources:
+  - resource: shops.v1.example.com
+    schema: {kind: Shop, spec: {title: string}}
+`)
+	for name, test := range map[string]struct {
+		extra []func(*dsl.Operator)
+		want  string
+	}{
+		"with handlers": {
+			[]func(*dsl.Operator){func(op *dsl.Operator) {
+				op.Resource("shops.v1.example.com", func(shop *dsl.Resource) { shop.OnCreate("greet", nothing) })
+			}}, "  name: shops.example.com\n",
+		},
+		"without": {nil, file + ":5:5: resources[0].handlers: want at least one, here or in Go\nerror: the configuration has 1 fault\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := reading(t)
+			b.extra = test.extra
+			code := b.execute(t.Context(), []string{"crd", "--config", file})
+			if got := b.out.String() + b.err.String(); !strings.Contains(got, test.want) || (code == exitOK) != (test.extra != nil) {
+				t.Errorf("exit code %d\n%s\nwant %s", code, got, test.want)
+			}
+		})
 	}
 }

@@ -92,7 +92,7 @@ func (b *bench) Healthy() []ops.Check {
 func (b *bench) stopAtOnce() { b.run = func(context.Context) error { return nil } }
 
 // load stands for the reading of configurations.
-func load(files []string, _ *actions.Registry) (*dsl.Operator, error) {
+func load(files []string, _ *actions.Registry, beside ...func(*dsl.Operator)) (*dsl.Operator, error) {
 	switch files[0] {
 	case "foo.yaml":
 		op := dsl.New("foo")
@@ -103,6 +103,9 @@ func load(files []string, _ *actions.Registry) (*dsl.Operator, error) {
 			r.OnCreate("first", nothing)
 			r.OnUpdate("second", nothing)
 		})
+		for _, add := range beside {
+			add(op)
+		}
 		return op, nil
 	case "bad.yaml":
 		return nil, source.Faults{

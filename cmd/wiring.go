@@ -24,7 +24,7 @@ const podNamespace = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 
 // parts are the packages behind the commands; tests have others.
 type parts struct {
-	load      func(paths []string, registry *actions.Registry) (*dsl.Operator, error)
+	load      func(paths []string, registry *actions.Registry, beside ...func(*dsl.Operator)) (*dsl.Operator, error)
 	schema    func(registry *actions.Registry) ([]byte, error)
 	engine    func(op *dsl.Operator, s engine.Settings) (machine, error)
 	inCluster func() (*rest.Config, error)
@@ -35,7 +35,7 @@ type parts struct {
 	lookup   func(context.Context, *dsl.Operator, *rest.Config) (rights.Lookup, error)
 	reviewer func(config *rest.Config, account string) (rights.Reviewer, error)
 	// parse reads a configuration that is not in a file.
-	parse func(name string, data []byte, registry *actions.Registry) (*dsl.Operator, error)
+	parse func(name string, data []byte, registry *actions.Registry, beside ...func(*dsl.Operator)) (*dsl.Operator, error)
 	// asks reports whether a person can be asked through the reader.
 	asks func(io.Reader) bool
 	// shows reports whether what is written is seen on a terminal.

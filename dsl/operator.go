@@ -204,15 +204,31 @@ func New(name string) *Operator { return &Operator{Name: name} }
 // Resource adds a resource to watch. The name is kubectl's spelling, as in
 // "deployments.v1.apps"; without a version it means the one that the server prefers. The
 // function define declares what the resource owns and its handlers; it is called at once. A
-// faulty name is reported by [Operator.Validate].
+// faulty name is reported by [Operator.Validate]. A resource that is [Resource.Open] is not added
+// again: define goes on with it.
 func (op *Operator) Resource(name string, define func(*Resource)) *Resource {
-	r := &Resource{op: op}
-	r.Name, r.fault = ParseResourceName(name)
-	op.resources = append(op.resources, r)
+	parsed, err := ParseResourceName(name)
+	r := op.open(parsed)
+	if r == nil {
+		r = &Resource{op: op, Name: parsed, fault: err}
+		op.resources = append(op.resources, r)
+	}
+	r.Open = false
 	if define != nil {
 		define(r)
 	}
 	return r
+}
+
+// open returns the open resource of that name, which may be without its version, nil when there is none.
+func (op *Operator) open(name ResourceName) *Resource {
+	i := slices.IndexFunc(op.resources, func(r *Resource) bool {
+		return r.Open && r.Name.Objects() == name.Objects() && (name.Version == "" || name.Version == r.Name.Version)
+	})
+	if i < 0 {
+		return nil
+	}
+	return op.resources[i]
 }
 
 // Resources returns the resources in declared order. The slice is the caller's.

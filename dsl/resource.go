@@ -65,6 +65,9 @@ type Resource struct {
 	// CRD, when set, is the CustomResourceDefinition that the configuration describes, in its JSON
 	// form. See package dsl/crd.
 	CRD map[string]any
+	// Open says that the configuration has the resource's schema and no handlers: they are declared in Go, with
+	// [Operator.Resource], which ends that.
+	Open bool
 	// CRDFault, when set, gives what is wrong with the CRD its place in the configuration.
 	CRDFault func(error) error
 	// Makes are the children that handlers make under names, so that expressions that use them can be

@@ -82,7 +82,7 @@ func (r *Resource) check(c check) {
 		c.fault("owns", "%w", err)
 	}
 	if len(r.handlers) == 0 {
-		c.note(Fault{Lacks: "schedule"}, "handlers", "want at least one")
+		c.note(Fault{Lacks: "schedule"}, "handlers", "want at least one%s", r.elsewhere())
 	}
 	if r.Resync < 0 || r.Workers < 0 {
 		c.fault("", "resync and workers must not be negative")
@@ -110,6 +110,14 @@ func (r *Resource) check(c check) {
 			c.unwanted("observedGeneration", "cannot tell what handler %s has seen: it needs field: spec and old: false", h.ID)
 		}
 	}
+}
+
+// elsewhere says where else handlers may be.
+func (r *Resource) elsewhere() string {
+	if r.Open {
+		return ", here or in Go"
+	}
+	return ""
 }
 
 func (r *Resource) checkRelations(c check) {

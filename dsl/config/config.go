@@ -31,9 +31,10 @@ import (
 // Operator have the same name: the resources of the later ones are added to the first one's. Documents of other
 // groups are skipped, see [dsl.Operator.Skipped].
 //
-// The registry says which actions and functions there are. The error is of type [source.Faults].
-func Load(paths []string, registry *actions.Registry) (*dsl.Operator, error) {
-	l := newLoader(registry)
+// The registry says which actions and functions there are. The functions beside add what is declared in Go, when all
+// documents could be read; then the whole is checked. The error is of type [source.Faults].
+func Load(paths []string, registry *actions.Registry, beside ...func(*dsl.Operator)) (*dsl.Operator, error) {
+	l := newLoader(registry, beside...)
 	names, faults := source.Files(paths)
 	l.fault(faults...)
 	if len(paths) == 0 {
@@ -51,8 +52,8 @@ func Load(paths []string, registry *actions.Registry) (*dsl.Operator, error) {
 }
 
 // Parse is [Load] for text that is at hand; the faults give name as the file.
-func Parse(name string, data []byte, registry *actions.Registry) (*dsl.Operator, error) {
-	l := newLoader(registry)
+func Parse(name string, data []byte, registry *actions.Registry, beside ...func(*dsl.Operator)) (*dsl.Operator, error) {
+	l := newLoader(registry, beside...)
 	l.add(name, data)
 	return l.finish()
 }
@@ -60,6 +61,7 @@ func Parse(name string, data []byte, registry *actions.Registry) (*dsl.Operator,
 // loader gathers the documents of one operator.
 type loader struct {
 	registry *actions.Registry
+	beside   []func(*dsl.Operator)
 	faults   source.Faults
 	parts    []*part
 	names    []string
@@ -74,10 +76,12 @@ type loader struct {
 	places map[any]place
 	// refused are the resources that have an action at fault, so what it declares is not known.
 	refused map[*dsl.Resource]bool
+	// open are the resources that have a schema and no handlers.
+	open []*watched
 }
 
-func newLoader(registry *actions.Registry) *loader {
-	return &loader{registry: registry, places: map[any]place{}, refused: map[*dsl.Resource]bool{}}
+func newLoader(registry *actions.Registry, beside ...func(*dsl.Operator)) *loader {
+	return &loader{registry: registry, beside: beside, places: map[any]place{}, refused: map[*dsl.Resource]bool{}}
 }
 
 func (l *loader) fault(faults ...source.Fault) {
@@ -131,6 +135,9 @@ func (l *loader) finish() (*dsl.Operator, error) {
 		l.fault(l.nothing())
 	}
 	op := l.compile()
+	if len(l.all()) == 0 {
+		l.addBeside(op)
+	}
 	l.invalid(op.Validate())
 	if len(l.all()) == 0 {
 		l.checkSchemas(op)
@@ -144,13 +151,23 @@ func (l *loader) finish() (*dsl.Operator, error) {
 
 // placed gives a fault of what the configuration declares its place; see [dsl.Operator].
 func (l *loader) placed(f *dsl.Fault) error {
-	for _, declared := range []any{f.Handler, f.Resource, f.Index} {
-		if _, found := l.places[declared]; found {
-			on := l.placeOf(f.Place)
-			return on.within(on.at, 0, 0, f.Err.Error())
-		}
+	whole := f.Handler == nil && f.Resource == nil && f.Index == nil
+	if whole || l.inGo(f.Place) {
+		return f
 	}
-	return f
+	on := l.placeOf(f.Place)
+	return on.within(on.at, 0, 0, f.Err.Error())
+}
+
+// addBeside adds what is declared in Go. A machine in Go has fields in the schema of its resource, too.
+func (l *loader) addBeside(op *dsl.Operator) {
+	for _, add := range l.beside {
+		add(op)
+	}
+	l.beside = nil
+	for _, w := range l.open {
+		w.customResource()
+	}
 }
 
 // nothing is the fault of files without an operator.
@@ -186,6 +203,10 @@ func (l *loader) invalid(err error) {
 		if !placed {
 			f = &dsl.Fault{Err: err}
 		}
+		if l.inGo(f.Place) {
+			l.fault(source.Fault{Message: f.Error()})
+			continue
+		}
 		if on := l.placeOf(f.Place); on.part != nil && !l.follows(f, on) {
 			notes = append(notes, func() { on.note(l, f) })
 		}
@@ -195,6 +216,22 @@ func (l *loader) invalid(err error) {
 	}
 }
 
+// inGo reports whether what is at the place was declared in Go.
+func (l *loader) inGo(p dsl.Place) bool {
+	declared := any(p.Handler)
+	switch {
+	case p.Handler != nil:
+	case p.Index != nil:
+		declared = p.Index
+	case p.Resource != nil:
+		declared = p.Resource
+	default:
+		return false
+	}
+	_, inYAML := l.places[declared]
+	return !inYAML
+}
+
 // follows reports whether a fault follows from others.
 func (l *loader) follows(f *dsl.Fault, on place) bool {
 	switch {
@@ -202,6 +239,8 @@ func (l *loader) follows(f *dsl.Fault, on place) bool {
 		return true
 	case f.Lacks == "":
 		return false
+	case l.mayBeElsewhere(f, on):
+		return true
 	}
 	if f.Lacks == "schedule" && slices.ContainsFunc([]string{"daemons", "machine"}, func(instead string) bool {
 		return l.placeOf(dsl.Place{Resource: f.Resource, Field: instead}).tried()
@@ -211,6 +250,11 @@ func (l *loader) follows(f *dsl.Fault, on place) bool {
 	own, around := l.placeOf(dsl.Place{Resource: f.Resource, Handler: f.Handler, Field: f.Lacks}), l.placeOf(dsl.Place{Resource: f.Resource, Field: f.Lacks})
 	undeclared := f.Lacks == "owns" && l.refused[f.Resource] // an action says what it makes
 	return undeclared || own.tried() || around.tried() || l.placeOf(dsl.Place{Field: f.Lacks}).tried()
+}
+
+// mayBeElsewhere reports whether the handlers of an open resource may be there: mistyped, or in Go, which was not asked.
+func (l *loader) mayBeElsewhere(f *dsl.Fault, on place) bool {
+	return f.Resource != nil && f.Resource.Open && (on.strays || len(l.beside) > 0)
 }
 
 // tried reports whether a value is there, or was meant to be.

@@ -24,9 +24,12 @@ func (w *watched) customResource() {
 		return
 	}
 	given := *w.form.Schema
-	given.ObservedGeneration = w.form.ObservedGeneration
+	given.ObservedGeneration = w.out.ObservedGeneration
 	for _, m := range w.form.Machine.list {
 		given.Machines = append(given.Machines, m.Name)
+	}
+	for _, h := range w.out.Machines() { // those in Go: none of the form's is made yet
+		given.Machines = append(given.Machines, h.Machine.Name)
 	}
 	tree, faults := crd.Build(w.out.Name, &given)
 	at := w.at.Key("schema")

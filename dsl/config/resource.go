@@ -30,7 +30,7 @@ type resource struct {
 	Owns               []dsl.ResourceName `yaml:"owns" unique:"true" doc:"Resources whose objects are children: a change of one runs handlers with cause child for its owner."`
 	Related            []relation         `yaml:"related" doc:"Objects that handlers look at without owning them; a change of one runs handlers with cause related."`
 	Machine            machines           `yaml:"machine" doc:"A finite state machine over each object, or a list of them. Its state lies in the object's status. It runs before the handlers."`
-	Handlers           []handler          `yaml:"handlers" required:"true" unless:"schedule,daemons,machine" doc:"What to do for each object, in this order. There are handlers, daemons, a machine or a schedule."`
+	Handlers           []handler          `yaml:"handlers" required:"true" unless:"schedule,daemons,machine,schema" doc:"What to do for each object, in this order. There are handlers, daemons, a machine or a schedule; or a schema alone, for a resource whose handlers are declared in Go."`
 	Daemons            []attendant        `yaml:"daemons" doc:"Go functions that run for each object all the time, beside the handlers: from when it is seen until its filters do not match any more, or it is deleted."`
 	Schedule           schedule           `yaml:"schedule" doc:"What to do by time (every, pause or cron) for the resource as a whole: the variable objects has all objects. Without leaderElection each process does it."`
 }
@@ -109,6 +109,10 @@ func (l *loader) resource(op *dsl.Operator, p *part, i int) {
 		w.scheduled(w.at.Key("schedule").Index(i), &w.form.Schedule[i])
 	}
 	w.kindless()
+	if form := w.form; form.Schema != nil && len(form.Handlers)+len(form.Daemons)+len(form.Machine.list)+len(form.Schedule) == 0 {
+		w.out.Open = true
+		l.open = append(l.open, w)
+	}
 }
 
 // kindless checks children whose kind is worked out when their handler runs.

@@ -12,7 +12,8 @@ import (
 
 // Fault is one thing that is wrong with a configuration.
 type Fault struct {
-	// File is the name of the file as it was given, or as it is in the directory that was given.
+	// File is the name of the file as it was given, or as it is in the directory that was given. Empty for what was
+	// declared in Go.
 	File string
 	// Line and Column count from 1; columns count characters. Both are 0 when the file as a whole
 	// is at fault.
