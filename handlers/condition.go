@@ -48,22 +48,39 @@ func (s *setter) condition(at []string, c setCondition) {
 	s.conditions = append(s.conditions, out)
 }
 
-func (c condition) set(p *dsl.Patch, scope expr.Scope) error {
+// judge works out the status, and the reason and the message that the condition has where the author gives none. Of one that is not
+// true they are those of the first object that is not ready, of which the status asks that.
+func (c condition) judge(scope expr.Scope) (status metav1.ConditionStatus, reason, message string, err error) {
+	var unready *dsl.Readiness
+	scope.Unready = func(why dsl.Readiness) {
+		if unready == nil {
+			unready = &why
+		}
+	}
 	value, err := c.status.Render(scope)
 	missing := errors.Is(err, expr.ErrMissing)
 	if err != nil && !missing {
-		return fmt.Errorf("setting condition %s: %w", c.kind, err)
+		return "", "", "", err
 	}
-	status := truth(value)
+	status = truth(value)
 	if missing || value == nil || value == expr.None {
 		status = metav1.ConditionUnknown
 	}
-	if status == "" {
-		return dsl.Permanent(fmt.Errorf("setting condition %s: its status is %s, want true, false, True, False or Unknown", c.kind, scope.Subject.Secrets.Shown(value)))
+	switch {
+	case status == "":
+		return "", "", "", dsl.Permanent(fmt.Errorf("its status is %s, want true, false, True, False or Unknown", scope.Subject.Secrets.Shown(value)))
+	case status == metav1.ConditionTrue:
+		return status, c.kind, "", nil
+	case unready != nil:
+		return status, unready.Reason, unready.Message, nil
 	}
-	reason, message := c.kind, ""
-	if status != metav1.ConditionTrue {
-		reason = "Not" + c.kind
+	return status, "Not" + c.kind, "", nil
+}
+
+func (c condition) set(p *dsl.Patch, scope expr.Scope) error {
+	status, reason, message, err := c.judge(scope)
+	if err != nil {
+		return fmt.Errorf("setting condition %s: %w", c.kind, err)
 	}
 	if c.reason != nil {
 		if reason, err = text(c.reason, scope); err != nil {

@@ -61,8 +61,8 @@ func (t *texts) DescribeForm(*form.Describer) *form.Schema {
 type setCondition struct {
 	Type    string `yaml:"type" required:"true" doc:"The condition's type, one CamelCase word, as in Ready."`
 	Status  state  `yaml:"status" required:"true" doc:"true, false, or the text True, False or Unknown; mostly an expression. Unknown when that comes upon something that is not there."`
-	Reason  string `yaml:"reason" doc:"One CamelCase word for programs. By default the condition's type when it is true, and Not with the type when it is not."`
-	Message string `yaml:"message" doc:"A sentence for people."`
+	Reason  string `yaml:"reason" doc:"One CamelCase word for programs. By default that of the first object for which ready() in the status is false; otherwise the condition's type when it is true, and Not with the type when it is not."`
+	Message string `yaml:"message" doc:"A sentence for people. By default why the first object is not ready for which ready() in the status is false."`
 }
 
 // state is the status of a condition.

@@ -30,6 +30,8 @@ type Scope struct {
 	Anything []string
 	// Room bounds what is given; several evaluations may share one. Nil: each has [MostRendered].
 	Room *Room
+	// Unready, when set, is called for each object of which ready() is false, in the order in which the expression asks.
+	Unready func(dsl.Readiness)
 }
 
 func (s Scope) room() *Room {
@@ -56,6 +58,8 @@ type activation struct {
 	known map[string]any
 	// unread are why something could not be read.
 	unread []error
+	// hear is told of objects that are not ready, with the part of the expression that gives each; nil where nobody listens.
+	hear func(part int64, why dsl.Readiness)
 }
 
 // secretive reports whether errors may have values of Secrets in them.
@@ -96,6 +100,8 @@ func (a *activation) ResolveName(name string) (any, bool) {
 		return a.once(name, func(s *dsl.Subject) (any, error) { return related(s) })
 	case Indexes:
 		return a.once(name, indexes)
+	case unready:
+		return a.hear, a.hear != nil
 	}
 	v, found := a.scope.Vars[name]
 	if !found {

@@ -11,12 +11,10 @@ import (
 	"math"
 	"unicode/utf8"
 
-	"github.com/fluxcd/cli-utils/pkg/kstatus/status"
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/ext"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apiserver/pkg/cel/library"
 )
 
@@ -34,7 +32,7 @@ func (functions) CompileOptions() []cel.EnvOption {
 		cel.Function("ready",
 			cel.Overload("ready_map", one(cel.MapType(cel.StringType, cel.DynType)), cel.BoolType),
 			cel.Overload("ready_null", one(cel.NullType), cel.BoolType),
-			cel.SingletonUnaryBinding(ready)),
+			cel.SingletonUnaryBinding(func(v ref.Val) ref.Val { _, out := ready(v); return out })),
 		cel.Function("hash",
 			cel.Overload("hash_dyn", one(cel.DynType), cel.StringType, cel.UnaryBinding(hash))),
 		cel.Function("base64",
@@ -48,30 +46,7 @@ func (functions) CompileOptions() []cel.EnvOption {
 
 // ProgramOptions puts the functions into the cost model.
 func (functions) ProgramOptions() []cel.ProgramOption {
-	return []cel.ProgramOption{cel.CostTracking(costs{&library.CostEstimator{}})}
-}
-
-// ready reports whether an object is as its spec wants it, by the rules of kstatus.
-func ready(v ref.Val) ref.Val {
-	if v == types.NullValue {
-		return types.False
-	}
-	value, err := plainValue(v, NewRoom(MostRendered))
-	if err != nil {
-		return types.NewErr("ready(): %v", err)
-	}
-	object, ok := value.(map[string]any)
-	if !ok {
-		return types.NewErr("ready(): want one object, found %s", kindOf(value))
-	}
-	if len(object) == 0 {
-		return types.False
-	}
-	result, err := status.Compute(&unstructured.Unstructured{Object: object})
-	if err != nil {
-		return types.NewErr("ready(): %v", err)
-	}
-	return types.Bool(result.Status == status.CurrentStatus)
+	return []cel.ProgramOption{cel.CostTracking(costs{&library.CostEstimator{}}), cel.CustomDecoratorV2(heardReady)}
 }
 
 // hash makes a short digest. Equal values have equal ones: JSON sorts the keys of maps, and writes

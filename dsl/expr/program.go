@@ -63,6 +63,9 @@ func (p *Program) Uses(variable string) bool { return p.uses[variable] }
 // is an error.
 func (p *Program) Eval(s Scope) (any, error) {
 	a := &activation{scope: s}
+	if s.Unready != nil {
+		a.hear = p.hear(s.Unready)
+	}
 	out, _, err := p.program.Eval(a)
 	if err != nil {
 		return nil, p.evaluation(err, a)

@@ -1,0 +1,84 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package expr
+
+import (
+	"github.com/google/cel-go/cel"
+	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/interpreter"
+	"github.com/google/cel-go/parser"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+)
+
+// ready works out whether an object is as its spec wants it, by the rules of kstatus. The value is a boolean or an error.
+func ready(v ref.Val) (dsl.Readiness, ref.Val) {
+	var object map[string]any
+	if v != types.NullValue {
+		value, err := plainValue(v, NewRoom(MostRendered))
+		if err != nil {
+			return dsl.Readiness{}, types.NewErr("ready(): %v", err)
+		}
+		var is bool
+		if object, is = value.(map[string]any); !is {
+			return dsl.Readiness{}, types.NewErr("ready(): want one object, found %s", kindOf(value))
+		}
+	}
+	out, err := dsl.ReadinessOf(&unstructured.Unstructured{Object: object})
+	if err != nil {
+		return out, types.NewErr("ready(): %v", err)
+	}
+	return out, types.Bool(out.Ready)
+}
+
+// unready is the name under which a call of ready() finds who is to hear why an object is not. No expression can write it.
+const unready = "@unready"
+
+// readyCall is a call of ready() that tells why an object is not.
+type readyCall struct{ interpreter.InterpretableCall }
+
+// heardReady makes calls of ready() tell why an object is not.
+func heardReady(i interpreter.InterpretableV2) (interpreter.InterpretableV2, error) {
+	if call, is := i.(interpreter.InterpretableCall); is && call.Function() == "ready" && len(call.Args()) == 1 {
+		return readyCall{call}, nil
+	}
+	return i, nil
+}
+
+// Exec is the call.
+func (c readyCall) Exec(frame *interpreter.ExecutionFrame) ref.Val {
+	object := c.Args()[0]
+	v := object.Exec(frame)
+	if types.IsUnknownOrError(v) {
+		return v
+	}
+	why, out := ready(v)
+	if tell, listens := frame.ResolveName(unready); listens && out == types.False {
+		tell.(func(int64, dsl.Readiness))(object.ID(), why)
+	}
+	return types.LabelErrNode(c.ID(), out)
+}
+
+// Eval is Exec for who has no frame.
+func (c readyCall) Eval(a cel.Activation) ref.Val { return c.Exec(interpreter.AsFrame(a)) }
+
+// hear tells why an object is not ready that a part of the expression gives.
+func (p *Program) hear(tell func(dsl.Readiness)) func(int64, dsl.Readiness) {
+	return func(part int64, why dsl.Readiness) {
+		if why.Reason == dsl.ReasonNotFound {
+			ast.PreOrderVisit(p.ast.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
+				if e.ID() != part {
+					return
+				}
+				if text, err := parser.Unparse(e, p.ast.SourceInfo()); err == nil {
+					why.Message = text + " is not there"
+				}
+			}))
+		}
+		tell(why)
+	}
+}
