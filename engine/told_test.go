@@ -120,7 +120,7 @@ func TestAnOperatorThatWorksSaysSo(t *testing.T) {
 					s.Create(web)
 					said(`created Deployment default/web"`)
 					s.size(2)
-					said(`updated Deployment default/web"`)
+					said(`updated Deployment default/web: spec.replicas"`)
 					s.Update(deployments, "default", "web", func(o *unstructured.Unstructured) {
 						_ = unstructured.SetNestedField(o.Object, int64(7), "spec", "replicas")
 					})

@@ -55,6 +55,11 @@ func (a Applier) counts(e metav1.ManagedFieldsEntry) bool {
 	return e.Subresource == "" && (hand == bookkeeping.Editing || hand == bookkeeping.Light && a.Drift == dsl.DriftStrict)
 }
 
+// isOwn reports whether an entry is of what this operator has applied.
+func (a Applier) isOwn(e metav1.ManagedFieldsEntry) bool {
+	return e.Manager == a.Manager && e.Operation == metav1.ManagedFieldsOperationApply && e.Subresource == ""
+}
+
 // take makes fields that hands have added this operator's: the next apply, which does not have them, takes them away,
 // unless a controller has set them as well. The mark is emptied with it, so that an apply comes also when the process ends
 // here. The result is the object as it is then, or as it was where there is nothing to take.
@@ -86,7 +91,7 @@ func (a Applier) taken(desired, now *unstructured.Unstructured, fields *fieldpat
 	own := -1
 	for _, e := range now.GetManagedFields() {
 		switch {
-		case e.Manager == a.Manager && e.Operation == metav1.ManagedFieldsOperationApply && e.Subresource == "":
+		case a.isOwn(e):
 			own = len(out)
 		case a.counts(e) && e.APIVersion == desired.GetAPIVersion():
 			rest := drift.FieldsOf(e).Difference(fields)

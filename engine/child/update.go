@@ -6,6 +6,7 @@ package child
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -28,6 +29,8 @@ const (
 	Updated Deed = "updated"
 	// PutBack: the same was desired, and somebody had changed it.
 	PutBack Deed = "put back"
+	// Unchanged: it was applied, and the server had it so, which writes a value in another way.
+	Unchanged Deed = "unchanged"
 	// Adopted: it was nobody's.
 	Adopted Deed = "adopted"
 	// GivenBack: somebody else made it at the same time, and it was left to them.
@@ -66,15 +69,7 @@ type change struct {
 // update applies with force to the object that was looked at and to no other of its name. One that
 // is adopted must not have changed since: somebody else may have taken it.
 func (a Applier) update(ctx context.Context, c dynamic.ResourceInterface, desired, live *unstructured.Unstructured, adopts bool) (*unstructured.Unstructured, Deed, error) {
-	ch := change{Applier: a, c: c, desired: desired, deed: Updated}
-	switch {
-	case adopts:
-		ch.deed = Adopted
-	case a.sameMark(desired, live):
-		ch.deed, ch.applied = PutBack, true
-	case a.mark(live) == bookkeeping.AppliedMark:
-		ch.applied = true // it was taken over from others, and then something came between
-	}
+	ch := a.change(c, desired, live, adopts)
 	now, err := ch.read(ctx, live)
 	if err != nil {
 		return nil, "", err
@@ -84,7 +79,7 @@ func (a Applier) update(ctx context.Context, c dynamic.ResourceInterface, desire
 			return now, "", err
 		}
 	}
-	ch.tell(live, now)
+	ch.deed = ch.tell(live, now)
 	if now, err = ch.prepare(ctx, live, now); err != nil {
 		return nil, "", err
 	}
@@ -99,13 +94,32 @@ func (a Applier) update(ctx context.Context, c dynamic.ResourceInterface, desire
 		return nil, "", err
 	}
 	a.settle(desired, result)
-	return result, ch.deed, nil
+	return result, ch.sum(live, result), nil
+}
+
+// change judges what is about to be done, as far as the cache tells.
+func (a Applier) change(c dynamic.ResourceInterface, desired, live *unstructured.Unstructured, adopts bool) change {
+	ch := change{Applier: a, c: c, desired: desired, deed: Updated}
+	switch mark := a.mark(live); {
+	case adopts:
+		ch.deed = Adopted
+	case a.sameMark(desired, live):
+		ch.deed, ch.applied = PutBack, true
+		if a.Drift == dsl.DriftIgnore && a.tied(desired, live) {
+			ch.deed = Updated // other values are desired in a Secret
+		}
+	case mark == bookkeeping.AppliedMark: // it was taken over from others, and then something came between
+		ch.deed, ch.applied = PutBack, true
+	case mark == "":
+		ch.deed = PutBack // somebody has taken it off, or the operator has not applied the child yet
+	}
+	return ch
 }
 
 // read reads the child where the cache, which does not have what others manage, is not enough. It is nil where it is.
 func (ch change) read(ctx context.Context, live *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	needed := ch.deed == Adopted || !ch.find(live).Empty() || ch.inherits(live)
-	if !needed && ch.deed != PutBack {
+	if !needed && ch.deed != PutBack && !ch.question(live, nil).Touched() {
 		return nil, nil
 	}
 	now, err := ch.c.Get(ctx, ch.desired.GetName(), metav1.GetOptions{})
@@ -127,23 +141,52 @@ func (ch change) find(now *unstructured.Unstructured) drift.Added {
 	return ch.added(ch.desired, now, ch.Drift == dsl.DriftStrict)
 }
 
-// tell fills in Found.
-func (ch change) tell(live, now *unstructured.Unstructured) {
-	if ch.Found == nil || ch.deed == Adopted {
-		return
+// question asks who has changed what of the child.
+func (ch change) question(live, now *unstructured.Unstructured) drift.Question {
+	q := drift.Question{Desired: ch.desired, Live: live, Manager: ch.Manager, Same: ch.deed == PutBack}
+	if now != nil {
+		q.Managed = append([]metav1.ManagedFieldsEntry{}, now.GetManagedFields()...)
 	}
-	more := ch.find(live)
-	if ch.deed == PutBack || !more.Empty() {
-		*ch.Found = drift.Of(ch.desired, live, more, others(now), ch.Manager)
-	}
+	return q
 }
 
-// others are the managedFields of an object that was read.
-func others(now *unstructured.Unstructured) []metav1.ManagedFieldsEntry {
-	if now == nil {
-		return nil
+// tell fills in Found with what somebody has changed, and returns what is about to be done to the child.
+func (ch change) tell(live, now *unstructured.Unstructured) Deed {
+	if ch.Found == nil || ch.deed == Adopted {
+		return ch.deed
 	}
-	return now.GetManagedFields()
+	if ch.deed == PutBack && now != nil && ch.mark(live) == "" && !slices.ContainsFunc(now.GetManagedFields(), ch.isOwn) {
+		return Updated // it is applied for the first time
+	}
+	q := ch.question(live, now)
+	q.More = ch.find(live)
+	*ch.Found = drift.Of(q)
+	if ch.deed == PutBack && ch.applied && now != nil && ch.mark(live) != bookkeeping.AppliedMark && len(ch.Found.Fields)+len(ch.Found.Added) == 0 {
+		return Updated
+	}
+	return ch.deed
+}
+
+// sum returns what was done to the child, and fills in Found with what was changed because something else is desired.
+func (ch change) sum(live, result *unstructured.Unstructured) Deed {
+	switch {
+	case ch.deed == Adopted:
+		return Adopted
+	case result.GetResourceVersion() == live.GetResourceVersion():
+		return Unchanged
+	case ch.Found == nil:
+		return ch.deed
+	}
+	updated := drift.Write{Desired: ch.desired, Before: live, After: result, Own: ch.Owner.Keys.own, Manager: ch.Manager, Same: ch.sameMark(ch.desired, live)}.Updated(*ch.Found)
+	if ch.deed == PutBack && ch.Found.String() == "" {
+		ch.Found.Fields = updated // the process that took it over knew who
+		return ch.deed
+	}
+	ch.Found.Updated = updated
+	if len(updated) > 0 {
+		return Updated
+	}
+	return ch.deed
 }
 
 // prepare sees to what hands have set, before the template is applied. The result is the child as it is then.
@@ -171,8 +214,12 @@ func (ch change) send(ctx context.Context, now *unstructured.Unstructured) (*uns
 	if failed != nil || read.GetUID() != now.GetUID() || all(read).Empty() {
 		return nil, err
 	}
+	more := all(read)
 	if now, failed = ch.take(ctx, ch.c, ch.desired, read, all); failed != nil {
 		return nil, failed
+	}
+	if ch.Found != nil {
+		ch.Found.Added, ch.Found.Managers = union(ch.Found.Added, more.Paths), union(ch.Found.Managers, more.Managers)
 	}
 	return ch.apply(ctx, now)
 }
@@ -208,4 +255,10 @@ func (ch change) takeAgain(ctx context.Context, result *unstructured.Unstructure
 		ch.deed = Updated // it is ours now, and another version
 	}
 	return ch.apply(ctx, taken)
+}
+
+func union(a, b []string) []string {
+	out := slices.Concat(a, b)
+	slices.Sort(out)
+	return slices.Compact(out)
 }

@@ -16,14 +16,17 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 )
 
-// Drift is what somebody had changed of a child, as far as it can be told.
+// Drift is how a child differed from its template, and why, as far as it can be told.
 type Drift struct {
-	// Fields are the paths of what was changed, Added those of what was set besides, Managers the field managers that did
-	// so.
+	// Updated are the paths at which something else is desired than was applied last.
+	Updated []string
+	// Fields are the paths of what somebody had changed, Added those of what was set besides, Managers the field managers
+	// that did so.
 	Fields, Added, Managers []string
 }
 
@@ -42,7 +45,13 @@ func (d Drift) String() string {
 	if len(parts) > 0 && len(d.Managers) > 0 {
 		out += " by " + strings.Join(d.Managers, ", ")
 	}
-	return out
+	switch {
+	case len(d.Updated) == 0:
+		return out
+	case out == "":
+		return some(d.Updated)
+	}
+	return some(d.Updated) + "; put back " + out
 }
 
 // some lists the first few of paths.
@@ -55,23 +64,37 @@ func some(paths []string) string {
 	return out
 }
 
-// Of tells how live differs from what is desired, what hands have added to it, and who did so. Entries are what others
-// manage, empty where that is not known. The operator's own are those of its manager.
-func Of(desired, live *unstructured.Unstructured, more Added, entries []metav1.ManagedFieldsEntry, own string) Drift {
-	paths := knowing(desired.GroupVersionKind().GroupKind()).differing(nil, "", desired.Object, live.Object, false)
-	d := Drift{Fields: slices.Clone(more.Whole), Managers: slices.Clone(more.Managers)}
+// Question is what is known of a child when it is asked who changed it.
+type Question struct {
+	// Desired is the template, Live the child as the cache has it.
+	Desired, Live *unstructured.Unstructured
+	// More is what hands have added.
+	More Added
+	// Managed are the managedFields of the child. Nil where it was not read.
+	Managed []metav1.ManagedFieldsEntry
+	// Manager is the operator's own field manager.
+	Manager string
+	// Same: what the child says it was applied from is what is desired.
+	Same bool
+}
+
+// Of finds what somebody else has changed of a child. Server-side apply takes a field from its manager when somebody else
+// changes it, so what the operator manages still is as it was applied last: there the template has changed.
+func Of(q Question) Drift {
+	d := Drift{Fields: slices.Clone(q.More.Whole), Managers: slices.Clone(q.More.Managers)}
+	paths := slices.DeleteFunc(q.differing(), func(path dsl.Path) bool { return !q.foreign(path) })
 	for _, path := range paths {
 		d.Fields = append(d.Fields, path.String())
 	}
 	slices.Sort(d.Fields)
 	d.Fields = slices.Compact(d.Fields)
-	for _, path := range more.Paths {
+	for _, path := range q.More.Paths {
 		if !slices.ContainsFunc(d.Fields, func(field string) bool { return strings.HasPrefix(path, field) }) {
 			d.Added = append(d.Added, path)
 		}
 	}
-	for _, entry := range entries {
-		if entry.Manager == own || entry.FieldsV1 == nil || slices.Contains(d.Managers, entry.Manager) {
+	for _, entry := range q.Managed {
+		if entry.Manager == q.Manager || entry.FieldsV1 == nil || slices.Contains(d.Managers, entry.Manager) {
 			continue
 		}
 		var fields map[string]any
@@ -83,6 +106,77 @@ func Of(desired, live *unstructured.Unstructured, more Added, entries []metav1.M
 		}
 	}
 	return d
+}
+
+func (q Question) differing() []dsl.Path {
+	return knowing(q.Desired.GroupVersionKind().GroupKind()).differing(nil, "", q.Desired.Object, q.Live.Object, false)
+}
+
+// Touched reports whether a hand that the cache knows of manages some of what differs.
+func (q Question) Touched() bool {
+	hands := q.Live.GetManagedFields()
+	return len(hands) > 0 && slices.ContainsFunc(q.differing(), func(path dsl.Path) bool {
+		return q.has(hands, path, false, func(string) bool { return true })
+	})
+}
+
+// foreign reports whether somebody else has changed a path that differs.
+func (q Question) foreign(path dsl.Path) bool {
+	if q.Managed == nil {
+		return q.Same // nothing else can be known
+	}
+	own := func(manager string) bool { return manager == q.Manager }
+	if q.has(q.Managed, path, true, own) {
+		return false
+	}
+	return q.Same || q.has(q.Managed, path, false, func(manager string) bool { return manager != q.Manager })
+}
+
+// has reports whether managers have all, or some, of what is desired at a path.
+func (q Question) has(entries []metav1.ManagedFieldsEntry, path dsl.Path, all bool, of func(manager string) bool) bool {
+	fields := fieldpath.NewSet()
+	for _, e := range entries {
+		if of(e.Manager) {
+			fields = fields.Union(FieldsOf(e))
+		}
+	}
+	value, _ := path.In(q.Desired.Object)
+	for _, key := range slices.Backward(path) {
+		value = map[string]any{key: value}
+	}
+	return within(fields, value, all)
+}
+
+// within reports whether managed fields have all, or some, of a value.
+func within(fields *fieldpath.Set, value any, all bool) bool {
+	has := func(each fieldpath.PathElement, value any) bool {
+		inner, deeper := fields.Children.Get(each)
+		if !deeper {
+			return fields.Members.Has(each) // it is managed as a whole
+		}
+		return within(inner, value, all)
+	}
+	switch v := value.(type) {
+	case map[string]any:
+		for key, inner := range v {
+			if inner != nil && has(fieldpath.FieldNameElement(key), inner) != all {
+				return !all
+			}
+		}
+		return all
+	case []any:
+		for _, item := range v {
+			found := false
+			for each := range elements(fields) {
+				found = found || isItem(each, item) && has(each, item)
+			}
+			if found != all {
+				return !all
+			}
+		}
+		return all
+	}
+	return true
 }
 
 // manages reports whether a field, or something in it, is in the fields of a manager.

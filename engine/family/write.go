@@ -187,11 +187,14 @@ func (c *children) say(deed child.Deed, o *unstructured.Unstructured, detail str
 	if detail != "" {
 		line += ": " + detail
 	}
-	if handler == "" {
-		s.pass.Log().Info(line)
-	} else {
-		s.pass.Log().Info(line, "handler", handler)
+	log := s.pass.Log()
+	if deed == child.Unchanged {
+		log = log.V(1)
 	}
+	if handler != "" {
+		log = log.WithValues("handler", handler)
+	}
+	log.Info(line)
 	reason := map[child.Deed]string{child.Created: "ChildCreated", child.Deleted: "ChildDeleted"}[deed]
 	if reason != "" && s.family.settings.Operator.Settings.Events == dsl.EventsChanges {
 		s.family.settings.Events.Send(ops.ByChange, s.pass.Object, handler, dsl.Normal, reason, did)

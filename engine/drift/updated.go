@@ -1,0 +1,113 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package drift
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+)
+
+// Write is one write of a child.
+type Write struct {
+	Desired, Before, After *unstructured.Unstructured
+	// Own reports whether a label or an annotation is the operator's.
+	Own func(key string) bool
+	// Manager is the operator's own field manager.
+	Manager string
+	// Same: what the child says it was applied from is what is desired, so only values of a Secret may be others.
+	Same bool
+}
+
+// Updated returns the paths that the write has changed because something else was desired, but for what is in theirs.
+// Server-side apply answers with what has become of the child, so fields that the template does not have any more are seen, too.
+func (w Write) Updated(theirs Drift) []string {
+	c := comparison{Write: w, knowledge: knowing(w.Desired.GroupVersionKind().GroupKind()), theirs: theirs}
+	for _, key := range keysOf(w.Before.Object, w.After.Object) {
+		switch key {
+		case "status", "apiVersion", "kind":
+		case "metadata":
+			for _, section := range []string{"labels", "annotations", "ownerReferences", "finalizers"} {
+				want, _ := w.Desired.Object[key].(map[string]any)
+				before, _ := w.Before.Object[key].(map[string]any)
+				after, _ := w.After.Object[key].(map[string]any)
+				c.value(dsl.Path{key, section}, want[section], before[section], after[section])
+			}
+		default:
+			c.value(dsl.Path{key}, w.Desired.Object[key], w.Before.Object[key], w.After.Object[key])
+		}
+	}
+	return c.found
+}
+
+// comparison is of a child before and after a write.
+type comparison struct {
+	Write
+	knowledge
+	theirs Drift
+	found  []string
+}
+
+func (c *comparison) value(at dsl.Path, want, before, after any) {
+	metadata := at[0] == "metadata"
+	if same(before, after) || metadata && len(at) == 3 && c.Own(at[2]) {
+		return
+	}
+	was, wasMap := before.(map[string]any)
+	is, isMap := after.(map[string]any)
+	if wasMap && isMap || metadata && len(at) == 2 && (wasMap || isMap) {
+		wanted, _ := want.(map[string]any)
+		for _, key := range keysOf(was, is) {
+			c.value(append(slices.Clip(at), key), wanted[key], was[key], is[key])
+		}
+		return
+	}
+	if foreign := want == nil && after != nil && c.others(at); !foreign && !c.excused(at, want == nil || c.covers(at[len(at)-1], want, before, false)) {
+		c.found = append(c.found, at.String())
+	}
+}
+
+// excused reports whether a path is another one because of what others had done. AsWanted: the template has nothing to do with it.
+func (c *comparison) excused(at dsl.Path, asWanted bool) bool {
+	path := at.String()
+	if asWanted && (c.Same || slices.ContainsFunc(c.theirs.Added, func(added string) bool { return inside(added, path) || inside(path, added) })) {
+		return true
+	}
+	return slices.ContainsFunc(c.theirs.Fields, func(field string) bool { return inside(path, field) })
+}
+
+// inside reports whether a path is another one, or below it.
+func inside(path, of string) bool {
+	rest, below := strings.CutPrefix(path, of)
+	return below && (rest == "" || rest[0] == '.' || rest[0] == '[')
+}
+
+// others reports whether somebody else manages a path: then it was changed in the time since the cache had the child.
+func (c *comparison) others(at dsl.Path) bool {
+	q := Question{Desired: c.After}
+	return q.has(c.After.GetManagedFields(), at, false, func(manager string) bool { return manager != c.Manager })
+}
+
+// same compares values as JSON decoders of several kinds make them.
+func same(a, b any) bool {
+	switch x := a.(type) {
+	case map[string]any:
+		y, is := b.(map[string]any)
+		return is && maps.EqualFunc(x, y, same)
+	case []any:
+		y, is := b.([]any)
+		return is && slices.EqualFunc(x, y, same)
+	}
+	return sameScalar(a, b)
+}
+
+func keysOf(a, b map[string]any) []string {
+	keys := slices.AppendSeq(slices.Collect(maps.Keys(a)), maps.Keys(b))
+	slices.Sort(keys)
+	return slices.Compact(keys)
+}
