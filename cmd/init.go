@@ -125,6 +125,7 @@ next:
   operator validate --config %[1]s/operator.yaml
   operator run --config %[1]s/operator.yaml --install-crds
   kubectl apply -f %[1]s/example.yaml
+  operator bundle --config %[1]s/operator.yaml --create-namespace | kubectl apply --server-side -f -
 `, filepath.ToSlash(f.dir))
 	return nil
 }

@@ -20,8 +20,11 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/rights"
 )
 
-// defaultAccount is the service account that deploy/kustomize makes.
-const defaultAccount = "handwerk-system/operator"
+// defaultNamespace is where operator bundle deploys to.
+const defaultNamespace = "handwerk-system"
+
+// objectName is what the objects that deploy an operator are called, its service account among them.
+func objectName(operator string) string { return "handwerk-" + operator }
 
 // rbacFlags are the flags of rbac. What run has too, such as the namespaces, is read by run's own.
 type rbacFlags struct {
@@ -42,7 +45,7 @@ func (p *program) rbacCommand() *cobra.Command {
 account, and who needs what of it. Rights are for single namespaces where the
 operator works in some, and for the whole cluster otherwise. Give it the flags
 that run gets: --namespace, --leader-elect, --install-crds, --metrics-secure. The
-namespace and the account itself are not printed; deploy/kustomize/base has them.
+namespace and the account itself are not printed; operator bundle prints all of it.
 
 With --check, the cluster is asked instead which of these rights are missing: for
 the account of your kubeconfig, or for the one of --service-account. The exit code
@@ -56,7 +59,7 @@ What Go functions need, only their authors know; see needs in docs/language.md.`
 		RunE: func(c *cobra.Command, _ []string) error {
 			err := p.needConfig(f.run.config)
 			if err == nil {
-				_, err = parseAccount(f.account)
+				_, err = parseAccount(f.account, "")
 			}
 			if err == nil {
 				err = f.run.checkNamespaces()
@@ -80,8 +83,8 @@ func (f *rbacFlags) add(set *pflag.FlagSet) {
 	f.run.addLeader(set)
 	f.run.addInstall(set)
 	f.run.addSecure(set)
-	set.StringVar(&f.account, "service-account", defaultAccount,
-		"the account of the operator's pod, as `NAMESPACE/NAME`")
+	set.StringVar(&f.account, "service-account", "",
+		"the account of the operator's pod, as `NAMESPACE/NAME`\n(default that of operator bundle, "+objectName("OPERATOR")+" in "+defaultNamespace+")")
 	set.BoolVar(&f.cluster, "cluster", false, "learn from a cluster which resources have namespaces, rather than guess")
 	set.BoolVar(&f.minimal, "minimal", false, "leave out what the operator works without, in part")
 	set.BoolVar(&f.check, "check", false, "ask a cluster which of the rights are missing, and print these")
@@ -91,7 +94,11 @@ func (f *rbacFlags) add(set *pflag.FlagSet) {
 // account is a service account.
 type account struct{ namespace, name string }
 
-func parseAccount(text string) (account, error) {
+// parseAccount reads an account; without a text it is the one that operator bundle makes.
+func parseAccount(text, operator string) (account, error) {
+	if text == "" {
+		return account{defaultNamespace, objectName(operator)}, nil
+	}
 	namespace, name, found := strings.Cut(text, "/")
 	if !found || len(validation.IsDNS1123Label(namespace)) > 0 || len(validation.IsDNS1123Subdomain(name)) > 0 {
 		return account{}, fmt.Errorf("--service-account: want NAMESPACE/NAME, found %q", text)
@@ -108,7 +115,7 @@ func (p *program) rbac(ctx context.Context, f *rbacFlags, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	who, err := parseAccount(f.account)
+	who, err := parseAccount(f.account, op.Name)
 	if err != nil {
 		return err
 	}
@@ -161,9 +168,14 @@ func (f *rbacFlags) head(op *dsl.Operator) string {
 		line.WriteString(" --" + flag.Name + "=" + value)
 	})
 	for _, handler := range rights.Undeclared(op) {
-		line.WriteString("\nHandler " + handler + " may need more, which only its author knows: say it with needs (dsl.Needs in Go).")
+		line.WriteString("\n" + undeclared(handler))
 	}
 	return line.String()
+}
+
+// undeclared says that nobody knows what a handler's code needs.
+func undeclared(handler string) string {
+	return "Handler " + handler + " may need more, which only its author knows: say it with needs (dsl.Needs in Go)."
 }
 
 // lacking is what --check says with -o json.

@@ -30,9 +30,9 @@ func roleObjects(op *dsl.Operator, who account, roles []rights.Role) (out []map[
 		if role.Namespace == "" {
 			kind = "ClusterRole"
 		}
-		name := "handwerk-" + op.Name
-		out = append(out, roleObject(kind, name, role.Namespace, map[string]any{"rules": rules}),
-			roleObject(kind+"Binding", name, role.Namespace, map[string]any{
+		name := objectName(op.Name)
+		out = append(out, roleObject(kind, op.Name, role.Namespace, map[string]any{"rules": rules}),
+			roleObject(kind+"Binding", op.Name, role.Namespace, map[string]any{
 				"roleRef":  map[string]any{"apiGroup": rbacGroup, "kind": kind, "name": name},
 				"subjects": []any{map[string]any{"kind": "ServiceAccount", "name": who.name, "namespace": who.namespace}},
 			}))
@@ -40,8 +40,10 @@ func roleObjects(op *dsl.Operator, who account, roles []rights.Role) (out []map[
 	return out
 }
 
-func roleObject(kind, name, namespace string, rest map[string]any) map[string]any {
-	metadata := map[string]any{"name": name, "labels": map[string]any{"app.kubernetes.io/name": "handwerk"}}
+func roleObject(kind, operator, namespace string, rest map[string]any) map[string]any {
+	metadata := map[string]any{"name": objectName(operator), "labels": map[string]any{
+		"app.kubernetes.io/name": "handwerk", "app.kubernetes.io/instance": operator,
+	}}
 	if namespace != "" {
 		metadata["namespace"] = namespace
 	}
@@ -89,7 +91,7 @@ func nodeOf(value any, keys ...string) *yaml.Node {
 	case map[string]any:
 		out := &yaml.Node{Kind: yaml.MappingNode}
 		if len(keys) == 0 {
-			keys = []string{"apiGroup", "apiGroups", "kind", "name", "namespace", "labels", "resources", "resourceNames", "verbs", "app.kubernetes.io/name"}
+			keys = []string{"apiGroup", "apiGroups", "kind", "name", "namespace", "labels", "resources", "resourceNames", "verbs", "app.kubernetes.io/name", "app.kubernetes.io/instance"}
 			out.Style = yaml.FlowStyle
 		}
 		for _, key := range keys {

@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -159,28 +158,5 @@ func TestClusterDecidesWhereItIsAsked(t *testing.T) {
 	}
 	if got := fmt.Sprint(kinds(""), kinds(" --cluster")); got != "[Role] [ClusterRole]" {
 		t.Errorf("foos are in %s", got)
-	}
-}
-
-// TestDeployHasTheRolesThatThisPrints holds that the manifests are what the command in their first line
-// prints.
-func TestDeployHasTheRolesThatThisPrints(t *testing.T) {
-	const overlay = "../deploy/kustomize/overlays/foo"
-	want, err := os.ReadFile(filepath.Join(overlay, "rbac.yaml"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Chdir(overlay)
-	head, _, _ := strings.Cut(string(want), "\n")
-	_, command, found := strings.Cut(head, "Made by: operator ")
-	if !found {
-		t.Fatalf("the first line does not say how it was made: %s", head)
-	}
-	b := standard(t)
-	if code := b.execute(t.Context(), strings.Fields(command)); code != exitOK {
-		t.Fatalf("exit code %d: %s", code, b.err.String())
-	}
-	if diff := cmp.Diff(string(want), b.out.String()); diff != "" {
-		t.Errorf("%s/rbac.yaml is not current: operator %s (-file +printed):\n%s", overlay, command, diff)
 	}
 }

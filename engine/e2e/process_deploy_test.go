@@ -4,7 +4,6 @@
 package e2e
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"slices"
@@ -30,7 +29,7 @@ const (
 func TestDeployHasTheRights(t *testing.T) {
 	var granted []*unstructured.Unstructured
 	for _, file := range []string{
-		"base/namespace.yaml", "base/service-account.yaml", "overlays/foo/rbac.yaml",
+		"namespace.yaml", "service-account.yaml", "rbac.yaml",
 	} {
 		granted = append(granted, plane.Apply(t, "", kustomize+file)...)
 	}
@@ -78,26 +77,11 @@ func TestDeployHasTheRights(t *testing.T) {
 	mustLogNoError(t, program.Lines)
 }
 
-// TestDeployRunsTheSample holds that the overlay's configuration is the sample's.
-func TestDeployRunsTheSample(t *testing.T) {
-	sample, err := os.ReadFile("../../samples/foo/operator.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	deployed, err := os.ReadFile("../../" + kustomize + "overlays/foo/operator.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(sample, deployed) {
-		t.Errorf("overlays/foo/operator.yaml differs from samples/foo/operator.yaml")
-	}
-}
-
 // serviceAccount is the access of the deployed operator.
 func serviceAccount() *rest.Config {
 	config := plane.Config()
 	config.Impersonate = rest.ImpersonationConfig{
-		UserName: "system:serviceaccount:" + system + ":operator",
+		UserName: "system:serviceaccount:" + system + ":handwerk-foo",
 		Groups:   []string{"system:serviceaccounts", "system:serviceaccounts:" + system, "system:authenticated"},
 	}
 	return config
@@ -106,7 +90,7 @@ func serviceAccount() *rest.Config {
 // deployedContainer is the container of the Deployment.
 func deployedContainer(t *testing.T) map[string]any {
 	t.Helper()
-	text, err := os.ReadFile("../../" + kustomize + "base/deployment.yaml")
+	text, err := os.ReadFile("../../" + kustomize + "deployment.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,8 +119,8 @@ func deployedMemory(t *testing.T) (limit int, runtime string) {
 	return int(quantity.Value()), runtime
 }
 
-// deployedArgs are the arguments of the Deployment's container, with the configuration from the
-// overlay instead of the mounted one.
+// deployedArgs are the arguments of the Deployment's container, with the configuration of
+// the sample instead of the mounted one.
 func deployedArgs(t *testing.T) []string {
 	t.Helper()
 	args, _, err := unstructured.NestedStringSlice(deployedContainer(t), "args")
@@ -144,7 +128,7 @@ func deployedArgs(t *testing.T) []string {
 	if err != nil || i < 0 {
 		t.Fatalf("no configuration in arguments %q (%v)", args, err)
 	}
-	args[i] = kustomize + "overlays/foo/operator.yaml"
+	args[i] = "samples/foo/operator.yaml"
 	return args
 }
 

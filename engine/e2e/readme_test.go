@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -75,7 +74,7 @@ func (r *reader) does(t *testing.T, command string) {
 	case "operator":
 		args := words[1:]
 		for i, arg := range args {
-			if i > 0 && slices.Contains([]string{"--config", "-o"}, args[i-1]) && strings.HasPrefix(arg, "webapp") {
+			if i > 0 && (args[i-1] == "--config" && arg == "webapp" || args[i-1] == "-o") {
 				args[i] = filepath.Join(r.dir, arg)
 			}
 		}

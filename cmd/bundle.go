@@ -1,0 +1,142 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cmd
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/ops"
+)
+
+// defaultImage is the image that make image builds.
+const defaultImage = "handwerk:dev"
+
+// bundleFlags are the flags of bundle.
+type bundleFlags struct {
+	config           []string
+	namespace, image string
+	replicas         int
+	patches          []string
+	dir              string
+	// createNamespace and podMonitor add objects, noPolicy leaves one out.
+	createNamespace, podMonitor, noPolicy bool
+	secure                                bool
+}
+
+func (p *program) bundleCommand() *cobra.Command {
+	f := &bundleFlags{}
+	c := &cobra.Command{
+		Use:   "bundle --config FILE|DIR",
+		Short: "Print all that it takes to deploy an operator",
+		Long: `Print the objects that deploy an operator: its CRDs, a service account with exactly
+the rights that it needs, the configuration in a ConfigMap, a Deployment that the Pod
+Security Standard "restricted" admits, a PodDisruptionBudget, a Service for metrics and
+a NetworkPolicy. All but the CRDs are named handwerk-OPERATOR and carry the label
+app.kubernetes.io/instance=OPERATOR.
+
+The ConfigMap has a hash in its name, so a changed configuration rolls the Deployment,
+and kubectl rollout undo brings the configuration of before back. With -o, the objects
+are files with a kustomization.`,
+		Example: `  operator bundle --config webapp --create-namespace | kubectl apply --server-side -f -
+  operator bundle --config webapp --image registry.example.com/handwerk:v1 -o deploy/webapp
+  kubectl apply -k deploy/webapp`,
+		Args: noArguments,
+		RunE: func(c *cobra.Command, _ []string) error {
+			err := p.needConfig(f.config)
+			if err == nil {
+				err = f.check()
+			}
+			if err != nil {
+				return &usageError{command: c.CommandPath(), err: err}
+			}
+			return p.bundle(f, c.OutOrStdout())
+		},
+	}
+	f.add(c.Flags())
+	return c
+}
+
+func (f *bundleFlags) add(set *pflag.FlagSet) {
+	addConfig(set, &f.config)
+	set.StringVar(&f.namespace, "namespace", defaultNamespace, "deploy into this `namespace`")
+	set.BoolVar(&f.createNamespace, "create-namespace", false, "print the namespace, too")
+	set.StringVar(&f.image, "image", defaultImage, "run this `image`")
+	set.IntVar(&f.replicas, "replicas", 2, "run this `number` of Pods, one of which leads")
+	set.BoolVar(&f.secure, ops.SecureFlag, true,
+		"serve metrics by TLS to who may get them, and print the rights for it; without it,\nmetrics stay on loopback")
+	set.BoolVar(&f.podMonitor, "pod-monitor", false, "print a PodMonitor for the Prometheus operator, with an account of its own")
+	set.BoolVar(&f.noPolicy, "no-network-policy", false, "leave the NetworkPolicy out")
+	set.StringArrayVar(&f.patches, "patch", nil,
+		"change the objects by the patches in this `FILE`, documents as kustomize takes them: a\nkind, a name and what is to be different; repeatable")
+	set.StringVarP(&f.dir, "output", "o", "", "write files with a kustomization into this `DIR`")
+	set.SortFlags = false
+}
+
+// check reports values that no flag can have.
+func (f *bundleFlags) check() error {
+	switch {
+	case len(validation.IsDNS1123Label(f.namespace)) > 0:
+		return fmt.Errorf("invalid value %q for --namespace: want the name of a namespace", f.namespace)
+	case f.replicas < 0:
+		return errors.New("--replicas must not be negative")
+	case f.image == "" || strings.ContainsAny(f.image, " \t\n"):
+		return fmt.Errorf("invalid value %q for --image", f.image)
+	case f.podMonitor && !f.secure:
+		return fmt.Errorf("--pod-monitor needs --%s: metrics on loopback cannot be scraped", ops.SecureFlag)
+	default:
+		return nil
+	}
+}
+
+// bundle prints the objects, or writes them into a folder.
+func (p *program) bundle(f *bundleFlags, out io.Writer) error {
+	op, err := p.operator(f.config, func(*dsl.Operator) {})
+	if err != nil {
+		return err
+	}
+	b, err := newBundle(f, op)
+	if err != nil {
+		return err
+	}
+	files, err := b.files()
+	if err != nil {
+		return err
+	}
+	if files, err = patched(files, f.patches); err != nil {
+		return err
+	}
+	if f.dir == "" {
+		for i, file := range files {
+			if i > 0 {
+				fmt.Fprintln(out, "---")
+			}
+			if _, err := io.WriteString(out, file.text); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if err := os.MkdirAll(f.dir, 0o755); err != nil {
+		return err
+	}
+	for _, file := range append(files, kustomization(files)) {
+		name := filepath.Join(f.dir, file.name)
+		if err := os.WriteFile(name, []byte(file.text), 0o644); err != nil {
+			return err
+		}
+		fmt.Fprintln(out, "wrote", name)
+	}
+	fmt.Fprintf(out, "\nnext:\n  kubectl apply --server-side -k %s\n", filepath.ToSlash(f.dir))
+	return nil
+}

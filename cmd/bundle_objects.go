@@ -1,0 +1,241 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cmd
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"text/template"
+	"time"
+
+	"gopkg.in/yaml.v3"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/config"
+	"github.com/handwerk-dev/handwerk/dsl/source"
+	"github.com/handwerk-dev/handwerk/engine/ops"
+	"github.com/handwerk-dev/handwerk/engine/rights"
+)
+
+// bundleTexts are the objects of a bundle that differ in names alone.
+//
+//go:embed bundle/*.yaml
+var bundleTexts embed.FS
+
+const (
+	// mounted is where the Deployment has the configuration.
+	mounted = "/etc/handwerk"
+	// mostConfig is how much a ConfigMap holds, in bytes; etcd takes a little more.
+	mostConfig = 1 << 20
+	// stopping is what the end of a process takes beside the grace period of its handlers.
+	stopping = 10 * time.Second
+)
+
+// bundle is what the objects of a deployment are made of. Its exported fields are those that templates read.
+type bundle struct {
+	Name, Namespace, ConfigMap string
+	// Labels, Image and Args are YAML.
+	Labels, Image, Args string
+	Replicas, Grace     int
+	Secure              bool
+
+	flags *bundleFlags
+	op    *dsl.Operator
+	// data is the configuration by the names of its files.
+	data map[string]string
+}
+
+// file is a part of a bundle.
+type file struct{ name, text string }
+
+// newBundle puts together what the objects have in common.
+func newBundle(f *bundleFlags, op *dsl.Operator) (*bundle, error) {
+	data, err := configData(f.config)
+	if err != nil {
+		return nil, err
+	}
+	b := &bundle{Name: objectName(op.Name), Namespace: f.namespace, Replicas: f.replicas, Secure: f.secure, flags: f, op: op, data: data}
+	if len(validation.IsDNS1123Label(b.Name+"-metrics")) > 0 {
+		return nil, fmt.Errorf("deploying operator %s: its name is too long for that of a Service, which has at most 63 characters: %s-metrics", op.Name, b.Name)
+	}
+	b.Labels = "{app.kubernetes.io/name: handwerk, app.kubernetes.io/instance: " + op.Name + "}"
+	b.Image = strconv.Quote(f.image)
+	b.Grace = int((cmp.Or(op.Settings.GracePeriod, dsl.DefaultGracePeriod) + stopping).Seconds())
+	args := []string{"run"}
+	if len(data) > 0 {
+		b.ConfigMap = b.Name + "-" + digest(data)
+		args = append(args, "--config", mounted)
+	}
+	if op.Settings.LeaderElection.Mode != dsl.LeaderLife {
+		op.Settings.LeaderElection.Mode = dsl.LeaderLease
+		args = append(args, "--leader-elect=lease")
+	}
+	if f.secure {
+		args = append(args, "--"+ops.SecureFlag)
+	}
+	b.Args = "[" + strings.Join(args, ", ") + "]"
+	return b, nil
+}
+
+// configData reads the files that have documents of the operator.
+func configData(paths []string) (map[string]string, error) {
+	names, faults := source.Files(paths)
+	if len(faults) > 0 {
+		return nil, faults
+	}
+	data, size := map[string]string{}, 0
+	for _, name := range names {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		if !hasOperator(text) {
+			continue
+		}
+		key := filepath.Base(name)
+		if _, twice := data[key]; twice {
+			return nil, fmt.Errorf("putting %s into a ConfigMap: there are two files of this name", key)
+		}
+		data[key] = string(text)
+		if size += len(text); size > mostConfig {
+			return nil, fmt.Errorf("putting the configuration into a ConfigMap: it has more than 1 MiB")
+		}
+	}
+	return data, nil
+}
+
+// hasOperator reports whether a document of a file is an operator's.
+func hasOperator(text []byte) bool {
+	for in := yaml.NewDecoder(bytes.NewReader(text)); ; {
+		var head struct {
+			Kind string `yaml:"kind"`
+		}
+		if in.Decode(&head) != nil {
+			return false
+		}
+		if head.Kind == config.Kind {
+			return true
+		}
+	}
+}
+
+// digest is ten digits that are the same for the same files. Maps become JSON with sorted keys.
+func digest(data map[string]string) string {
+	text, _ := json.Marshal(data) // a map of texts always can
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])[:10]
+}
+
+// files returns the objects in the order in which they are applied.
+func (b *bundle) files() ([]file, error) {
+	first, err := b.filled(choose{"namespace.yaml", b.flags.createNamespace}, choose{"service-account.yaml", true})
+	if err != nil {
+		return nil, err
+	}
+	written, err := b.written()
+	if err != nil {
+		return nil, err
+	}
+	last, err := b.filled(choose{"deployment.yaml", true}, choose{"disruption-budget.yaml", true}, choose{"service.yaml", b.Secure},
+		choose{"network-policy.yaml", !b.flags.noPolicy}, choose{"pod-monitor.yaml", b.flags.podMonitor})
+	return slices.Concat(first, written, last), err
+}
+
+// choose is one of the texts, and whether the bundle has it.
+type choose struct {
+	name   string
+	wanted bool
+}
+
+// filled fills in those of the texts that the bundle has.
+func (b *bundle) filled(texts ...choose) (out []file, err error) {
+	for _, text := range texts {
+		if !text.wanted {
+			continue
+		}
+		f, err := b.fill(text.name)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, f)
+	}
+	return out, nil
+}
+
+// fill fills in one of the texts.
+func (b *bundle) fill(name string) (file, error) {
+	t, err := template.ParseFS(bundleTexts, "bundle/"+name)
+	if err != nil {
+		return file{}, err
+	}
+	var out strings.Builder
+	err = t.Execute(&out, b)
+	return file{name, out.String()}, err
+}
+
+// written are the CRDs, the roles and the ConfigMap.
+func (b *bundle) written() ([]file, error) {
+	var crds, roles bytes.Buffer
+	var out []file
+	if all := crdsOf(b.op); len(all) > 0 {
+		if err := writeYAML(&crds, all); err != nil {
+			return nil, fmt.Errorf("writing CRDs: %w", err)
+		}
+		out = append(out, file{"crds.yaml", crds.String()})
+	}
+	set := rights.Settings{Namespace: b.Namespace, SecureMetrics: b.Secure}
+	head := []string{"What operator " + b.op.Name + " needs, as operator rbac prints it."}
+	for _, handler := range rights.Undeclared(b.op) {
+		head = append(head, undeclared(handler))
+	}
+	if err := writeRoles(&roles, strings.Join(head, "\n"), b.op, account{b.Namespace, b.Name}, rights.Roles(rights.Of(b.op, set))); err != nil {
+		return nil, fmt.Errorf("writing roles: %w", err)
+	}
+	out = append(out, file{"rbac.yaml", roles.String()})
+	if b.ConfigMap == "" {
+		return out, nil
+	}
+	text, err := b.configMap()
+	return append(out, file{"config.yaml", text}), err
+}
+
+// configMap is the ConfigMap with the configuration. It cannot be changed: another configuration has another name.
+func (b *bundle) configMap() (string, error) {
+	labels := &yaml.Node{}
+	if err := yaml.Unmarshal([]byte(b.Labels), labels); err != nil {
+		return "", err
+	}
+	var out bytes.Buffer
+	in := yaml.NewEncoder(&out)
+	in.SetIndent(2)
+	err := in.Encode(struct {
+		APIVersion string            `yaml:"apiVersion"`
+		Kind       string            `yaml:"kind"`
+		Metadata   map[string]any    `yaml:"metadata"`
+		Immutable  bool              `yaml:"immutable"`
+		Data       map[string]string `yaml:"data"`
+	}{"v1", "ConfigMap", map[string]any{"name": b.ConfigMap, "namespace": b.Namespace, "labels": labels.Content[0]}, true, b.data})
+	return out.String(), err
+}
+
+// kustomization names all files of a bundle.
+func kustomization(files []file) file {
+	var out strings.Builder
+	out.WriteString("apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources:\n")
+	for _, f := range files {
+		out.WriteString("  - " + f.name + "\n")
+	}
+	return file{"kustomization.yaml", out.String()}
+}
