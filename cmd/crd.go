@@ -20,7 +20,8 @@ func (p *program) crdCommand() *cobra.Command {
 		Use:   "crd --config FILE|DIR",
 		Short: "Print the CRDs that a configuration describes",
 		Long: `Print the CustomResourceDefinition of every resource that has a schema, for
-kubectl apply. As JSON, they are the items of a List.`,
+kubectl apply. In Go, crd.Describe makes the schema from a type. As JSON, they are
+the items of a List.`,
 		Example: `  operator crd --config operator.yaml | kubectl apply -f -
   operator crd --config operator.yaml > crd.yaml`,
 		Args: noArguments,
@@ -34,7 +35,7 @@ kubectl apply. As JSON, they are the items of a List.`,
 			}
 			crds := crdsOf(op)
 			if len(crds) == 0 {
-				return errors.New("there are no CRDs to print: no resource has a schema")
+				return errors.New("there are no CRDs to print: no resource has a schema (in Go, crd.Describe makes it from a type)")
 			}
 			if output == "json" {
 				list := map[string]any{"apiVersion": "v1", "kind": "List", "items": crds}

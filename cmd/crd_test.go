@@ -13,10 +13,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"gopkg.in/yaml.v3"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/actions"
 	"github.com/handwerk-dev/handwerk/dsl/config"
+	"github.com/handwerk-dev/handwerk/dsl/crd"
 	"github.com/handwerk-dev/handwerk/dsl/source"
 	"github.com/handwerk-dev/handwerk/handlers"
 )
@@ -138,6 +140,50 @@ func TestSampleCRDsAreThoseOfTheirConfigurations(t *testing.T) {
 		if diff := cmp.Diff(string(want), b.out.String()); diff != "" {
 			t.Errorf("samples/%s/crd.yaml is not current (-file +printed):\n%s", sample, diff)
 		}
+	}
+}
+
+// shop is an object that is described in Go.
+type shop struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata"`
+	Spec              struct {
+		Title    string `json:"title" schema:"minLength=1 description='What the sign says.'"`
+		Replicas int32  `json:"replicas,omitempty" schema:"default=1 minimum=0 maximum=50"`
+	} `json:"spec"`
+	Status struct {
+		Sign string `json:"sign,omitempty"`
+	} `json:"status,omitzero"`
+}
+
+func TestAProgramPrintsTheCRDOfAGoType(t *testing.T) {
+	inGo := func(define func(*dsl.Resource)) []func(*dsl.Operator) {
+		return []func(*dsl.Operator){func(op *dsl.Operator) {
+			op.Name = "shop"
+			op.Resource("shops.v1.example.com", func(shop *dsl.Resource) {
+				shop.OnCreate("greet", nothing)
+				define(shop)
+			})
+		}}
+	}
+	for name, extra := range map[string][]func(*dsl.Operator){
+		"go": inGo(func(r *dsl.Resource) {
+			crd.Describe[shop](r, func(s *crd.Schema) { s.Kind, s.ShortNames = "Shop", []string{"sh"} })
+		}),
+		"go-without-any": inGo(func(*dsl.Resource) {}),
+		"go-with-faults": inGo(func(r *dsl.Resource) {
+			crd.Describe[struct {
+				Spec struct {
+					Title string `json:"title" schema:"patern='^[A-Z]'"`
+				} `json:"spec"`
+			}](r, func(s *crd.Schema) { s.Kind = "Shop" })
+		}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			b.extra = extra
+			golden(t, "crd/"+name+".golden", said(t, b, "crd"))
+		})
 	}
 }
 

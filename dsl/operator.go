@@ -215,8 +215,11 @@ func (op *Operator) Resource(name string, define func(*Resource)) *Resource {
 	}
 	r.Open = false
 	if define != nil {
+		r.defining = true
 		define(r)
+		r.defining = false
 	}
+	r.described()
 	return r
 }
 

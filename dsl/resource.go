@@ -84,6 +84,30 @@ type Resource struct {
 	handlers  []*Handler
 	fault     error
 	wrongOwns []error
+	// describe makes the CRD, see Describe. It finds what is wrong, and waits while the resource is being defined.
+	describe func(*Resource) (crd map[string]any, wrong []*shape.Misfit)
+	wrongCRD []*shape.Misfit
+	defining bool
+}
+
+// Describe has a function make the resource's CRD, when the function given to [Operator.Resource] has returned, and again
+// when a machine is added later. What the function finds wrong is reported by [Operator.Validate]. Describe of package
+// dsl/crd makes it from a Go type.
+func (r *Resource) Describe(by func(*Resource) (crd map[string]any, wrong []*shape.Misfit)) {
+	if r.CRD != nil || r.describe != nil {
+		by = func(r *Resource) (map[string]any, []*shape.Misfit) {
+			return r.CRD, []*shape.Misfit{{Message: "there is a schema already"}}
+		}
+	}
+	r.describe = by
+	r.described()
+}
+
+// described makes the CRD from what is declared so far.
+func (r *Resource) described() {
+	if r.describe != nil && !r.defining && r.fault == nil {
+		r.CRD, r.wrongCRD = r.describe(r)
+	}
 }
 
 // KeepsGeneration reports whether status.observedGeneration says what was handled. A cache of metadata alone does not show
@@ -262,6 +286,9 @@ func (r *Resource) Add(h Handler) *Handler {
 				m.Conditions = append(m.Conditions, m.Machine.ReadyCondition(false))
 			}
 		}
+	}
+	if h.Machine != nil {
+		r.described()
 	}
 	return &h
 }

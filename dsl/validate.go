@@ -84,6 +84,9 @@ func (r *Resource) check(c check) {
 	if len(r.handlers) == 0 {
 		c.note(Fault{Lacks: "schedule"}, "handlers", "want at least one%s", r.elsewhere())
 	}
+	for _, wrong := range r.wrongCRD {
+		c.fault(strings.Join(append([]string{"schema"}, wrong.Path...), "."), "%w", wrong)
+	}
 	if r.Resync < 0 || r.Workers < 0 {
 		c.fault("", "resync and workers must not be negative")
 	}

@@ -3,7 +3,11 @@
 
 package crd
 
-import "github.com/handwerk-dev/handwerk/dsl"
+import (
+	"regexp"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+)
 
 // Unchecked is the CRD that Build makes, as it is before it is checked.
 func Unchecked(name dsl.ResourceName, s *Schema) (map[string]any, error) {
@@ -11,3 +15,6 @@ func Unchecked(name dsl.ResourceName, s *Schema) (map[string]any, error) {
 	root := b.root()
 	return inJSON(definition(name, s, root, b.columns(root)))
 }
+
+// DurationPattern is that of text for metav1.Duration.
+var DurationPattern = regexp.MustCompile(durationPattern)

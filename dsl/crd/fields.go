@@ -7,6 +7,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -27,6 +28,8 @@ type builder struct {
 	// open are the types that are being expanded, cyclic those of which a cycle was told.
 	open   []string
 	cyclic []string
+	// within are the Go types that are being expanded.
+	within []reflect.Type
 	size   int
 	// strayed: a field was at fault when it was read, and that is told.
 	strayed bool
@@ -67,6 +70,9 @@ func (b *builder) root() *apiextensions.JSONSchemaProps {
 	if whole := b.form.OpenAPIV3Schema; whole != nil {
 		return cmp.Or(whole.props, &apiextensions.JSONSchemaProps{})
 	}
+	if b.form.from != nil {
+		return b.wholeType()
+	}
 	for _, name := range slices.Sorted(maps.Keys(b.form.Types)) {
 		b.typeName(name)
 		b.own(name, steps{"types", name})
@@ -82,6 +88,13 @@ func (b *builder) root() *apiextensions.JSONSchemaProps {
 		root.Properties["spec"] = *spec
 	}
 	status := b.object([]string{"status"}, steps{"properties", "status"}, b.form.Status)
+	b.finishStatus(status)
+	root.Properties["status"] = *status
+	return root
+}
+
+// finishStatus adds to a status what every one has, and what the engine keeps there.
+func (b *builder) finishStatus(status *apiextensions.JSONSchemaProps) {
 	if _, has := status.Properties["conditions"]; !has {
 		status.Properties["conditions"] = conditions()
 	}
@@ -89,8 +102,6 @@ func (b *builder) root() *apiextensions.JSONSchemaProps {
 		status.Properties["observedGeneration"] = apiextensions.JSONSchemaProps{Type: "integer", Format: "int64"}
 	}
 	b.books(status)
-	root.Properties["status"] = *status
-	return root
 }
 
 // object makes the schema of an object with fields.
@@ -99,22 +110,32 @@ func (b *builder) object(path []string, to steps, fields Fields) *apiextensions.
 	out := &apiextensions.JSONSchemaProps{Type: "object", Properties: map[string]apiextensions.JSONSchemaProps{}}
 	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		field, required := b.field(slices.Concat(path, []string{name}), to.to("properties", name), fields[name])
-		if required {
-			out.Required = append(out.Required, name)
-		} else if filled, ok := filling(field); ok && field.Default == nil && defaults(field) {
-			field.Default = filled
-		}
-		out.Properties[name] = *field
+		put(out, name, field, required)
 	}
 	return out
 }
 
+// put adds a field to the schema of an object.
+func put(to *apiextensions.JSONSchemaProps, name string, field *apiextensions.JSONSchemaProps, required bool) {
+	if required {
+		to.Required = append(to.Required, name)
+	} else if filled, ok := filling(field); ok && field.Default == nil && defaults(field) {
+		field.Default = filled
+	}
+	to.Properties[name] = *field
+}
+
+// fits counts a field, and reports whether there may be one more.
+func (b *builder) fits() bool {
+	if b.size++; b.size == largest+1 {
+		b.fault(nil, "the schema has more than %d fields, counting what types repeat", largest)
+	}
+	return b.size <= largest
+}
+
 // field makes the schema of a field.
 func (b *builder) field(path []string, to steps, f Field) (out *apiextensions.JSONSchemaProps, required bool) {
-	if b.size++; b.size > largest {
-		if b.size == largest+1 {
-			b.fault(nil, "the schema has more than %d fields, counting what types repeat", largest)
-		}
+	if !b.fits() {
 		return anything(), false
 	}
 	switch {

@@ -31,6 +31,9 @@ type Schema struct {
 	// Machines are the names of the resource's machines, of which one may be empty: what they keep is added to a status in
 	// short form.
 	Machines []string `yaml:"-"`
+
+	// from is the Go type that says what spec, status and types say otherwise.
+	from reflect.Type
 }
 
 // Column is a column of kubectl get.

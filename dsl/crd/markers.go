@@ -24,6 +24,7 @@ const (
 	classList    = "lists"
 	classMap     = "maps"
 	classObject  = "objects"
+	classAny     = "values of any form"
 )
 
 func classOf(s *apiextensions.JSONSchemaProps) string {
@@ -42,6 +43,8 @@ func classOf(s *apiextensions.JSONSchemaProps) string {
 		return classNumber
 	case s.Type == "boolean":
 		return classBoolean
+	case s.Type == "":
+		return classAny
 	default:
 		return classText
 	}
@@ -90,7 +93,7 @@ func (b *builder) mark(path []string, to steps, t text, s *apiextensions.JSONSch
 	given := map[string]bool{}
 	for i := range list {
 		m := &list[i]
-		kind, wrong := markerFor(m, s, given)
+		kind, wrong := b.markerFor(m, s, given)
 		if wrong != "" {
 			b.faultIn(path, t, m.at, wrong)
 			continue
@@ -125,7 +128,7 @@ func (b *builder) markSet(path []string, t text, s *apiextensions.JSONSchemaProp
 }
 
 // markerFor finds a marker's kind, or says why there is none that fits.
-func markerFor(m *marker, s *apiextensions.JSONSchemaProps, given map[string]bool) (kindOfMarker, string) {
+func (b *builder) markerFor(m *marker, s *apiextensions.JSONSchemaProps, given map[string]bool) (kindOfMarker, string) {
 	all := markers()
 	at := slices.IndexFunc(all, func(k kindOfMarker) bool { return k.name == m.name })
 	if at < 0 {
@@ -143,6 +146,9 @@ func markerFor(m *marker, s *apiextensions.JSONSchemaProps, given map[string]boo
 		hint := ""
 		if c == classList && slices.Contains(kind.fits, classOf(s.Items.Schema)) {
 			hint = "; for the elements of a list, give them a type under types"
+			if b.form.from != nil {
+				hint = "; for the elements of a list, give them a type with a method SchemaText"
+			}
 		}
 		return kind, fmt.Sprintf("%s is for %s, not for %s%s", m.name, strings.Join(kind.fits, " and "), c, hint)
 	}

@@ -40,6 +40,10 @@ func scalar(c string, m *marker) (json.RawMessage, error) {
 			return nil, fmt.Errorf("want true or false, found %s", form.Quoted(m.value))
 		}
 		return json.RawMessage(m.value), nil
+	case classAny:
+		if json.Valid([]byte(m.value)) && !m.quoted {
+			return json.RawMessage(m.value), nil
+		}
 	case classEither:
 		if n, err := strconv.ParseInt(m.value, 10, 64); err == nil && !m.quoted {
 			return json.Marshal(n)

@@ -90,6 +90,11 @@ func Fields(t reflect.Type) []string {
 	return names
 }
 
+// JSONFields returns the fields that encoding/json writes of a struct, by name, and the names in the order of the fields.
+func JSONFields(t reflect.Type) (names []string, fields map[string]reflect.StructField) {
+	return fieldsOf(t, true)
+}
+
 // fieldsOf returns the names of a struct's fields in their order, and the fields by name. A field without
 // a tag has its Go name. Of two with one name, the one counts that lies less deep.
 func fieldsOf(t reflect.Type, asJSON bool) (names []string, fields map[string]reflect.StructField) {
