@@ -52,6 +52,8 @@ type Fault struct {
 	Unwanted bool
 	// Lacks is a field of the handler, of the resource or of the operator that would mend it if it were there.
 	Lacks string
+	// From are fields of the handler that it follows from together: where one of them could not be read, it says nothing.
+	From []string
 }
 
 // Error names the place and what is wrong.

@@ -48,6 +48,7 @@ func (h *Handler) checkMachine(c check, earlier []*Handler) {
 	g.states()
 	g.starts()
 	g.migrations()
+	g.strangers()
 	g.graph()
 }
 
@@ -105,6 +106,14 @@ type machineCheck struct {
 	// place is where each state is declared first; group has the names of those with it, by deletion.
 	place map[string]string
 	group map[bool][]string
+	// unknown are the ways to states that are not there.
+	unknown []stranger
+}
+
+// stranger is a name that no state has, and the field that leads there.
+type stranger struct {
+	field, name string
+	deletion    bool
 }
 
 func newMachineCheck(m *Machine, c check) *machineCheck {
@@ -168,8 +177,45 @@ func (g *machineCheck) target(field, name string, deletion bool) {
 	case known:
 		g.fault(field, "state %s is one of deletion: objects go there when they are deleted", name)
 	default:
-		g.fault(field, "unknown state %q (%s)", name, words.Hint(name, g.group[deletion]))
+		g.unknown = append(g.unknown, stranger{field, name, deletion})
 	}
+}
+
+// strangers reports ways to states that are not there. Where several lead to one name, and none to a state that is nearly
+// called so, it is that state's name that is mistyped.
+func (g *machineCheck) strangers() {
+	told := map[string]bool{}
+	for _, s := range g.unknown {
+		names := slices.DeleteFunc(slices.Clone(g.group[s.deletion]), func(name string) bool { return name == "" })
+		meant, near := words.Nearest(s.name, names)
+		ways := 0
+		for _, other := range g.unknown {
+			if other.name == s.name {
+				ways++
+			}
+		}
+		switch {
+		case near && ways > 1 && !g.begins(meant, s.deletion):
+			if !told[s.name] {
+				g.fault(g.place[meant]+".name", "no way leads to state %s, and %d to %q, which there is not (did you mean %q here?)", meant, ways, s.name, s.name)
+			}
+			told[s.name] = true
+		case near || len(names) == len(g.group[s.deletion]): // else it is perhaps the one without a name, of which that is told
+			g.fault(s.field, "unknown state %q (%s)", s.name, words.Hint(s.name, names))
+		}
+	}
+}
+
+// begins reports whether objects come to a state: they begin there, or a way leads to it.
+func (g *machineCheck) begins(name string, deletion bool) bool {
+	found := slices.Contains([]string{g.m.Initial, g.m.InitialDeletion}, name)
+	if first := g.m.First(deletion); first != nil {
+		found = found || first.Name == name
+	}
+	g.each(func(s *State, _ string, _ bool) {
+		found = found || slices.ContainsFunc(s.Ways(), func(w Way) bool { return w.To == name })
+	})
+	return found
 }
 
 // end checks what a terminal state cannot have, and that others are no bad end.
@@ -222,7 +268,7 @@ func (g *machineCheck) transitions(s *State, field string) {
 		case t.Manual || s.Terminal:
 		case always >= 0:
 			first := &Place{Resource: g.Resource, Handler: g.Handler, Field: at(field+".transitions", always)}
-			g.note(Fault{First: first}, place, "is never taken: the transition to %s before it has no when", s.Transitions[always].To)
+			g.note(Fault{First: first, Lacks: first.Field + ".when"}, place, "is never taken: the transition to %s before it has no when", s.Transitions[always].To)
 		case t.When == nil:
 			always = i
 		}

@@ -83,8 +83,8 @@ func TestFaultsOfMachines(t *testing.T) {
 				end("Failed"),
 			}},
 			want: []string{
-				`machine.states[0].transitions[0].to: unknown state "Done" (want one of Running, Failed)`,
 				"machine.states[0].transitions[1].to: want the state to go to",
+				`machine.states[0].transitions[0].to: unknown state "Done" (want one of Running, Failed)`,
 				`machine.states[0].stay.then: unknown state "Faild" (did you mean "Failed"?)`,
 				`machine.states[0].retries.then: unknown state "Nowhere" (want one of Running, Failed)`,
 				`machine.initial: unknown state "Running1" (did you mean "Running"?)`,

@@ -3,7 +3,11 @@
 
 package dsl
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/handwerk-dev/handwerk/dsl/words"
+)
 
 // graph checks what the ways between the states come to as a whole.
 func (g *machineCheck) graph() {
@@ -32,14 +36,30 @@ func (g *machineCheck) reached() {
 	}
 	g.each(func(s *State, field string, _ bool) {
 		if !seen[s.Name] && g.place[s.Name] == field {
-			g.fault(field, "no way leads to state %s", s.Name)
+			g.note(Fault{From: g.ways()}, field, "no way leads to state %s", s.Name)
 		}
 	})
 }
 
-// follow notes the states that ways lead to from one, and that one.
+// ways are the fields that lead to states.
+func (g *machineCheck) ways() (out []string) {
+	g.each(func(_ *State, field string, _ bool) {
+		out = append(out, field+".transitions", field+".stay", field+".retries")
+	})
+	return out
+}
+
+// follow notes the states that ways lead to from one, and that one. A name that is not known leads to the state that was
+// probably meant: what is wrong with the name is told.
 func (g *machineCheck) follow(name string, seen map[string]bool) {
 	s, _ := g.m.State(name)
+	if s == nil {
+		meant, _ := words.Nearest(name, slices.Concat(g.group[false], g.group[true]))
+		s, _ = g.m.State(meant)
+	}
+	if s != nil {
+		name = s.Name
+	}
 	if s == nil || seen[name] {
 		return
 	}

@@ -275,7 +275,7 @@ func (h *Handler) checkWhole(c check) {
 	}
 	t := h.Timing
 	if t == nil || t.Every == 0 && t.Pause == 0 && t.Cron == "" {
-		c.fault("", "a schedule has a time (want every, pause or cron)")
+		c.note(Fault{From: []string{"every", "pause", "cron"}}, "", "a schedule has a time (want every, pause or cron)")
 	}
 	for _, has := range []struct {
 		field string

@@ -30,11 +30,13 @@ type setConfig struct {
 	Labels      texts          `yaml:"labels" doc:"Labels of the object; null removes one."`
 	Annotations texts          `yaml:"annotations" doc:"Annotations of the object; null removes one."`
 	Spec        map[string]any `yaml:"spec" doc:"Fields of spec; null removes one."`
+
+	strayed bool // there is a key that is no field, so one of them was meant
 }
 
 // ReadForm reads what is set; whether it is anything is looked at later.
 func (c *setConfig) ReadForm(d *form.Decoder, at form.Path, n *yaml.Node) bool {
-	return d.Struct(at, n, c, nil)
+	return d.Struct(at, n, c, &form.Others{Strayed: func() { c.strayed = true }})
 }
 
 // DescribeForm describes a map with something in it.
@@ -117,7 +119,7 @@ func buildSet(cel compilerOf, b actions.Build, config *setConfig) (actions.Built
 	}
 	w.unset = true // a field is removed then, and a condition unknown
 	s := &setter{writer: w}
-	if len(config.Status)+len(config.Spec)+len(config.Labels)+len(config.Annotations)+len(config.Conditions) == 0 {
+	if !config.strayed && len(config.Status)+len(config.Spec)+len(config.Labels)+len(config.Annotations)+len(config.Conditions) == 0 {
 		s.fault([]string{"set"}, "must not be empty")
 	}
 	s.status = s.fields(config.Status, nil, "set", "status")

@@ -237,6 +237,11 @@ func (l *loader) follows(f *dsl.Fault, on place) bool {
 	switch {
 	case f.Field == "" && on.Unread(on.at), f.Field != "" && on.Faulty(on.at), f.Resource == nil && f.Field == "resources" && l.partial:
 		return true
+	case slices.ContainsFunc(f.From, func(field string) bool {
+		from := l.placeOf(dsl.Place{Resource: f.Resource, Handler: f.Handler, Field: field})
+		return from.Faulty(from.at)
+	}):
+		return true
 	case f.Lacks == "":
 		return false
 	case l.mayBeElsewhere(f, on):

@@ -44,6 +44,9 @@ func (w *watched) each(at path, h *handler) *entries {
 	switch {
 	case h.daemon:
 		return nil
+	case !w.Has(at.Key(forEach)) && w.Faulty(at.Key(forEach)): // it is mistyped
+		h.vars = expr.ItemVariables()
+		return nil
 	case !w.Has(at.Key(forEach)):
 		if place := at.Key(entryKey); w.Has(place) {
 			w.FaultKey(place, "is for handlers with forEach")

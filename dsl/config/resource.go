@@ -177,11 +177,14 @@ func (w *watched) unfit(at, whole path, errs ...error) {
 // misfits gives errors their places: those of a [shape.Misfit] from a place on, to others that of the whole.
 func (w *watched) misfits(at, whole path, errs ...error) (out source.Faults) {
 	for _, err := range flatten(errors.Join(errs...)) {
-		place, line, column := whole, 0, 0
+		place, line, column, node := whole, 0, 0, w.Nearest
 		if faulty, ok := errors.AsType[*shape.Misfit](err); ok {
 			place, line, column = w.step(at, faulty.Path), faulty.Line, faulty.Column
+			if faulty.Key {
+				node = w.KeyAt
+			}
 		}
-		fault := w.within(place, line, column, err.Error())
+		fault := w.source.Fault(node(place), place, line, column, err.Error())
 		fault.Warning = shape.IsWarning(err)
 		out = append(out, fault)
 	}

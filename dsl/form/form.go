@@ -109,11 +109,15 @@ func (d *Decoder) Fault(at Path, format string, args ...any) {
 
 // FaultKey notes a fault of the key at a place.
 func (d *Decoder) FaultKey(at Path, format string, args ...any) {
-	n, found := d.keys[at]
-	if !found {
-		n = d.Nearest(at)
+	d.FaultAt(d.KeyAt(at), at, format, args...)
+}
+
+// KeyAt returns the node of the key at a place, or the nearest value where there is none.
+func (d *Decoder) KeyAt(at Path) *yaml.Node {
+	if n, found := d.keys[at]; found {
+		return n
 	}
-	d.FaultAt(n, at, format, args...)
+	return d.Nearest(at)
 }
 
 // Missing notes at a value that a field of it is missing.

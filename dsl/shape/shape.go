@@ -103,6 +103,8 @@ type Misfit struct {
 	// Line and Column, both from 1, are the place within the value, when that is a text; zero means
 	// its beginning. Columns count characters.
 	Line, Column int
+	// Key: it is the key of the value that is at fault.
+	Key bool
 	// Message says what is wrong.
 	Message string
 	// Warning: it may be right all the same.

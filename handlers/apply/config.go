@@ -25,6 +25,8 @@ type childConfig struct {
 	options
 	// whole is all of it, nil when it is no map.
 	whole map[string]any
+	// forEach is mistyped, so the expressions know an item.
+	mistypedEach bool
 }
 
 // options are how a child is kept. The doc tags are their reference.
@@ -107,6 +109,7 @@ func (c *childConfig) read(d *form.Decoder, at form.Path, n *yaml.Node) {
 	c.whole = whole
 	if !c.itself() {
 		d.Struct(at, n, &c.options, nil)
+		c.mistypedEach = !c.has("forEach") && d.Faulty(at.Key("forEach"))
 		return
 	}
 	for _, option := range keywords() {

@@ -4,6 +4,8 @@
 package apply
 
 import (
+	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -11,6 +13,8 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/expr"
+	"github.com/handwerk-dev/handwerk/dsl/shape"
+	spelling "github.com/handwerk-dev/handwerk/dsl/words"
 )
 
 // object reads the template of a child at a place; without one, that was told.
@@ -77,7 +81,12 @@ func (p *parser) metadata(at []string, tree map[string]any) {
 func (p *parser) required(at []string, tree map[string]any, key string) bool {
 	given, found := tree[key]
 	text, isText := given.(string)
+	mistyped := nearly(tree, key)
 	switch {
+	case !found && mistyped != "":
+		p.faults = append(p.faults, &shape.Misfit{
+			Path: slices.Concat([]string{action}, below(at, mistyped)), Key: true, Message: fmt.Sprintf("unknown field (did you mean %q?)", key),
+		})
 	case !found:
 		p.fault(at, "%s is required", key)
 	case !isText || text == "":
@@ -86,6 +95,17 @@ func (p *parser) required(at []string, tree map[string]any, key string) bool {
 		return true
 	}
 	return false
+}
+
+// nearly returns a key that is nearly one that is not there, empty where there is none.
+func nearly(tree map[string]any, key string) string {
+	for _, other := range slices.Sorted(maps.Keys(tree)) {
+		known := slices.Contains([]string{"apiVersion", "kind", "metadata", "spec", "data", "status", "name", "namespace"}, other)
+		if _, near := spelling.Nearest(other, []string{key}); near && !known {
+			return other
+		}
+	}
+	return ""
 }
 
 // place names an object: what two children cannot have in common.

@@ -17,6 +17,10 @@ const defaultLimit = 1000
 
 // several compiles forEach and what belongs to it.
 func (p *parser) several(c *child, at []string, config *childConfig) {
+	if config.mistypedEach {
+		c.forEach = &expr.Template{}
+		return
+	}
 	if !config.has("forEach") {
 		for _, option := range []string{"key", "limit", "rollout"} {
 			if config.has(option) {

@@ -80,7 +80,7 @@ func (f *fitter) entries(t *expr.Template, want valueType) {
 			name, _ := e.Key.Plain.(string)
 			field, found := fields.field(name)
 			if !found {
-				f.fault(e.Key.Path, "%s", expr.Unknown("field", name, "", fields.names()))
+				f.faults = append(f.faults, &shape.Misfit{Path: e.Key.Path, Key: true, Message: expr.Unknown("field", name, "", fields.names())})
 			}
 			of = field
 		}
