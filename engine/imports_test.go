@@ -40,7 +40,7 @@ func TestImportsPointDown(t *testing.T) {
 		"dsl/crd":           {"dsl", "dsl/form", "dsl/plain", "dsl/shape"},
 		"dsl/config":        {"dsl", "dsl/actions", "dsl/builtin", "dsl/crd", "dsl/expr", "dsl/expr/check", "dsl/form", "dsl/shape", "dsl/source", "dsl/words"},
 		"handlers":          {"dsl", "dsl/actions", "dsl/expr", "dsl/expr/check", "dsl/form", "dsl/logmark", "dsl/plain", "dsl/shape", "dsl/words", "handlers/apply", "handlers/etcd"},
-		"handlers/apply":    {"dsl", "dsl/actions", "dsl/expr", "dsl/expr/check", "dsl/form", "dsl/shape", "handlers/graph"},
+		"handlers/apply":    {"dsl", "dsl/actions", "dsl/expr", "dsl/expr/check", "dsl/form", "dsl/shape", "dsl/words", "handlers/graph"},
 		"handlers/etcd":     {},
 		"handlers/graph":    {},
 		"engine/cause":      {"dsl", "dsl/bookkeeping", "dsl/plain"},
