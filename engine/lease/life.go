@@ -23,6 +23,7 @@ type life struct {
 	*Elector
 	uid     types.UID // of our pod
 	trouble string    // the last error that was logged
+	leads   string    // who the log says leads, and since when
 	foreign sighting
 }
 
@@ -95,6 +96,7 @@ func (l *life) try(ctx context.Context) (ours bool, err error) {
 	case l.owns(lock):
 		return true, nil // our container was restarted
 	}
+	l.tell(lock)
 	if left, err := l.abandoned(ctx, lock); err != nil || !left {
 		return false, err
 	}
@@ -103,6 +105,22 @@ func (l *life) try(ctx context.Context) (ours bool, err error) {
 		return false, err
 	}
 	return l.create(ctx)
+}
+
+// tell says who leads and since when, once for each term.
+func (l *life) tell(lock *coordinationv1.Lease) {
+	leader, since := "", lock.CreationTimestamp.Time
+	if lock.Spec.HolderIdentity != nil {
+		leader = *lock.Spec.HolderIdentity
+	}
+	if lock.Spec.AcquireTime != nil {
+		since = lock.Spec.AcquireTime.Time
+	}
+	at := since.UTC().Format(time.RFC3339)
+	if known := l.leads; leader != "" && known != leader+at {
+		l.leads = leader + at
+		l.set.Log.Info("another process leads", "lock", l.lockName(), "leader", leader, "since", at)
+	}
 }
 
 func (l *life) create(ctx context.Context) (ours bool, err error) {

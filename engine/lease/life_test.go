@@ -53,6 +53,36 @@ func TestLifeLockBelongsToThePod(t *testing.T) {
 	})
 }
 
+// TestLifeSaysWhoLeads holds that a process that waits says who leads and since when: once, and again when that changes.
+func TestLifeSaysWhoLeads(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := newCluster("a", "b", "c")
+		a := c.start(t, "a", dsl.LeaderLife, nil)
+		since := time.Now().UTC().Format(time.RFC3339)
+		pass(time.Minute)
+		b := c.start(t, "b", dsl.LeaderLife, nil)
+		pass(time.Hour)
+		line := func(leader, since string) string {
+			return `"msg"="another process leads" "lock"="ns/lock" "leader"="` + leader + `" "since"="` + since + `"`
+		}
+		if n, all := b.logged(line("a", since)), b.logged("another process leads"); n != 1 || all != 1 {
+			t.Errorf("it is said %d times that a leads since %s, and %d times that somebody does", n, since, all)
+		}
+		a.dies()
+		c.change(func(c *cluster) {
+			holder, at := "c", metav1.NowMicro()
+			c.lease.Spec.HolderIdentity, c.lease.Spec.AcquireTime, c.lease.UID = &holder, &at, "another"
+			c.lease.OwnerReferences[0].Name, c.lease.OwnerReferences[0].UID = "c", "uid-c"
+		})
+		since = time.Now().UTC().Format(time.RFC3339)
+		pass(time.Hour)
+		if n, all := b.logged(line("c", since)), b.logged("another process leads"); n != 1 || all != 2 {
+			t.Errorf("it is said %d times that c leads since %s, and %d times that somebody does", n, since, all)
+		}
+		b.stop()
+	})
+}
+
 func TestLifeTakeOver(t *testing.T) {
 	tests := map[string]struct {
 		happens func(c *cluster) // to the leader's pod a
