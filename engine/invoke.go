@@ -151,7 +151,7 @@ func (p *pass) note(log logr.Logger, j *plan.Job, err error, took time.Duration)
 		if log.V(1).Enabled() {
 			log.V(1).Info("handler succeeded", "took", took.String())
 		}
-		p.memory.Troubles.Mended(log, j.Reader.ID, "handler works again")
+		p.memory.Troubles.Works(log, j.Reader.ID)
 	case waiting:
 		log.V(1).Info("handler waits", "reason", err.Error(), "timeout", most.String())
 		if j.Failed != nil {
@@ -191,4 +191,7 @@ func (p *pass) finish(j *plan.Job) {
 }
 
 // void takes back what a handler did, as far as the book knows.
-func (p *pass) void(j *plan.Job) { p.ledger.Put(j.Reader, j.Void()) }
+func (p *pass) void(j *plan.Job) {
+	p.ledger.Put(j.Reader, j.Void())
+	p.memory.Troubles.Void(j.Reader.ID)
+}

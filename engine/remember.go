@@ -31,6 +31,7 @@ type account struct {
 func (p *pass) remember(a account) {
 	m := p.memory
 	p.ledger.Keep(a.marks)
+	m.Troubles.Settle()
 	m.Rerun = a.rerun
 	if !p.gone { // the key may be that of another object
 		if m.Troubles.Any() {
@@ -75,6 +76,7 @@ func (p *pass) abandon() {
 	for _, j := range p.jobs.Asking() {
 		p.void(j)
 	}
+	p.memory.Troubles.Settle()
 	p.ledger.Abandon()
 	if m := p.memory; p.deletion == "" {
 		late := p.jobs.Rerun(p.r.rules.Readers, p.family.Writes())

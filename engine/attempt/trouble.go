@@ -4,6 +4,9 @@
 package attempt
 
 import (
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -18,17 +21,20 @@ type Troubles struct{ by map[string]*trouble }
 type trouble struct {
 	begun  time.Time
 	failed int
+	// works: it is over once what the handler wants is written. The log is where that is said then.
+	works bool
+	log   logr.Logger
 }
 
 // Failed counts a failure of somebody. Once the log tells of one (told), it is to tell when it is over.
 func (t *Troubles) Failed(who string, told bool) {
 	switch known := t.by[who]; {
 	case known != nil:
-		known.failed++
+		known.failed, known.works = known.failed+1, false
 	case told && t.by == nil:
-		t.by = map[string]*trouble{who: {time.Now(), 1}}
+		t.by = map[string]*trouble{who: {begun: time.Now(), failed: 1}}
 	case told:
-		t.by[who] = &trouble{time.Now(), 1}
+		t.by[who] = &trouble{begun: time.Now(), failed: 1}
 	}
 }
 
@@ -45,6 +51,31 @@ func (t *Troubles) Mended(log logr.Logger, who, line string) {
 			t.by = nil
 		}
 		log.Info(line, "failed", known.failed, "lasted", time.Since(known.begun).Round(time.Second).String())
+	}
+}
+
+// Works notes that a handler has succeeded. [Troubles.Settle] says so, once what it wants of its object is written.
+func (t *Troubles) Works(log logr.Logger, who string) {
+	if known := t.by[who]; known != nil {
+		known.works, known.log = true, log
+	}
+}
+
+// Void takes back Works for a handler and its sub-handlers: what it wanted was not written, and it runs again.
+func (t *Troubles) Void(handler string) {
+	for who, known := range t.by {
+		if who == handler || strings.HasPrefix(who, handler+"/") {
+			known.works, known.log = false, logr.Logger{}
+		}
+	}
+}
+
+// Settle says which handlers work again.
+func (t *Troubles) Settle() {
+	for _, who := range slices.Sorted(maps.Keys(t.by)) {
+		if known := t.by[who]; known.works {
+			t.Mended(known.log, who, "handler works again")
+		}
 	}
 }
 

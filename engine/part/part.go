@@ -25,7 +25,8 @@ type Settings struct {
 	Resource string
 	// Handled counts a run that has ended. Said reports whether an error is one of which the log tells once for all.
 	Handled func(ops.HandlerRun)
-	Said    func(error) bool
+
+	Said func(error) bool
 }
 
 // Run is one attempt of a handler with its sub-handlers.
@@ -165,7 +166,7 @@ func (a *Run) note(h *dsl.Handler, r *dsl.Request, before progress.Record, err e
 	_, waits := attempt.Waits(err)
 	switch {
 	case err == nil:
-		a.Troubles.Mended(r.Log, r.Handler, "handler works again")
+		a.Troubles.Works(r.Log, r.Handler)
 	case !waits:
 		a.Troubles.Complain(r.Log, r.Handler, before, after, err, a.Said(err))
 		if a.Failed == nil || backoff.Refused(err) {
