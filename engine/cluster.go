@@ -117,6 +117,20 @@ func (e *Engine) wentBack() {
 	}
 }
 
+// serverBack is called when the API server answers again after an outage: what waits for it does not wait for its back-off.
+func (e *Engine) serverBack() {
+	for r := range e.resources.All {
+		r.box.Grant()
+	}
+	e.watches.Hurry()
+	for _, f := range e.feeds.All() {
+		f.Nudge()
+	}
+	e.register.Granted()
+	e.access.Retry()
+	e.recheck.Wake()
+}
+
 // reader reads one object from the server, nil when the answer says that it is gone: a 404 that does
 // not name the object is an error like any other.
 func (e *Engine) reader(ctx context.Context, gvr schema.GroupVersionResource, key cache.ObjectName) (*unstructured.Unstructured, error) {

@@ -115,7 +115,7 @@ func New(op *dsl.Operator, s Settings) (*Engine, error) {
 		return nil, err
 	}
 	e.catalog = catalog.New(e.clients.Discovery, e.clients.Dynamic, e.clients.Kubernetes.AuthorizationV1())
-	e.watches = watch.New(watch.Settings{Dynamic: e.clients.Cached, Metadata: e.clients.Metadata, OwnerLabel: op.OwnerLabel(), Log: e.log, Changed: e.watchChanged, Back: e.wentBack})
+	e.watches = watch.New(watch.Settings{Dynamic: e.clients.Cached, Metadata: e.clients.Metadata, OwnerLabel: op.OwnerLabel(), Log: e.log, Changed: e.watchChanged, Back: e.wentBack, Passing: e.outages.Covers})
 	e.feeds = e.newFeeds()
 	e.indexes = indexes.New(indexes.Settings{Indexes: op.Indexes(), NewFeed: e.feeds.New, Log: e.log})
 	e.others = client.Settings{Manager: op.Name, Renamer: e.renamer, Catalog: e.catalog, Resource: e.writer, Watched: e.feeds.Whole}
@@ -220,6 +220,7 @@ func (e *Engine) bring(outer context.Context) (ctx context.Context, running *syn
 	running.Go(func() { e.indexes.Run(ctx) })
 	e.resources.Run(ctx)
 	running.Go(func() { e.recheck.Run(ctx) })
+	running.Go(func() { e.outages.Attend(ctx, e.clients.Ask, e.serverBack) })
 	running.Go(func() {
 		e.settled(ctx)
 		if ctx.Err() == nil {

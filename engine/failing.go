@@ -45,10 +45,15 @@ func (e *Engine) said(err error) bool {
 	return silent || feed.Unread(err) || errors.Is(err, fence.ErrNotLeading) || e.access.Told(err) || e.outages.Covers(err) || watch.IsBack(err)
 }
 
-// refused notes how a handler, or one of the pass's own requests, ended: whether a right was missing.
+// unreached reports whether an error is one of the outage that the log tells of: an attempt that ends so says nothing of the
+// handler.
+func (e *Engine) unreached(err error) bool { return feed.Unanswered(err) && e.outages.Away() }
+
+// refused notes how a handler, or one of the pass's own requests, ended: whether a right was missing, or the server.
 func (r *resource) refused(key cache.ObjectName, handler string, err error) {
 	missing := err != nil && apierrors.IsForbidden(err)
-	if r.box.Refused(key, handler, missing) && !missing {
+	again := missing || feed.Unanswered(err)
+	if r.box.Refused(key, handler, again) && !again && r.engine.access.Lacks() {
 		r.engine.access.Retry()
 	}
 	if missing && handler == memory.Itself {

@@ -144,7 +144,7 @@ func (p *pass) note(log logr.Logger, j *plan.Job, err error, took time.Duration)
 	j.Ran = true
 	before, now := j.Record, time.Now()
 	most, waiting := attempt.Waits(err)
-	j.Record = attempt.Note(j.Reader.Handler, before, err, now)
+	j.Record = attempt.Note(j.Reader.Handler, before, err, now, p.r.engine.unreached)
 	p.slow(log, j, now)
 	switch {
 	case err == nil:

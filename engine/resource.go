@@ -114,7 +114,7 @@ func newResource(e *Engine, spec *dsl.Resource) *resource {
 		Gone: r.crew.Gone, Refused: r.passRefused, Pass: r.passGone,
 	}}
 	r.machines = moves.New(e.op, spec, e.metrics, e.events)
-	r.parts = part.Settings{Resource: r.name, Handled: e.metrics.Handled, Said: e.said}
+	r.parts = part.Settings{Resource: r.name, Handled: e.metrics.Handled, Said: e.said, Unreached: e.unreached}
 	r.busy = busy.New(r.log)
 	r.conditions = conditions.NewSchema(r.log, func(ctx context.Context) (bool, error) {
 		return e.catalog.Conditions(ctx, r.own.Resource())

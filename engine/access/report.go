@@ -55,6 +55,13 @@ func (m *Monitor) logOf(g gap) logr.Logger {
 	return m.settings.Log
 }
 
+// Lacks reports whether a right is known to be missing.
+func (m *Monitor) Lacks() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.missing) > 0
+}
+
 // Told reports whether an error of a request is about a right that is told to be missing already.
 func (m *Monitor) Told(err error) bool {
 	right, status := refusedIn(err)

@@ -137,7 +137,7 @@ func (o *Office) run(ctx context.Context, h *dsl.Handler) error {
 		}
 		last = err
 		_, waits := attempt.Waits(err)
-		if r = attempt.Note(h, r, err, time.Now()); err == nil {
+		if r = attempt.Note(h, r, err, time.Now(), func(error) bool { return false }); err == nil {
 			o.log(h).V(1).Info("activity succeeded")
 			return nil
 		}

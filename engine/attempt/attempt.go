@@ -165,14 +165,17 @@ func Laid(err, wrong error) error {
 	return err
 }
 
-// Note returns the record of a handler after an attempt that came to an error, nil for none.
-func Note(h *dsl.Handler, r progress.Record, err error, now time.Time) progress.Record {
+// Note returns the record of a handler after an attempt that came to an error, nil for none. Unreached reports whether an error
+// says no more than that the server is away.
+func Note(h *dsl.Handler, r progress.Record, err error, now time.Time, unreached func(error) bool) progress.Record {
 	most, waits := Waits(err)
 	switch {
 	case err == nil:
 		return r.Succeed()
 	case waits:
 		return r.Wait(h, err, most, now)
+	case unreached(err):
+		return r.Unreached(h, err, now)
 	}
 	return r.Fail(h, err, now)
 }

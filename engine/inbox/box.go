@@ -8,6 +8,7 @@ package inbox
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"sync"
 
@@ -37,8 +38,15 @@ type Box[M any] struct {
 	keys  map[Key]*state[M]
 	// waiting are parked keys by the UIDs of the objects whose events wake them.
 	waiting map[types.UID][]Key
-	// refused are the keys for which a right was missing, with who lacked it.
-	refused map[Key][]string
+	// refused are the keys for which a right was missing, or the server, with who lacked it; refusals counts them.
+	refused  map[Key]refusal
+	refusals uint64
+}
+
+// refusal is what a key lacks: who was refused, and as which of all keys the first was.
+type refusal struct {
+	who    []string
+	number uint64
 }
 
 // Changes are what has come up for a key since its last pass.
@@ -78,7 +86,7 @@ func New[M any](keeps func(*cached.Object) bool) *Box[M] {
 func (b *Box[M]) clear() {
 	b.keys = map[Key]*state[M]{}
 	b.waiting = map[types.UID][]Key{}
-	b.refused = map[Key][]string{}
+	b.refused = map[Key]refusal{}
 }
 
 // Begin begins a term, whose keys go into q. What an earlier term remembered is void, for another process may
@@ -246,33 +254,42 @@ func (b *Box[M]) Expect(w Write) {
 	}
 }
 
-// Refused notes whether somebody was refused for lack of a right, and returns whether that was so before.
+// Refused notes whether somebody was refused for lack of a right, or found no server, and returns whether that was so before.
 func (b *Box[M]) Refused(key Key, who string, refused bool) (before bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	at := slices.Index(b.refused[key], who)
+	known, found := b.refused[key]
+	at := slices.Index(known.who, who)
 	switch {
 	case refused && at < 0:
-		b.refused[key] = append(b.refused[key], who)
+		if !found {
+			b.refusals++
+			known.number = b.refusals
+		}
+		known.who = append(known.who, who)
+		b.refused[key] = known
 	case !refused && at >= 0:
-		b.refused[key] = slices.Delete(b.refused[key], at, at+1)
+		known.who = slices.Delete(known.who, at, at+1)
+		b.refused[key] = known
 	}
-	if len(b.refused[key]) == 0 {
+	if len(known.who) == 0 {
 		delete(b.refused, key)
 	}
 	return at >= 0
 }
 
-// Grant lets everybody who was refused try again at once: a right that had been missing was given.
+// Grant lets everybody who was refused try again at once, those first who were refused first: a right that had been missing
+// was given, or the server is back.
 func (b *Box[M]) Grant() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.queue == nil {
 		return
 	}
-	for key, who := range b.refused {
+	keys := slices.SortedFunc(maps.Keys(b.refused), func(a, c Key) int { return cmp.Compare(b.refused[a].number, b.refused[c].number) })
+	for _, key := range keys {
 		s := b.stateLocked(key)
-		s.Granted = append(s.Granted, who...)
+		s.Granted = append(s.Granted, b.refused[key].who...)
 		b.queue.Add(key, queue.Fresh)
 	}
 	clear(b.refused)

@@ -40,7 +40,7 @@ const (
 	answeredShare = 4
 )
 
-// reopening is how long after that watches may still be closed: client-go waits for 30 s at most.
+// reopening is how long after that a server may still refuse what it will allow, or ask to be left alone.
 const reopening = 35 * time.Second
 
 // Watch says in the log when requests begin to fail because no server answers, and when they get through again: once
@@ -56,6 +56,8 @@ type Watch struct {
 	lost map[string]*absence
 	// returned is when all of it was said to answer again.
 	returned time.Time
+	// turned has something when requests begin to fail, and when one is answered after that.
+	turned chan struct{}
 }
 
 // absence is a time in which requests to a part of the API fail.
@@ -96,7 +98,9 @@ const everything = "the API server"
 const storage = "the storage of the API server"
 
 // New returns a watch that has seen no request yet.
-func New(log logr.Logger) *Watch { return &Watch{log: log, lost: map[string]*absence{}} }
+func New(log logr.Logger) *Watch {
+	return &Watch{log: log, lost: map[string]*absence{}, turned: make(chan struct{}, 1)}
+}
 
 // failed notes a request that was sent at begun and came to nothing; see [absence.fail].
 func (w *Watch) failed(part string, err error, begun time.Time, certain bool) {
@@ -109,8 +113,12 @@ func (w *Watch) failed(part string, err error, begun time.Time, certain bool) {
 		s = &absence{begun: time.Now()}
 		w.lost[part] = s
 	}
+	begins := part == everything && (!known || s.end != nil)
 	logs := s.fail(begun, certain)
 	w.mu.Unlock()
+	if begins {
+		w.turn()
+	}
 	if logs {
 		w.log.Info("requests fail; what needs them waits", logmark.Warning, true, "to", part, "error", err.Error())
 	}
@@ -164,6 +172,9 @@ func (w *Watch) answered(part string) {
 	if s.end == nil {
 		s.over = time.Now()
 		s.end = time.AfterFunc(calmAgain, func() { w.back(part, s) })
+		if part == everything {
+			w.turn()
+		}
 	}
 }
 

@@ -25,8 +25,8 @@ type Settings struct {
 	Resource string
 	// Handled counts a run that has ended. Said reports whether an error is one of which the log tells once for all.
 	Handled func(ops.HandlerRun)
-
-	Said func(error) bool
+	// Unreached reports whether one says no more than that the server is away.
+	Said, Unreached func(error) bool
 }
 
 // Run is one attempt of a handler with its sub-handlers.
@@ -158,7 +158,7 @@ func (a *Run) one(ctx context.Context, h *dsl.Handler, parent *dsl.Request, reco
 
 // note returns the record of a sub-handler after an attempt, and says what came of that.
 func (a *Run) note(h *dsl.Handler, r *dsl.Request, before progress.Record, err error, took time.Duration) progress.Record {
-	after := attempt.Note(h, before, err, time.Now())
+	after := attempt.Note(h, before, err, time.Now(), a.Unreached)
 	parent, _, _ := strings.Cut(r.Handler, "/")
 	a.Handled(ops.HandlerRun{
 		Resource: a.Resource, Handler: parent + "/*", Cause: r.Cause, Outcome: attempt.Outcome(err, after.Done, after.Failed), Duration: took,

@@ -44,6 +44,8 @@ type Record struct {
 	Waiting bool `json:"waiting,omitempty"`
 	// Unasked is how often in a row the filter of a sub-handler could not be asked.
 	Unasked int `json:"-"`
+	// Missed is how often in a row an attempt found no server.
+	Missed int `json:"-"`
 	// Parts is how far its sub-handlers have come, nil where none has begun.
 	Parts *Parts `json:"parts,omitempty"`
 	// Early is when the next attempt is due of a handler that has a look before that; see Peek. It is
@@ -203,11 +205,29 @@ func (r Record) Fail(h *dsl.Handler, err error, now time.Time) Record {
 	if most := now.Add(max(refusedMost, h.Backoff.Initial)); !asked && retry.Refused(err) && r.Due.After(most) {
 		r.Due = most
 	}
+	return r.inTime(h, err, now)
+}
+
+// inTime returns the record after an attempt that failed with an error: failed for good where the deadline passes before the next.
+func (r Record) inTime(h *dsl.Handler, err error, now time.Time) Record {
 	if end := r.Ends(h); !r.Done && !end.IsZero() && !r.Due.Before(end) {
 		r = r.fail(h, dsl.Permanent(fmt.Errorf("%w; another attempt would begin after the deadline (%s)", err, h.Deadline)), now, 0, false)
 		r.Attempts-- // it was one
 	}
 	return r
+}
+
+// Unreached notes an attempt that failed because the API server was away. All of these in a row use up one retry at most, and the
+// wait is bounded as that of one that was refused. A handler without retries, or whose errors are no reason to try again, has failed as ever.
+func (r Record) Unreached(h *dsl.Handler, err error, now time.Time) Record {
+	if _, asked := dsl.IsTemporary(err); asked || dsl.IsPermanent(err) || h.Retries == 0 || h.Errors != "" && h.Errors != dsl.ErrorsRetry {
+		return r.Fail(h, err, now)
+	}
+	r = r.Start(h, now)
+	r.Attempts, r.Missed, r.Waiting, r.Message = max(r.Attempts, 1), r.Missed+1, false, shorten(err.Error())
+	r.Due = now.Add(min(Backoff(h.Backoff, r.Missed), max(refusedMost, h.Backoff.Initial)))
+	r.Early = time.Time{}
+	return r.inTime(h, err, now)
 }
 
 func (r Record) fail(h *dsl.Handler, err error, now time.Time, wait time.Duration, asked bool) Record {
@@ -216,7 +236,7 @@ func (r Record) fail(h *dsl.Handler, err error, now time.Time, wait time.Duratio
 		r.Due, r.Early = r.Early, time.Time{}
 		return r
 	}
-	r.Attempts, r.Early = r.Attempts+1, time.Time{}
+	r.Attempts, r.Missed, r.Early = r.Attempts+1, 0, time.Time{}
 	if dsl.IsPermanent(err) || h.Errors == dsl.ErrorsFail && !asked || h.Retries != dsl.Unlimited && r.Attempts > h.Retries {
 		r.Done, r.Failed, r.Step, r.Due, r.Parts = true, true, 0, time.Time{}, nil
 		return r

@@ -52,7 +52,7 @@ func newInformer(s Settings, src Source, press *cached.Press) (*informer, error)
 		return nil, err
 	}
 	i := &informer{src: src, press: press, scope: in, log: log, done: make(chan struct{})}
-	i.seen = &observer{health: newHealth(src, log, s.Changed), pace: pace{hurry: make(chan struct{}, 1)}}
+	i.seen = &observer{health: newHealth(src, log, s.Changed), passing: s.Passing, pace: pace{hurry: make(chan struct{}, 1)}}
 	if i.shared, err = i.build(s); err != nil {
 		return nil, err
 	}

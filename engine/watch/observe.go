@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"sync"
 	"time"
 
@@ -31,6 +32,8 @@ type observer struct {
 	find    func(cache.ObjectName) (*cached.Object, bool)
 	// newest returns the server's newest version. It may be nil.
 	newest func(context.Context) (string, error)
+	// passing is [Settings].Passing. It may be nil.
+	passing func(error) bool
 	// back has every source list again, and reports whether they do; see [Set.wentBack].
 	back func(listed bool, what fmt.Stringer, from, to string) (now bool)
 	// streams counts the forwarding goroutines.
@@ -116,7 +119,7 @@ func (o *observer) watch(ctx context.Context, opts metav1.ListOptions, call func
 			return nil, err
 		}
 		o.health.opened(err)
-		if !retriable(err) {
+		if !o.resumes(err) {
 			return nil, err
 		}
 		if o.pace.pause(ctx, err); ctx.Err() != nil {
@@ -126,9 +129,15 @@ func (o *observer) watch(ctx context.Context, opts metav1.ListOptions, call func
 }
 
 // retriable reports whether a watch can be resumed where it was, without another list: the server was
-// away for a moment, or has too much to do.
+// away, or has too much to do.
 func retriable(err error) bool {
-	return utilnet.IsConnectionRefused(err) || apierrors.IsTooManyRequests(err)
+	_, unanswered := errors.AsType[*url.Error](err)
+	return unanswered || utilnet.IsConnectionRefused(err) || apierrors.IsTooManyRequests(err)
+}
+
+// resumes is retriable, or whether a refusal is one of a server that has just come back, and will allow later what it refuses.
+func (o *observer) resumes(err error) bool {
+	return retriable(err) || o.passing != nil && o.passing(err)
 }
 
 // withoutRetry hides what makes the reflector try a streamed list again after a sleep that the

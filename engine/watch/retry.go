@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/cache"
 )
 
@@ -20,6 +21,12 @@ const (
 	// relistMost bounds the wait after the server forgot the version that a watch was at. Nothing is
 	// wrong then, and until the next listing nobody is told of changes.
 	relistMost = 10 * time.Second
+	// askedMost bounds the wait that the server asks for.
+	askedMost = time.Minute
+	// hurryEach is how far apart the attempts of two sources are, on average, when all are to try again, and hurryWithin is in which
+	// time all do.
+	hurryEach   = 2 * time.Millisecond
+	hurryWithin = 1500 * time.Millisecond
 	// calmAfter is how long a stream must stay open for the waits to begin anew.
 	calmAfter = time.Minute
 )
@@ -34,13 +41,18 @@ type pace struct {
 	last time.Duration
 }
 
-// pause waits before the next attempt after err, at most for as long as the context lasts.
+// pause waits before the next attempt after err, at most for as long as the context lasts. Nobody ends the time that the server
+// has asked for.
 func (p *pace) pause(ctx context.Context, err error) {
-	timer := time.NewTimer(p.next(err))
+	wait, hurry := p.next(err), p.hurry
+	if seconds, asked := apierrors.SuggestsClientDelay(err); asked && seconds > 0 {
+		wait, hurry = max(wait, min(time.Duration(seconds)*time.Second, askedMost)), nil
+	}
+	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
-	case <-p.hurry:
+	case <-hurry:
 		p.calm()
 	case <-ctx.Done():
 	}
@@ -72,6 +84,17 @@ func (p *pace) retry() {
 	select {
 	case p.hurry <- struct{}{}:
 	default:
+	}
+}
+
+// Hurry ends the waits of all sources that failed: the API server is back. It spreads their attempts over a short time, which the
+// number of sources decides.
+func (s *Set) Hurry() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	within := min(time.Duration(len(s.informers))*hurryEach, hurryWithin)
+	for _, i := range s.informers {
+		time.AfterFunc(rand.N(within), i.seen.pace.retry)
 	}
 }
 

@@ -46,6 +46,9 @@ type Settings struct {
 	// last state, and none after its last handle was closed. The source has its defaults filled
 	// in, as [Handle.Source] has. It must be quick and must not call Close. Optional.
 	Changed func(Source, State)
+	// Passing reports whether a refusal will pass by itself, as those of a server that has just come back: then a watch goes on
+	// where it was. Optional.
+	Passing func(error) bool
 	// Back is called when the API server's versions have gone back, as after a restored backup: what was known of versions
 	// is void, and all sources list again. It must be quick. Optional.
 	Back func()

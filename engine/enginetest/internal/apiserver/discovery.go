@@ -26,6 +26,8 @@ func (s *Server) discover(path string) (kind string, body any, found bool) {
 			return aggregated, *s.lagging, true
 		}
 		return aggregated, s.groups(func(group string) bool { return group != "" }), true
+	case "readyz":
+		return "text/plain", "ok", true
 	case "version":
 		return "application/json", map[string]any{"major": "1", "minor": "37", "gitVersion": "v1.37.0"}, true
 	}
