@@ -68,7 +68,7 @@ func meant(o *unstructured.Unstructured, metadata map[string]any, fields ...stri
 		case "annotations":
 			has := o.GetAnnotations()
 			annotations, _ := metadata[key].(map[string]any)
-			maps.DeleteFunc(annotations, func(name string, _ any) bool { return bookkeeping.Is(name, has[name]) })
+			maps.DeleteFunc(annotations, func(name string, _ any) bool { return bookkeeping.Is(name, has[name]) && !bookkeeping.Deployed(name) })
 			if len(annotations) > 0 {
 				continue
 			}

@@ -96,6 +96,31 @@ func TestBookkeepingThatIsNotNamedIsNotLookedAt(t *testing.T) {
 	})
 }
 
+// TestDeployersMarksWakeNobody holds that a deployment by Helm, Argo CD or Flux is no change of an object by itself.
+func TestDeployersMarksWakeNobody(t *testing.T) {
+	perform(t, scenario{
+		func(foo *dsl.Resource, j *journal) {
+			foo.OnUpdate("a", j.Note("a"))
+			foo.OnReconcile("b", j.Note("b"))
+		},
+		func(s *stage) {
+			s.begin()
+			for _, key := range []string{
+				"meta.helm.sh/release-name", "argocd.argoproj.io/tracking-id", "argocd.argoproj.io/refresh", "kustomize.toolkit.fluxcd.io/checksum",
+				"shop.example.com/kopf-managed", "shop.example.com/last-handled-configuration", "kubectl.kubernetes.io/last-applied-configuration",
+			} {
+				s.set("1", "metadata", "annotations", key)
+				s.set("2", "metadata", "annotations", key)
+				s.Called()
+			}
+			s.set("now", "metadata", "annotations", "reconcile.fluxcd.io/requestedAt")
+			s.Called("a update", "b update")
+			s.set("Helm", "metadata", "labels", "app.kubernetes.io/managed-by")
+			s.Called("a update", "b update")
+		},
+	})
+}
+
 // TestAFilterForBookkeepingIsLookedAt holds that a handler in Go runs again when an annotation by which it is
 // filtered was another one in between.
 func TestAFilterForBookkeepingIsLookedAt(t *testing.T) {

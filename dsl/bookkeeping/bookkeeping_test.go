@@ -21,6 +21,15 @@ func TestWhichAnnotationsAreBookkeeping(t *testing.T) {
 		"the Deployment controller's":       {"deployment.kubernetes.io/revision", "3", true, true},
 		"another one with its prefix":       {"deployment.kubernetes.io/revision-history", "3", false, false},
 		"any of Kopf":                       {"kopf.zalando.org/last-handled-configuration", "{}", true, true},
+		"of a kopf operator with a prefix":  {"shop.example.com/last-handled-configuration", "{}", true, true},
+		"its mark, too":                     {"shop.example.com/kopf-managed", "yes", true, true},
+		"Helm's":                            {"meta.helm.sh/release-name", "shop", true, true},
+		"an instruction for Helm":           {"helm.sh/resource-policy", "keep", false, false},
+		"Argo CD's":                         {"argocd.argoproj.io/tracking-id", "shop:apps/Foo:x/web", true, true},
+		"an instruction for Argo CD":        {"argocd.argoproj.io/sync-wave", "3", true, true},
+		"Flux'":                             {"kustomize.toolkit.fluxcd.io/checksum", "ab", true, true},
+		"Flux' for Helm":                    {"helm.toolkit.fluxcd.io/driftDetection", "disabled", true, true},
+		"a person's request to Flux":        {"reconcile.fluxcd.io/requestedAt", "now", false, false},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

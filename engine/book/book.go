@@ -24,6 +24,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/cause"
 )
 
 // Reader is a handler as books know it.
@@ -252,7 +253,7 @@ func (b Book) moved(e Entry, r Reader, m Moment) Entry {
 
 // lookBack is NewLook for what is kept of an object.
 func lookBack(kept map[string]any) *Look {
-	return &Look{object: kept, essence: kept}
+	return &Look{object: kept, essence: cause.Unmarked(kept)}
 }
 
 // Old returns what a handler handled last, nil where it is not kept. The error says that it is, and cannot be read, or is
@@ -283,7 +284,7 @@ func (b Book) Old(r Reader, look *Look) (map[string]any, error) {
 		return nil, nil
 	}
 	then := lookBack(tree)
-	if e.Seen != anew && then.Digest(r.View) != e.Seen && then.former(r.View) != e.Seen {
+	if e.Seen != anew && then.Digest(r.View) != e.Seen && !slices.Contains(then.formers(r.View), e.Seen) {
 		return nil, nil // that is of another time
 	}
 	return then.Kept(r.View), nil

@@ -4,9 +4,11 @@
 package book
 
 import (
+	"slices"
 	"time"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/cause"
 	"github.com/handwerk-dev/handwerk/engine/progress"
 )
 
@@ -298,14 +300,25 @@ func (e Entry) Start(r Reader, look *Look, quiet bool) Entry {
 
 // renewed returns an entry that may be of an earlier release, where the object is as it was handled then.
 func (e Entry) renewed(r Reader, look *Look) Entry {
-	former, now := look.former(r.View), look.Digest(r.View)
-	if e.Seen == former {
+	formers, now := look.formers(r.View), look.Digest(r.View)
+	if slices.Contains(formers, e.Seen) {
 		e.Seen = now
 	}
-	if e.Try.View == former {
+	if slices.Contains(formers, e.Try.View) {
 		e.Try.View = now
 	}
 	return e
+}
+
+// formers are the digests that a view has had in earlier releases: those of former, and those of before the marks of tools that deploy
+// counted as bookkeeping, where the object has some.
+func (l *Look) formers(v View) []string {
+	out := []string{l.former(v)}
+	if essence := cause.Marked(l.object, l.essence); essence != nil {
+		then := &Look{object: l.object, essence: essence}
+		out = append(out, then.Digest(v), then.former(v))
+	}
+	return out
 }
 
 // Observed returns the entry of a handler that has handled an object at the generation observed, which

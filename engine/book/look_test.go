@@ -55,3 +55,30 @@ func TestALookAfterAPatch(t *testing.T) {
 		}
 	}
 }
+
+// TestAnnotationsThatCountedBefore holds that an object whose marks of tools were a part of what was handled by an earlier release is not
+// handled again for that, and that old is what it was, without them.
+func TestAnnotationsThatCountedBefore(t *testing.T) {
+	h := &dsl.Handler{ID: "a", Causes: []dsl.Cause{dsl.Create, dsl.Update}}
+	for name, view := range map[string]dsl.View{"the essence": {}, "annotations": {Fields: []dsl.Path{{"metadata", "annotations"}}}} {
+		t.Run(name, func(t *testing.T) {
+			notes := map[string]any{"meta.helm.sh/release-name": "shop", "note": "x"}
+			object := map[string]any{"metadata": map[string]any{"annotations": notes}, "spec": map[string]any{"size": int64(1)}}
+			r := Reader{Handler: h, View: NewView(view, Own{})}
+			look := NewLook(object)
+			before := (&Look{object: object, essence: object}).Digest(r.View) // as a release did that knew no Helm
+			if now := look.Digest(r.View); now == before {
+				t.Fatal("the mark is still looked at")
+			}
+			if e := (Entry{Of: r.View.Name(), Seen: before}).renewed(r, look); e.Seen != look.Digest(r.View) {
+				t.Error("it is handled again")
+			}
+			if e := (Entry{Of: r.View.Name(), Seen: "another"}).renewed(r, look); e.Seen != "another" {
+				t.Error("a change is lost")
+			}
+			if old := lookBack(object).Digest(r.View); old != look.Digest(r.View) {
+				t.Error("old has the mark")
+			}
+		})
+	}
+}
