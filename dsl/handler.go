@@ -116,6 +116,7 @@ type Handler struct {
 	Needs    []Need
 	Declared bool
 
+	of      *Resource // nil for one that is not added yet
 	given   []Cause
 	invalid []Fault // what options could not read
 }

@@ -53,6 +53,10 @@ type Resource struct {
 	// Keep, for CacheCompact, limits what is held to these fields; metadata is always held. By default it is what
 	// handlers read and set where that is known of all of them, as it is of many in YAML, and all else; see [Operator.Held].
 	Keep []Path
+	// Ignore are paths whose changes are none to handlers, as those of fields that another tool writes time and again: no handler
+	// runs for one, and Old and Diff leave it out. A handler that names or reads such a path is a fault. Handlers with cause [Event]
+	// hear of every change.
+	Ignore []Path
 	// LabelSelector and FieldSelector are pushed to the server: what they do not select does not
 	// exist for this operator. Both in kubectl's form. Empty means everything.
 	LabelSelector, FieldSelector string
@@ -279,6 +283,7 @@ func (r *Resource) Add(h Handler) *Handler {
 		panic("dsl: handler " + h.ID + " of " + r.Name.String() + " has a nil function")
 	}
 	h.settle()
+	h.of = r
 	r.handlers = append(r.handlers, &h)
 	if all := r.Machines(); h.Machine != nil && len(all) > 1 {
 		for i, m := range all {

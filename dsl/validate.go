@@ -105,6 +105,7 @@ func (r *Resource) check(c check) {
 			c.fault(fmt.Sprintf("keep[%d]", i), "must not be empty")
 		}
 	}
+	r.checkIgnore(c)
 	r.checkRelations(c)
 	for i, h := range r.handlers {
 		of := check{Place{Resource: r, Handler: h}, c.found}
@@ -121,6 +122,29 @@ func (r *Resource) elsewhere() string {
 		return ", here or in Go"
 	}
 	return ""
+}
+
+// checkIgnore reports paths that cannot be ignored: handlers look at them by name.
+func (r *Resource) checkIgnore(c check) {
+	for i, ignored := range r.Ignore {
+		field := fmt.Sprintf("ignore[%d]", i)
+		if len(ignored) == 0 {
+			c.fault(field, "must not be empty")
+			continue
+		}
+		if r.ObservedGeneration && !slices.Contains([]string{"metadata", "status"}, ignored[0]) {
+			c.fault(field, "observedGeneration counts each change of it; a resource has one of the two")
+		}
+		for _, h := range r.handlers {
+			reads := slices.Concat(h.Fields, h.asked(), h.Reads.Parents)
+			for _, m := range h.Labels {
+				reads = append(reads, Path{"metadata", "labels", m.Key})
+			}
+			if at := slices.IndexFunc(reads, ignored.Leads); at >= 0 {
+				c.fault(field, "handler %s reads %s, so a change of it counts", h.ID, reads[at])
+			}
+		}
+	}
 }
 
 func (r *Resource) checkRelations(c check) {

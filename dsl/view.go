@@ -18,6 +18,8 @@ type View struct {
 	Only   bool
 	// Parents are maps of which it looks whether they are there.
 	Parents []Path
+	// Ignored are paths whose changes are none to it.
+	Ignored []Path
 }
 
 // View returns what the handler looks at: the fields that it names, or the essence. A level-triggered one
@@ -25,6 +27,9 @@ type View struct {
 // else and it names no field, at what it reads alone. See [Reads].
 func (h *Handler) View() View {
 	v := View{Fields: distinct(h.Fields)}
+	if h.of != nil {
+		v.Ignored = distinct(h.of.Ignore)
+	}
 	if !h.Level() {
 		return v
 	}

@@ -25,6 +25,7 @@ type resource struct {
 	Lifecycle          lifecycle          `yaml:"lifecycle" default:"all" doc:"Which handlers of an object run in one pass. all: all that are due, in order, with one write for all of them. oneByOne: the first one that is due; the next one runs when what it has changed is written and seen."`
 	Cache              dsl.CacheProfile   `yaml:"cache" default:"compact" doc:"How objects are held. compact: their JSON, compressed. metadata: metadata alone, handlers see no spec and no status. live: keys alone, each pass reads from the server."`
 	Keep               []dsl.Path         `yaml:"keep" unique:"true" doc:"For cache compact: hold only these fields (paths such as spec.replicas), metadata, status.conditions and status.observedGeneration. Default: where all handlers are apply and set, what they read and set; else all fields."`
+	Ignore             []dsl.Path         `yaml:"ignore" unique:"true" doc:"Paths whose changes are none, such as spec.lastSync or metadata.annotations[\"example.com/seen\"]: no handler runs for one, and old and diff leave it out. A handler that names or reads one by itself is a fault. Cause event hears of all."`
 	Selector           *selector          `yaml:"selector" min:"1" doc:"Which objects exist for this operator; the server selects. Absent: all."`
 	ObservedGeneration bool               `yaml:"observedGeneration" doc:"Whether status.observedGeneration belongs to this operator, and may tell that an object was handled. Cache metadata does not show it; there an annotation tells that."`
 	Owns               []dsl.ResourceName `yaml:"owns" unique:"true" doc:"Resources whose objects are children: a change of one runs handlers with cause child for its owner."`
@@ -80,6 +81,10 @@ func (l *loader) resource(op *dsl.Operator, p *part, i int) {
 	w.out.Keep = w.form.Keep
 	for i, field := range w.form.Keep {
 		w.known(w.at.Key("keep").Index(i), field)
+	}
+	w.out.Ignore = w.form.Ignore
+	for i, field := range w.form.Ignore {
+		w.known(w.at.Key("ignore").Index(i), field)
 	}
 	w.exists(w.at.Key("resource"), w.out.Name)
 	for i, name := range w.form.Owns {

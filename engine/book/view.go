@@ -44,6 +44,9 @@ func NewView(v dsl.View, own Own) View {
 	if len(v.Parents) > 0 {
 		name += "?" + joined(v.Parents)
 	}
+	if len(v.Ignored) > 0 {
+		name += "-" + joined(v.Ignored)
+	}
 	inStatus := func(p dsl.Path) bool { return p[0] == "status" }
 	return View{v, name, own, slices.ContainsFunc(slices.Concat(v.Fields, v.Beside, v.Parents), inStatus)}
 }
@@ -61,7 +64,7 @@ func (v View) Name() string { return v.name }
 
 // spec reports whether every change of the object's generation is a change of the view.
 func (v View) spec() bool {
-	return v.Essence() || slices.ContainsFunc(v.Fields, func(p dsl.Path) bool { return len(p) == 1 && p[0] == "spec" })
+	return !slices.ContainsFunc(v.Ignored, func(p dsl.Path) bool { return p[0] != "metadata" && p[0] != "status" }) && (v.Essence() || slices.ContainsFunc(v.Fields, func(p dsl.Path) bool { return len(p) == 1 && p[0] == "spec" }))
 }
 
 // generational reports whether what is in the view changes with the generation alone: none of it lies
@@ -155,14 +158,14 @@ func (l *Look) value(v View) any {
 	bare := len(v.Beside)+len(v.Parents) == 0
 	switch {
 	case v.Essence() && bare:
-		return l.essence
+		return v.spare(nil, l.essence)
 	case len(v.Fields) == 1 && bare:
 		return l.at(v, v.Fields[0])
 	}
 	var values []any
 	some := v.Essence() || v.Only || !bare
 	if v.Essence() {
-		values = append(values, l.essence)
+		values = append(values, v.spare(nil, l.essence))
 	}
 	for _, p := range v.Paths() {
 		value := l.at(v, p)
@@ -196,7 +199,42 @@ func (l *Look) ends(v View) (out []bool) {
 // at returns what a path leads to, nil when there is nothing.
 func (l *Look) at(v View, p dsl.Path) any {
 	value, _ := p.In(l.around(v, p))
+	if tree, is := value.(map[string]any); is && len(v.Ignored) > 0 {
+		if tree = v.spare(p, tree); len(tree) > 0 || len(value.(map[string]any)) == 0 {
+			return tree
+		}
+		return nil
+	}
 	return value
+}
+
+// spare returns a tree that lies under a path without what the view ignores. Nothing is changed.
+func (v View) spare(at dsl.Path, tree map[string]any) map[string]any {
+	for _, p := range v.Ignored {
+		if at.Leads(p) && len(p) > len(at) {
+			tree = without(tree, p[len(at):])
+		}
+	}
+	return tree
+}
+
+// without returns a tree without what a path leads to, and without maps that are empty then.
+func without(tree map[string]any, p dsl.Path) map[string]any {
+	below, found := tree[p[0]]
+	deeper, is := below.(map[string]any)
+	if !found || len(p) > 1 && !is {
+		return tree
+	}
+	if len(p) > 1 {
+		if deeper = without(deeper, p[1:]); len(deeper) > 0 || len(below.(map[string]any)) == 0 {
+			out := maps.Clone(tree)
+			out[p[0]] = deeper
+			return out
+		}
+	}
+	out := maps.Clone(tree)
+	delete(out, p[0])
+	return out
 }
 
 // around returns the tree in which a path is to be followed. An annotation by its name is followed in the object
@@ -248,13 +286,13 @@ func (l *Look) metadata() map[string]any {
 // fields of the view. It shares values with the object.
 func (l *Look) Kept(v View) map[string]any {
 	if v.Essence() {
-		return l.essence
+		return v.spare(nil, l.essence)
 	}
 	out := map[string]any{}
 	for _, p := range v.Fields {
 		out = joint(out, cause.Project(l.around(v, p), []dsl.Path{p}))
 	}
-	return out
+	return v.spare(nil, out)
 }
 
 // joint returns two trees as one, in which the second counts more; neither is changed.

@@ -1,0 +1,119 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package engine_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+)
+
+// TestIgnoredPaths holds that a change of what a resource ignores makes no handler run, and is in no difference, and that all else
+// is seen as ever.
+func TestIgnoredPaths(t *testing.T) {
+	diff := func(j *journal) dsl.Func {
+		return func(_ ctx, r *dsl.Request) error {
+			line := string(r.Cause)
+			for _, c := range r.Diff {
+				line += " " + c.Path.String()
+			}
+			j.Add(line)
+			return nil
+		}
+	}
+	tests := map[string]struct {
+		ignore  []string
+		handler func(foo *dsl.Resource, j *journal)
+		quiet   []string // paths that are set, of which the handler sees nothing
+		want    []string // its calls when spec.size is set after that
+	}{
+		"by a handler of the essence": {
+			[]string{"spec.lastSync"}, func(foo *dsl.Resource, j *journal) { foo.OnUpdate("a", diff(j)) },
+			[]string{"spec.lastSync"}, []string{"update spec.size"},
+		},
+		"by one of a field around it": {
+			[]string{"spec.lastSync"}, func(foo *dsl.Resource, j *journal) { foo.OnField("spec", "a", diff(j)) },
+			[]string{"spec.lastSync"}, []string{"update spec.size"},
+		},
+		"by one that is level-triggered": {
+			[]string{"spec.lastSync", `metadata.annotations["example.com/seen"]`}, func(foo *dsl.Resource, j *journal) { foo.OnReconcile("a", diff(j)) },
+			[]string{"spec.lastSync", `metadata.annotations["example.com/seen"]`}, []string{"update"},
+		},
+		"by one of labels and annotations": {
+			[]string{`metadata.annotations["example.com/seen"]`, "metadata.labels.rev"}, func(foo *dsl.Resource, j *journal) {
+				foo.OnUpdate("a", diff(j))
+			},
+			[]string{`metadata.annotations["example.com/seen"]`, "metadata.labels.rev"}, []string{"update spec.size"},
+		},
+		"what lies below it, and the maps that it alone is in": {
+			[]string{"spec.sync.last"}, func(foo *dsl.Resource, j *journal) { foo.OnUpdate("a", diff(j)) },
+			[]string{"spec.sync.last.at", "spec.sync.last.by"}, []string{"update spec.size"},
+		},
+		"in the status": {
+			[]string{"status.probed"}, func(foo *dsl.Resource, j *journal) {
+				foo.OnUpdate("a", diff(j), dsl.Field("status", "spec"))
+			},
+			[]string{"status.probed"}, []string{"update spec.size"},
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			perform(t, scenario{
+				func(foo *dsl.Resource, j *journal) {
+					for _, path := range tt.ignore {
+						foo.Ignore = append(foo.Ignore, dsl.MustParsePath(path))
+					}
+					tt.handler(foo, j)
+				},
+				func(s *stage) {
+					s.begin()
+					for _, value := range []string{"1", "2"} {
+						for _, path := range tt.quiet {
+							s.set(value, dsl.MustParsePath(path)...)
+							s.Called()
+						}
+					}
+					s.Process.Restart()
+					s.Take() // of a resume
+					s.set("3", dsl.MustParsePath(tt.quiet[0])...)
+					s.Called()
+					s.size(2)
+					s.Called(tt.want...)
+				},
+			})
+		})
+	}
+}
+
+// TestWhatIsIgnoredAndRead holds that a path cannot be ignored and be looked at by itself.
+func TestWhatIsIgnoredAndRead(t *testing.T) {
+	tests := map[string]struct {
+		options []dsl.Option
+		counts  bool
+		want    string
+	}{
+		"a field":            {[]dsl.Option{dsl.Field("spec.lastSync")}, false, "ignore[0]: handler a reads spec.lastSync, so a change of it counts"},
+		"a field below it":   {[]dsl.Option{dsl.Field("spec.lastSync.at")}, false, "ignore[0]: handler a reads spec.lastSync.at, so a change of it counts"},
+		"a field around it":  {[]dsl.Option{dsl.Field("spec")}, false, ""},
+		"another one":        {[]dsl.Option{dsl.Field("spec.size")}, false, ""},
+		"with generations":   {[]dsl.Option{dsl.Field("spec"), dsl.NoOld()}, true, "ignore[0]: observedGeneration counts each change of it; a resource has one of the two"},
+		"an annotation":      {[]dsl.Option{dsl.AnnotationExists("example.com/seen")}, false, `ignore[1]: handler a reads metadata.annotations["example.com/seen"], so a change of it counts`},
+		"another annotation": {[]dsl.Option{dsl.AnnotationExists("example.com/other")}, false, ""},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			op := dsl.New("op")
+			op.Resource(foos, func(foo *dsl.Resource) {
+				foo.Ignore = []dsl.Path{{"spec", "lastSync"}, {"metadata", "annotations", "example.com/seen"}}
+				foo.ObservedGeneration = tt.counts
+				foo.OnUpdate("a", succeeds, tt.options...)
+			})
+			err := op.Validate()
+			if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("the error is %v, want %q", err, tt.want)
+			}
+		})
+	}
+}
