@@ -5,6 +5,7 @@ package engine
 
 import (
 	"errors"
+	"time"
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -13,6 +14,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/conditions"
 	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/fence"
+	"github.com/handwerk-dev/handwerk/engine/inbox"
 	"github.com/handwerk-dev/handwerk/engine/memory"
 	"github.com/handwerk-dev/handwerk/engine/outage"
 	"github.com/handwerk-dev/handwerk/engine/plan"
@@ -36,6 +38,22 @@ func (p *pass) warn(j *plan.Job, err error) {
 		return // it has said so in words of its own
 	}
 	p.r.engine.events.Warn(p.object, j.Reader.ID, reason, note)
+}
+
+// sayWait says in the log that a handler has waited for long, or does not wait any more. It runs beside passes.
+func (r *resource) sayWait(w inbox.Wait) {
+	log := r.log
+	if r.scheduleOf(w.Key) == nil {
+		log = log.WithValues("namespace", w.Key.Namespace, "name", w.Key.Name)
+	}
+	if w.Handler != "" {
+		log = log.WithValues("handler", w.Handler)
+	}
+	if w.Over {
+		log.Info("no longer "+w.Reason, "lasted", w.Lasted.Round(time.Second).String())
+		return
+	}
+	log.Info(w.Reason)
 }
 
 // said reports whether the log has one line for all errors of this kind: no server answers, this process does not

@@ -138,3 +138,6 @@ func (p *pass) others() plan.Others {
 // blocked reports whether a handler that this one comes after is not through yet, or failed for good.
 // Either way this one has no outcome.
 func (p *pass) blocked(h *dsl.Handler) bool { return len(h.After) > 0 && p.others().Block(h) }
+
+// blocker names the handler for which blocked holds; empty for none.
+func (p *pass) blocker(h *dsl.Handler) string { return p.others().Blocker(h) }

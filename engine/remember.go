@@ -9,11 +9,13 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/handwerk-dev/handwerk/engine/book"
 	"github.com/handwerk-dev/handwerk/engine/clock"
 	"github.com/handwerk-dev/handwerk/engine/draft"
 	"github.com/handwerk-dev/handwerk/engine/family"
 	"github.com/handwerk-dev/handwerk/engine/loop"
 	"github.com/handwerk-dev/handwerk/engine/memory"
+	"github.com/handwerk-dev/handwerk/engine/ops"
 	"github.com/handwerk-dev/handwerk/engine/plan"
 	"github.com/handwerk-dev/handwerk/engine/queue"
 	"github.com/handwerk-dev/handwerk/engine/timer"
@@ -37,7 +39,7 @@ func (p *pass) remember(a account) {
 		if m.Troubles.Any() {
 			m.Troubles.Mended(p.log(), memory.Itself, "pass was finished again")
 		}
-		p.r.box.Finished(p.key, a.jobs.Standing(p.r.rules.Readers, a.Held, p.ledger.Entry, m.Filters.Of))
+		p.r.box.Finished(p.key, p.stand(a.jobs, p.r.rules.Readers, a.Held))
 	}
 	p.family.Close(a.jobs.Through())
 	if a.resync || !m.Seen {
@@ -68,6 +70,13 @@ func (p *pass) remember(a account) {
 		m.Woken = loop.Woken{} // the next pass has another reason
 	}
 	p.brake(a)
+}
+
+// stand is how the pass leaves its object. Held: its deletion waits.
+func (p *pass) stand(jobs plan.Jobs, readers []book.Reader, held bool) ops.Stand {
+	return jobs.Stand(plan.End{
+		Readers: readers, Entry: p.ledger.Entry, Blind: p.memory.Filters.Of, Blocker: p.blocker, Held: held, Children: held && !p.searched,
+	})
 }
 
 // abandon remembers what handlers did in a pass that broke off, or whose write has failed, as far as

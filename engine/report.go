@@ -13,6 +13,9 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/report"
 )
 
+// standersMost is how many objects of each standing are named that are not ready.
+const standersMost = 20
+
 // Ready tells how the operator is: whether it has started, and how each of its resources is. A
 // degraded resource degrades itself alone.
 func (e *Engine) Ready() []ops.Check {
@@ -28,7 +31,9 @@ func (e *Engine) Ready() []ops.Check {
 	}
 	out, by := []ops.Check{start}, e.access.By()
 	for r := range e.resources.All {
-		out = append(out, r.report().Checks(by, r.fates.Doubts(), r.busy.Long(), r.crew.Late())...)
+		of := r.report()
+		of.Standers = r.box.Standers(standersMost)
+		out = append(out, of.Checks(by, r.fates.Doubts(), r.busy.Long(), r.crew.Late())...)
 	}
 	return slices.Concat(out, e.indexes.Checks(by), e.office.Checks(dsl.ReadyProbe), e.access.Checks(), e.recheck.Checks())
 }

@@ -79,7 +79,7 @@ func newResource(e *Engine, spec *dsl.Resource) *resource {
 	}
 	r.form = cached.FormOf(spec.Cache, e.op.Held(spec))
 	r.shown = r.form.Shows()
-	r.box = inbox.New[memory.Memory](r.tombstone)
+	r.box = inbox.New[memory.Memory](r.tombstone, r.sayWait)
 	r.own = e.feeds.New(feed.Settings{
 		Name: spec.Name, Log: r.log, On: r.seen, Granted: r.box.Grant,
 		Source: watch.Source{

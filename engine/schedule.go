@@ -21,6 +21,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/fence"
 	"github.com/handwerk-dev/handwerk/engine/inbox"
 	"github.com/handwerk-dev/handwerk/engine/memory"
+	"github.com/handwerk-dev/handwerk/engine/ops"
 	"github.com/handwerk-dev/handwerk/engine/plan"
 	"github.com/handwerk-dev/handwerk/engine/queue"
 	"github.com/handwerk-dev/handwerk/engine/timer"
@@ -73,6 +74,7 @@ func (r *resource) resourcePass(ctx context.Context, key cache.ObjectName, h boo
 	if j != nil {
 		p.jobs = plan.Jobs{j}
 	}
+	r.box.Finished(key, ops.Stand{Open: p.stand(p.jobs, []book.Reader{h}, false).Open}) // there is no object to be counted
 	p.wind()
 	if j != nil && j.Ran && j.Record.Done {
 		m.Ticks[0] = clock.After(m.Ticks[0], h.Timing, p.now, time.Now())

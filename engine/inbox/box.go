@@ -3,7 +3,7 @@
 
 // Package inbox keeps what comes up for objects between their passes: what informers tell, what this operator
 // wrote itself, rights that were given. A pass takes what there is for its key, and puts it back when it
-// cannot deal with it. What passes remember of an object lies beside it.
+// cannot deal with it. What passes remember of an object lies beside it, and why they left it unfinished.
 package inbox
 
 import (
@@ -11,6 +11,8 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
@@ -19,6 +21,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/cached"
 	"github.com/handwerk-dev/handwerk/engine/fate"
 	"github.com/handwerk-dev/handwerk/engine/loop"
+	"github.com/handwerk-dev/handwerk/engine/ops"
 	"github.com/handwerk-dev/handwerk/engine/queue"
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
@@ -31,6 +34,13 @@ type Key = cache.ObjectName
 type Box[M any] struct {
 	// keeps reports whether an object that is gone is kept for a pass.
 	keeps func(*cached.Object) bool
+	// waits tells people of a wait. Telling keeps the order.
+	waits   func(Wait)
+	telling sync.Mutex
+	// ready is how an object stands of which nothing is open.
+	ready *stand
+	// says: there is something to tell.
+	says atomic.Bool
 
 	mu sync.Mutex
 	// queue is nil while this process does not lead.
@@ -41,6 +51,12 @@ type Box[M any] struct {
 	// refused are the keys for which a right was missing, or the server, with who lacked it; refusals counts them.
 	refused  map[Key]refusal
 	refusals uint64
+	// untold are keys with waits of which people are to be told later. The timer looks for them at a time; it is nil while
+	// there are none. News are what people are to be told now, in its order.
+	untold map[Key]bool
+	timer  *time.Timer
+	looks  time.Time
+	news   []Wait
 }
 
 // refusal is what a key lacks: who was refused, and as which of all keys the first was.
@@ -76,9 +92,10 @@ type Tombstone[M any] struct {
 	Told bool
 }
 
-// New returns an inbox outside of a term. Keeps reports whether a pass wants to hear of an object that is gone.
-func New[M any](keeps func(*cached.Object) bool) *Box[M] {
-	b := &Box[M]{keeps: keeps}
+// New returns an inbox outside of a term. Keeps reports whether a pass wants to hear of an object that is gone. Waits tells
+// people of waits that last, and of their ends.
+func New[M any](keeps func(*cached.Object) bool, waits func(Wait)) *Box[M] {
+	b := &Box[M]{keeps: keeps, waits: waits, ready: &stand{how: ops.Ready}}
 	b.clear()
 	return b
 }
@@ -87,6 +104,7 @@ func (b *Box[M]) clear() {
 	b.keys = map[Key]*state[M]{}
 	b.waiting = map[types.UID][]Key{}
 	b.refused = map[Key]refusal{}
+	b.untold = map[Key]bool{}
 }
 
 // Begin begins a term, whose keys go into q. What an earlier term remembered is void, for another process may
@@ -105,6 +123,10 @@ func (b *Box[M]) End() {
 	if b.queue != nil {
 		b.queue.ShutDown()
 		b.queue = nil
+	}
+	if b.timer != nil {
+		b.timer.Stop()
+		b.timer = nil
 	}
 }
 

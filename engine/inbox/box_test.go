@@ -4,6 +4,7 @@
 package inbox
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -34,7 +35,7 @@ type post struct {
 
 func newPost(t *testing.T) *post {
 	t.Helper()
-	p := &post{Box: New[remembered](func(*cached.Object) bool { return true }), t: t, key: Key{Namespace: "default", Name: "web"}, in: queue.New("", nil, func(k Key) string { return k.Namespace })}
+	p := &post{Box: New[remembered](func(*cached.Object) bool { return true }, func(Wait) {}), t: t, key: Key{Namespace: "default", Name: "web"}, in: queue.New("", nil, func(k Key) string { return k.Namespace })}
 	p.Begin(p.in)
 	t.Cleanup(p.End)
 	return p
@@ -219,18 +220,18 @@ func TestHowKeysStand(t *testing.T) {
 	p.Seen(p.event(watch.Added, "u", "1"))
 	stands(map[ops.Standing]int{}, "before its first pass")
 	for want := range 3 {
-		if before, m := p.Failed(p.key, remember); before != want || m.uid != "u" {
+		if before, m := p.Failed(p.key, errors.New("no luck"), remember); before != want || m.uid != "u" {
 			t.Errorf("%d passes failed before, of %s; want %d", before, m.uid, want)
 		}
 	}
 	stands(map[ops.Standing]int{ops.Failing: 1}, "after passes that failed")
-	p.Finished(p.key, ops.Ready)
+	p.Finished(p.key, ops.Stand{Standing: ops.Ready})
 	stands(map[ops.Standing]int{ops.Ready: 1}, "after one that did not")
-	if before, _ := p.Failed(p.key, remember); before != 0 {
+	if before, _ := p.Failed(p.key, errors.New("no luck"), remember); before != 0 {
 		t.Errorf("%d passes failed before, want none since the last that did not", before)
 	}
-	p.Finished(p.key, ops.Held)
-	p.Failed(p.key, remember)
+	p.Finished(p.key, ops.Stand{Standing: ops.Held})
+	p.Failed(p.key, errors.New("no luck"), remember)
 	stands(map[ops.Standing]int{ops.Held: 1}, "one whose deletion is held")
 	turn := p.Take(p.key)
 	turn.Keep(&remembered{"next"})
@@ -240,7 +241,7 @@ func TestHowKeysStand(t *testing.T) {
 
 // TestATermBeginsAnew holds that nothing of an earlier term is left, and that nothing is kept outside of one.
 func TestATermBeginsAnew(t *testing.T) {
-	b := New[remembered](func(*cached.Object) bool { return true })
+	b := New[remembered](func(*cached.Object) bool { return true }, func(Wait) {})
 	p := &post{Box: b, t: t, key: Key{Name: "web"}, in: queue.New("", nil, func(k Key) string { return k.Namespace })}
 	p.Seen(p.event(watch.Added, "u", "1"))
 	p.Begin(p.in)
@@ -266,7 +267,7 @@ func TestAKeyAtRestIsSmall(t *testing.T) {
 			turn.Handled()
 		}
 		turn.Keep(&remembered{"u"})
-		p.Finished(p.key, ops.Ready)
+		p.Finished(p.key, ops.Stand{Standing: ops.Ready})
 		turn.Close()
 	}
 	tests := map[string]struct {
@@ -276,7 +277,7 @@ func TestAKeyAtRestIsSmall(t *testing.T) {
 		"after a pass":          {func(p *post) { pass(p, true) }, false},
 		"after one that failed": {func(p *post) { p.Seen(p.event(watch.Updated, "u", "2")); pass(p, false) }, true},
 		"one that failed several times": {func(p *post) {
-			p.Failed(p.key, func(types.UID) *remembered { return nil })
+			p.Failed(p.key, errors.New("no luck"), func(types.UID) *remembered { return nil })
 		}, true},
 		"one that loops":          {func(p *post) { p.Suspend(p.key, time.Now().Add(time.Hour)) }, true},
 		"a change of the object":  {func(p *post) { p.Seen(p.event(watch.Updated, "u", "2")) }, true},

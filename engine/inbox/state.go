@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/handwerk-dev/handwerk/engine/loop"
-	"github.com/handwerk-dev/handwerk/engine/ops"
 )
 
 // state is what is known of one key. There is one for each object.
@@ -22,9 +21,9 @@ type state[M any] struct {
 	came, fresh bool
 	// parked: the last pass was put off until the cache has caught up.
 	parked bool
-	// standing is how the last pass that was finished left the object, empty before the first.
-	standing ops.Standing
-	memory   *M
+	// stand is how the last pass that was finished left the object, nil before the first.
+	stand  *stand
+	memory *M
 	// pending is nil while there is nothing of it, as for an object at rest.
 	*pending[M]
 }
@@ -43,10 +42,20 @@ type pending[M any] struct {
 	echoes map[types.UID]string
 	// waits are the UIDs under which it waits while it is parked.
 	waits []types.UID
-	// failures counts passes that could not be finished, since one was.
-	failures int
+	// unfinished are passes that could not be finished, since one was.
+	unfinished unfinished
+	// aside is since when it is parked; zero while it is not.
+	aside time.Time
 	// suspended is until when the object is held back because it loops, zero when it is not.
 	suspended time.Time
+}
+
+// unfinished are passes over an object, one after the other, that could not be finished.
+type unfinished struct {
+	count int
+	since time.Time
+	// err is what the last one ended with.
+	err string
 }
 
 // wokenMost bounds the noted versions of the objects that woke a key. All further ones are left out.

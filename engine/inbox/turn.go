@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 
+	"github.com/handwerk-dev/handwerk/engine/ops"
 	"github.com/handwerk-dev/handwerk/engine/queue"
 )
 
@@ -62,6 +63,7 @@ func together[M any](all []*Tombstone[M]) (out []*Tombstone[M]) {
 
 // Keep has an object remembered from here on, and what is left of the tombstones.
 func (t *Turn[M]) Keep(memory *M) {
+	defer t.box.tell()
 	t.box.mu.Lock()
 	defer t.box.mu.Unlock()
 	t.keepLocked(memory)
@@ -72,7 +74,7 @@ func (t *Turn[M]) keepLocked(memory *M) *state[M] {
 	s := t.box.stateLocked(t.key)
 	s.gone = append(t.Left, s.gone...)
 	if s.memory != memory {
-		s.standing, s.failures = "", 0
+		t.box.standLocked(t.key, s, ops.Stand{})
 	}
 	s.memory = memory
 	return s
@@ -84,6 +86,7 @@ func (t *Turn[M]) keepLocked(memory *M) *state[M] {
 func (t *Turn[M]) Forget() (all bool) {
 	t.handled = true
 	b := t.box
+	defer b.tell()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	s := t.keepLocked(nil)
@@ -141,6 +144,9 @@ func (t *Turn[M]) Park(w *Writes) bool {
 			b.waiting[uid] = append(b.waiting[uid], t.key)
 			s.waits, t.waits = append(s.waits, uid), true
 		}
+		if s.aside.IsZero() {
+			s.aside = time.Now()
+		}
 	}
 	b.mu.Unlock()
 	if w.Shown() {
@@ -169,7 +175,7 @@ func (t *Turn[M]) unparkLocked(s *state[M]) {
 			delete(b.waiting, uid)
 		}
 	}
-	s.waits = nil
+	s.waits, s.aside = nil, time.Time{}
 }
 
 // Wake brings back the keys that wait for an object. Those for which this was not the event park again.

@@ -95,7 +95,7 @@ func (p *probe) all(r *http.Request) []Check {
 		return []Check{{Name: "ping"}}
 	}
 	if p.brief && !local(r) {
-		checks = slices.Clone(checks)
+		checks = slices.DeleteFunc(slices.Clone(checks), func(c Check) bool { return c.OfObject })
 		for i := range checks {
 			checks[i].Message = ""
 		}
@@ -152,6 +152,8 @@ type Check struct {
 	State State
 	// Message says why, for people. Optional.
 	Message string
+	// OfObject: the name is that of an object, which others than the Pod itself may not learn.
+	OfObject bool
 }
 
 // String is the check's line as ?verbose shows it: "[+]started ok", or

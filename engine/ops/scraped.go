@@ -10,24 +10,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Standing is how an object stands with an operator.
-type Standing string
-
-// The standings.
-const (
-	// Ready: its handlers are done.
-	Ready Standing = "ready"
-	// Waits: a handler waits for what others do, or the object for the cache.
-	Waits Standing = "waiting"
-	// Failing: a handler has failed, and is tried again or has failed for good.
-	Failing Standing = "failing"
-	// Held: it is to be deleted, and a handler that failed for good keeps it.
-	Held Standing = "held"
-)
-
-// Standings returns all standings.
-func Standings() []Standing { return []Standing{Ready, Waits, Failing, Held} }
-
 // ResourceStats is the state of one watched resource at the moment of a scrape.
 type ResourceStats struct {
 	// Resource is the resource as its operator declares it. Each may occur once.

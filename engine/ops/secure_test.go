@@ -266,12 +266,14 @@ func fetch(t *testing.T, client *http.Client, url, token string) (int, string) {
 
 // TestChecksFromOutsideAreBrief holds that another Pod does not read the names in checks, and the Pod itself does.
 func TestChecksFromOutsideAreBrief(t *testing.T) {
-	p := &probe{name: "readyz", brief: true, checks: func() []Check { return []Check{{Name: "started", Message: "web waits", State: Fail}} }}
+	p := &probe{name: "readyz", brief: true, checks: func() []Check {
+		return []Check{{Name: "started", Message: "web waits", State: Fail}, {Name: "waiting/foos.v1.example.com/shop/web", OfObject: true}}
+	}}
 	mux := http.NewServeMux()
 	p.register(mux)
 	for from, want := range map[string]string{
 		"10.0.0.1": "[-]started failed\nreadyz check failed\n",
-		"::1":      "[-]started failed: web waits\nreadyz check failed\n",
+		"::1":      "[-]started failed: web waits\n[+]waiting/foos.v1.example.com/shop/web ok\nreadyz check failed\n",
 	} {
 		r := httptest.NewRequest(http.MethodGet, "/readyz?verbose", nil)
 		r.RemoteAddr = "[" + from + "]:1"

@@ -10,7 +10,6 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/book"
 	"github.com/handwerk-dev/handwerk/engine/conditions"
-	"github.com/handwerk-dev/handwerk/engine/ops"
 	"github.com/handwerk-dev/handwerk/engine/progress"
 )
 
@@ -36,24 +35,6 @@ func (j *Job) Complaint(gone bool) (reason, note string) {
 		reason, note = "DeletionHeld", "Deletion is held: "+strings.ToLower(note[:1])+note[1:]
 	}
 	return reason, note
-}
-
-// Standing is how an object stands after the pass. Held: a handler keeps it from being deleted. Entry is a handler's in
-// the book, and blind says why it cannot be told whether a handler sees the object, empty where it can.
-func (js Jobs) Standing(readers []book.Reader, held bool, entry func(book.Reader) book.Entry, blind func(*dsl.Handler) string) ops.Standing {
-	if held {
-		return ops.Held
-	}
-	out := ops.Ready
-	for _, reader := range readers {
-		switch r := js.Record(reader, entry(reader)); {
-		case blind(reader.Handler) != "", r.Failed, !r.Done && r.Worst() > 0 && (!r.Waiting || r.Parts != nil):
-			return ops.Failing
-		case r.Waiting:
-			out = ops.Waits
-		}
-	}
-	return out
 }
 
 // Record is a handler's as the pass leaves it; the entry is its in the book. Progress of one that has nothing to do any

@@ -26,8 +26,11 @@ type Others struct {
 
 // Block reports whether a handler that this one comes after is not through yet, may have something to do, or failed for good.
 // Either way this one has no outcome.
-func (o Others) Block(h *dsl.Handler) bool {
-	return slices.ContainsFunc(o.Readers, func(r book.Reader) bool {
+func (o Others) Block(h *dsl.Handler) bool { return o.Blocker(h) != "" }
+
+// Blocker names the first handler that blocks this one; empty for none.
+func (o Others) Blocker(h *dsl.Handler) string {
+	i := slices.IndexFunc(o.Readers, func(r book.Reader) bool {
 		if !slices.Contains(h.After, r.ID) {
 			return false
 		}
@@ -41,6 +44,10 @@ func (o Others) Block(h *dsl.Handler) bool {
 		failed := e.Lost != "" && o.Deletion == "" || o.Deletion != "" && e.DeleteDone(o.Deletion) && e.Try.Failed
 		return failed && o.Sees(r)
 	})
+	if i < 0 {
+		return ""
+	}
+	return o.Readers[i].ID
 }
 
 // Make reports whether others are still to be tried again for the object's creation, or wait for such a one: they may write

@@ -20,6 +20,8 @@ type Resource struct {
 	Own      *feed.Feed
 	Children []*feed.Feed
 	Related  iter.Seq2[string, *feed.Feed]
+	// Standers are its objects that are not ready.
+	Standers []ops.Standers
 }
 
 // Checks tells how the resource is: departed says which objects nobody knows to be gone, running which handlers run for
@@ -35,6 +37,9 @@ func (r Resource) Checks(by, departed, running, daemons string) []ops.Check {
 	r.besides(func(what, name string, f *feed.Feed) { out = append(out, f.Check(what+r.Name+"/"+name, by)) })
 	warn("running/", running)
 	warn("daemons/", daemons)
+	for _, s := range r.Standers {
+		out = append(out, s.Checks(r.Name)...)
+	}
 	return out
 }
 

@@ -99,7 +99,7 @@ func (w Worker) handle(ctx context.Context, q *queue.Queue[cache.ObjectName], ke
 // once for all is not said again, nor a conflict that passes.
 func (w Worker) unfinished(key cache.ObjectName, err error) (wait time.Duration) {
 	w.Refused(key, err)
-	before, m := w.Box.Failed(key, memory.New)
+	before, m := w.Box.Failed(key, err, memory.New)
 	defer m.Wake().Sleep()
 	wait = min(passBackoff<<min(before, 12), passBackoffMost)
 	if backoff.Refused(err) {

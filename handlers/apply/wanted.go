@@ -152,7 +152,11 @@ func (p *pass) unresolved(st *state, label string, err error, programs []*expr.P
 			return true
 		case from != "":
 			st.open = true
-			p.wait(0, "what %s takes from %s: %v", label, from, cause)
+			if one := p.lacks(programs); one != "" {
+				p.wait(0, "%s (%s takes from it)", one, label)
+			} else {
+				p.wait(0, "what %s takes from %s: %v", label, from, cause)
+			}
 			return false
 		}
 	}
@@ -269,4 +273,31 @@ func words(kind, namespace, name string) string {
 		return kind + " " + name
 	}
 	return kind + " " + namespace + "/" + name
+}
+
+// lacks names the related object that expressions look for and that is not there, where its name cannot be a Secret's value;
+// empty for none.
+func (p *pass) lacks(programs []*expr.Program) string {
+	if p.r.Related == nil || slices.ContainsFunc(p.r.Secrets.From, func(from string) bool { return !strings.HasPrefix(from, "related.") }) {
+		return ""
+	}
+	for _, relation := range p.r.Related.Relations() {
+		uses := func(program *expr.Program) bool {
+			names, _ := program.Related()
+			return slices.Contains(names, relation.Name)
+		}
+		if !relation.One || relation.Select == nil || !slices.ContainsFunc(programs, uses) {
+			continue
+		}
+		found, err := p.r.Related.Get(relation.Name)
+		if err != nil || len(found) > 0 {
+			continue
+		}
+		selection, err := relation.Select(&p.r.Subject)
+		if err != nil || len(selection.Names) != 1 {
+			continue
+		}
+		return relation.Resource.String() + " " + strings.TrimPrefix(selection.Namespace+"/"+selection.Names[0], "/")
+	}
+	return ""
 }
