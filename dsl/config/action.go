@@ -94,10 +94,19 @@ func (w *watched) declare(at path, h *handler, built actions.Built) {
 	}
 	for _, find := range built.Checks {
 		w.check(at, at.Key(h.action), func(s shape.Schemas) []error {
-			s.Without, s.Sure = without(h), h.sure
+			s.Without, s.Sure, s.Params = without(h), slices.Concat(h.sure, w.booked(h)), given(h)
 			return find(h.within(s))
 		})
 	}
+}
+
+// given are the names of a handler's parameters.
+func given(h *handler) map[string]bool {
+	out := map[string]bool{}
+	for name := range h.With {
+		out[name] = true
+	}
+	return out
 }
 
 // maker is who makes a named child, and where.

@@ -135,11 +135,12 @@ func (l *loader) finish() (*dsl.Operator, error) {
 		l.fault(l.nothing())
 	}
 	op := l.compile()
-	if len(l.all()) == 0 {
+	read := len(l.all()) == 0
+	if read {
 		l.addBeside(op)
 	}
 	l.invalid(op.Validate())
-	if len(l.all()) == 0 {
+	if read {
 		l.checkSchemas(op)
 	}
 	if faults := l.all(); len(faults) > 0 {

@@ -98,7 +98,7 @@ func (w *watched) tree(of path, key string, h *handler, tree any, vars []string,
 	}
 	sure := slices.Clone(h.sure)
 	w.check(of, at, func(s shape.Schemas) []error {
-		s.Without, s.Sure = without(h), sure
+		s.Without, s.Sure, s.Params = without(h), slices.Concat(sure, w.booked(h)), given(h)
 		if vars != nil {
 			s = h.within(s)
 		}

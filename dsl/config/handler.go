@@ -17,10 +17,10 @@ import (
 )
 
 type handler struct {
-	ID          string          `yaml:"id" required:"true" doc:"Unique within the resource. Progress is kept under it, so a renamed handler is a new one, unless it says was."`
+	ID          string          `yaml:"id" required:"true" mistaken:"name" doc:"Unique within the resource. Progress is kept under it, so a renamed handler is a new one, unless it says was."`
 	Was         form.Texts      `yaml:"was" doc:"An id that the handler had in an earlier version, or several. Children that say so, and what it has handled, are its own."`
-	Causes      []dsl.Cause     `yaml:"causes" unique:"true" doc:"Why the handler runs. Without it a handler with a timer runs by that alone, any other one for reconcile."`
-	When        form.Predicate  `yaml:"when" doc:"A CEL expression that must be true, or the handler does not see the object. Variables: self, old, diff, cause, event, params, now, children, related, indexes."`
+	Causes      []dsl.Cause     `yaml:"causes" unique:"true" mistaken:"on,events,triggers" doc:"Why the handler runs. Without it a handler with a timer runs by that alone, any other one for reconcile."`
+	When        form.Predicate  `yaml:"when" mistaken:"if,condition,filter" doc:"A CEL expression that must be true, or the handler does not see the object. Variables: self, old, diff, cause, event, params, now, children, related, indexes."`
 	Field       dsl.Path        `yaml:"field" doc:"All that the handler looks at, as in spec.replicas."`
 	Labels      matches         `yaml:"labels" min:"1" doc:"Labels that the object must have: a value, or {exists: true} or {exists: false}."`
 	Annotations matches         `yaml:"annotations" min:"1" doc:"Annotations that the object must have, in the form of labels."`

@@ -28,7 +28,7 @@ import (
 func beyond() []beyondSchema {
 	return []beyondSchema{
 		{"what stands in an expression, or in ${…}, is CEL", []string{
-			`unknown (variable|relation|child|index) `, `unknown function "\w+"( \(did you mean "\w+"\?\))?$`, `: unexpected `, ` closes nothing`,
+			`unknown (variable|relation|child|index) `, `: unknown parameter "\w+"`, `unknown function "\w+"( \(did you mean "\w+"\?\))?$`, `: unexpected `, ` closes nothing`,
 			` is no operator: `, `write && for and`, ` has no closing [}']$`, ` is (not|never) known to a `, ` is not there in (a schedule|an index|a relation)`, `: a key (of an index )?is text, a number or true or false`, `the result is `,
 			`name the child that is meant`, `is the same for every item`, `want one expression: `, `a key cannot have \$\{…\}`,
 		}},

@@ -37,6 +37,23 @@ func (w *watched) meddles(at path, sets []dsl.Path, conditions []string) {
 	}
 }
 
+// booked are the ways to what machines without a filter have written before a handler runs: the state, and since when. A
+// deletion may come before that.
+func (w *watched) booked(h *handler) (out []string) {
+	if h.whole || h.daemon || slices.Contains(h.Causes, dsl.Delete) {
+		return nil
+	}
+	for _, given := range w.form.Machine.list {
+		if given.When != "" || len(given.Labels)+len(given.Annotations) > 0 {
+			continue
+		}
+		m := &dsl.Machine{Name: given.Name}
+		way := "self." + m.Book().String()
+		out = append(out, way, way+"."+dsl.BookState, way+"."+dsl.BookSince)
+	}
+	return out
+}
+
 // conditions are the types of those that the machine's states declare.
 func (m *machine) conditions() (out []string) {
 	for _, s := range slices.Concat(m.States, m.Deletion) {

@@ -103,6 +103,7 @@ func (w *watched) predicate(at path, text string, h *handler, without map[string
 		}
 		if h != nil {
 			s = h.within(s)
+			s.Params = given(h)
 		}
 		return expr.Faults(nil, check.Program(program, s))
 	})

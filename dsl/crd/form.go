@@ -6,6 +6,8 @@ package crd
 import (
 	"encoding/json"
 	"reflect"
+	"slices"
+	"strings"
 
 	"gopkg.in/yaml.v3"
 	apiextensions "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -81,9 +83,17 @@ type Field struct {
 // ReadForm reads the fields, and those within them.
 func (f *Fields) ReadForm(d *form.Decoder, at form.Path, n *yaml.Node) bool {
 	fields := Fields{}
+	var last *yaml.Node // the value before, and its name
+	var lastName string
 	isMap := d.Entries(at, n, func(name string, at form.Path, value *yaml.Node) {
 		var field Field
+		before, beforeName := last, lastName
+		last, lastName = value, name
 		switch {
+		case n.Style&yaml.FlowStyle != 0 && isCut(before, name, value):
+			d.FaultAt(before, at.Parent(), "within {…} a comma ends a text in YAML: put all of it in quotes, as in '%s,%s'", before.Value, name)
+			fields[beforeName] = Field{}
+			return
 		case value.Kind == yaml.MappingNode:
 			d.Value(at, value, &field.object)
 		case form.IsText(value):
@@ -99,6 +109,16 @@ func (f *Fields) ReadForm(d *form.Decoder, at form.Path, n *yaml.Node) bool {
 		*f = fields
 	}
 	return isMap
+}
+
+// isCut reports whether a key without a value is the end of the text before it, which has a quote that does not end.
+func isCut(before *yaml.Node, key string, value *yaml.Node) bool {
+	if before == nil || before.Style != 0 || !form.IsNull(value) {
+		return false
+	}
+	return slices.ContainsFunc([]string{`"`, "'"}, func(quote string) bool {
+		return strings.Count(before.Value, quote)%2 == 1 && strings.Contains(key, quote)
+	})
 }
 
 // DescribeForm describes the fields, and those within them.

@@ -5,7 +5,7 @@
 //
 // A struct's tags say all there is to know of a field: its name (yaml, else json), whether it is required
 // (required is true, or what is said where it is missing), unless which other ones are there (unless, with commas), its
-// least value, of a map the least number of entries (min), whether a list has no element twice (unique), its
+// least value, of a map the least number of entries (min), what other tools call it (mistaken, with commas), whether a list has no element twice (unique), its
 // default (shown, not set), and what it means (doc). [Decoder] reads a YAML node or a plain value into it,
 // [Describe] makes its JSON Schema, and [Reference] the tables for people. What a Go type cannot say, a type says
 // itself: see [Form] and [Choice].

@@ -6,6 +6,7 @@ package form
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -51,6 +52,9 @@ func (d *Decoder) structure(place Path, n *yaml.Node, out reflect.Value, rest *O
 				rest.Strayed()
 			}
 			meant, near := words.Nearest(name, known)
+			if other := mistakenFor(name, fields); !near && other != "" {
+				name, meant, near = other, other, true
+			}
 			given[meant] = given[meant] || near
 			hint := words.Hint(name, known)
 			if d.Foreign != nil && !near {
@@ -67,6 +71,16 @@ func (d *Decoder) structure(place Path, n *yaml.Node, out reflect.Value, rest *O
 		d.lacks(place, names, fields, given)
 	}
 	return isMap
+}
+
+// mistakenFor returns the field that other tools call by a name, empty where there is none.
+func mistakenFor(name string, fields map[string]reflect.StructField) string {
+	for _, known := range slices.Sorted(maps.Keys(fields)) {
+		if others := strings.Split(fields[known].Tag.Get("mistaken"), ","); name != "" && slices.Contains(others, name) {
+			return known
+		}
+	}
+	return ""
 }
 
 // lacks notes the fields that are required and not given.

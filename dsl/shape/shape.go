@@ -62,6 +62,8 @@ type Schemas struct {
 	// self.spec.tls. Unset: where an expression comes upon nothing is dealt with, so nothing need be sure.
 	Sure  []string
 	Unset bool
+	// Params are the names of the handler's parameters; nil where they are not known.
+	Params map[string]bool
 	// Without are variables that expressions can see nothing in here, and why that is.
 	Without map[string]string
 }

@@ -6,6 +6,7 @@ package check
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -94,6 +95,7 @@ func (in *inspector) infer(e ast.Expr, s *scope) valueType {
 		if selection.IsTestOnly() {
 			return only(isBool)
 		}
+		in.parameter(e, selection, s)
 		in.unsure(e, selection.Operand(), operand, selection.FieldName())
 		return out
 	case ast.CallKind:
@@ -139,6 +141,22 @@ func (in *inspector) variable(e ast.Expr, s *scope) valueType {
 		return typeOfShape(shape)
 	}
 	return in.static(e)
+}
+
+// parameter reports a parameter that the handler does not have. Who asks for one first may do without.
+func (in *inspector) parameter(e ast.Expr, selection ast.SelectExpr, s *scope) {
+	of, name := selection.Operand(), selection.FieldName()
+	if in.schemas.Params == nil || in.schemas.Params[name] || of.Kind() != ast.IdentKind || strings.TrimPrefix(of.AsIdent(), ".") != expr.Params {
+		return
+	}
+	_, macros := s.find(expr.Params)
+	switch asked := slices.Contains(in.sure, expr.Params+"."+name); {
+	case macros || asked:
+	case len(in.schemas.Params) == 0:
+		in.issue(e, "unknown parameter %q: the handler has no with (want with: {%s: …})", name, name)
+	default:
+		in.issue(e, "%s", expr.Unknown("parameter", name, "", slices.Sorted(maps.Keys(in.schemas.Params))))
+	}
 }
 
 // member returns the type of a field of a value. At is the part that names the field.
