@@ -24,19 +24,27 @@ type initFlags struct {
 	name, resource, kind, dir string
 	children                  []string
 	machine, force            bool
+	// golang: a Go module is written, which uses the checkout replace.
+	golang  bool
+	replace string
 }
+
+// newFile is a file that init writes.
+type newFile struct{ name, text string }
 
 func (p *program) initCommand() *cobra.Command {
 	f := &initFlags{}
 	c := &cobra.Command{
-		Use:   "init [NAME]",
+		Use:   "init [NAME|DIR]",
 		Short: "Write the beginning of an operator",
 		Long: `Write the beginning of an operator into a folder: operator.yaml with a schema, the
 children of an object and its status, crd.yaml with its CRD, and example.yaml with
-an object. What the flags leave open is asked for when a person is there.`,
+an object. With --go it is a Go module: a type with its CRD, a handler for it, and a
+test in virtual time. What the flags leave open is asked for when a person is there.`,
 		Example: `  operator init
   operator init webapp --resource webapps.v1alpha1.example.com --kind WebApp --child Deployment,Service
-  operator init webapp --resource webapps.v1alpha1.example.com --machine`,
+  operator init webapp --resource webapps.v1alpha1.example.com --machine
+  operator init --go webapp --resource webapps.v1alpha1.example.com --kind WebApp --replace ../handwerk`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
 				return fmt.Errorf("unknown argument %q", args[1])
@@ -45,10 +53,13 @@ an object. What the flags leave open is asked for when a person is there.`,
 		},
 		RunE: func(c *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				f.name = args[0]
+				f.called(args[0])
 			}
 			if err := p.completeInit(f); err != nil {
 				return &usageError{command: c.CommandPath(), err: err}
+			}
+			if f.golang {
+				return p.initGo(f, selfVersion().Handwerk)
 			}
 			return p.init(f)
 		},
@@ -65,12 +76,28 @@ func (f *initFlags) add(set *pflag.FlagSet) {
 	set.StringSliceVar(&f.children, "child", nil,
 		"make these `kinds` of children: "+strings.Join(childKinds(), ", ")+"\n(default Deployment)")
 	set.BoolVar(&f.machine, "machine", false, "begin with a state machine: objects start, run, or do not get there in time")
+	set.BoolVar(&f.golang, "go", false, "write a Go module: a type, a handler in Go and a test")
+	set.StringVar(&f.replace, "replace", "",
+		"have the Go module use this `checkout` of Handwerk, with what it requires")
 	set.StringVar(&f.dir, "dir", "", "write into this `folder` (default the operator's name)")
 	set.BoolVar(&f.force, "force", false, "overwrite files that are there")
 }
 
+// called takes the argument: a name, or a folder, whose last element is the name.
+func (f *initFlags) called(arg string) {
+	if dir := filepath.Clean(arg); dir != arg || strings.ContainsAny(arg, `./\`) {
+		f.dir, arg = cmp.Or(f.dir, dir), filepath.Base(dir)
+	}
+	if strings.Trim(arg, ".") != "" {
+		f.name = arg
+	}
+}
+
 // completeInit asks for what is open, or says which flags are missing, and checks the whole.
 func (p *program) completeInit(f *initFlags) error {
+	if err := f.checkGo(); err != nil {
+		return err
+	}
 	silent := p.In == nil || !p.asks(p.In)
 	switch {
 	case f.resource == "" && silent:
@@ -102,9 +129,22 @@ func (p *program) init(f *initFlags) error {
 	if err := writeYAML(&crds, crdsOf(op)); err != nil {
 		return fmt.Errorf("writing crd.yaml: %w", err)
 	}
-	files := []struct{ name, text string }{
-		{"operator.yaml", text}, {"crd.yaml", crds.String()}, {"example.yaml", example(f)},
+	err = p.write(f, []newFile{{"operator.yaml", text}, {"crd.yaml", crds.String()}, {"example.yaml", example(f)}})
+	if err != nil {
+		return err
 	}
+	fmt.Fprintf(p.Out, `
+next:
+  operator validate --config %[1]s/operator.yaml
+  operator run --config %[1]s/operator.yaml --install-crds
+  kubectl apply -f %[1]s/example.yaml
+  operator bundle --config %[1]s/operator.yaml --create-namespace | kubectl apply --server-side -f -
+`, filepath.ToSlash(f.dir))
+	return nil
+}
+
+// write writes the files, unless one is there.
+func (p *program) write(f *initFlags, files []newFile) error {
 	if err := os.MkdirAll(f.dir, 0o755); err != nil {
 		return err
 	}
@@ -120,13 +160,6 @@ func (p *program) init(f *initFlags) error {
 		}
 		fmt.Fprintln(p.Out, "wrote", name)
 	}
-	fmt.Fprintf(p.Out, `
-next:
-  operator validate --config %[1]s/operator.yaml
-  operator run --config %[1]s/operator.yaml --install-crds
-  kubectl apply -f %[1]s/example.yaml
-  operator bundle --config %[1]s/operator.yaml --create-namespace | kubectl apply --server-side -f -
-`, filepath.ToSlash(f.dir))
 	return nil
 }
 

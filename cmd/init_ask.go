@@ -46,6 +46,9 @@ func ask(in io.Reader, out io.Writer, f *initFlags) error {
 		},
 		func() error { return question("Kind of its objects", guessKind(f.resource), &f.kind, f.checkKind) },
 		func() error {
+			if f.golang {
+				return nil
+			}
 			return question("Kinds of its children, of "+strings.Join(childKinds(), ", "), "Deployment", &children, func() error {
 				f.children = strings.FieldsFunc(children, func(r rune) bool { return r == ',' || r == ' ' })
 				return f.checkChildren()
