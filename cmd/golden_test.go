@@ -115,7 +115,8 @@ func addLoop(op *dsl.Operator) {
 			}
 		}
 		r.OnReconcile("ping", nothing, fed("status.pong", "status.ping", false))
-		r.OnReconcile("pong", nothing, fed("status.ping", "status.pong", true))
+		r.OnReconcile("pong", nothing, fed("status.ping", "status.pong", true), dsl.Makes("pong"),
+			dsl.When(func(*dsl.Subject) (bool, error) { return false, nil }))
 		r.OnCreate("new", nothing)
 		r.OnField("spec.size", "size", nothing, dsl.Field("spec.color"))
 		r.OnEvent("all", nothing)

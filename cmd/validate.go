@@ -43,6 +43,8 @@ type view struct {
 	Resource string `json:"resource"`
 	Handler  string `json:"handler"`
 	LooksAt  string `json:"looksAt"`
+	// Gated: it keeps its children as they are while its when is false.
+	Gated bool `json:"gated,omitempty"`
 }
 
 // fault is one mistake in a configuration, or a warning. Line and column are 0 where they are not known.
@@ -80,7 +82,8 @@ configuration are sent as a dry run then: the API server knows more of CRDs than
 is checked here. A schedule that would run on each of several processes, as no
 leader is elected, is a warning too, and so are handlers that feed each other: each
 sets what the next one looks at. With --strict a warning is a fault. With --verbose
-it is told what each handler looks at.`,
+it is told what each handler looks at, and which ones keep their children as they
+are while their when is false.`,
 		Example: `  operator validate --config operator.yaml
   operator validate --config samples/foo/operator.yaml -o json
   operator validate --config operator.yaml --strict
@@ -133,6 +136,9 @@ func (p *program) validate(ctx context.Context, f *validateFlags, out io.Writer)
 	fmt.Fprintf(out, "operator %s: %s: ok\n", v.Operator, v.contents())
 	for _, one := range views(f, op, nil) {
 		fmt.Fprintf(out, "%s: handler %s looks at %s\n", one.Resource, one.Handler, one.LooksAt)
+		if one.Gated {
+			fmt.Fprintf(out, "%s: handler %s keeps its children as they are while its when is false (includeWhen would delete them)\n", one.Resource, one.Handler)
+		}
 	}
 	return nil
 }
@@ -143,7 +149,7 @@ func views(f *validateFlags, op *dsl.Operator, err error) (out []view) {
 		return nil
 	}
 	for r, h := range op.Handlers() {
-		out = append(out, view{r.Name.String(), h.ID, looksAt(op, r, h)})
+		out = append(out, view{r.Name.String(), h.ID, looksAt(op, r, h), h.When != nil && len(h.Makers) > 0})
 	}
 	return out
 }

@@ -67,10 +67,8 @@ type Handler struct {
 	// Makers are the names under which its code makes children, each its id or, behind a dot, a step of it. A child of
 	// one that no handler has is left behind, and taken away. Nil means that nobody knows; see [Makes].
 	Makers []string
-	// Withdraws: what it has made is taken away when its filters say that it does not see the object any more.
-	// MakesOnly are predicates that must hold for those of Makers that have one, or what they have made goes, too.
+	// Withdraws: its children are taken away when Labels or Annotations do not match the object any more.
 	Withdraws bool
-	MakesOnly map[string]Predicate
 	// Sets are the fields of its object that its code is known to set, Conditions the types of the conditions.
 	Sets       []Path
 	Conditions []string
@@ -79,8 +77,11 @@ type Handler struct {
 	Steady bool
 	// Labels and Annotations must all match, or the handler does not see the object.
 	Labels, Annotations []Match
-	// When, when set, must hold, or the handler does not see the object.
+	// When, when set, must hold, or the handler does not act: its children stay as they are.
 	When Predicate
+	// Filtered, when set, runs instead of Func while When of a level-triggered handler is false. It says so in conditions of
+	// the object, and changes nothing else.
+	Filtered func(s *Subject, says *Patch)
 	// Retries is how often the handler is run again after failing, or Unlimited, the default.
 	Retries int
 	// Backoff is the wait between attempts.
@@ -191,9 +192,9 @@ func AnnotationAbsent(key string) Option {
 	return func(h *Handler) { h.Annotations = append(h.Annotations, Match{Key: key, Op: Absent}) }
 }
 
-// When makes the handler see only objects for which the predicate holds. Several are joined by
-// and. What changes while it does not hold is kept in mind for when it does, so a change from one value to another is
-// for an if in the handler, which is asked about each.
+// When lets the handler act only while the predicate holds. Until then its children stay as they are, and are not put back.
+// Several predicates are joined by and. What changes meanwhile is kept in mind for when it holds, so a change from one value
+// to another is for an if in the handler, which is asked about each.
 func When(p Predicate) Option {
 	return func(h *Handler) {
 		earlier := h.When

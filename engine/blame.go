@@ -89,7 +89,7 @@ func (p *pass) blame(ctx context.Context, said error) (verdict, error) {
 	p.family.Rebase(live)
 	at := draft.Of(p.known)
 	at.Whole = live
-	p.show(at)
+	p.show(p.alsoFiltered(at, p.filtered...))
 	for _, j := range wanting {
 		err := said
 		if len(wanting) > 1 {

@@ -4,6 +4,7 @@
 package engine
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/attempt"
 	"github.com/handwerk-dev/handwerk/engine/book"
 	"github.com/handwerk-dev/handwerk/engine/conditions"
+	"github.com/handwerk-dev/handwerk/engine/draft"
 	"github.com/handwerk-dev/handwerk/engine/filter"
 	"github.com/handwerk-dev/handwerk/engine/plan"
 	"github.com/handwerk-dev/handwerk/engine/progress"
@@ -24,7 +26,7 @@ const unsureLook = 10 * time.Second
 // matches applies the handler's filters. An object that does not match any more has nothing to do
 // with what happened beside it; new and changed ones are kept in mind, should it match later. So is everything while a filter
 // cannot be asked.
-func (p *pass) matches(j *plan.Job) bool {
+func (p *pass) matches(ctx context.Context, j *plan.Job) bool {
 	a := p.answer(j.Reader, j.Cause, j.Record)
 	if a.Holds {
 		return true
@@ -41,29 +43,42 @@ func (p *pass) matches(j *plan.Job) bool {
 		e = e.Averted()
 	}
 	p.ledger.Put(j.Reader, e)
+	if a.Err == nil {
+		p.sayFiltered(ctx, j)
+	}
 	return false
+}
+
+// sayFiltered has a handler say in its conditions that its when is false. It says the same in each pass until that is
+// true, so a later version of the object has it, too, and what has not changed is not written.
+func (p *pass) sayFiltered(ctx context.Context, j *plan.Job) {
+	r := j.Reader
+	if r.Filtered == nil || !r.Level() || p.deletion != "" || p.gone || !filter.Chooses(r.Handler, p.Current) {
+		return
+	}
+	wants := dsl.NewPatch()
+	r.Filtered(p.subject(r, j.Cause, j.Record, p.family.Reader(), p.indexes.For(r.ID, j.Cause)), wants)
+	wants, err := p.offered(ctx, wants, p.explicit)
+	if err != nil {
+		p.log().V(1).Info("that a handler is filtered is not said yet", "handler", r.ID, "error", err.Error())
+		p.next = p.next.Sooner(unsureLook, queue.Resync)
+		return
+	}
+	p.filtered = append(p.filtered, wants)
+	p.show(p.alsoFiltered(p.Draft, wants))
+}
+
+// alsoFiltered returns a draft with what handlers say of their filters.
+func (p *pass) alsoFiltered(at draft.Draft, says ...*dsl.Patch) draft.Draft {
+	for _, wants := range says {
+		at, _ = at.With(wants, p.r.own.Resource().Generation(p.object), p.now) // conditions fail by nothing
+	}
+	return at
 }
 
 // sees asks the handler's filters for a cause.
 func (p *pass) sees(r book.Reader, c dsl.Cause) filter.Answer {
 	return p.answer(r, c, progress.Record{})
-}
-
-// wants reports whether a handler sees the object, or may, and with it whoever of its steps makes children under a name.
-func (p *pass) wants(handler int, maker string) (bool, error) {
-	r := p.r.rules.Readers[handler]
-	c, only := plan.AskFor(r.Handler), r.MakesOnly[maker]
-	a := p.sees(r, c)
-	if only != nil && a.Holds {
-		a.Holds, a.Err = attempt.Ask(only, p.subject(r, c, progress.Record{}, p.family.Reader(), p.indexes.For(r.ID, c)))
-		q := filter.Question{Handler: r.Handler, Cause: c, Maker: maker}
-		if a.Err != nil {
-			p.retryFilter(q, r, a)
-		} else {
-			p.memory.Filters.Answered(q)
-		}
-	}
-	return a.Keeps(), a.Err
 }
 
 // answer asks the handler's filters for a try.

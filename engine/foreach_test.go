@@ -209,15 +209,15 @@ func TestChildrenOfEntries(t *testing.T) {
 			check(s)
 		})
 	})
-	t.Run("what a step has made goes when it is left out", func(t *testing.T) {
+	t.Run("what a step has made stays when it is left out", func(t *testing.T) {
 		forEach(t, keepingHosts, nil, func(s *stage) {
 			s.Launch()
 			s.Create(hosted)
 			s.Settle()
 			s.hosts("off a.example.com", "b")
-			check(s, "b")
-			s.hosts("a.example.com", "b")
 			check(s, "a.example.com", "b")
+			s.hosts("b")
+			check(s, "b")
 		})
 	})
 	t.Run("what somebody changes or takes away is put back", func(t *testing.T) {

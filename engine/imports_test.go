@@ -76,7 +76,7 @@ func TestImportsPointDown(t *testing.T) {
 		"engine/register":   {"dsl", "dsl/logmark", "engine/backoff"},
 		"engine/daemon":     {"dsl", "dsl/guard", "dsl/logmark", "engine/attempt", "engine/cached", "engine/fence", "engine/ops", "engine/patch", "engine/progress", "engine/watch"},
 		"engine/report":     {"engine/feed", "engine/health", "engine/ops"},
-		"engine/sweep":      {"dsl", "dsl/logmark", "engine/claim"},
+		"engine/sweep":      {"dsl", "dsl/logmark", "engine/claim", "engine/filter"},
 		"engine/retired":    {"dsl", "dsl/logmark", "engine/cached", "engine/feed", "engine/health", "engine/register", "engine/watch"},
 		"engine/conditions": {"dsl", "dsl/logmark", "engine/patch"},
 		"engine/filter":     {"dsl"},

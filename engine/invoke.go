@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
@@ -114,15 +115,15 @@ func (p *pass) ensureFinalizer(ctx context.Context) error {
 // of a pass that must end.
 func (p *pass) lay(ctx context.Context, j *plan.Job, wants *dsl.Patch) (wrong, ends error) {
 	j.Offers = len(wants.Offered) > 0
-	set := p.Patch.Conditions
+	set := p.explicit
 	if j.Machine != nil {
 		set = nil // of Ready, the last of several machines knows what all before it have come to
 	}
-	wants, err := p.r.conditions.Offered(ctx, wants, set)
+	p.explicit = append(p.explicit, wants.Conditions...)
+	wants, err := p.offered(ctx, wants, set)
 	if err != nil {
 		return nil, err
 	}
-	wants.Retired = slices.DeleteFunc(wants.Retired, p.saying().Keeps)
 	made := wants
 	if len(wants.Transforms) > 0 {
 		full, err := p.full(ctx)
@@ -137,6 +138,16 @@ func (p *pass) lay(ctx context.Context, j *plan.Job, wants *dsl.Patch) (wrong, e
 	at, _ := p.With(made, p.r.own.Resource().Generation(p.object), p.now)
 	p.show(at)
 	return wrong, nil
+}
+
+// offered returns what a handler wants with the conditions that it offers, where the object has conditions and nobody has set
+// these, and without the ends of conditions that others set.
+func (p *pass) offered(ctx context.Context, wants *dsl.Patch, set []metav1.Condition) (*dsl.Patch, error) {
+	wants, err := p.r.conditions.Offered(ctx, wants, set)
+	if err == nil {
+		wants.Retired = slices.DeleteFunc(wants.Retired, p.saying().Keeps)
+	}
+	return wants, err
 }
 
 // note records the outcome of an attempt, and says it where people look.

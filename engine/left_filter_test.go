@@ -4,41 +4,38 @@
 package engine_test
 
 import (
+	"maps"
 	"testing"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// TestAFilterThatHoldsNoMore holds that children of a handler that does not see their owner any more are taken away, and
-// made again when it does.
+// TestAFilterThatHoldsNoMore holds that children of a handler are taken away when labels keep it from their owner, and made
+// again when these match.
 func TestAFilterThatHoldsNoMore(t *testing.T) {
 	child := func(name string, more string) string {
 		return `apply: {` + name + `: {template: {apiVersion: v1, kind: ConfigMap, metadata: {name: ` + name + `}}` + more + `}}`
 	}
 	small := func(id, more string) string {
-		return `{id: ` + id + `, when: self.spec.size < 2, ` + child("a", more) + `}`
+		return `{id: ` + id + `, labels: {off: {exists: false}}, ` + child("a", more) + `}`
 	}
 	tests := map[string]struct {
 		handlers []string
-		change   func(v *versions)
 		then     []string
 		wrote    []string
 	}{
-		"its when does not hold":  {[]string{small("app", "")}, nil, nil, []string{"delete configmaps default/a"}},
-		"what is orphaned stays":  {[]string{small("app", ", onDelete: orphan")}, nil, []string{"ConfigMap a of "}, []string{"patch configmaps default/a", "patch foos default/web"}},
-		"what is retained stays":  {[]string{small("app", ", onDelete: retain")}, nil, []string{"ConfigMap a of app/a;retain"}, nil},
-		"what is not owned stays": {[]string{small("app", ", ownership: none")}, nil, []string{"ConfigMap a of app/a"}, nil},
-		"another handler takes it over": {[]string{small("app", ""), `{id: big, when: self.spec.size > 1, apply: {big: {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}}}`},
-			nil, []string{"ConfigMap a of big/big"}, []string{"patch configmaps default/a"}},
-		"its when cannot be asked":    {[]string{`{id: app, when: 1 / (2 - self.spec.size) > 0, ` + child("a", "") + `}`}, nil, []string{"ConfigMap a of app/a"}, nil},
-		"its when is about the cause": {[]string{`{id: app, when: "cause == 'create' || self.spec.size < 2 && cause == 'resume'", ` + child("a", "") + `}`}, nil, []string{"ConfigMap a of app/a"}, nil},
-		"it is about changes":         {[]string{`{id: app, causes: [create], when: self.spec.size < 2, ` + child("a", "") + `}`}, nil, []string{"ConfigMap a of app/a"}, nil},
-		"a label is not there": {[]string{`{id: app, labels: {off: {exists: false}}, ` + child("a", "") + `}`},
-			func(v *versions) { v.set("yes", "metadata", "labels", "off") }, nil, []string{"delete configmaps default/a"}},
-		"a step is left out": {[]string{`{id: app, steps: [{name: one, when: self.spec.size < 2, ` + child("a", "") + `}, {name: two, ` + child("b", "") + `}]}`},
-			nil, []string{"ConfigMap b of app.two/b"}, []string{"delete configmaps default/a"}},
-		"another handler fails": {[]string{small("app", ""), `{id: bad, set: {labels: {x: "${string(1 / (2 - self.spec.size))}"}}}`}, nil, []string{"ConfigMap a of app/a"}, nil},
+		"what is owned goes":      {[]string{small("app", "")}, nil, []string{"delete configmaps default/a"}},
+		"what is orphaned stays":  {[]string{small("app", ", onDelete: orphan")}, []string{"ConfigMap a of "}, []string{"patch configmaps default/a", "patch foos default/web"}},
+		"what is retained stays":  {[]string{small("app", ", onDelete: retain")}, []string{"ConfigMap a of app/a;retain"}, nil},
+		"what is not owned stays": {[]string{small("app", ", ownership: none")}, []string{"ConfigMap a of app/a"}, nil},
+		"another handler takes it over": {[]string{small("app", ""), `{id: big, labels: {off: {exists: true}}, apply: {big: {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}}}`},
+			[]string{"ConfigMap a of big/big"}, []string{"patch configmaps default/a"}},
+		"it is about changes": {[]string{`{id: app, causes: [create], labels: {off: {exists: false}}, ` + child("a", "") + `}`}, []string{"ConfigMap a of app/a"}, nil},
+		"of steps": {[]string{`{id: app, labels: {off: {exists: false}}, steps: [{name: one, ` + child("a", "") + `}, {name: two, ` + child("b", "") + `}]}`},
+			nil, []string{"delete configmaps default/a", "delete configmaps default/b"}},
+		"an annotation":         {[]string{`{id: app, annotations: {off: {exists: false}}, ` + child("a", "") + `}`}, nil, []string{"delete configmaps default/a"}},
+		"another handler fails": {[]string{small("app", ""), `{id: bad, set: {status: {x: "${string(1 / (1 - size(self.metadata.?labels.orValue({}))))}"}}}`}, []string{"ConfigMap a of app/a"}, nil},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -47,10 +44,8 @@ func TestAFilterThatHoldsNoMore(t *testing.T) {
 				v.Settle()
 				before := v.List(configMaps, "default")
 				v.Forget()
-				if test.change == nil {
-					test.change = func(v *versions) { v.size(2) }
-				}
-				test.change(v)
+				off := map[string]string{"off": "yes"}
+				v.Update(foos, "default", "web", func(o *unstructured.Unstructured) { o.SetLabels(off); o.SetAnnotations(merged(o, off)) })
 				v.Advance(5 * time.Second) // who takes something over asks first
 				v.has(test.then...)
 				v.Wrote(test.wrote...)
@@ -59,7 +54,7 @@ func TestAFilterThatHoldsNoMore(t *testing.T) {
 				v.Wrote()
 				v.Update(foos, "default", "web", func(o *unstructured.Unstructured) {
 					o.SetLabels(nil)
-					v.setField(o, int64(1), "spec", "size")
+					unstructured.RemoveNestedField(o.Object, "metadata", "annotations", "off")
 				})
 				v.Advance(time.Minute)
 				if after := v.List(configMaps, "default"); len(after) != len(before) {
@@ -70,17 +65,24 @@ func TestAFilterThatHoldsNoMore(t *testing.T) {
 	}
 }
 
+// merged are annotations of an object with more.
+func merged(o *unstructured.Unstructured, more map[string]string) map[string]string {
+	out := maps.Clone(more)
+	maps.Copy(out, o.GetAnnotations())
+	return out
+}
+
 // TestAFilterThatDoesNotHoldAtTheStart holds that children are taken away of which the filter ceased to hold while no
 // process ran, and that it costs nothing where there are none.
 func TestAFilterThatDoesNotHoldAtTheStart(t *testing.T) {
-	const app = `{id: app, when: self.spec.size < 2, apply: {a: {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}}}`
+	const app = `{id: app, labels: {off: {exists: false}}, apply: {a: {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}}}`
 	follow(t, func(v *versions) {
 		v.version(app)
 		v.has("ConfigMap a of app/a")
 		if err := v.Process.Stop(); err != nil {
 			t.Error(err)
 		}
-		v.size(2)
+		v.set("yes", "metadata", "labels", "off")
 		v.version(app)
 		v.has()
 		v.Wrote("delete configmaps default/a")

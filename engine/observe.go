@@ -12,6 +12,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/book"
 	"github.com/handwerk-dev/handwerk/engine/clock"
 	"github.com/handwerk-dev/handwerk/engine/inbox"
+	"github.com/handwerk-dev/handwerk/engine/plan"
 	"github.com/handwerk-dev/handwerk/engine/progress"
 	"github.com/handwerk-dev/handwerk/engine/queue"
 )
@@ -48,7 +49,10 @@ func (p *pass) observe(news inbox.Changes) changes {
 	if again := p.indexes.Refresh(); again > 0 {
 		p.next = p.next.Sooner(again, queue.Resync)
 	}
-	p.family.Claims.Blind(func(at int) bool { keeps, _ := p.wants(at, ""); return keeps }) // asks those that do not see it, too
+	p.family.Claims.Blind(func(at int) bool { // asks those that do not see it, too
+		r := p.r.rules.Readers[at]
+		return p.sees(r, plan.AskFor(r.Handler)).Keeps()
+	})
 	n.of = slices.Concat(p.memory.Rerun, p.family.Claims.Asked())
 	n.resync = p.memory.Resync != nil && !p.now.Before(*p.memory.Resync)
 	return n

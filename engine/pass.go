@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/tools/cache"
 
@@ -65,6 +66,10 @@ type pass struct {
 	ledger *ledger.Ledger
 	// filters are what handlers' filters have said.
 	filters filter.Answers
+	// filtered is what handlers say of filters that keep them from acting. Explicit are the conditions that handlers set
+	// themselves: what is offered does not take their place.
+	filtered []*dsl.Patch
+	explicit []metav1.Condition
 	// family knows what the pass has written, and the object's children. Related is what it sees of related objects, and
 	// indexes of the operator's.
 	family  *family.Session

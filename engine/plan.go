@@ -21,7 +21,7 @@ func (p *pass) handle(ctx context.Context, n changes) error {
 		readers = slices.DeleteFunc(slices.Clone(readers), func(r book.Reader) bool { return !r.On(dsl.Event) })
 	}
 	for _, r := range readers {
-		j := p.plan(r, n)
+		j := p.plan(ctx, r, n)
 		if j == nil {
 			continue
 		}
@@ -39,7 +39,7 @@ func (p *pass) handle(ctx context.Context, n changes) error {
 		p.log().Error(err, "lifecycle failed; the first handler runs")
 	}
 	for _, r := range chosen {
-		j := p.plan(r, n) // what those before it have done to the object counts
+		j := p.plan(ctx, r, n) // what those before it have done to the object counts
 		if p.jobs = p.jobs.Replace(r, j); j == nil {
 			continue
 		}
@@ -57,7 +57,7 @@ func (p *pass) handle(ctx context.Context, n changes) error {
 }
 
 // plan returns what a handler has to do, nil when nothing.
-func (p *pass) plan(r book.Reader, n changes) *plan.Job {
+func (p *pass) plan(ctx context.Context, r book.Reader, n changes) *plan.Job {
 	e := p.entry(r)
 	s := p.situation(r, n)
 	e, c := plan.Decide(r.Handler, e, s)
@@ -71,7 +71,7 @@ func (p *pass) plan(r book.Reader, n changes) *plan.Job {
 		e = j.Entry // it is in mind from here on, should it match later
 	}
 	p.ledger.Put(r, e)
-	if !p.matches(j) {
+	if !p.matches(ctx, j) {
 		return nil
 	}
 	return j

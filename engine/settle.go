@@ -79,7 +79,11 @@ func (p *pass) sweep(ctx context.Context, news bool) error {
 		p.memory.Sweep.Missed(news)
 		return nil
 	}
-	again, err := p.family.Sweep(discreet(ctx, p.r.rules.Readers...), fence.NewSpan(p.r.engine.held), news, p.wants)
+	unsure := func(handler int) bool {
+		r := p.r.rules.Readers[handler]
+		return p.sees(r, plan.AskFor(r.Handler)).Err != nil
+	}
+	again, err := p.family.Sweep(discreet(ctx, p.r.rules.Readers...), fence.NewSpan(p.r.engine.held), news, p.Current, unsure)
 	if again > 0 {
 		p.next = p.next.Sooner(again, queue.Due)
 	}

@@ -154,7 +154,7 @@ func (p *pass) writeFrom(ctx context.Context, base *unstructured.Unstructured, s
 // replay lays what handlers want on the object as it is meanwhile. A handler's changes are sent only where its view and the
 // fields that it writes are unchanged. Otherwise the handler runs again.
 func (p *pass) replay(live *unstructured.Unstructured, s verdict) verdict {
-	was, at, generation := p.seen(), p.bare(live), p.r.own.Resource().Generation(p.object)
+	was, at, generation := p.alsoFiltered(p.seen(), p.filtered...), p.alsoFiltered(p.bare(live), p.filtered...), p.r.own.Resource().Generation(p.object)
 	void, moved := false, p.moved(live)
 	for _, j := range p.jobs.Asking() {
 		holds := j.Holds(at.Look)

@@ -41,6 +41,8 @@ type Action struct {
 	OneObject bool
 	// Objects: what it does, it does to objects of the resource, so neither startup nor cleanup, which have none, can have it.
 	Objects bool
+	// Includes: the handler makes children, and asks [Build].IncludeWhen whether they are wanted.
+	Includes bool
 	// Build turns the configuration into the handler's code and what goes with it. An error is
 	// reported with the place of the action; a [shape.Misfit] with the place it names; errors.Join
 	// reports several. Required.
@@ -52,6 +54,9 @@ type Built struct {
 	// Func is the handler's code, Daemon that of a daemon: the one that Build asks for is required.
 	Func   dsl.Func
 	Daemon dsl.DaemonFunc
+	// Filtered says in conditions of the object that a filter, which stands in a line of a file, keeps Func from acting.
+	// Optional.
+	Filtered func(s *dsl.Subject, filter string, says *dsl.Patch)
 	// Brings are causes that Func needs beside those that the handler is declared with.
 	Brings []dsl.Cause
 	// NoOld: Func uses neither Request.Old nor Request.Diff.
@@ -93,6 +98,8 @@ type Build struct {
 	AtDeletion bool
 	// NoFinalizer: no deletion waits for the handler, so the object may be gone when it runs.
 	NoFinalizer bool
+	// IncludeWhen says whether the children that the handler makes are wanted; nil where they are. It has been checked.
+	IncludeWhen *Predicate
 	// Vars are variables that the handler's expressions have beside those of all, in [dsl.Subject.Vars]: where there are
 	// any, it runs for each of several entries, which may be of one object.
 	Vars []string
@@ -100,6 +107,12 @@ type Build struct {
 	Told bool
 	// Siblings are all handlers of the resource, this one among them. They are only read.
 	Siblings []Sibling
+}
+
+// Predicate is an expression that is true or false, and what it knows as params.
+type Predicate struct {
+	Text   string
+	Params dsl.Params
 }
 
 // Sibling is a handler as an action's Build sees it.

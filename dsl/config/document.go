@@ -140,6 +140,11 @@ func (p *part) where(at path) string {
 	return fmt.Sprintf("%s:%d:%d", p.source.Name, n.Line, n.Column)
 }
 
+// line names the file and the line of a value.
+func (p *part) line(at path) string {
+	return fmt.Sprintf("%s:%d", p.source.Name, p.Nearest(at).Line)
+}
+
 // compile makes the operator and notes what the form alone cannot tell. With faults the operator
 // is not whole.
 func (l *loader) compile() *dsl.Operator {

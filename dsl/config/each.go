@@ -248,11 +248,6 @@ func (e *entries) one(of expr.Element, fn dsl.Func, made *taken) dsl.Func {
 	}
 }
 
-// withdraw takes away what a step has made for the entry that a request is about.
-func (e *entries) withdraw(ctx context.Context, r *dsl.Request, maker string) error {
-	return e.remove(ctx, r, func(c dsl.ChildObject) bool { return c.Handler == maker })
-}
-
 // remove takes away children that are not wanted.
 func (e *entries) remove(ctx context.Context, r *dsl.Request, unwanted func(dsl.ChildObject) bool) error {
 	if len(e.makers) == 0 {

@@ -72,7 +72,7 @@ type schedule []handler
 const notForSchedule = "is not for a schedule, which has no one object"
 
 // notScheduled are the fields that mean nothing where there is no one object.
-var notScheduled = []string{"causes", "when", "field", "labels", "annotations", "idle", "after", "was", "finalizer", "onFailure", "old", "deleted", forEach, entryKey}
+var notScheduled = []string{"causes", "when", "includeWhen", "field", "labels", "annotations", "idle", "after", "was", "finalizer", "onFailure", "old", "deleted", forEach, entryKey}
 
 // ReadForm reads them as any handlers, but for the fields that are not for them.
 func (s *schedule) ReadForm(d *form.Decoder, p path, n *yaml.Node) bool {

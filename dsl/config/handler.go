@@ -20,7 +20,8 @@ type handler struct {
 	ID          string          `yaml:"id" required:"true" mistaken:"name" doc:"Unique within the resource. Progress is kept under it, so a renamed handler is a new one, unless it says was."`
 	Was         form.Texts      `yaml:"was" doc:"An id that the handler had in an earlier version, or several. Children that say so, and what it has handled, are its own."`
 	Causes      []dsl.Cause     `yaml:"causes" unique:"true" mistaken:"on,events,triggers" doc:"Why the handler runs. Without it a handler with a timer runs by that alone, any other one for reconcile."`
-	When        form.Predicate  `yaml:"when" mistaken:"if,condition,filter" doc:"A CEL expression that must be true, or the handler does not see the object. Variables: self, old, diff, cause, event, params, now, children, related, indexes."`
+	When        form.Predicate  `yaml:"when" mistaken:"if,condition,filter" doc:"A CEL expression that must be true, or the handler does not act: its children stay as they are. Variables: self, old, diff, cause, event, params, now, children, related, indexes."`
+	IncludeWhen form.Predicate  `yaml:"includeWhen" doc:"For handlers that apply: a CEL expression that says whether the children are wanted, all of them. While it is false they are taken away. Variables as in when, but for old, diff and event. Absent: they are."`
 	Field       dsl.Path        `yaml:"field" doc:"All that the handler looks at, as in spec.replicas."`
 	Labels      matches         `yaml:"labels" min:"1" doc:"Labels that the object must have: a value, or {exists: true} or {exists: false}."`
 	Annotations matches         `yaml:"annotations" min:"1" doc:"Annotations that the object must have, in the form of labels."`
@@ -53,6 +54,7 @@ type handler struct {
 	partly bool     // it is a step that is not always taken
 	sure   []string // the ways through the object that lead to something where it runs
 
+	include *actions.Predicate              // whether its children are wanted, nil where they are
 	entries *entries                        // what it runs for, nil without forEach
 	vars    []string                        // the variables of an entry, nil without forEach
 	item    func(shape.Schemas) shape.Shape // what is known of an entry, nil for nothing
@@ -112,14 +114,15 @@ func (w *watched) handler(at path, h *handler) {
 	h.level = (&dsl.Handler{Causes: causes}).Level()
 	w.deletion(at, h, causes)
 	when, asks, back := w.filters(at, h)
-	withdraws := h.level && !w.momentary(h.When)
-	w.only = nil
 	out, built := w.built(at, h)
 	if back && !slices.Contains(causes, dsl.Delete) {
 		out.Func, when = asked(when, out.Func), nil
 	}
 	out.Causes = append(slices.Clone(causes), out.Causes...)
 	out.Labels, out.Annotations, out.When = h.Labels, h.Annotations, when
+	if place := w.line(at.Key("when")); when != nil && built.Filtered != nil {
+		out.Filtered = func(s *dsl.Subject, says *dsl.Patch) { built.Filtered(s, place, says) }
+	}
 	if len(h.Field) > 0 {
 		out.Fields = []dsl.Path{h.Field}
 	}
@@ -127,7 +130,7 @@ func (w *watched) handler(at path, h *handler) {
 	out.NoFinalizer, out.Release = h.noFinalizer(), h.OnFailure == release
 	out.Deleted = h.Deleted
 	out.NoOld = built.NoOld && !back || h.Old != nil && !*h.Old
-	out.Makers, out.Withdraws, out.MakesOnly = built.Makers, withdraws && len(built.Makers) > 0, w.only
+	out.Makers, out.Withdraws = built.Makers, h.level && len(built.Makers) > 0
 	out.Brings, out.Sets, out.Conditions, out.Reads = built.Brings, built.Sets, built.Conditions, built.Reads.And(asks)
 	w.meddles(at.Key(cmp.Or(h.action, steps)), built.Sets, built.Conditions)
 	added := w.add(at, out)
@@ -168,6 +171,7 @@ func (w *watched) scheduled(at path, h *handler) {
 func (w *watched) built(at path, h *handler) (dsl.Handler, actions.Built) {
 	if !h.whole {
 		h.entries = w.each(at, h)
+		w.include(at, h)
 	}
 	built := w.action(at, h)
 	if built != nil && h.entries != nil {

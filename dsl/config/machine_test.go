@@ -142,7 +142,7 @@ func TestWhatIsKnownOfTheStatesGoesToTheHandler(t *testing.T) {
 	if want := []string{"config ConfigMap", "job Job"}; !slices.Equal(makes, want) {
 		t.Errorf("children %v, want %v, of two states each once", makes, want)
 	}
-	if h.Withdraws || len(h.MakesOnly) > 0 {
+	if h.Withdraws {
 		t.Error("what a state has made would be taken away with what it was made for")
 	}
 	if !h.On(dsl.Child) || !h.On(dsl.RelatedChange) || h.On(dsl.Delete) || h.On(dsl.IndexChange) {

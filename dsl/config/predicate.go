@@ -6,10 +6,9 @@ package config
 import (
 	"slices"
 
-	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/actions"
 	"github.com/handwerk-dev/handwerk/dsl/expr"
 	"github.com/handwerk-dev/handwerk/dsl/expr/check"
-	"github.com/handwerk-dev/handwerk/dsl/form"
 	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
 
@@ -32,23 +31,29 @@ func (w *watched) when(at path, h *handler) *expr.Program {
 	return program
 }
 
-// momentary reports whether an expression is about what happens rather than about what is wanted of the object. What looks
-// at children, at related objects, at indexes or at the status may cease to hold by what its handler has made, or by what becomes of
-// that: then the children would be made and taken away for ever.
-func (w *watched) momentary(text form.Predicate, vars ...string) bool {
+// include checks what says whether the children of a handler are wanted.
+func (w *watched) include(at path, h *handler) {
+	place, text := at.Key("includeWhen"), string(h.IncludeWhen)
 	if text == "" {
-		return false
+		return
 	}
-	compiler, err := w.loader.compiler(vars...)
-	if err != nil {
-		return true
+	doings := []doing{h.doing}
+	for _, s := range h.Steps {
+		doings = append(doings, s.doing)
 	}
-	program, err := compiler.Predicate(string(text))
-	if err != nil || slices.ContainsFunc([]string{expr.Cause, expr.Old, expr.Diff, expr.Event}, program.Uses) {
-		return true
+	if !slices.ContainsFunc(doings, func(d doing) bool { return d.action == "" && len(h.Steps) == 0 || w.includes(d) }) {
+		w.FaultKey(place, "is for handlers that apply: this one has no children that could be wanted or not (when says whether to act)")
+		return
 	}
-	reads := expr.ReadsOf(program)
-	return reads.Children || reads.Related || len(reads.Indexes) > 0 || slices.ContainsFunc(reads.Paths, func(p dsl.Path) bool { return len(p) == 0 || p[0] == "status" })
+	if program := w.predicateFor(h, place, text); program != nil {
+		h.sure, h.include = append(h.sure, check.Sure(program)...), &actions.Predicate{Text: text, Params: h.With}
+	}
+}
+
+// includes reports whether an action asks which children are wanted.
+func (w *watched) includes(d doing) bool {
+	action, found := w.loader.registry.LookupAction(d.action)
+	return found && action.Includes
 }
 
 // variable is one that an expression has besides those of all.

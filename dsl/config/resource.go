@@ -60,8 +60,6 @@ type watched struct {
 	made map[string]maker
 	// kept are the objects that handlers always make so far.
 	kept map[string]keeper
-	// only are the predicates of the steps of the handler that is built, by their ids.
-	only map[string]dsl.Predicate
 	// siblings are all handlers of the resource.
 	siblings []actions.Sibling
 }

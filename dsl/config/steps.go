@@ -25,7 +25,7 @@ const steps = "steps"
 // step is one action of a handler that has several.
 type step struct {
 	Name string         `yaml:"name" doc:"What the step is called. By default its number. The children that apply makes in it belong to it by this name."`
-	When form.Predicate `yaml:"when" doc:"A CEL expression that must be true, or the step is left out. Variables as in a handler's own; in a schedule params, now and objects."`
+	When form.Predicate `yaml:"when" doc:"A CEL expression that must be true, or the step is left out: its children stay as they are. Variables as in a handler's own; in a schedule params, now and objects."`
 	With map[string]any `yaml:"with" doc:"The parameters of the function that the step calls."`
 
 	doing
@@ -111,8 +111,21 @@ func (w *watched) sequence(q sequence) (out *actions.Built, each []*actions.Buil
 	if unnamed {
 		out.Makers = nil
 	}
-	out.NoOld = !looksBack
+	out.NoOld, out.Filtered = !looksBack, filteredOf(each)
 	return out, each
+}
+
+// filteredOf says of steps that a filter keeps all of them from acting; nil where none of them says so.
+func filteredOf(each []*actions.Built) func(*dsl.Subject, string, *dsl.Patch) {
+	each = slices.DeleteFunc(slices.Clone(each), func(b *actions.Built) bool { return b.Filtered == nil })
+	if len(each) == 0 {
+		return nil
+	}
+	return func(s *dsl.Subject, filter string, says *dsl.Patch) {
+		for _, built := range each {
+			built.Filtered(s, filter, says)
+		}
+	}
 }
 
 // stepOf builds step i of a sequence, nil when it is at fault, and returns what its own expression reads.
@@ -128,12 +141,12 @@ func (w *watched) stepOf(q sequence, i int) (built *actions.Built, asks dsl.Read
 	one := &handler{
 		ID: h.ID + "." + name, With: s.With, Causes: h.Causes, Old: h.Old, Finalizer: h.Finalizer, whole: h.whole, level: h.level,
 		state: h.state, partly: h.partial() || s.When != "", sure: slices.Clone(h.sure), doing: s.doing,
-		entries: h.entries, vars: h.vars, item: h.item,
+		include: h.include, entries: h.entries, vars: h.vars, item: h.item,
 	}
 	if built = w.action(place, one); built == nil {
 		return nil, asks
 	}
-	built.Func, asks = w.onlyWhen(place.Key("when"), one, s, built.Func)
+	asks = w.onlyWhen(place.Key("when"), one, s, built)
 	if !slices.Contains(slices.Concat(h.Causes, built.Brings), dsl.Delete) {
 		built.Func = notOnDelete(built.Func) // another step gives the handler that cause
 	}
@@ -150,23 +163,17 @@ func notOnDelete(fn dsl.Func) dsl.Func {
 }
 
 // onlyWhen makes a step, which is a handler of its own, depend on its expression, and returns what that reads.
-func (w *watched) onlyWhen(at path, h *handler, s *step, fn dsl.Func) (only dsl.Func, reads dsl.Reads) {
+func (w *watched) onlyWhen(at path, h *handler, s *step, built *actions.Built) (reads dsl.Reads) {
 	if s.When == "" {
-		return fn, dsl.Reads{Only: true, Told: true}
+		return dsl.Reads{Only: true, Told: true}
 	}
 	program := w.predicateFor(h, at, string(s.When))
 	if program == nil {
-		return fn, dsl.Reads{}
+		return dsl.Reads{}
 	}
 	h.sure = append(h.sure, check.Sure(program)...)
-	withdraws := !h.whole && !w.momentary(s.When, h.vars...)
-	if withdraws && !slices.ContainsFunc(h.vars, program.Uses) {
-		if w.only == nil {
-			w.only = map[string]dsl.Predicate{}
-		}
-		w.only[h.ID] = program.Predicate("when", s.With)
-	}
-	return func(ctx context.Context, r *dsl.Request) error {
+	fn, filtered, place := built.Func, built.Filtered, w.line(at)
+	built.Func = func(ctx context.Context, r *dsl.Request) error {
 		if h.entries.leaves(r) {
 			return fn(ctx, r)
 		}
@@ -175,13 +182,14 @@ func (w *watched) onlyWhen(at path, h *handler, s *step, fn dsl.Func) (only dsl.
 			return fmt.Errorf("evaluating when: %w", err)
 		}
 		switch {
-		case !holds && h.entries != nil && withdraws:
-			return h.entries.withdraw(ctx, r, h.ID)
-		case !holds:
-			return nil
+		case holds:
+			return fn(ctx, r)
+		case filtered != nil && h.level && r.Cause != dsl.Delete:
+			filtered(&r.Subject, place, r.Patch)
 		}
-		return fn(ctx, r)
-	}, program.Reads()
+		return nil
+	}
+	return program.Reads()
 }
 
 // objectsOf is the variable of schedules.

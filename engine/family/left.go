@@ -38,9 +38,10 @@ func (s *Session) Sight(ctx context.Context) {
 }
 
 // Sweep takes away children that no handler has any more, of an owner that lives. News says that children have changed.
-// Again is when to look again, zero where only an event makes that necessary. The span is not begun yet.
-func (s *Session) Sweep(ctx context.Context, span *fence.Span, news bool, wants sweep.Wants) (again time.Duration, err error) {
-	if s.pass.Sweep.Done(s.family.sweeper.Withdrawing(wants) || news && len(s.family.Retired.Feeds()) > 0) {
+// Again is when to look again, zero where only an event makes that necessary. The span is not begun yet. Owner is
+// as its handlers have left it. Unsure reports whether the filter of a handler, by its index, fails.
+func (s *Session) Sweep(ctx context.Context, span *fence.Span, news bool, owner *unstructured.Unstructured, unsure func(handler int) bool) (again time.Duration, err error) {
+	if s.pass.Sweep.Done(s.family.sweeper.Withdrawing(owner) || news && len(s.family.Retired.Feeds()) > 0) {
 		return 0, nil
 	}
 	all, err := s.Reader().All()
@@ -51,7 +52,7 @@ func (s *Session) Sweep(ctx context.Context, span *fence.Span, news bool, wants 
 	span.Begin(ctx)
 	defer span.End()
 	return s.family.sweeper.Sweep(ctx, s.pass.Sweep, sweep.Pass{
-		All: all, Owns: s.family.owns, Wants: wants, Log: s.pass.Log, Read: s.live, Manager: s.family.settings.Operator.Name,
+		Owner: owner, All: all, Owns: s.family.owns, Unsure: unsure, Log: s.pass.Log, Read: s.live, Manager: s.family.settings.Operator.Name,
 		Taker: func(why string) dsl.Children { return s.For(span, claim.Attempt{Why: why}) },
 	})
 }

@@ -33,8 +33,6 @@ func fulfils(get func() map[string]string, conditions []dsl.Match) bool {
 type Question struct {
 	Handler *dsl.Handler
 	Cause   dsl.Cause
-	// Maker is a name under which the handler makes children, where it is asked whether these are wanted; empty otherwise.
-	Maker string
 }
 
 // Answer is what they say.
@@ -94,11 +92,11 @@ type Faults struct{ known map[kind]fault }
 // kind is a question as far as its failing is told apart: whether it is asked for a deletion, before which it is
 // asked of every object that lives.
 type kind struct {
-	handler, maker string
-	deletion       bool
+	handler  string
+	deletion bool
 }
 
-func kindOf(q Question) kind { return kind{q.Handler.ID, q.Maker, q.Cause == dsl.Delete} }
+func kindOf(q Question) kind { return kind{q.Handler.ID, q.Cause == dsl.Delete} }
 
 // fault is why a filter failed, and when it is asked again.
 type fault struct {
@@ -167,7 +165,7 @@ func (f *Faults) Mended() (handlers []string) {
 			continue
 		}
 		delete(f.known, k)
-		if k.maker == "" && !f.with(k.handler, one.text) {
+		if !f.with(k.handler, one.text) {
 			handlers = append(handlers, k.handler)
 		}
 	}

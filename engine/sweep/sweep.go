@@ -23,6 +23,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/logmark"
 	"github.com/handwerk-dev/handwerk/engine/claim"
+	"github.com/handwerk-dev/handwerk/engine/filter"
 )
 
 // refusedLook is how long it is until what may not be taken away is tried again: nobody asks for the right.
@@ -59,33 +60,20 @@ func (m *Memory) Done(news bool) bool { return m.done && !news }
 // Missed notes that a pass did not come to look. News are for the next one.
 func (m *Memory) Missed(news bool) { m.done = m.done && !news }
 
-// Wants reports whether a handler, by its index, wants what it made under a name. It may want it where it cannot be asked,
-// which the error tells.
-type Wants func(handler int, maker string) (wants bool, err error)
-
-// not reports whether a handler does not want what it made for sure.
-func (w Wants) not(handler int, maker string) bool {
-	wants, err := w(handler, maker)
-	return !wants && err == nil
+// Withdrawing reports whether labels or annotations of an owner keep some handler from it that takes its children away then.
+func (s *Sweeper) Withdrawing(owner metav1.Object) bool {
+	return slices.ContainsFunc(s.handlers, func(h *dsl.Handler) bool { return withdraws(h, owner) })
 }
 
-// Withdrawing reports whether some handler does not want what it made, if it has made any.
-func (s *Sweeper) Withdrawing(wants Wants) bool {
-	for at, h := range s.handlers {
-		if h.Withdraws && slices.ContainsFunc(h.Makers, func(maker string) bool { return wants.not(at, maker) }) {
-			return true
-		}
-	}
-	return false
+// withdraws reports whether a handler takes its children away, as labels or annotations of their owner keep it from that.
+func withdraws(h *dsl.Handler, owner metav1.Object) bool {
+	return h.Withdraws && !filter.Chooses(h, owner)
 }
 
-// unsure reports whether it cannot be told if some handler sees the owner, which may take over what no handler has any more.
+// unsure reports whether the filter of some handler fails, which may take over what no handler has any more.
 func (s *Sweeper) unsure(p Pass) bool {
 	for at, h := range s.handlers {
-		if len(h.Makers) == 0 || claim.Lasts(h) {
-			continue
-		}
-		if _, err := p.Wants(at, ""); err != nil {
+		if len(h.Makers) > 0 && !claim.Lasts(h) && p.Unsure(at) {
 			return true
 		}
 	}
@@ -94,11 +82,14 @@ func (s *Sweeper) unsure(p Pass) bool {
 
 // Pass is what is known of an owner in a pass.
 type Pass struct {
+	// Owner is the owner itself.
+	Owner metav1.Object
 	// All are its children, as far as they have names.
 	All []dsl.ChildObject
 	// Owns reports whether a kind is declared.
-	Owns  func(schema.GroupKind) bool
-	Wants Wants
+	Owns func(schema.GroupKind) bool
+	// Unsure reports whether the filter of a handler, by its index, fails.
+	Unsure func(handler int) bool
 	// Read reads a child from the server, nil where it is gone, and Manager is the operator's field manager. Controllers
 	// copy annotations onto what they make of an object, so it is asked who set them; the cache does not have it.
 	Read    func(context.Context, dsl.ChildObject) (*unstructured.Unstructured, error)
@@ -175,7 +166,7 @@ func (s *Sweeper) left(p Pass, found dsl.ChildObject) (why string) {
 	case maker == "", !there && s.named(maker):
 		return "" // Go code need not say who it is
 	case there:
-		if h := s.handlers[at]; h.Withdraws && p.Wants.not(at, maker) {
+		if h := s.handlers[at]; withdraws(h, p.Owner) {
 			return fmt.Sprintf("handler %s does not see the object any more", maker)
 		} else if h.Makers != nil && !h.On(dsl.Child) && !claim.Lasts(h) && !p.Owns(found.Object.GroupVersionKind().GroupKind()) {
 			return "children of its kind are not declared any more"

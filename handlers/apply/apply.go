@@ -34,6 +34,7 @@ func Action(cel func() (*expr.Compiler, error)) actions.Action {
 		Name:      action,
 		Doc:       "Keep children of the object as their templates say, in the order in which they need each other.",
 		OneObject: true,
+		Includes:  true,
 		Config:    func() any { return new(childrenConfig) },
 		Build: func(b actions.Build, config any) (actions.Built, error) {
 			compiler, err := cel()
@@ -52,9 +53,12 @@ type plan struct {
 	report report
 	params dsl.Params
 	// final: the children are made when the object is deleted.
-	final    bool
-	children map[string]*child
-	graph    *graph.Graph
+	final bool
+	// include says whether the children are wanted, all of them, by its own parameters; nil where they are.
+	include       *expr.Program
+	includeParams dsl.Params
+	children      map[string]*child
+	graph         *graph.Graph
 }
 
 func build(compiler *expr.Compiler, b actions.Build, config childrenConfig) (actions.Built, error) {
@@ -72,6 +76,9 @@ func build(compiler *expr.Compiler, b actions.Build, config childrenConfig) (act
 	for _, name := range slices.Sorted(maps.Keys(config)) {
 		made.children[name] = p.child(name, config[name])
 	}
+	if b.IncludeWhen != nil {
+		made.include, made.includeParams = p.include(b.IncludeWhen.Text, made.children), b.IncludeWhen.Params
+	}
 	made.graph = p.needs(made.children)
 	p.twice(made.children)
 	if err := errors.Join(p.faults...); err != nil {
@@ -82,7 +89,7 @@ func build(compiler *expr.Compiler, b actions.Build, config childrenConfig) (act
 
 // built returns the handler and what goes with it.
 func (p *plan) built() actions.Built {
-	out := actions.Built{Func: p.run, Needs: []dsl.Need{}, Conditions: p.report.types(), Makers: []string{p.id}}
+	out := actions.Built{Func: p.run, Filtered: p.filtered, Needs: []dsl.Need{}, Conditions: p.report.types(), Makers: []string{p.id}}
 	if p.report.own != "" {
 		reports := dsl.MustParseNeed("patch", "self/status")
 		reports.Offered = true
@@ -95,7 +102,7 @@ func (p *plan) built() actions.Built {
 			continue // it is at fault, which was told
 		}
 		out.Children = append(out.Children, shape.NamedChild{
-			Name: name, Kind: c.kind, List: c.forEach != nil, Object: c.always(), Maker: p.id, Needs: p.graph.Needs(name),
+			Name: name, Kind: c.kind, List: c.forEach != nil, Object: p.always(c), Maker: p.id, Needs: p.graph.Needs(name),
 		})
 		out.Checks = append(out.Checks, c.check)
 		if !c.kind.Empty() {
@@ -104,7 +111,7 @@ func (p *plan) built() actions.Built {
 		if !c.kind.Empty() && c.spec.Ownership != dsl.Unowned && !slices.Contains(out.Owns, c.kind) {
 			out.Owns = append(out.Owns, c.kind)
 		}
-		out.Reads = out.Reads.And(c.reads())
+		out.Reads = out.Reads.And(p.reads(c))
 	}
 	if slices.ContainsFunc(out.Children, func(c shape.NamedChild) bool { return c.Kind.Empty() }) {
 		out.Reads.Children = true // its owner says of which kinds they may be
@@ -125,9 +132,13 @@ func (p *plan) built() actions.Built {
 	return out
 }
 
-// reads returns what the child's expressions read.
-func (c *child) reads() dsl.Reads {
-	out := expr.ReadsOf(slices.Concat(c.programs(), c.conditions())...)
+// reads returns what the expressions of a child read.
+func (p *plan) reads(c *child) dsl.Reads {
+	programs := slices.Concat(c.programs(), c.conditions())
+	if p.include != nil {
+		programs = append(programs, p.include)
+	}
+	out := expr.ReadsOf(programs...)
 	if slices.ContainsFunc(c.conditions(), func(p *expr.Program) bool { return p.Uses(childVar) }) {
 		out.Values = append(out.Values, expr.Children+"."+c.name)
 	}

@@ -124,10 +124,10 @@ func (c *child) written() (place, bool) {
 	return place{c.kind.Group, c.kind.Kind, namespace, name}, true
 }
 
-// always says which object the child is, empty where that is worked out, or where there may be none.
-func (c *child) always() string {
+// always says which object a child is, empty where that is worked out, or where there may be none.
+func (p *plan) always(c *child) string {
 	at, known := c.written()
-	if !known || c.include != nil {
+	if !known || c.include != nil || p.include != nil {
 		return ""
 	}
 	kind := schema.GroupKind{Group: at.group, Kind: at.kind}

@@ -109,6 +109,23 @@ func (p *parser) predicates(c *child, at []string, config *childConfig) {
 	}
 }
 
+// include compiles what says whether all of the handler's children are wanted. It may look at children of other handlers alone.
+func (p *parser) include(text string, children map[string]*child) *expr.Program {
+	program, err := p.one.Predicate(text)
+	if err != nil {
+		return nil // which was told
+	}
+	names, whole := program.Children()
+	for _, c := range sorted(children) {
+		c.looks = c.looks || len(names) > 0
+		if whole || slices.Contains(names, c.name) {
+			p.fault(nil, "the handler's includeWhen looks at children.%s, which the handler makes itself: give the children that depend on it an includeWhen of their own", c.name)
+			break
+		}
+	}
+	return program
+}
+
 // condition is a predicate with its place.
 type condition struct {
 	program *expr.Program

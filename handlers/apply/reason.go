@@ -20,6 +20,7 @@ import (
 const (
 	reasonAllApplied    = "AllApplied"
 	reasonWaiting       = "Waiting"
+	reasonFiltered      = "Filtered"
 	reasonNotOwned      = "NotOwned"
 	reasonNameCollision = "NameCollision"
 	reasonImmutable     = "Immutable"
@@ -38,7 +39,7 @@ const (
 // reasons are all of them.
 func reasons() []string {
 	return []string{
-		reasonAllApplied, reasonWaiting, reasonNotOwned, reasonNameCollision, reasonImmutable, reasonInvalid, reasonDenied, reasonForbidden,
+		reasonAllApplied, reasonWaiting, reasonFiltered, reasonNotOwned, reasonNameCollision, reasonImmutable, reasonInvalid, reasonDenied, reasonForbidden,
 		reasonQuota, reasonConflict, reasonNamespace, reasonUnresolved, reasonTooMany, reasonTooLarge, reasonFailed,
 	}
 }

@@ -75,37 +75,86 @@ func (r report) types() []string {
 	return []string{r.own, appliedWord}
 }
 
-// tell reports on the handler's children, and on all of the object's: on those of other handlers it tells what these
-// have told last. A handler that has not told anything, since it does not see the object, does not count.
+// tell reports on the handler's children.
 func (p *pass) tell(status metav1.ConditionStatus, reason, message string) {
-	told := p.told()
-	p.report.retire(p.r.Patch, told)
-	if p.report.own == "" {
-		return
-	}
-	p.r.Patch.OfferCondition(p.report.own, status, reason, message)
-	if p.report.own == appliedWord {
-		return
-	}
-	told[p.report.own] = metav1.Condition{Status: status, Reason: reason, Message: message}
-	sum := p.report.sum(told)
-	p.r.Patch.OfferCondition(appliedWord, sum.Status, sum.Reason, sum.Message)
+	p.report.tell(&p.r.Subject, p.r.Patch, metav1.Condition{Status: status, Reason: reason, Message: message})
 }
 
-// told are the conditions of the object, by their types.
-func (p *pass) told() map[string]metav1.Condition {
+// tell reports on the handler's children, and on all of the object's: on those of other handlers it tells what these
+// have told last. A handler that has not told anything does not count.
+func (r report) tell(s *dsl.Subject, says *dsl.Patch, c metav1.Condition) {
+	told := toldOf(s.Object, says)
+	r.retire(says, told)
+	if r.own == "" {
+		return
+	}
+	says.OfferCondition(r.own, c.Status, c.Reason, c.Message)
+	if r.own == appliedWord {
+		return
+	}
+	told[r.own] = c
+	sum := r.sum(told)
+	says.OfferCondition(appliedWord, sum.Status, sum.Reason, sum.Message)
+}
+
+// filtered reports that a filter, which stands in a line of a file, keeps the handler from acting.
+func (p *plan) filtered(s *dsl.Subject, filter string, says *dsl.Patch) {
+	if p.report.own == "" {
+		p.report.retire(says, toldOf(s.Object, says))
+		return
+	}
+	message := fmt.Sprintf("The when at %s is false, so the children stay as they are", filter)
+	if last := p.last(s); last != "" {
+		message += lastly + last
+	}
+	p.report.tell(s, says, metav1.Condition{Status: metav1.ConditionUnknown, Reason: reasonFiltered, Message: message + "."})
+}
+
+// lastly separates, in what is said of a handler that is filtered, why from what it has done last.
+const lastly = "; "
+
+// last says which generation of the object the handler has applied last, as far as its condition tells. It is empty where
+// there are children and the condition does not tell.
+func (p *plan) last(s *dsl.Subject) string {
+	before, told := toldOf(s.Object, dsl.NewPatch())[p.report.own]
+	switch {
+	case told && before.Reason == reasonFiltered: // the condition is of this generation, and what it says of one before
+		_, last, _ := strings.Cut(strings.TrimSuffix(before.Message, "."), lastly)
+		return last
+	case told && before.ObservedGeneration == 0:
+		return ""
+	case told && before.Status == metav1.ConditionTrue:
+		return fmt.Sprintf("generation %d was applied last", before.ObservedGeneration)
+	case told:
+		return fmt.Sprintf("generation %d is not applied as a whole", before.ObservedGeneration)
+	}
+	all, err := s.Children.All()
+	if err != nil || slices.ContainsFunc(all, func(c dsl.ChildObject) bool { return c.Handler == p.id }) {
+		return ""
+	}
+	return "nothing is applied yet"
+}
+
+// toldOf are the conditions of an object, by their types, with those that are said in addition.
+func toldOf(o *unstructured.Unstructured, says *dsl.Patch) map[string]metav1.Condition {
 	out := map[string]metav1.Condition{}
-	list, _, _ := unstructured.NestedSlice(p.r.Object.Object, "status", "conditions")
+	list, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
 	for _, item := range list {
 		c, _ := item.(map[string]any)
 		text := func(key string) string { value, _ := c[key].(string); return value }
-		out[text("type")] = metav1.Condition{Status: metav1.ConditionStatus(text("status")), Reason: text("reason"), Message: text("message")}
+		generation, _ := c["observedGeneration"].(int64)
+		out[text("type")] = metav1.Condition{
+			Status: metav1.ConditionStatus(text("status")), Reason: text("reason"), Message: text("message"), ObservedGeneration: generation,
+		}
+	}
+	for _, c := range says.Offered {
+		out[c.Type] = c
 	}
 	return out
 }
 
 // sum is what the conditions of all handlers come to: True when all are, otherwise the gravest reason, what has failed
-// before what is waited for.
+// before what is waited for, and that before what is filtered.
 func (r report) sum(told map[string]metav1.Condition) metav1.Condition {
 	out := metav1.Condition{Status: metav1.ConditionTrue, Reason: reasonAllApplied, Message: "All children are applied."}
 	var texts []string
@@ -115,14 +164,22 @@ func (r report) sum(told map[string]metav1.Condition) metav1.Condition {
 			continue
 		}
 		texts = append(texts, fmt.Sprintf("%s: %s", part.id, strings.TrimSuffix(c.Message, ".")))
-		if out.Reason == reasonAllApplied || out.Reason == reasonWaiting {
-			out.Reason = c.Reason
+		if gravity(c.Reason) > gravity(out.Reason) {
+			out.Status, out.Reason = c.Status, c.Reason
 		}
 	}
 	if len(texts) > 0 {
-		out.Status, out.Message = metav1.ConditionFalse, listed(texts, "; ")+"."
+		out.Message = listed(texts, "; ") + "."
 	}
 	return out
+}
+
+// gravity says how grave a reason is.
+func gravity(reason string) int {
+	if at := slices.Index([]string{reasonAllApplied, reasonFiltered, reasonWaiting}, reason); at >= 0 {
+		return at
+	}
+	return 3
 }
 
 // retire takes away the conditions of handlers that there were: which apply no more, have other ids now, or are alone.

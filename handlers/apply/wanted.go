@@ -27,11 +27,12 @@ func (p *pass) want(ctx context.Context, c *child) *state {
 		return st
 	}
 	scope := p.scope(nil)
-	if c.include != nil && !c.includesEach() {
-		if !p.included(c, st, c.label(""), scope) {
-			st.excluded = !st.open
-			return st
-		}
+	of := scope
+	of.Params = p.includeParams
+	if p.include != nil && !p.included(p.include, st, c.label(""), of) ||
+		c.include != nil && !c.includesEach() && !p.included(c.include.program, st, c.label(""), scope) {
+		st.excluded = !st.open
+		return st
 	}
 	list, err := p.elements(c)
 	if err != nil {
@@ -77,10 +78,10 @@ func (c *child) includesEach() bool {
 }
 
 // included evaluates includeWhen.
-func (p *pass) included(c *child, st *state, label string, scope expr.Scope) bool {
-	holds, err := c.include.program.Bool(scope)
+func (p *pass) included(include *expr.Program, st *state, label string, scope expr.Scope) bool {
+	holds, err := include.Bool(scope)
 	if err != nil {
-		p.unresolved(st, label, fmt.Errorf("evaluating includeWhen: %w", err), []*expr.Program{c.include.program}, scope)
+		p.unresolved(st, label, fmt.Errorf("evaluating includeWhen: %w", err), []*expr.Program{include}, scope)
 	}
 	return holds && err == nil
 }
@@ -88,7 +89,7 @@ func (p *pass) included(c *child, st *state, label string, scope expr.Scope) boo
 // object works out one object of a child, unless it is left out.
 func (p *pass) object(c *child, st *state, e expr.Element) {
 	scope, label := p.scope(e.Vars), p.label(c, e)
-	if c.include != nil && c.includesEach() && !p.included(c, st, label, scope) {
+	if c.include != nil && c.includesEach() && !p.included(c.include.program, st, label, scope) {
 		return
 	}
 	own := scope
