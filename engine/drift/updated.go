@@ -54,21 +54,28 @@ type comparison struct {
 }
 
 func (c *comparison) value(at dsl.Path, want, before, after any) {
-	metadata := at[0] == "metadata"
-	if same(before, after) || metadata && len(at) == 3 && c.Own(at[2]) {
-		return
-	}
 	was, wasMap := before.(map[string]any)
 	is, isMap := after.(map[string]any)
-	if wasMap && isMap || metadata && len(at) == 2 && (wasMap || isMap) {
-		wanted, _ := want.(map[string]any)
-		for _, key := range keysOf(was, is) {
-			c.value(append(slices.Clip(at), key), wanted[key], was[key], is[key])
-		}
+	section := at[0] == "metadata" && len(at) == 2 // of labels one is looked at, also where there were none
+	switch {
+	case same(before, after):
+		return
+	case wasMap && isMap, section && (wasMap || isMap):
+		c.members(at, want, was, is)
 		return
 	}
 	if foreign := want == nil && after != nil && c.others(at); !foreign && !c.excused(at, want == nil || c.covers(at[len(at)-1], want, before, false)) {
 		c.found = append(c.found, at.String())
+	}
+}
+
+func (c *comparison) members(at dsl.Path, want any, before, after map[string]any) {
+	wanted, _ := want.(map[string]any)
+	for _, key := range keysOf(before, after) {
+		if at[0] == "metadata" && len(at) == 2 && c.Own(key) {
+			continue
+		}
+		c.value(append(slices.Clip(at), key), wanted[key], before[key], after[key])
 	}
 }
 
