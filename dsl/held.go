@@ -6,6 +6,8 @@ package dsl
 import (
 	"cmp"
 	"slices"
+
+	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
 
 // Held is what caches need to hold of a resource's objects. The zero Held is all of them.
@@ -25,9 +27,23 @@ func (op *Operator) Held(r *Resource) Held {
 	if len(r.Keep) == 0 {
 		return op.needed(r)
 	}
-	engines := []Path{{"status", "conditions"}, {"status", "observedGeneration"}}
-	return Held{Fields: append(slices.Clone(r.Keep), engines...)}
+	return Held{Fields: slices.Concat(r.Keep, engines())}
 }
+
+// kept is what Keep leaves of a resource's objects; nil without it.
+func (r *Resource) kept() *shape.Kept {
+	if len(r.Keep) == 0 {
+		return nil
+	}
+	out := &shape.Kept{At: r.KeepAt}
+	for _, field := range slices.Concat(r.Keep, engines()) {
+		out.Fields = append(out.Fields, field)
+	}
+	return out
+}
+
+// engines are the fields that the engine itself reads.
+func engines() []Path { return []Path{{"status", "conditions"}, {"status", "observedGeneration"}} }
 
 // needed is what a resource's handlers look at and set; all, where they may look at any of it, or somebody else may.
 func (op *Operator) needed(r *Resource) Held {

@@ -53,6 +53,8 @@ type Resource struct {
 	// Keep, for CacheCompact, limits what is held to these fields; metadata is always held. By default it is what
 	// handlers read and set where that is known of all of them, as it is of many in YAML, and all else; see [Operator.Held].
 	Keep []Path
+	// KeepAt is where a configuration says so, for messages.
+	KeepAt string
 	// Ignore are paths whose changes are none to handlers, as those of fields that another tool writes time and again: no handler
 	// runs for one, and Old and Diff leave it out. A handler that names or reads such a path is a fault. Handlers with cause [Event]
 	// hear of every change.
@@ -257,7 +259,7 @@ type Knowledge struct {
 // same.
 func (r *Resource) CheckSchemas(k Knowledge) (faults, warnings []error) {
 	s := shape.Schemas{Children: map[string]shape.Shape{}, Related: map[string]shape.Shape{}, Indexes: r.op.indexShapes(k), Kinds: k.Kinds}
-	s.Self.Schema = k.OfResource(r.Name)
+	s.Self = shape.Shape{Schema: k.OfResource(r.Name), Kept: r.kept()}
 	checks := r.Checks
 	if k.Kinds != nil {
 		checks = slices.Concat(r.Exists, r.Checks)

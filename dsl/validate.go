@@ -191,6 +191,7 @@ func (h *Handler) check(c check, earlier []*Handler) {
 	}
 	h.checkCauses(c)
 	h.checkField(c)
+	h.checkKept(c)
 	h.checkMatches(c)
 	h.checkAttempts(c)
 	for i, need := range h.Needs {
@@ -268,8 +269,23 @@ func (h *Handler) checkField(c check) {
 		if c.Resource.Cache == CacheMetadata {
 			c.fault("field", "cache metadata does not hold it")
 		}
-		if keep := c.Resource.Keep; len(keep) > 0 && !slices.ContainsFunc(keep, func(kept Path) bool { return kept.Covers(field) }) {
-			c.fault("field", "keep leaves it out of the cache")
+		if kept := c.Resource.kept(); kept != nil {
+			if lacks, _ := kept.Lacks(field); lacks {
+				c.fault("field", "%s leaves it out of the cache: add %s to it", kept, field)
+			}
+		}
+	}
+}
+
+// checkKept checks that somebody sees when another one changes what a level-triggered handler keeps set.
+func (h *Handler) checkKept(c check) {
+	kept := c.Resource.kept()
+	if kept == nil || !h.Level() || h.Machine != nil { // a machine's book has a check of its own
+		return
+	}
+	for _, path := range h.Sets {
+		if lacks, _ := kept.Lacks(path); lacks {
+			c.fault("", "it sets %s, which %s leaves out of the cache, so it would not be set again when somebody else changes it: add %[1]s to it", path, kept)
 		}
 	}
 }

@@ -35,6 +35,7 @@ func buildRemove(cel compilerOf, b actions.Build, what string) (actions.Built, e
 	if err != nil {
 		return actions.Built{}, err
 	}
+	w.named = true
 	t := w.template(what, objectOrList, "delete")
 	if t != nil && len(t.Programs()) == 0 {
 		w.fault([]string{"delete"}, "want an expression such as ${self}, found %q", what)

@@ -28,6 +28,8 @@ type writer struct {
 	needs []dsl.Need
 	// unset: where an expression comes upon nothing is dealt with.
 	unset bool
+	// named: of an object that an expression gives as a whole no more is looked at than what it is called.
+	named bool
 	// reads is what its expressions read.
 	reads dsl.Reads
 	// told: it belongs to a machine, see [actions.Build].
@@ -64,8 +66,8 @@ func (w *writer) template(tree any, part func(shape.Schemas) *spec.Schema, at ..
 	}
 	w.reads = w.reads.And(t.Reads())
 	w.checks = append(w.checks, func(s shape.Schemas) []error {
-		s = s.With(objectsVariable, shape.Shape{Schema: s.Self.Schema, List: true})
-		s.Unset = w.unset
+		s = s.With(objectsVariable, shape.Shape{Schema: s.Self.Schema, List: true, Kept: s.Self.Kept})
+		s.Unset, s.Named = w.unset, w.named
 		var target *spec.Schema
 		if part != nil {
 			target = part(s)

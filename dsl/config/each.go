@@ -128,6 +128,7 @@ func itemOf(t *expr.Template, s shape.Schemas) shape.Shape {
 
 // within are the schemas of expressions within an entry: its item, and of the children that the handler makes its own.
 func (h *handler) within(s shape.Schemas) shape.Schemas {
+	s.Alone = len(h.Field) > 0
 	if h.item == nil {
 		return s
 	}

@@ -90,6 +90,7 @@ func TestEveryFieldArrives(t *testing.T) {
 	want.OnCleanup("bye", nothing, dsl.Needs("get", "secrets.v1"), described("call: demo.Run"))
 	want.Resource("foos.v1.example.com", func(foo *dsl.Resource) {
 		foo.Resync, foo.Workers, foo.Cache = time.Hour, 8, dsl.CacheCompact
+		foo.KeepAt = "testdata/good/everything.yaml:27:11"
 		foo.Keep = []dsl.Path{{"spec"}, {"metadata", "labels", "app.kubernetes.io/name"}, {"status", "phase"}}
 		foo.LabelSelector = "empty=,env in (2024,prod),!old,tier=gold"
 		foo.FieldSelector = "status.phase=Running,metadata.name!=x"

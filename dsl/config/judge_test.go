@@ -69,7 +69,7 @@ func beyond() []beyondSchema {
 			`the condition Ready is set twice`, ` children of one kind are watched in one version`, `the children need each other in a circle`,
 			`the resource (owns nothing|has no related objects|has no resync period)`, `the operator has no indexes`, `the handler has no timer`, `its kind is worked out`,
 			`it would be deleted as soon as it is made`, `cannot tell what handler \w+ has seen`, `cache metadata does not hold it`,
-			`keep leaves \S+ out of the cache`, `handler \S+ reads \S+, so a change of it counts`, `observedGeneration counts each change of it`, ` make one object, `,
+			`(keep|keep \(at \S+\)) leaves .* out of the cache`, `, which keep \(at \S+\) leaves out of the cache`, `handler \S+ reads \S+, so a change of it counts`, `observedGeneration counts each change of it`, ` make one object, `,
 		}},
 		{"fields that need or exclude each other: an editor would show the whole map as wrong, and offer less", []string{
 			` is only for (handlers|cache|mode|modes|timers|cron)\b`, ` is for (children|handlers) with forEach`, `burst: needs qps`,

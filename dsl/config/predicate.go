@@ -74,7 +74,9 @@ func (w *watched) predicateFor(h *handler, at path, text string) *expr.Program {
 		}
 		return w.predicate(at, text, h, without(h), variables...)
 	}
-	all := func(s shape.Schemas) shape.Shape { return shape.Shape{Schema: s.Self.Schema, List: true} }
+	all := func(s shape.Schemas) shape.Shape {
+		return shape.Shape{Schema: s.Self.Schema, List: true, Kept: s.Self.Kept}
+	}
 	return w.predicate(at, text, h, without(h), variable{objects, all})
 }
 

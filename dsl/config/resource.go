@@ -24,7 +24,7 @@ type resource struct {
 	Workers            int                `yaml:"workers" min:"1" default:"4" doc:"How many objects are handled at once."`
 	Lifecycle          lifecycle          `yaml:"lifecycle" default:"all" doc:"Which handlers of an object run in one pass. all: all that are due, in order, with one write for all of them. oneByOne: the first one that is due; the next one runs when what it has changed is written and seen."`
 	Cache              dsl.CacheProfile   `yaml:"cache" default:"compact" doc:"How objects are held. compact: their JSON, compressed. metadata: metadata alone, handlers see no spec and no status. live: keys alone, each pass reads from the server."`
-	Keep               []dsl.Path         `yaml:"keep" unique:"true" doc:"For cache compact: hold only these fields (paths such as spec.replicas), metadata, status.conditions and status.observedGeneration. Default: where all handlers are apply and set, what they read and set; else all fields."`
+	Keep               []dsl.Path         `yaml:"keep" unique:"true" doc:"For cache compact: hold only these fields (paths such as spec.replicas), metadata, status.conditions and status.observedGeneration. What expressions read must be among them. Default: where all handlers are apply and set, what they read and set; else all fields."`
 	Ignore             []dsl.Path         `yaml:"ignore" unique:"true" doc:"Paths whose changes are none, such as spec.lastSync or metadata.annotations[\"example.com/seen\"]: no handler runs for one, and old and diff leave it out. A handler that names or reads one by itself is a fault. Cause event hears of all."`
 	Selector           *selector          `yaml:"selector" min:"1" doc:"Which objects exist for this operator; the server selects. Absent: all."`
 	ObservedGeneration bool               `yaml:"observedGeneration" doc:"Whether status.observedGeneration belongs to this operator, and may tell that an object was handled. Cache metadata does not show it; there an annotation tells that."`
@@ -76,7 +76,9 @@ func (l *loader) resource(op *dsl.Operator, p *part, i int) {
 	}
 	w.out.Cache = w.form.Cache
 	w.out.ObservedGeneration = w.form.ObservedGeneration
-	w.out.Keep = w.form.Keep
+	if w.out.Keep = w.form.Keep; len(w.form.Keep) > 0 {
+		w.out.KeepAt = w.where(w.at.Key("keep"))
+	}
 	for i, field := range w.form.Keep {
 		w.known(w.at.Key("keep").Index(i), field)
 	}

@@ -107,6 +107,17 @@ func (p *Program) selected(variable string) (names []string, whole bool) {
 	return slices.Compact(names), whole
 }
 
+// Lead is a way through a variable, and the part of the expression that is it.
+type Lead struct {
+	Path dsl.Path
+	At   ast.Expr
+	// Asked: it is asked whether there is something.
+	Asked bool
+}
+
+// Leads returns the ways through a variable that the expression reads. That of a variable which it takes in another way is empty.
+func (p *Program) Leads(variable string) []Lead { return p.read(variable).leads }
+
 // Reads returns what the template's expressions read.
 func (t *Template) Reads() dsl.Reads { return ReadsOf(t.Programs()...) }
 
@@ -123,6 +134,7 @@ func ReadsOf(programs ...*Program) dsl.Reads {
 type reader struct {
 	variable string
 	paths    []dsl.Path
+	leads    []Lead
 	// parents are the paths of which it asks whether there is something in them: by has(), or .? without one before.
 	parents []dsl.Path
 	// ways are the paths as far as they have to lead to something.
@@ -133,7 +145,7 @@ type reader struct {
 
 func (r *reader) visit(e ast.NavigableExpr) {
 	if at, rooted := r.path(e); rooted {
-		r.paths = append(r.paths, at.path)
+		r.paths, r.leads = append(r.paths, at.path), append(r.leads, Lead{at.path, e, at.asked})
 		way := at.path
 		if at.asked {
 			way = at.path[:at.sure:at.sure]

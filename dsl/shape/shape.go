@@ -7,6 +7,7 @@ package shape
 
 import (
 	"errors"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/kube-openapi/pkg/validation/spec"
@@ -24,6 +25,41 @@ type Shape struct {
 	List bool
 	// Value says that the value need be no object: the schema is that of any value.
 	Value bool
+	// Kept is what there is of an object; nil for all of it.
+	Kept *Kept
+}
+
+// Kept is what a cache holds of objects beside their metadata.
+type Kept struct {
+	// Fields are paths.
+	Fields [][]string
+	// At is where a configuration says so; empty when that is not known.
+	At string
+}
+
+// Lacks reports whether a path leads to something that is left out. Part: some of it is there.
+func (k *Kept) Lacks(path []string) (lacks, part bool) {
+	if len(path) > 0 && slices.Contains([]string{"apiVersion", "kind", "metadata"}, path[0]) {
+		return false, false
+	}
+	for _, field := range k.Fields {
+		n := min(len(field), len(path))
+		switch same := slices.Equal(field[:n], path[:n]); {
+		case same && n == len(field):
+			return false, false
+		case same:
+			part = true
+		}
+	}
+	return true, part
+}
+
+// String is what leaves something out.
+func (k *Kept) String() string {
+	if k.At == "" {
+		return "keep"
+	}
+	return "keep (at " + k.At + ")"
 }
 
 // Kinds knows which kinds there are. What it has to say against one is a [Misfit].
@@ -47,6 +83,9 @@ type Kind struct {
 type Schemas struct {
 	// Self is the resource's own object.
 	Self Shape
+	// Alone: nothing but the field that a handler names is in old and diff. Named: of a whole object no more is read than
+	// what it is called.
+	Alone, Named bool
 	// Children and Related have every name that there is, with or without a schema.
 	Children, Related map[string]Shape
 	// Indexes have what is under a key of each of the operator's indexes, by their names.

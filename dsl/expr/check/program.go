@@ -33,6 +33,7 @@ func Program(p *expr.Program, s shape.Schemas) error {
 func infer(p *expr.Program, s shape.Schemas, doubted []string) (valueType, []string, error) {
 	in := &inspector{program: p, schemas: s, sure: s.Sure, doubted: doubted}
 	result := in.infer(p.AST().Expr(), nil)
+	in.leftOut()
 	if p.IsPredicate() && !result.may(isBool) {
 		in.issueAt(expr.Place{Line: 1, Column: 1}, "the result is %s, want true or false", result.kinds)
 	}
@@ -179,6 +180,9 @@ func (in *inspector) member(at, of ast.Expr, t valueType, name string) valueType
 }
 
 func (in *inspector) unknownField(of ast.Expr, fields fieldSet, name string) string {
+	if from, ok := fields.(*keptFields); ok {
+		return from.lack(name)
+	}
 	if from, ok := fields.(*schemaFields); ok {
 		if plain, escaped := from.unescaped(name); escaped {
 			return fmt.Sprintf("unknown field %q%s (write ['%s'])", name, in.within(of, fields), plain)

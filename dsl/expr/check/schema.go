@@ -107,6 +107,9 @@ func typeOfShape(shape shape.Shape) valueType {
 	if shape.Schema != nil {
 		one = typeOf(shape.Schema, true)
 	}
+	if shape.Kept != nil {
+		one = valueType{kinds: isMap, fields: &keptFields{kept: shape.Kept, of: one.fields}}
+	}
 	if shape.List {
 		return listOf(one)
 	}
