@@ -31,6 +31,8 @@ func TestGolden(t *testing.T) {
 		"help":                            {args: ""},
 		"help-run":                        {args: "run --help"},
 		"help-validate":                   {args: "validate --help"},
+		"help-cleanup":                    {args: "cleanup --help"},
+		"cleanup-without-config":          {args: "cleanup"},
 		"help-schema":                     {args: "help schema"},
 		"help-version":                    {args: "version -h"},
 		"unknown-command":                 {args: "frobnicate"},

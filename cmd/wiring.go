@@ -14,6 +14,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/config"
 	"github.com/handwerk-dev/handwerk/engine"
 	"github.com/handwerk-dev/handwerk/engine/access"
+	"github.com/handwerk-dev/handwerk/engine/cleanup"
 	"github.com/handwerk-dev/handwerk/engine/crd"
 	"github.com/handwerk-dev/handwerk/engine/preflight"
 	"github.com/handwerk-dev/handwerk/engine/rights"
@@ -34,6 +35,8 @@ type parts struct {
 	// lookup learns from the cluster what is served, reviewer asks it what an account may do.
 	lookup   func(context.Context, *dsl.Operator, *rest.Config) (rights.Lookup, error)
 	reviewer func(config *rest.Config, account string) (rights.Reviewer, error)
+	// cleaner takes away what an operator has left.
+	cleaner func(context.Context, *dsl.Operator, cleanup.Settings) (*cleanup.Cleaner, error)
 	// parse reads a configuration that is not in a file.
 	parse func(name string, data []byte, registry *actions.Registry, beside ...func(*dsl.Operator)) (*dsl.Operator, error)
 	// asks reports whether a person can be asked through the reader.
@@ -57,6 +60,7 @@ func realParts() parts {
 		check:        preflight.Check,
 		lookup:       access.Lookup,
 		reviewer:     access.Reviewer,
+		cleaner:      cleanup.New,
 		parse:        config.Parse,
 		asks:         func(in io.Reader) bool { return isTerminal(in) },
 		shows:        func(out io.Writer) bool { return isTerminal(out) },

@@ -5,7 +5,6 @@ package patch
 
 import (
 	"encoding/json"
-	"fmt"
 	"maps"
 	"reflect"
 	"slices"
@@ -60,10 +59,15 @@ func without(list []any, kinds []string) []any {
 	})
 }
 
-// hasSet reports whether one of these field managers has set a condition, by managedFields. These do not say it where conditions
-// are not a list of entries with keys.
+// hasSet reports whether one of these field managers has set a condition.
 func hasSet(o *unstructured.Unstructured, managers []string, kind string) bool {
-	for _, entry := range o.GetManagedFields() {
+	return slices.Contains(ConditionsOf(o.GetManagedFields(), managers), kind)
+}
+
+// ConditionsOf returns the types of the conditions that one of these field managers has set, sorted, by an object's managedFields.
+// These do not say it where conditions are not a list of entries with keys.
+func ConditionsOf(entries []metav1.ManagedFieldsEntry, managers []string) (out []string) {
+	for _, entry := range entries {
 		var fields struct {
 			Status struct {
 				Conditions map[string]any `json:"f:conditions"`
@@ -75,11 +79,17 @@ func hasSet(o *unstructured.Unstructured, managers []string, kind string) bool {
 		if !slices.ContainsFunc(managers, ours) || entry.FieldsV1 == nil || json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields) != nil {
 			continue
 		}
-		if _, has := fields.Status.Conditions[fmt.Sprintf(`k:{"type":%q}`, kind)]; has {
-			return true
+		for field := range fields.Status.Conditions {
+			var key struct {
+				Type string `json:"type"`
+			}
+			if text, is := strings.CutPrefix(field, "k:"); is && json.Unmarshal([]byte(text), &key) == nil && key.Type != "" {
+				out = append(out, key.Type)
+			}
 		}
 	}
-	return false
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 func condition(before map[string]any, w metav1.Condition, generation int64, now time.Time) map[string]any {

@@ -115,3 +115,12 @@ func dataOf(entry metav1.ManagedFieldsEntry) (keys []string) {
 	}
 	return keys
 }
+
+// Kinds returns the kinds that a ConfigMap names, as far as one of these field managers wrote them; none for nil.
+func Kinds(o *unstructured.Unstructured, managers []string) (out []schema.GroupKind) {
+	kinds := read(o, managers).kinds
+	for _, resource := range slices.Sorted(maps.Keys(kinds)) {
+		out = append(out, kinds[resource]...)
+	}
+	return out
+}

@@ -1,0 +1,189 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cmd
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/cleanup"
+)
+
+// stopTime is how long cleanup waits for the operator's end, beside the grace period of its handlers: as long as a Lease is held that
+// was not released.
+const stopTime = 30 * time.Second
+
+// everyObjects is after how many objects cleanup says how far it is.
+const everyObjects = 500
+
+// cleanupFlags are the flags of cleanup.
+type cleanupFlags struct {
+	config            []string
+	kube              kubeFlags
+	namespace         string
+	children          string
+	yes, dryRun, stop bool
+}
+
+// What --children takes.
+const (
+	keepChildren   = "keep"
+	deleteChildren = "delete"
+)
+
+func (p *program) cleanupCommand() *cobra.Command {
+	f := &cleanupFlags{children: keepChildren}
+	c := &cobra.Command{
+		Use:   "cleanup --config FILE|DIR",
+		Short: "Take away what an operator has left in a cluster",
+		Long: `Take away what an operator has left in a cluster, before it is uninstalled: its
+finalizers, annotations, labels and conditions on objects, its register, its key and
+its lock. Objects and CRDs stay; an object that is being deleted goes once the finalizer
+is off, and no delete handler runs for it any more. Children stay, or go with
+--children=delete.
+
+It says first what it has found, and asks. While a process of the operator runs, it does
+nothing: stop it, or give --stop, which scales the Deployment of operator bundle to zero.
+What the account may not see or change is said at the end, and the exit code is 1.`,
+		Example: `  operator cleanup --config webapp --dry-run
+  operator cleanup --config webapp --stop --yes
+  operator bundle --config webapp | kubectl delete -f -`,
+		Args: noArguments,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := p.needConfig(f.config); err != nil {
+				return &usageError{command: c.CommandPath(), err: err}
+			}
+			return p.cleanup(c.Context(), f, c.OutOrStdout())
+		},
+	}
+	f.add(c.Flags())
+	completeChoices(c)
+	return c
+}
+
+func (f *cleanupFlags) add(set *pflag.FlagSet) {
+	addConfig(set, &f.config)
+	f.kube.add(set)
+	set.StringVar(&f.namespace, "namespace", defaultNamespace, "the `namespace` that the operator is deployed in")
+	set.Var(&choice{value: &f.children, noun: "choice", words: []string{keepChildren, deleteChildren}}, "children",
+		"keep the children, without the operator's marks, or delete them")
+	set.BoolVar(&f.stop, "stop", false, "scale the operator's Deployment to zero first, and wait for its end")
+	set.BoolVar(&f.dryRun, "dry-run", false, "say what there is, and change nothing")
+	set.BoolVar(&f.yes, "yes", false, "do not ask")
+	set.SortFlags = false
+}
+
+// cleanup looks, asks and takes away.
+func (p *program) cleanup(ctx context.Context, f *cleanupFlags, out io.Writer) error {
+	op, err := p.operator(f.config, func(*dsl.Operator) {})
+	if err != nil {
+		return err
+	}
+	config, _, err := p.access(ctx, &f.kube)
+	if err != nil {
+		return err
+	}
+	config.UserAgent = userAgent(op.Name)
+	c, err := p.cleaner(ctx, op, cleanup.Settings{Config: config, Namespace: f.namespace, Deployment: objectName(op.Name), DeleteChildren: f.children == deleteChildren})
+	if err != nil {
+		return fmt.Errorf("cleaning up after operator %s: %w", op.Name, err)
+	}
+	if err := f.ending(ctx, op, c); err != nil {
+		return fmt.Errorf("cleaning up after operator %s: %w", op.Name, err)
+	}
+	found := c.Look(ctx)
+	tellFindings(out, f, op, found)
+	failed := found.Unseen
+	if !found.Empty() && !f.dryRun {
+		if err := p.agreed(f, out); err != nil {
+			return err
+		}
+		done, all := 0, len(found.Children)+len(found.Objects)+len(found.Own)
+		failed = append(failed, c.Remove(ctx, found, func(cleanup.Found) {
+			if done++; done%everyObjects == 0 {
+				fmt.Fprintf(out, "%d of %d\n", done, all)
+			}
+		})...)
+		fmt.Fprintf(out, "cleaned %d of %d\n", done, all)
+	}
+	for _, err := range failed {
+		fmt.Fprintln(p.Err, "not done:", err)
+	}
+	if len(failed) > 0 {
+		return fmt.Errorf("cleaning up after operator %s: %d things could not be done", op.Name, len(failed))
+	}
+	return nil
+}
+
+// ending sees to it that no process of the operator runs.
+func (f *cleanupFlags) ending(ctx context.Context, op *dsl.Operator, c *cleanup.Cleaner) error {
+	if f.dryRun {
+		return nil
+	}
+	if f.stop {
+		ctx, cancel := context.WithTimeout(ctx, cmp.Or(op.Settings.GracePeriod, dsl.DefaultGracePeriod)+stopTime)
+		defer cancel()
+		return c.Stop(ctx)
+	}
+	running, err := c.Running(ctx, time.Now())
+	if err == nil && running != "" {
+		err = errors.New("it runs: " + running + " (stop it, or give --stop)")
+	}
+	return err
+}
+
+// tellFindings says what was found.
+func tellFindings(out io.Writer, f *cleanupFlags, op *dsl.Operator, found cleanup.Findings) {
+	if found.Empty() {
+		fmt.Fprintf(out, "operator %s has left nothing that can be seen\n", op.Name)
+		return
+	}
+	fmt.Fprintf(out, "operator %s has left:\n", op.Name)
+	tell := func(list []cleanup.Found, what, fate string) {
+		if len(list) == 0 {
+			return
+		}
+		fmt.Fprintf(out, "  %d %s: %s\n", len(list), what, fate)
+		for i, one := range list {
+			if i == 5 {
+				fmt.Fprintf(out, "    and %d more\n", len(list)-i)
+				break
+			}
+			fmt.Fprintf(out, "    %s\n", one)
+		}
+	}
+	tell(found.Objects, "objects with its marks", "they stay, without these")
+	if f.children == deleteChildren {
+		tell(found.Children, "children", "they are deleted")
+	} else {
+		tell(found.Children, "children", "they stay, without its marks")
+	}
+	tell(found.Own, "objects of its own", "they are deleted")
+}
+
+// agreed asks a person whether to go on.
+func (p *program) agreed(f *cleanupFlags, out io.Writer) error {
+	if f.yes {
+		return nil
+	}
+	if p.In == nil || !p.asks(p.In) {
+		return errors.New("nothing is changed without --yes where no person can be asked")
+	}
+	fmt.Fprint(out, "go on? [y/N] ")
+	line, _ := bufio.NewReader(p.In).ReadString('\n') // an end of the input is a no
+	if answer := strings.ToLower(strings.TrimSpace(line)); answer != "y" && answer != "yes" {
+		return errors.New("nothing was changed")
+	}
+	return nil
+}

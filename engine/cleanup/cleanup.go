@@ -1,0 +1,287 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+// Package cleanup takes away what an operator has left in a cluster, when it is to be uninstalled: its finalizers, annotations,
+// labels and conditions on objects, and its register, key and lock. Nothing of it works while a process of the operator runs, which
+// would put the marks back.
+package cleanup
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/catalog"
+	"github.com/handwerk-dev/handwerk/engine/outage"
+	"github.com/handwerk-dev/handwerk/engine/register"
+)
+
+// page is how many objects one request lists.
+const page = 500
+
+// The resources of the operator's own objects.
+var (
+	configMaps  = schema.GroupVersionResource{Version: "v1", Resource: "configmaps"}
+	secrets     = schema.GroupVersionResource{Version: "v1", Resource: "secrets"}
+	leases      = schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}
+	deployments = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
+)
+
+// Settings say what is cleaned up. Config and Namespace are required.
+type Settings struct {
+	Config *rest.Config
+	// Namespace is that of the operator's pod, where its register, its key and its lock are, unless the lock has another one.
+	Namespace string
+	// Deployment is the name of the operator's Deployment. Empty, or none of that name: processes are known by the lock alone.
+	Deployment string
+	// DeleteChildren deletes the children. Otherwise they stay, with their owner references and without the operator's marks.
+	DeleteChildren bool
+}
+
+// Cleaner cleans up after one operator. It is made by [New].
+type Cleaner struct {
+	set      Settings
+	names    []*dsl.Operator // the operator, and what it was called before
+	op       *dsl.Operator
+	catalog  *catalog.Catalog
+	dynamic  dynamic.Interface
+	metadata metadata.Interface
+}
+
+// New returns what cleans up after an operator.
+func New(ctx context.Context, op *dsl.Operator, set Settings) (*Cleaner, error) {
+	config := outage.WithDeadline(set.Config)
+	served, err := catalog.Dial(ctx, config)
+	if err != nil {
+		return nil, fmt.Errorf("connecting: %w", err)
+	}
+	objects, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("connecting: %w", err)
+	}
+	marks, err := metadata.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("connecting: %w", err)
+	}
+	return &Cleaner{set: set, op: op, names: append([]*dsl.Operator{op}, op.Earlier()...), catalog: served, dynamic: objects, metadata: marks}, nil
+}
+
+// Found is an object that has something of the operator.
+type Found struct {
+	Resource        catalog.Resource
+	Namespace, Name string
+	UID             types.UID
+	// Child: the operator made it, by managedFields. Its own objects are Own.
+	Child, Own bool
+}
+
+// String is the object as people name it: "Foo default/web".
+func (f Found) String() string {
+	if f.Namespace == "" {
+		return f.Resource.Kind + " " + f.Name
+	}
+	return f.Resource.Kind + " " + f.Namespace + "/" + f.Name
+}
+
+// Findings are what the operator has left.
+type Findings struct {
+	// Objects have marks and are handled by the operator. Children were made by it. Own are its register, key and lock.
+	Objects, Children, Own []Found
+	// Unseen says what could not be looked at, and why. What is left there stays.
+	Unseen []error
+}
+
+// Empty reports whether nothing was found.
+func (f Findings) Empty() bool { return len(f.Objects)+len(f.Children)+len(f.Own) == 0 }
+
+// Look looks for what the operator has left: on objects of its resources, and of the kinds of which it makes children or made some,
+// as its register knows.
+func (c *Cleaner) Look(ctx context.Context) (out Findings) {
+	kinds, unseen := c.kinds(ctx)
+	out.Unseen = unseen
+	for _, r := range kinds {
+		if err := c.lookAt(ctx, r, &out); err != nil {
+			out.Unseen = append(out.Unseen, err)
+		}
+	}
+	for _, one := range c.own() {
+		o, err := c.metadata.Resource(one.Resource.GVR).Namespace(one.Namespace).Get(ctx, one.Name, metav1.GetOptions{})
+		switch {
+		case apierrors.IsNotFound(err):
+		case err != nil:
+			out.Unseen = append(out.Unseen, fmt.Errorf("reading %s: %w", one, err))
+		default:
+			one.UID = o.UID
+			out.Own = append(out.Own, one)
+		}
+	}
+	return out
+}
+
+// own are the objects that the operator keeps for itself, under all its names.
+func (c *Cleaner) own() (out []Found) {
+	add := func(gvr schema.GroupVersionResource, kind, namespace, name string) {
+		one := Found{Resource: catalog.Resource{GVR: gvr, Kind: kind, Namespaced: true}, Namespace: namespace, Name: name, Own: true}
+		if !slices.ContainsFunc(out, func(f Found) bool { return f.String() == one.String() }) {
+			out = append(out, one)
+		}
+	}
+	for _, op := range c.names {
+		namespace := cmp.Or(op.Settings.LeaderElection.Namespace, c.set.Namespace)
+		add(configMaps, "ConfigMap", namespace, op.Register())
+		add(secrets, "Secret", namespace, op.DigestKey())
+		add(leases, "Lease", namespace, op.LeaderLock())
+	}
+	return out
+}
+
+// kinds are the resources on which the operator may have left something. One that is not served has no objects.
+func (c *Cleaner) kinds(ctx context.Context) (out []catalog.Resource, unseen []error) {
+	found := map[schema.GroupVersionResource]catalog.Resource{}
+	note := func(what string, r catalog.Resource, err error) {
+		switch {
+		case err == nil:
+			found[r.GVR] = r
+		case !errors.Is(err, catalog.ErrMissing):
+			unseen = append(unseen, fmt.Errorf("looking up %s: %w", what, err))
+		}
+	}
+	for _, r := range c.op.Resources() {
+		served, err := c.catalog.Resolve(ctx, r.Name)
+		note(r.Name.String(), served, err)
+		for name, kind := range r.Owned() {
+			if name.Resource != "" {
+				served, err = c.catalog.Resolve(ctx, name)
+			} else {
+				served, err = c.catalog.KindOf(ctx, kind)
+			}
+			note(cmp.Or(name.Resource, kind.Kind), served, err)
+		}
+	}
+	for _, op := range c.names {
+		namespace := cmp.Or(op.Settings.LeaderElection.Namespace, c.set.Namespace)
+		o, err := c.dynamic.Resource(configMaps).Namespace(namespace).Get(ctx, op.Register(), metav1.GetOptions{})
+		if err != nil && !apierrors.IsNotFound(err) {
+			unseen = append(unseen, fmt.Errorf("reading the register ConfigMap %s/%s: %w", namespace, op.Register(), err))
+		}
+		if err != nil {
+			continue
+		}
+		for _, kind := range register.Kinds(o, c.managers()) {
+			served, err := c.catalog.KindOf(ctx, kind.WithVersion(""))
+			note(kind.String(), served, err)
+		}
+	}
+	out = slices.SortedFunc(maps.Values(found), func(a, b catalog.Resource) int { return cmp.Compare(a.GVR.String(), b.GVR.String()) })
+	return out, unseen
+}
+
+// managers are the field managers that the operator has and had.
+func (c *Cleaner) managers() (out []string) {
+	for _, op := range c.names {
+		out = append(out, op.Name)
+	}
+	return out
+}
+
+// lookAt lists the objects of a resource, where the operator works or everywhere.
+func (c *Cleaner) lookAt(ctx context.Context, r catalog.Resource, out *Findings) error {
+	list := metav1.ListOptions{Limit: page}
+	for {
+		some, err := c.metadata.Resource(r.GVR).List(ctx, list)
+		if err != nil {
+			return fmt.Errorf("listing %s: %w", r.GVR.GroupResource(), err)
+		}
+		for i := range some.Items {
+			o := &some.Items[i]
+			m := c.marksOf(o)
+			if m.empty() {
+				continue
+			}
+			f := Found{Resource: r, Namespace: o.Namespace, Name: o.Name, UID: o.UID, Child: m.child}
+			if f.Child {
+				out.Children = append(out.Children, f)
+			} else {
+				out.Objects = append(out.Objects, f)
+			}
+		}
+		if list.Continue = some.Continue; list.Continue == "" {
+			return nil
+		}
+	}
+}
+
+// Running says which process of the operator works, as far as that can be seen: one renews the lock, or the Deployment has Pods to
+// run. Empty means that nothing is seen of any.
+func (c *Cleaner) Running(ctx context.Context, now time.Time) (string, error) {
+	if c.set.Deployment != "" {
+		o, err := c.dynamic.Resource(deployments).Namespace(c.set.Namespace).Get(ctx, c.set.Deployment, metav1.GetOptions{})
+		if err != nil && !apierrors.IsNotFound(err) {
+			return "", fmt.Errorf("reading Deployment %s/%s: %w", c.set.Namespace, c.set.Deployment, err)
+		}
+		if err == nil {
+			wanted, found, _ := unstructured.NestedInt64(o.Object, "spec", "replicas")
+			there, _, _ := unstructured.NestedInt64(o.Object, "status", "replicas")
+			if n := max(wanted, there); n > 0 || !found {
+				return fmt.Sprintf("Deployment %s/%s has %d Pods", c.set.Namespace, c.set.Deployment, n), nil
+			}
+		}
+	}
+	for _, op := range c.names {
+		namespace := cmp.Or(op.Settings.LeaderElection.Namespace, c.set.Namespace)
+		o, err := c.dynamic.Resource(leases).Namespace(namespace).Get(ctx, op.LeaderLock(), metav1.GetOptions{})
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return "", fmt.Errorf("reading Lease %s/%s: %w", namespace, op.LeaderLock(), err)
+		}
+		if holder, held := holds(o, now); held {
+			return fmt.Sprintf("%s renews Lease %s/%s", holder, namespace, op.LeaderLock()), nil
+		}
+	}
+	return "", nil
+}
+
+// holds reports who holds a Lease, and whether its time is not over.
+func holds(o *unstructured.Unstructured, now time.Time) (holder string, held bool) {
+	holder, _, _ = unstructured.NestedString(o.Object, "spec", "holderIdentity")
+	renewed, _, _ := unstructured.NestedString(o.Object, "spec", "renewTime")
+	seconds, _, _ := unstructured.NestedInt64(o.Object, "spec", "leaseDurationSeconds")
+	at, err := time.Parse(time.RFC3339Nano, renewed)
+	return holder, holder != "" && err == nil && now.Before(at.Add(time.Duration(seconds)*time.Second))
+}
+
+// Stop scales the operator's Deployment to zero, and waits until nothing is seen of its processes any more, or ctx ends.
+func (c *Cleaner) Stop(ctx context.Context) error {
+	const none = `{"spec":{"replicas":0}}`
+	_, err := c.dynamic.Resource(deployments).Namespace(c.set.Namespace).Patch(ctx, c.set.Deployment, types.MergePatchType, []byte(none), metav1.PatchOptions{FieldManager: c.op.Name})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("scaling Deployment %s/%s: %w", c.set.Namespace, c.set.Deployment, err)
+	}
+	for {
+		running, err := c.Running(ctx, time.Now())
+		if err != nil || running == "" {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("waiting for the operator's end: %s", running)
+		case <-time.After(time.Second):
+		}
+	}
+}

@@ -1,0 +1,123 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cleanup
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+)
+
+// tries is how often an object is changed that others change at the same time.
+const tries = 5
+
+// Remove takes away what Look has found, and returns what could not be: children first, then what is on their owners, then the
+// operator's own objects. These stay when something before them could not be done, for they say where it is. Progress, when set, is
+// called with each object that is done.
+func (c *Cleaner) Remove(ctx context.Context, f Findings, progress func(Found)) (failed []error) {
+	for _, list := range [][]Found{f.Children, f.Objects, f.Own} {
+		for _, one := range list {
+			if one.Own && len(failed)+len(f.Unseen) > 0 {
+				failed = append(failed, fmt.Errorf("%s stays: it says where the rest is", one))
+				continue
+			}
+			if err := c.remove(ctx, one); err != nil {
+				failed = append(failed, fmt.Errorf("cleaning %s: %w", one, err))
+				continue
+			}
+			if progress != nil {
+				progress(one)
+			}
+		}
+	}
+	return failed
+}
+
+// remove deletes an object or takes the marks off it. One that is gone is done.
+func (c *Cleaner) remove(ctx context.Context, f Found) error {
+	client := c.dynamic.Resource(f.Resource.GVR).Namespace(f.Namespace)
+	var err error
+	if f.Own || f.Child && c.set.DeleteChildren {
+		background := metav1.DeletePropagationBackground
+		err = client.Delete(ctx, f.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &f.UID}, PropagationPolicy: &background})
+	} else {
+		err = c.unmark(ctx, client, f)
+	}
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+// unmark takes the marks off an object as it is now. Conditions go before the finalizer, with which the object may go.
+func (c *Cleaner) unmark(ctx context.Context, client dynamic.ResourceInterface, f Found) (err error) {
+	for range tries {
+		var o *unstructured.Unstructured
+		if o, err = client.Get(ctx, f.Name, metav1.GetOptions{}); err != nil {
+			return err
+		}
+		m := c.marksOf(o)
+		if o.GetUID() != f.UID || m.empty() {
+			return nil
+		}
+		if o, err = c.withoutConditions(ctx, client, f, o, m.conditions); err == nil {
+			m.conditions = nil
+			if m.empty() {
+				return nil
+			}
+			err = c.patch(ctx, client, f.Name, m.without(o))
+		}
+		if !apierrors.IsConflict(err) {
+			return err
+		}
+	}
+	return err
+}
+
+// withoutConditions takes conditions off an object, and returns it as it is then.
+func (c *Cleaner) withoutConditions(
+	ctx context.Context, client dynamic.ResourceInterface, f Found, o *unstructured.Unstructured, kinds []string,
+) (*unstructured.Unstructured, error) {
+	list, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
+	rest := slices.DeleteFunc(slices.Clone(list), func(item any) bool {
+		condition, _ := item.(map[string]any)
+		kind, _ := condition["type"].(string)
+		return slices.Contains(kinds, kind)
+	})
+	if len(rest) == len(list) {
+		return o, nil
+	}
+	data, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"resourceVersion": o.GetResourceVersion(), "uid": o.GetUID()},
+		"status":   map[string]any{"conditions": rest},
+	})
+	if err != nil {
+		return o, err
+	}
+	var subresource []string
+	if f.Resource.Status {
+		subresource = []string{"status"}
+	}
+	after, err := client.Patch(ctx, f.Name, types.MergePatchType, data, metav1.PatchOptions{FieldManager: c.op.Name}, subresource...)
+	if err != nil {
+		return o, err
+	}
+	return after, nil
+}
+
+func (c *Cleaner) patch(ctx context.Context, client dynamic.ResourceInterface, name string, change map[string]any) error {
+	data, err := json.Marshal(change)
+	if err != nil {
+		return err
+	}
+	_, err = client.Patch(ctx, name, types.MergePatchType, data, metav1.PatchOptions{FieldManager: c.op.Name})
+	return err
+}
