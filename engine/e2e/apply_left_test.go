@@ -138,37 +138,50 @@ func TestALaterVersionTakesAwayWhatAnEarlierOneMade(t *testing.T) {
 	}
 }
 
-// TestChildrenOfAFilterThatHoldsNoMore: they go when it holds no more, also while no process runs, but for those that are
-// to stay; and come back when it holds again.
+// TestChildrenOfAFilterThatHoldsNoMore: they go when labels or an includeWhen say so, also while no process runs, but for
+// those that are to stay, and come back when it holds again. A when lets them be.
 func TestChildrenOfAFilterThatHoldsNoMore(t *testing.T) {
-	t.Parallel()
-	s := newVersionStage(t)
-	on := []string{
-		keeper("app", "v1", "ConfigMap", "a"),
-		keeper("some", "v1", "Secret", "b", `when: self.spec.value == "on"`),
-		`{id: left, when: self.spec.value == "on", apply: {c: {onDelete: orphan, template: {apiVersion: v1, kind: Secret, metadata: {name: c}}}}}`,
+	for name, filter := range map[string]string{"labels": `labels: {state: "on"}`, "includeWhen": `includeWhen: self.spec.value == "on"`} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newVersionStage(t)
+			on := []string{
+				keeper("app", "v1", "ConfigMap", "a"),
+				keeper("some", "v1", "Secret", "b", filter),
+				`{id: left, ` + filter + `, apply: {c: {onDelete: orphan, template: {apiVersion: v1, kind: Secret, metadata: {name: c}}}}}`,
+				keeper("kept", "v1", "Secret", "d", `when: self.spec.value == "on"`),
+			}
+			turn := func(to string) {
+				s.works.Patch(t, "w", `{"metadata":{"labels":{"state":"`+to+`"}},"spec":{"value":"`+to+`"}}`)
+			}
+			s.version(t, s.ns, on...)
+			s.works.Create(t, work("w", "off"))
+			turn("on")
+			first := is(t, s.secrets, "b", "some/b")
+			free := is(t, s.secrets, "c", "left/c;orphan")
+			kept := is(t, s.secrets, "d", "kept/d")
+			is(t, s.maps, "a", "app/a")
+			turn("off")
+			s.secrets.AwaitGone(t, "b")
+			s.secrets.Await(t, "c", "being free", func(o *unstructured.Unstructured) bool {
+				return o.GetUID() == free && len(o.GetOwnerReferences()) == 0
+			})
+			s.secrets.Delete(t, "c")
+			turn("on")
+			if again := is(t, s.secrets, "b", "some/b"); again == first {
+				t.Error("the child was not taken away")
+			}
+			is(t, s.secrets, "c", "left/c;orphan")
+			s.running.Stop(t)
+			turn("off")
+			s.version(t, s.ns, on...)
+			s.secrets.AwaitGone(t, "b")
+			is(t, s.maps, "a", "app/a")
+			if now := is(t, s.secrets, "d", "kept/d"); now != kept {
+				t.Error("the child of the handler with a when was taken away")
+			}
+		})
 	}
-	s.version(t, s.ns, on...)
-	s.works.Create(t, work("w", "on"))
-	first := is(t, s.secrets, "b", "some/b")
-	free := is(t, s.secrets, "c", "left/c;orphan")
-	is(t, s.maps, "a", "app/a")
-	s.works.Patch(t, "w", `{"spec":{"value":"off"}}`)
-	s.secrets.AwaitGone(t, "b")
-	s.secrets.Await(t, "c", "being free", func(o *unstructured.Unstructured) bool {
-		return o.GetUID() == free && len(o.GetOwnerReferences()) == 0
-	})
-	s.secrets.Delete(t, "c")
-	s.works.Patch(t, "w", `{"spec":{"value":"on"}}`)
-	if again := is(t, s.secrets, "b", "some/b"); again == first {
-		t.Error("the child was not taken away")
-	}
-	is(t, s.secrets, "c", "left/c;orphan")
-	s.running.Stop(t)
-	s.works.Patch(t, "w", `{"spec":{"value":"off"}}`)
-	s.version(t, s.ns, on...)
-	s.secrets.AwaitGone(t, "b")
-	is(t, s.maps, "a", "app/a")
 }
 
 // TestAVersionFromBeforeTheRegister: what a release made that registered nothing is registered at first sight, and not
