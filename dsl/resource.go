@@ -68,6 +68,9 @@ type Resource struct {
 	// level-triggered looks at the field spec and has NoOld.
 	ObservedGeneration bool
 
+	// Ready says whether the engine keeps the condition [Ready] of the objects. By default it does where [Resource.KeepsReady] says.
+	Ready *bool
+
 	// CRD, when set, is the CustomResourceDefinition that the configuration describes, in its JSON
 	// form. See package dsl/crd.
 	CRD map[string]any

@@ -106,6 +106,7 @@ func (r *Resource) check(c check) {
 		}
 	}
 	r.checkIgnore(c)
+	r.checkReady(c)
 	r.checkRelations(c)
 	for i, h := range r.handlers {
 		of := check{Place{Resource: r, Handler: h}, c.found}

@@ -271,6 +271,7 @@ func (p *pass) run(ctx context.Context, news inbox.Changes) error {
 		return err
 	}
 	p.restate()
+	p.ownReady(ctx)
 	s, err := p.write(ctx, p.settle())
 	if err != nil && !errors.Is(err, patch.ErrGone) {
 		p.abandon()
@@ -292,7 +293,7 @@ func (p *pass) restate() {
 // saying is what the pass knows of what is to be said in conditions.
 func (p *pass) saying() saying.Pass {
 	return saying.Pass{
-		Object: p.object, Look: p.Look, Readers: p.r.rules.Readers, Jobs: p.jobs, Ledger: p.ledger, Memory: p.memory, Sees: p.sees,
+		Object: p.object, Current: p.Current, Look: p.Look, Wanted: p.Patch, Readers: p.r.rules.Readers, Jobs: p.jobs, Ledger: p.ledger, Memory: p.memory, Sees: p.sees,
 	}
 }
 

@@ -34,6 +34,9 @@ func (p *pass) remember(a account) {
 	m := p.memory
 	p.ledger.Keep(a.marks)
 	m.Troubles.Settle()
+	if said := a.marks.Ready; said != nil {
+		m.Ready = digestOf(conditionMap(said))
+	}
 	m.Rerun = a.rerun
 	if !p.gone { // the key may be that of another object
 		if m.Troubles.Any() {

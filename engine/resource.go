@@ -58,6 +58,9 @@ type resource struct {
 	conditions *conditions.Schema
 	// schemas counts changes of the resource's CRD, as far as CRDs are watched.
 	schemas atomic.Int64
+	// ready: the engine keeps the condition Ready. readyTold and readyForeign: what the log says of that once was said.
+	ready                   bool
+	readyTold, readyForeign atomic.Bool
 
 	// box keeps what comes up for objects between passes.
 	box *inbox.Box[memory.Memory]
@@ -75,7 +78,7 @@ type resource struct {
 func newResource(e *Engine, spec *dsl.Resource) *resource {
 	r := &resource{
 		engine: e, spec: spec, name: spec.Name.String(), rules: plan.NewRules(e.op, spec, e.digests),
-		log: e.log.WithValues("resource", spec.Name.String()),
+		log: e.log.WithValues("resource", spec.Name.String()), ready: spec.KeepsReady(),
 	}
 	r.form = cached.FormOf(spec.Cache, e.op.Held(spec))
 	r.shown = r.form.Shows()

@@ -66,6 +66,7 @@ func (p *pass) settle() verdict {
 	if !p.gone && p.r.spec.Cache != dsl.CacheMetadata { // else it is not known what other conditions there are
 		p.saying().Failing(p.r.engine.op.Name, &out.marks)
 	}
+	out.marks.Ready = p.readiness()
 	return out
 }
 

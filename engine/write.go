@@ -292,11 +292,14 @@ func (r *resource) dropped(log func() logr.Logger, result patch.Result) {
 // correct holds what handlers were to leave behind against what the server made of it: what it dropped or
 // rewrote is no news for the handler that wrote it. Where the text says otherwise it is sent again, once.
 func (p *pass) correct(ctx context.Context, written *unstructured.Unstructured, marks patch.Marks) patch.Marks {
-	before := p.ledger.Outcomes()
+	before, seen := p.ledger.Outcomes(), written
+	if marks.Ready != nil {
+		seen = p.besideReady(written)
+	}
 	if p.Patch.Empty() {
-		p.rewritten(written, marks.Locked)
+		p.rewritten(seen, marks.Locked)
 	} else {
-		p.corrected(written)
+		p.corrected(seen)
 	}
 	if p.ledger.Outcomes() == before || marks.Annotation == "" {
 		return marks

@@ -28,6 +28,7 @@ type resource struct {
 	Ignore             []dsl.Path         `yaml:"ignore" unique:"true" doc:"Paths whose changes are none, such as spec.lastSync or metadata.annotations[\"example.com/seen\"]: no handler runs for one, and old and diff leave it out. A handler that names or reads one by itself is a fault. Cause event hears of all."`
 	Selector           *selector          `yaml:"selector" min:"1" doc:"Which objects exist for this operator; the server selects. Absent: all."`
 	ObservedGeneration bool               `yaml:"observedGeneration" doc:"Whether status.observedGeneration belongs to this operator, and may tell that an object was handled. Cache metadata does not show it; there an annotation tells that."`
+	Ready              *bool              `yaml:"ready" doc:"Whether the engine keeps the condition Ready of the objects. Default: where the CRD is that of schema, a handler with apply runs for reconcile, and all handlers are known not to set Ready."`
 	Owns               []dsl.ResourceName `yaml:"owns" unique:"true" doc:"Resources whose objects are children: a change of one runs handlers with cause child for its owner."`
 	Related            []relation         `yaml:"related" doc:"Objects that handlers look at without owning them; a change of one runs handlers with cause related."`
 	Machine            machines           `yaml:"machine" doc:"A finite state machine over each object, or a list of them. Its state lies in the object's status. It runs before the handlers."`
@@ -76,6 +77,7 @@ func (l *loader) resource(op *dsl.Operator, p *part, i int) {
 	}
 	w.out.Cache = w.form.Cache
 	w.out.ObservedGeneration = w.form.ObservedGeneration
+	w.out.Ready = w.form.Ready
 	if w.out.Keep = w.form.Keep; len(w.form.Keep) > 0 {
 		w.out.KeepAt = w.where(w.at.Key("keep"))
 	}

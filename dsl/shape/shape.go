@@ -134,6 +134,8 @@ type NamedChild struct {
 	// same handler that must be there before it.
 	Maker string
 	Needs []string
+	// Judged: its maker says when it is ready, and waits for that.
+	Judged bool
 }
 
 // Misfit is an error: what is wrong at a place within an action's configuration.

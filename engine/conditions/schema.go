@@ -39,7 +39,7 @@ type Schema struct {
 	mu    sync.Mutex
 	told  bool
 	after time.Time // ask again not before this
-	// refused is until when the condition that says which handlers fail is not sent, as the server did not take it.
+	// refused is until when conditions of the engine's own are not sent, as the server did not take one.
 	refused time.Time
 }
 
@@ -98,8 +98,8 @@ func (s *Schema) keeps(ctx context.Context) (bool, error) {
 	return keeps, nil
 }
 
-// takesFailing reports whether the condition that says which handlers fail is to be sent: the resource has conditions,
-// and the server took it lately. The error says why that is not known.
+// takesFailing reports whether conditions of the engine's own are to be sent: the resource has conditions,
+// and the server took them lately. The error says why that is not known.
 func (s *Schema) takesFailing(ctx context.Context) (bool, error) {
 	s.mu.Lock()
 	refused := time.Until(s.refused) > 0
@@ -110,7 +110,7 @@ func (s *Schema) takesFailing(ctx context.Context) (bool, error) {
 	return s.keeps(ctx)
 }
 
-// failingRefused notes that the server did not take that condition.
+// failingRefused notes that the server did not take one of them.
 func (s *Schema) failingRefused(err error) {
 	s.mu.Lock()
 	first := s.refused.IsZero()
@@ -120,8 +120,8 @@ func (s *Schema) failingRefused(err error) {
 	if !first || apierrors.IsForbidden(err) {
 		log = log.V(1) // the right to write status is given to operators that need it, and this one works without
 	}
-	log.Info("objects do not say which handlers fail: the API server does not take the condition", logmark.Warning, true,
-		"condition", Failing, "error", err.Error())
+	log.Info("objects do not say which handlers fail, or whether they are ready: the API server does not take the condition",
+		logmark.Warning, true, "conditions", Failing+", "+dsl.Ready, "error", err.Error())
 }
 
 // Of are an object's conditions. They are only read.
@@ -154,17 +154,17 @@ func Text(condition map[string]any, key string) string {
 	return text
 }
 
-// Write is [patch.Write] for a wish with the condition that says which handlers fail. Where the resource has no
-// conditions, or the server does not take it, all but the condition is written: it is not worth a pass that cannot be
-// finished. Owed is set to whether the condition is to be written later, where there is one to write.
+// Write is [patch.Write] for a wish with conditions of the engine's own. Where the resource has no conditions, or the server
+// does not take them, all but these is written: they are not worth a pass that cannot be finished. Owed is set to whether they are
+// to be written later, where there are some to write.
 func (s *Schema) Write(ctx context.Context, t patch.Target, wish patch.Wish, owed *bool) (patch.Result, error) {
 	_, first := wish(t.Object)
-	if first.Condition == nil && first.Mended == "" {
+	if first.Condition == nil && first.Mended == "" && first.Ready == nil {
 		return patch.Write(ctx, t, wish)
 	}
 	without := func(live *unstructured.Unstructured) (*dsl.Patch, patch.Marks) {
 		wanted, marks := wish(live)
-		marks.Condition, marks.Mended = nil, ""
+		marks.Condition, marks.Mended, marks.Ready = nil, "", nil
 		return wanted, marks
 	}
 	takes, err := s.takesFailing(ctx)

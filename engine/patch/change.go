@@ -154,8 +154,10 @@ func (t Target) statusChange(o *unstructured.Unstructured, p *dsl.Patch, m Marks
 		fields = counted(status, fields, m.Observed)
 	}
 	wanted := p.Conditions
-	if m.Condition != nil {
-		wanted = append(slices.Clip(wanted), *m.Condition)
+	for _, own := range []*metav1.Condition{m.Condition, m.Ready} {
+		if own != nil {
+			wanted = append(slices.Clip(wanted), *own)
+		}
 	}
 	if len(wanted)+len(p.Retired) > 0 || m.Mended != "" {
 		fields = t.conditioned(o, fields, wanted, p, m.Mended)

@@ -5,6 +5,7 @@ package patch
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"reflect"
 	"slices"
@@ -68,18 +69,10 @@ func hasSet(o *unstructured.Unstructured, managers []string, kind string) bool {
 // These do not say it where conditions are not a list of entries with keys.
 func ConditionsOf(entries []metav1.ManagedFieldsEntry, managers []string) (out []string) {
 	for _, entry := range entries {
-		var fields struct {
-			Status struct {
-				Conditions map[string]any `json:"f:conditions"`
-			} `json:"f:status"`
-		}
-		ours := func(m string) bool {
-			return m != "" && (entry.Manager == m || strings.HasPrefix(entry.Manager+"/", Marker(m)))
-		}
-		if !slices.ContainsFunc(managers, ours) || entry.FieldsV1 == nil || json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields) != nil {
+		if !isOf(entry.Manager, managers) {
 			continue
 		}
-		for field := range fields.Status.Conditions {
+		for field := range conditionFields(entry) {
 			var key struct {
 				Type string `json:"type"`
 			}
@@ -90,6 +83,51 @@ func ConditionsOf(entries []metav1.ManagedFieldsEntry, managers []string) (out [
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
+}
+
+// Setter returns a field manager that has set a condition and is none of these, by managedFields; empty where there is none. What
+// a person does with kubectl does not count. Where conditions are not a list of entries with keys, it is who has set the list.
+func Setter(o *unstructured.Unstructured, managers []string, kind string) string {
+	set, whole := setters(o, kind)
+	for _, m := range append(set, whole...) {
+		if !isOf(m, managers) && !strings.HasPrefix(m, "kubectl") {
+			return m
+		}
+	}
+	return ""
+}
+
+// isOf reports whether a field manager is one of some, or writes the mark of one.
+func isOf(manager string, some []string) bool {
+	return slices.ContainsFunc(some, func(m string) bool {
+		return m != "" && (manager == m || strings.HasPrefix(manager+"/", Marker(m)))
+	})
+}
+
+// setters are the field managers that have set a condition, and those that have set all conditions as a whole.
+func setters(o *unstructured.Unstructured, kind string) (set, whole []string) {
+	for _, entry := range o.GetManagedFields() {
+		list := conditionFields(entry)
+		if _, has := list[fmt.Sprintf(`k:{"type":%q}`, kind)]; has {
+			set = append(set, entry.Manager)
+		} else if list != nil && len(list) == 0 {
+			whole = append(whole, entry.Manager)
+		}
+	}
+	return set, whole
+}
+
+// conditionFields are the fields of status.conditions that an entry has; nil where it has none of it.
+func conditionFields(entry metav1.ManagedFieldsEntry) map[string]any {
+	var fields struct {
+		Status struct {
+			Conditions map[string]any `json:"f:conditions"`
+		} `json:"f:status"`
+	}
+	if entry.FieldsV1 == nil || json.Unmarshal(entry.FieldsV1.GetRawBytes(), &fields) != nil {
+		return nil
+	}
+	return fields.Status.Conditions
 }
 
 func condition(before map[string]any, w metav1.Condition, generation int64, now time.Time) map[string]any {

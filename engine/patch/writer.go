@@ -50,6 +50,8 @@ type Marks struct {
 	// type of one to be taken away, empty when there is none.
 	Condition *metav1.Condition
 	Mended    string
+	// Ready is the condition [dsl.Ready] where the engine keeps it, nil where it is to stay as it is.
+	Ready *metav1.Condition
 	// Locked: what is asked for holds only for the version that it was worked out from.
 	Locked bool
 	// Observed is the value for status.observedGeneration: the generation that was handled; zero leaves the field alone. Where

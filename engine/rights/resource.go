@@ -66,6 +66,10 @@ func (c *collector) marks(r *dsl.Resource, own about) {
 		c.add(about{Name: r.Name, subresource: "status"}, because("keeps observedGeneration"), "patch")
 		reads = true
 	}
+	if r.KeepsReady() {
+		c.add(about{Name: r.Name, subresource: "status"}, because("keeps the condition Ready"), "patch")
+		reads = true
+	}
 	if len(c.op.Was) > 0 {
 		c.add(own, because(renames), "get", "patch")
 	}

@@ -23,9 +23,11 @@ import (
 
 // Pass is what is known in a pass when its handlers have run. All is required.
 type Pass struct {
-	// Object is as the pass has read it, Look as handlers have left it.
-	Object *unstructured.Unstructured
-	Look   *book.Look
+	// Object is as the pass has read it, Current and Look as handlers have left it.
+	Object, Current *unstructured.Unstructured
+	Look            *book.Look
+	// Wanted is what handlers want of the object, with what is said for them.
+	Wanted *dsl.Patch
 	// Readers are the resource's handlers, Jobs those that had something to do.
 	Readers []book.Reader
 	Jobs    plan.Jobs
@@ -117,4 +119,14 @@ func (p Pass) holdsOn(kind string) bool {
 func (p Pass) Keeps(kind string) bool {
 	sets := func(r book.Reader) bool { return slices.Contains(r.Conditions, kind) }
 	return kind == conditions.Failing || slices.Contains(p.Memory.Settled, kind) || slices.ContainsFunc(p.Readers, sets)
+}
+
+// Condition returns a condition of an object, nil where there is none of the type. It is only read.
+func Condition(o *unstructured.Unstructured, kind string) map[string]any {
+	for _, c := range conditions.Of(o) {
+		if c["type"] == kind {
+			return c
+		}
+	}
+	return nil
 }

@@ -102,7 +102,7 @@ func (p *plan) built() actions.Built {
 			continue // it is at fault, which was told
 		}
 		out.Children = append(out.Children, shape.NamedChild{
-			Name: name, Kind: c.kind, List: c.forEach != nil, Object: p.always(c), Maker: p.id, Needs: p.graph.Needs(name),
+			Name: name, Kind: c.kind, List: c.forEach != nil, Object: p.always(c), Maker: p.id, Needs: p.graph.Needs(name), Judged: c.ready != nil,
 		})
 		out.Checks = append(out.Checks, c.check)
 		if !c.kind.Empty() {

@@ -1,0 +1,54 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package dsl
+
+import (
+	"slices"
+	"strings"
+)
+
+// KeepsReady reports whether the engine keeps the condition [Ready] of the objects, where their status has conditions: True when all
+// handlers are through with the object and its children are ready. By default it does where the CRD is the operator's own, a
+// handler that keeps children and tells of them sees the objects whenever they change, and it is known of all handlers that none sets
+// the condition.
+func (r *Resource) KeepsReady() bool {
+	if r.Cache == CacheMetadata || r.setsReady() != nil {
+		return false
+	}
+	if r.Ready != nil {
+		return *r.Ready
+	}
+	unknown := func(h *Handler) bool { return !h.ResourceWide && !h.Reads.Told }
+	tells := func(h *Handler) bool {
+		return h.Level() && slices.ContainsFunc(h.Needs, func(n Need) bool { return n.Offered })
+	}
+	return r.CRD != nil && !slices.ContainsFunc(r.handlers, unknown) && slices.ContainsFunc(r.handlers, tells)
+}
+
+// setsReady returns the first handler that is known to set the condition Ready, nil where there is none.
+func (r *Resource) setsReady() *Handler {
+	i := slices.IndexFunc(r.handlers, func(h *Handler) bool { return h.Machine != nil || slices.Contains(h.Conditions, Ready) })
+	if i < 0 {
+		return nil
+	}
+	return r.handlers[i]
+}
+
+// checkReady checks a wish for the condition Ready.
+func (r *Resource) checkReady(c check) {
+	if r.Ready == nil || !*r.Ready {
+		return
+	}
+	sets, level := r.setsReady(), func(h *Handler) bool { return h.Level() }
+	switch {
+	case r.Cache == CacheMetadata:
+		c.unwanted("ready", "is not for cache %s, which does not show the conditions", CacheMetadata)
+	case r.Name.Group == "" || !strings.Contains(r.Name.Group, "."):
+		c.unwanted("ready", "is not for kinds of Kubernetes itself: their conditions are their controllers'")
+	case sets != nil:
+		c.unwanted("ready", "handler %s sets the condition %s itself", sets.ID, Ready)
+	case !r.Open && !slices.ContainsFunc(r.handlers, level):
+		c.unwanted("ready", "needs a handler with causes: [reconcile]")
+	}
+}
