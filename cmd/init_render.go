@@ -66,7 +66,8 @@ resources:
 `
 
 const applyHead = `    handlers:
-      # Children are made, kept as they are written here, and taken away with their owner.
+      # Children are made, kept as they are written here, and taken away with their owner. The condition Ready says
+      # whether they are ready.
       # ${…} holds CEL; self is the object.
       - id: children
         apply:
@@ -127,16 +128,11 @@ func render(f *initFlags) string {
 	for _, b := range chosen {
 		fmt.Fprintf(&out, "          %s:\n%s", b.name, indent(b.template, "            "))
 	}
-	if f.machine && len(values) == 0 {
+	if len(values) == 0 {
 		return out.String()
 	}
-	out.WriteString("      # What people see. It is worked out anew whenever a child changes.\n      - id: status\n        set:\n")
-	if len(values) > 0 {
-		fmt.Fprintf(&out, "          status:\n%s", strings.Join(values, ""))
-	}
-	if !f.machine {
-		fmt.Fprintf(&out, "          conditions:\n            - type: Ready\n              status: ${%s}\n", all)
-	}
+	out.WriteString("      # What people see. It is worked out anew whenever a child changes.\n      - id: status\n        set:\n          status:\n")
+	out.WriteString(strings.Join(values, ""))
 	return out.String()
 }
 
