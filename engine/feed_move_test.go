@@ -37,7 +37,10 @@ func TestVersionsOfAResource(t *testing.T) {
 		return func(foo *dsl.Resource, j *journal) {
 			foo.Cache = profile
 			foo.Owns(configMaps)
-			foo.OnReconcile("sync", j.Note("sync", makes("default", dsl.ChildSpec{})))
+			foo.OnReconcile("sync", j.Note("sync", func(ctx ctx, r *dsl.Request) error {
+				_, err := r.Children.Apply(ctx, named("default", r.Object.GetName()), dsl.ChildSpec{Name: "web"})
+				return err
+			}))
 			foo.OnUpdate("changed", j.Note("changed"))
 			foo.OnDelete("left", j.Note("left"))
 			foo.OnDelete("seen", j.Note("seen"), dsl.NoFinalizer())
