@@ -156,6 +156,18 @@ func TestIndexesThatCannotBeRead(t *testing.T) {
 			s.Called("web create: 1")
 			s.indexHealth("index", "")
 		}},
+		"for a namespace that is not listed yet": {both, func(s *stage) {
+			s.Operator.Scope.Namespaces = []string{"default", "team-*"}
+			s.indexed()
+			s.DelayNext("watch", configMaps, time.Minute)
+			s.Create(`{apiVersion: v1, kind: Namespace, metadata: {name: team-a}}`)
+			s.Create(settingsMap("team-a/a", "", "x", "1"))
+			s.Settle()
+			s.Create(foo("web", "x"))
+			s.Called("web create: error", "free create")
+			s.Advance(2 * time.Minute)
+			s.Called("web create: 1")
+		}},
 		"in a filter, which is asked when it can be read": {
 			func(foo *dsl.Resource, j *journal) {
 				foo.OnReconcile("see", j.Note("see"), dsl.When(func(s *dsl.Subject) (bool, error) {
