@@ -226,3 +226,90 @@ func TestAnOldCacheSaysNothingOfWhatIsAbsent(t *testing.T) {
 		}},
 	})
 }
+
+// TestACopiedRecordGoes holds that an object which has the record of another one loses it with its next write, and that this takes
+// no write of its own.
+func TestACopiedRecordGoes(t *testing.T) {
+	labelled := dsl.ChildSpec{Handler: "keep", Name: "settings", Ownership: dsl.Labelled}
+	operator := grows(labelled, "elsewhere")
+	begin := func(s *stage) {
+		s.elsewhere()
+		s.begin()
+	}
+	// other is an object without children, with these annotations.
+	other := func(s *stage, annotations map[string]string) {
+		o := &unstructured.Unstructured{Object: map[string]any{
+			"apiVersion": "example.com/v1", "kind": "Foo", "spec": map[string]any{"size": int64(0), "color": "red"},
+		}}
+		o.SetName("copy")
+		o.SetAnnotations(annotations)
+		s.Create(o)
+	}
+	lacksRecord := func(s *stage) {
+		s.t.Helper()
+		if text, has := s.Get(foos, "default", "copy").GetAnnotations()[record]; has {
+			s.t.Errorf("the record of another object is left on the copy: %s", text)
+		}
+		if s.listed() == "" {
+			s.t.Error("the record is gone from the object that it is about")
+		}
+	}
+	scenarios(t, map[string]scenario{
+		"with the first write to the copy": {operator, func(s *stage) {
+			begin(s)
+			other(s, s.web().GetAnnotations())
+			s.Called("keep create")
+			s.Wrote("patch foos default/copy", "patch foos default/copy") // its finalizer, and what was handled
+			lacksRecord(s)
+		}},
+		"where it is put on a handled object, with the next write": {operator, func(s *stage) {
+			begin(s)
+			other(s, nil)
+			s.Forget()
+			s.Update(foos, "default", "copy", func(o *unstructured.Unstructured) {
+				annotations := o.GetAnnotations()
+				annotations[record] = s.web().GetAnnotations()[record]
+				o.SetAnnotations(annotations)
+			})
+			s.Called()
+			s.Wrote()
+			s.Update(foos, "default", "copy", func(o *unstructured.Unstructured) {
+				o.Object["spec"] = map[string]any{"size": int64(0), "color": "blue"}
+			})
+			s.Called("keep update", " ") // it lists no children
+			s.Wrote("patch foos default/copy")
+			lacksRecord(s)
+		}},
+		"after a write without an answer": {operator, func(s *stage) {
+			begin(s)
+			s.FailNext("patch", foos, errors.New("connection refused"))
+			other(s, s.web().GetAnnotations())
+			s.Advance(time.Minute)
+			s.Update(foos, "default", "copy", func(o *unstructured.Unstructured) {
+				o.Object["spec"] = map[string]any{"size": int64(0), "color": "blue"}
+			})
+			s.Settle()
+			lacksRecord(s)
+		}},
+		"and the copy can have a record of its own after that": {operator, func(s *stage) {
+			begin(s)
+			other(s, s.web().GetAnnotations())
+			s.Settle()
+			lacksRecord(s)
+			s.Delete(foos, "default", "web")
+			s.Advance(3 * time.Minute)
+			s.Update(foos, "default", "copy", func(o *unstructured.Unstructured) {
+				o.Object["spec"] = map[string]any{"size": int64(1), "color": "red"}
+			})
+			s.Settle()
+			if uid := string(s.Get(foos, "default", "copy").GetUID()); s.value("elsewhere", "x").GetLabels()[ownerLabel] != uid {
+				s.t.Error("the child is not the copy's")
+			}
+			s.Delete(foos, "default", "copy")
+			s.Advance(3 * time.Minute)
+			if o := s.Get(configMaps, "elsewhere", "web"); o != nil || s.Get(foos, "default", "copy") != nil {
+				s.t.Errorf("the copy or its child is left behind: %v", o)
+			}
+		}},
+	})
+}

@@ -17,6 +17,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/claim"
 	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/pack"
+	"github.com/handwerk-dev/handwerk/engine/patch"
 	"github.com/handwerk-dev/handwerk/engine/watch"
 )
 
@@ -93,14 +94,28 @@ func (f *Family) farewell(record *child.Record, place child.Place) bool {
 	return at >= 0 && claim.Lasts(f.settings.Handlers[at])
 }
 
-// Trim takes what is no child any more out of the record, and has it list what an earlier version did not. It returns the owner as
-// it is now, and annotations that are to be written when the owner is; nil for none.
-func (s *Session) Trim() (base *unstructured.Unstructured, along map[string]string) {
+// copiedLocked reports whether the owner has no record of its own, and was given that of another object. A write without an answer
+// may have put a record of its own there. The lock is held.
+func (s *Session) copiedLocked() bool {
+	if s.record != nil || s.text == "" || s.pass.Memory.unsure {
+		return false
+	}
+	record, err := child.ParseRecord(s.text, s.pass.Object.GetUID())
+	return record == nil && err == nil // one that cannot be read may be of a later version
+}
+
+// Trim takes what is no child any more out of the record, and has it list what an earlier version did not. A record of another
+// object goes. Trim returns the owner as it is now, and annotations that are to be written when the owner is, an empty one to be
+// removed; nil for none.
+func (s *Session) Trim() (base *unstructured.Unstructured, along map[string]patch.Note) {
 	s.mu.Lock()
-	before, base, late := s.record, s.base, len(s.late) > 0
+	before, base, late, copied, was := s.record, s.base, len(s.late) > 0, s.copiedLocked(), s.text
 	s.mu.Unlock()
-	if before == nil && !late || s.pass.Deleting {
+	switch {
+	case s.pass.Deleting || before == nil && !late && !copied:
 		return base, nil
+	case before == nil && !late:
+		return base, map[string]patch.Note{s.family.keys.Record: {Was: was}}
 	}
 	left := s.outdated(before)
 	s.mu.Lock()
@@ -126,12 +141,12 @@ func (s *Session) Trim() (base *unstructured.Unstructured, along map[string]stri
 		return base, nil
 	}
 	s.pass.Memory.unsure = true
-	return base, map[string]string{s.family.keys.Record: next}
+	return base, map[string]patch.Note{s.family.keys.Record: {Text: next}}
 }
 
 // LeftBehind takes what was made to see the owner off out of its record, and returns the annotation, nil where nothing
 // was made: should the owner be back one day, and leave again, that is not to be taken for what is to be made then.
-func (s *Session) LeftBehind(live *unstructured.Unstructured) map[string]string {
+func (s *Session) LeftBehind(live *unstructured.Unstructured) map[string]patch.Note {
 	key := s.family.keys.Record
 	record, err := child.ParseRecord(live.GetAnnotations()[key], live.GetUID())
 	if err != nil {
@@ -145,7 +160,7 @@ func (s *Session) LeftBehind(live *unstructured.Unstructured) map[string]string 
 	if err != nil {
 		return nil // it was encoded before, and was longer
 	}
-	return map[string]string{key: text}
+	return map[string]patch.Note{key: {Text: text}}
 }
 
 // Close remembers the record when the pass has written. When every handler is done, what was there before the record

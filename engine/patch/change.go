@@ -86,8 +86,13 @@ func (t Target) objectChange(o *unstructured.Unstructured, p *dsl.Patch, m Marks
 	if notes == nil {
 		notes = map[string]any{}
 	}
-	for key, value := range m.Along {
-		notes[key] = value
+	for key, note := range m.Along {
+		switch {
+		case note.Text != "":
+			notes[key] = note.Text
+		case o.GetAnnotations()[key] == note.Was:
+			notes[key], m.Locked = nil, true // the cache may be old, and another value is not to be lost
+		}
 	}
 	return wantedChange(o, p, m, notes)
 }

@@ -99,12 +99,14 @@ func TestTheEnginesAnnotationsStay(t *testing.T) {
 		marks Marks
 		want  tree
 	}{
-		"all are removed":                            {all, Marks{}, tree{"theirs": nil}},
-		"all are removed, and a state is written":    {all, Marks{Annotation: "op.dev/state", State: "t"}, tree{"theirs": nil, "op.dev/state": "t"}},
-		"all are removed, the state too":             {all, Marks{Annotation: "op.dev/state"}, tree{"theirs": nil, "op.dev/state": nil}},
-		"all are removed, and one goes along":        {all, Marks{Along: map[string]string{"op.dev/children": "d"}}, tree{"theirs": nil, "op.dev/children": "d"}},
-		"all are removed, and one is set":            {renewed, Marks{}, tree{"theirs": nil, "new": "x"}},
-		"one of the engine's own is removed by name": {own, Marks{}, tree{"op.dev/children": nil}},
+		"all are removed":                                           {all, Marks{}, tree{"theirs": nil}},
+		"all are removed, and a state is written":                   {all, Marks{Annotation: "op.dev/state", State: "t"}, tree{"theirs": nil, "op.dev/state": "t"}},
+		"all are removed, the state too":                            {all, Marks{Annotation: "op.dev/state"}, tree{"theirs": nil, "op.dev/state": nil}},
+		"all are removed, and one goes along":                       {all, Marks{Along: map[string]Note{"op.dev/children": {Text: "d"}}}, tree{"theirs": nil, "op.dev/children": "d"}},
+		"all are removed, and one of the engine's own":              {all, Marks{Along: map[string]Note{"op.dev/children": {Was: "c"}}}, tree{"theirs": nil, "op.dev/children": nil}},
+		"one of the engine's own is not removed with another value": {all, Marks{Along: map[string]Note{"op.dev/children": {Was: "d"}}}, tree{"theirs": nil}},
+		"all are removed, and one is set":                           {renewed, Marks{}, tree{"theirs": nil, "new": "x"}},
+		"one of the engine's own is removed by name":                {own, Marks{}, tree{"op.dev/children": nil}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -148,5 +150,14 @@ func TestConditionsThatAreRemovedStayRemoved(t *testing.T) {
 				t.Errorf("status (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestARemovedNoteHoldsForItsVersion holds that an annotation which another writer has replaced meanwhile is not removed unseen.
+func TestARemovedNoteHoldsForItsVersion(t *testing.T) {
+	o := &unstructured.Unstructured{Object: tree{"metadata": tree{"annotations": tree{"op.dev/children": "c"}}}}
+	marks := Marks{Annotation: "op.dev/state", State: "t", Along: map[string]Note{"op.dev/children": {Was: "c"}}}
+	if got := (Target{}).objectChange(o, dsl.NewPatch(), marks); !got.locked {
+		t.Errorf("change %v is not held to the version that it was worked out from", got.tree)
 	}
 }

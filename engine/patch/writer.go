@@ -33,6 +33,12 @@ const conflictRetries = 5
 // ErrGone means that the object is gone, or that another one has its name now.
 var ErrGone = errors.New("the object is gone")
 
+// Note is an annotation as it is to be.
+type Note struct {
+	// Text is its value. An empty one removes the annotation, unless it has another value than Was meanwhile.
+	Text, Was string
+}
+
 // Marks are the engine's own wishes for an object.
 type Marks struct {
 	// Annotation is the key of the state annotation; empty leaves it alone.
@@ -40,7 +46,7 @@ type Marks struct {
 	// State is its value; empty removes it.
 	State string
 	// Along are annotations that are written when the object is written to anyhow.
-	Along map[string]string
+	Along map[string]Note
 	// Finalizer is the operator's finalizer, Earlier are those of its earlier names.
 	Finalizer string
 	Earlier   []string
