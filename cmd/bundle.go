@@ -72,7 +72,7 @@ func (f *bundleFlags) add(set *pflag.FlagSet) {
 	set.StringVar(&f.namespace, "namespace", defaultNamespace, "deploy into this `namespace`")
 	set.BoolVar(&f.createNamespace, "create-namespace", false, "print the namespace, too")
 	set.StringVar(&f.image, "image", defaultImage, "run this `image`")
-	set.IntVar(&f.replicas, "replicas", 2, "run this `number` of Pods, one of which leads")
+	set.IntVar(&f.replicas, "replicas", 2, "run this `number` of Pods; one leads")
 	set.BoolVar(&f.secure, ops.SecureFlag, true,
 		"serve metrics by TLS to who may get them, and print the rights for it; without it,\nmetrics stay on loopback")
 	set.BoolVar(&f.podMonitor, "pod-monitor", false, "print a PodMonitor for the Prometheus operator, with an account of its own")

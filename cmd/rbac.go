@@ -173,7 +173,7 @@ func (f *rbacFlags) head(op *dsl.Operator) string {
 	return line.String()
 }
 
-// undeclared says that nobody knows what a handler's code needs.
+// undeclared says that a handler's author has not declared its rights.
 func undeclared(handler string) string {
 	return "Handler " + handler + " may need more, which only its author knows: say it with needs (dsl.Needs in Go)."
 }

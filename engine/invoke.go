@@ -164,7 +164,7 @@ func (p *pass) note(log logr.Logger, j *plan.Job, err error, took time.Duration)
 		}
 		p.memory.Troubles.Works(log, j.Reader.ID)
 	case waiting:
-		j.Told = p.r.engine.said(err)
+		j.Logged = p.r.engine.said(err)
 		log.V(1).Info("handler waits", "reason", err.Error(), "timeout", most.String())
 		if j.Failed != nil {
 			p.warn(j, j.Failed)

@@ -31,7 +31,7 @@ var (
 	textMarshaler = reflect.TypeFor[encoding.TextMarshaler]()
 )
 
-// familiar returns the schema of a type whose form in JSON is known, nil when it is none of these.
+// familiar returns the schema of a type whose JSON form is known, nil for any other type.
 func familiar(t reflect.Type) *apiextensions.JSONSchemaProps {
 	switch t {
 	case reflect.TypeFor[metav1.Time](), reflect.TypeFor[metav1.MicroTime](), reflect.TypeFor[time.Time]():

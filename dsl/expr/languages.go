@@ -91,7 +91,7 @@ func choice(text string, all []token, i int) string {
 	return out
 }
 
-// where returns where the only token of a word begins, -1 when there is none or more than one.
+// where returns the place of a word's only token, -1 where it has none or several.
 func where(all []token, word string) int {
 	is := func(t token) bool { return t.kind == wordToken && t.text == word }
 	i := slices.IndexFunc(all, is)

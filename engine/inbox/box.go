@@ -34,13 +34,13 @@ type Key = cache.ObjectName
 type Box[M any] struct {
 	// keeps reports whether an object that is gone is kept for a pass.
 	keeps func(*cached.Object) bool
-	// waits tells people of a wait. Telling keeps the order.
-	waits   func(Wait)
-	telling sync.Mutex
-	// ready is how an object stands of which nothing is open.
+	// waits writes a wait to the log. Flushing keeps the order.
+	waits    func(Wait)
+	flushing sync.Mutex
+	// ready is the standing of an object without open handlers.
 	ready *stand
-	// says: there is something to tell.
-	says atomic.Bool
+	// hasLines: there is something to log.
+	hasLines atomic.Bool
 
 	mu sync.Mutex
 	// queue is nil while this process does not lead.
@@ -51,12 +51,12 @@ type Box[M any] struct {
 	// refused are the keys for which a right was missing, or the server, with who lacked it; refusals counts them.
 	refused  map[Key]refusal
 	refusals uint64
-	// untold are keys with waits of which people are to be told later. The timer looks for them at a time; it is nil while
-	// there are none. News are what people are to be told now, in its order.
-	untold map[Key]bool
-	timer  *time.Timer
-	looks  time.Time
-	news   []Wait
+	// unlogged are keys with waits that are to be logged later. The timer checks them, next at checkAt; it is nil while there
+	// are none. Lines are to be logged now, in this order.
+	unlogged map[Key]bool
+	timer    *time.Timer
+	checkAt  time.Time
+	lines    []Wait
 }
 
 // refusal is what a key lacks: who was refused, and as which of all keys the first was.
@@ -92,8 +92,8 @@ type Tombstone[M any] struct {
 	Told bool
 }
 
-// New returns an inbox outside of a term. Keeps reports whether a pass wants to hear of an object that is gone. Waits tells
-// people of waits that last, and of their ends.
+// New returns an inbox outside of a term. Keeps reports whether a pass wants to hear of an object that is gone. Waits writes
+// waits that last, and their ends, to the log.
 func New[M any](keeps func(*cached.Object) bool, waits func(Wait)) *Box[M] {
 	b := &Box[M]{keeps: keeps, waits: waits, ready: &stand{how: ops.Ready}}
 	b.clear()
@@ -104,7 +104,7 @@ func (b *Box[M]) clear() {
 	b.keys = map[Key]*state[M]{}
 	b.waiting = map[types.UID][]Key{}
 	b.refused = map[Key]refusal{}
-	b.untold = map[Key]bool{}
+	b.unlogged = map[Key]bool{}
 }
 
 // Begin begins a term, whose keys go into q. What an earlier term remembered is void, for another process may

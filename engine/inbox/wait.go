@@ -11,15 +11,15 @@ import (
 )
 
 const (
-	// waitTold is how long a handler has waited when people are told of it.
-	waitTold = 10 * time.Second
-	// pauseMost is the longest pause between two lines about a wait that changes what it waits for; the pauses double.
+	// logAfter is how long a handler waits before the log says so.
+	logAfter = 10 * time.Second
+	// pauseMost is the longest pause between two log lines about a wait whose reason changes; the pauses double.
 	pauseMost = time.Hour
-	// lookPause is the shortest time between two looks for waits that are to be told.
-	lookPause = time.Second
+	// checkPause is the shortest time between two checks for waits that are due for the log.
+	checkPause = time.Second
 )
 
-// Wait is a wait of which people are told.
+// Wait is a wait for the log.
 type Wait struct {
 	Key Key
 	// Open says which handler waits, and for what.
@@ -29,33 +29,33 @@ type Wait struct {
 	Over   bool
 }
 
-// open is what a handler of an object is not through with.
+// open is what a handler of an object has not finished.
 type open struct {
 	ops.Open
 	// since is when it began to wait, or to fail; changed when its reason was another one.
 	since, changed time.Time
-	// told is what people were told last, at a time; empty where they were not. Pause is how long they are not told then.
-	told  string
-	at    time.Time
-	pause time.Duration
+	// logged is the reason that was logged last, at a time; empty where none was. Pause is how long the log is quiet then.
+	logged string
+	at     time.Time
+	pause  time.Duration
 }
 
-// due is when people are to be told, zero for never.
+// due is when the wait is to be logged, zero for never.
 func (o *open) due() time.Time {
 	switch {
-	case o.Standing != ops.Waits || o.Told || o.told == o.Reason:
+	case o.Standing != ops.Waits || o.Logged || o.logged == o.Reason:
 		return time.Time{}
-	case o.told == "":
-		return o.since.Add(waitTold)
+	case o.logged == "":
+		return o.since.Add(logAfter)
 	}
-	first, next := o.changed.Add(waitTold), o.at.Add(o.pause)
+	first, next := o.changed.Add(logAfter), o.at.Add(o.pause)
 	if first.Before(next) {
 		return next
 	}
 	return first
 }
 
-// find returns what a handler of an object waits for, or fails with; nil for nothing.
+// find returns what a handler waits for, or fails with; nil for nothing.
 func (s *stand) find(handler string, how ops.Standing) *open {
 	if s == nil {
 		return nil
@@ -67,7 +67,7 @@ func (s *stand) find(handler string, how ops.Standing) *open {
 	return &s.open[i]
 }
 
-// openLocked returns how an object stands of which something is open: what was so before goes on. The lock is held.
+// openLocked returns the standing of an object with open handlers: what was open before goes on. The lock is held.
 func (b *Box[M]) openLocked(key Key, before *stand, how ops.Stand) *stand {
 	now := time.Now()
 	out := &stand{how: how.Standing, since: now, open: make([]open, 0, len(how.Open))}
@@ -78,45 +78,45 @@ func (b *Box[M]) openLocked(key Key, before *stand, how ops.Stand) *stand {
 			if next.Reason != o.Reason {
 				next.changed = now
 			} else {
-				o.Told = o.Told || was.Told
+				o.Logged = o.Logged || was.Logged
 			}
 			next.Open = o
 		}
 		out.open = append(out.open, next)
 		if at := next.due(); !at.IsZero() && b.queue != nil {
-			b.untold[key] = true
-			b.lookLocked(at)
+			b.unlogged[key] = true
+			b.checkLocked(at)
 		}
 	}
 	return out
 }
 
-// endedLocked has people told that waits are over. The lock is held.
+// endedLocked has the end of waits logged. The lock is held.
 func (b *Box[M]) endedLocked(key Key, before, now *stand) {
 	for _, o := range before.open {
-		if o.told != "" && now.find(o.Handler, ops.Waits) == nil {
-			o.Reason = o.told
-			b.sayLocked(Wait{Key: key, Open: o.Open, Lasted: time.Since(o.since), Over: true})
+		if o.logged != "" && now.find(o.Handler, ops.Waits) == nil {
+			o.Reason = o.logged
+			b.logLocked(Wait{Key: key, Open: o.Open, Lasted: time.Since(o.since), Over: true})
 		}
 	}
 }
 
-// lookLocked has waits looked at, at this time at the latest. The lock is held.
-func (b *Box[M]) lookLocked(at time.Time) {
+// checkLocked has waits checked at this time at the latest. The lock is held.
+func (b *Box[M]) checkLocked(at time.Time) {
 	switch {
 	case b.timer == nil:
-		b.timer = time.AfterFunc(time.Until(at), b.lookForWaits)
-	case at.Before(b.looks):
+		b.timer = time.AfterFunc(time.Until(at), b.checkWaits)
+	case at.Before(b.checkAt):
 		b.timer.Reset(time.Until(at))
 	default:
 		return
 	}
-	b.looks = at
+	b.checkAt = at
 }
 
-// lookForWaits has people told of the waits that have lasted.
-func (b *Box[M]) lookForWaits() {
-	defer b.tell()
+// checkWaits has the waits logged that have lasted.
+func (b *Box[M]) checkWaits() {
+	defer b.flush()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.timer == nil {
@@ -124,24 +124,23 @@ func (b *Box[M]) lookForWaits() {
 	}
 	b.timer = nil
 	now, next := time.Now(), time.Time{}
-	for key := range b.untold {
+	for key := range b.unlogged {
 		rest := b.dueLocked(key, now)
 		if rest.IsZero() {
-			delete(b.untold, key)
+			delete(b.unlogged, key)
 		} else if next.IsZero() || rest.Before(next) {
 			next = rest
 		}
 	}
-	if soon := now.Add(lookPause); !next.IsZero() && next.Before(soon) {
+	if soon := now.Add(checkPause); !next.IsZero() && next.Before(soon) {
 		next = soon
 	}
 	if !next.IsZero() {
-		b.lookLocked(next)
+		b.checkLocked(next)
 	}
 }
 
-// dueLocked has people told of the waits of a key that are due, and returns when the next one is; zero for none. The lock is
-// held.
+// dueLocked has the waits of a key logged that are due, and returns when the next one is due; zero for none. The lock is held.
 func (b *Box[M]) dueLocked(key Key, now time.Time) (next time.Time) {
 	s := b.keys[key]
 	if s == nil || s.stand == nil {
@@ -153,8 +152,8 @@ func (b *Box[M]) dueLocked(key Key, now time.Time) (next time.Time) {
 		switch {
 		case at.IsZero():
 		case !at.After(now):
-			o.told, o.at, o.pause = o.Reason, now, min(max(2*o.pause, waitTold), pauseMost)
-			b.sayLocked(Wait{Key: key, Open: o.Open})
+			o.logged, o.at, o.pause = o.Reason, now, min(max(2*o.pause, logAfter), pauseMost)
+			b.logLocked(Wait{Key: key, Open: o.Open})
 		case next.IsZero() || at.Before(next):
 			next = at
 		}
@@ -162,23 +161,23 @@ func (b *Box[M]) dueLocked(key Key, now time.Time) (next time.Time) {
 	return next
 }
 
-// sayLocked has people told of a wait, after those before it, when the lock is free. The lock is held.
-func (b *Box[M]) sayLocked(w Wait) {
-	b.news = append(b.news, w)
-	b.says.Store(true)
+// logLocked queues a line for the log, which is written in order when the lock is free. The lock is held.
+func (b *Box[M]) logLocked(w Wait) {
+	b.lines = append(b.lines, w)
+	b.hasLines.Store(true)
 }
 
-// tell tells people of waits. The lock is not held.
-func (b *Box[M]) tell() {
-	if !b.says.Load() {
+// flush writes the queued lines. The lock is not held.
+func (b *Box[M]) flush() {
+	if !b.hasLines.Load() {
 		return
 	}
-	b.telling.Lock()
-	defer b.telling.Unlock()
+	b.flushing.Lock()
+	defer b.flushing.Unlock()
 	b.mu.Lock()
-	all := b.news
-	b.news = nil
-	b.says.Store(false)
+	all := b.lines
+	b.lines = nil
+	b.hasLines.Store(false)
 	b.mu.Unlock()
 	for _, w := range all {
 		b.waits(w)

@@ -44,8 +44,8 @@ type Open struct {
 	Reason string
 	// Blocked: it waits for another handler of the object, which is not through.
 	Blocked bool
-	// Told: the log tells of what it waits for once for all objects.
-	Told bool
+	// Logged: the log has one line for all objects that wait for this.
+	Logged bool
 }
 
 // String names the handler, and says why.

@@ -34,8 +34,8 @@ type Job struct {
 	Again *time.Duration
 	// Machine is its attempt where the handler is a machine, nil before it and for others.
 	Machine *machine.Run
-	// Warned: its attempt has reported a warning of its own. Told: it waits for something of which the log tells once for all.
-	Warned, Told bool
+	// Warned: its attempt has reported a warning of its own. Logged: the log has one line for all that wait for this.
+	Warned, Logged bool
 	// Wants is what the handler asked for in this pass; Offers: conditions of its own are among it.
 	Wants  *dsl.Patch
 	Offers bool

@@ -60,7 +60,7 @@ func (js Jobs) open(reader book.Reader, e End) ops.Open {
 	case r.Waiting:
 		out.Standing, out.Reason = ops.Waits, waitsFor(r.Message)
 		j := js.Of(reader)
-		out.Told = j != nil && j.Told
+		out.Logged = j != nil && j.Logged
 	default:
 		j := js.Of(reader)
 		if j == nil || j.Ran || r.Done || len(reader.After) == 0 {
