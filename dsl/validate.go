@@ -278,19 +278,6 @@ func (h *Handler) checkField(c check) {
 	}
 }
 
-// checkKept checks that somebody sees when another one changes what a level-triggered handler keeps set.
-func (h *Handler) checkKept(c check) {
-	kept := c.Resource.kept()
-	if kept == nil || !h.Level() || h.Machine != nil { // a machine's book has a check of its own
-		return
-	}
-	for _, path := range h.Sets {
-		if lacks, _ := kept.Lacks(path); lacks {
-			c.fault("", "it sets %s, which %s leaves out of the cache, so it would not be set again when somebody else changes it: add %[1]s to it", path, kept)
-		}
-	}
-}
-
 // checkMatches reports keys and values that no object can have.
 func (h *Handler) checkMatches(c check) {
 	wrongKey := func(field, key, as string) {
