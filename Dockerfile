@@ -1,7 +1,8 @@
 # SPDX-FileCopyrightText: The Handwerk Authors
 # SPDX-License-Identifier: Apache-2.0
 
-# A generic controller image: one static binary. Mount another configuration, get another operator.
+# A generic controller image: one static binary. Mount another configuration, get another operator. hack/image builds the like
+# without a container engine, and a test of it holds this file against what it builds.
 ARG BUILDER=golang:1.26
 ARG BASE=gcr.io/distroless/static:nonroot
 
@@ -12,10 +13,11 @@ RUN go mod download
 COPY . .
 ARG TARGETOS TARGETARCH
 RUN CGO_ENABLED=0 GOOS=${TARGETOS} GOARCH=${TARGETARCH} \
-    go build -trimpath -ldflags "-s -w" -o /operator ./cmd/operator
+    go build -trimpath -tags timetzdata -ldflags "-s -w" -o /operator ./cmd/operator
 
 FROM ${BASE}
 COPY --from=build /operator /operator
+WORKDIR /
 USER 65532:65532
 ENTRYPOINT ["/operator"]
 CMD ["run", "--config", "/etc/handwerk"]

@@ -4,6 +4,9 @@
 GOLANGCI_VERSION ?= v2.15.0
 GOLANGCI         := bin/golangci-lint-$(GOLANGCI_VERSION)
 IMAGE            ?= handwerk:dev
+MAIN             ?= ./cmd/operator
+PLATFORMS        ?= linux/amd64,linux/arm64
+IMAGE_FLAGS      ?= -licenses Apache-2.0 -- run --config /etc/handwerk
 # The language server that editors run for YAML; make test-editor gets it from npm.
 YAML_LANGUAGE_SERVER_VERSION ?= 1.19.2
 
@@ -28,14 +31,16 @@ controlplane: ## Build bin/controlplane, a real local control plane (minutes the
 	@hack/controlplane/build.sh bin/controlplane
 
 .PHONY: image
-image: ## Build the container image $(IMAGE).
-	docker build -t $(IMAGE) .
+image: ## Build the image $(IMAGE) of $(MAIN) for $(PLATFORMS) into bin/image.tar; needs no Docker.
+	@cd hack/image && go run . -dir $(CURDIR) -o $(CURDIR)/bin/image.tar -main $(MAIN) -name $(IMAGE) \
+		-platforms $(PLATFORMS) $(IMAGE_FLAGS)
 
 ##@ Work on it
 .PHONY: test
 test: controlplane ## Run all tests, with -race, against the real control plane.
 	go test -race -timeout 30m ./...
 	cd hack/controlplane && go test -race -tags assets ./launch/...
+	cd hack/image && go vet ./... && go test ./...
 	cd bench && go vet ./... && go test ./...
 
 .PHONY: test-stress

@@ -109,11 +109,14 @@ func (o *Operator) Stop(t testing.TB) Exit {
 	return o.Wait(t)
 }
 
+// PID is the number of the process.
+func (o *Operator) PID() int { return o.process.cmd.Process.Pid }
+
 // Peak returns how much memory the process has held at most so far, in bytes, as the kernel counts it. Zero is unknown: other
 // systems than Linux do not say.
 func (o *Operator) Peak(t testing.TB) int {
 	t.Helper()
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", o.process.cmd.Process.Pid))
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", o.PID()))
 	if runtime.GOOS != "linux" {
 		return 0
 	}
