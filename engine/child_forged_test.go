@@ -169,6 +169,19 @@ func TestForgedChildren(t *testing.T) {
 			s.Advance(2 * time.Minute)
 			s.gone()
 		}},
+		"one that takes the place of the last child that went is left alone, for the empty record says that it came later": {operator, func(s *stage) {
+			begin(s)
+			s.Advance(time.Minute)
+			s.size(0)
+			s.Settle()
+			s.set("blue", "spec", "color") // its write takes the child out of the record
+			s.Advance(time.Minute)
+			s.forge("elsewhere", "web", "keep/settings")
+			s.Settle()
+			s.size(1)
+			s.Advance(time.Minute)
+			s.value("elsewhere", "forged")
+		}},
 		"one that comes while its place is entered is struck out again": {operator, func(s *stage) {
 			begin(s)
 			s.HoldWatches(configMaps)
