@@ -39,10 +39,10 @@ type Memory struct {
 	Finalized bool
 	// Owes: the condition that says which handlers fail could not be written.
 	Owes bool
-	// Ready is a digest of the condition Ready that the object has from this operator, as far as this process knows. Foreign: it
-	// is somebody else's.
-	Ready   uint64
+	// Foreign: the condition Ready is another field manager's.
 	Foreign bool
+	// Ready is a digest of the condition Ready that the object has from this operator, as far as this process knows.
+	Ready uint64
 	// Ledger is what the object's handlers have handled.
 	Ledger ledger.Memory
 	// Resync is when the object's resync period ends; nil before the first pass, and where there is none.
