@@ -116,6 +116,7 @@ func TestObjectsThatComeAsBytes(t *testing.T) {
 	end := `{"apiVersion":"example.com/v1","kind":"Foo","metadata":{"resourceVersion":"5","annotations":{"k8s.io/initial-events-end":"true"}}}`
 	for name, streamed := range map[string]bool{"a streamed list": true, "pages": false} {
 		t.Run(name, func(t *testing.T) {
+			listed := make(chan struct{})
 			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				q := r.URL.Query()
 				w.Header().Set("Content-Type", "application/json")
@@ -130,6 +131,12 @@ func TestObjectsThatComeAsBytes(t *testing.T) {
 					return
 				case q.Get("watch") == "":
 					_, _ = io.WriteString(w, `{"apiVersion":"example.com/v1","kind":"FooList","metadata":{"resourceVersion":"5"},"items":[`+object("c", 3)+`]}`)
+					return
+				}
+				_ = http.NewResponseController(w).Flush()
+				select {
+				case <-listed: // a handler that is added later is given what is there then
+				case <-r.Context().Done():
 					return
 				}
 				_, _ = io.WriteString(w, event("MODIFIED", object("b", 6))+event("DELETED", object("a", 7))+event("ADDED", object("d", 8)))
@@ -148,7 +155,10 @@ func TestObjectsThatComeAsBytes(t *testing.T) {
 				events <- fmt.Sprintf("%s %s %d", e.Kind, e.Key, n)
 			})
 			var got []string
-			for range 6 {
+			for i := range 6 {
+				if i == 3 {
+					close(listed)
+				}
 				got = append(got, <-events)
 			}
 			slices.Sort(got[:3])
