@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/handwerk-dev/handwerk/engine/e2e/cluster"
 )
@@ -59,6 +60,8 @@ func TestProgramServesProbesAndMetrics(t *testing.T) {
 	t.Parallel()
 	ns, user := plane.Namespace(t), plane.User("probes")
 	user.AllowIn(t, ns, fooRules()...)
+	// Outside a pod the register of the kinds of children is in the kubeconfig's namespace. /readyz would have a line about it.
+	user.AllowIn(t, metav1.NamespaceDefault, cluster.Rule("", "configmaps", "get", "create", "update"))
 	program := plane.Operator(t, cluster.Launch{Config: user.Config(), Args: []string{"run", "--config", "samples/foo/operator.yaml", "-n", ns}})
 	got := awaitReadyz(t, program, "[+]resource/foos.v1alpha1.samplecontroller.k8s.io ok")
 	want := "[+]started ok\n" +
