@@ -51,15 +51,9 @@ are files with a kustomization.`,
 		Example: `  operator bundle --config webapp --create-namespace | kubectl apply --server-side -f -
   operator bundle --config webapp --image registry.example.com/handwerk:v1 -o deploy/webapp
   kubectl apply -k deploy/webapp`,
-		Args: noArguments,
+		Args:    noArguments,
+		PreRunE: p.usage(&f.config, f.check),
 		RunE: func(c *cobra.Command, _ []string) error {
-			err := p.needConfig(f.config)
-			if err == nil {
-				err = f.check()
-			}
-			if err != nil {
-				return &usageError{command: c.CommandPath(), err: err}
-			}
 			return p.bundle(f, c.OutOrStdout())
 		},
 	}

@@ -59,11 +59,9 @@ What the account may not see or change is said at the end, and the exit code is 
 		Example: `  operator cleanup --config webapp --dry-run
   operator cleanup --config webapp --stop --yes
   operator bundle --config webapp | kubectl delete -f -`,
-		Args: noArguments,
+		Args:    noArguments,
+		PreRunE: p.usage(&f.config),
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := p.needConfig(f.config); err != nil {
-				return &usageError{command: c.CommandPath(), err: err}
-			}
 			return p.cleanup(c.Context(), f, c.OutOrStdout())
 		},
 	}

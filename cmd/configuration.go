@@ -6,6 +6,8 @@ package cmd
 import (
 	"errors"
 
+	"github.com/spf13/cobra"
+
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/source"
 )
@@ -31,12 +33,20 @@ func (p *program) operator(paths []string, override func(*dsl.Operator)) (*dsl.O
 	return op, nil
 }
 
-// needConfig asks for --config where nothing else says what the operator is.
-func (p *program) needConfig(paths []string) error {
-	if len(paths) == 0 && len(p.extra) == 0 {
-		return errors.New("--config is required")
+// usage returns a PreRunE that refuses wrong flags: a missing --config where no Go code says what the operator is, then
+// what the checks find. The error is wrong usage, so the exit code says that nothing was done.
+func (p *program) usage(config *[]string, checks ...func() error) func(*cobra.Command, []string) error {
+	return func(c *cobra.Command, _ []string) error {
+		if len(*config) == 0 && len(p.extra) == 0 {
+			return &usageError{command: c.CommandPath(), err: errors.New("--config is required")}
+		}
+		for _, check := range checks {
+			if err := check(); err != nil {
+				return &usageError{command: c.CommandPath(), err: err}
+			}
+		}
+		return nil
 	}
-	return nil
 }
 
 // faults returns what is wrong, one by one: the faults of a configuration, several errors that

@@ -24,11 +24,9 @@ kubectl apply. In Go, crd.Describe makes the schema from a type. As JSON, they a
 the items of a List.`,
 		Example: `  operator crd --config operator.yaml | kubectl apply -f -
   operator crd --config operator.yaml > crd.yaml`,
-		Args: noArguments,
+		Args:    noArguments,
+		PreRunE: p.usage(&files),
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := p.needConfig(files); err != nil {
-				return &usageError{command: c.CommandPath(), err: err}
-			}
 			op, err := p.operator(files, func(*dsl.Operator) {})
 			if err != nil {
 				return err

@@ -30,6 +30,14 @@ type graphFlags struct {
 	format, machine, out string
 }
 
+// check refuses --out svg, which means --format svg.
+func (f *graphFlags) check() error {
+	if slices.Contains(graphFormats, f.out) {
+		return fmt.Errorf("--out: want a file, found %q (write --format %s)", f.out, f.out)
+	}
+	return nil
+}
+
 func (p *program) graphCommand() *cobra.Command {
 	f := &graphFlags{}
 	c := &cobra.Command{
@@ -49,15 +57,9 @@ the default.`,
   operator graph --config operator.yaml -o operator.svg
   operator graph --config operator.yaml --machine rollouts/machine -o rollout.svg
   operator graph --config operator.yaml --format dot | dot -Tpdf -O`,
-		Args: noArguments,
+		Args:    noArguments,
+		PreRunE: p.usage(&f.files, f.check),
 		RunE: func(c *cobra.Command, _ []string) error {
-			err := p.needConfig(f.files)
-			if err == nil && slices.Contains(graphFormats, f.out) {
-				err = fmt.Errorf("--out: want a file, found %q (write --format %s)", f.out, f.out)
-			}
-			if err != nil {
-				return &usageError{command: c.CommandPath(), err: err}
-			}
 			return p.graph(f, c.OutOrStdout())
 		},
 	}

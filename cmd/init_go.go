@@ -25,7 +25,7 @@ import (
 var goBeginning embed.FS
 
 var (
-	// unreleased are versions of which no proxy has the module: a commit's, as in v0.0.0-20260102150405-0123456789ab.
+	// unreleased matches versions that no module proxy serves, such as v0.0.0-20260102150405-0123456789ab of a commit.
 	unreleased = regexp.MustCompile(`^$|^[^v]|[0-9]{14}-[0-9a-f]{12}|\+`)
 	goLine     = regexp.MustCompile(`(?m)^go (\S+)$`)
 	// requirement is a line of go.mod, in a block or alone.
@@ -119,8 +119,8 @@ func (m *goModule) files() ([]newFile, error) {
 	return []newFile{{"go.mod", text}, {"go.sum", string(sum)}}, err
 }
 
-// replacing is a go.mod that uses the checkout of which the go.mod is given, with the same versions of all else. So it
-// needs no go mod tidy, which needs the network.
+// replacing returns a go.mod that uses a checkout. It takes all other versions from mod, the go.mod of that checkout, so
+// the module builds without go mod tidy, which needs the network.
 func (m *goModule) replacing(mod string) (string, error) {
 	place, err := m.place()
 	if err != nil {

@@ -36,6 +36,11 @@ type rbacFlags struct {
 	minimal bool
 }
 
+func (f *rbacFlags) checkAccount() error {
+	_, err := parseAccount(f.account, "")
+	return err
+}
+
 func (p *program) rbacCommand() *cobra.Command {
 	f := &rbacFlags{output: "yaml"}
 	c := &cobra.Command{
@@ -55,18 +60,9 @@ What Go functions need, only their authors know; see needs in docs/language.md.`
 		Example: `  operator rbac --config operator.yaml | kubectl apply -f -
   operator rbac --config operator.yaml -n team-a --service-account team-a/operator
   operator rbac --config operator.yaml --check --service-account team-a/operator`,
-		Args: noArguments,
+		Args:    noArguments,
+		PreRunE: p.usage(&f.run.config, f.checkAccount, f.run.checkNamespaces),
 		RunE: func(c *cobra.Command, _ []string) error {
-			err := p.needConfig(f.run.config)
-			if err == nil {
-				_, err = parseAccount(f.account, "")
-			}
-			if err == nil {
-				err = f.run.checkNamespaces()
-			}
-			if err != nil {
-				return &usageError{command: c.CommandPath(), err: err}
-			}
 			return p.rbac(c.Context(), f, c.OutOrStdout())
 		},
 	}

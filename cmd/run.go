@@ -56,14 +56,8 @@ finish within the grace period, and the rest is put away; a second signal exits
 at once.`,
 		Example: runExample,
 		Args:    runArguments,
+		PreRunE: p.usage(&f.config, f.check),
 		RunE: func(c *cobra.Command, _ []string) error {
-			err := p.needConfig(f.config)
-			if err == nil {
-				err = f.check()
-			}
-			if err != nil {
-				return &usageError{command: c.CommandPath(), err: err}
-			}
 			return p.run(c.Context(), f)
 		},
 	}

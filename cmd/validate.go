@@ -89,11 +89,9 @@ are while their when is false.`,
   operator validate --config operator.yaml --strict
   operator validate --config operator.yaml --verbose
   operator validate --config operator.yaml --cluster`,
-		Args: noArguments,
+		Args:    noArguments,
+		PreRunE: p.usage(&f.files),
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := p.needConfig(f.files); err != nil {
-				return &usageError{command: c.CommandPath(), err: err}
-			}
 			return p.validate(c.Context(), f, c.OutOrStdout())
 		},
 	}

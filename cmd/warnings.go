@@ -13,7 +13,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl/source"
 )
 
-// strictly makes warnings faults. An error that is no fault stays what it is, with the warnings beside it.
+// strictly turns warnings into faults. It leaves an error that is not made of faults alone, and returns the warnings beside it.
 func strictly(warnings source.Faults, err error) (source.Faults, error) {
 	wrong, faulty := errors.AsType[source.Faults](err)
 	if err != nil && !faulty || len(warnings) == 0 {
@@ -35,8 +35,8 @@ func loops(op *dsl.Operator) (warnings source.Faults) {
 	return warnings
 }
 
-// unled returns warnings of schedules that nobody leads: they are meant to run once at their time,
-// and run once on each process.
+// unled returns warnings of schedules in an operator without a leader: they are meant to run once at their time,
+// and run once on each replica.
 func unled(op *dsl.Operator) (warnings source.Faults) {
 	if mode := op.Settings.LeaderElection.Mode; mode != "" && mode != dsl.LeaderNone {
 		return nil

@@ -11,7 +11,7 @@ import (
 	"github.com/handwerk-dev/handwerk/handlers"
 )
 
-// TestIncludeWhenOfAHandlerIsChecked holds what is told of an includeWhen of a handler that cannot be asked, with its place.
+// TestIncludeWhenOfAHandlerIsChecked holds the faults of a handler's includeWhen, and their places.
 func TestIncludeWhenOfAHandlerIsChecked(t *testing.T) {
 	const child = `apply: {a: {apiVersion: v1, kind: ConfigMap, metadata: {name: a}}}`
 	tests := map[string]struct {

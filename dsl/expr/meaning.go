@@ -90,14 +90,14 @@ type meaning struct {
 	fits bool
 }
 
-// parts returns the parts of the expression by their ids, and those of them whose faults follow from others:
-// what should be a macro and is none leaves its variables undeclared.
+// parts returns the parts of the expression by their ids, and those whose faults follow from others:
+// a mistyped macro leaves its variables undeclared.
 func (m *meaning) parts() (all map[int64]ast.NavigableExpr, moot map[int64]bool) {
 	all, moot = map[int64]ast.NavigableExpr{}, map[int64]bool{}
 	m.named = map[int64]string{}
 	for _, e := range ast.MatchDescendants(ast.NavigateAST(m.ast), ast.AllMatcher()) {
 		all[e.ID()] = e
-		m.library(e, moot)
+		m.functionBehind(e, moot)
 		if e.Kind() != ast.CallKind || m.compiler.functions[e.AsCall().FunctionName()] != nil {
 			continue
 		}
@@ -112,9 +112,9 @@ func (m *meaning) parts() (all map[int64]ast.NavigableExpr, moot map[int64]bool)
 	return all, moot
 }
 
-// library tells apart what is wrong with a function behind a name that is no variable, as in json.parse(x): either the
-// function of a library is mistyped, or the name is at fault and the function follows from it.
-func (m *meaning) library(e ast.NavigableExpr, moot map[int64]bool) {
+// functionBehind finds the fault in a call such as json.parse(x), where json is no variable: either the function's name
+// is mistyped, or the name before it is wrong, and the fault of the function follows from that one.
+func (m *meaning) functionBehind(e ast.NavigableExpr, moot map[int64]bool) {
 	if e.Kind() != ast.CallKind || !e.AsCall().IsMemberFunction() || m.compiler.functions[e.AsCall().FunctionName()] != nil {
 		return
 	}
