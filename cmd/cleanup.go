@@ -143,6 +143,9 @@ func (f *cleanupFlags) ending(ctx context.Context, op *dsl.Operator, c *cleanup.
 
 // tellFindings says what was found.
 func tellFindings(out io.Writer, f *cleanupFlags, op *dsl.Operator, found cleanup.Findings) {
+	if len(found.Within) > 0 {
+		fmt.Fprintf(out, "looked in namespaces %s alone: the account may not list all kinds elsewhere\n", strings.Join(found.Within, ", "))
+	}
 	if found.Empty() {
 		fmt.Fprintf(out, "operator %s has left nothing that can be seen\n", op.Name)
 		return

@@ -54,9 +54,11 @@ func TestWhatCleanupSays(t *testing.T) {
 		Objects: many, Children: []cleanup.Found{{Resource: catalog.Resource{Kind: "Namespace"}, Name: "team"}},
 		Own: []cleanup.Found{{Resource: catalog.Resource{Kind: "Lease"}, Namespace: "system", Name: "foo-leader"}},
 	}
+	found.Within = []string{"team-a", "team-b"}
 	var out strings.Builder
 	tellFindings(&out, &cleanupFlags{children: deleteChildren}, &dsl.Operator{Name: "foo"}, found)
-	want := `operator foo has left:
+	want := `looked in namespaces team-a, team-b alone: the account may not list all kinds elsewhere
+operator foo has left:
   7 objects with its marks: they stay, without these
     Foo default/web-0
     Foo default/web-1

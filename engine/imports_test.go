@@ -73,7 +73,7 @@ func TestImportsPointDown(t *testing.T) {
 		"engine/scope":      {},
 		"engine/health":     {"dsl/logmark"},
 		"engine/crd":        {"dsl", "dsl/bookkeeping", "engine/outage", "engine/patch"},
-		"engine/cleanup":    {"dsl", "engine/catalog", "engine/outage", "engine/patch", "engine/register"},
+		"engine/cleanup":    {"dsl", "engine/catalog", "engine/outage", "engine/patch", "engine/register", "engine/scope"},
 		"engine/register":   {"dsl", "dsl/logmark", "engine/backoff"},
 		"engine/daemon":     {"dsl", "dsl/guard", "dsl/logmark", "engine/attempt", "engine/cached", "engine/fence", "engine/ops", "engine/patch", "engine/progress", "engine/watch"},
 		"engine/report":     {"engine/feed", "engine/health", "engine/ops"},

@@ -28,6 +28,7 @@ import (
 	"github.com/handwerk-dev/handwerk/engine/catalog"
 	"github.com/handwerk-dev/handwerk/engine/outage"
 	"github.com/handwerk-dev/handwerk/engine/register"
+	"github.com/handwerk-dev/handwerk/engine/scope"
 )
 
 // page is how many objects one request lists.
@@ -103,6 +104,8 @@ type Findings struct {
 	Objects, Children, Own []Found
 	// Unseen says what could not be looked at, and why. What is left there stays.
 	Unseen []error
+	// Within are the only namespaces in which it was looked, by an account that may list some kind nowhere else. Empty: in all.
+	Within []string
 }
 
 // Empty reports whether nothing was found.
@@ -141,25 +144,41 @@ func (c *Cleaner) own() (out []Found) {
 		}
 	}
 	for _, op := range c.names {
-		namespace := cmp.Or(op.Settings.LeaderElection.Namespace, c.set.Namespace)
-		add(configMaps, "ConfigMap", namespace, op.Register())
-		add(secrets, "Secret", namespace, op.DigestKey())
-		add(leases, "Lease", namespace, op.LeaderLock())
+		add(configMaps, "ConfigMap", c.home(op), op.Register())
+		add(secrets, "Secret", c.home(op), op.DigestKey())
+		add(leases, "Lease", c.home(op), op.LeaderLock())
 	}
 	return out
 }
 
-// kinds are the resources on which the operator may have left something. One that is not served has no objects.
+// kinds returns the resources on which the operator may have left something. One that is not served has no objects.
 func (c *Cleaner) kinds(ctx context.Context) (out []catalog.Resource, unseen []error) {
 	found := map[schema.GroupVersionResource]catalog.Resource{}
-	note := func(what string, r catalog.Resource, err error) {
+	note := func(name string, r catalog.Resource, err error) {
 		switch {
 		case err == nil:
 			found[r.GVR] = r
 		case !errors.Is(err, catalog.ErrMissing):
-			unseen = append(unseen, fmt.Errorf("looking up %s: %w", what, err))
+			unseen = append(unseen, fmt.Errorf("looking up %s: %w", name, err))
 		}
 	}
+	c.declared(ctx, note)
+	for _, op := range c.names {
+		kinds, err := c.registered(ctx, op)
+		if err != nil {
+			unseen = append(unseen, err)
+		}
+		for _, kind := range kinds {
+			served, err := c.catalog.KindOf(ctx, kind.WithVersion(""))
+			note(kind.String(), served, err)
+		}
+	}
+	out = slices.SortedFunc(maps.Values(found), func(a, b catalog.Resource) int { return cmp.Compare(a.GVR.String(), b.GVR.String()) })
+	return out, unseen
+}
+
+// declared notes the resources that the operator handles, and those of which it makes children now.
+func (c *Cleaner) declared(ctx context.Context, note func(name string, r catalog.Resource, err error)) {
 	for _, r := range c.op.Resources() {
 		served, err := c.catalog.Resolve(ctx, r.Name)
 		note(r.Name.String(), served, err)
@@ -172,22 +191,23 @@ func (c *Cleaner) kinds(ctx context.Context) (out []catalog.Resource, unseen []e
 			note(cmp.Or(name.Resource, kind.Kind), served, err)
 		}
 	}
-	for _, op := range c.names {
-		namespace := cmp.Or(op.Settings.LeaderElection.Namespace, c.set.Namespace)
-		o, err := c.dynamic.Resource(configMaps).Namespace(namespace).Get(ctx, op.Register(), metav1.GetOptions{})
-		if err != nil && !apierrors.IsNotFound(err) {
-			unseen = append(unseen, fmt.Errorf("reading the register ConfigMap %s/%s: %w", namespace, op.Register(), err))
-		}
-		if err != nil {
-			continue
-		}
-		for _, kind := range register.Kinds(o, c.managers()) {
-			served, err := c.catalog.KindOf(ctx, kind.WithVersion(""))
-			note(kind.String(), served, err)
-		}
+}
+
+// registered returns the kinds of children that the operator's register has, those of earlier versions among them.
+func (c *Cleaner) registered(ctx context.Context, op *dsl.Operator) ([]schema.GroupKind, error) {
+	o, err := c.dynamic.Resource(configMaps).Namespace(c.home(op)).Get(ctx, op.Register(), metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
 	}
-	out = slices.SortedFunc(maps.Values(found), func(a, b catalog.Resource) int { return cmp.Compare(a.GVR.String(), b.GVR.String()) })
-	return out, unseen
+	if err != nil {
+		return nil, fmt.Errorf("reading the register ConfigMap %s/%s: %w", c.home(op), op.Register(), err)
+	}
+	return register.Kinds(o, c.managers()), nil
+}
+
+// home is the namespace of the operator's register, key and lock.
+func (c *Cleaner) home(op *dsl.Operator) string {
+	return cmp.Or(op.Settings.LeaderElection.Namespace, c.set.Namespace)
 }
 
 // managers are the field managers that the operator has and had.
@@ -198,24 +218,41 @@ func (c *Cleaner) managers() (out []string) {
 	return out
 }
 
-// lookAt lists the objects of a resource, where the operator works or everywhere.
+// lookAt lists the objects of a resource everywhere. An account that may not do that looks in the namespaces of the operator's
+// scope, if they are known by name.
 func (c *Cleaner) lookAt(ctx context.Context, r catalog.Resource, out *Findings) error {
+	err := c.list(ctx, r, metav1.NamespaceAll, out)
+	within := scope.New(scope.Settings{Patterns: c.op.Scope.Namespaces})
+	names, known := within.Names(r.Namespaced)
+	if !apierrors.IsForbidden(err) || !known || slices.Contains(names, metav1.NamespaceAll) {
+		return err
+	}
+	for _, name := range names {
+		if err := c.list(ctx, r, name, out); err != nil {
+			return err
+		}
+	}
+	out.Within = names
+	return nil
+}
+
+// list lists the objects of a resource in a namespace, or in all of them, and sorts them by what is on them.
+func (c *Cleaner) list(ctx context.Context, r catalog.Resource, namespace string, out *Findings) error {
 	list := metav1.ListOptions{Limit: page}
 	for {
-		some, err := c.metadata.Resource(r.GVR).List(ctx, list)
+		some, err := c.metadata.Resource(r.GVR).Namespace(namespace).List(ctx, list)
 		if err != nil {
 			return fmt.Errorf("listing %s: %w", r.GVR.GroupResource(), err)
 		}
 		for i := range some.Items {
 			o := &some.Items[i]
 			m := c.marksOf(o)
-			if m.empty() {
-				continue
-			}
 			f := Found{Resource: r, Namespace: o.Namespace, Name: o.Name, UID: o.UID, Child: m.child}
-			if f.Child {
+			switch {
+			case m.empty():
+			case m.child:
 				out.Children = append(out.Children, f)
-			} else {
+			default:
 				out.Objects = append(out.Objects, f)
 			}
 		}
@@ -242,16 +279,15 @@ func (c *Cleaner) Running(ctx context.Context, now time.Time) (string, error) {
 		}
 	}
 	for _, op := range c.names {
-		namespace := cmp.Or(op.Settings.LeaderElection.Namespace, c.set.Namespace)
-		o, err := c.dynamic.Resource(leases).Namespace(namespace).Get(ctx, op.LeaderLock(), metav1.GetOptions{})
+		o, err := c.dynamic.Resource(leases).Namespace(c.home(op)).Get(ctx, op.LeaderLock(), metav1.GetOptions{})
 		if apierrors.IsNotFound(err) {
 			continue
 		}
 		if err != nil {
-			return "", fmt.Errorf("reading Lease %s/%s: %w", namespace, op.LeaderLock(), err)
+			return "", fmt.Errorf("reading Lease %s/%s: %w", c.home(op), op.LeaderLock(), err)
 		}
 		if holder, held := holds(o, now); held {
-			return fmt.Sprintf("%s renews Lease %s/%s", holder, namespace, op.LeaderLock()), nil
+			return fmt.Sprintf("%s renews Lease %s/%s", holder, c.home(op), op.LeaderLock()), nil
 		}
 	}
 	return "", nil

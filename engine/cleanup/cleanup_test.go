@@ -86,7 +86,7 @@ func (t trip) RoundTrip(r *http.Request) (*http.Response, error) { return t(r) }
 var forbidden = apierrors.NewForbidden(schema.GroupResource{Resource: "configmaps"}, "web", errors.New("no"))
 
 // scene is an operator that has worked and was stopped, and what cleans up after it.
-func scene(t *testing.T, set cleanup.Settings, refused refusals, play func(c *enginetest.Cluster, clean *cleanup.Cleaner)) {
+func scene(t *testing.T, set cleanup.Settings, refused refusals, play func(c *enginetest.Cluster, op *dsl.Operator, clean *cleanup.Cleaner)) {
 	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
 		c.Serve(enginetest.Resource{Name: foos, Kind: "Foo"})
 		for _, name := range []string{"elsewhere", system} {
@@ -112,7 +112,7 @@ func scene(t *testing.T, set cleanup.Settings, refused refusals, play func(c *en
 		if err != nil {
 			t.Fatal(err)
 		}
-		play(c, clean)
+		play(c, op, clean)
 	})
 }
 
@@ -144,7 +144,7 @@ func names(list []cleanup.Found) (out []string) {
 func TestNothingOfAnOperatorIsLeft(t *testing.T) {
 	for name, deletes := range map[string]bool{"the children stay": false, "the children are deleted": true} {
 		t.Run(name, func(t *testing.T) {
-			scene(t, cleanup.Settings{DeleteChildren: deletes}, nil, func(c *enginetest.Cluster, clean *cleanup.Cleaner) {
+			scene(t, cleanup.Settings{DeleteChildren: deletes}, nil, func(c *enginetest.Cluster, _ *dsl.Operator, clean *cleanup.Cleaner) {
 				found := clean.Look(context.WithoutCancel(t.Context()))
 				got := [][]string{names(found.Objects), names(found.Children), names(found.Own)}
 				want := [][]string{
@@ -184,7 +184,7 @@ func TestNothingOfAnOperatorIsLeft(t *testing.T) {
 // TestWhoBearsTheMarksOfAChild holds that an object which bears an operator's marks, and which the operator did not make, is not
 // deleted for a child.
 func TestWhoBearsTheMarksOfAChild(t *testing.T) {
-	scene(t, cleanup.Settings{DeleteChildren: true}, nil, func(c *enginetest.Cluster, clean *cleanup.Cleaner) {
+	scene(t, cleanup.Settings{DeleteChildren: true}, nil, func(c *enginetest.Cluster, _ *dsl.Operator, clean *cleanup.Cleaner) {
 		copied := c.Get(configMaps, "default", "web").DeepCopy()
 		copied.Object["metadata"] = map[string]any{"name": "copy", "namespace": "default", "annotations": copied.Object["metadata"].(map[string]any)["annotations"]}
 		c.Create(copied.Object)
@@ -199,7 +199,7 @@ func TestWhoBearsTheMarksOfAChild(t *testing.T) {
 
 // TestWhoIsSeenToRun holds that a process that renews its lock is seen, and that one which ended is not.
 func TestWhoIsSeenToRun(t *testing.T) {
-	scene(t, cleanup.Settings{}, nil, func(c *enginetest.Cluster, clean *cleanup.Cleaner) {
+	scene(t, cleanup.Settings{}, nil, func(c *enginetest.Cluster, _ *dsl.Operator, clean *cleanup.Cleaner) {
 		if running, err := clean.Running(context.WithoutCancel(t.Context()), time.Now()); running != "" || err != nil {
 			t.Errorf("after the end: %q, %v", running, err)
 		}
@@ -222,7 +222,7 @@ func TestWhoIsSeenToRun(t *testing.T) {
 // what says where the rest is stays.
 func TestWhatCannotBeDoneIsSaid(t *testing.T) {
 	refused := refusals{"PATCH /configmaps/web": forbidden}
-	scene(t, cleanup.Settings{}, refused, func(c *enginetest.Cluster, clean *cleanup.Cleaner) {
+	scene(t, cleanup.Settings{}, refused, func(c *enginetest.Cluster, _ *dsl.Operator, clean *cleanup.Cleaner) {
 		ctx := context.WithoutCancel(t.Context())
 		failed := clean.Remove(ctx, clean.Look(ctx), nil)
 		var texts []string
@@ -254,11 +254,39 @@ func TestWhatCannotBeDoneIsSaid(t *testing.T) {
 	})
 }
 
+// TestAnAccountOfSomeNamespaces holds that an account which may list nothing cluster-wide looks in the namespaces of the scope.
+func TestAnAccountOfSomeNamespaces(t *testing.T) {
+	tests := map[string]struct {
+		scope  []string
+		within []string
+		unseen int
+	}{
+		"whose names are known": {scope: []string{"elsewhere", "default"}, within: []string{"default", "elsewhere"}},
+		"that are a glob":       {scope: []string{"def*"}, unseen: 2},
+		"that are all":          {unseen: 2},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			refused := refusals{"GET /v1/configmaps": forbidden, "GET /v1/foos": forbidden}
+			scene(t, cleanup.Settings{}, refused, func(_ *enginetest.Cluster, op *dsl.Operator, clean *cleanup.Cleaner) {
+				op.Scope.Namespaces = tt.scope
+				found := clean.Look(context.WithoutCancel(t.Context()))
+				if diff := cmp.Diff(tt.within, found.Within); diff != "" || len(found.Unseen) != tt.unseen {
+					t.Errorf("unseen are %v; looked within (-want +got):\n%s", found.Unseen, diff)
+				}
+				if all := len(found.Objects) == 2 && len(found.Children) == 4; all != (tt.unseen == 0) {
+					t.Errorf("found are %v and %v", names(found.Objects), names(found.Children))
+				}
+			})
+		})
+	}
+}
+
 // TestAnObjectThatChangesMeanwhile holds that a conflict is tried again with the object as it is then.
 func TestAnObjectThatChangesMeanwhile(t *testing.T) {
 	conflict := apierrors.NewConflict(schema.GroupResource{Group: "example.com", Resource: "foos"}, "web", errors.New("changed"))
 	refused := refusals{"PATCH /foos/web": conflict}
-	scene(t, cleanup.Settings{}, refused, func(c *enginetest.Cluster, clean *cleanup.Cleaner) {
+	scene(t, cleanup.Settings{}, refused, func(c *enginetest.Cluster, _ *dsl.Operator, clean *cleanup.Cleaner) {
 		ctx := context.WithoutCancel(t.Context())
 		if failed := clean.Remove(ctx, clean.Look(ctx), nil); len(failed) > 0 {
 			t.Error(failed)
