@@ -60,6 +60,7 @@ func (e *Engine) connect() error {
 		Client: e.clients.Lock, Watcher: e.clients.Kubernetes, Log: outage.Quiet(e.log, e.said),
 		Changed: func(leading bool) { e.metrics.Leader(election.Name, leading) },
 	})
+	e.metrics.Leader(election.Name, false) // a process that never leads says so, too
 	return err
 }
 
