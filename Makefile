@@ -27,8 +27,8 @@ build: ## Build bin/operator.
 	@CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o bin/operator ./cmd/operator
 
 .PHONY: controlplane
-controlplane: ## Build bin/controlplane, a real local control plane (minutes the first time).
-	@hack/controlplane/build.sh bin/controlplane
+controlplane: ## Build bin/controlplane, a real local control plane, and its bin/kubectl (minutes the first time).
+	@hack/controlplane/build.sh bin
 
 .PHONY: image
 image: ## Build the image $(IMAGE) of $(MAIN) for $(PLATFORMS) into bin/image.tar; needs no Docker.

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"testing"
 	"time"
 )
 
@@ -34,10 +35,7 @@ rules:
 
 // startPlane starts the control plane and returns its kubeconfig.
 func (c *Cluster) startPlane(crds []string) (kubeconfig string, err error) {
-	program := os.Getenv(ControlPlaneVariable)
-	if program == "" {
-		program = filepath.Join(c.root, "bin", "controlplane")
-	}
+	program := c.controlPlane()
 	if _, err := os.Stat(program); err != nil {
 		return "", fmt.Errorf("%w (run `make controlplane`, or set $%s or $%s)", err, ControlPlaneVariable, KubeconfigVariable)
 	}
@@ -69,6 +67,31 @@ func (c *Cluster) startPlane(crds []string) (kubeconfig string, err error) {
 	}
 	c.audit = &auditLog{path: filepath.Join(state, "audit.log")}
 	return filepath.Join(state, "kubeconfig"), nil
+}
+
+// controlPlane is the path of the control plane's program.
+func (c *Cluster) controlPlane() string {
+	if program := os.Getenv(ControlPlaneVariable); program != "" {
+		return program
+	}
+	return filepath.Join(c.root, "bin", "controlplane")
+}
+
+// Kubectl returns the path of kubectl. It is built with the control plane, and lies beside it or in the folder KUBEBUILDER_ASSETS.
+func (c *Cluster) Kubectl(t testing.TB) string {
+	t.Helper()
+	dir := os.Getenv("KUBEBUILDER_ASSETS")
+	if dir == "" {
+		dir = filepath.Dir(c.controlPlane())
+	}
+	program, err := filepath.Abs(filepath.Join(dir, "kubectl"))
+	if err == nil {
+		_, err = os.Stat(program)
+	}
+	if err != nil {
+		t.Fatalf("finding kubectl: %v (run `make controlplane`)", err)
+	}
+	return program
 }
 
 // stopPlane fails when the control plane had ended before, or does not end properly.

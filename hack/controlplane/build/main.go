@@ -1,13 +1,13 @@
 // SPDX-FileCopyrightText: The Handwerk Authors
 // SPDX-License-Identifier: Apache-2.0
 
-// Command build compiles the controlplane program and shows how far it is: the first time that is
-// most of Kubernetes, which takes minutes; afterwards Go's build cache has it.
+// Command build compiles the programs controlplane and kubectl into a folder and shows how far it is:
+// the first time that is most of Kubernetes, which takes minutes; afterwards Go's build cache has it.
 //
-//	go run ./build OUT
+//	go run ./build DIR
 //
 // It runs in the folder of the module. Where KUBEBUILDER_ASSETS is set the programs in that folder
-// are going to be used, so the big components are left out and the build takes seconds.
+// are going to be used, kubectl too, so the big components are left out and the build takes seconds.
 package main
 
 import (
@@ -22,7 +22,7 @@ import (
 
 func main() {
 	if len(os.Args) != 2 || strings.HasPrefix(os.Args[1], "-") {
-		fmt.Fprintln(os.Stderr, "usage: go run ./build OUT")
+		fmt.Fprintln(os.Stderr, "usage: go run ./build DIR")
 		os.Exit(2)
 	}
 	if err := build(os.Args[1]); err != nil {
@@ -31,21 +31,34 @@ func main() {
 	}
 }
 
-// build compiles the program to the file out.
-func build(out string) error {
-	out, err := filepath.Abs(out)
+// kubectl is the package of kubectl's program. The go command names a program by its package.
+const kubectl = "k8s.io/kubernetes/cmd/kubectl"
+
+// packages are those of the programs.
+func packages() []string {
+	if os.Getenv("KUBEBUILDER_ASSETS") != "" {
+		return []string{"."}
+	}
+	return []string{".", kubectl}
+}
+
+// build compiles the programs into a folder.
+func build(dir string) error {
+	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("making folder: %w", err)
 	}
 	version, err := output("go", "list", "-m", "-f", "{{.Version}}", "k8s.io/kubernetes")
 	if err != nil {
 		return err
 	}
-	flags := []string{"-trimpath", "-tags=" + tags()}
-	args := append([]string{"build", "-v", "-buildvcs=false", "-ldflags=" + linkerFlags(version), "-o", out}, append(flags, ".")...)
+	flags := append([]string{"-trimpath", "-tags=" + tags()}, packages()...)
+	args := append([]string{"build", "-v", "-buildvcs=false", "-ldflags=" + linkerFlags(version), "-o", dir + "/"}, flags...)
 
-	start := time.Now()
-	before, _ := os.Stat(out)
+	start, before := time.Now(), programs(dir)
 	shown := newProgress(os.Stdout, terminal(os.Stdout), func() (int, error) { return count(flags) })
 	cmd := command("go", args...)
 	// What the go command reports goes to its standard error, packages and mistakes alike.
@@ -55,13 +68,24 @@ func build(out string) error {
 	if err != nil {
 		return fmt.Errorf("running go build: %w", err)
 	}
-	// The go command touches a program that is up to date, and replaces one that is not.
-	if after, _ := os.Stat(out); os.SameFile(before, after) {
-		fmt.Printf("%s is up to date\n", out)
-		return nil
+	for i, after := range programs(dir) {
+		// The go command touches a program that is up to date, and replaces one that is not.
+		if os.SameFile(before[i], after) {
+			fmt.Printf("%s is up to date\n", filepath.Join(dir, after.Name()))
+			continue
+		}
+		fmt.Printf("built %s in %s\n", filepath.Join(dir, after.Name()), time.Since(start).Round(time.Second))
 	}
-	fmt.Printf("built %s in %s\n", out, time.Since(start).Round(time.Second))
 	return nil
+}
+
+// programs are the files of the programs in a folder, nil for each that is not there.
+func programs(dir string) (out []os.FileInfo) {
+	for _, name := range []string{"controlplane", "kubectl"}[:len(packages())] {
+		file, _ := os.Stat(filepath.Join(dir, name)) // there is none before the first build
+		out = append(out, file)
+	}
+	return out
 }
 
 // tags are those of the Kubernetes release build, or the one that leaves Kubernetes out.
@@ -72,7 +96,7 @@ func tags() string {
 	return "notest,grpcnotrace"
 }
 
-// linkerFlags make the API server and the clients tell their version, as a release does.
+// linkerFlags make the API server, kubectl and the clients say their version, as a release does.
 func linkerFlags(version string) string {
 	major, rest, _ := strings.Cut(strings.TrimPrefix(version, "v"), ".")
 	minor, _, _ := strings.Cut(rest, ".")
@@ -84,9 +108,9 @@ func linkerFlags(version string) string {
 	return flags
 }
 
-// count returns how many packages the program consists of.
+// count returns how many packages the programs consist of.
 func count(flags []string) (int, error) {
-	list, err := output("go", append(append([]string{"list", "-deps"}, flags...), ".")...)
+	list, err := output("go", append([]string{"list", "-deps"}, flags...)...)
 	return len(strings.Fields(list)), err
 }
 
