@@ -72,7 +72,7 @@ func newBundle(f *bundleFlags, op *dsl.Operator) (*bundle, error) {
 	}
 	b.Labels = "{app.kubernetes.io/name: handwerk, app.kubernetes.io/instance: " + op.Name + "}"
 	b.Image = strconv.Quote(f.image)
-	b.Grace = int((cmp.Or(op.Settings.GracePeriod, dsl.DefaultGracePeriod) + stopping).Seconds())
+	b.Grace = graceOf(op)
 	args := []string{"run"}
 	if len(data) > 0 {
 		b.ConfigMap = b.Name + "-" + digest(data)
@@ -87,6 +87,11 @@ func newBundle(f *bundleFlags, op *dsl.Operator) (*bundle, error) {
 	}
 	b.Args = "[" + strings.Join(args, ", ") + "]"
 	return b, nil
+}
+
+// graceOf returns how long a Pod of the operator may take to end, in seconds.
+func graceOf(op *dsl.Operator) int {
+	return int((cmp.Or(op.Settings.GracePeriod, dsl.DefaultGracePeriod) + stopping).Seconds())
 }
 
 // configData reads the files that have documents of the operator.

@@ -52,6 +52,10 @@ operator works in some, and for the whole cluster otherwise. Give it the flags
 that run gets: --namespace, --leader-elect, --install-crds, --metrics-secure. The
 namespace and the account itself are not printed; operator bundle prints all of it.
 
+With -o helm, they are values for the chart in deploy/chart, with the rights of the
+hook that runs operator cleanup. They are for the lease and --metrics-secure unless
+flags say otherwise. Account and namespace are those of the release.
+
 With --check, the cluster is asked instead which of these rights are missing: for
 the account of your kubeconfig, or for the one of --service-account. The exit code
 is 1 when one is missing that the operator cannot work without.
@@ -59,9 +63,10 @@ is 1 when one is missing that the operator cannot work without.
 What Go functions need, only their authors know; see needs in docs/language.md.`,
 		Example: `  operator rbac --config operator.yaml | kubectl apply -f -
   operator rbac --config operator.yaml -n team-a --service-account team-a/operator
+  operator rbac --config operator.yaml -o helm > rights.yaml
   operator rbac --config operator.yaml --check --service-account team-a/operator`,
 		Args:    noArguments,
-		PreRunE: p.usage(&f.run.config, f.checkAccount, f.run.checkNamespaces),
+		PreRunE: p.usage(&f.run.config, f.checkAccount, f.run.checkNamespaces, f.checkHelm),
 		RunE: func(c *cobra.Command, _ []string) error {
 			return p.rbac(c.Context(), f, c.OutOrStdout())
 		},
@@ -84,7 +89,7 @@ func (f *rbacFlags) add(set *pflag.FlagSet) {
 	set.BoolVar(&f.cluster, "cluster", false, "learn from a cluster which resources have namespaces, rather than guess")
 	set.BoolVar(&f.minimal, "minimal", false, "leave out what the operator works without, in part")
 	set.BoolVar(&f.check, "check", false, "ask a cluster which of the rights are missing, and print these")
-	addChoice(set, &choice{value: &f.output, noun: "format", words: []string{"yaml", "json"}}, "output", "o", "how the roles are written")
+	addChoice(set, &choice{value: &f.output, noun: "format", words: []string{"yaml", "json", helmValues}}, "output", "o", "how the roles are written")
 }
 
 // account is a service account.
@@ -115,6 +120,10 @@ func (p *program) rbac(ctx context.Context, f *rbacFlags, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if f.output == helmValues {
+		f.asInChart(op)
+		who.namespace = releaseNamespace
+	}
 	set := rights.Settings{Namespace: who.namespace, InstallCRDs: f.run.installs(), SecureMetrics: f.run.secure}
 	var cluster *rest.Config
 	if f.cluster || f.check {
@@ -142,10 +151,14 @@ func (p *program) rbac(ctx context.Context, f *rbacFlags, out io.Writer) error {
 		rules = slices.DeleteFunc(rules, func(r rights.Rule) bool { return r.Optional })
 	}
 	roles := rights.Roles(rules)
-	if f.output == "json" {
+	switch f.output {
+	case helmValues:
+		return f.writeValues(out, op, roles, rights.Roles(rights.OfCleanup(op, set, objectName(op.Name))))
+	case "json":
 		return writeJSON(out, map[string]any{"apiVersion": "v1", "kind": "List", "items": roleObjects(op, who, roles)})
+	default:
+		return writeRoles(out, f.head(op), op, who, roles)
 	}
-	return writeRoles(out, f.head(op), op, who, roles)
 }
 
 // head says how the roles came about.
@@ -153,7 +166,7 @@ func (f *rbacFlags) head(op *dsl.Operator) string {
 	var line strings.Builder
 	line.WriteString("What operator " + op.Name + " needs. Made by: operator rbac")
 	f.run.set.VisitAll(func(flag *pflag.Flag) {
-		if !flag.Changed || slices.Contains([]string{"kubeconfig", "context", "output"}, flag.Name) {
+		if !flag.Changed || slices.Contains([]string{"kubeconfig", "context"}, flag.Name) || flag.Name == "output" && f.output != helmValues {
 			return
 		}
 		value := strings.Trim(flag.Value.String(), "[]")

@@ -18,26 +18,31 @@ const rbacGroup = "rbac.authorization.k8s.io"
 // roleObjects are roles with their bindings as API objects, in the order in which they are applied.
 func roleObjects(op *dsl.Operator, who account, roles []rights.Role) (out []map[string]any) {
 	for _, role := range roles {
-		rules := []any{}
-		for _, p := range role.Policies {
-			rule := map[string]any{"apiGroups": []any{p.Group}, "resources": []any{p.Resource}, "verbs": texts(p.Verbs)}
-			if len(p.Names) > 0 {
-				rule["resourceNames"] = texts(p.Names)
-			}
-			rules = append(rules, rule)
-		}
 		kind := "Role"
 		if role.Namespace == "" {
 			kind = "ClusterRole"
 		}
 		name := objectName(op.Name)
-		out = append(out, roleObject(kind, op.Name, role.Namespace, map[string]any{"rules": rules}),
+		out = append(out, roleObject(kind, op.Name, role.Namespace, map[string]any{"rules": ruleObjects(role)}),
 			roleObject(kind+"Binding", op.Name, role.Namespace, map[string]any{
 				"roleRef":  map[string]any{"apiGroup": rbacGroup, "kind": kind, "name": name},
 				"subjects": []any{map[string]any{"kind": "ServiceAccount", "name": who.name, "namespace": who.namespace}},
 			}))
 	}
 	return out
+}
+
+// ruleObjects are the rules of a role as the API has them.
+func ruleObjects(role rights.Role) []any {
+	rules := []any{}
+	for _, p := range role.Policies {
+		rule := map[string]any{"apiGroups": []any{p.Group}, "resources": []any{p.Resource}, "verbs": texts(p.Verbs)}
+		if len(p.Names) > 0 {
+			rule["resourceNames"] = texts(p.Names)
+		}
+		rules = append(rules, rule)
+	}
+	return rules
 }
 
 func roleObject(kind, operator, namespace string, rest map[string]any) map[string]any {
@@ -69,17 +74,22 @@ func writeRoles(w io.Writer, head string, op *dsl.Operator, who account, roles [
 			document.HeadComment = comment(head)
 		}
 		if rules := below(document, "rules"); rules != nil {
-			rules.Style = 0
-			for j, p := range roles[i/2].Policies {
-				rules.Content[j].Style = 0
-				rules.Content[j].HeadComment = comment(strings.Join(p.Reasons, "\n"))
-			}
+			explain(rules, roles[i/2])
 		}
 		if err := out.Encode(document); err != nil {
 			return err
 		}
 	}
 	return out.Close()
+}
+
+// explain gives each rule of a role a line of its own, and says above it who needs it and what for.
+func explain(rules *yaml.Node, role rights.Role) {
+	rules.Style = 0
+	for i, p := range role.Policies {
+		rules.Content[i].Style = 0
+		rules.Content[i].HeadComment = comment(strings.Join(p.Reasons, "\n"))
+	}
 }
 
 // comment makes lines comments.

@@ -48,17 +48,23 @@ func TestRolesOfTheSamples(t *testing.T) {
 
 func TestRBACCommand(t *testing.T) {
 	for name, args := range map[string]string{
-		"help":           "rbac --help",
-		"without-config": "rbac",
-		"in-namespaces":  "rbac --config ../samples/foo/operator.yaml -n team-b,team-a --leader-elect=life --service-account team-a/foo --minimal",
-		"json":           "rbac --config ../samples/cleanup/operator.yaml -n team-a -o json",
-		"bad-account":    "rbac --config foo.yaml --service-account foo",
-		"undeclared":     "rbac --config testdata/operator.yaml --minimal",
-		"with-faults":    "rbac --config testdata/crd/faulty.yaml",
+		"help":            "rbac --help",
+		"without-config":  "rbac",
+		"in-namespaces":   "rbac --config ../samples/foo/operator.yaml -n team-b,team-a --leader-elect=life --service-account team-a/foo --minimal",
+		"json":            "rbac --config ../samples/cleanup/operator.yaml -n team-a -o json",
+		"helm":            "rbac --config ../samples/foo/operator.yaml -o helm",
+		"helm-by-flags":   "rbac --config testdata/rbac/tenant.yaml -o helm --metrics-secure=false --install-crds --minimal",
+		"helm-undeclared": "rbac --config testdata/operator.yaml -o helm --minimal",
+		"helm-account":    "rbac --config foo.yaml -o helm --service-account team-a/foo",
+		"helm-namespace":  "rbac --config foo.yaml -o helm -n team-a",
+		"helm-check":      "rbac --config foo.yaml -o helm --check",
+		"bad-account":     "rbac --config foo.yaml --service-account foo",
+		"undeclared":      "rbac --config testdata/operator.yaml --minimal",
+		"with-faults":     "rbac --config testdata/crd/faulty.yaml",
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := standard(t)
-			if name == "undeclared" || name == "with-faults" {
+			if strings.HasSuffix(name, "undeclared") || name == "with-faults" {
 				b.registry = noting()
 			}
 			golden(t, "rbac/"+name+".golden", said(t, b, args))
@@ -127,6 +133,27 @@ func TestCheckOfAnAccount(t *testing.T) {
 			}
 			golden(t, "rbac/"+name+".golden", said(t, b, "rbac --config ../samples/foo/operator.yaml --check"+test.args))
 		})
+	}
+}
+
+// TestValuesHaveNoWildcards holds that nothing that a sample needs is all verbs, resources or groups.
+func TestValuesHaveNoWildcards(t *testing.T) {
+	files, err := filepath.Glob("../samples/*/operator.yaml")
+	if err != nil || len(files) < 8 {
+		t.Fatalf("found %d samples (%v)", len(files), err)
+	}
+	for _, file := range files {
+		b := standard(t)
+		if code := b.execute(t.Context(), []string{"rbac", "--config", file, "-o", "helm"}); code != exitOK {
+			t.Fatalf("%s: %s", file, b.err.String())
+		}
+		values, err := documents(b.out.String())
+		if err != nil || len(values) != 1 || at(values[0], "cleanup", "rbac") == nil {
+			t.Errorf("%s: %d documents (%v)", file, len(values), err)
+		}
+		if strings.Contains(fmt.Sprint(values), "*") {
+			t.Errorf("%s: there is a wildcard in %v", file, values)
+		}
 	}
 }
 

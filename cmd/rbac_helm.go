@@ -1,0 +1,113 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cmd
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/ops"
+	"github.com/handwerk-dev/handwerk/engine/rights"
+)
+
+const (
+	// helmValues is the format of rbac that the chart takes as values.
+	helmValues = "helm"
+	// releaseNamespace stands for the namespace that the chart is installed in. No namespace can have this name.
+	releaseNamespace = ".Release.Namespace"
+)
+
+// checkHelm reports flags that values of the chart have no place for.
+func (f *rbacFlags) checkHelm() error {
+	switch {
+	case f.output != helmValues:
+		return nil
+	case f.check:
+		return errors.New("-o helm prints values, and --check prints none")
+	case f.run.set.Changed("service-account"):
+		return errors.New("-o helm has no place for --service-account: the chart names the account")
+	case f.run.set.Changed("namespace"):
+		return errors.New("-o helm has no place for --namespace: the configuration says it, by scope.namespaces, to the hook as well")
+	default:
+		return nil
+	}
+}
+
+// asInChart gives an operator what it has in the chart, unless flags say otherwise.
+func (f *rbacFlags) asInChart(op *dsl.Operator) {
+	if mode := &op.Settings.LeaderElection.Mode; *mode != dsl.LeaderLife && !f.run.set.Changed("leader-elect") {
+		*mode = dsl.LeaderLease
+	}
+	if !f.run.set.Changed(ops.SecureFlag) {
+		f.run.secure = true
+	}
+}
+
+// writeValues writes rights as values of the chart: each with who needs it and what for.
+func (f *rbacFlags) writeValues(w io.Writer, op *dsl.Operator, own, cleanup []rights.Role) error {
+	values := section{}
+	values.put("operator", scalar(op.Name))
+	values.put("leaderElection", scalar(string(op.Settings.LeaderElection.Mode)))
+	if f.run.installs() {
+		values.put("installCRDs", scalar(f.run.installCRDs))
+	}
+	metrics := section{}
+	metrics.put("secure", &yaml.Node{Kind: yaml.ScalarNode, Value: strconv.FormatBool(f.run.secure)})
+	values.put("metrics", metrics.node())
+	if grace := graceOf(op); grace != graceOf(&dsl.Operator{}) {
+		values.put("terminationGracePeriodSeconds", &yaml.Node{Kind: yaml.ScalarNode, Value: strconv.Itoa(grace)})
+	}
+	values.put("rbac", ruleValues(own))
+	hook := section{}
+	hook.put("rbac", ruleValues(cleanup))
+	values.put("cleanup", hook.node())
+	all := values.node()
+	all.Content[0].HeadComment = comment(f.head(op))
+	out := yaml.NewEncoder(w)
+	out.SetIndent(2)
+	if err := out.Encode(all); err != nil {
+		return fmt.Errorf("writing values: %w", err)
+	}
+	return out.Close()
+}
+
+// ruleValues are the rules of roles by where they hold: in the cluster, in the namespace of the release, and in others by name.
+func ruleValues(roles []rights.Role) *yaml.Node {
+	out, others := section{}, section{}
+	for _, role := range roles {
+		rules := nodeOf(ruleObjects(role))
+		explain(rules, role)
+		switch role.Namespace {
+		case "":
+			out.put("clusterRules", rules)
+		case releaseNamespace:
+			out.put("rules", rules)
+		default:
+			others.put(role.Namespace, rules)
+		}
+	}
+	if len(others) > 0 {
+		out.put("namespaces", others.node())
+	}
+	return out.node()
+}
+
+// section is a map of values in order: keys and values in turn.
+type section []*yaml.Node
+
+func (s *section) put(key string, value *yaml.Node) { *s = append(*s, scalar(key), value) }
+
+func (s section) node() *yaml.Node { return &yaml.Node{Kind: yaml.MappingNode, Content: s} }
+
+// scalar is a text as YAML, in quotes where it would be something else without.
+func scalar(value string) *yaml.Node {
+	out := &yaml.Node{}
+	out.SetString(value)
+	return out
+}

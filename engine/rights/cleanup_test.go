@@ -1,0 +1,72 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package rights_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/rights"
+)
+
+func TestCleanupNeedsWhatItTakesAway(t *testing.T) {
+	own := []string{
+		"get,delete configmaps named foo-children in system", "get,delete secrets named foo-key in system",
+		"get,patch deployments of apps named handwerk-foo in system", "get,delete leases of coordination.k8s.io named foo-leader in system",
+	}
+	tests := map[string]struct {
+		op   *dsl.Operator
+		want []string
+	}{
+		"an operator of custom resources may have set conditions": {
+			op:   foos(func(*dsl.Resource) {}),
+			want: append([]string{"get,list,patch foos of example.com", "patch foos/status of example.com"}, own...),
+		},
+		"children bear marks": {
+			op: foos(func(r *dsl.Resource) { r.Owns("configmaps") }),
+			want: append([]string{
+				"get,list,patch configmaps", "get,list,patch foos of example.com", "patch foos/status of example.com", "delete configmaps named foo-children in system",
+			}, own[1:]...),
+		},
+		"a built-in kind whose status nobody writes has no conditions of it": {
+			op:   func() *dsl.Operator { op := dsl.New("foo"); op.Resource("pods.v1", func(*dsl.Resource) {}); return op }(),
+			want: append([]string{"get,list,patch pods"}, own...),
+		},
+		"namespaces that are known": {
+			op: func() *dsl.Operator {
+				op := foos(func(*dsl.Resource) {})
+				op.Scope.Namespaces = []string{"team-b", "team-a"}
+				return op
+			}(),
+			want: append(append([]string{}, own...),
+				"get,list,patch foos of example.com in team-a", "patch foos/status of example.com in team-a",
+				"get,list,patch foos of example.com in team-b", "patch foos/status of example.com in team-b"),
+		},
+		"a lock with a namespace of its own, and an earlier name": {
+			op: func() *dsl.Operator {
+				op := foos(func(*dsl.Resource) {})
+				op.Settings.LeaderElection.Namespace = "locks"
+				op.Was = []string{"bar"}
+				return op
+			}(),
+			want: []string{
+				"get,list,patch foos of example.com", "patch foos/status of example.com",
+				"get,delete configmaps named bar-children in locks", "get,delete configmaps named foo-children in locks",
+				"get,delete secrets named bar-key in locks", "get,delete secrets named foo-key in locks",
+				"get,delete leases of coordination.k8s.io named bar-leader in locks", "get,delete leases of coordination.k8s.io named foo-leader in locks",
+				"get,patch deployments of apps named handwerk-foo in system",
+			},
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := told(rights.OfCleanup(tt.op, rights.Settings{Namespace: "system"}, "handwerk-foo"))
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
