@@ -49,6 +49,22 @@ func nothingIsToldOf(t *testing.T, op *dsl.Operator) {
 	}
 }
 
+// TestNothingIsToldOfKopfsExamples holds the same for the examples of kopf.
+func TestNothingIsToldOfKopfsExamples(t *testing.T) {
+	files, err := filepath.Glob("../samples/kopf/[0-9]*.yaml")
+	if err != nil || len(files) < 10 {
+		t.Fatalf("found %v (%v), want more", files, err)
+	}
+	for _, file := range files {
+		op, err := config.Load([]string{file}, handlers.Standard())
+		if err != nil {
+			t.Errorf("%v", err)
+			continue
+		}
+		nothingIsToldOf(t, op)
+	}
+}
+
 // TestSamplesAreTheSameInGo holds that both routes make one operator.
 func TestSamplesAreTheSameInGo(t *testing.T) {
 	for _, inGo := range []*dsl.Operator{
@@ -88,7 +104,7 @@ func summary(op *dsl.Operator) []string {
 
 var yamlBlock = regexp.MustCompile("(?s)```yaml\n(.*?)```")
 
-// TestDocumentsLoad holds that a reader can copy a configuration out of any page.
+// TestDocumentsLoad holds that a reader can copy a configuration out of any page, and is told nothing of it.
 func TestDocumentsLoad(t *testing.T) {
 	found := 0
 	inPages(t, yamlBlock, func(page, block string) {
@@ -96,9 +112,12 @@ func TestDocumentsLoad(t *testing.T) {
 			return
 		}
 		found++
-		if _, err := config.Parse(page, []byte(block), handlers.Standard()); err != nil {
+		op, err := config.Parse(page, []byte(block), handlers.Standard())
+		if err != nil {
 			t.Errorf("%v", err)
+			return
 		}
+		nothingIsToldOf(t, op)
 	})
 	if found == 0 {
 		t.Error("no page shows a configuration")

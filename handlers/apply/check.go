@@ -72,7 +72,7 @@ func (c *child) checkObject(s shape.Schemas) (out []error) {
 	if metadata != nil && len(metadata.Pieces) == 0 && !kind.Empty() && !s.Kind.Empty() {
 		out = append(out, c.misplaced(s.Kind, kind, metadata, namespace)...)
 	}
-	return out
+	return append(out, c.refused(kind)...)
 }
 
 // placed gives a misfit its place, from the object on.

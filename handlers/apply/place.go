@@ -6,7 +6,6 @@ package apply
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -19,26 +18,15 @@ import (
 // wrongName says why no object of one of Kubernetes' own kinds is called so, whatever the expressions in the name
 // give. Of other kinds their API server decides.
 func wrongName(kind shape.Kind, name *expr.Template) []error {
-	text, isText := name.Plain.(string)
-	if !kind.Own || !isText || len(name.Pieces) == 1 {
+	text, known := likely(name)
+	if !kind.Own || !known {
 		return nil
-	}
-	const anything = "x" // a letter, which may stand everywhere
-	if len(name.Pieces) > 0 {
-		text = ""
-		for _, piece := range name.Pieces {
-			if piece.Program != nil {
-				piece.Text = anything
-			}
-			text += piece.Text
-		}
 	}
 	faults := namesOf(kind)(text)
 	if len(faults) == 0 {
 		return nil
 	}
-	why, _, _ := strings.Cut(faults[0], " (e.g.")
-	return []error{misfit(name, fmt.Sprintf("is no name of a %s: %s", kind.Kind, why))}
+	return []error{misfit(name, fmt.Sprintf("is no name of a %s: %s", kind.Kind, brief(faults[0])))}
 }
 
 // namesOf returns what says why an object of a kind cannot have a name.

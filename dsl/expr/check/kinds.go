@@ -68,6 +68,8 @@ type valueType struct {
 	fields fieldSet
 	// element is that of a list or of an optional value; nil when it is not known.
 	element *valueType
+	// base64: its text is bytes in base64.
+	base64 bool
 }
 
 // fieldSet is what is known of the fields of a map. Implementations are pointers.

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"unicode"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
 	"github.com/handwerk-dev/handwerk/dsl/expr"
 	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
@@ -56,9 +58,41 @@ func (f *fitter) doubtful(t *expr.Template, part string) string {
 	}
 	found, meant := f.lookalike(t.Path, part)
 	if found == "" {
+		found, meant = f.braced(t.Path[f.depth:], part), "…"
+	}
+	if found == "" {
 		return ""
 	}
 	return fmt.Sprintf("%s is text as it stands, and no expression: write ${%s}", found, meant)
+}
+
+// braced returns the part of a text that another program would replace, as {{ .Values.image }}, where none looks: the API
+// server itself reads the name and the labels of any object, and what Kubernetes' own kinds have in metadata and spec.
+// Annotations, the environment of a container and the like may be for another program, so there Helm's words alone count.
+// Command lines, data and the fields of other kinds may hold whole templates, so nothing is said of them.
+func (f *fitter) braced(path []string, text string) string {
+	if f.kind.Empty() || len(path) < 2 || slices.ContainsFunc(path, isCommand) {
+		return ""
+	}
+	named := path[0] == "metadata" && slices.Contains([]string{"name", "namespace", "labels"}, path[1])
+	switch read := f.own && (path[0] == "metadata" || path[0] == "spec"); {
+	case read && slices.ContainsFunc(path, isFree):
+		return helms.FindString(text)
+	case read || named:
+		return anyBraces.FindString(text)
+	}
+	return ""
+}
+
+// The braces of templates, and those that Helm alone has.
+var (
+	anyBraces = regexp.MustCompile(`\{\{[^{}]*\}\}`)
+	helms     = regexp.MustCompile(`\{\{[^{}]*\.(?:Values|Release|Chart)\.[^{}]*\}\}`)
+)
+
+// isFree reports whether any text may stand under a key of Kubernetes' own kinds, for whichever program.
+func isFree(key string) bool {
+	return slices.Contains([]string{"annotations", "env", "description", "openAPIV3Schema", "httpHeaders", "volumeAttributes", "options", "parameters"}, key)
 }
 
 // doubt warns of a text that looks like an expression.
@@ -84,7 +118,7 @@ func (f *fitter) foreign(path []string) bool {
 		}
 	}
 	return slices.Contains([]string{"rule", "cel", "jq"}, last) ||
-		strings.HasPrefix(f.version, "tekton.dev/") || strings.HasPrefix(f.version, "argoproj.io/")
+		slices.Contains([]string{"tekton.dev", "argoproj.io"}, f.kind.Group)
 }
 
 // meant is the expression for a way that is written in another form, empty when it is probably something else.
@@ -153,9 +187,19 @@ func (f *fitter) has(field string) bool {
 	return found
 }
 
-// apiVersionOf returns the version that an object's template has, empty when it is worked out.
-func apiVersionOf(t *expr.Template) string {
+// kindOf returns the kind that an object's template has, empty when it is worked out.
+func kindOf(t *expr.Template) schema.GroupVersionKind {
 	tree, _ := t.Plain.(map[string]any)
 	version, _ := tree["apiVersion"].(string)
-	return version
+	kind, _ := tree["kind"].(string)
+	return schema.FromAPIVersionAndKind(version, kind)
+}
+
+// isOwn reports whether the object is of one of Kubernetes' own kinds, as far as that is known.
+func (f *fitter) isOwn() bool {
+	if f.schemas.Kinds == nil || f.kind.Empty() {
+		return false
+	}
+	kind, _ := f.schemas.Kinds.Kind(f.kind) // what is wrong with it, others say
+	return kind.Own
 }

@@ -88,6 +88,7 @@ func typeOf(s *spec.Schema, root bool) valueType {
 		return unknown()
 	}
 	out := only(schemaKinds(s))
+	out.base64 = s.Format == "byte"
 	if out.kinds&isMap != 0 && out.kinds != anyKind {
 		out.fields = &schemaFields{schema: s, root: root}
 	}

@@ -4,9 +4,11 @@
 package check
 
 import (
+	"encoding/base64"
 	"fmt"
 
 	"github.com/google/cel-go/common/types"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
 	"github.com/handwerk-dev/handwerk/dsl/expr"
@@ -17,7 +19,8 @@ import (
 // what it is to become, when that is not nil: its fields, its plain values, and the results of expressions as
 // far as they are known. The schema may be that of a part of an object. The errors are *shape.Misfit.
 func Template(t *expr.Template, s shape.Schemas, target *spec.Schema) []error {
-	f := &fitter{schemas: s, version: apiVersionOf(t)}
+	f := &fitter{schemas: s, depth: len(t.Path), kind: kindOf(t)}
+	f.own = f.isOwn()
 	f.node(t, typeOf(target, true))
 	return append(f.faults, f.doubts...)
 }
@@ -25,8 +28,11 @@ func Template(t *expr.Template, s shape.Schemas, target *spec.Schema) []error {
 // fitter holds a template against what it is to become.
 type fitter struct {
 	schemas shape.Schemas
-	// version is the apiVersion of an object, empty where it is not known.
-	version string
+	// depth is how long the path of the template is.
+	depth int
+	// kind is that of an object, empty where it is not known. own: it is one of Kubernetes' own.
+	kind schema.GroupVersionKind
+	own  bool
 	// doubts are what may be right all the same.
 	faults, doubts []error
 	// doubted are the ways through the object that are among them.
@@ -46,6 +52,7 @@ func (f *fitter) node(t *expr.Template, want valueType) {
 	switch meant := f.doubtful(t, text); {
 	case meant == "":
 		f.wanted(t.Path, want, kindsOf(t.Plain))
+		f.bytes(t.Path, want, text)
 	case fits(isText, want):
 		f.doubt(t.Path, meant)
 	default:
@@ -148,6 +155,15 @@ func (f *fitter) wanted(path []string, want valueType, given kinds) {
 	if !fits(given, want) {
 		f.fault(path, "want %s, found %s%s", want.kinds&^isNull, given, quoting(given, want.kinds))
 	}
+}
+
+// bytes reports a text that is not base64, where a schema wants bytes. The API server cannot read such an object.
+func (f *fitter) bytes(path []string, want valueType, text string) {
+	if _, err := base64.StdEncoding.DecodeString(text); !want.base64 || err == nil {
+		return
+	}
+	hint := map[string]string{"Secret": " (stringData takes it as it stands)", "ConfigMap": " (data takes it as it stands)"}
+	f.fault(path, "want base64, found other text%s", hint[f.kind.GroupKind().String()])
 }
 
 // fits reports whether one of the kinds given can stand where something is wanted. Null stands
