@@ -66,11 +66,24 @@ func keywords() []string {
 // ReadForm reads the children.
 func (c *childrenConfig) ReadForm(d *form.Decoder, at form.Path, n *yaml.Node) bool {
 	*c = childrenConfig{}
+	if unnamed(d, at, n) {
+		d.FaultAt(n, at, "want children by names of your choice, as in {web: {apiVersion: …, kind: …}}; found a child without such a name")
+		return false
+	}
 	return d.Entries(at, n, func(name string, at form.Path, value *yaml.Node) {
 		one := &childConfig{}
 		one.read(d, at, value)
 		(*c)[name] = one
 	})
+}
+
+// unnamed reports whether there is a child itself in the place of children by name.
+func unnamed(d *form.Decoder, at form.Path, n *yaml.Node) bool {
+	plain, _ := d.Plain(at, n)
+	whole, _ := plain.(map[string]any)
+	_, version := whole["apiVersion"].(string)
+	_, kind := whole["kind"].(string)
+	return version || kind
 }
 
 // DescribeForm describes both forms of a child.
