@@ -341,6 +341,9 @@ type Related interface {
 	Get(name string) ([]*unstructured.Unstructured, error)
 	// Relations returns the resource's relations.
 	Relations() []Relation
+	// Absent names the object that the relation of that name selects by its name, as in ConfigMap shop/settings, when it is
+	// not there. It is empty for other relations, and where the name may be a Secret's value.
+	Absent(name string) string
 }
 
 // Relates declares objects that this resource's handlers look at. A faulty relation is reported by

@@ -90,7 +90,7 @@ func TestIncludeWhenThatReadsARelatedObject(t *testing.T) {
 		v.Delete(bars, "default", "x")
 		v.Advance(time.Minute)
 		v.has("ConfigMap a of app/a")
-		v.condition("Applied", "False@1 Waiting: Waiting for bars.v1.example.org default/x (child a takes from it).")
+		v.condition("Applied", "False@1 Waiting: Waiting for Bar default/x (child a takes from it).")
 		v.Create(`{apiVersion: example.org/v1, kind: Bar, metadata: {name: x}, spec: {open: false}}`)
 		v.Advance(time.Minute)
 		v.has("Bar x of ")

@@ -35,6 +35,8 @@ func (r related) Get(string) ([]*unstructured.Unstructured, error) {
 	return nil, nil
 }
 
+func (related) Absent(string) string { return "" }
+
 func (related) Relations() []dsl.Relation { return []dsl.Relation{{Name: "them"}} }
 
 func TestChildrenAreReadOnceForAnEvaluation(t *testing.T) {

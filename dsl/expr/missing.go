@@ -41,7 +41,7 @@ func (p *Program) missing(err error, a *activation) (told error, found bool) {
 		}
 		for _, way := range r.ways {
 			if at := lost(value, way); at >= 0 && way[at] == key {
-				return errors.New(notSet(root, value, way[:at+1])), true
+				return errors.New(a.notSet(root, value, way[:at+1])), true
 			}
 		}
 	}
@@ -64,17 +64,28 @@ func lost(value any, way []string) int {
 
 // notSet says of a way from a variable that its last step leads to nothing. Of a child or a related object it says
 // which one it is.
-func notSet(root string, value any, way []string) string {
+func (a *activation) notSet(root string, value any, way []string) string {
 	if root != Children && root != Related || len(way) < 2 {
 		return written(root, way) + " is not set"
 	}
 	object, _ := value.(map[string]any)[way[0]].(map[string]any)
 	if len(object) == 0 {
-		return written(root, way[:1]) + " is not there"
+		return written(root, way[:1]) + a.absent(root, way[0]) + " is not there"
 	}
 	u := unstructured.Unstructured{Object: object}
 	name := strings.TrimPrefix(u.GetNamespace()+"/"+u.GetName(), "/")
 	return fmt.Sprintf("%s (%s %s): %s is not set", written(root, way[:1]), u.GetKind(), name, strings.TrimPrefix(written("", way[1:]), "."))
+}
+
+// absent names the object that a relation looks for, in brackets; empty where that is not known.
+func (a *activation) absent(root, relation string) string {
+	if root != Related || a.scope.Subject.Related == nil {
+		return ""
+	}
+	if name := a.scope.Subject.Related.Absent(relation); name != "" {
+		return " (" + name + ")"
+	}
+	return ""
 }
 
 // written writes a way as an expression has it.

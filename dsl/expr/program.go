@@ -64,7 +64,7 @@ func (p *Program) Uses(variable string) bool { return p.uses[variable] }
 func (p *Program) Eval(s Scope) (any, error) {
 	a := &activation{scope: s}
 	if s.Unready != nil {
-		a.hear = p.hear(s.Unready)
+		a.hear = p.hear(a, s.Unready)
 	}
 	out, _, err := p.program.Eval(a)
 	if err != nil {

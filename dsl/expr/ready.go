@@ -67,16 +67,21 @@ func (c readyCall) Exec(frame *interpreter.ExecutionFrame) ref.Val {
 func (c readyCall) Eval(a cel.Activation) ref.Val { return c.Exec(interpreter.AsFrame(a)) }
 
 // hear tells why an object is not ready that a part of the expression gives.
-func (p *Program) hear(tell func(dsl.Readiness)) func(int64, dsl.Readiness) {
+func (p *Program) hear(a *activation, tell func(dsl.Readiness)) func(int64, dsl.Readiness) {
 	return func(part int64, why dsl.Readiness) {
 		if why.Reason == dsl.ReasonNotFound {
 			ast.PreOrderVisit(p.ast.Expr(), ast.NewExprVisitor(func(e ast.Expr) {
 				if e.ID() != part {
 					return
 				}
-				if text, err := parser.Unparse(e, p.ast.SourceInfo()); err == nil {
-					why.Message = text + " is not there"
+				text, err := parser.Unparse(e, p.ast.SourceInfo())
+				if err != nil {
+					return
 				}
+				if e.Kind() == ast.SelectKind && e.AsSelect().Operand().Kind() == ast.IdentKind {
+					text += a.absent(e.AsSelect().Operand().AsIdent(), e.AsSelect().FieldName())
+				}
+				why.Message = text + " is not there"
 			}))
 		}
 		tell(why)

@@ -238,6 +238,9 @@ func (nothing) Get(name string) ([]*unstructured.Unstructured, error) {
 // Relations are none.
 func (nothing) Relations() []dsl.Relation { return nil }
 
+// Absent names nothing.
+func (nothing) Absent(string) string { return "" }
+
 func (o *Office) say(now string) {
 	o.mu.Lock()
 	o.now = now

@@ -9,6 +9,7 @@ import (
 	"hash/fnv"
 	"io"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -104,6 +105,22 @@ func (v *View) Get(name string) ([]*unstructured.Unstructured, error) {
 		}
 	}
 	return out, nil
+}
+
+// Absent names the object that a relation selects by its name when it is not there; see [dsl.Related]. Where labels or a
+// condition select, too, the object may be there and not be selected.
+func (v *View) Absent(name string) string {
+	i := slices.IndexFunc(v.index.relations, func(one *relation) bool { return one.Name == name })
+	if i < 0 || v.refused != nil || v.index.settings.Resource.OfSecrets() { // of a Secret, the name may be a value
+		return ""
+	}
+	one := v.index.relations[i]
+	s := v.see(one)
+	if !one.One || one.LabelSelector != "" || s.err != nil || s.unsynced != nil || len(s.objects) > 0 ||
+		len(s.Names) != 1 || s.Names[0] == "" || s.Labels != nil || s.Match != nil {
+		return ""
+	}
+	return cmp.Or(one.feed.Resource().Kind, one.Resource.String()) + " " + strings.TrimPrefix(s.Namespace+"/"+s.Names[0], "/")
 }
 
 // Refresh finds out, before handlers run, whether what the relations select has changed since was, for which changes

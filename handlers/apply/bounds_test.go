@@ -55,6 +55,8 @@ func (a *asked) Get(string) ([]*unstructured.Unstructured, error) {
 	return nil, nil
 }
 
+func (*asked) Absent(string) string { return "" }
+
 func (*asked) Relations() []dsl.Relation { return []dsl.Relation{{Name: "them"}} }
 
 // TestElementsAreWorkedOutWhileThereIsTime holds that the expressions of many elements end with the

@@ -276,10 +276,9 @@ func words(kind, namespace, name string) string {
 	return kind + " " + namespace + "/" + name
 }
 
-// lacks names the related object that expressions look for and that is not there, where its name cannot be a Secret's value;
-// empty for none.
+// lacks names the related object that expressions look for and that is not there; empty for none.
 func (p *pass) lacks(programs []*expr.Program) string {
-	if p.r.Related == nil || slices.ContainsFunc(p.r.Secrets.From, func(from string) bool { return !strings.HasPrefix(from, "related.") }) {
+	if p.r.Related == nil {
 		return ""
 	}
 	for _, relation := range p.r.Related.Relations() {
@@ -287,18 +286,12 @@ func (p *pass) lacks(programs []*expr.Program) string {
 			names, _ := program.Related()
 			return slices.Contains(names, relation.Name)
 		}
-		if !relation.One || relation.Select == nil || !slices.ContainsFunc(programs, uses) {
+		if !slices.ContainsFunc(programs, uses) {
 			continue
 		}
-		found, err := p.r.Related.Get(relation.Name)
-		if err != nil || len(found) > 0 {
-			continue
+		if absent := p.r.Related.Absent(relation.Name); absent != "" {
+			return absent
 		}
-		selection, err := relation.Select(&p.r.Subject)
-		if err != nil || len(selection.Names) != 1 {
-			continue
-		}
-		return relation.Resource.String() + " " + strings.TrimPrefix(selection.Namespace+"/"+selection.Names[0], "/")
 	}
 	return ""
 }
