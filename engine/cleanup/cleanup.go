@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package cleanup takes away what an operator has left in a cluster, when it is to be uninstalled: its finalizers, annotations,
-// labels and conditions on objects, and its register, key and lock. Nothing of it works while a process of the operator runs, which
-// would put the marks back.
+// labels and conditions on objects, its register, key and lock, and the configurations that it had before. Nothing of it works while a
+// process of the operator runs, which would put the marks back.
 package cleanup
 
 import (
@@ -41,6 +41,13 @@ var (
 	leases      = schema.GroupVersionResource{Group: "coordination.k8s.io", Version: "v1", Resource: "leases"}
 	deployments = schema.GroupVersionResource{Group: "apps", Version: "v1", Resource: "deployments"}
 )
+
+// copies are the resources to whose objects Kubernetes copies the annotations of those that own them. It does not take them off again.
+var copies = map[schema.GroupResource]string{
+	{Group: "apps", Resource: "deployments"}:  "replicasets",
+	{Group: "apps", Resource: "statefulsets"}: "controllerrevisions",
+	{Group: "apps", Resource: "daemonsets"}:   "controllerrevisions",
+}
 
 // Settings say what is cleaned up. Config and Namespace are required.
 type Settings struct {
@@ -100,7 +107,8 @@ func (f Found) String() string {
 
 // Findings are what the operator has left.
 type Findings struct {
-	// Objects have marks and are handled by the operator. Children were made by it. Own are its register, key and lock.
+	// Objects have marks and are handled by the operator. Children were made by it. Own are its register, key and lock, and the
+	// configurations of earlier Deployments.
 	Objects, Children, Own []Found
 	// Unseen says what could not be looked at, and why. What is left there stays.
 	Unseen []error
@@ -111,8 +119,8 @@ type Findings struct {
 // Empty reports whether nothing was found.
 func (f Findings) Empty() bool { return len(f.Objects)+len(f.Children)+len(f.Own) == 0 }
 
-// Look looks for what the operator has left: on objects of its resources, and of the kinds of which it makes children or made some,
-// as its register knows.
+// Look looks for what the operator has left: on objects of its resources, of the kinds of which it makes children or made some, as
+// its register knows, and of those to which Kubernetes copies the annotations of children.
 func (c *Cleaner) Look(ctx context.Context) (out Findings) {
 	kinds, unseen := c.kinds(ctx)
 	out.Unseen = unseen
@@ -120,6 +128,10 @@ func (c *Cleaner) Look(ctx context.Context) (out Findings) {
 		if err := c.lookAt(ctx, r, &out); err != nil {
 			out.Unseen = append(out.Unseen, err)
 		}
+	}
+	earlier, err := c.configurations(ctx)
+	if out.Own = earlier; err != nil {
+		out.Unseen = append(out.Unseen, err)
 	}
 	for _, one := range c.own() {
 		o, err := c.metadata.Resource(one.Resource.GVR).Namespace(one.Namespace).Get(ctx, one.Name, metav1.GetOptions{})
@@ -171,6 +183,12 @@ func (c *Cleaner) kinds(ctx context.Context) (out []catalog.Resource, unseen []e
 		for _, kind := range kinds {
 			served, err := c.catalog.KindOf(ctx, kind.WithVersion(""))
 			note(kind.String(), served, err)
+		}
+	}
+	for _, r := range slices.Collect(maps.Values(found)) {
+		if copied := copies[r.GVR.GroupResource()]; copied != "" {
+			served, err := c.catalog.Resolve(ctx, dsl.ResourceName{Resource: copied, Version: r.GVR.Version, Group: r.GVR.Group})
+			note(copied, served, err)
 		}
 	}
 	out = slices.SortedFunc(maps.Values(found), func(a, b catalog.Resource) int { return cmp.Compare(a.GVR.String(), b.GVR.String()) })

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -39,6 +40,8 @@ func declare(op *dsl.Operator) {
 	op.Settings.LeaderElection = dsl.LeaderElection{Mode: dsl.LeaderLease, Namespace: system}
 	op.Resource(foos, func(foo *dsl.Resource) {
 		foo.Owns(configMaps)
+		foo.Owns("deployments.v1.apps")
+		foo.Owns("statefulsets.v1.apps")
 		child := func(name, namespace string) map[string]any {
 			return map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name, "namespace": namespace}, "data": map[string]any{"a": "b"}}
 		}
@@ -89,6 +92,7 @@ var forbidden = apierrors.NewForbidden(schema.GroupResource{Resource: "configmap
 func scene(t *testing.T, set cleanup.Settings, refused refusals, play func(c *enginetest.Cluster, op *dsl.Operator, clean *cleanup.Cleaner)) {
 	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
 		c.Serve(enginetest.Resource{Name: foos, Kind: "Foo"})
+		c.Serve(enginetest.Resource{Name: "controllerrevisions.v1.apps", Kind: "ControllerRevision"})
 		for _, name := range []string{"elsewhere", system} {
 			c.Create(`{apiVersion: v1, kind: Namespace, metadata: {name: ` + name + `}}`)
 		}
@@ -195,6 +199,62 @@ func TestWhoBearsTheMarksOfAChild(t *testing.T) {
 			t.Errorf("the copy is %v", o)
 		}
 	})
+}
+
+// TestMarksThatKubernetesHasCopied holds that marks go, too, from objects to which Kubernetes copies the annotations of a child.
+func TestMarksThatKubernetesHasCopied(t *testing.T) {
+	scene(t, cleanup.Settings{}, nil, func(c *enginetest.Cluster, _ *dsl.Operator, clean *cleanup.Cleaner) {
+		child := c.Get(configMaps, "default", "web").GetAnnotations()
+		for kind, resource := range map[string]string{"ReplicaSet": "replicasets.v1.apps", "ControllerRevision": "controllerrevisions.v1.apps"} {
+			annotations := map[string]any{"theirs": "x"}
+			for key, value := range child {
+				annotations[key] = value
+			}
+			c.Create(map[string]any{"apiVersion": "apps/v1", "kind": kind, "metadata": map[string]any{"name": "web", "namespace": "default", "annotations": annotations}})
+			if failed := clean.Remove(context.WithoutCancel(t.Context()), clean.Look(context.WithoutCancel(t.Context())), nil); len(failed) > 0 {
+				t.Error(failed)
+			}
+			if left := c.Get(resource, "default", "web").GetAnnotations(); !maps.Equal(left, map[string]string{"theirs": "x"}) {
+				t.Errorf("the %s has %v", kind, left)
+			}
+		}
+	})
+}
+
+// TestConfigurationsOfBefore holds that the ConfigMaps of earlier configurations go, and the Deployment's own stays for it.
+func TestConfigurationsOfBefore(t *testing.T) {
+	for name, test := range map[string]struct {
+		deployed bool
+		left     []string
+	}{
+		"the Deployment is there":    {true, []string{"handwerk-op-0123456789", "handwerk-op-config", "handwerk-op-abcdefabcd"}},
+		"the Deployment was deleted": {false, []string{"handwerk-op-config", "handwerk-op-abcdefabcd"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			scene(t, cleanup.Settings{Deployment: "handwerk-op"}, nil, func(c *enginetest.Cluster, _ *dsl.Operator, clean *cleanup.Cleaner) {
+				ours := map[string]any{"app.kubernetes.io/name": "handwerk", "app.kubernetes.io/instance": "op"}
+				all := map[string]map[string]any{
+					"handwerk-op-0123456789": ours, "handwerk-op-9876543210": ours, "handwerk-op-aaaaaaaaaa": ours,
+					"handwerk-op-config": ours, "handwerk-op-abcdefabcd": nil,
+				}
+				for name, labels := range all {
+					c.Create(map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": name, "namespace": system, "labels": labels}})
+				}
+				if test.deployed {
+					c.Create(`{apiVersion: apps/v1, kind: Deployment, metadata: {name: handwerk-op, namespace: system},
+						spec: {template: {spec: {volumes: [{name: config, configMap: {name: handwerk-op-0123456789}}]}}}}`)
+				}
+				if failed := clean.Remove(context.WithoutCancel(t.Context()), clean.Look(context.WithoutCancel(t.Context())), nil); len(failed) > 0 {
+					t.Error(failed)
+				}
+				for name := range all {
+					if there := c.Get(configMaps, system, name) != nil; there != slices.Contains(test.left, name) {
+						t.Errorf("ConfigMap %s is there: %v", name, there)
+					}
+				}
+			})
+		})
+	}
 }
 
 // TestWhoIsSeenToRun holds that a process that renews its lock is seen, and that one which ended is not.
