@@ -17,6 +17,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -104,26 +105,39 @@ type imageConfig struct {
 	Env, Entrypoint, Cmd []string
 }
 
-// unpackedImage builds the image for this machine, and applies its layers to a folder.
-func unpackedImage(t *testing.T) (root string, config imageConfig) {
-	t.Helper()
-	archive := filepath.Join(t.TempDir(), "image.tar")
-	build := exec.CommandContext(t.Context(), "go", "run", "-C", "../../hack/image", ".", "-dir", "../..", "-o", archive,
+// imageArchive is the content of the archive that make image writes for this machine, by the names of its files. It is built once.
+var imageArchive = sync.OnceValues(func() (map[string]string, error) {
+	dir, err := os.MkdirTemp("", "handwerk-image-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	archive := filepath.Join(dir, "image.tar")
+	build := exec.Command("go", "run", "-C", "../../hack/image", ".", "-dir", "../..", "-o", archive,
 		"-platforms", "linux/"+runtime.GOARCH, "--", "run", "--config", "/etc/handwerk")
 	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("building image: %v\n%s", err, out)
+		return nil, fmt.Errorf("%w\n%s", err, out)
 	}
 	in, err := os.Open(archive)
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	defer in.Close()
 	blobs := map[string]string{}
-	eachEntry(t, in, func(header *tar.Header, content io.Reader) error {
+	return blobs, eachEntry(in, func(header *tar.Header, content io.Reader) error {
 		text, err := io.ReadAll(content)
 		blobs[header.Name] = string(text)
 		return err
 	})
+})
+
+// unpackedImage builds the image for this machine, and applies its layers to a folder.
+func unpackedImage(t *testing.T) (root string, config imageConfig) {
+	t.Helper()
+	blobs, err := imageArchive()
+	if err != nil {
+		t.Fatalf("building image: %v", err)
+	}
 	var manifest []struct {
 		Config string
 		Layers []string
@@ -138,26 +152,27 @@ func unpackedImage(t *testing.T) (root string, config imageConfig) {
 	root = t.TempDir()
 	for _, layer := range manifest[0].Layers {
 		inflated, err := gzip.NewReader(strings.NewReader(blobs[layer]))
+		if err == nil {
+			err = eachEntry(inflated, func(header *tar.Header, content io.Reader) error { return extract(root, header, content) })
+		}
 		if err != nil {
 			t.Fatalf("reading layer: %v", err)
 		}
-		eachEntry(t, inflated, func(header *tar.Header, content io.Reader) error { return extract(root, header, content) })
 	}
 	return root, whole.Config
 }
 
-func eachEntry(t *testing.T, archive io.Reader, do func(*tar.Header, io.Reader) error) {
-	t.Helper()
+func eachEntry(archive io.Reader, do func(*tar.Header, io.Reader) error) error {
 	for r := tar.NewReader(archive); ; {
 		header, err := r.Next()
 		if errors.Is(err, io.EOF) {
-			return
+			return nil
 		}
 		if err == nil {
 			err = do(header, r)
 		}
 		if err != nil {
-			t.Fatalf("reading archive: %v", err)
+			return err
 		}
 	}
 }
