@@ -66,13 +66,8 @@ func (e *Engine) connect() error {
 
 // scopeOf is the operator's scope as its lock has it.
 func scopeOf(op *dsl.Operator) lease.Scope {
-	const comma = ","
-	return lease.Scope{Key: op.ScopeAnnotation(), Text: strings.Join(op.Scope.Namespaces, comma), Overlaps: func(text string) bool {
-		var other []string
-		if text != "" {
-			other = strings.Split(text, comma)
-		}
-		return scope.Overlap(op.Scope.Namespaces, other)
+	return lease.Scope{Key: op.ScopeAnnotation(), Text: scope.Text(op.Scope.Namespaces), Overlaps: func(text string) bool {
+		return scope.Overlap(op.Scope.Namespaces, scope.FromText(text))
 	}}
 }
 

@@ -73,6 +73,7 @@ type Cleaner struct {
 // New returns what cleans up after an operator.
 func New(ctx context.Context, op *dsl.Operator, set Settings) (*Cleaner, error) {
 	config := outage.WithDeadline(set.Config)
+	config.QPS = -1 // requests go out one by one
 	served, err := catalog.Dial(ctx, config)
 	if err != nil {
 		return nil, fmt.Errorf("connecting: %w", err)
@@ -95,6 +96,8 @@ type Found struct {
 	UID             types.UID
 	// Child: the operator made it, by managedFields. Its own objects are Own.
 	Child, Own bool
+	// held: the operator's finalizer is on it.
+	held bool
 }
 
 // String is the object as people name it: "Foo default/web".
@@ -114,6 +117,9 @@ type Findings struct {
 	Unseen []error
 	// Within are the only namespaces in which it was looked, by an account that may list some kind nowhere else. Empty: in all.
 	Within []string
+	// Beside are the namespaces of other deployments of the operator, which work in other namespaces. Only objects in namespaces of
+	// this one's scope were looked at then: the marks of the others are the same.
+	Beside []string
 }
 
 // Empty reports whether nothing was found.
@@ -124,6 +130,15 @@ func (f Findings) Empty() bool { return len(f.Objects)+len(f.Children)+len(f.Own
 func (c *Cleaner) Look(ctx context.Context) (out Findings) {
 	kinds, unseen := c.kinds(ctx)
 	out.Unseen = unseen
+	others, err := c.namesakes(ctx)
+	if err != nil {
+		out.Unseen = append(out.Unseen, err)
+	}
+	for _, other := range others {
+		if !other.overlaps {
+			out.Beside = append(out.Beside, other.lock.GetNamespace())
+		}
+	}
 	for _, r := range kinds {
 		if err := c.lookAt(ctx, r, &out); err != nil {
 			out.Unseen = append(out.Unseen, err)
@@ -139,7 +154,7 @@ func (c *Cleaner) Look(ctx context.Context) (out Findings) {
 		case apierrors.IsNotFound(err):
 		case err != nil:
 			out.Unseen = append(out.Unseen, fmt.Errorf("reading %s: %w", one, err))
-		default:
+		case c.wrote(o):
 			one.UID = o.UID
 			out.Own = append(out.Own, one)
 		}
@@ -147,7 +162,14 @@ func (c *Cleaner) Look(ctx context.Context) (out Findings) {
 	return out
 }
 
-// own are the objects that the operator keeps for itself, under all its names.
+// wrote reports whether the operator has written an object. A name alone says nothing: Secret app-key may be anybody's.
+func (c *Cleaner) wrote(o metav1.Object) bool {
+	return len(c.marksOf(o).annotations) > 0 || slices.ContainsFunc(o.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool {
+		return slices.Contains(c.managers(), e.Manager)
+	})
+}
+
+// own are the places of the objects that the operator keeps for itself, under all its names.
 func (c *Cleaner) own() (out []Found) {
 	add := func(gvr schema.GroupVersionResource, kind, namespace, name string) {
 		one := Found{Resource: catalog.Resource{GVR: gvr, Kind: kind, Namespaced: true}, Namespace: namespace, Name: name, Own: true}
@@ -257,26 +279,36 @@ func (c *Cleaner) lookAt(ctx context.Context, r catalog.Resource, out *Findings)
 // list lists the objects of a resource in a namespace, or in all of them, and sorts them by what is on them.
 func (c *Cleaner) list(ctx context.Context, r catalog.Resource, namespace string, out *Findings) error {
 	list := metav1.ListOptions{Limit: page}
+	objects, children := len(out.Objects), len(out.Children)
 	for {
 		some, err := c.metadata.Resource(r.GVR).Namespace(namespace).List(ctx, list)
+		if apierrors.IsResourceExpired(err) && list.Continue != "" {
+			// The server has forgotten where the next page begins: all of it once more, in one piece.
+			out.Objects, out.Children, list = out.Objects[:objects], out.Children[:children], metav1.ListOptions{}
+			continue
+		}
 		if err != nil {
 			return fmt.Errorf("listing %s: %w", r.GVR.GroupResource(), err)
 		}
 		for i := range some.Items {
-			o := &some.Items[i]
-			m := c.marksOf(o)
-			f := Found{Resource: r, Namespace: o.Namespace, Name: o.Name, UID: o.UID, Child: m.child}
-			switch {
-			case m.empty():
-			case m.child:
-				out.Children = append(out.Children, f)
-			default:
-				out.Objects = append(out.Objects, f)
-			}
+			c.sort(r, &some.Items[i], out)
 		}
 		if list.Continue = some.Continue; list.Continue == "" {
 			return nil
 		}
+	}
+}
+
+// sort adds an object to the findings by what is on it.
+func (c *Cleaner) sort(r catalog.Resource, o metav1.Object, out *Findings) {
+	m := c.marksOf(o)
+	f := Found{Resource: r, Namespace: o.GetNamespace(), Name: o.GetName(), UID: o.GetUID(), Child: m.child, held: len(m.finalizers) > 0}
+	switch {
+	case m.empty() || len(out.Beside) > 0 && !c.inScope(f.Namespace):
+	case m.child:
+		out.Children = append(out.Children, f)
+	default:
+		out.Objects = append(out.Objects, f)
 	}
 }
 
@@ -308,7 +340,7 @@ func (c *Cleaner) Running(ctx context.Context, now time.Time) (string, error) {
 			return fmt.Sprintf("%s renews Lease %s/%s", holder, c.home(op), op.LeaderLock()), nil
 		}
 	}
-	return "", nil
+	return c.runsElsewhere(ctx, now)
 }
 
 // holds reports who holds a Lease, and whether its time is not over.

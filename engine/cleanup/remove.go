@@ -23,19 +23,21 @@ const tries = 5
 // operator's own objects. These stay when something before them could not be done, for they say where it is. Progress, when set, is
 // called with each object that is done.
 func (c *Cleaner) Remove(ctx context.Context, f Findings, progress func(Found)) (failed []error) {
-	for _, list := range [][]Found{f.Children, f.Objects, f.Own} {
-		for _, one := range list {
-			if one.Own && len(failed)+len(f.Unseen) > 0 {
-				failed = append(failed, fmt.Errorf("%s stays: it says where the rest is", one))
-				continue
-			}
-			if err := c.remove(ctx, one); err != nil {
-				failed = append(failed, fmt.Errorf("cleaning %s: %w", one, err))
-				continue
-			}
-			if progress != nil {
-				progress(one)
-			}
+	all := slices.Concat(f.Children, f.Objects, f.Own)
+	for i, one := range all {
+		if ctx.Err() != nil {
+			return append(failed, fmt.Errorf("cleaning the other %d objects: %w", len(all)-i, context.Cause(ctx)))
+		}
+		if one.Own && len(failed)+len(f.Unseen) > 0 {
+			failed = append(failed, fmt.Errorf("%s stays: it says where the rest is", one))
+			continue
+		}
+		if err := c.remove(ctx, one); err != nil {
+			failed = append(failed, fmt.Errorf("cleaning %s: %w", one, err))
+			continue
+		}
+		if progress != nil {
+			progress(one)
 		}
 	}
 	return failed
@@ -48,6 +50,9 @@ func (c *Cleaner) remove(ctx context.Context, f Found) error {
 	if f.Own || f.Child && c.set.DeleteChildren {
 		background := metav1.DeletePropagationBackground
 		err = client.Delete(ctx, f.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &f.UID}, PropagationPolicy: &background})
+		if err == nil && f.held {
+			err = c.unmark(ctx, client, f) // it goes with the finalizer
+		}
 	} else {
 		err = c.unmark(ctx, client, f)
 	}

@@ -114,6 +114,20 @@ func Overlap(a, b []string) bool {
 	return true
 }
 
+// comma separates the patterns in a text.
+const comma = ","
+
+// Text is a list of patterns as the lock of an operator has it. FromText is the opposite.
+func Text(patterns []string) string { return strings.Join(patterns, comma) }
+
+// FromText reads what [Text] has written.
+func FromText(text string) []string {
+	if text == "" {
+		return nil
+	}
+	return strings.Split(text, comma)
+}
+
 // Lacks reports whether a namespace that would be in the scope is known not to be there.
 func (s *Scope) Lacks(name string) bool {
 	s.mu.Lock()

@@ -1,0 +1,259 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cleanup_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine"
+	"github.com/handwerk-dev/handwerk/engine/cleanup"
+	"github.com/handwerk-dev/handwerk/engine/enginetest"
+)
+
+// TestAStrangersObjectOfThatName holds that an object is not the operator's because of its name alone.
+func TestAStrangersObjectOfThatName(t *testing.T) {
+	scene(t, cleanup.Settings{}, nil, func(c *enginetest.Cluster, _ *dsl.Operator, clean *cleanup.Cleaner) {
+		ctx := context.WithoutCancel(t.Context())
+		c.Create(`{apiVersion: v1, kind: Secret, metadata: {name: op-key, namespace: system}, data: {tls.key: c2VjcmV0}}`)
+		for _, resource := range []string{configMaps, "leases.v1.coordination.k8s.io"} {
+			for _, o := range c.List(resource, system) {
+				c.Delete(resource, system, o.GetName())
+			}
+		}
+		c.Create(`{apiVersion: v1, kind: ConfigMap, metadata: {name: op-children, namespace: system}, data: {a: b}}`)
+		c.Create(`{apiVersion: coordination.k8s.io/v1, kind: Lease, metadata: {name: op-leader, namespace: system}, spec: {holderIdentity: ""}}`)
+		found := clean.Look(ctx)
+		if failed := clean.Remove(ctx, found, nil); len(failed) > 0 || len(found.Own) > 0 {
+			t.Errorf("found %v, failed %v", names(found.Own), failed)
+		}
+		for resource, name := range map[string]string{"secrets.v1": "op-key", configMaps: "op-children", "leases.v1.coordination.k8s.io": "op-leader"} {
+			if c.Get(resource, system, name) == nil {
+				t.Errorf("%s %s of a stranger is gone", resource, name)
+			}
+		}
+	})
+}
+
+// TestAChildThatIsHandledToo holds that a child goes that has the operator's finalizer, as one has that is handled itself.
+func TestAChildThatIsHandledToo(t *testing.T) {
+	enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
+		ctx := context.WithoutCancel(t.Context())
+		const bars = "bars.v1.example.com"
+		c.Serve(enginetest.Resource{Name: foos, Kind: "Foo"}, enginetest.Resource{Name: bars, Kind: "Bar"})
+		op := dsl.New("op")
+		op.Resource(foos, func(foo *dsl.Resource) {
+			foo.Owns(bars)
+			foo.OnReconcile("make", func(ctx context.Context, r *dsl.Request) error {
+				_, err := r.Children.Apply(ctx, map[string]any{"apiVersion": "example.com/v1", "kind": "Bar", "metadata": map[string]any{"name": r.Object.GetName()}})
+				return err
+			})
+		})
+		op.Resource(bars, func(bar *dsl.Resource) {
+			bar.OnDelete("hold", func(context.Context, *dsl.Request) error { return nil })
+		})
+		p := c.Start(op)
+		c.Create(`{apiVersion: example.com/v1, kind: Foo, metadata: {name: web}}`)
+		c.Advance(time.Minute)
+		if err := p.Stop(); err != nil {
+			t.Error(err)
+		}
+		if bar := c.Get(bars, "default", "web"); bar == nil || len(bar.GetFinalizers()) != 1 {
+			t.Fatalf("the child is %v", bar)
+		}
+		clean, err := cleanup.New(ctx, op, cleanup.Settings{Config: c.Config(), Namespace: "default", DeleteChildren: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if failed := clean.Remove(ctx, clean.Look(ctx), nil); len(failed) > 0 {
+			t.Error(failed)
+		}
+		if bar := c.Get(bars, "default", "web"); bar != nil {
+			t.Errorf("the child is still there: %v", bar.Object["metadata"])
+		}
+	})
+}
+
+// expiring makes a list that has pages, and forgets the place of the second page once.
+func expiring(next http.RoundTripper) http.RoundTripper {
+	forgotten := false
+	return trip(func(r *http.Request) (*http.Response, error) {
+		if !strings.HasSuffix(r.URL.Path, "/foos") || r.Method != http.MethodGet {
+			return next.RoundTrip(r)
+		}
+		query := r.URL.Query()
+		place, limited := query.Get("continue"), query.Get("limit") != ""
+		if place != "" && !forgotten {
+			forgotten = true
+			return refusals{"GET /foos": apierrors.NewResourceExpired("the continue token is too old")}.RoundTrip(next).RoundTrip(r)
+		}
+		query.Del("continue")
+		query.Del("limit")
+		whole := r.Clone(r.Context())
+		whole.URL.RawQuery = query.Encode()
+		if limited && place == "" {
+			return paged(next, whole)
+		}
+		return next.RoundTrip(whole)
+	})
+}
+
+// paged is the answer to a list, as if there were a second page.
+func paged(next http.RoundTripper, r *http.Request) (*http.Response, error) {
+	answer, err := next.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	return rewritten(answer, func(list map[string]any) {
+		list["metadata"].(map[string]any)["continue"] = "place"
+		list["items"] = list["items"].([]any)[:1]
+	})
+}
+
+// TestAListThatExpiresBetweenItsPages holds that a list whose next page the server has forgotten is read again, and that nothing is
+// found twice.
+func TestAListThatExpiresBetweenItsPages(t *testing.T) {
+	scene(t, cleanup.Settings{}, nil, func(c *enginetest.Cluster, op *dsl.Operator, _ *cleanup.Cleaner) {
+		ctx := context.WithoutCancel(t.Context())
+		set := cleanup.Settings{Config: c.Config(), Namespace: system}
+		set.Config.Wrap(expiring)
+		clean, err := cleanup.New(ctx, op, set)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := clean.Look(ctx)
+		if diff := cmp.Diff([]string{"Foo default/going", "Foo default/web"}, names(found.Objects)); diff != "" || len(found.Unseen) > 0 {
+			t.Errorf("found (-want +got):\n%s%v", diff, found.Unseen)
+		}
+	})
+}
+
+// TestACleanupThatIsInterrupted holds that an interrupted cleanup says in one line how much is left, and that another one does the rest.
+func TestACleanupThatIsInterrupted(t *testing.T) {
+	scene(t, cleanup.Settings{}, nil, func(c *enginetest.Cluster, _ *dsl.Operator, clean *cleanup.Cleaner) {
+		ctx, cancel := context.WithCancelCause(context.WithoutCancel(t.Context()))
+		failed := clean.Remove(ctx, clean.Look(ctx), func(cleanup.Found) { cancel(errors.New("interrupted")) })
+		if text := fmt.Sprint(failed); text != "[cleaning the other 7 objects: interrupted]" {
+			t.Errorf("failed is %s", text)
+		}
+		ctx = context.WithoutCancel(t.Context())
+		if failed := clean.Remove(ctx, clean.Look(ctx), nil); len(failed) > 0 {
+			t.Error(failed)
+		}
+		if left := marked(c); len(left) > 0 {
+			t.Errorf("left are %v", left)
+		}
+	})
+}
+
+// TestACleanupHasNoRateLimit holds that a cleanup of many objects takes no longer than the API server does.
+func TestACleanupHasNoRateLimit(t *testing.T) {
+	scene(t, cleanup.Settings{}, nil, func(c *enginetest.Cluster, op *dsl.Operator, _ *cleanup.Cleaner) {
+		ctx := context.WithoutCancel(t.Context())
+		for i := range 50 {
+			c.Create(fmt.Sprintf(`{apiVersion: example.com/v1, kind: Foo, metadata: {name: more-%d, annotations: {op.handwerk.dev/state: x}}}`, i))
+		}
+		set := cleanup.Settings{Config: c.Config(), Namespace: system}
+		set.Config.QPS = 0 // what a kubeconfig says
+		begun := time.Now()
+		clean, err := cleanup.New(ctx, op, set)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if failed := clean.Remove(ctx, clean.Look(ctx), nil); len(failed) > 0 {
+			t.Error(failed)
+		}
+		if took := time.Since(begun); took > time.Second {
+			t.Errorf("it took %s", took)
+		}
+	})
+}
+
+// TestALookChangesNothing holds that a look only reads.
+func TestALookChangesNothing(t *testing.T) {
+	scene(t, cleanup.Settings{DeleteChildren: true}, nil, func(c *enginetest.Cluster, op *dsl.Operator, _ *cleanup.Cleaner) {
+		ctx := context.WithoutCancel(t.Context())
+		set := cleanup.Settings{Config: c.Config(), Namespace: system}
+		var methods []string
+		set.Config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+			return trip(func(r *http.Request) (*http.Response, error) {
+				methods = append(methods, r.Method)
+				return next.RoundTrip(r)
+			})
+		})
+		clean, err := cleanup.New(ctx, op, set)
+		if err != nil {
+			t.Fatal(err)
+		}
+		clean.Look(ctx)
+		slices.Sort(methods)
+		if got := slices.Compact(methods); !slices.Equal(got, []string{http.MethodGet}) {
+			t.Errorf("the requests are %v", got)
+		}
+	})
+}
+
+// TestAnOperatorThatRunsElsewhere holds that a process is seen whose Lease is in another namespace, and that an operator of the same
+// name which works in other namespaces keeps its marks.
+func TestAnOperatorThatRunsElsewhere(t *testing.T) {
+	tests := map[string]struct {
+		scope   []string
+		running string
+		objects []string
+	}{
+		"on the same objects":  {nil, "elsewhere-0 renews Lease elsewhere/op-leader", []string{"Foo default/going", "Foo default/web"}},
+		"in another namespace": {[]string{"elsewhere"}, "", []string{"Foo default/going", "Foo default/web"}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			scene(t, cleanup.Settings{}, nil, func(c *enginetest.Cluster, op *dsl.Operator, clean *cleanup.Cleaner) {
+				ctx := context.WithoutCancel(t.Context())
+				op.Scope.Namespaces = []string{"default"}
+				other := dsl.New("op")
+				declare(other)
+				other.Settings.LeaderElection.Namespace = "elsewhere"
+				other.Scope.Namespaces = tt.scope
+				c.Create(`{apiVersion: example.com/v1, kind: Foo, metadata: {name: theirs, namespace: elsewhere}, spec: {size: 1}}`)
+				c.Start(other, func(s *engine.Settings) { s.Namespace, s.Identity = "elsewhere", "elsewhere-0" })
+				c.Advance(time.Minute)
+				if running, err := clean.Running(ctx, time.Now()); running != tt.running || err != nil {
+					t.Errorf("running is %q, %v", running, err)
+				}
+				if tt.running != "" {
+					return
+				}
+				if diff := cmp.Diff(tt.objects, names(clean.Look(ctx).Objects)); diff != "" {
+					t.Errorf("found (-want +got):\n%s", diff)
+				}
+			})
+		})
+	}
+}
+
+// rewritten is an answer with another body.
+func rewritten(answer *http.Response, change func(map[string]any)) (*http.Response, error) {
+	defer answer.Body.Close()
+	var body map[string]any
+	if err := json.NewDecoder(answer.Body).Decode(&body); err != nil {
+		return nil, err
+	}
+	change(body)
+	text, err := json.Marshal(body)
+	answer.Body, answer.ContentLength = io.NopCloser(bytes.NewReader(text)), int64(len(text))
+	answer.Header.Del("Content-Length")
+	return answer, err
+}

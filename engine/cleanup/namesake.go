@@ -1,0 +1,66 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cleanup
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+
+	"github.com/handwerk-dev/handwerk/engine/scope"
+)
+
+// namesake is a deployment of the operator in another namespace.
+type namesake struct {
+	lock *unstructured.Unstructured
+	// overlaps: it works in a namespace of this one's scope.
+	overlaps bool
+}
+
+// namesakes returns the other deployments of the operator, which their Leases show. An account that may not list Leases finds none.
+func (c *Cleaner) namesakes(ctx context.Context) (out []namesake, err error) {
+	for _, op := range c.names {
+		list, err := c.dynamic.Resource(leases).List(ctx, metav1.ListOptions{
+			FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, op.LeaderLock()).String(),
+		})
+		if apierrors.IsForbidden(err) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, fmt.Errorf("looking for operators of this name in other namespaces: %w", err)
+		}
+		for i := range list.Items {
+			lock := &list.Items[i]
+			text, marked := lock.GetAnnotations()[op.ScopeAnnotation()]
+			if marked && lock.GetName() == op.LeaderLock() && lock.GetNamespace() != c.home(op) {
+				out = append(out, namesake{lock, scope.Overlap(c.op.Scope.Namespaces, scope.FromText(text))})
+			}
+		}
+	}
+	return out, nil
+}
+
+// runsElsewhere says which process in another namespace works on the same objects; empty where none is seen.
+func (c *Cleaner) runsElsewhere(ctx context.Context, now time.Time) (string, error) {
+	others, err := c.namesakes(ctx)
+	if err != nil {
+		return "", err
+	}
+	for _, other := range others {
+		if holder, held := holds(other.lock, now); held && other.overlaps {
+			return fmt.Sprintf("%s renews Lease %s/%s", holder, other.lock.GetNamespace(), other.lock.GetName()), nil
+		}
+	}
+	return "", nil
+}
+
+// inScope reports whether objects of a namespace are this deployment's, and of no other one.
+func (c *Cleaner) inScope(namespace string) bool {
+	return namespace != metav1.NamespaceAll && scope.New(scope.Settings{Patterns: c.op.Scope.Namespaces}).Matches(namespace)
+}
