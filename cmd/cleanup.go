@@ -97,23 +97,9 @@ func (p *program) cleanup(ctx context.Context, f *cleanupFlags, out io.Writer) e
 	if err != nil {
 		return fmt.Errorf("cleaning up after operator %s: %w", op.Name, err)
 	}
-	if err := f.ending(ctx, op, c); err != nil {
+	failed, err := f.takeAway(ctx, p, op, c, out)
+	if err != nil {
 		return fmt.Errorf("cleaning up after operator %s: %w", op.Name, err)
-	}
-	found := c.Look(ctx)
-	tellFindings(out, f, op, found)
-	failed := found.Unseen
-	if !found.Empty() && !f.dryRun {
-		if err := p.agreed(f, out); err != nil {
-			return err
-		}
-		done, all := 0, len(found.Children)+len(found.Objects)+len(found.Own)
-		failed = append(failed, c.Remove(ctx, found, func(cleanup.Found) {
-			if done++; done%everyObjects == 0 {
-				fmt.Fprintf(out, "%d of %d\n", done, all)
-			}
-		})...)
-		fmt.Fprintf(out, "cleaned %d of %d\n", done, all)
 	}
 	for _, err := range failed {
 		fmt.Fprintln(p.Err, "not done:", err)
@@ -124,16 +110,40 @@ func (p *program) cleanup(ctx context.Context, f *cleanupFlags, out io.Writer) e
 	return nil
 }
 
-// ending sees to it that no process of the operator runs.
-func (f *cleanupFlags) ending(ctx context.Context, op *dsl.Operator, c *cleanup.Cleaner) error {
-	if f.dryRun {
-		return nil
+// takeAway says what there is, asks, and takes it away. It returns what could not be done. Nothing is changed before the answer: the
+// Deployment, too, keeps its Pods until then.
+func (f *cleanupFlags) takeAway(ctx context.Context, p *program, op *dsl.Operator, c *cleanup.Cleaner, out io.Writer) ([]error, error) {
+	if !f.dryRun && !f.stop {
+		if err := ended(ctx, c); err != nil {
+			return nil, err
+		}
+	}
+	found := c.Look(ctx)
+	tellFindings(out, f, op, found)
+	if f.dryRun || found.Empty() && !f.stop {
+		return found.Unseen, nil
+	}
+	if err := p.agreed(f, out); err != nil {
+		return nil, err
 	}
 	if f.stop {
-		ctx, cancel := context.WithTimeout(ctx, cmp.Or(op.Settings.GracePeriod, dsl.DefaultGracePeriod)+stopTime)
-		defer cancel()
-		return c.Stop(ctx)
+		if err := stopped(ctx, op, c); err != nil {
+			return nil, err
+		}
+		found = c.Look(ctx) // it has worked until now
 	}
+	done, all := 0, len(found.Children)+len(found.Objects)+len(found.Own)
+	failed := c.Remove(ctx, found, func(cleanup.Found) {
+		if done++; done%everyObjects == 0 {
+			fmt.Fprintf(out, "%d of %d\n", done, all)
+		}
+	})
+	fmt.Fprintf(out, "cleaned %d of %d\n", done, all)
+	return append(found.Unseen, failed...), nil
+}
+
+// ended returns an error where a process of the operator runs.
+func ended(ctx context.Context, c *cleanup.Cleaner) error {
 	running, err := c.Running(ctx, time.Now())
 	if err == nil && running != "" {
 		err = errors.New("it runs: " + running + " (stop it, or give --stop)")
@@ -141,10 +151,23 @@ func (f *cleanupFlags) ending(ctx context.Context, op *dsl.Operator, c *cleanup.
 	return err
 }
 
+// stopped scales the operator's Deployment to zero, and waits for its end.
+func stopped(ctx context.Context, op *dsl.Operator, c *cleanup.Cleaner) error {
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(op.Settings.GracePeriod, dsl.DefaultGracePeriod)+stopTime)
+	defer cancel()
+	return c.Stop(ctx)
+}
+
 // tellFindings says what was found.
 func tellFindings(out io.Writer, f *cleanupFlags, op *dsl.Operator, found cleanup.Findings) {
 	if len(found.Within) > 0 {
 		fmt.Fprintf(out, "looked in namespaces %s alone: the account may not list all kinds elsewhere\n", strings.Join(found.Within, ", "))
+	}
+	if len(found.Beside) > 0 {
+		fmt.Fprintf(out, "looked in the namespaces of this operator's scope alone: it is deployed in namespace %s, too\n", strings.Join(found.Beside, ", "))
+	}
+	if f.stop {
+		fmt.Fprintf(out, "Deployment %s/%s is scaled to zero first\n", f.namespace, objectName(op.Name))
 	}
 	if found.Empty() {
 		fmt.Fprintf(out, "operator %s has left nothing that can be seen\n", op.Name)

@@ -4,16 +4,19 @@
 package cmd
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/catalog"
 	"github.com/handwerk-dev/handwerk/engine/cleanup"
+	"github.com/handwerk-dev/handwerk/engine/enginetest"
 )
 
 // TestCleanupAsks holds that nothing is changed without a yes.
@@ -44,6 +47,43 @@ func TestCleanupAsks(t *testing.T) {
 	}
 }
 
+// TestNothingStopsBeforeTheAnswer holds that --stop scales the Deployment after a yes, and after nothing else.
+func TestNothingStopsBeforeTheAnswer(t *testing.T) {
+	tests := map[string]struct {
+		args     string
+		person   bool
+		answer   string
+		replicas int64
+		code     int
+		says     string
+	}{
+		"a person says no":           {person: true, answer: "n\n", replicas: 2, code: exitFailed, says: "nothing was changed"},
+		"no person is there":         {replicas: 2, code: exitFailed, says: "nothing is changed without --yes where no person can be asked"},
+		"a look":                     {args: " --dry-run", replicas: 2, says: "Deployment handwerk-system/handwerk-foo is scaled to zero first"},
+		"a person says yes":          {person: true, answer: "y\n", says: "Deployment handwerk-system/handwerk-foo is scaled to zero first"},
+		"a person who was not asked": {args: " --yes", says: "cleaned 0 of 0"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			enginetest.Run(t, func(t *testing.T, c *enginetest.Cluster) {
+				c.Create(`{apiVersion: v1, kind: Namespace, metadata: {name: handwerk-system}}`)
+				c.Create(`{apiVersion: apps/v1, kind: Deployment, metadata: {name: handwerk-foo, namespace: handwerk-system}, spec: {replicas: 2}}`)
+				b := standard(t)
+				b.In, b.asks = strings.NewReader(tt.answer), func(io.Reader) bool { return tt.person }
+				b.cleaner = func(ctx context.Context, op *dsl.Operator, set cleanup.Settings) (*cleanup.Cleaner, error) {
+					set.Config = c.Config()
+					return cleanup.New(ctx, op, set)
+				}
+				code := b.execute(context.WithoutCancel(t.Context()), strings.Fields("cleanup --config ../samples/foo/operator.yaml --stop"+tt.args))
+				replicas, _, _ := unstructured.NestedInt64(c.Get("deployments.v1.apps", "handwerk-system", "handwerk-foo").Object, "spec", "replicas")
+				if said := b.out.String() + b.err.String(); code != tt.code || replicas != tt.replicas || !strings.Contains(said, tt.says) {
+					t.Errorf("exit code %d, %d replicas, want %d and %d with %q; it said:\n%s", code, replicas, tt.code, tt.replicas, tt.says, said)
+				}
+			})
+		})
+	}
+}
+
 // TestWhatCleanupSays holds what a person reads before they are asked.
 func TestWhatCleanupSays(t *testing.T) {
 	var many []cleanup.Found
@@ -54,10 +94,11 @@ func TestWhatCleanupSays(t *testing.T) {
 		Objects: many, Children: []cleanup.Found{{Resource: catalog.Resource{Kind: "Namespace"}, Name: "team"}},
 		Own: []cleanup.Found{{Resource: catalog.Resource{Kind: "Lease"}, Namespace: "system", Name: "foo-leader"}},
 	}
-	found.Within = []string{"team-a", "team-b"}
+	found.Within, found.Beside = []string{"team-a", "team-b"}, []string{"shop"}
 	var out strings.Builder
 	tellFindings(&out, &cleanupFlags{children: deleteChildren}, &dsl.Operator{Name: "foo"}, found)
 	want := `looked in namespaces team-a, team-b alone: the account may not list all kinds elsewhere
+looked in the namespaces of this operator's scope alone: it is deployed in namespace shop, too
 operator foo has left:
   7 objects with its marks: they stay, without these
     Foo default/web-0
