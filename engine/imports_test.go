@@ -83,7 +83,7 @@ func TestImportsPointDown(t *testing.T) {
 		"engine/filter":     {"dsl"},
 		// Rooms that join a few of the others.
 		"engine/watch":     {"dsl", "dsl/logmark", "engine/cached"},
-		"engine/access":    {"dsl", "dsl/logmark", "engine/backoff", "engine/catalog", "engine/gone", "engine/ops", "engine/rights"},
+		"engine/access":    {"dsl", "dsl/logmark", "dsl/plain", "engine/backoff", "engine/catalog", "engine/gone", "engine/ops", "engine/rights"},
 		"engine/preflight": {"dsl", "dsl/builtin", "dsl/kinds", "dsl/logmark", "dsl/shape", "engine/catalog", "engine/crd", "engine/ops", "engine/outage"},
 		"engine/attempt":   {"dsl", "dsl/guard", "dsl/logmark", "engine/book", "engine/cause", "engine/fence", "engine/ops", "engine/progress"},
 		"engine/plan":      {"dsl", "dsl/guard", "engine/book", "engine/claim", "engine/conditions", "engine/family", "engine/ledger", "engine/machine", "engine/ops", "engine/progress"},

@@ -5,10 +5,6 @@ package access
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"regexp"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,7 +15,6 @@ import (
 
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/gone"
-	"github.com/handwerk-dev/handwerk/engine/rights"
 )
 
 // Client returns a client like the given one of a resource. Where a right is missing, its errors say what to
@@ -94,36 +89,16 @@ func (m *Monitor) advise(ctx context.Context, err error) error {
 		m.settings.Catalog.Doubt()
 		return &unservedError{err.Error()}
 	}
-	right, status := refusedIn(err)
-	if status == nil {
+	refusal := refused(err)
+	if refusal == nil {
 		return err
 	}
 	m.Refused(err)
 	advice := "allow it to the operator: operator rbac prints the roles"
-	if !rights.Has(m.needed(ctx), right.Group, right.Resource, right.Subresource, right.Verb) {
-		advice = fmt.Sprintf("allow it to the operator: declare it with needs: [{resource: %[1]s, verbs: [%[2]s]}] (dsl.Needs(%[2]q, %[1]q) in Go), "+
-			"and operator rbac prints the roles", right.Target(), right.Verb)
+	if !refusal.anyIn(m.needed(ctx)) {
+		advice = "allow it to the operator: declare it with " + refusal.declaration() + ", and operator rbac prints the roles"
 	}
-	advised := &apierrors.StatusError{ErrStatus: *status.ErrStatus.DeepCopy()}
-	advised.ErrStatus.Message += "; " + advice
+	advised := &apierrors.StatusError{ErrStatus: *refusal.status.ErrStatus.DeepCopy()}
+	advised.ErrStatus.Message = refusal.text + "; " + advice
 	return advised
-}
-
-// refusedRight is how the API server says that a right is missing; what admission refuses, quotas and
-// the like, reads otherwise. See responsewriters/errors.go in k8s.io/apiserver.
-var refusedRight = regexp.MustCompile(`cannot ([a-z]+) resource "([a-z0-9./-]+)" in API group "([^"]*)"`)
-
-// refusedIn returns the right that an answer of the API server says is missing, without a namespace, and
-// that answer; nil when it says no such thing.
-func refusedIn(err error) (rights.Rule, *apierrors.StatusError) {
-	status, is := errors.AsType[*apierrors.StatusError](err)
-	if !is || status.ErrStatus.Reason != metav1.StatusReasonForbidden {
-		return rights.Rule{}, nil
-	}
-	found := refusedRight.FindStringSubmatch(status.ErrStatus.Message)
-	if found == nil {
-		return rights.Rule{}, nil
-	}
-	resource, subresource, _ := strings.Cut(found[2], "/")
-	return rights.Rule{Group: found[3], Resource: resource, Subresource: subresource, Verb: found[1]}, status
 }

@@ -153,14 +153,16 @@ func (m *Monitor) Retry() {
 
 // Refused takes the error of a request, or nil: when it says that a right is missing, that is asked for soon.
 func (m *Monitor) Refused(err error) {
-	right, status := refusedIn(err)
-	if status == nil {
+	refusal := refused(err)
+	if refusal == nil {
 		return
 	}
 	m.mu.Lock()
 	news := len(m.refused) < refusedMost
 	if news {
-		m.refused = append(m.refused, right.String())
+		for _, right := range refusal.rights {
+			m.refused = append(m.refused, right.String())
+		}
 	}
 	m.mu.Unlock()
 	if news {

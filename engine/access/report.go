@@ -64,14 +64,14 @@ func (m *Monitor) Lacks() bool {
 
 // Told reports whether an error of a request is about a right that is told to be missing already.
 func (m *Monitor) Told(err error) bool {
-	right, status := refusedIn(err)
-	if status == nil {
+	refusal := refused(err)
+	if refusal == nil {
 		return false
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.ContainsFunc(m.missing, func(g gap) bool {
-		return !g.Optional && g.Target() == right.Target() && g.Verb == right.Verb
+		return !g.Optional && refusal.anyIn([]rights.Rule{g.Rule})
 	})
 }
 

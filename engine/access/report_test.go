@@ -65,10 +65,9 @@ func TestAnAnswerTellsTheRightThatIsMissing(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			right, status := refusedIn(test.err)
 			got := ""
-			if status != nil {
-				got = right.String()
+			if refusal := refused(test.err); refusal != nil {
+				got = refusal.rights[0].String()
 			}
 			if got != test.want {
 				t.Errorf("the right is %q, want %q", got, test.want)

@@ -104,6 +104,11 @@ func TestReasonsSayWhatToDo(t *testing.T) {
 			apierrors.NewForbidden(things, "a", errors.New(`User "op" cannot patch resource "things"`)),
 			`Forbidden: Thing ns/a: things.x.io "a" is forbidden: User "op" cannot patch resource "things": allow it to the operator`,
 		},
+		"rights that may not be given away": {
+			apierrors.NewForbidden(things, "a", errors.New("user \"op\" is attempting to grant RBAC permissions not currently held:\n{APIGroups:[\"\"], Resources:[\"pods\"], Verbs:[\"get\"]}\n{APIGroups:[\"apps\"], Resources:[\"deployments\"], Verbs:[\"get\"]}")),
+			`Forbidden: Thing ns/a: things.x.io "a" is forbidden: user "op" is attempting to grant RBAC permissions not currently held: ` +
+				`{APIGroups:[""], Resources:["pods"], Verbs:["get"]}, {APIGroups:["apps"], Resources:["deployments"], Verbs:["get"]}: allow it to the operator`,
+		},
 		"a quota that is used up": {
 			apierrors.NewForbidden(things, "a", errors.New("exceeded quota: q, requested: pods=1,cpu=2, used: pods=3,cpu=4, limited: pods=3,cpu=9")),
 			"QuotaExceeded: Thing ns/a: exceeded quota: q, requested: pods=1,cpu=2, limited: pods=3,cpu=9: raise the quota, or free some of it",
@@ -123,6 +128,14 @@ func TestReasonsSayWhatToDo(t *testing.T) {
 		"a namespace that is not there": {
 			answer(404, metav1.StatusReasonNotFound, "x", &metav1.StatusDetails{Kind: "namespaces", Name: "ns"}),
 			"NamespaceMissing: Thing ns/a: there is no namespace ns: create it",
+		},
+		"fields of other managers": {
+			answer(http.StatusConflict, metav1.StatusReasonConflict, "Apply failed with 3 conflicts: conflicts with \"kubectl\":\n- .spec.n\n- .spec.m\nconflicts with \"hpa\" using v2:\n- .spec.o", nil),
+			`Conflict: Thing ns/a: Apply failed with 3 conflicts: conflicts with "kubectl": .spec.n, .spec.m, conflicts with "hpa" using v2: .spec.o`,
+		},
+		"a text of several lines": {
+			answer(500, "", "it is down\ngoroutine 1 [running]:\nmain.main()", nil),
+			"ApplyFailed: Thing ns/a: it is down",
 		},
 		"a field of another manager": {
 			answer(http.StatusConflict, metav1.StatusReasonConflict, `Apply failed with 1 conflict: conflict with "kubectl": .spec.n`, nil),

@@ -211,10 +211,23 @@ func fixed(fields []string, of *metav1.StatusDetails) string {
 	return text + ": delete it, or give it another name; it is made anew then, as with onImmutable: recreate"
 }
 
-// short returns the first line of a text, and not more than a person reads.
+// short returns a text in one line, and not more than a person reads: its first line, and those after it where that one ends in
+// a colon, as a heading does.
 func short(text string) string {
 	const most = 600
-	text, _, _ = strings.Cut(strings.TrimSpace(text), "\n")
+	text, rest, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	if text = strings.TrimSpace(text); strings.HasSuffix(text, ":") {
+		for line := range strings.Lines(rest) {
+			separator := ", "
+			if strings.HasSuffix(text, ":") {
+				separator = " "
+			}
+			text += separator + strings.TrimPrefix(strings.TrimSpace(line), "- ")
+			if len(text) > most {
+				break
+			}
+		}
+	}
 	if len(text) > most {
 		text = strings.ToValidUTF8(text[:most], "") + "…"
 	}
