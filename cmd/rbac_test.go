@@ -61,6 +61,9 @@ func TestRBACCommand(t *testing.T) {
 		"bad-account":     "rbac --config foo.yaml --service-account foo",
 		"undeclared":      "rbac --config testdata/operator.yaml --minimal",
 		"with-faults":     "rbac --config testdata/crd/faulty.yaml",
+		// Roles and bindings are children: whoever writes them needs what they give away.
+		"roles":               "rbac --config testdata/rbac/roles.yaml --minimal",
+		"roles-in-namespaces": "rbac --config testdata/rbac/roles.yaml --minimal -n team-b,team-a",
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := standard(t)

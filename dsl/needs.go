@@ -41,6 +41,12 @@ type Need struct {
 	Offered bool
 	// Namespace is where the objects are. Empty means the namespaces that the operator works in.
 	Namespace string
+	// For is the kind of an object, where the right is needed to write such objects: to write a RoleBinding takes "bind" on
+	// its role, and to write a Role takes the rights in its rules. The right counts in the namespaces of these objects then, or
+	// in the whole cluster where they have none, whatever the resource is. Optional.
+	For schema.GroupVersionKind
+	// Why is what the right is needed for, for people. Empty means the handler's action.
+	Why string
 }
 
 // ParseNeed reads verbs with commas between them, as in "get,create", and a resource in kubectl's

@@ -125,10 +125,10 @@ func (op *Operator) Secrets() Secrets {
 	return Secrets{Read: len(from) > 0, From: from}
 }
 
-// ofSecrets reports whether it is the need to read Secrets.
+// ofSecrets reports whether it is the need to read Secrets. A right that is given away is not used.
 func (n Need) ofSecrets() bool {
 	reads := slices.ContainsFunc(n.Verbs, func(verb string) bool { return slices.Contains([]string{"get", "list", "watch", "*"}, verb) })
-	return reads && (n.Resource.isSecret() || n.Kind.GroupKind() == secretKind)
+	return reads && n.For.Empty() && (n.Resource.isSecret() || n.Kind.GroupKind() == secretKind)
 }
 
 // discreet is the key of contexts in which answers of the API server may quote Secrets.

@@ -390,7 +390,7 @@ func (n Need) check(c check, field string) {
 		c.fault(field, "the need of %s has no verbs", n.Text())
 	}
 	for i, verb := range n.Verbs {
-		if err := checkVerb(verb); err != nil {
+		if err := checkVerb(verb); err != nil && n.For.Empty() { // a role may have any words for verbs
 			c.fault(fmt.Sprintf("%s.verbs[%d]", field, i), "%w", err)
 		}
 	}

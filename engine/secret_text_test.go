@@ -223,6 +223,7 @@ func TestWhatMayReadSecrets(t *testing.T) {
 		"a child whose kind is unknown": {`{resource: foos.v1.example.com, owns: [configmaps.v1], handlers: [{id: make, apply: {some: {apiVersion: v1, kind: "${self.spec.kind}", metadata: {name: x}}}}, {id: look, log: {message: "${children.some.data.x}"}}]}`, true},
 		"a child that is a Secret":      {`{resource: foos.v1.example.com, handlers: [{id: make, apply: {some: {apiVersion: v1, kind: Secret, metadata: {name: x}}}}, {id: look, log: {message: "${children.some.data.x}"}}]}`, true},
 		"a Secret that is made":         {`{resource: foos.v1.example.com, handlers: [{id: look, apply: {some: {apiVersion: v1, kind: Secret, metadata: {name: x}}}}]}`, false},
+		"a right that a role grants":    {`{resource: foos.v1.example.com, handlers: [{id: look, steps: [{name: role, apply: {reader: {apiVersion: rbac.authorization.k8s.io/v1, kind: Role, metadata: {name: x}, rules: [{apiGroups: [""], resources: [secrets], verbs: [get]}]}}}, {name: code, call: test.Nothing}]}]}`, false},
 		"a Secret that is itself":       {`{resource: secrets.v1, handlers: [{id: look, log: {message: "${self.data.x}"}}]}`, true},
 		"the name of itself":            {`{resource: secrets.v1, handlers: [{id: look, log: {message: "${self.metadata.name}"}}]}`, false},
 		"how it was":                    {`{resource: secrets.v1, handlers: [{id: look, causes: [update], log: {message: "${string(size(diff))}"}}]}`, true},

@@ -33,6 +33,7 @@ func OfCleanup(op *dsl.Operator, s Settings, deployment string) []Rule {
 			}
 			c.unmarks(child, "takes its marks off children of "+r.Name.Resource)
 		}
+		c.givesAway(r)
 	}
 	c.stops(s.Namespace, deployment)
 	for _, one := range append([]*dsl.Operator{op}, op.Earlier()...) {
@@ -45,6 +46,17 @@ func forCleanup(why string) Reason { return Reason{Who: Cleanup, Why: why} }
 
 // unmarks adds what it takes to find and to change what bears marks.
 func (c *collector) unmarks(a about, why string) { c.add(a, forCleanup(why), "get", "list", "patch") }
+
+// givesAway adds what it takes to change children that give rights away: what it took to make them.
+func (c *collector) givesAway(r *dsl.Resource) {
+	for _, h := range r.Handlers() {
+		for _, n := range h.Needs {
+			if givesAway(n) {
+				c.add(ofNeed(n), forCleanup("takes its marks off roles and bindings of "+r.Name.Resource+" that give this away"), n.Verbs...)
+			}
+		}
+	}
+}
 
 // stops adds what it takes to scale the Deployment to zero.
 func (c *collector) stops(namespace, deployment string) {

@@ -31,6 +31,21 @@ func TestCleanupNeedsWhatItTakesAway(t *testing.T) {
 				"get,list,patch configmaps", "get,list,patch foos of example.com", "patch foos/status of example.com", "delete configmaps named foo-children in system",
 			}, own[1:]...),
 		},
+		"children that give rights away are written, too": {
+			op: foos(func(r *dsl.Resource) {
+				role := rights.Kind{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "Role"}
+				roles := dsl.ResourceName{Resource: "roles", Group: "rbac.authorization.k8s.io"}
+				r.OnReconcile("give", nothing, dsl.Needs("get", "secrets"), dsl.WithNeeds(
+					dsl.Need{Verbs: []string{"get", "list"}, Resource: dsl.ResourceName{Resource: "pods"}, For: role, Names: []string{"x"}},
+					dsl.Need{Verbs: []string{"bind"}, Resource: roles, Names: []string{"view"}},
+					dsl.Need{Verbs: []string{"escalate"}, Resource: roles},
+				))
+			}),
+			want: append([]string{
+				"get,list pods named x", "get,list,patch foos of example.com", "patch foos/status of example.com",
+				"escalate roles of rbac.authorization.k8s.io", "bind roles of rbac.authorization.k8s.io named view",
+			}, own...),
+		},
 		"a built-in kind whose status nobody writes has no conditions of it": {
 			op:   func() *dsl.Operator { op := dsl.New("foo"); op.Resource("pods.v1", func(*dsl.Resource) {}); return op }(),
 			want: append([]string{"get,list,patch pods"}, own...),

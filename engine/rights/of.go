@@ -123,6 +123,8 @@ type about struct {
 	names       []string
 	// namespace is the only one; empty means where the operator works.
 	namespace string
+	// written is the kind of object that takes the right to write; see [dsl.Need]. Mostly empty.
+	written Kind
 }
 
 // add adds rights for a reason.
@@ -132,7 +134,7 @@ func (c *collector) add(a about, why Reason, verbs ...string) { c.put(a, why, fa
 func (c *collector) offer(a about, why Reason, verbs ...string) { c.put(a, why, true, verbs...) }
 
 func (c *collector) put(a about, why Reason, optional bool, verbs ...string) {
-	served := c.lookup(a.Name, a.Kind)
+	served := c.served(a)
 	rule := Rule{Group: a.Name.Group, Resource: served.Resource, Subresource: a.subresource, Namespaced: served.Namespaced, Reasons: []Reason{why}, Optional: optional}
 	if a.Name.Resource == "" {
 		rule.Group = a.Kind.Group
@@ -149,7 +151,7 @@ func (c *collector) put(a about, why Reason, optional bool, verbs ...string) {
 	}
 	for _, verb := range verbs {
 		names := a.names
-		if len(names) == 0 || slices.Contains([]string{"create", "deletecollection"}, verb) {
+		if len(names) == 0 || a.written.Empty() && slices.Contains([]string{"create", "deletecollection"}, verb) {
 			names = []string{""}
 		}
 		for _, rule.Namespace = range spaces {
@@ -159,6 +161,14 @@ func (c *collector) put(a about, why Reason, optional bool, verbs ...string) {
 			}
 		}
 	}
+}
+
+// served says what is served of what a right is about. A right that goes with an object of another kind counts where that is.
+func (c *collector) served(a about) Served {
+	if a.written.Empty() {
+		return c.lookup(a.Name, a.Kind)
+	}
+	return Served{Resource: a.Name.Resource, Namespaced: c.lookup(dsl.ResourceName{}, a.written).Namespaced, Status: true}
 }
 
 // sorted merges rights that are the same, and leaves out what another one allows.
@@ -187,6 +197,7 @@ func merged(rules ...Rule) Rule {
 	out.Reasons = slices.Clone(out.Reasons)
 	for _, r := range rules[1:] {
 		out.Optional = out.Optional && r.Optional
+		out.Namespaced = out.Namespaced && r.Namespaced // what goes with an object without a namespace counts everywhere
 		for _, reason := range r.Reasons {
 			if !slices.Contains(out.Reasons, reason) {
 				out.Reasons = append(out.Reasons, reason)

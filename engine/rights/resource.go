@@ -93,7 +93,7 @@ func (c *collector) records(r *dsl.Resource) bool {
 
 // makesOwned reports whether a need is one to make what the resource owns.
 func makesOwned(r *dsl.Resource, n dsl.Need) bool {
-	if !slices.Contains(n.Verbs, "create") {
+	if !slices.Contains(n.Verbs, "create") || !n.For.Empty() {
 		return false
 	}
 	for name, kind := range r.Owned() {
@@ -126,12 +126,28 @@ func byReference(r *dsl.Resource) bool {
 	return slices.ContainsFunc(r.Handlers(), func(h *dsl.Handler) bool { return slices.ContainsFunc(h.Needs, makes) })
 }
 
+// givesAway reports whether a need is one to write objects that give rights away: roles and their bindings.
+func givesAway(n dsl.Need) bool {
+	return !n.For.Empty() || slices.Contains(n.Verbs, "bind") || slices.Contains(n.Verbs, "escalate")
+}
+
+// ofNeed is what a need is about, as it is declared.
+func ofNeed(n dsl.Need) about {
+	return about{Name: n.Resource, Kind: n.Kind, subresource: n.Subresource, names: n.Names, namespace: n.Namespace, written: n.For}
+}
+
 // need adds what a handler needs.
 func (c *collector) need(r *dsl.Resource, who string, h *dsl.Handler, n dsl.Need) {
 	action, _, _ := strings.Cut(h.Action, ": ${") // an expression says little here
 	why := Reason{Who: who, Why: action}
-	of := about{Name: n.Resource, Kind: n.Kind, subresource: n.Subresource, names: n.Names, namespace: n.Namespace}
+	if n.Why != "" {
+		why.Why = n.Why
+	}
+	of := ofNeed(n)
 	switch {
+	case !n.For.Empty():
+		c.add(of, why, n.Verbs...)
+		return
 	case n.Child != "":
 		for _, made := range r.Makes {
 			if made.Name == n.Child {

@@ -5,7 +5,7 @@
 // order in which they need each other.
 //
 // What the configuration says is read (config.go) and compiled when it is loaded (parse.go, options.go,
-// object.go, needs.go). A run (run.go) goes through the children level by level: it works out what
+// object.go, needs.go, grants.go). A run (run.go) goes through the children level by level: it works out what
 // is wanted (wanted.go), applies it (send.go, rollout.go), and asks whether it is ready. When
 // everything is applied and nothing waits, what is wanted no more is taken away (remove.go). What
 // came of it is told in one condition, one Event and the handler's error (outcome.go, reason.go).
@@ -107,6 +107,7 @@ func (p *plan) built() actions.Built {
 		out.Checks = append(out.Checks, c.check)
 		if !c.kind.Empty() {
 			out.Needs = append(out.Needs, dsl.Need{Verbs: c.verbs(), Kind: c.kind})
+			out.Needs = append(out.Needs, c.grants()...)
 		}
 		if !c.kind.Empty() && c.spec.Ownership != dsl.Unowned && !slices.Contains(out.Owns, c.kind) {
 			out.Owns = append(out.Owns, c.kind)
@@ -191,6 +192,8 @@ type child struct {
 	// they use children of other handlers.
 	needs []string
 	looks bool
+	// bound is, of a binding, the role that grants finds among the children.
+	bound *child
 	// config is all that the configuration says of the child, source the part that is the template.
 	config, source any
 }

@@ -33,8 +33,10 @@ func (p *parser) needs(children map[string]*child) *graph.Graph {
 	g := graph.New(edges)
 	if cycle := g.Cycle(); cycle != nil {
 		p.fault([]string{cycle[0]}, "the children need each other in a circle: %s", strings.Join(cycle, " → "))
+		return g
 	}
-	return g
+	bind(children, edges)
+	return graph.New(edges)
 }
 
 // references returns the names of the children that expressions of a child use.
