@@ -6,6 +6,9 @@ package dsl
 import (
 	"context"
 	"fmt"
+	"slices"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // Function is Go code that a configuration calls by name.
@@ -56,8 +59,11 @@ func step(ctx context.Context, fn Func, r *Request) error {
 		return fn(ctx, r) // in a test that has no engine
 	}
 	r.Patch, all.Finished = NewPatch(), true
+	before := slices.Clone(all.Offered)
+	r.Patch.Offered = slices.Clone(before) // a condition may sum up what those before it have said
 	defer func() { r.Patch = all }()
 	err := fn(ctx, r)
+	r.Patch.Offered = slices.DeleteFunc(r.Patch.Offered, func(c metav1.Condition) bool { return slices.Contains(before, c) })
 	switch wrong := r.Patch.Err(); {
 	case ctx.Err() != nil && err == nil:
 		return ctx.Err()
