@@ -13,6 +13,7 @@ import (
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/dsl/logmark"
 	"github.com/handwerk-dev/handwerk/dsl/plain"
+	"github.com/handwerk-dev/handwerk/engine/book"
 	"github.com/handwerk-dev/handwerk/engine/conditions"
 	"github.com/handwerk-dev/handwerk/engine/patch"
 	"github.com/handwerk-dev/handwerk/engine/saying"
@@ -69,8 +70,8 @@ func (p *pass) readiness() *metav1.Condition {
 	}
 	there := saying.Condition(p.object, dsl.Ready)
 	current := there != nil && there["observedGeneration"] == p.object.GetGeneration() && m.Ready == digestOf(there)
-	if current && m.Seen && len(p.jobs) == 0 && !p.come.Child && p.Patch.Empty() {
-		return nil // nothing has come up since it was said
+	if current && p.quiet() {
+		return nil
 	}
 	want := p.saying().Ready(p.children())
 	switch {
@@ -82,6 +83,21 @@ func (p *pass) readiness() *metav1.Condition {
 		return nil // whose it is could not be told
 	}
 	return want
+}
+
+// quiet reports whether nothing has come up that can change the condition Ready. Which handlers see the object may have changed where
+// they have filters.
+func (p *pass) quiet() bool {
+	filtered := func(r book.Reader) bool {
+		return r.Level() && (r.When != nil || len(r.Labels)+len(r.Annotations) > 0)
+	}
+	return p.memory.Seen && len(p.jobs) == 0 && !p.come.Child && p.Patch.Empty() && !slices.ContainsFunc(p.r.rules.Readers, filtered)
+}
+
+// readyMoved reports whether somebody else has changed the condition Ready since the pass read the object. Whose it is, the next
+// pass finds out.
+func (p *pass) readyMoved(live *unstructured.Unstructured) bool {
+	return digestOf(saying.Condition(live, dsl.Ready)) != digestOf(saying.Condition(p.object, dsl.Ready))
 }
 
 // announceReady says once that objects which were handled before get the condition.

@@ -137,6 +137,9 @@ func (p *pass) writeFrom(ctx context.Context, base *unstructured.Unstructured, s
 	result, err := p.send(ctx, base, func(live *unstructured.Unstructured) (*dsl.Patch, patch.Marks) {
 		if live != seen {
 			seen, s = live, p.replay(live, s)
+			if s.marks.Ready != nil && p.readyMoved(live) {
+				s.marks.Ready = nil
+			}
 		}
 		// What handlers foresaw is held against the answer, which is to have nobody else's changes in it.
 		s.marks.Locked = s.marks.Locked || !p.Patch.Empty()

@@ -112,7 +112,6 @@ func (p Pass) obstacles() (out []obstacle, sees bool) {
 func (p Pass) obstacleOf(r book.Reader, counts bool, told obstacle, known bool) *obstacle {
 	about := "Handler " + r.ID + ": "
 	failing, fails := p.failingOf(r, about)
-	j := p.Jobs.Of(r)
 	switch {
 	case fails && known && told.status == metav1.ConditionFalse && told.reason != waiting:
 		told.grade = failing.grade
@@ -121,7 +120,14 @@ func (p Pass) obstacleOf(r book.Reader, counts bool, told obstacle, known bool) 
 		return &failing
 	case counts && known && told.status != metav1.ConditionTrue:
 		return &told
-	case !counts || j == nil || j.Record.Done || j.Cause.FromClock() || j.Cause == dsl.Event:
+	}
+	return openOf(p.Jobs.Of(r), counts, about)
+}
+
+// openOf is that of a handler which has something to do, and does not fail.
+func openOf(j *plan.Job, counts bool, about string) *obstacle {
+	switch {
+	case j == nil || j.Record.Done || !counts && !j.Cause.Lasting() || j.Cause.FromClock() || j.Cause == dsl.Event:
 		return nil
 	case j.Record.Waiting:
 		return &obstacle{grade: handlerWaits, status: metav1.ConditionFalse, reason: waiting, message: about + j.Record.Message}
