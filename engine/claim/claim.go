@@ -32,7 +32,7 @@ type rivalry struct {
 	holder, by, try string
 	// asked is when the holder was asked to run once more, zero when it was not, or has answered.
 	asked time.Time
-	// reached: the holder's last run has come to the child. Left: one has succeeded without.
+	// reached: the holder's last run has come to the child. Left: one has succeeded without, or it was asked and did not run.
 	reached, left bool
 }
 
@@ -191,6 +191,9 @@ func (c *Claims[ID]) Contest(id ID, maker string, a Attempt, made string) (holde
 	}
 	says := c.judge(id, holder, maker, a, known)
 	switch {
+	case says == silent:
+		known.left, known.asked = true, time.Time{} // an attempt may contest the child more than once
+		return "", false
 	case says == nothing:
 		if known == nil || !known.left {
 			delete(c.memory.known, id)
@@ -236,6 +239,8 @@ const (
 	// unsure: it is to be asked.
 	unsure
 	keeps
+	// silent: it was asked, and does not see the object.
+	silent
 )
 
 // judge finds out whether the holder of a child keeps it against a maker. Known is what was found before, nil for
@@ -272,8 +277,8 @@ func (c *Claims[ID]) judgeAbsent(h *dsl.Handler, a Attempt, known *rivalry) answ
 		return keepsIf(returns(h) || known.try == a.Try)
 	case due:
 		return t.judge(known)
-	case known != nil && known.asked.Before(c.now): // it does not see the object
-		return nothing
+	case known != nil && known.asked.Before(c.now):
+		return silent
 	case h.On(dsl.Child) || h.On(dsl.Resync):
 		return unsure
 	}
