@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/dsl/source"
 	"github.com/handwerk-dev/handwerk/engine/ops"
 )
 
@@ -50,7 +51,7 @@ and kubectl rollout undo brings the configuration of before back. With -o, the o
 are files with a kustomization.`,
 		Example: `  operator bundle --config webapp --create-namespace | kubectl apply --server-side -f -
   operator bundle --config webapp --image registry.example.com/handwerk:v1 -o deploy/webapp
-  kubectl apply -k deploy/webapp`,
+  kubectl apply --server-side -k deploy/webapp`,
 		Args:    noArguments,
 		PreRunE: p.usage(&f.config, f.check),
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -121,10 +122,14 @@ func (p *program) bundle(f *bundleFlags, out io.Writer) error {
 		}
 		return nil
 	}
+	files = append(files, kustomization(files))
+	if err := f.sparesInput(files); err != nil {
+		return err
+	}
 	if err := os.MkdirAll(f.dir, 0o755); err != nil {
 		return err
 	}
-	for _, file := range append(files, kustomization(files)) {
+	for _, file := range files {
 		name := filepath.Join(f.dir, file.name)
 		if err := os.WriteFile(name, []byte(file.text), 0o644); err != nil {
 			return err
@@ -132,5 +137,26 @@ func (p *program) bundle(f *bundleFlags, out io.Writer) error {
 		fmt.Fprintln(out, "wrote", name)
 	}
 	fmt.Fprintf(out, "\nnext:\n  kubectl apply --server-side -k %s\n", filepath.ToSlash(f.dir))
+	return nil
+}
+
+// sparesInput returns an error where a file of the bundle would take the place of one that the bundle is made from.
+func (f *bundleFlags) sparesInput(files []file) error {
+	inputs, faults := source.Files(f.config)
+	if len(faults) > 0 {
+		return faults
+	}
+	for _, input := range append(inputs, f.patches...) {
+		before, err := os.Stat(input)
+		if err != nil {
+			return err
+		}
+		for _, file := range files {
+			name := filepath.Join(f.dir, file.name)
+			if there, err := os.Stat(name); err == nil && os.SameFile(before, there) {
+				return fmt.Errorf("writing %s: the bundle is made from this file; write into another directory", name)
+			}
+		}
+	}
 	return nil
 }

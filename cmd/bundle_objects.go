@@ -11,8 +11,10 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -45,11 +47,11 @@ const (
 
 // bundle is what the objects of a deployment are made of. Its exported fields are those that templates read.
 type bundle struct {
-	Name, Namespace, ConfigMap string
-	// Labels, Image and Args are YAML.
-	Labels, Image, Args string
-	Replicas, Grace     int
-	Secure              bool
+	Name, ConfigMap string
+	// Namespace, Labels, Image and Args are YAML.
+	Namespace, Labels, Image, Args string
+	Replicas, Grace                int
+	Secure                         bool
 
 	flags *bundleFlags
 	op    *dsl.Operator
@@ -66,11 +68,11 @@ func newBundle(f *bundleFlags, op *dsl.Operator) (*bundle, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &bundle{Name: objectName(op.Name), Namespace: f.namespace, Replicas: f.replicas, Secure: f.secure, flags: f, op: op, data: data}
+	b := &bundle{Name: objectName(op.Name), Namespace: quoted(f.namespace), Replicas: f.replicas, Secure: f.secure, flags: f, op: op, data: data}
 	if len(validation.IsDNS1123Label(b.Name+"-metrics")) > 0 {
 		return nil, fmt.Errorf("deploying operator %s: its name is too long for that of a Service, which has at most 63 characters: %s-metrics", op.Name, b.Name)
 	}
-	b.Labels = "{app.kubernetes.io/name: handwerk, app.kubernetes.io/instance: " + op.Name + "}"
+	b.Labels = "{app.kubernetes.io/name: handwerk, app.kubernetes.io/instance: " + quoted(op.Name) + "}"
 	b.Image = strconv.Quote(f.image)
 	b.Grace = graceOf(op)
 	args := []string{"run"}
@@ -91,7 +93,7 @@ func newBundle(f *bundleFlags, op *dsl.Operator) (*bundle, error) {
 
 // graceOf returns how long a Pod of the operator may take to end, in seconds.
 func graceOf(op *dsl.Operator) int {
-	return int((cmp.Or(op.Settings.GracePeriod, dsl.DefaultGracePeriod) + stopping).Seconds())
+	return int(math.Ceil((cmp.Or(op.Settings.GracePeriod, dsl.DefaultGracePeriod) + stopping).Seconds()))
 }
 
 // configData reads the files that have documents of the operator.
@@ -109,7 +111,7 @@ func configData(paths []string) (map[string]string, error) {
 		if !hasOperator(text) {
 			continue
 		}
-		key := filepath.Base(name)
+		key := keyOf(name)
 		if _, twice := data[key]; twice {
 			return nil, fmt.Errorf("putting %s into a ConfigMap: there are two files of this name", key)
 		}
@@ -119,6 +121,18 @@ func configData(paths []string) (map[string]string, error) {
 		}
 	}
 	return data, nil
+}
+
+// outsideKeys is what the keys of a ConfigMap cannot have.
+var outsideKeys = regexp.MustCompile(`[^-._a-zA-Z0-9]`)
+
+// keyOf is the name that a file has in the ConfigMap: a ConfigMap can have it, and it is read when it lies in a directory.
+func keyOf(name string) string {
+	key := strings.TrimLeft(outsideKeys.ReplaceAllString(filepath.Base(name), "-"), ".")
+	if end := filepath.Ext(key); end != ".yaml" && end != ".yml" {
+		key += ".yaml"
+	}
+	return key
 }
 
 // hasOperator reports whether a document of a file is an operator's.
@@ -200,12 +214,12 @@ func (b *bundle) written() ([]file, error) {
 		}
 		out = append(out, file{"crds.yaml", crds.String()})
 	}
-	set := rights.Settings{Namespace: b.Namespace, SecureMetrics: b.Secure}
+	set := rights.Settings{Namespace: b.flags.namespace, SecureMetrics: b.Secure}
 	head := []string{"What operator " + b.op.Name + " needs, as operator rbac prints it."}
 	for _, handler := range rights.Undeclared(b.op) {
 		head = append(head, undeclared(handler))
 	}
-	if err := writeRoles(&roles, strings.Join(head, "\n"), b.op, account{b.Namespace, b.Name}, rights.Roles(rights.Of(b.op, set))); err != nil {
+	if err := writeRoles(&roles, strings.Join(head, "\n"), b.op, account{b.flags.namespace, b.Name}, rights.Roles(rights.Of(b.op, set))); err != nil {
 		return nil, fmt.Errorf("writing roles: %w", err)
 	}
 	out = append(out, file{"rbac.yaml", roles.String()})
@@ -231,7 +245,7 @@ func (b *bundle) configMap() (string, error) {
 		Metadata   map[string]any    `yaml:"metadata"`
 		Immutable  bool              `yaml:"immutable"`
 		Data       map[string]string `yaml:"data"`
-	}{"v1", "ConfigMap", map[string]any{"name": b.ConfigMap, "namespace": b.Namespace, "labels": labels.Content[0]}, true, b.data})
+	}{"v1", "ConfigMap", map[string]any{"name": b.ConfigMap, "namespace": b.flags.namespace, "labels": labels.Content[0]}, true, b.data})
 	return out.String(), err
 }
 

@@ -15,7 +15,10 @@ import (
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	"gopkg.in/yaml.v3"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	serializer "k8s.io/apimachinery/pkg/runtime/serializer/json"
+	apijson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"k8s.io/client-go/kubernetes/scheme"
 )
@@ -33,7 +36,7 @@ func patched(files []file, paths []string) ([]file, error) {
 			return nil, fmt.Errorf("reading the patch %s: %w", path, err)
 		}
 		for _, patch := range patches {
-			if err := patchOne(files, patch); err != nil {
+			if files, err = patchOne(files, patch); err != nil {
 				return nil, fmt.Errorf("patching by %s: %w", path, err)
 			}
 		}
@@ -41,35 +44,74 @@ func patched(files []file, paths []string) ([]file, error) {
 	return files, nil
 }
 
-// patchOne changes the object that a patch is for.
-func patchOne(files []file, patch map[string]any) error {
+// patchOne changes the object that a patch is for, or takes it away.
+func patchOne(files []file, patch map[string]any) ([]file, error) {
 	if patch["kind"] == nil || at(patch, "metadata", "name") == nil {
-		return errors.New("a patch has the kind and the metadata.name of its object")
+		return nil, errors.New("a patch has the kind and the metadata.name of its object")
 	}
-	want := identified(patch)
 	var known []string
+	var found [][2]int
+	read := make([][]map[string]any, len(files))
 	for i, f := range files {
 		objects, err := documents(f.text)
 		if err != nil {
-			return err
+			return nil, err
 		}
+		read[i] = objects
 		for j, o := range objects {
 			known = append(known, identified(o))
-			if identified(o) != want {
-				continue
+			if means(patch, o) {
+				found = append(found, [2]int{i, j})
 			}
-			if objects[j], err = merged(o, patch); err != nil {
-				return fmt.Errorf("%s: %w", want, err)
-			}
-			var out bytes.Buffer
-			if err := writeYAML(&out, objects); err != nil {
-				return err
-			}
-			files[i].text = out.String()
-			return nil
 		}
 	}
-	return fmt.Errorf("there is no %s among the objects: %s", want, strings.Join(known, ", "))
+	switch {
+	case len(found) == 0:
+		return nil, fmt.Errorf("there is no %s among the objects: %s", described(patch), strings.Join(known, ", "))
+	case len(found) > 1:
+		return nil, fmt.Errorf("there are %d objects %s: say the metadata.namespace", len(found), described(patch))
+	}
+	i, j := found[0][0], found[0][1]
+	objects := read[i]
+	if patch["$patch"] == "delete" {
+		objects = slices.Delete(objects, j, j+1)
+	} else {
+		var err error
+		if objects[j], err = merged(objects[j], patch); err != nil {
+			return nil, fmt.Errorf("%s: %w", identified(patch), err)
+		}
+	}
+	if len(objects) == 0 {
+		return slices.Delete(files, i, i+1), nil
+	}
+	var out bytes.Buffer
+	if err := writeYAML(&out, objects); err != nil {
+		return nil, err
+	}
+	files[i].text = out.String()
+	return files, nil
+}
+
+// means reports whether a patch is for an object: all that it says of the object's identity is so.
+func means(patch, object map[string]any) bool {
+	for _, path := range [][]string{{"apiVersion"}, {"kind"}, {"metadata", "name"}, {"metadata", "namespace"}} {
+		if want := at(patch, path...); want != nil && fmt.Sprint(want) != fmt.Sprint(at(object, path...)) {
+			return false
+		}
+	}
+	return true
+}
+
+// described is the object that a patch is for, with all that the patch says of its identity.
+func described(patch map[string]any) string {
+	out := identified(patch)
+	if namespace := at(patch, "metadata", "namespace"); namespace != nil {
+		out += fmt.Sprint(" in namespace ", namespace)
+	}
+	if version := patch["apiVersion"]; version != nil {
+		out += fmt.Sprint(" of ", version)
+	}
+	return out
 }
 
 // identified is an object's kind and name.
@@ -99,7 +141,7 @@ func merged(object, patch map[string]any) (map[string]any, error) {
 		return nil, err
 	}
 	var out map[string]any
-	if err := json.Unmarshal(after, &out); err != nil {
+	if err := apijson.Unmarshal(after, &out); err != nil { // whole numbers stay whole: a float of a million is 1e+06
 		return nil, err
 	}
 	return out, fits(after, version, kind)
@@ -111,16 +153,18 @@ func fits(object []byte, version, kind string) error {
 	if unknown != nil {
 		return nil
 	}
-	in := json.NewDecoder(bytes.NewReader(object))
-	in.DisallowUnknownFields()
-	err := in.Decode(shape)
+	err := json.Unmarshal(object, shape)
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		return fmt.Errorf("%s cannot be a %s", wrong.Field, wrong.Value)
 	}
-	if err != nil {
-		return errors.New(strings.TrimPrefix(err.Error(), "json: "))
+	strict := serializer.NewSerializerWithOptions(serializer.DefaultMetaFactory, scheme.Scheme, scheme.Scheme, serializer.SerializerOptions{Strict: true})
+	if err == nil {
+		_, _, err = strict.Decode(object, nil, nil)
 	}
-	return nil
+	if faults, ok := runtime.AsStrictDecodingError(err); ok {
+		err = errors.Join(faults.Errors()...)
+	}
+	return err
 }
 
 // documents reads the documents of a text that have anything in them.

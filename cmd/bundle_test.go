@@ -168,10 +168,11 @@ func TestABundleFollowsTheConfiguration(t *testing.T) {
 		want  any
 		other bool
 	}{
-		"the same":        {text: string(text)},
-		"a comment more":  {text: string(text) + "# more\n", other: true},
-		"a grace period":  {string(text) + "settings: {gracePeriod: 1m}\n", grace, 70, true},
-		"a lock for life": {string(text) + "settings: {leaderElection: {mode: life}}\n", args, []any{"run", "--config", "/etc/handwerk", "--metrics-secure"}, true},
+		"the same":          {text: string(text)},
+		"a comment more":    {text: string(text) + "# more\n", other: true},
+		"a grace period":    {string(text) + "settings: {gracePeriod: 1m}\n", grace, 70, true},
+		"parts of a second": {string(text) + "settings: {gracePeriod: 1500ms}\n", grace, 12, true},
+		"a lock for life":   {string(text) + "settings: {leaderElection: {mode: life}}\n", args, []any{"run", "--config", "/etc/handwerk", "--metrics-secure"}, true},
 		"an election that is off: a lease is due": {string(text) + "settings: {leaderElection: {mode: none}}\n", args, []any{"run", "--config", "/etc/handwerk", "--leader-elect=lease", "--metrics-secure"}, true},
 	}
 	for name, tt := range tests {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 
 	"gopkg.in/yaml.v3"
 
@@ -109,5 +110,8 @@ func (s section) node() *yaml.Node { return &yaml.Node{Kind: yaml.MappingNode, C
 func scalar(value string) *yaml.Node {
 	out := &yaml.Node{}
 	out.SetString(value)
+	if strings.HasPrefix(quoted(value), `"`) {
+		out.Style = yaml.DoubleQuotedStyle
+	}
 	return out
 }

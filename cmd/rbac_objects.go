@@ -120,13 +120,14 @@ func nodeOf(value any, keys ...string) *yaml.Node {
 		}
 		return out
 	default:
-		out := &yaml.Node{}
-		out.SetString(value.(string))
-		if value == "" {
-			out.Style = yaml.DoubleQuotedStyle
-		}
-		return out
+		return scalar(value.(string))
 	}
+}
+
+// quoted is a text as YAML, in quotes where a reader of YAML 1.1, as kubectl is, would take it for something else: yes, 1e3.
+func quoted(text string) string {
+	out, _ := yaml.Marshal(text) // a text always can
+	return strings.TrimSpace(string(out))
 }
 
 // below returns what stands under a key, nil when there is none.

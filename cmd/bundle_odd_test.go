@@ -1,0 +1,162 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package cmd
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/util/yaml"
+)
+
+// smallOperator is a configuration with a given name and more text.
+func smallOperator(name, more string) string {
+	return "apiVersion: handwerk.dev/v1alpha1\nkind: Operator\nmetadata: {name: '" + name + "'}\nresources: [{resource: pods.v1, handlers: [{id: one, log: {message: x}}]}]\n" + more
+}
+
+// asKubectlReads returns the objects of a text as kubectl reads them: by YAML 1.1. Their keys are their kinds.
+func asKubectlReads(t *testing.T, text string) map[string]map[string]any {
+	t.Helper()
+	out := map[string]map[string]any{}
+	for in := yaml.NewYAMLOrJSONDecoder(strings.NewReader(text), 4096); ; {
+		var o map[string]any
+		if err := in.Decode(&o); errors.Is(err, io.EOF) {
+			return out
+		} else if err != nil {
+			t.Fatalf("%v in:\n%s", err, text)
+		}
+		out[fmt.Sprint(o["kind"])] = o
+	}
+}
+
+// bundleText is what bundle prints.
+func bundleText(t *testing.T, args ...string) string {
+	t.Helper()
+	b := standard(t)
+	if code := b.execute(t.Context(), append([]string{"bundle"}, args...)); code != exitOK {
+		t.Fatal(b.err.String())
+	}
+	return b.out.String()
+}
+
+// TestNamesThatLookLikeOtherThings holds that names which are numbers or booleans in YAML stay names for kubectl.
+func TestNamesThatLookLikeOtherThings(t *testing.T) {
+	for _, name := range []string{"123", "1e3", "yes", "on", "null", "0x1f"} {
+		t.Run(name, func(t *testing.T) {
+			config := writeFile(t, "operator.yaml", smallOperator(name, ""))
+			for kind, o := range asKubectlReads(t, bundleText(t, "--config="+config, "--namespace="+name, "--create-namespace", "--pod-monitor")) {
+				labelled, placed := at(o, "metadata", "labels", "app.kubernetes.io/instance"), at(o, "metadata", "namespace")
+				if labelled != name && kind != "Namespace" || placed != nil && placed != name {
+					t.Errorf("%s has the label %v in namespace %v", kind, labelled, placed)
+				}
+				for _, path := range [][]string{{"spec", "selector", "matchLabels"}, {"spec", "podSelector", "matchLabels"}, {"spec", "template", "metadata", "labels"}} {
+					if selected := at(o, append(path, "app.kubernetes.io/instance")...); selected != nil && selected != name {
+						t.Errorf("%s has %v in %s", kind, selected, path)
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestAConfigurationComesThroughToTheByte holds that a ConfigMap has the text of a file as it is.
+func TestAConfigurationComesThroughToTheByte(t *testing.T) {
+	for name, text := range map[string]string{
+		"line ends of Windows": strings.ReplaceAll(smallOperator("a", ""), "\n", "\r\n"), "a byte order mark": "\ufeff" + smallOperator("a", ""),
+		"spaces at the end": smallOperator("a", "# x   \n"), "a tab": smallOperator("a", "#\tx\n"), "empty lines first": "\n  \n" + smallOperator("a", ""),
+		"a space first": "   # x\n" + smallOperator("a", ""), "no line end": strings.TrimSpace(smallOperator("a", "")), "many line ends": smallOperator("a", "\n\n\n"),
+		"a document of its own": "# x\n--- \n" + smallOperator("a", "") + "---\n", "runes": smallOperator("a", "# \u00a0 \U0001F600 \u00fc\n"), "a long line": smallOperator("a", "# "+strings.Repeat("word ", 500)+"\n"),
+		"another document first": "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\n---\n" + smallOperator("a", ""),
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "out")
+			bundleText(t, "--config="+writeFile(t, "operator.yaml", text), "-o", dir)
+			written, err := os.ReadFile(filepath.Join(dir, "config.yaml"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(text, at(asKubectlReads(t, string(written))["ConfigMap"], "data", "operator.yaml")); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestFilesOfOddNames holds that the ConfigMap has each file under a name that it may have, and that run reads in a directory.
+func TestFilesOfOddNames(t *testing.T) {
+	for name, want := range map[string]string{
+		"operator.yml": "operator.yml", "operator.conf": "operator.conf.yaml", "my operator.yaml": "my-operator.yaml", ".hidden.yaml": "hidden.yaml", "ü.yaml": "-.yaml", "..x": "x.yaml",
+	} {
+		t.Run(name, func(t *testing.T) {
+			text := smallOperator("a", "")
+			objects := asKubectlReads(t, bundleText(t, "--config="+writeFile(t, name, text)))
+			if diff := cmp.Diff(map[string]any{want: text}, objects["ConfigMap"]["data"]); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestOddPatches holds what patches do that change more than a field, or not what they seem to.
+func TestOddPatches(t *testing.T) {
+	tests := map[string]struct {
+		patch string
+		kind  string
+		path  []string
+		want  any
+		fails string
+	}{
+		"one that takes the object away":                                    {patch: "kind: NetworkPolicy\nmetadata: {name: handwerk-a}\n$patch: delete\n", kind: "NetworkPolicy"},
+		"one that takes away an object of a kind that is not of Kubernetes": {patch: "kind: PodMonitor\nmetadata: {name: handwerk-a}\n$patch: delete\n", kind: "PodMonitor"},
+		"a large whole number": {
+			patch: "kind: Deployment\nmetadata: {name: handwerk-a}\nspec: {template: {spec: {securityContext: {runAsUser: 1000650000}}}}\n",
+			kind:  "Deployment", path: []string{"spec", "template", "spec", "securityContext", "runAsUser"}, want: int64(1000650000),
+		},
+		"one for an object in another namespace":   {patch: "kind: Role\nmetadata: {name: handwerk-a, namespace: team-c}\nrules: []\n", fails: "there is no Role handwerk-a in namespace team-c among the objects: "},
+		"one of three objects without a namespace": {patch: "kind: Role\nmetadata: {name: handwerk-a}\nrules: []\n", fails: "there are 3 objects Role handwerk-a: say the metadata.namespace"},
+		"one of three objects":                     {patch: "kind: Role\nmetadata: {name: handwerk-a, namespace: team-b}\nrules: []\n"},
+		"one of another version":                   {patch: "apiVersion: apps/v1beta1\nkind: Deployment\nmetadata: {name: handwerk-a}\n", fails: "there is no Deployment handwerk-a of apps/v1beta1 among the objects: "},
+		"a field in other letters":                 {patch: "kind: Deployment\nmetadata: {name: handwerk-a}\nspec: {Replicas: 1}\n", fails: `Deployment handwerk-a: unknown field "spec.Replicas"`},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			b := standard(t)
+			config := writeFile(t, "operator.yaml", smallOperator("a", "scope: {namespaces: [team-a, team-b]}\n"))
+			code := b.execute(t.Context(), []string{"bundle", "--config=" + config, "--pod-monitor", "--patch=" + writeFile(t, "patch.yaml", tt.patch)})
+			if text := b.err.String(); (code == exitOK) != (tt.fails == "") || !strings.Contains(text, tt.fails) {
+				t.Fatalf("exit code %d: %s", code, text)
+			}
+			if tt.kind == "" {
+				return
+			}
+			object := asKubectlReads(t, b.out.String())[tt.kind]
+			if strings.Contains(b.out.String(), "{}\n") || object != nil && tt.path == nil {
+				t.Errorf("it is %v in:\n%s", object, b.out.String())
+			}
+			if tt.path != nil && !strings.Contains(b.out.String(), fmt.Sprintf("%s: %d\n", tt.path[len(tt.path)-1], tt.want)) {
+				t.Errorf("%s is %v", tt.path, at(object, tt.path...))
+			}
+		})
+	}
+}
+
+// TestABundleSparesWhatItIsMadeFrom holds that no file of the configuration is written over.
+func TestABundleSparesWhatItIsMadeFrom(t *testing.T) {
+	text := smallOperator("a", "")
+	config := writeFile(t, "config.yaml", text)
+	b := standard(t)
+	code := b.execute(t.Context(), []string{"bundle", "--config=" + config, "-o", filepath.Dir(config)})
+	if want := "error: writing " + config + ": the bundle is made from this file; write into another directory\n"; code != exitFailed || b.err.String() != want {
+		t.Errorf("exit code %d: %s", code, b.err.String())
+	}
+	if left, err := os.ReadFile(config); err != nil || string(left) != text {
+		t.Errorf("the configuration is %s, %v", left, err)
+	}
+}
