@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -123,12 +124,12 @@ func (r *reader) types(t *testing.T, command string, args []string) {
 	}
 }
 
-// applies does what kubectl apply does with a file that init wrote; a folder has to be there.
+// applies does what kubectl apply does with a file that init wrote; a folder that bundle wrote has to be there.
 func (r *reader) applies(t *testing.T, command string, words []string) {
 	t.Helper()
 	path := words[len(words)-1]
-	if words[2] == "-k" {
-		if _, err := os.Stat(filepath.Join("../..", path, "kustomization.yaml")); err != nil {
+	if slices.Contains(words, "-k") {
+		if _, err := os.Stat(filepath.Join(r.dir, path, "kustomization.yaml")); err != nil {
 			t.Errorf("%s: %v", command, err)
 		}
 		return
