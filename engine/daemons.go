@@ -41,7 +41,7 @@ func (r *resource) newCrew() *daemon.Crew {
 		Warn: func(o *unstructured.Unstructured, handler, reason, note string) {
 			e.events.Warn(o, handler, reason, note)
 		},
-		Log: r.log,
+		Texts: r.texts, Log: r.log,
 	})
 }
 

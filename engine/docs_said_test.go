@@ -245,11 +245,28 @@ func (s *sayings) take(file *ast.File, path string) {
 		return true
 	})
 	ast.Inspect(file, func(n ast.Node) bool {
-		if call, is := n.(*ast.CallExpr); is {
-			s.call(call, names, path)
+		switch n := n.(type) {
+		case *ast.CallExpr:
+			s.call(n, names, path)
+		case *ast.KeyValueExpr:
+			s.failure(n.Key, n.Value, path)
+		case *ast.AssignStmt:
+			for i, to := range n.Lhs {
+				if field, is := to.(*ast.SelectorExpr); is && len(n.Rhs) == len(n.Lhs) {
+					s.failure(field.Sel, n.Rhs[i], path)
+				}
+			}
 		}
 		return true
 	})
+}
+
+// failure notes the line of a failure, which a field of it has; see attempt.Failure.
+func (s *sayings) failure(field, value ast.Expr, path string) {
+	name, is := field.(*ast.Ident)
+	if text := literal(value); is && text != "" && strings.HasPrefix(path, "engine/") && (name.Name == "Line" || name.Name == "Final") {
+		s.lines[text] = path
+	}
 }
 
 // call notes what a call logs, or reports as an Event. What a handler of the samples or the elector's sink says

@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/handwerk-dev/handwerk/engine/attempt"
 	"github.com/handwerk-dev/handwerk/engine/conditions"
 	"github.com/handwerk-dev/handwerk/engine/feed"
 	"github.com/handwerk-dev/handwerk/engine/fence"
@@ -24,8 +25,19 @@ import (
 
 // complain says in the log and on the object that an attempt failed.
 func (p *pass) complain(log logr.Logger, j *plan.Job, before progress.Record, err error) {
-	p.memory.Troubles.Complain(log, j.Reader.ID, before, j.Record, err, p.r.engine.said(err))
+	p.memory.Troubles.Complain(p.r.texts, attempt.Attempt{
+		Failure: p.failure(log, j.Reader.ID, err), Before: before, After: j.Record, Covered: p.r.engine.said(err),
+	})
 	p.warn(j, err)
+}
+
+// failure is one of a handler, for the log.
+func (p *pass) failure(log logr.Logger, handler string, err error) attempt.Failure {
+	f := attempt.Failure{Log: log, Handler: handler, Err: err}
+	if !p.resourceWide() {
+		f.Key = p.key
+	}
+	return f
 }
 
 // warn says on the object that a handler fails, or one of its sub-handlers.

@@ -137,17 +137,16 @@ func (p *pass) retryFilter(q filter.Question, r book.Reader, a filter.Answer) (b
 	return before
 }
 
+// filterOf stands for a handler's filters among those of which the log tells that they fail.
+func filterOf(handler string) string { return "filter " + handler }
+
 // sayFilterFailed says that a filter failed: in the log once, and on the object unless children alone could not be
 // read, which passes.
 func (p *pass) sayFilterFailed(handler string, a filter.Answer, before bool) {
-	const line = "filter failed; the handler does not see the object"
-	log := p.log().WithValues("handler", handler)
-	if before {
-		log.V(1).Info(line, "error", a.Err.Error())
-		return
-	}
-	log.Error(a.Err, line)
-	if !a.Unread && p.deletion == "" {
+	f := p.failure(p.log().WithValues("handler", handler), handler, a.Err)
+	f.Line, f.Grave, f.Known = "filter failed; the handler does not see the object", true, before
+	p.memory.Troubles.Say(p.r.texts, filterOf(handler), f)
+	if !before && !a.Unread && p.deletion == "" {
 		p.r.engine.events.Warn(p.object, handler, conditions.FilterFailed,
 			fmt.Sprintf("Handler %s does not see this object, for its filter failed: %v", handler, a.Err))
 	}

@@ -201,7 +201,7 @@ func TestHowAFilterIsAskedAgain(t *testing.T) {
 			foo.On(both(), "h", j.Note("h"), dsl.When(d.ask))
 			foo.OnReconcile("report", reports, dsl.After("h"))
 		}, func(s *stage) {
-			log := overheard(s, "filter ")
+			log := overheard(s, "\"msg\"=\"filter ")
 			d.cause = dsl.Create
 			defer func() { d.cause = "" }()
 			d.fail(30)

@@ -102,7 +102,7 @@ func TestImportsPointDown(t *testing.T) {
 		},
 		"engine/memory":   {"dsl", "engine/attempt", "engine/family", "engine/filter", "engine/inbox", "engine/ledger", "engine/loop", "engine/machine", "engine/related", "engine/sweep", "engine/timer"},
 		"engine/departed": {"engine/family", "engine/fate", "engine/feed", "engine/inbox", "engine/memory", "engine/queue", "engine/indexes", "engine/related"},
-		"engine/worker":   {"dsl/logmark", "engine/backoff", "engine/busy", "engine/inbox", "engine/memory", "engine/plan", "engine/queue"},
+		"engine/worker":   {"engine/attempt", "engine/backoff", "engine/busy", "engine/inbox", "engine/memory", "engine/plan", "engine/queue"},
 		"engine/saying":   {"dsl", "dsl/plain", "engine/book", "engine/conditions", "engine/filter", "engine/ledger", "engine/memory", "engine/patch", "engine/plan"},
 		"engine/clock":    {"dsl", "engine/attempt", "engine/book", "engine/ledger", "engine/plan", "engine/progress", "engine/timer"},
 		"engine/activity": {"dsl", "dsl/logmark", "engine/attempt", "engine/child", "engine/events", "engine/fence", "engine/ops", "engine/progress"},

@@ -148,6 +148,7 @@ func (r *resource) passLiving(ctx context.Context, key cache.ObjectName, t *memo
 	}
 	m := t.Memory
 	if m == nil || m.UID != object.GetUID() {
+		m.Gone()
 		m, current = memory.New(object.GetUID()), true
 	}
 	defer m.Sleep()
@@ -186,6 +187,7 @@ func (r *resource) passLiving(ctx context.Context, key cache.ObjectName, t *memo
 
 // forget drops what is remembered of a key that has no object, and ends the daemons of an object that is known to be gone.
 func (r *resource) forget(key cache.ObjectName, t *memory.Turn) {
+	t.Memory.Gone()
 	gone := r.departed.Forget(key, t)
 	if r.machines.Note(key, nil); gone {
 		r.crew.Tend(daemon.Sight{Key: key})
@@ -226,6 +228,9 @@ func (r *resource) passGone(ctx context.Context, one departed.Object, news inbox
 	}
 	p := r.newPass(facts{key: one.Key, object: last, gone: true, deletion: ledger.Deletion(last, true), now: time.Now()}, one.Memory, inbox.Changes{})
 	err := p.run(ctx, news)
+	if err == nil && (p.memory.Finalized || p.next.After <= 0) {
+		p.memory.Gone()
+	}
 	return p.next, err
 }
 

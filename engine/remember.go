@@ -34,6 +34,11 @@ func (p *pass) remember(a account) {
 	m := p.memory
 	p.ledger.Keep(a.marks)
 	m.Troubles.Settle()
+	for _, r := range p.r.rules.Readers {
+		if m.Troubles.Any() && p.jobs.Of(r) == nil {
+			m.Troubles.Rest(r.ID)
+		}
+	}
 	if said := a.marks.Ready; said != nil {
 		m.Ready = digestOf(conditionMap(said))
 	}

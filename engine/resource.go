@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/attempt"
 	"github.com/handwerk-dev/handwerk/engine/budget"
 	"github.com/handwerk-dev/handwerk/engine/busy"
 	"github.com/handwerk-dev/handwerk/engine/cached"
@@ -72,6 +73,8 @@ type resource struct {
 	// machines are those that the resource has.
 	machines *moves.Machines
 	parts    part.Settings
+	// texts are those with which objects fail, as far as the log has them.
+	texts *attempt.Texts
 }
 
 // newResource prepares a resource; nothing runs yet.
@@ -80,6 +83,7 @@ func newResource(e *Engine, spec *dsl.Resource) *resource {
 		engine: e, spec: spec, name: spec.Name.String(), rules: plan.NewRules(e.op, spec, e.digests),
 		log: e.log.WithValues("resource", spec.Name.String()), ready: spec.KeepsReady(),
 	}
+	r.texts = attempt.NewTexts(r.log)
 	r.form = cached.FormOf(spec.Cache, e.op.Held(spec))
 	r.shown = r.form.Shows()
 	r.box = inbox.New[memory.Memory](r.tombstone, r.sayWait)
@@ -117,7 +121,7 @@ func newResource(e *Engine, spec *dsl.Resource) *resource {
 		Gone: r.crew.Gone, Refused: r.passRefused, Pass: r.passGone,
 	}}
 	r.machines = moves.New(e.op, spec, e.metrics, e.events)
-	r.parts = part.Settings{Resource: r.name, Handled: e.metrics.Handled, Said: e.said, Unreached: e.unreached}
+	r.parts = part.Settings{Resource: r.name, Handled: e.metrics.Handled, Said: e.said, Unreached: e.unreached, Texts: r.texts}
 	r.busy = busy.New(r.log)
 	r.conditions = conditions.NewSchema(r.log, func(ctx context.Context) (bool, error) {
 		return e.catalog.Conditions(ctx, r.own.Resource())
@@ -153,6 +157,7 @@ func (r *resource) Begin() (workers int, work func(context.Context)) {
 	r.related.Clear()
 	r.indexes.Clear()
 	r.machines.Begin()
+	r.texts.Begin()
 	q := queue.New(r.name, r.engine.metrics.Queues(), func(key cache.ObjectName) string { return key.Namespace })
 	r.box.Begin(q)
 	for _, h := range r.rules.Schedules.Readers {
@@ -162,7 +167,8 @@ func (r *resource) Begin() (workers int, work func(context.Context)) {
 		q.Add(cache.MetaObjectToName(o), queue.Backlog)
 	}
 	w := worker.Worker{
-		Pass: r.pass, Passed: r.engine.trim.Passed, Busy: r.busy, Box: r.box, Refused: r.passRefused, Said: r.engine.said, Log: r.log,
+		Pass: r.pass, Passed: r.engine.trim.Passed, Busy: r.busy, Box: r.box, Refused: r.passRefused, Said: r.engine.said,
+		Texts: r.texts, Log: r.log,
 	}
 	return cmp.Or(max(r.spec.Workers, 0), dsl.DefaultWorkers), func(ctx context.Context) {
 		r.family.Retired.Begin(ctx)
@@ -176,6 +182,7 @@ func (r *resource) Begin() (workers int, work func(context.Context)) {
 func (r *resource) End() {
 	r.crew.End(r.engine.ends())
 	r.box.End()
+	r.texts.End()
 	r.engine.budget.Drop(r.name)
 	r.machines.End()
 	r.family.Retired.End()

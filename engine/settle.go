@@ -62,6 +62,7 @@ func (p *pass) settle() verdict {
 	}
 	for _, handler := range p.memory.Filters.Mended() {
 		p.log().Info("filter can be asked again", "handler", handler)
+		p.memory.Troubles.Over(filterOf(handler))
 	}
 	if !p.gone && p.r.spec.Cache != dsl.CacheMetadata { // else it is not known what other conditions there are
 		p.saying().Failing(p.r.engine.op.Name, &out.marks)

@@ -11,7 +11,6 @@ import (
 
 	"github.com/go-logr/logr"
 
-	"github.com/handwerk-dev/handwerk/dsl/logmark"
 	"github.com/handwerk-dev/handwerk/engine/progress"
 )
 
@@ -24,6 +23,7 @@ type trouble struct {
 	// works: it is over once what the handler wants is written. The log is where that is said then.
 	works bool
 	log   logr.Logger
+	voice Voice
 }
 
 // Failed counts a failure of somebody. Once the log tells of one (told), it is to tell when it is over.
@@ -47,10 +47,20 @@ func (t *Troubles) Any() bool { return len(t.by) > 0 }
 // Mended says that what the log told of somebody is over.
 func (t *Troubles) Mended(log logr.Logger, who, line string) {
 	if known := t.by[who]; known != nil {
-		if delete(t.by, who); len(t.by) == 0 {
-			t.by = nil
-		}
+		t.Over(who)
 		log.Info(line, "failed", known.failed, "lasted", time.Since(known.begun).Round(time.Second).String())
+	}
+}
+
+// Over forgets what the log told of somebody.
+func (t *Troubles) Over(who string) {
+	known := t.by[who]
+	if known == nil {
+		return
+	}
+	known.voice.Over()
+	if delete(t.by, who); len(t.by) == 0 {
+		t.by = nil
 	}
 }
 
@@ -79,25 +89,61 @@ func (t *Troubles) Settle() {
 	}
 }
 
-// Complain says in the log that an attempt of somebody failed, of whom there was a record before and is one after. One that
-// was no attempt, because children or related objects hurried it, is told when it failed otherwise than before. Covered: the
-// log tells of such errors once for all.
-func (t *Troubles) Complain(log logr.Logger, who string, before, after progress.Record, err error, covered bool) {
-	again := max(0, time.Until(after.Due)).Round(time.Millisecond).String()
-	same := !before.Early.IsZero() && before.Message == after.Message
-	told := after.Failed || !same && !covered
-	if after.Done && !after.Failed {
-		log.Info("handler failed, which counts as success", logmark.Warning, told, "error", err.Error())
-		t.Mended(log, who, "handler works again")
-		return
-	}
-	t.Failed(who, told)
+// Attempt is one that failed: what is said of it, and the record of its handler before it and after it. Covered: the log tells of
+// such errors once for all.
+type Attempt struct {
+	Failure
+	Before, After progress.Record
+	Covered       bool
+}
+
+// Complain says in the log that an attempt failed. One that was no attempt, because children or related objects hurried it, is told
+// when it failed otherwise than before.
+func (t *Troubles) Complain(texts *Texts, a Attempt) {
+	f := a.Failure
+	again := max(0, time.Until(a.After.Due)).Round(time.Millisecond).String()
+	f.Line, f.Due = "handler will be tried again", a.After.Due
+	f.Known = f.Known || !a.Before.Early.IsZero() && a.Before.Message == a.After.Message
 	switch {
-	case after.Failed:
-		log.Error(err, "handler failed for good")
-	case told:
-		log.Info("handler will be tried again", logmark.Warning, true, "error", err.Error(), "retryAfter", again)
+	case a.After.Failed:
+		f.Final = "handler failed for good"
+	case a.After.Done:
+		f.Line = "handler failed, which counts as success"
 	default:
-		log.V(1).Info("handler will be tried again", "error", err.Error(), "retryAfter", again)
+		f.Values = append(f.Values, "retryAfter", again)
+	}
+	switch told := a.After.Failed || !a.Covered; {
+	case a.After.Done && !a.After.Failed:
+		if told {
+			texts.Say(f, nil)
+		} else {
+			f.Log.Info(f.Line, "error", f.Err.Error())
+		}
+		t.Mended(f.Log, f.Handler, "handler works again")
+	case told:
+		t.Say(texts, f.Handler, f)
+	default:
+		t.Failed(f.Handler, false)
+		f.Whisper()
+	}
+}
+
+// Say says in the log that somebody failed, who is to be told of when that is over.
+func (t *Troubles) Say(texts *Texts, who string, f Failure) {
+	t.Failed(who, true)
+	texts.Say(f, &t.by[who].voice)
+}
+
+// Rest notes that somebody is not tried again for now.
+func (t *Troubles) Rest(who string) {
+	if known := t.by[who]; known != nil {
+		known.voice.Rest()
+	}
+}
+
+// Gone notes that the object is gone: nobody is told of it as one that fails still.
+func (t *Troubles) Gone() {
+	for _, known := range t.by {
+		known.voice.Over()
 	}
 }

@@ -48,6 +48,8 @@ type Settings struct {
 	// Held is the fence. Said reports whether an error is one of which the log tells once for all.
 	Held fence.Held
 	Said func(error) bool
+	// Texts are those with which objects fail.
+	Texts *attempt.Texts
 	// Handled counts a run that has ended.
 	Handled func(ops.HandlerRun)
 	// Warn says something on an object.

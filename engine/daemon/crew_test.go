@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/handwerk-dev/handwerk/dsl"
+	"github.com/handwerk-dev/handwerk/engine/attempt"
 	"github.com/handwerk-dev/handwerk/engine/cached"
 	"github.com/handwerk-dev/handwerk/engine/ops"
 	"github.com/handwerk-dev/handwerk/engine/patch"
@@ -56,6 +57,7 @@ func newDesk(t *testing.T, run dsl.DaemonFunc) *desk {
 		Send:    func(context.Context, Write) (Sent, error) { return d.sends(), nil },
 		Held:    func(context.Context) bool { return true },
 		Said:    func(error) bool { return false },
+		Texts:   attempt.NewTexts(logr.Discard()),
 		Handled: func(ops.HandlerRun) {},
 		Warn:    func(*unstructured.Unstructured, string, string, string) {},
 	})

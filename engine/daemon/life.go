@@ -40,6 +40,8 @@ type life struct {
 	key     cache.ObjectName
 	uid     types.UID
 	memo    *dsl.Memo
+	// voice is the text with which it fails.
+	voice attempt.Voice
 	// ctx is that of the daemon's code, which is ended when it is to stop.
 	ctx  context.Context
 	tell context.CancelCauseFunc
@@ -232,18 +234,23 @@ func (l *life) judge(log logr.Logger, before progress.Record, err error, took ti
 func (l *life) say(log logr.Logger, r progress.Record, err error) {
 	again := max(0, time.Until(r.Due)).Round(time.Millisecond).String()
 	warn := func(reason, note string) { l.crew.settings.Warn(l.newest(), l.handler.ID, reason, note) }
+	f := attempt.Failure{Log: log, Key: l.key, Handler: l.handler.ID, Err: err, Line: "daemon will be run again", Due: r.Due}
 	switch {
 	case err == nil:
+		l.voice.Over()
 		log.V(1).Info("daemon is done")
 	case r.Waiting:
 		log.V(1).Info("daemon waits", "reason", err.Error(), "timeout", again)
 	case r.Failed:
-		log.Error(err, "daemon failed for good")
+		f.Final = "daemon failed for good"
+		l.crew.settings.Texts.Say(f, nil) // it ends now, and others may fail so
 		warn("DaemonFailed", fmt.Sprintf("Daemon %s failed for good: %s", l.handler.ID, r.Message))
 	case l.crew.settings.Said(err):
-		log.V(1).Info("daemon will be run again", "error", err.Error(), "retryAfter", again)
+		f.Values = []any{"retryAfter", again}
+		f.Whisper()
 	default:
-		log.Info("daemon will be run again", logmark.Warning, true, "error", err.Error(), "retryAfter", again)
+		f.Values = []any{"retryAfter", again}
+		l.crew.settings.Texts.Say(f, &l.voice)
 		if r.Attempts >= manyFailures {
 			warn("DaemonFailing", fmt.Sprintf("Daemon %s keeps failing, and is run again: %s", l.handler.ID, r.Message))
 		}
@@ -272,7 +279,7 @@ func (l *life) end() {
 	c.mu.Unlock()
 	l.tell(nil)
 	l.cut()
-	if late {
+	if l.voice.Over(); late {
 		l.log().Info("daemon has stopped after all", "after", time.Since(told).Round(time.Second).String())
 	} else if why != "" {
 		l.log().V(1).Info("daemon stopped", "reason", string(why))

@@ -32,7 +32,7 @@ func TestPodWatchSample(t *testing.T) {
 	nodes := plane.Objects("nodes.v1", "").List(t)
 	s := &watchStage{
 		ns: ns, kind: "Pod", objects: plane.Objects("pods.v1", ns), make: podOn(nodes[0].GetName()),
-		launch: cluster.Launch{Config: user.Config(), Args: []string{"run", "--config", hasty(t, "podwatch"), "-n", ns}},
+		launch: cluster.Launch{Config: user.Config(), Args: []string{"run", "--config", hasty(t, "podwatch"), "-n", ns, "--zap-log-level=debug"}},
 	}
 	s.lives(t, "pods.v1", false)
 }
@@ -44,7 +44,7 @@ func TestItemWatchSample(t *testing.T) {
 	user.AllowIn(t, ns, cluster.Rule("podwatch.handwerk.dev", "items", "get", "list", "watch", "patch"), eventRule())
 	s := &watchStage{
 		ns: ns, kind: "Item", objects: plane.Objects("items.v1.podwatch.handwerk.dev", ns), make: item,
-		launch: cluster.Launch{Config: user.Config(), Args: []string{"run", "--config", hasty(t, "itemwatch"), "-n", ns}},
+		launch: cluster.Launch{Config: user.Config(), Args: []string{"run", "--config", hasty(t, "itemwatch"), "-n", ns, "--zap-log-level=debug"}},
 	}
 	s.lives(t, "items.v1.podwatch.handwerk.dev", true)
 }
@@ -98,7 +98,7 @@ func (s *watchStage) lives(t *testing.T, resource string, held bool) {
 }
 
 // drops waits for the end of an object that cannot be handled: one attempt, five retries, and a word
-// about it.
+// about it. Of those that fail as before, only the debug level has a line.
 func (s *watchStage) drops(t *testing.T, program *cluster.Operator) {
 	t.Helper()
 	event := awaitEvent(t, s.ns, "failing", "HandlerFailed", 1)
@@ -117,6 +117,9 @@ func (s *watchStage) drops(t *testing.T, program *cluster.Operator) {
 	for i, line := range retries {
 		if !strings.Contains(line, fmt.Sprintf(`"attempt":%d`, i+1)) || !strings.Contains(line, `"name":"failing"`) {
 			t.Errorf("line of attempt %d is %s", i+1, line)
+		}
+		if quiet := strings.Contains(line, `"level":"debug"`); quiet != (i > 0) {
+			t.Errorf("of attempt %d, debug alone: %t: %s", i+1, quiet, line)
 		}
 	}
 	if errors := program.Errors(); len(errors) != 1 {

@@ -38,10 +38,10 @@ func routes(sample string, inGo func() *dsl.Operator) map[string]route {
 	}
 }
 
-// byProgram runs a configuration, or the folder of one, by the operator's program.
+// byProgram runs a configuration, or the folder of one, by the operator's program. Its log has each attempt, as that of [cluster.Run].
 func byProgram(config string) route {
 	return func(t *testing.T, ns string, user *cluster.User) *cluster.Lines {
-		program := plane.Operator(t, cluster.Launch{Config: user.Config(), Args: []string{"run", "--config", config, "-n", ns}})
+		program := plane.Operator(t, cluster.Launch{Config: user.Config(), Args: []string{"run", "--config", config, "-n", ns, "--zap-log-level=debug"}})
 		t.Cleanup(func() {
 			if exit := program.Stop(t); exit.Code != 0 {
 				t.Errorf("the program ended with exit code %d", exit.Code)

@@ -174,6 +174,14 @@ func (m *Memory) Back(now *Memory) *Memory {
 	return now
 }
 
+// Gone notes that the object is gone, or another one has its name: the log counts it no more. That of an object that nobody
+// remembers is nil.
+func (m *Memory) Gone() {
+	if m != nil && m.Rest != nil {
+		m.Troubles.Gone()
+	}
+}
+
 // Sleep ends its use: what says nothing is dropped. It may end more than once.
 func (m *Memory) Sleep() {
 	if m == nil || m.Rest == nil {

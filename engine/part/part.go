@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/client-go/tools/cache"
+
 	"github.com/handwerk-dev/handwerk/dsl"
 	"github.com/handwerk-dev/handwerk/engine/attempt"
 	"github.com/handwerk-dev/handwerk/engine/backoff"
@@ -27,6 +29,8 @@ type Settings struct {
 	Handled func(ops.HandlerRun)
 	// Unreached reports whether one says no more than that the server is away.
 	Said, Unreached func(error) bool
+	// Texts are those with which objects fail.
+	Texts *attempt.Texts
 }
 
 // Run is one attempt of a handler with its sub-handlers.
@@ -131,6 +135,7 @@ func (a *Run) one(ctx context.Context, h *dsl.Handler, parent *dsl.Request, reco
 		record.Unasked = 0
 	}
 	if !sees {
+		a.Troubles.Rest(r.Handler)
 		return progress.Record{}
 	}
 	if late := record.Overdue(h, time.Now()); late != nil {
@@ -168,7 +173,7 @@ func (a *Run) note(h *dsl.Handler, r *dsl.Request, before progress.Record, err e
 	case err == nil:
 		a.Troubles.Works(r.Log, r.Handler)
 	case !waits:
-		a.Troubles.Complain(r.Log, r.Handler, before, after, err, a.Said(err))
+		a.complain(r, err, false, before, after)
 		if a.Failed == nil || backoff.Refused(err) {
 			a.Failed = err
 		}
@@ -180,11 +185,20 @@ func (a *Run) note(h *dsl.Handler, r *dsl.Request, before progress.Record, err e
 func (a *Run) unanswered(h *dsl.Handler, r *dsl.Request, before progress.Record, err error) progress.Record {
 	after := before.Unanswered(h, err, time.Now())
 	said := before.Unasked > 0 && before.Message == after.Message
-	a.Troubles.Complain(r.Log, r.Handler, before, after, err, said || a.Said(err))
+	a.complain(r, err, said, before, after)
 	if a.Failed == nil || backoff.Refused(err) {
 		a.Failed = err
 	}
 	return after
+}
+
+// complain says in the log that a sub-handler has failed. Known: it has failed so before.
+func (a *Run) complain(r *dsl.Request, err error, known bool, before, after progress.Record) {
+	f := attempt.Failure{Log: r.Log, Handler: r.Handler, Err: err, Known: known}
+	if r.Object != nil {
+		f.Key = cache.MetaObjectToName(r.Object)
+	}
+	a.Troubles.Complain(a.Texts, attempt.Attempt{Failure: f, Before: before, After: after, Covered: a.Said(err)})
 }
 
 // asked asks the filters of a sub-handler.

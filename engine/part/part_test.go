@@ -40,7 +40,7 @@ func TestARefusalIsWhatASubHandlerFailedWith(t *testing.T) {
 	for why, refusal := range refusals {
 		for who, ask := range asks {
 			t.Run(who+": "+why, func(t *testing.T) {
-				settings := &Settings{Resource: "foos", Handled: func(ops.HandlerRun) {}, Said: func(error) bool { return false }, Unreached: func(error) bool { return false }}
+				settings := &Settings{Resource: "foos", Handled: func(ops.HandlerRun) {}, Said: func(error) bool { return false }, Unreached: func(error) bool { return false }, Texts: attempt.NewTexts(logr.Discard())}
 				run := &Run{Settings: settings, Troubles: &attempt.Troubles{}}
 				code := run.Around(func(_ context.Context, r *dsl.Request) error {
 					r.Handle("first", func(context.Context, *dsl.Request) error { return errors.New("not yet") })

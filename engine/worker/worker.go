@@ -14,7 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/handwerk-dev/handwerk/dsl/logmark"
+	"github.com/handwerk-dev/handwerk/engine/attempt"
 	"github.com/handwerk-dev/handwerk/engine/backoff"
 	"github.com/handwerk-dev/handwerk/engine/busy"
 	"github.com/handwerk-dev/handwerk/engine/inbox"
@@ -55,7 +55,9 @@ type Worker struct {
 	// the log tells once for all.
 	Refused func(key cache.ObjectName, err error)
 	Said    func(error) bool
-	Log     logr.Logger
+	// Texts are those with which objects fail.
+	Texts *attempt.Texts
+	Log   logr.Logger
 }
 
 // Work takes keys until the queue is shut down. Several of these run; the queue never gives one key to two of them.
@@ -108,17 +110,18 @@ func (w Worker) unfinished(key cache.ObjectName, err error) (wait time.Duration)
 	wait += rand.N(wait / 5)
 	conflict := apierrors.IsConflict(err)
 	told := !w.Said(err) && (!conflict || before+1 >= plan.ManyFailures)
-	m.Troubles.Failed(memory.Itself, told)
-	log := w.Log.WithValues("namespace", key.Namespace, "name", key.Name, "retryAfter", wait.Round(time.Millisecond).String())
-	const line = "pass could not be finished"
-	switch {
-	case !told:
-		log.V(1).Info(line, "error", err.Error())
-	case conflict || before == 0: // a first failure is tried again in half a second
-		log.Info(line, logmark.Warning, true, "error", err.Error())
-	default:
-		log.Error(err, line)
+	f := attempt.Failure{
+		Log: w.Log.WithValues("namespace", key.Namespace, "name", key.Name, "retryAfter", wait.Round(time.Millisecond).String()),
+		Key: key, Err: err, Line: "pass could not be finished",
+		Grave: !conflict && before > 0, // a first failure is tried again in half a second
+		Due:   time.Now().Add(wait),
 	}
+	if !told {
+		m.Troubles.Failed(memory.Itself, false)
+		f.Whisper()
+		return wait
+	}
+	m.Troubles.Say(w.Texts, memory.Itself, f)
 	return wait
 }
 

@@ -1,0 +1,183 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package attempt
+
+import (
+	"crypto/sha256"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-logr/logr"
+	"k8s.io/client-go/tools/cache"
+
+	"github.com/handwerk-dev/handwerk/dsl/logmark"
+)
+
+const (
+	// headMost is how much a short line has of its text, textMost how much of it is kept for a summary, in bytes.
+	headMost = 60
+	textMost = 2000
+	// namesMost is how many objects a summary names.
+	namesMost = 3
+)
+
+// subHandlers is how the name of a handler ends that stands for its sub-handlers.
+const subHandlers = "/*"
+
+// Failure is what the log says of a handler, or of a pass, that has failed for an object.
+type Failure struct {
+	// Log names the object and the handler in its lines.
+	Log logr.Logger
+	// Key is the object's, empty where there is none. Handler is empty for a pass, and a sub-handler's begins with that of its
+	// handler and a slash.
+	Key     cache.ObjectName
+	Handler string
+	Err     error
+	// Line is that of a failure that is tried again. Final is the line where it is not, empty where it is.
+	Line, Final string
+	// Grave: the line is an error. Otherwise it is a warning, unless it is final.
+	Grave bool
+	// Known: the object has failed with the text before.
+	Known bool
+	// Due is when it is tried again, zero where that is not known.
+	Due time.Time
+	// Values are more values of the line.
+	Values []any
+}
+
+// speaker is a handler that fails for an object.
+type speaker struct {
+	key     cache.ObjectName
+	handler string
+}
+
+func (f Failure) speaker() speaker { return speaker{f.Key, f.Handler} }
+
+// topic is a text of a handler, by the line of a failure with it that is tried again.
+type topic struct {
+	handler, line string
+	text          [sha256.Size]byte
+}
+
+// topic is what the failure has in common with those of other objects. Sub-handlers of one handler are taken together.
+func (f Failure) topic() topic {
+	handler, sub, is := strings.Cut(f.Handler, "/")
+	names := []string{f.Key.Name, f.Key.Namespace}
+	if is {
+		handler += subHandlers
+		names = append(names, strings.Split(sub, "/")...)
+	}
+	slices.SortStableFunc(names, func(a, b string) int { return len(b) - len(a) }) // the one may be within the other
+	text := f.Err.Error()
+	for _, name := range names {
+		text = logmark.Unnamed(text, name)
+	}
+	return topic{handler: handler, line: f.Line, text: sha256.Sum256([]byte(text))}
+}
+
+// whole writes the line with the whole text.
+func (f Failure) whole() { f.write(f.Err) }
+
+// short writes the line with the beginning of its text, and with where the whole text is.
+func (f Failure) short(full speaker) {
+	same := full.key.String()
+	if full.handler != f.Handler {
+		same += " " + full.handler
+	}
+	f.write(errors.New(shortened(f.Err.Error(), headMost)), "sameAs", same)
+}
+
+// Whisper writes the line for those who want to see each failure.
+func (f Failure) Whisper() {
+	if log := f.Log.V(1); log.Enabled() {
+		log.Info(f.Line, append([]any{"error", f.Err.Error()}, f.Values...)...)
+	}
+}
+
+func (f Failure) write(text error, more ...any) {
+	more = append(more, f.Values...)
+	switch {
+	case f.Final != "":
+		f.Log.Error(text, f.Final, more...)
+	case f.Grave:
+		f.Log.Error(text, f.Line, more...)
+	default:
+		f.Log.Info(f.Line, append([]any{logmark.Warning, true, "error", text.Error()}, more...)...)
+	}
+}
+
+// window counts the failures with a text between two summaries.
+type window struct {
+	number int
+	began  time.Time
+	// text is that of an object that fails still, as far as one has failed since another one was mended. Speaker is that object.
+	text    string
+	speaker speaker
+	// named are objects that fail still.
+	named []named
+	// objects counts objects that fail still, or sub-handlers of them, and failed all failures. Quiet: some of these had no line.
+	// Grave: some are errors.
+	objects, failed int
+	quiet, grave    bool
+}
+
+// named is an object that a summary names.
+type named struct {
+	voice *Voice
+	speaker
+}
+
+// add counts a failure. First: it is the first one of its voice.
+func (w *window) add(f Failure, v *Voice, first bool) {
+	if w.text == "" || !slices.ContainsFunc(w.named, func(n named) bool { return n.speaker == w.speaker }) {
+		w.text, w.speaker = shortened(f.Err.Error(), textMost), f.speaker()
+	}
+	w.failed++
+	w.grave = w.grave || f.Grave
+	if first {
+		w.objects++
+	}
+	same := func(n named) bool { return n.key == f.Key }
+	if len(w.named) < namesMost && !slices.ContainsFunc(w.named, same) {
+		w.named = append(w.named, named{v, f.speaker()})
+	}
+}
+
+// remove takes back what was counted of a voice that does not fail any more.
+func (w *window) remove(v *Voice) {
+	w.objects--
+	w.named = slices.DeleteFunc(w.named, func(n named) bool { return n.voice == v })
+}
+
+// summary writes what has become of a text.
+func (w *window) summary(log logr.Logger, of topic, now time.Time) {
+	const line = "objects still fail"
+	var names []string
+	for _, n := range w.named {
+		names = append(names, n.key.String())
+	}
+	count, values := "objects", []any{"line", of.line}
+	if strings.HasSuffix(of.handler, subHandlers) {
+		count = "subHandlers"
+	}
+	if of.handler != "" {
+		values = append([]any{"handler", of.handler}, values...)
+	}
+	values = append(values, count, w.objects, "names", names, "failed", w.failed, "within", now.Sub(w.began).Round(time.Second).String())
+	if w.grave {
+		log.Error(errors.New(w.text), line, values...)
+		return
+	}
+	log.Info(line, append([]any{logmark.Warning, true, "error", w.text}, values...)...)
+}
+
+// shortened returns a text that has so many bytes at most, but for a mark where something is left out.
+func shortened(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "…"
+}

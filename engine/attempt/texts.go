@@ -1,0 +1,278 @@
+// SPDX-FileCopyrightText: The Handwerk Authors
+// SPDX-License-Identifier: Apache-2.0
+
+package attempt
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/go-logr/logr"
+)
+
+const (
+	// textsMost bounds the texts that are known of one resource. A failure with another text is logged in full.
+	textsMost = 100
+	// textKept is for how long a text is known at least.
+	textKept = 10 * time.Minute
+	// sumFirst is when the first summary of a text comes. The pauses between summaries double up to sumPauseMost.
+	sumFirst     = time.Minute
+	sumPauseMost = time.Hour
+	// sumSoonest is the shortest time between two checks for summaries that are due.
+	sumSoonest = time.Second
+)
+
+// Texts makes the log say each text with which objects of a resource fail once in full, and count it then. The line of another
+// object that fails with it is short and names the first. An object that goes on failing with it has no line: summaries count
+// such failures. Texts of one handler are the same where they differ in the names of their objects alone. All this is
+// so within a term of leadership; outside of one, and beyond textsMost, each failure has its line.
+type Texts struct {
+	log logr.Logger
+
+	// The lock is held while a line is written: a line that names another one comes after it.
+	mu sync.Mutex
+	// known is nil outside of a term.
+	known map[topic]*text
+	// timer checks for summaries, at checkAt; it is nil where none will be due.
+	timer   *time.Timer
+	checkAt time.Time
+}
+
+// text is what is known of a topic.
+type text struct {
+	in    *Texts
+	topic topic
+	// full failed last with a line that has the whole text, at a time.
+	full speaker
+	at   time.Time
+	// failing counts the voices that fail with it.
+	failing int
+	// until is when the text may be forgotten unless somebody fails with it before.
+	until time.Time
+	// The window is what the next summary is about. It ends at due, and pause is how long it lasts.
+	window
+	due   time.Time
+	pause time.Duration
+}
+
+// Voice is the text with which a handler fails for an object. The zero value is that of one that does not fail.
+type Voice struct {
+	of *text
+	// window is the one in which it was counted last.
+	window int
+}
+
+// NewTexts returns texts outside of a term. The log, which is the resource's, gets the summaries.
+func NewTexts(log logr.Logger) *Texts { return &Texts{log: log} }
+
+// Begin begins a term, in which no text is known yet.
+func (t *Texts) Begin() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.known = map[topic]*text{}
+}
+
+// End ends the term: there are no more summaries.
+func (t *Texts) End() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.known = nil
+	if t.timer != nil {
+		t.timer.Stop()
+		t.timer = nil
+	}
+}
+
+// Say writes a failure to the log, or counts it. The voice is that of the handler and the object. A failure that does not last
+// has none.
+func (t *Texts) Say(f Failure, v *Voice) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if v == nil {
+		v = &Voice{}
+		defer v.leaveLocked()
+	}
+	now := time.Now()
+	about := t.findLocked(f, now)
+	recent := about != nil && now.Sub(about.at) <= sumPauseMost
+	again := f.Known || about != nil && v.of == about
+	if about.joinLocked(v); about != nil {
+		about.countLocked(f, v, now)
+	}
+	switch {
+	case f.Final == "" && again && (recent || about == nil):
+		f.Whisper()
+		if about != nil {
+			about.quiet = true
+		}
+	case recent && about.full != f.speaker():
+		f.short(about.full)
+	default:
+		f.whole()
+		if about != nil {
+			about.full, about.at = f.speaker(), now
+		}
+	}
+}
+
+// findLocked returns what is known of the text of a failure; nil where there is no place for it. The lock is held.
+func (t *Texts) findLocked(f Failure, now time.Time) *text {
+	if t.known == nil {
+		return nil
+	}
+	key := f.topic()
+	if found := t.known[key]; found != nil {
+		return found
+	}
+	if len(t.known) >= textsMost {
+		for _, one := range t.known {
+			if one.failing == 0 {
+				t.forgetLocked(one)
+			}
+		}
+	}
+	if len(t.known) >= textsMost {
+		return nil
+	}
+	found := &text{in: t, topic: key, window: window{number: 1, began: now}, due: now.Add(sumFirst), pause: sumFirst}
+	t.known[key] = found
+	t.checkLocked(found.due)
+	return found
+}
+
+// joinLocked makes a voice fail with the text, nil for none that is known. The lock is held.
+func (about *text) joinLocked(v *Voice) {
+	if v.of == about {
+		return
+	}
+	v.leaveLocked()
+	if v.of = about; about != nil {
+		about.failing++
+	}
+}
+
+// leaveLocked makes a voice fail with no text. The lock is held.
+func (v *Voice) leaveLocked() {
+	if v.of != nil {
+		v.of.failing--
+		v.uncountLocked()
+	}
+	v.of = nil
+}
+
+// Over notes that the handler does not fail any more for the object. A text with which nobody fails any more is forgotten.
+func (v *Voice) Over() {
+	about := v.of
+	if about == nil {
+		return
+	}
+	about.in.mu.Lock()
+	defer about.in.mu.Unlock()
+	if v.leaveLocked(); about.failing == 0 {
+		about.in.forgetLocked(about)
+	}
+}
+
+// Rest notes that the handler is not tried again for now, as where it does not see the object: summaries leave it out.
+func (v *Voice) Rest() {
+	if about := v.of; about != nil {
+		about.in.mu.Lock()
+		defer about.in.mu.Unlock()
+		v.uncountLocked()
+	}
+}
+
+// forgetLocked forgets a text. Voices may still have it. The lock is held.
+func (t *Texts) forgetLocked(about *text) {
+	if t.known[about.topic] == about {
+		delete(t.known, about.topic)
+	}
+	about.window = window{}
+}
+
+// countLocked counts a failure in the window, but for one that is not tried again. The lock is held.
+func (about *text) countLocked(f Failure, v *Voice, now time.Time) {
+	for _, until := range []time.Time{f.Due, now.Add(textKept)} {
+		if until.After(about.until) {
+			about.until = until
+		}
+	}
+	if f.Final != "" {
+		v.uncountLocked()
+		return
+	}
+	about.add(f, v, v.window != about.number)
+	v.window = about.number
+}
+
+// uncountLocked takes a voice out of the window. The lock is held.
+func (v *Voice) uncountLocked() {
+	if v.window == v.of.number {
+		v.of.remove(v)
+	}
+	v.window = 0
+}
+
+// checkLocked has summaries checked at this time at the latest. The lock is held.
+func (t *Texts) checkLocked(at time.Time) {
+	switch {
+	case t.timer == nil:
+		t.timer = time.AfterFunc(time.Until(at), t.check)
+	case at.Before(t.checkAt):
+		t.timer.Reset(time.Until(at))
+	default:
+		return
+	}
+	t.checkAt = at
+}
+
+// check ends the windows that are over, and forgets texts with which nobody has failed for long.
+func (t *Texts) check() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.timer == nil {
+		return // the term is over
+	}
+	t.timer = nil
+	now, next := time.Now(), time.Time{}
+	for _, about := range t.sortedLocked() {
+		if !about.due.After(now) {
+			t.endLocked(about, now)
+		}
+		if t.known[about.topic] == about && (next.IsZero() || about.due.Before(next)) {
+			next = about.due
+		}
+	}
+	if soonest := now.Add(sumSoonest); !next.IsZero() {
+		if next.Before(soonest) {
+			next = soonest
+		}
+		t.checkLocked(next)
+	}
+}
+
+// endLocked ends the window of a text, with a summary where some of its failures had no line. The lock is held.
+func (t *Texts) endLocked(about *text, now time.Time) {
+	if about.failed == 0 && !about.until.After(now) {
+		t.forgetLocked(about)
+		return
+	}
+	if about.quiet && about.objects > 0 {
+		about.summary(t.log, about.topic, now)
+		about.full, about.at = about.speaker, now
+	}
+	about.window = window{number: about.number + 1, began: now}
+	about.pause = min(2*about.pause, sumPauseMost)
+	about.due = now.Add(about.pause)
+}
+
+// sortedLocked returns the texts in the order in which they are due. The lock is held.
+func (t *Texts) sortedLocked() []*text {
+	out := make([]*text, 0, len(t.known))
+	for _, about := range t.known {
+		out = append(out, about)
+	}
+	slices.SortFunc(out, func(a, b *text) int { return a.due.Compare(b.due) })
+	return out
+}
