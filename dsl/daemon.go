@@ -6,11 +6,14 @@ package dsl
 import (
 	"context"
 	"errors"
+	"reflect"
 	"time"
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/handwerk-dev/handwerk/dsl/shape"
 )
 
 // DaemonFunc is a daemon's code: it runs beside the handlers, for as long as it likes, in a goroutine of its own.
@@ -106,6 +109,11 @@ type DaemonRequest struct {
 	Memo, OperatorMemo *Memo
 	// Params are the handler's parameters from the configuration.
 	Params Params
+	// Kept is what the cache holds of Object; nil for all of it.
+	Kept *shape.Kept
+
+	// asked gets the type of a daemon of TypedDaemon, which does nothing else then; see typeOf.
+	asked *reflect.Type
 }
 
 // indexed returns the indexes that the daemon can read.

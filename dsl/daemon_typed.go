@@ -22,13 +22,13 @@ type TypedDaemonRequest[T any] struct {
 // An object that does not fit the type is an error, which names the field; the function is not called then, and the
 // daemon is run again after its back-off.
 func TypedDaemon[T any](fn func(context.Context, *TypedDaemonRequest[T]) error) DaemonFunc {
-	return func(ctx context.Context, r *DaemonRequest) error {
+	return typedCode{of: reflect.TypeFor[T](), attend: func(ctx context.Context, r *DaemonRequest) error {
 		object, err := As[T](r.Object)
 		if err != nil {
 			return err
 		}
 		return fn(ctx, &TypedDaemonRequest[T]{DaemonRequest: r, Object: object})
-	}
+	}}.daemon()
 }
 
 // Current is [Live.Current], decoded.

@@ -30,9 +30,12 @@ func (op *Operator) Held(r *Resource) Held {
 	return Held{Fields: slices.Concat(r.Keep, engines())}
 }
 
-// kept is what Keep leaves of a resource's objects; nil without it.
-func (r *Resource) kept() *shape.Kept {
-	if len(r.Keep) == 0 {
+// Kept is what Keep leaves of a resource's objects, or the cache's profile; nil for all of them.
+func (r *Resource) Kept() *shape.Kept {
+	switch {
+	case r.Cache == CacheMetadata:
+		return &shape.Kept{Metadata: true}
+	case len(r.Keep) == 0:
 		return nil
 	}
 	out := &shape.Kept{At: r.KeepAt}
@@ -40,6 +43,14 @@ func (r *Resource) kept() *shape.Kept {
 		out.Fields = append(out.Fields, field)
 	}
 	return out
+}
+
+// code returns the code of a handler, and that of a daemon.
+func (h *Handler) code() (Func, DaemonFunc) {
+	if h.Daemon == nil {
+		return h.Func, nil
+	}
+	return nil, h.Daemon.Func
 }
 
 // engines are the fields that the engine itself reads.
@@ -95,10 +106,16 @@ func (op *Operator) shows(r *Resource) bool {
 	})
 }
 
-// checkKept checks that somebody sees when another one changes what a level-triggered handler keeps set.
+// checkKept checks that the cache holds what typed code reads, and that somebody sees when another one changes what a
+// level-triggered handler keeps set.
 func (h *Handler) checkKept(c check) {
-	kept := c.Resource.kept()
-	if kept == nil || !h.Level() || h.Machine != nil { // a machine's book has a check of its own
+	kept := c.Resource.Kept()
+	if h.Action == "" && !h.ResourceWide { // of functions that a configuration calls, the call is at fault
+		if err := leftOut(typeOf(h.code()), kept); err != nil {
+			c.fault("", "%w", err)
+		}
+	}
+	if kept == nil || kept.Metadata || !h.Level() || h.Machine != nil { // a machine's book has a check of its own
 		return
 	}
 	for _, path := range h.Sets {

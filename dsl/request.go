@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -23,6 +24,8 @@ type Subject struct {
 	// Object is the object as the cache has it, with what handlers before this one in the same pass want
 	// of it, status included: a private copy that the handler may change, to no effect. For a deletion that was seen too late it is the object as it was last seen.
 	Object *unstructured.Unstructured
+	// Kept is what the cache holds of Object; nil for all of it.
+	Kept *shape.Kept
 	// Old is the essence as it was when this handler handled the object last, limited to
 	// Handler.Fields when that is set; empty where there was nothing of it. It is nil on create, where only a
 	// digest is kept, and always for level-triggered handlers, of which nothing is kept: see [Handler.Level].
@@ -86,6 +89,9 @@ type Request struct {
 	Step int
 	// Again is what the handler asked for with RunAgain, nil for nothing.
 	Again *time.Duration
+
+	// asked gets the type of a handler of Typed, which does nothing else then; see typeOf.
+	asked *reflect.Type
 }
 
 // RunAgain has the handler run again after a time, at once when that is zero or less, unless it runs before for another

@@ -52,6 +52,7 @@ type Resource struct {
 	Cache CacheProfile
 	// Keep, for CacheCompact, limits what is held to these fields; metadata is always held. By default it is what
 	// handlers read and set where that is known of all of them, as it is of many in YAML, and all else; see [Operator.Held].
+	// A type of [Typed] that has more fields is a fault; what other Go code reads, its author must list.
 	Keep []Path
 	// KeepAt is where a configuration says so, for messages.
 	KeepAt string
@@ -262,7 +263,7 @@ type Knowledge struct {
 // same.
 func (r *Resource) CheckSchemas(k Knowledge) (faults, warnings []error) {
 	s := shape.Schemas{Children: map[string]shape.Shape{}, Related: map[string]shape.Shape{}, Indexes: r.op.indexShapes(k), Kinds: k.Kinds}
-	s.Self = shape.Shape{Schema: k.OfResource(r.Name), Kept: r.kept()}
+	s.Self = shape.Shape{Schema: k.OfResource(r.Name), Kept: r.Kept()}
 	checks := r.Checks
 	if k.Kinds != nil {
 		checks = slices.Concat(r.Exists, r.Checks)

@@ -41,9 +41,10 @@ type TypedRequest[T any] struct {
 //     Annotations that are bookkeeping of operators and kubectl stay.
 //
 // An object that does not fit the type is an error, which names the field; the handler's function is not called then, and is
-// tried again with the handler's back-off.
+// tried again with the handler's back-off. A field that the cache does not hold (see [Resource.Keep]) is a fault when the operator
+// is validated, whether the function reads it or not; where Typed is within other code, its handler fails for good.
 func Typed[T any](fn func(context.Context, *TypedRequest[T]) error) Func {
-	return func(ctx context.Context, r *Request) error {
+	return typedCode{of: reflect.TypeFor[T](), handle: func(ctx context.Context, r *Request) error {
 		typed, err := typedRequest[T](r)
 		if err != nil {
 			return err
@@ -64,7 +65,7 @@ func Typed[T any](fn func(context.Context, *TypedRequest[T]) error) Func {
 		plain.Fill(before, after, reflect.TypeFor[T]())
 		r.Patch.take(r.Object, before, after)
 		return err
-	}
+	}}.handler()
 }
 
 func typedRequest[T any](r *Request) (*TypedRequest[T], error) {

@@ -270,7 +270,7 @@ func (h *Handler) checkField(c check) {
 		if c.Resource.Cache == CacheMetadata {
 			c.fault("field", "cache metadata does not hold it")
 		}
-		if kept := c.Resource.kept(); kept != nil {
+		if kept := c.Resource.Kept(); kept != nil && !kept.Metadata {
 			if lacks, _ := kept.Lacks(field); lacks {
 				c.fault("field", "%s leaves it out of the cache: add %s to it", kept, field)
 			}

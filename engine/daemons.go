@@ -120,6 +120,7 @@ func (r *resource) equip(run daemon.Run, to *dsl.DaemonRequest) {
 		e.metrics.Written(r.name, ops.Other)
 		run.Log.Info(string(deed) + " " + what)
 	}
+	to.Kept = r.spec.Kept()
 	to.Children = beside.Children{Family: r.family, Key: run.Key, Owner: run.Newest, Log: run.Log}
 	to.Indexes, to.OperatorMemo, to.Events = e.indexes.Live(), &e.memo, e.events.Reporter(run.Object, run.Handler.ID, run.Span.Over)
 	to.Client = e.others.For(client.Attempt{

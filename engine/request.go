@@ -31,6 +31,9 @@ func (r *resource) subject(f facts, d draft.Draft, h *dsl.Handler, c dsl.Cause, 
 func (p *pass) subject(r book.Reader, c dsl.Cause, try progress.Record, children dsl.ChildReader, indexes dsl.Indexes) *dsl.Subject {
 	out := p.r.subject(p.facts, p.Draft, r.Handler, c, try)
 	out.Children, out.Related, out.Indexes, out.Secrets = children, p.related, indexes, r.Secrets
+	if !p.resourceWide() {
+		out.Kept = p.r.spec.Kept()
+	}
 	if c == dsl.Event {
 		out.Event = p.memory.Event
 	}

@@ -42,10 +42,23 @@ func buildCall(cel compilerOf, b actions.Build, name string) (actions.Built, err
 	if err := checkParams(function, b.Params); err != nil {
 		return actions.Built{}, err
 	}
-	if b.Daemon {
-		return buildDaemon(b, function)
+	built, err := buildCode(cel, b, function)
+	if !b.ResourceWide {
+		built.Checks = append(built.Checks, func(s shape.Schemas) []error {
+			if err := function.LeftOut(s.Self.Kept); err != nil {
+				return []error{&shape.Misfit{Path: []string{"call"}, Message: err.Error()}}
+			}
+			return nil
+		})
 	}
+	return built, err
+}
+
+// buildCode builds what runs the function with its parameters.
+func buildCode(cel compilerOf, b actions.Build, function dsl.Function) (actions.Built, error) {
 	switch {
+	case b.Daemon:
+		return buildDaemon(b, function)
 	case b.Params == nil:
 		return actions.Built{Func: function.Func, Needs: function.Needs}, nil
 	case hasExpression(map[string]any(b.Params)):

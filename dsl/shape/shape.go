@@ -7,6 +7,7 @@ package shape
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -35,6 +36,8 @@ type Kept struct {
 	Fields [][]string
 	// At is where a configuration says so; empty when that is not known.
 	At string
+	// Metadata: it holds nothing else.
+	Metadata bool
 }
 
 // Lacks reports whether a path leads to something that is left out. Part: some of it is there.
@@ -54,12 +57,28 @@ func (k *Kept) Lacks(path []string) (lacks, part bool) {
 	return true, part
 }
 
+// Leaves says that something is left out, and what to do about it.
+func (k *Kept) Leaves(what string) string {
+	if k.Metadata {
+		return fmt.Sprintf("%s does not hold %s", k, what)
+	}
+	return fmt.Sprintf("%s leaves %s out of the cache: add %[2]s to it", k, what)
+}
+
 // String is what leaves something out.
 func (k *Kept) String() string {
 	if k.At == "" {
-		return "keep"
+		return k.Word()
 	}
-	return "keep (at " + k.At + ")"
+	return k.Word() + " (at " + k.At + ")"
+}
+
+// Word is the setting that leaves something out.
+func (k *Kept) Word() string {
+	if k.Metadata {
+		return "cache metadata"
+	}
+	return "keep"
 }
 
 // Kinds knows which kinds there are. What it has to say against one is a [Misfit].

@@ -42,13 +42,13 @@ func (in *inspector) lack(variable string, lead expr.Lead, kept *shape.Kept) str
 	case len(lead.Path) == 0 && in.schemas.Named:
 		return ""
 	case len(lead.Path) == 0:
-		return fmt.Sprintf("%s is read as a whole, and %s leaves a part of it out of the cache: read fields of it, or take keep away", variable, kept)
+		return fmt.Sprintf("%s is read as a whole, and %s leaves a part of it out of the cache: read fields of it, or take %s away", variable, kept, kept.Word())
 	case !lacks, part && lead.Asked: // whether it is there is known
 		return ""
 	case part:
 		return fmt.Sprintf("%s leaves a part of %s out of the cache: add %[2]s to it", kept, lead.Path)
 	}
-	return fmt.Sprintf("%s leaves %s out of the cache: add %[2]s to it", kept, lead.Path)
+	return kept.Leaves(lead.Path.String())
 }
 
 // keptFields are the fields of an object of which a cache holds some.
@@ -88,7 +88,7 @@ func (f *keptFields) names() []string {
 func (f *keptFields) lack(name string) string {
 	path := dsl.Path(append(slices.Clip(f.at), name))
 	if lacks, _ := f.kept.Lacks(path); lacks {
-		return fmt.Sprintf("%s leaves %s out of the cache: add %[2]s to it", f.kept, path)
+		return f.kept.Leaves(path.String())
 	}
 	return expr.Unknown("field", name, "", f.names())
 }
