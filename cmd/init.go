@@ -134,10 +134,13 @@ func (p *program) init(f *initFlags) error {
 		return err
 	}
 	fmt.Fprintf(p.Out, `
-next:
+next, check it:
   operator validate --config %[1]s/operator.yaml
+run it here with your kubeconfig, until Ctrl-C:
   operator run --config %[1]s/operator.yaml --install-crds
+in another terminal, make an object, and see its children come:
   kubectl apply -f %[1]s/example.yaml
+and when it does what you want, run it in the cluster:
   operator bundle --config %[1]s/operator.yaml --create-namespace | kubectl apply --server-side -f -
 `, filepath.ToSlash(f.dir))
 	return nil
