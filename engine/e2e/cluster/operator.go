@@ -52,15 +52,7 @@ type Exit struct {
 func (c *Cluster) Operator(t testing.TB, l Launch) *Operator {
 	t.Helper()
 	if l.Program == "" {
-		build := c.operator
-		if l.Measured {
-			build = c.measured
-		}
-		program, err := build()
-		if err != nil {
-			t.Fatalf("building operator: %v", err)
-		}
-		l.Program = program
+		l.Program = c.Program(t, l.Measured)
 	}
 	if l.Config == nil {
 		l.Config = c.config
@@ -76,6 +68,20 @@ func (c *Cluster) Operator(t testing.TB, l Launch) *Operator {
 	}
 	t.Cleanup(p.kill)
 	return &Operator{Lines: p.lines, process: p}
+}
+
+// Program returns the path of the operator's program, as [Launch] says it is built.
+func (c *Cluster) Program(t testing.TB, measured bool) string {
+	t.Helper()
+	build := c.operator
+	if measured {
+		build = c.measured
+	}
+	program, err := build()
+	if err != nil {
+		t.Fatalf("building operator: %v", err)
+	}
+	return program
 }
 
 // Signal sends a signal, such as SIGSTOP.
