@@ -302,6 +302,32 @@ func TestAppliedSumsUpWhatHandlersOfOnePassSay(t *testing.T) {
 	})
 }
 
+// TestAFilteredConditionOutlivesAConflict holds that a write which is worked out once more after a conflict has the condition of a
+// handler whose when is false, as the first one had: no pass is needed to say it later.
+func TestAFilteredConditionOutlivesAConflict(t *testing.T) {
+	gated(t, func(v *versions) {
+		app, met := applies("app, "+small, template("a")), false
+		v.version(app)
+		v.condition("Applied", fmt.Sprintf(allApplied, 1))
+		v.calls(map[string]dsl.Func{"meet": func(_ ctx, r *dsl.Request) error {
+			if sizeOf(r.Object) == 2 && !met {
+				met = true
+				v.set("green", "metadata", "labels", "theirs")
+			}
+			r.Patch.SetStatus("seen", sizeOf(r.Object))
+			return nil
+		}}, app, `{id: meet, causes: [reconcile], field: spec.size, call: meet}`)
+		v.Settle()
+		v.Forget()
+		v.size(2)
+		v.condition("Applied", closed(2, "generation 1 was applied last"))
+		if got := value(v.web(), "status.seen"); !met || got != int64(2) {
+			t.Errorf("somebody wrote meanwhile: %t; status.seen is %v", met, got)
+		}
+		v.Wrote(sayIt+": 409", sayIt)
+	})
+}
+
 // TestAFilterInGoLeavesChildrenAsTheyAre holds the same for a handler in Go.
 func TestAFilterInGoLeavesChildrenAsTheyAre(t *testing.T) {
 	perform(t, scenario{func(foo *dsl.Resource, _ *journal) {
