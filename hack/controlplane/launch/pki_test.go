@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"crypto/tls"
 	"crypto/x509"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -25,7 +26,7 @@ func TestIdentities(t *testing.T) {
 	}
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		subject := r.TLS.PeerCertificates[0].Subject
-		w.Write([]byte(subject.CommonName + " " + subject.Organization[0]))
+		fmt.Fprint(w, subject.CommonName+" "+subject.Organization[0])
 	}))
 	pair, err := tls.LoadX509KeyPair(f.path(serverCert), f.path(serverKey))
 	if err != nil {

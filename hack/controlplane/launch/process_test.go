@@ -4,6 +4,7 @@
 package launch
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -23,14 +24,14 @@ func TestMain(m *testing.M) {
 		time.Sleep(time.Hour)
 	case "stubborn":
 		signal.Ignore(syscall.SIGTERM)
-		os.Stdout.WriteString("deaf\n")
+		fmt.Print("deaf\n")
 		time.Sleep(time.Hour)
 	case "failing":
-		os.Stdout.WriteString("one\ntwo\nreason\n")
+		fmt.Print("one\ntwo\nreason\n")
 		os.Exit(3)
 	case "child":
 		EndWithParent()
-		os.Stdout.WriteString("started\n")
+		fmt.Print("started\n")
 		time.Sleep(time.Hour)
 	}
 }
@@ -89,7 +90,7 @@ func TestChildEndsWithItsInput(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	defer cmd.Process.Kill()
+	defer func() { _ = cmd.Process.Kill() }() // fails where it has ended
 	if _, err := out.Read(make([]byte, 1)); err != nil {
 		t.Fatal(err)
 	}
