@@ -87,6 +87,50 @@ func TestIgnoredPaths(t *testing.T) {
 	}
 }
 
+// TestAPathThatIsNotIgnoredAnyMore holds that a handler is not told that a field was added which an earlier version ignored.
+func TestAPathThatIsNotIgnoredAnyMore(t *testing.T) {
+	operator := func(ignored string, options ...dsl.Option) func(foo *dsl.Resource, j *journal) {
+		return func(foo *dsl.Resource, j *journal) {
+			if ignored != "" {
+				foo.Ignore = []dsl.Path{dsl.MustParsePath(ignored)}
+			}
+			foo.On(both(), "watch", olds(j), options...)
+		}
+	}
+	nothing := func(*stage) {}
+	blue := func(s *stage) { s.set("blue", "spec", "color") }
+	tests := map[string]struct {
+		options       []dsl.Option
+		before, after string // what is ignored
+		away          func(s *stage)
+		want          []string
+	}{
+		"by a handler of the essence: it runs, for nobody can tell": {nil, "spec.color", "", nothing, []string{"update map[] []"}},
+		"and it has changed": {nil, "spec.color", "", blue, []string{"update map[] []"}},
+		"by one of the spec: it was handled, by its generation":        {[]dsl.Option{dsl.Field("spec")}, "spec.color", "", nothing, nil},
+		"by one of the spec, and it has changed: it runs, without old": {[]dsl.Option{dsl.Field("spec")}, "spec.color", "", blue, []string{"update map[] []"}},
+		"another one is ignored in its place":                          {nil, "spec.color", "spec.other", nothing, []string{"update map[] []"}},
+		"it is ignored from now on: it was handled":                    {nil, "", "spec.color", blue, nil},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			perform(t, scenario{operator(tt.before, tt.options...), func(s *stage) {
+				s.begin()
+				s.upgrade(operator(tt.after, tt.options...), func() { tt.away(s) })
+				s.Called(tt.want...)
+				s.Process.Restart()
+				s.Called()
+				s.size(2)
+				s.Settle()
+				unkept := len(tt.want) == 0 && tt.before != "" // nothing was kept for the view
+				if got := s.Take(); len(got) != 1 || !strings.HasSuffix(got[0], " [change spec.size 1 2]") && (!unkept || got[0] != "update map[] []") {
+					t.Errorf("of a change it is told %q", got)
+				}
+			}})
+		})
+	}
+}
+
 // TestWhatIsIgnoredAndRead holds that a path cannot be ignored and be looked at by itself.
 func TestWhatIsIgnoredAndRead(t *testing.T) {
 	tests := map[string]struct {

@@ -237,7 +237,7 @@ func (b Book) meet(r Reader, m Moment, older bool) Entry {
 func (b Book) moved(e Entry, r Reader, m Moment) Entry {
 	tree, whole, fields := b.kept.met(m).of(r.ID)
 	switch {
-	case e.Seen != anew && tree != nil && r.View.within(whole, fields):
+	case e.Seen != anew && tree != nil && r.View.within(whole, fields) && !r.View.lacks(e.Of):
 		then := lookBack(tree)
 		e.Of, e.Seen, e.Old = r.View.Name(), then.Digest(r.View), nil
 		if r.Old {

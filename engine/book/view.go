@@ -45,10 +45,20 @@ func NewView(v dsl.View, own Own) View {
 		name += "?" + joined(v.Parents)
 	}
 	if len(v.Ignored) > 0 {
-		name += "-" + joined(v.Ignored)
+		name += leavesOut + joined(v.Ignored)
 	}
 	inStatus := func(p dsl.Path) bool { return p[0] == "status" }
 	return View{v, name, own, slices.ContainsFunc(slices.Concat(v.Fields, v.Beside, v.Parents), inStatus)}
+}
+
+// leavesOut stands, in the name of a view, before what is ignored.
+const leavesOut = "!"
+
+// lacks reports whether what was kept for a view of a name may lack something of this one, which it ignored.
+func (v View) lacks(former string) bool {
+	_, ignored, some := strings.Cut(former, leavesOut)
+	now := strings.Split(joined(v.Ignored), ",")
+	return some && slices.ContainsFunc(strings.Split(ignored, ","), func(path string) bool { return !slices.Contains(now, path) })
 }
 
 func joined(paths []dsl.Path) string {
