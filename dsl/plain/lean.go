@@ -7,6 +7,7 @@ import (
 	"encoding"
 	"encoding/json"
 	"reflect"
+	"slices"
 	"strings"
 )
 
@@ -69,17 +70,20 @@ func leanStruct(v reflect.Value, tree map[string]any) {
 
 // Fill completes a tree, as [Lean] made it of a value of a type, by the structs that are zero in it and are none in what
 // the value became. So what these bring along, zero and unasked, is no difference between the two.
-func Fill(before, after map[string]any, t reflect.Type) {
+func Fill(before, after map[string]any, t reflect.Type) { fill(before, after, t, nil) }
+
+// fill is Fill for a struct that is embedded within others.
+func fill(before, after map[string]any, t reflect.Type, within []reflect.Type) {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	if t.Kind() != reflect.Struct || encodesItself(t) {
+	if t.Kind() != reflect.Struct || encodesItself(t) || slices.Contains(within, t) {
 		return
 	}
 	for field := range t.Fields() {
 		name, inline, known := nameOfField(field)
 		if inline {
-			Fill(before, after, field.Type)
+			fill(before, after, field.Type, append(slices.Clip(within), t))
 		}
 		became, isMap := after[name].(map[string]any)
 		if !known || !isMap {

@@ -12,27 +12,29 @@ import (
 // a part of what it leads to is there; then the fields below are asked for one by one, where a struct tells them. Any
 // other type has no such fields.
 func Outside(t reflect.Type, lacks func(path []string) (lacks, part bool)) [][]string {
-	return outside(t, nil, lacks)
+	return outside(t, nil, nil, lacks)
 }
 
-func outside(t reflect.Type, at []string, lacks func([]string) (lacks, part bool)) (out [][]string) {
+// outside is Outside for the struct at a path. Within are the structs in which it is embedded: one that embeds itself has no
+// further fields there, as for encoding/json.
+func outside(t reflect.Type, at []string, within []reflect.Type, lacks func([]string) (lacks, part bool)) (out [][]string) {
 	t, isStruct := structOf(t)
-	if !isStruct {
+	if !isStruct || slices.Contains(within, t) {
 		return nil
 	}
 	for field := range t.Fields() {
 		name, inline, known := nameOfField(field)
 		if inline {
-			out = append(out, outside(field.Type, at, lacks)...)
+			out = append(out, outside(field.Type, at, append(slices.Clip(within), t), lacks)...)
 		}
 		if !known {
 			continue
 		}
 		path := append(slices.Clip(at), name)
-		_, within := structOf(field.Type)
+		_, divides := structOf(field.Type)
 		switch missing, part := lacks(path); {
-		case missing && part && within:
-			out = append(out, outside(field.Type, path, lacks)...)
+		case missing && part && divides:
+			out = append(out, outside(field.Type, path, nil, lacks)...)
 		case missing:
 			out = append(out, path)
 		}
