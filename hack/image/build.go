@@ -87,14 +87,15 @@ func (o *options) parsePlatforms() ([]*v1.Platform, error) {
 	return platforms, nil
 }
 
-// compile builds the program. The environment's settings that change the output have fixed values.
+// compile builds the program. The environment's settings that change the output have fixed values. GOFLAGS is not empty, for in place
+// of an empty one go takes that of go env -w.
 func (o *options) compile(ctx context.Context, platform *v1.Platform, rev revision, dir string) (program, error) {
 	p := program{platform: platform, file: filepath.Join(dir, path.Base(programPath))}
 	args := append([]string{"build", "-buildvcs=" + strconv.FormatBool(rev.commit != ""), "-o", p.file}, buildFlags...)
 	build := exec.CommandContext(ctx, "go", append(args, o.main)...)
 	build.Dir = o.dir
 	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOOS="+platform.OS, "GOARCH="+platform.Architecture,
-		"GOFLAGS=", "GOEXPERIMENT=", "GOAMD64=v1", "GOARM64=v8.0", "GOFIPS140=off")
+		"GOFLAGS=-trimpath", "GOEXPERIMENT=", "GOAMD64=v1", "GOARM64=v8.0", "GOFIPS140=off")
 	build.Stderr = os.Stderr
 	err := build.Run()
 	if err != nil {
@@ -105,16 +106,16 @@ func (o *options) compile(ctx context.Context, platform *v1.Platform, rev revisi
 }
 
 // revision asks git. SOURCE_DATE_EPOCH in the environment replaces the time of the commit. Without both, the time is that of
-// the epoch. A file that is changed or not known to git makes the version dirty, as it does for go build.
+// the epoch. A file that is changed or not known to git makes the version dirty, as it does for go build. How many digits of a commit there are depends neither on the clone nor on a person's settings.
 func (o *options) revision(ctx context.Context) (revision, error) {
 	rev := revision{version: "devel", created: time.Unix(0, 0).UTC()}
-	if out, err := o.git(ctx, "log", "-1", "--format=%H %ct"); err == nil {
+	if out, err := o.git(ctx, "-c", "log.showSignature=false", "log", "-1", "--format=%H %ct"); err == nil {
 		commit, seconds, _ := strings.Cut(out, " ")
 		rev.commit = commit
 		if rev.created, err = epoch(seconds); err != nil {
 			return rev, fmt.Errorf("reading time of commit: %w", err)
 		}
-		if rev.version, err = o.git(ctx, "describe", "--tags", "--always"); err != nil {
+		if rev.version, err = o.git(ctx, "describe", "--tags", "--always", "--abbrev=12"); err != nil {
 			return rev, fmt.Errorf("describing commit: %w", err)
 		}
 		changes, err := o.git(ctx, "status", "--porcelain")

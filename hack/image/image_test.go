@@ -185,7 +185,7 @@ func hasTheConfig(t *testing.T, image v1.Image, commit string) {
 			"org.opencontainers.image.revision": commit,
 			"org.opencontainers.image.source":   "https://github.com/shop/orders",
 			"org.opencontainers.image.title":    "operator",
-			"org.opencontainers.image.version":  commit[:7],
+			"org.opencontainers.image.version":  commit[:12],
 		},
 	}
 	if diff := cmp.Diff(want, config.Config); diff != "" {
@@ -198,16 +198,16 @@ func TestTheVersionIsWhatGitSays(t *testing.T) {
 		change func(t *testing.T, dir string)
 		want   string
 	}{
-		"a commit without a tag": {func(*testing.T, string) {}, `[0-9a-f]{7}`},
+		"a commit without a tag": {func(*testing.T, string) {}, `[0-9a-f]{12}`},
 		"a tag":                  {func(t *testing.T, dir string) { git(t, dir, "tag", "v1.2.3") }, `v1\.2\.3`},
 		"a commit after a tag": {func(t *testing.T, dir string) {
 			git(t, dir, "tag", "v1.2.3")
 			commit(t, dir)
-		}, `v1\.2\.3-1-g[0-9a-f]{7}`},
-		"a changed file": {func(t *testing.T, dir string) { write(t, filepath.Join(dir, "main.go"), "package main\n") }, `[0-9a-f]{7}-dirty`},
+		}, `v1\.2\.3-1-g[0-9a-f]{12}`},
+		"a changed file": {func(t *testing.T, dir string) { write(t, filepath.Join(dir, "main.go"), "package main\n") }, `[0-9a-f]{12}-dirty`},
 		"a file that git does not know": {func(t *testing.T, dir string) {
 			write(t, filepath.Join(dir, "more.go"), "package main\n")
-		}, `[0-9a-f]{7}-dirty`},
+		}, `[0-9a-f]{12}-dirty`},
 		"no repository": {func(t *testing.T, dir string) {
 			if err := os.RemoveAll(filepath.Join(dir, ".git")); err != nil {
 				t.Fatal(err)
@@ -223,6 +223,36 @@ func TestTheVersionIsWhatGitSays(t *testing.T) {
 				t.Errorf("version is %q (%v), want %s", rev.version, err, test.want)
 			}
 		})
+	}
+}
+
+// TestAPersonsSettingsChangeNothing holds that the image is the same whatever a person has set for go and for git.
+func TestAPersonsSettingsChangeNothing(t *testing.T) {
+	one := func(o *options) { o.platforms = "linux/amd64" }
+	plain := read(t, built(t, checkout(t, small), one).output)
+
+	settings := filepath.Join(t.TempDir(), "env")
+	write(t, settings, "GOFLAGS=-gcflags=-N\n")
+	t.Setenv("GOENV", settings)
+	dir := checkout(t, small)
+	git(t, dir, "config", "core.abbrev", "20")
+	if read(t, built(t, dir, one).output) != plain {
+		t.Error("the image is another one")
+	}
+}
+
+// TestASignedCommit holds that the revision is read, too, where git shows signatures.
+func TestASignedCommit(t *testing.T) {
+	t.Setenv("GNUPGHOME", t.TempDir())
+	dir := checkout(t, small)
+	signed := strings.Replace(git(t, dir, "cat-file", "commit", "HEAD"), "\n\n", "\ngpgsig -----BEGIN PGP SIGNATURE-----\n \n no\n -----END PGP SIGNATURE-----\n\n", 1)
+	file := filepath.Join(t.TempDir(), "commit")
+	write(t, file, signed+"\n")
+	commit := git(t, dir, "hash-object", "-t", "commit", "-w", file)
+	git(t, dir, "reset", "-q", commit)
+	git(t, dir, "config", "log.showSignature", "true")
+	if rev, err := (&options{dir: dir}).revision(t.Context()); err != nil || rev.commit != commit {
+		t.Errorf("the commit is %q (%v), want %s", rev.commit, err, commit)
 	}
 }
 
