@@ -4,6 +4,8 @@
 package engine_test
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -159,5 +161,63 @@ func TestWhatIsIgnoredAndRead(t *testing.T) {
 				t.Errorf("the error is %v, want %q", err, tt.want)
 			}
 		})
+	}
+}
+
+// TestPathsThatALaterVersionIgnores holds that a resource which ignores a path from a later version on runs no handler of cause update
+// for that alone, but one without old: all that is known of what that handled is a digest, which has the path in it.
+func TestPathsThatALaterVersionIgnores(t *testing.T) {
+	away := map[string]func(s *stage){
+		"nothing":       func(*stage) {},
+		"the path":      func(s *stage) { s.set("b", "spec", "lastSync") },
+		"a label":       func(s *stage) { s.set("b", "metadata", "labels", "x") },
+		"another field": func(s *stage) { s.set("b", "spec", "color") },
+	}
+	tests := map[string]struct {
+		declare func(foo *dsl.Resource, f dsl.Func)
+		// runs is for which of the changes while no process runs the handler runs afterwards.
+		runs []string
+	}{
+		"one with old":             {func(foo *dsl.Resource, f dsl.Func) { foo.OnUpdate("a", f) }, []string{"a label", "another field"}},
+		"one of a field around it": {func(foo *dsl.Resource, f dsl.Func) { foo.OnField("spec", "a", f) }, []string{"another field"}},
+		"one of another field":     {func(foo *dsl.Resource, f dsl.Func) { foo.OnField("spec.size", "a", f) }, nil},
+		"one of another field without old": {
+			func(foo *dsl.Resource, f dsl.Func) { foo.OnField("spec.size", "a", f, dsl.NoOld()) }, slices.Collect(maps.Keys(away)),
+		},
+		"one without old": {
+			func(foo *dsl.Resource, f dsl.Func) { foo.OnUpdate("a", f, dsl.NoOld()) },
+			slices.Collect(maps.Keys(away)),
+		},
+	}
+	for name, test := range tests {
+		for what, change := range away {
+			t.Run(name+", while "+what+" changes", func(t *testing.T) {
+				perform(t, scenario{func(foo *dsl.Resource, j *journal) { test.declare(foo, j.Note("a")) }, func(s *stage) {
+					s.Launch()
+					s.Create("{apiVersion: example.com/v1, kind: Foo, metadata: {name: web}, spec: {size: 1, lastSync: a}}")
+					s.Settle()
+					s.size(2)
+					s.Called("a update")
+					if err := s.Process.Stop(); err != nil {
+						t.Error(err)
+					}
+					change(s)
+					s.Operator = dsl.New("op")
+					s.Operator.Resource(foos, func(foo *dsl.Resource) {
+						foo.Ignore = append(foo.Ignore, dsl.MustParsePath("spec.lastSync"))
+						test.declare(foo, s.Journal.Note("a"))
+					})
+					s.Launch()
+					s.set("c", "spec", "lastSync") // where the generation is as it was, the digest counts until here
+					s.Process.Restart()
+					s.set("d", "spec", "lastSync")
+					var want []string
+					if slices.Contains(test.runs, what) {
+						want = []string{"a update"}
+					}
+					s.Called(want...)
+				}})
+			})
+		}
 	}
 }
